@@ -1,0 +1,52 @@
+// Hosts, processors, GPUs and where the ranks stand, as plain data: read from the machine (run/discover_topology) or from
+// data/clusters/*.toml, so that a plan for a thousand ranks can be made and tested on a laptop.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace voltpile {
+
+struct Gpu {
+    std::string name;
+    int compute_capability = 0;  // 70 for V100
+    int multiprocessors = 0;
+    double clock_ghz = 0;            // boost
+    std::int64_t memory_bytes = 0;
+    double fp64_per_clock = 0;       // FP64 instructions (an FMA is one) per clock and multiprocessor
+    double fp32_per_clock = 0;
+    int numa_node = -1;
+};
+
+struct Core {
+    int pu = 0;  // operating-system index of its first hardware thread
+    int numa_node = 0;
+};
+
+struct Host {
+    std::string name;
+    std::string cpu_name;
+    double cpu_ghz = 0;
+    int simd_bits = 128;  // widest that the kernels can use here
+    std::int64_t memory_bytes = 0;
+    std::vector<Core> cores;
+    std::vector<Gpu> gpus;
+};
+
+// Where a rank was started, and which cores its launcher lets it use (indices into Host::cores).
+struct RankPlace {
+    int host = 0;
+    int local_rank = 0;
+    std::vector<int> allowed_cores;
+};
+
+struct Topology {
+    std::vector<Host> hosts;
+    std::vector<RankPlace> ranks;
+};
+
+// `ranks_per_host` ranks on each host, every core allowed to all of them. Throws JobError on a malformed file.
+Topology load_cluster(const std::string& path, int ranks_per_host);
+
+}  // namespace voltpile

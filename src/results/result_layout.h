@@ -1,0 +1,41 @@
+// The shape and the story of a result: what every part and the consolidated file are written from.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "job/job_spec.h"
+#include "results/field.h"
+#include "work/work_range.h"
+
+namespace voltpile {
+
+// Root attributes (openPMD's names): who made this, from what, on what.
+struct Provenance {
+    std::string software;          // "voltpile"
+    std::string software_version;  // "0.1.0"
+    std::string git_revision;
+    std::string date;              // ISO 8601 with offset, of consolidation
+    std::string machine;           // hosts and processors, one line
+    std::string author;            // user name
+    std::string command_line;
+};
+
+struct ResultLayout {
+    std::string app;
+    std::string job_path;
+    std::string job_text;                    // the job file's text, as read
+    std::vector<std::string> job_overrides;  // --set ..., as given
+    std::string fingerprint;                 // of the job; parts of another job never mix in
+    std::vector<SweepAxis> axes;             // first axis fastest: HDF5 dimensions are these in reverse order
+    std::vector<FieldSpec> fields;
+
+    std::int64_t point_count() const;
+    WorkRange whole() const { return {0, point_count()}; }
+    std::int64_t bytes_per_point() const;
+};
+
+ResultLayout make_layout(const JobSpec& job, std::vector<FieldSpec> fields);
+
+}  // namespace voltpile

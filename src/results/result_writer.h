@@ -1,0 +1,55 @@
+// Commits finished ranges on a thread of its own, so that computing never waits for a disk unless the disk falls behind.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <filesystem>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "results/field.h"
+#include "results/result_layout.h"
+#include "work/work_range.h"
+
+namespace voltpile {
+
+class ResultWriter {
+  public:
+    // on_commit is called, on the writer's thread, after a range has become durable.
+    ResultWriter(std::filesystem::path parts, ResultLayout layout, std::function<void(WorkRange)> on_commit);
+    ~ResultWriter();  // drops what is not committed
+    ResultWriter(const ResultWriter&) = delete;
+    ResultWriter& operator=(const ResultWriter&) = delete;
+
+    const ResultLayout& layout() const { return layout_; }
+
+    // data: one buffer per field of the layout, in its order. Blocks while two ranges are already waiting, so memory is
+    // bounded. Rethrows the FileError of an earlier commit that failed.
+    void submit(WorkRange range, std::vector<FieldBuffer> data);
+
+    // Waits until all that was submitted is durable. Rethrows.
+    void drain();
+
+  private:
+    struct Item {
+        WorkRange range;
+        std::vector<FieldBuffer> data;
+    };
+    void write_loop();
+
+    std::filesystem::path parts_;
+    ResultLayout layout_;
+    std::function<void(WorkRange)> on_commit_;
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::deque<Item> queue_;
+    bool writing_ = false;
+    bool closing_ = false;
+    std::exception_ptr failure_;
+    std::thread thread_;
+};
+
+}  // namespace voltpile
