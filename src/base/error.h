@@ -1,4 +1,5 @@
-// Errors and exit codes. An Error names its culprit; whoever decides prints it once (see run/runner and main.cpp).
+// Errors and exit codes. An Error names its culprit; whoever decides prints it once (see run/runner and
+// main.cpp).
 #pragma once
 
 #include <stdexcept>

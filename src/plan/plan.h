@@ -1,4 +1,5 @@
-// Who does what, decided before anything runs: ranks -> GPUs and cores, with estimates. Pure: same input, same plan.
+// Who does what, decided before anything runs: ranks -> GPUs and cores, with estimates. Pure: same input,
+// same plan.
 #pragma once
 
 #include <cstdint>
@@ -13,26 +14,42 @@ namespace voltpile {
 struct RankPlan {
     int host = 0;
     int local_rank = 0;
-    int gpu = -1;                // index into Host::gpus; -1: computes on its cores
-    std::vector<int> cores;      // indices into Host::cores; never shared with another rank unless there are too few
-    double units_per_s = 0;      // estimated speed
+    int gpu = -1;                   // index into Host::gpus; -1: computes on its cores
+    std::vector<int> cores;         // indices into Host::cores
+    double units_per_s = 0;         // estimated speed
+    std::int64_t memory_bytes = 0;  // of the host, estimated; does not grow with the sweep
 };
 
 struct Plan {
     Topology topology;
     Workload workload;
     std::vector<RankPlan> ranks;
-    double seconds = 0;            // estimate, all ranks together, an upper bound where points may end early
-    std::int64_t result_bytes = 0;
+    double seconds = 0;  // estimate, all ranks together, an upper bound where points may end early
     std::vector<std::string> warnings;  // idle GPUs, more ranks than cores, ...
+
+    const Host& host_of(const RankPlan& rank) const {
+        return topology.hosts[static_cast<std::size_t>(rank.host)];
+    }
+    double points_per_s(const RankPlan& rank) const { return rank.units_per_s / workload.units_per_point; }
+    std::int64_t result_bytes() const { return workload.points * workload.bytes_per_point; }
 };
 
 enum class DeviceChoice { Auto, Cpu, Gpu };  // job key run.device
 
-// Throws MachineError if DeviceChoice::Gpu is asked for and a host has fewer GPUs than ranks.
-Plan make_plan(const Workload& workload, DeviceChoice device, const Topology& topology);
+struct PlanOptions {
+    DeviceChoice device = DeviceChoice::Auto;
+    int threads = 0;             // per rank; 0: all its cores
+    double range_seconds = 2.0;  // for the memory estimate
+};
 
-// The table that `voltpile plan` prints.
+// Throws MachineError if GPUs are asked for and a host has fewer of them than ranks, or if a rank may use no
+// core.
+Plan make_plan(const Workload& workload, const PlanOptions& options, const Topology& topology);
+
+// What `voltpile plan` prints.
 std::string to_text(const Plan& plan);
+
+// "4x Tesla V100-SXM2-16GB" or "20 cores of Xeon ...": what a rank computes on.
+std::string processor_text(const Plan& plan, const RankPlan& rank);
 
 }  // namespace voltpile

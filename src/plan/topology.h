@@ -1,5 +1,6 @@
-// Hosts, processors, GPUs and where the ranks stand, as plain data: read from the machine (run/discover_topology) or from
-// data/clusters/*.toml, so that a plan for a thousand ranks can be made and tested on a laptop.
+// Hosts, processors, GPUs and where the ranks stand, as plain data: read from the machine
+// (run/discover_topology) or from data/clusters/*.toml, so that a plan for a thousand ranks can be made and
+// tested on a laptop.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +13,9 @@ struct Gpu {
     std::string name;
     int compute_capability = 0;  // 70 for V100
     int multiprocessors = 0;
-    double clock_ghz = 0;            // boost
+    double clock_ghz = 0;  // boost
     std::int64_t memory_bytes = 0;
-    double fp64_per_clock = 0;       // FP64 instructions (an FMA is one) per clock and multiprocessor
+    double fp64_per_clock = 0;  // FP64 instructions (an FMA is one) per clock and multiprocessor
     double fp32_per_clock = 0;
     int numa_node = -1;
 };
@@ -46,7 +47,11 @@ struct Topology {
     std::vector<RankPlace> ranks;
 };
 
-// `ranks_per_host` ranks on each host, every core allowed to all of them. Throws JobError on a malformed file.
+// Fills in a GPU's FP64 and FP32 instructions per clock from its compute capability.
+void set_throughput(Gpu& gpu);
+
+// A machine description (data/clusters/*.toml) with `ranks_per_host` ranks on each host (0: one for each GPU,
+// or one), every core allowed to all of them. Throws JobError on a malformed file.
 Topology load_cluster(const std::string& path, int ranks_per_host);
 
 }  // namespace voltpile

@@ -1,4 +1,5 @@
-// How much a job has to do, as its app knows it before anything has run: what estimates and progress are made of.
+// How much a job has to do, as its app knows it before anything has run: what estimates and progress are made
+// of.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +8,11 @@
 namespace voltpile {
 
 struct Workload {
-    std::string unit;              // plural, as in "1.2e8 pair-steps/s"
-    double units_per_point = 1;    // an upper bound where points may end early
-    double flop_per_unit = 1;      // floating-point INSTRUCTIONS (an FMA is one) per unit, of the type below
-    bool fp64 = true;              // else fp32
-    std::int64_t points = 0;       // of the flattened sweep
+    std::string unit;            // plural, as in "1.2e8 pair-steps/s"
+    double units_per_point = 1;  // an upper bound where points may end early
+    double flop_per_unit = 1;    // floating-point INSTRUCTIONS (an FMA is one) per unit, of the type below
+    bool fp64 = true;            // else fp32
+    std::int64_t points = 0;     // of the flattened sweep
     std::int64_t bytes_per_point = 0;  // of result
 };
 

@@ -1,5 +1,5 @@
-// A set of points of the flattened sweep, kept as disjoint, sorted, merged ranges: its size in memory follows the
-// number of gaps, not the number of points.
+// A set of points of the flattened sweep, kept as disjoint, sorted, merged ranges: its size in memory follows
+// the number of gaps, not the number of points.
 #pragma once
 
 #include <cstdint>

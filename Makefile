@@ -1,0 +1,64 @@
+# The two commands a newcomer needs are `make demo` and `make test`; each does all that comes before it.
+PRESET ?= release
+BUILD  := build/$(PRESET)
+JOBS   ?= $(shell nproc)
+SUDO   := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+
+# Distribution packages (Debian 12 and newer, Ubuntu 24.04 and newer).
+PACKAGES := g++ cmake make git pkg-config openmpi-bin libopenmpi-dev libhdf5-dev libpng-dev libhwloc-dev \
+            libcli11-dev libfmt-dev libspdlog-dev libtomlplusplus-dev nlohmann-json3-dev libxxhash-dev libgtest-dev \
+            python3-h5py python3-xarray python3-h5netcdf
+# `make sm70`, for developers of kernels.
+SM70_PACKAGES := clang-19 python3-venv
+
+# Open MPI refuses to run as root unless told that it is meant (containers).
+ifeq ($(shell id -u),0)
+export OMPI_ALLOW_RUN_AS_ROOT = 1
+export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM = 1
+endif
+
+.PHONY: help demo test deps build format sm70
+help:
+	@echo 'make demo    the three-body map on 2 ranks -> results/seed_map.h5 and .png'
+	@echo 'make test    build and run all tests'
+	@echo 'make deps    install the distribution packages that are missing'
+	@echo 'make build   configure and build ($(BUILD)/voltpile); PRESET=debug or asan for the others'
+	@echo 'make format  clang-format all sources'
+	@echo 'make sm70    compile every GPU kernel for V100 (sm_70) and report registers and spills'
+
+# The published map at 300 x 300 points: the full size takes minutes on two cores, this takes seconds.
+demo: build
+	mpirun -np 2 --oversubscribe $(BUILD)/voltpile run jobs/threebody/seed_map.toml \
+	  --set sweep.x.count=300 --set sweep.y.count=300 --output results/seed_map.h5
+	$(BUILD)/voltpile show results/seed_map.h5
+	$(BUILD)/voltpile plot results/seed_map.h5 --output results/seed_map.png
+
+test: build
+	ctest --test-dir $(BUILD) --output-on-failure
+
+build: deps
+	@cmake --preset $(PRESET) -Wno-dev
+	@cmake --build --preset $(PRESET) --parallel $(JOBS)
+
+# Installs by the distribution's own means, and only what is missing.
+missing = $(shell for p in $(1); do dpkg-query -W -f='$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || echo $$p; done)
+define install
+	@missing="$(call missing,$(1))"; \
+	if [ -n "$$missing" ]; then \
+	  echo "installing:" $$missing; \
+	  $(SUDO) apt-get update -qq && \
+	  DEBIAN_FRONTEND=noninteractive $(SUDO) apt-get install -y -qq --no-install-recommends $$missing >build-deps.log || \
+	  { cat build-deps.log; exit 1; }; rm -f build-deps.log; \
+	fi
+endef
+
+deps:
+	@echo "needs: $(PACKAGES)"
+	$(call install,$(PACKAGES))
+
+format:
+	git ls-files '*.h' '*.cpp' '*.cu' '*.cuh' | xargs clang-format -i
+
+sm70:
+	$(call install,$(SM70_PACKAGES))
+	tests/sm70/check_sm70.sh build/sm70

@@ -1,0 +1,80 @@
+#include "comm/communicator.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "base/error.h"
+
+namespace voltpile {
+namespace {
+
+void check(int code, const char* call) {
+    if (code == MPI_SUCCESS) return;
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length = 0;
+    MPI_Error_string(code, text, &length);
+    throw CommError(
+        fmt::format("{} failed: {}", call, std::string_view(text, static_cast<std::size_t>(length))));
+}
+
+int checked_length(const std::string& bytes) {
+    if (bytes.size() > static_cast<std::size_t>(std::numeric_limits<int>::max()))
+        throw CommError(fmt::format("a message of {} bytes is too long for MPI", bytes.size()));
+    return static_cast<int>(bytes.size());
+}
+
+}  // namespace
+
+Communicator::Communicator(MPI_Comm comm) : comm_(comm) {
+    check(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+    check(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
+    check(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");
+}
+
+std::string Communicator::broadcast(const std::string& bytes, int root) const {
+    int length = rank_ == root ? checked_length(bytes) : 0;
+    check(MPI_Bcast(&length, 1, MPI_INT, root, comm_), "MPI_Bcast");
+    std::string out = rank_ == root ? bytes : std::string(static_cast<std::size_t>(length), '\0');
+    check(MPI_Bcast(out.data(), length, MPI_BYTE, root, comm_), "MPI_Bcast");
+    return out;
+}
+
+std::vector<std::string> Communicator::all_gather(const std::string& bytes) const {
+    const int length = checked_length(bytes);
+    std::vector<int> lengths(static_cast<std::size_t>(size_));
+    check(MPI_Allgather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, comm_), "MPI_Allgather");
+    std::vector<int> starts;
+    int total = 0;
+    for (int each : lengths) {
+        starts.push_back(total);
+        total += each;
+    }
+    std::string all(static_cast<std::size_t>(total), '\0');
+    check(MPI_Allgatherv(bytes.data(), length, MPI_BYTE, all.data(), lengths.data(), starts.data(), MPI_BYTE,
+                         comm_),
+          "MPI_Allgatherv");
+    std::vector<std::string> out;
+    for (std::size_t i = 0; i < lengths.size(); ++i)
+        out.push_back(all.substr(static_cast<std::size_t>(starts[i]), static_cast<std::size_t>(lengths[i])));
+    return out;
+}
+
+void Communicator::send(int to, int tag, const std::string& bytes) const {
+    check(MPI_Send(bytes.data(), checked_length(bytes), MPI_BYTE, to, tag, comm_), "MPI_Send");
+}
+
+std::optional<Message> Communicator::poll(int tag) const {
+    int arrived = 0;
+    MPI_Status status;
+    check(MPI_Iprobe(MPI_ANY_SOURCE, tag, comm_, &arrived, &status), "MPI_Iprobe");
+    if (!arrived) return std::nullopt;
+    int length = 0;
+    check(MPI_Get_count(&status, MPI_BYTE, &length), "MPI_Get_count");
+    Message message{status.MPI_SOURCE, std::string(static_cast<std::size_t>(length), '\0')};
+    check(MPI_Recv(message.bytes.data(), length, MPI_BYTE, message.from, tag, comm_, MPI_STATUS_IGNORE),
+          "MPI_Recv");
+    return message;
+}
+
+}  // namespace voltpile

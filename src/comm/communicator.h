@@ -1,0 +1,46 @@
+// One group of ranks. Host data travels by MPI, as byte strings: the callers' messages are small and rare.
+// All calls of one process come from its main thread (MPI_THREAD_FUNNELED). Errors throw CommError naming the
+// call.
+#pragma once
+
+#include <mpi.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace voltpile {
+
+struct Message {
+    int from = 0;
+    std::string bytes;
+};
+
+class Communicator {
+  public:
+    explicit Communicator(MPI_Comm comm);  // borrowed, not freed
+
+    int rank() const { return rank_; }
+    int size() const { return size_; }
+
+    // Collective: every rank calls. Returns the root's bytes on every rank.
+    std::string broadcast(const std::string& bytes, int root) const;
+
+    // Collective: every rank calls. Everybody's bytes, by rank.
+    std::vector<std::string> all_gather(const std::string& bytes) const;
+
+    // Point to point. Messages from one rank under one tag arrive in order. send() returns when `bytes` may
+    // be reused.
+    void send(int to, int tag, const std::string& bytes) const;
+
+    // A message under `tag` if one has arrived; never waits (a waiting MPI call would burn the core it waits
+    // on).
+    std::optional<Message> poll(int tag) const;
+
+  private:
+    MPI_Comm comm_;
+    int rank_ = 0;
+    int size_ = 1;
+};
+
+}  // namespace voltpile

@@ -1,0 +1,34 @@
+#include "comm/mpi_session.h"
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/error.h"
+
+namespace voltpile {
+namespace {
+
+MPI_Comm start(int& argc, char**& argv) {
+    int provided = MPI_THREAD_SINGLE;
+    if (MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS)
+        throw CommError("MPI_Init_thread failed");
+    if (provided < MPI_THREAD_FUNNELED)
+        throw CommError("this MPI does not support threads (MPI_THREAD_FUNNELED)");
+    return MPI_COMM_WORLD;
+}
+
+}  // namespace
+
+MpiSession::MpiSession(int& argc, char**& argv) : world_(start(argc, argv)) {}
+
+MpiSession::~MpiSession() {
+    MPI_Finalize();
+}
+
+void MpiSession::abort(int exit_code) const {
+    std::fflush(nullptr);
+    if (world_.size() > 1) MPI_Abort(MPI_COMM_WORLD, exit_code);
+    std::_Exit(exit_code);
+}
+
+}  // namespace voltpile

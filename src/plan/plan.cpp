@@ -1,0 +1,119 @@
+#include "plan/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "plan/core_division.h"
+
+namespace voltpile {
+namespace {
+
+// What the kernels reach of the units' peak rate (docs/benchmarks.md); only estimates hang on it.
+constexpr double gpu_efficiency = 0.9;
+constexpr double cpu_efficiency = 0.6;
+
+// A rank's own program, MPI and HDF5, before any result.
+constexpr std::int64_t base_memory_bytes = 64 << 20;
+// Ranges in flight, in the writer's queue and in HDF5's image of a part.
+constexpr double result_copies = 5;
+
+double gpu_units_per_s(const Gpu& gpu, const Workload& work) {
+    const double per_clock = work.fp64 ? gpu.fp64_per_clock : gpu.fp32_per_clock;
+    return gpu.multiprocessors * per_clock * gpu.clock_ghz * 1e9 * gpu_efficiency / work.flop_per_unit;
+}
+
+double core_units_per_s(const Host& host, const Workload& work) {
+    const double lanes = host.simd_bits / (work.fp64 ? 64.0 : 32.0);
+    // Two vector units of up to 256 bits; at 512 bits many processors fuse them into one.
+    const double units = host.simd_bits >= 512 ? 1 : 2;
+    return lanes * units * host.cpu_ghz * 1e9 * cpu_efficiency / work.flop_per_unit;
+}
+
+// The first ranks of a host take its GPUs, one each.
+HostRanks assign_gpus(Plan& plan, const PlanOptions& options, int host_index) {
+    const Host& host = plan.topology.hosts[static_cast<std::size_t>(host_index)];
+    HostRanks ranks;
+    int next_gpu = 0;
+    for (std::size_t r = 0; r < plan.ranks.size(); ++r) {
+        RankPlan& rank = plan.ranks[r];
+        if (rank.host != host_index) continue;
+        const bool gpu_left = next_gpu < static_cast<int>(host.gpus.size());
+        if (options.device == DeviceChoice::Gpu && !gpu_left)
+            throw MachineError(
+                fmt::format("run.device = \"gpu\", but {} has {} GPU{} for its ranks; start at most that "
+                            "many ranks there, or set run.device = \"auto\" or \"cpu\"",
+                            host.name, host.gpus.empty() ? "no" : std::to_string(host.gpus.size()),
+                            host.gpus.size() == 1 ? "" : "s"));
+        if (options.device != DeviceChoice::Cpu && gpu_left) {
+            rank.gpu = next_gpu++;
+            ranks.with_gpu.push_back(static_cast<int>(r));
+            ranks.numa_node_of_gpu.push_back(host.gpus[static_cast<std::size_t>(rank.gpu)].numa_node);
+        } else {
+            ranks.on_cores.push_back(static_cast<int>(r));
+        }
+    }
+    const int idle = static_cast<int>(host.gpus.size()) - next_gpu;
+    if (options.device != DeviceChoice::Cpu && idle > 0)
+        plan.warnings.push_back(fmt::format(
+            "{} GPU{} of {} stay{} idle: each rank drives one, so start {} ranks there "
+            "(mpirun -np {})",
+            idle, idle == 1 ? "" : "s", host.name, idle == 1 ? "s" : "", host.gpus.size(), host.gpus.size()));
+    return ranks;
+}
+
+void estimate(Plan& plan, const PlanOptions& options) {
+    double all = 0;
+    for (RankPlan& rank : plan.ranks) {
+        const Host& host = plan.host_of(rank);
+        rank.units_per_s =
+            rank.gpu >= 0 ? gpu_units_per_s(host.gpus[static_cast<std::size_t>(rank.gpu)], plan.workload)
+                          : core_units_per_s(host, plan.workload) * static_cast<double>(rank.cores.size());
+        const double range_points = std::min(plan.points_per_s(rank) * options.range_seconds,
+                                             static_cast<double>(plan.workload.points));
+        rank.memory_bytes =
+            base_memory_bytes + static_cast<std::int64_t>(result_copies * range_points *
+                                                          static_cast<double>(plan.workload.bytes_per_point));
+        all += rank.units_per_s;
+    }
+    plan.seconds = static_cast<double>(plan.workload.points) * plan.workload.units_per_point / all;
+}
+
+}  // namespace
+
+Plan make_plan(const Workload& workload, const PlanOptions& options, const Topology& topology) {
+    Plan plan;
+    plan.topology = topology;
+    plan.workload = workload;
+    for (const RankPlace& place : topology.ranks) {
+        RankPlan rank;
+        rank.host = place.host;
+        rank.local_rank = place.local_rank;
+        plan.ranks.push_back(rank);
+    }
+    std::vector<std::vector<int>> cores(plan.ranks.size());
+    for (std::size_t h = 0; h < topology.hosts.size(); ++h) {
+        const HostRanks ranks = assign_gpus(plan, options, static_cast<int>(h));
+        const int sharing = divide_cores(topology, topology.hosts[h], ranks, cores);
+        if (sharing > 0)
+            plan.warnings.push_back(fmt::format("{} has fewer cores than ranks: {} of them share a core",
+                                                topology.hosts[h].name, sharing));
+    }
+    for (std::size_t r = 0; r < plan.ranks.size(); ++r) {
+        if (cores[r].empty())
+            throw MachineError(fmt::format("rank {} on {} is not allowed to use any core", r,
+                                           plan.host_of(plan.ranks[r]).name));
+        if (options.threads > 0 && cores[r].size() > static_cast<std::size_t>(options.threads))
+            cores[r].resize(static_cast<std::size_t>(options.threads));
+        plan.ranks[r].cores = std::move(cores[r]);
+    }
+    estimate(plan, options);
+    if (workload.points < static_cast<std::int64_t>(plan.ranks.size()))
+        plan.warnings.push_back(
+            fmt::format("{} ranks, but only {} point{}: some ranks will have nothing to do",
+                        plan.ranks.size(), workload.points, workload.points == 1 ? "" : "s"));
+    return plan;
+}
+
+}  // namespace voltpile

@@ -1,0 +1,42 @@
+#include <fmt/format.h>
+
+#include "base/format.h"
+#include "plan/plan.h"
+
+namespace voltpile {
+
+std::string processor_text(const Plan& plan, const RankPlan& rank) {
+    const Host& host = plan.host_of(rank);
+    if (rank.gpu >= 0)
+        return fmt::format("GPU {} ({})", rank.gpu, host.gpus[static_cast<std::size_t>(rank.gpu)].name);
+    return fmt::format("{} core{} of {} ({}-bit SIMD)", rank.cores.size(), rank.cores.size() == 1 ? "" : "s",
+                       host.cpu_name, host.simd_bits);
+}
+
+std::string to_text(const Plan& plan) {
+    const Workload& work = plan.workload;
+    std::string text;
+    auto line = [&text](std::string_view name, const std::string& value) {
+        text += fmt::format("{:<10} {}\n", name, value);
+    };
+    const double units = static_cast<double>(work.points) * work.units_per_point;
+    line("points", count_text(work.points));
+    line("work", fmt::format("at most {:.4g} {} ({:.4g} {} instructions each)", units, work.unit,
+                             work.flop_per_unit, work.fp64 ? "FP64" : "FP32"));
+    line("result", bytes_text(static_cast<double>(plan.result_bytes())));
+    line("time", fmt::format("about {} (an upper bound: points may end early)", duration_text(plan.seconds)));
+    line("ranks", fmt::format("{} on {} host{}", plan.ranks.size(), plan.topology.hosts.size(),
+                              plan.topology.hosts.size() == 1 ? "" : "s"));
+    text += fmt::format("\n{:>5}  {:<16} {:<52} {:>12} {:>10}\n", "rank", "host", "computes on",
+                        work.unit + "/s", "memory");
+    for (std::size_t r = 0; r < plan.ranks.size(); ++r) {
+        const RankPlan& rank = plan.ranks[r];
+        text += fmt::format("{:>5}  {:<16} {:<52} {:>12.3g} {:>10}\n", r, plan.host_of(rank).name,
+                            processor_text(plan, rank), rank.units_per_s,
+                            bytes_text(static_cast<double>(rank.memory_bytes)));
+    }
+    for (const std::string& warning : plan.warnings) text += fmt::format("warning: {}\n", warning);
+    return text;
+}
+
+}  // namespace voltpile

@@ -1,0 +1,48 @@
+#include "work/range_policy.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+namespace voltpile {
+namespace {
+
+// A range is at least this part of the longest: below it the commit (some milliseconds) would begin to show.
+constexpr double shortest_part = 1.0 / 20;
+// Before a team's speed is known its ranges are shorter, in case the estimate is too high.
+constexpr double unmeasured_part = 1.0 / 4;
+// With several teams each gets this part of its fair share of what remains, so that there is something left
+// to even out the end with.
+constexpr double share_of_rest = 1.0 / 2;
+
+}  // namespace
+
+RangePolicy::RangePolicy(RangeSet todo, std::vector<double> points_per_s, RangeLimits limits)
+    : todo_(std::move(todo)),
+      points_per_s_(std::move(points_per_s)),
+      measured_(points_per_s_.size()),
+      limits_(limits) {}
+
+std::optional<WorkRange> RangePolicy::next(int team) {
+    if (todo_.empty()) return std::nullopt;
+    const auto index = static_cast<std::size_t>(team);
+    const double speed = points_per_s_[index];
+    const double all = std::accumulate(points_per_s_.begin(), points_per_s_.end(), 0.0);
+    const double longest = speed * limits_.range_seconds;
+    const double share = static_cast<double>(todo_.size()) * speed / all;
+    double points = points_per_s_.size() > 1 ? share * share_of_rest : share;
+    points = std::max(points, longest * shortest_part);
+    points = std::min(points, measured_[index] ? longest : longest * unmeasured_part);
+    auto count = static_cast<std::int64_t>(std::min(std::ceil(points), 9e18));
+    if (limits_.max_points > 0) count = std::min(count, limits_.max_points);
+    return todo_.take_front(std::max<std::int64_t>(count, 1));
+}
+
+void RangePolicy::set_speed(int team, double points_per_s) {
+    if (!(points_per_s > 0) || !std::isfinite(points_per_s)) return;
+    points_per_s_[static_cast<std::size_t>(team)] = points_per_s;
+    measured_[static_cast<std::size_t>(team)] = true;
+}
+
+}  // namespace voltpile

@@ -1,0 +1,73 @@
+// Run under mpirun at 1, 2 and 4 ranks (tests/CMakeLists.txt).
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "comm/mpi_session.h"
+
+using namespace voltpile;
+
+namespace {
+
+const Communicator& world(const MpiSession* session = nullptr) {
+    static const MpiSession* kept = session;
+    return kept->world();
+}
+
+std::string text_of(int rank) {
+    return std::string(static_cast<std::size_t>(rank * 1000 + 3), static_cast<char>('a' + rank));
+}
+
+}  // namespace
+
+TEST(Communicator, BroadcastFromEveryRoot) {
+    for (int root = 0; root < world().size(); ++root) {
+        const std::string mine = world().rank() == root ? text_of(root) : "something else";
+        EXPECT_EQ(world().broadcast(mine, root), text_of(root));
+    }
+    EXPECT_EQ(world().broadcast("", 0), "");
+}
+
+TEST(Communicator, AllGatherKeepsLengthsAndOrder) {
+    const auto all = world().all_gather(text_of(world().rank()));
+    ASSERT_EQ(all.size(), static_cast<std::size_t>(world().size()));
+    for (int rank = 0; rank < world().size(); ++rank)
+        EXPECT_EQ(all[static_cast<std::size_t>(rank)], text_of(rank));
+}
+
+TEST(Communicator, MessagesOfOneRankArriveInOrderAndTagsDoNotMix) {
+    constexpr int tag = 7, other_tag = 8, count = 100;
+    if (world().rank() != 0) {
+        world().send(0, other_tag, "other");
+        for (int i = 0; i < count; ++i) world().send(0, tag, std::to_string(i));
+    } else {
+        std::vector<int> next(static_cast<std::size_t>(world().size()), 0);
+        for (int received = 0; received < count * (world().size() - 1);) {
+            const auto message = world().poll(tag);
+            if (!message) continue;
+            auto& expected = next[static_cast<std::size_t>(message->from)];
+            EXPECT_EQ(message->bytes, std::to_string(expected));
+            ++expected;
+            ++received;
+        }
+        EXPECT_FALSE(world().poll(tag));
+        for (int rank = 1; rank < world().size(); ++rank) {
+            std::optional<Message> message;
+            while (!(message = world().poll(other_tag))) {
+            }
+            EXPECT_EQ(message->bytes, "other");
+        }
+    }
+}
+
+int main(int argc, char** argv) {
+    testing::InitGoogleTest(&argc, argv);
+    const MpiSession session(argc, argv);
+    world(&session);
+    const int failed = RUN_ALL_TESTS();
+    // A rank that failed alone must fail the whole run.
+    int any = 0;
+    for (const std::string& each : world().all_gather(std::string(1, static_cast<char>(failed))))
+        any |= each[0];
+    return any;
+}

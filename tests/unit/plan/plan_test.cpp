@@ -1,0 +1,212 @@
+#include "plan/plan.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <set>
+#include <string>
+
+#include "base/error.h"
+
+using namespace voltpile;
+
+namespace {
+
+Host make_host(int cores, int gpus) {
+    Host host;
+    host.name = "node";
+    host.cpu_name = "Xeon";
+    host.cpu_ghz = 2.0;
+    host.simd_bits = 256;
+    for (int i = 0; i < cores; ++i) host.cores.push_back({i, i < cores / 2 ? 0 : 1});
+    for (int i = 0; i < gpus; ++i) {
+        Gpu gpu;
+        gpu.name = "V100";
+        gpu.compute_capability = 70;
+        gpu.multiprocessors = 80;
+        gpu.clock_ghz = 1.53;
+        gpu.numa_node = i < gpus / 2 ? 0 : 1;
+        set_throughput(gpu);
+        host.gpus.push_back(gpu);
+    }
+    return host;
+}
+
+Topology make_topology(std::vector<Host> hosts, int ranks_per_host) {
+    Topology topology;
+    topology.hosts = std::move(hosts);
+    for (std::size_t h = 0; h < topology.hosts.size(); ++h)
+        for (int local = 0; local < ranks_per_host; ++local) {
+            RankPlace place{static_cast<int>(h), local, {}};
+            for (std::size_t c = 0; c < topology.hosts[h].cores.size(); ++c)
+                place.allowed_cores.push_back(static_cast<int>(c));
+            topology.ranks.push_back(place);
+        }
+    return topology;
+}
+
+Workload map_workload() {
+    Workload work;
+    work.unit = "pair-steps";
+    work.units_per_point = 50'000;
+    work.flop_per_unit = 139;
+    work.points = 1'000'000;
+    work.bytes_per_point = 4;
+    return work;
+}
+
+void expect_nothing_shared(const Plan& plan) {
+    std::set<std::pair<int, int>> cores, gpus;
+    for (const RankPlan& rank : plan.ranks) {
+        for (int core : rank.cores)
+            EXPECT_TRUE(cores.insert({rank.host, core}).second) << "core " << core << " was given twice";
+        if (rank.gpu < 0) continue;
+        EXPECT_TRUE(gpus.insert({rank.host, rank.gpu}).second) << "GPU given twice";
+    }
+}
+
+}  // namespace
+
+TEST(Plan, RanksShareTheCoresOfAHostInEqualBlocks) {
+    const Plan plan = make_plan(map_workload(), {}, make_topology({make_host(20, 0)}, 4));
+    expect_nothing_shared(plan);
+    for (const RankPlan& rank : plan.ranks) {
+        EXPECT_EQ(rank.cores.size(), 5u);
+        EXPECT_EQ(rank.cores.back() - rank.cores.front(), 4) << "not one block";
+    }
+}
+
+TEST(Plan, FourRanksDriveFourGpusEachWithACoreNearIt) {
+    const Plan plan = make_plan(map_workload(), {}, make_topology({make_host(40, 4)}, 4));
+    expect_nothing_shared(plan);
+    const Host& host = plan.topology.hosts[0];
+    for (std::size_t r = 0; r < 4; ++r) {
+        const RankPlan& rank = plan.ranks[r];
+        EXPECT_EQ(rank.gpu, static_cast<int>(r));
+        ASSERT_EQ(rank.cores.size(), 1u);
+        EXPECT_EQ(host.cores[static_cast<std::size_t>(rank.cores[0])].numa_node, host.gpus[r].numa_node);
+    }
+    EXPECT_TRUE(plan.warnings.empty());
+    // 1e6 x 50,000 x 139 instructions on four times 80 x 32 x 1.53e9 a second, at 90 %: 0.49 s.
+    EXPECT_NEAR(plan.seconds, 1e6 * 5e4 * 139 / (4 * 80 * 32 * 1.53e9 * 0.9), 1e-9);
+}
+
+TEST(Plan, RanksBeyondTheGpusUseTheRemainingCores) {
+    const Plan plan = make_plan(map_workload(), {}, make_topology({make_host(8, 1)}, 3));
+    expect_nothing_shared(plan);
+    EXPECT_EQ(plan.ranks[0].gpu, 0);
+    EXPECT_EQ(plan.ranks[0].cores.size(), 1u);
+    EXPECT_EQ(plan.ranks[1].cores.size() + plan.ranks[2].cores.size(), 7u);
+}
+
+TEST(Plan, IdleGpusAreMentioned) {
+    const Plan plan = make_plan(map_workload(), {}, make_topology({make_host(8, 4)}, 1));
+    ASSERT_EQ(plan.warnings.size(), 1u);
+    EXPECT_NE(plan.warnings[0].find("3 GPUs of node stay idle"), std::string::npos) << plan.warnings[0];
+}
+
+TEST(Plan, BindingsOfTheLauncherAreRespected) {
+    Topology topology = make_topology({make_host(8, 0)}, 2);
+    topology.ranks[0].allowed_cores = {0, 1, 2, 3};
+    topology.ranks[1].allowed_cores = {4, 5};
+    const Plan plan = make_plan(map_workload(), {}, topology);
+    EXPECT_EQ(plan.ranks[0].cores, (std::vector<int>{0, 1, 2, 3}));
+    EXPECT_EQ(plan.ranks[1].cores, (std::vector<int>{4, 5}));
+}
+
+TEST(Plan, OverlappingBindingsShareOnlyTheOverlap) {
+    Topology topology = make_topology({make_host(6, 0)}, 2);
+    topology.ranks[0].allowed_cores = {0, 1, 2, 3};
+    topology.ranks[1].allowed_cores = {2, 3, 4, 5};
+    const Plan plan = make_plan(map_workload(), {}, topology);
+    expect_nothing_shared(plan);
+    EXPECT_EQ(plan.ranks[0].cores.size(), 3u);
+    EXPECT_EQ(plan.ranks[1].cores.size(), 3u);
+}
+
+TEST(Plan, MoreRanksThanCoresShareAndSaySo) {
+    const Plan plan = make_plan(map_workload(), {}, make_topology({make_host(2, 0)}, 4));
+    for (const RankPlan& rank : plan.ranks) EXPECT_EQ(rank.cores.size(), 1u);
+    ASSERT_EQ(plan.warnings.size(), 1u);
+    EXPECT_NE(plan.warnings[0].find("fewer cores than ranks"), std::string::npos);
+}
+
+TEST(Plan, GpuAskedForWhereNoneIs) {
+    PlanOptions options;
+    options.device = DeviceChoice::Gpu;
+    try {
+        make_plan(map_workload(), options, make_topology({make_host(4, 0)}, 1));
+        FAIL() << "accepted";
+    } catch (const MachineError& error) {
+        EXPECT_EQ(error.exit_code(), ExitCode::CannotRun);
+        EXPECT_NE(std::string(error.what()).find("has no GPUs"), std::string::npos) << error.what();
+    }
+    EXPECT_THROW(make_plan(map_workload(), options, make_topology({make_host(8, 2)}, 3)), MachineError);
+}
+
+TEST(Plan, CpuAskedForWhereGpusAre) {
+    PlanOptions options;
+    options.device = DeviceChoice::Cpu;
+    options.threads = 3;
+    const Plan plan = make_plan(map_workload(), options, make_topology({make_host(8, 4)}, 1));
+    EXPECT_EQ(plan.ranks[0].gpu, -1);
+    EXPECT_EQ(plan.ranks[0].cores.size(), 3u);
+    EXPECT_TRUE(plan.warnings.empty());
+}
+
+TEST(Plan, MemoryDoesNotGrowWithTheSweep) {
+    Workload work = map_workload();
+    work.points = 1'000'000'000;
+    const Topology topology = make_topology({make_host(8, 0)}, 2);
+    const auto large = make_plan(work, {}, topology).ranks[0].memory_bytes;
+    work.points = 1'000'000'000'000;
+    EXPECT_EQ(make_plan(work, {}, topology).ranks[0].memory_bytes, large);
+    EXPECT_LT(large, 200'000'000);
+}
+
+TEST(Plan, MoreRanksThanWork) {
+    Workload work = map_workload();
+    work.points = 1;
+    const Plan plan = make_plan(work, {}, make_topology({make_host(8, 0)}, 2));
+    ASSERT_EQ(plan.warnings.size(), 1u);
+    EXPECT_NE(plan.warnings[0].find("nothing to do"), std::string::npos);
+}
+
+TEST(ClusterFile, DescribesThreeNodesOfFourV100) {
+    const Topology topology = load_cluster(VOLTPILE_SOURCE_DIR "/data/clusters/t181_x3.toml", 0);
+    ASSERT_EQ(topology.hosts.size(), 3u);
+    EXPECT_EQ(topology.hosts[2].name, "t181-3");
+    EXPECT_EQ(topology.hosts[0].cores.size(), 40u);
+    EXPECT_EQ(topology.hosts[0].gpus.size(), 4u);
+    EXPECT_EQ(topology.ranks.size(), 12u);
+    expect_nothing_shared(make_plan(map_workload(), {}, topology));
+}
+
+TEST(ClusterFile, AThousandRanks) {
+    Topology topology = load_cluster(VOLTPILE_SOURCE_DIR "/data/clusters/t181_x3.toml", 334);
+    const Plan plan = make_plan(map_workload(), {}, topology);
+    EXPECT_EQ(plan.ranks.size(), 1002u);
+}
+
+TEST(ClusterFile, BadFilesNameTheLine) {
+    const std::string path = testing::TempDir() + "bad_cluster.toml";
+    auto message = [&path](const char* text) -> std::string {
+        FILE* file = std::fopen(path.c_str(), "w");
+        std::fputs(text, file);
+        std::fclose(file);
+        try {
+            load_cluster(path, 1);
+        } catch (const JobError& error) {
+            return error.what();
+        }
+        return "accepted";
+    };
+    EXPECT_EQ(message("[[host]]\nname = \"a\"\ncount = 0\n"), path + ":3: count = 0: must be greater than 0");
+    EXPECT_EQ(message("[[host]]\nname = \"a\"\n"), path + ":1: count is missing");
+    EXPECT_EQ(message("[[host]]\nname = 3\n"), path + ":2: name has the wrong type");
+    EXPECT_EQ(message("host = 3\n"), path + ":1: host must be an array of tables: [[host]]");
+    EXPECT_EQ(message(""), path + ": no [[host]]");
+    EXPECT_EQ(message("a = \n").substr(0, path.size() + 3), path + ":1:");
+    EXPECT_NE(message(""), "accepted");
+    EXPECT_THROW(load_cluster("/nonexistent/cluster.toml", 1), JobError);
+}

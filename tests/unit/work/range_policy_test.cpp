@@ -1,0 +1,95 @@
+#include "work/range_policy.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <queue>
+#include <vector>
+
+using namespace voltpile;
+
+namespace {
+
+// Teams of given true speeds draw ranges until none is left; returns when each has finished its last.
+struct Simulation {
+    std::vector<double> finished_s;
+    std::vector<std::int64_t> sizes;
+    RangeSet handed_out;
+};
+
+Simulation simulate(std::int64_t points, const std::vector<double>& estimates,
+                    const std::vector<double>& speeds, RangeLimits limits) {
+    Simulation out;
+    out.finished_s.assign(speeds.size(), 0);
+    std::vector<std::int64_t> done(speeds.size());
+    RangePolicy policy(RangeSet({0, points}), estimates, limits);
+    using Event = std::pair<double, int>;
+    std::priority_queue<Event, std::vector<Event>, std::greater<>> events;
+    for (std::size_t team = 0; team < speeds.size(); ++team) events.push({0.0, static_cast<int>(team)});
+    while (!events.empty()) {
+        const auto [now, team] = events.top();
+        events.pop();
+        const auto index = static_cast<std::size_t>(team);
+        if (now > 0) policy.set_speed(team, static_cast<double>(done[index]) / now);
+        const auto range = policy.next(team);
+        if (!range) continue;
+        EXPECT_FALSE(out.handed_out.overlaps(*range));
+        out.handed_out.insert(*range);
+        out.sizes.push_back(range->size());
+        done[index] += range->size();
+        const double end = now + static_cast<double>(range->size()) / speeds[index];
+        out.finished_s[index] = end;
+        events.push({end, team});
+    }
+    return out;
+}
+
+}  // namespace
+
+TEST(RangePolicy, HandsOutEveryPointOnce) {
+    const auto run = simulate(100'003, {10, 20, 30}, {10, 20, 30}, {2.0, 0});
+    EXPECT_EQ(run.handed_out.ranges(), (std::vector<WorkRange>{{0, 100'003}}));
+}
+
+TEST(RangePolicy, UnequalProcessorsFinishTogether) {
+    // A GPU of an RTX 3060 beside a 1060 beside eight cores, with estimates that are off by a factor of two
+    // each way.
+    const std::vector<double> speeds{8000, 1000, 250};
+    const auto run = simulate(2'000'000, {4000, 2000, 250}, speeds, {2.0, 0});
+    const auto [first, last] = std::minmax_element(run.finished_s.begin(), run.finished_s.end());
+    const double ideal = 2'000'000 / (8000.0 + 1000 + 250);
+    // The shortest range takes 0.1 s: nobody can be further behind than about that.
+    EXPECT_LT(*last - *first, 0.3);
+    EXPECT_LT(*last, ideal + 0.3);
+}
+
+TEST(RangePolicy, RangesShrinkTowardsTheEnd) {
+    const auto run = simulate(1'000'000, {1000, 1000}, {1000, 1000}, {20.0, 0});
+    const auto largest = *std::max_element(run.sizes.begin(), run.sizes.end());
+    EXPECT_LE(run.sizes.back(), largest / 8);
+    EXPECT_LE(largest, 20'000);  // never longer than range_seconds
+}
+
+TEST(RangePolicy, MaximumByNumber) {
+    const auto run = simulate(1000, {1e6}, {1e6}, {2.0, 7});
+    for (std::int64_t size : run.sizes) EXPECT_LE(size, 7);
+    EXPECT_EQ(run.sizes.size(), 143u);  // 142 x 7 + 6
+}
+
+TEST(RangePolicy, SkipsWhatIsDone) {
+    RangeSet todo;
+    todo.insert({5, 6});
+    todo.insert({8, 10});
+    RangePolicy policy(todo, {1e9}, {2.0, 0});
+    EXPECT_EQ(policy.next(0), (WorkRange{5, 6}));
+    EXPECT_EQ(policy.next(0), (WorkRange{8, 10}));
+    EXPECT_FALSE(policy.next(0));
+}
+
+TEST(RangePolicy, AbsurdSpeedsNeverGiveEmptyRanges) {
+    RangePolicy policy(RangeSet({0, 3}), {1e-300, 1e300}, {1e-9, 0});
+    policy.set_speed(0, 0);                                         // ignored
+    policy.set_speed(0, std::numeric_limits<double>::quiet_NaN());  // ignored
+    EXPECT_EQ(policy.next(0)->size(), 1);
+    EXPECT_GE(policy.next(1)->size(), 1);
+}
