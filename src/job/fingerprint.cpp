@@ -1,0 +1,48 @@
+#include "job/fingerprint.h"
+
+#include <fmt/format.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace voltpile {
+namespace {
+
+std::string canonical(const JobSpec& job, const KeySpec& spec) {
+    std::string text;
+    switch (spec.type) {
+        case ValueType::Real:
+            for (const double x : job.reals(spec.path)) text += fmt::format(" {:.17g}", x);
+            break;
+        case ValueType::Integer:
+            for (const auto x : job.integers(spec.path)) text += fmt::format(" {}", x);
+            break;
+        case ValueType::Boolean:
+            for (const bool x : job.booleans(spec.path)) text += x ? " true" : " false";
+            break;
+        case ValueType::Text:  // with their length, so that no two lists of texts look alike
+            for (const auto& x : job.texts(spec.path)) text += fmt::format(" {}:{}", x.size(), x);
+            break;
+    }
+    return text;
+}
+
+}  // namespace
+
+std::string canonical_text(const JobSpec& job, const AppSchema& app, const KeyTable& table) {
+    std::string text = fmt::format("app {} {}\n", app.name, app.numerics_version);
+    for (const auto& spec : table.rows())
+        if (spec.identity && !is_sweep_key(spec) && spec.path != "app")
+            text += fmt::format("{}{}\n", spec.path, canonical(job, spec));
+    for (const auto& axis : job.axes())
+        text += fmt::format("axis {} {} {:.17g} {:.17g} {} {}\n", axis.name, axis.parameter, axis.from,
+                            axis.to, axis.count, axis.endpoint);
+    return text;
+}
+
+std::string hash_128(const std::string& text) {
+    const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
+    return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+}
+
+}  // namespace voltpile

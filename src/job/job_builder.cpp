@@ -1,0 +1,176 @@
+#include "job/job_builder.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "job/fingerprint.h"
+#include "job/nearest.h"
+#include "job/sweep_reader.h"
+#include "job/value_reader.h"
+
+namespace voltpile {
+namespace {
+
+// A key as TOML spells it: one with dots or blanks in it keeps its quotes, so that it is not taken for a
+// path.
+std::string spelled(const std::string& key) {
+    const bool bare = !key.empty() && key.find_first_not_of(
+                                          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                          "0123456789_-") == std::string::npos;
+    return bare ? key : '"' + shown(key) + '"';
+}
+
+}  // namespace
+
+JobBuilder::JobBuilder(const std::string& text, const std::string& path,
+                       std::span<const std::string> overrides, std::span<const AppSchema> apps)
+    : apps_(apps), problems_(path, overrides), document_(parse_document(text, path)) {
+    job_.text_ = text;
+    job_.path_ = path;
+    job_.overrides_.assign(overrides.begin(), overrides.end());
+}
+
+JobSpec JobBuilder::build() {
+    const auto overrides = parse_overrides(job_.overrides_, problems_);
+    const AppSchema& app = choose_app(overrides);
+    const KeyTable table(app);
+    for (const auto& change : overrides) apply_override(document_, change, table, problems_);
+
+    refuse_unknown(document_, "", table);
+    const bool have_values = read_values(table);
+
+    const auto length_of = [this](const KeySpec& spec) -> std::size_t {
+        const auto found = job_.values_.find(spec.path);
+        if (found == job_.values_.end()) return 0;
+        return std::visit([](const auto& list) { return list.size(); }, found->second);
+    };
+    const auto problems_before = problems_.size();
+    job_.axes_ = read_sweep(document_, table, length_of, problems_);
+    const bool have_axes = problems_.size() == problems_before;
+
+    if (have_values && have_axes) check(app);
+    problems_.throw_if_any();
+    job_.fingerprint_ = hash_128(canonical_text(job_, app, table));
+    return std::move(job_);
+}
+
+// Without the app nothing else can be checked, so problems with it are reported at once.
+const AppSchema& JobBuilder::choose_app(const std::vector<Override>& overrides) {
+    for (const auto& change : overrides)
+        if (change.path.size() == 1 && change.path[0].name == "app") document_.set("app", change.value);
+
+    std::vector<std::string> names;
+    for (const auto& app : apps_) names.push_back(app.name);
+    const auto choices = fmt::format("{}", fmt::join(names, ", "));
+    const Node* const node = document_.find("app");
+    if (!node) {
+        problems_.add({},
+                      fmt::format("missing key app: begin the file with app = \"...\", one of {}", choices));
+    } else if (node->kind != NodeKind::Text) {
+        problems_.add(node->origin, fmt::format("app = {}: expected a text, one of {}, found {}",
+                                                shown(*node), choices, kind_name(*node)));
+    } else {
+        job_.app_ = node->text;
+        const auto found = std::find(names.begin(), names.end(), node->text);
+        if (found != names.end()) return apps_[static_cast<std::size_t>(found - names.begin())];
+        auto suggestion = nearest_word(node->text, names);
+        if (suggestion) *suggestion = '"' + *suggestion + '"';
+        problems_.add(node->origin, fmt::format("app = {}: must be one of {}{}", shown(*node), choices,
+                                                did_you_mean(suggestion)));
+    }
+    problems_.throw_if_any();
+    throw std::logic_error("an app that is neither found nor refused");
+}
+
+void JobBuilder::refuse_unknown(const Node& table_node, const std::string& prefix, const KeyTable& table) {
+    for (std::size_t i = 0; i < table_node.keys.size(); ++i) {
+        const Node& node = table_node.items[i];
+        const auto path = prefix + spelled(table_node.keys[i]);
+        if (path == "sweep") {
+            for (const auto& axis : node.items)
+                if (node.kind == NodeKind::List && axis.kind == NodeKind::Table)
+                    refuse_unknown(axis, "sweep.", table);
+        } else if (table.find(path)) {
+            continue;
+        } else if (table.has_table(path)) {
+            if (node.kind == NodeKind::Table) {
+                refuse_unknown(node, path + ".", table);
+                continue;
+            }
+            excused_.push_back(path);
+            problems_.add(
+                node.origin,
+                fmt::format("{0} must be a table, found {1}: write [{0}] on a line of its own, and its "
+                            "keys below",
+                            path, kind_name(node)));
+        } else if (node.kind == NodeKind::Table && prefix.empty()) {
+            const auto suggestion = table.nearest_table(path);
+            problems_.add(node.origin,
+                          fmt::format("unknown table [{}]{}", path,
+                                      suggestion ? fmt::format("; did you mean [{}]?", *suggestion) : ""));
+            if (suggestion) excused_.push_back(*suggestion);
+        } else {
+            const auto suggestion = table.nearest_key(path);
+            problems_.add(node.origin, fmt::format("unknown key {}{}", path, did_you_mean(suggestion)));
+            if (suggestion) excused_.push_back(*suggestion);
+        }
+    }
+}
+
+// Returns whether every key has a value now.
+bool JobBuilder::read_values(const KeyTable& table) {
+    bool complete = true;
+    for (const auto& spec : table.rows()) {
+        if (spec.path == "app" || is_sweep_key(spec)) continue;
+        const Node* const node = document_.find_path(spec.path);
+        std::optional<Value> value;
+        if (node) {
+            value = read_value(spec, *node, problems_);
+        } else if (spec.default_value) {
+            value = spec.default_value;
+        } else {
+            const auto excused = [this](const std::string& path) {
+                return std::find(excused_.begin(), excused_.end(), path) != excused_.end();
+            };
+            if (!excused(spec.path) && !excused(table_of(spec.path)))
+                problems_.add(origin_of(spec.path),
+                              fmt::format("missing key {} ({}{})", spec.path, describe_type(spec),
+                                          spec.choices.empty() ? "" : ", one of " + short_range(spec)));
+        }
+        if (value)
+            job_.values_[spec.path] = std::move(*value);
+        else
+            complete = false;
+    }
+    return complete;
+}
+
+void JobBuilder::check(const AppSchema& app) {
+    if (!app.check) return;
+    app.check(job_, [this](const std::string& key, const std::string& message) {
+        problems_.add(origin_of(key), message);
+    });
+}
+
+// Of the key, else of the innermost table around it that the document has.
+Origin JobBuilder::origin_of(const std::string& path) const {
+    const auto steps = parse_path(path);
+    const Node* node = &document_;
+    if (!steps) return {};
+    Origin origin;
+    for (const auto& step : *steps) {
+        const bool indexed = step.index >= 0;
+        const auto index = static_cast<std::size_t>(std::max(step.index, 0));
+        if (indexed)
+            node = index < node->items.size() ? &node->items[index] : nullptr;
+        else
+            node = node->find(step.name);
+        if (!node) return origin;
+        origin = node->origin;
+    }
+    return origin;
+}
+
+}  // namespace voltpile

@@ -1,0 +1,118 @@
+#include "job/job_spec.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <stdexcept>
+#include <system_error>
+
+#include "base/error.h"
+#include "job/job_builder.h"
+
+namespace voltpile {
+namespace {
+
+// Far beyond any job file, and soon refused where someone names a result or a device instead.
+constexpr std::size_t most_bytes = std::size_t{1} << 20;
+
+[[noreturn]] void refuse(const char* action, const std::string& path, int error_number) {
+    throw JobError(
+        fmt::format("cannot {} {}: {}", action, path, std::generic_category().message(error_number)));
+}
+
+std::string read_file(const std::string& path) {
+    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (file < 0) refuse("open job file", path, errno);
+    std::string text(most_bytes + 1, '\0');
+    std::size_t size = 0;
+    while (size < text.size()) {
+        const ssize_t count = read(file, text.data() + size, text.size() - size);
+        if (count < 0 && errno == EINTR) continue;
+        if (count < 0) {
+            const int error_number = errno;
+            close(file);
+            refuse("read job file", path, error_number);
+        }
+        if (count == 0) break;
+        size += static_cast<std::size_t>(count);
+    }
+    close(file);
+    if (size > most_bytes) throw JobError(fmt::format("{}: larger than 1 MiB, so this is no job file", path));
+    text.resize(size);
+    return text;
+}
+
+template <typename List>
+const List& look_up(const std::map<std::string, Value>& values, const std::string& path) {
+    const auto found = values.find(path);
+    if (found == values.end()) throw std::logic_error("no such key in the table: " + path);
+    const auto* list = std::get_if<List>(&found->second);
+    if (!list) throw std::logic_error("key of another type: " + path);
+    return *list;
+}
+
+template <typename List>
+typename List::const_reference look_up_scalar(const std::map<std::string, Value>& values,
+                                              const std::string& path) {
+    const auto& list = look_up<List>(values, path);
+    if (list.size() != 1) throw std::logic_error("not a scalar: " + path);
+    return list[0];
+}
+
+}  // namespace
+
+double SweepAxis::value(std::int64_t i) const {
+    const std::int64_t intervals = endpoint ? count - 1 : count;
+    if (intervals == 0) return from;
+    return from + (to - from) * static_cast<double>(i) / static_cast<double>(intervals);
+}
+
+std::string JobSpec::name() const {
+    return std::filesystem::path(path_).stem().string();
+}
+
+double JobSpec::real(const std::string& path) const {
+    return look_up_scalar<Reals>(values_, path);
+}
+std::int64_t JobSpec::integer(const std::string& path) const {
+    return look_up_scalar<Integers>(values_, path);
+}
+bool JobSpec::boolean(const std::string& path) const {
+    return look_up_scalar<Booleans>(values_, path);
+}
+const std::string& JobSpec::text(const std::string& path) const {
+    return look_up_scalar<Texts>(values_, path);
+}
+const Reals& JobSpec::reals(const std::string& path) const {
+    return look_up<Reals>(values_, path);
+}
+const Integers& JobSpec::integers(const std::string& path) const {
+    return look_up<Integers>(values_, path);
+}
+const Booleans& JobSpec::booleans(const std::string& path) const {
+    return look_up<Booleans>(values_, path);
+}
+const Texts& JobSpec::texts(const std::string& path) const {
+    return look_up<Texts>(values_, path);
+}
+
+std::int64_t JobSpec::point_count() const {
+    std::int64_t points = 1;  // the reader has made sure that this fits
+    for (const auto& axis : axes_) points *= axis.count;
+    return points;
+}
+
+JobSpec load_job(const std::string& path, std::span<const std::string> overrides,
+                 std::span<const AppSchema> apps) {
+    return parse_job(read_file(path), path, overrides, apps);
+}
+
+JobSpec parse_job(const std::string& text, const std::string& path, std::span<const std::string> overrides,
+                  std::span<const AppSchema> apps) {
+    return JobBuilder(text, path, overrides, apps).build();
+}
+
+}  // namespace voltpile

@@ -1,0 +1,36 @@
+// Everything that is wrong with a job file, collected so that all of it is reported at once.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "job/document.h"
+
+namespace voltpile {
+
+class Problems {
+  public:
+    // path: of the job file, for messages. Both are kept by reference.
+    Problems(const std::string& path, std::span<const std::string> overrides)
+        : path_(path), overrides_(overrides) {}
+
+    void add(Origin origin, const std::string& message);
+    std::size_t size() const { return list_.size(); }
+
+    // JobError with one line a problem, in the order of the file, then of the overrides.
+    void throw_if_any() const;
+
+  private:
+    struct Problem {
+        Origin origin;
+        std::string message;
+    };
+    std::string place(Origin origin) const;
+
+    const std::string& path_;
+    std::span<const std::string> overrides_;
+    std::vector<Problem> list_;
+};
+
+}  // namespace voltpile
