@@ -19,6 +19,7 @@ class ResultReader {
     explicit ResultReader(const std::filesystem::path& path);
     ~ResultReader();
 
+    const std::filesystem::path& path() const;  // as given
     const ResultLayout& layout() const;
     const Provenance& provenance() const;  // empty strings where an unfinished result does not know yet
     bool complete() const;

@@ -1,0 +1,79 @@
+#include "threebody/cpu_sweep.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <chrono>
+#include <exception>
+#include <thread>
+
+namespace voltpile::threebody {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// A thread's view of the feed: also keeps the accounts of work and time.
+class ThreadStream : public PointStream {
+  public:
+    ThreadStream(PointFeed& feed, WorkScheduler& work, std::size_t threads)
+        : feed_(feed), work_(work), threads_(static_cast<double>(threads)) {}
+
+    void begin() { last_ = Clock::now(); }
+
+    bool draw(Ticket& ticket) override { return feed_.draw(ticket); }
+
+    void finish(const Ticket& ticket, const Outcome& outcome) override { feed_.finish(ticket, outcome); }
+
+    bool report(double pair_steps) override {
+        const auto now = Clock::now();
+        work_.add_units(pair_steps);
+        work_.add_busy(std::chrono::duration<double>(now - last_).count() / threads_);
+        last_ = now;
+        return !feed_.stopped();
+    }
+
+  private:
+    PointFeed& feed_;
+    WorkScheduler& work_;
+    const double threads_;
+    Clock::time_point last_;
+};
+
+// Binding is a matter of speed alone, so a refusal (a container's limits) is no error.
+void bind_this_thread(int pu) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(static_cast<std::size_t>(pu), &set);
+    pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+}
+
+}  // namespace
+
+void sweep_on_cpu(const Problem& problem, const std::vector<OutcomeField>& fields, const CpuTarget& target,
+                  const std::vector<int>& pus, WorkScheduler& work, const SubmitRange& submit) {
+    PointFeed feed(work, fields, submit);
+    std::mutex failure_mutex;
+    std::exception_ptr failure;
+
+    const auto run = [&](int pu) {
+        try {
+            bind_this_thread(pu);
+            ThreadStream stream(feed, work, pus.size());
+            while (feed.wait()) {
+                stream.begin();
+                target.sweep(problem, stream);
+            }
+        } catch (...) {
+            feed.stop();
+            const std::lock_guard lock(failure_mutex);
+            if (!failure) failure = std::current_exception();
+        }
+    };
+    std::vector<std::thread> threads;
+    for (const int pu : pus) threads.emplace_back(run, pu);
+    for (std::thread& thread : threads) thread.join();
+    if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace voltpile::threebody

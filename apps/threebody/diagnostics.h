@@ -1,0 +1,80 @@
+// What is said about the first system of a pair besides its divergence time. Always in double, from the state
+// as it is.
+#pragma once
+
+#include "threebody/parameters.h"
+#include "threebody/portable.h"
+#include "threebody/system.h"
+
+namespace voltpile::threebody {
+inline namespace VOLTPILE_TARGET {
+
+VOLTPILE_HD double square_root(double value) {
+#if defined(__CUDA_ARCH__)
+    return __dsqrt_rn(value);
+#else
+    return __builtin_sqrt(value);
+#endif
+}
+
+VOLTPILE_HD double total_energy(const System<double>& s, double G, const double (&mass)[3]) {
+    double kinetic = 0;
+    double potential = 0;
+    VOLTPILE_UNROLL
+    for (int i = 0; i < 3; ++i) {
+        kinetic = kinetic + squared_length(s.p[i][0], s.p[i][1], s.p[i][2]) / (2.0 * mass[i]);
+    }
+    VOLTPILE_UNROLL
+    for (int pair = 0; pair < 3; ++pair) {
+        const int i = first_of(pair);
+        const int j = second_of(pair);
+        const double r2 = squared_length(s.x[j][0] - s.x[i][0], s.x[j][1] - s.x[i][1], s.x[j][2] - s.x[i][2]);
+        potential = potential - G * mass[i] * mass[j] / square_root(r2);
+    }
+    return kinetic + potential;
+}
+
+// a if a < b, else b: what is not a number on the left is forgotten. The same on every processor, unlike
+// fmin.
+VOLTPILE_HD double smaller(double a, double b) {
+    return a < b ? a : b;
+}
+VOLTPILE_HD float smaller(float a, float b) {
+    return a < b ? a : b;
+}
+
+// Squared distance of the two nearest bodies.
+template <class Real>
+VOLTPILE_HD Real smallest_squared_distance(const Real (&x)[3][3]) {
+    Real smallest = squared_length(x[1][0] - x[0][0], x[1][1] - x[0][1], x[1][2] - x[0][2]);
+    smallest = smaller(smallest, squared_length(x[2][0] - x[0][0], x[2][1] - x[0][1], x[2][2] - x[0][2]));
+    return smaller(smallest, squared_length(x[2][0] - x[1][0], x[2][1] - x[1][1], x[2][2] - x[1][2]));
+}
+
+template <class Real>
+VOLTPILE_HD System<double> to_double(const System<Real>& s) {
+    System<double> result;
+    VOLTPILE_UNROLL
+    for (int i = 0; i < 3; ++i) {
+        VOLTPILE_UNROLL
+        for (int c = 0; c < 3; ++c) {
+            result.x[i][c] = static_cast<double>(s.x[i][c]);
+            result.p[i][c] = static_cast<double>(s.p[i][c]);
+        }
+    }
+    return result;
+}
+
+// state: synchronised. Recomputes the energy at the start from the parameters, so that nobody has to keep it.
+template <class Real>
+VOLTPILE_HD double energy_error(const Parameters& parameters, const System<double>& state) {
+    System<Real> first, twin;
+    initial_pair(parameters, first, twin);
+    const double before = total_energy(to_double(first), parameters.G, parameters.mass);
+    const double after = total_energy(state, parameters.G, parameters.mass);
+    const double error = (after - before) / before;
+    return error < 0 ? -error : error;
+}
+
+}  // namespace VOLTPILE_TARGET
+}  // namespace voltpile::threebody

@@ -1,0 +1,175 @@
+// The GPU kernel: one pair of systems a lane, all of its state in registers for the whole trajectory, and the
+// next pair in as soon as one is decided. Nothing touches memory between a pair's start and its decision.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "device/launch.cuh"
+#include "threebody/gpu_lane.cuh"
+#include "threebody/gpu_packing.cuh"
+#include "threebody/gpu_separation.cuh"
+
+namespace voltpile::threebody {
+inline namespace VOLTPILE_TARGET {
+
+// blocks: that a multiprocessor shall hold. common: used if same_forces, else every lane has constants of its
+// own.
+template <class Integrator, class Real, bool same_forces, bool closest, int blocks>
+__global__ __launch_bounds__(gpu_block, blocks) void sweep_kernel(const Problem* problem,
+                                                                  const StepConstants<Real> common,
+                                                                  const SeparationTest test,
+                                                                  const GpuRange range) {
+    constexpr unsigned steps_between_packings = 1024;
+    __shared__ PackingSpace<Real> space;
+    __shared__ Parameters parameters[gpu_block / 32];
+    if (threadIdx.x < gpu_block / 32) space.active[threadIdx.x] = 0;
+    __syncthreads();
+
+    Lane<Real> lane;
+    StepConstants<Real> constants = common;
+    make_idle(lane);
+    lane.left = 0;  // asks for a point at once
+    bool exhausted = false;
+    for (unsigned steps_done = 0;;) {
+        const bool sure = surely_together(lane.first, lane.twin, test) && lane.left > 0;
+        if (__any_sync(full_warp, !sure)) {
+            const bool decided = lane.left <= 0 || !together(lane.first, lane.twin, test);
+            if (__any_sync(full_warp, decided)) {
+                if (decided && lane.point != no_point) {
+                    if (closest) {
+                        lane.closest_squared =
+                            smaller(smallest_squared_distance(lane.first.x), lane.closest_squared);
+                    }
+                    store<Real, closest>(lane, space.steps[threadIdx.x], range);
+                }
+                std::uint32_t point = no_point;
+                if (!exhausted) {
+                    point = draw(decided, range);
+                    exhausted = __any_sync(full_warp, decided && point == no_point);
+                }
+                if (decided) make_idle(lane);
+                const bool starts = point != no_point;
+                if (starts) lane.point = point;
+                set_up<Real, same_forces>(starts, lane, problem, range.begin, parameters[threadIdx.x / 32],
+                                          space.steps[threadIdx.x], constants);
+                if (starts) {
+                    Integrator::start(lane.first, constants);
+                    Integrator::start(lane.twin, constants);
+                }
+                if (!__any_sync(full_warp, lane.point != no_point)) break;
+                continue;
+            }
+        }
+        if (steps_done % steps_between_packings == steps_between_packings - 1) {
+            // Every warp of the block learns of it here, at the latest at its next visit.
+            const std::uint32_t next = *static_cast<volatile std::uint32_t*>(&range.counters->next);
+            if (__shfl_sync(full_warp, next, 0) >= range.points) {
+                exhausted = true;
+                if (!pack_lanes<Real, same_forces>(lane, constants, space)) return;
+            }
+        }
+        if (closest) {
+            lane.closest_squared = smaller(smallest_squared_distance(lane.first.x), lane.closest_squared);
+        }
+        Integrator::step(lane.first, constants);
+        Integrator::step(lane.twin, constants);
+        --lane.left;
+        ++steps_done;
+    }
+    leave_packing(space);
+}
+
+// What the sweep left to be done, a thread for each point: velocities at the time of the positions, energy,
+// square roots.
+template <class Integrator, class Real>
+__global__ void complete_outcomes(const Problem* problem, const GpuRange range) {
+    const std::uint32_t point = blockIdx.x * blockDim.x + threadIdx.x;
+    if (point >= range.points) return;
+    if (range.closest_approach != nullptr) {
+        range.closest_approach[point] = square_root(range.closest_approach[point]);
+    }
+    if (range.raw_state == nullptr) return;
+    const Parameters parameters = parameters_at(*problem, range.begin + point);
+    StepConstants<Real> constants;
+    set_step_constants(parameters, constants, Assign<Real>{});
+    System<Real> s;
+    const double* raw = range.raw_state + 18 * static_cast<std::size_t>(point);
+    for (int i = 0; i < 9; ++i) {
+        s.x[i / 3][i % 3] = static_cast<Real>(raw[i]);
+        s.p[i / 3][i % 3] = static_cast<Real>(raw[9 + i]);
+    }
+    Integrator::synchronise(s, constants);
+    const System<double> state = to_double(s);
+    if (range.energy_error != nullptr) range.energy_error[point] = energy_error<Real>(parameters, state);
+    if (range.final_state == nullptr) return;
+    double* out = range.final_state + 18 * static_cast<std::size_t>(point);
+    for (int i = 0; i < 3; ++i) {
+        for (int c = 0; c < 3; ++c) {
+            out[6 * i + c] = state.x[i][c];
+            out[6 * i + 3 + c] = state.p[i][c] / parameters.mass[i];
+        }
+    }
+}
+
+// Blocks that a multiprocessor shall hold: as many as leave each lane the registers that it needs.
+template <class Integrator, class Real, bool same_forces>
+constexpr int blocks_per_multiprocessor() {
+    if (sizeof(Real) == 4) return 5;
+    if (Integrator::order == 4 && Integrator::force_evaluations == 4) return 2;
+    return same_forces ? 4 : 3;
+}
+
+template <class Integrator, class Real, bool same_forces, bool closest>
+void launch_kernel(const char* name, const Problem& problem, const Problem* on_gpu, const GpuRange& range,
+                   int multiprocessors, const Stream& stream) {
+    constexpr int blocks = blocks_per_multiprocessor<Integrator, Real, same_forces>();
+    StepConstants<Real> common;
+    set_step_constants(parameters_at(problem, range.begin), common, Assign<Real>{});
+    const std::int64_t wanted = (static_cast<std::int64_t>(range.points) + gpu_block - 1) / gpu_block;
+    const std::int64_t most = static_cast<std::int64_t>(multiprocessors) * blocks;
+    LaunchShape shape;
+    shape.blocks = static_cast<int>(wanted < most ? wanted : most);
+    shape.threads = gpu_block;
+    launch(name, sweep_kernel<Integrator, Real, same_forces, closest, blocks>, shape, stream, on_gpu, common,
+           make_separation_test(problem.separation), range);
+    if (range.closest_approach != nullptr || range.raw_state != nullptr) {
+        shape.blocks = static_cast<int>(wanted);
+        launch(name, complete_outcomes<Integrator, Real>, shape, stream, on_gpu, range);
+    }
+}
+
+template <class Integrator, class Real, bool same_forces>
+void launch_kernel(const char* name, const Problem& problem, const Problem* on_gpu, const GpuRange& range,
+                   int multiprocessors, const Stream& stream) {
+    if (problem.want_closest_approach) {
+        launch_kernel<Integrator, Real, same_forces, true>(name, problem, on_gpu, range, multiprocessors,
+                                                           stream);
+    } else {
+        launch_kernel<Integrator, Real, same_forces, false>(name, problem, on_gpu, range, multiprocessors,
+                                                            stream);
+    }
+}
+
+template <class Integrator, class Real>
+void launch_kernel(const char* name, const Problem& problem, const Problem* on_gpu, const GpuRange& range,
+                   int multiprocessors, const Stream& stream) {
+    if (problem.same_forces) {
+        launch_kernel<Integrator, Real, true>(name, problem, on_gpu, range, multiprocessors, stream);
+    } else {
+        launch_kernel<Integrator, Real, false>(name, problem, on_gpu, range, multiprocessors, stream);
+    }
+}
+
+template <class Integrator>
+void launch_kernel(const char* name, const Problem& problem, const Problem* on_gpu, const GpuRange& range,
+                   int multiprocessors, const Stream& stream) {
+    if (range.points == 0) return;
+    if (problem.single_precision) {
+        launch_kernel<Integrator, float>(name, problem, on_gpu, range, multiprocessors, stream);
+    } else {
+        launch_kernel<Integrator, double>(name, problem, on_gpu, range, multiprocessors, stream);
+    }
+}
+
+}  // namespace VOLTPILE_TARGET
+}  // namespace voltpile::threebody

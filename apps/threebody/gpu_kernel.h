@@ -1,0 +1,46 @@
+// The GPU kernel, as its caller sees it.
+#pragma once
+
+#include <cstdint>
+
+#include "device/stream.h"
+#include "threebody/problem.h"
+
+namespace voltpile::threebody {
+
+// A range of points on its way through a GPU. All pointers are to memory on the GPU; those of fields that are
+// not wanted are null. Outcomes are indexed from the range's begin, as in struct Outcome.
+struct GpuRange {
+    std::int64_t begin = 0;
+    std::uint32_t points = 0;  // at most 2^31
+
+    struct Counters {
+        unsigned long long pair_steps;  // of pairs that are decided
+        std::uint32_t next;             // points handed out to lanes; may overshoot
+    };
+    Counters* counters = nullptr;  // zero at the start
+
+    std::int32_t* steps_together = nullptr;
+    double* energy_error = nullptr;
+    double* closest_approach = nullptr;
+    double* final_state = nullptr;  // (points, 18)
+    double* raw_state =
+        nullptr;  // (points, 18), if either of energy_error and final_state is wanted; may be final_state
+};
+
+// Enqueues the whole range. on_gpu: the same problem in the GPU's memory. multiprocessors: of the current
+// GPU. Throws DeviceError if a launch is refused.
+void launch_sweep(const Problem& problem, const Problem* on_gpu, const GpuRange& range, int multiprocessors,
+                  const Stream& stream);
+
+// One for each integrator, in files of their own so that they compile side by side.
+void launch_euler(const Problem& problem, const Problem* on_gpu, const GpuRange& range, int multiprocessors,
+                  const Stream& stream);
+void launch_leapfrog(const Problem& problem, const Problem* on_gpu, const GpuRange& range,
+                     int multiprocessors, const Stream& stream);
+void launch_yoshida4(const Problem& problem, const Problem* on_gpu, const GpuRange& range,
+                     int multiprocessors, const Stream& stream);
+void launch_rk4(const Problem& problem, const Problem* on_gpu, const GpuRange& range, int multiprocessors,
+                const Stream& stream);
+
+}  // namespace voltpile::threebody

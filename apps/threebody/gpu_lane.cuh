@@ -1,0 +1,90 @@
+// A lane's pair of systems: how it starts, ends, and idles.
+#pragma once
+
+#include "threebody/diagnostics.h"
+#include "threebody/gpu_kernel.h"
+#include "threebody/parameters.h"
+
+namespace voltpile::threebody {
+inline namespace VOLTPILE_TARGET {
+
+constexpr unsigned full_warp = ~0U;
+constexpr std::uint32_t no_point = ~0U;
+
+template <class Real>
+struct Lane {
+    System<Real> first, twin;
+    std::uint32_t point;  // in the range; no_point: idle
+    std::int32_t left;    // steps to do; the number of all steps is in shared memory: registers are dear
+    Real closest_squared;
+};
+
+// Far from each other and at rest: stays harmless for as long as a warp's other lanes go on.
+template <class Real>
+__device__ __forceinline__ void make_idle(Lane<Real>& lane) {
+    VOLTPILE_UNROLL
+    for (int i = 0; i < 3; ++i) {
+        VOLTPILE_UNROLL
+        for (int c = 0; c < 3; ++c) {
+            lane.first.x[i][c] = lane.twin.x[i][c] = static_cast<Real>(1e10 * (i - 1));
+            lane.first.p[i][c] = lane.twin.p[i][c] = 0;
+        }
+    }
+    lane.point = no_point;
+    lane.left = 0x7fffffff;
+    lane.closest_squared = 0;
+}
+
+// The next point for every lane that asks; no_point if there is none. All lanes of the warp call.
+__device__ __forceinline__ std::uint32_t draw(bool asks, const GpuRange& range) {
+    const unsigned asking = __ballot_sync(full_warp, asks);
+    const unsigned lane = threadIdx.x % 32;
+    std::uint32_t base = 0;
+    if (lane == 0) base = atomicAdd(&range.counters->next, static_cast<std::uint32_t>(__popc(asking)));
+    base = __shfl_sync(full_warp, base, 0);
+    const std::uint32_t point = base + static_cast<std::uint32_t>(__popc(asking & ((1U << lane) - 1)));
+    return asks && point < range.points ? point : no_point;
+}
+
+// Sets up the lanes that say so, each at its lane.point. steps: the lane's place for its number of steps. The
+// parameters of a point are computed by the whole warp, a lane for each: that takes few registers, of which
+// the other lanes' pairs leave none to spare. All lanes of the warp call.
+template <class Real, bool same_forces>
+__device__ __forceinline__ void set_up(bool mine, Lane<Real>& lane, const Problem* problem,
+                                       std::int64_t begin, Parameters& shared, std::int32_t& steps,
+                                       StepConstants<Real>& constants) {
+    const unsigned me = threadIdx.x % 32;
+    const auto* sources = reinterpret_cast<const ParameterSource*>(&problem->sources);
+    for (unsigned waiting = __ballot_sync(full_warp, mine); waiting != 0; waiting &= waiting - 1) {
+        const int served = __ffs(static_cast<int>(waiting)) - 1;
+        const std::int64_t point = begin + __shfl_sync(full_warp, lane.point, served);
+        if (me < parameter_count) reinterpret_cast<double*>(&shared)[me] = value_at(sources[me], point);
+        __syncwarp();
+        if (static_cast<int>(me) == served) {
+            initial_pair(shared, lane.first, lane.twin);
+            lane.left = steps = step_count(shared);
+            lane.closest_squared = static_cast<Real>(__longlong_as_double(0x7ff0000000000000));  // infinity
+            if (!same_forces) set_step_constants(shared, constants, Assign<Real>{});
+        }
+        __syncwarp();
+    }
+}
+
+// Writes what the lane's decided pair has come to; the rest is made from raw_state afterwards
+// (complete_outcomes).
+template <class Real, bool closest>
+__device__ __forceinline__ void store(const Lane<Real>& lane, std::int32_t steps, const GpuRange& range) {
+    atomicAdd(&range.counters->pair_steps, static_cast<unsigned long long>(steps - lane.left));
+    range.steps_together[lane.point] = steps - lane.left;
+    if (closest) range.closest_approach[lane.point] = static_cast<double>(lane.closest_squared);
+    if (range.raw_state == nullptr) return;
+    double* out = range.raw_state + 18 * static_cast<std::size_t>(lane.point);
+    VOLTPILE_UNROLL
+    for (int i = 0; i < 9; ++i) {
+        out[i] = static_cast<double>(lane.first.x[i / 3][i % 3]);
+        out[9 + i] = static_cast<double>(lane.first.p[i / 3][i % 3]);
+    }
+}
+
+}  // namespace VOLTPILE_TARGET
+}  // namespace voltpile::threebody

@@ -1,0 +1,91 @@
+// When there are no new points: gathers a block's remaining pairs in its first warps, so that the other warps
+// can end instead of occupying the FP64 units for a few lanes.
+#pragma once
+
+#include "threebody/gpu_lane.cuh"
+
+namespace voltpile::threebody {
+inline namespace VOLTPILE_TARGET {
+
+constexpr int gpu_block = 128;  // threads
+
+template <class Real>
+struct PackingSpace {
+    Real numbers[9][gpu_block];
+    int integers[3][gpu_block];
+    std::int32_t steps[gpu_block];  // of each lane's pair
+    int active[gpu_block / 32];     // lanes with a pair, of each warp
+};
+
+struct Move {
+    int rank;       // where the thread's pair goes to
+    bool active;    // has one
+    bool receives;  // gets one
+};
+
+// Moves `count` numbers of each pair. All warps of the block that still run call.
+template <int count, class T>
+__device__ __forceinline__ void move_numbers(T* values, T (*space)[gpu_block], const Move& move) {
+    VOLTPILE_UNROLL
+    for (int i = 0; i < count; ++i) {
+        if (move.active) space[i][move.rank] = values[i];
+    }
+    __syncthreads();
+    VOLTPILE_UNROLL
+    for (int i = 0; i < count; ++i) {
+        if (move.receives) values[i] = space[i][threadIdx.x];
+    }
+    __syncthreads();
+}
+
+// False for a warp that has nothing left, which then must end. All warps of the block that still run call;
+// one that ends by itself calls leave_packing.
+template <class Real, bool same_forces>
+__device__ __forceinline__ bool pack_lanes(Lane<Real>& lane, StepConstants<Real>& constants,
+                                           PackingSpace<Real>& space) {
+    const bool active = lane.point != no_point;
+    const unsigned mask = __ballot_sync(full_warp, active);
+    const int warp = static_cast<int>(threadIdx.x) / 32;
+    if (threadIdx.x % 32 == 0) space.active[warp] = __popc(mask);
+    __syncthreads();
+    int before = 0;
+    int total = 0;
+    int occupied = 0;
+    VOLTPILE_UNROLL
+    for (int w = 0; w < gpu_block / 32; ++w) {
+        before += w < warp ? space.active[w] : 0;
+        total += space.active[w];
+        occupied += space.active[w] > 0 ? 1 : 0;
+    }
+    __syncthreads();
+    if ((total + 31) / 32 >= occupied) return true;
+
+    const Move move = {before + __popc(mask & ((1U << threadIdx.x % 32) - 1)), active,
+                       static_cast<int>(threadIdx.x) < total};
+    move_numbers<9>(&lane.first.x[0][0], space.numbers, move);
+    move_numbers<9>(&lane.first.p[0][0], space.numbers, move);
+    move_numbers<9>(&lane.twin.x[0][0], space.numbers, move);
+    move_numbers<9>(&lane.twin.p[0][0], space.numbers, move);
+    move_numbers<1>(&lane.closest_squared, space.numbers, move);
+    if (!same_forces) {
+        move_numbers<3 * InverseCube<Real>::terms>(&constants.kick[0][0], space.numbers, move);
+        move_numbers<3>(constants.drift, space.numbers, move);
+    }
+    int integers[3] = {static_cast<int>(lane.point), lane.left, space.steps[threadIdx.x]};
+    move_numbers<3>(integers, space.integers, move);
+    lane.point = static_cast<std::uint32_t>(integers[0]);
+    lane.left = integers[1];
+    space.steps[threadIdx.x] = integers[2];
+    if (!move.receives) make_idle(lane);
+    if (threadIdx.x % 32 == 0) space.active[warp] = 0;  // a warp that stays sets it anew
+    return warp * 32 < total;
+}
+
+template <class Real>
+__device__ __forceinline__ void leave_packing(PackingSpace<Real>& space) {
+    if (threadIdx.x % 32 == 0) space.active[threadIdx.x / 32] = 0;
+    __threadfence_block();  // before the others stop waiting for this warp
+}
+
+}  // namespace VOLTPILE_TARGET
+}  // namespace voltpile::threebody

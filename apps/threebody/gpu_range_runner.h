@@ -1,0 +1,65 @@
+// Takes one range at a time through the GPU: a stream and the memory that goes with it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "device/buffer.h"
+#include "device/stream.h"
+#include "threebody/gpu_kernel.h"
+#include "threebody/outcome_fields.h"
+#include "work/work_range.h"
+
+namespace voltpile::threebody {
+
+class GpuRangeRunner {
+  public:
+    // on_gpu: the problem in the current GPU's memory. Both must outlive the runner.
+    GpuRangeRunner(const Problem& problem, const Problem* on_gpu, std::vector<OutcomeField> fields,
+                   int multiprocessors);
+
+    // Enqueues the range, or its first part: long ranges go in parts, so that memory on the GPU is bounded.
+    void start(WorkRange range);
+
+    bool busy() const { return !range_.empty(); }
+
+    // Looks whether the GPU is done, and goes on with the next part. True: the range is finished; take() it.
+    bool advance();
+
+    // The finished range's buffers, one for each field; the runner is free again.
+    std::vector<FieldBuffer> take();
+
+    WorkRange range() const { return range_; }
+
+    // Pair-steps done since the last call, of pairs that are decided.
+    double take_pair_steps();
+
+  private:
+    void start_part();
+    void collect_part();
+
+    const Problem& problem_;
+    const Problem* on_gpu_;
+    std::vector<OutcomeField> fields_;
+    int multiprocessors_;
+
+    WorkRange range_;
+    WorkRange part_;
+    std::vector<FieldBuffer> results_;
+
+    DeviceBuffer<GpuRange::Counters> counters_;
+    PinnedBuffer<GpuRange::Counters> counters_seen_;
+    std::size_t capacity_ = 0;  // points
+    DeviceBuffer<std::int32_t> steps_together_;
+    DeviceBuffer<double> energy_error_, closest_approach_, state_;
+    PinnedBuffer<std::byte> staging_;
+    double pair_steps_taken_ = 0;  // of the part
+    double pair_steps_ = 0;        // of earlier parts, not taken yet
+
+    // Last, so that they are destroyed first.
+    Stream stream_;
+    Stream watch_;  // reads the counters while the kernel runs
+};
+
+}  // namespace voltpile::threebody

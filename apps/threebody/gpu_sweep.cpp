@@ -1,0 +1,75 @@
+#include "threebody/gpu_sweep.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <thread>
+
+#include "device/device.h"
+#include "threebody/gpu_range_runner.h"
+
+namespace voltpile::threebody {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+DeviceBuffer<Problem> to_gpu(const Problem& problem) {
+    DeviceBuffer<Problem> on_gpu(1);
+    const Stream stream;
+    copy_to_device(on_gpu.data(), &problem, sizeof problem, stream);
+    stream.synchronize();
+    return on_gpu;
+}
+
+bool any_busy(const std::vector<std::unique_ptr<GpuRangeRunner>>& runners) {
+    return std::any_of(runners.begin(), runners.end(), [](const auto& runner) { return runner->busy(); });
+}
+
+}  // namespace
+
+void sweep_on_gpu(const Problem& problem, const std::vector<OutcomeField>& fields, int gpu,
+                  WorkScheduler& work, const SubmitRange& submit) {
+    constexpr auto poll = std::chrono::microseconds(500);
+    constexpr auto report = std::chrono::milliseconds(100);
+    use_device(gpu);
+    const DeviceInfo info = device_info(gpu);
+    const DeviceBuffer<Problem> on_gpu = to_gpu(problem);
+    std::vector<std::unique_ptr<GpuRangeRunner>> runners;
+    for (int i = 0; i < 2; ++i) {
+        runners.push_back(
+            std::make_unique<GpuRangeRunner>(problem, on_gpu.data(), fields, info.multiprocessors));
+    }
+
+    auto reported = Clock::now();
+    const auto account = [&](bool busy) {
+        const auto now = Clock::now();
+        if (busy) work.add_busy(std::chrono::duration<double>(now - reported).count());
+        reported = now;
+        for (const auto& runner : runners) work.add_units(runner->take_pair_steps());
+    };
+    for (;;) {
+        for (const auto& runner : runners) {
+            if (runner->busy()) continue;
+            const bool busy = any_busy(runners);
+            if (!busy) account(true);
+            const auto range = busy ? work.try_next() : work.next();
+            if (!busy) reported = Clock::now();  // waiting was not work
+            if (range && !range->empty()) runner->start(*range);
+        }
+        if (!any_busy(runners)) {
+            if (work.exhausted()) break;
+            continue;
+        }
+        std::this_thread::sleep_for(poll);
+        for (const auto& runner : runners) {
+            if (!runner->busy() || !runner->advance()) continue;
+            work.add_units(runner->take_pair_steps());
+            const WorkRange range = runner->range();
+            submit(range, runner->take());
+        }
+        if (Clock::now() - reported > report) account(true);
+    }
+}
+
+}  // namespace voltpile::threebody

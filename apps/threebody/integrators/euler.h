@@ -1,0 +1,31 @@
+// Explicit Euler, the recurrence of the published picture: positions advance with the OLD momenta. Kept to
+// reproduce that picture; it is no good integrator.
+#pragma once
+
+#include "threebody/system.h"
+
+namespace voltpile::threebody {
+inline namespace VOLTPILE_TARGET {
+
+struct Euler {
+    static constexpr int order = 1;
+    static constexpr int force_evaluations = 1;
+
+    // Brings momenta from the time of the positions to where `step` wants them.
+    template <class Real>
+    static VOLTPILE_HD void start(System<Real>&, const StepConstants<Real>&) {}
+
+    template <class Real>
+    static VOLTPILE_HD void step(System<Real>& s, const StepConstants<Real>& constants) {
+        const PairForces<Real> forces = pair_forces(s.x, constants);
+        drift(s, constants);
+        kick(s.p, forces);
+    }
+
+    // Undoes `start`: brings the momenta back to the time of the positions.
+    template <class Real>
+    static VOLTPILE_HD void synchronise(System<Real>&, const StepConstants<Real>&) {}
+};
+
+}  // namespace VOLTPILE_TARGET
+}  // namespace voltpile::threebody

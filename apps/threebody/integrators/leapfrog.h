@@ -1,0 +1,32 @@
+// Leapfrog, kick-drift-kick: symplectic, second order. The closing half kick of a step and the opening one of
+// the next are done as one, so a step costs one evaluation of the forces.
+#pragma once
+
+#include "threebody/system.h"
+
+namespace voltpile::threebody {
+inline namespace VOLTPILE_TARGET {
+
+struct Leapfrog {
+    static constexpr int order = 2;
+    static constexpr int force_evaluations = 1;
+
+    template <class Real>
+    static VOLTPILE_HD void start(System<Real>& s, const StepConstants<Real>& constants) {
+        kick(s, constants, 0.5);
+    }
+
+    template <class Real>
+    static VOLTPILE_HD void step(System<Real>& s, const StepConstants<Real>& constants) {
+        drift(s, constants);
+        kick(s, constants);
+    }
+
+    template <class Real>
+    static VOLTPILE_HD void synchronise(System<Real>& s, const StepConstants<Real>& constants) {
+        kick(s, constants, -0.5);
+    }
+};
+
+}  // namespace VOLTPILE_TARGET
+}  // namespace voltpile::threebody

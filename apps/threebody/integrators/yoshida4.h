@@ -1,0 +1,38 @@
+// Yoshida's fourth-order composition of three leapfrog steps of lengths w1, w0, w1 (H. Yoshida, Phys. Lett. A
+// 150, 262, 1990), symplectic; adjoining kicks are done as one.
+#pragma once
+
+#include "threebody/system.h"
+
+namespace voltpile::threebody {
+inline namespace VOLTPILE_TARGET {
+
+struct Yoshida4 {
+    static constexpr int order = 4;
+    static constexpr int force_evaluations = 3;
+    static constexpr double w1 = 1.3512071919596577;   // 1 / (2 - 2^(1/3))
+    static constexpr double w0 = -1.7024143839193153;  // 1 - 2 w1
+
+    template <class Real>
+    static VOLTPILE_HD void start(System<Real>& s, const StepConstants<Real>& constants) {
+        kick(s, constants, 0.5 * w1);
+    }
+
+    template <class Real>
+    static VOLTPILE_HD void step(System<Real>& s, const StepConstants<Real>& constants) {
+        drift(s, constants, w1);
+        kick(s, constants, 0.5 * (w1 + w0));
+        drift(s, constants, w0);
+        kick(s, constants, 0.5 * (w0 + w1));
+        drift(s, constants, w1);
+        kick(s, constants, w1);
+    }
+
+    template <class Real>
+    static VOLTPILE_HD void synchronise(System<Real>& s, const StepConstants<Real>& constants) {
+        kick(s, constants, -0.5 * w1);
+    }
+};
+
+}  // namespace VOLTPILE_TARGET
+}  // namespace voltpile::threebody

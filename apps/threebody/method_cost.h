@@ -1,0 +1,32 @@
+// How many floating-point instructions the kernels spend on one step of a pair of systems.
+#pragma once
+
+#include "threebody/problem.h"
+
+namespace voltpile::threebody {
+
+// The CPU kernel for Euler: its seed costs four floating-point instructions more, and a longer series two.
+constexpr int cpu_instructions_per_pair_step() {
+    constexpr int pair_of_bodies = 3 + 3 + 4 + 7 + 6;  // distance, its square, seed, impulse, two kicks
+    return 2 * 3 * pair_of_bodies + 2 * 9 + 6;
+}
+
+// Instructions (a fused multiply-add is one) of the GPU kernel's loop, of the type that it computes in:
+// counted in docs/numerics.md and compared with the machine code in docs/benchmarks.md.
+constexpr int instructions_per_pair_step(Method method) {
+    constexpr int pair_of_bodies = 3 + 3 + 6 + 6;  // distance, its square, impulse, two kicks
+    constexpr int forces = 2 * 3 * pair_of_bodies;
+    constexpr int drift = 2 * 9;
+    switch (method) {
+        case Method::Euler:
+        case Method::Leapfrog:
+            return forces + drift;
+        case Method::Yoshida4:
+            return 3 * (forces + 2 * 3 + drift);
+        case Method::RungeKutta4:
+            return 4 * (forces - 2 * 3 * 6 + 2 * 9 * 2) + 2 * (9 + 18 + 36 + 45);
+    }
+    return 0;
+}
+
+}  // namespace voltpile::threebody

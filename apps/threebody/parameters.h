@@ -1,0 +1,77 @@
+// The values of one point of the sweep, and the pair of systems that starts from them.
+#pragma once
+
+#include "threebody/portable.h"
+#include "threebody/problem.h"
+#include "threebody/system.h"
+
+namespace voltpile::threebody {
+inline namespace VOLTPILE_TARGET {
+
+// The order of these operations is that of SweepAxis::value: coordinates in the result are exactly these
+// numbers.
+VOLTPILE_HD double value_at(const ParameterSource& source, std::int64_t point) {
+    if (source.count == 0) return source.base;
+    const std::int64_t index = (point / source.stride) % source.count;
+    return source.from +
+           ((source.to - source.from) * static_cast<double>(index)) / static_cast<double>(source.intervals);
+}
+
+VOLTPILE_HD Parameters parameters_at(const Problem& problem, std::int64_t point) {
+    const ParameterSet<ParameterSource>& sources = problem.sources;
+    Parameters p;
+    p.G = value_at(sources.G, point);
+    for (int i = 0; i < 3; ++i) {
+        p.mass[i] = value_at(sources.mass[i], point);
+        p.twin_shift[i] = value_at(sources.twin_shift[i], point);
+        for (int c = 0; c < 3; ++c) {
+            p.position[i][c] = value_at(sources.position[i][c], point);
+            p.velocity[i][c] = value_at(sources.velocity[i][c], point);
+        }
+    }
+    p.dt = value_at(sources.dt, point);
+    p.steps = value_at(sources.steps, point);
+    return p;
+}
+
+VOLTPILE_HD std::int32_t step_count(const Parameters& p) {
+    return static_cast<std::int32_t>(p.steps + 0.5);
+}
+
+// `set` is called as set(where, value) for each constant: Assign for plain numbers, one lane for packs.
+template <class Real, class Set>
+VOLTPILE_HD void set_step_constants(const Parameters& p, StepConstants<Real>& constants, Set set) {
+    VOLTPILE_UNROLL
+    for (int pair = 0; pair < 3; ++pair) {
+        const double strength = p.G * p.mass[first_of(pair)] * p.mass[second_of(pair)] * p.dt;
+        VOLTPILE_UNROLL
+        for (int term = 0; term < InverseCube<Real>::terms; ++term) {
+            set(constants.kick[pair][term], strength * InverseCube<Real>::series(term));
+        }
+    }
+    VOLTPILE_UNROLL
+    for (int i = 0; i < 3; ++i) set(constants.drift[i], p.dt / p.mass[i]);
+}
+
+template <class Real>
+struct Assign {
+    VOLTPILE_HD void operator()(Real& where, double value) const { where = static_cast<Real>(value); }
+};
+
+// The first system and its twin at state 0, with momenta at the same time as the positions.
+template <class Real>
+VOLTPILE_HD void initial_pair(const Parameters& p, System<Real>& first, System<Real>& twin) {
+    VOLTPILE_UNROLL
+    for (int i = 0; i < 3; ++i) {
+        VOLTPILE_UNROLL
+        for (int c = 0; c < 3; ++c) {
+            const double shifted = i == 0 ? p.position[i][c] + p.twin_shift[c] : p.position[i][c];
+            first.x[i][c] = static_cast<Real>(p.position[i][c]);
+            twin.x[i][c] = static_cast<Real>(shifted);
+            first.p[i][c] = twin.p[i][c] = static_cast<Real>(p.mass[i] * p.velocity[i][c]);
+        }
+    }
+}
+
+}  // namespace VOLTPILE_TARGET
+}  // namespace voltpile::threebody

@@ -1,0 +1,64 @@
+// Points of several ranges, handed out to many threads: when a range has none left, threads go on into the
+// next, so nobody idles while the last pairs of a range finish. Whoever finishes a range's last point submits
+// it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "threebody/outcome_fields.h"
+#include "threebody/point_stream.h"
+#include "work/work_scheduler.h"
+
+namespace voltpile::threebody {
+
+using SubmitRange = std::function<void(WorkRange, std::vector<FieldBuffer>)>;
+
+// Thread-safe.
+class PointFeed {
+  public:
+    // submit: called from the threads that call finish(); may throw, which ends up in theirs.
+    PointFeed(WorkScheduler& work, std::vector<OutcomeField> fields, SubmitRange submit);
+
+    // False if there is no point now. Never waits.
+    bool draw(Ticket& ticket);
+
+    // Waits until there is a point to draw. False: there will never be one.
+    bool wait();
+
+    void finish(const Ticket& ticket, const Outcome& outcome);
+
+    // No more points: another thread has failed.
+    void stop() { stopped_ = true; }
+    bool stopped() const { return stopped_; }
+
+  private:
+    struct RangeInFlight {
+        RangeInFlight(WorkRange r, const std::vector<OutcomeField>& fields)
+            : range(r),
+              next(r.begin),
+              unfinished(r.size()),
+              buffers(fields, static_cast<std::size_t>(r.size())) {}
+        WorkRange range;
+        std::int64_t next;
+        std::atomic<std::int64_t> unfinished;
+        OutcomeBuffers buffers;
+    };
+
+    RangeInFlight* with_points() const;  // null if all points are handed out; mutex_ held
+    void start(WorkRange range);         // mutex_ held
+
+    WorkScheduler& work_;
+    std::vector<OutcomeField> fields_;
+    SubmitRange submit_;
+    std::mutex waiting_;  // one thread at a time waits for the scheduler
+    std::mutex mutex_;
+    std::vector<std::unique_ptr<RangeInFlight>> in_flight_;
+    std::atomic<bool> stopped_ = false;
+};
+
+}  // namespace voltpile::threebody

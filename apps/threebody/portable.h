@@ -1,0 +1,22 @@
+// The same source serves GPUs and several CPU instruction sets. Everything marked VOLTPILE_HD is always
+// inlined, and lives in an inline namespace named after the target, so that code compiled for AVX-512 can
+// never be the copy which the linker picks for the whole program.
+#pragma once
+
+#if defined(__CUDACC__)
+#define VOLTPILE_HD __host__ __device__ __forceinline__
+#else
+#define VOLTPILE_HD inline __attribute__((always_inline))
+#endif
+
+#if defined(__CUDA_ARCH__) || defined(__clang__)
+#define VOLTPILE_UNROLL _Pragma("unroll")
+#elif defined(__CUDACC__)  // nvcc's pass for the host understands neither
+#define VOLTPILE_UNROLL
+#else
+#define VOLTPILE_UNROLL _Pragma("GCC unroll 9")
+#endif
+
+#ifndef VOLTPILE_TARGET
+#define VOLTPILE_TARGET portable
+#endif

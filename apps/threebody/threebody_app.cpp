@@ -1,0 +1,65 @@
+#include "threebody/threebody_app.h"
+
+#include "results/result_writer.h"
+#include "run/rank_context.h"
+#include "threebody/cpu_sweep.h"
+#include "threebody/method_cost.h"
+#include "threebody/problem_from_job.h"
+#include "threebody/resolution.h"
+#include "work/work_scheduler.h"
+#if VOLTPILE_CUDA
+#include "threebody/gpu_sweep.h"
+#endif
+
+namespace voltpile {
+
+ThreebodyApp::ThreebodyApp(const JobSpec& job)
+    : problem_(threebody::problem_from_job(job)),
+      fields_(threebody::fields_from_job(job)),
+      points_(job.point_count()) {}
+
+std::vector<FieldSpec> ThreebodyApp::fields() const {
+    std::vector<FieldSpec> specs;
+    for (const threebody::OutcomeField field : fields_) {
+        specs.push_back(threebody::field_spec(field, problem_));
+    }
+    return specs;
+}
+
+Workload ThreebodyApp::workload() const {
+    Workload workload;
+    workload.unit = "pair-steps";
+    workload.units_per_point = problem_.largest_steps;
+    workload.flop_per_unit = threebody::instructions_per_pair_step(problem_.method);
+    workload.fp64 = !problem_.single_precision;
+    workload.points = points_;
+    for (const FieldSpec& field : fields()) {
+        workload.bytes_per_point += static_cast<std::int64_t>(field.bytes_per_point());
+    }
+    return workload;
+}
+
+std::vector<std::string> ThreebodyApp::warnings() const {
+    return threebody::resolution_warnings(problem_);
+}
+
+void ThreebodyApp::run(RankContext& rank, WorkScheduler& work, ResultWriter& results) {
+    const auto submit = [&](WorkRange range, std::vector<FieldBuffer> data) {
+        results.submit(range, std::move(data));
+    };
+    const RankPlan& mine = rank.mine();
+#if VOLTPILE_CUDA
+    if (mine.gpu >= 0) return threebody::sweep_on_gpu(problem_, fields_, mine.gpu, work, submit);
+#endif
+    const Host& host = rank.plan().topology.hosts[static_cast<std::size_t>(mine.host)];
+    std::vector<int> pus;
+    for (const int core : mine.cores) pus.push_back(host.cores[static_cast<std::size_t>(core)].pu);
+    const threebody::CpuTarget widest = threebody::usable_cpu_targets().front();
+    threebody::sweep_on_cpu(problem_, fields_, widest, pus, work, submit);
+}
+
+std::unique_ptr<App> make_threebody(const JobSpec& job) {
+    return std::make_unique<ThreebodyApp>(job);
+}
+
+}  // namespace voltpile

@@ -1,0 +1,95 @@
+#include "device/device.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#if VOLTPILE_CUDA
+#include "device/check.h"
+#endif
+
+namespace voltpile {
+
+#if VOLTPILE_CUDA
+
+namespace {
+
+struct InstructionRates {
+    int fp64;
+    int fp32;
+};
+
+// CUDA C++ Programming Guide, "Arithmetic Instructions".
+InstructionRates rates_of(int compute_capability) {
+    switch (compute_capability) {
+        case 60:
+            return {32, 64};
+        case 70:
+            return {32, 64};
+        case 75:
+            return {2, 64};
+        case 80:
+            return {32, 64};
+        case 90:
+            return {64, 128};
+        case 100:
+            return {64, 128};
+        default:
+            return {2, 128};
+    }
+}
+
+}  // namespace
+
+int device_count() {
+    int count = 0;
+    // No driver and no device are no errors: there are zero devices then.
+    if (cudaGetDeviceCount(&count) != cudaSuccess) {
+        cudaGetLastError();
+        return 0;
+    }
+    return count;
+}
+
+DeviceInfo device_info(int index) {
+    cudaDeviceProp properties;
+    cuda_check(cudaGetDeviceProperties(&properties, index),
+               fmt::format("reading properties of GPU {}", index));
+    int clock_khz = 0;
+    cuda_check(cudaDeviceGetAttribute(&clock_khz, cudaDevAttrClockRate, index), "reading the clock rate");
+    char bus_id[32] = {};
+    cuda_check(cudaDeviceGetPCIBusId(bus_id, sizeof bus_id, index), "reading the PCI bus id");
+
+    DeviceInfo info;
+    info.name = properties.name;
+    info.pci_bus_id = bus_id;
+    info.compute_capability = 10 * properties.major + properties.minor;
+    info.multiprocessors = properties.multiProcessorCount;
+    info.clock_ghz = clock_khz * 1e-6;
+    info.memory_bytes = static_cast<std::int64_t>(properties.totalGlobalMem);
+    const InstructionRates rates = rates_of(info.compute_capability);
+    info.fp64_per_clock = rates.fp64;
+    info.fp32_per_clock = rates.fp32;
+    return info;
+}
+
+void use_device(int index) {
+    cuda_check(cudaSetDevice(index), fmt::format("choosing GPU {}", index));
+}
+
+#else
+
+int device_count() {
+    return 0;
+}
+
+DeviceInfo device_info(int index) {
+    throw DeviceError(fmt::format("GPU {}: this program was built without CUDA", index));
+}
+
+void use_device(int index) {
+    throw DeviceError(fmt::format("GPU {}: this program was built without CUDA", index));
+}
+
+#endif
+
+}  // namespace voltpile

@@ -1,0 +1,30 @@
+// Starts a kernel and tells at once if the GPU refuses it.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <string_view>
+
+#include "device/check.h"
+#include "device/stream.h"
+
+namespace voltpile {
+
+struct LaunchShape {
+    int blocks = 1;
+    int threads = 32;  // a block
+    std::size_t shared_bytes = 0;
+};
+
+// name: for the message. Throws DeviceError if the launch is refused (a failure of the kernel itself shows up
+// later).
+template <class... Parameters, class... Arguments>
+void launch(std::string_view name, void (*kernel)(Parameters...), const LaunchShape& shape,
+            const Stream& stream, Arguments&&... arguments) {
+    kernel<<<shape.blocks, shape.threads, shape.shared_bytes, stream.get()>>>(arguments...);
+    const cudaError_t error = cudaGetLastError();
+    if (error != cudaSuccess) throw_device_error(error, name);
+}
+
+}  // namespace voltpile

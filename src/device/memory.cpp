@@ -1,0 +1,71 @@
+#include "device/memory.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "device/stream.h"
+#if VOLTPILE_CUDA
+#include "device/check.h"
+#endif
+
+namespace voltpile {
+
+#if VOLTPILE_CUDA
+
+void* allocate_device(std::size_t bytes) {
+    void* pointer = nullptr;
+    cuda_check(cudaMalloc(&pointer, bytes), fmt::format("allocating {} bytes", bytes));
+    return pointer;
+}
+void release_device(void* pointer) noexcept {
+    cudaFree(pointer);
+}
+
+void* allocate_pinned(std::size_t bytes) {
+    void* pointer = nullptr;
+    cuda_check(cudaMallocHost(&pointer, bytes), fmt::format("allocating {} bytes of pinned memory", bytes));
+    return pointer;
+}
+void release_pinned(void* pointer) noexcept {
+    cudaFreeHost(pointer);
+}
+
+void copy_to_device(void* device, const void* host, std::size_t bytes, const Stream& stream) {
+    cuda_check(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream.get()),
+               "copying to the GPU");
+}
+void copy_to_host(void* host, const void* device, std::size_t bytes, const Stream& stream) {
+    cuda_check(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream.get()),
+               "copying from the GPU");
+}
+void set_to_zero(void* device, std::size_t bytes, const Stream& stream) {
+    cuda_check(cudaMemsetAsync(device, 0, bytes, stream.get()), "clearing memory");
+}
+
+#else
+
+namespace {
+constexpr const char* no_cuda = "this program was built without CUDA";
+}
+
+void* allocate_device(std::size_t) {
+    throw DeviceError(no_cuda);
+}
+void release_device(void*) noexcept {}
+void* allocate_pinned(std::size_t) {
+    throw DeviceError(no_cuda);
+}
+void release_pinned(void*) noexcept {}
+void copy_to_device(void*, const void*, std::size_t, const Stream&) {
+    throw DeviceError(no_cuda);
+}
+void copy_to_host(void*, const void*, std::size_t, const Stream&) {
+    throw DeviceError(no_cuda);
+}
+void set_to_zero(void*, std::size_t, const Stream&) {
+    throw DeviceError(no_cuda);
+}
+
+#endif
+
+}  // namespace voltpile

@@ -1,0 +1,21 @@
+// Allocation and copying, untyped: see buffer.h for what to use. All throw DeviceError but the release
+// functions.
+#pragma once
+
+#include <cstddef>
+
+namespace voltpile {
+
+class Stream;
+
+void* allocate_device(std::size_t bytes);
+void release_device(void* pointer) noexcept;
+void* allocate_pinned(std::size_t bytes);
+void release_pinned(void* pointer) noexcept;
+
+// Enqueued. Host memory should be pinned, else the call waits for the copy.
+void copy_to_device(void* device, const void* host, std::size_t bytes, const Stream& stream);
+void copy_to_host(void* host, const void* device, std::size_t bytes, const Stream& stream);
+void set_to_zero(void* device, std::size_t bytes, const Stream& stream);
+
+}  // namespace voltpile

@@ -1,0 +1,101 @@
+#include "results/durable_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <functional>
+#include <thread>
+#include <utility>
+
+#include "base/error.h"
+
+namespace voltpile {
+namespace {
+
+void write_all(int fd, std::span<const std::byte> bytes, const std::filesystem::path& target) {
+    while (!bytes.empty()) {
+        const ssize_t written = ::write(fd, bytes.data(), bytes.size());
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0) throw FileError("write", target.string(), errno);
+        bytes = bytes.subspan(static_cast<std::size_t>(written));
+    }
+}
+
+void sync_file(int fd, const std::filesystem::path& path) {
+    // Some network and user-space file systems have no fsync of folders: EINVAL. Then there is nothing to
+    // wait for.
+    if (::fsync(fd) != 0 && errno != EINVAL) throw FileError("write", path.string(), errno);
+}
+
+std::filesystem::path folder_of(const std::filesystem::path& path) {
+    return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+}
+
+}  // namespace
+
+FileDescriptor::~FileDescriptor() {
+    if (fd_ >= 0) ::close(fd_);
+}
+
+int FileDescriptor::release() {
+    return std::exchange(fd_, -1);
+}
+
+std::string host_name() {
+    char name[256] = "unknown";
+    ::gethostname(name, sizeof name - 1);
+    return name;
+}
+
+std::filesystem::path temporary_name(const std::filesystem::path& target) {
+    const std::size_t thread = std::hash<std::thread::id>{}(std::this_thread::get_id());
+    return fmt::format("{}.{}-{}-{:x}{}", target.string(), host_name(), ::getpid(), thread, temporary_ending);
+}
+
+void sync_folder(const std::filesystem::path& folder) {
+    FileDescriptor fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (fd.get() < 0) throw FileError("open", folder.string(), errno);
+    sync_file(fd.get(), folder);
+}
+
+void discard_file(const std::filesystem::path& path) noexcept {
+    if (::truncate(path.c_str(), 0) != 0) {
+        // Not there or not ours to shrink: unlinking is all that is left.
+    }
+    ::unlink(path.c_str());
+}
+
+void publish_file(const std::filesystem::path& temporary, const std::filesystem::path& target) {
+    try {
+        FileDescriptor fd(::open(temporary.c_str(), O_RDONLY | O_CLOEXEC));
+        if (fd.get() < 0) throw FileError("open", temporary.string(), errno);
+        sync_file(fd.get(), target);
+        if (::rename(temporary.c_str(), target.c_str()) != 0)
+            throw FileError("write", target.string(), errno);
+    } catch (...) {
+        discard_file(temporary);
+        throw;
+    }
+    sync_folder(folder_of(target));
+}
+
+void write_file_durably(const std::filesystem::path& target, std::span<const std::byte> bytes) {
+    const std::filesystem::path temporary = temporary_name(target);
+    {
+        FileDescriptor fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+        if (fd.get() < 0) throw FileError("create", target.string(), errno);
+        try {
+            write_all(fd.get(), bytes, target);
+            // Quotas and network file systems may report only now that there is no room.
+            if (::close(fd.release()) != 0) throw FileError("write", target.string(), errno);
+        } catch (...) {
+            discard_file(temporary);
+            throw;
+        }
+    }
+    publish_file(temporary, target);
+}
+
+}  // namespace voltpile

@@ -1,0 +1,27 @@
+// Values of a field, point by point, into and out of HDF5 datasets. The caller holds an Hdf5Guard; all throw
+// FileError.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "results/field.h"
+#include "results/hdf5_handle.h"
+#include "work/work_range.h"
+
+namespace voltpile {
+
+hid_t memory_type(FieldType type);  // HDF5's own constant: not to be closed
+FieldType field_type(hid_t dataset);
+
+std::vector<hsize_t> dataset_dims(hid_t dataset);
+
+// The leading dimensions of `dataset`, less the field's own ones, are the points, flattened in row-major
+// order. data: range.size() * field.bytes_per_point() bytes.
+void write_points(hid_t dataset, const FieldSpec& field, WorkRange range, const std::byte* data);
+void read_points(hid_t dataset, const FieldSpec& field, WorkRange range, hid_t type, void* data);
+
+// How many points to read or write at once: about 4 MiB, at least one.
+std::int64_t points_per_block(const FieldSpec& field);
+
+}  // namespace voltpile

@@ -1,0 +1,92 @@
+#include "results/part_listing.h"
+
+#include <algorithm>
+
+#include "base/build_info.h"
+#include "results/durable_file.h"
+#include "results/hdf5_attribute.h"
+#include "results/hdf5_image.h"
+#include "results/layout_file.h"
+#include "results/part_file.h"
+
+namespace voltpile {
+
+std::vector<std::filesystem::path> list_folder(const std::filesystem::path& folder) {
+    std::vector<std::filesystem::path> entries;
+    std::error_code error;
+    std::filesystem::directory_iterator it(folder, error);
+    for (; !error && it != std::filesystem::directory_iterator(); it.increment(error))
+        entries.push_back(it->path());
+    if (error) throw FileError("list", folder.string(), error.value());
+    std::sort(entries.begin(), entries.end());
+    return entries;
+}
+
+bool is_part(const std::filesystem::path& path) {
+    return path.filename().string().starts_with("part-") && path.extension() == ".h5";
+}
+
+bool is_rejected(const std::filesystem::path& path) {
+    return path.filename().string().starts_with("part-") && path.extension() == ".rejected";
+}
+
+bool is_temporary(const std::filesystem::path& path) {
+    const std::string name = path.filename().string();
+    return path.extension() == temporary_ending &&
+           (name.starts_with("part-") || name.starts_with(manifest_name));
+}
+
+std::optional<ResultLayout> read_manifest(const std::filesystem::path& folder) {
+    const std::filesystem::path path = folder / manifest_name;
+    std::error_code error;
+    if (!std::filesystem::exists(path, error)) return std::nullopt;
+    Hdf5Guard guard;
+    try {
+        Hdf5File file = open_hdf5(path.string());
+        if (read_provenance(file.get()).software != software_name) throw FileError("not written by voltpile");
+        return read_layout(file.get());
+    } catch (const FileError& problem) {
+        throw JobError(folder.string() + " cannot be told to be of this job, so it is left alone: " +
+                       problem.what() + "; if it is of no use, remove the folder");
+    }
+}
+
+Provenance read_manifest_provenance(const std::filesystem::path& folder) {
+    Hdf5Guard guard;
+    return read_provenance(open_hdf5((folder / manifest_name).string()).get());
+}
+
+void write_manifest(const std::filesystem::path& folder, const ResultLayout& layout) {
+    const std::filesystem::path path = folder / manifest_name;
+    std::vector<std::byte> bytes;
+    {
+        Hdf5Guard guard;
+        Hdf5Image image(path.string(), layout.job_text.size());
+        write_layout(image.file(), layout);
+        write_text(image.file(), "softwareVersion", build_info().version);
+        bytes = image.finish();
+    }
+    write_file_durably(path, bytes);
+}
+
+std::vector<PartInfo> list_parts(const std::filesystem::path& folder, const ResultLayout& layout) {
+    std::vector<PartInfo> parts;
+    RangeSet covered;
+    for (const std::filesystem::path& path : list_folder(folder)) {
+        if (!is_part(path)) continue;
+        Hdf5Guard guard;
+        try {
+            const WorkRange range = PartFile(path, layout).range();
+            if (covered.overlaps(range)) continue;
+            covered.insert(range);
+            parts.push_back({path, range});
+        } catch (const FileError&) {
+            // The next run moves it aside and says why.
+        }
+    }
+    std::sort(parts.begin(), parts.end(),
+              [](const PartInfo& a, const PartInfo& b) { return a.range.begin < b.range.begin; });
+    return parts;
+}
+
+}  // namespace voltpile

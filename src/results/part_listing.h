@@ -1,0 +1,32 @@
+// What lies in a part folder. Private to src/results.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "results/part_folder.h"
+
+namespace voltpile {
+
+inline constexpr const char* manifest_name = "layout.h5";
+inline constexpr const char* lock_name = "lock";
+
+// The folder's entries, sorted. Throws FileError.
+std::vector<std::filesystem::path> list_folder(const std::filesystem::path& folder);
+
+bool is_part(const std::filesystem::path& path);       // "part-*.h5", whatever is in it
+bool is_rejected(const std::filesystem::path& path);   // "part-*.rejected"
+bool is_temporary(const std::filesystem::path& path);  // left behind by a killed commit
+
+// The layout of the job that a part folder belongs to; nothing if the folder has no manifest. Throws JobError
+// if the manifest cannot be read.
+std::optional<ResultLayout> read_manifest(const std::filesystem::path& folder);
+Provenance read_manifest_provenance(const std::filesystem::path& folder);
+void write_manifest(const std::filesystem::path& folder, const ResultLayout& layout);
+
+// The parts that look usable from their headers; touches nothing, so a run may be writing at the same time.
+std::vector<PartInfo> list_parts(const std::filesystem::path& folder, const ResultLayout& layout);
+
+}  // namespace voltpile

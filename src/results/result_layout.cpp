@@ -1,0 +1,62 @@
+#include "results/result_layout.h"
+
+#include <map>
+#include <stdexcept>
+
+#include "base/error.h"
+
+namespace voltpile {
+namespace {
+
+// Axes, extra dimensions and fields are datasets of one file, so each name may be taken once.
+void check_names(const ResultLayout& layout) {
+    std::map<std::string, std::string> taken;
+    auto take = [&](const std::string& name, const std::string& what) {
+        auto [it, is_new] = taken.emplace(name, what);
+        if (!is_new) {
+            throw JobError(layout.job_path + ": the name \"" + name + "\" of " + what +
+                           " is already that of " + it->second + ": rename the sweep axis");
+        }
+    };
+    for (const SweepAxis& axis : layout.axes) take(axis.name, "a sweep axis");
+    std::map<std::string, FieldDimension> dimensions;
+    for (const FieldSpec& field : layout.fields) {
+        take(field.name, "a field");
+        for (const FieldDimension& dimension : field.dimensions) {
+            auto [it, is_new] = dimensions.emplace(dimension.name, dimension);
+            if (is_new) take(dimension.name, "a dimension of the field " + field.name);
+            if (!(it->second == dimension)) {
+                throw std::logic_error("two fields disagree on the dimension " + dimension.name);
+            }
+        }
+    }
+}
+
+}  // namespace
+
+std::int64_t ResultLayout::point_count() const {
+    std::int64_t count = 1;
+    for (const SweepAxis& axis : axes) count *= axis.count;
+    return count;
+}
+
+std::int64_t ResultLayout::bytes_per_point() const {
+    std::size_t bytes = 0;
+    for (const FieldSpec& field : fields) bytes += field.bytes_per_point();
+    return static_cast<std::int64_t>(bytes);
+}
+
+ResultLayout make_layout(const JobSpec& job, std::vector<FieldSpec> fields) {
+    ResultLayout layout;
+    layout.app = job.app();
+    layout.job_path = job.path();
+    layout.job_text = job.text();
+    layout.job_overrides = job.overrides();
+    layout.fingerprint = job.fingerprint();
+    layout.axes = job.axes();
+    layout.fields = std::move(fields);
+    check_names(layout);
+    return layout;
+}
+
+}  // namespace voltpile

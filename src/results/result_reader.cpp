@@ -1,0 +1,128 @@
+#include "results/result_reader.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <stdexcept>
+
+#include "base/error.h"
+#include "results/consolidate.h"
+#include "results/field_io.h"
+#include "results/hdf5_attribute.h"
+#include "results/layout_file.h"
+#include "results/part_file.h"
+#include "results/part_listing.h"
+
+namespace voltpile {
+
+struct ResultReader::Impl {
+    std::filesystem::path path;
+    ResultLayout layout;
+    Provenance provenance;
+    bool complete = false;
+    RangeSet completed;
+
+    // One or the other: the file's fields, or the parts and the one of them that is open.
+    Hdf5File file;
+    std::vector<Hdf5Dataset> datasets;
+    std::vector<PartInfo> parts;
+    std::optional<PartFile> open_part;
+
+    void open_file();
+    void open_parts(const std::filesystem::path& folder);
+    void read_file(std::size_t field, WorkRange range, double* values) const;
+    void read_parts(std::size_t field, WorkRange range, double* values);
+};
+
+void ResultReader::Impl::open_file() {
+    if (inspect_result(path, "") == ResultState::NotOurs)
+        throw JobError(path.string() + " is no result of voltpile");
+    file = open_hdf5(path.string());
+    if (read_integer(file.get(), "complete") != 1) throw JobError(path.string() + " was never completed");
+    layout = read_layout(file.get());
+    provenance = read_provenance(file.get());
+    for (const FieldSpec& field : layout.fields) datasets.push_back(open_dataset(file.get(), field.name));
+    complete = true;
+    completed = RangeSet(layout.whole());
+}
+
+void ResultReader::Impl::open_parts(const std::filesystem::path& folder) {
+    std::optional<ResultLayout> manifest = read_manifest(folder);
+    if (!manifest) throw JobError(folder.string() + " holds no unfinished result of voltpile");
+    layout = std::move(*manifest);
+    provenance = read_manifest_provenance(folder);
+    parts = list_parts(folder, layout);
+    for (const PartInfo& part : parts) completed.insert(part.range);
+}
+
+void ResultReader::Impl::read_file(std::size_t field, WorkRange range, double* values) const {
+    read_points(datasets[field].get(), layout.fields[field], range, H5T_NATIVE_DOUBLE, values);
+}
+
+void ResultReader::Impl::read_parts(std::size_t field, WorkRange range, double* values) {
+    const std::size_t width = layout.fields[field].values_per_point();
+    auto part = std::partition_point(parts.begin(), parts.end(),
+                                     [&](const PartInfo& p) { return p.range.end <= range.begin; });
+    for (; part != parts.end() && part->range.begin < range.end; ++part) {
+        const WorkRange piece{std::max(range.begin, part->range.begin), std::min(range.end, part->range.end)};
+        if (!open_part || open_part->range() != part->range) open_part.emplace(part->path, layout);
+        double* to = values + static_cast<std::size_t>(piece.begin - range.begin) * width;
+        open_part->read(field, piece, H5T_NATIVE_DOUBLE, to);
+    }
+}
+
+ResultReader::ResultReader(const std::filesystem::path& path) {
+    Hdf5Guard guard;
+    auto impl = std::make_unique<Impl>();
+    impl->path = path;
+    const std::filesystem::path folder = parts_path(path);
+    std::error_code error;
+    if (std::filesystem::exists(path, error)) {
+        impl->open_file();
+    } else if (std::filesystem::is_directory(folder, error)) {
+        impl->open_parts(folder);
+    } else {
+        throw JobError("there is no result " + path.string() + ", finished or not");
+    }
+    impl_ = std::move(impl);
+}
+
+ResultReader::~ResultReader() {
+    Hdf5Guard guard;
+    impl_.reset();
+}
+
+const std::filesystem::path& ResultReader::path() const {
+    return impl_->path;
+}
+const ResultLayout& ResultReader::layout() const {
+    return impl_->layout;
+}
+const Provenance& ResultReader::provenance() const {
+    return impl_->provenance;
+}
+bool ResultReader::complete() const {
+    return impl_->complete;
+}
+const RangeSet& ResultReader::completed() const {
+    return impl_->completed;
+}
+
+std::vector<double> ResultReader::read(const FieldSpec& field, WorkRange range) const {
+    const std::vector<FieldSpec>& fields = impl_->layout.fields;
+    const auto found =
+        std::find_if(fields.begin(), fields.end(), [&](const FieldSpec& f) { return f.name == field.name; });
+    if (found == fields.end()) throw std::logic_error("the result has no field " + field.name);
+    const auto index = static_cast<std::size_t>(found - fields.begin());
+    std::vector<double> values(static_cast<std::size_t>(range.size()) * found->values_per_point(),
+                               std::numeric_limits<double>::quiet_NaN());
+    Hdf5Guard guard;
+    if (impl_->complete) {
+        impl_->read_file(index, range, values.data());
+    } else {
+        impl_->read_parts(index, range, values.data());
+    }
+    return values;
+}
+
+}  // namespace voltpile

@@ -1,0 +1,74 @@
+#include "results/result_writer.h"
+
+#include <utility>
+
+#include "results/part_folder.h"
+
+namespace voltpile {
+namespace {
+
+constexpr std::size_t max_waiting = 2;
+
+}  // namespace
+
+ResultWriter::ResultWriter(std::filesystem::path parts, ResultLayout layout,
+                           std::function<void(WorkRange)> on_commit)
+    : parts_(std::move(parts)),
+      layout_(std::move(layout)),
+      on_commit_(std::move(on_commit)),
+      thread_([this] { write_loop(); }) {}
+
+ResultWriter::~ResultWriter() {
+    {
+        std::lock_guard lock(mutex_);
+        closing_ = true;
+        queue_.clear();
+    }
+    changed_.notify_all();
+    thread_.join();
+}
+
+void ResultWriter::submit(WorkRange range, std::vector<FieldBuffer> data) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return failure_ || queue_.size() < max_waiting; });
+    if (failure_) std::rethrow_exception(failure_);
+    queue_.push_back({range, std::move(data)});
+    changed_.notify_all();
+}
+
+void ResultWriter::drain() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return failure_ || (queue_.empty() && !writing_); });
+    if (failure_) std::rethrow_exception(failure_);
+}
+
+void ResultWriter::write_loop() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+        changed_.wait(lock, [this] { return closing_ || !queue_.empty(); });
+        if (closing_) return;
+        const Item item = std::move(queue_.front());
+        queue_.pop_front();
+        writing_ = true;
+        changed_.notify_all();
+        lock.unlock();
+        std::exception_ptr failure;
+        try {
+            commit_part(parts_, layout_, item.range, item.data);
+            if (on_commit_) on_commit_(item.range);
+        } catch (...) {
+            failure = std::current_exception();
+        }
+        lock.lock();
+        writing_ = false;
+        if (failure) {
+            failure_ = failure;
+            queue_.clear();
+        }
+        changed_.notify_all();
+        if (failure)
+            return;  // what comes after a failed commit would fail as well; submit() and drain() say so
+    }
+}
+
+}  // namespace voltpile

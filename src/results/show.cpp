@@ -1,0 +1,138 @@
+#include "results/show.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/format.h"
+#include "results/statistics.h"
+
+namespace voltpile {
+namespace {
+
+using Row = std::vector<std::string>;
+
+// Columns as wide as they need; those named in `right` are set flush right, the last is not padded.
+std::string table(const std::vector<Row>& rows, const std::set<std::size_t>& right) {
+    std::vector<std::size_t> width(rows.front().size(), 0);
+    for (const Row& row : rows) {
+        for (std::size_t c = 0; c < row.size(); ++c) width[c] = std::max(width[c], row[c].size());
+    }
+    std::string text;
+    for (const Row& row : rows) {
+        std::string line = " ";
+        for (std::size_t c = 0; c < row.size(); ++c) {
+            line += right.contains(c) ? fmt::format(" {:>{}} ", row[c], width[c])
+                                      : fmt::format(" {:<{}} ", row[c], width[c]);
+        }
+        text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+    }
+    return text;
+}
+
+std::string percent(double share) {
+    // Never "100" for what is not whole.
+    return share >= 1 ? "100 %" : fmt::format("{:.2f} %", std::min(100 * share, 99.99));
+}
+
+std::string type_text(FieldType type) {
+    switch (type) {
+        case FieldType::Int32:
+            return "int32";
+        case FieldType::Int64:
+            return "int64";
+        case FieldType::Float32:
+            return "float32";
+        case FieldType::Float64:
+            return "float64";
+    }
+    return "?";
+}
+
+std::string headline(const ResultReader& result) {
+    const ResultLayout& layout = result.layout();
+    const std::int64_t points = layout.point_count();
+    const std::int64_t done = result.completed().size();
+    std::string text =
+        fmt::format("{}: {} result of the {} job {}\n", result.path().string(),
+                    result.complete() ? "complete" : "unfinished", layout.app, layout.job_path);
+    text += fmt::format("  {} of {} points ({})", count_text(done), count_text(points),
+                        percent(static_cast<double>(done) / static_cast<double>(points)));
+    if (!result.complete()) {
+        const std::size_t gaps = result.completed().complement(layout.whole()).ranges().size();
+        if (gaps == 0) text += ", not yet put together into one file";
+        if (gaps > 0) text += fmt::format(", {} range{} missing", gaps, gaps == 1 ? "" : "s");
+        text += "; `voltpile run` of the same job goes on with it";
+    }
+    return text + "\n";
+}
+
+std::string dimensions_text(const ResultLayout& layout) {
+    std::vector<Row> rows{{"dimension", "count", "first", "last", "unit", "is"}};
+    for (const SweepAxis& axis : layout.axes) {
+        rows.push_back({axis.name, count_text(axis.count), fmt::format("{:g}", axis.value(0)),
+                        fmt::format("{:g}", axis.value(axis.count - 1)), axis.unit, axis.parameter});
+    }
+    std::set<std::string> seen;
+    for (const FieldSpec& field : layout.fields) {
+        for (const FieldDimension& dimension : field.dimensions) {
+            if (!seen.insert(dimension.name).second) continue;
+            rows.push_back({dimension.name, std::to_string(dimension.labels.size()), dimension.labels.front(),
+                            dimension.labels.back(), "",
+                            fmt::format("{}", fmt::join(dimension.labels, ", "))});
+        }
+    }
+    return rows.size() == 1 ? "  a single point: no dimensions\n" : table(rows, {1, 2, 3});
+}
+
+// HDF5's order: the slowest first.
+std::string shape_text(const ResultLayout& layout, const FieldSpec& field) {
+    std::vector<std::string> names;
+    for (const SweepAxis& axis : layout.axes) names.insert(names.begin(), axis.name);
+    for (const FieldDimension& dimension : field.dimensions) names.push_back(dimension.name);
+    return fmt::format("({})", fmt::join(names, ", "));
+}
+
+std::string fields_text(const ResultReader& result) {
+    std::vector<Row> rows{
+        {"field", "type", "dimensions", "unit", "min", "max", "mean", "at max", "NaN", "inf", "is"}};
+    for (const FieldSpec& field : result.layout().fields) {
+        const Statistics found = field_statistics(result, field);
+        const bool any = found.finite > 0;
+        auto number = [&](double value) { return any ? fmt::format("{:.7g}", value) : std::string("-"); };
+        const double share =
+            any ? static_cast<double>(found.at_maximum) / static_cast<double>(found.finite) : 0;
+        rows.push_back({field.name, type_text(field.type), shape_text(result.layout(), field), field.unit,
+                        number(found.min), number(found.max), number(found.mean()),
+                        any ? percent(share) : "-", count_text(found.nan), count_text(found.infinite),
+                        field.long_name});
+    }
+    return table(rows, {4, 5, 6, 7, 8, 9});
+}
+
+std::string provenance_text(const ResultReader& result) {
+    const Provenance& made = result.provenance();
+    std::string software = made.software + " " + made.software_version;
+    if (!made.git_revision.empty()) software += " (revision " + made.git_revision + ")";
+    std::vector<Row> rows{{"software", software},
+                          {"date", made.date},
+                          {"machine", made.machine},
+                          {"author", made.author},
+                          {"command", made.command_line},
+                          {"job file", result.layout().job_path},
+                          {"overrides", fmt::format("{}", fmt::join(result.layout().job_overrides, " "))},
+                          {"fingerprint", result.layout().fingerprint}};
+    std::erase_if(rows, [](const Row& row) { return row[1].empty(); });
+    return table(rows, {});
+}
+
+}  // namespace
+
+std::string show_text(const ResultReader& result) {
+    return fmt::format("{}\n{}\n{}\n{}", headline(result), dimensions_text(result.layout()),
+                       fields_text(result), provenance_text(result));
+}
+
+}  // namespace voltpile

@@ -1,0 +1,25 @@
+// Which points of a result a picture shows.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "results/result_layout.h"
+
+namespace voltpile {
+
+// width x height points from first_point on, the first axis to the right, the second one down; one component
+// of each.
+struct Slice {
+    std::int64_t width = 1;
+    std::int64_t height = 1;
+    std::int64_t first_point = 0;
+    std::size_t component = 0;
+};
+
+// at: "name=index" for each axis beyond the second and each of the field's own dimensions. Throws JobError,
+// which lists the choices.
+Slice make_slice(const ResultLayout& layout, const FieldSpec& field, const std::vector<std::string>& at);
+
+}  // namespace voltpile

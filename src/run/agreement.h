@@ -1,0 +1,31 @@
+// Errors that all ranks learn of together: then all leave in order with the same exit code, and rank 0 alone
+// prints. (An error that one rank has alone ends the job by MpiSession::abort instead.)
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "base/error.h"
+#include "comm/communicator.h"
+
+namespace voltpile {
+
+class AgreedError : public Error {
+  public:
+    using Error::Error;
+};
+
+// Collective: rank 0 decides, all ranks get its answer, or AgreedError if it threw.
+std::string decide_on_root(const Communicator& world, const std::function<std::string()>& decide);
+
+// For what every rank computes alike from the same data: an Error becomes an AgreedError.
+template <class Function>
+auto agreed(Function&& function) {
+    try {
+        return function();
+    } catch (const Error& error) {
+        throw AgreedError(error.exit_code(), error.what());
+    }
+}
+
+}  // namespace voltpile

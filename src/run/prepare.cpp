@@ -1,0 +1,56 @@
+#include "run/agreement.h"
+#include "run/discover_topology.h"
+#include "run/runner.h"
+
+namespace voltpile {
+namespace {
+
+std::vector<AppSchema> schemas_of(std::span<const AppEntry> apps) {
+    std::vector<AppSchema> schemas;
+    for (const AppEntry& entry : apps) schemas.push_back(entry.schema);
+    return schemas;
+}
+
+std::unique_ptr<App> make_app(const JobSpec& job, std::span<const AppEntry> apps) {
+    for (const AppEntry& entry : apps)
+        if (entry.schema.name == job.app()) return entry.make(job);
+    throw JobError("no app " + job.app());  // the job's own validation comes first
+}
+
+PlanOptions plan_options(const JobSpec& job) {
+    PlanOptions options;
+    const std::string& device = job.text("run.device");
+    options.device = device == "cpu"   ? DeviceChoice::Cpu
+                     : device == "gpu" ? DeviceChoice::Gpu
+                                       : DeviceChoice::Auto;
+    options.threads = static_cast<int>(job.integer("run.threads"));
+    options.range_seconds = job.real("run.range_seconds");
+    return options;
+}
+
+PreparedJob prepare(JobSpec spec, const Topology& topology, std::span<const AppEntry> apps) {
+    std::unique_ptr<App> app = make_app(spec, apps);
+    Plan plan = make_plan(app->workload(), plan_options(spec), topology);
+    for (std::string& warning : app->warnings()) plan.warnings.push_back(std::move(warning));
+    return {std::move(spec), std::move(app), std::move(plan)};
+}
+
+}  // namespace
+
+PreparedJob prepare_job(const Communicator& world, std::span<const AppEntry> apps,
+                        const RunOptions& options) {
+    // Rank 0 reads the file; the others see the very same text, also where they could not see the file.
+    const std::vector<AppSchema> schemas = schemas_of(apps);
+    const std::string text =
+        decide_on_root(world, [&] { return load_job(options.job_path, options.overrides, schemas).text(); });
+    JobSpec spec = agreed([&] { return parse_job(text, options.job_path, options.overrides, schemas); });
+    const Topology topology = discover_topology(world);
+    return agreed([&] { return prepare(std::move(spec), topology, apps); });
+}
+
+PreparedJob prepare_job_for(const Topology& topology, std::span<const AppEntry> apps,
+                            const RunOptions& options) {
+    return prepare(load_job(options.job_path, options.overrides, schemas_of(apps)), topology, apps);
+}
+
+}  // namespace voltpile

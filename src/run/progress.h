@@ -1,0 +1,57 @@
+// What a person sees while a job runs: one live line on a terminal, a plain line now and then elsewhere.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+
+namespace voltpile {
+
+struct ProgressState {
+    std::int64_t points_done = 0;    // in all, earlier runs included
+    std::int64_t points_before = 0;  // done by earlier runs
+    std::int64_t points = 0;
+    double units = 0;  // of work, in this run
+    double elapsed_s = 0;
+    int ranks = 1;
+};
+
+// Rate over the last seconds and the lines made of it. Pure: time comes in with the state.
+class ProgressMeter {
+  public:
+    ProgressMeter(std::string job, std::string unit);
+
+    // "seed_map   45.3 %  1.37e+08 pair-steps/s  elapsed 12 s  left 15 s  2 ranks"
+    std::string line(const ProgressState& state);
+
+  private:
+    struct Sample {
+        double elapsed_s;
+        double units;
+    };
+    static constexpr double window_s = 5;
+
+    std::string job_;
+    std::string unit_;
+    std::deque<Sample> samples_;
+};
+
+// Puts the lines where they belong, on stderr, often enough and no more often than that.
+class ProgressDisplay {
+  public:
+    ProgressDisplay(ProgressMeter meter, bool terminal);
+    ~ProgressDisplay();  // ends a live line
+    ProgressDisplay(const ProgressDisplay&) = delete;
+    ProgressDisplay& operator=(const ProgressDisplay&) = delete;
+
+    void update(const ProgressState& state);
+    void clear();  // takes a live line off the screen, before something else is printed
+
+  private:
+    ProgressMeter meter_;
+    bool terminal_;
+    double last_s_ = 0;
+    bool line_shown_ = false;
+};
+
+}  // namespace voltpile

@@ -1,0 +1,45 @@
+// job file -> plan -> ranks -> work -> results: one job from its first line to its last message.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "comm/mpi_session.h"
+#include "job/job_spec.h"
+#include "plan/plan.h"
+#include "run/app.h"
+
+namespace voltpile {
+
+struct RunOptions {
+    std::string job_path;
+    std::vector<std::string> overrides;  // --set
+    std::filesystem::path output;        // empty: results/<job name>.h5
+    bool fresh = false;                  // discard what earlier runs have left
+    std::string command_line;            // for the record
+};
+
+// What is known before anything is computed.
+struct PreparedJob {
+    JobSpec spec;
+    std::unique_ptr<App> app;
+    Plan plan;
+};
+
+// Collective: every rank calls. Plans for the machine at hand. Throws AgreedError.
+PreparedJob prepare_job(const Communicator& world, std::span<const AppEntry> apps, const RunOptions& options);
+
+// The job as planned for a described machine; no MPI.
+PreparedJob prepare_job_for(const Topology& topology, std::span<const AppEntry> apps,
+                            const RunOptions& options);
+
+// Collective: every rank calls. Runs the job, resuming what earlier runs have left, and consolidates its
+// result. Returns Done or Stopped. Throws AgreedError on all ranks alike; an error that a rank has alone ends
+// all ranks (MpiSession::abort) after it has been printed.
+ExitCode run_job(const MpiSession& mpi, std::span<const AppEntry> apps, const RunOptions& options);
+
+}  // namespace voltpile

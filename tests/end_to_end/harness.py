@@ -1,0 +1,124 @@
+"""Runs the program as a user does, in a folder of its own, and looks at what comes out."""
+
+import os
+import pathlib
+import resource
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+VOLTPILE = os.environ["VOLTPILE"]  # the program under test; set by ctest
+MPIRUN = os.environ.get("MPIRUN", "mpirun")
+DONE, BAD_INPUT, CANNOT_RUN, FAILED, STOPPED = 0, 2, 3, 4, 5
+
+ENVIRONMENT = dict(
+    os.environ,
+    OMPI_ALLOW_RUN_AS_ROOT="1",
+    OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+    OMPI_MCA_rmaps_base_oversubscribe="1",  # four ranks on two cores
+)
+
+TINY = SOURCE / "jobs/smoke/threebody_tiny.toml"
+
+# A map of 60 x 50 pairs; some part, most do not. Long enough to be interrupted with slow=True.
+MAP = """
+app = "threebody"
+[system]
+G = 9.8
+mass = [10.0, 20.0, 30.0]
+position = [[0.0, 0.0, -11.0], [0.0, 0.0, 0.0], [10.0, 10.0, 12.0]]
+velocity = [[-3.0, 0.0, 0.0], [0.0, 0.0, 0.0], [3.0, 0.0, 0.0]]
+[[sweep]]
+parameter = "position[0].x"
+name = "x"
+from = -20.0
+to = 20.0
+count = 60
+[[sweep]]
+parameter = "position[0].y"
+name = "y"
+from = -20.0
+to = 20.0
+count = 50
+[integrate]
+method = "euler"
+dt = 0.001
+steps = 20000
+[output]
+fields = ["steps_together", "energy_error"]
+[run]
+device = "cpu"
+"""
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="voltpile-test-"))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.job = self.write("map.toml", MAP)
+
+    def write(self, name, text):
+        path = self.folder / name
+        path.write_text(text)
+        return path
+
+    def command(self, *arguments, ranks=None):
+        launcher = [MPIRUN, "-np", str(ranks)] if ranks else []
+        return launcher + [VOLTPILE, *map(str, arguments)]
+
+    def start(self, *arguments, ranks=None, file_limit=None):
+        """In the background; file_limit: no file may grow beyond so many bytes (a full disk, for all but its name)."""
+
+        def limit():
+            if file_limit is not None:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (file_limit, file_limit))
+
+        return subprocess.Popen(
+            self.command(*arguments, ranks=ranks),
+            cwd=self.folder,
+            env=ENVIRONMENT,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=limit,
+        )
+
+    def finish(self, process, expect=DONE, timeout=120):
+        out, err = process.communicate(timeout=timeout)
+        if expect is not None:
+            self.assertEqual(process.returncode, expect, f"{process.args}\nstdout:\n{out}\nstderr:\n{err}")
+        return out, err
+
+    def voltpile(self, *arguments, ranks=None, expect=DONE, timeout=120, **options):
+        return self.finish(self.start(*arguments, ranks=ranks, **options), expect, timeout)
+
+    def wait_for_parts(self, result, count, timeout=30):
+        folder = pathlib.Path(str(result) + ".parts")
+        deadline = time.monotonic() + timeout
+        while time.monotonic() < deadline:
+            if folder.is_dir() and len(list(folder.glob("part-*.h5"))) >= count:
+                return
+            time.sleep(0.01)
+        self.fail(f"{folder} has not got {count} parts within {timeout} s")
+
+    def parts(self, result):
+        return sorted(pathlib.Path(str(result) + ".parts").glob("part-*.h5"))
+
+    def fields(self, result):
+        """Every field's bytes, by name."""
+        import h5py
+
+        with h5py.File(self.folder / result, "r") as file:
+            self.assertEqual(int(file.attrs["complete"]), 1)
+            return {name: file[name][()].tobytes() for name in file if "units" in file[name].attrs}
+
+    def assert_same_result(self, a, b):
+        first, second = self.fields(a), self.fields(b)
+        self.assertEqual(sorted(first), sorted(second))
+        for name in first:
+            self.assertEqual(first[name], second[name], f"{name} differs between {a} and {b}")

@@ -1,0 +1,146 @@
+"""Each kind of bad input: one clear message, its exit code, and nothing that was there is touched."""
+
+import os
+import pathlib
+import unittest
+
+from harness import BAD_INPUT, CANNOT_RUN, FAILED, MAP, Case
+
+QUICK = ("--set", "integrate.steps=500", "--set", "run.range_points=100")
+
+
+class BadInput(Case):
+    def refuse(self, *arguments, says, expect=BAD_INPUT, ranks=None, **options):
+        out, err = self.voltpile("run", *arguments, expect=expect, ranks=ranks, **options)
+        self.assertIn(says, err)
+        self.assertEqual(err.count(says), 1, f"said more than once:\n{err}")
+        return out, err
+
+    def test_job_files(self):
+        self.refuse("missing.toml", says="missing.toml: No such file or directory")
+        self.refuse(self.folder, says="Is a directory")
+        self.refuse(self.write("bad.toml", MAP + "[[["), says="bad.toml:33:")
+        self.refuse(self.write("typo.toml", MAP.replace("steps =", "stpes =")), says="did you mean integrate.steps?")
+        self.assertEqual(os.listdir(self.folder).count("results"), 0)
+
+    def test_under_mpirun_too_and_once(self):
+        _, err = self.refuse(self.write("typo.toml", MAP.replace("steps =", "stpes =")), says="did you mean", ranks=3)
+        self.refuse("missing.toml", says="missing.toml: No such file", ranks=3)
+
+    def test_all_problems_at_once(self):
+        text = MAP.replace("count = 60", "count = -60").replace("dt = 0.001", "dt = 0").replace("20.0, 30.0]", "nan, 0]")
+        _, err = self.voltpile("run", self.write("many.toml", text), expect=BAD_INPUT)
+        for key in ("count", "integrate.dt", "system.mass[1]", "system.mass[2]"):
+            self.assertIn(key, err)
+
+    def test_arguments(self):
+        for arguments in (("run",), ("run", self.job, "--colour"), ("fly",), (), ("plot", self.job, "--at"),
+                          ("help", "job", "fourbody"), ("bench", "threebody", "--size", "0")):
+            with self.subTest(arguments=arguments):
+                self.voltpile(*arguments, expect=BAD_INPUT)
+        self.refuse(self.job, "--set", "nonsense", says="--set nonsense")
+        self.refuse(self.job, "--set", "sweep.z.count=3", says="--set sweep.z.count=3")
+
+    def test_output_that_is_not_ours(self):
+        for name, content in (("notes.h5", b"my notes\n"), ("empty.h5", b"")):
+            path = self.folder / name
+            path.write_bytes(content)
+            self.refuse(self.job, "--output", name, says="was not written by voltpile")
+            self.refuse(self.job, "--output", name, "--fresh", says="was not written by voltpile")
+            self.assertEqual(path.read_bytes(), content)
+
+    def test_hdf5_of_somebody_else(self):
+        import h5py
+
+        with h5py.File(self.folder / "theirs.h5", "w") as file:
+            file["data"] = [1, 2, 3]
+        before = (self.folder / "theirs.h5").read_bytes()
+        self.refuse(self.job, "--output", "theirs.h5", "--fresh", says="was not written by voltpile")
+        self.assertEqual((self.folder / "theirs.h5").read_bytes(), before)
+
+    def test_output_folder(self):
+        self.write("file", "in the way")
+        self.refuse(self.job, "--output", "file/map.h5", says="file")
+        self.refuse(self.job, "--output", "/proc/nowhere/map.h5", says="/proc/nowhere")
+        self.refuse(self.job, "--output", self.folder, says="was not written by voltpile")
+
+    def test_result_of_another_job(self):
+        self.voltpile("run", self.job, "--output", "a.h5", *QUICK)
+        before = (self.folder / "a.h5").read_bytes()
+        self.refuse(self.job, "--output", "a.h5", "--set", "integrate.steps=501", says="holds the result of another job")
+        self.assertEqual((self.folder / "a.h5").read_bytes(), before)
+        self.voltpile("run", self.job, "--output", "a.h5", "--set", "integrate.steps=501", "--fresh")
+
+    def test_parts_of_another_job(self):
+        self.voltpile("run", self.job, "--output", "a.h5", "--set", "run.range_points=20", "--set",
+                      "run.time_limit_s=0.3", expect=5)
+        parts = [(part, part.read_bytes()) for part in self.parts(self.folder / "a.h5")]
+        self.refuse(self.job, "--output", "a.h5", "--set", "system.G=9.81", says="--fresh")
+        for part, content in parts:
+            self.assertEqual(part.read_bytes(), content)
+        self.voltpile("run", self.job, "--output", "a.h5", "--set", "system.G=9.81", "--fresh", *QUICK)
+
+    def test_corrupt_and_foreign_parts_are_named_and_computed_again(self):
+        arguments = ("--set", "run.range_points=20", "--set", "integrate.steps=20000")
+        self.voltpile("run", self.job, "--output", "whole.h5", *arguments)
+        self.voltpile("run", self.job, "--output", "a.h5", *arguments, "--set", "run.time_limit_s=0.4", expect=5)
+        cut, flipped, foreign = self.parts(self.folder / "a.h5")[:3]
+        cut.write_bytes(cut.read_bytes()[:-100])
+        content = bytearray(flipped.read_bytes())
+        content[len(content) // 2] ^= 0x10
+        flipped.write_bytes(content)
+        self.voltpile("run", self.job, "--output", "b.h5", *arguments, "--set", "system.G=9.7", "--set",
+                      "run.time_limit_s=0.3", expect=5)
+        foreign.write_bytes(self.parts(self.folder / "b.h5")[0].read_bytes())
+        _, err = self.voltpile("run", self.job, "--output", "a.h5", *arguments, ranks=2)
+        for part in (cut, flipped, foreign):
+            self.assertIn(part.name, err)
+        self.assert_same_result("whole.h5", "a.h5")
+
+    def test_disk_full_in_the_middle(self):
+        arguments = ("run", self.job, "--output", "a.h5", "--set", "run.range_points=20")
+        self.voltpile(*arguments, "--set", "run.time_limit_s=0.3", expect=5)
+        committed = {part.name for part in self.parts(self.folder / "a.h5")}
+        self.assertTrue(committed)
+        for ranks in (None, 2):
+            _, err = self.voltpile(*arguments, expect=FAILED, file_limit=4096, ranks=ranks)
+            self.assertIn("File too large", err)
+            self.assertLessEqual(committed, {part.name for part in self.parts(self.folder / "a.h5")})
+        self.voltpile(*arguments)
+        self.voltpile("run", self.job, "--output", "whole.h5")
+        self.assert_same_result("whole.h5", "a.h5")
+
+    def test_disk_full_while_consolidating(self):
+        size = ("--set", "sweep.x.count=300", "--set", "sweep.y.count=200", "--set", "integrate.steps=20")
+        arguments = ("run", self.job, "--output", "a.h5", *size, "--set", "run.range_points=2000")
+        _, err = self.voltpile(*arguments, expect=FAILED, file_limit=200_000)  # a part: 24 kB, the result: 720 kB
+        self.assertIn("a.h5", err)
+        self.assertFalse((self.folder / "a.h5").exists())
+        self.assertEqual([p.name for p in self.folder.iterdir() if "tmp" in p.name], [])
+        out, _ = self.voltpile(*arguments)
+        self.assertIn("resuming: 60,000 of 60,000", out)
+
+    def test_gpu_asked_for_where_none_is(self):
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
+        self.refuse(self.job, "--set", "run.device=gpu", says="no GPUs", expect=CANNOT_RUN)
+
+    def test_two_runs_of_one_result(self):
+        first = self.start("run", self.job, "--output", "a.h5", "--set", "run.range_points=20")
+        self.wait_for_parts(self.folder / "a.h5", 1)
+        self.refuse(self.job, "--output", "a.h5", says="another run is writing", expect=CANNOT_RUN)
+        self.finish(first)
+
+    def test_show_and_plot(self):
+        for command in ("show", "plot"):
+            _, err = self.voltpile(command, "nothing.h5", expect=BAD_INPUT)
+            self.assertIn("nothing.h5", err)
+            self.write("text.h5", "hello")
+            _, err = self.voltpile(command, "text.h5", expect=BAD_INPUT)
+            self.assertIn("text.h5", err)
+        self.voltpile("run", self.job, "--output", "a.h5", *QUICK)
+        _, err = self.voltpile("plot", "a.h5", "--field", "steps_togther", expect=BAD_INPUT)
+        self.assertIn("steps_together", err)
+
+
+if __name__ == "__main__":
+    unittest.main()

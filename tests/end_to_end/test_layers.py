@@ -1,0 +1,76 @@
+"""Include directions, so that the picture in docs/architecture.md stays true."""
+
+import os
+import pathlib
+import re
+import unittest
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+MAY_INCLUDE = {
+    "base": set(),
+    "job": {"base"},
+    "plan": {"base", "job"},
+    "device": {"base"},
+    "comm": {"base", "device"},
+    "work": {"base", "device", "comm"},
+    "results": {"base", "job", "plan", "device", "comm", "work"},
+    "run": {"base", "job", "plan", "device", "comm", "work", "results"},
+}
+# Headers of libraries that stay inside one layer.
+CONFINED = {
+    r"hdf5": "results",
+    r"H5\w+\.h": "results",
+    r"png\.h": "results",
+    r"hwloc": "run",
+    r"nvml": "run",
+    r"nccl": "comm",
+    r"ucp/": "comm",
+    r"mpi\.h": "comm",
+    r"CLI/": "main",
+}
+INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^">]+)[">]', re.M)
+
+
+def includes(path):
+    return INCLUDE.findall(path.read_text())
+
+
+def sources(folder):
+    return [p for p in folder.rglob("*") if p.suffix in (".h", ".cpp", ".cu", ".cuh")]
+
+
+class Layers(unittest.TestCase):
+    def test_layers_include_downwards_only(self):
+        seen = 0
+        for layer, below in MAY_INCLUDE.items():
+            for path in sources(SOURCE / "src" / layer):
+                for name in includes(path):
+                    first = name.split("/")[0]
+                    if "/" in name and first in MAY_INCLUDE:
+                        seen += 1
+                        self.assertIn(first, below | {layer}, f"{path} includes {name}")
+        self.assertGreater(seen, 50)
+
+    def test_src_never_includes_apps_and_apps_never_each_other(self):
+        apps = {p.name for p in (SOURCE / "apps").iterdir() if p.is_dir()}
+        self.assertIn("threebody", apps)
+        for path in sources(SOURCE / "src"):
+            for name in includes(path):
+                self.assertNotIn(name.split("/")[0], apps, f"{path} includes {name}")
+        for app in apps:
+            for path in sources(SOURCE / "apps" / app):
+                for name in includes(path):
+                    self.assertNotIn(name.split("/")[0], apps - {app}, f"{path} includes {name}")
+
+    def test_libraries_stay_in_their_layer(self):
+        for path in sources(SOURCE / "src") + sources(SOURCE / "apps"):
+            layer = path.relative_to(SOURCE).parts[1] if path.parts else ""
+            home = "main" if path == SOURCE / "apps/main.cpp" else layer
+            for name in includes(path):
+                for pattern, allowed in CONFINED.items():
+                    if re.match(pattern, name):
+                        self.assertEqual(home, allowed, f"{path} includes {name}")
+
+
+if __name__ == "__main__":
+    unittest.main()

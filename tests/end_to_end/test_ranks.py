@@ -1,0 +1,112 @@
+"""The same bits for any number of ranks, size of ranges and history of restarts."""
+
+import os
+import pathlib
+import signal
+import time
+import unittest
+
+from harness import DONE, MAP, STOPPED, Case
+
+
+def pids_of(job):
+    """Processes of voltpile working on this job file."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            words = (entry / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if words and words[0].endswith(b"voltpile") and str(job).encode() in words:
+            found.append(int(entry.name))
+    return found
+
+
+class Ranks(Case):
+    def setUp(self):
+        super().setUp()
+        self.voltpile("run", self.job, "--output", "alone.h5")
+
+    def test_rank_counts_and_range_sizes(self):
+        for ranks, points in ((1, 0), (2, 0), (4, 0), (2, 7), (3, 100)):
+            with self.subTest(ranks=ranks, points=points):
+                name = f"r{ranks}-{points}.h5"
+                self.voltpile("run", self.job, "--output", name, "--set", f"run.range_points={points}", ranks=ranks)
+                self.assert_same_result("alone.h5", name)
+                self.assertFalse((self.folder / (name + ".parts")).exists())
+
+    def test_threads_do_not_matter(self):
+        self.voltpile("run", self.job, "--output", "one.h5", "--set", "run.threads=1")
+        self.assert_same_result("alone.h5", "one.h5")
+
+    def test_killed_again_and_again(self):
+        arguments = ("run", self.job, "--output", "killed.h5", "--set", "run.range_points=50")
+        for attempt, ranks in enumerate((1, 2, 4, None)):
+            process = self.start(*arguments, ranks=ranks)
+            self.wait_for_parts(self.folder / "killed.h5", 4 * (attempt + 1))
+            victim = pids_of(self.job)[-1]
+            os.kill(victim, signal.SIGKILL)
+            self.finish(process, expect=None, timeout=30)  # nobody is left hanging
+            self.assertNotEqual(process.returncode, DONE)
+            deadline = time.monotonic() + 10
+            while pids_of(self.job) and time.monotonic() < deadline:
+                time.sleep(0.05)
+            self.assertEqual(pids_of(self.job), [])
+        out, _ = self.voltpile(*arguments, ranks=3)
+        self.assertIn("resuming: ", out)
+        self.assert_same_result("alone.h5", "killed.h5")
+
+    def test_time_limit_stops_and_resumes(self):
+        arguments = ("run", self.job, "--output", "limited.h5", "--set", "run.range_points=20")
+        out, _ = self.voltpile(*arguments, "--set", "run.time_limit_s=0.3", ranks=2, expect=STOPPED)
+        self.assertIn("run the same command again", out)
+        self.assertGreater(len(self.parts(self.folder / "limited.h5")), 0)
+        self.assertFalse((self.folder / "limited.h5").exists())
+        out, _ = self.voltpile("show", "limited.h5")
+        self.assertIn("unfinished", out)
+        self.voltpile(*arguments)
+        self.assert_same_result("alone.h5", "limited.h5")
+
+    def test_signals_stop_at_a_range_boundary(self):
+        for name, ranks in (("SIGUSR1", 2), ("SIGUSR1", None), ("SIGTERM", None), ("SIGINT", None)):
+            with self.subTest(signal=name, ranks=ranks):
+                result = f"{name}-{ranks}.h5"
+                arguments = ("run", self.job, "--output", result, "--set", "run.range_points=20")
+                process = self.start(*arguments, ranks=ranks)
+                self.wait_for_parts(self.folder / result, 2)
+                process.send_signal(getattr(signal, name))
+                self.finish(process, expect=STOPPED, timeout=20)
+                self.voltpile(*arguments)
+                self.assert_same_result("alone.h5", result)
+
+
+class Finished(Case):
+    def test_a_finished_job_says_so(self):
+        self.voltpile("run", self.job, "--output", "a.h5", "--set", "integrate.steps=200", ranks=2)
+        before = (self.folder / "a.h5").stat()
+        out, _ = self.voltpile("run", self.job, "--output", "a.h5", "--set", "integrate.steps=200", ranks=2)
+        self.assertIn("a.h5 is complete already", out)
+        self.assertEqual((self.folder / "a.h5").stat().st_mtime_ns, before.st_mtime_ns)
+        self.voltpile("run", self.job, "--output", "a.h5", "--set", "integrate.steps=200", "--fresh")
+        self.assertNotEqual((self.folder / "a.h5").stat().st_mtime_ns, before.st_mtime_ns)
+
+    def test_the_result_goes_to_results_by_default(self):
+        self.voltpile("run", self.job, "--set", "integrate.steps=100")
+        self.assertTrue((self.folder / "results/map.h5").is_file())
+
+    def test_more_ranks_than_points(self):
+        few = ("--set", "sweep.x.count=2", "--set", "sweep.y.count=1", "--set", "integrate.steps=100")
+        _, err = self.voltpile("run", self.job, "--output", "few.h5", *few, ranks=4)
+        self.assertIn("some ranks will have nothing to do", err)
+        self.assertEqual(len(self.fields("few.h5")["steps_together"]), 2 * 4)
+
+    def test_no_sweep_is_one_point(self):
+        text = MAP[: MAP.index("[[sweep]]")] + MAP[MAP.index("[integrate]") :]
+        self.voltpile("run", self.write("point.toml", text), "--output", "point.h5")
+        self.assertEqual(len(self.fields("point.h5")["steps_together"]), 4)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,133 @@
+"""Results as users read them, and what the program says about itself."""
+
+import pathlib
+import re
+import struct
+import subprocess
+import sys
+import time
+import unittest
+
+import h5py
+import numpy
+
+from harness import ENVIRONMENT, MPIRUN, SOURCE, STOPPED, VOLTPILE, Case
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+class Reading(Case):
+    def test_every_smoke_job_runs_and_reads_with_h5py_and_xarray(self):
+        jobs = sorted((SOURCE / "jobs/smoke").glob("*.toml"))
+        self.assertGreaterEqual(len(jobs), 4)
+        for job in jobs:
+            with self.subTest(job=job.name):
+                self.voltpile("run", job, "--output", "a.h5", "--fresh", ranks=2)
+                subprocess.run([sys.executable, HERE / "read_result.py", self.folder / "a.h5"], check=True)
+                out, _ = self.voltpile("show", "a.h5")
+                self.assertIn("complete", out)
+
+    def test_every_shipped_job_plans(self):
+        jobs = sorted((SOURCE / "jobs").rglob("*.toml"))
+        self.assertGreaterEqual(len(jobs), 6)
+        for job in jobs:
+            with self.subTest(job=job.name):
+                self.voltpile("plan", job)
+                for cluster in (SOURCE / "data/clusters").glob("*.toml"):
+                    self.voltpile("plan", job, "--cluster", cluster)
+
+    def test_the_published_map_through_the_whole_program(self):
+        # Row 83 and row 250 of the published map; golden sums over columns 0..991 (see docs/numerics.md).
+        for row, expected in ((83, 49_600_000), (250, 42_183_566)):
+            self.voltpile("run", SOURCE / "jobs/threebody/seed_map.toml", "--output", "row.h5", "--fresh", "--set",
+                          f"sweep.y.from={-20 + 40 * row / 1000}", "--set", "sweep.y.count=1", ranks=2)
+            with h5py.File(self.folder / "row.h5") as file:
+                self.assertEqual(file["steps_together"].shape, (1, 1000))
+                self.assertEqual(int(file["steps_together"][0, :992].sum(dtype=numpy.int64)), expected)
+                self.assertEqual(file["y"][0], -20 + 40 * row / 1000)
+
+    def test_provenance(self):
+        self.voltpile("run", self.job, "--output", "a.h5", "--set", "integrate.steps=50", ranks=2)
+        with h5py.File(self.folder / "a.h5") as file:
+            text = {name: str(value) for name, value in file.attrs.items()}
+            self.assertEqual(text["software"], "voltpile")
+            self.assertEqual(file.attrs["jobFile"], self.job.read_text())
+            self.assertIn("integrate.steps=50", text["commandLine"])
+            self.assertIn("integrate.steps=50", text["jobOverrides"])
+            self.assertRegex(text["date"], r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d{4}$")
+            self.assertRegex(text["softwareVersion"], r"^\d+\.\d+\.\d+$")
+            for name in ("machine", "author", "gitRevision"):
+                self.assertTrue(text[name])
+
+    def test_plot(self):
+        self.voltpile("run", self.job, "--output", "a.h5", "--set", "integrate.steps=5000")
+        self.voltpile("plot", "a.h5")
+        self.voltpile("plot", "a.h5", "--field", "energy_error", "--output", "energy.png")
+        for name in ("a.png", "energy.png"):
+            content = (self.folder / name).read_bytes()
+            self.assertEqual(content[:8], b"\x89PNG\r\n\x1a\n")
+            width, height = struct.unpack(">II", content[16:24])
+            self.assertEqual(width * 50, height * 60)
+
+    def test_progress_is_plain_lines_where_there_is_no_terminal(self):
+        self.voltpile("run", self.job, "--output", "a.h5")
+        _, err = self.voltpile("run", self.job, "--output", "b.h5", ranks=2)
+        self.assertNotIn("\r", err)
+        self.assertNotIn("\x1b", err)
+
+
+class Itself(Case):
+    def test_version(self):
+        out, _ = self.voltpile("--version")
+        self.assertRegex(out, r"^voltpile \d+\.\d+\.\d+ \(git [0-9a-f]{12}\+?|unknown\)")
+        for word in ("CUDA", "NCCL", "UCX", "Apache License 2.0"):
+            self.assertIn(word, out)
+
+    def test_help_everywhere(self):
+        for command in ((), ("run",), ("plan",), ("show",), ("plot",), ("help",), ("bench",), ("bench", "threebody")):
+            out, _ = self.voltpile(*command, "--help")
+            self.assertIn("--help", out)
+        out, _ = self.voltpile("--help")
+        for code in range(2, 6):
+            self.assertIn(f" {code} ", out)
+        out, _ = self.voltpile("help", "job", "threebody")
+        for key in ("system.mass", "integrate.dt", "stop.separation", "run.device"):
+            self.assertIn(key, out)
+
+    def test_docs_job_file_is_what_the_program_says(self):
+        out, _ = self.voltpile("help", "job", "--markdown")
+        self.assertEqual(out, (SOURCE / "docs/job_file.md").read_text(), "run: voltpile help job --markdown > docs/job_file.md")
+
+    def test_help_under_mpirun_is_printed_once(self):
+        out, _ = self.voltpile("--version", ranks=3)
+        self.assertEqual(out.count("Apache"), 1)
+
+
+class Size(Case):
+    """A rank's memory does not grow with the sweep."""
+
+    def peak_kb(self, *arguments, ranks=None):
+        command = ["/usr/bin/env", "python3", "-c",
+                   "import resource,subprocess,sys; subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL);"
+                   "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)", *self.command(*arguments)]
+        return int(subprocess.run(command, cwd=self.folder, env=ENVIRONMENT, capture_output=True, text=True).stdout)
+
+    BILLION = ("--set", "sweep.x.count=40000", "--set", "sweep.y.count=25000", "--set", "integrate.steps=20")
+
+    def test_a_billion_points(self):
+        start = time.monotonic()
+        out, _ = self.voltpile("plan", self.job, *self.BILLION)
+        self.assertIn("1,000,000,000", out)
+        self.assertLess(time.monotonic() - start, 5)  # a plan must not enumerate points; it takes 0.1 s
+        limit = ("--set", "run.time_limit_s=2", "--set", "run.range_seconds=0.2")
+        small = self.peak_kb("run", self.job, "--output", "s.h5", "--set", "integrate.steps=2000", *limit)
+        large = self.peak_kb("run", self.job, "--output", "l.h5", *self.BILLION, *limit)
+        self.assertTrue(self.parts(self.folder / "l.h5"))
+        # Results of 12 bytes a point, all at once, would be 12 GB. What is in flight is a few ranges of 0.2 s.
+        self.assertLess(large - small, 200_000)
+        out, _ = self.voltpile("show", "l.h5")
+        self.assertIn("1,000,000,000", out)
+
+
+if __name__ == "__main__":
+    unittest.main()

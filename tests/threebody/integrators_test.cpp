@@ -1,0 +1,139 @@
+// Orders and errors of the integrators against problems whose solution is known.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "threebody/reference_problems.h"
+
+namespace voltpile::threebody {
+namespace {
+
+constexpr double figure_eight_period = 6.32591398292621;
+
+// How far the bodies are from where they started after one period: norm of all nine coordinates.
+double position_error(const Processor& processor, Method method, std::int32_t steps) {
+    const Problem problem = figure_eight(method, steps, figure_eight_period);
+    const Outcome outcome = processor.run(problem, {0}).front();
+    EXPECT_EQ(outcome.steps_together, steps);
+    double r2 = 0;
+    for (int body = 0; body < 3; ++body) {
+        for (int c = 0; c < 3; ++c) {
+            const double d = outcome.final_state[6 * body + c] - problem.sources.position[body][c].base;
+            r2 += d * d;
+        }
+    }
+    return std::sqrt(r2);
+}
+
+struct Expected {
+    Method method;
+    double error_1000, error_2000;
+    double tolerance;  // the reference figures have three or four digits
+};
+
+// Reference figures: position errors after one period at 1000 and 2000 steps, by other programs.
+TEST(Integrators, ReturnToTheFigureEightsStartAsWellAsTheirOrderAllows) {
+    const Expected table[] = {
+        {Method::Euler, 1.27, 0.667, 0.005},
+        {Method::Leapfrog, 1.126e-4, 2.817e-5, 0.0005},
+        {Method::Yoshida4, 2.197e-7, 1.373e-8, 0.0005},
+        // Half a part in a hundred more: the starting values themselves have 14 digits, so return only to
+        // within 1e-12.
+        {Method::RungeKutta4, 9.30e-9, 5.26e-10, 0.005},
+    };
+    for (const Processor& processor : cpu_processors()) {
+        for (const Expected& expected : table) {
+            SCOPED_TRACE(processor.name + ", method " + std::to_string(static_cast<int>(expected.method)));
+            const double e1000 = position_error(processor, expected.method, 1000);
+            const double e2000 = position_error(processor, expected.method, 2000);
+            RecordProperty("error_1000", std::to_string(e1000));
+            EXPECT_NEAR(e1000, expected.error_1000, expected.tolerance * expected.error_1000);
+            EXPECT_NEAR(e2000, expected.error_2000, expected.tolerance * expected.error_2000);
+        }
+    }
+}
+
+// Energy: -1.287141995631852. A non-symplectic method drifts by its order; a symplectic one oscillates below
+// dt^order.
+TEST(Integrators, ConserveTheFigureEightsEnergy) {
+    for (const Processor& processor : cpu_processors()) {
+        SCOPED_TRACE(processor.name);
+        const auto error = [&](Method method, std::int32_t steps) {
+            return processor.run(figure_eight(method, steps, figure_eight_period), {0}).front().energy_error;
+        };
+        // First order: twice the steps, half the drift, within the 15 % that the second-order term still
+        // makes here.
+        EXPECT_NEAR(error(Method::Euler, 8000) / error(Method::Euler, 16000), 2, 0.3);
+        EXPECT_LT(error(Method::Leapfrog, 2000), 1e-5);   // (T/2000)^2
+        EXPECT_LT(error(Method::Yoshida4, 2000), 1e-10);  // (T/2000)^4
+        EXPECT_LT(error(Method::RungeKutta4, 2000), 1e-10);
+    }
+}
+
+Problem pythagorean(Method method, double dt, double time) {
+    Problem problem;
+    set_bodies(problem, 1, {3, 4, 5}, {{1, 3, 0}, {-2, -1, 0}, {1, -1, 0}}, {});
+    set_time(problem, dt, static_cast<std::int32_t>(std::lround(time / dt)));
+    problem.method = method;
+    problem.separation = never;
+    problem.same_forces = true;
+    problem.want_closest_approach = problem.want_energy_error = true;
+    return problem;
+}
+
+// Bodies 2 and 3 pass at 4.1390e-4 at t = 15.82992, at a speed of about sqrt(2 * 9 / 4.1e-4) = 210. Steps of
+// 2e-7 are 4e-5 of path, so the smallest distance at a full step exceeds the true one by less than 5e-7;
+// rounding and the method's error, grown in several encounters on the way, are allowed 1 % together.
+TEST(Integrators, FindThePythagoreanProblemsClosestApproach) {
+    const Processor processor = cpu_processors().front();
+    const Outcome outcome = processor.run(pythagorean(Method::RungeKutta4, 1e-6, 15.9), {0}).front();
+    EXPECT_NEAR(outcome.closest_approach, 4.1390e-4, 4.1390e-6);
+}
+
+// The equilateral triangle turns with omega = sqrt(3) (masses, side and G of 1); a disturbance grows by e^(2
+// pi / sqrt 2) = 85.02 a period. Twins that differ by 1e-9 differ by 85.02 times more after the second period
+// than after the first, once the growing direction dominates.
+TEST(Integrators, LetTheLagrangeTriangleFallApartAtTheRightRate) {
+    const double period = 2 * 3.14159265358979323846 / std::sqrt(3.0);
+    const double radius = 1 / std::sqrt(3.0);
+    double position[3][3] = {};
+    double velocity[3][3] = {};
+    for (int i = 0; i < 3; ++i) {
+        const double angle = 2 * 3.14159265358979323846 * i / 3;
+        position[i][0] = radius * std::cos(angle);
+        position[i][1] = radius * std::sin(angle);
+        velocity[i][0] = -std::sqrt(3.0) * position[i][1];
+        velocity[i][1] = std::sqrt(3.0) * position[i][0];
+    }
+    const Processor processor = cpu_processors().front();
+    const auto end = [&](int periods, double shift) {
+        auto start = position;
+        double moved[3][3];
+        std::copy(&start[0][0], &start[0][0] + 9, &moved[0][0]);
+        moved[0][0] += shift;
+        Problem problem;
+        set_bodies(problem, 1, {1, 1, 1}, moved, velocity);
+        set_time(problem, period / 10000, 10000 * periods);
+        problem.method = Method::RungeKutta4;
+        problem.separation = never;
+        problem.same_forces = true;
+        problem.want_final_state = true;
+        return processor.run(problem, {0}).front();
+    };
+    const auto distance = [&](int periods) {
+        const Outcome a = end(periods, 0);
+        const Outcome b = end(periods, 1e-9);
+        double r2 = 0;
+        for (int k = 0; k < 18; ++k) {
+            const double d = a.final_state[k] - b.final_state[k];
+            r2 += d * d;
+        }
+        return std::sqrt(r2);
+    };
+    // 3 %: the directions that do not grow, and the one that grows with time itself, are about 1/85 of the
+    // whole.
+    EXPECT_NEAR(distance(3) / distance(2), 85.02, 0.03 * 85.02);
+}
+
+}  // namespace
+}  // namespace voltpile::threebody

@@ -1,0 +1,133 @@
+// The problems that the tests run, and ways to run them on whatever processor.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "threebody/cpu_targets.h"
+#include "threebody/point_stream.h"
+#include "threebody/problem.h"
+
+namespace voltpile::threebody {
+
+inline void set_bodies(Problem& problem, double G, const double (&mass)[3], const double (&position)[3][3],
+                       const double (&velocity)[3][3]) {
+    problem.sources.G.base = G;
+    for (int i = 0; i < 3; ++i) {
+        problem.sources.mass[i].base = mass[i];
+        for (int c = 0; c < 3; ++c) {
+            problem.sources.position[i][c].base = position[i][c];
+            problem.sources.velocity[i][c].base = velocity[i][c];
+        }
+    }
+}
+
+inline void set_time(Problem& problem, double dt, std::int32_t steps) {
+    problem.sources.dt.base = dt;
+    problem.sources.steps.base = steps;
+    problem.largest_steps = steps;
+}
+
+// The published map: `size` x `size` points, x fastest.
+inline Problem published_map(std::int64_t size = 1000) {
+    Problem problem;
+    set_bodies(problem, 9.8, {10, 20, 30}, {{0, 0, -11}, {0, 0, 0}, {10, 10, 12}},
+               {{-3, 0, 0}, {0, 0, 0}, {3, 0, 0}});
+    for (ParameterSource& shift : problem.sources.twin_shift) shift.base = 0.001;
+    ParameterSource& x = problem.sources.position[0][0];
+    x.from = -20;
+    x.to = 20;
+    x.count = x.intervals = size;
+    ParameterSource& y = problem.sources.position[0][1] = x;
+    y.stride = size;
+    set_time(problem, 0.001, 50000);
+    problem.separation = 0.5;
+    problem.same_forces = true;
+    return problem;
+}
+
+inline constexpr double never = HUGE_VAL;  // as a separation: the pair is never decided before its last step
+
+// Chenciner and Montgomery's figure-eight; period 6.32591398292621.
+inline Problem figure_eight(Method method, std::int32_t steps, double time) {
+    Problem problem;
+    set_bodies(
+        problem, 1, {1, 1, 1},
+        {{0.97000435669734, -0.24308753153583, 0}, {-0.97000435669734, 0.24308753153583, 0}, {0, 0, 0}},
+        {{0.93240737144104 / 2, 0.86473146092102 / 2, 0},
+         {0.93240737144104 / 2, 0.86473146092102 / 2, 0},
+         {-0.93240737144104, -0.86473146092102, 0}});
+    set_time(problem, time / steps, steps);
+    problem.method = method;
+    problem.separation = never;
+    problem.same_forces = true;
+    problem.want_energy_error = problem.want_final_state = problem.want_closest_approach = true;
+    return problem;
+}
+
+// Hands out the points of a list.
+class ListStream : public PointStream {
+  public:
+    explicit ListStream(const std::vector<std::int64_t>& points)
+        : points_(points), outcomes_(points.size()) {}
+
+    bool draw(Ticket& ticket) override {
+        if (next_ == points_.size()) return false;
+        ticket = {points_[next_], &outcomes_[next_]};
+        ++next_;
+        return true;
+    }
+    void finish(const Ticket& ticket, const Outcome& outcome) override {
+        *static_cast<Outcome*>(ticket.owner) = outcome;
+    }
+    bool report(double) override { return true; }
+
+    std::vector<Outcome> take() { return std::move(outcomes_); }
+
+  private:
+    const std::vector<std::int64_t>& points_;
+    std::vector<Outcome> outcomes_;
+    std::size_t next_ = 0;
+};
+
+// Runs points of a problem, in the order given, and returns what became of them, in that order.
+using RunPoints = std::function<std::vector<Outcome>(const Problem&, const std::vector<std::int64_t>&)>;
+
+struct Processor {
+    std::string name;
+    bool fused;  // multiply-add
+    RunPoints run;
+};
+
+// One thread of each CPU target that this machine has.
+inline std::vector<Processor> cpu_processors() {
+    std::vector<Processor> processors;
+    for (const CpuTarget& target : usable_cpu_targets()) {
+        processors.push_back({std::string(target.name), target.fused,
+                              [target](const Problem& problem, const std::vector<std::int64_t>& points) {
+                                  ListStream stream(points);
+                                  target.sweep(problem, stream);
+                                  return stream.take();
+                              }});
+    }
+    return processors;
+}
+
+inline std::vector<std::int64_t> consecutive(std::int64_t begin, std::int64_t count,
+                                             std::int64_t stride = 1) {
+    std::vector<std::int64_t> points;
+    for (std::int64_t i = 0; i < count; ++i) points.push_back(begin + i * stride);
+    return points;
+}
+
+inline std::int64_t sum_of_steps(const std::vector<Outcome>& outcomes) {
+    std::int64_t sum = 0;
+    for (const Outcome& outcome : outcomes) sum += outcome.steps_together;
+    return sum;
+}
+
+}  // namespace voltpile::threebody

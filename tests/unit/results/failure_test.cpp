@@ -1,0 +1,181 @@
+// A full disk and a killed process. The disk is "full" by RLIMIT_FSIZE, which needs no privileges: writing
+// beyond it fails with EFBIG, at any file system.
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <chrono>
+#include <random>
+#include <thread>
+
+#include "results/result_reader.h"
+#include "results/result_writer.h"
+#include "unit/results/result_fixtures.h"
+
+namespace voltpile {
+namespace {
+
+using namespace test;
+
+void limit_file_size(rlim_t bytes) {
+    ::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{bytes, bytes};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+}
+
+bool says(const std::string& message, const std::string& part) {
+    return message.find(part) != std::string::npos;
+}
+
+class FullDisk : public testing::Test {
+  protected:
+    TemporaryFolder folder;
+    std::filesystem::path result = folder.path() / "map.h5";
+    ResultLayout layout = layout_of(some_axes({1000, 200}), {field("steps", FieldType::Float64)});  // 1.6 MB
+    PartFolder parts{result, layout, PartFolder::IfOther::Refuse};
+};
+
+TEST_F(FullDisk, CommitFailsAndLeavesNothing) {
+    commit_all(parts.path(), layout, {0, 100});
+    const auto before = names_in(parts.path());
+    const int code = run_in_child([&] {
+        limit_file_size(100'000);
+        const auto [message, exit_code] = error_of([&] {
+            commit_part(parts.path(), layout, {100, 100'000}, data_of(layout, {100, 100'000}));
+        });
+        std::fprintf(stderr, "%s\n", message.c_str());
+        return says(message, "part-000000000100-000000100000.h5: File too large") &&
+                       exit_code == ExitCode::Failed
+                   ? 0
+                   : 1;
+    });
+    EXPECT_EQ(code, 0);
+    EXPECT_EQ(names_in(parts.path()), before);
+    EXPECT_EQ(scan_parts(parts.path(), layout).completed.ranges(), (std::vector<WorkRange>{{0, 100}}));
+}
+
+TEST_F(FullDisk, WriterPassesTheErrorOn) {
+    const int code = run_in_child([&] {
+        limit_file_size(100'000);
+        std::vector<WorkRange> durable;
+        ResultWriter writer(parts.path(), layout, [&](WorkRange range) { durable.push_back(range); });
+        writer.submit({0, 100}, data_of(layout, {0, 100}));
+        writer.submit({100, 100'000}, data_of(layout, {100, 100'000}));
+        const std::string drained = error_of([&] { writer.drain(); }).first;
+        const std::string submitted =
+            error_of([&] {
+                writer.submit({100'000, 100'001}, data_of(layout, {100'000, 100'001}));
+            }).first;
+        if (!says(drained, "File too large") || !says(submitted, "File too large")) return 1;
+        return durable == std::vector<WorkRange>{{0, 100}} ? 0 : 2;
+    });
+    EXPECT_EQ(code, 0);
+    EXPECT_EQ(scan_parts(parts.path(), layout).completed.ranges(), (std::vector<WorkRange>{{0, 100}}));
+}
+
+TEST_F(FullDisk, ConsolidationFailsAndLeavesAllAsItWas) {
+    std::vector<std::int64_t> bounds;
+    for (std::int64_t at = 0; at <= 200'000; at += 4000) bounds.push_back(at);
+    commit_all(parts.path(), layout, bounds);
+    write_text_file(result, "an earlier result");
+    const auto parts_before = names_in(parts.path());
+    // Full at once, in the middle, and just before the end.
+    for (const rlim_t limit : {1000u, 400'000u, 1'600'000u}) {
+        const int code = run_in_child([&] {
+            const PartScan scan = scan_parts(parts.path(), layout);
+            limit_file_size(limit);
+            const auto [message, exit_code] =
+                error_of([&] { consolidate(result, layout, scan.parts, some_provenance()); });
+            std::fprintf(stderr, "%s\n", message.c_str());
+            return says(message, "map.h5") && says(message, "File too large") && exit_code == ExitCode::Failed
+                       ? 0
+                       : 1;
+        });
+        EXPECT_EQ(code, 0) << limit;
+        EXPECT_EQ(names_in(folder.path()), (std::vector<std::string>{"map.h5", "map.h5.parts"}));
+        EXPECT_EQ(names_in(parts.path()), parts_before);
+        EXPECT_EQ(file_text(result), "an earlier result");
+    }
+    consolidate(result, layout, scan_parts(parts.path(), layout).parts, some_provenance());
+    EXPECT_TRUE(ResultReader(result).complete());
+}
+
+// A part that goes bad between the scan and the consolidation must not become part of a result.
+TEST_F(FullDisk, ConsolidationNoticesADamagedPart) {
+    commit_all(parts.path(), layout, {0, 100'000, 200'000});
+    const PartScan scan = scan_parts(parts.path(), layout);
+    std::string bytes = file_text(scan.parts[1].path);
+    bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
+    write_text_file(scan.parts[1].path, bytes);
+    const std::string message =
+        error_of([&] { consolidate(result, layout, scan.parts, some_provenance()); }).first;
+    EXPECT_TRUE(says(message, scan.parts[1].path.string()) && says(message, "checksum")) << message;
+    EXPECT_EQ(names_in(folder.path()), (std::vector<std::string>{"map.h5.parts"}));
+}
+
+// kill -9 at any moment: what has the name of a part is whole.
+TEST(Killed, EveryPartIsWhole) {
+    TemporaryFolder folder;
+    const std::filesystem::path parts = folder.path();
+    const ResultLayout layout = layout_of(some_axes({5000, 5000}), all_kinds_of_fields());
+    std::vector<std::vector<FieldBuffer>>
+        data;  // made once: the child should be committing when it is killed
+    for (std::int64_t i = 0; i < 4; ++i) data.push_back(data_of(layout, {i * 500, i * 500 + 500}));
+    std::mt19937 random(1);
+    std::size_t temporaries = 0;
+    std::int64_t next = 0;
+    for (int kill = 0; kill < 50; ++kill) {
+        const pid_t child = ::fork();
+        if (child == 0) {
+            // The bytes of the first 4 ranges again and again: only the range differs.
+            for (std::int64_t i = next;; ++i)
+                commit_part(parts, layout, {i * 500, i * 500 + 500}, data[i % 4]);
+        }
+        std::this_thread::sleep_for(std::chrono::microseconds(1000 + random() % 20'000));
+        ::kill(child, SIGKILL);
+        int status = 0;
+        ::waitpid(child, &status, 0);
+        ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+        for (const std::string& name : names_in(parts)) temporaries += name.ends_with(".tmp");
+        const PartScan scan = scan_parts(parts, layout);
+        EXPECT_TRUE(scan.rejected.empty()) << scan.rejected.front().reason;
+        for (const std::string& name : names_in(parts)) EXPECT_FALSE(name.ends_with(".tmp")) << name;
+        // No hole: what a commit returned from is there.
+        EXPECT_LE(scan.completed.ranges().size(), 1u);
+        next = scan.completed.size() / 500;
+    }
+    EXPECT_GT(next, 0);
+    // Otherwise no kill has hit a commit, and the test has shown nothing.
+    EXPECT_GT(temporaries, 0u);
+}
+
+TEST(Killed, ConsolidationLeavesTheOldResultOrTheNewOne) {
+    TemporaryFolder folder;
+    const auto result = folder.path() / "map.h5";
+    const ResultLayout layout = layout_of(some_axes({1000, 1000}), {field("steps", FieldType::Float64)});
+    PartFolder parts(result, layout, PartFolder::IfOther::Refuse);
+    commit_all(parts.path(), layout, {0, 300'000, 1'000'000});
+    const PartScan scan = scan_parts(parts.path(), layout);
+    std::mt19937 random(2);
+    int absent = 0;
+    for (int kill = 0; kill < 20; ++kill) {
+        std::filesystem::remove(result);
+        const pid_t child = ::fork();
+        if (child == 0) {
+            for (;;) consolidate(result, layout, scan.parts, some_provenance());
+        }
+        std::this_thread::sleep_for(std::chrono::microseconds(random() % 20'000));
+        ::kill(child, SIGKILL);
+        int status = 0;
+        ::waitpid(child, &status, 0);
+        const ResultState state = inspect_result(result, layout.fingerprint);
+        EXPECT_TRUE(state == ResultState::Absent || state == ResultState::Complete);
+        absent += state == ResultState::Absent;
+        EXPECT_TRUE(scan_parts(parts.path(), layout).completed.contains(layout.whole()));
+    }
+    EXPECT_GT(absent, 0) << "no kill came before the first result: shorten the delays";
+    consolidate(result, layout, scan.parts, some_provenance());
+    EXPECT_EQ(names_in(folder.path()), (std::vector<std::string>{"map.h5", "map.h5.parts"}));
+}
+
+}  // namespace
+}  // namespace voltpile

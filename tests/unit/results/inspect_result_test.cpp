@@ -1,0 +1,63 @@
+#include "results/hdf5_attribute.h"
+#include "results/result_reader.h"
+#include "unit/results/result_fixtures.h"
+
+namespace voltpile {
+namespace {
+
+using namespace test;
+
+class InspectResult : public testing::Test {
+  protected:
+    TemporaryFolder folder;
+    std::filesystem::path result = folder.path() / "map.h5";
+    ResultLayout layout = layout_of(some_axes({5, 3}), {field("steps", FieldType::Int32)});
+};
+
+TEST_F(InspectResult, Absent) {
+    EXPECT_EQ(inspect_result(result, layout.fingerprint), ResultState::Absent);
+    EXPECT_EQ(inspect_result(folder.path() / "no" / "map.h5", layout.fingerprint), ResultState::Absent);
+}
+
+TEST_F(InspectResult, OursOrAnotherJobs) {
+    make_result(result, layout, {0, 15});
+    EXPECT_EQ(inspect_result(result, layout.fingerprint), ResultState::Complete);
+    EXPECT_EQ(inspect_result(result, "ffffffffffffffffffffffffffffffff"), ResultState::OtherJob);
+}
+
+TEST_F(InspectResult, IncompleteIsNotTaken) {
+    make_result(result, layout, {0, 15});
+    {
+        Hdf5Guard guard;
+        Hdf5File file(H5Fopen(result.c_str(), H5F_ACC_RDWR, H5P_DEFAULT));
+        write_flag(file.get(), "complete", false);
+    }
+    EXPECT_EQ(inspect_result(result, layout.fingerprint), ResultState::OtherJob);
+    EXPECT_THROW(ResultReader{result}, JobError);
+}
+
+TEST_F(InspectResult, NotOurs) {
+    write_text_file(result, "my thesis");
+    EXPECT_EQ(inspect_result(result, layout.fingerprint), ResultState::NotOurs);
+    EXPECT_EQ(file_text(result), "my thesis");
+    write_text_file(result, "");
+    EXPECT_EQ(inspect_result(result, layout.fingerprint), ResultState::NotOurs);
+    std::filesystem::create_directory(folder.path() / "folder.h5");
+    EXPECT_EQ(inspect_result(folder.path() / "folder.h5", layout.fingerprint), ResultState::NotOurs);
+    {
+        Hdf5Guard guard;
+        create_hdf5((folder.path() / "other.h5").string());
+    }
+    EXPECT_EQ(inspect_result(folder.path() / "other.h5", layout.fingerprint), ResultState::NotOurs);
+}
+
+TEST_F(InspectResult, PartsMustCoverTheSweep) {
+    PartFolder parts(result, layout, PartFolder::IfOther::Refuse);
+    commit_all(parts.path(), layout, {0, 14});
+    EXPECT_THROW(consolidate(result, layout, scan_parts(parts.path(), layout).parts, some_provenance()),
+                 std::logic_error);
+    EXPECT_FALSE(std::filesystem::exists(result));
+}
+
+}  // namespace
+}  // namespace voltpile
