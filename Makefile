@@ -59,6 +59,10 @@ deps:
 format:
 	git ls-files '*.h' '*.cpp' '*.cu' '*.cuh' | xargs clang-format -i
 
+# clang compiles for compute capability 7.0 where the installed CUDA no longer does; the ptxas is CUDA 12's, from PyPI.
+SM70 := build/sm70
 sm70:
 	$(call install,$(SM70_PACKAGES))
-	tests/sm70/check_sm70.sh build/sm70
+	@test -d $(SM70)/venv || python3 -m venv $(SM70)/venv
+	@$(SM70)/venv/bin/pip install --quiet --disable-pip-version-check 'nvidia-cuda-nvcc-cu12==12.9.*'
+	tests/sm70/check_sm70.sh clang++-19 "$$(find $(SM70)/venv -name ptxas -type f)" $(SM70)

@@ -189,9 +189,11 @@ ExitCode print_help(const CLI::App& cli, const Arguments& args) {
 }
 
 ExitCode dispatch(int& argc, char**& argv, CLI::App& cli, Arguments& args) {
-    if (cli.got_subcommand("run"))
+    if (cli.got_subcommand("run")) {
+        StopSignals signals;
         return with_mpi(argc, argv,
-                        [&](const MpiSession& mpi) { return run_job(mpi, app_table(), args.run); });
+                        [&](const MpiSession& mpi) { return run_job(mpi, signals, app_table(), args.run); });
+    }
     if (cli.got_subcommand("plan") && args.cluster.empty()) return print_plan(argc, argv, args);
     if (launched_rank() != 0) return ExitCode::Done;  // what follows is for one process
     if (cli.got_subcommand("plan")) return print_plan(argc, argv, args);

@@ -19,14 +19,15 @@ struct Lane {
     Real closest_squared;
 };
 
-// Far from each other and at rest: stays harmless for as long as a warp's other lanes go on.
+// Far from each other and at rest, with body 1 at the origin, where the quick test of separation is sure:
+// stays harmless for as long as a warp's other lanes go on.
 template <class Real>
 __device__ __forceinline__ void make_idle(Lane<Real>& lane) {
     VOLTPILE_UNROLL
     for (int i = 0; i < 3; ++i) {
         VOLTPILE_UNROLL
         for (int c = 0; c < 3; ++c) {
-            lane.first.x[i][c] = lane.twin.x[i][c] = static_cast<Real>(1e10 * (i - 1));
+            lane.first.x[i][c] = lane.twin.x[i][c] = static_cast<Real>(1e10 * i);
             lane.first.p[i][c] = lane.twin.p[i][c] = 0;
         }
     }

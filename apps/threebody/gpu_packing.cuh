@@ -1,5 +1,5 @@
-// When there are no new points: gathers a block's remaining pairs in its first warps, so that the other warps
-// can end instead of occupying the FP64 units for a few lanes.
+// When there are no new points: gathers a block's remaining pairs in as few warps as possible, so that the
+// others can end instead of occupying the FP64 units for a few lanes.
 #pragma once
 
 #include "threebody/gpu_lane.cuh"
@@ -18,8 +18,9 @@ struct PackingSpace {
 };
 
 struct Move {
-    int rank;       // where the thread's pair goes to
-    bool active;    // has one
+    int rank;       // the thread's pair among the block's
+    int slot;       // the thread among those of warps that still run: gets the pair of that rank
+    bool active;    // has a pair
     bool receives;  // gets one
 };
 
@@ -33,7 +34,7 @@ __device__ __forceinline__ void move_numbers(T* values, T (*space)[gpu_block], c
     __syncthreads();
     VOLTPILE_UNROLL
     for (int i = 0; i < count; ++i) {
-        if (move.receives) values[i] = space[i][threadIdx.x];
+        if (move.receives) values[i] = space[i][move.slot];
     }
     __syncthreads();
 }
@@ -50,18 +51,23 @@ __device__ __forceinline__ bool pack_lanes(Lane<Real>& lane, StepConstants<Real>
     __syncthreads();
     int before = 0;
     int total = 0;
-    int occupied = 0;
+    int running = 0;  // warps; one that has no pair left has ended
+    int running_before = 0;
     VOLTPILE_UNROLL
     for (int w = 0; w < gpu_block / 32; ++w) {
         before += w < warp ? space.active[w] : 0;
         total += space.active[w];
-        occupied += space.active[w] > 0 ? 1 : 0;
+        running += space.active[w] > 0 ? 1 : 0;
+        running_before += w < warp && space.active[w] > 0 ? 1 : 0;
     }
     __syncthreads();
-    if ((total + 31) / 32 >= occupied) return true;
+    if ((total + 31) / 32 >= running) return true;
 
-    const Move move = {before + __popc(mask & ((1U << threadIdx.x % 32) - 1)), active,
-                       static_cast<int>(threadIdx.x) < total};
+    Move move;
+    move.rank = before + __popc(mask & ((1U << threadIdx.x % 32) - 1));
+    move.slot = 32 * running_before + static_cast<int>(threadIdx.x) % 32;
+    move.active = active;
+    move.receives = move.slot < total;
     move_numbers<9>(&lane.first.x[0][0], space.numbers, move);
     move_numbers<9>(&lane.first.p[0][0], space.numbers, move);
     move_numbers<9>(&lane.twin.x[0][0], space.numbers, move);
@@ -78,7 +84,7 @@ __device__ __forceinline__ bool pack_lanes(Lane<Real>& lane, StepConstants<Real>
     space.steps[threadIdx.x] = integers[2];
     if (!move.receives) make_idle(lane);
     if (threadIdx.x % 32 == 0) space.active[warp] = 0;  // a warp that stays sets it anew
-    return warp * 32 < total;
+    return 32 * running_before < total;
 }
 
 template <class Real>

@@ -8,7 +8,15 @@
 namespace voltpile {
 namespace {
 
+// Started by hand: Open MPI would then start a daemon of its own, which only MPI_Comm_spawn needs.
+void need_no_daemon_alone() {
+    for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "SLURM_STEP_ID"})
+        if (std::getenv(name)) return;
+    setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
+}
+
 MPI_Comm start(int& argc, char**& argv) {
+    need_no_daemon_alone();
     int provided = MPI_THREAD_SINGLE;
     if (MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS)
         throw CommError("MPI_Init_thread failed");

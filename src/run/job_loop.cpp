@@ -122,11 +122,11 @@ class Coordinator {
 
 }  // namespace
 
-LoopOutcome run_job_loop(const MpiSession& mpi, PreparedJob& job, const ResultLayout& layout,
-                         const std::filesystem::path& parts, const RangeSet& completed) {
+LoopOutcome run_job_loop(const MpiSession& mpi, StopSignals& signals, PreparedJob& job,
+                         const ResultLayout& layout, const std::filesystem::path& parts,
+                         const RangeSet& completed) {
     const Communicator& world = mpi.world();
     const Clock clock;
-    StopSignals signals;
     WorkScheduler work;
     RankContext rank(job.plan, world.rank());
     DispatchClient client(work, queue_depth);

@@ -20,7 +20,8 @@ struct LoopOutcome {
 
 // Collective: every rank calls. completed: what the parts folder holds already (rank 0's view counts).
 // Throws what the app or the writer threw on this rank.
-LoopOutcome run_job_loop(const MpiSession& mpi, PreparedJob& job, const ResultLayout& layout,
-                         const std::filesystem::path& parts, const RangeSet& completed);
+LoopOutcome run_job_loop(const MpiSession& mpi, StopSignals& signals, PreparedJob& job,
+                         const ResultLayout& layout, const std::filesystem::path& parts,
+                         const RangeSet& completed);
 
 }  // namespace voltpile

@@ -132,7 +132,8 @@ ExitCode await_outcome(const Communicator& world) {
 
 }  // namespace
 
-ExitCode run_job(const MpiSession& mpi, std::span<const AppEntry> apps, const RunOptions& options) {
+ExitCode run_job(const MpiSession& mpi, StopSignals& signals, std::span<const AppEntry> apps,
+                 const RunOptions& options) {
     const Communicator& world = mpi.world();
     PreparedJob job = prepare_job(world, apps, options);
     const std::filesystem::path result = result_path(options, job.spec);
@@ -148,7 +149,8 @@ ExitCode run_job(const MpiSession& mpi, std::span<const AppEntry> apps, const Ru
     }
     if (world.rank() == 0) print_start(job, result, open.scan);
 
-    const LoopOutcome outcome = run_job_loop(mpi, job, layout, parts_path(result), open.scan.completed);
+    const LoopOutcome outcome =
+        run_job_loop(mpi, signals, job, layout, parts_path(result), open.scan.completed);
 
     if (world.rank() != 0) {
         const ExitCode code = await_outcome(world);

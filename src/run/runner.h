@@ -12,6 +12,7 @@
 #include "job/job_spec.h"
 #include "plan/plan.h"
 #include "run/app.h"
+#include "run/stop_signals.h"
 
 namespace voltpile {
 
@@ -40,6 +41,7 @@ PreparedJob prepare_job_for(const Topology& topology, std::span<const AppEntry> 
 // Collective: every rank calls. Runs the job, resuming what earlier runs have left, and consolidates its
 // result. Returns Done or Stopped. Throws AgreedError on all ranks alike; an error that a rank has alone ends
 // all ranks (MpiSession::abort) after it has been printed.
-ExitCode run_job(const MpiSession& mpi, std::span<const AppEntry> apps, const RunOptions& options);
+ExitCode run_job(const MpiSession& mpi, StopSignals& signals, std::span<const AppEntry> apps,
+                 const RunOptions& options);
 
 }  // namespace voltpile

@@ -11,6 +11,7 @@
 namespace voltpile {
 
 StopSignals::StopSignals() {
+    std::signal(SIGXFSZ, SIG_IGN);
     sigset_t set;
     sigemptyset(&set);
     for (int signal : {SIGINT, SIGTERM, SIGUSR1}) sigaddset(&set, signal);

@@ -7,7 +7,9 @@ namespace voltpile {
 
 class StopSignals {
   public:
-    // Blocks those signals in this thread and in all threads started after: make it before any other thread.
+    // Blocks those signals in this thread and in all threads started after: make it before any other thread,
+    // MPI's included. Also has writes beyond a file size limit fail with an error instead of ending the
+    // process.
     StopSignals();
     ~StopSignals();
     StopSignals(const StopSignals&) = delete;

@@ -30,7 +30,7 @@ class Ranks(Case):
         self.voltpile("run", self.job, "--output", "alone.h5")
 
     def test_rank_counts_and_range_sizes(self):
-        for ranks, points in ((1, 0), (2, 0), (4, 0), (2, 7), (3, 100)):
+        for ranks, points in ((1, 0), (2, 0), (4, 0), (2, 7), (3, 500)):
             with self.subTest(ranks=ranks, points=points):
                 name = f"r{ranks}-{points}.h5"
                 self.voltpile("run", self.job, "--output", name, "--set", f"run.range_points={points}", ranks=ranks)
@@ -38,14 +38,16 @@ class Ranks(Case):
                 self.assertFalse((self.folder / (name + ".parts")).exists())
 
     def test_threads_do_not_matter(self):
-        self.voltpile("run", self.job, "--output", "one.h5", "--set", "run.threads=1")
-        self.assert_same_result("alone.h5", "one.h5")
+        self.voltpile("run", self.job, "--output", "all.h5", "--set", "run.threads=0")
+        self.assert_same_result("alone.h5", "all.h5")
 
     def test_killed_again_and_again(self):
-        arguments = ("run", self.job, "--output", "killed.h5", "--set", "run.range_points=50")
+        size = ("--set", "sweep.x.count=240", "--set", "sweep.y.count=200")
+        self.voltpile("run", self.job, "--output", "whole.h5", *size, "--set", "run.threads=0")
+        arguments = ("run", self.job, "--output", "killed.h5", *size, "--set", "run.range_points=100")
         for attempt, ranks in enumerate((1, 2, 4, None)):
             process = self.start(*arguments, ranks=ranks)
-            self.wait_for_parts(self.folder / "killed.h5", 4 * (attempt + 1))
+            self.wait_for_parts(self.folder / "killed.h5", 20 * (attempt + 1))
             victim = pids_of(self.job)[-1]
             os.kill(victim, signal.SIGKILL)
             self.finish(process, expect=None, timeout=30)  # nobody is left hanging
@@ -56,11 +58,11 @@ class Ranks(Case):
             self.assertEqual(pids_of(self.job), [])
         out, _ = self.voltpile(*arguments, ranks=3)
         self.assertIn("resuming: ", out)
-        self.assert_same_result("alone.h5", "killed.h5")
+        self.assert_same_result("whole.h5", "killed.h5")
 
     def test_time_limit_stops_and_resumes(self):
         arguments = ("run", self.job, "--output", "limited.h5", "--set", "run.range_points=20")
-        out, _ = self.voltpile(*arguments, "--set", "run.time_limit_s=0.3", ranks=2, expect=STOPPED)
+        out, _ = self.voltpile(*arguments, "--set", "run.time_limit_s=0.2", ranks=2, expect=STOPPED)
         self.assertIn("run the same command again", out)
         self.assertGreater(len(self.parts(self.folder / "limited.h5")), 0)
         self.assertFalse((self.folder / "limited.h5").exists())

@@ -67,7 +67,7 @@ class Reading(Case):
             content = (self.folder / name).read_bytes()
             self.assertEqual(content[:8], b"\x89PNG\r\n\x1a\n")
             width, height = struct.unpack(">II", content[16:24])
-            self.assertEqual(width * 50, height * 60)
+            self.assertEqual(width * 100, height * 120)
 
     def test_progress_is_plain_lines_where_there_is_no_terminal(self):
         self.voltpile("run", self.job, "--output", "a.h5")
@@ -91,7 +91,7 @@ class Itself(Case):
         for code in range(2, 6):
             self.assertIn(f" {code} ", out)
         out, _ = self.voltpile("help", "job", "threebody")
-        for key in ("system.mass", "integrate.dt", "stop.separation", "run.device"):
+        for key in ("[system]", "mass", "dt", "separation", "range_seconds"):
             self.assertIn(key, out)
 
     def test_docs_job_file_is_what_the_program_says(self):

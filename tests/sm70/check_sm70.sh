@@ -28,9 +28,15 @@ find "$root/src" "$root/apps" "$root/tests" -name '*.cu' | sort | while read -r 
     "$ptxas" -v -arch=sm_70 "$out/$name.ptx" -o "$out/$name.cubin" 2>>"$out/report.txt"
 done
 
-awk '
+c++filt <"$out/report.txt" | awk '
     /^file / { file = $2 }
-    /Compiling entry function/ { split($0, part, "\047"); kernel = part[2] }
+    /Compiling entry function/ {
+        split($0, part, "\047")
+        kernel = part[2]
+        sub(/^void /, "", kernel)
+        sub(/\(.*/, "", kernel)
+        gsub(/[A-Za-z0-9_]+::/, "", kernel)
+    }
     /bytes spill stores/ {
         spills = 0
         for (i = 1; i < NF; ++i) if ($(i + 2) == "spill") spills += $i
@@ -49,4 +55,4 @@ awk '
     END {
         printf "%d kernels for sm_70, %d with spills or too much shared memory\n", kernels, failed
         exit kernels == 0 || failed > 0
-    }' "$out/report.txt"
+    }'

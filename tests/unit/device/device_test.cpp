@@ -30,7 +30,7 @@ TEST(Device, RefusesWorkWithoutAGpu) {
     EXPECT_THROW(Stream(), DeviceError);
 }
 
-TEST(Device, CopiesThereAndBack) {
+TEST(GpuDevice, CopiesThereAndBack) {
     if (device_count() == 0) GTEST_SKIP() << "no GPU on this machine";
     use_device(0);
     const DeviceInfo info = device_info(0);
@@ -57,7 +57,7 @@ TEST(Device, CopiesThereAndBack) {
     }
 }
 
-TEST(Device, SaysWhenMemoryIsShort) {
+TEST(GpuDevice, SaysWhenMemoryIsShort) {
     if (device_count() == 0) GTEST_SKIP() << "no GPU on this machine";
     use_device(0);
     EXPECT_THROW(DeviceBuffer<char>(std::size_t{1} << 50), DeviceError);

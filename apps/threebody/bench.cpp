@@ -1,0 +1,47 @@
+#include "threebody/bench.h"
+
+#include "device/device.h"
+#include "threebody/bench_problem.h"
+
+namespace voltpile {
+
+namespace threebody {
+
+Problem published_problem(const BenchOptions& options) {
+    constexpr double mass[3] = {10, 20, 30};
+    constexpr double position[3][3] = {{0, 0, -11}, {0, 0, 0}, {10, 10, 12}};
+    constexpr double velocity[3][3] = {{-3, 0, 0}, {0, 0, 0}, {3, 0, 0}};
+    Problem problem;
+    problem.sources.G.base = 9.8;
+    for (int i = 0; i < 3; ++i) {
+        problem.sources.mass[i].base = mass[i];
+        problem.sources.twin_shift[i].base = 0.001;
+        for (int c = 0; c < 3; ++c) {
+            problem.sources.position[i][c].base = position[i][c];
+            problem.sources.velocity[i][c].base = velocity[i][c];
+        }
+    }
+    ParameterSource& x = problem.sources.position[0][0];
+    x.from = -20;
+    x.to = 20;
+    x.count = x.intervals = options.size;
+    ParameterSource& y = problem.sources.position[0][1] = x;
+    y.stride = options.size;
+    problem.sources.dt.base = 0.001;
+    problem.sources.steps.base = options.steps;
+    problem.largest_steps = options.steps;
+    problem.separation = 0.5;
+    problem.same_forces = true;
+    return problem;
+}
+
+}  // namespace threebody
+
+void run_bench(const BenchOptions& options) {
+    if (options.cpu || device_count() == 0) return threebody::bench_cpu(options);
+#if VOLTPILE_CUDA
+    threebody::bench_gpu(options);
+#endif
+}
+
+}  // namespace voltpile

@@ -1,0 +1,16 @@
+// `voltpile bench threebody`: the published map's speed, beside the processor's own limits and simpler ways
+// to compute it.
+#pragma once
+
+namespace voltpile {
+
+struct BenchOptions {
+    int size = 1000;  // the map has size x size points
+    int steps = 50000;
+    bool cpu = false;  // on the CPU even if there is a GPU
+};
+
+// Prints a table. Throws DeviceError.
+void run_bench(const BenchOptions& options);
+
+}  // namespace voltpile

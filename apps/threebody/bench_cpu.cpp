@@ -1,0 +1,130 @@
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "threebody/bench_problem.h"
+#include "threebody/cpu_sweep.h"
+#include "threebody/method_cost.h"
+#include "threebody/peak.h"
+#include "threebody/plain_loop.h"
+
+namespace voltpile::threebody {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// Pair-steps/s, the best of several, each of about `seconds`.
+template <class Run>
+double best_rate(double seconds, Run run) {
+    double best = 0;
+    for (int repeat = 0; repeat < 5; ++repeat) {
+        const auto start = Clock::now();
+        double done = 0;
+        while (seconds_since(start) < seconds) done += run();
+        best = std::max(best, done / seconds_since(start));
+    }
+    return best;
+}
+
+double plain_rate(const Problem& problem) {
+    int column = 0;
+    return best_rate(0.3, [&] {
+        PlainSystem first = {};
+        PlainSystem twin = {};
+        double mass[3];
+        for (int i = 0; i < 3; ++i) {
+            mass[i] = problem.sources.mass[i].base;
+            for (int c = 0; c < 3; ++c) {
+                first.x[i][c] = problem.sources.position[i][c].base;
+                first.v[i][c] = problem.sources.velocity[i][c].base;
+            }
+        }
+        first.x[0][0] = -20 + 40 * (column++ % 1000) / 1000.0;
+        first.x[0][1] = -10;
+        twin = first;
+        for (int c = 0; c < 3; ++c) twin.x[0][c] += problem.sources.twin_shift[c].base;
+        return static_cast<double>(plain_steps_together(first, twin, problem.sources.G.base, mass,
+                                                        problem.sources.dt.base, problem.largest_steps,
+                                                        problem.separation));
+    });
+}
+
+struct SweepTime {
+    double pair_steps = 0;
+    double seconds = 0;
+    double rate() const { return pair_steps / seconds; }
+};
+
+SweepTime sweep(const Problem& problem, const CpuTarget& target, const std::vector<int>& pus,
+                WorkRange points) {
+    WorkScheduler work;
+    work.offer(points);
+    work.close();
+    const auto start = Clock::now();
+    sweep_on_cpu(problem, {OutcomeField::StepsTogether}, target, pus, work,
+                 [](WorkRange, std::vector<FieldBuffer>) {});
+    return {work.progress().units, seconds_since(start)};
+}
+
+std::vector<int> usable_pus() {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    sched_getaffinity(0, sizeof set, &set);
+    std::vector<int> pus;
+    for (int pu = 0; pu < CPU_SETSIZE; ++pu) {
+        if (CPU_ISSET(static_cast<std::size_t>(pu), &set)) pus.push_back(pu);
+    }
+    return pus;
+}
+
+void print_row(const std::string& what, double rate, double plain) {
+    fmt::print("{:<44} {:>12.3e} {:>8.1f}\n", what, rate, rate / plain);
+}
+
+}  // namespace
+
+void bench_cpu(const BenchOptions& options) {
+    const Problem problem = published_problem(options);
+    const std::vector<int> pus = usable_pus();
+    const auto targets = usable_cpu_targets();
+    const std::int64_t points = static_cast<std::int64_t>(options.size) * options.size;
+    // A quarter up the picture, where there is some of everything; a few seconds at most.
+    const std::int64_t few = std::min<std::int64_t>(points / 2, 256);
+    const WorkRange sample = {points / 4, points / 4 + few};
+
+    fmt::print("three-body map {0} x {0}, {1} Euler steps, FP64\n", options.size, options.steps);
+    fmt::print("{:<44} {:>12} {:>8}\n", "", "pair-steps/s", "ratio");
+    const double plain = plain_rate(problem);
+    print_row("plain loop (-O3), 1 thread", plain, plain);
+    double widest = 0;
+    for (const CpuTarget& target : targets) {
+        double rate = 0;
+        for (int repeat = 0; repeat < 5; ++repeat) {
+            rate = std::max(rate, sweep(problem, target, {pus.front()}, sample).rate());
+        }
+        print_row(fmt::format("{} ({} bits), 1 thread", target.name, target.bits), rate, plain);
+        widest = std::max(widest, rate);
+    }
+    const double instructions = cpu_instructions_per_pair_step();
+    const double peak = fma_peak(targets.front());
+    fmt::print(
+        "FP64 instructions a pair-step: {:.0f}; {:.3e} lanes/s of the {:.3e} of a pure FMA loop: {:.1f} %\n",
+        instructions, widest * instructions, peak, 100 * widest * instructions / peak);
+
+    const SweepTime whole = sweep(problem, targets.front(), pus, {0, points});
+    print_row(fmt::format("{}, {} threads, the whole map", targets.front().name, pus.size()), whole.rate(),
+              plain);
+    fmt::print("{:.3f} s, {:.4e} pair-steps\n", whole.seconds, whole.pair_steps);
+}
+
+}  // namespace voltpile::threebody

@@ -1,0 +1,140 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "device/buffer.h"
+#include "device/device.h"
+#include "device/stream.h"
+#include "threebody/bench_kernels.h"
+#include "threebody/bench_problem.h"
+#include "threebody/gpu_kernel.h"
+#include "threebody/method_cost.h"
+
+namespace voltpile::threebody {
+
+namespace {
+
+// Seconds of what `enqueue` puts on the stream.
+template <class Enqueue>
+double time_on(const Stream& stream, Enqueue enqueue) {
+    Event start, end;
+    start.record(stream);
+    enqueue();
+    end.record(stream);
+    end.synchronize();
+    return end.seconds_since(start);
+}
+
+// FP64 multiply-adds per second, the best of several runs. Each lasts as long as the sweep that it is compared with:
+// clocks fall under load, so a short burst would be faster than anything that lasts.
+double fma_peak(const DeviceInfo& info, const Stream& stream, double seconds_each) {
+    constexpr int trial_rounds = 20000;
+    const int blocks = 8 * info.multiprocessors;
+    DeviceBuffer<double> out(1);
+    const auto time_rounds = [&](int rounds) {
+        return time_on(stream, [&] { launch_fma_loop(blocks, rounds, out.data(), stream); });
+    };
+    time_rounds(trial_rounds);  // warms up
+    const double longer = std::clamp(seconds_each / time_rounds(trial_rounds), 1.0, 1e4);
+    const int rounds = static_cast<int>(trial_rounds * longer);
+    double best = 0;
+    for (int repeat = 0; repeat < 3; ++repeat) {
+        best = std::max(best, 256.0 * 16 * blocks * rounds / time_rounds(rounds));
+    }
+    return best;
+}
+
+struct Sweep {
+    double seconds = 0;
+    double pair_steps = 0;
+};
+
+Sweep time_sweep(const Problem& problem, const Problem* on_gpu, std::uint32_t points, const DeviceInfo& info,
+                 const Stream& stream) {
+    DeviceBuffer<GpuRange::Counters> counters(1);
+    DeviceBuffer<std::int32_t> steps_together(points);
+    GpuRange range;
+    range.points = points;
+    range.counters = counters.data();
+    range.steps_together = steps_together.data();
+    Sweep best;
+    for (int repeat = 0; repeat < 4; ++repeat) {
+        set_to_zero(counters.data(), counters.bytes(), stream);
+        const double seconds =
+            time_on(stream, [&] { launch_sweep(problem, on_gpu, range, info.multiprocessors, stream); });
+        if (repeat == 0 || seconds < best.seconds) best.seconds = seconds;
+    }
+    PinnedBuffer<GpuRange::Counters> seen(1);
+    copy_to_host(seen.data(), counters.data(), counters.bytes(), stream);
+    stream.synchronize();
+    best.pair_steps = static_cast<double>(seen.data()->pair_steps);
+    return best;
+}
+
+// Seconds of one step of all pairs, the plain way.
+double time_plain_step(const Problem& problem, const Problem* on_gpu, std::size_t points,
+                       const Stream& stream) {
+    constexpr int steps = 300;
+    DeviceBuffer<double> state(36 * points);
+    DeviceBuffer<std::int32_t> steps_together(points);
+    launch_plain_start(on_gpu, points, state.data(), steps_together.data(), stream);
+    return time_on(stream,
+                   [&] {
+                       for (int step = 0; step < steps; ++step) {
+                           launch_plain_step(problem, points, state.data(), steps_together.data(), step,
+                                             stream);
+                       }
+                   }) /
+           steps;
+}
+
+}  // namespace
+
+void bench_gpu(const BenchOptions& options) {
+    use_device(0);
+    const DeviceInfo info = device_info(0);
+    const Stream stream;
+    const auto points = static_cast<std::uint32_t>(options.size) * static_cast<std::uint32_t>(options.size);
+    Problem problem = published_problem(options);
+    DeviceBuffer<Problem> on_gpu(1);
+    copy_to_device(on_gpu.data(), &problem, sizeof problem, stream);
+
+    fmt::print("{}: three-body map {} x {}, {} Euler steps, FP64\n", info.name, options.size, options.size,
+               options.steps);
+    const Sweep sweep = time_sweep(problem, on_gpu.data(), points, info, stream);
+    const double peak = fma_peak(info, stream, sweep.seconds);
+    const double instructions = instructions_per_pair_step(Method::Euler);
+    const double rate = sweep.pair_steps / sweep.seconds;
+    fmt::print("{:<44} {:>12.4f} s\n", "kernel time, best of 4", sweep.seconds);
+    fmt::print("{:<44} {:>12.4e}\n", "pair-steps", sweep.pair_steps);
+    fmt::print("{:<44} {:>12.4e} /s\n", "pair-steps", rate);
+    fmt::print("{:<44} {:>12.0f}\n", "FP64 instructions a pair-step", instructions);
+    fmt::print("{:<44} {:>12.4e} /s\n", "FP64 instructions", rate * instructions);
+    fmt::print("{:<44} {:>12.4e} /s\n", "FP64 instructions of a pure FMA loop", peak);
+    fmt::print("{:<44} {:>12.1f} %\n", "of it", 100 * rate * instructions / peak);
+    const double plain_step = time_plain_step(problem, on_gpu.data(), points, stream);
+    const double plain_rate = points / plain_step;  // no pair is decided so early
+    fmt::print("{:<44} {:>12.4e} /s\n", "pair-steps, state in memory (300 steps)", plain_rate);
+    fmt::print("{:<44} {:>12.1f}\n", "times as fast as that", rate / plain_rate);
+
+    fmt::print("{:<44}\n", "other methods and precisions:");
+    constexpr const char* names[] = {"euler", "leapfrog", "yoshida4", "rk4"};
+    for (int method = 0; method < 4; ++method) {
+        for (const bool single : {false, true}) {
+            BenchOptions shorter = options;
+            shorter.steps = std::min(options.steps, 5000);
+            problem = published_problem(shorter);
+            problem.method = static_cast<Method>(method);
+            problem.single_precision = single;
+            copy_to_device(on_gpu.data(), &problem, sizeof problem, stream);
+            const Sweep other = time_sweep(problem, on_gpu.data(), points, info, stream);
+            const double other_rate = other.pair_steps / other.seconds;
+            fmt::print("{:<44} {:>12.4e} /s  {:.4e} instructions/s\n",
+                       fmt::format("pair-steps, {} {}", names[method], single ? "fp32" : "fp64"), other_rate,
+                       other_rate * instructions_per_pair_step(problem.method));
+        }
+    }
+}
+
+}  // namespace voltpile::threebody
