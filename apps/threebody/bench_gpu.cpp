@@ -26,8 +26,8 @@ double time_on(const Stream& stream, Enqueue enqueue) {
     return end.seconds_since(start);
 }
 
-// FP64 multiply-adds per second, the best of several runs. Each lasts as long as the sweep that it is compared with:
-// clocks fall under load, so a short burst would be faster than anything that lasts.
+// FP64 multiply-adds per second, the best of several runs. Each lasts as long as the sweep that it is
+// compared with: clocks fall under load, so a short burst would be faster than anything that lasts.
 double fma_peak(const DeviceInfo& info, const Stream& stream, double seconds_each) {
     constexpr int trial_rounds = 20000;
     const int blocks = 8 * info.multiprocessors;

@@ -7,22 +7,20 @@
 #include "device/launch.cuh"
 #include "threebody/gpu_lane.cuh"
 #include "threebody/gpu_packing.cuh"
-#include "threebody/gpu_separation.cuh"
 
 namespace voltpile::threebody {
 inline namespace VOLTPILE_TARGET {
 
-// blocks: that a multiprocessor shall hold. common: used if same_forces, else every lane has constants of its
-// own.
-template <class Integrator, class Real, bool same_forces, bool closest, int blocks>
-__global__ __launch_bounds__(gpu_block, blocks) void sweep_kernel(const Problem* problem,
-                                                                  const StepConstants<Real> common,
-                                                                  const SeparationTest test,
-                                                                  const GpuRange range) {
+// One block to a multiprocessor, so that pairs can be packed over all of its warps. common: used if
+// same_forces, else every lane has constants of its own. limit_squared: of the separation.
+template <class Integrator, class Real, bool same_forces, bool closest, int threads>
+__global__ __launch_bounds__(threads, 1) void sweep_kernel(const Problem* problem,
+                                                           const StepConstants<Real> common,
+                                                           const Real limit_squared, const GpuRange range) {
     constexpr unsigned steps_between_packings = 1024;
-    __shared__ PackingSpace<Real> space;
-    __shared__ Parameters parameters[gpu_block / 32];
-    if (threadIdx.x < gpu_block / 32) space.active[threadIdx.x] = 0;
+    __shared__ PackingSpace<Real, threads> space;
+    __shared__ Parameters parameters[threads / 32];
+    if (threadIdx.x < threads / 32) space.active[threadIdx.x] = 0;
     __syncthreads();
 
     Lane<Real> lane;
@@ -31,41 +29,38 @@ __global__ __launch_bounds__(gpu_block, blocks) void sweep_kernel(const Problem*
     lane.left = 0;  // asks for a point at once
     bool exhausted = false;
     for (unsigned steps_done = 0;;) {
-        const bool sure = surely_together(lane.first, lane.twin, test) && lane.left > 0;
-        if (__any_sync(full_warp, !sure)) {
-            const bool decided = lane.left <= 0 || !together(lane.first, lane.twin, test);
-            if (__any_sync(full_warp, decided)) {
-                if (decided && lane.point != no_point) {
-                    if (closest) {
-                        lane.closest_squared =
-                            smaller(smallest_squared_distance(lane.first.x), lane.closest_squared);
-                    }
-                    store<Real, closest>(lane, space.steps[threadIdx.x], range);
+        const bool decided = lane.left <= 0 || !together(lane.first, lane.twin, limit_squared);
+        if (__any_sync(full_warp, decided)) {
+            if (decided && lane.point != no_point) {
+                if (closest) {
+                    lane.closest_squared =
+                        smaller(smallest_squared_distance(lane.first.x), lane.closest_squared);
                 }
-                std::uint32_t point = no_point;
-                if (!exhausted) {
-                    point = draw(decided, range);
-                    exhausted = __any_sync(full_warp, decided && point == no_point);
-                }
-                if (decided) make_idle(lane);
-                const bool starts = point != no_point;
-                if (starts) lane.point = point;
-                set_up<Real, same_forces>(starts, lane, problem, range.begin, parameters[threadIdx.x / 32],
-                                          space.steps[threadIdx.x], constants);
-                if (starts) {
-                    Integrator::start(lane.first, constants);
-                    Integrator::start(lane.twin, constants);
-                }
-                if (!__any_sync(full_warp, lane.point != no_point)) break;
-                continue;
+                store<Real, closest>(lane, space.steps[threadIdx.x], range);
             }
+            std::uint32_t point = no_point;
+            if (!exhausted) {
+                point = draw(decided, range);
+                exhausted = __any_sync(full_warp, decided && point == no_point);
+            }
+            if (decided) make_idle(lane);
+            const bool starts = point != no_point;
+            if (starts) lane.point = point;
+            set_up<Real, same_forces>(starts, lane, problem, range.begin, parameters[threadIdx.x / 32],
+                                      space.steps[threadIdx.x], constants);
+            if (starts) {
+                Integrator::start(lane.first, constants);
+                Integrator::start(lane.twin, constants);
+            }
+            if (!__any_sync(full_warp, lane.point != no_point)) break;
+            continue;
         }
         if (steps_done % steps_between_packings == steps_between_packings - 1) {
             // Every warp of the block learns of it here, at the latest at its next visit.
             const std::uint32_t next = *static_cast<volatile std::uint32_t*>(&range.counters->next);
             if (__shfl_sync(full_warp, next, 0) >= range.points) {
                 exhausted = true;
-                if (!pack_lanes<Real, same_forces>(lane, constants, space)) return;
+                if (!pack_lanes<same_forces>(lane, constants, space)) return;
             }
         }
         if (closest) {
@@ -111,29 +106,31 @@ __global__ void complete_outcomes(const Problem* problem, const GpuRange range) 
     }
 }
 
-// Blocks that a multiprocessor shall hold: as many as leave each lane the registers that it needs.
+// Threads of a block, one block to a multiprocessor: as many as leave each lane the registers that it needs.
 template <class Integrator, class Real, bool same_forces>
-constexpr int blocks_per_multiprocessor() {
-    if (sizeof(Real) == 4) return 5;
-    if (Integrator::order == 4 && Integrator::force_evaluations == 4) return 2;
-    return same_forces ? 4 : 3;
+constexpr int block_threads() {
+    if (sizeof(Real) == 4) return 640;
+    if (Integrator::order == 4 && Integrator::force_evaluations == 4) return 256;
+    return same_forces ? 512 : 384;
 }
 
 template <class Integrator, class Real, bool same_forces, bool closest>
 void launch_kernel(const char* name, const Problem& problem, const Problem* on_gpu, const GpuRange& range,
                    int multiprocessors, const Stream& stream) {
-    constexpr int blocks = blocks_per_multiprocessor<Integrator, Real, same_forces>();
+    constexpr int threads = block_threads<Integrator, Real, same_forces>();
     StepConstants<Real> common;
     set_step_constants(parameters_at(problem, range.begin), common, Assign<Real>{});
-    const std::int64_t wanted = (static_cast<std::int64_t>(range.points) + gpu_block - 1) / gpu_block;
-    const std::int64_t most = static_cast<std::int64_t>(multiprocessors) * blocks;
+    // Warps draw points 32 at a time, so that a small range spreads over all multiprocessors.
+    const std::int64_t warps = (static_cast<std::int64_t>(range.points) + 31) / 32;
     LaunchShape shape;
-    shape.blocks = static_cast<int>(wanted < most ? wanted : most);
-    shape.threads = gpu_block;
-    launch(name, sweep_kernel<Integrator, Real, same_forces, closest, blocks>, shape, stream, on_gpu, common,
-           make_separation_test(problem.separation), range);
+    shape.blocks = static_cast<int>(warps < multiprocessors ? warps : multiprocessors);
+    shape.threads = threads;
+    launch(name, sweep_kernel<Integrator, Real, same_forces, closest, threads>, shape, stream, on_gpu, common,
+           static_cast<Real>(problem.separation * problem.separation), range);
     if (range.closest_approach != nullptr || range.raw_state != nullptr) {
-        shape.blocks = static_cast<int>(wanted);
+        shape.threads = 128;
+        shape.blocks =
+            static_cast<int>((static_cast<std::int64_t>(range.points) + shape.threads - 1) / shape.threads);
         launch(name, complete_outcomes<Integrator, Real>, shape, stream, on_gpu, range);
     }
 }

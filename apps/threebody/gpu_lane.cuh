@@ -11,6 +11,14 @@ inline namespace VOLTPILE_TARGET {
 constexpr unsigned full_warp = ~0U;
 constexpr std::uint32_t no_point = ~0U;
 
+// Whether the twins are no farther apart than the limit; not if that is not a number.
+template <class Real>
+__device__ __forceinline__ bool together(const System<Real>& first, const System<Real>& twin,
+                                         Real limit_squared) {
+    return squared_length(first.x[0][0] - twin.x[0][0], first.x[0][1] - twin.x[0][1],
+                          first.x[0][2] - twin.x[0][2]) <= limit_squared;
+}
+
 template <class Real>
 struct Lane {
     System<Real> first, twin;
@@ -19,8 +27,7 @@ struct Lane {
     Real closest_squared;
 };
 
-// Far from each other and at rest, with body 1 at the origin, where the quick test of separation is sure:
-// stays harmless for as long as a warp's other lanes go on.
+// Far from each other and at rest: stays together, and harmless, for as long as a warp's other lanes go on.
 template <class Real>
 __device__ __forceinline__ void make_idle(Lane<Real>& lane) {
     VOLTPILE_UNROLL

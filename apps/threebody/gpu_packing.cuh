@@ -7,14 +7,13 @@
 namespace voltpile::threebody {
 inline namespace VOLTPILE_TARGET {
 
-constexpr int gpu_block = 128;  // threads
-
-template <class Real>
+// threads: of the block.
+template <class Real, int threads>
 struct PackingSpace {
-    Real numbers[9][gpu_block];
-    int integers[3][gpu_block];
-    std::int32_t steps[gpu_block];  // of each lane's pair
-    int active[gpu_block / 32];     // lanes with a pair, of each warp
+    Real numbers[9][threads];
+    int integers[3][threads];
+    std::int32_t steps[threads];  // of each lane's pair
+    int active[threads / 32];     // lanes with a pair, of each warp
 };
 
 struct Move {
@@ -25,8 +24,8 @@ struct Move {
 };
 
 // Moves `count` numbers of each pair. All warps of the block that still run call.
-template <int count, class T>
-__device__ __forceinline__ void move_numbers(T* values, T (*space)[gpu_block], const Move& move) {
+template <int count, class T, int threads>
+__device__ __forceinline__ void move_numbers(T* values, T (*space)[threads], const Move& move) {
     VOLTPILE_UNROLL
     for (int i = 0; i < count; ++i) {
         if (move.active) space[i][move.rank] = values[i];
@@ -41,9 +40,9 @@ __device__ __forceinline__ void move_numbers(T* values, T (*space)[gpu_block], c
 
 // False for a warp that has nothing left, which then must end. All warps of the block that still run call;
 // one that ends by itself calls leave_packing.
-template <class Real, bool same_forces>
+template <bool same_forces, class Real, int threads>
 __device__ __forceinline__ bool pack_lanes(Lane<Real>& lane, StepConstants<Real>& constants,
-                                           PackingSpace<Real>& space) {
+                                           PackingSpace<Real, threads>& space) {
     const bool active = lane.point != no_point;
     const unsigned mask = __ballot_sync(full_warp, active);
     const int warp = static_cast<int>(threadIdx.x) / 32;
@@ -54,7 +53,7 @@ __device__ __forceinline__ bool pack_lanes(Lane<Real>& lane, StepConstants<Real>
     int running = 0;  // warps; one that has no pair left has ended
     int running_before = 0;
     VOLTPILE_UNROLL
-    for (int w = 0; w < gpu_block / 32; ++w) {
+    for (int w = 0; w < threads / 32; ++w) {
         before += w < warp ? space.active[w] : 0;
         total += space.active[w];
         running += space.active[w] > 0 ? 1 : 0;
@@ -87,8 +86,8 @@ __device__ __forceinline__ bool pack_lanes(Lane<Real>& lane, StepConstants<Real>
     return 32 * running_before < total;
 }
 
-template <class Real>
-__device__ __forceinline__ void leave_packing(PackingSpace<Real>& space) {
+template <class Real, int threads>
+__device__ __forceinline__ void leave_packing(PackingSpace<Real, threads>& space) {
     if (threadIdx.x % 32 == 0) space.active[threadIdx.x / 32] = 0;
     __threadfence_block();  // before the others stop waiting for this warp
 }

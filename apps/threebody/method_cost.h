@@ -17,14 +17,15 @@ constexpr int instructions_per_pair_step(Method method) {
     constexpr int pair_of_bodies = 3 + 3 + 6 + 6;  // distance, its square, impulse, two kicks
     constexpr int forces = 2 * 3 * pair_of_bodies;
     constexpr int drift = 2 * 9;
+    constexpr int separation_test = 3 + 3 + 1;
     switch (method) {
         case Method::Euler:
         case Method::Leapfrog:
-            return forces + drift;
+            return forces + drift + separation_test;
         case Method::Yoshida4:
-            return 3 * (forces + 2 * 3 + drift);
+            return 3 * (forces + 2 * 3 + drift) + separation_test;
         case Method::RungeKutta4:
-            return 4 * (forces - 2 * 3 * 6 + 2 * 9 * 2) + 2 * (9 + 18 + 36 + 45);
+            return 4 * (forces - 2 * 3 * 6 + 2 * 9 * 2) + 2 * (9 + 18 + 36 + 45) + separation_test;
     }
     return 0;
 }

@@ -9,8 +9,8 @@
 namespace voltpile::threebody {
 namespace {
 
-// Rounding errors of n steps, each at random up to half a unit in the last place, add up to about sqrt(n) units. Where
-// that exceeds this part of the twins' shift, their separation begins to be the rounding's.
+// Rounding errors of n steps, each at random up to half a unit in the last place, add up to about sqrt(n)
+// units. Where that exceeds this part of the twins' shift, their separation begins to be the rounding's.
 constexpr double tolerable_part = 0.01;
 // Neighbouring points closer than this many units in the last place begin to coincide.
 constexpr double least_units_between_points = 4;
@@ -38,23 +38,27 @@ std::vector<std::string> resolution_warnings(const Problem& problem) {
     for (const auto& body : sources.position)
         for (const ParameterSource& component : body) extent = std::max(extent, largest(component));
     double shift = 0;
-    for (const ParameterSource& component : sources.twin_shift) shift = std::hypot(shift, smallest(component));
+    for (const ParameterSource& component : sources.twin_shift)
+        shift = std::hypot(shift, smallest(component));
     const double rounding = std::sqrt(static_cast<double>(problem.largest_steps)) * epsilon * extent;
     if (std::isfinite(problem.separation) && shift > 0 && rounding > tolerable_part * shift)
-        warnings.push_back(fmt::format("system.twin_shift is as small as {:.3g}, and rounding in {} at positions of "
-                                       "size {:.3g} adds up to about {:.1g} in {} steps: fine detail of the map will "
-                                       "be rounding, not dynamics",
-                                       shift, precision, extent, rounding, problem.largest_steps));
+        warnings.push_back(
+            fmt::format("system.twin_shift is as small as {:.3g}, and rounding in {} at positions of "
+                        "size {:.3g} adds up to about {:.1g} in {} steps: fine detail of the map will "
+                        "be rounding, not dynamics",
+                        shift, precision, extent, rounding, problem.largest_steps));
 
     for (const auto& body : sources.position)
         for (const ParameterSource& component : body) {
             if (component.count < 2) continue;
-            const double spacing = std::abs(component.to - component.from) / static_cast<double>(component.intervals);
+            const double spacing =
+                std::abs(component.to - component.from) / static_cast<double>(component.intervals);
             const double unit = epsilon * largest(component);
             if (spacing < least_units_between_points * unit)
-                warnings.push_back(fmt::format("neighbouring points of a sweep are {:.3g} apart at positions of size "
-                                               "{:.3g}, where numbers in {} are {:.1g} apart: points will coincide",
-                                               spacing, largest(component), precision, unit));
+                warnings.push_back(
+                    fmt::format("neighbouring points of a sweep are {:.3g} apart at positions of size "
+                                "{:.3g}, where numbers in {} are {:.1g} apart: points will coincide",
+                                spacing, largest(component), precision, unit));
         }
     return warnings;
 }

@@ -1,5 +1,5 @@
-// Whether the numbers are fine enough for what a job asks of them: zooming into a map takes smaller and smaller shifts
-// and spacings, until rounding is all there is to see.
+// Whether the numbers are fine enough for what a job asks of them: zooming into a map takes smaller and
+// smaller shifts and spacings, until rounding is all there is to see.
 #pragma once
 
 #include <string>

@@ -42,12 +42,13 @@ class Ranks(Case):
         self.assert_same_result("alone.h5", "all.h5")
 
     def test_killed_again_and_again(self):
-        size = ("--set", "sweep.x.count=240", "--set", "sweep.y.count=200")
+        size = ("--set", "sweep.x.count=400", "--set", "sweep.y.count=250")
         self.voltpile("run", self.job, "--output", "whole.h5", *size, "--set", "run.threads=0")
         arguments = ("run", self.job, "--output", "killed.h5", *size, "--set", "run.range_points=100")
-        for attempt, ranks in enumerate((1, 2, 4, None)):
+        for ranks in (1, None, 2, 4):
+            done = len(self.parts(self.folder / "killed.h5"))
             process = self.start(*arguments, ranks=ranks)
-            self.wait_for_parts(self.folder / "killed.h5", 20 * (attempt + 1))
+            self.wait_for_parts(self.folder / "killed.h5", done + 10)
             victim = pids_of(self.job)[-1]
             os.kill(victim, signal.SIGKILL)
             self.finish(process, expect=None, timeout=30)  # nobody is left hanging
