@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <stdexcept>
+#include <utility>
 
 #include "results/durable_file.h"
 #include "results/hdf5_attribute.h"
@@ -33,41 +34,76 @@ void copy_part(const PartInfo& info, const ResultLayout& layout, const std::vect
     }
 }
 
-void write_result(const std::filesystem::path& path, const ResultLayout& layout,
-                  const std::vector<PartInfo>& parts, const Provenance& provenance) {
+}  // namespace
+
+struct Consolidation::Impl {
+    std::filesystem::path result, temporary;
+    ResultLayout layout;
+    RangeSet covered;
+    Hdf5File file;
+    std::vector<Hdf5Dataset> datasets;
+    bool published = false;
+};
+
+Consolidation::Consolidation(std::filesystem::path result, const ResultLayout& layout)
+    : impl_(std::make_unique<Impl>()) {
+    impl_->result = std::move(result);
+    // One fixed name (the part folder's lock lets only one run write this result), so that what a killed run
+    // leaves behind is overwritten by the next.
+    impl_->temporary = impl_->result.string() + ".voltpile" + temporary_ending;
+    impl_->layout = layout;
     Hdf5Guard guard;
-    Hdf5File file = create_hdf5(path.string());
-    write_layout(file.get(), layout);
-    write_provenance(file.get(), provenance);
-    write_coordinates(file.get(), layout);
-    {
-        std::vector<Hdf5Dataset> datasets;
-        for (const FieldSpec& field : layout.fields) datasets.push_back(open_dataset(file.get(), field.name));
-        for (const PartInfo& part : parts) copy_part(part, layout, datasets);
+    try {
+        impl_->file = create_hdf5(impl_->temporary.string());
+        write_layout(impl_->file.get(), layout);
+        write_coordinates(impl_->file.get(), layout);
+        for (const FieldSpec& field : layout.fields)
+            impl_->datasets.push_back(open_dataset(impl_->file.get(), field.name));
+    } catch (...) {
+        impl_->datasets.clear();
+        impl_->file = {};
+        discard_file(impl_->temporary);
+        throw;
     }
-    write_flag(file.get(), "complete", true);
-    file.close(path.string());
 }
 
-}  // namespace
+Consolidation::~Consolidation() {
+    if (impl_->published) return;
+    Hdf5Guard guard;
+    impl_->datasets.clear();
+    impl_->file = {};
+    discard_file(impl_->temporary);
+}
+
+void Consolidation::add(const PartInfo& part) {
+    Hdf5Guard guard;
+    copy_part(part, impl_->layout, impl_->datasets);
+    impl_->covered.insert(part.range);
+}
+
+bool Consolidation::covers_all() const {
+    return impl_->covered.contains(impl_->layout.whole());
+}
+
+void Consolidation::publish(const Provenance& provenance) {
+    if (!covers_all()) throw std::logic_error("the parts do not cover the whole sweep");
+    if (provenance.software != software_name) throw std::logic_error("the software is not voltpile");
+    {
+        Hdf5Guard guard;
+        impl_->datasets.clear();
+        write_provenance(impl_->file.get(), provenance);
+        write_flag(impl_->file.get(), "complete", true);
+        impl_->file.close(impl_->temporary.string());
+    }
+    publish_file(impl_->temporary, impl_->result);
+    impl_->published = true;
+}
 
 void consolidate(const std::filesystem::path& result, const ResultLayout& layout,
                  const std::vector<PartInfo>& parts, const Provenance& provenance) {
-    RangeSet covered;
-    for (const PartInfo& part : parts) covered.insert(part.range);
-    if (!covered.contains(layout.whole())) throw std::logic_error("the parts do not cover the whole sweep");
-    if (provenance.software != software_name) throw std::logic_error("the software is not voltpile");
-
-    // One fixed name (the part folder's lock lets only one run write this result), so that what a killed run
-    // leaves behind is overwritten by the next.
-    const std::filesystem::path temporary = result.string() + ".voltpile" + temporary_ending;
-    try {
-        write_result(temporary, layout, parts, provenance);
-    } catch (...) {
-        discard_file(temporary);
-        throw;
-    }
-    publish_file(temporary, result);
+    Consolidation consolidation(result, layout);
+    for (const PartInfo& part : parts) consolidation.add(part);
+    consolidation.publish(provenance);
 }
 
 ResultState inspect_result(const std::filesystem::path& result, const std::string& fingerprint) {

@@ -2,14 +2,37 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
+#include <vector>
 
 #include "results/part_folder.h"
 #include "results/result_layout.h"
 
 namespace voltpile {
 
-// Writes `result` under a temporary name, streaming (memory does not grow with the sweep), then fsync and rename.
-// The parts must cover the whole sweep. Throws FileError; then `result` and the parts are as they were.
+// A result in the making: parts are copied in as they come, in any order, into a temporary file beside
+// `result`, which takes its name only when the whole sweep is covered. Memory does not grow with the sweep.
+// Until then `result` and the parts are as they were, and a killed run leaves nothing but the temporary file,
+// which the next one overwrites. For one thread at a time. All calls throw FileError.
+class Consolidation {
+  public:
+    Consolidation(std::filesystem::path result, const ResultLayout& layout);
+    ~Consolidation();  // removes the temporary file unless published
+    Consolidation(const Consolidation&) = delete;
+    Consolidation& operator=(const Consolidation&) = delete;
+
+    void add(const PartInfo& part);  // its checksums are verified
+    bool covers_all() const;
+
+    // fsync, then rename. Every point must be covered.
+    void publish(const Provenance& provenance);
+
+  private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+// All at once. The parts must cover the whole sweep.
 void consolidate(const std::filesystem::path& result, const ResultLayout& layout,
                  const std::vector<PartInfo>& parts, const Provenance& provenance);
 

@@ -12,8 +12,8 @@ namespace voltpile {
 enum class FieldType { Int32, Int64, Float32, Float64 };
 std::size_t size_of(FieldType type);
 
-// A dimension that a field has beyond the sweep's axes, e.g. body = {"1", "2", "3"}. Fields of one job that share a
-// name share the dimension.
+// A dimension that a field has beyond the sweep's axes, e.g. body = {"1", "2", "3"}. Fields of one job that
+// share a name share the dimension.
 struct FieldDimension {
     std::string name;
     std::vector<std::string> labels;

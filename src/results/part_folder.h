@@ -1,6 +1,6 @@
-// The journal of an unfinished result: the folder `<result>.parts/` with one immutable file per committed range.
-// A part is written under a temporary name, closed, fsynced and renamed, and the folder is fsynced: the rename is the
-// commit and the folder's listing the journal.
+// The journal of an unfinished result: the folder `<result>.parts/` with one immutable file per committed
+// range. A part is written under a temporary name, closed, fsynced and renamed, and the folder is fsynced:
+// the rename is the commit and the folder's listing the journal.
 #pragma once
 
 #include <filesystem>
@@ -16,8 +16,9 @@ namespace voltpile {
 // Where the parts of `result` live.
 std::filesystem::path parts_path(const std::filesystem::path& result);
 
-// Writes one part, durably. data: one buffer per field of the layout, in its order. Any number of ranks and threads may
-// commit different ranges at once. Throws FileError with errno's text (disk full, ...); then no part of that name exists.
+// Writes one part, durably. data: one buffer per field of the layout, in its order. Any number of ranks and
+// threads may commit different ranges at once. Throws FileError with errno's text (disk full, ...); then no
+// part of that name exists.
 void commit_part(const std::filesystem::path& parts, const ResultLayout& layout, WorkRange range,
                  const std::vector<FieldBuffer>& data);
 
@@ -38,18 +39,18 @@ struct PartScan {
     std::vector<RejectedPart> rejected;
 };
 
-// Reads every byte of every part (checksums), so that what it returns can be trusted. Corrupt, foreign and overlapping
-// parts are moved aside; left-over temporary files are removed.
+// Reads every byte of every part (checksums), so that what it returns can be trusted. Corrupt, foreign and
+// overlapping parts are moved aside; left-over temporary files are removed.
 PartScan scan_parts(const std::filesystem::path& parts, const ResultLayout& layout);
 
-// Holds `<result>.parts/` for one run: created, checked to belong to this job, and locked (flock) until destruction.
-// One rank of the job makes it.
+// Holds `<result>.parts/` for one run: created, checked to belong to this job, and locked (flock) until
+// destruction. One rank of the job makes it.
 class PartFolder {
   public:
     enum class IfOther { Refuse, Discard };  // parts of another job, or of an earlier run with --fresh
 
-    // Throws JobError if the parts belong to another job (both fingerprints named, --fresh suggested), FileError if the
-    // folder cannot be created, written or locked ("another run is writing ...").
+    // Throws JobError if the parts belong to another job (both fingerprints named, --fresh suggested),
+    // FileError if the folder cannot be created, written or locked ("another run is writing ...").
     PartFolder(const std::filesystem::path& result, const ResultLayout& layout, IfOther if_other);
     ~PartFolder();
     PartFolder(const PartFolder&) = delete;

@@ -16,9 +16,9 @@ struct Provenance {
     std::string software;          // "voltpile"
     std::string software_version;  // "0.1.0"
     std::string git_revision;
-    std::string date;              // of consolidation, openPMD's way: "2024-05-06 07:08:09 +0200"
-    std::string machine;           // hosts and processors, one line
-    std::string author;            // user name
+    std::string date;     // of consolidation, openPMD's way: "2024-05-06 07:08:09 +0200"
+    std::string machine;  // hosts and processors, one line
+    std::string author;   // user name
     std::string command_line;
 };
 

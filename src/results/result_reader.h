@@ -14,8 +14,8 @@ namespace voltpile {
 
 class ResultReader {
   public:
-    // `path` is the consolidated file; if it is not there but its parts are, those are read (unfinished). Throws
-    // JobError if there is neither, or if the file is no Voltpile result.
+    // `path` is the consolidated file; if it is not there but its parts are, those are read (unfinished).
+    // Throws JobError if there is neither, or if the file is no Voltpile result.
     explicit ResultReader(const std::filesystem::path& path);
     ~ResultReader();
 
@@ -25,7 +25,8 @@ class ResultReader {
     bool complete() const;
     const RangeSet& completed() const;
 
-    // Values of a field over a range, as double, point by point and component by component; NaN where not computed.
+    // Values of a field over a range, as double, point by point and component by component; NaN where not
+    // computed.
     std::vector<double> read(const FieldSpec& field, WorkRange range) const;
 
   private:

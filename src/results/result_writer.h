@@ -1,4 +1,5 @@
-// Commits finished ranges on a thread of its own, so that computing never waits for a disk unless the disk falls behind.
+// Commits finished ranges on a thread of its own, so that computing never waits for a disk unless the disk
+// falls behind.
 #pragma once
 
 #include <condition_variable>
@@ -26,8 +27,8 @@ class ResultWriter {
 
     const ResultLayout& layout() const { return layout_; }
 
-    // data: one buffer per field of the layout, in its order. Blocks while two ranges are already waiting, so memory is
-    // bounded. Rethrows the FileError of an earlier commit that failed.
+    // data: one buffer per field of the layout, in its order. Blocks while two ranges are already waiting, so
+    // memory is bounded. Rethrows the FileError of an earlier commit that failed.
     void submit(WorkRange range, std::vector<FieldBuffer> data);
 
     // Waits until all that was submitted is durable. Rethrows.

@@ -71,8 +71,10 @@ class AppThread {
 // Rank 0's duties beside its own computing.
 class Coordinator {
   public:
-    Coordinator(const PreparedJob& job, const RangeSet& completed, const Communicator& world)
+    Coordinator(const PreparedJob& job, const RangeSet& completed, const Communicator& world,
+                const LoopHooks& hooks)
         : world_(world),
+          hooks_(hooks),
           server_({0, job.plan.workload.points}, completed, speeds(job.plan), limits(job.spec)),
           display_(ProgressMeter(job.spec.name(), job.plan.workload.unit), stderr_is_terminal()),
           time_limit_s_(job.spec.real("run.time_limit_s")) {
@@ -81,11 +83,14 @@ class Coordinator {
         state_.ranks = world.size();
     }
 
-    void receive(int rank, const RankReport& report, double now_s) { server_.receive(rank, report, now_s); }
+    void receive(int rank, const RankReport& report, double now_s) {
+        server_.receive(rank, report, now_s);
+        for (const WorkRange& range : report.committed) hooks_.on_commit(range);
+    }
 
     void tick(double now_s, DispatchClient& own) {
         while (auto message = world_.poll(report_tag))
-            server_.receive(message->from, RankReport::from_bytes(message->bytes), now_s);
+            receive(message->from, RankReport::from_bytes(message->bytes), now_s);
         if (now_s >= time_limit_s_ && !server_.stopping()) server_.stop();
         for (const auto& [rank, grant] : server_.take_replies()) {
             if (rank == 0)
@@ -114,6 +119,7 @@ class Coordinator {
     }
 
     const Communicator& world_;
+    const LoopHooks& hooks_;
     DispatchServer server_;
     ProgressDisplay display_;
     ProgressState state_;
@@ -124,14 +130,14 @@ class Coordinator {
 
 LoopOutcome run_job_loop(const MpiSession& mpi, StopSignals& signals, PreparedJob& job,
                          const ResultLayout& layout, const std::filesystem::path& parts,
-                         const RangeSet& completed) {
+                         const RangeSet& completed, const LoopHooks& hooks) {
     const Communicator& world = mpi.world();
     const Clock clock;
     WorkScheduler work;
     RankContext rank(job.plan, world.rank());
     DispatchClient client(work, queue_depth);
     std::optional<Coordinator> coordinator;
-    if (world.rank() == 0) coordinator.emplace(job, completed, world);
+    if (world.rank() == 0) coordinator.emplace(job, completed, world, hooks);
 
     ResultWriter writer(parts, layout, [&work](WorkRange range) { work.committed(range); });
     AppThread app(*job.app, rank, work, writer);
@@ -157,6 +163,7 @@ LoopOutcome run_job_loop(const MpiSession& mpi, StopSignals& signals, PreparedJo
         // The app may be deep in computing, so there is no waiting for it: say why and end the whole job.
         const auto* known = dynamic_cast<const Error*>(&error);
         coordinator.reset();  // takes the live line away
+        if (world.rank() == 0) hooks.on_failure();
         spdlog::error("{}", error.what());
         mpi.abort(static_cast<int>(known ? known->exit_code() : ExitCode::Failed));
     }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 
 #include "comm/mpi_session.h"
 #include "results/result_layout.h"
@@ -18,10 +19,16 @@ struct LoopOutcome {
     std::vector<RankProgress> ranks;  // rank 0 only
 };
 
+// What rank 0 does beside its own computing, on its main thread.
+struct LoopHooks {
+    std::function<void(WorkRange)> on_commit;  // any rank has committed this range
+    std::function<void()> on_failure;          // this rank has failed, and the job is about to be ended
+};
+
 // Collective: every rank calls. completed: what the parts folder holds already (rank 0's view counts).
-// Throws what the app or the writer threw on this rank.
+// A failure of this rank ends the whole job, after it has been printed; this does not return then.
 LoopOutcome run_job_loop(const MpiSession& mpi, StopSignals& signals, PreparedJob& job,
                          const ResultLayout& layout, const std::filesystem::path& parts,
-                         const RangeSet& completed);
+                         const RangeSet& completed, const LoopHooks& hooks);
 
 }  // namespace voltpile

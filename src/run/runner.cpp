@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/format.h"
+#include "results/background_consolidation.h"
 #include "results/consolidate.h"
 #include "results/part_folder.h"
 #include "run/agreement.h"
@@ -28,6 +29,7 @@ std::filesystem::path result_path(const RunOptions& options, const JobSpec& spec
 struct OpenResult {
     std::optional<PartFolder> folder;
     PartScan scan;
+    std::optional<BackgroundConsolidation> consolidation;
 };
 
 // Returns "complete" if there is nothing to do, else "run".
@@ -56,6 +58,7 @@ std::string open_result(const std::filesystem::path& result, const ResultLayout&
     open.scan = scan_parts(open.folder->path(), layout);
     for (const RejectedPart& part : open.scan.rejected)
         spdlog::warn("{}: {}; moved aside, its range is computed again", part.path.string(), part.reason);
+    open.consolidation.emplace(result, open.folder->path(), layout, open.scan.parts);
     return "run";
 }
 
@@ -96,19 +99,24 @@ void print_summary(const PreparedJob& job, const LoopOutcome& outcome) {
 ExitCode finish(const PreparedJob& job, const RunOptions& options, const std::filesystem::path& result,
                 const ResultLayout& layout, const LoopOutcome& outcome, OpenResult& open) {
     print_summary(job, outcome);
-    // Not from memory but from the folder: what cannot be read back does not count as done.
-    const PartScan scan = scan_parts(open.folder->path(), layout);
-    for (const RejectedPart& part : scan.rejected)
-        spdlog::error("{}: {}; moved aside", part.path.string(), part.reason);
-    if (!scan.completed.contains(layout.whole())) {
-        if (outcome.complete)
-            throw FileError(fmt::format("{} lacks parts that had been committed; run the same command again",
-                                        open.folder->path().string()));
-        fmt::print("stopped: {} of {} points are done; run the same command again to go on\n",
-                   count_text(scan.completed.size()), count_text(layout.point_count()));
-        return ExitCode::Stopped;
+    const Provenance provenance = make_provenance(job.plan, options.command_line);
+    if (!outcome.complete || !open.consolidation->publish(provenance)) {
+        open.consolidation.reset();
+        // Not from memory but from the folder: what cannot be read back does not count as done.
+        const PartScan scan = scan_parts(open.folder->path(), layout);
+        for (const RejectedPart& part : scan.rejected)
+            spdlog::error("{}: {}; moved aside", part.path.string(), part.reason);
+        if (!scan.completed.contains(layout.whole())) {
+            if (outcome.complete)
+                throw FileError(
+                    fmt::format("{} lacks parts that had been committed; run the same command again",
+                                open.folder->path().string()));
+            fmt::print("stopped: {} of {} points are done; run the same command again to go on\n",
+                       count_text(scan.completed.size()), count_text(layout.point_count()));
+            return ExitCode::Stopped;
+        }
+        consolidate(result, layout, scan.parts, provenance);
     }
-    consolidate(result, layout, scan.parts, make_provenance(job.plan, options.command_line));
     open.folder->remove();
     std::error_code ignored;
     fmt::print("result: {} ({})\n", result.string(),
@@ -150,7 +158,9 @@ ExitCode run_job(const MpiSession& mpi, StopSignals& signals, std::span<const Ap
     if (world.rank() == 0) print_start(job, result, open.scan);
 
     const LoopOutcome outcome =
-        run_job_loop(mpi, signals, job, layout, parts_path(result), open.scan.completed);
+        run_job_loop(mpi, signals, job, layout, parts_path(result), open.scan.completed,
+                     {[&open](WorkRange range) { open.consolidation->committed(range); },
+                      [&open] { open.consolidation.reset(); }});
 
     if (world.rank() != 0) {
         const ExitCode code = await_outcome(world);
