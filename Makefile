@@ -47,7 +47,7 @@ define install
 	if [ -n "$$missing" ]; then \
 	  echo "installing:" $$missing; \
 	  $(SUDO) apt-get update -qq && \
-	  DEBIAN_FRONTEND=noninteractive $(SUDO) apt-get install -y -qq --no-install-recommends $$missing >build-deps.log || \
+	  $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing >build-deps.log || \
 	  { cat build-deps.log; exit 1; }; rm -f build-deps.log; \
 	fi
 endef

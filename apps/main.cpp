@@ -35,7 +35,7 @@ std::vector<AppSchema> schemas() {
 // This rank, as the launcher tells it before MPI has started: so that help and errors about the arguments are
 // printed once.
 int launched_rank() {
-    for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"})
+    for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"})
         if (const char* value = std::getenv(name)) return std::atoi(value);
     return 0;
 }
@@ -143,7 +143,7 @@ void define_commands(CLI::App& cli, Arguments& args) {
     CLI::App* threebody =
         bench->add_subcommand("threebody", "the three-body map's kernels against the processor's peak");
     threebody->add_option("--size", args.bench.size, "points along each edge of the map")
-        ->check(CLI::Range(1, 100000))
+        ->check(CLI::Range(1, 46340))  // fewer than 2^31 points
         ->capture_default_str();
     threebody->add_option("--steps", args.bench.steps, "steps a point")
         ->check(CLI::Range(1, 100000000))

@@ -129,7 +129,9 @@ class CpuKernel {
         first_ = first;
         twin_ = twin;
         closest_squared_ = closest_squared;
-        for (Lane& lane : lane_) lane.state += k;
+        for (int i = 0; i < lanes; ++i) {
+            if ((active_ >> i & 1U) != 0) lane_[i].state += k;
+        }
         pair_steps_ += static_cast<double>(k) * __builtin_popcount(active_);
         return k;
     }

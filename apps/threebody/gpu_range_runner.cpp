@@ -88,7 +88,8 @@ void GpuRangeRunner::collect_part() {
 bool GpuRangeRunner::advance() {
     if (!stream_.idle()) return false;
     collect_part();
-    pair_steps_ += take_pair_steps();
+    const double taken = take_pair_steps();
+    pair_steps_ += taken;
     if (part_.end == range_.end) return true;
     start_part();
     return false;

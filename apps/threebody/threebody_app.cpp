@@ -49,7 +49,7 @@ void ThreebodyApp::run(RankContext& rank, WorkScheduler& work, ResultWriter& res
     };
     const RankPlan& mine = rank.mine();
 #if VOLTPILE_CUDA
-    if (mine.gpu >= 0) return threebody::sweep_on_gpu(problem_, fields_, mine.gpu, work, submit);
+    if (mine.gpu >= 0) return threebody::sweep_on_gpu(problem_, fields_, mine.device, work, submit);
 #endif
     const Host& host = rank.plan().topology.hosts[static_cast<std::size_t>(mine.host)];
     std::vector<int> pus;

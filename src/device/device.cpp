@@ -11,35 +11,6 @@ namespace voltpile {
 
 #if VOLTPILE_CUDA
 
-namespace {
-
-struct InstructionRates {
-    int fp64;
-    int fp32;
-};
-
-// CUDA C++ Programming Guide, "Arithmetic Instructions".
-InstructionRates rates_of(int compute_capability) {
-    switch (compute_capability) {
-        case 60:
-            return {32, 64};
-        case 70:
-            return {32, 64};
-        case 75:
-            return {2, 64};
-        case 80:
-            return {32, 64};
-        case 90:
-            return {64, 128};
-        case 100:
-            return {64, 128};
-        default:
-            return {2, 128};
-    }
-}
-
-}  // namespace
-
 int device_count() {
     int count = 0;
     // No driver and no device are no errors: there are zero devices then.
@@ -66,9 +37,6 @@ DeviceInfo device_info(int index) {
     info.multiprocessors = properties.multiProcessorCount;
     info.clock_ghz = clock_khz * 1e-6;
     info.memory_bytes = static_cast<std::int64_t>(properties.totalGlobalMem);
-    const InstructionRates rates = rates_of(info.compute_capability);
-    info.fp64_per_clock = rates.fp64;
-    info.fp32_per_clock = rates.fp32;
     return info;
 }
 

@@ -13,8 +13,6 @@ struct DeviceInfo {
     int multiprocessors = 0;
     double clock_ghz = 0;  // boost
     std::int64_t memory_bytes = 0;
-    int fp64_per_clock = 0;  // instructions (an FMA is one) per clock and multiprocessor
-    int fp32_per_clock = 0;
 };
 
 int device_count();

@@ -124,9 +124,11 @@ Topology load_cluster(const std::string& path, int ranks_per_host) {
         const int ranks =
             ranks_per_host > 0 ? ranks_per_host : std::max(1, static_cast<int>(host.gpus.size()));
         for (int local = 0; local < ranks; ++local) {
-            RankPlace place{static_cast<int>(h), local, {}};
+            RankPlace place{static_cast<int>(h), local, {}, {}};
             for (std::size_t core = 0; core < host.cores.size(); ++core)
                 place.allowed_cores.push_back(static_cast<int>(core));
+            for (std::size_t gpu = 0; gpu < host.gpus.size(); ++gpu)
+                place.visible_gpus.push_back(static_cast<int>(gpu));
             topology.ranks.push_back(place);
         }
     }

@@ -17,7 +17,7 @@ constexpr double cpu_efficiency = 0.6;
 // A rank's own program, MPI and HDF5, before any result.
 constexpr std::int64_t base_memory_bytes = 64 << 20;
 // Ranges in flight, in the writer's queue and in HDF5's image of a part.
-constexpr double result_copies = 5;
+constexpr double result_copies = 10;
 
 double gpu_units_per_s(const Gpu& gpu, const Workload& work) {
     const double per_clock = work.fp64 ? gpu.fp64_per_clock : gpu.fp32_per_clock;
@@ -31,35 +31,45 @@ double core_units_per_s(const Host& host, const Workload& work) {
     return lanes * units * host.cpu_ghz * 1e9 * cpu_efficiency / work.flop_per_unit;
 }
 
+// The first GPU that the rank sees and nobody has taken; -1 if there is none. Its place in visible_gpus.
+int free_device(const RankPlace& place, const std::vector<bool>& taken) {
+    for (std::size_t device = 0; device < place.visible_gpus.size(); ++device)
+        if (!taken[static_cast<std::size_t>(place.visible_gpus[device])]) return static_cast<int>(device);
+    return -1;
+}
+
 // The first ranks of a host take its GPUs, one each.
 HostRanks assign_gpus(Plan& plan, const PlanOptions& options, int host_index) {
     const Host& host = plan.topology.hosts[static_cast<std::size_t>(host_index)];
     HostRanks ranks;
-    int next_gpu = 0;
+    std::vector<bool> taken(host.gpus.size());
     for (std::size_t r = 0; r < plan.ranks.size(); ++r) {
         RankPlan& rank = plan.ranks[r];
         if (rank.host != host_index) continue;
-        const bool gpu_left = next_gpu < static_cast<int>(host.gpus.size());
-        if (options.device == DeviceChoice::Gpu && !gpu_left)
+        const RankPlace& place = plan.topology.ranks[r];
+        const int device = options.device == DeviceChoice::Cpu ? -1 : free_device(place, taken);
+        if (options.device == DeviceChoice::Gpu && device < 0)
             throw MachineError(
                 fmt::format("run.device = \"gpu\", but {} has {} GPU{} for its ranks; start at most that "
-                            "many ranks there, or set run.device = \"auto\" or \"cpu\"",
+                            "many ranks there, or set "
+                            "run.device = \"auto\" or \"cpu\"",
                             host.name, host.gpus.empty() ? "no" : std::to_string(host.gpus.size()),
                             host.gpus.size() == 1 ? "" : "s"));
-        if (options.device != DeviceChoice::Cpu && gpu_left) {
-            rank.gpu = next_gpu++;
-            ranks.with_gpu.push_back(static_cast<int>(r));
-            ranks.numa_node_of_gpu.push_back(host.gpus[static_cast<std::size_t>(rank.gpu)].numa_node);
-        } else {
+        if (device < 0) {
             ranks.on_cores.push_back(static_cast<int>(r));
+            continue;
         }
+        rank.device = device;
+        rank.gpu = place.visible_gpus[static_cast<std::size_t>(device)];
+        taken[static_cast<std::size_t>(rank.gpu)] = true;
+        ranks.with_gpu.push_back(static_cast<int>(r));
+        ranks.numa_node_of_gpu.push_back(host.gpus[static_cast<std::size_t>(rank.gpu)].numa_node);
     }
-    const int idle = static_cast<int>(host.gpus.size()) - next_gpu;
+    const auto idle = std::count(taken.begin(), taken.end(), false);
     if (options.device != DeviceChoice::Cpu && idle > 0)
         plan.warnings.push_back(fmt::format(
-            "{} GPU{} of {} stay{} idle: each rank drives one, so start {} ranks there "
-            "(mpirun -np {})",
-            idle, idle == 1 ? "" : "s", host.name, idle == 1 ? "s" : "", host.gpus.size(), host.gpus.size()));
+            "{} GPU{} of {} stay{} idle: each rank drives one, so start {} ranks there (mpirun -np {})", idle,
+            idle == 1 ? "" : "s", host.name, idle == 1 ? "s" : "", host.gpus.size(), host.gpus.size()));
     return ranks;
 }
 
@@ -70,8 +80,9 @@ void estimate(Plan& plan, const PlanOptions& options) {
         rank.units_per_s =
             rank.gpu >= 0 ? gpu_units_per_s(host.gpus[static_cast<std::size_t>(rank.gpu)], plan.workload)
                           : core_units_per_s(host, plan.workload) * static_cast<double>(rank.cores.size());
-        const double range_points = std::min(plan.points_per_s(rank) * options.range_seconds,
-                                             static_cast<double>(plan.workload.points));
+        const double range_points = std::min({plan.points_per_s(rank) * options.range_seconds,
+                                              static_cast<double>(plan.workload.points),
+                                              static_cast<double>(plan.workload.largest_range())});
         rank.memory_bytes =
             base_memory_bytes + static_cast<std::int64_t>(result_copies * range_points *
                                                           static_cast<double>(plan.workload.bytes_per_point));

@@ -15,6 +15,7 @@ struct RankPlan {
     int host = 0;
     int local_rank = 0;
     int gpu = -1;                   // index into Host::gpus; -1: computes on its cores
+    int device = -1;                // the same GPU as CUDA counts it in this rank
     std::vector<int> cores;         // indices into Host::cores
     double units_per_s = 0;         // estimated speed
     std::int64_t memory_bytes = 0;  // of the host, estimated; does not grow with the sweep

@@ -35,11 +35,13 @@ struct Host {
     std::vector<Gpu> gpus;
 };
 
-// Where a rank was started, and which cores its launcher lets it use (indices into Host::cores).
+// Where a rank was started, and what its launcher lets it use there.
 struct RankPlace {
     int host = 0;
     int local_rank = 0;
-    std::vector<int> allowed_cores;
+    std::vector<int> allowed_cores;  // indices into Host::cores
+    std::vector<int>
+        visible_gpus;  // indices into Host::gpus, in the order in which CUDA counts them in this rank
 };
 
 struct Topology {

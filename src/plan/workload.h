@@ -2,6 +2,7 @@
 // of.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -14,6 +15,12 @@ struct Workload {
     bool fp64 = true;            // else fp32
     std::int64_t points = 0;     // of the flattened sweep
     std::int64_t bytes_per_point = 0;  // of result
+
+    // The most points that a range may have, so that a rank's memory does not grow with the sweep: 32 MB of
+    // result.
+    std::int64_t largest_range() const {
+        return std::max<std::int64_t>(1, (32 << 20) / std::max<std::int64_t>(bytes_per_point, 1));
+    }
 };
 
 }  // namespace voltpile

@@ -9,10 +9,12 @@
 #include <cctype>
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <set>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "device/device.h"
@@ -60,13 +62,15 @@ double processor_ghz() {
 
 int simd_bits() {
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq")) return 512;
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("fma")) return 512;
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return 256;
 #endif
     return 128;
 }
 
-// One core for each physical core: its first hardware thread that this rank may use.
+// The physical cores that this rank may use, as [index of its first hardware thread, of the one to use, NUMA
+// node]: operating-system indices, which mean the same to all ranks of a host, whatever part of it each is
+// shown.
 json describe_cpus() {
     hwloc_topology_t raw = nullptr;
     if (hwloc_topology_init(&raw) != 0) throw MachineError("hwloc_topology_init failed");
@@ -75,21 +79,15 @@ json describe_cpus() {
     if (hwloc_topology_load(raw) != 0) throw MachineError("hwloc cannot read this machine's topology");
 
     const std::vector<int> pus = allowed_pus();
-    const std::set<int> allowed(pus.begin(), pus.end());
-    json cores = json::array(), mine = json::array();
+    json cores = json::array();
     hwloc_obj_t core = nullptr;
     while ((core = hwloc_get_next_obj_by_type(raw, HWLOC_OBJ_CORE, core))) {
-        int pu = -1;
-        for (unsigned bit = hwloc_bitmap_first(core->cpuset); bit != static_cast<unsigned>(-1);
-             bit = static_cast<unsigned>(hwloc_bitmap_next(core->cpuset, static_cast<int>(bit)))) {
-            if (pu < 0) pu = static_cast<int>(bit);
-            if (allowed.count(static_cast<int>(bit))) {
-                pu = static_cast<int>(bit);
-                mine.push_back(cores.size());
-                break;
-            }
+        for (int pu : pus) {
+            if (!hwloc_bitmap_isset(core->cpuset, static_cast<unsigned>(pu))) continue;
+            cores.push_back(
+                {hwloc_bitmap_first(core->complete_cpuset), pu, hwloc_bitmap_first(core->nodeset)});
+            break;
         }
-        cores.push_back({pu, hwloc_bitmap_first(core->nodeset)});
     }
     hwloc_obj_t machine = hwloc_get_root_obj(raw);
     const hwloc_obj_t package = hwloc_get_obj_by_type(raw, HWLOC_OBJ_PACKAGE, 0);
@@ -98,8 +96,7 @@ json describe_cpus() {
             {"ghz", processor_ghz()},
             {"simd", simd_bits()},
             {"memory", machine->total_memory},
-            {"cores", cores},
-            {"allowed", mine}};
+            {"cores", cores}};
 }
 
 // The NUMA node that a PCI device hangs on, from the kernel; -1 if it does not say.
@@ -116,33 +113,66 @@ json describe_gpus() {
     json gpus = json::array();
     for (int index = 0; index < device_count(); ++index) {
         const DeviceInfo info = device_info(index);
-        gpus.push_back({info.name, info.compute_capability, info.multiprocessors, info.clock_ghz,
-                        info.memory_bytes, numa_node_of(info.pci_bus_id)});
+        gpus.push_back({info.pci_bus_id, info.name, info.compute_capability, info.multiprocessors,
+                        info.clock_ghz, info.memory_bytes, numa_node_of(info.pci_bus_id)});
     }
     return gpus;
 }
 
-Host to_host(const std::string& name, const json& text) {
-    Host host;
-    host.name = name;
-    host.cpu_name = text["cpu"];
-    host.cpu_ghz = text["ghz"];
-    host.simd_bits = text["simd"];
-    host.memory_bytes = text["memory"];
-    for (const json& core : text["cores"]) host.cores.push_back({core[0], core[1]});
-    for (const json& each : text["gpus"]) {
-        Gpu gpu;
-        gpu.name = each[0];
-        gpu.compute_capability = each[1];
-        gpu.multiprocessors = each[2];
-        gpu.clock_ghz = each[3];
-        gpu.memory_bytes = each[4];
-        gpu.numa_node = each[5];
-        set_throughput(gpu);
-        host.gpus.push_back(gpu);
-    }
-    return host;
+Gpu to_gpu(const json& text) {
+    Gpu gpu;
+    gpu.name = text[1];
+    gpu.compute_capability = text[2];
+    gpu.multiprocessors = text[3];
+    gpu.clock_ghz = text[4];
+    gpu.memory_bytes = text[5];
+    gpu.numa_node = text[6];
+    set_throughput(gpu);
+    return gpu;
 }
+
+// What the ranks of one host have told: the host is all that any of them sees.
+class HostView {
+  public:
+    void add(const json& rank) {
+        ranks_.push_back(rank);
+        for (const json& core : rank["cores"]) cores_.emplace(core[0], Core{core[1], core[2]});
+        for (const json& gpu : rank["gpus"]) gpus_.emplace(gpu[0], to_gpu(gpu));
+    }
+
+    Host host() const {
+        Host host;
+        const json& first = ranks_.front();
+        host.name = first["host"];
+        host.cpu_name = first["cpu"];
+        host.cpu_ghz = first["ghz"];
+        host.simd_bits = first["simd"];
+        host.memory_bytes = first["memory"];
+        for (const auto& [key, core] : cores_) host.cores.push_back(core);
+        for (const auto& [bus_id, gpu] : gpus_) host.gpus.push_back(gpu);
+        return host;
+    }
+
+    RankPlace place(int host_index, int local_rank) const {
+        const json& rank = ranks_[static_cast<std::size_t>(local_rank)];
+        RankPlace place{host_index, local_rank, {}, {}};
+        for (const json& core : rank["cores"])
+            place.allowed_cores.push_back(index_of(cores_, core[0].get<int>()));
+        for (const json& gpu : rank["gpus"])
+            place.visible_gpus.push_back(index_of(gpus_, gpu[0].get<std::string>()));
+        return place;
+    }
+
+  private:
+    template <class Map>
+    static int index_of(const Map& map, const typename Map::key_type& key) {
+        return static_cast<int>(std::distance(map.begin(), map.find(key)));
+    }
+
+    std::vector<json> ranks_;
+    std::map<int, Core> cores_;        // by the core's first hardware thread
+    std::map<std::string, Gpu> gpus_;  // by PCI bus id
+};
 
 }  // namespace
 
@@ -151,27 +181,26 @@ Topology discover_topology(const Communicator& world) {
     mine["host"] = host_name();
     mine["gpus"] = describe_gpus();
 
-    Topology topology;
+    std::vector<HostView> views;
     std::map<std::string, int> host_index;
+    std::vector<std::pair<int, int>> rank_at;  // (host, local rank)
     std::vector<int> ranks_on;
     for (const std::string& bytes : world.all_gather(mine.dump())) {
-        const json text = json::parse(bytes);
-        const std::string name = text["host"];
-        const auto [it, is_new] = host_index.emplace(name, static_cast<int>(topology.hosts.size()));
+        const json rank = json::parse(bytes);
+        const auto [it, is_new] = host_index.emplace(rank["host"], static_cast<int>(views.size()));
         if (is_new) {
-            topology.hosts.push_back(to_host(name, text));
+            views.emplace_back();
             ranks_on.push_back(0);
         }
         const auto h = static_cast<std::size_t>(it->second);
-        RankPlace place{it->second, ranks_on[h]++, {}};
-        for (const json& core : text["allowed"]) {
-            place.allowed_cores.push_back(core);
-            // Which hardware thread of a core may be used can differ between ranks; the mask of one that may
-            // use it counts.
-            topology.hosts[h].cores[core.get<std::size_t>()].pu = text["cores"][core.get<std::size_t>()][0];
-        }
-        topology.ranks.push_back(place);
+        views[h].add(rank);
+        rank_at.emplace_back(it->second, ranks_on[h]++);
     }
+
+    Topology topology;
+    for (const HostView& view : views) topology.hosts.push_back(view.host());
+    for (const auto& [host, local_rank] : rank_at)
+        topology.ranks.push_back(views[static_cast<std::size_t>(host)].place(host, local_rank));
     return topology;
 }
 

@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <exception>
@@ -18,7 +19,6 @@ namespace voltpile {
 namespace {
 
 constexpr int report_tag = 1;
-constexpr int grant_tag = 2;
 // Ranges kept ready on a rank beyond those its app is working on.
 constexpr int queue_depth = 1;
 // How often messages and signals are looked for. An MPI call that waits would burn the core that the app
@@ -75,7 +75,7 @@ class Coordinator {
                 const LoopHooks& hooks)
         : world_(world),
           hooks_(hooks),
-          server_({0, job.plan.workload.points}, completed, speeds(job.plan), limits(job.spec)),
+          server_({0, job.plan.workload.points}, completed, speeds(job.plan), limits(job)),
           display_(ProgressMeter(job.spec.name(), job.plan.workload.unit), stderr_is_terminal()),
           time_limit_s_(job.spec.real("run.time_limit_s")) {
         state_.points = job.plan.workload.points;
@@ -114,8 +114,14 @@ class Coordinator {
         for (const RankPlan& rank : plan.ranks) out.push_back(plan.points_per_s(rank));
         return out;
     }
-    static RangeLimits limits(const JobSpec& job) {
-        return {job.real("run.range_seconds"), job.integer("run.range_points")};
+    // Ranges of a very long job are longer than asked for, so that there never are more than so many parts.
+    static RangeLimits limits(const PreparedJob& job) {
+        constexpr double most_parts = 1e5;
+        const double shortest = job.plan.seconds * static_cast<double>(job.plan.ranks.size()) / most_parts;
+        std::int64_t points = job.plan.workload.largest_range();
+        if (const std::int64_t asked = job.spec.integer("run.range_points"); asked > 0)
+            points = std::min(points, asked);
+        return {std::max(job.spec.real("run.range_seconds"), shortest), points};
     }
 
     const Communicator& world_;
@@ -148,7 +154,9 @@ LoopOutcome run_job_loop(const MpiSession& mpi, StopSignals& signals, PreparedJo
             while (auto message = world.poll(grant_tag))
                 client.receive(RankGrant::from_bytes(message->bytes));
             const int signals_received = signals.received();
-            if (signals_received > 1) throw Error(ExitCode::Failed, "stopped at once by a second signal");
+            if (signals_received > 1)
+                throw Error(ExitCode::Stopped,
+                            "stopped at once by a second signal; run the same command again to go on");
             finished = finished || app.done();
             if (auto report = client.report(now, signals_received > 0, finished)) {
                 if (coordinator)

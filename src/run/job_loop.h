@@ -13,6 +13,10 @@
 
 namespace voltpile {
 
+// MPI tag of what rank 0 sends to the others while the loop runs; a last one may still be under way when it
+// ends.
+inline constexpr int grant_tag = 2;
+
 struct LoopOutcome {
     bool complete = false;  // every point of the sweep is committed. Known on rank 0 only
     double seconds = 0;

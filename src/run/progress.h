@@ -21,7 +21,7 @@ class ProgressMeter {
   public:
     ProgressMeter(std::string job, std::string unit);
 
-    // "seed_map   45.3 %  1.37e+08 pair-steps/s  elapsed 12 s  left 15 s  2 ranks"
+    // "seed_map [#########...........]  45.3 %  1.37e+08 pair-steps/s  elapsed 12 s  left 15 s  2 ranks"
     std::string line(const ProgressState& state);
 
   private:

@@ -18,7 +18,7 @@
 namespace voltpile {
 namespace {
 
-constexpr int outcome_tag = 3;
+constexpr int outcome_tag = grant_tag + 1;
 
 std::filesystem::path result_path(const RunOptions& options, const JobSpec& spec) {
     if (!options.output.empty()) return options.output;
@@ -32,13 +32,33 @@ struct OpenResult {
     std::optional<BackgroundConsolidation> consolidation;
 };
 
+// A run that was killed between giving the result its name and removing the parts.
+void remove_left_over_parts(const std::filesystem::path& result, const ResultLayout& layout) {
+    if (!std::filesystem::exists(parts_path(result))) return;
+    try {
+        PartFolder(result, layout, PartFolder::IfOther::Refuse).remove();
+    } catch (const Error& error) {
+        spdlog::warn("{}", error.what());
+    }
+}
+
+// Copying in the background needs room for the parts and the result at once, and some to spare.
+bool room_for_both(const std::filesystem::path& folder, const ResultLayout& layout) {
+    std::error_code error;
+    const auto space = std::filesystem::space(folder, error);
+    const double needed =
+        2.5 * static_cast<double>(layout.point_count()) * static_cast<double>(layout.bytes_per_point());
+    return !error && static_cast<double>(space.available) > needed;
+}
+
 // Returns "complete" if there is nothing to do, else "run".
 std::string open_result(const std::filesystem::path& result, const ResultLayout& layout, bool fresh,
                         OpenResult& open) {
     switch (inspect_result(result, layout.fingerprint)) {
         case ResultState::Complete:
-            if (!fresh) return "complete";
-            break;
+            if (fresh) break;
+            remove_left_over_parts(result, layout);
+            return "complete";
         case ResultState::OtherJob:
             if (!fresh)
                 throw JobError(
@@ -55,10 +75,13 @@ std::string open_result(const std::filesystem::path& result, const ResultLayout&
             break;
     }
     open.folder.emplace(result, layout, fresh ? PartFolder::IfOther::Discard : PartFolder::IfOther::Refuse);
+    // From here on --fresh has done its work: if this run is stopped, the same job goes on without it.
+    if (fresh) std::filesystem::remove(result);
     open.scan = scan_parts(open.folder->path(), layout);
     for (const RejectedPart& part : open.scan.rejected)
         spdlog::warn("{}: {}; moved aside, its range is computed again", part.path.string(), part.reason);
-    open.consolidation.emplace(result, open.folder->path(), layout, open.scan.parts);
+    if (room_for_both(open.folder->path(), layout))
+        open.consolidation.emplace(result, open.folder->path(), layout, open.scan.parts);
     return "run";
 }
 
@@ -100,7 +123,8 @@ ExitCode finish(const PreparedJob& job, const RunOptions& options, const std::fi
                 const ResultLayout& layout, const LoopOutcome& outcome, OpenResult& open) {
     print_summary(job, outcome);
     const Provenance provenance = make_provenance(job.plan, options.command_line);
-    if (!outcome.complete || !open.consolidation->publish(provenance)) {
+    const bool published = outcome.complete && open.consolidation && open.consolidation->publish(provenance);
+    if (!published) {
         open.consolidation.reset();
         // Not from memory but from the folder: what cannot be read back does not count as done.
         const PartScan scan = scan_parts(open.folder->path(), layout);
@@ -111,8 +135,9 @@ ExitCode finish(const PreparedJob& job, const RunOptions& options, const std::fi
                 throw FileError(
                     fmt::format("{} lacks parts that had been committed; run the same command again",
                                 open.folder->path().string()));
-            fmt::print("stopped: {} of {} points are done; run the same command again to go on\n",
-                       count_text(scan.completed.size()), count_text(layout.point_count()));
+            fmt::print("stopped: {} of {} points are done; run the same command again{} to go on\n",
+                       count_text(scan.completed.size()), count_text(layout.point_count()),
+                       options.fresh ? ", without --fresh," : "");
             return ExitCode::Stopped;
         }
         consolidate(result, layout, scan.parts, provenance);
@@ -133,6 +158,8 @@ void tell_outcome(const Communicator& world, ExitCode code) {
 
 ExitCode await_outcome(const Communicator& world) {
     for (;;) {
+        while (world.poll(grant_tag)) {  // may have been under way when this rank finished
+        }
         if (auto message = world.poll(outcome_tag)) return static_cast<ExitCode>(message->bytes.at(0));
         std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
@@ -159,9 +186,12 @@ ExitCode run_job(const MpiSession& mpi, StopSignals& signals, std::span<const Ap
 
     const LoopOutcome outcome =
         run_job_loop(mpi, signals, job, layout, parts_path(result), open.scan.completed,
-                     {[&open](WorkRange range) { open.consolidation->committed(range); },
+                     {[&open](WorkRange range) {
+                          if (open.consolidation) open.consolidation->committed(range);
+                      },
                       [&open] { open.consolidation.reset(); }});
 
+    signals.release();  // all is committed: from here on nothing can be lost
     if (world.rank() != 0) {
         const ExitCode code = await_outcome(world);
         if (code != ExitCode::Done && code != ExitCode::Stopped)

@@ -10,11 +10,20 @@
 
 namespace voltpile {
 
-StopSignals::StopSignals() {
-    std::signal(SIGXFSZ, SIG_IGN);
+namespace {
+
+sigset_t stop_set() {
     sigset_t set;
     sigemptyset(&set);
     for (int signal : {SIGINT, SIGTERM, SIGUSR1}) sigaddset(&set, signal);
+    return set;
+}
+
+}  // namespace
+
+StopSignals::StopSignals() {
+    std::signal(SIGXFSZ, SIG_IGN);
+    const sigset_t set = stop_set();
     if (const int error = pthread_sigmask(SIG_BLOCK, &set, nullptr); error != 0)
         throw FileError("block", "signals", error);
     fd_ = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
@@ -23,6 +32,12 @@ StopSignals::StopSignals() {
 
 StopSignals::~StopSignals() {
     close(fd_);
+}
+
+void StopSignals::release() {
+    received();  // what has come until now has been heard
+    const sigset_t set = stop_set();
+    pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
 }
 
 int StopSignals::received() {

@@ -18,6 +18,9 @@ class StopSignals {
     // How many have arrived so far; never waits.
     int received();
 
+    // From now on they end the process again, as they do by default.
+    void release();
+
   private:
     int fd_ = -1;
     int received_ = 0;

@@ -1,5 +1,5 @@
 // A rank's end of the scheduler, as its app sees it: takes ranges, reports progress. Thread-safe. The
-// messages to rank 0 travel on the rank's main thread (work/dispatcher.h), so an app deep in computing delays
+// messages to rank 0 travel on the rank's main thread (work/dispatch.h), so an app deep in computing delays
 // nobody.
 #pragma once
 

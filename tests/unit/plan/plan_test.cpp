@@ -37,9 +37,11 @@ Topology make_topology(std::vector<Host> hosts, int ranks_per_host) {
     topology.hosts = std::move(hosts);
     for (std::size_t h = 0; h < topology.hosts.size(); ++h)
         for (int local = 0; local < ranks_per_host; ++local) {
-            RankPlace place{static_cast<int>(h), local, {}};
+            RankPlace place{static_cast<int>(h), local, {}, {}};
             for (std::size_t c = 0; c < topology.hosts[h].cores.size(); ++c)
                 place.allowed_cores.push_back(static_cast<int>(c));
+            for (std::size_t g = 0; g < topology.hosts[h].gpus.size(); ++g)
+                place.visible_gpus.push_back(static_cast<int>(g));
             topology.ranks.push_back(place);
         }
     return topology;
@@ -89,6 +91,20 @@ TEST(Plan, FourRanksDriveFourGpusEachWithACoreNearIt) {
     EXPECT_TRUE(plan.warnings.empty());
     // 1e6 x 50,000 x 139 instructions on four times 80 x 32 x 1.53e9 a second, at 90 %: 0.49 s.
     EXPECT_NEAR(plan.seconds, 1e6 * 5e4 * 139 / (4 * 80 * 32 * 1.53e9 * 0.9), 1e-9);
+}
+
+TEST(Plan, ARankTakesOnlyAGpuThatItSees) {
+    // A batch system that shows each rank one GPU, which CUDA then counts as 0 in each of them.
+    Topology topology = make_topology({make_host(8, 4)}, 4);
+    for (std::size_t r = 0; r < 4; ++r) topology.ranks[r].visible_gpus = {static_cast<int>(3 - r)};
+    const Plan plan = make_plan(map_workload(), {}, topology);
+    expect_nothing_shared(plan);
+    for (std::size_t r = 0; r < 4; ++r) {
+        EXPECT_EQ(plan.ranks[r].gpu, static_cast<int>(3 - r));
+        EXPECT_EQ(plan.ranks[r].device, 0);
+    }
+    topology.ranks[3].visible_gpus.clear();
+    EXPECT_EQ(make_plan(map_workload(), {}, topology).ranks[3].gpu, -1);
 }
 
 TEST(Plan, RanksBeyondTheGpusUseTheRemainingCores) {
