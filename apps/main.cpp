@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/build_info.h"
+#include "base/host_name.h"
 #include "comm/mpi_session.h"
 #include "job/job_help.h"
 #include "results/plot.h"
@@ -55,16 +56,19 @@ std::string command_line(int argc, char** argv) {
 template <class Body>
 ExitCode with_mpi(int& argc, char**& argv, Body&& body) {
     const MpiSession mpi(argc, argv);
+    if (mpi.world().size() > 1)
+        spdlog::default_logger()->set_pattern(
+            fmt::format("%^%l%$ (rank {} on {}): %v", mpi.world().rank(), host_name()));
     try {
         return body(mpi);
     } catch (const AgreedError& error) {  // all ranks are here
         if (mpi.world().rank() == 0) fmt::print(stderr, "{}\n", error.what());
         return error.exit_code();
     } catch (const Error& error) {
-        spdlog::error("rank {}: {}", mpi.world().rank(), error.what());
+        spdlog::error("{}", error.what());
         mpi.abort(static_cast<int>(error.exit_code()));
     } catch (const std::exception& error) {
-        spdlog::error("rank {}: {}", mpi.world().rank(), error.what());
+        spdlog::error("{}", error.what());
         mpi.abort(static_cast<int>(ExitCode::Failed));
     }
 }

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/host_name.h"
 
 namespace voltpile {
 namespace {
@@ -41,12 +42,6 @@ FileDescriptor::~FileDescriptor() {
 
 int FileDescriptor::release() {
     return std::exchange(fd_, -1);
-}
-
-std::string host_name() {
-    char name[256] = "unknown";
-    ::gethostname(name, sizeof name - 1);
-    return name;
 }
 
 std::filesystem::path temporary_name(const std::filesystem::path& target) {

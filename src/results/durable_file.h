@@ -22,8 +22,6 @@ class FileDescriptor {
     int fd_;
 };
 
-std::string host_name();
-
 // A name beside `target` that no other process or thread uses, on any host:
 // "<target>.<host>-<pid>-<thread>.tmp".
 std::filesystem::path temporary_name(const std::filesystem::path& target);

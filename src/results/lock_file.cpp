@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/host_name.h"
 
 namespace voltpile {
 namespace {

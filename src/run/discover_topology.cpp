@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <hwloc.h>
 #include <sched.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
@@ -17,6 +16,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/host_name.h"
 #include "device/device.h"
 #include "run/launcher.h"
 
@@ -24,12 +24,6 @@ namespace voltpile {
 namespace {
 
 using nlohmann::json;
-
-std::string host_name() {
-    char name[256] = "";
-    gethostname(name, sizeof name - 1);
-    return name;
-}
 
 std::vector<int> affinity_of(int pid) {
     cpu_set_t set;

@@ -70,12 +70,12 @@ class Case(unittest.TestCase):
         limit = ["prlimit", f"--fsize={file_limit}"] if file_limit else []
         return launcher + limit + [VOLTPILE, *map(str, arguments)]
 
-    def start(self, *arguments, ranks=None, file_limit=None):
+    def start(self, *arguments, ranks=None, file_limit=None, environment={}):
         """In the background; file_limit: no file may grow beyond so many bytes (a full disk, for all but its name)."""
         return subprocess.Popen(
             self.command(*arguments, ranks=ranks, file_limit=file_limit),
             cwd=self.folder,
-            env=ENVIRONMENT,
+            env={**ENVIRONMENT, **environment},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

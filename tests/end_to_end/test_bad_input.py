@@ -121,8 +121,9 @@ class BadInput(Case):
         self.assertIn("resuming: 60,000 of 60,000", out)
 
     def test_gpu_asked_for_where_none_is(self):
-        os.environ["CUDA_VISIBLE_DEVICES"] = ""
-        self.refuse(self.job, "--set", "run.device=gpu", says="no GPUs", expect=CANNOT_RUN)
+        for ranks in (None, 2):
+            self.refuse(self.job, "--set", "run.device=gpu", says="no GPUs", expect=CANNOT_RUN, ranks=ranks,
+                        environment={"CUDA_VISIBLE_DEVICES": ""})
 
     def test_two_runs_of_one_result(self):
         first = self.start("run", self.job, "--output", "a.h5", "--set", "run.range_points=20")

@@ -1,5 +1,6 @@
 """Results as users read them, and what the program says about itself."""
 
+import os
 import pathlib
 import re
 import struct
@@ -69,11 +70,34 @@ class Reading(Case):
             width, height = struct.unpack(">II", content[16:24])
             self.assertEqual(width * 100, height * 120)
 
-    def test_progress_is_plain_lines_where_there_is_no_terminal(self):
-        self.voltpile("run", self.job, "--output", "a.h5")
-        _, err = self.voltpile("run", self.job, "--output", "b.h5", ranks=2)
+    LONG = ("--set", "integrate.steps=2000000", "--set", "sweep.x.count=2000", "--set", "stop.separation=inf",
+            "--set", "run.range_points=16")
+    LINE = r"map \[[#.]{20}\] +\d+\.\d %  \S+ pair-steps/s  elapsed \S+ s  left [^\r\n]+  \d ranks?"
+
+    def test_progress_is_a_plain_line_every_ten_seconds_where_there_is_no_terminal(self):
+        _, err = self.voltpile("run", self.job, *self.LONG, "--set", "run.time_limit_s=11", ranks=2, expect=STOPPED)
+        self.assertEqual(len(re.findall(self.LINE + r"\n", err)), 1, err)
         self.assertNotIn("\r", err)
         self.assertNotIn("\x1b", err)
+
+    def test_progress_is_one_live_line_on_a_terminal(self):
+        for ranks in (None, 2):
+            ours, theirs = os.openpty()
+            process = subprocess.Popen(
+                self.command("run", self.job, *self.LONG, "--set", "run.time_limit_s=1.5", "--fresh", ranks=ranks),
+                cwd=self.folder, env=ENVIRONMENT, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=theirs)
+            os.close(theirs)
+            seen = b""
+            try:
+                while chunk := os.read(ours, 4096):
+                    seen += chunk
+            except OSError:  # the other end is closed
+                pass
+            os.close(ours)
+            self.assertEqual(process.wait(), STOPPED)
+            text = seen.decode()
+            self.assertGreaterEqual(len(re.findall("\r\x1b\\[K" + self.LINE, text)), 3, repr(text))
+            self.assertNotIn("\n", text.split("mpirun")[0].split("-----")[0])  # the line is overwritten, not repeated
 
 
 class Itself(Case):

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "threebody/diagnostics.h"
 #include "threebody/reference_problems.h"
 
 namespace voltpile::threebody {
@@ -68,6 +69,21 @@ TEST(Integrators, ConserveTheFigureEightsEnergy) {
         EXPECT_LT(error(Method::Yoshida4, 2000), 1e-10);  // (T/2000)^4
         EXPECT_LT(error(Method::RungeKutta4, 2000), 1e-10);
     }
+}
+
+// Published energies, through the program's own function.
+TEST(Diagnostics, EnergiesOfKnownProblems) {
+    const auto energy = [](const Problem& problem) {
+        System<double> first, twin;
+        const Parameters parameters = parameters_at(problem, 0);
+        initial_pair(parameters, first, twin);
+        return total_energy(first, parameters.G, parameters.mass);
+    };
+    // The starting values have 14 digits.
+    EXPECT_NEAR(energy(figure_eight(Method::Leapfrog, 1000, figure_eight_period)), -1.287141995631852, 1e-13);
+    Problem burrau;
+    set_bodies(burrau, 1, {3, 4, 5}, {{1, 3, 0}, {-2, -1, 0}, {1, -1, 0}}, {});
+    EXPECT_NEAR(energy(burrau), -769.0 / 60, 1e-14 * 13);  // a few roundings of a number of size 13
 }
 
 Problem pythagorean(Method method, double dt, double time) {

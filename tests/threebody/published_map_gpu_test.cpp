@@ -125,6 +125,33 @@ TEST_F(Gpu, AgreesWithTheCpuOnTheWholePictureSubsampled) {
     EXPECT_EQ(different, 0) << "of 4096";
 }
 
+// Position errors after one period by other programs; tolerances as for the CPU (integrators_test.cpp).
+TEST_F(Gpu, ReturnsToTheFigureEightsStart) {
+    struct Expected {
+        Method method;
+        double error_1000, error_2000, tolerance;
+    };
+    const Expected table[] = {{Method::Euler, 1.27, 0.667, 0.005},
+                              {Method::Leapfrog, 1.126e-4, 2.817e-5, 0.0005},
+                              {Method::Yoshida4, 2.197e-7, 1.373e-8, 0.0005},
+                              {Method::RungeKutta4, 9.30e-9, 5.26e-10, 0.005}};
+    for (const Expected& expected : table) {
+        for (const std::int32_t steps : {1000, 2000}) {
+            const Problem problem = figure_eight(expected.method, steps, 6.32591398292621);
+            const Outcome outcome = run_on_gpu(problem, 0, 1, 1).front();
+            double r2 = 0;
+            for (int i = 0; i < 9; ++i) {
+                const double d =
+                    outcome.final_state[6 * (i / 3) + i % 3] - problem.sources.position[i / 3][i % 3].base;
+                r2 += d * d;
+            }
+            const double error = steps == 1000 ? expected.error_1000 : expected.error_2000;
+            EXPECT_NEAR(std::sqrt(r2), error, expected.tolerance * error)
+                << static_cast<int>(expected.method);
+        }
+    }
+}
+
 TEST_F(Gpu, GivesTheSameInAnyRanges) {
     Problem problem = published_map(60);
     set_time(problem, 0.01, 5000);

@@ -69,6 +69,7 @@ TEST(PublishedMap, IsTheSameToTheBitOnAllProcessorsWithFusedMultiplyAdd) {
 // the limit within a rounding error of a step: none is expected among 289 where one in 100 000 may.
 TEST(PublishedMap, HasTheSamePointsWithoutFusedMultiplyAdd) {
     const auto processors = cpu_processors();
+    if (processors.size() < 2) GTEST_SKIP() << "this processor has nothing but the baseline";
     const auto expected = processors.front().run(published_map(), sample());
     const auto outcomes = processors.back().run(published_map(), sample());
     int different = 0;

@@ -8,7 +8,8 @@ using namespace voltpile::threebody;
 
 namespace {
 
-// The zoom movie: frame k has range 40/2^(k/30) around (5.30031, -0.45), shift 0.001/2^(k/30), 50000 + 1000 k steps.
+// The zoom movie: frame k has range 40/2^(k/30) around (5.30031, -0.45), shift 0.001/2^(k/30), 50000 + 1000 k
+// steps.
 Problem zoom_frame(int k) {
     const double scale = std::exp2(-k / 30.0);
     Problem problem;
@@ -26,7 +27,9 @@ Problem zoom_frame(int k) {
 
 }  // namespace
 
-TEST(Resolution, ThePublishedMapIsFineInFp64) { EXPECT_TRUE(resolution_warnings(zoom_frame(0)).empty()); }
+TEST(Resolution, ThePublishedMapIsFineInFp64) {
+    EXPECT_TRUE(resolution_warnings(zoom_frame(0)).empty());
+}
 
 TEST(Resolution, TheSameInFp32IsNot) {
     // 50,000 roundings of 20 in FP32: sqrt(5e4) 1.2e-7 20 = 5e-4, a third of the shift.
@@ -38,7 +41,8 @@ TEST(Resolution, TheSameInFp32IsNot) {
 TEST(Resolution, DeepFramesOfTheZoomAreWarnedAbout) {
     int first = 0;
     while (resolution_warnings(zoom_frame(first)).empty() && first < 2000) ++first;
-    // Care is needed "long before" FP64's spacing shows; at frame 1000 the shift is 100 units in the last place.
+    // Care is needed "long before" FP64's spacing shows; at frame 1000 the shift is 100 units in the last
+    // place.
     EXPECT_GT(first, 100);
     EXPECT_LT(first, 1000);
 }
