@@ -118,11 +118,12 @@ void define_commands(CLI::App& cli, Arguments& args) {
     CLI::App* plan =
         cli.add_subcommand("plan", "say who would compute what, how long and how much; run nothing");
     add_job_options(*plan, args.run);
-    plan->add_option("--cluster", args.cluster,
-                     "plan for a described machine, e.g. data/clusters/t181_x3.toml")
-        ->type_name("FILE");
+    CLI::Option* cluster = plan->add_option("--cluster", args.cluster,
+                                            "plan for a described machine, e.g. data/clusters/t181_x3.toml")
+                               ->type_name("FILE");
     plan->add_option("--ranks-per-host", args.ranks_per_host, "with --cluster [one for each GPU]")
-        ->check(CLI::Range(1, 4096));
+        ->check(CLI::Range(1, 4096))
+        ->needs(cluster);
 
     CLI::App* show = cli.add_subcommand("show", "say what a result holds, finished or not");
     show->add_option("FILE", args.result, "result file (.h5)")->required();

@@ -73,13 +73,28 @@ HostRanks assign_gpus(Plan& plan, const PlanOptions& options, int host_index) {
     return ranks;
 }
 
-void estimate(Plan& plan, const PlanOptions& options) {
+// How much of their cores the ranks have, where several share one.
+double share_of_cores(const Plan& plan, const RankPlan& rank) {
+    double share = 0;
+    for (int core : rank.cores)
+        share +=
+            1.0 / static_cast<double>(
+                      std::count_if(plan.ranks.begin(), plan.ranks.end(), [&](const RankPlan& other) {
+                          return other.host == rank.host && other.gpu < 0 &&
+                                 std::find(other.cores.begin(), other.cores.end(), core) != other.cores.end();
+                      }));
+    return share;
+}
+
+void estimate(Plan& plan, const PlanOptions& options, bool shared) {
     double all = 0;
     for (RankPlan& rank : plan.ranks) {
         const Host& host = plan.host_of(rank);
         rank.units_per_s =
-            rank.gpu >= 0 ? gpu_units_per_s(host.gpus[static_cast<std::size_t>(rank.gpu)], plan.workload)
-                          : core_units_per_s(host, plan.workload) * static_cast<double>(rank.cores.size());
+            rank.gpu >= 0
+                ? gpu_units_per_s(host.gpus[static_cast<std::size_t>(rank.gpu)], plan.workload)
+                : core_units_per_s(host, plan.workload) *
+                      (shared ? share_of_cores(plan, rank) : static_cast<double>(rank.cores.size()));
         const double range_points = std::min({plan.points_per_s(rank) * options.range_seconds,
                                               static_cast<double>(plan.workload.points),
                                               static_cast<double>(plan.workload.largest_range())});
@@ -103,13 +118,15 @@ Plan make_plan(const Workload& workload, const PlanOptions& options, const Topol
         rank.local_rank = place.local_rank;
         plan.ranks.push_back(rank);
     }
+    bool shared = false;
     std::vector<std::vector<int>> cores(plan.ranks.size());
     for (std::size_t h = 0; h < topology.hosts.size(); ++h) {
         const HostRanks ranks = assign_gpus(plan, options, static_cast<int>(h));
-        const int sharing = divide_cores(topology, topology.hosts[h], ranks, cores);
-        if (sharing > 0)
-            plan.warnings.push_back(fmt::format("{} has fewer cores than ranks: {} of them share a core",
-                                                topology.hosts[h].name, sharing));
+        const bool sharing = divide_cores(topology, topology.hosts[h], ranks, cores) > 0;
+        shared = shared || sharing;
+        if (sharing)
+            plan.warnings.push_back(fmt::format("{} has fewer cores than ranks: some ranks share a core",
+                                                topology.hosts[h].name));
     }
     for (std::size_t r = 0; r < plan.ranks.size(); ++r) {
         if (cores[r].empty())
@@ -119,7 +136,7 @@ Plan make_plan(const Workload& workload, const PlanOptions& options, const Topol
             cores[r].resize(static_cast<std::size_t>(options.threads));
         plan.ranks[r].cores = std::move(cores[r]);
     }
-    estimate(plan, options);
+    estimate(plan, options, shared);
     if (workload.points < static_cast<std::int64_t>(plan.ranks.size()))
         plan.warnings.push_back(
             fmt::format("{} ranks, but only {} point{}: some ranks will have nothing to do",

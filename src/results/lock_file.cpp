@@ -42,7 +42,7 @@ void write_holder(int fd, const std::filesystem::path& path) {
 
 FileDescriptor acquire_lock(const std::filesystem::path& path, const std::filesystem::path& what) {
     for (;;) {
-        FileDescriptor fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+        FileDescriptor fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666));
         if (fd.get() < 0) throw FileError("create", path.string(), errno, ExitCode::BadInput);
         if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
             if (errno == EINTR) continue;

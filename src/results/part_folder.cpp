@@ -1,6 +1,7 @@
 #include "results/part_folder.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -37,7 +38,8 @@ void check_can_be_written(const std::filesystem::path& folder) {
 // or ended.
 void check_is_adoptable(const std::filesystem::path& folder) {
     for (const std::filesystem::path& entry : list_folder(folder)) {
-        if (entry.filename() == lock_name || is_temporary(entry)) continue;
+        if (entry.filename() == lock_name || entry.filename() == replaces_name || is_temporary(entry))
+            continue;
         throw JobError(fmt::format(
             "{} is needed for unfinished results but holds other files ({}): they are left alone; "
             "choose another --output",
@@ -62,7 +64,8 @@ void remove_entry(const std::filesystem::path& path) {
 
 void discard_parts(const std::filesystem::path& folder) {
     for (const std::filesystem::path& entry : list_folder(folder)) {
-        if (is_part(entry) || is_rejected(entry) || is_temporary(entry)) remove_entry(entry);
+        const bool kept = entry.filename() == manifest_name || entry.filename() == lock_name;
+        if (is_ours(entry) && !kept) remove_entry(entry);
     }
 }
 
@@ -99,6 +102,9 @@ PartFolder::PartFolder(const std::filesystem::path& result, const ResultLayout& 
         check_belongs(result, *found, layout);
     }
     write_manifest(path_, layout);
+    std::error_code error;
+    if (if_other == IfOther::Discard && std::filesystem::exists(result, error))
+        write_file_durably(path_ / replaces_name, {});
     lock_fd_ = lock.release();
 }
 
@@ -107,13 +113,26 @@ PartFolder::~PartFolder() {
 }
 
 void PartFolder::remove() {
-    // The manifest goes after the parts: without it they would be nobody's. The lock goes last.
+    // The manifest goes after the parts: without it they would be nobody's. The lock goes last. Nothing is
+    // removed that may be somebody else's.
     for (const std::filesystem::path& entry : list_folder(path_)) {
-        if (entry.filename() != manifest_name && entry.filename() != lock_name) remove_entry(entry);
+        const bool last = entry.filename() == manifest_name || entry.filename() == lock_name;
+        if (is_ours(entry) && !last && !std::filesystem::is_directory(std::filesystem::symlink_status(entry)))
+            remove_entry(entry);
     }
     remove_entry(path_ / manifest_name);
     remove_entry(path_ / lock_name);
-    remove_entry(path_);
+    std::error_code error;
+    std::filesystem::remove(path_, error);
+    if (error) spdlog::warn("{} holds files that are not voltpile's: it stays", path_.string());
+}
+
+bool parts_replace_result(const std::filesystem::path& result, const std::string& fingerprint) {
+    const std::filesystem::path parts = parts_path(result);
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(parts / replaces_name, error)) return false;
+    const std::optional<ResultLayout> found = read_manifest(parts);
+    return found && found->fingerprint == fingerprint;
 }
 
 }  // namespace voltpile

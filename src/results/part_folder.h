@@ -57,11 +57,17 @@ class PartFolder {
     PartFolder& operator=(const PartFolder&) = delete;
 
     const std::filesystem::path& path() const { return path_; }
-    void remove();  // after consolidation: deletes the folder and all in it
+    // After consolidation: deletes what is voltpile's in the folder, and the folder if nothing else is in it.
+    void remove();
 
   private:
     std::filesystem::path path_;
     int lock_fd_ = -1;
 };
+
+// Whether the parts there are of this job and meant to replace the finished result beside them: those of a
+// run with
+// --fresh that was stopped.
+bool parts_replace_result(const std::filesystem::path& result, const std::string& fingerprint);
 
 }  // namespace voltpile

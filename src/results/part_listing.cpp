@@ -36,10 +36,18 @@ bool is_temporary(const std::filesystem::path& path) {
            (name.starts_with("part-") || name.starts_with(manifest_name));
 }
 
+bool is_ours(const std::filesystem::path& path) {
+    const std::filesystem::path name = path.filename();
+    return is_part(path) || is_rejected(path) || is_temporary(path) || name == manifest_name ||
+           name == lock_name || name == replaces_name;
+}
+
 std::optional<ResultLayout> read_manifest(const std::filesystem::path& folder) {
     const std::filesystem::path path = folder / manifest_name;
     std::error_code error;
-    if (!std::filesystem::exists(path, error)) return std::nullopt;
+    if (!std::filesystem::exists(std::filesystem::symlink_status(path, error))) return std::nullopt;
+    if (!std::filesystem::is_regular_file(path, error))
+        throw JobError(path.string() + " is not a regular file; remove it, or choose another --output");
     Hdf5Guard guard;
     try {
         Hdf5File file = open_hdf5(path.string());
@@ -73,7 +81,7 @@ std::vector<PartInfo> list_parts(const std::filesystem::path& folder, const Resu
     std::vector<PartInfo> parts;
     RangeSet covered;
     for (const std::filesystem::path& path : list_folder(folder)) {
-        if (!is_part(path)) continue;
+        if (!is_part(path) || !std::filesystem::is_regular_file(path)) continue;
         Hdf5Guard guard;
         try {
             const WorkRange range = PartFile(path, layout).range();

@@ -12,6 +12,8 @@ namespace voltpile {
 
 inline constexpr const char* manifest_name = "layout.h5";
 inline constexpr const char* lock_name = "lock";
+// Its presence says that these parts shall replace a result that is there already (--fresh).
+inline constexpr const char* replaces_name = "replaces";
 
 // The folder's entries, sorted. Throws FileError.
 std::vector<std::filesystem::path> list_folder(const std::filesystem::path& folder);
@@ -19,6 +21,8 @@ std::vector<std::filesystem::path> list_folder(const std::filesystem::path& fold
 bool is_part(const std::filesystem::path& path);       // "part-*.h5", whatever is in it
 bool is_rejected(const std::filesystem::path& path);   // "part-*.rejected"
 bool is_temporary(const std::filesystem::path& path);  // left behind by a killed commit
+
+bool is_ours(const std::filesystem::path& path);  // any of these, by its name
 
 // The layout of the job that a part folder belongs to; nothing if the folder has no manifest. Throws JobError
 // if the manifest cannot be read.

@@ -49,6 +49,10 @@ PartScan scan_parts(const std::filesystem::path& folder, const ResultLayout& lay
     for (const std::filesystem::path& path : list_folder(folder)) {
         if (is_temporary(path)) remove_temporary(path);
         if (!is_part(path)) continue;
+        if (!std::filesystem::is_regular_file(path)) {  // a pipe, say, would keep whoever opens it waiting
+            scan.rejected.push_back(reject(path, "not a regular file"));
+            continue;
+        }
         check_can_be_opened(path);
         Hdf5Guard guard;
         try {

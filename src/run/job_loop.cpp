@@ -1,5 +1,6 @@
 #include "run/job_loop.h"
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -76,7 +77,7 @@ class Coordinator {
         : world_(world),
           hooks_(hooks),
           server_({0, job.plan.workload.points}, completed, speeds(job.plan), limits(job)),
-          display_(ProgressMeter(job.spec.name(), job.plan.workload.unit), stderr_is_terminal()),
+          display_(make_display(job)),
           time_limit_s_(job.spec.real("run.time_limit_s")) {
         state_.points = job.plan.workload.points;
         state_.points_before = completed.size();
@@ -92,6 +93,12 @@ class Coordinator {
         while (auto message = world_.poll(report_tag))
             receive(message->from, RankReport::from_bytes(message->bytes), now_s);
         if (now_s >= time_limit_s_ && !server_.stopping()) server_.stop();
+        if (server_.stopping() && !stop_said_) {
+            display_.clear();
+            fmt::print(stderr,
+                       "stopping when the ranges under way are done; a second signal stops at once\n");
+            stop_said_ = true;
+        }
         for (const auto& [rank, grant] : server_.take_replies()) {
             if (rank == 0)
                 own.receive(grant);
@@ -109,6 +116,12 @@ class Coordinator {
     const DispatchServer& server() const { return server_; }
 
   private:
+    static ProgressDisplay make_display(const PreparedJob& job) {
+        constexpr int room_for_bar = 100;
+        const int columns = terminal_columns();
+        const int bar_width = columns > 0 && columns < room_for_bar ? 0 : 20;
+        return {ProgressMeter(job.spec.name(), job.plan.workload.unit, bar_width), columns};
+    }
     static std::vector<double> speeds(const Plan& plan) {
         std::vector<double> out;
         for (const RankPlan& rank : plan.ranks) out.push_back(plan.points_per_s(rank));
@@ -130,6 +143,7 @@ class Coordinator {
     ProgressDisplay display_;
     ProgressState state_;
     double time_limit_s_;
+    bool stop_said_ = false;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <array>
@@ -40,14 +41,19 @@ std::optional<Launcher> find_launcher() {
     return std::nullopt;
 }
 
-bool stderr_is_terminal() {
+int terminal_columns() {
+    const auto columns_of = [](int fd) {
+        winsize size{};
+        if (isatty(fd) != 1) return 0;
+        return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? static_cast<int>(size.ws_col) : 80;
+    };
     const auto launcher = find_launcher();
-    if (!launcher) return isatty(STDERR_FILENO) == 1;
+    if (!launcher) return columns_of(STDERR_FILENO);
     const int fd = open(fmt::format("/proc/{}/fd/2", launcher->pid).c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC);
-    if (fd < 0) return false;
-    const bool terminal = isatty(fd) == 1;
+    if (fd < 0) return 0;
+    const int columns = columns_of(fd);
     close(fd);
-    return terminal;
+    return columns;
 }
 
 }  // namespace voltpile

@@ -14,8 +14,8 @@ struct Launcher {
 // Nothing when started by hand, by a batch shell or by srun.
 std::optional<Launcher> find_launcher();
 
-// Whether what this process writes to stderr ends on a terminal. Under mpirun its own stderr is a pipe to
-// mpirun, so mpirun's is looked at.
-bool stderr_is_terminal();
+// Columns of the terminal on which what this process writes to stderr ends; 0 if that is none. Under mpirun
+// its own stderr is a pipe to mpirun, so mpirun's is looked at.
+int terminal_columns();
 
 }  // namespace voltpile

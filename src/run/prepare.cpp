@@ -1,3 +1,8 @@
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <limits>
+
 #include "run/agreement.h"
 #include "run/discover_topology.h"
 #include "run/runner.h"
@@ -30,7 +35,12 @@ PlanOptions plan_options(const JobSpec& job) {
 
 PreparedJob prepare(JobSpec spec, const Topology& topology, std::span<const AppEntry> apps) {
     std::unique_ptr<App> app = make_app(spec, apps);
-    Plan plan = make_plan(app->workload(), plan_options(spec), topology);
+    const Workload work = app->workload();
+    if (work.bytes_per_point > 0 &&
+        work.points > std::numeric_limits<std::int64_t>::max() / work.bytes_per_point)
+        throw JobError(fmt::format("{}: {} points of {} bytes each are more than any file can hold",
+                                   spec.path(), work.points, work.bytes_per_point));
+    Plan plan = make_plan(work, plan_options(spec), topology);
     for (std::string& warning : app->warnings()) plan.warnings.push_back(std::move(warning));
     return {std::move(spec), std::move(app), std::move(plan)};
 }

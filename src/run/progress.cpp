@@ -13,12 +13,11 @@ namespace {
 
 constexpr double live_interval_s = 0.2;
 constexpr double plain_interval_s = 10;
-constexpr int bar_width = 20;
 
 }  // namespace
 
-ProgressMeter::ProgressMeter(std::string job, std::string unit)
-    : job_(std::move(job)), unit_(std::move(unit)) {}
+ProgressMeter::ProgressMeter(std::string job, std::string unit, int bar_width)
+    : job_(std::move(job)), unit_(std::move(unit)), bar_width_(bar_width) {}
 
 std::string ProgressMeter::line(const ProgressState& state) {
     samples_.push_back({state.elapsed_s, state.units});
@@ -35,30 +34,32 @@ std::string ProgressMeter::line(const ProgressState& state) {
         here > 0
             ? duration_text(state.elapsed_s * static_cast<double>(state.points - state.points_done) / here)
             : "?";
-    const int filled = static_cast<int>(done * bar_width);
-    return fmt::format("{} [{:.<{}}] {:5.1f} %  {:.3g} {}/s  elapsed {}  left {}  {} rank{}", job_,
-                       std::string(static_cast<std::size_t>(filled), '#'), bar_width, 100 * done, rate, unit_,
-                       duration_text(state.elapsed_s), left, state.ranks, state.ranks == 1 ? "" : "s");
+    const auto filled = static_cast<std::size_t>(done * bar_width_);
+    const std::string bar =
+        bar_width_ > 0 ? fmt::format(" [{:.<{}}]", std::string(filled, '#'), bar_width_) : "";
+    return fmt::format("{}{} {:5.1f} %  {:.3g} {}/s  elapsed {}  left {}  {} rank{}", job_, bar, 100 * done,
+                       rate, unit_, duration_text(state.elapsed_s), left, state.ranks,
+                       state.ranks == 1 ? "" : "s");
 }
 
-ProgressDisplay::ProgressDisplay(ProgressMeter meter, bool terminal)
-    : meter_(std::move(meter)), terminal_(terminal) {}
+ProgressDisplay::ProgressDisplay(ProgressMeter meter, int columns)
+    : meter_(std::move(meter)), columns_(columns) {}
 
 ProgressDisplay::~ProgressDisplay() {
     clear();
 }
 
 void ProgressDisplay::update(const ProgressState& state) {
-    const double interval = terminal_ ? live_interval_s : plain_interval_s;
+    const double interval = columns_ > 0 ? live_interval_s : plain_interval_s;
     if (state.elapsed_s - last_s_ < interval) return;
     last_s_ = state.elapsed_s;
     const std::string line = meter_.line(state);
-    if (terminal_)
-        fmt::print(stderr, "\r\033[K{}", line);
+    if (columns_ > 0)  // a line that wraps could not be overwritten
+        fmt::print(stderr, "\r\033[K{}", line.substr(0, static_cast<std::size_t>(columns_ - 1)));
     else
         fmt::print(stderr, "{}\n", line);
     std::fflush(stderr);
-    line_shown_ = terminal_;
+    line_shown_ = columns_ > 0;
 }
 
 void ProgressDisplay::clear() {

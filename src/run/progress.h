@@ -19,7 +19,8 @@ struct ProgressState {
 // Rate over the last seconds and the lines made of it. Pure: time comes in with the state.
 class ProgressMeter {
   public:
-    ProgressMeter(std::string job, std::string unit);
+    // bar_width: 0 for none, where there is little room.
+    ProgressMeter(std::string job, std::string unit, int bar_width = 20);
 
     // "seed_map [#########...........]  45.3 %  1.37e+08 pair-steps/s  elapsed 12 s  left 15 s  2 ranks"
     std::string line(const ProgressState& state);
@@ -33,13 +34,15 @@ class ProgressMeter {
 
     std::string job_;
     std::string unit_;
+    int bar_width_;
     std::deque<Sample> samples_;
 };
 
 // Puts the lines where they belong, on stderr, often enough and no more often than that.
 class ProgressDisplay {
   public:
-    ProgressDisplay(ProgressMeter meter, bool terminal);
+    // columns: of the terminal, which the live line must fit; 0: no terminal, plain lines.
+    ProgressDisplay(ProgressMeter meter, int columns);
     ~ProgressDisplay();  // ends a live line
     ProgressDisplay(const ProgressDisplay&) = delete;
     ProgressDisplay& operator=(const ProgressDisplay&) = delete;
@@ -49,7 +52,7 @@ class ProgressDisplay {
 
   private:
     ProgressMeter meter_;
-    bool terminal_;
+    int columns_;
     double last_s_ = 0;
     bool line_shown_ = false;
 };

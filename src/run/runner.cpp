@@ -54,29 +54,25 @@ bool room_for_both(const std::filesystem::path& folder, const ResultLayout& layo
 // Returns "complete" if there is nothing to do, else "run".
 std::string open_result(const std::filesystem::path& result, const ResultLayout& layout, bool fresh,
                         OpenResult& open) {
+    const bool replaces = fresh || parts_replace_result(result, layout.fingerprint);
     switch (inspect_result(result, layout.fingerprint)) {
         case ResultState::Complete:
-            if (fresh) break;
+            if (replaces) break;
             remove_left_over_parts(result, layout);
             return "complete";
         case ResultState::OtherJob:
-            if (!fresh)
-                throw JobError(
-                    fmt::format("{} holds the result of another job; choose another --output, or --fresh "
-                                "to replace it",
-                                result.string()));
-            break;
+            if (replaces) break;
+            throw JobError(fmt::format(
+                "{} holds the result of another job; choose another --output, or --fresh to replace it",
+                result.string()));
         case ResultState::NotOurs:
-            throw JobError(
-                fmt::format("{} exists and was not written by voltpile: it stays as it is; choose another "
-                            "--output",
-                            result.string()));
+            throw JobError(fmt::format(
+                "{} exists and was not written by voltpile: it stays as it is; choose another --output",
+                result.string()));
         case ResultState::Absent:
             break;
     }
     open.folder.emplace(result, layout, fresh ? PartFolder::IfOther::Discard : PartFolder::IfOther::Refuse);
-    // From here on --fresh has done its work: if this run is stopped, the same job goes on without it.
-    if (fresh) std::filesystem::remove(result);
     open.scan = scan_parts(open.folder->path(), layout);
     for (const RejectedPart& part : open.scan.rejected)
         spdlog::warn("{}: {}; moved aside, its range is computed again", part.path.string(), part.reason);
@@ -121,7 +117,6 @@ void print_summary(const PreparedJob& job, const LoopOutcome& outcome) {
 // Rank 0, after all ranks have finished: what the job has come to.
 ExitCode finish(const PreparedJob& job, const RunOptions& options, const std::filesystem::path& result,
                 const ResultLayout& layout, const LoopOutcome& outcome, OpenResult& open) {
-    print_summary(job, outcome);
     const Provenance provenance = make_provenance(job.plan, options.command_line);
     const bool published = outcome.complete && open.consolidation && open.consolidation->publish(provenance);
     if (!published) {
@@ -131,6 +126,7 @@ ExitCode finish(const PreparedJob& job, const RunOptions& options, const std::fi
         for (const RejectedPart& part : scan.rejected)
             spdlog::error("{}: {}; moved aside", part.path.string(), part.reason);
         if (!scan.completed.contains(layout.whole())) {
+            print_summary(job, outcome);
             if (outcome.complete)
                 throw FileError(
                     fmt::format("{} lacks parts that had been committed; run the same command again",
@@ -140,8 +136,14 @@ ExitCode finish(const PreparedJob& job, const RunOptions& options, const std::fi
                        options.fresh ? ", without --fresh," : "");
             return ExitCode::Stopped;
         }
-        consolidate(result, layout, scan.parts, provenance);
+        try {
+            consolidate(result, layout, scan.parts, provenance);
+        } catch (const FileError& error) {
+            throw FileError(fmt::format("{}; all that was computed is kept: run the same command again{}",
+                                        error.what(), options.fresh ? ", without --fresh" : ""));
+        }
     }
+    print_summary(job, outcome);
     open.folder->remove();
     std::error_code ignored;
     fmt::print("result: {} ({})\n", result.string(),

@@ -95,6 +95,35 @@ class Finished(Case):
         self.voltpile("run", self.job, "--output", "a.h5", "--set", "integrate.steps=200", "--fresh")
         self.assertNotEqual((self.folder / "a.h5").stat().st_mtime_ns, before.st_mtime_ns)
 
+    def test_fresh_that_is_stopped_keeps_the_old_result_and_resumes(self):
+        self.voltpile("run", self.job, "--output", "a.h5", "--set", "system.G=9.7", "--set", "integrate.steps=100")
+        old = (self.folder / "a.h5").read_bytes()
+        arguments = ("run", self.job, "--output", "a.h5", "--set", "run.range_points=20")
+        out, _ = self.voltpile(*arguments, "--set", "run.time_limit_s=0.2", "--fresh", expect=STOPPED)
+        self.assertIn("without --fresh", out)
+        self.assertEqual((self.folder / "a.h5").read_bytes(), old)
+        parts = len(self.parts(self.folder / "a.h5"))
+        out, _ = self.voltpile(*arguments, "--set", "run.time_limit_s=0.2", expect=STOPPED)
+        self.assertIn("resuming: ", out)
+        self.assertGreater(len(self.parts(self.folder / "a.h5")), parts)
+        self.voltpile(*arguments)
+        self.assertNotEqual((self.folder / "a.h5").read_bytes(), old)
+        self.assertFalse((self.folder / "a.h5.parts").exists())
+        out, _ = self.voltpile(*arguments)
+        self.assertIn("complete already", out)
+
+    def test_what_is_not_ours_survives_in_the_parts_folder(self):
+        arguments = ("run", self.job, "--output", "a.h5", "--set", "run.range_points=20")
+        self.voltpile(*arguments, "--set", "run.time_limit_s=0.2", expect=STOPPED)
+        parts = self.parts(self.folder / "a.h5")
+        (parts[0].parent / "notes.txt").write_text("mine")
+        for part, make in ((parts[0], os.mkfifo), (parts[1], os.mkdir), (parts[2], lambda p: os.symlink("nowhere", p))):
+            part.unlink()
+            make(part)
+        _, err = self.voltpile(*arguments, timeout=60)
+        self.assertEqual(err.count("not a regular file"), 3)
+        self.assertEqual((parts[0].parent / "notes.txt").read_text(), "mine")
+
     def test_the_result_goes_to_results_by_default(self):
         self.voltpile("run", self.job, "--set", "integrate.steps=100")
         self.assertTrue((self.folder / "results/map.h5").is_file())
