@@ -102,6 +102,14 @@ template <class Scalar>
 VOLTPILE_HD Pack<Scalar> fnma(Pack<Scalar> a, Pack<Scalar> b, Pack<Scalar> c) {
     return c - a * b;
 }
+#if defined(__SSE2__)
+VOLTPILE_HD unsigned lanes_not_above(DoublePack a, DoublePack b) {
+    return static_cast<unsigned>(_mm_movemask_pd(_mm_cmple_pd(a.v, b.v)));
+}
+VOLTPILE_HD unsigned lanes_not_above(FloatPack a, FloatPack b) {
+    return static_cast<unsigned>(_mm_movemask_ps(_mm_cmple_ps(a.v, b.v)));
+}
+#else
 template <class Scalar>
 VOLTPILE_HD unsigned lanes_not_above(Pack<Scalar> a, Pack<Scalar> b) {
     const auto inside = a.v <= b.v;
@@ -109,6 +117,7 @@ VOLTPILE_HD unsigned lanes_not_above(Pack<Scalar> a, Pack<Scalar> b) {
     for (int i = 0; i < Pack<Scalar>::lanes; ++i) bits |= (inside[i] ? 1U : 0U) << i;
     return bits;
 }
+#endif
 #endif
 
 template <class Scalar>
