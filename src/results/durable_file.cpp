@@ -30,11 +30,11 @@ void sync_file(int fd, const std::filesystem::path& path) {
     if (::fsync(fd) != 0 && errno != EINVAL) throw FileError("write", path.string(), errno);
 }
 
+}  // namespace
+
 std::filesystem::path folder_of(const std::filesystem::path& path) {
     return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
 }
-
-}  // namespace
 
 FileDescriptor::~FileDescriptor() {
     if (fd_ >= 0) ::close(fd_);

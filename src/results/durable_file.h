@@ -39,6 +39,9 @@ void discard_file(const std::filesystem::path& path) noexcept;
 // Writes `bytes` under a temporary name and publishes it. Throws FileError.
 void write_file_durably(const std::filesystem::path& target, std::span<const std::byte> bytes);
 
+// The folder that a path lies in: "." for a bare name.
+std::filesystem::path folder_of(const std::filesystem::path& path);
+
 void sync_folder(const std::filesystem::path& folder);  // throws FileError
 
 }  // namespace voltpile

@@ -15,17 +15,13 @@
 namespace voltpile {
 namespace {
 
-std::filesystem::path parent_of(const std::filesystem::path& path) {
-    return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
-}
-
 void create_folder(const std::filesystem::path& folder) {
     std::error_code error;
     const bool is_new = std::filesystem::create_directories(folder, error);
     if (!error && !std::filesystem::is_directory(folder, error))
         error.assign(ENOTDIR, std::generic_category());
     if (error) throw FileError("create the folder", folder.string(), error.value(), ExitCode::BadInput);
-    if (is_new) sync_folder(parent_of(folder));
+    if (is_new) sync_folder(folder_of(folder));
 }
 
 void check_can_be_written(const std::filesystem::path& folder) {
