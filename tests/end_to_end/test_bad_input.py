@@ -42,6 +42,10 @@ class BadInput(Case):
         self.refuse(self.job, "--set", "nonsense", says="--set nonsense")
         self.refuse(self.job, "--set", "sweep.z.count=3", says="--set sweep.z.count=3")
 
+    def test_command_is_named(self):
+        _, err = self.voltpile("plann", self.job, expect=BAD_INPUT)
+        self.assertIn("no command plann; did you mean plan?", err)
+
     def test_output_that_is_not_ours(self):
         for name, content in (("notes.h5", b"my notes\n"), ("empty.h5", b"")):
             path = self.folder / name

@@ -1,0 +1,29 @@
+#include <memory>
+
+#include "cli/command.h"
+#include "threebody/bench.h"
+
+namespace voltpile::cli {
+
+void add_bench(CLI::App& cli, Action& action) {
+    CLI::App* bench = cli.add_subcommand("bench", "measure how fast this machine is");
+    bench->require_subcommand(1);
+    CLI::App* threebody =
+        bench->add_subcommand("threebody", "the three-body map's kernels against the processor's peak");
+    auto options = std::make_shared<BenchOptions>();
+    threebody->add_option("--size", options->size, "points along each edge of the map")
+        ->check(CLI::Range(1, 46340))  // fewer than 2^31 points
+        ->capture_default_str();
+    threebody->add_option("--steps", options->steps, "steps a point")
+        ->check(CLI::Range(1, 100000000))
+        ->capture_default_str();
+    threebody->add_flag("--cpu", options->cpu, "measure the processor even if there is a GPU");
+    threebody->callback([options, &action] {
+        action = on_first_rank([options](const Invocation&) {
+            run_bench(*options);
+            return ExitCode::Done;
+        });
+    });
+}
+
+}  // namespace voltpile::cli

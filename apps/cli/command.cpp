@@ -1,0 +1,55 @@
+#include "cli/command.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <cstdlib>
+
+#include "base/host_name.h"
+#include "run/agreement.h"
+
+namespace voltpile::cli {
+
+void add_job_options(CLI::App& command, RunOptions& run) {
+    command.add_option("JOB", run.job_path, "job file (TOML)")->required();
+    command
+        .add_option("--set", run.overrides,
+                    "override a key of the job file, e.g. integrate.steps=5000 or sweep.x.count=100")
+        ->type_name("KEY=VALUE")
+        ->allow_extra_args(false);
+}
+
+int launched_rank() {
+    for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"})
+        if (const char* value = std::getenv(name)) return std::atoi(value);
+    return 0;
+}
+
+Action on_first_rank(std::function<ExitCode(const Invocation&)> action) {
+    return [action = std::move(action)](const Invocation& invocation) {
+        return launched_rank() == 0 ? action(invocation) : ExitCode::Done;
+    };
+}
+
+ExitCode with_mpi(const Invocation& invocation, const std::function<ExitCode(const MpiSession&)>& body) {
+    int argc = invocation.argc;
+    char** argv = invocation.argv;
+    const MpiSession mpi(argc, argv);
+    if (mpi.world().size() > 1)
+        spdlog::default_logger()->set_pattern(
+            fmt::format("%^%l%$ (rank {} on {}): %v", mpi.world().rank(), host_name()));
+    try {
+        return body(mpi);
+    } catch (const AgreedError& error) {  // all ranks are here
+        if (mpi.world().rank() == 0) fmt::print(stderr, "{}\n", error.what());
+        return error.exit_code();
+    } catch (const Error& error) {
+        spdlog::error("{}", error.what());
+        mpi.abort(static_cast<int>(error.exit_code()));
+    } catch (const std::exception& error) {
+        spdlog::error("{}", error.what());
+        mpi.abort(static_cast<int>(ExitCode::Failed));
+    }
+}
+
+}  // namespace voltpile::cli

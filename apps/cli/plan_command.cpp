@@ -1,0 +1,50 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "cli/command.h"
+
+namespace voltpile::cli {
+namespace {
+
+struct PlanArguments {
+    RunOptions run;
+    std::string cluster;
+    int ranks_per_host = 0;
+};
+
+ExitCode plan_described_machine(const PlanArguments& args, const Invocation& invocation) {
+    const Topology topology = load_cluster(args.cluster, args.ranks_per_host);
+    fmt::print("{}", to_text(prepare_job_for(topology, invocation.apps, args.run).plan));
+    return ExitCode::Done;
+}
+
+ExitCode plan_this_machine(const PlanArguments& args, const Invocation& invocation) {
+    return with_mpi(invocation, [&](const MpiSession& mpi) {
+        const PreparedJob job = prepare_job(mpi.world(), invocation.apps, args.run);
+        if (mpi.world().rank() == 0) fmt::print("{}", to_text(job.plan));
+        return ExitCode::Done;
+    });
+}
+
+}  // namespace
+
+void add_plan(CLI::App& cli, Action& action) {
+    CLI::App* plan =
+        cli.add_subcommand("plan", "say who would compute what, how long and how much; run nothing");
+    auto args = std::make_shared<PlanArguments>();
+    add_job_options(*plan, args->run);
+    CLI::Option* cluster = plan->add_option("--cluster", args->cluster,
+                                            "plan for a described machine, e.g. data/clusters/t181_x3.toml")
+                               ->type_name("FILE");
+    plan->add_option("--ranks-per-host", args->ranks_per_host, "with --cluster [one for each GPU]")
+        ->check(CLI::Range(1, 4096))
+        ->needs(cluster);
+    plan->callback([args, &action] {
+        const auto described = [args](const Invocation& i) { return plan_described_machine(*args, i); };
+        const auto at_hand = [args](const Invocation& i) { return plan_this_machine(*args, i); };
+        action = args->cluster.empty() ? Action(at_hand) : on_first_rank(described);
+    });
+}
+
+}  // namespace voltpile::cli

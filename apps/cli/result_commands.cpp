@@ -1,0 +1,46 @@
+// show and plot.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "cli/command.h"
+#include "results/plot.h"
+#include "results/result_reader.h"
+#include "results/show.h"
+
+namespace voltpile::cli {
+
+void add_show(CLI::App& cli, Action& action) {
+    CLI::App* show = cli.add_subcommand("show", "say what a result holds, finished or not");
+    auto result = std::make_shared<std::string>();
+    show->add_option("FILE", *result, "result file (.h5)")->required();
+    show->callback([result, &action] {
+        action = on_first_rank([result](const Invocation&) {
+            fmt::print("{}", show_text(ResultReader(*result)));
+            return ExitCode::Done;
+        });
+    });
+}
+
+void add_plot(CLI::App& cli, Action& action) {
+    CLI::App* plot_command = cli.add_subcommand("plot", "draw a field of a result as a picture (PNG)");
+    auto result = std::make_shared<std::string>();
+    auto options = std::make_shared<PlotOptions>();
+    plot_command->add_option("FILE", *result, "result file (.h5)")->required();
+    plot_command->add_option("--field", options->field, "which field [the first]");
+    plot_command->add_option("--output", options->output, "picture [beside the result]")->type_name("PNG");
+    plot_command
+        ->add_option("--at", options->at, "index, counted from 0, on a further dimension, e.g. body=1")
+        ->type_name("NAME=INDEX")
+        ->allow_extra_args(false);
+    plot_command->footer(
+        "example: voltpile plot results/seed_map.h5 --field energy_error --output energy.png");
+    plot_command->callback([result, options, &action] {
+        action = on_first_rank([result, options](const Invocation&) {
+            fmt::print("{}\n", plot(ResultReader(*result), *options).string());
+            return ExitCode::Done;
+        });
+    });
+}
+
+}  // namespace voltpile::cli
