@@ -16,6 +16,7 @@ void add_run(CLI::App& cli, Action& action) {
         action = [options](const Invocation& invocation) {
             options->command_line = invocation.command_line;
             StopSignals signals;
+            choose_transport(invocation.apps, *options);
             return with_mpi(invocation, [&](const MpiSession& mpi) {
                 return run_job(mpi, signals, invocation.apps, *options);
             });

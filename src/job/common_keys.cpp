@@ -76,12 +76,31 @@ std::vector<KeySpec> run_keys() {
     };
 }
 
+std::vector<KeySpec> cluster_keys() {
+    return {
+        {.path = "cluster.transport",
+         .type = ValueType::Text,
+         .default_value = Texts{"auto"},
+         .choices = {"auto", "tcp", "ucx"},
+         .identity = false,
+         .help = "How messages travel between hosts. auto: UCX where there are RDMA devices that Open MPI "
+                 "knows, else TCP. What mpirun is told (--mca pml ...) comes first."},
+        {.path = "cluster.network",
+         .type = ValueType::Text,
+         .default_value = Texts{""},
+         .identity = false,
+         .help = "The network interface or RDMA device to use, such as \"eth0\" or \"mlx5_0\", the same on "
+                 "every host; empty: all that lead to other hosts."},
+    };
+}
+
 }  // namespace
 
 std::vector<KeySpec> common_keys() {
     std::vector<KeySpec> rows{{.path = "app", .type = ValueType::Text, .help = "Which app runs this job."}};
     for (auto& row : sweep_keys()) rows.push_back(std::move(row));
     for (auto& row : run_keys()) rows.push_back(std::move(row));
+    for (auto& row : cluster_keys()) rows.push_back(std::move(row));
     return rows;
 }
 

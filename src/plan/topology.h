@@ -21,7 +21,7 @@ struct Gpu {
 };
 
 struct Core {
-    int pu = 0;  // operating-system index of its first hardware thread
+    int pu = 0;  // operating-system index of its hardware thread to use; -1: whichever the system likes
     int numa_node = 0;
 };
 
@@ -33,6 +33,7 @@ struct Host {
     std::int64_t memory_bytes = 0;
     std::vector<Core> cores;
     std::vector<Gpu> gpus;
+    std::string transport;  // how MPI goes to other hosts: "TCP over eth0 (10 Gb/s)"; empty: not known
 };
 
 // Where a rank was started, and what its launcher lets it use there.

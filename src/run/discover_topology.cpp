@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "base/host_name.h"
+#include "comm/transport.h"
 #include "device/device.h"
 #include "run/launcher.h"
 
@@ -62,6 +63,20 @@ int simd_bits() {
     return 128;
 }
 
+// Slurm may give a job fewer CPUs than the node has and yet leave its processes free to run on all of them
+// (TaskPlugin=task/none). Then the job keeps to that number, and lets the system choose which: it cannot know
+// which cores are another job's. 0: no such limit.
+int cpus_given_by_slurm() {
+    const char* cpus = std::getenv("SLURM_CPUS_ON_NODE");
+    return cpus && std::getenv("SLURM_JOB_ID") ? std::max(std::atoi(cpus), 1) : 0;
+}
+
+json unbound_cores(int count) {
+    json cores = json::array();
+    for (int core = 0; core < count; ++core) cores.push_back({core, -1, 0});
+    return cores;
+}
+
 // The physical cores that this rank may use, as [index of its first hardware thread, of the one to use, NUMA
 // node]: operating-system indices, which mean the same to all ranks of a host, whatever part of it each is
 // shown.
@@ -82,6 +97,11 @@ json describe_cpus() {
                 {hwloc_bitmap_first(core->complete_cpuset), pu, hwloc_bitmap_first(core->nodeset)});
             break;
         }
+    }
+    if (const int given = cpus_given_by_slurm(); given > 0 && static_cast<std::size_t>(given) < pus.size()) {
+        const std::size_t threads_per_core = pus.size() / std::max<std::size_t>(cores.size(), 1);
+        cores =
+            unbound_cores(std::max(given / static_cast<int>(std::max<std::size_t>(threads_per_core, 1)), 1));
     }
     hwloc_obj_t machine = hwloc_get_root_obj(raw);
     const hwloc_obj_t package = hwloc_get_obj_by_type(raw, HWLOC_OBJ_PACKAGE, 0);
@@ -142,6 +162,7 @@ class HostView {
         host.cpu_ghz = first["ghz"];
         host.simd_bits = first["simd"];
         host.memory_bytes = first["memory"];
+        host.transport = first["transport"];
         for (const auto& [key, core] : cores_) host.cores.push_back(core);
         for (const auto& [bus_id, gpu] : gpus_) host.gpus.push_back(gpu);
         return host;
@@ -174,6 +195,7 @@ Topology discover_topology(const Communicator& world) {
     json mine = describe_cpus();
     mine["host"] = host_name();
     mine["gpus"] = describe_gpus();
+    mine["transport"] = transport_text();
 
     std::vector<HostView> views;
     std::map<std::string, int> host_index;

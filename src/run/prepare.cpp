@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "comm/transport.h"
 #include "run/agreement.h"
 #include "run/discover_topology.h"
 #include "run/runner.h"
@@ -46,6 +47,21 @@ PreparedJob prepare(JobSpec spec, const Topology& topology, std::span<const AppE
 }
 
 }  // namespace
+
+void choose_transport(std::span<const AppEntry> apps, const RunOptions& options) {
+    TransportRequest request;
+    try {
+        const JobSpec job = load_job(options.job_path, options.overrides, schemas_of(apps));
+        const std::string& transport = job.text("cluster.transport");
+        request.transport = transport == "tcp"   ? Transport::Tcp
+                            : transport == "ucx" ? Transport::Ucx
+                                                 : Transport::Auto;
+        request.device = job.text("cluster.network");
+    } catch (const JobError&) {
+    } catch (const FileError&) {
+    }
+    apply(transport_settings(request, network_interfaces(), active_rdma_ports()));
+}
 
 PreparedJob prepare_job(const Communicator& world, std::span<const AppEntry> apps,
                         const RunOptions& options) {

@@ -31,6 +31,10 @@ struct PreparedJob {
     Plan plan;
 };
 
+// Before MPI starts: has it use the transport that the job asks for. Where this process cannot read the job
+// file, or the file is wrong (prepare_job will say so), the choice is Open MPI's.
+void choose_transport(std::span<const AppEntry> apps, const RunOptions& options);
+
 // Collective: every rank calls. Plans for the machine at hand. Throws AgreedError.
 PreparedJob prepare_job(const Communicator& world, std::span<const AppEntry> apps, const RunOptions& options);
 
