@@ -1,0 +1,30 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <memory>
+
+#include "cli/command.h"
+#include "cluster/status.h"
+
+namespace voltpile::cli {
+
+void add_status(CLI::App& cli, Action& action) {
+    CLI::App* status =
+        cli.add_subcommand("status", "how far jobs are: in Slurm's queue, and by their results");
+    auto subject = std::make_shared<std::string>();
+    status->add_option("JOBID|FILE", *subject,
+                       "a job (12, 12_3) or a result file, finished or not [all my jobs]");
+    status->footer("A result file needs no Slurm: it may be of a run under mpirun.");
+    status->callback([subject, &action] {
+        action = on_first_rank([subject](const Invocation&) {
+            const char* term = std::getenv("TERM");
+            const bool colours = isatty(STDOUT_FILENO) == 1 && !std::getenv("NO_COLOR") && term &&
+                                 std::string_view(term) != "dumb";
+            fmt::print("{}", voltpile::status(*subject, {colours}));
+            return ExitCode::Done;
+        });
+    });
+}
+
+}  // namespace voltpile::cli

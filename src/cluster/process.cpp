@@ -1,0 +1,183 @@
+#include "cluster/process.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/error.h"
+
+namespace voltpile {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+constexpr milliseconds grace{2'000};  // between SIGTERM and SIGKILL
+
+int memory_file(const char* name) {
+    const int fd = memfd_create(name, MFD_CLOEXEC);
+    if (fd < 0) throw FileError("create", std::string("a memory file for ") + name, errno);
+    return fd;
+}
+
+int memory_file_with(const std::string& text) {
+    const int fd = memory_file("stdin");
+    for (std::size_t done = 0; done < text.size();) {
+        const ssize_t n = write(fd, text.data() + done, text.size() - done);
+        if (n < 0 && errno != EINTR) {
+            const int error = errno;
+            close(fd);
+            throw FileError("write", "a memory file for stdin", error);
+        }
+        if (n > 0) done += static_cast<std::size_t>(n);
+    }
+    lseek(fd, 0, SEEK_SET);
+    return fd;
+}
+
+std::string content_of(int fd) {
+    std::string text;
+    char buffer[65536];
+    for (off_t at = 0;;) {
+        const ssize_t n = pread(fd, buffer, sizeof buffer, at);
+        if (n <= 0) return text;
+        text.append(buffer, static_cast<std::size_t>(n));
+        at += n;
+    }
+}
+
+std::string name_of(const std::string& assignment) {
+    return assignment.substr(0, assignment.find('='));
+}
+
+std::vector<std::string> environment_with(const std::vector<std::string>& changes) {
+    std::vector<std::string> all(changes);
+    for (char** entry = environ; *entry; ++entry) {
+        const std::string name = name_of(*entry);
+        if (std::none_of(changes.begin(), changes.end(),
+                         [&](const std::string& change) { return name_of(change) == name; }))
+            all.emplace_back(*entry);
+    }
+    return all;
+}
+
+std::vector<char*> pointers_to(std::vector<std::string>& words) {
+    std::vector<char*> pointers;
+    for (std::string& word : words) pointers.push_back(word.data());
+    pointers.push_back(nullptr);
+    return pointers;
+}
+
+// Returns the error number of posix_spawnp. The signals that this process has blocked or ignores are the
+// program's own again.
+int spawn(pid_t& pid, const ProcessRequest& request, int in_fd, int out_fd, int err_fd) {
+    posix_spawn_file_actions_t files;
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_adddup2(&files, in_fd, STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&files, out_fd, STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&files, err_fd, STDERR_FILENO);
+    posix_spawnattr_t attributes;
+    posix_spawnattr_init(&attributes);
+    sigset_t none, defaults;
+    sigemptyset(&none);
+    sigemptyset(&defaults);
+    for (int number : {SIGPIPE, SIGXFSZ, SIGINT, SIGTERM}) sigaddset(&defaults, number);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &defaults);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+
+    std::vector<std::string> words = request.command, environment = environment_with(request.environment);
+    const int error = posix_spawnp(&pid, words.front().c_str(), &files, &attributes,
+                                   pointers_to(words).data(), pointers_to(environment).data());
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&files);
+    return error;
+}
+
+}  // namespace
+
+Process::Process(const ProcessRequest& request) : deadline_(steady_clock::now() + request.timeout) {
+    const int in_fd = memory_file_with(request.input);
+    out_fd_ = memory_file("stdout");
+    err_fd_ = memory_file("stderr");
+    const int error = spawn(pid_, request, in_fd, out_fd_, err_fd_);
+    close(in_fd);
+    if (error != 0) {
+        close(out_fd_);
+        close(err_fd_);
+        throw MachineError(fmt::format("cannot start {}: {}", request.command.front(), std::strerror(error)));
+    }
+    pid_fd_ = static_cast<int>(syscall(SYS_pidfd_open, pid_, 0));  // glibc 2.36 declares its own for C only
+}
+
+Process::~Process() {
+    if (!reaped_) terminate();
+    if (pid_fd_ >= 0) close(pid_fd_);
+    close(out_fd_);
+    close(err_fd_);
+}
+
+bool Process::ended_within(milliseconds time) {
+    const auto until = steady_clock::now() + std::max(time, milliseconds{0});
+    for (;;) {
+        const pid_t ended = waitpid(pid_, &status_, WNOHANG);
+        if (ended == pid_) return reaped_ = true;
+        const auto left = std::chrono::ceil<milliseconds>(until - steady_clock::now()).count();
+        if (left <= 0) return false;
+        // Kernels without pidfd (5.2 and older) look every few milliseconds.
+        pollfd event{pid_fd_, POLLIN, 0};
+        const auto step = pid_fd_ >= 0 ? left : std::min<std::int64_t>(left, 5);
+        poll(&event, 1, static_cast<int>(std::min<std::int64_t>(step, 1'000'000)));
+    }
+}
+
+void Process::terminate() {
+    kill(pid_, SIGTERM);
+    if (ended_within(grace)) return;
+    kill(pid_, SIGKILL);
+    while (!ended_within(grace)) {
+    }
+}
+
+ProcessResult Process::wait() {
+    ProcessResult result;
+    if (!ended_within(std::chrono::ceil<milliseconds>(deadline_ - steady_clock::now()))) {
+        result.timed_out = true;
+        terminate();
+    }
+    result.exit_code = WIFSIGNALED(status_) ? 128 + WTERMSIG(status_) : WEXITSTATUS(status_);
+    result.out = content_of(out_fd_);
+    result.err = content_of(err_fd_);
+    return result;
+}
+
+ProcessResult run_process(const ProcessRequest& request) {
+    return Process(request).wait();
+}
+
+std::optional<std::filesystem::path> find_program(const std::string& name) {
+    const char* path = std::getenv("PATH");
+    std::string folders = path ? path : "/usr/local/bin:/usr/bin:/bin";
+    for (std::size_t begin = 0; begin <= folders.size();) {
+        const std::size_t end = std::min(folders.find(':', begin), folders.size());
+        const std::filesystem::path candidate =
+            std::filesystem::path(folders.substr(begin, end - begin)) / name;
+        std::error_code error;
+        if (std::filesystem::is_regular_file(candidate, error) && access(candidate.c_str(), X_OK) == 0)
+            return candidate;
+        begin = end + 1;
+    }
+    return std::nullopt;
+}
+
+}  // namespace voltpile

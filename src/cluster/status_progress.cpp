@@ -1,0 +1,104 @@
+#include "cluster/status_progress.h"
+
+#include <algorithm>
+#include <chrono>
+#include <vector>
+
+#include "base/error.h"
+#include "results/part_folder.h"
+#include "results/part_listing.h"
+#include "results/result_reader.h"
+
+namespace voltpile {
+namespace {
+
+using FileClock = std::filesystem::file_time_type::clock;
+
+// The rate is that of so many parts at most, the last ones.
+constexpr std::size_t window_parts = 64;
+
+struct Commit {
+    double age_s;
+    std::int64_t points;
+};
+
+std::vector<Commit> commits_of(const std::vector<PartInfo>& parts) {
+    const auto now = FileClock::now();
+    std::vector<Commit> commits;
+    for (const PartInfo& part : parts) {
+        std::error_code gone;
+        const auto time = std::filesystem::last_write_time(part.path, gone);
+        if (gone) continue;
+        commits.push_back({std::chrono::duration<double>(now - time).count(), part.range.size()});
+    }
+    std::sort(commits.begin(), commits.end(),
+              [](const Commit& a, const Commit& b) { return a.age_s < b.age_s; });
+    return commits;
+}
+
+void measure(const std::vector<PartInfo>& parts, ResultProgress& progress) {
+    const std::vector<Commit> commits = commits_of(parts);
+    if (commits.empty()) return;
+    progress.last_commit_age_s = std::max(0.0, commits.front().age_s);
+    const std::size_t count = std::min(commits.size(), window_parts);
+    const double seconds = commits[count - 1].age_s - commits.front().age_s;
+    std::int64_t points = 0;  // those of the oldest one were computed before the window begins
+    for (std::size_t i = 0; i + 1 < count; ++i) points += commits[i].points;
+    if (seconds > 0 && points > 0) progress.points_per_s = static_cast<double>(points) / seconds;
+}
+
+std::optional<ResultProgress> progress_of_parts(const std::filesystem::path& result,
+                                                const std::filesystem::path& folder) {
+    const std::optional<ResultLayout> layout = read_manifest(folder);
+    if (!layout) return std::nullopt;
+    // A finished result beside its parts: a run that ended before it had cleared up, unless they shall
+    // replace it.
+    std::error_code error;
+    if (std::filesystem::exists(result, error) && !parts_replace_result(result, layout->fingerprint))
+        return std::nullopt;
+    ResultProgress progress;
+    progress.result = result;
+    progress.job_path = layout->job_path;
+    progress.points = layout->point_count();
+    const std::vector<PartInfo> parts = list_parts(folder, *layout);
+    for (const PartInfo& part : parts) progress.points_done += part.range.size();
+    measure(parts, progress);
+    return progress;
+}
+
+ResultProgress progress_of_file(const std::filesystem::path& result) {
+    const ResultReader reader(result);
+    ResultProgress progress;
+    progress.result = result;
+    progress.complete = reader.complete();
+    progress.points = reader.layout().point_count();
+    progress.points_done = reader.completed().size();
+    progress.job_path = reader.layout().job_path;
+    return progress;
+}
+
+}  // namespace
+
+std::optional<double> ResultProgress::seconds_left() const {
+    if (complete || !points_per_s) return std::nullopt;
+    const double left_s = static_cast<double>(points - points_done) / *points_per_s;
+    if (last_commit_age_s.value_or(0) > 600) return std::nullopt;
+    return left_s;
+}
+
+std::optional<ResultProgress> read_progress(const std::filesystem::path& result) {
+    const std::filesystem::path folder = parts_path(result);
+    std::error_code error;
+    if (std::filesystem::is_directory(folder, error)) {
+        try {
+            if (auto progress = progress_of_parts(result, folder)) return progress;
+        } catch (const Error&) {
+            // The run may have finished, and removed them, while they were being read.
+            if (!std::filesystem::exists(result, error)) throw;
+        }
+    }
+    if (std::filesystem::exists(result, error)) return progress_of_file(result);
+    return std::nullopt;
+}
+
+}  // namespace voltpile

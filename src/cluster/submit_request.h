@@ -1,0 +1,28 @@
+// What the user asks of `voltpile submit`.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "run/runner.h"
+
+namespace voltpile {
+
+struct SubmitRequest {
+    RunOptions run;  // job file, --set, --output
+    // What is not given follows from the job and from the cluster.
+    std::optional<int> nodes;
+    std::optional<int> tasks_per_node;
+    std::optional<int> gpus_per_node;
+    std::optional<int> array;  // elements, each a share of the sweep
+    std::string time;          // as sbatch takes it
+    std::string partition, account, qos, dependency;
+    std::string launcher;                        // "srun", "mpirun", "": whichever works there
+    std::filesystem::path cluster, environment;  // --cluster, --env
+    std::vector<std::string> sbatch_options;     // as they are
+    bool dry_run = false;
+};
+
+}  // namespace voltpile

@@ -1,0 +1,54 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/error.h"
+#include "cluster/submit_time.h"
+
+using namespace voltpile;
+
+TEST(SlurmTime, ALimitHoldsTheWorkTheLeadAndSlurmsEarlyMinute) {
+    for (double estimate_s : {1.0, 100.0, 3600.0, 50'000.0, 1e6}) {
+        const TimePlan plan = plan_time({estimate_s, 2, HUGE_VAL, {}});
+        EXPECT_GE(plan.limit_s, 1.2 * estimate_s + plan.signal_lead_s + 60) << estimate_s;
+        EXPECT_LE(plan.limit_s, 2 * estimate_s + 3600) << estimate_s;
+        EXPECT_EQ(std::fmod(plan.limit_s, 60), 0);
+        EXPECT_EQ(plan.lives, 1);
+    }
+}
+
+TEST(SlurmTime, TheSignalComesAMinuteAndAFewRangesBeforeALongLimit) {
+    EXPECT_GE(plan_time({7200, 2, HUGE_VAL, {}}).signal_lead_s, 60 + 2 * 2);
+    EXPECT_GE(plan_time({7200, 100, HUGE_VAL, {}}).signal_lead_s, 60 + 2 * 100);
+    // Of two minutes a quarter at most is given away, of one minute too.
+    EXPECT_LE(plan_time({7200, 2, HUGE_VAL, 120}).signal_lead_s, 30);
+    EXPECT_LE(plan_time({7200, 2, HUGE_VAL, 60}).signal_lead_s, 15);
+    EXPECT_GE(plan_time({7200, 2, HUGE_VAL, 60}).signal_lead_s, 2 * 2);
+}
+
+TEST(SlurmTime, WorkThatDoesNotFitTakesSeveralLives) {
+    const TimePlan plan = plan_time({36'000, 2, 7200, {}});
+    EXPECT_EQ(plan.limit_s, 7200);
+    // 7200 s less the lead of 68 s, the 30 s that Slurm may be early, and the start: 7000 s and something a
+    // life.
+    EXPECT_EQ(plan.lives, 6);
+    EXPECT_GT(plan_time({36'000, 2, HUGE_VAL, 3600}).lives, 9);
+    EXPECT_EQ(plan_time({10, 2, 7200, {}}).lives, 1);
+}
+
+TEST(SlurmTime, RefusesWhatIsTooLongOrTooShort) {
+    EXPECT_THROW(plan_time({10, 2, 7200, 7260}), MachineError);
+    EXPECT_NO_THROW(plan_time({10, 2, 7200, 7200}));
+    // A range of 40 s in a life of 60 s, of which the signal takes some.
+    EXPECT_THROW(plan_time({10, 40, HUGE_VAL, 60}), MachineError);
+    EXPECT_THROW(plan_time({10, 100, 120, {}}), MachineError);
+    EXPECT_NO_THROW(plan_time({10, 2, HUGE_VAL, 60}));
+    EXPECT_NO_THROW(plan_time({10, 40, HUGE_VAL, 600}));
+}
+
+TEST(SlurmTime, UnlimitedStaysUnlimited) {
+    const TimePlan plan = plan_time({100, 2, HUGE_VAL, HUGE_VAL});
+    EXPECT_TRUE(std::isinf(plan.limit_s));
+    EXPECT_TRUE(std::isfinite(plan.signal_lead_s));
+    EXPECT_EQ(plan.lives, 1);
+}
