@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "base/host_name.h"
+#include "comm/foreign_launcher.h"
 #include "run/agreement.h"
 
 namespace voltpile::cli {
@@ -34,7 +35,9 @@ Action on_first_rank(std::function<ExitCode(const Invocation&)> action) {
 ExitCode with_mpi(const Invocation& invocation, const std::function<ExitCode(const MpiSession&)>& body) {
     int argc = invocation.argc;
     char** argv = invocation.argv;
+    check_launcher();
     const MpiSession mpi(argc, argv);
+    check_world_size(mpi.world().size());
     if (mpi.world().size() > 1)
         spdlog::default_logger()->set_pattern(
             fmt::format("%^%l%$ (rank {} on {}): %v", mpi.world().rank(), host_name()));

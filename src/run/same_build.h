@@ -1,0 +1,32 @@
+// Refuses to start on nodes that do not all have the same program: ranks of two builds would speak two
+// protocols and write two formats.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "comm/communicator.h"
+
+namespace voltpile {
+
+struct BuildIdentity {
+    std::string host;
+    std::string version;       // "0.1.0"
+    std::string git_revision;  // "1a2b3c4d5e6f"
+    std::string checksum;      // of the program's file, 16 hexadecimal digits
+};
+
+// 64 bits of XXH3 over the file's bytes, in hexadecimal. Throws FileError.
+std::string file_checksum(const std::string& path);
+
+// Of the program that is running.
+BuildIdentity this_build();
+
+// Which hosts have which build, if there are several; empty if all have the same.
+std::string mismatch_text(const std::vector<BuildIdentity>& builds);
+
+// Collective: every rank calls. Throws AgreedError (CannotRun) on all of them if their programs differ.
+void check_same_build(const Communicator& world);
+
+}  // namespace voltpile

@@ -1,0 +1,314 @@
+"""`voltpile hosts` on a rack: what it says of sound nodes, and that it names what a test has broken."""
+
+import json
+import os
+import re
+import shutil
+import signal
+
+from harness import ClusterCase, wait_for
+
+VOLTPILE = os.environ["VOLTPILE"]
+DONE, BAD_INPUT, CANNOT_RUN, STOPPED = 0, 2, 3, 5
+NODES = ("node1", "node2", "node3")
+
+
+class HostsCase(ClusterCase):
+    def setUp(self):
+        self.hosts = self.rack.shared / "HOSTS"
+        self.hosts.write_text("".join(f"{node} slots=2\n" for node in NODES))
+
+    def tearDown(self):
+        self.rack.clients.clear()
+        self.assert_nothing_is_left()
+        super().tearDown()
+
+    def voltpile(self, *arguments, host="node1", expect=DONE, program=VOLTPILE, timeout=60):
+        return self.rack.run(host, [program, "hosts", *arguments], timeout=timeout, expect=expect)
+
+    def survey(self, *arguments, **options):
+        """What --json says."""
+        return json.loads(self.voltpile(self.hosts, "--json", *arguments, **options).stdout)
+
+    def fixes(self, survey):
+        return [(finding["hosts"], finding["what"]) for finding in survey["findings"] if finding["must_fix"]]
+
+    def assert_fix(self, survey, hosts, pattern):
+        """There is a finding to fix on just these hosts."""
+        found = self.fixes(survey)
+        self.assertTrue(any(names == list(hosts) and re.search(pattern, what) for names, what in found),
+                        f"no finding {pattern} for {hosts} in {found}")
+
+    def assert_nothing_is_left(self):
+        """No process, and no file in the folders that were tried."""
+        def processes():
+            # Nodes that a test has crashed or silenced are asked through their namespaces, too.
+            listing = [self.rack.run(node, ["ps", "-eo", "args"], cwd="/").stdout for node in NODES
+                       if self.rack.status()[node][0] != "down"]
+            return [line for text in listing for line in text.splitlines()
+                    if re.search(r"voltpile.* hosts|mpirun|orted|\bssh -x", line) and "timeout" not in line]
+        wait_for(lambda: not processes(), 15, f"end of {processes()}")
+        left = [path.name for folder in (self.rack.shared, *(self.rack.disk(node) for node in NODES))
+                for path in folder.iterdir() if path.name.startswith(".voltpile")]
+        self.assertEqual(left, [])
+
+
+class Sound(HostsCase):
+    def test_all_is_well(self):
+        before = {node: self.rack.bytes_sent(node) for node in NODES}
+        result = self.voltpile(self.hosts)
+        self.assertLess(result.seconds, 20)
+        self.assertIn("All is well: 3 hosts.", result.stdout)
+        self.assertNotIn("What to fix", result.stdout)
+        self.assertNotIn("\033", result.stdout)  # no colours where there is no terminal
+        self.assertEqual(result.stderr, "")
+        for node in NODES:  # at the very least 256 kB each way with each other node
+            self.assertGreater(self.rack.bytes_sent(node) - before[node], 1_000_000)
+
+    def test_figures(self):
+        survey = self.survey()
+        self.assertTrue(survey["ok"])
+        self.assertEqual([host["name"] for host in survey["hosts"]], list(NODES))
+        self.assertEqual([host["here"] for host in survey["hosts"]], [True, False, False])
+        for host in survey["hosts"]:
+            report = host["report"]
+            self.assertEqual(report["hostname"], host["name"])
+            self.assertEqual({name["name"]: name["addresses"] for name in report["names"]},
+                             {node: [self.rack.layout.address(node)] for node in NODES})
+            # They share the machine's clock.
+            self.assertLess(abs(host.get("clock_offset_s", 0)), host.get("clock_uncertainty_s", 0) + 0.01)
+            self.assertEqual(sorted(c["host"] for c in host["connections"]), sorted(set(NODES) - {host["name"]}))
+            self.assertEqual([c["error"] for c in host["connections"]], ["", ""])
+            self.assertIn("Open MPI", [library["name"] for library in report["libraries"]])
+            self.assertIn(report["cores"], range(1, os.cpu_count() + 1))
+        links = survey["links"]
+        self.assertEqual(links["hosts"], list(NODES))
+        self.assertEqual([end["device"] for end in links["ends"]], ["eth0"] * 3)
+        self.assertGreater(links["ring_hop_us"], 0)
+        for a in range(3):
+            for b in range(3):
+                (self.assertEqual if a == b else self.assertGreater)(links["bytes_per_s"][a][b], 0)
+
+    def test_asked_by_a_host_that_is_not_in_the_list(self):
+        survey = self.survey(host="head")
+        asker = survey["hosts"][-1]
+        self.assertEqual((asker["name"], asker["here"], asker["listed"]), ("head", True, False))
+        self.assertEqual(sorted(c["host"] for c in asker["connections"]), list(NODES))
+        self.assertEqual(survey["links"]["hosts"], list(NODES))  # mpirun starts no rank on it
+
+    def test_a_list_instead_of_a_file(self):
+        self.assertIn("All is well: 2 hosts.", self.voltpile("--host", "node1:2,node3:2").stdout)
+
+    def test_one_host_has_no_links(self):
+        out = self.voltpile("--host", "node1").stdout
+        self.assertIn("All is well: 1 host.", out)
+        self.assertNotIn("bandwidth", out)
+
+    def test_node_local_folder_is_only_a_remark(self):
+        survey = self.survey("--folder", self.rack.local)
+        self.assertTrue(survey["ok"])
+        remarks = [finding for finding in survey["findings"] if "gathered from the host's own disk" in finding["what"]]
+        self.assertEqual([finding["hosts"] for finding in remarks], [["node2", "node3"]])
+
+    def test_a_slow_link_is_named_and_its_speed_is_right(self):
+        self.rack.slow("node3", "80mbit")  # 10 MB/s
+        survey = self.survey(expect=CANNOT_RUN)
+        self.assert_fix(survey, ["node3"], "the links to all others are slow")
+        self.assertEqual(len(self.fixes(survey)), 1)
+        rates = survey["links"]["bytes_per_s"]
+        for a, b in ((0, 2), (2, 0), (1, 2), (2, 1)):
+            # The limiter lets a first burst pass unslowed; a busy machine does not come up to its rate.
+            self.assertTrue(3e6 < rates[a][b] < 12e6, rates)
+        self.assertGreater(rates[0][1], 30e6)
+
+
+class BadInput(HostsCase):
+    def test_host_files(self):
+        for text, problems in (
+                ("", ["HOSTS: no host in it"]),
+                ("# nothing\n\n", ["HOSTS: no host in it"]),
+                ("node1 slots=2\nnode2\nnode1\n", ["HOSTS:3: node1 is there already, on line 1"]),
+                ("node1 slots=no\nnode2 slots=0\nnode3 slot=1\n-oProxyCommand=x\n",
+                 ["HOSTS:1: slots=no", "HOSTS:2: slots=0", 'HOSTS:3: no setting "slot"', 'HOSTS:4: "-oProxyCommand=x" is no host name'])):
+            with self.subTest(text):
+                self.hosts.write_text(text)
+                result = self.voltpile("HOSTS", expect=BAD_INPUT)
+                lines = result.stderr.splitlines()
+                self.assertEqual(len(lines), len(problems), result.stderr)
+                for line, problem in zip(lines, problems):
+                    self.assertTrue(line.startswith(problem), f"{line!r} instead of {problem!r}")
+
+    def test_arguments(self):
+        self.assertIn("cannot read nowhere: No such file", self.voltpile("nowhere", expect=BAD_INPUT).stderr)
+        self.assertIn("which hosts?", self.voltpile(expect=BAD_INPUT).stderr)
+
+
+class Broken(HostsCase):
+    """Each test breaks one thing, and exactly that is to be named."""
+
+    def only_fix(self, hosts, pattern, *arguments, **options):
+        survey = self.survey(*arguments, expect=CANNOT_RUN, **options)
+        self.assert_fix(survey, hosts, pattern)
+        self.assertEqual(len(self.fixes(survey)), 1, self.fixes(survey))
+        self.assertIsNone(survey["links"])
+        return survey
+
+    def bind(self, node, source, target):
+        self.rack.run(node, ["mount", "-n", "--bind", source, target], expect=0)
+        self.addCleanup(self.rack.run, node, ["umount", "-n", "-l", target])
+
+    def test_a_host_that_is_off(self):
+        self.rack.crash("node2")
+        result = self.voltpile(self.hosts, expect=CANNOT_RUN)
+        self.assertLess(result.seconds, 20)
+        self.assertRegex(result.stdout, r"node2 +fix 1\n")
+        self.assertRegex(result.stdout, r"1\. node2: cannot be reached")
+        self.assertIn("The links have not been measured", result.stdout)
+
+    def test_a_host_that_swallows_everything(self):
+        self.rack.silence("node3")
+        self.only_fix(["node3"], "cannot be reached")
+
+    def test_an_unknown_name(self):
+        self.hosts.write_text("node1\nnode2\nnode9\n")
+        self.only_fix(["node9"], "does not know the name")
+
+    def test_no_ssh_server(self):
+        self.rack.run("node2", ["sh", "-c", "kill $(cat /run/sshd.pid)"], expect=0)
+        self.only_fix(["node2"], "ssh connections are refused")
+        self.rack.crash("node2")
+        self.rack.boot("node2")
+
+    def test_ssh_keys(self):
+        known, accepted = (self.rack.layout.folder / "ssh" / name for name in ("known_hosts", "authorized_keys"))
+        for path, text, hosts, pattern in (
+                (known, "", ["node2", "node3"], "does not know the host key"),
+                (accepted, "", ["node2", "node3"], "your key is not accepted"),
+                (known, known.read_text().replace("node3,", "").replace(",10.77.0.3", "") +
+                 f"node3 {(self.rack.layout.folder / 'ssh/id.pub').read_text()}", ["node3"], "host key has changed")):
+            with self.subTest(pattern):
+                good = path.read_text()
+                path.write_text(text)
+                try:
+                    self.only_fix(hosts, pattern)
+                finally:
+                    path.write_text(good)
+
+    def test_programs_that_differ(self):
+        program = self.rack.local / "voltpile"
+        for node in NODES:
+            shutil.copy(VOLTPILE, self.rack.disk(node) / "voltpile")
+        self.assertTrue(self.survey(program=program)["ok"])
+        with open(self.rack.disk("node3") / "voltpile", "ab") as file:
+            file.write(b"x")
+        self.only_fix(["node3"], "another build of voltpile", program=program)
+        shutil.copy("/bin/false", self.rack.disk("node3") / "voltpile")
+        self.only_fix(["node3"], "does not work there: it ended with exit code 1", program=program)
+        (self.rack.disk("node3") / "voltpile").chmod(0o644)
+        self.only_fix(["node3"], "may not be executed", program=program)
+        (self.rack.disk("node3") / "voltpile").unlink()
+        self.only_fix(["node3"], f"there is no {program}", program=program)
+
+    def test_a_library_that_is_missing(self):
+        out = self.rack.run("node1", ["ldd", VOLTPILE], expect=0).stdout
+        library = re.search(r"=> (\S*libfmt\S*)", out).group(1)
+        self.bind("node2", "/dev/null", os.path.realpath(library))
+        self.only_fix(["node2"], "does not work there: .*libfmt")
+
+    def test_another_mpirun(self):
+        script = self.rack.shared / "mpirun"
+        script.write_text("#!/bin/sh\necho 'mpirun (Open MPI) 3.1.6'\n")
+        script.chmod(0o755)
+        self.bind("node3", script, os.path.realpath("/usr/bin/mpirun"))
+        self.only_fix(["node3"], r"is that of Open MPI 3\.1\.6, but voltpile uses Open MPI")
+
+    def test_names_that_lead_astray(self):
+        path = self.rack.layout.own("node2") / "hosts"
+        good = path.read_text()
+        self.addCleanup(path.write_text, good)
+        for line, pattern in (("127.0.1.1 node3", "node3 is taken for 127.0.1.1, which is the host itself"),
+                              ("10.77.0.9 node3", "node3 is taken for 10.77.0.9, but its address is 10.77.0.3"),
+                              ("10.77.0.3 other", "the name node3 is unknown there")):
+            with self.subTest(line):
+                path.write_text(good.replace("10.77.0.3 node3", line))
+                self.only_fix(["node2"], pattern)
+
+    def test_debians_own_name_is_only_a_remark_because_mpi_works(self):
+        for node in NODES:
+            path = self.rack.layout.own(node) / "hosts"
+            good = path.read_text()
+            self.addCleanup(path.write_text, good)
+            path.write_text(good.replace(f"{self.rack.layout.address(node)} {node}", f"127.0.1.1 {node}"))
+        survey = self.survey()
+        self.assertTrue(survey["ok"])
+        self.assertIn((list(NODES), True), [(finding["hosts"], "own name stands for" in finding["what"])
+                                            for finding in survey["findings"]])
+        self.assertEqual([end["device"] for end in survey["links"]["ends"]], ["eth0"] * 3)
+
+    def test_two_hosts_of_one_name(self):
+        self.rack.run("node3", ["hostname", "node2"], expect=0)
+        self.addCleanup(self.rack.run, "node3", ["hostname", "node3"])
+        self.only_fix(["node2", "node3"], "call themselves by the same name")
+
+    def test_folder_missing_on_one_host(self):
+        self.rack.hide("node2")
+        missing = self.rack.shared / "results"
+        missing.mkdir()
+        self.only_fix(["node2"], "there is no folder", "--folder", missing)
+
+    def test_folder_that_cannot_be_written(self):
+        self.bind("node3", self.rack.shared, self.rack.shared)
+        self.rack.run("node3", ["mount", "-n", "-o", "remount,bind,ro", self.rack.shared], expect=0)
+        self.only_fix(["node3"], "cannot be written: Read-only file system")
+
+    def test_a_firewall_between_two(self):
+        rule = ["to", "10.77.0.3", "ipproto", "tcp", "dport", "1024-65534", "prohibit"]
+        self.rack.run("node2", ["ip", "rule", "add", *rule], expect=0)
+        self.addCleanup(self.rack.run, "node2", ["ip", "rule", "del", *rule])
+        survey = self.survey(expect=CANNOT_RUN)
+        self.assert_fix(survey, ["node2"], r"cannot connect to node3 \(10\.77\.0\.3\)")
+        # The rule knows nothing of connections, so that it stops the answers to node3's as well.
+        self.assert_fix(survey, ["node3"], r"cannot connect to node2 \(10\.77\.0\.2\)")
+        self.assertEqual(len(self.fixes(survey)), 2)
+
+    def test_large_packets_that_get_lost(self):
+        # A switch that drops what is longer than it likes: small messages pass, and everybody waits for the rest.
+        self.rack.run("node3", ["ip", "link", "set", "dev", "eth0", "mtu", "1000"], expect=0)
+        self.addCleanup(self.rack.run, "node3", ["ip", "link", "set", "dev", "eth0", "mtu", "1500"])
+        result = self.voltpile(self.hosts, expect=None, timeout=120)
+        self.assertIn(result.returncode, (DONE, CANNOT_RUN), str(result))
+        self.assertIn("has MTU 1000, most others 1500", result.stdout)
+
+
+class Interrupted(HostsCase):
+    def start(self):
+        for node in NODES:
+            self.rack.slow(node, "10mbit")  # so that measuring takes a while
+        client = self.rack.start("node1", [VOLTPILE, "hosts", self.hosts])
+        def measuring():
+            out = self.rack.run("node3", ["ps", "-eo", "args"]).stdout
+            return re.search(r"voltpile hosts --probe", out)
+        wait_for(measuring, 30, "ranks on node3")
+        return client
+
+    def test_stopped_by_hand(self):
+        client = self.start()
+        client.signal(signal.SIGINT)
+        result = client.wait()
+        self.assertEqual(result.returncode, STOPPED, str(result))
+        self.assertLess(result.seconds, 40)
+
+    def test_killed(self):
+        client = self.start()
+        client.signal(signal.SIGKILL)
+        client.wait()
+        # That nothing is left is looked at after every test. Its file of hosts is the only trace.
+
+    def test_link_cut_while_measuring(self):
+        client = self.start()
+        self.rack.cut("node3")
+        result = client.wait()
+        self.assertEqual(result.returncode, CANNOT_RUN, str(result))
+        self.assertIn("What to fix", result.stdout)
+        self.assertIn("node3", result.stdout)
+        self.rack.heal("node3")
