@@ -50,6 +50,10 @@ struct Topology {
     std::vector<RankPlace> ranks;
 };
 
+// "node1, node2: UCX over mlx5_0 (100 Gb/s); node3: TCP over eth0": hosts that go the same way together, the
+// first few by name.
+std::string transports_text(const Topology& topology);
+
 // Fills in a GPU's FP64 and FP32 instructions per clock from its compute capability.
 void set_throughput(Gpu& gpu);
 
