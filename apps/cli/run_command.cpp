@@ -1,23 +1,36 @@
 #include <memory>
 
 #include "cli/command.h"
+#include "run/same_build.h"
 
 namespace voltpile::cli {
 
 void add_run(CLI::App& cli, Action& action) {
     CLI::App* run = cli.add_subcommand("run", "run a job, or go on with one that was stopped");
     auto options = std::make_shared<RunOptions>();
+    auto shard = std::make_shared<std::string>();
     add_job_options(*run, *options);
     run->add_option("--output", options->output, "result file [results/<job name>.h5]")->type_name("FILE");
     run->add_flag("--fresh", options->fresh,
                   "discard what earlier runs of this job have left, and start again");
+    CLI::Option* part =
+        run->add_option("--shard", *shard,
+                        "compute only part I (from 0) of K; the last of the K runs to end writes the result")
+            ->type_name("I/K");
+    part->excludes("--fresh");
+    run->add_flag(
+        "--take-over", options->take_over,
+        "go on with a job though another run of it seems to be alive, because its host is out of reach: "
+        "nothing that run still does will count");
     run->footer("example: mpirun -np 4 voltpile run jobs/threebody/seed_map.toml --output /scratch/map.h5");
-    run->callback([options, &action] {
-        action = [options](const Invocation& invocation) {
+    run->callback([options, shard, &action] {
+        action = [options, shard](const Invocation& invocation) {
+            if (!shard->empty()) options->shard = parse_shard(*shard);
             options->command_line = invocation.command_line;
             StopSignals signals;
             choose_transport(invocation.apps, *options);
             return with_mpi(invocation, [&](const MpiSession& mpi) {
+                check_same_build(mpi.world());
                 return run_job(mpi, signals, invocation.apps, *options);
             });
         };

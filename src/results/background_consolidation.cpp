@@ -10,12 +10,11 @@
 
 namespace voltpile {
 
-BackgroundConsolidation::BackgroundConsolidation(std::filesystem::path result, std::filesystem::path parts,
-                                                 const ResultLayout& layout,
+BackgroundConsolidation::BackgroundConsolidation(const Life& life, const ResultLayout& layout,
                                                  const std::vector<PartInfo>& done)
-    : parts_(std::move(parts)),
+    : parts_(life.parts),
       queue_(done.begin(), done.end()),
-      thread_([this, result = std::move(result), layout] { copy_loop(result, layout); }) {}
+      thread_([this, life, layout] { copy_loop(life, layout); }) {}
 
 BackgroundConsolidation::~BackgroundConsolidation() {
     if (thread_.joinable()) finish_thread(true);
@@ -48,9 +47,9 @@ void BackgroundConsolidation::finish_thread(bool discard) {
     thread_.join();
 }
 
-void BackgroundConsolidation::copy_loop(const std::filesystem::path& result, const ResultLayout& layout) {
+void BackgroundConsolidation::copy_loop(const Life& life, const ResultLayout& layout) {
     try {
-        Consolidation consolidation(result, layout);
+        Consolidation consolidation(life, layout);
         for (;;) {
             PartInfo part;
             {

@@ -17,21 +17,20 @@ namespace voltpile {
 
 class BackgroundConsolidation {
   public:
-    // parts: the folder; done: what it holds already.
-    BackgroundConsolidation(std::filesystem::path result, std::filesystem::path parts,
-                            const ResultLayout& layout, const std::vector<PartInfo>& done);
+    // done: the parts that there are already.
+    BackgroundConsolidation(const Life& life, const ResultLayout& layout, const std::vector<PartInfo>& done);
     ~BackgroundConsolidation();  // gives up, unless published
     BackgroundConsolidation(const BackgroundConsolidation&) = delete;
     BackgroundConsolidation& operator=(const BackgroundConsolidation&) = delete;
 
-    void committed(WorkRange range);  // by any rank
+    void committed(WorkRange range);  // a part that is now in the folder, by any rank
 
     // Waits for the copying to end. False if it could not be done this way or does not cover the whole sweep;
     // then nothing has changed. Called once, at the end.
     bool publish(const Provenance& provenance);
 
   private:
-    void copy_loop(const std::filesystem::path& result, const ResultLayout& layout);
+    void copy_loop(const Life& life, const ResultLayout& layout);
     void finish_thread(bool discard);
 
     std::filesystem::path parts_;

@@ -1,9 +1,6 @@
 #include "results/consolidate.h"
 
-#include <fcntl.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <stdexcept>
 #include <utility>
 
@@ -37,7 +34,8 @@ void copy_part(const PartInfo& info, const ResultLayout& layout, const std::vect
 }  // namespace
 
 struct Consolidation::Impl {
-    std::filesystem::path result, temporary;
+    Life life;
+    std::filesystem::path temporary;
     ResultLayout layout;
     RangeSet covered;
     Hdf5File file;
@@ -45,12 +43,9 @@ struct Consolidation::Impl {
     bool published = false;
 };
 
-Consolidation::Consolidation(std::filesystem::path result, const ResultLayout& layout)
-    : impl_(std::make_unique<Impl>()) {
-    impl_->result = std::move(result);
-    // One fixed name (the part folder's lock lets only one run write this result), so that what a killed run
-    // leaves behind is overwritten by the next.
-    impl_->temporary = impl_->result.string() + ".voltpile" + temporary_ending;
+Consolidation::Consolidation(Life life, const ResultLayout& layout) : impl_(std::make_unique<Impl>()) {
+    impl_->temporary = temporary_in(life, life.result.filename());
+    impl_->life = std::move(life);
     impl_->layout = layout;
     Hdf5Guard guard;
     try {
@@ -63,6 +58,7 @@ Consolidation::Consolidation(std::filesystem::path result, const ResultLayout& l
         impl_->datasets.clear();
         impl_->file = {};
         discard_file(impl_->temporary);
+        check_not_taken_over(impl_->life);
         throw;
     }
 }
@@ -95,37 +91,15 @@ void Consolidation::publish(const Provenance& provenance) {
         write_flag(impl_->file.get(), "complete", true);
         impl_->file.close(impl_->temporary.string());
     }
-    publish_file(impl_->temporary, impl_->result);
+    publish_in(impl_->life, impl_->temporary, impl_->life.result);
     impl_->published = true;
 }
 
-void consolidate(const std::filesystem::path& result, const ResultLayout& layout,
-                 const std::vector<PartInfo>& parts, const Provenance& provenance) {
-    Consolidation consolidation(result, layout);
+void consolidate(const Life& life, const ResultLayout& layout, const std::vector<PartInfo>& parts,
+                 const Provenance& provenance) {
+    Consolidation consolidation(life, layout);
     for (const PartInfo& part : parts) consolidation.add(part);
     consolidation.publish(provenance);
-}
-
-ResultState inspect_result(const std::filesystem::path& result, const std::string& fingerprint) {
-    {
-        FileDescriptor fd(::open(result.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-        if (fd.get() < 0 && (errno == ENOENT || errno == ENOTDIR)) return ResultState::Absent;
-        if (fd.get() < 0) throw FileError("open", result.string(), errno, ExitCode::BadInput);
-    }
-    if (!std::filesystem::is_regular_file(result)) return ResultState::NotOurs;
-    Hdf5Guard guard;
-    try {
-        Hdf5File file = open_hdf5(result.string());
-        if (!has_attribute(file.get(), "fingerprint") ||
-            read_provenance(file.get()).software != software_name) {
-            return ResultState::NotOurs;
-        }
-        const bool complete = read_integer(file.get(), "complete") == 1;
-        const bool same = read_text(file.get(), "fingerprint") == fingerprint;
-        return complete && same ? ResultState::Complete : ResultState::OtherJob;
-    } catch (const FileError&) {
-        return ResultState::NotOurs;  // not HDF5, or not readable as such
-    }
 }
 
 }  // namespace voltpile

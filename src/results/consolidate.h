@@ -1,7 +1,6 @@
 // Parts -> one ordinary HDF5 file, the only one that users need to open. See docs/result_file.md.
 #pragma once
 
-#include <filesystem>
 #include <memory>
 #include <vector>
 
@@ -10,13 +9,13 @@
 
 namespace voltpile {
 
-// A result in the making: parts are copied in as they come, in any order, into a temporary file beside
-// `result`, which takes its name only when the whole sweep is covered. Memory does not grow with the sweep.
-// Until then `result` and the parts are as they were, and a killed run leaves nothing but the temporary file,
-// which the next one overwrites. For one thread at a time. All calls throw FileError.
+// A result in the making: parts are copied in as they come, in any order, into a temporary file of the life,
+// which takes the result's name only when the whole sweep is covered. Memory does not grow with the sweep.
+// Until then the result and the parts are as they were. One at a time of each life; for one thread at a time.
+// All calls throw FileError (TakenOverError).
 class Consolidation {
   public:
-    Consolidation(std::filesystem::path result, const ResultLayout& layout);
+    Consolidation(Life life, const ResultLayout& layout);
     ~Consolidation();  // removes the temporary file unless published
     Consolidation(const Consolidation&) = delete;
     Consolidation& operator=(const Consolidation&) = delete;
@@ -33,11 +32,7 @@ class Consolidation {
 };
 
 // All at once. The parts must cover the whole sweep.
-void consolidate(const std::filesystem::path& result, const ResultLayout& layout,
-                 const std::vector<PartInfo>& parts, const Provenance& provenance);
-
-// What is at a path where a result shall go.
-enum class ResultState { Absent, Complete, OtherJob, NotOurs };
-ResultState inspect_result(const std::filesystem::path& result, const std::string& fingerprint);
+void consolidate(const Life& life, const ResultLayout& layout, const std::vector<PartInfo>& parts,
+                 const Provenance& provenance);
 
 }  // namespace voltpile

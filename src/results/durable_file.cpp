@@ -2,12 +2,13 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <functional>
 #include <thread>
-#include <utility>
 
 #include "base/error.h"
 #include "base/host_name.h"
@@ -38,10 +39,6 @@ std::filesystem::path folder_of(const std::filesystem::path& path) {
 
 FileDescriptor::~FileDescriptor() {
     if (fd_ >= 0) ::close(fd_);
-}
-
-int FileDescriptor::release() {
-    return std::exchange(fd_, -1);
 }
 
 std::filesystem::path temporary_name(const std::filesystem::path& target) {
@@ -76,21 +73,62 @@ void publish_file(const std::filesystem::path& temporary, const std::filesystem:
     sync_folder(folder_of(target));
 }
 
-void write_file_durably(const std::filesystem::path& target, std::span<const std::byte> bytes) {
-    const std::filesystem::path temporary = temporary_name(target);
-    {
-        FileDescriptor fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-        if (fd.get() < 0) throw FileError("create", target.string(), errno);
-        try {
-            write_all(fd.get(), bytes, target);
-            // Quotas and network file systems may report only now that there is no room.
-            if (::close(fd.release()) != 0) throw FileError("write", target.string(), errno);
-        } catch (...) {
-            discard_file(temporary);
-            throw;
-        }
+void write_temporary(const std::filesystem::path& temporary, std::span<const std::byte> bytes,
+                     const std::filesystem::path& target) {
+    FileDescriptor fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+    if (fd.get() < 0) throw FileError("create", target.string(), errno);
+    try {
+        write_all(fd.get(), bytes, target);
+        // Quotas and network file systems may report only now that there is no room.
+        if (::close(fd.release()) != 0) throw FileError("write", target.string(), errno);
+    } catch (...) {
+        discard_file(temporary);
+        throw;
     }
-    publish_file(temporary, target);
+}
+
+std::filesystem::path follow_links(const std::filesystem::path& path) {
+    constexpr int most_links = 40;  // as the kernel has it
+    std::filesystem::path at = path;
+    for (int i = 0; i < most_links; ++i) {
+        std::error_code error;
+        const std::filesystem::path to = std::filesystem::read_symlink(at, error);
+        if (error) return at;  // no link
+        at = to.is_absolute() ? to : folder_of(at) / to;
+    }
+    throw FileError("open", path.string(), ELOOP, ExitCode::BadInput);
+}
+
+void create_folders(const std::filesystem::path& folder) {
+    std::error_code error;
+    if (folder.empty() || std::filesystem::is_directory(folder, error)) return;
+    create_folders(folder.parent_path());
+    if (::mkdir(folder.c_str(), 0777) == 0) {
+        sync_folder(folder_of(folder));
+        return;
+    }
+    const int why = errno;  // another rank, or run, may have been faster
+    if (!std::filesystem::is_directory(folder, error))
+        throw FileError("create the folder", folder.string(), why == EEXIST ? ENOTDIR : why,
+                        ExitCode::BadInput);
+}
+
+void remove_entry(const std::filesystem::path& path) {
+    using namespace std::chrono;
+    const auto deadline = steady_clock::now() + seconds(30);
+    for (;;) {
+        std::error_code error;
+        std::filesystem::remove_all(path, error);
+        if (!error || error == std::errc::no_such_file_or_directory) return;
+        if (error != std::errc::directory_not_empty || steady_clock::now() > deadline)
+            throw FileError("remove", path.string(), error.value());
+    }
+}
+
+void sync_file_system(const std::filesystem::path& folder) {
+    FileDescriptor fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (fd.get() < 0) throw FileError("open", folder.string(), errno);
+    if (::syncfs(fd.get()) != 0) throw FileError("write", folder.string(), errno);
 }
 
 }  // namespace voltpile

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <utility>
 
 namespace voltpile {
 
@@ -12,14 +13,18 @@ namespace voltpile {
 class FileDescriptor {
   public:
     explicit FileDescriptor(int fd) : fd_(fd) {}
-    FileDescriptor(const FileDescriptor&) = delete;
-    FileDescriptor& operator=(const FileDescriptor&) = delete;
+    FileDescriptor() = default;
+    FileDescriptor(FileDescriptor&& other) noexcept : fd_(other.release()) {}
+    FileDescriptor& operator=(FileDescriptor&& other) noexcept {
+        std::swap(fd_, other.fd_);
+        return *this;
+    }
     ~FileDescriptor();
     int get() const { return fd_; }
-    int release();
+    int release() { return std::exchange(fd_, -1); }
 
   private:
-    int fd_;
+    int fd_ = -1;
 };
 
 // A name beside `target` that no other process or thread uses, on any host:
@@ -36,12 +41,28 @@ void publish_file(const std::filesystem::path& temporary, const std::filesystem:
 // throws.
 void discard_file(const std::filesystem::path& path) noexcept;
 
-// Writes `bytes` under a temporary name and publishes it. Throws FileError.
-void write_file_durably(const std::filesystem::path& target, std::span<const std::byte> bytes);
+// Creates `temporary` with these bytes, not flushed yet. Throws FileError, which names `target`; then nothing
+// is left of it.
+void write_temporary(const std::filesystem::path& temporary, std::span<const std::byte> bytes,
+                     const std::filesystem::path& target);
 
 // The folder that a path lies in: "." for a bare name.
 std::filesystem::path folder_of(const std::filesystem::path& path);
 
+// What a path names once symbolic links at its end have been followed, whether that exists or not. Throws
+// FileError where they lead in a circle.
+std::filesystem::path follow_links(const std::filesystem::path& path);
+
+// Creates a folder and those above it, durably. Throws FileError (BadInput).
+void create_folders(const std::filesystem::path& folder);
+
+// Removes a file, or a folder with all that is in it and all that somebody is still putting into it. Fine if
+// there is nothing. Throws FileError.
+void remove_entry(const std::filesystem::path& path);
+
 void sync_folder(const std::filesystem::path& folder);  // throws FileError
+
+// Flushes everything written to the file system that `folder` is on. Throws FileError.
+void sync_file_system(const std::filesystem::path& folder);
 
 }  // namespace voltpile

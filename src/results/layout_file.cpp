@@ -186,11 +186,17 @@ void write_provenance(hid_t file, const Provenance& provenance) {
     write_text(file, "machine", provenance.machine);
     write_text(file, "author", provenance.author);
     write_text(file, "commandLine", provenance.command_line);
+    write_integer(file, "lives", provenance.lives);
+    write_text(file, "batchJob", provenance.batch_job);
+    write_integer(file, "restartCount", provenance.restart_count);
 }
 
 Provenance read_provenance(hid_t file) {
     auto text_or_empty = [&](const char* name) {
         return has_attribute(file, name) ? read_text(file, name) : "";
+    };
+    auto number_or_zero = [&](const char* name) {
+        return has_attribute(file, name) ? read_integer(file, name) : 0;
     };
     Provenance provenance;
     provenance.software = text_or_empty("software");
@@ -200,6 +206,9 @@ Provenance read_provenance(hid_t file) {
     provenance.machine = text_or_empty("machine");
     provenance.author = text_or_empty("author");
     provenance.command_line = text_or_empty("commandLine");
+    provenance.lives = number_or_zero("lives");
+    provenance.batch_job = text_or_empty("batchJob");
+    provenance.restart_count = static_cast<int>(number_or_zero("restartCount"));
     return provenance;
 }
 

@@ -20,6 +20,6 @@ ResultLayout read_layout(hid_t file);
 void write_coordinates(hid_t file, const ResultLayout& layout);
 
 void write_provenance(hid_t file, const Provenance& provenance);
-Provenance read_provenance(hid_t file);  // empty strings where the file says nothing
+Provenance read_provenance(hid_t file);  // empty where the file says nothing
 
 }  // namespace voltpile

@@ -55,7 +55,7 @@ WorkRange checked_range(hid_t file, const std::filesystem::path& path, const Res
     const std::optional<WorkRange> named = parse_part_name(path.filename().string());
     if (!named || *named != range) throw FileError("misnamed: it holds the points " + text(range));
     if (range.empty() || range.begin < 0 || range.end > layout.point_count()) {
-        throw FileError("outside of the sweep's " + std::to_string(layout.point_count()) + " points");
+        throw FileError("outside of the sweep's " + points_text(layout.point_count()));
     }
     return range;
 }
@@ -75,6 +75,19 @@ std::optional<WorkRange> parse_part_name(const std::string& file_name) {
     if (std::from_chars(first.ptr + 1, end, range.end).ec != std::errc()) return std::nullopt;
     if (range.begin < 0 || range.end < 0 || part_name(range) != file_name) return std::nullopt;
     return range;
+}
+
+std::optional<std::string> part_fingerprint(const std::filesystem::path& path) {
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(path, error)) return std::nullopt;
+    Hdf5Guard guard;
+    try {
+        const Hdf5File file = open_hdf5(path.string());
+        if (read_integer(file.get(), "partFormat") != part_format) return std::nullopt;
+        return read_text(file.get(), "fingerprint");
+    } catch (const FileError&) {
+        return std::nullopt;
+    }
 }
 
 std::vector<std::byte> part_image(const std::filesystem::path& path, const ResultLayout& layout,

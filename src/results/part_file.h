@@ -15,6 +15,9 @@ namespace voltpile {
 std::string part_name(WorkRange range);
 std::optional<WorkRange> parse_part_name(const std::string& file_name);  // nothing: not the name of a part
 
+// Of which job a part is; nothing if the file is no readable part.
+std::optional<std::string> part_fingerprint(const std::filesystem::path& path);
+
 // The whole file, built in memory. `path` only names it in errors.
 std::vector<std::byte> part_image(const std::filesystem::path& path, const ResultLayout& layout,
                                   WorkRange range, const std::vector<FieldBuffer>& data);

@@ -7,6 +7,8 @@
 #include "results/hdf5_attribute.h"
 #include "results/hdf5_image.h"
 #include "results/layout_file.h"
+#include "results/lives_journal.h"
+#include "results/lock_file.h"
 #include "results/part_file.h"
 
 namespace voltpile {
@@ -30,30 +32,43 @@ bool is_rejected(const std::filesystem::path& path) {
     return path.filename().string().starts_with("part-") && path.extension() == ".rejected";
 }
 
-bool is_temporary(const std::filesystem::path& path) {
-    const std::string name = path.filename().string();
-    return path.extension() == temporary_ending &&
-           (name.starts_with("part-") || name.starts_with(manifest_name));
+bool is_probe(const std::filesystem::path& path) {
+    return path.filename().string().starts_with(probe_prefix);
+}
+
+bool is_record(const std::filesystem::path& path) {
+    const std::string name = path.filename();
+    return parse_lock_name(name) || name == result_lock_name || is_journal_name(name);
+}
+
+bool is_life(const std::filesystem::path& path) {
+    return LifeName::parse(path.filename().string()).has_value();
 }
 
 bool is_ours(const std::filesystem::path& path) {
     const std::filesystem::path name = path.filename();
-    return is_part(path) || is_rejected(path) || is_temporary(path) || name == manifest_name ||
-           name == lock_name || name == replaces_name;
+    return is_part(path) || is_rejected(path) || is_probe(path) || is_record(path) || is_life(path) ||
+           name == manifest_name || name == replaces_name;
 }
 
 std::optional<ResultLayout> read_manifest(const std::filesystem::path& folder) {
     const std::filesystem::path path = folder / manifest_name;
     std::error_code error;
-    if (!std::filesystem::exists(std::filesystem::symlink_status(path, error))) return std::nullopt;
-    if (!std::filesystem::is_regular_file(path, error))
+    // A run that has finished may remove it at any moment.
+    const auto is_gone = [&] {
+        return !std::filesystem::exists(std::filesystem::symlink_status(path, error));
+    };
+    if (!std::filesystem::is_regular_file(path, error)) {
+        if (is_gone()) return std::nullopt;
         throw JobError(path.string() + " is not a regular file; remove it, or choose another --output");
+    }
     Hdf5Guard guard;
     try {
         Hdf5File file = open_hdf5(path.string());
         if (read_provenance(file.get()).software != software_name) throw FileError("not written by voltpile");
         return read_layout(file.get());
     } catch (const FileError& problem) {
+        if (is_gone()) return std::nullopt;
         throw JobError(folder.string() + " cannot be told to be of this job, so it is left alone: " +
                        problem.what() + "; if it is of no use, remove the folder");
     }
@@ -64,8 +79,8 @@ Provenance read_manifest_provenance(const std::filesystem::path& folder) {
     return read_provenance(open_hdf5((folder / manifest_name).string()).get());
 }
 
-void write_manifest(const std::filesystem::path& folder, const ResultLayout& layout) {
-    const std::filesystem::path path = folder / manifest_name;
+bool write_manifest(const Life& life, const ResultLayout& layout, bool keep) {
+    const std::filesystem::path path = life.parts / manifest_name;
     std::vector<std::byte> bytes;
     {
         Hdf5Guard guard;
@@ -74,7 +89,9 @@ void write_manifest(const std::filesystem::path& folder, const ResultLayout& lay
         write_text(image.file(), "softwareVersion", build_info().version);
         bytes = image.finish();
     }
-    write_file_durably(path, bytes);
+    if (keep) return create_in(life, path, bytes);
+    write_in(life, path, bytes);
+    return true;
 }
 
 std::vector<PartInfo> list_parts(const std::filesystem::path& folder, const ResultLayout& layout) {

@@ -20,6 +20,9 @@ struct Provenance {
     std::string machine;  // hosts and processors, one line
     std::string author;   // user name
     std::string command_line;
+    std::int64_t lives = 0;  // runs that took part, those of all shards; 0: the file does not say
+    std::string batch_job;   // "slurm 123"; empty: none
+    int restart_count = 0;   // of that batch job
 };
 
 struct ResultLayout {

@@ -6,12 +6,13 @@
 #include <stdexcept>
 
 #include "base/error.h"
-#include "results/consolidate.h"
 #include "results/field_io.h"
 #include "results/hdf5_attribute.h"
 #include "results/layout_file.h"
+#include "results/lives_journal.h"
 #include "results/part_file.h"
 #include "results/part_listing.h"
+#include "results/result_state.h"
 
 namespace voltpile {
 
@@ -35,10 +36,11 @@ struct ResultReader::Impl {
 };
 
 void ResultReader::Impl::open_file() {
-    if (inspect_result(path, "") == ResultState::NotOurs)
-        throw JobError(path.string() + " is no result of voltpile");
+    const ResultState state = inspect_result(path, "");
+    if (state == ResultState::NotOurs) throw JobError(path.string() + " is no result of voltpile");
+    if (state == ResultState::Damaged)
+        throw JobError(path.string() + " is a damaged HDF5 file, or a result that was never completed");
     file = open_hdf5(path.string());
-    if (read_integer(file.get(), "complete") != 1) throw JobError(path.string() + " was never completed");
     layout = read_layout(file.get());
     provenance = read_provenance(file.get());
     for (const FieldSpec& field : layout.fields) datasets.push_back(open_dataset(file.get(), field.name));
@@ -51,6 +53,10 @@ void ResultReader::Impl::open_parts(const std::filesystem::path& folder) {
     if (!manifest) throw JobError(folder.string() + " holds no unfinished result of voltpile");
     layout = std::move(*manifest);
     provenance = read_manifest_provenance(folder);
+    const std::vector<LifeRecord> lives = read_lives(folder);
+    provenance.lives = static_cast<std::int64_t>(lives.size());
+    if (!lives.empty()) provenance.batch_job = lives.back().run.batch_job;
+    if (!lives.empty()) provenance.restart_count = lives.back().run.restart_count;
     parts = list_parts(folder, layout);
     for (const PartInfo& part : parts) completed.insert(part.range);
 }

@@ -11,9 +11,8 @@ constexpr std::size_t max_waiting = 2;
 
 }  // namespace
 
-ResultWriter::ResultWriter(std::filesystem::path parts, ResultLayout layout,
-                           std::function<void(WorkRange)> on_commit)
-    : parts_(std::move(parts)),
+ResultWriter::ResultWriter(Life life, ResultLayout layout, std::function<void(WorkRange)> on_commit)
+    : life_(std::move(life)),
       layout_(std::move(layout)),
       on_commit_(std::move(on_commit)),
       thread_([this] { write_loop(); }) {}
@@ -54,7 +53,7 @@ void ResultWriter::write_loop() {
         lock.unlock();
         std::exception_ptr failure;
         try {
-            commit_part(parts_, layout_, item.range, item.data);
+            commit_part(life_, layout_, item.range, item.data);
             if (on_commit_) on_commit_(item.range);
         } catch (...) {
             failure = std::current_exception();

@@ -5,13 +5,13 @@
 #include <condition_variable>
 #include <deque>
 #include <exception>
-#include <filesystem>
 #include <functional>
 #include <mutex>
 #include <thread>
 #include <vector>
 
 #include "results/field.h"
+#include "results/life.h"
 #include "results/result_layout.h"
 #include "work/work_range.h"
 
@@ -20,7 +20,7 @@ namespace voltpile {
 class ResultWriter {
   public:
     // on_commit is called, on the writer's thread, after a range has become durable.
-    ResultWriter(std::filesystem::path parts, ResultLayout layout, std::function<void(WorkRange)> on_commit);
+    ResultWriter(Life life, ResultLayout layout, std::function<void(WorkRange)> on_commit);
     ~ResultWriter();  // drops what is not committed
     ResultWriter(const ResultWriter&) = delete;
     ResultWriter& operator=(const ResultWriter&) = delete;
@@ -41,7 +41,7 @@ class ResultWriter {
     };
     void write_loop();
 
-    std::filesystem::path parts_;
+    Life life_;
     ResultLayout layout_;
     std::function<void(WorkRange)> on_commit_;
     std::mutex mutex_;

@@ -58,7 +58,7 @@ std::string headline(const ResultReader& result) {
     std::string text =
         fmt::format("{}: {} result of the {} job {}\n", result.path().string(),
                     result.complete() ? "complete" : "unfinished", layout.app, layout.job_path);
-    text += fmt::format("  {} of {} points ({})", count_text(done), count_text(points),
+    text += fmt::format("  {} of {} ({})", count_text(done), points_text(points),
                         percent(static_cast<double>(done) / static_cast<double>(points)));
     if (!result.complete()) {
         const std::size_t gaps = result.completed().complement(layout.whole()).ranges().size();
@@ -112,6 +112,20 @@ std::string fields_text(const ResultReader& result) {
     return table(rows, {4, 5, 6, 7, 8, 9});
 }
 
+std::string times_text(std::int64_t count) {
+    return count == 1 ? "once" : count_text(count) + " times";
+}
+
+// A run that was never interrupted has had one, of which there is nothing to say.
+std::string lives_text(const Provenance& made) {
+    return made.lives > 1 ? count_text(made.lives) : "";
+}
+
+std::string batch_job_text(const Provenance& made) {
+    if (made.batch_job.empty() || made.restart_count == 0) return made.batch_job;
+    return made.batch_job + ", started again " + times_text(made.restart_count);
+}
+
 std::string provenance_text(const ResultReader& result) {
     const Provenance& made = result.provenance();
     std::string software = made.software + " " + made.software_version;
@@ -123,7 +137,9 @@ std::string provenance_text(const ResultReader& result) {
                           {"command", made.command_line},
                           {"job file", result.layout().job_path},
                           {"overrides", fmt::format("{}", fmt::join(result.layout().job_overrides, " "))},
-                          {"fingerprint", result.layout().fingerprint}};
+                          {"fingerprint", result.layout().fingerprint},
+                          {"lives", lives_text(made)},
+                          {"batch job", batch_job_text(made)}};
     std::erase_if(rows, [](const Row& row) { return row[1].empty(); });
     return table(rows, {});
 }

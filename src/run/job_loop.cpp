@@ -10,6 +10,7 @@
 #include <optional>
 #include <thread>
 
+#include "base/host_name.h"
 #include "results/result_writer.h"
 #include "run/launcher.h"
 #include "run/progress.h"
@@ -20,6 +21,9 @@ namespace voltpile {
 namespace {
 
 constexpr int report_tag = 1;
+constexpr int failure_tag = 3;
+// How long a rank that has failed leaves it to rank 0 to say so and to end the job.
+constexpr std::chrono::seconds patience{5};
 // Ranges kept ready on a rank beyond those its app is working on.
 constexpr int queue_depth = 1;
 // How often messages and signals are looked for. An MPI call that waits would burn the core that the app
@@ -69,27 +73,62 @@ class AppThread {
     std::thread thread_;
 };
 
+// What another rank has failed of, as rank 0 hears of it: one disk that is full may fail them all at once,
+// and is to be told of once.
+class RankFailure : public Error {
+  public:
+    RankFailure(const Message& message)
+        : Error(static_cast<ExitCode>(message.bytes.at(0)),
+                message.bytes.substr(message.bytes.find('\n') + 1)),
+          origin_(fmt::format("rank {} on {}", message.from,
+                              message.bytes.substr(1, message.bytes.find('\n') - 1))) {}
+    static std::string to_bytes(const std::exception& error) {
+        const auto* known = dynamic_cast<const Error*>(&error);
+        return static_cast<char>(known ? known->exit_code() : ExitCode::Failed) + host_name() + "\n" +
+               error.what();
+    }
+    const std::string& origin() const { return origin_; }
+
+  private:
+    std::string origin_;
+};
+
+// Prints why and ends every rank.
+[[noreturn]] void end_job(const MpiSession& mpi, const std::exception& error) {
+    const auto* known = dynamic_cast<const Error*>(&error);
+    const int code = static_cast<int>(known ? known->exit_code() : ExitCode::Failed);
+    if (mpi.world().rank() != 0) {
+        mpi.world().send(0, failure_tag, RankFailure::to_bytes(error));
+        std::this_thread::sleep_for(patience);
+    }
+    if (const auto* elsewhere = dynamic_cast<const RankFailure*>(&error))
+        spdlog::default_logger()->set_pattern(fmt::format("%^%l%$ ({}): %v", elsewhere->origin()));
+    spdlog::error("{}", error.what());
+    mpi.abort(code);
+}
+
 // Rank 0's duties beside its own computing.
 class Coordinator {
   public:
-    Coordinator(const PreparedJob& job, const RangeSet& completed, const Communicator& world,
+    Coordinator(const PreparedJob& job, const LoopTask& task, const Communicator& world,
                 const LoopHooks& hooks)
         : world_(world),
           hooks_(hooks),
-          server_({0, job.plan.workload.points}, completed, speeds(job.plan), limits(job)),
-          display_(make_display(job)),
+          server_(task.interval, task.completed, speeds(job.plan), limits(job, task)),
+          display_(make_display(job, task)),
           time_limit_s_(job.spec.real("run.time_limit_s")) {
-        state_.points = job.plan.workload.points;
-        state_.points_before = completed.size();
+        state_.points = task.interval.size();
+        state_.points_before = task.completed.size();
         state_.ranks = world.size();
     }
 
     void receive(int rank, const RankReport& report, double now_s) {
         server_.receive(rank, report, now_s);
-        for (const WorkRange& range : report.committed) hooks_.on_commit(range);
+        for (const WorkRange& range : report.committed) hooks_.on_commit(rank, range);
     }
 
     void tick(double now_s, DispatchClient& own) {
+        if (auto message = world_.poll(failure_tag)) throw RankFailure(*message);
         while (auto message = world_.poll(report_tag))
             receive(message->from, RankReport::from_bytes(message->bytes), now_s);
         if (now_s >= time_limit_s_ && !server_.stopping()) server_.stop();
@@ -116,11 +155,11 @@ class Coordinator {
     const DispatchServer& server() const { return server_; }
 
   private:
-    static ProgressDisplay make_display(const PreparedJob& job) {
+    static ProgressDisplay make_display(const PreparedJob& job, const LoopTask& task) {
         constexpr int room_for_bar = 100;
         const int columns = terminal_columns();
         const int bar_width = columns > 0 && columns < room_for_bar ? 0 : 20;
-        return {ProgressMeter(job.spec.name(), job.plan.workload.unit, bar_width), columns};
+        return {ProgressMeter(task.title, job.plan.workload.unit, bar_width), columns};
     }
     static std::vector<double> speeds(const Plan& plan) {
         std::vector<double> out;
@@ -128,9 +167,12 @@ class Coordinator {
         return out;
     }
     // Ranges of a very long job are longer than asked for, so that there never are more than so many parts.
-    static RangeLimits limits(const PreparedJob& job) {
+    static RangeLimits limits(const PreparedJob& job, const LoopTask& task) {
         constexpr double most_parts = 1e5;
-        const double shortest = job.plan.seconds * static_cast<double>(job.plan.ranks.size()) / most_parts;
+        const double share =
+            static_cast<double>(task.interval.size()) / static_cast<double>(job.plan.workload.points);
+        const double shortest =
+            job.plan.seconds * share * static_cast<double>(job.plan.ranks.size()) / most_parts;
         std::int64_t points = job.plan.workload.largest_range();
         if (const std::int64_t asked = job.spec.integer("run.range_points"); asked > 0)
             points = std::min(points, asked);
@@ -149,17 +191,17 @@ class Coordinator {
 }  // namespace
 
 LoopOutcome run_job_loop(const MpiSession& mpi, StopSignals& signals, PreparedJob& job,
-                         const ResultLayout& layout, const std::filesystem::path& parts,
-                         const RangeSet& completed, const LoopHooks& hooks) {
+                         const ResultLayout& layout, const Life& life, const LoopTask& task,
+                         const LoopHooks& hooks) {
     const Communicator& world = mpi.world();
     const Clock clock;
     WorkScheduler work;
     RankContext rank(job.plan, world.rank());
     DispatchClient client(work, queue_depth);
     std::optional<Coordinator> coordinator;
-    if (world.rank() == 0) coordinator.emplace(job, completed, world, hooks);
+    if (world.rank() == 0) coordinator.emplace(job, task, world, hooks);
 
-    ResultWriter writer(parts, layout, [&work](WorkRange range) { work.committed(range); });
+    ResultWriter writer(life, layout, [&work](WorkRange range) { work.committed(range); });
     AppThread app(*job.app, rank, work, writer);
     try {
         bool finished = false;  // here; rank 0 stays until all have
@@ -183,11 +225,9 @@ LoopOutcome run_job_loop(const MpiSession& mpi, StopSignals& signals, PreparedJo
         }
     } catch (const std::exception& error) {
         // The app may be deep in computing, so there is no waiting for it: say why and end the whole job.
-        const auto* known = dynamic_cast<const Error*>(&error);
         coordinator.reset();  // takes the live line away
         if (world.rank() == 0) hooks.on_failure();
-        spdlog::error("{}", error.what());
-        mpi.abort(static_cast<int>(known ? known->exit_code() : ExitCode::Failed));
+        end_job(mpi, error);
     }
 
     LoopOutcome outcome;

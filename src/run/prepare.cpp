@@ -46,21 +46,23 @@ PreparedJob prepare(JobSpec spec, const Topology& topology, std::span<const AppE
     return {std::move(spec), std::move(app), std::move(plan)};
 }
 
-}  // namespace
-
-void choose_transport(std::span<const AppEntry> apps, const RunOptions& options) {
-    TransportRequest request;
+TransportRequest transport_asked_for(std::span<const AppEntry> apps, const RunOptions& options) {
     try {
         const JobSpec job = load_job(options.job_path, options.overrides, schemas_of(apps));
         const std::string& transport = job.text("cluster.transport");
-        request.transport = transport == "tcp"   ? Transport::Tcp
-                            : transport == "ucx" ? Transport::Ucx
-                                                 : Transport::Auto;
-        request.device = job.text("cluster.network");
-    } catch (const JobError&) {
-    } catch (const FileError&) {
+        return {transport == "tcp"   ? Transport::Tcp
+                : transport == "ucx" ? Transport::Ucx
+                                     : Transport::Auto,
+                job.text("cluster.network")};
+    } catch (const Error&) {
+        return {};
     }
-    apply(transport_settings(request, network_interfaces(), active_rdma_ports()));
+}
+
+}  // namespace
+
+void choose_transport(std::span<const AppEntry> apps, const RunOptions& options) {
+    apply(transport_settings(transport_asked_for(apps, options), network_interfaces(), active_rdma_ports()));
 }
 
 PreparedJob prepare_job(const Communicator& world, std::span<const AppEntry> apps,

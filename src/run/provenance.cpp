@@ -10,6 +10,7 @@
 #include <map>
 
 #include "base/build_info.h"
+#include "results/life_record.h"
 
 namespace voltpile {
 namespace {
@@ -53,6 +54,9 @@ Provenance make_provenance(const Plan& plan, const std::string& command_line) {
     provenance.machine = machine_text(plan);
     provenance.author = user_name();
     provenance.command_line = command_line;
+    const RunIdentity run = this_run();
+    provenance.batch_job = run.batch_job;
+    provenance.restart_count = run.restart_count;
     return provenance;
 }
 

@@ -13,6 +13,7 @@
 #include "plan/plan.h"
 #include "run/app.h"
 #include "run/stop_signals.h"
+#include "work/shard.h"
 
 namespace voltpile {
 
@@ -21,6 +22,8 @@ struct RunOptions {
     std::vector<std::string> overrides;  // --set
     std::filesystem::path output;        // empty: results/<job name>.h5
     bool fresh = false;                  // discard what earlier runs have left
+    Shard shard;                         // compute only this part of the sweep
+    bool take_over = false;              // also from a run that is still there, or out of reach
     std::string command_line;            // for the record
 };
 

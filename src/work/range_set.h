@@ -25,6 +25,9 @@ class RangeSet {
     // The points of `whole` that are not in this set, in order.
     RangeSet complement(WorkRange whole) const;
 
+    // The points of `whole` that are in this set.
+    RangeSet within(WorkRange whole) const { return complement(whole).complement(whole); }
+
     // Removes and returns the first `count` points, or fewer if a gap comes first. The set must not be empty.
     WorkRange take_front(std::int64_t count);
 

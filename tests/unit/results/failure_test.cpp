@@ -57,7 +57,7 @@ TEST_F(FullDisk, WriterPassesTheErrorOn) {
     const int code = run_in_child([&] {
         limit_file_size(100'000);
         std::vector<WorkRange> durable;
-        ResultWriter writer(parts.path(), layout, [&](WorkRange range) { durable.push_back(range); });
+        ResultWriter writer(parts.life(), layout, [&](WorkRange range) { durable.push_back(range); });
         writer.submit({0, 100}, data_of(layout, {0, 100}));
         writer.submit({100, 100'000}, data_of(layout, {100, 100'000}));
         const std::string drained = error_of([&] { writer.drain(); }).first;
@@ -115,7 +115,7 @@ TEST_F(FullDisk, ConsolidationNoticesADamagedPart) {
 // kill -9 at any moment: what has the name of a part is whole.
 TEST(Killed, EveryPartIsWhole) {
     TemporaryFolder folder;
-    const std::filesystem::path parts = folder.path();
+    const std::filesystem::path result = folder.path() / "map.h5";
     const ResultLayout layout = layout_of(some_axes({5000, 5000}), all_kinds_of_fields());
     std::vector<std::vector<FieldBuffer>>
         data;  // made once: the child should be committing when it is killed
@@ -124,21 +124,22 @@ TEST(Killed, EveryPartIsWhole) {
     std::size_t temporaries = 0;
     std::int64_t next = 0;
     for (int kill = 0; kill < 50; ++kill) {
+        const PartFolder parts(result, layout, PartFolder::IfOther::Refuse);
+        EXPECT_EQ(lives_in(parts.path()), 1u);  // whatever the last child left is gone
         const pid_t child = ::fork();
         if (child == 0) {
             // The bytes of the first 4 ranges again and again: only the range differs.
             for (std::int64_t i = next;; ++i)
-                commit_part(parts, layout, {i * 500, i * 500 + 500}, data[i % 4]);
+                commit_part(parts.life(), layout, {i * 500, i * 500 + 500}, data[i % 4]);
         }
         std::this_thread::sleep_for(std::chrono::microseconds(1000 + random() % 20'000));
         ::kill(child, SIGKILL);
         int status = 0;
         ::waitpid(child, &status, 0);
         ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-        for (const std::string& name : names_in(parts)) temporaries += name.ends_with(".tmp");
-        const PartScan scan = scan_parts(parts, layout);
+        temporaries += names_in(parts.life().folder()).size();
+        const PartScan scan = scan_parts(parts.life(), layout, layout.whole());
         EXPECT_TRUE(scan.rejected.empty()) << scan.rejected.front().reason;
-        for (const std::string& name : names_in(parts)) EXPECT_FALSE(name.ends_with(".tmp")) << name;
         // No hole: what a commit returned from is there.
         EXPECT_LE(scan.completed.ranges().size(), 1u);
         next = scan.completed.size() / 500;

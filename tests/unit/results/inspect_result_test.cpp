@@ -1,4 +1,5 @@
 #include "results/hdf5_attribute.h"
+#include "results/open_result.h"
 #include "results/result_reader.h"
 #include "unit/results/result_fixtures.h"
 
@@ -32,8 +33,23 @@ TEST_F(InspectResult, IncompleteIsNotTaken) {
         Hdf5File file(H5Fopen(result.c_str(), H5F_ACC_RDWR, H5P_DEFAULT));
         write_flag(file.get(), "complete", false);
     }
-    EXPECT_EQ(inspect_result(result, layout.fingerprint), ResultState::OtherJob);
+    EXPECT_EQ(inspect_result(result, layout.fingerprint), ResultState::Damaged);
     EXPECT_THROW(ResultReader{result}, JobError);
+}
+
+TEST_F(InspectResult, DamagedIsNotTakenForSomebodyElses) {
+    make_result(result, layout, {0, 15});
+    const std::string whole = file_text(result);
+    for (const std::size_t size : {whole.size() - 1, whole.size() / 2, std::size_t{100}}) {
+        write_text_file(result, whole.substr(0, size));
+        EXPECT_EQ(inspect_result(result, layout.fingerprint), ResultState::Damaged) << size;
+        const auto [message, code] = error_of([&] { open_result(result, layout, false, {}); });
+        EXPECT_EQ(code, ExitCode::BadInput);
+        EXPECT_NE(message.find("damaged"), std::string::npos) << message;
+        EXPECT_EQ(message.find("not written by voltpile"), std::string::npos) << message;
+        EXPECT_EQ(file_text(result), whole.substr(0, size));
+        EXPECT_THROW(ResultReader{result}, JobError);
+    }
 }
 
 TEST_F(InspectResult, NotOurs) {

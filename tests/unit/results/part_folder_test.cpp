@@ -92,8 +92,48 @@ TEST_F(PartFolderTest, AdoptsAnEmptyFolder) {
     std::filesystem::create_directories(parts_path(result));
     EXPECT_NO_THROW(PartFolder(result, layout, IfOther::Refuse));
     std::filesystem::remove(parts_path(result) / "layout.h5");
-    write_text_file(parts_path(result) / "layout.h5.node1-7-a0.tmp", "half a manifest");
-    EXPECT_NO_THROW(PartFolder(result, layout, IfOther::Refuse));
+    const auto life = life_in(parts_path(result)).folder();
+    write_text_file(life / "layout.h5.node1-7-a0.tmp", "half a manifest");
+    const PartFolder parts(result, layout, IfOther::Refuse);
+    EXPECT_FALSE(std::filesystem::exists(life));
+    EXPECT_EQ(lives_in(parts.path()), 1u);
+}
+
+TEST_F(PartFolderTest, AdoptsPartsOfThisJobWithoutAManifest) {
+    { commit_all(PartFolder(result, layout, IfOther::Refuse).path(), layout, {0, 4}); }
+    std::filesystem::remove(parts_path(result) / "layout.h5");
+    write_text_file(parts_path(result) / "notes.txt", "mine");
+    {
+        const auto [message, code] = error_of([&] { PartFolder(result, other, IfOther::Refuse); });
+        EXPECT_EQ(code, ExitCode::BadInput);
+        EXPECT_NE(message.find(layout.fingerprint), std::string::npos) << message;
+        EXPECT_FALSE(std::filesystem::exists(parts_path(result) / "layout.h5"));
+    }
+    PartFolder parts(result, layout, IfOther::Refuse);
+    EXPECT_EQ(scan_parts(parts.path(), layout).completed.size(), 4);
+    EXPECT_TRUE(std::filesystem::exists(parts.path() / "layout.h5"));
+    EXPECT_EQ(file_text(parts.path() / "notes.txt"), "mine");
+}
+
+TEST_F(PartFolderTest, DiscardsPartsOfAnotherJobWithoutAManifest) {
+    { commit_all(PartFolder(result, layout, IfOther::Refuse).path(), layout, {0, 4}); }
+    std::filesystem::remove(parts_path(result) / "layout.h5");
+    const PartFolder parts(result, other, IfOther::Discard);
+    EXPECT_EQ(names_in(parts.path()), (std::vector<std::string>{"layout.h5", "lock"}));
+}
+
+TEST_F(PartFolderTest, IsBesideTheFileThatALinkLeadsTo) {
+    std::filesystem::create_directories(folder.path() / "disk");
+    std::filesystem::create_symlink("disk/real.h5", folder.path() / "link.h5");  // of nothing yet
+    const auto link = folder.path() / "link.h5", real = folder.path() / "disk" / "real.h5";
+    make_result(link, layout, {0, 15});
+    EXPECT_TRUE(std::filesystem::is_symlink(link));
+    EXPECT_EQ(inspect_result(real, layout.fingerprint), ResultState::Complete);
+    EXPECT_EQ(names_in(folder.path()), (std::vector<std::string>{"disk", "link.h5"}));
+    EXPECT_EQ(names_in(folder.path() / "disk"), (std::vector<std::string>{"real.h5"}));
+    std::filesystem::create_symlink("round.h5", folder.path() / "round.h5");
+    EXPECT_EQ(error_of([&] { PartFolder(folder.path() / "round.h5", layout, IfOther::Refuse); }).second,
+              ExitCode::BadInput);
 }
 
 TEST_F(PartFolderTest, OutputPathThatCannotBe) {
@@ -152,7 +192,7 @@ TEST_F(PartFolderTest, RemoveLeavesNothing) {
     PartFolder parts(result, layout, IfOther::Refuse);
     commit_all(parts.path(), layout, {0, 4, 9});
     parts.remove();
-    EXPECT_FALSE(std::filesystem::exists(parts.path()));
+    EXPECT_FALSE(std::filesystem::exists(parts_path(result)));
     EXPECT_NO_THROW(PartFolder(result, layout, IfOther::Refuse));
 }
 

@@ -95,12 +95,23 @@ TEST_F(PartScanTest, PartWithOtherFields) {
     EXPECT_TRUE(scan.completed.empty());
 }
 
-TEST_F(PartScanTest, LeftOverTemporaryFilesGo) {
-    write_text_file(parts / "part-000000000015-000000000020.h5.node1-7-a0.tmp", "half a part");
-    write_text_file(parts / "notes.txt", "mine");
-    EXPECT_EQ(scan_parts(parts, layout).parts.size(), 3u);
-    EXPECT_EQ(names_in(parts),
-              (std::vector<std::string>{"notes.txt", first, middle, "part-000000000009-000000000015.h5"}));
+// A shard reads and turns down only what begins in its interval, but counts all that reaches into it.
+TEST_F(PartScanTest, OfAShardIsItsOwnBusinessOnly) {
+    const Life life = life_in(parts);
+    std::filesystem::resize_file(parts / first, 10);
+    const PartScan last = voltpile::scan_parts(life, layout, {7, 12});
+    EXPECT_EQ(last.completed.ranges(), (std::vector<WorkRange>{{7, 12}}));
+    EXPECT_EQ(last.parts.size(), 2u);
+    EXPECT_TRUE(last.rejected.empty());
+    std::filesystem::resize_file(parts / middle, 10);  // begins at 4: not ours
+    const PartScan again = voltpile::scan_parts(life, layout, {7, 12});
+    EXPECT_EQ(again.completed.ranges(), (std::vector<WorkRange>{{9, 12}}));
+    EXPECT_TRUE(again.rejected.empty());
+    EXPECT_TRUE(std::filesystem::exists(parts / middle));
+    const PartScan owner = voltpile::scan_parts(life, layout, {4, 7});
+    ASSERT_EQ(owner.rejected.size(), 1u);
+    EXPECT_EQ(owner.rejected[0].path, parts / middle);
+    EXPECT_TRUE(std::filesystem::exists(parts / first));
 }
 
 // Whatever single byte a disk turns over: either the part is turned down, or what is read is what was written

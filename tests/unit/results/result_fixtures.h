@@ -17,13 +17,19 @@
 #include "base/error.h"
 #include "results/consolidate.h"
 #include "results/part_folder.h"
+#include "results/result_state.h"
 
 namespace voltpile::test {
 
+// For tests of many thousand steps, to which a disk's fsync would add nothing but time.
+inline std::filesystem::path memory_path() {
+    return std::filesystem::is_directory("/dev/shm") ? "/dev/shm" : std::filesystem::temp_directory_path();
+}
+
 class TemporaryFolder {
   public:
-    TemporaryFolder() {
-        std::string name = (std::filesystem::temp_directory_path() / "voltpile-results-XXXXXX").string();
+    explicit TemporaryFolder(const std::filesystem::path& parent = std::filesystem::temp_directory_path()) {
+        std::string name = (parent / "voltpile-results-XXXXXX").string();
         if (!::mkdtemp(name.data())) throw std::runtime_error("mkdtemp failed");
         path_ = name;
     }
@@ -139,7 +145,35 @@ inline Provenance some_provenance() {
             "2024-05-06 07:08:09 +0200",
             "2 hosts (a, b): 8x Tesla V100-SXM2-16GB",
             "somebody",
-            "voltpile run jobs/threebody/tiny.toml"};
+            "voltpile run jobs/threebody/tiny.toml",
+            2,
+            "slurm 123",
+            1};
+}
+
+// The life of a part folder, made if there is none: for tests that are about something else.
+inline Life life_in(const std::filesystem::path& parts) {
+    for (const auto& entry : std::filesystem::directory_iterator(parts))
+        if (LifeName::parse(entry.path().filename())) return {parts, parts, entry.path().filename()};
+    const Life life{parts, parts, LifeName{{}, 1, random_nonce()}.text()};
+    std::filesystem::create_directory(life.folder());
+    return life;
+}
+
+inline void commit_part(const std::filesystem::path& parts, const ResultLayout& layout, WorkRange range,
+                        const std::vector<FieldBuffer>& data) {
+    voltpile::commit_part(life_in(parts), layout, range, data);
+}
+
+inline PartScan scan_parts(const std::filesystem::path& parts, const ResultLayout& layout) {
+    return voltpile::scan_parts(life_in(parts), layout, layout.whole());
+}
+
+inline void consolidate(const std::filesystem::path& result, const ResultLayout& layout,
+                        const std::vector<PartInfo>& parts, const Provenance& provenance) {
+    Life life = life_in(parts_path(result));
+    life.result = result;
+    voltpile::consolidate(life, layout, parts, provenance);
 }
 
 // Commits the ranges between these bounds.
@@ -156,7 +190,7 @@ inline void make_result(const std::filesystem::path& result, const ResultLayout&
                         const std::vector<std::int64_t>& bounds) {
     PartFolder folder(result, layout, PartFolder::IfOther::Refuse);
     commit_all(folder.path(), layout, bounds);
-    consolidate(result, layout, scan_parts(folder.path(), layout).parts, some_provenance());
+    consolidate(folder.life(), layout, scan_parts(folder.path(), layout).parts, some_provenance());
     folder.remove();
 }
 
@@ -169,12 +203,20 @@ inline void write_text_file(const std::filesystem::path& path, const std::string
     std::ofstream(path, std::ios::binary) << text;
 }
 
+// All but the folders of lives, whose names are never the same.
 inline std::vector<std::string> names_in(const std::filesystem::path& folder) {
     std::vector<std::string> names;
     for (const auto& entry : std::filesystem::directory_iterator(folder))
-        names.push_back(entry.path().filename());
+        if (!LifeName::parse(entry.path().filename())) names.push_back(entry.path().filename());
     std::sort(names.begin(), names.end());
     return names;
+}
+
+inline std::size_t lives_in(const std::filesystem::path& folder) {
+    std::size_t count = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(folder))
+        count += LifeName::parse(entry.path().filename()).has_value();
+    return count;
 }
 
 // Runs the body in a process of its own; returns its exit code, or 128 + signal. An exception is 99.

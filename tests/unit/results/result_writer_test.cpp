@@ -16,12 +16,13 @@ class ResultWriterTest : public testing::Test {
     std::vector<FieldBuffer> data(std::int64_t point) const { return data_of(layout, {point, point + 1}); }
 
     TemporaryFolder folder;
+    Life life = life_in(folder.path());
     ResultLayout layout = layout_of(some_axes({100}), {field("steps", FieldType::Int32)});
 };
 
 TEST_F(ResultWriterTest, AnnouncesOnlyWhatIsDurable) {
     std::vector<WorkRange> announced;
-    ResultWriter writer(folder.path(), layout, [&](WorkRange range) {
+    ResultWriter writer(life, layout, [&](WorkRange range) {
         EXPECT_TRUE(scan_parts(folder.path(), layout).completed.contains(range));
         announced.push_back(range);
     });
@@ -38,7 +39,7 @@ TEST_F(ResultWriterTest, BlocksWhileTwoAreWaiting) {
     std::condition_variable changed;
     bool open = false;
     std::atomic<int> submitted = 0;
-    ResultWriter writer(folder.path(), layout, [&](WorkRange) {
+    ResultWriter writer(life, layout, [&](WorkRange) {
         std::unique_lock lock(mutex);
         changed.wait(lock, [&] { return open; });
     });
@@ -64,7 +65,7 @@ TEST_F(ResultWriterTest, BlocksWhileTwoAreWaiting) {
 TEST_F(ResultWriterTest, DestructionDropsWhatWaits) {
     std::atomic<bool> committing = false;
     {
-        ResultWriter writer(folder.path(), layout, [&](WorkRange) {
+        ResultWriter writer(life, layout, [&](WorkRange) {
             committing = true;
             std::this_thread::sleep_for(100ms);
         });
@@ -75,13 +76,13 @@ TEST_F(ResultWriterTest, DestructionDropsWhatWaits) {
 }
 
 TEST_F(ResultWriterTest, FailureWakesABlockedSubmit) {
-    std::filesystem::remove(folder.path());
-    ResultWriter writer(folder.path(), layout, nullptr);
+    std::filesystem::remove_all(folder.path());
+    ResultWriter writer(life, layout, nullptr);
     const auto [message, code] = error_of([&] {
         for (std::int64_t p = 0; p < 10; ++p) writer.submit({p, p + 1}, data(p));
         writer.drain();
     });
-    EXPECT_NE(message.find("No such file or directory"), std::string::npos) << message;
+    EXPECT_NE(message.find("has been removed"), std::string::npos) << message;
     EXPECT_EQ(code, ExitCode::Failed);
 }
 
@@ -90,7 +91,7 @@ TEST_F(ResultWriterTest, ManyWritersAtOnce) {
     std::vector<std::thread> ranks;
     for (std::int64_t r = 0; r < 4; ++r) {
         ranks.emplace_back([&, r] {
-            ResultWriter writer(folder.path(), layout, nullptr);
+            ResultWriter writer(life, layout, nullptr);
             for (std::int64_t p = r; p < 100; p += 4) writer.submit({p, p + 1}, data(p));
             writer.drain();
         });

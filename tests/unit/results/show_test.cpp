@@ -96,7 +96,7 @@ TEST_F(Show, UnfinishedResult) {
 TEST_F(Show, SinglePoint) {
     layout.axes.clear();
     make_result(result, layout, {0, 1});
-    EXPECT_TRUE(has(show_text(ResultReader(result)), "1 of 1 points (100 %)"));
+    EXPECT_TRUE(has(show_text(ResultReader(result)), "1 of 1 point (100 %)"));
 }
 
 // A result that lacks one point in a million is not at 100 %.

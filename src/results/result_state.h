@@ -1,0 +1,20 @@
+// What is at the path where a result shall go.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace voltpile {
+
+enum class ResultState {
+    Absent,
+    Complete,
+    OtherJob,  // a complete result of another fingerprint
+    Damaged,   // an HDF5 file that cannot be read, or a result that was never completed
+    NotOurs    // anything else
+};
+
+// Throws FileError if the file cannot be looked at.
+ResultState inspect_result(const std::filesystem::path& result, const std::string& fingerprint);
+
+}  // namespace voltpile

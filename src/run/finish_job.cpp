@@ -1,0 +1,152 @@
+#include "run/finish_job.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "base/format.h"
+#include "results/consolidate.h"
+#include "results/lives_journal.h"
+#include "results/open_result.h"
+#include "run/provenance.h"
+
+namespace voltpile {
+namespace {
+
+void print_summary(const PreparedJob& job, const LoopOutcome& outcome) {
+    std::int64_t points = 0;
+    double units = 0;
+    for (const RankProgress& each : outcome.ranks) {
+        points += each.points;
+        units += each.units;
+    }
+    fmt::print("{} in {}: {:.4g} {}, {:.4g} {}/s\n", points_text(points), duration_text(outcome.seconds),
+               units, job.plan.workload.unit, units / outcome.seconds, job.plan.workload.unit);
+    fmt::print("{:>5}  {:<16} {:<52} {:>7} {:>7}\n", "rank", "host", "computed on", "share", "busy");
+    for (std::size_t r = 0; r < outcome.ranks.size(); ++r) {
+        const RankPlan& rank = job.plan.ranks[r];
+        const RankProgress& did = outcome.ranks[r];
+        fmt::print("{:>5}  {:<16} {:<52} {:>5.1f} % {:>5.1f} %\n", r, job.plan.host_of(rank).name,
+                   processor_text(job.plan, rank), units > 0 ? 100 * did.units / units : 0.0,
+                   100 * did.busy_s / outcome.seconds);
+    }
+}
+
+void print_result(const std::filesystem::path& result) {
+    std::error_code ignored;
+    fmt::print("result: {} ({})\n", result.string(),
+               bytes_text(static_cast<double>(std::filesystem::file_size(result, ignored))));
+}
+
+class Finish {
+  public:
+    Finish(const RunOptions& options, const std::filesystem::path& result, const ResultLayout& layout,
+           ResultStores& stores, std::optional<BackgroundConsolidation>& consolidation)
+        : options_(options),
+          result_(result),
+          layout_(layout),
+          stores_(stores),
+          consolidation_(consolidation) {}
+
+    void gather() {
+        kept_if_it_fails([&] {
+            stores_.gather([&](WorkRange range) {
+                if (consolidation_) consolidation_->committed(range);
+            });
+        });
+    }
+
+    // False if parts are missing though they had been committed.
+    bool put_together(const Provenance& provenance) {
+        PartFolder& folder = stores_.folder();
+        if (!consolidation_ || !consolidation_->publish(provenance)) {
+            consolidation_.reset();
+            // Not from memory but from the folder: what cannot be read back does not count as done.
+            const PartScan scan = scan_again();
+            if (!scan.completed.contains(layout_.whole())) return false;
+            kept_if_it_fails([&] { consolidate(folder.life(), layout_, scan.parts, provenance); });
+        }
+        folder.remove();
+        return true;
+    }
+
+    void end_shard(const Provenance& provenance) {
+        const Shard& shard = options_.shard;
+        ShardEnd end{};
+        kept_if_it_fails([&] { end = finish_shard(stores_.folder(), result_, layout_, provenance); });
+        if (end == ShardEnd::ResultIsThere) return print_result(result_);
+        const double share = 100.0 * static_cast<double>(shard.interval(layout_.point_count()).size()) /
+                             static_cast<double>(layout_.point_count());
+        fmt::print("{} is done ({:.3g} % of the sweep); {}\n", shard.text(), share,
+                   end == ShardEnd::OthersToCome ? "the last one to finish writes the result"
+                                                 : "another one is writing the result");
+    }
+
+    ExitCode stop() {
+        consolidation_.reset();
+        RangeSet done = scan_again().completed;
+        for (const WorkRange& range : stores_.ranges_elsewhere()) done.insert(range);
+        const WorkRange interval = stores_.folder().interval();
+        fmt::print("stopped: {} of {}{} are done; run the same command again{} to go on\n",
+                   count_text(done.within(interval).size()), points_text(interval.size()),
+                   options_.shard.is_whole() ? "" : " of " + options_.shard.text(), without_fresh());
+        return ExitCode::Stopped;
+    }
+
+    std::string without_fresh() const { return options_.fresh ? ", without --fresh," : ""; }
+
+  private:
+    PartScan scan_again() const {
+        const PartFolder& folder = stores_.folder();
+        PartScan scan = scan_parts(folder.life(), layout_, folder.interval());
+        for (const RejectedPart& part : scan.rejected)
+            spdlog::error("{}: {}; moved aside", part.path.string(), part.reason);
+        return scan;
+    }
+
+    template <class Function>
+    void kept_if_it_fails(Function&& function) const {
+        try {
+            function();
+        } catch (const TakenOverError&) {
+            throw;
+        } catch (const FileError& error) {
+            throw FileError(fmt::format("{}; all that was computed is kept: run the same command again{}",
+                                        error.what(), options_.fresh ? ", without --fresh" : ""));
+        }
+    }
+
+    const RunOptions& options_;
+    const std::filesystem::path& result_;
+    const ResultLayout& layout_;
+    ResultStores& stores_;
+    std::optional<BackgroundConsolidation>& consolidation_;
+};
+
+}  // namespace
+
+ExitCode finish_job(const PreparedJob& job, const RunOptions& options, const std::filesystem::path& result,
+                    const ResultLayout& layout, const LoopOutcome& outcome, ResultStores& stores,
+                    std::optional<BackgroundConsolidation>& consolidation) {
+    Finish finish(options, result, layout, stores, consolidation);
+    if (!outcome.complete) {
+        print_summary(job, outcome);
+        return finish.stop();
+    }
+    finish.gather();
+    Provenance provenance = make_provenance(job.plan, options.command_line);
+    provenance.lives = static_cast<std::int64_t>(read_lives(stores.folder().path()).size());
+    if (!options.shard.is_whole()) {
+        print_summary(job, outcome);
+        finish.end_shard(provenance);
+        return ExitCode::Done;
+    }
+    const bool whole = finish.put_together(provenance);
+    print_summary(job, outcome);
+    if (!whole)
+        throw FileError(fmt::format("{} lacks parts that had been committed; run the same command again{}",
+                                    stores.life().parts.string(), options.fresh ? ", without --fresh" : ""));
+    print_result(result);
+    return ExitCode::Done;
+}
+
+}  // namespace voltpile

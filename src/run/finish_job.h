@@ -1,0 +1,20 @@
+// The end of a job, on rank 0, after all ranks have committed what they computed.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+
+#include "results/background_consolidation.h"
+#include "run/job_loop.h"
+#include "run/result_stores.h"
+#include "run/runner.h"
+
+namespace voltpile {
+
+// Gathers the parts, puts the result together and removes the part folder; or says how far the job has come.
+// Prints the summary. Returns Done or Stopped; throws Error, and all that was computed is kept.
+ExitCode finish_job(const PreparedJob& job, const RunOptions& options, const std::filesystem::path& result,
+                    const ResultLayout& layout, const LoopOutcome& outcome, ResultStores& stores,
+                    std::optional<BackgroundConsolidation>& consolidation);
+
+}  // namespace voltpile

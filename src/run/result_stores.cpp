@@ -1,0 +1,308 @@
+#include "run/result_stores.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <set>
+#include <thread>
+
+#include "base/host_name.h"
+#include "results/durable_file.h"
+#include "results/open_result.h"
+#include "results/probe.h"
+#include "run/agreement.h"
+#include "run/job_loop.h"
+
+namespace voltpile {
+namespace {
+
+constexpr int outcome_tag = grant_tag + 2;  // from rank 0: a request for a part, or how it ended
+constexpr int part_tag = grant_tag + 3;     // to rank 0
+constexpr char request_mark = 'P', outcome_mark = 'E';
+constexpr char sent_mark = 'S', failed_mark = 'F';
+const std::string complete_mark = "complete";  // never the bytes of ranges, whose size is a multiple of 16
+
+// Collective: each rank does its bit, and everybody gets everybody's answers, or AgreedError with what the
+// first of those that failed says.
+std::vector<std::string> all_agree(const Communicator& world, const std::function<std::string()>& body) {
+    std::string mine;
+    try {
+        mine = static_cast<char>(ExitCode::Done) + body();
+    } catch (const Error& error) {
+        mine = static_cast<char>(error.exit_code()) + std::string(error.what());
+    } catch (const std::exception& error) {
+        mine = static_cast<char>(ExitCode::Failed) + std::string(error.what());
+    }
+    std::vector<std::string> all = world.all_gather(mine);
+    for (std::string& each : all) {
+        const auto code = static_cast<ExitCode>(each.front());
+        each.erase(0, 1);
+        if (code != ExitCode::Done) throw AgreedError(code, each);
+    }
+    return all;
+}
+
+std::string to_bytes(const std::vector<WorkRange>& ranges) {
+    std::string bytes(ranges.size() * sizeof(WorkRange), '\0');
+    std::memcpy(bytes.data(), ranges.data(), bytes.size());
+    return bytes;
+}
+
+std::vector<WorkRange> ranges_of(std::string_view bytes) {
+    std::vector<WorkRange> ranges(bytes.size() / sizeof(WorkRange));
+    std::memcpy(ranges.data(), bytes.data(), ranges.size() * sizeof(WorkRange));
+    return ranges;
+}
+
+// Sleeps between looks at messages: shortly while there are some, longer when there have been none for a
+// while.
+class Nap {
+  public:
+    void busy() { last_ = std::chrono::steady_clock::now(); }
+    void take() const {
+        const bool lively = std::chrono::steady_clock::now() - last_ < std::chrono::milliseconds(200);
+        std::this_thread::sleep_for(lively ? std::chrono::microseconds(50) : std::chrono::microseconds(2000));
+    }
+
+  private:
+    std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace
+
+ResultStores::ResultStores(const Communicator& world, const std::filesystem::path& result,
+                           const ResultLayout& layout, bool fresh, const Claim& claim)
+    : world_(world), layout_(layout), hosts_(world.all_gather(host_name())) {
+    open_first(result, fresh, claim);
+    if (complete_) {
+        clean_up_elsewhere();
+        return;
+    }
+    find_stores();
+    open_own(fresh, claim);
+    scan_all();
+}
+
+ResultStores::~ResultStores() = default;
+
+// Ranks elsewhere are told the whole path: they may have been started in another folder.
+void ResultStores::open_first(const std::filesystem::path& result, bool fresh, const Claim& claim) {
+    const std::string answer = decide_on_root(world_, [&] {
+        folder_ = open_result(result, layout_, fresh, claim);
+        const std::string path = std::filesystem::absolute(follow_links(result)).string();
+        return (folder_ ? folder_->life().name : "") + '\n' + path;
+    });
+    const auto end = answer.find('\n');
+    const std::filesystem::path path = answer.substr(end + 1);
+    complete_ = end == 0;
+    life_ = {path, parts_path(path), answer.substr(0, end)};
+    if (folder_) life_ = folder_->life();
+    stores_.push_back({0, hosts_.front(), life_.name});
+}
+
+void ResultStores::find_stores() {
+    std::set<std::string> probes;
+    for (;;) {
+        const std::vector<int> sees_store = assign();
+        std::set<std::string> taken;  // hosts with a rank that makes a probe
+        std::vector<bool> makes(hosts_.size());
+        for (std::size_t r = 0; r < hosts_.size(); ++r)
+            makes[r] = sees_store[r] < 0 && taken.insert(hosts_[r]).second;
+        if (taken.empty()) break;
+        const auto me = static_cast<std::size_t>(world_.rank());
+        const std::vector<std::string> made = all_agree(world_, [&]() -> std::string {
+            if (!makes[me]) return "";
+            try {
+                create_folders(life_.parts);
+                // Making the folder tells of one that was there though it had not been seen.
+                for (const Store& store : stores_)
+                    if (sees(life_.parts, store.seen_by)) return "";
+                return *probes.insert(make_probe(life_.parts)).first;
+            } catch (const Error& error) {
+                throw MachineError(fmt::format("{} does not see {} of {}, and cannot keep parts itself: {}",
+                                               hosts_[me], life_.parts.string(), hosts_[0], error.what()));
+            }
+        });
+        for (std::size_t r = 0; r < made.size(); ++r)
+            if (!made[r].empty()) stores_.push_back({static_cast<int>(r), hosts_[r], made[r]});
+    }
+    for (const std::string& probe : probes) remove_probe(life_.parts, probe);
+}
+
+// Which store each rank sees, the first if several; -1: none. Sets store_of_.
+std::vector<int> ResultStores::assign() {
+    int mine = -1;
+    for (std::size_t s = 0; s < stores_.size() && mine < 0; ++s)
+        if (sees(life_.parts, stores_[s].seen_by)) mine = static_cast<int>(s);
+    std::vector<int> all;
+    for (const std::string& each : world_.all_gather(std::to_string(mine))) all.push_back(std::stoi(each));
+    store_of_.assign(all.begin(), all.end());
+    return all;
+}
+
+void ResultStores::open_own(bool fresh, const Claim& claim) {
+    std::vector<bool> has_leader(stores_.size());
+    for (std::size_t r = 0; r < store_of_.size(); ++r) {
+        if (has_leader[store_of_[r]]) continue;
+        has_leader[store_of_[r]] = true;
+        stores_[store_of_[r]].leader = static_cast<int>(r);
+    }
+    for (std::size_t s = 1; s < stores_.size(); ++s) {
+        if (!has_leader[s]) continue;
+        const bool named = std::any_of(hosts_apart_.begin(), hosts_apart_.end(),
+                                       [&](const std::string& host) { return host == stores_[s].host; });
+        const bool same_name = named || stores_[s].host == hosts_[0];
+        hosts_apart_.push_back(same_name ? fmt::format("{} (rank {})", stores_[s].host, stores_[s].leader)
+                                         : stores_[s].host);
+    }
+    const Store& own = stores_[store_of_[static_cast<std::size_t>(world_.rank())]];
+    const std::vector<std::string> names = all_agree(world_, [&]() -> std::string {
+        if (world_.rank() == 0) return life_.name;
+        if (own.leader != world_.rank()) return "";
+        try {
+            folder_ = std::make_unique<PartFolder>(
+                life_.result, layout_, fresh ? PartFolder::IfOther::Discard : PartFolder::IfOther::Refuse,
+                Claim{claim.shard, claim.take_over, this_run()});
+            return folder_->life().name;
+        } catch (const Error& error) {
+            throw Error(error.exit_code(), own.host + ": " + error.what());
+        }
+    });
+    if (world_.rank() != 0) life_.name = names[static_cast<std::size_t>(own.leader)];
+}
+
+void ResultStores::scan_all() {
+    const std::vector<std::string> scans = all_agree(world_, [&]() -> std::string {
+        if (!folder_) return "";
+        return unless_complete([&] {
+            scan_ = scan_parts(folder_->life(), layout_, folder_->interval());
+            for (const RejectedPart& part : scan_.rejected)
+                spdlog::warn("{}: {}; moved aside, its range is computed again", part.path.string(),
+                             part.reason);
+            if (world_.rank() != 0) folder_->record_life(scan_.completed.size());
+            std::vector<WorkRange> ranges;
+            for (const PartInfo& part : scan_.parts) ranges.push_back(part.range);
+            return to_bytes(ranges);
+        });
+    });
+    complete_ = complete_mark == decide_on_root(world_, [&] {
+                    if (scans[0] == complete_mark) return scans[0];
+                    return unless_complete([&] {
+                        add_completed(scans);
+                        folder_->check_progress(completed_.size());
+                        folder_->record_life(completed_.size());
+                        return std::string();
+                    });
+                });
+}
+
+// Other shards may finish the whole at any moment, and then end this life with all others.
+std::string ResultStores::unless_complete(const std::function<std::string()>& body) const {
+    try {
+        return body();
+    } catch (const TakenOverError&) {
+        if (world_.rank() != 0 || !is_complete(life_.result, layout_)) throw;
+        return complete_mark;
+    }
+}
+
+// Of ranges that overlap, those in rank 0's folder count, then those of the hosts in turn.
+void ResultStores::add_completed(const std::vector<std::string>& scans) {
+    completed_ = scan_.completed;
+    for (const Store& store : stores_) {
+        if (store.leader == 0) continue;
+        for (const WorkRange& range : ranges_of(scans[static_cast<std::size_t>(store.leader)])) {
+            if (completed_.overlaps(range)) continue;
+            completed_.insert(range);
+            elsewhere_.push_back({store.leader, range});
+        }
+    }
+    completed_ = completed_.within(folder_->interval());
+}
+
+// A run that was killed after its result got its name may have left parts on other hosts' disks.
+void ResultStores::clean_up_elsewhere() {
+    const auto me = static_cast<std::size_t>(world_.rank());
+    if (std::find(hosts_.begin(), hosts_.end(), hosts_[me]) - hosts_.begin() == static_cast<long>(me) &&
+        me > 0)
+        remove_left_over_parts(life_.result, layout_);
+}
+
+std::vector<WorkRange> ResultStores::ranges_elsewhere() const {
+    std::vector<WorkRange> ranges;
+    for (const Elsewhere& part : elsewhere_) ranges.push_back(part.range);
+    return ranges;
+}
+
+bool ResultStores::committed(int rank, WorkRange range) {
+    const std::size_t store = store_of_[static_cast<std::size_t>(rank)];
+    if (store == 0) return true;
+    elsewhere_.push_back({stores_[store].leader, range});
+    return false;
+}
+
+void ResultStores::gather(const std::function<void(WorkRange)>& on_part) {
+    if (elsewhere_.empty()) return;
+    for (const Elsewhere& part : elsewhere_) {
+        put_part(life_, part.range, fetch(part));
+        on_part(part.range);
+    }
+    sync_file_system(folder_->path());
+}
+
+std::vector<std::byte> ResultStores::fetch(const Elsewhere& part) const {
+    world_.send(part.leader, outcome_tag, request_mark + to_bytes({part.range}));
+    for (Nap nap;; nap.take()) {
+        const auto reply = world_.poll(part_tag);
+        if (!reply) continue;
+        const std::string_view bytes = std::string_view(reply->bytes).substr(1);
+        if (reply->bytes.front() == failed_mark)
+            throw FileError(fmt::format("{}: {}", hosts_[static_cast<std::size_t>(part.leader)], bytes));
+        const auto* begin = reinterpret_cast<const std::byte*>(bytes.data());
+        return {begin, begin + bytes.size()};
+    }
+}
+
+void ResultStores::hand_out(const std::string& request) const {
+    std::string reply;
+    try {
+        const std::vector<std::byte> part = read_part(life_.parts, ranges_of(request.substr(1)).at(0));
+        reply.reserve(part.size() + 1);
+        reply = sent_mark;
+        reply.append(reinterpret_cast<const char*>(part.data()), part.size());
+    } catch (const Error& error) {
+        reply = failed_mark + std::string(error.what());
+    }
+    world_.send(0, part_tag, reply);
+}
+
+void ResultStores::tell_outcome(ExitCode code) {
+    for (int rank = 1; rank < world_.size(); ++rank)
+        world_.send(rank, outcome_tag, {outcome_mark, static_cast<char>(code)});
+}
+
+ExitCode ResultStores::await_outcome() {
+    for (Nap nap;; nap.take()) {
+        while (world_.poll(grant_tag)) {  // may have been under way when this rank finished
+        }
+        const auto message = world_.poll(outcome_tag);
+        if (!message) continue;
+        nap.busy();
+        if (message->bytes.front() == request_mark) {
+            hand_out(message->bytes);
+            continue;
+        }
+        const auto code = static_cast<ExitCode>(message->bytes.at(1));
+        try {
+            if (code == ExitCode::Done && folder_) folder_->remove_own();
+        } catch (const Error& error) {
+            spdlog::warn("{}", error.what());
+        }
+        return code;
+    }
+}
+
+}  // namespace voltpile
