@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <limits>
+#include <thread>
 
 #include "base/error.h"
 
@@ -30,6 +32,34 @@ Communicator::Communicator(MPI_Comm comm) : comm_(comm) {
     check(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     check(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
     check(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");
+}
+
+Communicator Communicator::split(int color) const {
+    MPI_Comm part = MPI_COMM_NULL;
+    check(MPI_Comm_split(comm_, color, rank_, &part), "MPI_Comm_split");
+    std::shared_ptr<void> owner(nullptr, [part](void*) {
+        int finished = 0;
+        MPI_Finalized(&finished);
+        MPI_Comm mine = part;
+        if (!finished) MPI_Comm_free(&mine);
+    });
+    Communicator group(part);
+    group.owned_ = std::move(owner);
+    return group;
+}
+
+bool Communicator::barrier(double timeout_s) const {
+    using Clock = std::chrono::steady_clock;
+    MPI_Request request = MPI_REQUEST_NULL;
+    check(MPI_Ibarrier(comm_, &request), "MPI_Ibarrier");
+    const auto end = Clock::now() + std::chrono::duration<double>(timeout_s);
+    for (;;) {
+        int done = 0;
+        check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+        if (done) return true;
+        if (Clock::now() > end) return false;
+        std::this_thread::yield();
+    }
 }
 
 std::string Communicator::broadcast(const std::string& bytes, int root) const {

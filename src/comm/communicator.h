@@ -5,6 +5,7 @@
 
 #include <mpi.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,14 +21,22 @@ class Communicator {
   public:
     explicit Communicator(MPI_Comm comm);  // borrowed, not freed
 
+    // Collective: every rank calls. The ranks that give the same color form a group, in the order they have
+    // here; its messages never mix with this one's. Freed with its last copy (collective, too).
+    Communicator split(int color) const;
+
     int rank() const { return rank_; }
     int size() const { return size_; }
+    MPI_Comm mpi() const { return comm_; }
 
     // Collective: every rank calls. Returns the root's bytes on every rank.
     std::string broadcast(const std::string& bytes, int root) const;
 
     // Collective: every rank calls. Everybody's bytes, by rank.
     std::vector<std::string> all_gather(const std::string& bytes) const;
+
+    // Collective: every rank calls. False if not everybody has come within the time, with nobody waiting on.
+    bool barrier(double timeout_s) const;
 
     // Point to point. Messages from one rank under one tag arrive in order. send() returns when `bytes` may
     // be reused.
@@ -38,6 +47,7 @@ class Communicator {
     std::optional<Message> poll(int tag) const;
 
   private:
+    std::shared_ptr<void> owned_;  // frees comm_ where it is not borrowed
     MPI_Comm comm_;
     int rank_ = 0;
     int size_ = 1;

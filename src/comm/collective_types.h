@@ -1,0 +1,23 @@
+// What collectives work on.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace voltpile {
+
+enum class ElementType : int { Byte, Int32, Float16, Float32, Float64 };  // Byte: for what only moves data
+enum class Reduction : int { Sum, Max };  // Max: which of them it is, if one is not a number, is open
+enum class Collective : int { AllReduce, AllGather, ReduceScatter, Broadcast };
+
+constexpr std::int64_t size_of(ElementType type) {
+    constexpr std::int64_t sizes[] = {1, 4, 2, 4, 8};
+    return sizes[static_cast<int>(type)];
+}
+
+constexpr std::string_view name_of(Collective collective) {
+    constexpr std::string_view names[] = {"all_reduce", "all_gather", "reduce_scatter", "broadcast"};
+    return names[static_cast<int>(collective)];
+}
+
+}  // namespace voltpile

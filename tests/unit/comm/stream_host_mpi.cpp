@@ -1,0 +1,174 @@
+// Collectives on host memory. Run under mpirun at 1, 2 and 4 ranks (tests/CMakeLists.txt).
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "comm/mpi_session.h"
+#include "stream_cases.h"
+
+using namespace voltpile;
+using namespace voltpile::stream_test;
+
+namespace {
+
+const Communicator& world(const MpiSession* session = nullptr) {
+    static const MpiSession* kept = session;
+    return kept->world();
+}
+
+class HostPlace final : public Place {
+  public:
+    explicit HostPlace(std::size_t bytes) : in_(bytes), out_(bytes) {}
+    StreamRef stream() override { return StreamRef::host(); }
+    char* in() override { return in_.data(); }
+    char* out() override { return out_.data(); }
+    void write(const std::vector<char>& in, const std::vector<char>& out) override {
+        in_ = in;
+        out_ = out;
+    }
+    void read(std::vector<char>& in, std::vector<char>& out) override {
+        in = in_;
+        out = out_;
+    }
+
+  private:
+    std::vector<char> in_, out_;
+};
+
+constexpr std::size_t room = 4 << 20;
+
+void run(StreamCommunicator& comm, const Batch& batch, Place& place) {
+    batch.load(place);
+    batch.enqueue(comm, place);
+    EXPECT_EQ(batch.check(place), "");
+}
+
+}  // namespace
+
+TEST(StreamHost, EverySizeTypeAndPlace) {
+    const auto comm = make_stream_communicator(world(), -1);
+    HostPlace place(room);
+    unsigned seed = 0;
+    for (const Call call : {Call::AllReduce, Call::AllGather, Call::ReduceScatter, Call::Broadcast})
+        for (const ElementType type :
+             {ElementType::Int32, ElementType::Float16, ElementType::Float32, ElementType::Float64}) {
+            Batch batch(comm->rank(), comm->size(), room);
+            for (std::int64_t count = 1; count <= 300; count += count < 70 ? 1 : 23)
+                ASSERT_TRUE(
+                    batch.add({call, type, seed % 3 ? Reduction::Sum : Reduction::Max, count, seed % 2 == 0,
+                               seed % 5 == 0, static_cast<int>(seed) % comm->size(), 0, ++seed}));
+            run(*comm, batch, place);
+        }
+}
+
+TEST(StreamHost, OddLargeSizes) {
+    const auto comm = make_stream_communicator(world(), -1);
+    constexpr std::size_t large = 24 << 20;
+    HostPlace place(large);
+    for (const Call call : {Call::AllReduce, Call::AllGather, Call::ReduceScatter, Call::Broadcast}) {
+        Batch batch(comm->rank(), comm->size(), large);
+        for (const std::int64_t count : {65537, 1'100'003})
+            ASSERT_TRUE(batch.add({call, ElementType::Float32, Reduction::Sum, count, count % 2 == 0, 1,
+                                   comm->size() - 1, 0, 5}));
+        run(*comm, batch, place);
+    }
+}
+
+TEST(StreamHost, RandomCallsOfTwoCommunicators) {
+    const auto first = make_stream_communicator(world(), -1);
+    const auto second = make_stream_communicator(world(), -1);
+    HostPlace place(room), other(room);
+    std::mt19937 random(1);
+    for (int calls = 0; calls < 10'000;) {
+        Batch batch(first->rank(), first->size(), room), other_batch(first->rank(), first->size(), room);
+        while (batch.size() < 500 && batch.add(random_case(random, first->size(), 3000, first->size() > 1))) {
+        }
+        while (other_batch.size() < 500 &&
+               other_batch.add(random_case(random, first->size(), 3000, first->size() > 1))) {
+        }
+        calls += static_cast<int>(batch.size() + other_batch.size());
+        batch.load(place);
+        other_batch.load(other);
+        batch.enqueue(*first, place);
+        other_batch.enqueue(*second, other);
+        ASSERT_EQ(batch.check(place), "");
+        ASSERT_EQ(other_batch.check(other), "");
+    }
+}
+
+TEST(StreamHost, HalvesAreSummedInSinglePrecision) {
+    const auto comm = make_stream_communicator(world(), -1);
+    if (comm->size() < 3) GTEST_SKIP() << "needs three ranks";
+    // 2048 + 1 is 2048 in fp16; 2048 + 1 + ... rounded once is not.
+    std::uint16_t in = half_from_float(comm->rank() == 0 ? 2048.0f : 1.0f), out = 0;
+    comm->all_reduce(&in, &out, 1, ElementType::Float16, Reduction::Sum, StreamRef::host());
+    EXPECT_EQ(out, half_from_float(2048.0f + static_cast<float>(comm->size() - 1)));
+}
+
+TEST(StreamHost, GroupsOfASplitWorld) {
+    const Communicator half = world().split(world().rank() % 2);
+    const auto comm = make_stream_communicator(half, -1);
+    EXPECT_EQ(comm->rank(), world().rank() / 2);
+    const std::int32_t mine = world().rank();
+    std::int32_t sum = -1, expected = 0;
+    for (int r = world().rank() % 2; r < world().size(); r += 2) expected += r;
+    comm->all_reduce(&mine, &sum, 1, ElementType::Int32, Reduction::Sum, StreamRef::host());
+    EXPECT_EQ(sum, expected);
+}
+
+TEST(StreamHost, BarrierTellsWhetherAllCame) {
+    EXPECT_TRUE(world().barrier(30));
+}
+
+TEST(StreamHost, NothingToDoAndWrongArguments) {
+    const auto comm = make_stream_communicator(world(), -1);
+    comm->all_reduce(nullptr, nullptr, 0, ElementType::Float32, Reduction::Sum, StreamRef::host());
+    comm->all_gather(nullptr, nullptr, 0, ElementType::Byte, StreamRef::host());
+    EXPECT_THROW(
+        comm->all_reduce(nullptr, nullptr, -1, ElementType::Float32, Reduction::Sum, StreamRef::host()),
+        CommError);
+    char byte = 0;
+    EXPECT_THROW(comm->send(&byte, 1, ElementType::Byte, comm->size(), StreamRef::host()), CommError);
+    if (comm->size() > 1) {
+        EXPECT_THROW(comm->all_reduce(&byte, &byte, 1, ElementType::Byte, Reduction::Sum, StreamRef::host()),
+                     CommError);
+    }
+}
+
+TEST(StreamHost, APeerThatDoesNotComeIsFoundByTheDeadline) {
+    if (world().size() == 1) GTEST_SKIP() << "needs two ranks";
+    StreamOptions options;
+    options.deadline_s = 0.3;
+    const auto comm = make_stream_communicator(world(), -1, options);
+    if (comm->rank() != 0) {
+        int in = 1, out = 0;
+        try {
+            comm->all_reduce(&in, &out, 1, ElementType::Int32, Reduction::Sum, StreamRef::host());
+            ADD_FAILURE() << "waited for nobody, and went on";
+        } catch (const CommError& e) {
+            EXPECT_NE(std::string(e.what()).find("rank 0"), std::string::npos) << e.what();
+        }
+        EXPECT_THROW(comm->check(), CommError);
+        EXPECT_THROW(comm->broadcast(&in, &out, 1, ElementType::Int32, 0, StreamRef::host()), CommError);
+    } else {
+        comm->check();
+    }
+    EXPECT_TRUE(world().barrier(30));
+}
+
+TEST(StreamHost, AbortEndsTheGroup) {
+    const auto comm = make_stream_communicator(world(), -1);
+    comm->abort();
+    EXPECT_THROW(comm->check(), CommError);
+}
+
+int main(int argc, char** argv) {
+    testing::InitGoogleTest(&argc, argv);
+    const MpiSession session(argc, argv);
+    world(&session);
+    const int failed = RUN_ALL_TESTS();
+    // A rank that failed alone must fail the whole run.
+    int any = 0;
+    for (const std::string& each : world().all_gather(std::string(1, static_cast<char>(failed))))
+        any |= each[0];
+    return any;
+}
