@@ -6,8 +6,12 @@ SUDO   := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
 # Distribution packages (Debian 12 and newer, Ubuntu 24.04 and newer).
 PACKAGES := g++ cmake make git pkg-config openmpi-bin libopenmpi-dev libhdf5-dev libpng-dev libhwloc-dev \
-            libcli11-dev libfmt-dev libspdlog-dev libtomlplusplus-dev nlohmann-json3-dev libxxhash-dev libgtest-dev \
+            libcli11-dev libfmt-dev libspdlog-dev libtomlplusplus-dev nlohmann-json3-dev libxxhash-dev libucx-dev libgtest-dev \
             python3-h5py python3-xarray python3-h5netcdf
+# For the tests on a rack of namespace nodes, with ssh and Slurm of its own. CLUSTER=no leaves these out: the tests that
+# need them are then skipped.
+CLUSTER ?= yes
+CLUSTER_PACKAGES := iproute2 iputils-ping openssh-client openssh-server slurm-wlm munge
 # `make sm70`, for developers of kernels.
 SM70_PACKAGES := clang-19 python3-venv
 
@@ -20,7 +24,7 @@ endif
 .PHONY: help demo test deps build format sm70
 help:
 	@echo 'make demo    the three-body map on 2 ranks -> results/seed_map.h5 and .png'
-	@echo 'make test    build and run all tests'
+	@echo 'make test    build and run all tests; CLUSTER=no: without installing Slurm and sshd for them'
 	@echo 'make deps    install the distribution packages that are missing'
 	@echo 'make build   configure and build ($(BUILD)/voltpile); PRESET=debug or asan for the others'
 	@echo 'make format  clang-format all sources'
@@ -34,7 +38,10 @@ demo: build
 	$(BUILD)/voltpile plot results/seed_map.h5 --output results/seed_map.png
 
 test: build
-	ctest --test-dir $(BUILD) --output-on-failure
+ifeq ($(CLUSTER),yes)
+	$(call install,$(CLUSTER_PACKAGES))
+endif
+	ctest --test-dir $(BUILD) --output-on-failure --parallel $(JOBS)
 
 build: deps
 	@cmake --preset $(PRESET) -Wno-dev

@@ -51,6 +51,9 @@ void define_commands(CLI::App& cli, cli::Action& action) {
     cli::add_plot(cli, action);
     cli::add_help(cli, action);
     cli::add_bench(cli, action);
+    cli::add_hosts(cli, action);
+    cli::add_submit(cli, action);
+    cli::add_status(cli, action);
 }
 
 // CLI11 would only say that a subcommand is required.
