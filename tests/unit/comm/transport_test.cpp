@@ -1,6 +1,7 @@
 #include "comm/transport.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -14,7 +15,8 @@ namespace fs = std::filesystem;
 // A /sys as the kernel shows it.
 class FakeSys : public testing::Test {
   protected:
-    FakeSys() : sys_(fs::path(testing::TempDir()) / "voltpile_sys") { fs::remove_all(sys_); }
+    // A folder for each process: tests run side by side.
+    FakeSys() : sys_(fs::path(testing::TempDir()) / ("voltpile_sys_" + std::to_string(getpid()))) {}
     ~FakeSys() override { fs::remove_all(sys_); }
 
     void write(const std::string& path, const std::string& text) {

@@ -1,6 +1,7 @@
 #include "run/same_build.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -15,7 +16,7 @@ class File {
   public:
     explicit File(const std::string& bytes) { std::ofstream(path) << bytes; }
     ~File() { std::filesystem::remove(path); }
-    std::string path = testing::TempDir() + "voltpile_same_build_test";
+    std::string path = testing::TempDir() + "voltpile_same_build_test_" + std::to_string(getpid());
 };
 
 }  // namespace
