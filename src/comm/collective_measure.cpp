@@ -24,14 +24,18 @@ CollectiveTable CollectiveSelector::measure(const Communicator& group) {
         const auto collective = static_cast<Collective>(i);
         const auto ways = possible_ways(collective, size(), nccl_ != nullptr, peer_ != nullptr,
                                         peer_ && peer_->over_nvlink());
-        std::vector<int> hopeless(ways.size(),
-                                  0);  // sizes in a row at which it took more than twice the best
+        // Sizes in a row at which it took more than twice the best: the ways for small messages only fall
+        // further behind as these grow. NCCL and the flagged wire, on the contrary, come into their own.
+        std::vector<int> hopeless(ways.size(), 0);
+        const auto for_small = [&](std::size_t w) {
+            return !ways[w].nccl && ways[w].wire != PeerWire::Flagged;
+        };
         for (int c = 0; c < CollectiveTable::classes; ++c) {
             const std::int64_t bytes = CollectiveTable::size(c);
             const int calls = bytes <= 256 << 10 ? 20 : 4;
             std::vector<double> seconds(ways.size(), std::numeric_limits<double>::infinity());
             for (std::size_t w = 0; w < ways.size(); ++w) {
-                if (hopeless[w] >= 2) continue;
+                if (for_small(w) && hopeless[w] >= 2) continue;
                 StreamCommunicator& it = by(ways[w]);
                 enqueue_collective(it, collective, in.data(), out.data(), bytes,
                                    stream);  // connects, if it has not yet
