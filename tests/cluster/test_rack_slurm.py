@@ -74,13 +74,6 @@ class Slurm(ClusterCase):
         self.await_life(job, output, 1, 60)
         self.assertEqual(self.rack.job(job)["NodeList"], "node[1,3]")
 
-    def test_quick_reboot_requeues(self):
-        job, output = self.submit(LINGER, "-N", "3")
-        self.await_life(job, output, 0, 20)
-        self.rack.crash("node2")
-        self.rack.boot("node2")
-        self.await_life(job, output, 1, 30)
-
     def test_jobs_survive_the_daemons(self):
         job, output = self.submit(LINGER, "-N", "3")
         self.await_life(job, output, 0, 20)
