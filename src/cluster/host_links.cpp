@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,8 +10,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -18,6 +17,7 @@
 #include "cluster/host_access.h"
 #include "cluster/host_agent.h"
 #include "cluster/host_line_process.h"
+#include "results/durable_file.h"
 
 namespace voltpile {
 namespace {
@@ -30,31 +30,21 @@ constexpr auto start_limit = 30s;  // mpirun has to start a daemon on every host
 constexpr auto stall_limit = 10s;  // between two steps, of which the longest takes a second on a slow link
 constexpr auto end_limit = 10s;
 
-// The host file as it is given to mpirun: every host once.
+// The host file as it is given to mpirun: every host once. In memory, so that nothing is left of it even if
+// this process is killed; mpirun, on the same host and of the same user, opens it under /proc.
 class HostFile {
   public:
-    explicit HostFile(std::span<const HostEntry> hosts) {
-        path_ = (std::filesystem::temp_directory_path() / "voltpile-hosts-XXXXXX").string();
-        const int fd = mkstemp(path_.data());
-        if (fd < 0) throw FileError("create", path_, errno);
-        close(fd);
-        std::ofstream file(path_);
+    explicit HostFile(std::span<const HostEntry> hosts) : fd_(memfd_create("voltpile-hosts", MFD_CLOEXEC)) {
+        std::string text;
         for (const HostEntry& host : hosts)
-            file << (host.user.empty() ? "" : host.user + "@") << host.name << " slots=1\n";
-        file.close();
-        if (!file) throw FileError("write", path_, errno);
+            text += fmt::format("{}{}{} slots=1\n", host.user, host.user.empty() ? "" : "@", host.name);
+        if (fd_.get() < 0 || write(fd_.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+            throw FileError("write", "a host file in memory", errno);
     }
-    HostFile(const HostFile&) = delete;
-    HostFile& operator=(const HostFile&) = delete;
-    ~HostFile() { remove(); }
-    const std::string& path() const { return path_; }
-    void remove() {
-        if (!path_.empty()) unlink(path_.c_str());
-        path_.clear();
-    }
+    std::string path() const { return fmt::format("/proc/{}/fd/{}", getpid(), fd_.get()); }
 
   private:
-    std::string path_;
+    FileDescriptor fd_;
 };
 
 // What mpirun leaves behind when it has to be killed (its ssh to a host that does not answer) becomes a child
@@ -187,7 +177,7 @@ bool take_in(const std::string& line, LinkSurvey& survey) {
 LinkSurvey measure_hosts(std::span<const HostEntry> hosts, const LinkOptions& options) {
     LinkSurvey survey;
     prepare(hosts, survey);
-    HostFile host_file(hosts);
+    const HostFile host_file(hosts);
     const OrphanKeeper keeper;
     LineProcess mpirun(mpirun_command(host_file.path(), hosts.size(), options), mpirun_settings());
 
@@ -199,7 +189,6 @@ LinkSurvey measure_hosts(std::span<const HostEntry> hosts, const LinkOptions& op
     while (Clock::now() < until) {
         const std::array<LineProcess*, 1> one{&mpirun};
         LineProcess::pump(one, 200ms);
-        if (!mpirun.lines.empty()) host_file.remove();  // it has been read
         for (; !mpirun.lines.empty(); mpirun.lines.pop_front()) {
             const bool was_stuck = survey.stuck.has_value();
             last = take_in(mpirun.lines.front(), survey) || last;

@@ -302,7 +302,7 @@ class Interrupted(HostsCase):
         client = self.start()
         client.signal(signal.SIGKILL)
         client.wait()
-        # That nothing is left is looked at after every test. Its file of hosts is the only trace.
+        # That nothing is left is looked at after every test.
 
     def test_link_cut_while_measuring(self):
         client = self.start()

@@ -1,7 +1,6 @@
 #include "run/same_build.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -16,7 +15,7 @@ class File {
   public:
     explicit File(const std::string& bytes) { std::ofstream(path) << bytes; }
     ~File() { std::filesystem::remove(path); }
-    std::string path = testing::TempDir() + "voltpile_same_build_test_" + std::to_string(getpid());
+    std::string path = testing::TempDir() + "voltpile_same_build_test";
 };
 
 }  // namespace
