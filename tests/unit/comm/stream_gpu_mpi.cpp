@@ -150,6 +150,15 @@ void random_mix(StreamCommunicator& comm, const std::function<void(int)>& before
     }
 }
 
+// Waits as the watchdog does: a hang becomes a CommError that says who is waited for.
+void wait_for(StreamCommunicator& comm, const GpuPlace& place) {
+    comm.watch(place.gpu_stream());
+    while (!place.gpu_stream().idle()) {
+        comm.check();
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+}
+
 // Calls of both enqueued in turn on two streams, no stream waiting for the other.
 void two_at_once(StreamCommunicator& first, StreamCommunicator& second) {
     GpuPlace place(room), other(room);
@@ -162,6 +171,8 @@ void two_at_once(StreamCommunicator& first, StreamCommunicator& second) {
         other_batch.load(other);
         batch.enqueue(first, place);
         other_batch.enqueue(second, other);
+        wait_for(first, place);
+        wait_for(second, other);
         ASSERT_EQ(batch.check(place), "");
         ASSERT_EQ(other_batch.check(other), "");
     }
@@ -304,8 +315,8 @@ TEST_F(Peer, HalvesAreSummedInSinglePrecisionAndInTheOrderOfTheRanks) {
 }
 
 TEST_F(Peer, TwoAtOnce) {
-    const auto second = make_peer();
-    two_at_once(*comm, *second);
+    const auto first = make_peer(0, 20), second = make_peer(0, 20);
+    two_at_once(*first, *second);
 }
 
 TEST_F(Peer, PeerThatDoesNotComeIsFoundByTheDeadline) {
@@ -322,7 +333,7 @@ TEST_P(ByPath, RandomMix) {
     random_mix(*make());
 }
 TEST_P(ByPath, TwoAtOnce) {
-    const auto first = make(), second = make();
+    const auto first = make(20), second = make(20);
     two_at_once(*first, *second);
 }
 TEST_P(ByPath, PeerThatDoesNotComeIsFoundByTheDeadline) {
