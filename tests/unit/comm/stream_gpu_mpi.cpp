@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "comm/communicator.h"
 #include "device/device.h"
-#include "stream_cases.h"
+#include "stream_places.h"
 #if VOLTPILE_CUDA
 #include <chrono>
 #include <cstdlib>
@@ -16,7 +16,6 @@
 #include "comm/collective_graph.h"
 #include "comm/nccl_communicator.h"
 #include "comm/peer_communicator.h"
-#include "device/buffer.h"
 #endif
 
 using namespace voltpile;
@@ -34,28 +33,6 @@ const Communicator& world() {
 #if VOLTPILE_CUDA
 
 namespace {
-
-class GpuPlace final : public Place {
-  public:
-    explicit GpuPlace(std::size_t bytes) : in_(bytes), out_(bytes) {}
-    StreamRef stream() override { return stream_; }
-    char* in() override { return in_.data(); }
-    char* out() override { return out_.data(); }
-    void write(const std::vector<char>& in, const std::vector<char>& out) override {
-        copy_to_device(in_.data(), in.data(), in.size(), stream_);
-        copy_to_device(out_.data(), out.data(), out.size(), stream_);
-    }
-    void read(std::vector<char>& in, std::vector<char>& out) override {
-        copy_to_host(in.data(), in_.data(), in.size(), stream_);
-        copy_to_host(out.data(), out_.data(), out.size(), stream_);
-        stream_.synchronize();
-    }
-    const Stream& gpu_stream() const { return stream_; }
-
-  private:
-    Stream stream_;
-    DeviceBuffer<char> in_, out_;
-};
 
 constexpr std::size_t room = 16 << 20;
 

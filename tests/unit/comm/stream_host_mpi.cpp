@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "comm/mpi_session.h"
-#include "stream_cases.h"
+#include "stream_places.h"
 
 using namespace voltpile;
 using namespace voltpile::stream_test;
@@ -14,25 +14,6 @@ const Communicator& world(const MpiSession* session = nullptr) {
     static const MpiSession* kept = session;
     return kept->world();
 }
-
-class HostPlace final : public Place {
-  public:
-    explicit HostPlace(std::size_t bytes) : in_(bytes), out_(bytes) {}
-    StreamRef stream() override { return StreamRef::host(); }
-    char* in() override { return in_.data(); }
-    char* out() override { return out_.data(); }
-    void write(const std::vector<char>& in, const std::vector<char>& out) override {
-        in_ = in;
-        out_ = out;
-    }
-    void read(std::vector<char>& in, std::vector<char>& out) override {
-        in = in_;
-        out = out_;
-    }
-
-  private:
-    std::vector<char> in_, out_;
-};
 
 constexpr std::size_t room = 4 << 20;
 
