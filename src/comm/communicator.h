@@ -1,5 +1,5 @@
 // One group of ranks. Host data travels by MPI, as byte strings: the callers' messages are small and rare.
-// All calls of one process come from its main thread (MPI_THREAD_FUNNELED). Errors throw CommError naming the
+// All calls of one process come from its main thread. Errors throw CommError naming the
 // call.
 #pragma once
 

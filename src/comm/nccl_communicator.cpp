@@ -156,7 +156,8 @@ class NcclCommunicator final : public StreamCommunicator {
     // NCCL enqueues in the background; the next operation on the stream must not overtake it. Waits for the
     // enqueueing, not for the stream.
     void finish(ncclResult_t state, const char* doing) {
-        const auto end = Clock::now() + std::chrono::duration<double>(std::max(watch_.deadline_s(), least_limit_s));
+        const auto end =
+            Clock::now() + std::chrono::duration<double>(std::max(watch_.deadline_s(), least_limit_s));
         while (state == ncclInProgress) {
             if (ncclCommGetAsyncError(comm_, &state) != ncclSuccess) state = ncclInternalError;
             if (state != ncclInProgress) break;

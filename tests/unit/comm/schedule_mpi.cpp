@@ -13,21 +13,17 @@
 #include "base/error.h"
 #include "base/host_name.h"
 #include "comm/channel_group.h"
-#include "comm/mpi_session.h"
 #include "device/device.h"
+#include "mpi_tests.h"
 #include "stream_places.h"
 
 using namespace voltpile;
+using voltpile::test::world;
 using namespace voltpile::stream_test;
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
 namespace {
-
-const Communicator& world(const MpiSession* session = nullptr) {
-    static const MpiSession* kept = session;
-    return kept->world();
-}
 
 constexpr std::size_t room = 64 << 10;
 
@@ -248,16 +244,5 @@ TEST(StoppedPeer, IsNoticedByAllOthersInCollectivesAndChannels) {
 }
 
 int main(int argc, char** argv) {
-    testing::InitGoogleTest(&argc, argv);
-    const MpiSession session(argc, argv);
-    world(&session);
-    if (world().rank() != 0)
-        delete testing::UnitTest::GetInstance()->listeners().Release(
-            testing::UnitTest::GetInstance()->listeners().default_result_printer());
-    const int failed = RUN_ALL_TESTS();
-    // A rank that failed alone must fail the whole run.
-    int any = 0;
-    for (const std::string& each : world().all_gather(std::string(1, static_cast<char>(failed))))
-        any |= each[0];
-    return any;
+    return voltpile::test::run_mpi_tests(argc, argv);
 }

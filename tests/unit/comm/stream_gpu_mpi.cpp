@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "comm/communicator.h"
 #include "device/device.h"
+#include "mpi_tests.h"
 #include "stream_places.h"
 #if VOLTPILE_CUDA
 #include <chrono>
@@ -19,16 +20,8 @@
 #endif
 
 using namespace voltpile;
+using voltpile::test::world;
 using namespace voltpile::stream_test;
-
-namespace {
-
-const Communicator& world() {
-    static const Communicator kept(MPI_COMM_WORLD);
-    return kept;
-}
-
-}  // namespace
 
 #if VOLTPILE_CUDA
 
@@ -360,17 +353,5 @@ TEST(StreamGpuOfOne, Copies) {
 }
 
 int main(int argc, char** argv) {
-    testing::InitGoogleTest(&argc, argv);
-    int provided = MPI_THREAD_SINGLE;  // the way through the host has a thread of its own
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-    if (world().rank() != 0)
-        delete testing::UnitTest::GetInstance()->listeners().Release(
-            testing::UnitTest::GetInstance()->listeners().default_result_printer());
-    const int failed = RUN_ALL_TESTS();
-    // A rank that failed alone must fail the whole run.
-    int any = 0;
-    for (const std::string& each : world().all_gather(std::string(1, static_cast<char>(failed))))
-        any |= each[0];
-    MPI_Finalize();
-    return any;
+    return voltpile::test::run_mpi_tests(argc, argv);
 }

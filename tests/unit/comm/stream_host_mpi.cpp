@@ -2,18 +2,14 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "comm/mpi_session.h"
+#include "mpi_tests.h"
 #include "stream_places.h"
 
 using namespace voltpile;
+using voltpile::test::world;
 using namespace voltpile::stream_test;
 
 namespace {
-
-const Communicator& world(const MpiSession* session = nullptr) {
-    static const MpiSession* kept = session;
-    return kept->world();
-}
 
 constexpr std::size_t room = 4 << 20;
 
@@ -143,13 +139,5 @@ TEST(StreamHost, AbortEndsTheGroup) {
 }
 
 int main(int argc, char** argv) {
-    testing::InitGoogleTest(&argc, argv);
-    const MpiSession session(argc, argv);
-    world(&session);
-    const int failed = RUN_ALL_TESTS();
-    // A rank that failed alone must fail the whole run.
-    int any = 0;
-    for (const std::string& each : world().all_gather(std::string(1, static_cast<char>(failed))))
-        any |= each[0];
-    return any;
+    return voltpile::test::run_mpi_tests(argc, argv);
 }
