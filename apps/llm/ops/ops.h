@@ -87,7 +87,8 @@ struct QkvSettings {
     float norm_eps = 0;
     RopeStyle rope_style = RopeStyle::Half;
     int rope_dims = 0;                        // the first of each head's, even; the rest pass unchanged
-    const float* rope_frequencies = nullptr;  // (rope_dims / 2): radians a position, scaling applied
+    const float* rope_frequencies = nullptr;  // (rope_dims / 2): radians a position, scaling applied; the
+                                              // angle, position * frequency, is rounded to fp32
     float rope_magnitude = 1;                 // of cos and sin (YaRN)
 };
 
@@ -114,8 +115,8 @@ class Ops {
     virtual void synchronize() = 0;
 
     // Takes over a piece of a matrix (rows and columns are the piece's; columns a multiple of the format's
-    // block) in this processor's own layout. source: row r begins at data + r * row_bytes. May return before
-    // it is done with `source` only if that is a mapped file that stays; waits else.
+    // block) in this processor's own layout. source: row r begins at data + r * row_bytes. If source.stays it
+    // may return before it is done with the data, or use them in place; if not, it has copied them on return.
     virtual std::unique_ptr<WeightMatrix> load_matrix(const MatrixSource& source) = 0;
 
     // ---- the decoder's operations.
@@ -156,8 +157,9 @@ class Ops {
     // The same of x and of x += delta, before the last norm.
     virtual void gather_float_rows(FloatRows x, const BatchView& batch, FloatRows out) = 0;
 
-    // One token for each row of logits (see sampling.h). tokens: (rows) int32, log_probability: (rows) or
-    // nullptr.
+    // One token for each row of logits (see sampling.h). tokens: (rows) int32. log_probability: (rows) or
+    // nullptr: logarithm of the token's softmax over the logits as they came, before penalties, bias and
+    // temperature.
     virtual void sample(FloatRows logits, const SamplingView& sampling, std::int32_t* tokens,
                         float* log_probability) = 0;
 

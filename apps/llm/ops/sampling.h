@@ -7,8 +7,10 @@
 
 namespace voltpile::llm {
 
-// Applied in this order: repetition, presence and frequency penalties over the tokens so far, logit bias,
-// temperature, top-k, top-p, min-p; then one draw by seed.
+// Applied in this order: repetition, presence and frequency penalties over the tokens so far (logit -=
+// presence + frequency * count), logit bias, temperature, top-k, top-p, min-p; then one draw by seed.
+// "Most probable" is by logit, of equal logits the lower token first. Top-p is of the probabilities that
+// top-k leaves, normalised.
 struct SamplingSettings {
     float temperature = 0;         // 0: greedy, the lowest token of equal ones
     int top_k = 0;                 // 0: all
@@ -21,9 +23,15 @@ struct SamplingSettings {
     std::map<std::int32_t, float> logit_bias;
 };
 
-// Of a pass, in the memory of the processor; (rows) each, one row for one sequence. Draws are by
-// Philox4x32-10 with key = seed and counter = step, so that every implementation and every rank draws the
-// same.
+// Of a pass, in the memory of the processor; (rows) each, one row for one sequence.
+//
+// The draw. x = first word of Philox4x32-10 (J. K. Salmon et al., SC11) with key = (low, high word of seed)
+// and counter = (step, 0, 0, 0); u = (x >> 8) * 2^-24. The token is the first, in the order of the tokens'
+// numbers, at which the sum of the probabilities that are left exceeds u times their total (the last that is
+// left, should rounding prevent that). So every rank draws the same token, and every implementation, except
+// where u meets a boundary to within the rounding of its sums.
+//
+// The token is -1 where a row of logits has a NaN, a +infinity or nothing finite.
 struct SamplingView {
     const float* temperature = nullptr;
     const std::int32_t* top_k = nullptr;

@@ -16,6 +16,7 @@ struct MatrixSource {
     std::int64_t columns = 0;
     std::size_t row_bytes = 0;  // from row to row; more than the columns take when it is a piece by columns
     const std::byte* data = nullptr;
+    bool stays = false;  // data stays, unchanged, for as long as the matrix: a mapped file
 };
 
 // In the layout of the Ops that made it; only that can use it.
