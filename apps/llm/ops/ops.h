@@ -71,7 +71,7 @@ struct SentinelReport {
     int row = 0;  // of the batch
 };
 
-enum class RopeStyle { Interleaved, Half };  // pairs (2i, 2i + 1), or (i, i + head_dim / 2)
+enum class RopeStyle { Interleaved, Half };  // pairs (2i, 2i + 1), or (i, i + rope_dims / 2)
 
 // What happens to queries, keys and values between their product and the attention. Any pointer may be
 // nullptr: not there. fp32, in the processor's memory.
@@ -121,7 +121,7 @@ class Ops {
 
     // ---- the decoder's operations.
 
-    // x[r, :] = row batch.token[r] of the table, as fp32. x: (rows, columns of table).
+    // x[r, :] = row batch.token[r] of the table, as fp32; 0 in empty rows. x: (rows, columns of table).
     virtual void embed(const WeightMatrix& table, const BatchView& batch, FloatRows x) = 0;
 
     // x[r, :] += delta[r, :] (if delta.data); out[r, c] = x[r, c] * weight[c] / sqrt(mean_c(x[r, :]^2) +
@@ -148,7 +148,8 @@ class Ops {
 
     // out[r, h, :] = sum_p softmax_p(scale * q[r, h, :] . k[p, h', :]) v[p, h', :] over the row's own
     // sequence, p from max(0, position - window + 1) (window > 0) or 0 to the row's position; h' = h / (heads
-    // / kv_heads). qkv as rope_and_store leaves it; out: (rows, heads * head_dim).
+    // / kv_heads). qkv as rope_and_store leaves it; out: (rows, heads * head_dim), 0 in empty
+    // rows.
     virtual void attention(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
                            const KvLayer& cache, float scale, int window, HiddenRows out) = 0;
 
