@@ -19,8 +19,8 @@ void norm_head(float* head, const float* weight, const QkvSettings& settings) {
 
 void rotate_head(float* head, const Rotation& by, RopeStyle style) {
     const std::size_t pairs = by.cosine.size();
-    const std::size_t step = style == RopeStyle::Half ? 1 : 2;
-    float* partner = head + (style == RopeStyle::Half ? pairs : 1);
+    const std::size_t step = style == RopeStyle::HalfSplit ? 1 : 2;
+    float* partner = head + (style == RopeStyle::HalfSplit ? pairs : 1);
     for (std::size_t i = 0; i < pairs; ++i) {
         const float x = head[step * i];
         const float y = partner[step * i];

@@ -18,7 +18,7 @@ void norm_head(float* head, const float* weight, const QkvSettings& settings) {
 
 void rotate_head(float* head, int position, const QkvSettings& settings) {
     for (int i = 0; i < settings.rope_dims / 2; ++i) {
-        const bool half = settings.rope_style == RopeStyle::Half;
+        const bool half = settings.rope_style == RopeStyle::HalfSplit;
         float& a = head[half ? i : 2 * i];
         float& b = head[half ? i + settings.rope_dims / 2 : 2 * i + 1];
         const float angle = static_cast<float>(position) * settings.rope_frequencies[i];
