@@ -20,8 +20,7 @@ std::size_t white_space_at_beginning(std::string_view text) {
 
 std::size_t without_white_space_at_end(std::string_view text) {
     while (!text.empty()) {
-        std::size_t begin = text.size() - 1;
-        while (begin > 0 && (static_cast<unsigned char>(text[begin]) & 0xC0) == 0x80) --begin;
+        const std::size_t begin = last_character_begin(text);
         if (!is_white_space(first_character(text.substr(begin)).code_point)) break;
         text = text.substr(0, begin);
     }

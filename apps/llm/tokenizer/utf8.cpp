@@ -44,6 +44,12 @@ Utf8Character first_character(std::string_view text) {
     return {Utf8Status::Whole, lead.bytes, code_point};
 }
 
+std::size_t last_character_begin(std::string_view text) {
+    std::size_t begin = text.size() - 1;
+    while (begin > 0 && (static_cast<unsigned char>(text[begin]) & 0xC0) == 0x80) --begin;
+    return begin;
+}
+
 std::optional<std::size_t> find_invalid_utf8(std::string_view text) {
     for (std::size_t i = 0; i < text.size();) {
         const Utf8Character character = first_character(text.substr(i));

@@ -26,6 +26,9 @@ struct Utf8Character {
 // The character at the beginning of `text`, which is not empty.
 Utf8Character first_character(std::string_view text);
 
+// Where the last character of valid text begins, which is not empty.
+std::size_t last_character_begin(std::string_view text);
+
 // Where the first byte is that belongs to no whole character, if there is one.
 std::optional<std::size_t> find_invalid_utf8(std::string_view text);
 
