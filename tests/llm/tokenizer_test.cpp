@@ -59,6 +59,28 @@ TEST(Tokenizer, SpecialTokensInGgufOfLlama) {
     EXPECT_EQ(tokenizer.decode(expected, false), "[INST] a</s><s> b");
 }
 
+TEST(Tokenizer, SpecialTokensAtTheEndsAsTheFilesSay) {
+    const json golden = read_golden("golden_gpt2");
+    const auto encoded = [&](const char* config) {
+        return Tokenizer(vocabulary_from_hugging_face(golden.at("tokenizer"), json::parse(config),
+                                                      "tokenizer.json"))
+            .encode("");
+    };
+    const TokenId end = golden.at("tokenizer").at("added_tokens").at(0).at("id");
+    EXPECT_EQ(encoded(R"({"bos_token": "<|endoftext|>"})"), Ids{});
+    EXPECT_EQ(encoded(R"({"bos_token": "<|endoftext|>", "add_bos_token": true})"), Ids{end});
+    EXPECT_EQ(encoded(R"({"eos_token": {"content": "<|endoftext|>"}, "add_eos_token": true})"), Ids{end});
+
+    SentencePieceGguf gguf(read_golden("golden_sentencepiece").at("gguf"));
+    const auto of_gguf = [&] { return Tokenizer(vocabulary_from_gguf(gguf.keys, "model.gguf")); };
+    EXPECT_EQ(of_gguf().encode(""), Ids{1});  // Llama 2's begin with <s>, where the file does not say
+    gguf.keys.add_bos = false;
+    gguf.keys.add_eos = true;
+    EXPECT_EQ(of_gguf().encode(""), Ids{2});
+    gguf.keys.add_space_prefix = false;
+    EXPECT_EQ(of_gguf().bytes_of(of_gguf().encode("Hello").front()).front(), 'H');
+}
+
 // A line without spaces is one piece: were each merge a pass over it, this would take hours.
 TEST(Tokenizer, LongLinesTakeNoQuadraticTime) {
     for (const Tokenizer& tokenizer : {llama3(), llama2()}) {

@@ -17,6 +17,14 @@ std::uint64_t pair_key(TokenId left, TokenId right) {
            static_cast<std::uint32_t>(right);
 }
 
+// Where a space mark begins a word, after the first character; else the end.
+std::size_t next_word(std::string_view text) {
+    for (std::size_t at = text.find(kSpaceMark, 1); at != std::string_view::npos;
+         at = text.find(kSpaceMark, at + 1))
+        if (!text.substr(0, at).ends_with(kSpaceMark)) return at;
+    return text.size();
+}
+
 }  // namespace
 
 struct Bpe::Symbol {
@@ -64,6 +72,10 @@ Bpe::Bpe(const Vocabulary& vocabulary)
     merges_.reserve(vocabulary.merges.size());
     for (const Merge& merge : vocabulary.merges)
         merges_.insert_or_assign(pair_key(merge.left, merge.right), Target{merge.rank, merge.merged});
+    words_are_apart_ = !byte_level_ && std::ranges::all_of(vocabulary.merges, [&](const Merge& merge) {
+        const std::string& text = vocabulary.texts[static_cast<std::size_t>(merge.merged)];
+        return next_word(text) == text.size();
+    });
 }
 
 std::vector<Bpe::Symbol> Bpe::symbols_of(std::string_view piece) const {
@@ -134,7 +146,6 @@ void Bpe::append(const Symbol& symbol, std::string_view piece, bool& after_unkno
 }
 
 void Bpe::encode(std::string_view piece, std::vector<TokenId>& ids) const {
-    if (piece.empty()) return;
     if (ignore_merges_) {
         const auto whole = ids_.find(piece);
         if (whole != ids_.end() && whole->second < token_count_) {
@@ -142,11 +153,15 @@ void Bpe::encode(std::string_view piece, std::vector<TokenId>& ids) const {
             return;
         }
     }
-    std::vector<Symbol> symbols = symbols_of(piece);
-    merge(symbols);
     bool after_unknown = false;
-    for (std::int32_t i = 0; i >= 0; i = symbols[static_cast<std::size_t>(i)].next)
-        append(symbols[static_cast<std::size_t>(i)], piece, after_unknown, ids);
+    while (!piece.empty()) {
+        const std::string_view word = piece.substr(0, words_are_apart_ ? next_word(piece) : piece.size());
+        std::vector<Symbol> symbols = symbols_of(word);
+        merge(symbols);
+        for (std::int32_t i = 0; i >= 0; i = symbols[static_cast<std::size_t>(i)].next)
+            append(symbols[static_cast<std::size_t>(i)], word, after_unknown, ids);
+        piece.remove_prefix(word.size());
+    }
 }
 
 }  // namespace voltpile::llm

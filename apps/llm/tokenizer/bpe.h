@@ -42,6 +42,7 @@ class Bpe {
     bool ignore_merges_;
     bool byte_fallback_;
     bool fuse_unknown_;
+    bool words_are_apart_;               // no merge goes beyond the end of a word: each can be encoded alone
     TokenId unknown_;                    // -1: there is none
     TokenId token_count_;                // ids from here on are parts of tokens only
     std::array<TokenId, 256> byte_ids_;  // -1: the vocabulary has no token for this byte
