@@ -1,0 +1,60 @@
+// The formats in which weights are stored, with the layout of their blocks (names and numbers as in GGUF).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace voltpile::llm {
+
+// The quantised ones hold a row as consecutive blocks; no block crosses a row's end.
+enum class WeightFormat { F32, F16, BF16, Q8_0, Q4_0, Q4_K, Q5_K, Q6_K };
+
+struct WeightFormatInfo {
+    WeightFormat format;
+    std::string_view name;
+    std::uint32_t gguf_type;  // number of the tensor type in a GGUF file
+    std::size_t block_size;   // weights in a block
+    std::size_t block_bytes;  // bytes of a block
+};
+
+inline constexpr std::array<WeightFormatInfo, 8> kWeightFormats = {{
+    {WeightFormat::F32, "F32", 0, 1, 4},
+    {WeightFormat::F16, "F16", 1, 1, 2},
+    {WeightFormat::BF16, "BF16", 30, 1, 2},
+    {WeightFormat::Q8_0, "Q8_0", 8, 32, 34},
+    {WeightFormat::Q4_0, "Q4_0", 2, 32, 18},
+    {WeightFormat::Q4_K, "Q4_K", 12, 256, 144},
+    {WeightFormat::Q5_K, "Q5_K", 13, 256, 176},
+    {WeightFormat::Q6_K, "Q6_K", 14, 256, 210},
+}};
+
+constexpr const WeightFormatInfo& info(WeightFormat format) {
+    return kWeightFormats[static_cast<std::size_t>(format)];
+}
+
+constexpr std::string_view name(WeightFormat format) {
+    return info(format).name;
+}
+constexpr std::size_t block_size(WeightFormat format) {
+    return info(format).block_size;
+}
+constexpr std::size_t block_bytes(WeightFormat format) {
+    return info(format).block_bytes;
+}
+
+// Bytes of a row of `columns` weights; `columns` is a multiple of the block size.
+constexpr std::size_t row_bytes(WeightFormat format, std::size_t columns) {
+    return columns / block_size(format) * block_bytes(format);
+}
+
+// Nothing for a type that is not among the formats above.
+constexpr std::optional<WeightFormat> weight_format_of_gguf_type(std::uint32_t gguf_type) {
+    for (const WeightFormatInfo& entry : kWeightFormats)
+        if (entry.gguf_type == gguf_type) return entry.format;
+    return std::nullopt;
+}
+
+}  // namespace voltpile::llm
