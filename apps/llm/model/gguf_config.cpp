@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cmath>
 #include <limits>
 
 #include "base/error.h"
@@ -142,8 +143,10 @@ class GgufConfigReader {
         if (scaling.kind == RopeScalingKind::Linear) return;
         scaling.original_context =
             find_integer("rope.scaling.original_context_length").value_or(config_.context);
-        scaling.attention_factor = find_real("rope.scaling.yarn_attn_factor")
-                                       .value_or(find_real("rope.scaling.attn_factor").value_or(0));
+        // Relative to YaRN's own factor of cos and sin, as llama.cpp has it.
+        if (const auto attention = find_real("rope.scaling.yarn_attn_factor");
+            attention && scaling.factor > 0)
+            scaling.attention_factor = *attention * (0.1 * std::log(scaling.factor) + 1);
         scaling.beta_fast = find_real("rope.scaling.yarn_beta_fast").value_or(scaling.beta_fast);
         scaling.beta_slow = find_real("rope.scaling.yarn_beta_slow").value_or(scaling.beta_slow);
     }
