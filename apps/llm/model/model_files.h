@@ -22,7 +22,7 @@ class ModelFiles : public ModelSource {
     std::vector<std::string> paths() const;  // of the files with weights
     const GgufFile* gguf() const {
         return files_.gguf.get();
-    }                                  // with the metadata; null for a folder's model
+    }  // with the metadata; null for a folder's model
     std::uint64_t file_bytes() const;  // of all of paths()
 
   private:
