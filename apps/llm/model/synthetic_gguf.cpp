@@ -5,6 +5,7 @@
 
 #include "llm/model/gguf_writer.h"
 #include "llm/model/synthetic_model.h"
+#include "llm/model/synthetic_shapes.h"
 
 namespace voltpile::llm {
 namespace {
@@ -14,9 +15,6 @@ constexpr std::int32_t kNormal = 1;
 constexpr std::int32_t kUnknown = 2;
 constexpr std::int32_t kControl = 3;
 constexpr std::int32_t kByte = 6;
-
-constexpr std::uint32_t kBos = 1;
-constexpr std::uint32_t kEos = 2;
 
 std::string architecture(ModelFamily family) {
     if (family == ModelFamily::Qwen2) return "qwen2";
@@ -42,8 +40,8 @@ void add_tokenizer(std::int64_t vocab, GgufWriter& file) {
     file.add("tokenizer.ggml.tokens", texts);
     file.add("tokenizer.ggml.scores", scores);
     file.add("tokenizer.ggml.token_type", kinds);
-    file.add("tokenizer.ggml.bos_token_id", kBos);
-    file.add("tokenizer.ggml.eos_token_id", kEos);
+    file.add("tokenizer.ggml.bos_token_id", std::uint32_t{kSyntheticBos});
+    file.add("tokenizer.ggml.eos_token_id", std::uint32_t{kSyntheticEos});
     file.add("tokenizer.ggml.unknown_token_id", std::uint32_t{0});
     file.add("tokenizer.ggml.add_bos_token", true);
 }

@@ -56,6 +56,9 @@ ModelConfig synthetic_shape(std::string_view name) {
         config.rope_style = qwen ? RopeStyle::HalfSplit : RopeStyle::Interleaved;
         config.qkv_bias = shape.family == ModelFamily::Qwen2;
         config.qk_norm = shape.family == ModelFamily::Qwen3;
+        config.bos_id = kSyntheticBos;
+        config.add_bos = true;
+        config.eos_ids = {kSyntheticEos};
         return config;
     }
     const auto names = synthetic_shape_names();

@@ -9,6 +9,10 @@
 
 namespace voltpile::llm {
 
+// Of the made-up tokenizer of all synthetic models.
+inline constexpr int kSyntheticBos = 1;
+inline constexpr int kSyntheticEos = 2;
+
 std::vector<std::string> synthetic_shape_names();
 
 // The published config of the model, with RoPE as in its GGUF files. "tiny" is no published model: 4 layers
