@@ -106,13 +106,15 @@ std::string needs_row(const ModelSource& model, int gpus) {
 std::string config_text(const ModelSource& model) {
     const ModelConfig& config = model.config();
     const WeightBytes bytes = weight_bytes(model);
+    const bool billions = bytes.weights >= 1'000'000'000;
     std::string text;
     text += line(
         "family",
         fmt::format("{}{}", name(config.family),
                     config.model_name.empty() ? "" : fmt::format(" ({})", printable(config.model_name))));
-    text += line("weights", fmt::format("{:.2f} billion, {}", static_cast<double>(bytes.weights) * 1e-9,
-                                        bytes_text(static_cast<double>(bytes.total))));
+    text += line("weights",
+                 fmt::format("{:.2f} {}, {}", static_cast<double>(bytes.weights) * (billions ? 1e-9 : 1e-6),
+                             billions ? "billion" : "million", bytes_text(static_cast<double>(bytes.total))));
     text += line("formats", format_text(bytes));
     text += line("shape", fmt::format("{} layers, hidden {}, feed-forward {}, vocabulary {}{}", config.layers,
                                       config.hidden, config.ffn, count_text(config.vocab),
