@@ -172,5 +172,38 @@ TEST(ModelFiles, FingerprintIsOfContentsNotOfPlaces) {
     EXPECT_NE(ModelFiles(folder / "a.gguf").fingerprint(), ModelFiles(folder / "b.gguf").fingerprint());
 }
 
+// The header with single bytes changed: a model that can be read, or a FileError.
+TEST(ModelFiles, FlippedBytesDoNoHarm) {
+    const TestFolder folder("flipped");
+    const std::string path = folder / "tiny.gguf";
+    SyntheticModel("tiny", "q4_k_m").write_gguf(path);
+    const std::size_t header = ModelFiles(path).tensors()[0].offset;
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    const auto put = [&](std::size_t at, char c) {
+        file.seekp(static_cast<std::streamoff>(at));
+        file.put(c).flush();
+    };
+    std::size_t refused = 0;
+    for (std::size_t at = 0; at < header; at += 11) {  // 11: coprime to the sizes of all fields
+        file.seekg(static_cast<std::streamoff>(at));
+        const char original = static_cast<char>(file.get());
+        put(at, static_cast<char>(original ^ 0x81));
+        try {
+            const ModelFiles model(path);
+            std::vector<std::byte> row;
+            for (const ModelTensor& tensor : model.tensors()) {
+                const TensorSlice last{tensor.rows - 1, tensor.rows, 0, tensor.columns};
+                row.resize(last.bytes(tensor.format));
+                model.read(tensor, last, row.data());
+            }
+        } catch (const FileError&) {
+            ++refused;
+        }
+        put(at, original);
+    }
+    EXPECT_GT(refused, header / 11 / 10);  // most of the header are texts and scores of the tokenizer
+    EXPECT_EQ(message_for(path), "no error");
+}
+
 }  // namespace
 }  // namespace voltpile::llm

@@ -65,6 +65,20 @@ std::string token_text(const ModelConfig& config) {
                        config.chat_template.empty() ? "no chat template" : "has a chat template");
 }
 
+std::string tensor_parallel_text(const ModelSource& model) {
+    std::vector<int> sizes;
+    std::vector<std::string> obstacles;
+    for (const int ranks : {1, 2, 4, 8, 16}) {
+        const std::string obstacle = tensor_parallel_obstacle(model, ranks);
+        if (obstacle.empty())
+            sizes.push_back(ranks);
+        else
+            obstacles.push_back(obstacle);
+    }
+    return fmt::format("over {} GPUs{}", fmt::join(sizes, ", "),
+                       obstacles.empty() ? "" : fmt::format(" ({})", fmt::join(obstacles, "; ")));
+}
+
 struct Split {
     int tensor_parallel;
     int pipeline_stages;
