@@ -136,6 +136,7 @@ std::string config_text(const ModelSource& model) {
     text += line("attention", attention_text(config));
     text += line("context", count_text(config.context) + " tokens");
     text += line("RoPE", rope_text(config));
+    text += line("can be cut", tensor_parallel_text(model));
     text += line("tokenizer", token_text(config));
     const auto size_text = [&](std::uint64_t sum) { return bytes_text(static_cast<double>(sum)); };
     text += line(
