@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "plan/link.h"
 #include "plan/plan.h"
 
 using namespace voltpile;
@@ -247,4 +248,23 @@ TEST(TeamOfCluster, RanksWithoutAGpuAreLeftOutWhereOthersHaveOne) {
     EXPECT_EQ(plan.teams.places[1], TeamPlace{});  // the server
     expect_in(to_text(plan), "1 rank is in no team: 1;");
     EXPECT_EQ(plan_for("mixed_home.toml", {}).teams.teams.size(), 2u);  // a sweep uses both
+}
+
+TEST(Link, BetweenRanks) {
+    Plan plan = plan_for("t181_x3.toml", {});
+    for (Host& host : plan.topology.hosts) {
+        host.network_gbit_per_s = 100;
+        host.nvlink_gb_per_s.assign(4, std::vector<double>(4, 50));  // two links of 25 GB/s to each
+        host.nvlink_gb_per_s[0][3] = 0;
+        for (Gpu& gpu : host.gpus) gpu.pcie_gb_per_s = 15.75;
+    }
+    plan.topology.hosts[2].network_gbit_per_s = 10;
+    EXPECT_EQ(link_between(plan, 0, 1).text, "NVLink");
+    EXPECT_EQ(link_between(plan, 0, 1).theory_bytes_per_s, 50e9);
+    EXPECT_EQ(link_between(plan, 0, 3).text, "PCIe");
+    EXPECT_EQ(link_between(plan, 0, 3).theory_bytes_per_s, 15.75e9);
+    EXPECT_EQ(link_between(plan, 0, 4).theory_bytes_per_s, 12.5e9);  // 100 Gb/s
+    EXPECT_EQ(link_between(plan, 0, 8).theory_bytes_per_s, 1.25e9);  // the slower end
+    plan.ranks[1].gpu = -1;
+    EXPECT_EQ(link_between(plan, 0, 1).text, "host memory");
 }
