@@ -1,4 +1,5 @@
 #include "llm/tokenizer/split_pattern.h"
+#include <cstdint>
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <fmt/format.h>
