@@ -33,7 +33,14 @@ class CollectiveSelector final : public StreamCommunicator {
                    StreamRef stream) override;
     void send(const void* in, std::int64_t count, ElementType type, int to, StreamRef stream) override;
     void receive(void* out, std::int64_t count, ElementType type, int from, StreamRef stream) override;
-    void watch(StreamRef stream) override { any().watch(stream); }
+    // By our kernels if there are any: NCCL must not be called off while one of them waits on the GPU, for
+    // it waits for the GPU in turn.
+    void watch(StreamRef stream) override {
+        if (peer_)
+            peer_->watch(stream);
+        else
+            nccl_->watch(stream);
+    }
     void check() override;
     void abort() noexcept override;
     std::string describe() const override;
