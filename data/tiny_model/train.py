@@ -218,7 +218,7 @@ def arguments():
     parser.add_argument("--steps", type=int, default=4000)
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--rate", type=float, default=2e-3)
-    parser.add_argument("--dropout", type=float, default=0.1)
+    parser.add_argument("--dropout", type=float, default=0.2)
     parser.add_argument("--minutes", type=float, default=3.5, help="the schedule is shortened to end by then")
     parser.add_argument("--seed", type=int, default=1611)
     return parser.parse_args()

@@ -20,8 +20,8 @@ struct DecoderSettings {
     int rank = 0;  // in the tensor-parallel team
     int ranks = 1;
     int layer_begin = 0;  // this stage's layers
-    int layer_end = 0;    // -1: the model's last
-    int pages = 0;        // of the cache
+    int layer_end = 0;
+    int pages = 0;  // of the cache
     BatchLimits limits;
     std::function<void(std::uint64_t)> loaded;  // told the bytes of each matrix loaded
 };

@@ -130,8 +130,7 @@ class Ops {
 
     // out[r, j] = sum_c x[r, c] * w[j, c]; several matrices with the same columns side by side: the outputs
     // of weights[0] first, then those of weights[1], ... Summed in fp32. An implementation may choose its
-    // method by the number of rows; rows of one method do not depend on each other. Within method_rows() the
-    // method is one.
+    // method by the number of rows; rows of one method do not depend on each other.
     virtual void matmul(HiddenRows x, std::span<const WeightMatrix* const> weights, HiddenRows out) = 0;
     virtual void matmul(HiddenRows x, const WeightMatrix& weight, FloatRows out) = 0;
 

@@ -1,0 +1,60 @@
+"""voltpile generate with the tiny model: the text that transformers gives, and what is refused."""
+
+import json
+import pathlib
+import unittest
+
+from harness import BAD_INPUT, Case
+
+MODELS = pathlib.Path(__file__).resolve().parents[2] / "data" / "tiny_model"
+EXPECTED = json.loads((MODELS / "expected.json").read_text())
+
+
+class Generate(Case):
+    def test_text_of_every_file(self):
+        for name, path in (("hf", "hf"), ("f16", "tiny-f16.gguf"), ("q8_0", "tiny-q8_0.gguf"), ("q5_k_m", "tiny-q5_k_m.gguf")):
+            wanted = EXPECTED[name]["greedy"][0]
+            count = str(len(wanted["ids"]))
+            with self.subTest(file=name):
+                out, err = self.voltpile("generate", MODELS / path, wanted["prompt"], "--max-tokens", count)
+                self.assertEqual(out, wanted["prompt"] + wanted["text"] + "\n")
+                self.assertRegex(err, r"prompt \d+ tokens, \d+ tok/s; generated 32 tokens, [\d.]+ tok/s")
+
+    def test_json(self):
+        wanted = EXPECTED["q8_0"]["greedy"][1]
+        out, _ = self.voltpile("generate", MODELS / "tiny-q8_0.gguf", wanted["prompt"], "--json", "-n", "32")
+        answer = json.loads(out)
+        self.assertEqual(answer["tokens"], wanted["ids"])
+        self.assertEqual(answer["text"], wanted["text"])
+        self.assertEqual(answer["finish_reason"], "length")
+        self.assertEqual(answer["prompt_tokens"], len(wanted["prompt_ids"]))
+        self.assertEqual(len(answer["log_probabilities"]), 32)
+        self.assertTrue(all(p <= 0 for p in answer["log_probabilities"]))
+
+    def test_seed_decides(self):
+        def text(*options):
+            return self.voltpile("generate", MODELS / "tiny-q8_0.gguf", "And", "-n", "40", "--temperature", "1", *options)[0]
+
+        self.assertEqual(text("--seed", "7", "--top-k", "50"), text("--seed", "7", "--top-k", "50"))
+        self.assertNotEqual(text("--seed", "7"), text("--seed", "8"))
+
+    def test_refused(self):
+        model = MODELS / "tiny-q8_0.gguf"
+        cases = (
+            (("missing.gguf", "And"), "missing.gguf"),
+            ((model, "and " * 600), "leaves no room for more in a context of 512"),
+            ((model, "and " * 30, "--context", "20"), "leaves no room for more in a context of 20"),
+            ((model, "And \udcff there"), "UTF-8"),  # the byte 0xff
+            ((model, "And", "--temperature", "-1"), "--temperature"),
+            ((model, "And", "--top-p", "2"), "--top-p"),
+            ((model, "And", "-n", "0"), "--max-tokens"),
+            ((model,), "TEXT"),
+        )
+        for arguments, says in cases:
+            with self.subTest(arguments=arguments[1:]):
+                _, err = self.voltpile("generate", *arguments, expect=BAD_INPUT)
+                self.assertIn(says, err)
+
+
+if __name__ == "__main__":
+    unittest.main()
