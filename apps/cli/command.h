@@ -33,6 +33,7 @@ void add_bench(CLI::App& cli, Action& action);
 void add_hosts(CLI::App& cli, Action& action);
 void add_submit(CLI::App& cli, Action& action);
 void add_status(CLI::App& cli, Action& action);
+void add_model(CLI::App& cli, Action& action);
 
 // JOB and --set, which run, plan and submit share.
 void add_job_options(CLI::App& command, RunOptions& run);

@@ -23,6 +23,7 @@
 #include <span>
 #include <string>
 
+#include "llm/model/model_config.h"
 #include "llm/ops/batch.h"
 #include "llm/ops/sampling.h"
 #include "llm/ops/weight_matrix.h"
@@ -71,8 +72,6 @@ struct SentinelReport {
     int row = 0;  // of the batch
 };
 
-enum class RopeStyle { Interleaved, Half };  // pairs (2i, 2i + 1), or (i, i + head_dim / 2)
-
 // What happens to queries, keys and values between their product and the attention. Any pointer may be
 // nullptr: not there. fp32, in the processor's memory.
 struct QkvSettings {
@@ -85,11 +84,11 @@ struct QkvSettings {
     const float* q_norm = nullptr;  // (head_dim): RMS norm of each head before RoPE (Qwen 3)
     const float* k_norm = nullptr;
     float norm_eps = 0;
-    RopeStyle rope_style = RopeStyle::Half;
-    int rope_dims = 0;                        // the first of each head's, even; the rest pass unchanged
-    const float* rope_frequencies = nullptr;  // (rope_dims / 2): radians a position, scaling applied; the
-                                              // angle, position * frequency, is rounded to fp32
-    float rope_magnitude = 1;                 // of cos and sin (YaRN)
+    RopeStyle rope_style = RopeStyle::HalfSplit;  // pairs (2i, 2i + 1), or (i, i + rope_dims / 2)
+    int rope_dims = 0;                            // the first of each head's, even; the rest pass unchanged
+    const float* rope_frequencies = nullptr;      // (rope_dims / 2): radians a position, scaling applied; the
+                                                  // angle, position * frequency, is rounded to fp32
+    float rope_magnitude = 1;                     // of cos and sin (YaRN)
 };
 
 // One layer's keys and values, in pages of kv_page_tokens tokens. keys, values: fp16,
@@ -121,7 +120,7 @@ class Ops {
 
     // ---- the decoder's operations.
 
-    // x[r, :] = row batch.token[r] of the table, as fp32. x: (rows, columns of table).
+    // x[r, :] = row batch.token[r] of the table, as fp32; 0 in empty rows. x: (rows, columns of table).
     virtual void embed(const WeightMatrix& table, const BatchView& batch, FloatRows x) = 0;
 
     // x[r, :] += delta[r, :] (if delta.data); out[r, c] = x[r, c] * weight[c] / sqrt(mean_c(x[r, :]^2) +
@@ -148,7 +147,8 @@ class Ops {
 
     // out[r, h, :] = sum_p softmax_p(scale * q[r, h, :] . k[p, h', :]) v[p, h', :] over the row's own
     // sequence, p from max(0, position - window + 1) (window > 0) or 0 to the row's position; h' = h / (heads
-    // / kv_heads). qkv as rope_and_store leaves it; out: (rows, heads * head_dim).
+    // / kv_heads). qkv as rope_and_store leaves it; out: (rows, heads * head_dim), 0 in empty
+    // rows; out.columns may be larger: it is the step from row to row, and what lies between is left alone.
     virtual void attention(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
                            const KvLayer& cache, float scale, int window, HiddenRows out) = 0;
 

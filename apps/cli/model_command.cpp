@@ -1,0 +1,84 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <memory>
+
+#include "base/format.h"
+#include "cli/command.h"
+#include "llm/model/model_files.h"
+#include "llm/model/model_text.h"
+#include "llm/model/synthetic_model.h"
+#include "llm/model/synthetic_shapes.h"
+
+namespace voltpile::cli {
+namespace {
+
+struct SynthArguments {
+    std::string shape;
+    std::string mixture;
+    std::string output;
+    std::uint64_t seed = 1;
+};
+
+void print_model(const llm::ModelSource& model) {
+    fmt::print("{}\n{}", llm::config_text(model), llm::needs_text(model));
+}
+
+ExitCode show_model(const std::string& path) {
+    const llm::ModelFiles model(path);
+    fmt::print("{:<13}{} ({} in {} files)\n", "model", path,
+               bytes_text(static_cast<double>(model.file_bytes())), model.paths().size());
+    print_model(model);
+    fmt::print("fingerprint  {}\n", model.fingerprint());
+    return ExitCode::Done;
+}
+
+ExitCode make_model(const SynthArguments& args) {
+    const llm::SyntheticModel model(args.shape, args.mixture, args.seed);
+    if (args.output.empty()) {
+        print_model(model);
+        return ExitCode::Done;
+    }
+    model.write_gguf(args.output);
+    fmt::print("wrote {}\n", args.output);
+    return ExitCode::Done;
+}
+
+void add_info(CLI::App& model, Action& action) {
+    CLI::App* info =
+        model.add_subcommand("info", "say what a model is and what it needs on 1, 2, 4 and 8 GPUs");
+    auto path = std::make_shared<std::string>();
+    info->add_option("PATH", *path, "a .gguf, or a Hugging Face folder with safetensors")->required();
+    info->callback(
+        [path, &action] { action = on_first_rank([path](const Invocation&) { return show_model(*path); }); });
+}
+
+void add_synth(CLI::App& model, Action& action) {
+    CLI::App* synth = model.add_subcommand("synth", "make a model of a true shape with random weights");
+    auto args = std::make_shared<SynthArguments>();
+    std::vector<std::string> mixtures;
+    for (const auto& entry : llm::kQuantMixtures) mixtures.emplace_back(entry.name);
+    synth
+        ->add_option("--shape", args->shape, fmt::format("{}", fmt::join(llm::synthetic_shape_names(), ", ")))
+        ->type_name("NAME")
+        ->required();
+    synth->add_option("--quant", args->mixture, fmt::format("{}", fmt::join(mixtures, ", ")))
+        ->type_name("NAME")
+        ->required();
+    synth->add_option("-o,--output", args->output, "write this GGUF file [only say what it would be]")
+        ->type_name("FILE");
+    synth->add_option("--seed", args->seed, "of the random numbers")->capture_default_str();
+    synth->callback(
+        [args, &action] { action = on_first_rank([args](const Invocation&) { return make_model(*args); }); });
+}
+
+}  // namespace
+
+void add_model(CLI::App& cli, Action& action) {
+    CLI::App* model = cli.add_subcommand("model", "look at models for the llm app, or make synthetic ones");
+    model->require_subcommand(1);
+    add_info(*model, action);
+    add_synth(*model, action);
+}
+
+}  // namespace voltpile::cli

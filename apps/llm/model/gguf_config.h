@@ -1,0 +1,14 @@
+// The description of a model from the metadata of its GGUF file.
+#pragma once
+
+#include "llm/model/gguf_file.h"
+#include "llm/model/model_config.h"
+
+namespace voltpile::llm {
+
+// `file`: the one with the metadata; `tensors`: those of all files of the model. Throws FileError for
+// families and kinds of RoPE scaling that are not supported, which it names, for missing keys and for values
+// out of range.
+ModelConfig config_from_gguf(const GgufFile& file, const StoredTensors& tensors);
+
+}  // namespace voltpile::llm

@@ -1,0 +1,42 @@
+// Writer of GGUF files, version 3, little-endian.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "llm/model/model_tensor.h"
+
+namespace voltpile::llm {
+
+class GgufWriter {
+  public:
+    void add(std::string_view key, std::uint32_t value);
+    void add(std::string_view key, float value);
+    void add(std::string_view key, bool value);
+    void add(std::string_view key, std::string_view value);
+    void add(std::string_view key, const char* value) { add(key, std::string_view(value)); }
+    void add(std::string_view key, std::span<const std::string> values);
+    void add(std::string_view key, std::span<const float> values);
+    void add(std::string_view key, std::span<const std::int32_t> values);
+
+    // Fills `out` with rows [row_begin, row_end) of a tensor.
+    using RowSource = std::function<void(const ModelTensor& tensor, std::size_t row_begin,
+                                         std::size_t row_end, std::byte* out)>;
+
+    // Writes metadata, table and all tensors, a few megabytes at a time, under a temporary name beside
+    // `path`, and renames it when complete. Throws FileError.
+    void write(const std::string& path, std::span<const ModelTensor> tensors, const RowSource& rows) const;
+
+  private:
+    void begin_entry(std::string_view key, std::uint32_t type);
+    void begin_array(std::string_view key, std::uint32_t element_type, std::size_t count);
+
+    std::string metadata_;  // as in the file
+    std::uint64_t entries_ = 0;
+};
+
+}  // namespace voltpile::llm

@@ -1,0 +1,195 @@
+#include "llm/model/hf_config.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "llm/model/byte_cursor.h"
+#include "llm/model/json_file.h"
+#include "llm/model/json_keys.h"
+#include "llm/model/mapped_file.h"
+
+namespace voltpile::llm {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr std::size_t kMaxConfigBytes = 64 << 20;  // tokenizer_config.json lists added tokens
+
+bool is_llama_like(ModelFamily family) {
+    return family == ModelFamily::Llama || family == ModelFamily::Mistral;
+}
+
+void read_family(const JsonKeys& keys, ModelConfig& config) {
+    const std::string type = keys.text("model_type").value_or("");
+    if (type == "llama") {
+        config.family = ModelFamily::Llama;
+    } else if (type == "mistral") {
+        config.family = ModelFamily::Mistral;
+    } else if (type == "qwen2") {
+        config.family = ModelFamily::Qwen2;
+    } else if (type == "qwen3") {
+        config.family = ModelFamily::Qwen3;
+    } else {
+        keys.fail(fmt::format("models of type \"{}\" are not supported (supported: {})", printable(type),
+                              supported_families()));
+    }
+    if (const auto quantisation = keys.object("quantization_config"))
+        keys.fail(
+            fmt::format("the weights are quantised by {}, which is not supported (supported: F16, BF16, F32; "
+                        "quantised models as GGUF)",
+                        printable(quantisation->text("quant_method").value_or("an unnamed method"))));
+    const std::string activation = keys.text("hidden_act").value_or("silu");
+    if (activation != "silu" && activation != "swish")
+        keys.fail(fmt::format("the activation {} is not supported (supported: silu)", printable(activation)));
+    for (const char* key : {"attention_bias", "mlp_bias"})
+        if (keys.boolean(key).value_or(false)) keys.fail(fmt::format("\"{}\": true is not supported", key));
+    config.qkv_bias = config.family == ModelFamily::Qwen2;
+    config.qk_norm = config.family == ModelFamily::Qwen3;
+}
+
+void read_sizes(const JsonKeys& keys, ModelConfig& config) {
+    config.layers = keys.required_integer("num_hidden_layers");
+    config.hidden = keys.required_integer("hidden_size");
+    config.heads = keys.required_integer("num_attention_heads");
+    config.kv_heads = keys.integer("num_key_value_heads").value_or(config.heads);
+    config.ffn = keys.required_integer("intermediate_size");
+    config.vocab = keys.required_integer("vocab_size");
+    config.context = keys.integer("max_position_embeddings").value_or(2048);
+    config.rms_eps = keys.real("rms_norm_eps").value_or(1e-6);
+    config.tied_embeddings = keys.boolean("tie_word_embeddings").value_or(false);
+    // Qwen 3's own default; the other families divide.
+    const std::int64_t quotient = config.family == ModelFamily::Qwen3 ? 128
+                                  : config.heads > 0                  ? config.hidden / config.heads
+                                                                      : 0;
+    config.head_dim = keys.integer("head_dim").value_or(quotient);
+}
+
+void read_rope_scaling(const JsonKeys& keys, ModelConfig& config) {
+    RopeScaling& scaling = config.rope_scaling;
+    const std::string kind = keys.text("rope_type").value_or(keys.text("type").value_or("default"));
+    if (kind == "default") return;
+    if (kind == "linear") {
+        scaling.kind = RopeScalingKind::Linear;
+    } else if (kind == "llama3") {
+        scaling.kind = RopeScalingKind::Llama3;
+    } else if (kind == "yarn") {
+        scaling.kind = RopeScalingKind::Yarn;
+    } else {
+        keys.fail(fmt::format("RoPE scaling \"{}\" is not supported (supported: linear, llama3, yarn)",
+                              printable(kind)));
+    }
+    for (const char* key : {"mscale", "mscale_all_dim"})
+        if (keys.find(key)) keys.fail(fmt::format("RoPE scaling with \"{}\" is not supported", key));
+    if (keys.boolean("truncate") == false)
+        keys.fail("RoPE scaling with \"truncate\": false is not supported");
+    scaling.factor = keys.real("factor").value_or(0);  // absent: refused by the check
+    scaling.original_context = keys.integer("original_max_position_embeddings").value_or(config.context);
+    scaling.low_frequency_factor = keys.real("low_freq_factor").value_or(scaling.low_frequency_factor);
+    scaling.high_frequency_factor = keys.real("high_freq_factor").value_or(scaling.high_frequency_factor);
+    scaling.attention_factor = keys.real("attention_factor").value_or(0);
+    scaling.beta_fast = keys.real("beta_fast").value_or(scaling.beta_fast);
+    scaling.beta_slow = keys.real("beta_slow").value_or(scaling.beta_slow);
+}
+
+void read_rope(const JsonKeys& keys, ModelConfig& config) {
+    config.rope_style = RopeStyle::HalfSplit;
+    if (keys.real("partial_rotary_factor").value_or(1) != 1)
+        keys.fail("\"partial_rotary_factor\" is not supported");
+    config.rope_theta = keys.real("rope_theta").value_or(10000);
+    // transformers 5 holds both in one object.
+    if (const auto parameters = keys.object("rope_parameters")) {
+        config.rope_theta = parameters->real("rope_theta").value_or(config.rope_theta);
+        read_rope_scaling(*parameters, config);
+    } else if (const auto scaling = keys.object("rope_scaling")) {
+        read_rope_scaling(*scaling, config);
+    }
+}
+
+// As transformers: Mistral's window holds for all layers; Qwen's must be switched on and begins at
+// max_window_layers; layer_types, where present, decides alone.
+void read_window(const JsonKeys& keys, ModelConfig& config) {
+    const bool qwen = !is_llama_like(config.family);
+    const auto window = keys.integer("sliding_window");
+    if (config.family == ModelFamily::Llama || !window ||
+        (qwen && !keys.boolean("use_sliding_window").value_or(false)))
+        return;
+    config.sliding_window = *window;
+    const auto layers = static_cast<std::size_t>(std::clamp<std::int64_t>(config.layers, 0, 4096));
+    config.layer_slides.assign(layers, true);
+    if (const json* types = keys.find("layer_types"); types && types->is_array() && types->size() == layers) {
+        for (std::size_t i = 0; i < layers; ++i) config.layer_slides[i] = (*types)[i] == "sliding_attention";
+    } else if (qwen) {
+        const auto full_layers = keys.integer("max_window_layers").value_or(28);
+        for (std::size_t i = 0; i < layers; ++i)
+            config.layer_slides[i] = static_cast<std::int64_t>(i) >= full_layers;
+    }
+    if (std::ranges::find(config.layer_slides, true) == config.layer_slides.end()) {
+        config.sliding_window = 0;
+        config.layer_slides.clear();
+    }
+}
+
+std::string text_of(const std::string& path) {
+    const MappedFile file(path);
+    return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
+}
+
+// A single template, or a list of named ones of which "default" is the one.
+std::string chat_template(const JsonKeys& keys) {
+    const json* value = keys.find("chat_template");
+    if (!value || !value->is_array()) return keys.text("chat_template").value_or("");
+    for (const json& entry : *value)
+        if (entry.is_object() && entry.value("name", json()) == "default" && entry.contains("template") &&
+            entry["template"].is_string())
+            return entry["template"].get<std::string>();
+    return {};
+}
+
+void read_tokenizer(const fs::path& folder, ModelConfig& config) {
+    config.add_bos = is_llama_like(config.family);
+    if (const fs::path path = folder / "tokenizer_config.json"; fs::exists(path)) {
+        const json object = read_json_object(path, kMaxConfigBytes);
+        const JsonKeys keys(object, path.native());
+        config.chat_template = chat_template(keys);
+        config.add_bos = keys.boolean("add_bos_token").value_or(config.add_bos);
+    }
+    config.add_bos = config.add_bos && config.bos_id >= 0;
+    if (const fs::path path = folder / "chat_template.jinja"; fs::exists(path))
+        config.chat_template = text_of(path);
+    if (const fs::path path = folder / "tokenizer.json"; fs::exists(path)) {
+        config.tokenizer = {TokenizerKind::TokenizerJson, path, "tokenizer.json"};
+    } else if (const fs::path model = folder / "tokenizer.model"; fs::exists(model)) {
+        config.tokenizer = {TokenizerKind::SentencePiece, model, "tokenizer.model (SentencePiece)"};
+    }
+}
+
+}  // namespace
+
+ModelConfig config_from_folder(const std::string& folder) {
+    const std::string path = fs::path(folder) / "config.json";
+    const json object = read_json_object(path, kMaxConfigBytes);
+    const JsonKeys keys(object, path);
+    ModelConfig config;
+    config.model_name = keys.text("_name_or_path").value_or("");
+    if (config.model_name.empty()) config.model_name = fs::weakly_canonical(folder).filename();
+    read_family(keys, config);
+    read_sizes(keys, config);
+    read_rope(keys, config);
+    read_window(keys, config);
+    config.bos_id = keys.integer("bos_token_id").value_or(-1);
+    config.eos_ids = keys.integers("eos_token_id");
+    if (const fs::path generation = fs::path(folder) / "generation_config.json"; fs::exists(generation)) {
+        const json generation_object = read_json_object(generation, kMaxConfigBytes);
+        for (const std::int64_t id :
+             JsonKeys(generation_object, generation.native()).integers("eos_token_id"))
+            if (std::ranges::find(config.eos_ids, id) == config.eos_ids.end()) config.eos_ids.push_back(id);
+    }
+    read_tokenizer(folder, config);
+    check_config(config, path);
+    return config;
+}
+
+}  // namespace voltpile::llm

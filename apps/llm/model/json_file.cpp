@@ -1,0 +1,50 @@
+#include "llm/model/json_file.h"
+
+#include <fmt/format.h>
+
+#include <set>
+#include <vector>
+
+#include "base/error.h"
+#include "base/format.h"
+#include "llm/model/byte_cursor.h"
+#include "llm/model/mapped_file.h"
+
+namespace voltpile::llm {
+
+using nlohmann::json;
+
+json parse_json_object(std::string_view text, std::string_view path, int max_depth) {
+    const auto fail = [&](const std::string& message) -> void {
+        throw FileError(fmt::format("{}: {}", path, message), ExitCode::BadInput);
+    };
+    std::vector<std::set<std::string>> keys;  // of the objects that are open
+    const auto check = [&](int depth, json::parse_event_t event, json& parsed) {
+        if (depth > max_depth) fail(fmt::format("the JSON is nested deeper than {} levels", max_depth));
+        if (event == json::parse_event_t::object_start) keys.emplace_back();
+        if (event == json::parse_event_t::object_end) keys.pop_back();
+        if (event == json::parse_event_t::key && !keys.back().insert(parsed.get<std::string>()).second)
+            fail(fmt::format("\"{}\" occurs twice", printable(parsed.get<std::string>())));
+        return true;
+    };
+    json object;
+    try {
+        object = json::parse(text.begin(), text.end(), check);
+    } catch (const json::exception& error) {
+        fail(fmt::format("not valid JSON: {}", error.what()));
+    }
+    if (!object.is_object()) fail("this is not a JSON object");
+    return object;
+}
+
+json read_json_object(const std::string& path, std::size_t max_bytes, int max_depth) {
+    const MappedFile file(path);
+    const auto bytes = file.bytes();
+    if (bytes.size() > max_bytes)
+        throw FileError(fmt::format("{} has {}, too much for what it should hold", path,
+                                    bytes_text(static_cast<double>(bytes.size()))),
+                        ExitCode::BadInput);
+    return parse_json_object({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path, max_depth);
+}
+
+}  // namespace voltpile::llm

@@ -1,0 +1,98 @@
+#include "llm/model/model_config.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+
+#include "base/error.h"
+
+namespace voltpile::llm {
+namespace {
+
+constexpr std::array<std::string_view, 4> kFamilies = {"Llama", "Mistral", "Qwen 2", "Qwen 3"};
+constexpr std::array<std::string_view, 4> kScalings = {"none", "linear", "llama3", "yarn"};
+
+// Far above every model; low enough that no product of two of them overflows.
+constexpr std::int64_t kMaxLayers = 1 << 12;
+constexpr std::int64_t kMaxHeads = 1 << 12;
+constexpr std::int64_t kMaxHeadDim = 1 << 10;
+constexpr std::int64_t kMaxWidth = 1 << 24;
+constexpr std::int64_t kMaxContext = std::int64_t{1} << 31;
+
+class Problems {
+  public:
+    void check_range(std::string_view what, std::int64_t value, std::int64_t least, std::int64_t most) {
+        if (value < least || value > most)
+            add(fmt::format("{} is {}, not from {} to {}", what, value, least, most));
+    }
+    void check_positive(std::string_view what, double value) {
+        if (!std::isfinite(value) || value <= 0)
+            add(fmt::format("{} is {}, not a positive number", what, value));
+    }
+    void add(const std::string& problem) { text_ += (text_.empty() ? "" : "; ") + problem; }
+    const std::string& text() const { return text_; }
+
+  private:
+    std::string text_;
+};
+
+void check_rope(const ModelConfig& config, Problems& problems) {
+    problems.check_positive("rope theta", config.rope_theta);
+    const RopeScaling& scaling = config.rope_scaling;
+    if (scaling.kind == RopeScalingKind::None) return;
+    problems.check_positive("the factor of rope scaling", scaling.factor);
+    if (scaling.kind == RopeScalingKind::Linear) return;
+    problems.check_range("the original context of rope scaling", scaling.original_context, 1, kMaxContext);
+    if (scaling.kind == RopeScalingKind::Llama3) {
+        problems.check_positive("low_freq_factor", scaling.low_frequency_factor);
+        if (!(scaling.high_frequency_factor > scaling.low_frequency_factor))
+            problems.add("high_freq_factor is not above low_freq_factor");
+    } else {
+        if (scaling.attention_factor != 0)
+            problems.check_positive("attention_factor", scaling.attention_factor);
+        problems.check_positive("beta_slow", scaling.beta_slow);
+        if (!(scaling.beta_fast > scaling.beta_slow)) problems.add("beta_fast is not above beta_slow");
+    }
+}
+
+}  // namespace
+
+std::string_view name(ModelFamily family) {
+    return kFamilies[static_cast<std::size_t>(family)];
+}
+
+std::string_view name(RopeScalingKind kind) {
+    return kScalings[static_cast<std::size_t>(kind)];
+}
+
+std::string_view supported_families() {
+    return "Llama 2 to 3.2, Mistral, Qwen 2 and 2.5, Qwen 3";
+}
+
+void check_config(const ModelConfig& config, std::string_view path) {
+    Problems problems;
+    problems.check_range("the number of layers", config.layers, 1, kMaxLayers);
+    problems.check_range("the hidden size", config.hidden, 1, kMaxWidth);
+    problems.check_range("the number of heads", config.heads, 1, kMaxHeads);
+    problems.check_range("the number of KV heads", config.kv_heads, 1, kMaxHeads);
+    problems.check_range("the head dimension", config.head_dim, 2, kMaxHeadDim);
+    problems.check_range("the feed-forward size", config.ffn, 1, kMaxWidth);
+    problems.check_range("the vocabulary", config.vocab, 1, kMaxWidth);
+    problems.check_range("the context", config.context, 1, kMaxContext);
+    problems.check_range("the sliding window", config.sliding_window, 0, kMaxContext);
+    if (config.kv_heads > 0 && config.heads % config.kv_heads != 0)
+        problems.add(fmt::format("{} KV heads do not divide {} heads", config.kv_heads, config.heads));
+    if (config.head_dim % 2 != 0) problems.add(fmt::format("the head dimension {} is odd", config.head_dim));
+    problems.check_positive("the epsilon of the norms", config.rms_eps);
+    check_rope(config, problems);
+    if (config.bos_id < -1 || config.bos_id >= config.vocab)
+        problems.add(fmt::format("the token {} that begins a text is not in the vocabulary", config.bos_id));
+    for (const std::int64_t id : config.eos_ids)
+        if (id < 0 || id >= config.vocab)
+            problems.add(fmt::format("the token {} that ends a text is not in the vocabulary", id));
+    if (!problems.text().empty())
+        throw FileError(fmt::format("{}: {}", path, problems.text()), ExitCode::BadInput);
+}
+
+}  // namespace voltpile::llm

@@ -1,0 +1,161 @@
+#include "llm/model/model_files.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <set>
+#include <utility>
+
+#include "base/error.h"
+#include "job/fingerprint.h"
+#include "llm/model/byte_cursor.h"
+#include "llm/model/gguf_config.h"
+#include "llm/model/hf_config.h"
+#include "llm/model/tensor_table.h"
+
+namespace voltpile::llm {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMostProblems = 12;  // in one message
+
+TensorFiles open_files(const std::string& path) {
+    if (!fs::exists(path)) throw FileError(path + " does not exist", ExitCode::BadInput);
+    if (!fs::is_directory(path)) {
+        if (fs::path(path).extension() == ".safetensors")
+            throw FileError(path + ": give the folder that holds it and config.json", ExitCode::BadInput);
+        return open_gguf(path);
+    }
+    if (fs::exists(fs::path(path) / "config.json")) return open_safetensors(path);
+    std::vector<std::string> found;
+    for (const auto& entry : fs::directory_iterator(path))
+        if (entry.path().extension() == ".gguf") found.push_back(entry.path());
+    std::ranges::sort(found);
+    const bool one_model =
+        found.size() == 1 || (!found.empty() && found[0].find("-00001-of-") != std::string::npos);
+    if (!one_model)
+        throw FileError(found.empty() ? path + " has neither config.json nor a .gguf in it"
+                                      : fmt::format("{} holds {} .gguf files: name one", path, found.size()),
+                        ExitCode::BadInput);
+    return open_gguf(found[0]);
+}
+
+std::string first_path(const TensorFiles& files) {
+    return files.gguf ? files.gguf->path() : files.folder;
+}
+
+ModelConfig config_of(const TensorFiles& files) {
+    return files.gguf ? config_from_gguf(*files.gguf, files.tensors) : config_from_folder(files.folder);
+}
+
+// Tensors that files may hold beside those of the table: what transformers recomputes, and the copy of a tied
+// head.
+bool may_be_left(std::string_view name, const ModelConfig& config) {
+    return name.ends_with(".rotary_emb.inv_freq") || (name == "output.weight" && config.tied_embeddings);
+}
+
+std::vector<ModelTensor> matched_tensors(const TensorFiles& files, const ModelConfig& config) {
+    std::vector<ModelTensor> table = tensor_table(config);
+    std::vector<std::string> problems;
+    std::set<std::string_view> known;
+    for (ModelTensor& tensor : table) {
+        known.insert(tensor.name);
+        const auto found = files.tensors.find(tensor.name);
+        if (found == files.tensors.end()) {
+            problems.push_back(tensor.name + " is missing");
+            continue;
+        }
+        const StoredTensor& stored = found->second;
+        if (stored.rows != tensor.rows || stored.columns != tensor.columns)
+            problems.push_back(fmt::format("{} is {} x {} instead of {} x {}", tensor.name, stored.rows,
+                                           stored.columns, tensor.rows, tensor.columns));
+        if (tensor.rows == 1 && block_size(stored.format) > 1)
+            problems.push_back(fmt::format("{} is a vector in {}", tensor.name, name(stored.format)));
+        tensor.format = stored.format;
+        tensor.data = stored.data;
+        tensor.offset = stored.offset;
+        tensor.file = files.file_of.at(tensor.name);
+    }
+    for (const auto& [stored_name, stored] : files.tensors)
+        if (!known.contains(stored_name) && !may_be_left(stored_name, config))
+            problems.push_back(
+                fmt::format("{} does not belong to a {} model", printable(stored_name), name(config.family)));
+    if (problems.empty()) return table;
+    const std::size_t count = problems.size();
+    problems.resize(std::min(count, kMostProblems));
+    throw FileError(
+        fmt::format("{}: the tensors are not those of a {} model with {} layers: {}{}", first_path(files),
+                    name(config.family), config.layers, fmt::join(problems, "; "),
+                    count > kMostProblems ? fmt::format("; and {} more", count - kMostProblems) : ""),
+        ExitCode::BadInput);
+}
+
+}  // namespace
+
+ModelFiles::ModelFiles(const std::string& path) : ModelFiles(open_files(path)) {}
+
+ModelFiles::ModelFiles(TensorFiles files) : ModelFiles(files, config_of(files)) {}
+
+ModelFiles::ModelFiles(TensorFiles& files, const ModelConfig& config)
+    : ModelSource(config, matched_tensors(files, config)), files_(std::move(files)) {}
+
+void ModelFiles::read(const ModelTensor& tensor, const TensorSlice& slice, std::byte* out) const {
+    check_slice(tensor, slice);
+    const std::size_t stride = row_bytes(tensor.format, tensor.columns);
+    const std::size_t wanted = row_bytes(tensor.format, slice.columns());
+    const std::byte* row =
+        tensor.data + slice.row_begin * stride + row_bytes(tensor.format, slice.column_begin);
+    if (wanted == stride) {
+        std::memcpy(out, row, slice.rows() * stride);
+        return;
+    }
+    for (std::size_t i = 0; i < slice.rows(); ++i) std::memcpy(out + i * wanted, row + i * stride, wanted);
+}
+
+// Of every file its header, its size, and of each tensor two samples; of a folder also the JSON files. Names
+// and places of the files do not count.
+std::string ModelFiles::fingerprint() const {
+    constexpr std::size_t kSample = 512;
+    std::string text;
+    const auto append = [&](const std::byte* data, std::size_t bytes) {
+        text.append(reinterpret_cast<const char*>(data), bytes);
+    };
+    for (std::size_t i = 0; i < files_.files.size(); ++i) {
+        const auto bytes = files_.files[i]->bytes();
+        text += fmt::format("file {} {}\n", bytes.size(), files_.header_bytes[i]);
+        append(bytes.data(), files_.header_bytes[i]);
+    }
+    for (const ModelTensor& tensor : tensors()) {
+        const std::size_t sample = std::min(tensor.bytes(), kSample);
+        append(tensor.data, sample);
+        append(tensor.data + (tensor.bytes() - sample) / 2, sample);
+    }
+    if (!files_.folder.empty())
+        for (const char* name : {"config.json", "generation_config.json", "tokenizer_config.json",
+                                 "chat_template.jinja", "tokenizer.json", "tokenizer.model"}) {
+            const fs::path path = fs::path(files_.folder) / name;
+            if (!fs::exists(path)) continue;
+            const MappedFile file(path);
+            text += fmt::format("{} {}\n", name, file.bytes().size());
+            append(file.bytes().data(), file.bytes().size());
+        }
+    return hash_128(text);
+}
+
+std::vector<std::string> ModelFiles::paths() const {
+    std::vector<std::string> paths;
+    for (const auto& file : files_.files) paths.push_back(file->path());
+    return paths;
+}
+
+std::uint64_t ModelFiles::file_bytes() const {
+    std::uint64_t bytes = 0;
+    for (const auto& file : files_.files) bytes += file->bytes().size();
+    return bytes;
+}
+
+}  // namespace voltpile::llm

@@ -1,0 +1,129 @@
+#include "llm/model/model_memory.h"
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+
+#include "llm/model/tensor_parallel.h"
+
+namespace voltpile::llm {
+namespace {
+
+// Bytes of each layer, of the embedding and of the head on the fullest rank of a tensor-parallel team.
+struct RankBytes {
+    std::vector<std::uint64_t> layers;
+    std::uint64_t embedding = 0;
+    std::uint64_t head = 0;
+    std::uint64_t kv_per_token_and_layer = 0;
+};
+
+std::uint64_t stored_bytes(const ModelSource& model, const ModelTensor& tensor, const RankShare& share) {
+    return tensor_shard(model, tensor, share).stored.bytes(tensor.format);
+}
+
+RankBytes bytes_of_rank(const ModelSource& model, const RankShare& share) {
+    RankBytes bytes;
+    bytes.layers.resize(static_cast<std::size_t>(model.config().layers));
+    for (const ModelTensor& tensor : model.tensors()) {
+        const std::uint64_t stored = stored_bytes(model, tensor, share);
+        if (tensor.layer >= 0)
+            bytes.layers[static_cast<std::size_t>(tensor.layer)] += stored;
+        else if (tensor.name.starts_with("output"))
+            bytes.head += stored;
+        else
+            bytes.embedding += stored;
+    }
+    bytes.kv_per_token_and_layer = kv_bytes_per_token_and_layer(model.config()) * share.kv_heads.size() /
+                                   static_cast<std::uint64_t>(model.config().kv_heads);
+    return bytes;
+}
+
+RankBytes fullest_rank(const ModelSource& model, int ranks) {
+    RankBytes fullest = bytes_of_rank(model, rank_share(model, 0, ranks));
+    const auto raise = [](std::uint64_t& value, std::uint64_t other) { value = std::max(value, other); };
+    for (int rank = 1; rank < ranks; ++rank) {
+        const RankBytes bytes = bytes_of_rank(model, rank_share(model, rank, ranks));
+        for (std::size_t i = 0; i < bytes.layers.size(); ++i) raise(fullest.layers[i], bytes.layers[i]);
+        raise(fullest.embedding, bytes.embedding);
+        raise(fullest.head, bytes.head);
+        raise(fullest.kv_per_token_and_layer, bytes.kv_per_token_and_layer);
+    }
+    return fullest;
+}
+
+// The tied head of a last stage that does not hold the embedding: its words.
+std::uint64_t tied_head_bytes(const ModelSource& model, int ranks, std::size_t stages) {
+    if (!model.config().tied_embeddings || stages == 1) return 0;
+    std::uint64_t most = 0;
+    for (int rank = 0; rank < ranks; ++rank)
+        most = std::max<std::uint64_t>(most, rank_share(model, rank, ranks).words.size());
+    return most * row_bytes(model.head().format, model.head().columns);
+}
+
+}  // namespace
+
+WeightBytes weight_bytes(const ModelSource& model) {
+    WeightBytes bytes;
+    bytes.layers.resize(static_cast<std::size_t>(model.config().layers));
+    for (const ModelTensor& tensor : model.tensors()) {
+        bytes.by_format[static_cast<std::size_t>(tensor.format)] += tensor.bytes();
+        bytes.total += tensor.bytes();
+        bytes.weights += tensor.rows * tensor.columns;
+        if (tensor.layer >= 0)
+            bytes.layers[static_cast<std::size_t>(tensor.layer)] += tensor.bytes();
+        else
+            (tensor.name.starts_with("output") ? bytes.head : bytes.embedding) += tensor.bytes();
+    }
+    return bytes;
+}
+
+std::uint64_t kv_bytes_per_token_and_layer(const ModelConfig& config) {
+    return 2 * 2 * static_cast<std::uint64_t>(config.kv_heads * config.head_dim);
+}
+
+std::vector<StageNeeds> cut_into_stages(const ModelSource& model, int tensor_parallel,
+                                        std::span<const double> capacities) {
+    const RankBytes rank = fullest_rank(model, tensor_parallel);
+    const std::size_t layers = rank.layers.size();
+    const std::size_t stages = capacities.size();
+    if (stages < 1 || stages > layers) throw std::invalid_argument("more pipeline stages than layers");
+    const std::uint64_t head = rank.head + tied_head_bytes(model, tensor_parallel, stages);
+    std::vector<std::uint64_t> before(layers + 1, 0);  // bytes of the layers before each
+    for (std::size_t i = 0; i < layers; ++i) before[i + 1] = before[i] + rank.layers[i];
+    const auto weights = [&](std::size_t stage, std::size_t begin, std::size_t end) {
+        return before[end] - before[begin] + (stage == 0 ? rank.embedding : 0) +
+               (stage + 1 == stages ? head : 0);
+    };
+
+    // best[s][e]: the smallest possible largest ratio of stages 0 to s when they end at layer e; from[s][e]:
+    // where stage s then begins.
+    constexpr double kNever = std::numeric_limits<double>::infinity();
+    std::vector best(stages, std::vector<double>(layers + 1, kNever));
+    std::vector from(stages, std::vector<std::size_t>(layers + 1, 0));
+    for (std::size_t s = 0; s < stages; ++s)
+        for (std::size_t end = s + 1; end <= layers; ++end)
+            for (std::size_t begin = s; begin < (s == 0 ? 1 : end); ++begin) {
+                const double own = static_cast<double>(weights(s, begin, end)) / capacities[s];
+                const double ratio = std::max(own, s == 0 ? 0.0 : best[s - 1][begin]);
+                if (ratio >= best[s][end]) continue;
+                best[s][end] = ratio;
+                from[s][end] = begin;
+            }
+    std::vector<StageNeeds> needs(stages);
+    for (std::size_t s = stages, end = layers; s-- > 0; end = from[s][end]) {
+        const std::size_t begin = from[s][end];
+        needs[s] = {static_cast<int>(begin), static_cast<int>(end), weights(s, begin, end),
+                    rank.kv_per_token_and_layer * (end - begin)};
+    }
+    return needs;
+}
+
+std::uint64_t tokens_in(std::span<const StageNeeds> stages, std::uint64_t bytes_per_gpu) {
+    std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
+    for (const StageNeeds& stage : stages)
+        least = std::min(
+            least, stage.weights >= bytes_per_gpu ? 0 : (bytes_per_gpu - stage.weights) / stage.kv_per_token);
+    return least;
+}
+
+}  // namespace voltpile::llm

@@ -1,0 +1,33 @@
+#include "llm/model/model_source.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+namespace voltpile::llm {
+
+ModelSource::ModelSource(ModelConfig config, std::vector<ModelTensor> tensors)
+    : config_(std::move(config)), tensors_(std::move(tensors)) {
+    for (std::size_t i = 0; i < tensors_.size(); ++i) by_name_.emplace_back(tensors_[i].name, i);
+    std::ranges::sort(by_name_);
+}
+
+const ModelTensor& ModelSource::tensor(std::string_view name) const {
+    const auto found =
+        std::ranges::lower_bound(by_name_, name, {}, [](const auto& entry) { return entry.first; });
+    if (found == by_name_.end() || found->first != name)
+        throw std::out_of_range(fmt::format("the model has no tensor {}", name));
+    return tensors_[found->second];
+}
+
+const ModelTensor& ModelSource::layer_tensor(std::int64_t layer, std::string_view name) const {
+    return tensor(fmt::format("blk.{}.{}", layer, name));
+}
+
+const ModelTensor& ModelSource::head() const {
+    return tensor(config_.tied_embeddings ? "token_embd.weight" : "output.weight");
+}
+
+}  // namespace voltpile::llm

@@ -1,0 +1,54 @@
+// A weight tensor of a model, by its canonical name, which is GGUF's: token_embd.weight, blk.3.attn_q.weight,
+// ...
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "llm/model/weight_format.h"
+
+namespace voltpile::llm {
+
+// What tensor parallelism cuts a tensor along, and which things stay whole in the cut.
+enum class CutAxis { None, Rows, Columns };
+enum class CutGroup { None, Heads, KvHeads, Ffn, Vocabulary };
+
+// Rows are outputs of a matrix product, columns its inputs; vectors (norms, biases) have one row.
+struct ModelTensor {
+    std::string name;
+    int layer;  // -1: of no layer
+    std::size_t rows;
+    std::size_t columns;
+    CutAxis cut_axis = CutAxis::None;
+    CutGroup cut_group = CutGroup::None;
+    WeightFormat format = WeightFormat::F32;
+    // Where it lies; of a synthetic model nowhere (null, -1).
+    const std::byte* data = nullptr;  // mapped, in no alignment beyond the file's
+    int file = -1;                    // index into ModelFiles::paths()
+    std::uint64_t offset = 0;         // of `data` in that file
+
+    std::size_t bytes() const { return rows * row_bytes(format, columns); }
+};
+
+// A rectangle of a tensor; its columns begin and end between blocks.
+struct TensorSlice {
+    std::size_t row_begin;
+    std::size_t row_end;
+    std::size_t column_begin;
+    std::size_t column_end;
+
+    std::size_t rows() const { return row_end - row_begin; }
+    std::size_t columns() const { return column_end - column_begin; }
+    std::size_t bytes(WeightFormat format) const { return rows() * row_bytes(format, columns()); }
+    bool operator==(const TensorSlice&) const = default;
+};
+
+inline TensorSlice whole(const ModelTensor& tensor) {
+    return {0, tensor.rows, 0, tensor.columns};
+}
+
+// Throws std::out_of_range if `slice` is not within `tensor` or cuts a block.
+void check_slice(const ModelTensor& tensor, const TensorSlice& slice);
+
+}  // namespace voltpile::llm

@@ -1,0 +1,146 @@
+#include "llm/model/model_text.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "base/format.h"
+#include "llm/model/byte_cursor.h"
+#include "llm/model/model_memory.h"
+#include "llm/model/tensor_parallel.h"
+
+namespace voltpile::llm {
+namespace {
+
+constexpr int kGpusPerNode = 4;  // joined by NVLink in a T180 or T181
+constexpr double kGiB = 1 << 30;
+constexpr double kReserved = 1.5e9;  // of each GPU, for CUDA and for working space
+
+std::string line(std::string_view label, const std::string& text) {
+    return fmt::format("{:<13}{}\n", label, text);
+}
+
+std::string rope_text(const ModelConfig& config) {
+    std::string text = fmt::format("theta {:g}", config.rope_theta);
+    const RopeScaling& scaling = config.rope_scaling;
+    if (scaling.kind != RopeScalingKind::None)
+        text += fmt::format(", {} scaling by {:g}", name(scaling.kind), scaling.factor);
+    if (scaling.original_context > 0)
+        text += fmt::format(" from {} tokens", count_text(scaling.original_context));
+    if (config.rope_factors) text += ", factors in the file (llama3 scaling)";
+    return text +
+           (config.rope_style == RopeStyle::Interleaved ? ", interleaved pairs" : ", half-split pairs");
+}
+
+std::string attention_text(const ModelConfig& config) {
+    std::string text =
+        fmt::format("{} heads of {}, {} for keys and values", config.heads, config.head_dim, config.kv_heads);
+    if (config.qkv_bias) text += ", biases";
+    if (config.qk_norm) text += ", normed queries and keys";
+    if (config.sliding_window > 0)
+        text += fmt::format(", window of {} tokens in {} layers", count_text(config.sliding_window),
+                            std::ranges::count(config.layer_slides, true));
+    return text;
+}
+
+std::string format_text(const WeightBytes& bytes) {
+    std::vector<std::string> parts;
+    for (const WeightFormatInfo& format : kWeightFormats)
+        if (const auto part = bytes.by_format[static_cast<std::size_t>(format.format)]; part > 0)
+            parts.push_back(
+                fmt::format("{} {} ({:.3g} %)", format.name, bytes_text(static_cast<double>(part)),
+                            100.0 * static_cast<double>(part) / static_cast<double>(bytes.total)));
+    return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string token_text(const ModelConfig& config) {
+    const std::string ends =
+        config.eos_ids.empty() ? "none" : fmt::format("{}", fmt::join(config.eos_ids, ", "));
+    return fmt::format("{}; begin {}{}, end {}; {}",
+                       config.tokenizer.kind == TokenizerKind::None ? "none" : config.tokenizer.description,
+                       config.bos_id < 0 ? "none" : fmt::format("{}", config.bos_id),
+                       config.add_bos ? " (added to prompts)" : "", ends,
+                       config.chat_template.empty() ? "no chat template" : "has a chat template");
+}
+
+struct Split {
+    int tensor_parallel;
+    int pipeline_stages;
+};
+
+// The widest tensor parallelism within a node that divides the GPUs; nothing if there are more stages than
+// layers.
+Split widest_split(const ModelSource& model, int gpus) {
+    for (int ranks = std::min(gpus, kGpusPerNode); ranks > 1; --ranks)
+        if (gpus % ranks == 0 && tensor_parallel_obstacle(model, ranks).empty()) return {ranks, gpus / ranks};
+    return {1, gpus};
+}
+
+std::string room_text(std::uint64_t tokens) {
+    return tokens == 0 ? "does not fit" : count_text(static_cast<std::int64_t>(tokens));
+}
+
+std::string needs_row(const ModelSource& model, int gpus) {
+    const Split split = widest_split(model, gpus);
+    if (split.pipeline_stages > model.config().layers) return {};
+    const std::vector<double> equal(static_cast<std::size_t>(split.pipeline_stages), 1.0);
+    const auto stages = cut_into_stages(model, split.tensor_parallel, equal);
+    std::uint64_t weights = 0, kv = 0;
+    for (const StageNeeds& stage : stages) {
+        weights = std::max(weights, stage.weights);
+        kv = std::max(kv, stage.kv_per_token);
+    }
+    const auto room = [&](double gib) {
+        return tokens_in(stages, static_cast<std::uint64_t>(gib * kGiB - kReserved));
+    };
+    return fmt::format("{:>4}  {:<10}{:>13}{:>15}{:>16}{:>16}\n", gpus,
+                       fmt::format("TP{} x PP{}", split.tensor_parallel, split.pipeline_stages),
+                       bytes_text(static_cast<double>(weights)), bytes_text(static_cast<double>(kv) * 1000),
+                       room_text(room(16)), room_text(room(32)));
+}
+
+}  // namespace
+
+std::string config_text(const ModelSource& model) {
+    const ModelConfig& config = model.config();
+    const WeightBytes bytes = weight_bytes(model);
+    std::string text;
+    text += line(
+        "family",
+        fmt::format("{}{}", name(config.family),
+                    config.model_name.empty() ? "" : fmt::format(" ({})", printable(config.model_name))));
+    text += line("weights", fmt::format("{:.2f} billion, {}", static_cast<double>(bytes.weights) * 1e-9,
+                                        bytes_text(static_cast<double>(bytes.total))));
+    text += line("formats", format_text(bytes));
+    text += line("shape", fmt::format("{} layers, hidden {}, feed-forward {}, vocabulary {}{}", config.layers,
+                                      config.hidden, config.ffn, count_text(config.vocab),
+                                      config.tied_embeddings ? ", head tied to the embedding" : ""));
+    text += line("attention", attention_text(config));
+    text += line("context", count_text(config.context) + " tokens");
+    text += line("RoPE", rope_text(config));
+    text += line("tokenizer", token_text(config));
+    const auto size_text = [&](std::uint64_t sum) { return bytes_text(static_cast<double>(sum)); };
+    text += line(
+        "in memory",
+        fmt::format(
+            "embedding {}, head {}, a layer {} to {}; keys and values of a token {}",
+            size_text(bytes.embedding), size_text(bytes.head), size_text(std::ranges::min(bytes.layers)),
+            size_text(std::ranges::max(bytes.layers)),
+            size_text(kv_bytes_per_token_and_layer(config) * static_cast<std::uint64_t>(config.layers))));
+    return text;
+}
+
+std::string needs_text(const ModelSource& model) {
+    std::string text = fmt::format("{:>4}  {:<10}{:>13}{:>15}{:>16}{:>16}\n", "GPUs", "split", "weights/GPU",
+                                   "KV/1000 tok.", "tokens, 16 GB", "tokens, 32 GB");
+    for (const int gpus : {1, 2, 4, 8}) text += needs_row(model, gpus);
+    return text +
+           fmt::format(
+               "The fullest GPU of each split; tokens: of all sequences together, after {} for CUDA and "
+               "working space.\n",
+               bytes_text(kReserved));
+}
+
+}  // namespace voltpile::llm

@@ -1,0 +1,41 @@
+// Which tensor of a quantised GGUF file is in which format, as llama.cpp's llama-quantize chooses (without an
+// importance matrix).
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string_view>
+
+#include "llm/model/model_config.h"
+#include "llm/model/model_tensor.h"
+
+namespace voltpile::llm {
+
+enum class QuantMixture { F16, Q8_0, Q4_0, Q4_K_M, Q5_K_M };
+
+struct QuantMixtureInfo {
+    QuantMixture mixture;
+    std::string_view name;    // as on the command line
+    WeightFormat base;        // of most tensors
+    std::uint32_t file_type;  // general.file_type in GGUF
+};
+
+inline constexpr std::array<QuantMixtureInfo, 5> kQuantMixtures = {{
+    {QuantMixture::F16, "f16", WeightFormat::F16, 1},
+    {QuantMixture::Q8_0, "q8_0", WeightFormat::Q8_0, 7},
+    {QuantMixture::Q4_0, "q4_0", WeightFormat::Q4_0, 2},
+    {QuantMixture::Q4_K_M, "q4_k_m", WeightFormat::Q4_K, 15},
+    {QuantMixture::Q5_K_M, "q5_k_m", WeightFormat::Q5_K, 17},
+}};
+
+constexpr const QuantMixtureInfo& info(QuantMixture mixture) {
+    return kQuantMixtures[static_cast<std::size_t>(mixture)];
+}
+
+// Vectors stay in F32. The head is in Q6_K in all mixtures below 8 bits. attn_v and ffn_down are in Q6_K in
+// Q4_K_M and Q5_K_M for the first and last eighth of the layers and every third between; models of 80 layers
+// with grouped heads have the other attn_v in Q5_K instead of Q4_K. Throws JobError for rows that are not
+// whole blocks.
+WeightFormat mixture_format(QuantMixture mixture, const ModelTensor& tensor, const ModelConfig& config);
+
+}  // namespace voltpile::llm

@@ -1,0 +1,183 @@
+#include "llm/model/synthetic_blocks.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <stdexcept>
+
+namespace voltpile::llm {
+namespace {
+
+// splitmix64 (Steele, Lea, Flood 2014) as a function of a counter.
+std::uint64_t random_bits(std::uint64_t key, std::uint64_t counter) {
+    std::uint64_t z = key + counter * 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+float uniform(std::uint64_t bits) {  // [-1, 1)
+    return static_cast<float>(static_cast<std::int64_t>(bits) >> 40) * 0x1p-23f;
+}
+
+// IEEE half precision of a number within its range, to nearest.
+std::uint16_t half_bits(double x) {
+    constexpr int kFractionBits = 10;
+    constexpr int kLeastExponent = -14;
+    const int exponent = x == 0 ? kLeastExponent : std::max(std::ilogb(x), kLeastExponent);
+    // Below 2^10 for subnormal numbers; a carry runs over into the exponent, as it must.
+    const auto fraction = static_cast<int>(std::lrint(std::ldexp(std::abs(x), kFractionBits - exponent)));
+    const int magnitude = fraction + ((exponent - kLeastExponent) << kFractionBits);
+    return static_cast<std::uint16_t>(magnitude | (x < 0 ? 0x8000 : 0));
+}
+
+struct Generator {
+    std::uint64_t key;
+    std::uint64_t first_block;
+    std::size_t count;
+    std::byte* out;
+
+    // make_block(random, block): random(i) gives 64 bits of the block's own.
+    template <class MakeBlock>
+    void each(std::size_t bytes, const MakeBlock& make_block) const {
+        constexpr std::uint64_t kNumbersPerBlock = 32;
+        for (std::size_t i = 0; i < count; ++i) {
+            const std::uint64_t counter = (first_block + i) * kNumbersPerBlock;
+            make_block([&](std::uint64_t j) { return random_bits(key, counter + j); }, out + i * bytes);
+        }
+    }
+};
+
+template <class Random>
+void fill(const Random& random, std::uint64_t first, std::byte* out, std::size_t bytes) {
+    for (std::size_t i = 0; i < bytes; i += 8) {
+        const std::uint64_t bits = random(first + i / 8);
+        std::memcpy(out + i, &bits, 8);
+    }
+}
+
+void put(std::byte* out, std::uint16_t half) {
+    std::memcpy(out, &half, sizeof half);
+}
+
+// Standard deviations of the uniform integers -128..127, 0..15, 0..31, 0..63: sqrt((n^2 - 1) / 12).
+constexpr double kDeviation8 = 73.9;
+constexpr double kDeviation4 = 4.61;
+constexpr double kDeviation5 = 9.23;
+constexpr double kDeviation6 = 18.47;
+// Root mean square of the 6-bit scales 32..63, and of Q6_K's 64..127.
+constexpr double kScale6 = 48.4;
+constexpr double kScale8 = 97.3;
+
+void make_f16(const Generator& generator, double deviation) {
+    constexpr std::size_t kSteps = 4096;
+    std::array<std::uint16_t, kSteps> table;  // uniform within +- sqrt(3) deviations
+    for (std::size_t i = 0; i < kSteps; ++i)
+        table[i] =
+            half_bits(std::sqrt(3.0) * deviation * (2.0 * static_cast<double>(i) + 1 - kSteps) / kSteps);
+    for (std::size_t i = 0; i < generator.count; ++i)
+        put(generator.out + 2 * i, table[random_bits(generator.key, generator.first_block + i) >> 52]);
+}
+
+// d, 32 int8
+void make_q8_0(const Generator& generator, double deviation) {
+    const std::uint16_t d = half_bits(deviation / kDeviation8);
+    generator.each(block_bytes(WeightFormat::Q8_0), [d](const auto& random, std::byte* out) {
+        put(out, d);
+        fill(random, 0, out + 2, 32);
+    });
+}
+
+// d, 32 nibbles less 8; either sign of d evens out that their mean is -0.5.
+void make_q4_0(const Generator& generator, double deviation) {
+    const std::uint16_t d = half_bits(deviation / kDeviation4);
+    generator.each(block_bytes(WeightFormat::Q4_0), [d](const auto& random, std::byte* out) {
+        put(out, static_cast<std::uint16_t>(d | (random(2) & 1) << 15));
+        fill(random, 0, out + 2, 16);
+    });
+}
+
+// The 12 bytes of 6-bit scales and minima of Q4_K and Q5_K, with all eight minima equal to the scales, 32
+// to 63.
+void put_scales(std::uint64_t bits, std::byte* out) {
+    for (int j = 0; j < 4; ++j) {
+        const auto low = static_cast<unsigned>(bits >> (5 * j) & 31) | 32;        // scale of sub-block j
+        const auto high = static_cast<unsigned>(bits >> (20 + 5 * j) & 31) | 32;  // of sub-block j + 4
+        out[j] = out[j + 4] = static_cast<std::byte>(low | (high >> 4) << 6);
+        out[j + 8] = static_cast<std::byte>((high & 15) | (high & 15) << 4);
+    }
+}
+
+// d, dmin, scales, quants: w = d * scale * q - dmin * minimum; dmin is the mean of q times d.
+void make_q4_or_q5_k(const Generator& generator, WeightFormat format, double deviation) {
+    const bool five = format == WeightFormat::Q5_K;
+    const double step = deviation / ((five ? kDeviation5 : kDeviation4) * kScale6);
+    const std::uint16_t d = half_bits(step);
+    const std::uint16_t dmin = half_bits(step * (five ? 15.5 : 7.5));
+    const std::size_t bytes = block_bytes(format);
+    generator.each(bytes, [=](const auto& random, std::byte* out) {
+        put(out, d);
+        put(out + 2, dmin);
+        put_scales(random(0), out + 4);
+        fill(random, 1, out + 16, bytes - 16);
+    });
+}
+
+// 192 bytes of quants (w = d * scale * (q - 32)), 16 scales, d; the sign of the scales evens out the mean
+// -0.5.
+void make_q6_k(const Generator& generator, double deviation) {
+    const std::uint16_t d = half_bits(deviation / (kDeviation6 * kScale8));
+    generator.each(block_bytes(WeightFormat::Q6_K), [d](const auto& random, std::byte* out) {
+        fill(random, 0, out, 192);
+        for (int j = 0; j < 16; ++j) {
+            const std::uint64_t bits = random(24 + static_cast<std::uint64_t>(j) / 8) >> (8 * (j % 8));
+            const int magnitude = 64 + static_cast<int>(bits & 63);
+            out[192 + j] =
+                static_cast<std::byte>(static_cast<std::int8_t>(bits & 64 ? -magnitude : magnitude));
+        }
+        put(out + 208, d);
+    });
+}
+
+}  // namespace
+
+std::uint64_t tensor_key(std::uint64_t seed, std::string_view tensor_name) {
+    std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
+    for (const char c : tensor_name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+    return random_bits(hash, seed);
+}
+
+void make_blocks(WeightFormat format, std::uint64_t key, std::uint64_t first_block, std::size_t count,
+                 double deviation, std::byte* out) {
+    const Generator generator{key, first_block, count, out};
+    switch (format) {
+        case WeightFormat::F32:
+            return make_vector(key, first_block, count, 0, static_cast<float>(std::sqrt(3.0) * deviation),
+                               out);
+        case WeightFormat::F16:
+            return make_f16(generator, deviation);
+        case WeightFormat::Q8_0:
+            return make_q8_0(generator, deviation);
+        case WeightFormat::Q4_0:
+            return make_q4_0(generator, deviation);
+        case WeightFormat::Q4_K:
+        case WeightFormat::Q5_K:
+            return make_q4_or_q5_k(generator, format, deviation);
+        case WeightFormat::Q6_K:
+            return make_q6_k(generator, deviation);
+        case WeightFormat::BF16:
+            break;
+    }
+    throw std::invalid_argument("no synthetic weights in BF16");
+}
+
+void make_vector(std::uint64_t key, std::uint64_t first, std::size_t count, float mean, float spread,
+                 std::byte* out) {
+    for (std::size_t i = 0; i < count; ++i) {
+        const float value = mean + spread * uniform(random_bits(key, first + i));
+        std::memcpy(out + i * sizeof value, &value, sizeof value);
+    }
+}
+
+}  // namespace voltpile::llm

@@ -1,0 +1,84 @@
+// The metadata and the made-up tokenizer of a synthetic model's file.
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "llm/model/gguf_writer.h"
+#include "llm/model/synthetic_model.h"
+#include "llm/model/synthetic_shapes.h"
+
+namespace voltpile::llm {
+namespace {
+
+// Kinds of tokens in tokenizer.ggml.token_type.
+constexpr std::int32_t kNormal = 1;
+constexpr std::int32_t kUnknown = 2;
+constexpr std::int32_t kControl = 3;
+constexpr std::int32_t kByte = 6;
+
+std::string architecture(ModelFamily family) {
+    if (family == ModelFamily::Qwen2) return "qwen2";
+    return family == ModelFamily::Qwen3 ? "qwen3" : "llama";
+}
+
+void add_tokenizer(std::int64_t vocab, GgufWriter& file) {
+    std::vector<std::string> texts = {"<unk>", "<s>", "</s>"};
+    std::vector<std::int32_t> kinds = {kUnknown, kControl, kControl};
+    for (int byte = 0; byte < 256; ++byte) {
+        texts.push_back(fmt::format("<0x{:02X}>", byte));
+        kinds.push_back(kByte);
+    }
+    while (static_cast<std::int64_t>(texts.size()) < vocab) {
+        texts.push_back(fmt::format("\u2581w{}", texts.size()));
+        kinds.push_back(kNormal);
+    }
+    std::vector<float> scores;
+    for (std::size_t i = 0; i < texts.size(); ++i)
+        scores.push_back(kinds[i] == kNormal ? -static_cast<float>(i) : 0.0f);
+    file.add("tokenizer.ggml.model", "llama");
+    file.add("tokenizer.ggml.pre", "default");
+    file.add("tokenizer.ggml.tokens", texts);
+    file.add("tokenizer.ggml.scores", scores);
+    file.add("tokenizer.ggml.token_type", kinds);
+    file.add("tokenizer.ggml.bos_token_id", std::uint32_t{kSyntheticBos});
+    file.add("tokenizer.ggml.eos_token_id", std::uint32_t{kSyntheticEos});
+    file.add("tokenizer.ggml.unknown_token_id", std::uint32_t{0});
+    file.add("tokenizer.ggml.add_bos_token", true);
+}
+
+void add_sizes(const ModelConfig& config, GgufWriter& file) {
+    const std::string prefix = architecture(config.family) + ".";
+    const auto add = [&](const char* key, std::int64_t value) {
+        file.add(prefix + key, static_cast<std::uint32_t>(value));
+    };
+    add("block_count", config.layers);
+    add("context_length", config.context);
+    add("embedding_length", config.hidden);
+    add("feed_forward_length", config.ffn);
+    add("attention.head_count", config.heads);
+    add("attention.head_count_kv", config.kv_heads);
+    add("attention.key_length", config.head_dim);
+    add("attention.value_length", config.head_dim);
+    add("rope.dimension_count", config.head_dim);
+    add("vocab_size", config.vocab);
+    file.add(prefix + "attention.layer_norm_rms_epsilon", static_cast<float>(config.rms_eps));
+    file.add(prefix + "rope.freq_base", static_cast<float>(config.rope_theta));
+}
+
+}  // namespace
+
+void SyntheticModel::write_gguf(const std::string& path) const {
+    GgufWriter file;
+    file.add("general.architecture", architecture(config().family));
+    file.add("general.name", config().model_name);
+    file.add("general.file_type", info(mixture_).file_type);
+    file.add("general.quantization_version", std::uint32_t{2});
+    add_sizes(config(), file);
+    add_tokenizer(config().vocab, file);
+    file.write(path, tensors(),
+               [this](const ModelTensor& tensor, std::size_t begin, std::size_t end, std::byte* out) {
+                   read(tensor, {begin, end, 0, tensor.columns}, out);
+               });
+}
+
+}  // namespace voltpile::llm

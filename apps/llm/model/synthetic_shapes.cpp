@@ -1,0 +1,69 @@
+#include "llm/model/synthetic_shapes.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+
+#include "base/error.h"
+#include "job/nearest.h"
+
+namespace voltpile::llm {
+namespace {
+
+struct Shape {
+    std::string_view name;
+    ModelFamily family;
+    int layers, hidden, heads, kv_heads, head_dim, ffn, vocab, context;
+    double rms_eps, rope_theta;
+};
+
+constexpr std::array<Shape, 7> kShapes = {{
+    {"llama-3-8b", ModelFamily::Llama, 32, 4096, 32, 8, 128, 14336, 128256, 8192, 1e-5, 500000},
+    {"llama-3-70b", ModelFamily::Llama, 80, 8192, 64, 8, 128, 28672, 128256, 8192, 1e-5, 500000},
+    {"llama-2-7b", ModelFamily::Llama, 32, 4096, 32, 32, 128, 11008, 32000, 4096, 1e-5, 10000},
+    {"mistral-7b", ModelFamily::Mistral, 32, 4096, 32, 8, 128, 14336, 32000, 32768, 1e-5, 1e6},
+    {"qwen-2.5-7b", ModelFamily::Qwen2, 28, 3584, 28, 4, 128, 18944, 152064, 32768, 1e-6, 1e6},
+    {"qwen-3-8b", ModelFamily::Qwen3, 36, 4096, 32, 8, 128, 12288, 151936, 40960, 1e-6, 1e6},
+    {"tiny", ModelFamily::Llama, 4, 256, 4, 2, 64, 768, 512, 2048, 1e-5, 10000},
+}};
+
+}  // namespace
+
+std::vector<std::string> synthetic_shape_names() {
+    std::vector<std::string> names;
+    for (const Shape& shape : kShapes) names.emplace_back(shape.name);
+    return names;
+}
+
+ModelConfig synthetic_shape(std::string_view name) {
+    for (const Shape& shape : kShapes) {
+        if (shape.name != name) continue;
+        ModelConfig config;
+        config.family = shape.family;
+        config.model_name = fmt::format("synthetic {}", name);
+        config.layers = shape.layers;
+        config.hidden = shape.hidden;
+        config.heads = shape.heads;
+        config.kv_heads = shape.kv_heads;
+        config.head_dim = shape.head_dim;
+        config.ffn = shape.ffn;
+        config.vocab = shape.vocab;
+        config.context = shape.context;
+        config.rms_eps = shape.rms_eps;
+        config.rope_theta = shape.rope_theta;
+        const bool qwen = shape.family == ModelFamily::Qwen2 || shape.family == ModelFamily::Qwen3;
+        config.rope_style = qwen ? RopeStyle::HalfSplit : RopeStyle::Interleaved;
+        config.qkv_bias = shape.family == ModelFamily::Qwen2;
+        config.qk_norm = shape.family == ModelFamily::Qwen3;
+        config.bos_id = kSyntheticBos;
+        config.add_bos = true;
+        config.eos_ids = {kSyntheticEos};
+        return config;
+    }
+    const auto names = synthetic_shape_names();
+    throw JobError(fmt::format("there is no synthetic shape {}{} (there are: {})", name,
+                               did_you_mean(nearest_word(std::string(name), names)), fmt::join(names, ", ")));
+}
+
+}  // namespace voltpile::llm

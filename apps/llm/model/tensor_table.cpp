@@ -1,0 +1,67 @@
+#include "llm/model/tensor_table.h"
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+
+namespace voltpile::llm {
+namespace {
+
+void add_layer(const ModelConfig& config, int layer, std::vector<ModelTensor>& table) {
+    const auto hidden = static_cast<std::size_t>(config.hidden);
+    const auto q_rows = static_cast<std::size_t>(config.heads * config.head_dim);
+    const auto kv_rows = static_cast<std::size_t>(config.kv_heads * config.head_dim);
+    const auto head_dim = static_cast<std::size_t>(config.head_dim);
+    const auto ffn = static_cast<std::size_t>(config.ffn);
+    const auto add = [&](const char* name, std::size_t rows, std::size_t columns,
+                         CutAxis axis = CutAxis::None, CutGroup group = CutGroup::None) {
+        table.push_back({fmt::format("blk.{}.{}", layer, name), layer, rows, columns, axis, group});
+    };
+    add("attn_norm.weight", 1, hidden);
+    add("attn_q.weight", q_rows, hidden, CutAxis::Rows, CutGroup::Heads);
+    add("attn_k.weight", kv_rows, hidden, CutAxis::Rows, CutGroup::KvHeads);
+    add("attn_v.weight", kv_rows, hidden, CutAxis::Rows, CutGroup::KvHeads);
+    if (config.qkv_bias) {
+        add("attn_q.bias", 1, q_rows, CutAxis::Columns, CutGroup::Heads);
+        add("attn_k.bias", 1, kv_rows, CutAxis::Columns, CutGroup::KvHeads);
+        add("attn_v.bias", 1, kv_rows, CutAxis::Columns, CutGroup::KvHeads);
+    }
+    if (config.qk_norm) {
+        add("attn_q_norm.weight", 1, head_dim);
+        add("attn_k_norm.weight", 1, head_dim);
+    }
+    add("attn_output.weight", hidden, q_rows, CutAxis::Columns, CutGroup::Heads);
+    add("ffn_norm.weight", 1, hidden);
+    add("ffn_gate.weight", ffn, hidden, CutAxis::Rows, CutGroup::Ffn);
+    add("ffn_up.weight", ffn, hidden, CutAxis::Rows, CutGroup::Ffn);
+    add("ffn_down.weight", hidden, ffn, CutAxis::Columns, CutGroup::Ffn);
+}
+
+}  // namespace
+
+std::vector<ModelTensor> tensor_table(const ModelConfig& config) {
+    const auto hidden = static_cast<std::size_t>(config.hidden);
+    const auto vocab = static_cast<std::size_t>(config.vocab);
+    std::vector<ModelTensor> table;
+    table.push_back({"token_embd.weight", -1, vocab, hidden});
+    if (config.rope_factors)
+        table.push_back({"rope_freqs.weight", -1, 1, static_cast<std::size_t>(config.head_dim / 2)});
+    for (int layer = 0; layer < config.layers; ++layer) add_layer(config, layer, table);
+    table.push_back({"output_norm.weight", -1, 1, hidden});
+    if (!config.tied_embeddings)
+        table.push_back({"output.weight", -1, vocab, hidden, CutAxis::Rows, CutGroup::Vocabulary});
+    return table;
+}
+
+void check_slice(const ModelTensor& tensor, const TensorSlice& slice) {
+    const std::size_t block = block_size(tensor.format);
+    if (slice.row_begin > slice.row_end || slice.row_end > tensor.rows ||
+        slice.column_begin > slice.column_end || slice.column_end > tensor.columns ||
+        slice.column_begin % block != 0 || slice.column_end % block != 0)
+        throw std::out_of_range(fmt::format("rows {} to {}, columns {} to {} of {} ({} x {}, {})",
+                                            slice.row_begin, slice.row_end, slice.column_begin,
+                                            slice.column_end, tensor.name, tensor.rows, tensor.columns,
+                                            name(tensor.format)));
+}
+
+}  // namespace voltpile::llm

@@ -1,0 +1,91 @@
+#include "llm/ops/host_ops.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "base/error.h"
+#include "llm/ops/dequantize.h"
+
+namespace voltpile::llm {
+namespace {
+
+class HostMemory : public OpsMemory {
+  public:
+    explicit HostMemory(std::size_t bytes) {
+        constexpr std::size_t alignment = 64;  // a cache line, and the widest register
+        bytes_ = bytes;
+        data_ = std::aligned_alloc(alignment, (bytes + alignment) / alignment * alignment);
+        if (data_ == nullptr) throw DeviceError(fmt::format("no memory for {} bytes on the host", bytes));
+    }
+    ~HostMemory() override { std::free(data_); }
+    HostMemory(const HostMemory&) = delete;
+    HostMemory& operator=(const HostMemory&) = delete;
+};
+
+void gather(FloatRows x, const BatchView& batch, FloatRows out) {
+    for (int i = 0; i < batch.logits; ++i)
+        std::copy_n(x.data + batch.logit_row[i] * x.columns, x.columns, out.data + i * out.columns);
+}
+
+}  // namespace
+
+HostMatrix::HostMatrix(const MatrixSource& source)
+    : WeightMatrix(source.format, source.rows, source.columns),
+      data_(source.data),
+      row_bytes_(static_cast<std::int64_t>(source.row_bytes)) {
+    if (source.stays) return;
+    const std::size_t bytes = llm::row_bytes(source.format, static_cast<std::size_t>(source.columns));
+    copy_.resize(bytes * static_cast<std::size_t>(source.rows));
+    for (std::int64_t r = 0; r < source.rows; ++r)
+        std::memcpy(copy_.data() + static_cast<std::size_t>(r) * bytes, row(r), bytes);
+    data_ = copy_.data();
+    row_bytes_ = static_cast<std::int64_t>(bytes);
+}
+
+std::unique_ptr<OpsMemory> HostOps::allocate(std::size_t bytes) {
+    return std::make_unique<HostMemory>(bytes);
+}
+
+void HostOps::upload(void* to, const void* from_host, std::size_t bytes) {
+    if (bytes != 0) std::memcpy(to, from_host, bytes);
+}
+
+void HostOps::download(void* to_host, const void* from, std::size_t bytes) {
+    if (bytes != 0) std::memcpy(to_host, from, bytes);
+}
+
+std::unique_ptr<WeightMatrix> HostOps::load_matrix(const MatrixSource& source) {
+    return std::make_unique<HostMatrix>(source);
+}
+
+void HostOps::embed(const WeightMatrix& table, const BatchView& batch, FloatRows x) {
+    for (int r = 0; r < batch.rows; ++r) {
+        float* to = x.data + r * x.columns;
+        if (batch.sequence[r] < 0)
+            std::fill_n(to, x.columns, 0.0F);
+        else
+            dequantize_row(table.format(), host(table).row(batch.token[r]), x.columns, to);
+    }
+}
+
+void HostOps::gather_rows(HiddenRows x, const BatchView& batch, HiddenRows out) {
+    gather(host(x), batch, host(out));
+}
+
+void HostOps::gather_float_rows(FloatRows x, const BatchView& batch, FloatRows out) {
+    gather(x, batch, out);
+}
+
+SentinelReport HostOps::take_sentinel() {
+    return std::exchange(sentinel_, {});
+}
+
+void HostOps::trip(SentinelPlace place, int row) {
+    if (!sentinel_.tripped) sentinel_ = {true, place, row};
+}
+
+}  // namespace voltpile::llm

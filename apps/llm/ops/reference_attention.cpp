@@ -1,0 +1,106 @@
+#include <algorithm>
+#include <cmath>
+
+#include "comm/collective_half.h"
+#include "llm/ops/reference_ops.h"
+
+namespace voltpile::llm {
+namespace {
+
+void norm_head(float* head, const float* weight, const QkvSettings& settings) {
+    double squares = 0;
+    for (int i = 0; i < settings.head_dim; ++i)
+        squares += static_cast<double>(head[i]) * static_cast<double>(head[i]);
+    const double scale = 1 / std::sqrt(squares / settings.head_dim + static_cast<double>(settings.norm_eps));
+    for (int i = 0; i < settings.head_dim; ++i)
+        head[i] = static_cast<float>(static_cast<double>(head[i]) * scale * static_cast<double>(weight[i]));
+}
+
+void rotate_head(float* head, int position, const QkvSettings& settings) {
+    for (int i = 0; i < settings.rope_dims / 2; ++i) {
+        const bool half = settings.rope_style == RopeStyle::HalfSplit;
+        float& a = head[half ? i : 2 * i];
+        float& b = head[half ? i + settings.rope_dims / 2 : 2 * i + 1];
+        const float angle = static_cast<float>(position) * settings.rope_frequencies[i];
+        const double cosine =
+            std::cos(static_cast<double>(angle)) * static_cast<double>(settings.rope_magnitude);
+        const double sine =
+            std::sin(static_cast<double>(angle)) * static_cast<double>(settings.rope_magnitude);
+        const double x = static_cast<double>(a);
+        const double y = static_cast<double>(b);
+        a = static_cast<float>(x * cosine - y * sine);
+        b = static_cast<float>(x * sine + y * cosine);
+    }
+}
+
+void add_bias(float* head, const float* bias, int head_index, int head_dim) {
+    if (bias == nullptr) return;
+    for (int i = 0; i < head_dim; ++i) head[i] += bias[head_index * head_dim + i];
+}
+
+}  // namespace
+
+void ReferenceOps::rope_and_store(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
+                                  const KvLayer& cache) {
+    const int dim = settings.head_dim;
+    const auto store = [&](void* to, const float* head, int r, int kv_head) {
+        const std::int64_t at = cache_offset(batch, settings, batch.sequence[r], batch.position[r], kv_head);
+        std::transform(head, head + dim, static_cast<std::uint16_t*>(to) + at, half_from_float);
+    };
+    for (int r = 0; r < batch.rows; ++r) {
+        if (batch.sequence[r] < 0) continue;
+        float* q = host(qkv).data + r * qkv.columns;
+        float* k = q + settings.heads * dim;
+        float* v = k + settings.kv_heads * dim;
+        for (int h = 0; h < settings.heads; ++h) {
+            add_bias(q + h * dim, settings.q_bias, h, dim);
+            if (settings.q_norm != nullptr) norm_head(q + h * dim, settings.q_norm, settings);
+            rotate_head(q + h * dim, batch.position[r], settings);
+        }
+        for (int h = 0; h < settings.kv_heads; ++h) {
+            add_bias(k + h * dim, settings.k_bias, h, dim);
+            if (settings.k_norm != nullptr) norm_head(k + h * dim, settings.k_norm, settings);
+            rotate_head(k + h * dim, batch.position[r], settings);
+            add_bias(v + h * dim, settings.v_bias, h, dim);
+            store(cache.keys, k + h * dim, r, h);
+            store(cache.values, v + h * dim, r, h);
+        }
+    }
+}
+
+void ReferenceOps::attention(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
+                             const KvLayer& cache, float scale, int window, HiddenRows out) {
+    const int dim = settings.head_dim;
+    const int group = settings.heads / settings.kv_heads;
+    for (int r = 0; r < batch.rows; ++r) {
+        for (int h = 0; h < settings.heads; ++h) {
+            float* to = host(out).data + r * out.columns + h * dim;
+            std::fill_n(to, dim, 0.0F);
+            if (batch.sequence[r] < 0) continue;
+            const float* q = host(qkv).data + r * qkv.columns + h * dim;
+            const int last = batch.position[r];
+            const int first = window > 0 ? std::max(0, last - window + 1) : 0;
+            const auto element = [&](const void* of, int position, int i) {
+                const std::int64_t at = cache_offset(batch, settings, batch.sequence[r], position, h / group);
+                return static_cast<double>(float_from_half(static_cast<const std::uint16_t*>(of)[at + i]));
+            };
+            std::vector<double> score;
+            for (int p = first; p <= last; ++p) {
+                double dot = 0;
+                for (int i = 0; i < dim; ++i) dot += static_cast<double>(q[i]) * element(cache.keys, p, i);
+                score.push_back(dot * static_cast<double>(scale));
+            }
+            const double largest = *std::max_element(score.begin(), score.end());
+            double total = 0;
+            for (double& s : score) total += s = std::exp(s - largest);
+            for (int i = 0; i < dim; ++i) {
+                double sum = 0;
+                for (int p = first; p <= last; ++p)
+                    sum += score[static_cast<std::size_t>(p - first)] * element(cache.values, p, i);
+                to[i] = static_cast<float>(sum / total);
+            }
+        }
+    }
+}
+
+}  // namespace voltpile::llm

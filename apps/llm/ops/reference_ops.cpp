@@ -1,0 +1,86 @@
+#include "llm/ops/reference_ops.h"
+
+#include <cmath>
+
+#include "llm/ops/dequantize.h"
+#include "llm/ops/sampling_host.h"
+
+namespace voltpile::llm {
+namespace {
+
+// out(r, j) for all rows of x and of the matrix.
+template <class Store>
+void products(FloatRows x, const WeightMatrix& weight, const Store& store) {
+    std::vector<float> w(static_cast<std::size_t>(weight.columns()));
+    for (std::int64_t j = 0; j < weight.rows(); ++j) {
+        dequantize_row(weight.format(), host(weight).row(j), weight.columns(), w.data());
+        for (std::int64_t r = 0; r < x.rows; ++r) {
+            double sum = 0;
+            for (std::int64_t c = 0; c < x.columns; ++c)
+                sum += static_cast<double>(x.data[r * x.columns + c]) * static_cast<double>(w[c]);
+            store(r, j, sum);
+        }
+    }
+}
+
+}  // namespace
+
+void ReferenceOps::add_rms_norm(FloatRows x, FloatRows delta, const float* weight, float eps, HiddenRows out,
+                                SentinelPlace place) {
+    for (std::int64_t r = 0; r < x.rows; ++r) {
+        float* row = x.data + r * x.columns;
+        double squares = 0;
+        for (std::int64_t c = 0; c < x.columns; ++c) {
+            if (delta.data != nullptr) row[c] += delta.data[r * x.columns + c];
+            squares += static_cast<double>(row[c]) * static_cast<double>(row[c]);
+        }
+        const double mean = squares / static_cast<double>(x.columns);
+        if (!std::isfinite(static_cast<float>(mean))) trip(place, static_cast<int>(r));
+        const double scale = 1 / std::sqrt(mean + static_cast<double>(eps));
+        for (std::int64_t c = 0; c < x.columns; ++c)
+            host(out).data[r * x.columns + c] =
+                static_cast<float>(static_cast<double>(row[c]) * scale * static_cast<double>(weight[c]));
+    }
+}
+
+void ReferenceOps::matmul(HiddenRows x, std::span<const WeightMatrix* const> weights, HiddenRows out) {
+    std::int64_t begin = 0;
+    for (const WeightMatrix* weight : weights) {
+        products(host(x), *weight, [&](std::int64_t r, std::int64_t j, double sum) {
+            host(out).data[r * out.columns + begin + j] = static_cast<float>(sum);
+        });
+        begin += weight->rows();
+    }
+}
+
+void ReferenceOps::matmul(HiddenRows x, const WeightMatrix& weight, FloatRows out) {
+    products(host(x), weight, [&](std::int64_t r, std::int64_t j, double sum) {
+        out.data[r * out.columns + j] = static_cast<float>(sum);
+    });
+}
+
+void ReferenceOps::gated_matmul(HiddenRows x, const WeightMatrix& gate, const WeightMatrix& up,
+                                HiddenRows out) {
+    const FloatRows to = host(out);
+    std::vector<double> g(static_cast<std::size_t>(to.rows * to.columns));
+    const auto at = [&](std::int64_t r, std::int64_t j) {
+        return static_cast<std::size_t>(r * to.columns + j);
+    };
+    products(host(x), gate, [&](std::int64_t r, std::int64_t j, double sum) { g[at(r, j)] = sum; });
+    products(host(x), up, [&](std::int64_t r, std::int64_t j, double sum) {
+        const double gated = g[at(r, j)];
+        to.data[at(r, j)] = static_cast<float>(gated / (1 + std::exp(-gated)) * sum);
+    });
+}
+
+void ReferenceOps::sample(FloatRows logits, const SamplingView& sampling, std::int32_t* tokens,
+                          float* log_probability) {
+    for (std::int64_t r = 0; r < logits.rows; ++r) {
+        const SampledToken sampled = sample_row(
+            {logits.data + r * logits.columns, static_cast<std::size_t>(logits.columns)}, sampling, r);
+        tokens[r] = sampled.token;
+        if (log_probability != nullptr) log_probability[r] = sampled.log_probability;
+    }
+}
+
+}  // namespace voltpile::llm

@@ -1,0 +1,26 @@
+// The plain definition of every operation, with sums in fp64: slow, and what the others are compared with.
+#pragma once
+
+#include "llm/ops/host_ops.h"
+
+namespace voltpile::llm {
+
+class ReferenceOps final : public HostOps {
+  public:
+    std::string describe() const override { return "reference"; }
+
+    void add_rms_norm(FloatRows x, FloatRows delta, const float* weight, float eps, HiddenRows out,
+                      SentinelPlace place) override;
+    void matmul(HiddenRows x, std::span<const WeightMatrix* const> weights, HiddenRows out) override;
+    void matmul(HiddenRows x, const WeightMatrix& weight, FloatRows out) override;
+    void gated_matmul(HiddenRows x, const WeightMatrix& gate, const WeightMatrix& up,
+                      HiddenRows out) override;
+    void rope_and_store(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
+                        const KvLayer& cache) override;
+    void attention(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch, const KvLayer& cache,
+                   float scale, int window, HiddenRows out) override;
+    void sample(FloatRows logits, const SamplingView& sampling, std::int32_t* tokens,
+                float* log_probability) override;
+};
+
+}  // namespace voltpile::llm

@@ -1,0 +1,146 @@
+// One test body for every implementation of Ops: the same calls on it and on ReferenceOps, and the error of
+// the results, as normalised mean square error.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "comm/collective_half.h"
+#include "llm/model/synthetic_blocks.h"
+#include "llm/ops/cpu_ops.h"
+#include "llm/ops/reference_ops.h"
+
+namespace voltpile::llm {
+
+struct OpsMaker {
+    std::string name;
+    std::function<std::unique_ptr<Ops>()> make;
+};
+
+// Every instruction set that this processor has, on one thread and on several.
+inline std::vector<OpsMaker> cpu_ops_makers() {
+    std::vector<OpsMaker> makers;
+    for (const CpuKernels& kernels : usable_cpu_kernels()) {
+        for (const int threads : {1, 3}) {
+            std::string name = std::string(kernels.name) + "_" + std::to_string(threads) + "_threads";
+            std::erase(name, '-');
+            makers.push_back({name, [kernels, threads] {
+                                  return std::make_unique<CpuOps>(
+                                      std::vector<int>(static_cast<std::size_t>(threads), -1), kernels);
+                              }});
+        }
+    }
+    return makers;
+}
+
+// The one place where an implementation joins.
+#define VOLTPILE_FOR_ALL_OPS(suite)                                           \
+    INSTANTIATE_TEST_SUITE_P(Cpu, suite, testing::ValuesIn(cpu_ops_makers()), \
+                             [](const auto& maker) { return maker.param.name; })
+
+// An implementation with the memory that a test gives it. What goes in is exact in fp16, so that all see the
+// same numbers.
+class Side {
+  public:
+    explicit Side(std::unique_ptr<Ops> operations) : ops(std::move(operations)) {}
+
+    template <class T>
+    T* up(const std::vector<T>& values) {
+        memory_.push_back(ops->allocate(values.size() * sizeof(T) + 1));
+        ops->upload(memory_.back()->data(), values.data(), values.size() * sizeof(T));
+        return static_cast<T*>(memory_.back()->data());
+    }
+    FloatRows rows(const std::vector<float>& values, std::int64_t columns) {
+        return {up(values), static_cast<std::int64_t>(values.size()) / columns, columns};
+    }
+    HiddenRows hidden(const std::vector<float>& values, std::int64_t columns) {
+        const auto count = static_cast<std::int64_t>(values.size()) / columns;
+        if (ops->hidden_element() == Element::F32) return {up(values), count, columns};
+        std::vector<std::uint16_t> halves(values.size());
+        std::transform(values.begin(), values.end(), halves.begin(), half_from_float);
+        return {up(halves), count, columns};
+    }
+    std::vector<float> down(FloatRows x) {
+        std::vector<float> values(static_cast<std::size_t>(x.rows * x.columns));
+        ops->download(values.data(), x.data, values.size() * sizeof(float));
+        return values;
+    }
+    std::vector<float> down(HiddenRows x) {
+        if (ops->hidden_element() == Element::F32)
+            return down(FloatRows{static_cast<float*>(x.data), x.rows, x.columns});
+        return down_halves(x.data, static_cast<std::size_t>(x.rows * x.columns));
+    }
+    std::vector<float> down_halves(const void* from, std::size_t count) {
+        std::vector<std::uint16_t> halves(count);
+        ops->download(halves.data(), from, count * sizeof(std::uint16_t));
+        std::vector<float> values(count);
+        std::transform(halves.begin(), halves.end(), values.begin(), float_from_half);
+        return values;
+    }
+
+    std::unique_ptr<Ops> ops;
+
+  private:
+    std::vector<std::unique_ptr<OpsMemory>> memory_;
+};
+
+class OpsTest : public testing::TestWithParam<OpsMaker> {
+  protected:
+    std::vector<float> normals(std::int64_t count, float spread = 1, float mean = 0) {
+        std::normal_distribution<float> normal(mean, spread);
+        std::vector<float> values(static_cast<std::size_t>(count));
+        for (float& value : values) value = float_from_half(half_from_float(normal(random_)));
+        return values;
+    }
+
+    // As in a file, with rows of standard deviation 1 / sqrt(columns).
+    std::vector<std::byte> weights(WeightFormat format, std::int64_t rows, std::int64_t columns) {
+        const bool bf16 = format == WeightFormat::BF16;
+        const WeightFormat made = bf16 ? WeightFormat::F32 : format;
+        const auto blocks = static_cast<std::size_t>(rows * columns) / block_size(made);
+        std::vector<std::byte> bytes(blocks * block_bytes(made));
+        make_blocks(made, random_(), 0, blocks, 1 / std::sqrt(static_cast<double>(columns)), bytes.data());
+        if (!bf16) return bytes;
+        std::vector<std::byte> upper(bytes.size() / 2);
+        for (std::size_t i = 0; i < upper.size(); i += 2) std::memcpy(&upper[i], &bytes[2 * i + 2], 2);
+        return upper;
+    }
+
+    static MatrixSource source(WeightFormat format, std::int64_t rows, std::int64_t columns,
+                               const std::vector<std::byte>& bytes) {
+        return {format,       rows, columns, row_bytes(format, static_cast<std::size_t>(columns)),
+                bytes.data(), false};
+    }
+
+    // Runs `body` on both and compares what it returns. fp32: sums of a few thousand products round to about
+    // 1e-7 of themselves, squared 1e-14; cancellation costs some more. fp16: results (and at most inputs and
+    // weights too) are rounded to 2^-12 of themselves on average, squared 6e-8, a few times over.
+    template <class Body>
+    void expect_same(const Body& body, double fp32_bound = 1e-11) {
+        Side tested(GetParam().make());
+        Side reference(std::make_unique<ReferenceOps>());
+        const double bound = tested.ops->hidden_element() == Element::F32 ? fp32_bound : 1e-6;
+        EXPECT_LT(nmse(body(tested), body(reference)), bound);
+    }
+
+    static double nmse(const std::vector<float>& got, const std::vector<float>& wanted) {
+        if (got.size() != wanted.size()) return std::numeric_limits<double>::infinity();
+        double error = 0, square = 0;
+        for (std::size_t i = 0; i < got.size(); ++i) {
+            const double difference = static_cast<double>(got[i]) - static_cast<double>(wanted[i]);
+            error += difference * difference;
+            square += static_cast<double>(wanted[i]) * static_cast<double>(wanted[i]);
+        }
+        return square > 0 ? error / square : std::numeric_limits<double>::infinity();
+    }
+
+    std::mt19937_64 random_{20260101};
+};
+
+}  // namespace voltpile::llm

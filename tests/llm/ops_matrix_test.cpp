@@ -1,0 +1,143 @@
+#include "llm/ops_fixture.h"
+
+namespace voltpile::llm {
+namespace {
+
+class OpsMatrixTest : public OpsTest {};
+VOLTPILE_FOR_ALL_OPS(OpsMatrixTest);
+
+struct Shape {
+    std::int64_t rows, weights, columns;
+};
+
+// Odd numbers everywhere; columns are whole blocks where the format has blocks, and reach beyond 1024.
+std::vector<Shape> shapes(WeightFormat format) {
+    const auto block = static_cast<std::int64_t>(block_size(format));
+    std::vector<Shape> all;
+    for (const std::int64_t rows : {1, 2, 3, 5, 7, 8, 13, 33, 70}) all.push_back({rows, 37, 5 * 256});
+    all.push_back({1, 1, block});
+    all.push_back({9, 3, 3 * block});
+    if (block == 1) {
+        all.push_back({1, 6, 1});
+        all.push_back({11, 5, 1063});
+        all.push_back({2, 70, 31});
+    }
+    return all;
+}
+
+TEST_P(OpsMatrixTest, ProductsOfEveryFormatAndManySizes) {
+    for (const WeightFormatInfo& entry : kWeightFormats) {
+        for (const Shape& shape : shapes(entry.format)) {
+            SCOPED_TRACE(std::string(entry.name) + ", " + std::to_string(shape.rows) + " rows, " +
+                         std::to_string(shape.columns) + " columns");
+            const auto w = weights(entry.format, shape.weights, shape.columns);
+            const auto x = normals(shape.rows * shape.columns);
+            expect_same([&](Side& side) {
+                const auto matrix =
+                    side.ops->load_matrix(source(entry.format, shape.weights, shape.columns, w));
+                const FloatRows out = side.rows(
+                    std::vector<float>(static_cast<std::size_t>(shape.rows * shape.weights)), shape.weights);
+                side.ops->matmul(side.hidden(x, shape.columns), *matrix, out);
+                return side.down(out);
+            });
+        }
+    }
+}
+
+TEST_P(OpsMatrixTest, SeveralMatricesSideBySideInDifferentFormats) {
+    const std::int64_t columns = 512;
+    const auto q = weights(WeightFormat::Q4_K, 48, columns);
+    const auto k = weights(WeightFormat::Q6_K, 17, columns);
+    const auto v = weights(WeightFormat::F16, 19, columns);
+    for (const std::int64_t rows : {1, 4, 21}) {
+        const auto x = normals(rows * columns);
+        expect_same([&](Side& side) {
+            const auto a = side.ops->load_matrix(source(WeightFormat::Q4_K, 48, columns, q));
+            const auto b = side.ops->load_matrix(source(WeightFormat::Q6_K, 17, columns, k));
+            const auto c = side.ops->load_matrix(source(WeightFormat::F16, 19, columns, v));
+            const WeightMatrix* all[] = {a.get(), b.get(), c.get()};
+            const HiddenRows out = side.hidden(std::vector<float>(static_cast<std::size_t>(rows * 84)), 84);
+            side.ops->matmul(side.hidden(x, columns), all, out);
+            return side.down(out);
+        });
+    }
+}
+
+TEST_P(OpsMatrixTest, GatedProductsOfEveryFormat) {
+    for (const WeightFormatInfo& entry : kWeightFormats) {
+        for (const std::int64_t rows : {1, 3, 40}) {
+            const std::int64_t columns = 1280, weights_count = 45;
+            const auto gate = weights(entry.format, weights_count, columns);
+            const auto up = weights(entry.format, weights_count, columns);
+            const auto x = normals(rows * columns, 2);
+            expect_same([&](Side& side) {
+                const auto g = side.ops->load_matrix(source(entry.format, weights_count, columns, gate));
+                const auto u = side.ops->load_matrix(source(entry.format, weights_count, columns, up));
+                const HiddenRows out = side.hidden(
+                    std::vector<float>(static_cast<std::size_t>(rows * weights_count)), weights_count);
+                side.ops->gated_matmul(side.hidden(x, columns), *g, *u, out);
+                return side.down(out);
+            });
+        }
+    }
+}
+
+// A piece by columns is a matrix whose rows lie further apart.
+TEST_P(OpsMatrixTest, PiecesByColumnsAddUp) {
+    const std::int64_t rows = 6, weights_count = 10, columns = 768;
+    const auto bytes = weights(WeightFormat::Q5_K, weights_count, columns);
+    const auto x = normals(rows * columns);
+    expect_same([&](Side& side) {
+        std::vector<float> sum(static_cast<std::size_t>(rows * weights_count));
+        for (const auto& [begin, end] : {std::pair{0, 256}, std::pair{256, 768}}) {
+            MatrixSource piece = source(WeightFormat::Q5_K, weights_count, columns, bytes);
+            piece.data += begin / 256 * 176;
+            piece.columns = end - begin;
+            const auto matrix = side.ops->load_matrix(piece);
+            std::vector<float> part;
+            for (std::int64_t r = 0; r < rows; ++r)
+                part.insert(part.end(), x.begin() + r * columns + begin, x.begin() + r * columns + end);
+            const FloatRows out = side.rows(sum, weights_count);
+            side.ops->matmul(side.hidden(part, end - begin), *matrix, out);
+            const auto product = side.down(out);
+            for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += product[i];
+        }
+        return sum;
+    });
+}
+
+// CPUs have one method for all numbers of rows: not a bit may depend on the others.
+TEST(CpuOpsTest, ARowsProductDoesNotDependOnTheOthers) {
+    for (const CpuKernels& kernels : usable_cpu_kernels()) {
+        for (const WeightFormatInfo& entry : kWeightFormats) {
+            const std::int64_t columns = 1536, weights_count = 38, rows = 23;
+            const std::size_t blocks = static_cast<std::size_t>(columns * weights_count) / entry.block_size;
+            std::vector<std::byte> bytes(blocks * entry.block_bytes);
+            if (entry.format == WeightFormat::BF16) continue;  // nobody makes random ones; F16 is alike
+            make_blocks(entry.format, 7, 0, blocks, 0.03, bytes.data());
+            std::vector<float> x(static_cast<std::size_t>(rows * columns));
+            std::mt19937 random(3);
+            for (float& value : x) value = std::normal_distribution<float>()(random);
+            const auto product = [&](int threads, std::int64_t first, std::int64_t count) {
+                CpuOps ops(std::vector<int>(static_cast<std::size_t>(threads), -1), kernels);
+                const auto matrix = ops.load_matrix(
+                    {entry.format, weights_count, columns,
+                     row_bytes(entry.format, static_cast<std::size_t>(columns)), bytes.data(), true});
+                std::vector<float> out(static_cast<std::size_t>(count * weights_count));
+                ops.matmul(HiddenRows{x.data() + first * columns, count, columns}, *matrix,
+                           FloatRows{out.data(), count, weights_count});
+                return out;
+            };
+            const auto together = product(2, 0, rows);
+            for (std::int64_t r = 0; r < rows; ++r) {
+                const auto alone = product(1, r, 1);
+                ASSERT_EQ(0, std::memcmp(alone.data(), together.data() + r * weights_count,
+                                         alone.size() * sizeof(float)))
+                    << kernels.name << ", " << entry.name << ", row " << r;
+            }
+        }
+    }
+}
+
+}  // namespace
+}  // namespace voltpile::llm

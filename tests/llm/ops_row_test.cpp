@@ -1,0 +1,103 @@
+#include <limits>
+
+#include "llm/ops/dequantize.h"
+#include "llm/ops_fixture.h"
+
+namespace voltpile::llm {
+namespace {
+
+class OpsRowTest : public OpsTest {};
+VOLTPILE_FOR_ALL_OPS(OpsRowTest);
+
+TEST_P(OpsRowTest, AddRmsNormAndTheSumItself) {
+    for (const std::int64_t columns : {1, 7, 64, 100, 4096}) {
+        for (const std::int64_t rows : {1, 2, 31}) {
+            const auto x = normals(rows * columns, 3);
+            const auto delta = normals(rows * columns);
+            const auto weight = normals(columns, 0.2F, 1);
+            for (const bool with_delta : {false, true}) {
+                for (const bool want_sum : {false, true}) {
+                    expect_same([&](Side& side) {
+                        const FloatRows sum = side.rows(x, columns);
+                        const FloatRows add = with_delta ? side.rows(delta, columns) : FloatRows{};
+                        const HiddenRows out = side.hidden(x, columns);
+                        side.ops->add_rms_norm(sum, add, side.up(weight), 1e-5F, out, {3, 1});
+                        EXPECT_FALSE(side.ops->take_sentinel().tripped);
+                        return want_sum ? side.down(sum) : side.down(out);
+                    });
+                }
+            }
+        }
+    }
+}
+
+TEST_P(OpsRowTest, SentinelNamesTheFirstPlaceAndForgets) {
+    Side side(GetParam().make());
+    const std::int64_t columns = 50;
+    auto x = normals(9 * columns);
+    const auto weight = normals(columns);
+    const HiddenRows out = side.hidden(x, columns);
+    x[5 * columns + 49] = std::numeric_limits<float>::infinity();
+    const FloatRows bad = side.rows(x, columns);
+    x[5 * columns + 49] = 1;
+    x[2 * columns] = std::numeric_limits<float>::quiet_NaN();
+    const FloatRows worse = side.rows(x, columns);
+    side.ops->add_rms_norm(bad, {}, side.up(weight), 1e-5F, out, {7, 2});
+    side.ops->add_rms_norm(worse, {}, side.up(weight), 1e-5F, out, {8, 1});
+    const SentinelReport report = side.ops->take_sentinel();
+    EXPECT_TRUE(report.tripped);
+    EXPECT_EQ(report.place.layer, 7);
+    EXPECT_EQ(report.place.operation, 2);
+    EXPECT_EQ(report.row, 5);
+    EXPECT_FALSE(side.ops->take_sentinel().tripped);
+}
+
+TEST_P(OpsRowTest, EmbeddingIsTheTablesRowToTheBit) {
+    for (const WeightFormatInfo& entry : kWeightFormats) {
+        const std::int64_t columns = entry.block_size == 1 ? 77 : 512;
+        const auto table = weights(entry.format, 9, columns);
+        Side side(GetParam().make());
+        const auto matrix = side.ops->load_matrix(source(entry.format, 9, columns, table));
+        const std::vector<std::int32_t> token{8, 0, 3, 3, 5}, sequence{0, 0, 1, 2, -1};
+        BatchView batch;
+        batch.rows = 5;
+        batch.token = side.up(token);
+        batch.sequence = side.up(sequence);
+        const FloatRows x = side.rows(std::vector<float>(static_cast<std::size_t>(5 * columns), 9), columns);
+        side.ops->embed(*matrix, batch, x);
+        const auto got = side.down(x);
+        std::vector<float> wanted(static_cast<std::size_t>(columns));
+        for (std::size_t r = 0; r < 5; ++r) {
+            const auto bytes = row_bytes(entry.format, static_cast<std::size_t>(columns));
+            dequantize_row(entry.format, table.data() + static_cast<std::size_t>(token[r]) * bytes, columns,
+                           wanted.data());
+            if (r == 4) std::fill(wanted.begin(), wanted.end(), 0.0F);
+            EXPECT_TRUE(std::equal(wanted.begin(), wanted.end(),
+                                   got.begin() + static_cast<std::ptrdiff_t>(r) * columns))
+                << entry.name << " row " << r;
+        }
+    }
+}
+
+TEST_P(OpsRowTest, GatheredRowsAreCopies) {
+    const std::int64_t columns = 33;
+    const auto x = normals(7 * columns);
+    Side side(GetParam().make());
+    BatchView batch;
+    batch.rows = 7;
+    batch.logits = 3;
+    batch.logit_row = side.up(std::vector<std::int32_t>{1, 4, 6});
+    const std::vector<float> nothing(static_cast<std::size_t>(3 * columns));
+    const HiddenRows hidden = side.hidden(nothing, columns);
+    const FloatRows floats = side.rows(nothing, columns);
+    side.ops->gather_rows(side.hidden(x, columns), batch, hidden);
+    side.ops->gather_float_rows(side.rows(x, columns), batch, floats);
+    std::vector<float> wanted;
+    for (const std::int64_t r : {1, 4, 6})
+        wanted.insert(wanted.end(), x.begin() + r * columns, x.begin() + (r + 1) * columns);
+    EXPECT_EQ(side.down(hidden), wanted);
+    EXPECT_EQ(side.down(floats), wanted);
+}
+
+}  // namespace
+}  // namespace voltpile::llm
