@@ -12,7 +12,8 @@ constexpr int threads = 128;
 constexpr int split_pages = split_tokens / kv_page_tokens;
 constexpr int tile_heads = 16;  // heads of a KV head in a tile of the tensor cores
 
-// A split's result for a head: its largest score, the sum of exp(score - largest), and the weighted sum of values.
+// A split's result for a head: its largest score, the sum of exp(score - largest), and the weighted sum of
+// values.
 __host__ __device__ constexpr int part_floats(int head_dim) {
     return head_dim + 2;
 }
@@ -21,9 +22,19 @@ __device__ float* part_of(const AttentionArgs& a, int in_launch, int head, int s
                            part_floats(a.head_dim);
 }
 
+// An empty row: by the blocks of one split.
+__device__ void clear_row(const AttentionArgs& a, int row) {
+    const int width = a.heads * a.head_dim, blocks = static_cast<int>(gridDim.y);
+    const int each = (width + blocks - 1) / blocks, begin = static_cast<int>(blockIdx.y) * each;
+    for (int i = begin + static_cast<int>(threadIdx.x); i < min(width, begin + each); i += threads) {
+        out_head(a, row, 0)[i] = __half(0.0f);
+    }
+}
+
 // Grid: splits, (KV heads * tiles of heads), sequences from first_sequence.
 template <int head_dim>
-__global__ void __launch_bounds__(threads) decode_split(const AttentionArgs a, int first_sequence, int splits) {
+__global__ void __launch_bounds__(threads)
+    decode_split(const AttentionArgs a, int first_sequence, int splits) {
     __shared__ __align__(32) __half query[tile_heads][head_dim + 8];
     __shared__ __align__(32) float score[tile_heads][split_tokens + 4];
     __shared__ __align__(32) __half weight[tile_heads][split_tokens + 8];
@@ -31,7 +42,9 @@ __global__ void __launch_bounds__(threads) decode_split(const AttentionArgs a, i
     __shared__ float largest[tile_heads], total[tile_heads];
 
     const int t = static_cast<int>(threadIdx.x), warp = t / 32, lane = t % 32;
-    const int sequence = first_sequence + static_cast<int>(blockIdx.z), row = single_row(a, sequence);
+    const int sequence = first_sequence + static_cast<int>(blockIdx.z);
+    if (blockIdx.x == 0 && sequence < a.batch.rows && a.batch.sequence[sequence] < 0) clear_row(a, sequence);
+    const int row = sequence < a.batch.sequences ? single_row(a, sequence) : -1;
     if (row < 0) return;
     const int position = a.batch.position[row], first = first_position(a, position);
     const int split = static_cast<int>(blockIdx.x), begin = split * split_tokens;
@@ -46,7 +59,8 @@ __global__ void __launch_bounds__(threads) decode_split(const AttentionArgs a, i
     const int first_page = max(0, first - begin) / kv_page_tokens;
     const int pages = min(split_pages, position / kv_page_tokens + 1 - split * split_pages);
 
-    const __half* q = static_cast<const __half*>(a.qkv) + qkv_row(a, row) + (kv_head * group + first_head) * head_dim;
+    const __half* q =
+        static_cast<const __half*>(a.qkv) + qkv_row(a, row) + (kv_head * group + first_head) * head_dim;
     for (int i = t; i < tile_heads * head_dim; i += threads) {
         const int h = i / head_dim;
         query[h][i % head_dim] = h < heads ? q[i] : __half(0.0f);
@@ -82,7 +96,8 @@ __global__ void __launch_bounds__(threads) decode_split(const AttentionArgs a, i
             value[i] = seen ? score[h][lane + 32 * i] * a.scale : -INFINITY;
             most = fmaxf(most, value[i]);
         }
-        for (int offset = 16; offset > 0; offset /= 2) most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, offset));
+        for (int offset = 16; offset > 0; offset /= 2)
+            most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, offset));
 #pragma unroll
         for (int i = 0; i < split_tokens / 32; ++i) {
             const int at = begin + lane + 32 * i;
@@ -99,8 +114,8 @@ __global__ void __launch_bounds__(threads) decode_split(const AttentionArgs a, i
     }
     __syncthreads();
 
-    // Values: each warp takes every fourth slice of 16 columns. Tokens that are not seen have weight 0, but what
-    // was never written, or by another sequence, may be NaN: it is cleared in the pages at the borders.
+    // Values: each warp takes every fourth slice of 16 columns. Tokens that are not seen have weight 0, but
+    // what was never written, or by another sequence, may be NaN: it is cleared in the pages at the borders.
     wmma::fragment<wmma::matrix_b, 16, 16, 16, __half, wmma::row_major> numbers;
     wmma::load_matrix_sync(numbers, &token_numbers[0][0], 16);
     float* results = &score[0][0];  // (16, head_dim + 4): head_dim <= 128
@@ -128,12 +143,11 @@ __global__ void __launch_bounds__(threads) decode_split(const AttentionArgs a, i
     }
     __syncthreads();
     const bool only = begin <= first && begin + split_tokens > position;
-    auto* out = static_cast<__half*>(a.out) + static_cast<std::int64_t>(row) * a.heads * head_dim;
     for (int i = t; i < heads * head_dim; i += threads) {
         const int h = i / head_dim, d = i % head_dim, head = kv_head * group + first_head + h;
         const float value = results[h * (split_tokens + 4) + d];
         if (only) {
-            out[head * head_dim + d] = __float2half_rn(value / total[h]);
+            out_head(a, row, head)[d] = __float2half_rn(value / total[h]);
         } else {
             float* part = part_of(a, static_cast<int>(blockIdx.z), head, split, splits);
             part[2 + d] = value;
@@ -147,7 +161,8 @@ __global__ void __launch_bounds__(threads) decode_split(const AttentionArgs a, i
 
 // Grid: heads, sequences from first_sequence; a thread for each column of a head.
 __global__ void join_splits(const AttentionArgs a, int first_sequence, int splits) {
-    const int sequence = first_sequence + static_cast<int>(blockIdx.y), row = single_row(a, sequence);
+    const int sequence = first_sequence + static_cast<int>(blockIdx.y);
+    const int row = sequence < a.batch.sequences ? single_row(a, sequence) : -1;
     if (row < 0) return;
     const int position = a.batch.position[row];
     const int begin = first_position(a, position) / split_tokens, end = position / split_tokens + 1;
@@ -160,7 +175,8 @@ __global__ void join_splits(const AttentionArgs a, int first_sequence, int split
     __shared__ float shared[32];
     float most = -INFINITY;
     for (int s = begin + d; s < end; s += static_cast<int>(blockDim.x)) most = fmaxf(most, parts[s * size]);
-    for (int offset = 16; offset > 0; offset /= 2) most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, offset));
+    for (int offset = 16; offset > 0; offset /= 2)
+        most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, offset));
     if (d % 32 == 0) shared[d / 32] = most;
     __syncthreads();
     for (int w = 0; w < static_cast<int>(blockDim.x) / 32; ++w) most = fmaxf(most, shared[w]);
@@ -174,12 +190,11 @@ __global__ void join_splits(const AttentionArgs a, int first_sequence, int split
         total = fmaf(factor, part[1], total);
         sum = fmaf(factor, part[2 + d], sum);
     }
-    static_cast<__half*>(a.out)[(static_cast<std::int64_t>(row) * a.heads + head) * a.head_dim + d] =
-        __float2half_rn(sum / total);
+    out_head(a, row, head)[d] = __float2half_rn(sum / total);
 }
 
 int splits_of(const AttentionArgs& args) {
-    return (args.batch.max_context + split_tokens - 1) / split_tokens;
+    return std::max(1, (args.batch.max_context + split_tokens - 1) / split_tokens);
 }
 
 template <int head_dim>
@@ -193,14 +208,18 @@ void start(const AttentionArgs& args, int first_sequence, int sequences, const S
 }  // namespace
 
 std::size_t decode_scratch_bytes_per_sequence(const AttentionArgs& args) {
-    return static_cast<std::size_t>(args.heads) * splits_of(args) * part_floats(args.head_dim) * sizeof(float);
+    return static_cast<std::size_t>(args.heads) * splits_of(args) * part_floats(args.head_dim) *
+           sizeof(float);
 }
 
 void launch_decode_attention(const AttentionArgs& args, std::size_t scratch_bytes, const Stream& stream) {
     const auto fit = static_cast<std::int64_t>(scratch_bytes / decode_scratch_bytes_per_sequence(args));
     const int each = static_cast<int>(std::clamp<std::int64_t>(fit, 1, 32768));
-    for (int first = 0; first < args.batch.sequences; first += each) {
-        const int sequences = std::min(each, args.batch.sequences - first);
+    // With prompts in the batch, their kernel clears the empty rows.
+    const int all =
+        args.batch.max_new > 1 ? args.batch.sequences : std::max(args.batch.sequences, args.batch.rows);
+    for (int first = 0; first < all; first += each) {
+        const int sequences = std::min(each, all - first);
         switch (args.head_dim) {
             case 16:
                 start<16>(args, first, sequences, stream);
@@ -222,7 +241,8 @@ void launch_decode_attention(const AttentionArgs& args, std::size_t scratch_byte
         }
         if (splits_of(args) > 1) {
             launch("joining the splits of attention", join_splits,
-                   {args.heads, (args.head_dim + 31) / 32 * 32, 0, sequences}, stream, args, first, splits_of(args));
+                   {args.heads, (args.head_dim + 31) / 32 * 32, 0, sequences}, stream, args, first,
+                   splits_of(args));
         }
     }
 }

@@ -41,7 +41,8 @@ __device__ void fetch(__half (*to)[width + 8], int rows, int head_dim, const Fro
 // The queries of one sequence in the tile, rows begin .. end of it. Scores of a token that a row does not see
 // change nothing, bit for bit, so that a row's result does not depend on where in a tile it is.
 template <int width>
-__device__ void attend(const AttentionArgs& a, Tiles<width>& tiles, int first_row, int begin, int end, int head) {
+__device__ void attend(const AttentionArgs& a, Tiles<width>& tiles, int first_row, int begin, int end,
+                       int head) {
     const int t = static_cast<int>(threadIdx.x), warp = t / 32, lane = t % 32;
     const int sequence = tiles.sequence[begin], dim = a.head_dim;
     const int kv_head = head / (a.heads / a.kv_heads);
@@ -50,8 +51,8 @@ __device__ void attend(const AttentionArgs& a, Tiles<width>& tiles, int first_ro
     const int first = first_position(a, first_query);
     const auto* qkv = static_cast<const __half*>(a.qkv);
     const auto token_row = [&](const void* cache, int position) {
-        return static_cast<const __half*>(cache) + page_begin(a, sequence, position / kv_page_tokens, kv_head) +
-               position % kv_page_tokens * dim;
+        return static_cast<const __half*>(cache) +
+               page_begin(a, sequence, position / kv_page_tokens, kv_head) + position % kv_page_tokens * dim;
     };
     fetch<width>(tiles.query, tile_rows_of_queries, dim, [&](int r) {
         return r >= begin && r < end ? qkv + qkv_row(a, first_row + r) + head * dim : nullptr;
@@ -133,7 +134,8 @@ __device__ void attend(const AttentionArgs& a, Tiles<width>& tiles, int first_ro
             const float w0 = seen(i) ? expf(value[i] - most) : 0.0f;
             const float w1 = seen(i + 1) ? expf(value[i + 1] - most) : 0.0f;
             added += w0 + w1;
-            *reinterpret_cast<__half2*>(weight + lane / 2 * weight_stride + my_token + i) = __floats2half2_rn(w0, w1);
+            *reinterpret_cast<__half2*>(weight + lane / 2 * weight_stride + my_token + i) =
+                __floats2half2_rn(w0, w1);
         }
         added += __shfl_xor_sync(0xffffffffu, added, 1);
         total = fmaf(total, factor, added);
@@ -175,11 +177,10 @@ __device__ void attend(const AttentionArgs& a, Tiles<width>& tiles, int first_ro
     }
     if (lane % 2 == 0) tiles.factor[warp][lane / 2] = 1.0f / total;
     __syncwarp();
-    auto* out = static_cast<__half*>(a.out);
     for (int i = lane; i < 16 * dim; i += 32) {
         const int r = i / dim, row = warp * 16 + r;
         if (row < begin || row >= end) continue;
-        out[(static_cast<std::int64_t>(first_row + row) * a.heads + head) * dim + i % dim] =
+        out_head(a, first_row + row, head)[i % dim] =
             __float2half_rn(result[r * result_stride + i % dim] * tiles.factor[warp][r]);
     }
     __syncthreads();
@@ -203,8 +204,11 @@ __global__ void __launch_bounds__(threads) prompt_attention(const AttentionArgs 
     __syncthreads();
     for (int begin = 0; begin < rows;) {
         const int end = tiles.segment_end[begin];
+        const int head = static_cast<int>(blockIdx.y);
         if (tiles.sequence[begin] >= 0) {
-            attend(a, tiles, first_row, begin, end, static_cast<int>(blockIdx.y));
+            attend(a, tiles, first_row, begin, end, head);
+        } else if (t < a.head_dim && a.batch.sequence[first_row + begin] < 0) {
+            out_head(a, first_row + begin, head)[t] = __half(0.0f);
         }
         begin = end;
     }
@@ -215,18 +219,24 @@ __global__ void plain_attention(const AttentionArgs a) {
     extern __shared__ float plain_shared[];
     const int row = static_cast<int>(blockIdx.x), head = static_cast<int>(blockIdx.y);
     const int lane = static_cast<int>(threadIdx.x), sequence = a.batch.sequence[row];
-    if (sequence < 0) return;
-    const int dim = a.head_dim, position = a.batch.position[row], kv_head = head / (a.heads / a.kv_heads);
+    const int dim = a.head_dim;
+    if (sequence < 0) {
+        for (int d = lane; d < dim; d += 32) out_head(a, row, head)[d] = __half(0.0f);
+        return;
+    }
+    const int position = a.batch.position[row], kv_head = head / (a.heads / a.kv_heads);
     const __half* query = static_cast<const __half*>(a.qkv) + qkv_row(a, row) + head * dim;
     float* sum = plain_shared;
     for (int d = lane; d < dim; d += 32) sum[d] = 0;
     float largest = -INFINITY, total = 0;
     for (int p = first_position(a, position); p <= position; ++p) {
-        const std::int64_t at = page_begin(a, sequence, p / kv_page_tokens, kv_head) + p % kv_page_tokens * dim;
+        const std::int64_t at =
+            page_begin(a, sequence, p / kv_page_tokens, kv_head) + p % kv_page_tokens * dim;
         const __half* key = static_cast<const __half*>(a.keys) + at;
         const __half* value = static_cast<const __half*>(a.values) + at;
         float score = 0;
-        for (int d = lane; d < dim; d += 32) score = fmaf(__half2float(query[d]), __half2float(key[d]), score);
+        for (int d = lane; d < dim; d += 32)
+            score = fmaf(__half2float(query[d]), __half2float(key[d]), score);
         for (int offset = 16; offset > 0; offset /= 2) score += __shfl_xor_sync(0xffffffffu, score, offset);
         score *= a.scale;
         const float most = fmaxf(largest, score);
@@ -235,7 +245,7 @@ __global__ void plain_attention(const AttentionArgs a) {
         total = fmaf(total, factor, weight);
         for (int d = lane; d < dim; d += 32) sum[d] = fmaf(weight, __half2float(value[d]), sum[d] * factor);
     }
-    __half* out = static_cast<__half*>(a.out) + (static_cast<std::int64_t>(row) * a.heads + head) * dim;
+    __half* out = out_head(a, row, head);
     for (int d = lane; d < dim; d += 32) out[d] = __float2half_rn(sum[d] / total);
 }
 
@@ -247,8 +257,8 @@ void start(const AttentionArgs& args, const Stream& stream) {
                                     static_cast<int>(sizeof(Tiles<width>))),
                "shared memory of the attention");
     launch("attention of prompts", kernel,
-           {(args.batch.rows + tile_rows_of_queries - 1) / tile_rows_of_queries, threads, sizeof(Tiles<width>),
-            args.heads},
+           {(args.batch.rows + tile_rows_of_queries - 1) / tile_rows_of_queries, threads,
+            sizeof(Tiles<width>), args.heads},
            stream, args);
 }
 
@@ -264,7 +274,8 @@ void launch_prompt_attention(const AttentionArgs& args, const Stream& stream) {
 
 void launch_plain_attention(const AttentionArgs& args, const Stream& stream) {
     launch("attention", plain_attention,
-           {args.batch.rows, 32, static_cast<std::size_t>(args.head_dim) * sizeof(float), args.heads}, stream, args);
+           {args.batch.rows, 32, static_cast<std::size_t>(args.head_dim) * sizeof(float), args.heads}, stream,
+           args);
 }
 
 }  // namespace voltpile::llm

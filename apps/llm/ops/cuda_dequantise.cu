@@ -19,8 +19,8 @@ __global__ void dequantise(const DeviceMatrix w, int first_row, int rows, uint4*
     const int units = w.columns / 32;
     const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x;
     if (index >= static_cast<std::int64_t>(rows) * units) return;
-    const auto raw =
-        RowUnit<format>::load(w, first_row + static_cast<int>(index / units), static_cast<int>(index % units));
+    const auto raw = RowUnit<format>::load(w, first_row + static_cast<int>(index / units),
+                                           static_cast<int>(index % units));
     float value[32];
     RowUnit<format>::values(raw, value);
 #pragma unroll
@@ -28,13 +28,14 @@ __global__ void dequantise(const DeviceMatrix w, int first_row, int rows, uint4*
         uint4 halves;
         auto* pair = reinterpret_cast<__half2*>(&halves);
 #pragma unroll
-        for (int p = 0; p < 4; ++p) pair[p] = __floats2half2_rn(value[8 * q + 2 * p], value[8 * q + 2 * p + 1]);
+        for (int p = 0; p < 4; ++p)
+            pair[p] = __floats2half2_rn(value[8 * q + 2 * p], value[8 * q + 2 * p + 1]);
         out[index * 4 + q] = halves;
     }
 }
 
-__global__ void silu_product(const float* gate, const float* up, int gate_columns, __half* out, int out_columns,
-                             int rows, int columns) {
+__global__ void silu_product(const float* gate, const float* up, int gate_columns, __half* out,
+                             int out_columns, int rows, int columns) {
     const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x;
     if (index >= static_cast<std::int64_t>(rows) * columns) return;
     const std::int64_t row = index / columns, column = index % columns;
@@ -51,12 +52,13 @@ __global__ void pad(const __half* x, int rows, int columns, int padded, __half* 
 
 // A block for each row.
 template <WeightFormat format>
-__global__ void embed(const DeviceMatrix w, const std::int32_t* token, int columns, float* x) {
-    const int row = token[blockIdx.x];
+__global__ void embed(const DeviceMatrix w, const std::int32_t* token, const std::int32_t* sequence,
+                      int columns, float* x) {
+    const int row = sequence[blockIdx.x] < 0 ? -1 : token[blockIdx.x];
     float* to = x + static_cast<std::int64_t>(blockIdx.x) * columns;
     for (int unit = static_cast<int>(threadIdx.x); unit < w.columns / 32; unit += threads) {
         float value[32];
-        // A row of a captured pass may be empty, and its token anything.
+        // A row of a captured pass may be empty.
         const bool there = row >= 0 && row < w.rows;
         if (there) RowUnit<format>::values(RowUnit<format>::load(w, row, unit), value);
 #pragma unroll
@@ -71,26 +73,28 @@ __global__ void embed(const DeviceMatrix w, const std::int32_t* token, int colum
 void launch_dequantise(const DeviceMatrix& w, int first_row, int rows, void* out, const Stream& stream) {
     with_format(w.format, [&](auto format) {
         launch("weights to fp16", dequantise<format.value>,
-               {blocks_for(static_cast<std::int64_t>(rows) * (w.columns / 32)), threads}, stream, w, first_row, rows,
-               static_cast<uint4*>(out));
+               {blocks_for(static_cast<std::int64_t>(rows) * (w.columns / 32)), threads}, stream, w,
+               first_row, rows, static_cast<uint4*>(out));
     });
 }
 
 void launch_silu(const float* gate, const float* up, int gate_columns, void* out, int out_columns, int rows,
                  int columns, const Stream& stream) {
-    launch("gating", silu_product, {blocks_for(static_cast<std::int64_t>(rows) * columns), threads}, stream, gate, up,
-           gate_columns, static_cast<__half*>(out), out_columns, rows, columns);
+    launch("gating", silu_product, {blocks_for(static_cast<std::int64_t>(rows) * columns), threads}, stream,
+           gate, up, gate_columns, static_cast<__half*>(out), out_columns, rows, columns);
 }
 
 void launch_pad(const void* x, int rows, int columns, int padded, void* out, const Stream& stream) {
-    launch("padding activations", pad, {blocks_for(static_cast<std::int64_t>(rows) * padded), threads}, stream,
-           static_cast<const __half*>(x), rows, columns, padded, static_cast<__half*>(out));
+    launch("padding activations", pad, {blocks_for(static_cast<std::int64_t>(rows) * padded), threads},
+           stream, static_cast<const __half*>(x), rows, columns, padded, static_cast<__half*>(out));
 }
 
-void launch_embed(const DeviceMatrix& w, const std::int32_t* token, int rows, int columns, float* x,
+void launch_embed(const DeviceMatrix& w, const BatchView& batch, int columns, float* x,
                   const Stream& stream) {
+    if (batch.rows == 0) return;
     with_format(w.format, [&](auto format) {
-        launch("embedding", embed<format.value>, {rows, threads}, stream, w, token, columns, x);
+        launch("embedding", embed<format.value>, {batch.rows, threads}, stream, w, batch.token,
+               batch.sequence, columns, x);
     });
 }
 

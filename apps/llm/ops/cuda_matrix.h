@@ -14,7 +14,8 @@ namespace voltpile::llm {
 //           Q8_0          int8 (rows, columns)
 //           4, 5, 6 bits  16 bytes a unit: byte b has the low 4 bits of weight b, above them those of 16 + b
 //   high    Q5_K          uint32 at gu * 4 + j; weight 16 n + 4 i + b has its fifth bit at 8 b + 2 i + n
-//           Q6_K          2 uint32 at (gu * 4 + j) * 2; weight 16 n + 4 i + b has its two high bits in word i / 2
+//           Q6_K          2 uint32 at (gu * 4 + j) * 2; weight 16 n + 4 i + b has its two high bits in word i
+//           / 2
 //                         at 8 b + 4 (i % 2) + 2 n
 //   scales  Q8_0, Q4_0    fp16 at gu * 4 + j
 //           Q4_K, Q5_K    uint8 scale and minimum at (gu * 4 + j) * 2

@@ -49,7 +49,8 @@ int matvec_split(const MatmulArgs& args, int multiprocessors) {
     for (int split = 1; split <= 8 && split <= std::max(1, chunks); split *= 2) {
         const int slots = 8 / split, sets = (groups_in(args) + slots - 1) / slots;
         const int blocks = most_blocks(multiprocessors);
-        const std::int64_t time = static_cast<std::int64_t>((sets + blocks - 1) / blocks) * ((chunks + split - 1) / split);
+        const std::int64_t time =
+            static_cast<std::int64_t>((sets + blocks - 1) / blocks) * ((chunks + split - 1) / split);
         if (split == 1 || time < best_time) {
             best = split;
             best_time = time;

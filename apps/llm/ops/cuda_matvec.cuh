@@ -1,9 +1,9 @@
 // The matrix-vector product, for each format in a source of its own (they take long to compile).
 //
 // Blocks of 8 warps stay; each goes through sets of groups of 4 rows of weights. `split` warps share a group,
-// each taking every split-th chunk of its columns. A lane loads units of 4 rows, `depth` ahead of their use and
-// across the borders of groups, so that memory is never idle; weights then meet x from shared memory (one row of
-// x) or from the L1 cache.
+// each taking every split-th chunk of its columns. A lane loads units of 4 rows, `depth` ahead of their use
+// and across the borders of groups, so that memory is never idle; weights then meet x from shared memory (one
+// row of x) or from the L1 cache.
 #pragma once
 
 #include "device/launch.cuh"
@@ -27,8 +27,8 @@ struct UnitProduct {
     static constexpr int weights = 16 * U::slices;
 
     template <int R>
-    __device__ static void add(float (&sum)[4 * R], const Raw& raw, const std::uint8_t* x, int columns, int unit,
-                               int) {
+    __device__ static void add(float (&sum)[4 * R], const Raw& raw, const std::uint8_t* x, int columns,
+                               int unit, int) {
 #pragma unroll
         for (int n = 0; n < U::slices; ++n) {
             int quants[4][4];
@@ -43,7 +43,8 @@ struct UnitProduct {
             const int slice = unit * U::slices + n;
 #pragma unroll
             for (int r = 0; r < R; ++r) {
-                const QuantisedRow row{const_cast<std::uint8_t*>(x) + r * quantised_row_bytes(columns), columns};
+                const QuantisedRow row{const_cast<std::uint8_t*>(x) + r * quantised_row_bytes(columns),
+                                       columns};
                 const uint4 high = *reinterpret_cast<const uint4*>(row.high(slice));
                 const uint4 low = *reinterpret_cast<const uint4*>(row.low(slice));
                 const SliceScale s = *row.scale(slice);
@@ -67,8 +68,8 @@ struct UnitProduct<WeightFormat::F16> {
     static constexpr int weights = 8;
 
     template <int R>
-    __device__ static void add(float (&sum)[4 * R], const Raw& raw, const std::uint8_t* x, int columns, int unit,
-                               int rows) {
+    __device__ static void add(float (&sum)[4 * R], const Raw& raw, const std::uint8_t* x, int columns,
+                               int unit, int rows) {
         float2 w[4][4];
 #pragma unroll
         for (int j = 0; j < 4; ++j) {
@@ -93,23 +94,22 @@ struct UnitProduct<WeightFormat::F16> {
     }
     __device__ static Raw load(const DeviceMatrix& w, int group, int unit) {
         Raw raw;
-        const std::uint8_t* from = w.quants + (static_cast<std::int64_t>(group) * 4 * w.columns + unit * 8) * 2;
+        const std::uint8_t* from =
+            w.quants + (static_cast<std::int64_t>(group) * 4 * w.columns + unit * 8) * 2;
 #pragma unroll
-        for (int j = 0; j < 4; ++j) raw.halves[j] = stream16(from + static_cast<std::int64_t>(j) * w.columns * 2);
+        for (int j = 0; j < 4; ++j)
+            raw.halves[j] = stream16(from + static_cast<std::int64_t>(j) * w.columns * 2);
         return raw;
     }
 };
 
-// Sums each of the N values over the warp. Lane l returns value l / (32 / N).
-template <int N>
-__device__ inline float sum_over_warp(float (&value)[N], int lane) {
-#pragma unroll
-    for (int step = 0; step < 5; ++step) {
-        const int offset = 16 >> step, half = N >> (step + 1);
-        if (half == 0) {
-            value[0] += __shfl_xor_sync(0xffffffffu, value[0], offset);
-            continue;
-        }
+// Sums each of the values over the warp: lanes that differ in `offset` first share the N values between them.
+template <int N, int offset, int size>
+__device__ inline void sum_over_lanes(float (&value)[size], int lane) {
+    constexpr int half = N / 2;
+    if constexpr (half == 0) {
+        value[0] += __shfl_xor_sync(0xffffffffu, value[0], offset);
+    } else {
         const bool upper = (lane & offset) != 0;
 #pragma unroll
         for (int i = 0; i < half; ++i) {
@@ -118,6 +118,12 @@ __device__ inline float sum_over_warp(float (&value)[N], int lane) {
             value[i] = keep + __shfl_xor_sync(0xffffffffu, give, offset);
         }
     }
+    if constexpr (offset > 1) sum_over_lanes<half, offset / 2>(value, lane);
+}
+// Lane l returns the sum of value l / (32 / N).
+template <int N>
+__device__ inline float sum_over_warp(float (&value)[N], int lane) {
+    sum_over_lanes<N, 16>(value, lane);
     return value[0];
 }
 
@@ -130,7 +136,8 @@ struct MatvecStep {
 };
 
 template <WeightFormat format, int R, bool gated, bool fused>
-__global__ void __launch_bounds__(matvec_threads, matvec_blocks_per_multiprocessor) matvec(const MatmulArgs args) {
+__global__ void __launch_bounds__(matvec_threads, matvec_blocks_per_multiprocessor)
+    matvec(const MatmulArgs args) {
     using Product = UnitProduct<format>;
     constexpr int depth = R <= 2 ? 2 : 1;
     constexpr int values = 4 * R;
@@ -203,7 +210,8 @@ __global__ void __launch_bounds__(matvec_threads, matvec_blocks_per_multiprocess
         float total[gated ? 2 : 1] = {};
         for (int s = 0; s < split; ++s) {
 #pragma unroll
-            for (int p = 0; p < (gated ? 2 : 1); ++p) total[p] += partial[parity][p][t / values * split + s][value];
+            for (int p = 0; p < (gated ? 2 : 1); ++p)
+                total[p] += partial[parity][p][t / values * split + s][value];
         }
         const int m = gated ? 0 : matrix_of(group);
         const int row = (gated ? group : group - args.first_group[m]) * 4 + value / R;
@@ -245,8 +253,8 @@ void launch_matvec_rows(const MatmulArgs& args, int blocks, const Stream& stream
     // What fits beside the other block of a multiprocessor of 96 KB, without being asked for.
     const std::int64_t shared = quantised_row_bytes(args.matrix[0].columns);
     const auto start = [&](auto kernel, std::int64_t bytes) {
-        launch("matrix-vector product", kernel, {blocks, matvec_threads, static_cast<std::size_t>(bytes)}, stream,
-               args);
+        launch("matrix-vector product", kernel, {blocks, matvec_threads, static_cast<std::size_t>(bytes)},
+               stream, args);
     };
     if (can_fuse && shared <= 40 * 1024) {
         start(args.gated ? matvec<format, R, true, can_fuse> : matvec<format, R, false, can_fuse>, shared);

@@ -71,7 +71,8 @@ __global__ void repack_q4_k(const std::uint8_t* blocks, Planes to) {
     if (five_bits) {
         std::uint32_t bits = 0;
         for (int t = 0; t < 32; ++t) {
-            bits |= static_cast<std::uint32_t>(fifth[t] >> part & 1) << (8 * (t % 4) + 2 * (t % 16 / 4) + t / 16);
+            bits |= static_cast<std::uint32_t>(fifth[t] >> part & 1)
+                    << (8 * (t % 4) + 2 * (t % 16 / 4) + t / 16);
         }
         reinterpret_cast<std::uint32_t*>(to.high)[place.unit] = bits;
     }
@@ -112,7 +113,8 @@ __global__ void repack_q6_k(const std::uint8_t* blocks, Planes to) {
     std::uint32_t bits[2] = {0, 0};
     for (int t = 0; t < 32; ++t) {
         const int n = t / 16, i = t % 16 / 4;
-        bits[i / 2] |= static_cast<std::uint32_t>(pairs[t] >> (2 * quarter) & 3) << (8 * (t % 4) + 4 * (i % 2) + 2 * n);
+        bits[i / 2] |= static_cast<std::uint32_t>(pairs[t] >> (2 * quarter) & 3)
+                       << (8 * (t % 4) + 4 * (i % 2) + 2 * n);
     }
     reinterpret_cast<std::uint32_t*>(to.high)[place.unit * 2] = bits[0];
     reinterpret_cast<std::uint32_t*>(to.high)[place.unit * 2 + 1] = bits[1];
@@ -144,8 +146,8 @@ __global__ void repack_float(const T* values, Planes to, int columns) {
 
 }  // namespace
 
-void repack_rows(const DeviceMatrix& matrix, WeightFormat format, const std::uint8_t* blocks, int first_row, int rows,
-                 int columns, const Stream& stream) {
+void repack_rows(const DeviceMatrix& matrix, WeightFormat format, const std::uint8_t* blocks, int first_row,
+                 int rows, int columns, const Stream& stream) {
     const Planes to{const_cast<std::uint8_t*>(matrix.quants),
                     const_cast<std::uint8_t*>(matrix.high),
                     const_cast<std::uint8_t*>(matrix.scales),

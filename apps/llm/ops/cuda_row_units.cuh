@@ -21,7 +21,8 @@ struct RowIndex {
     }
 };
 __device__ inline uint4 quants_at(const DeviceMatrix& w, int row, int unit) {
-    return *reinterpret_cast<const uint4*>(w.quants + static_cast<std::int64_t>(row) * (w.columns / 2) + unit * 16);
+    return *reinterpret_cast<const uint4*>(w.quants + static_cast<std::int64_t>(row) * (w.columns / 2) +
+                                           unit * 16);
 }
 
 template <>
@@ -79,7 +80,8 @@ struct RowUnit<WeightFormat::Q4_0> {
         __half d;
     };
     __device__ static Raw load(const DeviceMatrix& w, int row, int unit) {
-        return {quants_at(w, row, unit), reinterpret_cast<const __half*>(w.scales)[RowIndex(w, row, unit).unit]};
+        return {quants_at(w, row, unit),
+                reinterpret_cast<const __half*>(w.scales)[RowIndex(w, row, unit).unit]};
     }
     __device__ static void values(const Raw& raw, float (&out)[32]) {
         const float d = __half2float(raw.d);

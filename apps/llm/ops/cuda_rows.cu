@@ -33,9 +33,9 @@ __device__ void trip(std::uint64_t* sentinel, std::uint64_t place, unsigned row)
 
 // A block for each row, 4 columns at a time a thread where they are a multiple of 4.
 template <class Vector>
-__global__ void __launch_bounds__(1024) add_rms_norm(float* x, const float* delta, const float* weight, float eps,
-                                                     __half* out, int columns, std::uint64_t place,
-                                                     std::uint64_t* sentinel) {
+__global__ void __launch_bounds__(1024)
+    add_rms_norm(float* x, const float* delta, const float* weight, float eps, __half* out, int columns,
+                 std::uint64_t place, std::uint64_t* sentinel) {
     constexpr int width = sizeof(Vector) / sizeof(float);
     __shared__ float shared[32];
     const std::int64_t begin = static_cast<std::int64_t>(blockIdx.x) * columns;
@@ -85,9 +85,8 @@ __global__ void gather(const Word* x, int words, const std::int32_t* rows_wanted
 constexpr int rope_warps = 4;
 
 // A warp for each head of a row: queries, keys, values. shared: head_dim floats a warp.
-__global__ void __launch_bounds__(32 * rope_warps) rope_and_store(__half* qkv, const QkvSettings s,
-                                                                  const BatchView batch, __half* keys,
-                                                                  __half* values) {
+__global__ void __launch_bounds__(32 * rope_warps)
+    rope_and_store(__half* qkv, const QkvSettings s, const BatchView batch, __half* keys, __half* values) {
     extern __shared__ float shared[];
     const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
     const int row = static_cast<int>(blockIdx.x), head = static_cast<int>(blockIdx.y) * rope_warps + warp;
@@ -99,9 +98,12 @@ __global__ void __launch_bounds__(32 * rope_warps) rope_and_store(__half* qkv, c
     __half* mine = qkv + (static_cast<std::int64_t>(row) * (s.heads + 2 * s.kv_heads) + head) * dim;
     __half* to = mine;
     if (!is_query) {
-        const int page = batch.page_table[static_cast<std::int64_t>(sequence) * batch.max_pages + position / kv_page_tokens];
+        const int page = batch.page_table[static_cast<std::int64_t>(sequence) * batch.max_pages +
+                                          position / kv_page_tokens];
         to = (is_key ? keys : values) +
-             ((static_cast<std::int64_t>(page) * s.kv_heads + kv_head) * kv_page_tokens + position % kv_page_tokens) * dim;
+             ((static_cast<std::int64_t>(page) * s.kv_heads + kv_head) * kv_page_tokens +
+              position % kv_page_tokens) *
+                 dim;
     }
     const float* bias = is_query ? s.q_bias : is_key ? s.k_bias : s.v_bias;
     const float* norm = is_query ? s.q_norm : is_key ? s.k_norm : nullptr;
@@ -141,24 +143,25 @@ void launch_add_rms_norm(float* x, const float* delta, const float* weight, floa
     if (rows == 0) return;
     const bool wide = columns % 4 == 0;
     const int threads = std::clamp(((wide ? columns / 4 : columns) + 31) / 32 * 32, 32, 1024);
-    launch("RMS norm", wide ? add_rms_norm<float4> : add_rms_norm<float>, {rows, threads}, stream, x, delta, weight,
-           eps, static_cast<__half*>(out), columns, place, sentinel);
+    launch("RMS norm", wide ? add_rms_norm<float4> : add_rms_norm<float>, {rows, threads}, stream, x, delta,
+           weight, eps, static_cast<__half*>(out), columns, place, sentinel);
 }
 
 void launch_gather(const void* x, int row_bytes, const std::int32_t* rows_wanted, int wanted, void* out,
                    const Stream& stream) {
     if (wanted == 0) return;
     if (row_bytes % 16 == 0) {
-        launch("gathering rows", gather<uint4>, {wanted, 256}, stream, static_cast<const uint4*>(x), row_bytes / 16,
-               rows_wanted, static_cast<uint4*>(out));
+        launch("gathering rows", gather<uint4>, {wanted, 256}, stream, static_cast<const uint4*>(x),
+               row_bytes / 16, rows_wanted, static_cast<uint4*>(out));
     } else {
-        launch("gathering rows", gather<std::uint16_t>, {wanted, 256}, stream, static_cast<const std::uint16_t*>(x),
-               row_bytes / 2, rows_wanted, static_cast<std::uint16_t*>(out));
+        launch("gathering rows", gather<std::uint16_t>, {wanted, 256}, stream,
+               static_cast<const std::uint16_t*>(x), row_bytes / 2, rows_wanted,
+               static_cast<std::uint16_t*>(out));
     }
 }
 
-void launch_rope_and_store(void* qkv, const QkvSettings& settings, const BatchView& batch, const KvLayer& cache,
-                           const Stream& stream) {
+void launch_rope_and_store(void* qkv, const QkvSettings& settings, const BatchView& batch,
+                           const KvLayer& cache, const Stream& stream) {
     if (batch.rows == 0) return;
     const int heads = settings.heads + 2 * settings.kv_heads;
     const std::size_t shared = static_cast<std::size_t>(rope_warps * settings.head_dim) * sizeof(float);

@@ -22,7 +22,7 @@ void launch_add_rms_norm(float* x, const float* delta, const float* weight, floa
 void launch_gather(const void* x, int row_bytes, const std::int32_t* rows_wanted, int wanted, void* out,
                    const Stream& stream);
 
-void launch_rope_and_store(void* qkv, const QkvSettings& settings, const BatchView& batch, const KvLayer& cache,
-                           const Stream& stream);
+void launch_rope_and_store(void* qkv, const QkvSettings& settings, const BatchView& batch,
+                           const KvLayer& cache, const Stream& stream);
 
 }  // namespace voltpile::llm

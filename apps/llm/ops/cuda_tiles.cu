@@ -14,7 +14,7 @@ namespace {
 using namespace nvcuda;
 
 constexpr int threads = 256;
-constexpr int step_columns = 128;               // of a matrix at a time
+constexpr int step_columns = 128;                // of a matrix at a time
 constexpr int shared_stride = step_columns + 8;  // halves from row to row: no bank conflicts
 constexpr int result_stride = tile_weights + 4;  // floats
 
@@ -45,7 +45,8 @@ __device__ TilePlace place_of(const TileArgs& args, int tile) {
 }
 
 template <bool gated>
-__device__ void put(const MatmulArgs& args, const TilePlace& place, int weight, int x_row, float first, float second) {
+__device__ void put(const MatmulArgs& args, const TilePlace& place, int weight, int x_row, float first,
+                    float second) {
     const int row = place.first_row + weight;
     if (x_row >= args.rows || row >= args.matrix[place.matrix].rows) return;
     const float result = gated ? silu(first) * second : first;
@@ -90,7 +91,8 @@ __global__ void __launch_bounds__(threads, 2) tile_product(const TileArgs args) 
         }
 #pragma unroll
         for (int i = 0; i < x_pieces; ++i) {
-            const int piece = t + i * threads, row = x_begin + piece / 16, column = step * step_columns + piece % 16 * 8;
+            const int piece = t + i * threads, row = x_begin + piece / 16,
+                      column = step * step_columns + piece % 16 * 8;
             x[i] = make_uint4(0, 0, 0, 0);
             if (row < a.rows && column < columns) {
                 x[i] = *reinterpret_cast<const uint4*>(static_cast<const __half*>(a.x) +
@@ -112,7 +114,8 @@ __global__ void __launch_bounds__(threads, 2) tile_product(const TileArgs args) 
                 uint4 halves;
                 auto* pair = reinterpret_cast<__half2*>(&halves);
 #pragma unroll
-                for (int p = 0; p < 4; ++p) pair[p] = __floats2half2_rn(value[8 * q + 2 * p], value[8 * q + 2 * p + 1]);
+                for (int p = 0; p < 4; ++p)
+                    pair[p] = __floats2half2_rn(value[8 * q + 2 * p], value[8 * q + 2 * p + 1]);
                 to[q] = halves;
             }
         }
@@ -131,7 +134,7 @@ __global__ void __launch_bounds__(threads, 2) tile_product(const TileArgs args) 
         store(step);
         __syncthreads();
         if (step + 1 < end) load(step + 1);
-#pragma unroll
+#pragma unroll(x_rows == 64 ? 1 : 4)
         for (int k = 0; k < step_columns; k += 16) {
             wmma::fragment<wmma::matrix_a, 16, 16, 16, __half, wmma::row_major> w;
             wmma::load_matrix_sync(w, weights + warp * 16 * shared_stride + k, shared_stride);
@@ -206,11 +209,13 @@ void start(const TileArgs& args, const Stream& stream) {
     constexpr std::size_t shared = (tile_weights + x_rows) * shared_stride * sizeof(__half);
     static_assert(shared >= x_rows * result_stride * sizeof(float) && shared <= 96 * 1024);
     const auto kernel = tile_product<format, x_rows, gated>;
-    cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)),
-               "shared memory of a tiled product");
-    launch("tiled product", kernel,
-           {tiles_of(args.matmul), threads, shared, args.matmul.split, (args.matmul.rows + x_rows - 1) / x_rows},
-           stream, args);
+    cuda_check(
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)),
+        "shared memory of a tiled product");
+    launch(
+        "tiled product", kernel,
+        {tiles_of(args.matmul), threads, shared, args.matmul.split, (args.matmul.rows + x_rows - 1) / x_rows},
+        stream, args);
 }
 
 template <WeightFormat format, bool gated>
@@ -236,7 +241,8 @@ int tile_split(const MatmulArgs& args, int multiprocessors) {
 std::size_t tile_scratch_bytes(const MatmulArgs& args) {
     if (args.split == 1) return 0;
     const int piece = rows_of_piece(args.rows), pieces = (args.rows + piece - 1) / piece;
-    return static_cast<std::size_t>(pieces) * piece * tile_weights * sizeof(float) * tiles_of(args) * args.split;
+    return static_cast<std::size_t>(pieces) * piece * tile_weights * sizeof(float) * tiles_of(args) *
+           args.split;
 }
 
 void launch_tiles(const MatmulArgs& args, const Stream& stream) {

@@ -55,7 +55,8 @@ __device__ inline std::uint32_t sixth_bits(std::uint32_t high, int n, int i) {
     return (shift <= 4 ? high << (4 - shift) : high >> (shift - 4)) & 0x30303030u;
 }
 
-// Units<format>: of 4 rows at once, for matrix-vector products. A lane's unit has `slices` slices of 16 weights.
+// Units<format>: of 4 rows at once, for matrix-vector products. A lane's unit has `slices` slices of 16
+// weights.
 //   quants(raw, j, n, i): 4 quants of row j, slice n, as int8
 //   scale(raw, j, n), offset(raw, j, n): weight = scale * quant - offset
 template <WeightFormat>
@@ -144,7 +145,8 @@ struct Units<WeightFormat::Q4_K> : NibbleUnits {
     }
     template <class R>
     __device__ static float scale(const R& raw, int j, int) {
-        return floats_of(word(raw.super, j)).x * static_cast<float>(byte_of(word(raw.scales, j / 2), j % 2 * 2));
+        return floats_of(word(raw.super, j)).x *
+               static_cast<float>(byte_of(word(raw.scales, j / 2), j % 2 * 2));
     }
     template <class R>
     __device__ static float offset(const R& raw, int j, int) {
