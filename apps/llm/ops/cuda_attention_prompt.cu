@@ -188,7 +188,7 @@ __device__ void attend(const AttentionArgs& a, Tiles<width>& tiles, int first_ro
 
 // Grid: tiles of rows, heads.
 template <int width>
-__global__ void __launch_bounds__(threads) prompt_attention(const AttentionArgs a) {
+__global__ void __launch_bounds__(threads, 2) prompt_attention(const AttentionArgs a) {
     extern __shared__ __align__(32) unsigned char shared[];
     auto& tiles = *reinterpret_cast<Tiles<width>*>(shared);
     // The last rows have the longest contexts: they start first.

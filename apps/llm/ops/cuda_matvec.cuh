@@ -27,8 +27,8 @@ struct UnitProduct {
     static constexpr int weights = 16 * U::slices;
 
     template <int R>
-    __device__ static void add(float (&sum)[4 * R], const Raw& raw, const std::uint8_t* x, int columns,
-                               int unit, int) {
+    __device__ __forceinline__ static void add(float (&sum)[4 * R], const Raw& raw, const std::uint8_t* x,
+                                               int columns, int unit, int) {
 #pragma unroll
         for (int n = 0; n < U::slices; ++n) {
             int quants[4][4];
@@ -68,8 +68,8 @@ struct UnitProduct<WeightFormat::F16> {
     static constexpr int weights = 8;
 
     template <int R>
-    __device__ static void add(float (&sum)[4 * R], const Raw& raw, const std::uint8_t* x, int columns,
-                               int unit, int rows) {
+    __device__ __forceinline__ static void add(float (&sum)[4 * R], const Raw& raw, const std::uint8_t* x,
+                                               int columns, int unit, int rows) {
         float2 w[4][4];
 #pragma unroll
         for (int j = 0; j < 4; ++j) {
@@ -105,7 +105,7 @@ struct UnitProduct<WeightFormat::F16> {
 
 // Sums each of the values over the warp: lanes that differ in `offset` first share the N values between them.
 template <int N, int offset, int size>
-__device__ inline void sum_over_lanes(float (&value)[size], int lane) {
+__device__ __forceinline__ void sum_over_lanes(float (&value)[size], int lane) {
     constexpr int half = N / 2;
     if constexpr (half == 0) {
         value[0] += __shfl_xor_sync(0xffffffffu, value[0], offset);
@@ -113,16 +113,15 @@ __device__ inline void sum_over_lanes(float (&value)[size], int lane) {
         const bool upper = (lane & offset) != 0;
 #pragma unroll
         for (int i = 0; i < half; ++i) {
-            const float keep = upper ? value[i + half] : value[i];
-            const float give = upper ? value[i] : value[i + half];
-            value[i] = keep + __shfl_xor_sync(0xffffffffu, give, offset);
+            const float a = value[i], b = value[i + half];
+            value[i] = (upper ? b : a) + __shfl_xor_sync(0xffffffffu, upper ? a : b, offset);
         }
     }
     if constexpr (offset > 1) sum_over_lanes<half, offset / 2>(value, lane);
 }
 // Lane l returns the sum of value l / (32 / N).
 template <int N>
-__device__ inline float sum_over_warp(float (&value)[N], int lane) {
+__device__ __forceinline__ float sum_over_warp(float (&value)[N], int lane) {
     sum_over_lanes<N, 16>(value, lane);
     return value[0];
 }
@@ -135,11 +134,19 @@ struct MatvecStep {
     int set, chunk, pass;
 };
 
+// What registers allow: units that a lane has on their way, and blocks a multiprocessor.
+template <WeightFormat format, int R>
+struct MatvecShape {
+    static constexpr bool large = UnitProduct<format>::weights == 32;
+    static constexpr int depth = R == 1 || (R == 2 && !large) ? 2 : 1;
+    static constexpr int blocks = R == 8 || (R == 4 && large) ? 1 : matvec_blocks_per_multiprocessor;
+};
+
 template <WeightFormat format, int R, bool gated, bool fused>
-__global__ void __launch_bounds__(matvec_threads, matvec_blocks_per_multiprocessor)
+__global__ void __launch_bounds__(matvec_threads, MatvecShape<format, R>::blocks)
     matvec(const MatmulArgs args) {
     using Product = UnitProduct<format>;
-    constexpr int depth = R <= 2 ? 2 : 1;
+    constexpr int depth = MatvecShape<format, R>::depth;
     constexpr int values = 4 * R;
     __shared__ float partial[2][gated ? 2 : 1][8][values];
     extern __shared__ __align__(16) std::uint8_t shared_x[];
@@ -195,13 +202,6 @@ __global__ void __launch_bounds__(matvec_threads, matvec_blocks_per_multiprocess
     }
 
     float sum[values] = {};
-    const auto reduce = [&](int parity, int pass) {
-        const float total = sum_over_warp(sum, lane);
-        constexpr int lanes = 32 / values;
-        if (lane % lanes == 0) partial[parity][pass][warp][lane / lanes] = total;
-#pragma unroll
-        for (int i = 0; i < values; ++i) sum[i] = 0;
-    };
     const auto finish = [&](int parity, int set) {
         __syncthreads();
         const int t = static_cast<int>(threadIdx.x), value = t % values, r = value % R;
@@ -229,14 +229,18 @@ __global__ void __launch_bounds__(matvec_threads, matvec_blocks_per_multiprocess
     while (at.set < sets) {
 #pragma unroll
         for (int d = 0; d < depth; ++d) {
-            if (at.set >= sets) break;
+            if (at.set >= sets) continue;
             if (at.set * slots + slot < groups && unit_of(at) < units) {
                 Product::template add<R>(sum, raw[d], x, columns, unit_of(at), args.rows);
             }
             load(ahead, raw[d]);
             next(ahead);
             if (at.chunk + 1 == chunks_each) {
-                reduce(parity, at.pass);
+                constexpr int lanes = 32 / values;
+                const float total = sum_over_warp(sum, lane);
+                if (lane % lanes == 0) partial[parity][at.pass][warp][lane / lanes] = total;
+#pragma unroll
+                for (int i = 0; i < values; ++i) sum[i] = 0;
                 if (!gated || at.pass == 1) {
                     finish(parity, at.set);
                     parity ^= 1;

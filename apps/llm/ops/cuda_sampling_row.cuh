@@ -9,7 +9,8 @@
 
 namespace voltpile::llm {
 
-constexpr int sample_threads = 1024;
+constexpr int sample_threads = 512;
+constexpr int sample_warps = sample_threads / 32;
 constexpr int sample_bins = sample_threads;
 constexpr float weight_one = 1099511627776.0f;  // 2^40: of the most probable token
 constexpr float weight_range = 28;              // exp(-28) of that is 0
@@ -50,9 +51,9 @@ struct Border {
 };
 struct SampleShared {
     Histogram coarse, fine;
-    Best best[32];
-    Mass warp_mass[32];
-    unsigned warp_count[32];
+    Best best[sample_warps];
+    Mass warp_mass[sample_warps];
+    unsigned warp_count[sample_warps];
     int found;
     unsigned count_before;
     Mass mass_before;
@@ -111,7 +112,7 @@ struct SampleRow {
         __syncthreads();
         T before = through - mine;
         all = 0;
-        for (int w = 0; w < 32; ++w) {
+        for (int w = 0; w < sample_warps; ++w) {
             if (w < warp) before += warps[w];
             all += warps[w];
         }

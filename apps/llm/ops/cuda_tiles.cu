@@ -27,6 +27,28 @@ int tiles_in(const DeviceMatrix& w, bool gated) {
     return (w.rows + weights - 1) / weights;
 }
 
+__device__ __forceinline__ uint4 load_or_zero(const __half* from, bool there) {
+    uint4 v;
+    v.x = v.y = v.z = v.w = 0;
+    if (there) {
+        const uint4 read = *reinterpret_cast<const uint4*>(from);
+        v.x = read.x;
+        v.y = read.y;
+        v.z = read.z;
+        v.w = read.w;
+    }
+    return v;
+}
+
+// Blocks a multiprocessor, for which registers must do: V100's shared memory has no room for two large ones.
+constexpr int blocks_for_rows([[maybe_unused]] int x_rows) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+    return x_rows == 64 ? 1 : 2;
+#else
+    return 2;
+#endif
+}
+
 struct TileArgs {
     MatmulArgs matmul;
     int first_tile[4];
@@ -61,7 +83,7 @@ __device__ void put(const MatmulArgs& args, const TilePlace& place, int weight, 
 
 // Grid: tiles of weights, parts of the columns, pieces of x_rows rows of x.
 template <WeightFormat format, int x_rows, bool gated>
-__global__ void __launch_bounds__(threads, 2) tile_product(const TileArgs args) {
+__global__ void __launch_bounds__(threads, blocks_for_rows(x_rows)) tile_product(const TileArgs args) {
     using Unit = RowUnit<format>;
     extern __shared__ __align__(32) std::uint8_t shared[];
     auto* weights = reinterpret_cast<__half*>(shared);
@@ -78,6 +100,7 @@ __global__ void __launch_bounds__(threads, 2) tile_product(const TileArgs args) 
     const int x_begin = static_cast<int>(blockIdx.z) * x_rows;
 
     // Each thread brings two units of 32 weights and some 16-byte pieces of x.
+    constexpr int unrolled = x_rows == 64 ? 1 : 4;  // as many as registers allow
     constexpr int x_pieces = x_rows * step_columns / 8 / threads;
     typename Unit::Raw raw[2];
     uint4 x[x_pieces];
@@ -93,11 +116,9 @@ __global__ void __launch_bounds__(threads, 2) tile_product(const TileArgs args) 
         for (int i = 0; i < x_pieces; ++i) {
             const int piece = t + i * threads, row = x_begin + piece / 16,
                       column = step * step_columns + piece % 16 * 8;
-            x[i] = make_uint4(0, 0, 0, 0);
-            if (row < a.rows && column < columns) {
-                x[i] = *reinterpret_cast<const uint4*>(static_cast<const __half*>(a.x) +
-                                                       static_cast<std::int64_t>(row) * columns + column);
-            }
+            x[i] = load_or_zero(
+                static_cast<const __half*>(a.x) + static_cast<std::int64_t>(row) * columns + column,
+                row < a.rows && column < columns);
         }
     };
     const auto store = [&](int step) {
@@ -134,7 +155,7 @@ __global__ void __launch_bounds__(threads, 2) tile_product(const TileArgs args) 
         store(step);
         __syncthreads();
         if (step + 1 < end) load(step + 1);
-#pragma unroll(x_rows == 64 ? 1 : 4)
+#pragma unroll unrolled
         for (int k = 0; k < step_columns; k += 16) {
             wmma::fragment<wmma::matrix_a, 16, 16, 16, __half, wmma::row_major> w;
             wmma::load_matrix_sync(w, weights + warp * 16 * shared_stride + k, shared_stride);
@@ -169,8 +190,8 @@ __global__ void __launch_bounds__(threads, 2) tile_product(const TileArgs args) 
     const int tile = static_cast<int>(blockIdx.z * gridDim.x + blockIdx.x);
     float* parts = reinterpret_cast<float*>(a.scratch) + static_cast<std::int64_t>(tile) * a.split * size;
     for (int i = t; i < size; i += threads) {
-        __stcg(parts + static_cast<std::int64_t>(blockIdx.y) * size + i,
-               results[i / tile_weights * result_stride + i % tile_weights]);
+        parts[static_cast<std::int64_t>(blockIdx.y) * size + i] =
+            results[i / tile_weights * result_stride + i % tile_weights];
     }
     __shared__ bool last;
     __threadfence();
@@ -183,11 +204,11 @@ __global__ void __launch_bounds__(threads, 2) tile_product(const TileArgs args) 
     if (!last) return;
     __threadfence();
     for (int i = t; i < x_rows * outputs; i += threads) {
-        const float* from = parts + i / outputs * tile_weights + i % outputs;
+        const volatile float* from = parts + i / outputs * tile_weights + i % outputs;  // past the L1 cache
         float first = 0, second = 0;
         for (int s = 0; s < a.split; ++s, from += size) {
-            first += __ldcg(from);
-            if (gated) second += __ldcg(from + outputs);
+            first += *from;
+            if (gated) second += from[outputs];
         }
         put<gated>(a, place, i % outputs, x_begin + i / outputs, first, second);
     }
