@@ -84,7 +84,7 @@ __device__ void penalise_and_bias(float* logits, const SamplingView& s, int row)
 }
 
 // A block for each row.
-__global__ void __launch_bounds__(sample_threads)
+__global__ void __launch_bounds__(sample_threads, 1)
     sample_rows(const float* logits, int first_row, int vocabulary, const SamplingView s,
                 const Scratch scratch, std::int32_t* tokens, float* log_probability) {
     __shared__ SampleShared shared;

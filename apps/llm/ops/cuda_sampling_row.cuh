@@ -74,17 +74,21 @@ struct SampleRow {
     float best, temperature;
     SampleShared& shared;
 
-    __device__ float probability(float logit) const { return expf((logit - best) / temperature); }
-    __device__ Mass mass_of(float logit) const { return static_cast<Mass>(probability(logit) * weight_one); }
+    __device__ __forceinline__ float probability(float logit) const {
+        return expf((logit - best) / temperature);
+    }
+    __device__ __forceinline__ Mass mass_of(float logit) const {
+        return static_cast<Mass>(probability(logit) * weight_one);
+    }
     // Of equal width, the most probable first; sample_bins: of no weight.
-    __device__ int coarse_bin(float logit) const {
+    __device__ __forceinline__ int coarse_bin(float logit) const {
         const float bin = (best - logit) * (sample_bins / weight_range) / temperature;
         return bin < sample_bins ? static_cast<int>(bin) : sample_bins;
     }
 
     // Fills a histogram of the logits to which bin() gives one below sample_bins.
     template <class Bin>
-    __device__ void fill(Histogram& histogram, const Bin& bin) const {
+    __device__ __forceinline__ void fill(Histogram& histogram, const Bin& bin) const {
         const int t = static_cast<int>(threadIdx.x);
         histogram.count[t] = 0;
         histogram.mass[t] = 0;
@@ -101,7 +105,7 @@ struct SampleRow {
 
     // Sums of all threads before this one, and of all.
     template <class T>
-    __device__ T sum_before(T mine, T* warps, T& all) const {
+    __device__ __forceinline__ T sum_before(T mine, T* warps, T& all) const {
         const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
         T through = mine;
         for (int offset = 1; offset < 32; offset *= 2) {
@@ -122,8 +126,8 @@ struct SampleRow {
 
     // The bin in which the target is reached, beyond what lies before the histogram; into shared.found, with
     // what lies before it. -1 if it is not reached.
-    __device__ int find(const Histogram& histogram, bool by_mass, unsigned count_target, Mass mass_target,
-                        unsigned& count_before, Mass& mass_before) const {
+    __device__ __forceinline__ int find(const Histogram& histogram, bool by_mass, unsigned count_target,
+                                        Mass mass_target, unsigned& count_before, Mass& mass_before) const {
         const int t = static_cast<int>(threadIdx.x);
         unsigned counts;
         Mass masses;
@@ -149,7 +153,8 @@ struct SampleRow {
     }
 
     // False if the target is not reached by any that have weight. shared.coarse is filled.
-    __device__ bool border(bool by_mass, unsigned count_target, Mass mass_target, Border& result) const {
+    __device__ __forceinline__ bool border(bool by_mass, unsigned count_target, Mass mass_target,
+                                           Border& result) const {
         unsigned count_before = 0;
         Mass mass_before = 0;
         const int coarse = find(shared.coarse, by_mass, count_target, mass_target, count_before, mass_before);
@@ -185,7 +190,7 @@ struct SampleRow {
     }
     // The smallest key, up to that of the best, for which holds() does.
     template <class Holds>
-    __device__ std::uint32_t first_key(const Holds& holds) const {
+    __device__ __forceinline__ std::uint32_t first_key(const Holds& holds) const {
         std::uint32_t low = key_of(-3.402823466e38f), high = key_of(best);
         while (low < high) {
             const std::uint32_t middle = low + (high - low) / 2;
@@ -201,7 +206,7 @@ struct SampleRow {
     // Tokens of a warp's own part of the row, in order: call(token, whether there is one), by all lanes at
     // once.
     template <class Call>
-    __device__ void in_order(const Call& call) const {
+    __device__ __forceinline__ void in_order(const Call& call) const {
         const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
         const int each = (size + sample_threads - 1) / sample_threads * 32;
         for (int i = warp * each; i < min(size, (warp + 1) * each); i += 32) {
@@ -211,7 +216,7 @@ struct SampleRow {
 
     // The first token, in order, at which the sum of amount(token) exceeds target; none: the last with any.
     template <class Amount>
-    __device__ int reach(Mass target, const Amount& amount) const {
+    __device__ __forceinline__ int reach(Mass target, const Amount& amount) const {
         const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
         Mass mine = 0;
         in_order([&](int token, bool there) {
@@ -244,7 +249,7 @@ struct SampleRow {
         return found;
     }
 
-    __device__ int draw(int top_k, float top_p, float min_p, float uniform) const {
+    __device__ __forceinline__ int draw(int top_k, float top_p, float min_p, float uniform) const {
         std::uint32_t key = 0;  // tokens with larger keys, and of equal ones those up to last_tie
         int last_tie = 0x7fffffff;
         const bool by_count = top_k > 0 && top_k < size, by_mass = top_p < 1;
