@@ -8,6 +8,7 @@ namespace voltpile::cli {
 void add_bench(CLI::App& cli, Action& action) {
     CLI::App* bench = cli.add_subcommand("bench", "measure how fast this machine is");
     bench->require_subcommand(1);
+    add_bench_comm(*bench, action);
     CLI::App* threebody =
         bench->add_subcommand("threebody", "the three-body map's kernels against the processor's peak");
     auto options = std::make_shared<BenchOptions>();

@@ -30,10 +30,12 @@ void add_show(CLI::App& cli, Action& action);
 void add_plot(CLI::App& cli, Action& action);
 void add_help(CLI::App& cli, Action& action);
 void add_bench(CLI::App& cli, Action& action);
+void add_bench_comm(CLI::App& bench, Action& action);
 void add_hosts(CLI::App& cli, Action& action);
 void add_submit(CLI::App& cli, Action& action);
 void add_status(CLI::App& cli, Action& action);
 void add_model(CLI::App& cli, Action& action);
+void add_generate(CLI::App& cli, Action& action);
 
 // JOB and --set, which run, plan and submit share.
 void add_job_options(CLI::App& command, RunOptions& run);

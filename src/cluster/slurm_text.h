@@ -2,6 +2,7 @@
 // a dozen versions; the --json of 22.05 is there for some commands only and changes from version to version.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>

@@ -11,6 +11,7 @@
 #include "comm/collective_graph.h"
 #include "comm/collective_selector.h"
 #include "comm/nccl_communicator.h"
+#include "comm/staged_communicator.h"
 #include "device/buffer.h"
 #include "device/device.h"
 #endif
@@ -40,7 +41,10 @@ std::string to_text(const std::vector<CollectiveBenchRow>& rows) {
     }
     if (rows.empty()) return "";
     std::string text = fmt::format("{}, {}: microseconds a call\n{:>10}", name_of(rows[0].collective),
-                                   rows[0].in_graph ? "in a graph" : "eager", "bytes");
+                                   rows[0].on_host    ? "host memory"
+                                   : rows[0].in_graph ? "GPU memory, in a graph"
+                                                      : "GPU memory, without a graph",
+                                   "bytes");
     for (const std::string& way : ways)
         text += fmt::format(" {:>{}}", way, std::max<std::size_t>(9, way.size()));
     text += "  best bus GB/s\n";
@@ -92,6 +96,14 @@ std::vector<CollectiveBenchRow> bench_collective(const Communicator& group, int 
             {to_text(way), way.nccl ? nccl.get() : peer.get(),
              way.nccl ? std::nullopt : std::optional(PeerPlan{way.wire, way.two_shot, {0, 0}})});
     contenders.push_back({"auto", chosen.get(), std::nullopt});
+
+    int threads = MPI_THREAD_SINGLE;
+    MPI_Query_thread(&threads);
+    std::unique_ptr<StreamCommunicator> staged;  // needs a thread of its own that calls MPI
+    if (threads == MPI_THREAD_MULTIPLE) staged = std::make_unique<StagedCommunicator>(group, 60);
+    if (staged) contenders.push_back({"mpi", staged.get(), std::nullopt});
+    std::erase_if(contenders,
+                  [&](const Contender& each) { return each.name.find(options.path) == std::string::npos; });
 
     const bool parts = collective == Collective::AllGather || collective == Collective::ReduceScatter;
     const Stream stream;

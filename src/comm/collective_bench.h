@@ -17,6 +17,7 @@ struct CollectiveBenchOptions {
     int factor = 2;                   // from size to size
     bool in_graph = true;             // many calls in one CUDA graph; else enqueued one by one
     double seconds_per_point = 0.02;  // about; at least 3 launches
+    std::string path;                 // measure only ways whose names contain this
 };
 
 struct CollectiveBenchRow {
@@ -24,7 +25,8 @@ struct CollectiveBenchRow {
     std::string way;  // "nccl", "one-shot low-latency", ..., "auto": what make_stream_communicator chose
     std::int64_t bytes = 0;  // of the message
     bool in_graph = true;
-    double seconds = 0;  // a call, of the slowest rank; median
+    bool on_host = false;  // in host memory
+    double seconds = 0;    // a call, of the slowest rank; median
     // Algorithm bandwidth: bytes / seconds, of all_gather and reduce_scatter the gathered ones. Bus
     // bandwidth: what a link must carry at least, as nccl-tests defines it.
     double algorithm_bytes_per_s = 0;
@@ -39,6 +41,10 @@ double bus_factor(Collective collective, int ranks);
 // no GPUs that reach each other.
 std::vector<CollectiveBenchRow> bench_collective(const Communicator& group, int device, Collective collective,
                                                  const CollectiveBenchOptions& options);
+
+// The same on host memory: ours, which sum in the order of the ranks, beside MPI's own.
+std::vector<CollectiveBenchRow> bench_host_collective(const Communicator& group, Collective collective,
+                                                      const CollectiveBenchOptions& options);
 
 // A line for each size, a column for each way: microseconds, and bus bandwidth of the best.
 std::string to_text(const std::vector<CollectiveBenchRow>& rows);

@@ -28,6 +28,20 @@ int checked_length(const std::string& bytes) {
 
 }  // namespace
 
+struct Communicator::Owned {
+    MPI_Comm comm = MPI_COMM_NULL;
+    bool abandoned = false;
+
+    explicit Owned(MPI_Comm mine) : comm(mine) {}
+    Owned(const Owned&) = delete;
+    Owned& operator=(const Owned&) = delete;
+    ~Owned() {
+        int finished = 0;
+        MPI_Finalized(&finished);
+        if (!finished && !abandoned) MPI_Comm_free(&comm);
+    }
+};
+
 Communicator::Communicator(MPI_Comm comm) : comm_(comm) {
     check(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     check(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
@@ -37,15 +51,14 @@ Communicator::Communicator(MPI_Comm comm) : comm_(comm) {
 Communicator Communicator::split(int color) const {
     MPI_Comm part = MPI_COMM_NULL;
     check(MPI_Comm_split(comm_, color, rank_, &part), "MPI_Comm_split");
-    std::shared_ptr<void> owner(nullptr, [part](void*) {
-        int finished = 0;
-        MPI_Finalized(&finished);
-        MPI_Comm mine = part;
-        if (!finished) MPI_Comm_free(&mine);
-    });
+    auto owner = std::make_shared<Owned>(part);
     Communicator group(part);
     group.owned_ = std::move(owner);
     return group;
+}
+
+void Communicator::abandon() const {
+    if (owned_) owned_->abandoned = true;
 }
 
 bool Communicator::barrier(double timeout_s) const {

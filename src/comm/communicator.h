@@ -1,5 +1,5 @@
 // One group of ranks. Host data travels by MPI, as byte strings: the callers' messages are small and rare.
-// All calls of one process come from its main thread (MPI_THREAD_FUNNELED). Errors throw CommError naming the
+// All calls of one process come from its main thread. Errors throw CommError naming the
 // call.
 #pragma once
 
@@ -25,6 +25,10 @@ class Communicator {
     // here; its messages never mix with this one's. Freed with its last copy (collective, too).
     Communicator split(int color) const;
 
+    // For a group that has failed: it and its copies are never freed. A late message of a peer that goes on
+    // must not meet another group under the same number, which MPI would give away again.
+    void abandon() const;
+
     int rank() const { return rank_; }
     int size() const { return size_; }
     MPI_Comm mpi() const { return comm_; }
@@ -47,7 +51,8 @@ class Communicator {
     std::optional<Message> poll(int tag) const;
 
   private:
-    std::shared_ptr<void> owned_;  // frees comm_ where it is not borrowed
+    struct Owned;
+    std::shared_ptr<Owned> owned_;  // frees comm_ where it is not borrowed
     MPI_Comm comm_;
     int rank_ = 0;
     int size_ = 1;

@@ -31,6 +31,10 @@ HostCommunicator::HostCommunicator(const Communicator& group, double deadline_s)
     any_thread_ = level == MPI_THREAD_MULTIPLE;
 }
 
+HostCommunicator::~HostCommunicator() {
+    if (group_.failed()) mpi_.abandon();
+}
+
 void HostCommunicator::wait(std::vector<MPI_Request>& requests, std::size_t receives) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(deadline_s_);
     for (;;) {

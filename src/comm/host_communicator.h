@@ -14,6 +14,7 @@ class HostCommunicator final : public StreamCommunicator {
     // Collective: every rank calls. Calls come from the process's main thread, or from any one thread if MPI
     // was started with MPI_THREAD_MULTIPLE.
     HostCommunicator(const Communicator& group, double deadline_s);
+    ~HostCommunicator() override;
 
     int rank() const override { return group_.rank(); }
     int size() const override { return group_.size(); }

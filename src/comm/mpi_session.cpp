@@ -18,7 +18,9 @@ void need_no_daemon_alone() {
 MPI_Comm start(int& argc, char**& argv) {
     need_no_daemon_alone();
     int provided = MPI_THREAD_SINGLE;
-    if (MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS)
+    // Collectives of GPUs by way of the host have a thread of their own; all else is called by the main
+    // thread.
+    if (MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided) != MPI_SUCCESS)
         throw CommError("MPI_Init_thread failed");
     if (provided < MPI_THREAD_FUNNELED)
         throw CommError("this MPI does not support threads (MPI_THREAD_FUNNELED)");

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <nccl.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -21,6 +22,9 @@ namespace voltpile {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+// NCCL takes seconds to start, and connects at the first call of each kind; the deadline may be shorter.
+constexpr double least_limit_s = 30;
 
 ncclDataType_t nccl_type(ElementType type) {
     constexpr ncclDataType_t types[] = {ncclUint8, ncclInt32, ncclFloat16, ncclFloat32, ncclFloat64};
@@ -152,7 +156,8 @@ class NcclCommunicator final : public StreamCommunicator {
     // NCCL enqueues in the background; the next operation on the stream must not overtake it. Waits for the
     // enqueueing, not for the stream.
     void finish(ncclResult_t state, const char* doing) {
-        const auto end = Clock::now() + std::chrono::duration<double>(watch_.deadline_s());
+        const auto end =
+            Clock::now() + std::chrono::duration<double>(std::max(watch_.deadline_s(), least_limit_s));
         while (state == ncclInProgress) {
             if (ncclCommGetAsyncError(comm_, &state) != ncclSuccess) state = ncclInternalError;
             if (state != ncclInProgress) break;

@@ -51,9 +51,7 @@ class WireBase {
     }
 
     // Never 0, which is what cleaned slots hold; distinct for 2^31 calls.
-    __device__ unsigned flag() const {
-        return static_cast<unsigned>(epoch_) | 0x80000000u;
-    }
+    __device__ unsigned flag() const { return static_cast<unsigned>(epoch_) | 0x80000000u; }
 
     // Zeroes this call's slots of one region from `from` on: of those, nobody writes any now. With flags that
     // repeat after 2^31 calls, slots last written then must not look new: cleaned twice within that time.
@@ -174,6 +172,8 @@ class Line128Wire : public WireBase {
     __device__ void push(int p, int phase, unsigned step, const Piece& piece) const {
         const Word second = has_flag() ? wide_flag() : piece.word[1];
         char* line = view_.peer[p - 1] + slot(PeerWire::Line128, phase, rank()) + 512ull * step + 16 * lane();
+        __syncwarp();  // lanes that loaded in different ways must store in one go: else the flag may come
+                       // first
         store_volatile(
             reinterpret_cast<uint4*>(line),
             make_uint4(static_cast<unsigned>(piece.word[0]), static_cast<unsigned>(piece.word[0] >> 32),
@@ -185,6 +185,7 @@ class Line128Wire : public WireBase {
         bool again;
         do {
             int missing = -1;
+            __syncwarp();  // data loaded before the flag's lane loads could be old though the flag is new
 #pragma unroll
             for (int r = 0; r < N; ++r) {
                 got[r].word[0] = mine.word[0];
@@ -209,6 +210,7 @@ class Line128Wire : public WireBase {
         Piece got;
         bool again;
         do {
+            __syncwarp();
             const uint4 line = load_volatile(reinterpret_cast<const uint4*>(at));
             got = {{static_cast<Word>(line.y) << 32 | line.x, static_cast<Word>(line.w) << 32 | line.z}};
             again = __any_sync(0xffffffffu, has_flag() && got.word[1] != wide_flag());
@@ -224,18 +226,12 @@ class Line128Wire : public WireBase {
     }
 
   private:
-    __device__ static unsigned lane() {
-        return threadIdx.x % 32;
-    }
-    __device__ static bool has_flag() {
-        return threadIdx.x % 8 == 7;
-    }
+    __device__ static unsigned lane() { return threadIdx.x % 32; }
+    __device__ static bool has_flag() { return threadIdx.x % 8 == 7; }
     __device__ static unsigned first_word(unsigned step) {
         return (4 * step + lane() / 8) * 15 + 2 * (lane() % 8);
     }
-    __device__ Word wide_flag() const {
-        return static_cast<Word>(flag()) << 32 | flag();
-    }
+    __device__ Word wide_flag() const { return static_cast<Word>(flag()) << 32 | flag(); }
 };
 
 class FlaggedWire : public WireBase {

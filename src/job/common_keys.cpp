@@ -91,6 +91,14 @@ std::vector<KeySpec> cluster_keys() {
          .identity = false,
          .help = "The network interface or RDMA device to use, such as \"eth0\" or \"mlx5_0\", the same on "
                  "every host; empty: all that lead to other hosts."},
+        {.path = "cluster.ranks_per_node",
+         .type = ValueType::Integer,
+         .unit = "1",
+         .default_value = Integers{0},
+         .range = {.min = 0, .max = 65536},
+         .identity = false,
+         .help = "Ranks that make up a node; 0: all those of a host. With less a host counts as several "
+                 "nodes, so that teams are laid out on it as on a cluster: 2 makes four GPUs two nodes."},
     };
 }
 

@@ -25,6 +25,11 @@ class Table {
         return *value;
     }
 
+    template <class T>
+    T get_or(std::string_view key, T otherwise) const {
+        return table_.contains(key) ? get<T>(key) : otherwise;
+    }
+
     std::vector<Table> tables(std::string_view key) const {
         std::vector<Table> out;
         const toml::node* node = table_.get(key);
@@ -82,6 +87,7 @@ void add_hosts(const Table& table, Topology& topology) {
     host.simd_bits = static_cast<int>(table.get<std::int64_t>("simd_bits"));
     host.memory_bytes = static_cast<std::int64_t>(table.get<double>("memory_gb") * 1e9);
     const auto cores = table.get<std::int64_t>("cores_per_socket");
+    int islands = 0;
     for (std::int64_t i = 0; i < sockets * cores; ++i)
         host.cores.push_back({static_cast<int>(i), static_cast<int>(i / cores)});
     for (const Table& gpus : table.tables("gpu")) {
@@ -92,7 +98,11 @@ void add_hosts(const Table& table, Topology& topology) {
         gpu.clock_ghz = gpus.get<double>("clock_ghz");
         gpu.memory_bytes = static_cast<std::int64_t>(gpus.get<double>("memory_gb") * 1e9);
         set_throughput(gpu);
-        for (std::int64_t i = 0; i < gpus.get<std::int64_t>("count"); ++i) host.gpus.push_back(gpu);
+        const auto of_island = gpus.get_or<std::int64_t>("nvlink_island", 1);
+        for (std::int64_t i = 0; i < gpus.get<std::int64_t>("count"); ++i) {
+            if (of_island > 1 && i % of_island == 0) gpu.nvlink_island = islands++;
+            host.gpus.push_back(gpu);
+        }
     }
     for (std::int64_t i = 0; i < count; ++i) {
         host.name = count == 1 ? name : fmt::format("{}{}", name, i + 1);

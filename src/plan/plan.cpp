@@ -106,7 +106,42 @@ void estimate(Plan& plan, const PlanOptions& options, bool shared) {
     plan.seconds = static_cast<double>(plan.workload.points) * plan.workload.units_per_point / all;
 }
 
+// Numbers the nodes; a node's ranks follow each other on their host.
+void assign_nodes(Plan& plan, int ranks_per_node) {
+    for (std::size_t h = 0; h < plan.topology.hosts.size(); ++h) {
+        std::vector<RankPlan*> here;
+        for (RankPlan& rank : plan.ranks)
+            if (rank.host == static_cast<int>(h)) here.push_back(&rank);
+        const std::size_t each = ranks_per_node > 0 ? static_cast<std::size_t>(ranks_per_node)
+                                                    : std::max<std::size_t>(here.size(), 1);
+        const std::size_t count = (here.size() + each - 1) / each;
+        for (std::size_t i = 0; i < here.size(); ++i)
+            here[i]->node = static_cast<int>(plan.nodes.size() + i / each);
+        const std::string& host = plan.topology.hosts[h].name;
+        for (std::size_t n = 0; n < count; ++n)
+            plan.nodes.push_back(count == 1 ? host : fmt::format("{}:{}", host, n));
+    }
+}
+
 }  // namespace
+
+std::vector<TeamCandidate> team_candidates(const Plan& plan) {
+    std::vector<std::int64_t> ranks_on(plan.topology.hosts.size());
+    for (const RankPlan& rank : plan.ranks) ++ranks_on[static_cast<std::size_t>(rank.host)];
+    std::vector<TeamCandidate> out;
+    for (const RankPlan& rank : plan.ranks) {
+        const Host& host = plan.host_of(rank);
+        TeamCandidate each{rank.node, plan.nodes[static_cast<std::size_t>(rank.node)], rank.gpu >= 0, -1,
+                           host.memory_bytes / ranks_on[static_cast<std::size_t>(rank.host)]};
+        if (rank.gpu >= 0) {
+            const Gpu& gpu = host.gpus[static_cast<std::size_t>(rank.gpu)];
+            each.island = gpu.nvlink_island;
+            each.memory_bytes = gpu.memory_bytes;
+        }
+        out.push_back(std::move(each));
+    }
+    return out;
+}
 
 Plan make_plan(const Workload& workload, const PlanOptions& options, const Topology& topology) {
     Plan plan;
@@ -137,10 +172,14 @@ Plan make_plan(const Workload& workload, const PlanOptions& options, const Topol
         plan.ranks[r].cores = std::move(cores[r]);
     }
     estimate(plan, options, shared);
-    if (workload.points < static_cast<std::int64_t>(plan.ranks.size()))
-        plan.warnings.push_back(
-            fmt::format("{} ranks, but only {} point{}: some ranks will have nothing to do",
-                        plan.ranks.size(), workload.points, workload.points == 1 ? "" : "s"));
+    assign_nodes(plan, options.ranks_per_node);
+    plan.teams = plan_teams(workload.team, team_candidates(plan));
+    plan.warnings.insert(plan.warnings.end(), plan.teams.notes.begin(), plan.teams.notes.end());
+    if (workload.points < static_cast<std::int64_t>(plan.teams.teams.size()))
+        plan.warnings.push_back(fmt::format("{} {}, but only {} point{}: some {} will have nothing to do",
+                                            plan.teams.teams.size(), plan.teams.single() ? "ranks" : "teams",
+                                            workload.points, workload.points == 1 ? "" : "s",
+                                            plan.teams.single() ? "ranks" : "teams"));
     return plan;
 }
 

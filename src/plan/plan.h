@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "plan/team.h"
 #include "plan/topology.h"
 #include "plan/workload.h"
 
@@ -14,6 +15,7 @@ namespace voltpile {
 struct RankPlan {
     int host = 0;
     int local_rank = 0;
+    int node = 0;                   // index into Plan::nodes
     int gpu = -1;                   // index into Host::gpus; -1: computes on its cores
     int device = -1;                // the same GPU as CUDA counts it in this rank
     std::vector<int> cores;         // indices into Host::cores
@@ -25,6 +27,8 @@ struct Plan {
     Topology topology;
     Workload workload;
     std::vector<RankPlan> ranks;
+    std::vector<std::string> nodes;  // hosts, or parts of hosts that count as nodes ("t181-1:0")
+    TeamPlan teams;
     double seconds = 0;  // estimate, all ranks together, an upper bound where points may end early
     std::vector<std::string> warnings;  // idle GPUs, more ranks than cores, ...
 
@@ -41,14 +45,18 @@ struct PlanOptions {
     DeviceChoice device = DeviceChoice::Auto;
     int threads = 0;             // per rank; 0: all its cores
     double range_seconds = 2.0;  // for the memory estimate
+    int ranks_per_node = 0;      // a host counts as several nodes of so many ranks; 0: as one
 };
 
-// Throws MachineError if GPUs are asked for and a host has fewer of them than ranks, or if a rank may use no
-// core.
+// Throws MachineError if GPUs are asked for and a host has fewer of them than ranks, if a rank may use no
+// core, or if the teams that workload.team asks for cannot be had.
 Plan make_plan(const Workload& workload, const PlanOptions& options, const Topology& topology);
 
 // What `voltpile plan` prints.
 std::string to_text(const Plan& plan);
+
+// What plan.teams was made of, and is described with.
+std::vector<TeamCandidate> team_candidates(const Plan& plan);
 
 // "4x Tesla V100-SXM2-16GB" or "20 cores of Xeon ...": what a rank computes on.
 std::string processor_text(const Plan& plan, const RankPlan& rank);

@@ -25,15 +25,18 @@ std::string to_text(const Plan& plan) {
                              work.flop_per_unit, work.fp64 ? "FP64" : "FP32"));
     line("result", bytes_text(static_cast<double>(plan.result_bytes())));
     line("time", fmt::format("about {} (an upper bound: points may end early)", duration_text(plan.seconds)));
-    line("ranks", fmt::format("{} on {} host{}", plan.ranks.size(), plan.topology.hosts.size(),
-                              plan.topology.hosts.size() == 1 ? "" : "s"));
-    text += fmt::format("\n{:>5}  {:<16} {:<52} {:>12} {:>10}\n", "rank", "host", "computes on",
+    const std::size_t hosts = plan.topology.hosts.size();
+    line("ranks",
+         fmt::format("{} on {} host{}{}", plan.ranks.size(), hosts, hosts == 1 ? "" : "s",
+                     plan.nodes.size() <= hosts ? "" : fmt::format(" as {} nodes", plan.nodes.size())));
+    if (!plan.teams.single()) line("teams", to_text(plan.teams, team_candidates(plan)));
+    text += fmt::format("\n{:>5}  {:<16} {:<52} {:>12} {:>10}\n", "rank", "node", "computes on",
                         work.unit + "/s", "memory");
     for (std::size_t r = 0; r < plan.ranks.size(); ++r) {
         const RankPlan& rank = plan.ranks[r];
-        text += fmt::format("{:>5}  {:<16} {:<52} {:>12.3g} {:>10}\n", r, plan.host_of(rank).name,
-                            processor_text(plan, rank), rank.units_per_s,
-                            bytes_text(static_cast<double>(rank.memory_bytes)));
+        text += fmt::format("{:>5}  {:<16} {:<52} {:>12.3g} {:>10}\n", r,
+                            plan.nodes[static_cast<std::size_t>(rank.node)], processor_text(plan, rank),
+                            rank.units_per_s, bytes_text(static_cast<double>(rank.memory_bytes)));
     }
     for (const std::string& warning : plan.warnings) text += fmt::format("warning: {}\n", warning);
     return text;

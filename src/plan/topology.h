@@ -18,6 +18,8 @@ struct Gpu {
     double fp64_per_clock = 0;  // FP64 instructions (an FMA is one) per clock and multiprocessor
     double fp32_per_clock = 0;
     int numa_node = -1;
+    int nvlink_island = -1;    // GPUs of a host with the same one all reach each other by NVLink; -1: none
+    double pcie_gb_per_s = 0;  // gigabytes, one direction; 0: not known
 };
 
 struct Core {
@@ -34,6 +36,9 @@ struct Host {
     std::vector<Core> cores;
     std::vector<Gpu> gpus;
     std::string transport;  // how MPI goes to other hosts: "TCP over eth0 (10 Gb/s)"; empty: not known
+    double network_gbit_per_s = 0;  // of the fastest way out; 0: not known
+    // Gigabytes a second and direction between GPUs [from][to]; 0: no NVLink. Empty: not known.
+    std::vector<std::vector<double>> nvlink_gb_per_s;
 };
 
 // Where a rank was started, and what its launcher lets it use there.

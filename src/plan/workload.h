@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string>
 
+#include "plan/team.h"
+
 namespace voltpile {
 
 struct Workload {
@@ -15,6 +17,7 @@ struct Workload {
     bool fp64 = true;            // else fp32
     std::int64_t points = 0;     // of the flattened sweep
     std::int64_t bytes_per_point = 0;  // of result
+    TeamShape team;                    // how many ranks share a point; of a sweep each has its own
 
     // The most points that a range may have, so that a rank's memory does not grow with the sweep: 32 MB of
     // result.

@@ -26,8 +26,8 @@ void check_can_be_written(const std::filesystem::path& folder) {
     if (::access(folder.c_str(), W_OK | X_OK) != 0)
         throw FileError("write to the folder", folder.string(), errno, ExitCode::BadInput);
     // The result is put together in here and renamed to its place.
-    struct stat inside {};
-    struct stat beside {};
+    struct stat inside{};
+    struct stat beside{};
     if (::stat(folder.c_str(), &inside) != 0 || ::stat(folder_of(folder).c_str(), &beside) != 0)
         throw FileError("open", folder.string(), errno, ExitCode::BadInput);
     if (inside.st_dev != beside.st_dev)
@@ -136,17 +136,23 @@ void PartFolder::refuse_others() const {
 
 // Their lives have ended with the beginning of this one.
 void PartFolder::withdraw_other_locks() const {
-    for (const std::filesystem::path& path : lock_files(path_))
-        if (parse_lock_name(path.filename().string())->count != claim_.shard.count) withdraw_in(life(), path);
+    withdraw_all([&](const std::filesystem::path& entry) {
+        const std::optional<Shard> shard = parse_lock_name(entry.filename().string());
+        return shard && shard->count != claim_.shard.count;
+    });
+}
+
+// Folders are never ours, whatever they are called, but for those of lives.
+void PartFolder::withdraw_all(const std::function<bool(const std::filesystem::path&)>& which) const {
+    for (const std::filesystem::path& entry : list_folder(path_))
+        if (which(entry) && !is_folder(entry)) withdraw_in(life(), entry);
 }
 
 void PartFolder::discard_parts() const {
-    for (const std::filesystem::path& entry : list_folder(path_)) {
-        const bool result_of_runs = is_part(entry) || is_rejected(entry) ||
-                                    is_journal_name(entry.filename().string()) ||
-                                    entry.filename() == replaces_name;
-        if (result_of_runs && !is_folder(entry)) withdraw_in(life(), entry);
-    }
+    withdraw_all([](const std::filesystem::path& entry) {
+        return is_part(entry) || is_rejected(entry) || is_journal_name(entry.filename().string()) ||
+               entry.filename() == replaces_name;
+    });
 }
 
 void PartFolder::check_progress(std::int64_t points) const {
@@ -174,11 +180,6 @@ void PartFolder::remove() {
     // it they would be nobody's. Our own lock goes last. Nothing is removed that may be somebody else's.
     withdraw_in(life(), path_ / replaces_name);
     life_->end_all_others();
-    const std::vector<std::filesystem::path> entries = list_folder(path_);
-    const auto withdraw_all = [&](auto&& which) {
-        for (const std::filesystem::path& entry : entries)
-            if (which(entry) && !is_folder(entry)) withdraw_in(life(), entry);
-    };
     withdraw_all([](const auto& entry) { return is_part(entry) || is_rejected(entry) || is_probe(entry); });
     withdraw_all([](const auto& entry) { return entry.filename() == manifest_name; });
     withdraw_all([&](const auto& entry) { return is_record(entry) && entry != own_lock(); });
@@ -195,16 +196,14 @@ void PartFolder::remove() {
 
 void PartFolder::remove_own() {
     bool others = false;
-    for (const std::filesystem::path& entry : list_folder(path_)) {
+    withdraw_all([&](const std::filesystem::path& entry) {
         const std::string name = entry.filename();
+        if (!is_part(entry) && (!parse_lock_name(name) || entry == own_lock())) return false;
         const std::optional<WorkRange> range = parse_part_name(name);
         const bool own = claim_.shard.is_whole() || (range && interval_.contains(range->begin));
-        const bool counts = is_part(entry) || (parse_lock_name(name) && entry != own_lock());
-        if (counts && own && !is_folder(entry))
-            withdraw_in(life(), entry);
-        else if (counts && !own)
-            others = true;
-    }
+        others |= !own;
+        return own;
+    });
     if (!others) return remove();
     withdraw_in(life(), path_ / journal_name(claim_.shard));
     withdraw_in(life(), own_lock());

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -110,6 +111,7 @@ class PartFolder {
     void refuse_others() const;
     void withdraw_other_locks() const;
     void discard_parts() const;
+    void withdraw_all(const std::function<bool(const std::filesystem::path&)>& which) const;
 
     std::filesystem::path path_;
     std::filesystem::path result_;

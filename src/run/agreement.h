@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "comm/communicator.h"
@@ -17,6 +18,10 @@ class AgreedError : public Error {
 
 // Collective: rank 0 decides, all ranks get its answer, or AgreedError if it threw.
 std::string decide_on_root(const Communicator& world, const std::function<std::string()>& decide);
+
+// Collective: each rank does its bit, and everybody gets everybody's answers, by rank, or AgreedError with
+// what the first of those that failed says.
+std::vector<std::string> all_agree(const Communicator& world, const std::function<std::string()>& body);
 
 // For what every rank computes alike from the same data: an Error becomes an AgreedError.
 template <class Function>

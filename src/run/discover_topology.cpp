@@ -5,7 +5,6 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -17,8 +16,11 @@
 
 #include "base/error.h"
 #include "base/host_name.h"
+#include "comm/network.h"
 #include "comm/transport.h"
 #include "device/device.h"
+#include "plan/team.h"
+#include "run/gpu_links.h"
 #include "run/launcher.h"
 
 namespace voltpile {
@@ -114,10 +116,8 @@ json describe_cpus() {
 }
 
 // The NUMA node that a PCI device hangs on, from the kernel; -1 if it does not say.
-int numa_node_of(std::string pci_bus_id) {
-    std::transform(pci_bus_id.begin(), pci_bus_id.end(), pci_bus_id.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    std::ifstream file(fmt::format("/sys/bus/pci/devices/{}/numa_node", pci_bus_id));
+int numa_node_of(const std::string& pci_bus_id) {
+    std::ifstream file(fmt::format("/sys/bus/pci/devices/{}/numa_node", plain_bus_id(pci_bus_id)));
     int node = -1;
     file >> node;
     return file ? node : -1;
@@ -127,8 +127,10 @@ json describe_gpus() {
     json gpus = json::array();
     for (int index = 0; index < device_count(); ++index) {
         const DeviceInfo info = device_info(index);
+        const GpuLinks links = gpu_links(info.pci_bus_id);
         gpus.push_back({info.pci_bus_id, info.name, info.compute_capability, info.multiprocessors,
-                        info.clock_ghz, info.memory_bytes, numa_node_of(info.pci_bus_id)});
+                        info.clock_ghz, info.memory_bytes, numa_node_of(info.pci_bus_id), links.pcie_gb_per_s,
+                        links.nvlink_gb_per_s});
     }
     return gpus;
 }
@@ -141,8 +143,18 @@ Gpu to_gpu(const json& text) {
     gpu.clock_ghz = text[4];
     gpu.memory_bytes = text[5];
     gpu.numa_node = text[6];
+    gpu.pcie_gb_per_s = text[7];
     set_throughput(gpu);
     return gpu;
+}
+
+// Gigabits a second of the fastest way to other hosts, as the kernel tells.
+double fastest_network() {
+    double fastest = 0;
+    for (const RdmaPort& port : active_rdma_ports()) fastest = std::max(fastest, port.gb_per_s);
+    for (const NetworkInterface& each : network_interfaces())
+        if (!each.is_virtual) fastest = std::max(fastest, each.gb_per_s);
+    return fastest;
 }
 
 // What the ranks of one host have told: the host is all that any of them sees.
@@ -151,7 +163,10 @@ class HostView {
     void add(const json& rank) {
         ranks_.push_back(rank);
         for (const json& core : rank["cores"]) cores_.emplace(core[0], Core{core[1], core[2]});
-        for (const json& gpu : rank["gpus"]) gpus_.emplace(gpu[0], to_gpu(gpu));
+        for (const json& gpu : rank["gpus"]) {
+            gpus_.emplace(gpu[0], to_gpu(gpu));
+            nvlinks_[plain_bus_id(gpu[0])] = gpu[8].get<std::map<std::string, double>>();
+        }
     }
 
     Host host() const {
@@ -164,7 +179,9 @@ class HostView {
         host.memory_bytes = first["memory"];
         host.transport = first["transport"];
         for (const auto& [key, core] : cores_) host.cores.push_back(core);
+        host.network_gbit_per_s = first["network"];
         for (const auto& [bus_id, gpu] : gpus_) host.gpus.push_back(gpu);
+        connect(host);
         return host;
     }
 
@@ -184,9 +201,32 @@ class HostView {
         return static_cast<int>(std::distance(map.begin(), map.find(key)));
     }
 
+    void connect(Host& host) const {
+        std::vector<std::vector<bool>> linked;
+        for (const auto& [from, gpu] : gpus_) {
+            auto& row = host.nvlink_gb_per_s.emplace_back();
+            auto& linked_row = linked.emplace_back();
+            for (const auto& [to, other] : gpus_) {
+                row.push_back(from == to ? 0 : nvlink_rate(plain_bus_id(from), plain_bus_id(to)));
+                linked_row.push_back(row.back() > 0);
+            }
+        }
+        const std::vector<int> islands = nvlink_islands(linked);
+        for (std::size_t i = 0; i < islands.size(); ++i) host.gpus[i].nvlink_island = islands[i];
+    }
+
+    double nvlink_rate(const std::string& from, const std::string& to) const {
+        const auto rate = [&](const std::string& gpu, const std::string& end) {
+            const auto& links = nvlinks_.at(gpu);
+            return links.contains(end) ? links.at(end) : 0.0;
+        };
+        return std::max(rate(from, to), std::min(rate(from, nvlink_switch), rate(to, nvlink_switch)));
+    }
+
     std::vector<json> ranks_;
-    std::map<int, Core> cores_;        // by the core's first hardware thread
-    std::map<std::string, Gpu> gpus_;  // by PCI bus id
+    std::map<int, Core> cores_;                                     // by the core's first hardware thread
+    std::map<std::string, Gpu> gpus_;                               // by PCI bus id
+    std::map<std::string, std::map<std::string, double>> nvlinks_;  // GpuLinks::nvlink_gb_per_s by GPU
 };
 
 }  // namespace
@@ -196,6 +236,7 @@ Topology discover_topology(const Communicator& world) {
     mine["host"] = host_name();
     mine["gpus"] = describe_gpus();
     mine["transport"] = transport_text();
+    mine["network"] = fastest_network();
 
     std::vector<HostView> views;
     std::map<std::string, int> host_index;

@@ -31,6 +31,7 @@ PlanOptions plan_options(const JobSpec& job) {
                                        : DeviceChoice::Auto;
     options.threads = static_cast<int>(job.integer("run.threads"));
     options.range_seconds = job.real("run.range_seconds");
+    options.ranks_per_node = static_cast<int>(job.integer("cluster.ranks_per_node"));
     return options;
 }
 

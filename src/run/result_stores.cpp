@@ -6,13 +6,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <set>
 #include <thread>
 
 #include "base/host_name.h"
 #include "results/durable_file.h"
 #include "results/open_result.h"
-#include "results/probe.h"
 #include "run/agreement.h"
 #include "run/job_loop.h"
 
@@ -24,26 +22,6 @@ constexpr int part_tag = grant_tag + 3;     // to rank 0
 constexpr char request_mark = 'P', outcome_mark = 'E';
 constexpr char sent_mark = 'S', failed_mark = 'F';
 const std::string complete_mark = "complete";  // never the bytes of ranges, whose size is a multiple of 16
-
-// Collective: each rank does its bit, and everybody gets everybody's answers, or AgreedError with what the
-// first of those that failed says.
-std::vector<std::string> all_agree(const Communicator& world, const std::function<std::string()>& body) {
-    std::string mine;
-    try {
-        mine = static_cast<char>(ExitCode::Done) + body();
-    } catch (const Error& error) {
-        mine = static_cast<char>(error.exit_code()) + std::string(error.what());
-    } catch (const std::exception& error) {
-        mine = static_cast<char>(ExitCode::Failed) + std::string(error.what());
-    }
-    std::vector<std::string> all = world.all_gather(mine);
-    for (std::string& each : all) {
-        const auto code = static_cast<ExitCode>(each.front());
-        each.erase(0, 1);
-        if (code != ExitCode::Done) throw AgreedError(code, each);
-    }
-    return all;
-}
 
 std::string to_bytes(const std::vector<WorkRange>& ranges) {
     std::string bytes(ranges.size() * sizeof(WorkRange), '\0');
@@ -81,9 +59,10 @@ ResultStores::ResultStores(const Communicator& world, const std::filesystem::pat
         clean_up_elsewhere();
         return;
     }
-    find_stores();
+    map_ = find_stores(world_, hosts_, life_.parts, life_.name);
     open_own(fresh, claim);
     scan_all();
+    if (complete_ && world_.rank() != 0) remove_own();
 }
 
 ResultStores::~ResultStores() = default;
@@ -100,65 +79,10 @@ void ResultStores::open_first(const std::filesystem::path& result, bool fresh, c
     complete_ = end == 0;
     life_ = {path, parts_path(path), answer.substr(0, end)};
     if (folder_) life_ = folder_->life();
-    stores_.push_back({0, hosts_.front(), life_.name});
-}
-
-void ResultStores::find_stores() {
-    std::set<std::string> probes;
-    for (;;) {
-        const std::vector<int> sees_store = assign();
-        std::set<std::string> taken;  // hosts with a rank that makes a probe
-        std::vector<bool> makes(hosts_.size());
-        for (std::size_t r = 0; r < hosts_.size(); ++r)
-            makes[r] = sees_store[r] < 0 && taken.insert(hosts_[r]).second;
-        if (taken.empty()) break;
-        const auto me = static_cast<std::size_t>(world_.rank());
-        const std::vector<std::string> made = all_agree(world_, [&]() -> std::string {
-            if (!makes[me]) return "";
-            try {
-                create_folders(life_.parts);
-                // Making the folder tells of one that was there though it had not been seen.
-                for (const Store& store : stores_)
-                    if (sees(life_.parts, store.seen_by)) return "";
-                return *probes.insert(make_probe(life_.parts)).first;
-            } catch (const Error& error) {
-                throw MachineError(fmt::format("{} does not see {} of {}, and cannot keep parts itself: {}",
-                                               hosts_[me], life_.parts.string(), hosts_[0], error.what()));
-            }
-        });
-        for (std::size_t r = 0; r < made.size(); ++r)
-            if (!made[r].empty()) stores_.push_back({static_cast<int>(r), hosts_[r], made[r]});
-    }
-    for (const std::string& probe : probes) remove_probe(life_.parts, probe);
-}
-
-// Which store each rank sees, the first if several; -1: none. Sets store_of_.
-std::vector<int> ResultStores::assign() {
-    int mine = -1;
-    for (std::size_t s = 0; s < stores_.size() && mine < 0; ++s)
-        if (sees(life_.parts, stores_[s].seen_by)) mine = static_cast<int>(s);
-    std::vector<int> all;
-    for (const std::string& each : world_.all_gather(std::to_string(mine))) all.push_back(std::stoi(each));
-    store_of_.assign(all.begin(), all.end());
-    return all;
 }
 
 void ResultStores::open_own(bool fresh, const Claim& claim) {
-    std::vector<bool> has_leader(stores_.size());
-    for (std::size_t r = 0; r < store_of_.size(); ++r) {
-        if (has_leader[store_of_[r]]) continue;
-        has_leader[store_of_[r]] = true;
-        stores_[store_of_[r]].leader = static_cast<int>(r);
-    }
-    for (std::size_t s = 1; s < stores_.size(); ++s) {
-        if (!has_leader[s]) continue;
-        const bool named = std::any_of(hosts_apart_.begin(), hosts_apart_.end(),
-                                       [&](const std::string& host) { return host == stores_[s].host; });
-        const bool same_name = named || stores_[s].host == hosts_[0];
-        hosts_apart_.push_back(same_name ? fmt::format("{} (rank {})", stores_[s].host, stores_[s].leader)
-                                         : stores_[s].host);
-    }
-    const Store& own = stores_[store_of_[static_cast<std::size_t>(world_.rank())]];
+    const PartStore& own = map_.of(world_.rank());
     const std::vector<std::string> names = all_agree(world_, [&]() -> std::string {
         if (world_.rank() == 0) return life_.name;
         if (own.leader != world_.rank()) return "";
@@ -212,7 +136,7 @@ std::string ResultStores::unless_complete(const std::function<std::string()>& bo
 // Of ranges that overlap, those in rank 0's folder count, then those of the hosts in turn.
 void ResultStores::add_completed(const std::vector<std::string>& scans) {
     completed_ = scan_.completed;
-    for (const Store& store : stores_) {
+    for (const PartStore& store : map_.stores) {
         if (store.leader == 0) continue;
         for (const WorkRange& range : ranges_of(scans[static_cast<std::size_t>(store.leader)])) {
             if (completed_.overlaps(range)) continue;
@@ -223,12 +147,10 @@ void ResultStores::add_completed(const std::vector<std::string>& scans) {
     completed_ = completed_.within(folder_->interval());
 }
 
-// A run that was killed after its result got its name may have left parts on other hosts' disks.
+// A run that was killed after its result got its name may have left parts on other hosts' disks. What rank 0
+// sees is its own business: it has tidied up already.
 void ResultStores::clean_up_elsewhere() {
-    const auto me = static_cast<std::size_t>(world_.rank());
-    if (std::find(hosts_.begin(), hosts_.end(), hosts_[me]) - hosts_.begin() == static_cast<long>(me) &&
-        me > 0)
-        remove_left_over_parts(life_.result, layout_);
+    if (first_of_other_folder(world_, life_.parts)) remove_left_over_parts(life_.result, layout_);
 }
 
 std::vector<WorkRange> ResultStores::ranges_elsewhere() const {
@@ -238,9 +160,9 @@ std::vector<WorkRange> ResultStores::ranges_elsewhere() const {
 }
 
 bool ResultStores::committed(int rank, WorkRange range) {
-    const std::size_t store = store_of_[static_cast<std::size_t>(rank)];
-    if (store == 0) return true;
-    elsewhere_.push_back({stores_[store].leader, range});
+    const int leader = map_.of(rank).leader;
+    if (leader == 0) return true;
+    elsewhere_.push_back({leader, range});
     return false;
 }
 
@@ -284,6 +206,14 @@ void ResultStores::tell_outcome(ExitCode code) {
         world_.send(rank, outcome_tag, {outcome_mark, static_cast<char>(code)});
 }
 
+void ResultStores::remove_own() {
+    try {
+        if (folder_) folder_->remove_own();
+    } catch (const Error& error) {
+        spdlog::warn("{}", error.what());
+    }
+}
+
 ExitCode ResultStores::await_outcome() {
     for (Nap nap;; nap.take()) {
         while (world_.poll(grant_tag)) {  // may have been under way when this rank finished
@@ -296,11 +226,7 @@ ExitCode ResultStores::await_outcome() {
             continue;
         }
         const auto code = static_cast<ExitCode>(message->bytes.at(1));
-        try {
-            if (code == ExitCode::Done && folder_) folder_->remove_own();
-        } catch (const Error& error) {
-            spdlog::warn("{}", error.what());
-        }
+        if (code == ExitCode::Done) remove_own();
         return code;
     }
 }

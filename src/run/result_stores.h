@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "comm/communicator.h"
 #include "results/part_folder.h"
+#include "run/find_stores.h"
 
 namespace voltpile {
 
@@ -37,7 +38,7 @@ class ResultStores {
     PartFolder& folder() { return *folder_; }
     const std::vector<PartInfo>& parts_here() const { return scan_.parts; }
     const RangeSet& completed() const { return completed_; }  // of the run's interval, in any of the folders
-    const std::vector<std::string>& hosts_apart() const { return hosts_apart_; }
+    const std::vector<std::string>& hosts_apart() const { return map_.hosts_apart; }
 
     std::vector<WorkRange> ranges_elsewhere() const;  // whose parts are on other hosts' disks
 
@@ -51,24 +52,18 @@ class ResultStores {
     void tell_outcome(ExitCode code);  // to all others
 
   private:
-    struct Store {
-        int leader = 0;  // the rank that holds the folder: the first one that sees it
-        std::string host;
-        std::string seen_by;  // the name in the folder by which ranks tell that they see it
-    };
     struct Elsewhere {
         int leader = 0;
         WorkRange range;
     };
 
     void open_first(const std::filesystem::path& result, bool fresh, const Claim& claim);
-    void find_stores();
-    std::vector<int> assign();
     void open_own(bool fresh, const Claim& claim);
     void scan_all();
     std::string unless_complete(const std::function<std::string()>& body) const;
     void add_completed(const std::vector<std::string>& scans);
     void clean_up_elsewhere();
+    void remove_own();
     std::vector<std::byte> fetch(const Elsewhere& part) const;
     void hand_out(const std::string& request) const;
 
@@ -77,13 +72,11 @@ class ResultStores {
     std::vector<std::string> hosts_;  // by rank
     Life life_;
     bool complete_ = false;
-    std::vector<Store> stores_;           // the first one is rank 0's
-    std::vector<std::size_t> store_of_;   // by rank
+    StoreMap map_;
     std::unique_ptr<PartFolder> folder_;  // of leaders
     PartScan scan_;                       // of leaders
     RangeSet completed_;
     std::vector<Elsewhere> elsewhere_;
-    std::vector<std::string> hosts_apart_;
 };
 
 }  // namespace voltpile

@@ -1,12 +1,18 @@
 #!/usr/bin/python3
 """Runs one test module of this folder.
 
-usage: run_tests.py MODULE [CLASS | CLASS.test ...]
+usage: run_tests.py [--at-once N] MODULE [CLASS | CLASS.test ...]
+
+--at-once N: each test in a process of its own, with a rack of its own, up to N at the same time: for tests that mostly
+wait, for Slurm for one. With classes or tests named, each of these in a process of its own.
 
 Exits with 0 if all passed, 1 if not, and 77, which ctest shows as skipped, if this machine could run none of them.
 """
 
+import argparse
+import concurrent.futures
 import pathlib
+import subprocess
 import sys
 import unittest
 
@@ -16,13 +22,9 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 
-def main():
-    if len(sys.argv) < 2:
-        print(__doc__, file=sys.stderr)
-        return 2
-    module = sys.argv[1].removesuffix(".py")
-    names = [f"{module}.{name}" for name in sys.argv[2:]] or [module]
-    result = unittest.TextTestRunner(verbosity=2).run(unittest.defaultTestLoader.loadTestsFromNames(names))
+def run_here(module, names):
+    tests = unittest.defaultTestLoader.loadTestsFromNames([f"{module}.{name}" for name in names] or [module])
+    result = unittest.TextTestRunner(verbosity=2).run(tests)
     for test, reason in result.skipped:
         print(f"skipped: {test}: {reason}", file=sys.stderr)
     if not result.wasSuccessful():
@@ -31,6 +33,44 @@ def main():
                                and hasattr(test, "_testMethodName")]) and result.skipped:
         return SKIPPED
     return 0
+
+
+def all_tests(suite):
+    """CLASS.test of each; whatever cannot be loaded fails when it is run."""
+    for each in suite:
+        if isinstance(each, unittest.TestSuite):
+            yield from all_tests(each)
+        else:
+            yield f"{type(each).__name__}.{each._testMethodName}"
+
+
+def run_apart(module, names, at_once):
+    names = names or list(all_tests(unittest.defaultTestLoader.loadTestsFromName(module)))
+
+    def run(name):
+        return name, subprocess.run([sys.executable, "-B", __file__, module, name], stdout=subprocess.PIPE,
+                                    stderr=subprocess.STDOUT, text=True, check=False)
+    codes = set()
+    with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
+        for done in concurrent.futures.as_completed([pool.submit(run, name) for name in names]):
+            name, process = done.result()
+            print(f"=== {name}: exit code {process.returncode}\n{process.stdout}", flush=True)
+            codes.add(process.returncode)
+    if codes == {SKIPPED}:
+        return SKIPPED
+    return 0 if codes <= {0, SKIPPED} else 1
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__.split("usage: ")[1].split("\n")[0])
+    parser.add_argument("--at-once", type=int, default=0)
+    parser.add_argument("module")
+    parser.add_argument("names", nargs="*")
+    arguments = parser.parse_args()
+    module = arguments.module.removesuffix(".py")
+    if arguments.at_once:
+        return run_apart(module, arguments.names, arguments.at_once)
+    return run_here(module, arguments.names)
 
 
 if __name__ == "__main__":

@@ -171,15 +171,35 @@ class Life(unittest.TestCase):
             says("node1 is down (rack boot node1)", command, "node1")
 
     def test_two_racks_at_a_time(self):
-        with Rack(nodes=2) as one:
-            with Rack(nodes=2) as other:
+        try:
+            check_machine(needs_slurm=True)
+        except CannotRun as error:
+            self.skipTest(str(error))
+        with Rack(nodes=2, with_slurm=True) as one:
+            with Rack(nodes=2, with_slurm=True) as other:
                 for rack, word in ((one, "one"), (other, "other")):
                     path = rack.shared / "word"
                     script = f"echo {word} > {path}; cat {path}; ssh node2 cat {path}"
                     self.assertEqual(rack.run("node1", ["sh", "-c", script], expect=0).stdout.split(), [word] * 2)
+                # The same names, addresses, ports and job numbers: each sees its own.
+                before = one.bytes_sent("node1"), one.bytes_sent("node2")
+                job = other.sbatch(f"#!/bin/sh\nsrun -N2 --mpi=pmix hostname\nmpirun hostname\n"
+                                   f"dd if=/dev/zero bs=1M count=4 | ssh node1 cat | ssh node2 'cat >/dev/null'\n",
+                                   "-N2", "--ntasks-per-node=1", "-o", other.shared / "job.out")
+                other.wait_job(job, "COMPLETED", 30)
+                words = (other.shared / "job.out").read_text().split()
+                self.assertEqual([words.count(node) for node in ("node1", "node2")], [2, 2], words)
+                self.assertEqual(one.head("squeue", "-h", "-t", "all"), "")
+                for node, sent in zip(("node1", "node2"), before):
+                    self.assertLess(one.bytes_sent(node) - sent, 1 << 20)
+                self.assertEqual(one.sbatch("#!/bin/sh\nsleep 600\n", "-N2", "-o", "/dev/null"), job)
+                one.wait_job(job, "RUNNING", 10)
+                other.slurmctld("kill")
                 other.crash("node2")
                 one.run("node1", ["ssh", "node2", "true"], expect=0)
+                one.head("srun", "-N2", "true")
             self.assertFalse(other.layout.folder.exists())
+            self.assertEqual(one.job(job)["JobState"], "RUNNING")
             one.run("node1", ["ssh", "node2", "true"], expect=0)
         self.assertFalse(one.layout.folder.exists())
 

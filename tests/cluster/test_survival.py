@@ -7,8 +7,6 @@ from voltpile_case import VOLTPILE, VoltpileCase, fields, map_job
 
 
 class Survival(VoltpileCase):
-    """What the two classes of tests below share: they run side by side, each on a rack of its own."""
-
     with_slurm = True
 
     @classmethod
@@ -36,14 +34,13 @@ class Survival(VoltpileCase):
         self.rack.wait_job(job, "COMPLETED", 120)
         print(f"{self._testMethodName}: complete {time.monotonic() - since:.1f} s after the event", flush=True)
         self.assertEqual(fields(self.result), self.expected)
-        self.assertEqual(int(self.rack.job(job)["Restarts"]), lives - 1)
+        log = (self.rack.shared / f"{self.result.stem}-{job}.log").read_text()
+        self.assertEqual(int(self.rack.job(job)["Restarts"]), lives - 1, log)
         if lives > 1:
             shown = self.rack.run("head", [VOLTPILE, "show", self.result], expect=0).stdout
             self.assertRegex(shown, rf"lives +{lives}\n")
             self.assertIn(f"slurm {job}, started again once", shown)
 
-
-class Requeues(Survival):
     def test_requeued_by_hand(self):
         job, _, _ = self.submit()
         since = time.monotonic()
@@ -72,8 +69,6 @@ class Requeues(Survival):
         self.rack.slurmctld("restart")
         self.check(job, 1, since)
 
-
-class Failures(Survival):
     def test_node_crashes(self):
         job, _, last = self.submit()
         since = time.monotonic()

@@ -4,15 +4,18 @@ import json
 import os
 import pathlib
 import signal
+import shutil
 import subprocess
+import tempfile
 import time
 import unittest
 
 from harness import BAD_INPUT, CANNOT_RUN, DONE, ENVIRONMENT, FAILED, MAP, MPIRUN, STOPPED, VOLTPILE, Case
 
-# Seconds of computing in a few hundred parts: long enough to be interrupted.
-LONG = ("--set", "sweep.x.count=240", "--set", "run.range_points=50")
-QUICK = ("--set", "integrate.steps=2000", "--set", "run.range_points=50")
+# A hundred parts of one thread's work: long enough to be interrupted.
+PART = 100  # points
+LONG = ("--set", f"run.range_points={PART}")
+QUICK = ("--set", "integrate.steps=2000", *LONG)
 
 
 def batch(job, restart_count):
@@ -20,6 +23,13 @@ def batch(job, restart_count):
 
 
 class ClusterCase(Case):
+    """All jobs but the quick ones are one map, whose result on one rank is `alone`."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.alone = pathlib.Path(reference.name) / "alone.h5"
+
     def lives(self, result):
         path = self.folder / f"{result}.parts" / "lives.jsonl"
         return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
@@ -32,8 +42,9 @@ class ClusterCase(Case):
             time.sleep(0.01)
         self.fail(f"{result} has not had {count} lives within {timeout} s")
 
-    def everything(self, path):
-        return {each: each.read_bytes() for each in pathlib.Path(path).rglob("*") if each.is_file()}
+    def kept(self, parts):
+        """What is in a part folder, without what each life removes of the one before and writes anew."""
+        return {each.name: each.read_bytes() for each in parts.iterdir() if each.is_file() and each.name != "lock"}
 
     def resume_and_wait(self, process, pids=()):
         for pid in pids or (process.pid,):
@@ -41,9 +52,22 @@ class ClusterCase(Case):
         return self.finish(process, expect=None, timeout=60)
 
 
+reference = tempfile.TemporaryDirectory(prefix="voltpile-reference-")
+
+
+def setUpModule():
+    job = pathlib.Path(reference.name) / "map.toml"
+    job.write_text(MAP)
+    subprocess.run([VOLTPILE, "run", job, "--output", job.with_name("alone.h5"), "--set", "run.threads=0"], check=True,
+                   env=ENVIRONMENT, stdout=subprocess.DEVNULL)
+
+
+def tearDownModule():
+    reference.cleanup()
+
+
 class TakingOver(ClusterCase):
     def test_a_run_that_was_out_of_reach_changes_nothing_when_it_comes_back(self):
-        self.voltpile("run", self.job, "--output", "alone.h5", *LONG, "--set", "run.threads=0")
         arguments = ("run", self.job, "--output", "a.h5", *LONG)
         for ranks in (None, 2):
             with self.subTest(ranks=ranks):
@@ -57,15 +81,15 @@ class TakingOver(ClusterCase):
                 self.assertIn("--take-over", err)
                 out, _ = self.voltpile(*arguments, "--take-over", "--set", "run.time_limit_s=0.1", expect=STOPPED)
                 self.assertIn("resuming: ", out)
-                before = self.everything(self.folder / "a.h5.parts")
+                before = self.kept(self.folder / "a.h5.parts")
                 _, err = self.resume_and_wait(first, pids)
                 self.assertIn("another run has taken over", err)
                 self.assertIn("what it had committed is kept", err)
                 self.assertEqual(err.count("taken over"), 1, err)
                 self.assertEqual(first.returncode, FAILED)
-                self.assertEqual(self.everything(self.folder / "a.h5.parts"), before)
+                self.assertEqual(self.kept(self.folder / "a.h5.parts"), before)
                 self.voltpile(*arguments, "--set", "run.threads=0")
-                self.assert_same_result("alone.h5", "a.h5")
+                self.assert_same_result(self.alone, "a.h5")
                 self.assertFalse((self.folder / "a.h5.parts").exists())
                 (self.folder / "a.h5").unlink()
 
@@ -100,14 +124,11 @@ class TakingOver(ClusterCase):
             self.wait_for_lives("a.h5", life + 1)
             process.kill()
             self.finish(process, expect=None)
-        before = self.everything(self.folder / "a.h5.parts")
+        before = self.kept(self.folder / "a.h5.parts")
         _, err = self.voltpile(*arguments, expect=FAILED, environment=batch(79, 3))
         host = os.uname().nodename
         self.assertIn(f"job 79 has made no progress on a.h5 in its last 3 lives (on {host}, {host}, {host})", err)
-        after = self.everything(self.folder / "a.h5.parts")
-        lock = self.folder / "a.h5.parts" / "lock"
-        before.pop(lock), after.pop(lock)
-        self.assertEqual(before, after)
+        self.assertEqual(self.kept(self.folder / "a.h5.parts"), before)
         process = self.start(*arguments, environment=batch(80, 0))
         self.wait_for_lives("a.h5", 4)
         process.kill()
@@ -130,7 +151,6 @@ def children(pid):
 
 class Shards(ClusterCase):
     def test_four_at_once(self):
-        self.voltpile("run", self.job, "--output", "alone.h5", "--set", "run.threads=0")
         runs = [self.start("run", self.job, "--output", "a.h5", "--set", "run.range_points=100", "--shard", f"{i}/4",
                            ranks=2 if i == 1 else None) for i in range(4)]
         outs = [self.finish(run)[0] for run in runs]
@@ -139,18 +159,17 @@ class Shards(ClusterCase):
             self.assertIn(f"map: shard {i}/4 with 3,000 points", out)
             if "result: " not in out:
                 self.assertRegex(out, rf"shard {i}/4 is done \(25 % of the sweep\); (the last|another) one")
-        self.assert_same_result("alone.h5", "a.h5")
+        self.assert_same_result(self.alone, "a.h5")
         self.assertFalse((self.folder / "a.h5.parts").exists())
         out, _ = self.voltpile("run", self.job, "--output", "a.h5", "--shard", "2/4")
         self.assertIn("complete already", out)
 
     def test_stopped_killed_and_gone_on_with(self):
-        self.voltpile("run", self.job, "--output", "alone.h5", "--set", "run.threads=0")
-        arguments = ("run", self.job, "--output", "a.h5", "--set", "run.range_points=20")
+        arguments = ("run", self.job, "--output", "a.h5", *LONG)
         out, _ = self.voltpile(*arguments, "--shard", "1/2", "--set", "run.time_limit_s=0.2", expect=STOPPED)
         self.assertIn("of 6,000 points of shard 1/2 are done", out)
         killed = self.start(*arguments, "--shard", "0/2")
-        self.wait_for_parts(self.folder / "a.h5", 10 + len(self.parts(self.folder / "a.h5")))
+        self.wait_for_parts(self.folder / "a.h5", 5 + len(self.parts(self.folder / "a.h5")))
         _, err = self.voltpile(*arguments, expect=CANNOT_RUN)
         self.assertIn("another run is writing a.h5 (shard 0/2, pid ", err)
         killed.kill()
@@ -161,7 +180,7 @@ class Shards(ClusterCase):
         out, _ = self.voltpile("show", "a.h5")
         self.assertIn("unfinished", out)
         self.voltpile(*arguments, "--set", "run.threads=0")  # a whole run goes on where the shards have stopped
-        self.assert_same_result("alone.h5", "a.h5")
+        self.assert_same_result(self.alone, "a.h5")
 
     def test_arguments(self):
         for shard in ("4/4", "1", "-1/4", "0/0"):
@@ -216,7 +235,7 @@ def can_mount():
 
 @unittest.skipUnless(can_mount(), "needs root, for ranks with mounts of their own")
 class NodeLocalDisks(ClusterCase):
-    """Ranks of one host whose /scratch is not the same, as on hosts without a shared file system."""
+    """Ranks whose /scratch is not the same, as on hosts without a shared file system."""
 
     RANKS = 3
 
@@ -227,9 +246,11 @@ class NodeLocalDisks(ClusterCase):
         for rank in range(1, self.RANKS):
             self.disk(rank).mkdir()
         # Rank 0 has the folder itself, the others mount their own disk over it. $READ_ONLY: a rank that may not write.
+        # $SHARED: all have the folder itself, but are hosts of different names.
         self.wrapper = self.write("rank.sh", f"""#!/bin/sh
 rank=$OMPI_COMM_WORLD_RANK
 if [ "$rank" = 0 ]; then exec {VOLTPILE} "$@"; fi
+if [ -n "$SHARED" ]; then exec unshare --uts sh -c 'hostname host'$rank' && exec {VOLTPILE} "$@"' sh "$@"; fi
 exec unshare --mount sh -c '
     mount --bind {self.folder}/disk'$rank' {self.scratch} || exit 90
     if [ "$READ_ONLY" = '$rank' ]; then mount -o remount,bind,ro {self.scratch} || exit 91; fi
@@ -245,7 +266,7 @@ exec unshare --mount sh -c '
 
     def run_apart(self, *arguments, expect=DONE, ranks=RANKS, environment={}):
         command = [MPIRUN, "-np", str(ranks), str(self.wrapper), "run", str(self.job), "--output",
-                   str(self.scratch / "a.h5"), "--set", "run.range_points=50", *arguments]
+                   str(self.scratch / "a.h5"), *LONG, *arguments]
         process = subprocess.Popen(command, cwd=self.folder, env={**ENVIRONMENT, **environment},
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         return self.finish(process, expect)
@@ -255,36 +276,33 @@ exec unshare --mount sh -c '
             self.assertEqual([p.name for p in self.disk(rank).iterdir() if p.name != "a.h5"], [])
 
     def test_parts_are_gathered(self):
-        self.voltpile("run", self.job, "--output", "alone.h5", "--set", "run.threads=0")
         out, _ = self.run_apart()
         host = os.uname().nodename
         self.assertIn(f"results: {host} (rank 1), {host} (rank 2) do not see {self.scratch}/a.h5.parts: parts stay "
                       "on their own disks and are gathered at the end", out)
-        self.assert_same_result("alone.h5", self.scratch / "a.h5")
+        self.assert_same_result(self.alone, self.scratch / "a.h5")
         self.assert_nothing_left()
 
     def test_stopped_and_resumed_with_some_of_the_hosts(self):
-        self.voltpile("run", self.job, "--output", "alone.h5", "--set", "run.threads=0")
         self.run_apart("--set", "run.time_limit_s=0.3", expect=STOPPED)
         kept = [len(self.parts_on(rank)) for rank in range(self.RANKS)]
         self.assertTrue(all(kept), kept)
         out, _ = self.run_apart("--set", "run.time_limit_s=0.3", expect=STOPPED, ranks=2)  # without rank 2's disk
-        self.assertIn(f"resuming: {50 * (kept[0] + kept[1]):,} of 12,000", out)
+        self.assertIn(f"resuming: {PART * (kept[0] + kept[1]):,} of 12,000", out)
         self.assertEqual(len(self.parts_on(2)), kept[2])
         # Now rank 2's parts are found again, though some of their points may have been computed elsewhere since.
         out, _ = self.run_apart()
         self.assertIn("resuming: ", out)
-        self.assert_same_result("alone.h5", self.scratch / "a.h5")
+        self.assert_same_result(self.alone, self.scratch / "a.h5")
         self.assert_nothing_left()
 
     def test_shards(self):
-        self.voltpile("run", self.job, "--output", "alone.h5", "--set", "run.threads=0")
         out, _ = self.run_apart("--shard", "0/2")
         self.assertIn("the last one to finish writes the result", out)
         self.assertEqual(self.parts_on(1), [])
-        self.assertEqual(len(self.parts_on(0)), 120)
+        self.assertEqual(len(self.parts_on(0)), 6000 // PART)
         out, _ = self.run_apart("--shard", "1/2")
-        self.assert_same_result("alone.h5", self.scratch / "a.h5")
+        self.assert_same_result(self.alone, self.scratch / "a.h5")
         self.assert_nothing_left()
 
     def test_a_host_that_can_neither_see_nor_write(self):
@@ -295,11 +313,25 @@ exec unshare --mount sh -c '
 
     def test_what_a_killed_run_has_left_elsewhere_goes_with_the_next(self):
         self.run_apart("--set", "run.time_limit_s=0.3", expect=STOPPED)
-        self.assertGreater(len(self.parts_on(1)), 0)
-        self.voltpile("run", self.job, "--output", self.scratch / "a.h5", "--set", "run.threads=0")  # rank 0 alone
-        self.assertGreater(len(self.parts_on(1)), 0)
-        self.run_apart(ranks=2, expect=DONE)  # complete already
-        self.assertTrue((self.scratch / "a.h5").exists())
+        for rank in (1, 2):
+            self.assertGreater(len(self.parts_on(rank)), 0)
+        shutil.copy(self.alone, self.scratch / "a.h5")  # the run has ended as if just after giving the result its name
+        out, err = self.run_apart()
+        self.assertIn("complete already", out)
+        self.assertEqual(err, "")
+        self.assertEqual((self.scratch / "a.h5").read_bytes(), self.alone.read_bytes())
+        self.assert_nothing_left()
+
+    def test_what_a_killed_run_has_left_on_a_shared_folder_is_the_business_of_rank_0(self):
+        self.run_apart("--set", "run.time_limit_s=0.3", expect=STOPPED, ranks=1)
+        notes = self.scratch / "a.h5.parts" / "notes.txt"
+        notes.write_text("not voltpile's")  # so that the folder stays, and each that tries says so
+        shutil.copy(self.alone, self.scratch / "a.h5")
+        out, err = self.run_apart(environment={"SHARED": "yes"})
+        self.assertIn("complete already", out)
+        self.assertEqual(err.count("holds files that are not voltpile's"), 1, err)
+        self.assertEqual(err.count("\n"), 1, err)
+        self.assertEqual(list(notes.parent.iterdir()), [notes])
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ std::vector<Shape> shapes(WeightFormat format) {
     const auto block = static_cast<std::int64_t>(block_size(format));
     std::vector<Shape> all;
     for (const std::int64_t rows : {1, 2, 3, 5, 7, 8, 13, 33, 70}) all.push_back({rows, 37, 5 * 256});
-    all.push_back({1, 1, block});
+    all.push_back({1, 9, block});
     all.push_back({9, 3, 3 * block});
     if (block == 1) {
         all.push_back({1, 6, 1});

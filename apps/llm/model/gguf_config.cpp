@@ -35,7 +35,7 @@ class GgufConfigReader {
         read_family();
         read_sizes();
         read_rope();
-        config_.qkv_bias = tensors_.contains("blk.0.attn_q.bias");
+        config_.qkv_bias = config_.family == ModelFamily::Qwen2 || tensors_.contains("blk.0.attn_q.bias");
         config_.qk_norm = config_.family == ModelFamily::Qwen3;
         config_.tied_embeddings = !tensors_.contains("output.weight");
         config_.rope_factors = tensors_.contains("rope_freqs.weight");

@@ -168,23 +168,26 @@ void read_tokenizer(const fs::path& folder, ModelConfig& config) {
 
 }  // namespace
 
-ModelConfig config_from_folder(const std::string& folder) {
-    const std::string path = fs::path(folder) / "config.json";
-    const json object = read_json_object(path, kMaxConfigBytes);
+ModelConfig config_from_json(const json& object, std::string_view path) {
     const JsonKeys keys(object, path);
     ModelConfig config;
     config.model_name = keys.text("_name_or_path").value_or("");
-    if (config.model_name.empty()) config.model_name = fs::weakly_canonical(folder).filename();
     read_family(keys, config);
     read_sizes(keys, config);
     read_rope(keys, config);
     read_window(keys, config);
     config.bos_id = keys.integer("bos_token_id").value_or(-1);
     config.eos_ids = keys.integers("eos_token_id");
+    return config;
+}
+
+ModelConfig config_from_folder(const std::string& folder) {
+    const std::string path = fs::path(folder) / "config.json";
+    ModelConfig config = config_from_json(read_json_object(path, kMaxConfigBytes), path);
+    if (config.model_name.empty()) config.model_name = fs::weakly_canonical(folder).filename();
     if (const fs::path generation = fs::path(folder) / "generation_config.json"; fs::exists(generation)) {
-        const json generation_object = read_json_object(generation, kMaxConfigBytes);
-        for (const std::int64_t id :
-             JsonKeys(generation_object, generation.native()).integers("eos_token_id"))
+        const json object = read_json_object(generation, kMaxConfigBytes);
+        for (const std::int64_t id : JsonKeys(object, generation.native()).integers("eos_token_id"))
             if (std::ranges::find(config.eos_ids, id) == config.eos_ids.end()) config.eos_ids.push_back(id);
     }
     read_tokenizer(folder, config);

@@ -65,6 +65,20 @@ std::string token_text(const ModelConfig& config) {
                        config.chat_template.empty() ? "no chat template" : "has a chat template");
 }
 
+std::string tensor_parallel_text(const ModelSource& model) {
+    std::vector<int> sizes;
+    std::vector<std::string> obstacles;
+    for (const int ranks : {1, 2, 4, 8, 16}) {
+        const std::string obstacle = tensor_parallel_obstacle(model, ranks);
+        if (obstacle.empty())
+            sizes.push_back(ranks);
+        else
+            obstacles.push_back(obstacle);
+    }
+    return fmt::format("over {} GPUs{}", fmt::join(sizes, ", "),
+                       obstacles.empty() ? "" : fmt::format(" ({})", fmt::join(obstacles, "; ")));
+}
+
 struct Split {
     int tensor_parallel;
     int pipeline_stages;
@@ -106,13 +120,15 @@ std::string needs_row(const ModelSource& model, int gpus) {
 std::string config_text(const ModelSource& model) {
     const ModelConfig& config = model.config();
     const WeightBytes bytes = weight_bytes(model);
+    const bool billions = bytes.weights >= 1'000'000'000;
     std::string text;
     text += line(
         "family",
         fmt::format("{}{}", name(config.family),
                     config.model_name.empty() ? "" : fmt::format(" ({})", printable(config.model_name))));
-    text += line("weights", fmt::format("{:.2f} billion, {}", static_cast<double>(bytes.weights) * 1e-9,
-                                        bytes_text(static_cast<double>(bytes.total))));
+    text += line("weights",
+                 fmt::format("{:.2f} {}, {}", static_cast<double>(bytes.weights) * (billions ? 1e-9 : 1e-6),
+                             billions ? "billion" : "million", bytes_text(static_cast<double>(bytes.total))));
     text += line("formats", format_text(bytes));
     text += line("shape", fmt::format("{} layers, hidden {}, feed-forward {}, vocabulary {}{}", config.layers,
                                       config.hidden, config.ffn, count_text(config.vocab),
@@ -120,6 +136,7 @@ std::string config_text(const ModelSource& model) {
     text += line("attention", attention_text(config));
     text += line("context", count_text(config.context) + " tokens");
     text += line("RoPE", rope_text(config));
+    text += line("can be cut", tensor_parallel_text(model));
     text += line("tokenizer", token_text(config));
     const auto size_text = [&](std::uint64_t sum) { return bytes_text(static_cast<double>(sum)); };
     text += line(

@@ -80,6 +80,15 @@ void HostOps::gather_float_rows(FloatRows x, const BatchView& batch, FloatRows o
     gather(x, batch, out);
 }
 
+void HostOps::join_columns(FloatRows parts, std::span<const std::int64_t> column_begin, FloatRows out) {
+    for (std::size_t k = 0; k + 1 < column_begin.size(); ++k) {
+        const std::int64_t columns = column_begin[k + 1] - column_begin[k];
+        const float* piece = parts.data + static_cast<std::int64_t>(k) * out.rows * parts.columns;
+        for (std::int64_t r = 0; r < out.rows; ++r)
+            std::copy_n(piece + r * columns, columns, out.data + r * out.columns + column_begin[k]);
+    }
+}
+
 SentinelReport HostOps::take_sentinel() {
     return std::exchange(sentinel_, {});
 }

@@ -157,6 +157,11 @@ class Ops {
     // The same of x and of x += delta, before the last norm.
     virtual void gather_float_rows(FloatRows x, const BatchView& batch, FloatRows out) = 0;
 
+    // Rows cut by columns over ranks, put together again: piece k fills the columns column_begin[k] ..
+    // column_begin[k + 1] of out. It begins at row k * out.rows of `parts`, and has its own number of
+    // columns, at most parts.columns, without gaps.
+    virtual void join_columns(FloatRows parts, std::span<const std::int64_t> column_begin, FloatRows out) = 0;
+
     // One token for each row of logits (see sampling.h). tokens: (rows) int32. log_probability: (rows) or
     // nullptr: logarithm of the token's softmax over the logits as they came, before penalties, bias and
     // temperature.

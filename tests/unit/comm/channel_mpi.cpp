@@ -15,18 +15,14 @@
 
 #include "channel_buffer.h"
 #include "comm/channel_group.h"
-#include "comm/mpi_session.h"
 #include "device/device.h"
+#include "mpi_tests.h"
 
 using namespace voltpile;
+using voltpile::test::world;
 using namespace std::chrono_literals;
 
 namespace {
-
-const Communicator& world(const MpiSession* session = nullptr) {
-    static const MpiSession* kept = session;
-    return kept->world();
-}
 
 int after() {
     return (world().rank() + 1) % world().size();
@@ -370,13 +366,5 @@ TEST_P(GpuStreamOrder, NothingWaitsOnTheHost) {
 INSTANTIATE_TEST_SUITE_P(AsUcxCanOrStaged, GpuStreamOrder, testing::Bool());
 
 int main(int argc, char** argv) {
-    testing::InitGoogleTest(&argc, argv);
-    const MpiSession session(argc, argv);
-    world(&session);
-    const int failed = RUN_ALL_TESTS();
-    // A rank that failed alone must fail the whole run.
-    int any = 0;
-    for (const std::string& each : world().all_gather(std::string(1, static_cast<char>(failed))))
-        any |= each[0];
-    return any;
+    return voltpile::test::run_mpi_tests(argc, argv);
 }

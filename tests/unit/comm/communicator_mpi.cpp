@@ -3,16 +3,12 @@
 
 #include <string>
 
-#include "comm/mpi_session.h"
+#include "mpi_tests.h"
 
 using namespace voltpile;
+using voltpile::test::world;
 
 namespace {
-
-const Communicator& world(const MpiSession* session = nullptr) {
-    static const MpiSession* kept = session;
-    return kept->world();
-}
 
 std::string text_of(int rank) {
     return std::string(static_cast<std::size_t>(rank * 1000 + 3), static_cast<char>('a' + rank));
@@ -61,13 +57,5 @@ TEST(Communicator, MessagesOfOneRankArriveInOrderAndTagsDoNotMix) {
 }
 
 int main(int argc, char** argv) {
-    testing::InitGoogleTest(&argc, argv);
-    const MpiSession session(argc, argv);
-    world(&session);
-    const int failed = RUN_ALL_TESTS();
-    // A rank that failed alone must fail the whole run.
-    int any = 0;
-    for (const std::string& each : world().all_gather(std::string(1, static_cast<char>(failed))))
-        any |= each[0];
-    return any;
+    return voltpile::test::run_mpi_tests(argc, argv);
 }

@@ -5,7 +5,8 @@
 #include "base/error.h"
 #include "comm/communicator.h"
 #include "device/device.h"
-#include "stream_cases.h"
+#include "mpi_tests.h"
+#include "stream_places.h"
 #if VOLTPILE_CUDA
 #include <chrono>
 #include <cstdlib>
@@ -16,46 +17,15 @@
 #include "comm/collective_graph.h"
 #include "comm/nccl_communicator.h"
 #include "comm/peer_communicator.h"
-#include "device/buffer.h"
 #endif
 
 using namespace voltpile;
+using voltpile::test::world;
 using namespace voltpile::stream_test;
-
-namespace {
-
-const Communicator& world() {
-    static const Communicator kept(MPI_COMM_WORLD);
-    return kept;
-}
-
-}  // namespace
 
 #if VOLTPILE_CUDA
 
 namespace {
-
-class GpuPlace final : public Place {
-  public:
-    explicit GpuPlace(std::size_t bytes) : in_(bytes), out_(bytes) {}
-    StreamRef stream() override { return stream_; }
-    char* in() override { return in_.data(); }
-    char* out() override { return out_.data(); }
-    void write(const std::vector<char>& in, const std::vector<char>& out) override {
-        copy_to_device(in_.data(), in.data(), in.size(), stream_);
-        copy_to_device(out_.data(), out.data(), out.size(), stream_);
-    }
-    void read(std::vector<char>& in, std::vector<char>& out) override {
-        copy_to_host(in.data(), in_.data(), in.size(), stream_);
-        copy_to_host(out.data(), out_.data(), out.size(), stream_);
-        stream_.synchronize();
-    }
-    const Stream& gpu_stream() const { return stream_; }
-
-  private:
-    Stream stream_;
-    DeviceBuffer<char> in_, out_;
-};
 
 constexpr std::size_t room = 16 << 20;
 
@@ -150,6 +120,15 @@ void random_mix(StreamCommunicator& comm, const std::function<void(int)>& before
     }
 }
 
+// Waits as the watchdog does: a hang becomes a CommError that says who is waited for.
+void wait_for(StreamCommunicator& comm, const GpuPlace& place) {
+    comm.watch(place.gpu_stream());
+    while (!place.gpu_stream().idle()) {
+        comm.check();
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+}
+
 // Calls of both enqueued in turn on two streams, no stream waiting for the other.
 void two_at_once(StreamCommunicator& first, StreamCommunicator& second) {
     GpuPlace place(room), other(room);
@@ -162,6 +141,8 @@ void two_at_once(StreamCommunicator& first, StreamCommunicator& second) {
         other_batch.load(other);
         batch.enqueue(first, place);
         other_batch.enqueue(second, other);
+        wait_for(first, place);
+        wait_for(second, other);
         ASSERT_EQ(batch.check(place), "");
         ASSERT_EQ(other_batch.check(other), "");
     }
@@ -304,8 +285,8 @@ TEST_F(Peer, HalvesAreSummedInSinglePrecisionAndInTheOrderOfTheRanks) {
 }
 
 TEST_F(Peer, TwoAtOnce) {
-    const auto second = make_peer();
-    two_at_once(*comm, *second);
+    const auto first = make_peer(0, 20), second = make_peer(0, 20);
+    two_at_once(*first, *second);
 }
 
 TEST_F(Peer, PeerThatDoesNotComeIsFoundByTheDeadline) {
@@ -322,7 +303,7 @@ TEST_P(ByPath, RandomMix) {
     random_mix(*make());
 }
 TEST_P(ByPath, TwoAtOnce) {
-    const auto first = make(), second = make();
+    const auto first = make(20), second = make(20);
     two_at_once(*first, *second);
 }
 TEST_P(ByPath, PeerThatDoesNotComeIsFoundByTheDeadline) {
@@ -372,17 +353,5 @@ TEST(StreamGpuOfOne, Copies) {
 }
 
 int main(int argc, char** argv) {
-    testing::InitGoogleTest(&argc, argv);
-    int provided = MPI_THREAD_SINGLE;  // the way through the host has a thread of its own
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-    if (world().rank() != 0)
-        delete testing::UnitTest::GetInstance()->listeners().Release(
-            testing::UnitTest::GetInstance()->listeners().default_result_printer());
-    const int failed = RUN_ALL_TESTS();
-    // A rank that failed alone must fail the whole run.
-    int any = 0;
-    for (const std::string& each : world().all_gather(std::string(1, static_cast<char>(failed))))
-        any |= each[0];
-    MPI_Finalize();
-    return any;
+    return voltpile::test::run_mpi_tests(argc, argv);
 }

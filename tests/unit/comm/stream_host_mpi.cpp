@@ -2,37 +2,14 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "comm/mpi_session.h"
-#include "stream_cases.h"
+#include "mpi_tests.h"
+#include "stream_places.h"
 
 using namespace voltpile;
+using voltpile::test::world;
 using namespace voltpile::stream_test;
 
 namespace {
-
-const Communicator& world(const MpiSession* session = nullptr) {
-    static const MpiSession* kept = session;
-    return kept->world();
-}
-
-class HostPlace final : public Place {
-  public:
-    explicit HostPlace(std::size_t bytes) : in_(bytes), out_(bytes) {}
-    StreamRef stream() override { return StreamRef::host(); }
-    char* in() override { return in_.data(); }
-    char* out() override { return out_.data(); }
-    void write(const std::vector<char>& in, const std::vector<char>& out) override {
-        in_ = in;
-        out_ = out;
-    }
-    void read(std::vector<char>& in, std::vector<char>& out) override {
-        in = in_;
-        out = out_;
-    }
-
-  private:
-    std::vector<char> in_, out_;
-};
 
 constexpr std::size_t room = 4 << 20;
 
@@ -162,13 +139,5 @@ TEST(StreamHost, AbortEndsTheGroup) {
 }
 
 int main(int argc, char** argv) {
-    testing::InitGoogleTest(&argc, argv);
-    const MpiSession session(argc, argv);
-    world(&session);
-    const int failed = RUN_ALL_TESTS();
-    // A rank that failed alone must fail the whole run.
-    int any = 0;
-    for (const std::string& each : world().all_gather(std::string(1, static_cast<char>(failed))))
-        any |= each[0];
-    return any;
+    return voltpile::test::run_mpi_tests(argc, argv);
 }

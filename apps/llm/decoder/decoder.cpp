@@ -1,0 +1,115 @@
+#include "llm/decoder/decoder.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "base/error.h"
+
+namespace voltpile::llm {
+namespace {
+
+// What the sum that a norm finds not finite came from.
+enum Operation { Input, Attention, FeedForward, LastFeedForward };  // the last one in rows with logits
+constexpr const char* operation_names[] = {"input", "attention", "feed-forward part", "feed-forward part"};
+
+}  // namespace
+
+FloatRows Decoder::forward(const BatchView& batch) {
+    const FloatRows x = floats(buffers_.x, batch.rows, config_.hidden);
+    if (first_stage())
+        ops_.embed(*embedding_, batch, x);
+    else
+        links_.receive_from_previous(x);
+    FloatRows delta;
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+        run_layer(layers_[i], static_cast<int>(i), x, delta, batch, cache_->layer(static_cast<int>(i)));
+        delta = floats(buffers_.partial, batch.rows, config_.hidden);
+    }
+    if (last_stage()) return run_head(x, delta, batch);
+    // The norm is not needed, but it adds, and looks whether all is finite.
+    const auto* any_weight = static_cast<const float*>(layers_.back().feed_forward_norm->data());
+    ops_.add_rms_norm(x, delta, any_weight, static_cast<float>(config_.rms_eps),
+                      hidden(buffers_.hidden, batch.rows, config_.hidden),
+                      {settings_.layer_end - 1, FeedForward});
+    links_.send_to_next(x);
+    return {};
+}
+
+// delta: what the layer before still has to add to x; empty at a stage's beginning. Leaves this layer's own
+// in buffers_.partial.
+void Decoder::run_layer(const Layer& layer, int index, FloatRows x, FloatRows delta, const BatchView& batch,
+                        const KvLayer& cache) {
+    const int number = settings_.layer_begin + index;
+    const auto eps = static_cast<float>(config_.rms_eps);
+    const auto norm = [](const std::unique_ptr<OpsMemory>& weight) {
+        return static_cast<const float*>(weight->data());
+    };
+    const HiddenRows normed = hidden(buffers_.hidden, x.rows, config_.hidden);
+    const FloatRows partial = floats(buffers_.partial, x.rows, config_.hidden);
+    const SentinelPlace before =
+        index == 0 ? SentinelPlace{number, Input} : SentinelPlace{number - 1, FeedForward};
+
+    ops_.add_rms_norm(x, delta, norm(layer.attention_norm), eps, normed, before);
+    const WeightMatrix* const qkv_weights[] = {layer.q.get(), layer.k.get(), layer.v.get()};
+    const HiddenRows qkv = hidden(buffers_.qkv, x.rows, layer.q->rows() + layer.k->rows() + layer.v->rows());
+    ops_.matmul(normed, qkv_weights, qkv);
+    ops_.rope_and_store(qkv, layer.qkv, batch, cache);
+    const HiddenRows attended{layer.attended, x.rows, layer.o->columns()};
+    const std::size_t skipped =
+        static_cast<std::size_t>(layer.attended_begin) * bytes_of(ops_.hidden_element());
+    const HiddenRows heads{static_cast<std::byte*>(layer.attended) + skipped, x.rows, attended.columns};
+    const float scale = 1 / std::sqrt(static_cast<float>(config_.head_dim));
+    ops_.attention(qkv, layer.qkv, batch, cache, scale, layer.window, heads);
+    ops_.matmul(attended, *layer.o, partial);
+    links_.all_reduce(partial);
+
+    ops_.add_rms_norm(x, partial, norm(layer.feed_forward_norm), eps, normed, {number, Attention});
+    const HiddenRows gated = hidden(buffers_.gated, x.rows, layer.gate->rows());
+    ops_.gated_matmul(normed, *layer.gate, *layer.up, gated);
+    ops_.matmul(gated, *layer.down, partial);
+    links_.all_reduce(partial);
+}
+
+FloatRows Decoder::run_head(FloatRows x, FloatRows delta, const BatchView& batch) {
+    const FloatRows last = floats(buffers_.last, batch.logits, config_.hidden);
+    const FloatRows last_delta = floats(buffers_.last_partial, batch.logits, config_.hidden);
+    const HiddenRows normed = hidden(buffers_.hidden, batch.logits, config_.hidden);
+    const FloatRows logits = floats(buffers_.logits, batch.logits, config_.vocab);
+    if (batch.logits == 0) return logits;
+    ops_.gather_float_rows(x, batch, last);
+    ops_.gather_float_rows(delta, batch, last_delta);
+    ops_.add_rms_norm(last, last_delta, static_cast<const float*>(output_norm_->data()),
+                      static_cast<float>(config_.rms_eps), normed,
+                      {static_cast<int>(config_.layers) - 1, LastFeedForward});
+    if (settings_.ranks == 1) {
+        ops_.matmul(normed, head_ ? *head_ : *embedding_, logits);
+        return logits;
+    }
+    const std::int64_t words = (config_.vocab + settings_.ranks - 1) / settings_.ranks;
+    const FloatRows part = floats(buffers_.logits_part, batch.logits, head_->rows());
+    const FloatRows parts = floats(buffers_.logits_parts, batch.logits * settings_.ranks, words);
+    ops_.matmul(normed, *head_, part);
+    // Pieces of fewer words than others leave the end of theirs unused.
+    links_.all_gather({part.data, batch.logits, words}, parts);
+    ops_.join_columns(parts, word_begin_, logits);
+    return logits;
+}
+
+void Decoder::check(const Batch& batch) {
+    const SentinelReport report = ops_.take_sentinel();
+    if (!report.tripped) return;
+    auto row = static_cast<std::size_t>(report.row);
+    if (report.place.operation == LastFeedForward && row < batch.logit_row.size())
+        row = static_cast<std::size_t>(batch.logit_row[row]);
+    const std::string sequence =
+        row < batch.sequence.size()
+            ? fmt::format(", sequence {} at position {}", batch.sequence[row], batch.position[row])
+            : "";
+    throw Error(ExitCode::Failed,
+                fmt::format("layer {}: after its {} the hidden state is not finite (rank {} of {}{})",
+                            report.place.layer, operation_names[report.place.operation], settings_.rank,
+                            settings_.ranks, sequence));
+}
+
+}  // namespace voltpile::llm

@@ -1,0 +1,100 @@
+// A decoder-only transformer (Llama, Mistral, Qwen), or one rank's part of it: some of the layers, and of
+// those some of the heads, of the feed-forward elements and of the words.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "llm/decoder/batch_buffer.h"
+#include "llm/decoder/decoder_links.h"
+#include "llm/decoder/kv_cache.h"
+#include "llm/decoder/rope_frequencies.h"
+#include "llm/decoder/weight_loader.h"
+
+namespace voltpile::llm {
+
+struct DecoderSettings {
+    int rank = 0;  // in the tensor-parallel team
+    int ranks = 1;
+    int layer_begin = 0;  // this stage's layers
+    int layer_end = 0;    // -1: the model's last
+    int pages = 0;        // of the cache
+    BatchLimits limits;
+    std::function<void(std::uint64_t)> loaded;  // told the bytes of each matrix loaded
+};
+
+class Decoder {
+  public:
+    // Loads the weights. model, ops and links outlive it. Throws JobError for a cut that the model does not
+    // allow.
+    Decoder(const ModelSource& model, Ops& ops, DecoderLinks& links, const DecoderSettings& settings);
+
+    // Enqueues the pass of a batch, whose positions continue those of the passes before, and whose pages are
+    // the sequences' own. On the last stage the logits, (batch.logits, vocabulary) on every rank, to be read
+    // before the next pass; on the others nothing. Collective: every rank of team and pipeline calls with the
+    // same batch.
+    FloatRows forward(const BatchView& batch);
+
+    // Waits for the passes so far, and throws Error if a sum in them was not finite: with the layer, the
+    // operation and the sequence. batch: the last one, on the host.
+    void check(const Batch& batch);
+
+    std::size_t cache_bytes() const { return cache_shape_.bytes(); }
+
+  private:
+    struct Layer {
+        std::unique_ptr<OpsMemory> attention_norm, feed_forward_norm, q_bias, k_bias, v_bias, q_norm, k_norm;
+        std::unique_ptr<WeightMatrix> q, k, v, o, gate, up, down;
+        QkvSettings qkv;
+        int window = 0;
+        // The result of attention, in rows as wide as o's columns. Where these begin or end within a block,
+        // the heads fill a part of them from attended_begin on, and the rest is 0.
+        void* attended = nullptr;
+        std::int64_t attended_begin = 0;
+    };
+    // Activations, of the largest pass.
+    struct Buffers {
+        std::unique_ptr<OpsMemory> x, partial, hidden, qkv, gated, last, last_partial, logits_part,
+            logits_parts, logits;
+    };
+
+    Layer load_layer(const WeightLoader& loader, int index);
+    void place_attended(const TensorShard& shard, Layer& layer);
+    void load_ends(const WeightLoader& loader);
+    void allocate_buffers();
+    void run_layer(const Layer& layer, int index, FloatRows x, FloatRows delta, const BatchView& batch,
+                   const KvLayer& cache);
+    FloatRows run_head(FloatRows x, FloatRows delta, const BatchView& batch);
+    static HiddenRows hidden(const std::unique_ptr<OpsMemory>& memory, std::int64_t rows,
+                             std::int64_t columns) {
+        return {memory->data(), rows, columns};
+    }
+    static FloatRows floats(const std::unique_ptr<OpsMemory>& memory, std::int64_t rows,
+                            std::int64_t columns) {
+        return {static_cast<float*>(memory->data()), rows, columns};
+    }
+    bool first_stage() const { return settings_.layer_begin == 0; }
+    bool last_stage() const { return settings_.layer_end == static_cast<int>(config_.layers); }
+
+    ModelConfig config_;
+    Ops& ops_;
+    DecoderLinks& links_;
+    DecoderSettings settings_;
+    RankShare share_;
+    std::vector<std::int64_t> word_begin_;  // (ranks + 1)
+    KvCacheShape cache_shape_;
+    std::unique_ptr<KvCache> cache_;
+    RopeFrequencies rope_;
+    std::unique_ptr<OpsMemory> rope_memory_;
+    std::unique_ptr<WeightMatrix> embedding_, head_;  // head_: null if it is embedding_
+    std::unique_ptr<OpsMemory> output_norm_;
+    std::vector<Layer> layers_;
+    Buffers buffers_;
+    std::map<std::pair<std::int64_t, std::int64_t>, std::unique_ptr<OpsMemory>>
+        attended_;  // by begin, columns
+};
+
+}  // namespace voltpile::llm

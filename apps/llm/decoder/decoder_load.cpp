@@ -1,0 +1,144 @@
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "llm/decoder/decoder.h"
+
+namespace voltpile::llm {
+namespace {
+
+const float* numbers(const std::unique_ptr<OpsMemory>& memory) {
+    return memory ? static_cast<const float*>(memory->data()) : nullptr;
+}
+
+RankShare checked_share(const ModelSource& model, const DecoderSettings& settings) {
+    const std::string obstacle = tensor_parallel_obstacle(model, settings.ranks);
+    if (!obstacle.empty()) throw JobError("tensor parallelism: " + obstacle);
+    if (settings.layer_begin < 0 || settings.layer_begin >= settings.layer_end ||
+        settings.layer_end > model.config().layers)
+        throw JobError(fmt::format("layers {} to {} are no stage of a model of {}", settings.layer_begin,
+                                   settings.layer_end, model.config().layers));
+    return rank_share(model, settings.rank, settings.ranks);
+}
+
+}  // namespace
+
+Decoder::Decoder(const ModelSource& model, Ops& ops, DecoderLinks& links, const DecoderSettings& settings)
+    : config_(model.config()),
+      ops_(ops),
+      links_(links),
+      settings_(settings),
+      share_(checked_share(model, settings)),
+      cache_shape_{settings.layer_end - settings.layer_begin, static_cast<int>(share_.kv_heads.size()),
+                   static_cast<int>(config_.head_dim), settings.pages},
+      cache_(std::make_unique<KvCache>(ops, cache_shape_)) {
+    const WeightLoader loader(model, ops, share_, settings.loaded);
+    rope_ = rope_frequencies(config_, config_.rope_factors ? loader.vector(model.tensor("rope_freqs.weight"))
+                                                           : std::vector<float>{});
+    rope_memory_ = loader.memory(rope_.frequencies);
+    load_ends(loader);
+    for (int i = settings_.layer_begin; i < settings_.layer_end; ++i)
+        layers_.push_back(load_layer(loader, i));
+    allocate_buffers();
+    ops_.synchronize();
+}
+
+Decoder::Layer Decoder::load_layer(const WeightLoader& loader, int index) {
+    const ModelSource& model = loader.model();
+    const auto matrix = [&](const char* name) { return loader.matrix(model.layer_tensor(index, name)); };
+    const auto vector = [&](const char* name) {
+        return loader.vector_memory(model.layer_tensor(index, name));
+    };
+    Layer layer;
+    layer.attention_norm = vector("attn_norm.weight");
+    layer.q = matrix("attn_q.weight");
+    layer.k = matrix("attn_k.weight");
+    layer.v = matrix("attn_v.weight");
+    if (config_.qkv_bias) {
+        layer.q_bias = vector("attn_q.bias");
+        layer.k_bias = vector("attn_k.bias");
+        layer.v_bias = vector("attn_v.bias");
+    }
+    if (config_.qk_norm) {
+        layer.q_norm = vector("attn_q_norm.weight");
+        layer.k_norm = vector("attn_k_norm.weight");
+    }
+    layer.o = matrix("attn_output.weight");
+    layer.feed_forward_norm = vector("ffn_norm.weight");
+    layer.gate = matrix("ffn_gate.weight");
+    layer.up = matrix("ffn_up.weight");
+    layer.down = matrix("ffn_down.weight");
+
+    layer.qkv.heads = static_cast<int>(share_.heads.size());
+    layer.qkv.kv_heads = static_cast<int>(share_.kv_heads.size());
+    layer.qkv.head_dim = static_cast<int>(config_.head_dim);
+    layer.qkv.q_bias = numbers(layer.q_bias);
+    layer.qkv.k_bias = numbers(layer.k_bias);
+    layer.qkv.v_bias = numbers(layer.v_bias);
+    layer.qkv.q_norm = numbers(layer.q_norm);
+    layer.qkv.k_norm = numbers(layer.k_norm);
+    layer.qkv.norm_eps = static_cast<float>(config_.rms_eps);
+    layer.qkv.rope_style = config_.rope_style;
+    layer.qkv.rope_dims = static_cast<int>(2 * rope_.frequencies.size());
+    layer.qkv.rope_frequencies = numbers(rope_memory_);
+    layer.qkv.rope_magnitude = rope_.magnitude;
+    const auto at = static_cast<std::size_t>(index);
+    const bool slides = at < config_.layer_slides.size() && config_.layer_slides[at];
+    layer.window = slides ? static_cast<int>(config_.sliding_window) : 0;
+    place_attended(tensor_shard(model, model.layer_tensor(index, "attn_output.weight"), share_), layer);
+    return layer;
+}
+
+void Decoder::place_attended(const TensorShard& shard, Layer& layer) {
+    const auto columns = static_cast<std::int64_t>(shard.stored.columns());
+    layer.attended_begin = static_cast<std::int64_t>(shard.used_columns.begin - shard.stored.column_begin);
+    auto& memory = attended_[{layer.attended_begin, columns}];
+    if (!memory) {
+        const std::vector<std::byte> zeros(static_cast<std::size_t>(settings_.limits.rows * columns) *
+                                           bytes_of(ops_.hidden_element()));
+        memory = ops_.allocate(zeros.size());
+        ops_.upload(memory->data(), zeros.data(), zeros.size());
+    }
+    layer.attended = memory->data();
+}
+
+void Decoder::load_ends(const WeightLoader& loader) {
+    const ModelSource& model = loader.model();
+    const ModelTensor& embedding = model.tensor("token_embd.weight");
+    if (first_stage()) embedding_ = loader.matrix(embedding, whole(embedding));
+    if (!last_stage()) return;
+    output_norm_ = loader.vector_memory(model.tensor("output_norm.weight"));
+    for (int rank = 0; rank < settings_.ranks; ++rank)
+        word_begin_.push_back(
+            static_cast<std::int64_t>(rank_share(model, rank, settings_.ranks).words.begin));
+    word_begin_.push_back(config_.vocab);
+    const bool shared = first_stage() && settings_.ranks == 1 && config_.tied_embeddings;
+    if (!shared)
+        head_ = loader.matrix(model.head(), {share_.words.begin, share_.words.end, 0, model.head().columns});
+}
+
+void Decoder::allocate_buffers() {
+    const auto floats = [&](std::int64_t rows, std::int64_t columns) {
+        return ops_.allocate(static_cast<std::size_t>(rows * columns) * sizeof(float));
+    };
+    const auto hidden = [&](std::int64_t rows, std::int64_t columns) {
+        return ops_.allocate(static_cast<std::size_t>(rows * columns) * bytes_of(ops_.hidden_element()));
+    };
+    const std::int64_t rows = settings_.limits.rows;
+    const std::int64_t heads = static_cast<std::int64_t>(share_.heads.size() + 2 * share_.kv_heads.size());
+    buffers_.x = floats(rows, config_.hidden);
+    buffers_.partial = floats(rows, config_.hidden);
+    buffers_.hidden = hidden(rows, config_.hidden);
+    buffers_.qkv = hidden(rows, heads * config_.head_dim);
+    buffers_.gated = hidden(rows, static_cast<std::int64_t>(share_.ffn.size()));
+    if (!last_stage()) return;
+    const std::int64_t logits = settings_.limits.logits;
+    buffers_.last = floats(logits, config_.hidden);
+    buffers_.last_partial = floats(logits, config_.hidden);
+    buffers_.logits = floats(logits, config_.vocab);
+    if (settings_.ranks == 1) return;
+    const std::int64_t words = (config_.vocab + settings_.ranks - 1) / settings_.ranks;
+    buffers_.logits_part = floats(logits, words);
+    buffers_.logits_parts = floats(logits * settings_.ranks, words);
+}
+
+}  // namespace voltpile::llm

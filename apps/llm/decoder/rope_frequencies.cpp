@@ -1,0 +1,70 @@
+#include "llm/decoder/rope_frequencies.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace voltpile::llm {
+namespace {
+
+// Long waves by `factor` slower, short ones as they are, those between in proportion.
+double llama3_scaled(double frequency, const RopeScaling& scaling) {
+    const auto original = static_cast<double>(scaling.original_context);
+    const double waves = original * frequency / (2 * std::numbers::pi);  // in the original context
+    const double share = (waves - scaling.low_frequency_factor) /
+                         (scaling.high_frequency_factor - scaling.low_frequency_factor);
+    const double kept = std::clamp(share, 0.0, 1.0);
+    return kept * frequency + (1 - kept) * frequency / scaling.factor;
+}
+
+// Which pair makes `rotations` in the original context: the solution of f_i * original = 2 pi rotations.
+double yarn_pair(double rotations, const ModelConfig& config) {
+    const auto original = static_cast<double>(config.rope_scaling.original_context);
+    return static_cast<double>(config.head_dim) * std::log(original / (rotations * 2 * std::numbers::pi)) /
+           (2 * std::log(config.rope_theta));
+}
+
+double yarn_scaled(double frequency, std::int64_t pair, const ModelConfig& config) {
+    const RopeScaling& scaling = config.rope_scaling;
+    const double low = std::max(0.0, std::floor(yarn_pair(scaling.beta_fast, config)));
+    double high =
+        std::min(static_cast<double>(config.head_dim - 1), std::ceil(yarn_pair(scaling.beta_slow, config)));
+    if (low == high) high += 0.001;  // as in transformers
+    const double slowed = std::clamp((static_cast<double>(pair) - low) / (high - low), 0.0, 1.0);
+    return slowed * frequency / scaling.factor + (1 - slowed) * frequency;
+}
+
+double scaled(double frequency, std::int64_t pair, const ModelConfig& config) {
+    switch (config.rope_scaling.kind) {
+        case RopeScalingKind::None:
+            break;
+        case RopeScalingKind::Linear:
+            return frequency / config.rope_scaling.factor;
+        case RopeScalingKind::Llama3:
+            return llama3_scaled(frequency, config.rope_scaling);
+        case RopeScalingKind::Yarn:
+            return yarn_scaled(frequency, pair, config);
+    }
+    return frequency;
+}
+
+}  // namespace
+
+RopeFrequencies rope_frequencies(const ModelConfig& config, std::span<const float> factors) {
+    RopeFrequencies rope;
+    for (std::int64_t i = 0; i < config.head_dim / 2; ++i) {
+        const double plain =
+            std::pow(config.rope_theta, -2 * static_cast<double>(i) / static_cast<double>(config.head_dim));
+        const double factor = factors.empty() ? 1 : static_cast<double>(factors[static_cast<std::size_t>(i)]);
+        rope.frequencies.push_back(static_cast<float>(scaled(plain, i, config) / factor));
+    }
+    const RopeScaling& scaling = config.rope_scaling;
+    if (scaling.kind == RopeScalingKind::Yarn) {
+        const double by_factor = scaling.factor > 1 ? 0.1 * std::log(scaling.factor) + 1 : 1;
+        rope.magnitude =
+            static_cast<float>(scaling.attention_factor > 0 ? scaling.attention_factor : by_factor);
+    }
+    return rope;
+}
+
+}  // namespace voltpile::llm

@@ -1,0 +1,20 @@
+// The frequencies of rotary position embedding, with what a model's description says about scaling.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "llm/model/model_config.h"
+
+namespace voltpile::llm {
+
+struct RopeFrequencies {
+    std::vector<float> frequencies;  // (head_dim / 2): radians a position
+    float magnitude = 1;             // of cos and sin
+};
+
+// f_i = theta^(-2i / head_dim), scaled as transformers' modeling_rope_utils defines linear, llama3 and yarn.
+// factors: (head_dim / 2) numbers that f_i are divided by (rope_freqs.weight), or empty.
+RopeFrequencies rope_frequencies(const ModelConfig& config, std::span<const float> factors);
+
+}  // namespace voltpile::llm

@@ -1,0 +1,50 @@
+#include "llm/decoder/weight_loader.h"
+
+#include "llm/ops/dequantize.h"
+
+namespace voltpile::llm {
+
+std::unique_ptr<WeightMatrix> WeightLoader::matrix(const ModelTensor& tensor) const {
+    return matrix(tensor, tensor_shard(model_, tensor, share_).stored);
+}
+
+std::unique_ptr<WeightMatrix> WeightLoader::matrix(const ModelTensor& tensor,
+                                                   const TensorSlice& slice) const {
+    check_slice(tensor, slice);
+    MatrixSource source;
+    source.format = tensor.format;
+    source.rows = static_cast<std::int64_t>(slice.rows());
+    source.columns = static_cast<std::int64_t>(slice.columns());
+    std::vector<std::byte> made;
+    if (tensor.data != nullptr) {
+        source.row_bytes = row_bytes(tensor.format, tensor.columns);
+        source.data =
+            tensor.data + slice.row_begin * source.row_bytes + row_bytes(tensor.format, slice.column_begin);
+        source.stays = true;
+    } else {
+        made.resize(slice.bytes(tensor.format));
+        model_.read(tensor, slice, made.data());
+        source.row_bytes = row_bytes(tensor.format, slice.columns());
+        source.data = made.data();
+    }
+    auto loaded = ops_.load_matrix(source);
+    if (loaded_) loaded_(slice.bytes(tensor.format));
+    return loaded;
+}
+
+std::vector<float> WeightLoader::vector(const ModelTensor& tensor) const {
+    const TensorSlice slice = tensor_shard(model_, tensor, share_).stored;
+    std::vector<std::byte> stored(slice.bytes(tensor.format));
+    model_.read(tensor, slice, stored.data());
+    std::vector<float> values(slice.columns());
+    dequantize_row(tensor.format, stored.data(), static_cast<std::int64_t>(values.size()), values.data());
+    return values;
+}
+
+std::unique_ptr<OpsMemory> WeightLoader::memory(const std::vector<float>& values) const {
+    auto memory = ops_.allocate(values.size() * sizeof(float));
+    ops_.upload(memory->data(), values.data(), values.size() * sizeof(float));
+    return memory;
+}
+
+}  // namespace voltpile::llm

@@ -1,0 +1,40 @@
+// A rank's share of a model's weights, from a model's files (or made up) into the memory of Ops.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "llm/model/tensor_parallel.h"
+#include "llm/ops/ops.h"
+
+namespace voltpile::llm {
+
+class WeightLoader {
+  public:
+    // loaded: told the bytes of every matrix that was handed to ops; may be empty. What is loaded may go on
+    // using the model's mapped files: the model must outlive the matrices.
+    WeightLoader(const ModelSource& model, Ops& ops, const RankShare& share,
+                 std::function<void(std::uint64_t)> loaded)
+        : model_(model), ops_(ops), share_(share), loaded_(std::move(loaded)) {}
+
+    const ModelSource& model() const { return model_; }
+    const RankShare& share() const { return share_; }
+
+    std::unique_ptr<WeightMatrix> matrix(const ModelTensor& tensor) const;  // the rank's shard
+    std::unique_ptr<WeightMatrix> matrix(const ModelTensor& tensor, const TensorSlice& slice) const;
+    std::vector<float> vector(const ModelTensor& tensor) const;  // the rank's shard of one row
+    std::unique_ptr<OpsMemory> memory(const std::vector<float>& values) const;
+    std::unique_ptr<OpsMemory> vector_memory(const ModelTensor& tensor) const {
+        return memory(vector(tensor));
+    }
+
+  private:
+    const ModelSource& model_;
+    Ops& ops_;
+    RankShare share_;
+    std::function<void(std::uint64_t)> loaded_;
+};
+
+}  // namespace voltpile::llm

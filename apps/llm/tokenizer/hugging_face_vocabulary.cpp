@@ -1,0 +1,153 @@
+#include "llm/tokenizer/hugging_face_vocabulary.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "llm/tokenizer/hugging_face_pipeline.h"
+
+namespace voltpile::llm {
+
+namespace {
+
+using nlohmann::json;
+
+const json& field(const json& object, const char* name) {
+    static const json kNull;
+    const auto found = object.find(name);
+    return found == object.end() ? kNull : *found;
+}
+
+bool is_true(const json& object, const char* name) {
+    return object.is_object() && field(object, name).is_boolean() && field(object, name).get<bool>();
+}
+
+class HuggingFaceReader {
+  public:
+    HuggingFaceReader(const json& tokenizer, const json& config, std::string_view path)
+        : tokenizer_(tokenizer), config_(config), model_(tokenizer.at("model")), path_(path) {}
+
+    Vocabulary read() {
+        check_model();
+        read_normalizer(field(tokenizer_, "normalizer"), vocabulary_, path_);
+        read_pre_tokenizer(field(tokenizer_, "pre_tokenizer"), vocabulary_, path_);
+        read_decoder(field(tokenizer_, "decoder"), vocabulary_);
+        read_tokens();
+        read_merges();
+        vocabulary_.ignore_merges = is_true(model_, "ignore_merges");
+        vocabulary_.byte_fallback = is_true(model_, "byte_fallback");
+        vocabulary_.fuse_unknown = is_true(model_, "fuse_unk");
+        vocabulary_.unknown = token_named(field(model_, "unk_token"));
+        read_ends();
+        return std::move(vocabulary_);
+    }
+
+  private:
+    [[noreturn]] void fail(std::string_view problem) const {
+        throw JobError(fmt::format("{}: {}", path_, problem));
+    }
+
+    void check_model() const {
+        const json& type = field(model_, "type");  // which files of GPT-2's time lack
+        if (!type.is_null() && type != "BPE")
+            fail(fmt::format("model: \"{}\" is not supported; supported is BPE", type.get<std::string>()));
+        for (const char* name : {"continuing_subword_prefix", "end_of_word_suffix"})
+            if (const json& affix = field(model_, name); !affix.is_null() && affix != "")
+                fail(fmt::format("model: {} is not supported", name));
+    }
+
+    void read_tokens() {
+        const json& texts = model_.at("vocab");
+        const json none = json::array();
+        const json& added = tokenizer_.contains("added_tokens") ? tokenizer_.at("added_tokens") : none;
+        most_tokens_ = 4 * (texts.size() + added.size()) + 1024;  // ids may have gaps, but no more than this
+        for (const auto& [text, id] : texts.items()) place(text, id.get<std::int64_t>(), TokenKind::Normal);
+        for (const json& token : added) read_added_token(token);
+        if (is_true(model_, "byte_fallback"))
+            for (std::size_t i = 0; i < vocabulary_.texts.size(); ++i)
+                if (byte_of_token(vocabulary_.texts[i])) vocabulary_.kinds[i] = TokenKind::Byte;
+    }
+
+    void read_added_token(const json& token) {
+        const std::string text = token.at("content");
+        if (is_true(token, "single_word"))
+            fail(fmt::format("added_tokens: \"{}\": single_word is not supported", text));
+        const bool special = is_true(token, "special");
+        place(text, token.at("id").get<std::int64_t>(),
+              special ? TokenKind::Control : TokenKind::UserDefined);
+        vocabulary_.added.push_back({token.at("id").get<TokenId>(), text, special, is_true(token, "lstrip"),
+                                     is_true(token, "rstrip"), is_true(token, "normalized")});
+    }
+
+    void place(const std::string& text, std::int64_t id, TokenKind kind) {
+        if (id < 0 || static_cast<std::size_t>(id) >= most_tokens_)
+            fail(fmt::format("id {} of token \"{}\" is out of range", id, text));
+        const auto i = static_cast<std::size_t>(id);
+        if (i >= vocabulary_.texts.size()) {
+            vocabulary_.texts.resize(i + 1);
+            vocabulary_.kinds.resize(i + 1, TokenKind::Unused);
+        }
+        if (!vocabulary_.texts[i].empty() && vocabulary_.texts[i] != text)
+            fail(fmt::format("tokens \"{}\" and \"{}\" have the same id {}", vocabulary_.texts[i], text, id));
+        vocabulary_.texts[i] = text;
+        vocabulary_.kinds[i] = kind;
+    }
+
+    // ["left right", ...] or [["left", "right"], ...]
+    void read_merges() {
+        std::vector<std::pair<std::string_view, std::string_view>> pairs;
+        for (const json& merge : model_.at("merges")) {
+            if (merge.is_array()) {
+                pairs.emplace_back(merge.at(0).get_ref<const std::string&>(),
+                                   merge.at(1).get_ref<const std::string&>());
+                continue;
+            }
+            const std::string_view text = merge.get_ref<const std::string&>();
+            const std::size_t space = text.find(' ');
+            if (space == std::string_view::npos) fail(fmt::format("merges: \"{}\" is not two tokens", text));
+            pairs.emplace_back(text.substr(0, space), text.substr(space + 1));
+        }
+        set_merges(vocabulary_, pairs, path_);
+    }
+
+    // A token is named by its text, or by an object with the text as "content".
+    std::optional<TokenId> token_named(const json& name) const {
+        if (name.is_object()) return token_named(name.at("content"));
+        if (!name.is_string()) return std::nullopt;
+        const auto found =
+            std::find(vocabulary_.texts.begin(), vocabulary_.texts.end(), name.get<std::string>());
+        if (found == vocabulary_.texts.end()) return std::nullopt;
+        return static_cast<TokenId>(found - vocabulary_.texts.begin());
+    }
+
+    void read_ends() {
+        const bool has_template =
+            read_post_processor(field(tokenizer_, "post_processor"), vocabulary_, path_);
+        if (!config_.is_object()) return;
+        vocabulary_.bos = token_named(field(config_, "bos_token"));
+        vocabulary_.eos = token_named(field(config_, "eos_token"));
+        if (has_template) return;
+        if (is_true(config_, "add_bos_token") && vocabulary_.bos) vocabulary_.prefix = {*vocabulary_.bos};
+        if (is_true(config_, "add_eos_token") && vocabulary_.eos) vocabulary_.suffix = {*vocabulary_.eos};
+    }
+
+    const json& tokenizer_;
+    const json& config_;
+    const json& model_;
+    std::string_view path_;
+    std::size_t most_tokens_ = 0;
+    Vocabulary vocabulary_;
+};
+
+}  // namespace
+
+Vocabulary vocabulary_from_hugging_face(const json& tokenizer, const json& config, std::string_view path) {
+    try {
+        return HuggingFaceReader(tokenizer, config, path).read();
+    } catch (const json::exception& error) {
+        throw JobError(fmt::format("{}: {}", path, error.what()));
+    }
+}
+
+}  // namespace voltpile::llm

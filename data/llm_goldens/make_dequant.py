@@ -1,0 +1,53 @@
+"""Makes random blocks of each quantised GGUF type and the floats that the gguf package dequantises them to.
+
+usage: make_dequant.py OUT_FOLDER                 (needs gguf, numpy)
+
+OUT/<type>.blocks are raw blocks, OUT/<type>.f32 their weights as little-endian fp32, to be met bit for bit (no fused multiply-add).
+All other bytes being random, the fp16 scales go through ordinary sizes of both signs, zeros of both signs, fp16's least and largest
+subnormals, its least normal and its largest numbers.
+"""
+
+import json
+import os
+import sys
+
+import gguf
+import numpy as np
+from gguf import GGMLQuantizationType as Type
+
+BLOCKS = 48
+SPECIAL = np.array([0.0, -0.0, 2.0**-24, -(2.0**-24), 1023 * 2.0**-24, 2.0**-14, 65504.0, -65504.0, 1.0], np.float16)
+# type -> bytes at which the fp16 scales of a block lie
+SCALES = {Type.Q8_0: (0,), Type.Q4_0: (0,), Type.Q4_K: (0, 2), Type.Q5_K: (0, 2), Type.Q6_K: (208,)}
+
+
+def scales(random):
+    ordinary = (random.standard_normal(BLOCKS - 2 * len(SPECIAL)) * 10.0 ** random.uniform(-6, 1, BLOCKS - 2 * len(SPECIAL)))
+    return np.concatenate([SPECIAL, random.permutation(SPECIAL), ordinary.astype(np.float16)])
+
+
+def main(out):
+    os.makedirs(out, exist_ok=True)
+    random = np.random.default_rng(5)
+    index = {}
+    for kind, offsets in SCALES.items():
+        weights, size = gguf.GGML_QUANT_SIZES[kind]
+        blocks = random.integers(0, 256, (BLOCKS, size), dtype=np.uint8)
+        # Quants and scales at the ends of their range, in three ordinary blocks.
+        blocks[-1], blocks[-2], blocks[-3] = 0xFF, 0x00, 0x80
+        for offset in offsets:
+            blocks[:, offset : offset + 2] = scales(random).astype("<f2").reshape(-1, 1).view(np.uint8)
+        values = gguf.dequantize(blocks, kind)
+        if not np.isfinite(values).all() or values.size != BLOCKS * weights:
+            raise RuntimeError(f"{kind.name}: blocks that no file holds")
+        name = kind.name.lower()
+        blocks.tofile(os.path.join(out, name + ".blocks"))
+        values.astype("<f4").tofile(os.path.join(out, name + ".f32"))
+        index[kind.name] = {"type": int(kind), "blocks": BLOCKS, "block_bytes": size, "block_weights": weights}
+    with open(os.path.join(out, "index.json"), "w", encoding="ascii") as file:
+        json.dump(index, file, indent=2)
+        file.write("\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

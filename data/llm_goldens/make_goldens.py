@@ -1,0 +1,149 @@
+"""Makes a small random model of each family and the logits that transformers computes of it on the CPU in fp32.
+
+usage: make_goldens.py OUT_FOLDER                 (needs torch, transformers, safetensors)
+
+OUT/<model>/ is a Hugging Face folder without a tokenizer, and in it
+  golden.json  {"prompt": ids, "greedy": ids, "logits": {"file", "dtype", "shape": [rows, vocabulary], "rms"}, "least_margin"}
+  logits.f32   little-endian fp32; row i holds the logits after token i of prompt + greedy, so that
+               the largest of row len(prompt) - 1 + k is greedy[k].
+The prompt is longer than the window of Mistral, the original context of the scaled RoPE, and several KV pages. At each greedy step
+the best logit leads by at least LEAST_MARGIN of their rms, so that rounding does not change the text. What distinguishes a family is checked to
+matter: without it the logits differ far more than any tolerance.
+"""
+
+import json
+import os
+import sys
+
+import torch
+from families import MODELS, SHARDED
+from safetensors.torch import save_file
+from transformers import AutoConfig, AutoModelForCausalLM
+
+PROMPT, GREEDY = 70, 16
+LEAST_MARGIN = 0.05  # of the logits' rms: five times the typical error of a logit at an NMSE of 1e-4
+LEAST_DIFFERENCE = 1e-2  # NMSE; the tolerance in fp16 is 1e-4
+
+
+def random_weights(shapes, generator, dtype):
+    """Scaled so that every layer matters: unit rows into each product, scores and logits of several units.
+
+    A tied embedding is small against what the layers add, and the last norm large, or else the model would repeat its last token.
+    """
+    tied = "lm_head.weight" not in shapes
+    weights = {}
+    for name, shape in shapes.items():
+        x = torch.randn(shape, generator=generator)
+        if name.endswith("norm.weight"):
+            x = 1.0 + 0.2 * x
+            if name.endswith(("q_norm.weight", "k_norm.weight")):
+                x = 1.3 * x
+            elif name == "model.norm.weight" and tied:
+                x = 4.0 * x
+        elif name.endswith("bias"):
+            x = 0.5 * x
+        elif name.endswith("embed_tokens.weight"):
+            x = (0.1 if tied else 0.4) * x
+        else:
+            gain = 1.3 if name.endswith(("q_proj.weight", "k_proj.weight")) else 2.5 if name.startswith("lm_head") else 1.0
+            x = gain * x / shape[1] ** 0.5
+        weights[name] = x.to(dtype).contiguous()
+    return weights
+
+
+def build(config, weights):
+    """The model in fp32 with the stored weights; tied weights follow the embedding."""
+    model = AutoModelForCausalLM.from_config(
+        AutoConfig.for_model(**config), dtype=torch.float32, attn_implementation="eager"
+    )
+    missing, unexpected = model.load_state_dict({k: v.float() for k, v in weights.items()}, strict=False)
+    if unexpected or set(missing) - {"lm_head.weight"}:
+        raise RuntimeError(f"weights do not fit: missing {missing}, unexpected {unexpected}")
+    model.tie_weights()
+    return model.eval()
+
+
+def greedy_run(model, prompt):
+    """Decodes with the KV cache, then computes all rows at once; both must choose the same tokens."""
+    settings = {"do_sample": False, "max_new_tokens": GREEDY, "min_new_tokens": GREEDY, "eos_token_id": None, "pad_token_id": 0}
+    ids = model.generate(prompt[None], attention_mask=torch.ones_like(prompt[None]), **settings)[0]
+    logits = model(ids[None]).logits[0]
+    chosen = logits[PROMPT - 1 : PROMPT - 1 + GREEDY]
+    two = chosen.topk(2, dim=-1).values
+    if not torch.equal(chosen.argmax(-1), ids[PROMPT:]):
+        raise RuntimeError("decoding and the whole text disagree")
+    return ids[PROMPT:], logits, (two[:, 0] - two[:, 1]).min().item()
+
+
+def nmse(x, reference):
+    return ((x - reference).square().sum() / reference.square().sum()).item()
+
+
+def without(config, weights, feature):
+    """The model without what distinguishes it."""
+    if isinstance(feature, dict):
+        return build(config | feature, weights)
+    neutral = torch.zeros_like if feature == "bias" else torch.ones_like
+    return build(config, {k: neutral(v) if k.endswith(feature) and "layernorm" not in k else v for k, v in weights.items()})
+
+
+def write_weights(folder, weights, sharded):
+    if not sharded:
+        save_file(weights, os.path.join(folder, "model.safetensors"), metadata={"format": "pt"})
+        return
+    names = sorted(weights)
+    where = {}
+    for part in (1, 2):
+        file = f"model-{part:05d}-of-00002.safetensors"
+        chosen = names[: len(names) // 2] if part == 1 else names[len(names) // 2 :]
+        save_file({name: weights[name] for name in chosen}, os.path.join(folder, file), metadata={"format": "pt"})
+        where |= dict.fromkeys(chosen, file)
+    size = sum(w.numel() * w.element_size() for w in weights.values())
+    write_json(os.path.join(folder, "model.safetensors.index.json"), {"metadata": {"total_size": size}, "weight_map": where})
+
+
+def write_json(path, content):
+    with open(path, "w", encoding="ascii") as file:
+        json.dump(content, file, indent=2)
+        file.write("\n")
+
+
+def make(name, out):
+    config, feature = MODELS[name]
+    dtype = getattr(torch, config.get("torch_dtype") or config["dtype"])
+    skeleton = AutoModelForCausalLM.from_config(AutoConfig.for_model(**config))
+    shapes = {k: tuple(p.shape) for k, p in skeleton.named_parameters()}
+    for seed in range(1000):
+        generator = torch.Generator().manual_seed(seed)
+        weights = random_weights(shapes, generator, dtype)
+        prompt = torch.randint(3, config["vocab_size"], (PROMPT,), generator=generator)
+        greedy, logits, margin = greedy_run(build(config, weights), prompt)
+        rms = logits.square().mean().sqrt().item()
+        varied = len(set(greedy.tolist())) > GREEDY // 2 and config["eos_token_id"] not in greedy
+        if margin > LEAST_MARGIN * rms and varied:
+            break
+    else:
+        raise RuntimeError(f"{name}: no seed with a margin of {LEAST_MARGIN}")
+    difference = nmse(without(config, weights, feature)(torch.cat([prompt, greedy])[None]).logits[0], logits)
+    print(f"{name}: seed {seed}, rms {rms:.2f}, least margin {margin:.2f}, NMSE without {feature}: {difference:.3g}")
+    if difference < LEAST_DIFFERENCE:
+        raise RuntimeError(f"{name}: {feature} hardly matters")
+
+    folder = os.path.join(out, name)
+    os.makedirs(folder, exist_ok=True)
+    write_json(os.path.join(folder, "config.json"), config)
+    write_weights(folder, weights, name in SHARDED)
+    logits.numpy().astype("<f4").tofile(os.path.join(folder, "logits.f32"))
+    about = {"file": "logits.f32", "dtype": "float32", "shape": list(logits.shape), "rms": rms}
+    golden = {"prompt": prompt.tolist(), "greedy": greedy.tolist(), "logits": about, "least_margin": margin}
+    write_json(os.path.join(folder, "golden.json"), golden)
+
+
+def main(out):
+    torch.set_grad_enabled(False)
+    for name in MODELS:
+        make(name, out)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

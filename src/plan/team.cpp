@@ -1,0 +1,207 @@
+#include "plan/team.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include "base/error.h"
+
+namespace voltpile {
+namespace {
+
+// Ranks among which a tensor-parallel group may be formed.
+struct Cell {
+    std::string name;  // "t181-1"
+    std::vector<int> ranks;
+};
+
+std::vector<Cell> cells_of(const std::vector<TeamCandidate>& ranks) {
+    const bool any_gpu = std::ranges::any_of(ranks, &TeamCandidate::has_gpu);
+    std::map<std::pair<int, int>, Cell> cells;
+    for (std::size_t r = 0; r < ranks.size(); ++r) {
+        if (any_gpu && !ranks[r].has_gpu) continue;
+        Cell& cell = cells[{ranks[r].node, ranks[r].island}];
+        cell.name = ranks[r].node_name;
+        cell.ranks.push_back(static_cast<int>(r));
+    }
+    std::vector<Cell> list;
+    for (auto& [key, cell] : cells) list.push_back(std::move(cell));
+    return list;
+}
+
+class TeamPlanner {
+  public:
+    TeamPlanner(const TeamShape& shape, const std::vector<TeamCandidate>& ranks)
+        : shape_(shape), ranks_(ranks), cells_(cells_of(ranks)) {
+        for (const Cell& cell : cells_) {
+            largest_ = std::max(largest_, static_cast<int>(cell.ranks.size()));
+            for (const int r : cell.ranks)
+                least_memory_ = std::min(least_memory_, ranks[static_cast<std::size_t>(r)].memory_bytes);
+        }
+    }
+
+    TeamPlan plan() const {
+        check_limits();
+        const Choice best = choose();
+        TeamPlan plan;
+        plan.tensor = best.tensor;
+        plan.pipeline = best.pipeline;
+        plan.places.resize(ranks_.size());
+        std::vector<std::vector<int>> groups = groups_of(best.tensor);
+        for (int replica = 0; replica < best.replicas; ++replica) {
+            const auto first = groups.begin() + replica * best.pipeline;
+            plan.teams.push_back({{first, first + best.pipeline}});
+            for (int stage = 0; stage < best.pipeline; ++stage)
+                for (int t = 0; t < best.tensor; ++t)
+                    plan.places[static_cast<std::size_t>(first[stage][static_cast<std::size_t>(t)])] = {
+                        replica, stage, t};
+        }
+        note_idle_ranks(plan);
+        return plan;
+    }
+
+  private:
+    struct Choice {
+        int tensor = 1;
+        int pipeline = 1;
+        int replicas = 0;
+        int busy() const { return tensor * pipeline * replicas; }
+    };
+
+    void check_limits() const {
+        if (shape_.tensor < 0 || shape_.pipeline < 0 || shape_.replicas < 0)
+            throw JobError("tensor_parallel, pipeline_parallel and replicas cannot be negative");
+        if (shape_.tensor > 0 && !divides(shape_.tensor))
+            throw JobError(fmt::format("tensor_parallel = {} does not divide the model's {} heads; {} would",
+                                       shape_.tensor, shape_.tensor_divides, fmt::join(tensors(), ", ")));
+        if (shape_.most_stages > 0 && shape_.pipeline > shape_.most_stages)
+            throw JobError(
+                fmt::format("pipeline_parallel = {}: the model has {} layers, so at most {} stages",
+                            shape_.pipeline, shape_.most_stages, shape_.most_stages));
+        if (shape_.tensor > largest_) {
+            const auto cell =
+                std::ranges::max_element(cells_, {}, [](const Cell& each) { return each.ranks.size(); });
+            throw MachineError(
+                fmt::format("tensor_parallel = {}: no node (and NVLink island) has so many ranks, {} has {}; "
+                            "{} would fit",
+                            shape_.tensor, cell == cells_.end() ? "none" : cell->name, largest_,
+                            fmt::join(tensors(), ", ")));
+        }
+    }
+
+    bool divides(int tensor) const { return shape_.tensor_divides % tensor == 0; }
+
+    // Those that are possible.
+    std::vector<int> tensors() const {
+        std::vector<int> all;
+        for (int t = 1; t <= largest_; ++t)
+            if (divides(t)) all.push_back(t);
+        return all;
+    }
+
+    std::vector<std::vector<int>> groups_of(int tensor) const {
+        std::vector<std::vector<int>> groups;
+        for (const Cell& cell : cells_)
+            for (std::size_t i = 0; i + static_cast<std::size_t>(tensor) <= cell.ranks.size();
+                 i += static_cast<std::size_t>(tensor))
+                groups.emplace_back(cell.ranks.begin() + static_cast<std::ptrdiff_t>(i),
+                                    cell.ranks.begin() + static_cast<std::ptrdiff_t>(i) + tensor);
+        return groups;
+    }
+
+    // The fewest stages that hold the model, as far as the smallest processor goes.
+    std::int64_t stages_for_memory(int tensor) const {
+        if (shape_.memory_bytes <= 0) return 1;
+        const std::int64_t stage = std::max<std::int64_t>(least_memory_, 1) * tensor;
+        return std::max<std::int64_t>(1, (shape_.memory_bytes + stage - 1) / stage);
+    }
+
+    // Nothing if the groups are too few.
+    std::optional<Choice> with_tensor(int tensor) const {
+        const auto groups = static_cast<int>(groups_of(tensor).size());
+        const std::int64_t needed = stages_for_memory(tensor);
+        std::int64_t stages = shape_.pipeline;
+        if (stages == 0) stages = shape_.replicas > 0 ? groups / shape_.replicas : needed;
+        if (shape_.pipeline == 0 && shape_.most_stages > 0)
+            stages = std::min<std::int64_t>(stages, shape_.most_stages);
+        if (stages < needed || stages < 1 || stages > groups) return std::nullopt;
+        Choice choice{tensor, static_cast<int>(stages), 0};
+        choice.replicas = shape_.replicas > 0 ? shape_.replicas : groups / choice.pipeline;
+        if (std::int64_t{choice.replicas} * choice.pipeline > groups) return std::nullopt;
+        return choice;
+    }
+
+    Choice choose() const {
+        const std::vector<int> candidates = shape_.tensor > 0 ? std::vector{shape_.tensor} : tensors();
+        std::optional<Choice> best;
+        for (const int tensor : candidates)
+            if (const auto choice = with_tensor(tensor))
+                if (!best ||
+                    std::tuple(choice->busy(), choice->tensor) > std::tuple(best->busy(), best->tensor))
+                    best = choice;
+        if (!best) refuse(candidates);
+        return *best;
+    }
+
+    [[noreturn]] void refuse(const std::vector<int>& candidates) const {
+        std::vector<std::string> room;
+        for (const int tensor : candidates) {
+            const auto groups = groups_of(tensor).size();
+            const std::int64_t needed = stages_for_memory(tensor);
+            room.push_back(
+                fmt::format("tensor_parallel = {} makes {} group{}{}", tensor, groups, groups == 1 ? "" : "s",
+                            needed > 1 ? fmt::format(" and needs {} of them for the memory", needed) : ""));
+        }
+        const auto count = [](int n) { return n == 0 ? std::string("any") : std::to_string(n); };
+        throw MachineError(fmt::format(
+            "tensor_parallel = {}, pipeline_parallel = {}, replicas = {} do not fit {} rank{}: {}; "
+            "pipeline_parallel * replicas can be at most the number of groups",
+            count(shape_.tensor), count(shape_.pipeline), count(shape_.replicas), ranks_.size(),
+            ranks_.size() == 1 ? "" : "s", fmt::join(room, ", ")));
+    }
+
+    void note_idle_ranks(TeamPlan& plan) const {
+        constexpr std::size_t most_named = 8;
+        std::vector<std::size_t> idle;
+        for (std::size_t r = 0; r < plan.places.size(); ++r)
+            if (plan.places[r].replica < 0) idle.push_back(r);
+        if (idle.empty()) return;
+        const std::size_t count = idle.size();
+        idle.resize(std::min(count, most_named));
+        plan.notes.push_back(fmt::format(
+            "{} rank{} in no team: {}{}; {} replica{} of {} stage{} of {} use {} of {} ranks", count,
+            count == 1 ? " is" : "s are", fmt::join(idle, ", "), count > most_named ? " ..." : "",
+            plan.teams.size(), plan.teams.size() == 1 ? "" : "s", plan.pipeline,
+            plan.pipeline == 1 ? "" : "s", plan.tensor, ranks_.size() - count, ranks_.size()));
+    }
+
+    const TeamShape& shape_;
+    const std::vector<TeamCandidate>& ranks_;
+    std::vector<Cell> cells_;
+    int largest_ = 0;
+    std::int64_t least_memory_ = std::numeric_limits<std::int64_t>::max();
+};
+
+// Of sweeps: every rank, whatever it computes on, is a team.
+TeamPlan single_ranks(std::size_t count) {
+    TeamPlan plan;
+    for (std::size_t r = 0; r < count; ++r) {
+        plan.teams.push_back({{{static_cast<int>(r)}}});
+        plan.places.push_back({static_cast<int>(r), 0, 0});
+    }
+    return plan;
+}
+
+}  // namespace
+
+TeamPlan plan_teams(const TeamShape& shape, const std::vector<TeamCandidate>& ranks) {
+    if (shape.single() && shape.replicas == 0 && shape.memory_bytes == 0) return single_ranks(ranks.size());
+    return TeamPlanner(shape, ranks).plan();
+}
+
+}  // namespace voltpile

@@ -1,0 +1,28 @@
+// A table of measurements as an HDF5 file: one dataset for each column, all along the dimension `row`, as
+// h5py, xarray and pandas read it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "results/result_layout.h"
+
+namespace voltpile {
+
+struct TableColumn {
+    std::string name;
+    std::string unit;  // UDUNITS spelling; "1" for pure numbers, "" for texts
+    std::string long_name;
+    std::variant<std::vector<std::string>, std::vector<std::int64_t>, std::vector<double>> values;
+};
+
+// All columns have the same number of rows, at least one. notes: further root attributes, by name. The file
+// is there whole or not at all. Throws FileError.
+void write_table(const std::filesystem::path& path, const std::vector<TableColumn>& columns,
+                 const Provenance& provenance, const std::vector<std::pair<std::string, std::string>>& notes);
+
+}  // namespace voltpile

@@ -1,0 +1,30 @@
+// `voltpile bench comm`: how fast the ranks of this run exchange data, each way side by side.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "comm/collective_types.h"
+#include "comm/communicator.h"
+
+namespace voltpile {
+
+struct CommBenchOptions {
+    std::int64_t min_bytes = 8;
+    std::int64_t max_bytes = std::int64_t{1} << 30;
+    int factor = 4;                         // from size to size
+    std::vector<Collective> collectives{};  // empty: all
+    std::string path{};                     // only ways whose names contain this
+    bool graph = true;                      // also measure collectives inside CUDA graphs
+    bool pairs = true;                      // also measure every pair of ranks
+    bool host = false;                      // host memory even where there are GPUs
+    std::filesystem::path output{};         // HDF5; empty: none
+    std::string command_line{};             // for the record
+};
+
+// Collective: every rank calls. Rank 0 prints tables and writes the file. Throws AgreedError.
+void run_comm_bench(const Communicator& world, CommBenchOptions options);
+
+}  // namespace voltpile

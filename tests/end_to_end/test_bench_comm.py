@@ -1,0 +1,58 @@
+"""`voltpile bench comm`: its tables, its file, and what it refuses."""
+
+import unittest
+
+import xarray
+
+from harness import BAD_INPUT, Case
+
+
+class BenchComm(Case):
+    def test_measures_every_collective_and_pair_and_writes_them(self):
+        arguments = ("--host", "--max", "4K", "--factor", "512")
+        out, _ = self.voltpile("bench", "comm", *arguments, "--output", "comm.h5", ranks=3)
+        self.assertIn("every pair", out)
+        with xarray.open_dataset(self.folder / "comm.h5") as file:
+            self.assertEqual(file.attrs["software"], "voltpile")
+            self.assertEqual(file.attrs["ranks"], "3")
+            self.assertEqual(file.time.attrs["units"], "s")
+            table = file.to_dataframe()
+        self.assertTrue((table.time > 0).all() and (table.bandwidth > 0).all())
+        collectives = table[table.test != "pair"]
+        self.assertEqual(
+            set(collectives.test), {"all_reduce", "all_gather", "reduce_scatter", "broadcast"}
+        )
+        self.assertEqual(set(collectives.way), {"voltpile", "mpi"})
+        self.assertEqual(set(table.bytes), {8, 4096})
+        # Bus bandwidth of an all_reduce: 2 (n - 1) / n times bytes / time, as nccl-tests defines it.
+        reduce = table[table.test == "all_reduce"]
+        error = reduce.bandwidth / (2 * 2 / 3 * reduce.bytes / reduce.time) - 1
+        self.assertLess(error.abs().max(), 1e-12)  # rounding of two products
+        pairs = table[table.test == "pair"]
+        self.assertEqual(set(zip(pairs.from_rank, pairs.to_rank)), {(0, 1), (0, 2), (1, 2)})
+        self.assertIn("mpi", set(pairs.way))
+
+    def test_measures_only_what_is_asked_for(self):
+        out, _ = self.voltpile(
+            "bench", "comm", "--host", "--max", "64", "--collective", "broadcast", "--path", "mpi", "--no-pairs", ranks=2
+        )
+        self.assertIn("broadcast", out)
+        self.assertNotIn("all_reduce", out)
+        self.assertNotIn("voltpile", out)
+        self.assertNotIn("every pair", out)
+
+    def test_refuses_what_cannot_be_measured(self):
+        for arguments, word in (
+            (("--max", "2G"), "--max"),
+            (("--min", "6"), "--min"),
+            (("--collective", "alltoall"), "alltoall"),
+            (("--path", "pigeon", "--max", "8", "--host"), "pigeon"),
+            (("--output", "nowhere/comm.h5"), "nowhere"),
+        ):
+            with self.subTest(arguments=arguments):
+                _, err = self.voltpile("bench", "comm", *arguments, ranks=1, expect=BAD_INPUT)
+                self.assertIn(word, err)
+
+
+if __name__ == "__main__":
+    unittest.main()

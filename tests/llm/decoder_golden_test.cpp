@@ -1,0 +1,98 @@
+// Small random models of every family against transformers, whole and cut.
+#include "llm/decoder_fixture.h"
+
+namespace voltpile::llm {
+namespace {
+
+// Logits in fp32, as far from those of transformers. What differs is the order of fp32 sums, and keys and
+// values, which are kept in fp16: 2^-12 of each on average, squared 6e-8.
+constexpr double tolerance = 1e-5;
+
+class DecoderGoldenTest : public testing::TestWithParam<std::string> {
+  protected:
+    void expect_golden(TestModel& model) {
+        EXPECT_LT(nmse(model.run_in_pieces(golden_.tokens, {300}), golden_.logits), tolerance);
+        EXPECT_EQ(
+            model.continue_greedily({golden_.tokens.begin(),
+                                     golden_.tokens.begin() + static_cast<std::ptrdiff_t>(golden_.prompt)},
+                                    golden_.tokens.size() - golden_.prompt),
+            std::vector<std::int32_t>(golden_.tokens.begin() + static_cast<std::ptrdiff_t>(golden_.prompt),
+                                      golden_.tokens.end()));
+    }
+
+    ModelFiles files_{golden_folder(GetParam())};
+    Golden golden_ = load_golden(GetParam());
+};
+
+INSTANTIATE_TEST_SUITE_P(Families, DecoderGoldenTest,
+                         testing::Values("llama2", "llama3", "llama3_2_tied", "llama_linear",
+                                         "mistral_window", "qwen2_5", "qwen2_5_yarn", "qwen3",
+                                         "qwen3_yarn_tied"),
+                         [](const auto& name) { return name.param; });
+
+TEST_P(DecoderGoldenTest, TextAtOnceAndGreedyContinuation) {
+    TestModel model(files_, 1, {0}, make_cpu_ops);
+    expect_golden(model);
+}
+
+TEST_P(DecoderGoldenTest, TextInPiecesAndTokenByTokenIsTheSameToTheBit) {
+    TestModel model(files_, 1, {0}, make_cpu_ops);
+    const auto whole = model.run_in_pieces(golden_.tokens, {300});
+    EXPECT_EQ(model.run_in_pieces(golden_.tokens, {1}), whole);
+    EXPECT_EQ(model.run_in_pieces(golden_.tokens, {7, 16, 30, 2}), whole);
+}
+
+TEST_P(DecoderGoldenTest, PlainReference) {
+    TestModel model(files_, 1, {0}, make_reference_ops);
+    EXPECT_LT(nmse(model.run_in_pieces(golden_.tokens, {50, 1}), golden_.logits), tolerance);
+}
+
+TEST_P(DecoderGoldenTest, TensorParallel) {
+    for (const int ranks : {2, 4}) {
+        if (!tensor_parallel_obstacle(files_, ranks).empty()) continue;  // 6 heads over 4
+        TestModel model(files_, ranks, {0}, make_cpu_ops);
+        expect_golden(model);
+    }
+}
+
+TEST_P(DecoderGoldenTest, PipelineParallelAlsoWithTensorParallel) {
+    TestModel two(files_, 1, {0, 1}, make_cpu_ops);
+    expect_golden(two);
+    TestModel crossed(files_, 2, {0, 1}, make_cpu_ops);
+    expect_golden(crossed);
+    if (files_.config().layers < 3) return;
+    TestModel three(files_, 1, {0, 1, 2}, make_cpu_ops);
+    expect_golden(three);
+}
+
+// Prompt pieces, single tokens and a shared beginning in one batch: each sequence as if it were alone.
+TEST_P(DecoderGoldenTest, SequencesInOneBatchDoNotTouchEachOther) {
+    TestModel model(files_, 1, {0}, make_cpu_ops);
+    const std::span<const std::int32_t> text(golden_.tokens);
+    const auto whole = model.run_in_pieces(text, {300});
+    SequencePages a(model.pool), b(model.pool);
+    ASSERT_TRUE(a.reserve(80) && b.reserve(50));
+    BatchBuilder builder;
+    builder.add(b, text.subspan(0, 20), 0, WantLogits::None);
+    builder.add(a, text.subspan(0, 70), 0, WantLogits::Last);
+    const auto logits = model.run(builder.take());
+    const auto vocab = static_cast<std::ptrdiff_t>(logits.size());
+    EXPECT_TRUE(std::equal(logits.begin(), logits.end(), whole.begin() + 69 * vocab));
+
+    SequencePages c(a, 33);  // two pages of a's
+    EXPECT_EQ(c.room(), 32);
+    ASSERT_TRUE(c.reserve(45));
+    builder.add(a, text.subspan(70, 1), 70, WantLogits::Last);
+    builder.add(b, text.subspan(20, 25), 20, WantLogits::Last);
+    builder.add(c, text.subspan(32, 5), 32, WantLogits::All);
+    const auto mixed = model.run(builder.take());
+    const auto same = [&](int row, int position) {
+        return std::equal(mixed.begin() + row * vocab, mixed.begin() + (row + 1) * vocab,
+                          whole.begin() + position * vocab);
+    };
+    EXPECT_TRUE(same(0, 70) && same(1, 44));
+    for (int i = 0; i < 5; ++i) EXPECT_TRUE(same(2 + i, 32 + i));
+}
+
+}  // namespace
+}  // namespace voltpile::llm

@@ -1,0 +1,134 @@
+// Pages of the cache, batches, cuts within blocks, the sentinel.
+#include "base/error.h"
+#include "llm/decoder_fixture.h"
+#include "llm/model/synthetic_model.h"
+
+namespace voltpile::llm {
+namespace {
+
+TEST(KvPages, PagesAreNeitherLostNorDoubled) {
+    PagePool pool(10);
+    SequencePages a(pool);
+    EXPECT_TRUE(a.reserve(1));
+    EXPECT_EQ(a.room(), 16);
+    EXPECT_TRUE(a.reserve(16));
+    EXPECT_EQ(pool.free_pages(), 9);
+    EXPECT_TRUE(a.reserve(70));
+    EXPECT_EQ(pool.free_pages(), 5);
+    SequencePages b(pool);
+    EXPECT_FALSE(b.reserve(6 * 16));
+    EXPECT_EQ(pool.free_pages(), 5);
+    EXPECT_TRUE(b.reserve(5 * 16));
+    auto all = a.pages();
+    all.insert(all.end(), b.pages().begin(), b.pages().end());
+    std::sort(all.begin(), all.end());
+    EXPECT_EQ(std::unique(all.begin(), all.end()), all.end());
+    EXPECT_THROW(pool.take(), std::logic_error);
+    b.clear();
+    EXPECT_EQ(pool.free_pages(), 5);
+}
+
+TEST(KvPages, SharedBeginningsAreFreeWhenTheLastUserIsGone) {
+    PagePool pool(6);
+    {
+        SequencePages a(pool);
+        ASSERT_TRUE(a.reserve(50));
+        SequencePages b(a, 40);  // the third page has more than 40's 8 tokens: not shared
+        EXPECT_EQ(b.pages(), std::vector<std::int32_t>(a.pages().begin(), a.pages().begin() + 2));
+        EXPECT_EQ(pool.users(b.pages()[0]), 2);
+        ASSERT_TRUE(b.reserve(40));
+        EXPECT_NE(b.pages()[2], a.pages()[2]);
+        EXPECT_EQ(pool.free_pages(), 1);
+        a.clear();
+        EXPECT_EQ(pool.free_pages(), 3);
+        SequencePages c(std::move(b));
+        EXPECT_EQ(pool.free_pages(), 3);
+        EXPECT_THROW(pool.share(pool.pages() - 1), std::logic_error);
+    }
+    EXPECT_EQ(pool.free_pages(), 6);
+}
+
+TEST(BatchBuffer, RefusesWhatHasNoRoom) {
+    ReferenceOps ops;
+    BatchBuffer buffer(ops, {4, 2, 3, 1});
+    PagePool pool(9);
+    SequencePages pages(pool);
+    ASSERT_TRUE(pages.reserve(64));
+    const std::vector<std::int32_t> tokens(5);
+    BatchBuilder builder;
+    builder.add(pages, tokens, 0, WantLogits::None);
+    EXPECT_THROW(buffer.upload(builder.take()), std::out_of_range);
+    builder.add(pages, std::span(tokens).first(2), 0, WantLogits::All);
+    EXPECT_THROW(buffer.upload(builder.take()), std::out_of_range);
+    builder.add(pages, std::span(tokens).first(1), 60, WantLogits::All);
+    EXPECT_THROW(buffer.upload(builder.take()), std::out_of_range);
+    builder.add(pages, std::span(tokens).first(4), 44, WantLogits::Last);
+    const BatchView view = buffer.upload(builder.take());
+    EXPECT_EQ(view.max_context, 48);
+    EXPECT_EQ(view.max_new, 4);
+    EXPECT_EQ(view.logit_row[0], 3);
+    EXPECT_THROW(builder.add(pages, std::span(tokens).first(1), 64, WantLogits::None), std::logic_error);
+}
+
+// Of K-quants, whose blocks are longer than a head: ranks hold more columns of attn_output than they use.
+TEST(DecoderCuts, QuantisedModelsGiveTheSameOnTeams) {
+    for (const char* mixture : {"q5_k_m", "q8_0", "f16"}) {
+        const SyntheticModel source("tiny", mixture);
+        const std::vector<std::int32_t> tokens{1, 17, 200, 3, 99, 45, 260, 7, 8, 9, 11, 300};
+        TestModel reference(source, 1, {0}, make_reference_ops);
+        const auto wanted = reference.run_in_pieces(tokens, {300});
+        for (const int ranks : {1, 2, 4}) {
+            if (!tensor_parallel_obstacle(source, ranks).empty()) continue;
+            TestModel model(source, ranks, {0, 2}, make_cpu_ops);
+            // fp32 sums in another order; and the fp16 cache can round to the neighbour of it.
+            EXPECT_LT(nmse(model.run_in_pieces(tokens, {9, 1}), wanted), 1e-8) << mixture << ", " << ranks;
+        }
+    }
+}
+
+TEST(DecoderCuts, RefusedByName) {
+    const SyntheticModel source("tiny", "f16");
+    ReferenceOps ops;
+    NoLinks links;
+    DecoderSettings settings;
+    settings.pages = 1;
+    settings.ranks = 3;
+    settings.layer_end = 4;
+    EXPECT_THROW(Decoder(source, ops, links, settings), JobError);
+    settings.ranks = 1;
+    settings.layer_end = 5;
+    EXPECT_THROW(Decoder(source, ops, links, settings), JobError);
+}
+
+// A model whose layer 1 has an infinite weight in its feed-forward part.
+class BrokenModel final : public ModelSource {
+  public:
+    explicit BrokenModel(const ModelSource& sound)
+        : ModelSource(sound.config(), sound.tensors()), sound_(sound) {}
+    void read(const ModelTensor& tensor, const TensorSlice& slice, std::byte* out) const override {
+        sound_.read(tensor, slice, out);
+        const std::uint16_t infinite = 0x7c00;
+        if (tensor.name == "blk.1.ffn_down.weight") std::memcpy(out, &infinite, sizeof infinite);
+    }
+    std::string fingerprint() const override { return {}; }
+
+  private:
+    const ModelSource& sound_;
+};
+
+TEST(DecoderSentinel, NamesLayerOperationAndSequence) {
+    const SyntheticModel sound("tiny", "f16");
+    const BrokenModel model(sound);
+    TestModel runner(model, 1, {0}, make_cpu_ops);
+    try {
+        runner.run_in_pieces(std::vector<std::int32_t>{1, 2, 3}, {300});
+        FAIL() << "nothing was noticed";
+    } catch (const Error& error) {
+        const std::string message = error.what();
+        EXPECT_NE(message.find("layer 1: after its feed-forward part"), std::string::npos) << message;
+        EXPECT_NE(message.find("sequence 0 at position 0"), std::string::npos) << message;
+    }
+}
+
+}  // namespace
+}  // namespace voltpile::llm

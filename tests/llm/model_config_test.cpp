@@ -1,0 +1,212 @@
+// Descriptions of models from metadata such as the published files have.
+#include "llm/model/model_config.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "llm/model/gguf_config.h"
+#include "llm/model/hf_config.h"
+#include "model_test_files.h"
+
+namespace voltpile::llm {
+namespace {
+
+using testing::bytes_of;
+using testing::GgufBytes;
+using testing::missing;
+using testing::TestFolder;
+
+const std::string kSizes =
+    R"("num_hidden_layers": 4, "hidden_size": 64, "num_attention_heads": 8, "num_key_value_heads": 2,
+       "intermediate_size": 128, "vocab_size": 100, "max_position_embeddings": 131072, "rms_norm_eps": 1e-05)";
+
+ModelConfig config_of(const std::string& type, const std::string& more = "") {
+    const TestFolder folder("hf_config");
+    folder.write("config.json",
+                 "{\"model_type\": \"" + type + "\", " + kSizes + (more.empty() ? "" : ", " + more) + "}");
+    return config_from_folder(folder.path());
+}
+
+std::string message_for(const std::string& type, const std::string& more) {
+    try {
+        (void)config_of(type, more);
+    } catch (const FileError& error) {
+        EXPECT_EQ(error.exit_code(), ExitCode::BadInput);
+        return error.what();
+    }
+    return "no error";
+}
+
+TEST(HfConfig, Llama31) {
+    const ModelConfig config = config_of("llama", R"("bos_token_id": 1, "eos_token_id": [2, 8, 9],
+        "rope_theta": 500000.0, "rope_scaling": {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+        "original_max_position_embeddings": 8192, "rope_type": "llama3"})");
+    EXPECT_EQ(config.family, ModelFamily::Llama);
+    EXPECT_EQ(config.head_dim, 8);
+    EXPECT_EQ(config.rope_theta, 500000);
+    EXPECT_EQ(config.rope_style, RopeStyle::HalfSplit);
+    EXPECT_EQ(config.rope_scaling, (RopeScaling{RopeScalingKind::Llama3, 8, 8192, 1, 4}));
+    EXPECT_EQ(config.eos_ids, (std::vector<std::int64_t>{2, 8, 9}));
+    EXPECT_TRUE(config.add_bos);
+    EXPECT_FALSE(config.qkv_bias);
+    EXPECT_FALSE(config.tied_embeddings);
+}
+
+TEST(HfConfig, NewerPlaceOfRopeParameters) {
+    const ModelConfig config =
+        config_of("llama", R"("rope_parameters": {"rope_theta": 1e6, "rope_type": "linear", "factor": 2})");
+    EXPECT_EQ(config.rope_theta, 1e6);
+    EXPECT_EQ(config.rope_scaling, (RopeScaling{RopeScalingKind::Linear, 2, 131072}));
+}
+
+TEST(HfConfig, MistralSlides) {
+    const ModelConfig config = config_of("mistral", R"("sliding_window": 4096)");
+    EXPECT_EQ(config.sliding_window, 4096);
+    EXPECT_EQ(config.layer_slides, std::vector<bool>(4, true));
+    EXPECT_EQ(config_of("mistral", R"("sliding_window": null)").sliding_window, 0);
+}
+
+TEST(HfConfig, QwenSlidesOnlyIfToldTo) {
+    const std::string window = R"("sliding_window": 131072, "max_window_layers": 3, "use_sliding_window": )";
+    const ModelConfig config = config_of("qwen2", window + "false");
+    EXPECT_TRUE(config.qkv_bias);
+    EXPECT_EQ(config.sliding_window, 0);
+    EXPECT_TRUE(config.layer_slides.empty());
+    EXPECT_EQ(config_of("qwen2", window + "true").layer_slides,
+              (std::vector<bool>{false, false, false, true}));
+    const ModelConfig yarn = config_of("qwen2", R"("rope_scaling": {"type": "yarn", "factor": 4.0,
+        "original_max_position_embeddings": 32768})");
+    EXPECT_EQ(yarn.rope_scaling, (RopeScaling{RopeScalingKind::Yarn, 4, 32768}));
+}
+
+TEST(HfConfig, Qwen3HasHeadsOfTheirOwnLength) {
+    const ModelConfig config = config_of("qwen3", R"("head_dim": 128, "tie_word_embeddings": true)");
+    EXPECT_EQ(config.head_dim, 128);
+    EXPECT_TRUE(config.qk_norm);
+    EXPECT_FALSE(config.qkv_bias);
+    EXPECT_TRUE(config.tied_embeddings);
+}
+
+TEST(HfConfig, TakesWhatStandsBesideIt) {
+    const TestFolder folder("hf_beside");
+    folder.write("config.json", R"({"model_type": "qwen2", "eos_token_id": 5, )" + kSizes + "}");
+    folder.write("generation_config.json", R"({"eos_token_id": [5, 3]})");
+    folder.write("tokenizer_config.json", R"({"chat_template": [{"name": "tool_use", "template": "x"},
+        {"name": "default", "template": "{{ messages }}"}]})");
+    folder.write("tokenizer.json", "{}");
+    const ModelConfig config = config_from_folder(folder.path());
+    EXPECT_EQ(config.eos_ids, (std::vector<std::int64_t>{5, 3}));
+    EXPECT_EQ(config.chat_template, "{{ messages }}");
+    EXPECT_EQ(config.tokenizer.kind, TokenizerKind::TokenizerJson);
+    folder.write("chat_template.jinja", "{{ newer }}");
+    EXPECT_EQ(config_from_folder(folder.path()).chat_template, "{{ newer }}");
+}
+
+TEST(HfConfig, NamesWhatIsNotSupported) {
+    EXPECT_EQ(
+        missing("type \"gemma3\" are not supported (supported: Llama", message_for("gemma3", "\"x\": 1")),
+        "");
+    EXPECT_EQ(missing("quantised by awq",
+                      message_for("llama", R"("quantization_config": {"quant_method": "awq"})")),
+              "");
+    EXPECT_EQ(missing("\"dynamic\" is not", message_for("llama", R"("rope_scaling": {"type": "dynamic"})")),
+              "");
+    EXPECT_EQ(missing("\"longrope\" is not", message_for("llama", R"("rope_scaling": {"type": "longrope"})")),
+              "");
+    EXPECT_EQ(missing("activation gelu", message_for("llama", R"("hidden_act": "gelu")")), "");
+    EXPECT_EQ(missing("\"attention_bias\"", message_for("llama", R"("attention_bias": true)")), "");
+    EXPECT_EQ(missing("\"rope_theta\" is not a number", message_for("llama", R"("rope_theta": "big")")), "");
+    EXPECT_EQ(missing("not in the vocabulary", message_for("llama", R"("eos_token_id": 100)")), "");
+    EXPECT_EQ(
+        missing("factor of rope scaling is 0", message_for("llama", R"("rope_scaling": {"type": "linear"})")),
+        "");
+}
+
+constexpr std::uint32_t kUint32 = 4, kFloat32 = 6, kString = 8;
+
+// Metadata of a model of `architecture`, `extra` further entries, and a 100 x 64 embedding without data of
+// its own.
+std::string gguf(const std::string& architecture, std::uint64_t extra_entries, const GgufBytes& extra) {
+    GgufBytes file;
+    file.begin(1, 8 + extra_entries).key("general.architecture", kString).text(architecture);
+    const auto number = [&](const char* key, std::uint32_t value) {
+        file.key(architecture + "." + key, kUint32).number(value);
+    };
+    number("block_count", 4);
+    number("embedding_length", 64);
+    number("attention.head_count", 8);
+    number("attention.head_count_kv", 2);
+    number("feed_forward_length", 128);
+    number("context_length", 8192);
+    file.key(architecture + ".attention.layer_norm_rms_epsilon", kFloat32).number(0.5f);
+    file.raw(extra.str()).tensor("token_embd.weight", {64, 100}, 0, 0).pad().zeros(25600);
+    return file.str();
+}
+
+ModelConfig gguf_config(const std::string& architecture, std::uint64_t entries = 0,
+                        const GgufBytes& extra = {}) {
+    const std::string bytes = gguf(architecture, entries, extra);
+    const GgufFile file(bytes_of(bytes), "x.gguf");
+    return config_from_gguf(file, file.tensors());
+}
+
+TEST(GgufConfig, LlamaIsInterleavedAndQwenHalfSplit) {
+    const ModelConfig llama = gguf_config("llama");
+    EXPECT_EQ(llama.family, ModelFamily::Llama);
+    EXPECT_EQ(llama.rope_style, RopeStyle::Interleaved);
+    EXPECT_EQ(llama.head_dim, 8);
+    EXPECT_EQ(llama.vocab, 100);
+    EXPECT_EQ(llama.rms_eps, 0.5);
+    EXPECT_EQ(llama.rope_theta, 10000);
+    EXPECT_TRUE(llama.tied_embeddings);
+    const ModelConfig qwen =
+        gguf_config("qwen3", 1, GgufBytes().key("qwen3.attention.key_length", kUint32).number(16u));
+    EXPECT_EQ(qwen.family, ModelFamily::Qwen3);
+    EXPECT_EQ(qwen.rope_style, RopeStyle::HalfSplit);
+    EXPECT_EQ(qwen.head_dim, 16);
+    EXPECT_TRUE(qwen.qk_norm);
+}
+
+TEST(GgufConfig, ScalingAndTokens) {
+    GgufBytes extra;
+    extra.key("llama.rope.scaling.type", kString).text("yarn");
+    extra.key("llama.rope.scaling.factor", kFloat32).number(4.0f);
+    extra.key("llama.rope.scaling.original_context_length", kUint32).number(2048u);
+    extra.key("tokenizer.ggml.model", kString).text("gpt2");
+    extra.key("tokenizer.ggml.pre", kString).text("llama-bpe");
+    extra.key("tokenizer.ggml.bos_token_id", kUint32).number(3u);
+    extra.key("tokenizer.ggml.eos_token_id", kUint32).number(4u);
+    extra.key("tokenizer.ggml.eot_token_id", kUint32).number(5u);
+    const ModelConfig config = gguf_config("llama", 8, extra);
+    EXPECT_EQ(config.rope_scaling, (RopeScaling{RopeScalingKind::Yarn, 4, 2048}));
+    EXPECT_EQ(config.bos_id, 3);
+    EXPECT_TRUE(config.add_bos);
+    EXPECT_EQ(config.eos_ids, (std::vector<std::int64_t>{4, 5}));
+    EXPECT_EQ(config.tokenizer.description, "gpt2 (llama-bpe)");
+}
+
+TEST(GgufConfig, NamesWhatIsNotSupported) {
+    const auto message = [](const std::string& architecture, std::uint64_t entries, const GgufBytes& extra) {
+        try {
+            (void)gguf_config(architecture, entries, extra);
+        } catch (const FileError& error) {
+            return std::string(error.what());
+        }
+        return std::string("no error");
+    };
+    EXPECT_EQ(missing("architecture gemma3 are not supported", message("gemma3", 0, {})), "");
+    const auto llama = [&](const char* key, std::uint32_t value) {
+        return message("llama", 1, GgufBytes().key(key, kUint32).number(value));
+    };
+    EXPECT_EQ(missing("mixtures of experts (8 here)", llama("llama.expert_count", 8)), "");
+    EXPECT_EQ(missing("RoPE over 4 of 8", llama("llama.rope.dimension_count", 4)), "");
+    EXPECT_EQ(missing("heads of V have length 4", llama("llama.attention.value_length", 4)), "");
+    EXPECT_EQ(missing("the head dimension is 5000", llama("llama.attention.key_length", 5000)), "");
+    EXPECT_EQ(
+        missing("RoPE scaling longrope is not supported",
+                message("llama", 1, GgufBytes().key("llama.rope.scaling.type", kString).text("longrope"))),
+        "");
+}
+
+}  // namespace
+}  // namespace voltpile::llm

@@ -1,0 +1,146 @@
+// Sizes against published ones; cuts against what a cut must be.
+#include "llm/model/model_memory.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "llm/model/synthetic_model.h"
+#include "llm/model/synthetic_shapes.h"
+#include "llm/model/tensor_parallel.h"
+
+namespace voltpile::llm {
+namespace {
+
+// The numbers of parameters that the models' pages give.
+TEST(ModelMemory, PublishedNumbersOfWeights) {
+    const auto weights = [](const char* shape) { return weight_bytes(SyntheticModel(shape, "f16")).weights; };
+    EXPECT_EQ(weights("llama-3-8b"), 8'030'261'248u);
+    EXPECT_EQ(weights("llama-3-70b"), 70'553'706'496u);
+    EXPECT_EQ(weights("llama-2-7b"), 6'738'415'616u);
+    EXPECT_EQ(weights("mistral-7b"), 7'241'732'096u);
+    EXPECT_EQ(weights("qwen-2.5-7b"), 7'615'616'512u);
+    EXPECT_EQ(weights("qwen-3-8b"), 8'190'735'360u);
+}
+
+// Sizes of GGUF files made by llama-quantize, in GB as their pages give them. The files hold the tokenizer
+// besides, up to 12 MB, and the pages round to 10 MB.
+TEST(ModelMemory, PublishedSizesOfFiles) {
+    struct Published {
+        const char *shape, *mixture;
+        double gigabytes;
+    };
+    for (const Published& file : {Published{"llama-3-8b", "q8_0", 8.54}, {"llama-3-8b", "q5_k_m", 5.73},
+                                  {"llama-3-8b", "q4_k_m", 4.92},        {"llama-3-8b", "q4_0", 4.66},
+                                  {"llama-3-70b", "q5_k_m", 49.95},      {"llama-3-70b", "q4_k_m", 42.52},
+                                  {"llama-2-7b", "q8_0", 7.16},          {"llama-2-7b", "q5_k_m", 4.78},
+                                  {"llama-2-7b", "q4_k_m", 4.08},        {"llama-2-7b", "q4_0", 3.83},
+                                  {"mistral-7b", "q8_0", 7.70},          {"mistral-7b", "q5_k_m", 5.13},
+                                  {"mistral-7b", "q4_k_m", 4.37},        {"mistral-7b", "q4_0", 4.11},
+                                  {"qwen-2.5-7b", "q8_0", 8.10},         {"qwen-2.5-7b", "q5_k_m", 5.44},
+                                  {"qwen-2.5-7b", "q4_k_m", 4.68},       {"qwen-3-8b", "q8_0", 8.71},
+                                  {"qwen-3-8b", "q5_k_m", 5.85},         {"qwen-3-8b", "q4_k_m", 5.03}}) {
+        const double ours =
+            static_cast<double>(weight_bytes(SyntheticModel(file.shape, file.mixture)).total) * 1e-9;
+        EXPECT_LE(ours, file.gigabytes + 0.005) << file.shape << ' ' << file.mixture;
+        EXPECT_GE(ours, file.gigabytes - 0.005 - 0.012) << file.shape << ' ' << file.mixture;
+    }
+}
+
+// Llama 3 8B's cache takes 128 KiB a token in fp16, as is well known.
+TEST(ModelMemory, CacheOfLlama3) {
+    EXPECT_EQ(kv_bytes_per_token_and_layer(synthetic_shape("llama-3-8b")) * 32, 128u * 1024);
+}
+
+// Every weight is on exactly one rank, or whole on all.
+TEST(TensorParallel, ShardsTileTheTensors) {
+    for (const char* shape : {"llama-2-7b", "llama-3-8b", "qwen-2.5-7b"})
+        for (const int ranks : {1, 2, 4}) {
+            const SyntheticModel model(shape, "q4_k_m");
+            ASSERT_EQ(tensor_parallel_obstacle(model, ranks), "") << shape;
+            for (const ModelTensor& tensor : model.tensors()) {
+                std::size_t rows = 0, columns = 0;
+                for (int rank = 0; rank < ranks; ++rank) {
+                    const TensorShard shard = tensor_shard(model, tensor, rank_share(model, rank, ranks));
+                    check_slice(tensor, shard.stored);
+                    EXPECT_LE(shard.stored.column_begin, shard.used_columns.begin);
+                    EXPECT_GE(shard.stored.column_end, shard.used_columns.end);
+                    const bool by_rows = tensor.cut_axis == CutAxis::Rows;
+                    const bool by_columns = tensor.cut_axis == CutAxis::Columns;
+                    EXPECT_EQ(shard.stored.row_begin, by_rows ? rows : 0) << tensor.name;
+                    EXPECT_EQ(shard.used_columns.begin, by_columns ? columns : 0) << tensor.name;
+                    rows = shard.stored.row_end;
+                    columns = shard.used_columns.end;
+                }
+                EXPECT_EQ(rows, tensor.rows) << tensor.name;
+                EXPECT_EQ(columns, tensor.columns) << tensor.name;
+            }
+        }
+}
+
+TEST(TensorParallel, BlocksStayWhole) {
+    // 11008 = 43 blocks of 256: 21 and 22.
+    const SyntheticModel llama2("llama-2-7b", "q4_k_m");
+    EXPECT_EQ(rank_share(llama2, 0, 2).ffn, (IndexRange{0, 21 * 256}));
+    EXPECT_EQ(rank_share(llama2, 1, 2).ffn, (IndexRange{21 * 256, 11008}));
+    // 7 heads of 128 a rank end in the middle of a block.
+    const SyntheticModel qwen("qwen-2.5-7b", "q4_k_m");
+    const TensorShard second =
+        tensor_shard(qwen, qwen.layer_tensor(3, "attn_output.weight"), rank_share(qwen, 1, 4));
+    EXPECT_EQ(second.used_columns, (IndexRange{896, 1792}));
+    EXPECT_EQ(second.stored.column_begin, 768u);
+    EXPECT_EQ(second.stored.column_end, 1792u);
+}
+
+TEST(TensorParallel, KvHeadsAreSharedBeyondOneARank) {
+    const SyntheticModel model("tiny", "q8_0");  // 4 heads, 2 KV heads
+    EXPECT_EQ(rank_share(model, 2, 4).heads, (IndexRange{2, 3}));
+    EXPECT_EQ(rank_share(model, 2, 4).kv_heads, (IndexRange{1, 2}));
+    EXPECT_EQ(rank_share(model, 1, 4).kv_heads, (IndexRange{0, 1}));
+}
+
+TEST(TensorParallel, SaysWhyNot) {
+    EXPECT_EQ(tensor_parallel_obstacle(SyntheticModel("qwen-2.5-7b", "f16"), 8),
+              "8 does not divide the 28 heads");
+    EXPECT_EQ(tensor_parallel_obstacle(SyntheticModel("qwen-2.5-7b", "f16"), 7),
+              "7 neither divides the 4 KV heads nor is a multiple of them");
+    EXPECT_EQ(tensor_parallel_obstacle(SyntheticModel("llama-3-8b", "f16"), 0), "0 is not a number of GPUs");
+    EXPECT_NE(tensor_parallel_obstacle(SyntheticModel("tiny", "q4_k_m"), 4), "");  // 768 = 3 blocks of 256
+}
+
+TEST(Stages, HoldEverythingOnceAndEvenly) {
+    const SyntheticModel model("llama-3-70b", "q5_k_m");
+    const std::vector<double> equal(3, 1.0);
+    const auto stages = cut_into_stages(model, 1, equal);
+    std::uint64_t sum = 0, most = 0;
+    int layer = 0;
+    for (const StageNeeds& stage : stages) {
+        EXPECT_EQ(stage.layer_begin, layer);
+        layer = stage.layer_end;
+        sum += stage.weights;
+        most = std::max(most, stage.weights);
+    }
+    EXPECT_EQ(layer, 80);
+    const WeightBytes bytes = weight_bytes(model);
+    EXPECT_EQ(sum, bytes.total);
+    EXPECT_LT(most, bytes.total / 3 + *std::max_element(bytes.layers.begin(), bytes.layers.end()));
+}
+
+TEST(Stages, FollowCapacities) {
+    const SyntheticModel model("llama-3-8b", "q8_0");
+    const std::vector<double> one_is_twice = {1.0, 2.0};
+    const auto stages = cut_into_stages(model, 2, one_is_twice);
+    const double ratio = static_cast<double>(stages[1].weights) / static_cast<double>(stages[0].weights);
+    EXPECT_NEAR(ratio, 2, 0.3);  // a layer more or less of 32 changes it by up to 0.27
+    EXPECT_THROW(cut_into_stages(SyntheticModel("tiny", "f16"), 1, std::vector<double>(5, 1.0)),
+                 std::invalid_argument);
+}
+
+TEST(Stages, RoomForTokens) {
+    const std::vector<StageNeeds> stages = {{0, 1, 100, 10}, {1, 2, 50, 20}};
+    EXPECT_EQ(tokens_in(stages, 200), 7u);  // the second: 150 / 20
+    EXPECT_EQ(tokens_in(stages, 100), 0u);
+}
+
+}  // namespace
+}  // namespace voltpile::llm

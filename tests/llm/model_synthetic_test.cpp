@@ -1,0 +1,81 @@
+// Synthetic weights: the same whoever reads which part, and of the size that they should have.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "base/error.h"
+#include "llm/model/synthetic_blocks.h"
+#include "llm/model/synthetic_model.h"
+
+namespace voltpile::llm {
+namespace {
+
+TEST(SyntheticModel, PartsAreThoseOfTheWhole) {
+    for (const char* mixture : {"f16", "q8_0", "q4_0", "q4_k_m", "q5_k_m"}) {
+        const SyntheticModel model("tiny", mixture);
+        for (const char* name : {"output.weight", "blk.1.ffn_down.weight", "blk.2.ffn_down.weight"}) {
+            const ModelTensor& tensor = model.tensor(name);
+            std::vector<std::byte> all(tensor.bytes());
+            model.read(tensor, whole(tensor), all.data());
+            const TensorSlice slice{3, 20, 0, 256};
+            std::vector<std::byte> part(slice.bytes(tensor.format));
+            model.read(tensor, slice, part.data());
+            const std::size_t row = row_bytes(tensor.format, tensor.columns),
+                              own = row_bytes(tensor.format, 256);
+            for (std::size_t i = 0; i < slice.rows(); ++i)
+                ASSERT_EQ(std::memcmp(part.data() + i * own, all.data() + (i + 3) * row, own), 0) << name;
+        }
+    }
+}
+
+TEST(SyntheticModel, SeedAndNameMakeAllTheDifference) {
+    const SyntheticModel a("tiny", "q8_0", 1), same("tiny", "q8_0", 1), b("tiny", "q8_0", 2);
+    const auto bytes = [](const SyntheticModel& model, const char* name) {
+        const ModelTensor& tensor = model.tensor(name);
+        std::vector<std::byte> all(tensor.bytes());
+        model.read(tensor, whole(tensor), all.data());
+        return all;
+    };
+    EXPECT_EQ(bytes(a, "blk.0.attn_k.weight"), bytes(same, "blk.0.attn_k.weight"));
+    EXPECT_NE(bytes(a, "blk.0.attn_k.weight"), bytes(b, "blk.0.attn_k.weight"));
+    EXPECT_NE(bytes(a, "blk.0.attn_k.weight"), bytes(a, "blk.1.attn_k.weight"));
+    EXPECT_EQ(a.fingerprint(), same.fingerprint());
+    EXPECT_NE(a.fingerprint(), b.fingerprint());
+}
+
+double half(const std::byte* bytes) {  // a positive normal or subnormal number
+    std::uint16_t bits;
+    std::memcpy(&bits, bytes, sizeof bits);
+    const int exponent = bits >> 10 & 31, fraction = bits & 1023;
+    return exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(fraction + 1024, exponent - 25);
+}
+
+TEST(SyntheticBlocks, Q8HasTheDeviationAskedFor) {
+    constexpr std::size_t kBlocks = 4000;
+    std::vector<std::byte> blocks(kBlocks * block_bytes(WeightFormat::Q8_0));
+    make_blocks(WeightFormat::Q8_0, tensor_key(1, "t"), 0, kBlocks, 0.015, blocks.data());
+    double sum = 0, squares = 0;
+    for (std::size_t i = 0; i < kBlocks; ++i) {
+        const std::byte* block = blocks.data() + i * block_bytes(WeightFormat::Q8_0);
+        for (int j = 0; j < 32; ++j) {
+            const double weight = half(block) * static_cast<std::int8_t>(block[2 + j]);
+            sum += weight;
+            squares += weight * weight;
+        }
+    }
+    constexpr double kCount = 32.0 * kBlocks;
+    // 128,000 samples: relative errors of 1/sqrt(2 * 128000) = 0.2 % at one sigma; fp16 of d adds up to 0.05
+    // %.
+    EXPECT_NEAR(std::sqrt(squares / kCount), 0.015, 0.015 * 0.01);
+    EXPECT_NEAR(sum / kCount, 0, 0.015 * 0.02);
+}
+
+TEST(SyntheticModel, RefusesUnknownNames) {
+    EXPECT_THROW(SyntheticModel("llama-4", "q8_0"), JobError);
+    EXPECT_THROW(SyntheticModel("tiny", "q3_k_m"), JobError);
+}
+
+}  // namespace
+}  // namespace voltpile::llm
