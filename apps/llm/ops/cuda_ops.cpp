@@ -94,6 +94,7 @@ class CudaOps final : public GpuOps {
         launch_gather(x.data, static_cast<int>(x.columns) * 4, batch.logit_row, batch.logits, out.data,
                       stream_);
     }
+    void join_columns(FloatRows parts, std::span<const std::int64_t> column_begin, FloatRows out) override;
     void sample(FloatRows logits, const SamplingView& sampling, std::int32_t* tokens,
                 float* log_probability) override;
     SentinelReport take_sentinel() override;
@@ -137,6 +138,20 @@ void CudaOps::attention(HiddenRows qkv, const QkvSettings& settings, const Batch
     }
     if (batch.max_new > 1) launch_prompt_attention(args, stream_);
     launch_decode_attention(args, scratch_.size(), stream_);
+}
+
+void CudaOps::join_columns(FloatRows parts, std::span<const std::int64_t> column_begin, FloatRows out) {
+    for (std::size_t k = 0; k + 1 < column_begin.size() && out.rows > 0; ++k) {
+        const std::size_t width =
+            static_cast<std::size_t>(column_begin[k + 1] - column_begin[k]) * sizeof(float);
+        if (width == 0) continue;
+        const float* from = parts.data + static_cast<std::int64_t>(k) * out.rows * parts.columns;
+        cuda_check(
+            cudaMemcpy2DAsync(out.data + column_begin[k],
+                              static_cast<std::size_t>(out.columns) * sizeof(float), from, width, width,
+                              static_cast<std::size_t>(out.rows), cudaMemcpyDeviceToDevice, stream_.get()),
+            "joining columns");
+    }
 }
 
 void CudaOps::sample(FloatRows logits, const SamplingView& sampling, std::int32_t* tokens,
