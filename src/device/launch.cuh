@@ -15,6 +15,8 @@ struct LaunchShape {
     int blocks = 1;
     int threads = 32;  // a block
     std::size_t shared_bytes = 0;
+    int blocks_y = 1;
+    int blocks_z = 1;
 };
 
 // name: for the message. Throws DeviceError if the launch is refused (a failure of the kernel itself shows up
@@ -22,7 +24,9 @@ struct LaunchShape {
 template <class... Parameters, class... Arguments>
 void launch(std::string_view name, void (*kernel)(Parameters...), const LaunchShape& shape,
             const Stream& stream, Arguments&&... arguments) {
-    kernel<<<shape.blocks, shape.threads, shape.shared_bytes, stream.get()>>>(arguments...);
+    const dim3 blocks(static_cast<unsigned>(shape.blocks), static_cast<unsigned>(shape.blocks_y),
+                      static_cast<unsigned>(shape.blocks_z));
+    kernel<<<blocks, shape.threads, shape.shared_bytes, stream.get()>>>(arguments...);
     const cudaError_t error = cudaGetLastError();
     if (error != cudaSuccess) throw_device_error(error, name);
 }

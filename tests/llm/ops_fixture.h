@@ -12,8 +12,12 @@
 #include <vector>
 
 #include "comm/collective_half.h"
+#include "device/device.h"
 #include "llm/model/synthetic_blocks.h"
 #include "llm/ops/cpu_ops.h"
+#if VOLTPILE_CUDA
+#include "llm/ops/cuda_ops.h"
+#endif
 #include "llm/ops/reference_ops.h"
 
 namespace voltpile::llm {
@@ -39,9 +43,19 @@ inline std::vector<OpsMaker> cpu_ops_makers() {
     return makers;
 }
 
+inline OpsMaker gpu_ops_maker() {
+#if VOLTPILE_CUDA
+    return {"gpu", [] { return make_cuda_ops(0); }};
+#else
+    return {"gpu", [] { return std::unique_ptr<Ops>(); }};
+#endif
+}
+
 // The one place where an implementation joins.
-#define VOLTPILE_FOR_ALL_OPS(suite)                                           \
-    INSTANTIATE_TEST_SUITE_P(Cpu, suite, testing::ValuesIn(cpu_ops_makers()), \
+#define VOLTPILE_FOR_ALL_OPS(suite)                                               \
+    INSTANTIATE_TEST_SUITE_P(Cpu, suite, testing::ValuesIn(cpu_ops_makers()),     \
+                             [](const auto& maker) { return maker.param.name; }); \
+    INSTANTIATE_TEST_SUITE_P(Gpu, suite, testing::Values(gpu_ops_maker()),        \
                              [](const auto& maker) { return maker.param.name; })
 
 // An implementation with the memory that a test gives it. What goes in is exact in fp16, so that all see the
@@ -92,6 +106,10 @@ class Side {
 
 class OpsTest : public testing::TestWithParam<OpsMaker> {
   protected:
+    void SetUp() override {
+        if (GetParam().name == "gpu" && device_count() == 0) GTEST_SKIP() << "no GPU";
+    }
+
     std::vector<float> normals(std::int64_t count, float spread = 1, float mean = 0) {
         std::normal_distribution<float> normal(mean, spread);
         std::vector<float> values(static_cast<std::size_t>(count));

@@ -1,0 +1,250 @@
+#include <algorithm>
+
+#include "llm/ops/cuda_attention.cuh"
+
+namespace voltpile::llm {
+
+namespace {
+
+using namespace nvcuda;
+
+constexpr int threads = 128;
+constexpr int split_pages = split_tokens / kv_page_tokens;
+constexpr int tile_heads = 16;  // heads of a KV head in a tile of the tensor cores
+
+// A split's result for a head: its largest score, the sum of exp(score - largest), and the weighted sum of
+// values.
+__host__ __device__ constexpr int part_floats(int head_dim) {
+    return head_dim + 2;
+}
+__device__ float* part_of(const AttentionArgs& a, int in_launch, int head, int split, int splits) {
+    return a.scratch + ((static_cast<std::int64_t>(in_launch) * a.heads + head) * splits + split) *
+                           part_floats(a.head_dim);
+}
+
+// An empty row: by the blocks of one split.
+__device__ void clear_row(const AttentionArgs& a, int row) {
+    const int width = a.heads * a.head_dim, blocks = static_cast<int>(gridDim.y);
+    const int each = (width + blocks - 1) / blocks, begin = static_cast<int>(blockIdx.y) * each;
+    for (int i = begin + static_cast<int>(threadIdx.x); i < min(width, begin + each); i += threads) {
+        out_head(a, row, 0)[i] = __half(0.0f);
+    }
+}
+
+// Grid: splits, (KV heads * tiles of heads), sequences from first_sequence.
+template <int head_dim>
+__global__ void __launch_bounds__(threads)
+    decode_split(const AttentionArgs a, int first_sequence, int splits) {
+    __shared__ __align__(32) __half query[tile_heads][head_dim + 8];
+    __shared__ __align__(32) float score[tile_heads][split_tokens + 4];
+    __shared__ __align__(32) __half weight[tile_heads][split_tokens + 8];
+    __shared__ __align__(32) __half token_numbers[16][16];
+    __shared__ float largest[tile_heads], total[tile_heads];
+
+    const int t = static_cast<int>(threadIdx.x), warp = t / 32, lane = t % 32;
+    const int sequence = first_sequence + static_cast<int>(blockIdx.z);
+    if (blockIdx.x == 0 && sequence < a.batch.rows && a.batch.sequence[sequence] < 0) clear_row(a, sequence);
+    const int row = sequence < a.batch.sequences ? single_row(a, sequence) : -1;
+    if (row < 0) return;
+    const int position = a.batch.position[row], first = first_position(a, position);
+    const int split = static_cast<int>(blockIdx.x), begin = split * split_tokens;
+    if (begin > position || begin + split_tokens <= first) return;
+    const int group = a.heads / a.kv_heads, tiles = (group + tile_heads - 1) / tile_heads;
+    const int kv_head = static_cast<int>(blockIdx.y) / tiles;
+    const int first_head = static_cast<int>(blockIdx.y) % tiles * tile_heads;  // in the group
+    const int heads = min(tile_heads, group - first_head);
+    const auto* keys = static_cast<const __half*>(a.keys);
+    const auto* values = static_cast<const __half*>(a.values);
+    // Pages before the window may be somebody else's by now.
+    const int first_page = max(0, first - begin) / kv_page_tokens;
+    const int pages = min(split_pages, position / kv_page_tokens + 1 - split * split_pages);
+
+    const __half* q =
+        static_cast<const __half*>(a.qkv) + qkv_row(a, row) + (kv_head * group + first_head) * head_dim;
+    for (int i = t; i < tile_heads * head_dim; i += threads) {
+        const int h = i / head_dim;
+        query[h][i % head_dim] = h < heads ? q[i] : __half(0.0f);
+    }
+    for (int i = t; i < 256; i += threads) token_numbers[i / 16][i % 16] = __int2half_rn(i / 16);
+    __syncthreads();
+
+    // Scores: each warp takes every fourth page.
+    for (int page = first_page + warp; page < pages; page += 4) {
+        const __half* k = keys + page_begin(a, sequence, split * split_pages + page, kv_head);
+        Accumulator s;
+        wmma::fill_fragment(s, 0.0f);
+#pragma unroll
+        for (int d = 0; d < head_dim; d += 16) {
+            wmma::fragment<wmma::matrix_a, 16, 16, 16, __half, wmma::row_major> qs;
+            wmma::fragment<wmma::matrix_b, 16, 16, 16, __half, wmma::col_major> ks;
+            wmma::load_matrix_sync(ks, k + d, head_dim);
+            wmma::load_matrix_sync(qs, &query[0][d], head_dim + 8);
+            wmma::mma_sync(s, qs, ks, s);
+        }
+        wmma::store_matrix_sync(&score[0][page * 16], s, split_tokens + 4, wmma::mem_row_major);
+    }
+    __syncthreads();
+
+    // Softmax of the split: each warp takes 4 heads.
+    for (int h = warp * 4; h < warp * 4 + 4; ++h) {
+        float value[split_tokens / 32];
+        float most = -INFINITY, sum = 0;
+#pragma unroll
+        for (int i = 0; i < split_tokens / 32; ++i) {
+            const int at = begin + lane + 32 * i;
+            const bool seen = at >= first && at <= position;
+            value[i] = seen ? score[h][lane + 32 * i] * a.scale : -INFINITY;
+            most = fmaxf(most, value[i]);
+        }
+        for (int offset = 16; offset > 0; offset /= 2)
+            most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, offset));
+#pragma unroll
+        for (int i = 0; i < split_tokens / 32; ++i) {
+            const int at = begin + lane + 32 * i;
+            // A NaN has to come through: the largest does not show it.
+            const float w = at >= first && at <= position ? expf(value[i] - most) : 0.0f;
+            sum += w;
+            weight[h][lane + 32 * i] = __float2half_rn(w);
+        }
+        for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, offset);
+        if (lane == 0) {
+            largest[h] = most;
+            total[h] = sum;
+        }
+    }
+    __syncthreads();
+
+    // Values: each warp takes every fourth slice of 16 columns. Tokens that are not seen have weight 0, but
+    // what was never written, or by another sequence, may be NaN: it is cleared in the pages at the borders.
+    wmma::fragment<wmma::matrix_b, 16, 16, 16, __half, wmma::row_major> numbers;
+    wmma::load_matrix_sync(numbers, &token_numbers[0][0], 16);
+    float* results = &score[0][0];  // (16, head_dim + 4): head_dim <= 128
+    for (int d = warp * 16; d < head_dim; d += 64) {
+        Accumulator o;
+        wmma::fill_fragment(o, 0.0f);
+#pragma unroll 4
+        for (int page = first_page; page < pages; ++page) {
+            const __half* v = values + page_begin(a, sequence, split * split_pages + page, kv_head) + d;
+            wmma::fragment<wmma::matrix_a, 16, 16, 16, __half, wmma::row_major> ws;
+            wmma::fragment<wmma::matrix_b, 16, 16, 16, __half, wmma::row_major> vs;
+            wmma::load_matrix_sync(vs, v, head_dim);
+            wmma::load_matrix_sync(ws, &weight[0][page * 16], split_tokens + 8);
+            const int page_position = begin + page * 16;
+            if (page_position < first || page_position + 15 > position) {
+#pragma unroll
+                for (int i = 0; i < vs.num_elements; ++i) {
+                    const int at = page_position + __half2int_rn(numbers.x[i]);
+                    if (at < first || at > position) vs.x[i] = __half(0.0f);
+                }
+            }
+            wmma::mma_sync(o, ws, vs, o);
+        }
+        wmma::store_matrix_sync(results + d, o, split_tokens + 4, wmma::mem_row_major);
+    }
+    __syncthreads();
+    const bool only = begin <= first && begin + split_tokens > position;
+    for (int i = t; i < heads * head_dim; i += threads) {
+        const int h = i / head_dim, d = i % head_dim, head = kv_head * group + first_head + h;
+        const float value = results[h * (split_tokens + 4) + d];
+        if (only) {
+            out_head(a, row, head)[d] = __float2half_rn(value / total[h]);
+        } else {
+            float* part = part_of(a, static_cast<int>(blockIdx.z), head, split, splits);
+            part[2 + d] = value;
+            if (d == 0) {
+                part[0] = largest[h];
+                part[1] = total[h];
+            }
+        }
+    }
+}
+
+// Grid: heads, sequences from first_sequence; a thread for each column of a head.
+__global__ void join_splits(const AttentionArgs a, int first_sequence, int splits) {
+    const int sequence = first_sequence + static_cast<int>(blockIdx.y);
+    const int row = sequence < a.batch.sequences ? single_row(a, sequence) : -1;
+    if (row < 0) return;
+    const int position = a.batch.position[row];
+    const int begin = first_position(a, position) / split_tokens, end = position / split_tokens + 1;
+    if (end - begin == 1) return;
+    const int head = static_cast<int>(blockIdx.x), d = static_cast<int>(threadIdx.x);
+    const float* parts = part_of(a, static_cast<int>(blockIdx.y), head, 0, splits);
+    const int size = part_floats(a.head_dim);
+
+    // The largest score of all, first: parts are then independent of each other.
+    __shared__ float shared[32];
+    float most = -INFINITY;
+    for (int s = begin + d; s < end; s += static_cast<int>(blockDim.x)) most = fmaxf(most, parts[s * size]);
+    for (int offset = 16; offset > 0; offset /= 2)
+        most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, offset));
+    if (d % 32 == 0) shared[d / 32] = most;
+    __syncthreads();
+    for (int w = 0; w < static_cast<int>(blockDim.x) / 32; ++w) most = fmaxf(most, shared[w]);
+    if (d >= a.head_dim) return;
+
+    float sum = 0, total = 0;
+#pragma unroll 8
+    for (int s = begin; s < end; ++s) {
+        const float* part = parts + s * size;
+        const float factor = expf(part[0] - most);
+        total = fmaf(factor, part[1], total);
+        sum = fmaf(factor, part[2 + d], sum);
+    }
+    out_head(a, row, head)[d] = __float2half_rn(sum / total);
+}
+
+int splits_of(const AttentionArgs& args) {
+    return std::max(1, (args.batch.max_context + split_tokens - 1) / split_tokens);
+}
+
+template <int head_dim>
+void start(const AttentionArgs& args, int first_sequence, int sequences, const Stream& stream) {
+    const int group = args.heads / args.kv_heads, tiles = (group + tile_heads - 1) / tile_heads;
+    launch("attention of single rows", decode_split<head_dim>,
+           {splits_of(args), threads, 0, args.kv_heads * tiles, sequences}, stream, args, first_sequence,
+           splits_of(args));
+}
+
+}  // namespace
+
+std::size_t decode_scratch_bytes_per_sequence(const AttentionArgs& args) {
+    return static_cast<std::size_t>(args.heads) * splits_of(args) * part_floats(args.head_dim) *
+           sizeof(float);
+}
+
+void launch_decode_attention(const AttentionArgs& args, std::size_t scratch_bytes, const Stream& stream) {
+    const auto fit = static_cast<std::int64_t>(scratch_bytes / decode_scratch_bytes_per_sequence(args));
+    const int each = static_cast<int>(std::clamp<std::int64_t>(fit, 1, 32768));
+    // With prompts in the batch, their kernel clears the empty rows.
+    const int all =
+        args.batch.max_new > 1 ? args.batch.sequences : std::max(args.batch.sequences, args.batch.rows);
+    for (int first = 0; first < all; first += each) {
+        const int sequences = std::min(each, all - first);
+        switch (args.head_dim) {
+            case 16:
+                start<16>(args, first, sequences, stream);
+                break;
+            case 32:
+                start<32>(args, first, sequences, stream);
+                break;
+            case 64:
+                start<64>(args, first, sequences, stream);
+                break;
+            case 80:
+                start<80>(args, first, sequences, stream);
+                break;
+            case 96:
+                start<96>(args, first, sequences, stream);
+                break;
+            default:
+                start<128>(args, first, sequences, stream);
+        }
+        if (splits_of(args) > 1) {
+            launch("joining the splits of attention", join_splits,
+                   {args.heads, (args.head_dim + 31) / 32 * 32, 0, sequences}, stream, args, first,
+                   splits_of(args));
+        }
+    }
+}
+
+}  // namespace voltpile::llm

@@ -1,0 +1,101 @@
+#include <algorithm>
+
+#include "device/launch.cuh"
+#include "llm/ops/cuda_matmul.h"
+#include "llm/ops/cuda_row_units.cuh"
+
+namespace voltpile::llm {
+
+namespace {
+
+constexpr int threads = 256;
+int blocks_for(std::int64_t items) {
+    return static_cast<int>((items + threads - 1) / threads);
+}
+
+// A thread for each unit of 32 weights.
+template <WeightFormat format>
+__global__ void dequantise(const DeviceMatrix w, int first_row, int rows, uint4* out) {
+    const int units = w.columns / 32;
+    const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x;
+    if (index >= static_cast<std::int64_t>(rows) * units) return;
+    const auto raw = RowUnit<format>::load(w, first_row + static_cast<int>(index / units),
+                                           static_cast<int>(index % units));
+    float value[32];
+    RowUnit<format>::values(raw, value);
+#pragma unroll
+    for (int q = 0; q < 4; ++q) {
+        uint4 halves;
+        auto* pair = reinterpret_cast<__half2*>(&halves);
+#pragma unroll
+        for (int p = 0; p < 4; ++p)
+            pair[p] = __floats2half2_rn(value[8 * q + 2 * p], value[8 * q + 2 * p + 1]);
+        out[index * 4 + q] = halves;
+    }
+}
+
+__global__ void silu_product(const float* gate, const float* up, int gate_columns, __half* out,
+                             int out_columns, int rows, int columns) {
+    const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x;
+    if (index >= static_cast<std::int64_t>(rows) * columns) return;
+    const std::int64_t row = index / columns, column = index % columns;
+    const float g = gate[row * gate_columns + column];
+    out[row * out_columns + column] = __float2half_rn(g / (1 + expf(-g)) * up[row * gate_columns + column]);
+}
+
+__global__ void pad(const __half* x, int rows, int columns, int padded, __half* out) {
+    const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x;
+    if (index >= static_cast<std::int64_t>(rows) * padded) return;
+    const std::int64_t row = index / padded, column = index % padded;
+    out[index] = column < columns ? x[row * columns + column] : __half(0.0f);
+}
+
+// A block for each row.
+template <WeightFormat format>
+__global__ void embed(const DeviceMatrix w, const std::int32_t* token, const std::int32_t* sequence,
+                      int columns, float* x) {
+    const int row = sequence[blockIdx.x] < 0 ? -1 : token[blockIdx.x];
+    float* to = x + static_cast<std::int64_t>(blockIdx.x) * columns;
+    for (int unit = static_cast<int>(threadIdx.x); unit < w.columns / 32; unit += threads) {
+        float value[32];
+        // A row of a captured pass may be empty.
+        const bool there = row >= 0 && row < w.rows;
+        if (there) RowUnit<format>::values(RowUnit<format>::load(w, row, unit), value);
+#pragma unroll
+        for (int i = 0; i < 32; ++i) {
+            if (unit * 32 + i < columns) to[unit * 32 + i] = there ? value[i] : 0.0f;
+        }
+    }
+}
+
+}  // namespace
+
+void launch_dequantise(const DeviceMatrix& w, int first_row, int rows, void* out, const Stream& stream) {
+    with_format(w.format, [&](auto format) {
+        launch("weights to fp16", dequantise<format.value>,
+               {blocks_for(static_cast<std::int64_t>(rows) * (w.columns / 32)), threads}, stream, w,
+               first_row, rows, static_cast<uint4*>(out));
+    });
+}
+
+void launch_silu(const float* gate, const float* up, int gate_columns, void* out, int out_columns, int rows,
+                 int columns, const Stream& stream) {
+    launch("gating", silu_product, {blocks_for(static_cast<std::int64_t>(rows) * columns), threads}, stream,
+           gate, up, gate_columns, static_cast<__half*>(out), out_columns, rows, columns);
+}
+
+void launch_pad(const void* x, int rows, int columns, int padded, void* out, const Stream& stream) {
+    launch("padding activations", pad, {blocks_for(static_cast<std::int64_t>(rows) * padded), threads},
+           stream, static_cast<const __half*>(x), rows, columns, padded, static_cast<__half*>(out));
+}
+
+void launch_embed(const DeviceMatrix& w, const BatchView& batch, int columns, float* x,
+                  const Stream& stream) {
+    if (batch.rows == 0) return;
+    with_format(w.format, [&](auto format) {
+        launch("embedding", embed<format.value>, {batch.rows, threads}, stream, w, batch.token,
+               batch.sequence, columns, x);
+    });
+}
+
+}  // namespace voltpile::llm

@@ -1,0 +1,56 @@
+// Matrix products on the GPU, by number of rows: up to matvec_rows a matrix-vector product, up to tile_rows
+// tiles on tensor cores, above that fp16 weights in memory and cuBLAS.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "device/stream.h"
+#include "llm/ops/batch.h"
+#include "llm/ops/cuda_matrix.h"
+
+namespace voltpile::llm {
+
+constexpr int matvec_rows = 8;
+constexpr int tile_rows = 64;
+
+// Matrices of one format and as many columns, whose outputs go to columns of `out`.
+struct MatmulArgs {
+    DeviceMatrix matrix[3];
+    int out_begin[3] = {0, 0, 0};  // column of out
+    int first_group[4] = {0, 0, 0, 0};
+    int matrices = 1;
+    bool gated = false;       // matrix[0] gate, matrix[1] up, one output
+    int rows = 0;             // of x and out
+    const void* x = nullptr;  // fp16 (rows, columns): gapless, columns a multiple of 32, on 16 bytes
+    void* out = nullptr;      // fp16, or fp32 if out_float
+    bool out_float = false;
+    int out_columns = 0;
+    int split = 1;                    // parts of the columns, summed in order
+    std::uint8_t* scratch = nullptr;  // see the launchers
+    int* counters = nullptr;          // zero, and zero again afterwards
+};
+
+// Fills split for this GPU. It depends on the matrices alone, so that a row's result is the same in any
+// batch.
+int matvec_split(const MatmulArgs& args, int multiprocessors);
+int tile_split(const MatmulArgs& args, int multiprocessors);
+std::size_t matvec_scratch_bytes(const MatmulArgs& args);
+std::size_t tile_scratch_bytes(const MatmulArgs& args);
+constexpr int tile_weights = 128;  // rows of weights in a tile
+constexpr int most_tiles = 1 << 16;
+
+void launch_matvec(const MatmulArgs& args, int multiprocessors, const Stream& stream);
+void launch_tiles(const MatmulArgs& args, const Stream& stream);
+
+// Rows first_row .. + rows of w as fp16 (rows, columns).
+void launch_dequantise(const DeviceMatrix& w, int first_row, int rows, void* out, const Stream& stream);
+// out[r, c] = silu(gate[r, c]) * up[r, c], c < columns; gate and up: fp32 with gate_columns from row to row.
+void launch_silu(const float* gate, const float* up, int gate_columns, void* out, int out_columns, int rows,
+                 int columns, const Stream& stream);
+// See Ops::embed. x: (rows, columns).
+void launch_embed(const DeviceMatrix& w, const BatchView& batch, int columns, float* x, const Stream& stream);
+// fp16 (rows, columns) to (rows, padded), zeros behind.
+void launch_pad(const void* x, int rows, int columns, int padded, void* out, const Stream& stream);
+
+}  // namespace voltpile::llm

@@ -1,0 +1,35 @@
+#include "llm/ops/cuda_matrix.h"
+
+namespace voltpile::llm {
+
+namespace {
+std::size_t rounded(std::size_t bytes) {
+    return (bytes + 255) / 256 * 256;
+}
+}  // namespace
+
+PlaneBytes plane_bytes(WeightFormat format, std::int64_t rows, std::int64_t columns) {
+    const auto padded_rows =
+        static_cast<std::size_t>((rows + rows_in_group - 1) / rows_in_group * rows_in_group);
+    const std::size_t weights = padded_rows * static_cast<std::size_t>((columns + 31) / 32 * 32);
+    switch (format) {
+        case WeightFormat::Q8_0:
+            return {rounded(weights), 0, rounded(weights / 16), 0};
+        case WeightFormat::Q4_0:
+            return {rounded(weights / 2), 0, rounded(weights / 16), 0};
+        case WeightFormat::Q4_K:
+            return {rounded(weights / 2), 0, rounded(weights / 16), rounded(weights / 64)};
+        case WeightFormat::Q5_K:
+            return {rounded(weights / 2), rounded(weights / 8), rounded(weights / 16), rounded(weights / 64)};
+        case WeightFormat::Q6_K:
+            return {rounded(weights / 2), rounded(weights / 4), rounded(weights / 16),
+                    rounded(weights / 128)};
+        case WeightFormat::F32:
+        case WeightFormat::F16:
+        case WeightFormat::BF16:
+            break;
+    }
+    return {rounded(weights * 2), 0, 0, 0};
+}
+
+}  // namespace voltpile::llm
