@@ -90,8 +90,7 @@ std::vector<CollectiveBenchRow> bench_collective(const Communicator& group, int 
     const auto chosen = make_stream_communicator(group, device);
 
     std::vector<Contender> contenders;
-    for (const CollectiveWay& way : possible_ways(collective, group.size(), nccl != nullptr, peer != nullptr,
-                                                  peer && peer->over_nvlink()))
+    for (const CollectiveWay& way : possible_ways(collective, group.size(), nccl != nullptr, peer != nullptr))
         contenders.push_back(
             {to_text(way), way.nccl ? nccl.get() : peer.get(),
              way.nccl ? std::nullopt : std::optional(PeerPlan{way.wire, way.two_shot, {0, 0}})});
@@ -151,8 +150,7 @@ std::vector<ShapeBenchRow> bench_shapes(const Communicator& group, int device,
     constexpr int calls = 20, launches = 5;
     std::vector<ShapeBenchRow> rows;
     for (const std::int64_t bytes : sizes)
-        for (const CollectiveWay& way :
-             possible_ways(Collective::AllReduce, group.size(), false, true, peer.over_nvlink()))
+        for (const CollectiveWay& way : possible_ways(Collective::AllReduce, group.size(), false, true))
             for (const int blocks : {1, 2, 4, 8, 16, 32, 64})
                 for (const int threads : {128, 256, 512}) {
                     const PeerPlan plan{way.wire, way.two_shot, {blocks, threads}};

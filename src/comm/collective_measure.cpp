@@ -22,8 +22,7 @@ CollectiveTable CollectiveSelector::measure(const Communicator& group) {
     CollectiveTable table;
     for (int i = 0; i < collective_count; ++i) {
         const auto collective = static_cast<Collective>(i);
-        const auto ways = possible_ways(collective, size(), nccl_ != nullptr, peer_ != nullptr,
-                                        peer_ && peer_->over_nvlink());
+        const auto ways = possible_ways(collective, size(), nccl_ != nullptr, peer_ != nullptr);
         // Sizes in a row at which it took more than twice the best: the ways for small messages only fall
         // further behind as these grow. NCCL and the flagged wire, on the contrary, come into their own.
         std::vector<int> hopeless(ways.size(), 0);

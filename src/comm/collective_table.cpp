@@ -5,7 +5,7 @@
 namespace voltpile {
 namespace {
 
-constexpr std::string_view wire_names[] = {"low-latency", "line128", "flagged"};
+constexpr std::string_view wire_names[] = {"low-latency", "flagged"};
 
 std::string binary_bytes_text(std::int64_t bytes) {
     if (bytes >= 1 << 20) return fmt::format("{} MiB", bytes >> 20);
@@ -23,19 +23,18 @@ std::string to_text(const CollectiveWay& way) {
 
 std::optional<CollectiveWay> way_from_text(std::string_view text) {
     for (const bool nccl : {true, false})
-        for (const PeerWire wire : {PeerWire::LowLatency, PeerWire::Line128, PeerWire::Flagged})
+        for (const PeerWire wire : {PeerWire::LowLatency, PeerWire::Flagged})
             for (const bool two_shot : {false, true})
                 if (const CollectiveWay way{nccl, wire, two_shot}; text == to_text(way))
                     return nccl ? CollectiveWay{} : way;
     return std::nullopt;
 }
 
-std::vector<CollectiveWay> possible_ways(Collective collective, int ranks, bool nccl, bool peer,
-                                         bool nvlink) {
+std::vector<CollectiveWay> possible_ways(Collective collective, int ranks, bool nccl, bool peer) {
     std::vector<CollectiveWay> ways;
     if (nccl) ways.push_back({});
-    for (const PeerWire wire : {PeerWire::LowLatency, PeerWire::Line128, PeerWire::Flagged}) {
-        if (!peer || (wire == PeerWire::Line128 && !nvlink)) continue;
+    for (const PeerWire wire : {PeerWire::LowLatency, PeerWire::Flagged}) {
+        if (!peer) continue;
         ways.push_back({false, wire, false});
         if (collective == Collective::AllReduce && ranks > 2) ways.push_back({false, wire, true});
     }

@@ -19,13 +19,12 @@ struct CollectiveWay {
     bool operator==(const CollectiveWay&) const = default;
 };
 
-// "nccl", "one-shot low-latency", "two-shot line128", ..., and back.
+// "nccl", "one-shot low-latency", "two-shot flagged", ..., and back.
 std::string to_text(const CollectiveWay& way);
 std::optional<CollectiveWay> way_from_text(std::string_view text);
 
-// All there are for this collective. Without NVLink, without line128; two-shot for all_reduce of more than 2
-// only.
-std::vector<CollectiveWay> possible_ways(Collective collective, int ranks, bool nccl, bool peer, bool nvlink);
+// All there are for this collective: two-shot for all_reduce of more than 2 only.
+std::vector<CollectiveWay> possible_ways(Collective collective, int ranks, bool nccl, bool peer);
 
 constexpr int collective_count = 4;
 

@@ -35,8 +35,6 @@ void launch_on(PeerWire wire, PeerAlgorithm algorithm, const PeerView& view, con
     switch (wire) {
         case PeerWire::LowLatency:
             return launch_low_latency(algorithm, view, message, shape, stream);
-        case PeerWire::Line128:
-            return launch_line128(algorithm, view, message, shape, stream);
         case PeerWire::Flagged:
             return launch_flagged(algorithm, view, message, shape, stream);
     }
@@ -45,27 +43,23 @@ void launch_on(PeerWire wire, PeerAlgorithm algorithm, const PeerView& view, con
 }  // namespace
 
 PeerShape default_shape(PeerWire wire, std::int64_t bytes) {
-    // A step of a thread or a warp moves so much (peer_wire.cuh); each thread takes one, while there are
+    // A step of a thread moves so much (peer_wire.cuh); each thread takes one, while there are
     // blocks.
     constexpr int threads = 256;
-    const std::int64_t block_bytes = wire == PeerWire::LowLatency ? 8 * threads
-                                     : wire == PeerWire::Line128  ? 15 * threads
-                                                                  : 16 * threads;
+    const std::int64_t block_bytes = wire == PeerWire::LowLatency ? 8 * threads : 16 * threads;
     const std::int64_t most = wire == PeerWire::LowLatency ? 32 : max_peer_blocks;
     const std::int64_t blocks = std::clamp<std::int64_t>((bytes + block_bytes - 1) / block_bytes, 1, most);
     const bool full = blocks == most;
     return {static_cast<int>(blocks), full ? max_peer_threads : threads};
 }
 
-PeerPlan default_plan(Collective collective, std::int64_t bytes, int size, bool over_nvlink) {
-    const std::int64_t traffic = collective == Collective::AllReduce ? bytes * (size - 1) : bytes;
+PeerPlan default_plan(Collective collective, std::int64_t bytes, int size) {
+    const bool reduces = collective == Collective::AllReduce;
+    const std::int64_t traffic = reduces ? bytes * (size - 1) : bytes;
     PeerPlan plan;
-    if (traffic <= 96 << 10)
-        plan.wire = PeerWire::LowLatency;
-    else if (over_nvlink && traffic <= 1 << 20)
-        plan.wire = PeerWire::Line128;
-    plan.two_shot = size > 2 && traffic > 192 << 10;
-    const bool shares = collective == Collective::AllReduce && plan.two_shot;
+    if (traffic <= (reduces ? 768 : 128) << 10) plan.wire = PeerWire::LowLatency;
+    plan.two_shot = size > 2 && traffic > 384 << 10;
+    const bool shares = reduces && plan.two_shot;
     plan.shape = default_shape(plan.wire, shares ? bytes / size : bytes);
     return plan;
 }
@@ -74,7 +68,6 @@ PeerCommunicator::PeerCommunicator(const Communicator& group, std::unique_ptr<Pe
                                    double deadline_s)
     : group_(group), memory_(std::move(memory)), watch_(deadline_s) {
     load_low_latency(size());
-    load_line128(size());
     load_flagged(size());
     load_send();
 }
@@ -85,14 +78,13 @@ void PeerCommunicator::set_plan(const PeerPlan* plan) {
 }
 
 void PeerCommunicator::run(const Call& call, const Stream& stream) {
-    PeerPlan plan = has_plan_ ? plan_ : default_plan(call.collective, call.bytes, size(), over_nvlink());
+    PeerPlan plan = has_plan_ ? plan_ : default_plan(call.collective, call.bytes, size());
     const bool shares = call.collective == Collective::AllReduce && plan.two_shot;
     if (plan.shape.blocks == 0)
         plan.shape = default_shape(plan.wire, shares ? call.bytes / size() : call.bytes);
     const PeerAlgorithm algorithm = algorithm_of(call.collective, plan.two_shot);
     // Shares of a two-shot call are rounded up to whole steps, so that a little less than the slots fits.
-    const std::int64_t most =
-        shares ? (data_bytes(plan.wire) - 512) / 480 * 480 * size() : data_bytes(plan.wire);
+    const std::int64_t most = shares ? (data_bytes(plan.wire) - 16) * size() : data_bytes(plan.wire);
     const std::int64_t largest = most / 16 * 16;
     for (std::int64_t begin = 0; begin < call.bytes; begin += largest) {
         PeerMessage piece = call.message;

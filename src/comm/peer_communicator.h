@@ -22,7 +22,7 @@ struct PeerPlan {
 PeerShape default_shape(PeerWire wire, std::int64_t bytes);
 
 // What serves when nothing was measured.
-PeerPlan default_plan(Collective collective, std::int64_t bytes, int size, bool over_nvlink);
+PeerPlan default_plan(Collective collective, std::int64_t bytes, int size);
 
 class PeerCommunicator final : public StreamCommunicator {
   public:

@@ -15,8 +15,6 @@ struct PeerShape {
 // Throws DeviceError if the launch is refused.
 void launch_low_latency(PeerAlgorithm algorithm, const PeerView& view, const PeerMessage& message,
                         PeerShape shape, const Stream& stream);
-void launch_line128(PeerAlgorithm algorithm, const PeerView& view, const PeerMessage& message,
-                    PeerShape shape, const Stream& stream);
 void launch_flagged(PeerAlgorithm algorithm, const PeerView& view, const PeerMessage& message,
                     PeerShape shape, const Stream& stream);
 
@@ -27,7 +25,6 @@ void launch_receive(const PeerView& view, int p, void* to, unsigned bytes, const
 // Put the kernels for a group of this size onto the GPU. CUDA would do that at the first launch and wait for
 // the GPU meanwhile, which may wait for a peer that waits for this launch.
 void load_low_latency(int size);
-void load_line128(int size);
 void load_flagged(int size);
 void load_send();
 

@@ -25,19 +25,19 @@ constexpr int max_peer_threads = 512;  // of one block: more would leave too few
 constexpr int send_blocks = 8;         // of a sending or receiving kernel, always
 
 // How data travels into a mailbox.
-enum class PeerWire : int { LowLatency, Line128, Flagged };
+enum class PeerWire : int { LowLatency, Flagged };
 
 // Collectives as the kernels know them. One-shot: everybody sends everything to everybody and sums. Two-shot:
 // everybody sums a share and sends the sums.
 enum class PeerAlgorithm : int { OneShot, TwoShot, ReduceScatter, AllGather, Broadcast };
 
 VOLTPILE_ON_BOTH constexpr std::size_t slot_bytes(PeerWire wire) {
-    return wire == PeerWire::LowLatency ? 256 << 10 : wire == PeerWire::Line128 ? 512 << 10 : 1 << 20;
+    return wire == PeerWire::LowLatency ? 256 << 10 : 1 << 20;
 }
 // Of user data; the rest are flags.
 VOLTPILE_ON_BOTH constexpr std::size_t slot_data_bytes(PeerWire wire) {
     const std::size_t bytes = slot_bytes(wire);
-    return wire == PeerWire::LowLatency ? bytes / 2 : wire == PeerWire::Line128 ? bytes / 128 * 120 : bytes;
+    return wire == PeerWire::LowLatency ? bytes / 2 : bytes;
 }
 constexpr std::size_t send_slot_bytes = 512 << 10;
 

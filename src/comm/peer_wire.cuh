@@ -1,12 +1,9 @@
-// The three ways in which data travel into a peer's mailbox. Data are always pushed, so that they cross the
+// The two ways in which data travel into a peer's mailbox. Data are always pushed, so that they cross the
 // link once; a rank waits by looking at its own memory.
 //
-//   LowLatencyWire  each 8 bytes carry two copies of the call's number: complete when both are seen. No
-//   fence, no
-//                   barrier, but twice the bytes.
-//   Line128Wire     a warp writes lines of 128 bytes, of which the last 8 are the call's number. Needs links
-//   on
-//                   which a warp's line arrives as a whole: NVLink does, PCIe does not.
+//   LowLatencyWire  each 8 bytes are 4 of data and the call's number: there when the number is. No fence, no
+//                   barrier, but twice the bytes. (Lines of 128 bytes with one number, as NCCL has them, came
+//                   torn on an H200 while another group's calls ran.)
 //   FlaggedWire     plain data, then a fence, then one flag a block. Least bytes, most latency.
 //
 // All waits of a call end only when every peer has begun the same call, and so has finished the one before: a
@@ -70,7 +67,6 @@ class WireBase {
         if ((epoch_ & 0x3fffffff) < 2) {
             const unsigned none[2] = {0, 0};
             clean(PeerWire::LowLatency, wire == PeerWire::LowLatency ? used : none);
-            clean(PeerWire::Line128, wire == PeerWire::Line128 ? used : none);
         }
         __syncthreads();  // everybody has read the epoch
         std::uint64_t* epoch = header(view_.own)->epoch;
@@ -147,91 +143,6 @@ class LowLatencyWire : public WireBase {
         const unsigned used[2] = {16 * steps0, 16 * steps1};
         count_call(PeerWire::LowLatency, used);
     }
-};
-
-class Line128Wire : public WireBase {
-  public:
-    static constexpr bool flags_in_data = true;
-    using Piece =
-        Fragment<2>;  // of a lane; a step is 4 lines, each of 8 lanes, the last of which has one word
-    using WireBase::WireBase;
-
-    __device__ static unsigned steps(unsigned bytes) { return (bytes + 479) / 480; }
-    __device__ unsigned first() const { return (blockIdx.x * blockDim.x + threadIdx.x) / 32; }
-    __device__ unsigned stride() const { return gridDim.x * blockDim.x / 32; }
-
-    __device__ Piece load(const char* base, unsigned bytes, unsigned step) const {
-        const unsigned index = first_word(step);
-        return {{load_word(base, bytes, index), has_flag() ? 0 : load_word(base, bytes, index + 1)}};
-    }
-    __device__ void store(char* base, unsigned bytes, unsigned step, const Piece& piece) const {
-        const unsigned index = first_word(step);
-        store_word(base, bytes, index, piece.word[0]);
-        if (!has_flag()) store_word(base, bytes, index + 1, piece.word[1]);
-    }
-    __device__ void push(int p, int phase, unsigned step, const Piece& piece) const {
-        const Word second = has_flag() ? wide_flag() : piece.word[1];
-        char* line = view_.peer[p - 1] + slot(PeerWire::Line128, phase, rank()) + 512ull * step + 16 * lane();
-        __syncwarp();  // lanes that loaded in different ways must store in one go: else the flag may come
-                       // first
-        store_volatile(
-            reinterpret_cast<uint4*>(line),
-            make_uint4(static_cast<unsigned>(piece.word[0]), static_cast<unsigned>(piece.word[0] >> 32),
-                       static_cast<unsigned>(second), static_cast<unsigned>(second >> 32)));
-    }
-    template <int N>
-    __device__ void collect(int phase, unsigned step, const Piece& mine, Piece (&got)[N]) {
-        const char* lines = view_.own + slot(PeerWire::Line128, phase, 0) + 512ull * step + 16 * lane();
-        bool again;
-        do {
-            int missing = -1;
-            __syncwarp();  // data loaded before the flag's lane loads could be old though the flag is new
-#pragma unroll
-            for (int r = 0; r < N; ++r) {
-                got[r].word[0] = mine.word[0];
-                got[r].word[1] = mine.word[1];
-                if (r < size() && r != rank()) {
-                    const uint4 line = load_volatile(
-                        reinterpret_cast<const uint4*>(lines + r * slot_bytes(PeerWire::Line128)));
-                    got[r].word[0] = static_cast<Word>(line.y) << 32 | line.x;
-                    got[r].word[1] = static_cast<Word>(line.w) << 32 | line.z;
-                }
-            }
-#pragma unroll
-            for (int r = 0; r < N; ++r)
-                if (has_flag() && r < size() && r != rank() && got[r].word[1] != wide_flag()) missing = r;
-            // The whole warp looks again, or gives up, together.
-            again = __any_sync(0xffffffffu, missing >= 0);
-            if (again) again = !__any_sync(0xffffffffu, !patience_.lasts(missing));
-        } while (again);
-    }
-    __device__ Piece take(int phase, unsigned step, int source) {
-        const char* at = view_.own + slot(PeerWire::Line128, phase, source) + 512ull * step + 16 * lane();
-        Piece got;
-        bool again;
-        do {
-            __syncwarp();
-            const uint4 line = load_volatile(reinterpret_cast<const uint4*>(at));
-            got = {{static_cast<Word>(line.y) << 32 | line.x, static_cast<Word>(line.w) << 32 | line.z}};
-            again = __any_sync(0xffffffffu, has_flag() && got.word[1] != wide_flag());
-            if (again) again = !__any_sync(0xffffffffu, !patience_.lasts(source));
-        } while (again);
-        return got;
-    }
-    __device__ void signal(int) const {}
-    __device__ void wait(int) const {}
-    __device__ void finish(unsigned steps0, unsigned steps1) const {
-        const unsigned used[2] = {512 * steps0, 512 * steps1};
-        count_call(PeerWire::Line128, used);
-    }
-
-  private:
-    __device__ static unsigned lane() { return threadIdx.x % 32; }
-    __device__ static bool has_flag() { return threadIdx.x % 8 == 7; }
-    __device__ static unsigned first_word(unsigned step) {
-        return (4 * step + lane() / 8) * 15 + 2 * (lane() % 8);
-    }
-    __device__ Word wide_flag() const { return static_cast<Word>(flag()) << 32 | flag(); }
 };
 
 class FlaggedWire : public WireBase {

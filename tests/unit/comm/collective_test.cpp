@@ -33,7 +33,7 @@ CollectiveTable some_table() {
     CollectiveTable table;
     for (auto& row : table.ways)
         for (int c = 0; c < 5; ++c) row[static_cast<std::size_t>(c)] = {false, PeerWire::LowLatency, false};
-    table.ways[0][5] = {false, PeerWire::Line128, true};
+    table.ways[0][5] = {false, PeerWire::Flagged, true};
     return table;
 }
 
@@ -101,7 +101,7 @@ TEST(Table, SizesBelongToTheClassThatReachesThem) {
 
 TEST(Table, SaysWhatItHolds) {
     EXPECT_EQ(some_table().text(),
-              "all_reduce: to 8 KiB one-shot low-latency, to 16 KiB two-shot line128, above nccl\n"
+              "all_reduce: to 8 KiB one-shot low-latency, to 16 KiB two-shot flagged, above nccl\n"
               "all_gather: to 8 KiB one-shot low-latency, above nccl\n"
               "reduce_scatter: to 8 KiB one-shot low-latency, above nccl\n"
               "broadcast: to 8 KiB one-shot low-latency, above nccl");
@@ -109,11 +109,11 @@ TEST(Table, SaysWhatItHolds) {
 }
 
 TEST(Table, WaysAsTextAndBack) {
-    for (const auto& way : possible_ways(Collective::AllReduce, 4, true, true, true))
+    for (const auto& way : possible_ways(Collective::AllReduce, 4, true, true))
         EXPECT_EQ(way_from_text(to_text(way)), way);
-    EXPECT_EQ(possible_ways(Collective::AllReduce, 4, true, true, true).size(), 7u);
-    EXPECT_EQ(possible_ways(Collective::AllReduce, 2, true, true, false).size(), 3u);
-    EXPECT_EQ(possible_ways(Collective::Broadcast, 4, false, true, true).size(), 3u);
+    EXPECT_EQ(possible_ways(Collective::AllReduce, 4, true, true).size(), 5u);
+    EXPECT_EQ(possible_ways(Collective::AllReduce, 2, true, true).size(), 3u);
+    EXPECT_EQ(possible_ways(Collective::Broadcast, 4, false, true).size(), 2u);
     EXPECT_FALSE(way_from_text("three-shot flagged"));
 }
 
@@ -151,9 +151,9 @@ TEST(Cache, ADamagedFileIsAsGoodAsNone) {
     wrong.replace(wrong.find("one-shot low-latency"), 8, "six-shot");
     std::ofstream(file) << wrong;
     EXPECT_FALSE(load_table(file, key));
-    // A way that is not possible there: line128 without NVLink.
-    const CollectiveCacheKey pcie{"NVIDIA H200", "580.1", "2.28.9", 4, "pcie"};
-    EXPECT_FALSE(table_from_json(to_json(pcie, some_table()), pcie));
+    // A way that is not possible there: two-shot between two.
+    const CollectiveCacheKey two{"NVIDIA H200", "580.1", "2.28.9", 2, "nvlink"};
+    EXPECT_FALSE(table_from_json(to_json(two, some_table()), two));
     EXPECT_FALSE(table_from_json("[]", key));
     EXPECT_FALSE(table_from_json("null", key));
 }
@@ -177,7 +177,7 @@ TEST(Cache, LiesInTheUsersFolder) {
 TEST(PeerLayout, RegionsFollowEachOtherAndKeepTheirAlignment) {
     for (int size = 2; size <= max_peers; ++size) {
         std::size_t end = mailbox_header_bytes;
-        for (const PeerWire wire : {PeerWire::LowLatency, PeerWire::Line128, PeerWire::Flagged}) {
+        for (const PeerWire wire : {PeerWire::LowLatency, PeerWire::Flagged}) {
             EXPECT_EQ(region_offset(wire, size), end);
             EXPECT_EQ(end % 128, 0u);
             end += 2 * 2 * static_cast<std::size_t>(size) * slot_bytes(wire);

@@ -41,14 +41,14 @@ std::unique_ptr<PeerCommunicator> make_peer(std::uint64_t first_call = 0, double
     return std::make_unique<PeerCommunicator>(world(), std::move(memory), deadline_s);
 }
 
-// Of every wire, with few and with many threads; line128 only where it is allowed.
-std::vector<PeerPlan> plans(const PeerCommunicator& peer) {
+// Of every wire, with few and with many threads.
+std::vector<PeerPlan> plans() {
     std::vector<PeerPlan> all;
-    for (const PeerWire wire : {PeerWire::LowLatency, PeerWire::Line128, PeerWire::Flagged})
+    for (const PeerWire wire : {PeerWire::LowLatency, PeerWire::Flagged})
         for (const bool two_shot : {false, true})
             for (const PeerShape shape :
                  {PeerShape{1, 32}, PeerShape{3, 96}, PeerShape{0, 0}, PeerShape{64, 512}})
-                if (wire != PeerWire::Line128 || peer.over_nvlink()) all.push_back({wire, two_shot, shape});
+                all.push_back({wire, two_shot, shape});
     return all;
 }
 
@@ -220,7 +220,7 @@ std::string name_of_path(const testing::TestParamInfo<PathChoice>& path) {
 }  // namespace
 
 TEST_F(Peer, EverySizeWithEveryPlan) {
-    for (const PeerPlan& plan : plans(*comm)) {
+    for (const PeerPlan& plan : plans()) {
         comm->set_plan(&plan);
         SCOPED_TRACE(testing::Message() << "wire " << static_cast<int>(plan.wire) << " two_shot "
                                         << plan.two_shot << " blocks " << plan.shape.blocks);
@@ -230,7 +230,7 @@ TEST_F(Peer, EverySizeWithEveryPlan) {
 }
 
 TEST_F(Peer, LargeSizesWithEveryPlan) {
-    for (const PeerPlan& plan : plans(*comm)) {
+    for (const PeerPlan& plan : plans()) {
         if (plan.shape.blocks == 1 || plan.shape.blocks == 3) continue;
         comm->set_plan(&plan);
         SCOPED_TRACE(testing::Message() << "wire " << static_cast<int>(plan.wire) << " two_shot "
@@ -241,7 +241,7 @@ TEST_F(Peer, LargeSizesWithEveryPlan) {
 }
 
 TEST_F(Peer, RandomCallsWithRandomPlans) {
-    const auto all = plans(*comm);
+    const auto all = plans();
     random_mix(*comm,
                [&](int i) { comm->set_plan(&all[static_cast<std::size_t>(i * 7 + i / 5) % all.size()]); });
 }
@@ -250,7 +250,7 @@ TEST_F(Peer, CallNumbersThatWrapAround) {
     for (const std::uint64_t first :
          {(1ull << 30) - 150, (1ull << 31) - 150, (1ull << 32) - 151, (1ull << 33) - 7}) {
         const auto late = make_peer(first);
-        const auto all = plans(*late);
+        const auto all = plans();
         GpuPlace place(room);
         std::mt19937 random(static_cast<std::uint32_t>(first));
         Batch batch(late->rank(), late->size(), room);
