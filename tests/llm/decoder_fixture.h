@@ -24,7 +24,7 @@ struct Golden {
 };
 
 inline std::string golden_folder(const std::string& name) {
-    return VOLTPILE_SOURCE_DIR "/data/llm_goldens/" + name;
+    return VOLTPILE_SOURCE_DIR "/data/llm/goldens/" + name;
 }
 
 inline Golden load_golden(const std::string& name) {

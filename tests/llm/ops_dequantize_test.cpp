@@ -1,4 +1,4 @@
-// Against the floats of the gguf package, bit for bit (data/llm_goldens/make_dequant.py).
+// Against the floats of the gguf package, bit for bit (data/llm/goldens/make_dequant.py).
 #include "llm/ops/dequantize.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace voltpile::llm {
 namespace {
 
 std::vector<char> contents(const std::string& name) {
-    std::ifstream file(VOLTPILE_SOURCE_DIR "/data/llm_goldens/dequant/" + name, std::ios::binary);
+    std::ifstream file(VOLTPILE_SOURCE_DIR "/data/llm/goldens/dequant/" + name, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
