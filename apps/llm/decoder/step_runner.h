@@ -1,0 +1,75 @@
+// Passes from tokens to drawn tokens. Those in which each sequence has one token are recorded, once for each
+// shape, and replayed: a step then costs the host one upload, one launch and one small download.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "llm/decoder/batch_buffer.h"
+#include "llm/decoder/decoder.h"
+#include "llm/decoder/sampling_buffer.h"
+
+namespace voltpile::llm {
+
+struct DrawnToken {
+    std::int32_t token = -1;  // -1: the row of logits held no numbers to draw from
+    float log_probability = 0;
+};
+
+// What passes are recorded for: they are filled up with empty rows, and with pages that nobody reads.
+struct StepShape {
+    int rows = 0;
+    int context = 0;
+    auto operator<=>(const StepShape&) const = default;
+};
+
+// The smallest shape that has room, of a ladder: rows 1, 2, ... 8, by 8 to 64, by 32 above; contexts of
+// powers of two from 512. At most what the limits allow.
+StepShape step_shape(int rows, int context, const BatchLimits& limits);
+
+// batch: one row and one row of logits for each sequence. shape: has room.
+Batch filled_up(Batch batch, const StepShape& shape);
+
+class StepRunner {
+  public:
+    // All outlive it. replays: false runs every pass call by call.
+    StepRunner(Decoder& decoder, Ops& ops, const BatchLimits& limits, bool replays = true);
+
+    // Enqueues a pass for the sake of its logits, see Decoder::forward.
+    FloatRows forward(const Batch& batch);
+
+    // Enqueues a pass and, on the last stage, the draw of a token for each of its rows
+    // of logits. sampling: as many, looked at on the last stage only.
+    void enqueue(const Batch& batch, std::span<const SamplingRow> sampling);
+
+    // Waits for the pass: its tokens on the last stage, elsewhere nothing.
+    std::vector<DrawnToken> drawn();
+
+    // Of the pass before, as Decoder::forward returns them.
+    FloatRows logits() const { return logits_; }
+
+  private:
+    struct Recorded {
+        BatchView batch;
+        SamplingView sampling;
+        FloatRows logits;
+        std::unique_ptr<Recording> recording;  // null: has run once, call by call
+    };
+
+    FloatRows compute(const BatchView& batch, const SamplingView& sampling);
+    void replay(const StepShape& shape, const BatchView& batch, const SamplingView& sampling);
+
+    Decoder& decoder_;
+    Ops& ops_;
+    BatchLimits limits_;
+    bool replays_;
+    UploadBlock block_;
+    std::unique_ptr<OpsMemory> drawn_;  // tokens, then their log-probabilities
+    std::map<StepShape, Recorded> recorded_;
+    FloatRows logits_;
+    std::size_t draws_ = 0;  // wanted of it
+};
+
+}  // namespace voltpile::llm
