@@ -1,15 +1,18 @@
 #include <fmt/format.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/command.h"
+#include "cli/replica_options.h"
 #include "llm/decoder/generate.h"
 #include "llm/decoder/model_tokenizer.h"
-#include "llm/ops/cpu_ops.h"
+#include "llm/run/replica.h"
+#include "llm/run/same_model.h"
 #include "llm/tokenizer/stream_decoder.h"
+#include "run/agreement.h"
 
 namespace voltpile::cli {
 namespace {
@@ -17,30 +20,21 @@ namespace {
 struct GenerateArguments {
     std::string model;
     std::string prompt;
-    int context = 0;
     bool json = false;
     llm::GenerateSettings settings;
+    llm::ReplicaRequest replica;
 };
-
-// What this process may run on.
-std::vector<int> usable_pus() {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    if (sched_getaffinity(0, sizeof set, &set) != 0) return {-1};
-    std::vector<int> pus;
-    for (int pu = 0; pu < CPU_SETSIZE; ++pu) {
-        if (CPU_ISSET(static_cast<std::size_t>(pu), &set)) pus.push_back(pu);
-    }
-    return pus;
-}
 
 double per_second(std::size_t tokens, double seconds) {
     return seconds > 0 ? static_cast<double>(tokens) / seconds : 0;
 }
 
+// Tokens whose computing counts as generation: the first one's is the prompt's.
+std::size_t after_first(const llm::Generated& generated) {
+    return generated.tokens.size() - (generated.ended || generated.tokens.empty() ? 0 : 1);
+}
+
 void print_json(const llm::Generated& generated, const llm::Tokenizer& tokenizer, std::size_t prompt_tokens) {
-    const std::size_t after_first =
-        generated.tokens.size() - (generated.ended || generated.tokens.empty() ? 0 : 1);
     const nlohmann::json out{
         {"text", tokenizer.decode(generated.tokens)},
         {"tokens", generated.tokens},
@@ -50,42 +44,59 @@ void print_json(const llm::Generated& generated, const llm::Tokenizer& tokenizer
         {"prompt_seconds", generated.prompt_seconds},
         {"generation_seconds", generated.generation_seconds},
         {"prompt_tokens_per_second", per_second(prompt_tokens, generated.prompt_seconds)},
-        {"tokens_per_second", per_second(after_first, generated.generation_seconds)}};
+        {"tokens_per_second", per_second(after_first(generated), generated.generation_seconds)}};
     fmt::print("{}\n", out.dump());
 }
 
-ExitCode generate_text(const GenerateArguments& args) {
-    const llm::ModelFiles model(args.model);
-    const llm::Tokenizer tokenizer = llm::load_tokenizer(model);
-    const auto prompt = tokenizer.encode(args.prompt);
-    if (prompt.empty()) throw JobError("the prompt is empty");
-    const auto wanted = static_cast<std::int64_t>(prompt.size()) + args.settings.max_tokens;
-    const std::int64_t most = args.context > 0 ? args.context : model.config().context;
-    const int room = static_cast<int>(std::min(wanted, most));
-
-    llm::CpuOps ops(usable_pus());
-    llm::NoLinks links;
-    llm::Decoder decoder(model, ops, links, llm::single_text_settings(model.config(), room));
-    llm::StreamDecoder text(tokenizer, true, true);
-    if (!args.json) fmt::print("{}", args.prompt);
-    const auto generated =
-        llm::generate(decoder, ops, model.config(), room, prompt, args.settings, [&](std::int32_t token) {
-            if (!args.json) {
-                fmt::print("{}", text.push(token));
-                std::fflush(stdout);
-            }
-            return true;
-        });
-    if (args.json) {
-        print_json(generated, tokenizer, prompt.size());
-        return ExitCode::Done;
-    }
-    fmt::print("{}\n", text.flush());
-    const std::size_t after_first =
-        generated.tokens.size() - (generated.ended || generated.tokens.empty() ? 0 : 1);
+void print_rates(const llm::Generated& generated, std::size_t prompt_tokens, const std::string& where) {
     fmt::print(stderr, "prompt {} tokens, {:.0f} tok/s; generated {} tokens, {:.1f} tok/s ({})\n",
-               prompt.size(), per_second(prompt.size(), generated.prompt_seconds), generated.tokens.size(),
-               per_second(after_first, generated.generation_seconds), ops.describe());
+               prompt_tokens, per_second(prompt_tokens, generated.prompt_seconds), generated.tokens.size(),
+               per_second(after_first(generated), generated.generation_seconds), where);
+}
+
+// On every rank of the replica; its leader prints.
+void continue_text(llm::Replica& replica, const llm::ModelFiles& model, std::span<const std::int32_t> prompt,
+                   const GenerateArguments& args) {
+    std::optional<llm::Tokenizer> tokenizer;
+    std::optional<llm::StreamDecoder> text;
+    if (replica.leads()) {
+        tokenizer.emplace(llm::load_tokenizer(model));
+        text.emplace(*tokenizer, true, true);
+        if (!args.json) fmt::print("{}", args.prompt);
+    }
+    const llm::Step step = [&](const llm::Batch& batch, std::span<const llm::SamplingRow> sampling) {
+        return replica.step(batch, sampling);
+    };
+    const auto generated = llm::generate(step, model.config(), args.replica.context, prompt, args.settings,
+                                         [&](std::int32_t token) {
+                                             if (text && !args.json) {
+                                                 fmt::print("{}", text->push(token));
+                                                 std::fflush(stdout);
+                                             }
+                                             return true;
+                                         });
+    if (!replica.leads()) return;
+    if (args.json) return print_json(generated, *tokenizer, prompt.size());
+    fmt::print("{}\n", text->flush());
+    std::fflush(stdout);
+    print_rates(generated, prompt.size(), replica.describe());
+}
+
+ExitCode generate_text(const MpiSession& session, GenerateArguments args) {
+    const auto model = llm::open_model(session.world(), args.model);
+    const std::int64_t most = args.replica.context > 0 ? args.replica.context : model->config().context;
+    const auto room_for = [&](std::size_t prompt) {
+        return static_cast<int>(std::min(static_cast<std::int64_t>(prompt) + args.settings.max_tokens, most));
+    };
+    const auto prompt = nlohmann::json::parse(decide_on_root(session.world(), [&] {
+                            const auto tokens = llm::load_tokenizer(*model).encode(args.prompt);
+                            llm::check_prompt(tokens, room_for(tokens.size()));
+                            return nlohmann::json(tokens).dump();
+                        })).get<std::vector<std::int32_t>>();
+    args.replica.context = room_for(prompt.size());
+    args.replica.rows = llm::single_text_limits(args.replica.context).rows;
+    llm::with_replica(session, *model, args.replica,
+                      [&](llm::Replica& replica) { continue_text(replica, *model, prompt, args); });
     return ExitCode::Done;
 }
 
@@ -101,8 +112,7 @@ void add_generate(CLI::App& cli, Action& action) {
     generate->add_option("-n,--max-tokens", args->settings.max_tokens, "at most so many more tokens")
         ->check(CLI::Range(1, 1 << 24))
         ->capture_default_str();
-    generate->add_option("--context", args->context, "room for prompt and text [what the model was made for]")
-        ->check(CLI::Range(2, 1 << 24));
+    add_replica_options(*generate, args->replica);
     generate->add_option("--temperature", sampling.temperature, "0: always the most probable token")
         ->check(CLI::Range(0.0, 100.0))
         ->capture_default_str();
@@ -131,7 +141,10 @@ void add_generate(CLI::App& cli, Action& action) {
     generate->add_flag("--ignore-end", args->settings.ignore_end, "go on after a token that ends a text");
     generate->add_flag("--json", args->json, "print text, tokens, log-probabilities and rates as JSON");
     generate->callback([args, &action] {
-        action = on_first_rank([args](const Invocation&) { return generate_text(*args); });
+        action = [args](const Invocation& invocation) {
+            return with_mpi(invocation,
+                            [&](const MpiSession& session) { return generate_text(session, *args); });
+        };
     });
 }
 

@@ -1,11 +1,10 @@
 #include "threebody/cpu_sweep.h"
 
-#include <pthread.h>
-#include <sched.h>
-
 #include <chrono>
 #include <exception>
 #include <thread>
+
+#include "base/bind_thread.h"
 
 namespace voltpile::threebody {
 
@@ -39,16 +38,6 @@ class ThreadStream : public PointStream {
     const double threads_;
     Clock::time_point last_;
 };
-
-// Binding is a matter of speed alone, so a refusal (a container's limits) is no error. -1: wherever the
-// system lets this process run, even if mpirun has bound it to one core.
-void bind_this_thread(int pu) {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    for (int each = pu < 0 ? 0 : pu; each < (pu < 0 ? CPU_SETSIZE : pu + 1); ++each)
-        CPU_SET(static_cast<std::size_t>(each), &set);
-    pthread_setaffinity_np(pthread_self(), sizeof set, &set);
-}
 
 }  // namespace
 

@@ -75,6 +75,13 @@ bool Communicator::barrier(double timeout_s) const {
     }
 }
 
+void Communicator::wait_asleep() const {
+    MPI_Request request = MPI_REQUEST_NULL;
+    check(MPI_Ibarrier(comm_, &request), "MPI_Ibarrier");
+    for (int done = 0; !done; check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test"))
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
 std::string Communicator::broadcast(const std::string& bytes, int root) const {
     int length = rank_ == root ? checked_length(bytes) : 0;
     check(MPI_Bcast(&length, 1, MPI_INT, root, comm_), "MPI_Bcast");

@@ -42,6 +42,10 @@ class Communicator {
     // Collective: every rank calls. False if not everybody has come within the time, with nobody waiting on.
     bool barrier(double timeout_s) const;
 
+    // Collective: every rank calls. Returns when all have come, asleep until then, so that those who still
+    // work have the cores.
+    void wait_asleep() const;
+
     // Point to point. Messages from one rank under one tag arrive in order. send() returns when `bytes` may
     // be reused.
     void send(int to, int tag, const std::string& bytes) const;

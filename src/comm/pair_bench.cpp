@@ -164,13 +164,6 @@ void measure(const Communicator& pair, const PairWay& way, const PairBenchOption
 
 }  // namespace
 
-void wait_asleep(const Communicator& group) {
-    MPI_Request request = MPI_REQUEST_NULL;
-    MPI_Ibarrier(group.mpi(), &request);
-    for (int done = 0; !done; MPI_Test(&request, &done, MPI_STATUS_IGNORE))
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
-}
-
 std::vector<PairBenchRow> bench_pair(const Communicator& pair, ChannelGroup& channels, int peer,
                                      const PairBenchOptions& options) {
     const auto largest = static_cast<std::size_t>(std::ranges::max(options.sizes));

@@ -29,7 +29,4 @@ struct PairBenchRow {
 std::vector<PairBenchRow> bench_pair(const Communicator& pair, ChannelGroup& channels, int peer,
                                      const PairBenchOptions& options);
 
-// Collective: returns when all have come, asleep until then, so that those who measure have the cores.
-void wait_asleep(const Communicator& group);
-
 }  // namespace voltpile

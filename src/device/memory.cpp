@@ -38,6 +38,10 @@ void copy_to_host(void* host, const void* device, std::size_t bytes, const Strea
     cuda_check(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream.get()),
                "copying from the GPU");
 }
+void copy_on_device(void* to, const void* from, std::size_t bytes, const Stream& stream) {
+    cuda_check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream.get()),
+               "copying on the GPU");
+}
 void set_to_zero(void* device, std::size_t bytes, const Stream& stream) {
     cuda_check(cudaMemsetAsync(device, 0, bytes, stream.get()), "clearing memory");
 }
@@ -60,6 +64,9 @@ void copy_to_device(void*, const void*, std::size_t, const Stream&) {
     throw DeviceError(no_cuda);
 }
 void copy_to_host(void*, const void*, std::size_t, const Stream&) {
+    throw DeviceError(no_cuda);
+}
+void copy_on_device(void*, const void*, std::size_t, const Stream&) {
     throw DeviceError(no_cuda);
 }
 void set_to_zero(void*, std::size_t, const Stream&) {

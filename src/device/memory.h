@@ -16,6 +16,7 @@ void release_pinned(void* pointer) noexcept;
 // Enqueued. Host memory should be pinned, else the call waits for the copy.
 void copy_to_device(void* device, const void* host, std::size_t bytes, const Stream& stream);
 void copy_to_host(void* host, const void* device, std::size_t bytes, const Stream& stream);
+void copy_on_device(void* to, const void* from, std::size_t bytes, const Stream& stream);
 void set_to_zero(void* device, std::size_t bytes, const Stream& stream);
 
 }  // namespace voltpile

@@ -155,7 +155,7 @@ class CommBench {
         if (in)
             for (const PairBenchRow& row : bench_pair(pair, channels, world_.rank() == a ? b : a, options))
                 rows.push_back({row.way, row.bytes, row.one_way_s, row.bytes_per_s});
-        wait_asleep(world_);
+        world_.wait_asleep();
         std::vector<PairBenchRow> out;
         const auto all = world_.all_gather(world_.rank() == a ? rows.dump() : "");
         for (const json& row : json::parse(all[static_cast<std::size_t>(a)]))

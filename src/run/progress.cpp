@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <utility>
 
 #include "base/format.h"
 
@@ -42,18 +41,13 @@ std::string ProgressMeter::line(const ProgressState& state) {
                        state.ranks == 1 ? "" : "s");
 }
 
-ProgressDisplay::ProgressDisplay(ProgressMeter meter, int columns)
-    : meter_(std::move(meter)), columns_(columns) {}
-
-ProgressDisplay::~ProgressDisplay() {
-    clear();
+bool LiveLine::due(double elapsed_s) {
+    if (elapsed_s - last_s_ < (columns_ > 0 ? live_interval_s : plain_interval_s)) return false;
+    last_s_ = elapsed_s;
+    return true;
 }
 
-void ProgressDisplay::update(const ProgressState& state) {
-    const double interval = columns_ > 0 ? live_interval_s : plain_interval_s;
-    if (state.elapsed_s - last_s_ < interval) return;
-    last_s_ = state.elapsed_s;
-    const std::string line = meter_.line(state);
+void LiveLine::show(const std::string& line) {
     if (columns_ > 0)  // a line that wraps could not be overwritten
         fmt::print(stderr, "\r\033[K{}", line.substr(0, static_cast<std::size_t>(columns_ - 1)));
     else
@@ -62,7 +56,7 @@ void ProgressDisplay::update(const ProgressState& state) {
     line_shown_ = columns_ > 0;
 }
 
-void ProgressDisplay::clear() {
+void LiveLine::clear() {
     if (!line_shown_) return;
     fmt::print(stderr, "\r\033[K");
     std::fflush(stderr);

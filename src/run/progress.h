@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <string>
+#include <utility>
 
 namespace voltpile {
 
@@ -38,23 +39,39 @@ class ProgressMeter {
     std::deque<Sample> samples_;
 };
 
-// Puts the lines where they belong, on stderr, often enough and no more often than that.
-class ProgressDisplay {
+// Puts lines where they belong, on stderr, often enough and no more often than that.
+class LiveLine {
   public:
     // columns: of the terminal, which the live line must fit; 0: no terminal, plain lines.
-    ProgressDisplay(ProgressMeter meter, int columns);
-    ~ProgressDisplay();  // ends a live line
-    ProgressDisplay(const ProgressDisplay&) = delete;
-    ProgressDisplay& operator=(const ProgressDisplay&) = delete;
+    explicit LiveLine(int columns) : columns_(columns) {}
+    ~LiveLine() { clear(); }
+    LiveLine(const LiveLine&) = delete;
+    LiveLine& operator=(const LiveLine&) = delete;
 
-    void update(const ProgressState& state);
+    bool due(double elapsed_s);  // whether it is time for the next one; it counts as shown then
+    void show(const std::string& line);
     void clear();  // takes a live line off the screen, before something else is printed
 
   private:
-    ProgressMeter meter_;
     int columns_;
     double last_s_ = 0;
     bool line_shown_ = false;
+};
+
+// A job's lines.
+class ProgressDisplay {
+  public:
+    // columns: as LiveLine's.
+    ProgressDisplay(ProgressMeter meter, int columns) : meter_(std::move(meter)), line_(columns) {}
+
+    void update(const ProgressState& state) {
+        if (line_.due(state.elapsed_s)) line_.show(meter_.line(state));
+    }
+    void clear() { line_.clear(); }
+
+  private:
+    ProgressMeter meter_;
+    LiveLine line_;
 };
 
 }  // namespace voltpile

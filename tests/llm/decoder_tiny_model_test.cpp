@@ -33,13 +33,14 @@ TEST_P(DecoderTinyModelTest, ContinuesAsTransformersDoes) {
     NoLinks links;
     const int room = 100;
     Decoder decoder(files_, ops, links, single_text_settings(files_.config(), room));
+    PassRunner runner(decoder, ops, single_text_limits(room));
     for (const auto& text : expected_) {
         const auto prompt = tokenizer.encode(text["prompt"].get<std::string>());
         EXPECT_EQ(prompt, text["prompt_ids"].get<std::vector<std::int32_t>>());
         GenerateSettings settings;
         settings.max_tokens = static_cast<int>(text["ids"].size());
-        const auto generated = generate(decoder, ops, files_.config(), room, prompt, settings,
-                                        [](std::int32_t) { return true; });
+        const auto generated = generate(single_rank_step(decoder, runner), files_.config(), room, prompt,
+                                        settings, [](std::int32_t) { return true; });
         EXPECT_EQ(generated.tokens, text["ids"].get<std::vector<std::int32_t>>());
         EXPECT_EQ(tokenizer.decode(generated.tokens), text["text"].get<std::string>());
     }
@@ -66,12 +67,13 @@ TEST(Generate, StopsWhereRoomOrTokensEndAndDrawsBySeed) {
     NoLinks links;
     const int room = 300;
     Decoder decoder(files, ops, links, single_text_settings(files.config(), room));
+    PassRunner runner(decoder, ops, single_text_limits(room));
     std::vector<std::int32_t> prompt(290, 300);
     GenerateSettings settings;
     settings.ignore_end = true;
     settings.sampling.temperature = 1;
     const auto run = [&] {
-        return generate(decoder, ops, files.config(), room, prompt, settings,
+        return generate(single_rank_step(decoder, runner), files.config(), room, prompt, settings,
                         [](std::int32_t) { return true; })
             .tokens;
     };

@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "llm/decoder/batch_builder.h"
-#include "llm/decoder/sampling_buffer.h"
 
 namespace voltpile::llm {
 namespace {
@@ -20,27 +19,42 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 
 }  // namespace
 
+Step single_rank_step(Decoder& decoder, PassRunner& runner) {
+    return [&](const Batch& batch, std::span<const SamplingRow> sampling) {
+        const FloatRows logits = runner.forward(batch);
+        auto drawn = runner.draw(logits, sampling);
+        decoder.check(batch);
+        if (std::ranges::any_of(drawn, [](const DrawnToken& each) { return each.token < 0; }))
+            throw Error(ExitCode::Failed, "the logits of the model are not finite numbers");
+        return drawn;
+    };
+}
+
+BatchLimits single_text_limits(int tokens) {
+    return {std::min(prompt_piece, tokens), 1, (tokens + kv_page_tokens - 1) / kv_page_tokens, 1};
+}
+
 DecoderSettings single_text_settings(const ModelConfig& config, int tokens) {
     DecoderSettings settings;
     settings.layer_end = static_cast<int>(config.layers);
-    settings.pages = (tokens + kv_page_tokens - 1) / kv_page_tokens;
-    settings.limits = {std::min(prompt_piece, tokens), 1, settings.pages, 1};
+    settings.limits = single_text_limits(tokens);
+    settings.pages = settings.limits.pages_per_sequence;
     return settings;
 }
 
-Generated generate(Decoder& decoder, Ops& ops, const ModelConfig& config, int room,
-                   std::span<const std::int32_t> prompt, const GenerateSettings& settings,
-                   const std::function<bool(std::int32_t)>& told) {
+void check_prompt(std::span<const std::int32_t> prompt, int room) {
+    if (prompt.empty()) throw JobError("the prompt is empty");
     if (prompt.size() >= static_cast<std::size_t>(room))
         throw JobError(fmt::format("the prompt of {} tokens leaves no room for more in a context of {}",
                                    prompt.size(), room));
-    PagePool pool(single_text_settings(config, room).pages);
+}
+
+Generated generate(const Step& step, const ModelConfig& config, int room,
+                   std::span<const std::int32_t> prompt, const GenerateSettings& settings,
+                   const std::function<bool(std::int32_t)>& told) {
+    check_prompt(prompt, room);
+    PagePool pool(single_text_limits(room).pages_per_sequence);
     SequencePages pages(pool);
-    BatchBuffer batches(ops, single_text_settings(config, room).limits);
-    SamplingBuffer samplings(ops);
-    const auto drawn = ops.allocate(2 * sizeof(std::int32_t));
-    auto* const token_there = static_cast<std::int32_t*>(drawn->data());
-    auto* const probability_there = reinterpret_cast<float*>(token_there + 1);
     std::map<std::int32_t, std::int32_t> history;
     for (const std::int32_t token : prompt) ++history[token];
 
@@ -55,21 +69,13 @@ Generated generate(Decoder& decoder, Ops& ops, const ModelConfig& config, int ro
         BatchBuilder builder;
         builder.add(pages, std::span(next).first(piece), position,
                     whole ? WantLogits::Last : WantLogits::None);
-        const Batch batch = builder.take();
-        const FloatRows logits = decoder.forward(batches.upload(batch));
+        const SamplingRow row{&settings.sampling, static_cast<std::int32_t>(result.tokens.size()), &history};
+        const auto drawn = step(builder.take(), whole ? std::span(&row, 1) : std::span<const SamplingRow>());
         position += static_cast<int>(piece);
         next.erase(next.begin(), next.begin() + static_cast<std::ptrdiff_t>(piece));
         if (!whole) continue;
 
-        const SamplingRow row{&settings.sampling, static_cast<std::int32_t>(result.tokens.size()), &history};
-        ops.sample(logits, samplings.upload({&row, 1}), token_there, probability_there);
-        struct {
-            std::int32_t token;
-            float log_probability;
-        } chosen{};
-        ops.download(&chosen, token_there, sizeof chosen);
-        decoder.check(batch);
-        if (chosen.token < 0) throw Error(ExitCode::Failed, "the logits of the model are not finite numbers");
+        const DrawnToken chosen = drawn.front();
         if (result.tokens.empty()) {
             result.prompt_seconds = seconds_since(begin);
             begin = std::chrono::steady_clock::now();

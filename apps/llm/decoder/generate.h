@@ -7,9 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "llm/decoder/decoder.h"
 #include "llm/decoder/kv_pages.h"
-#include "llm/ops/sampling.h"
+#include "llm/decoder/pass_runner.h"
 
 namespace voltpile::llm {
 
@@ -27,12 +26,21 @@ struct Generated {
     double generation_seconds = 0;  // from the first token on
 };
 
-// The settings of a decoder that generate() can use: pages and limits for texts of up to `tokens`.
+// One pass, and a token for each row of logits: a replica's step, or a single rank's.
+using Step = std::function<std::vector<DrawnToken>(const Batch&, std::span<const SamplingRow>)>;
+Step single_rank_step(Decoder& decoder, PassRunner& runner);  // both outlive it
+
+// The limits of a decoder that generate() can use, with pages for one text of up to `tokens`.
+BatchLimits single_text_limits(int tokens);
+// The settings of one that has the whole model.
 DecoderSettings single_text_settings(const ModelConfig& config, int tokens);
 
-// prompt: not empty. told: each token as it comes; false ends the text. Throws JobError for a prompt that
-// leaves no room in `room` tokens, Error for logits that are no numbers.
-Generated generate(Decoder& decoder, Ops& ops, const ModelConfig& config, int room,
+// Throws JobError for a prompt that is empty or leaves no room in `room` tokens.
+void check_prompt(std::span<const std::int32_t> prompt, int room);
+
+// told: each token as it comes; false ends the text. The same on every rank of a replica, if `told` answers
+// the same. Throws as check_prompt(), and as `step`.
+Generated generate(const Step& step, const ModelConfig& config, int room,
                    std::span<const std::int32_t> prompt, const GenerateSettings& settings,
                    const std::function<bool(std::int32_t)>& told);
 

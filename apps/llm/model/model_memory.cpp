@@ -118,6 +118,16 @@ std::vector<StageNeeds> cut_into_stages(const ModelSource& model, int tensor_par
     return needs;
 }
 
+std::uint64_t activation_bytes(const ModelConfig& config, int tensor_parallel, int rows, int logits) {
+    const std::int64_t words = (config.vocab + tensor_parallel - 1) / tensor_parallel;
+    const std::int64_t row = 3 * config.hidden + ((config.heads + 2 * config.kv_heads) * config.head_dim +
+                                                  config.heads * config.head_dim + config.ffn) /
+                                                     tensor_parallel;
+    const std::int64_t logit_row =
+        2 * config.hidden + config.vocab + (tensor_parallel > 1 ? (tensor_parallel + 1) * words : 0);
+    return sizeof(float) * static_cast<std::uint64_t>(rows * row + logits * logit_row);
+}
+
 std::uint64_t tokens_in(std::span<const StageNeeds> stages, std::uint64_t bytes_per_gpu) {
     std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
     for (const StageNeeds& stage : stages)

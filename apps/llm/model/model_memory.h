@@ -11,6 +11,10 @@
 
 namespace voltpile::llm {
 
+// Left for other things than weights, keys and values: CUDA, NCCL and scratch space; the program and MPI.
+constexpr double reserved_bytes_of_gpu = 1.5e9;
+constexpr double reserved_bytes_of_host = 0.25e9;
+
 struct WeightBytes {
     std::uint64_t embedding = 0;
     std::uint64_t head = 0;  // output_norm too; without output.weight if tied
@@ -39,6 +43,9 @@ struct StageNeeds {
 // positive. tensor_parallel: without obstacle. Throws std::invalid_argument for more stages than layers.
 std::vector<StageNeeds> cut_into_stages(const ModelSource& model, int tensor_parallel,
                                         std::span<const double> capacities);
+
+// The activations of the largest pass on a rank of the last stage: `rows` tokens, `logits` rows of logits.
+std::uint64_t activation_bytes(const ModelConfig& config, int tensor_parallel, int rows, int logits);
 
 // Tokens whose keys and values have room beside the weights on every stage's GPUs; 0 if the weights have
 // none.

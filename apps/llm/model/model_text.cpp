@@ -16,7 +16,6 @@ namespace {
 
 constexpr int kGpusPerNode = 4;  // joined by NVLink in a T180 or T181
 constexpr double kGiB = 1 << 30;
-constexpr double kReserved = 1.5e9;  // of each GPU, for CUDA and for working space
 
 std::string line(std::string_view label, const std::string& text) {
     return fmt::format("{:<13}{}\n", label, text);
@@ -107,7 +106,7 @@ std::string needs_row(const ModelSource& model, int gpus) {
         kv = std::max(kv, stage.kv_per_token);
     }
     const auto room = [&](double gib) {
-        return tokens_in(stages, static_cast<std::uint64_t>(gib * kGiB - kReserved));
+        return tokens_in(stages, static_cast<std::uint64_t>(gib * kGiB - reserved_bytes_of_gpu));
     };
     return fmt::format("{:>4}  {:<10}{:>13}{:>15}{:>16}{:>16}\n", gpus,
                        fmt::format("TP{} x PP{}", split.tensor_parallel, split.pipeline_stages),
@@ -157,7 +156,7 @@ std::string needs_text(const ModelSource& model) {
            fmt::format(
                "The fullest GPU of each split; tokens: of all sequences together, after {} for CUDA and "
                "working space.\n",
-               bytes_text(kReserved));
+               bytes_text(reserved_bytes_of_gpu));
 }
 
 }  // namespace voltpile::llm

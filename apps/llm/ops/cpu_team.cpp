@@ -1,7 +1,8 @@
 #include "llm/ops/cpu_team.h"
 
-#include <pthread.h>
 #include <sched.h>
+
+#include "base/bind_thread.h"
 
 namespace voltpile::llm {
 namespace {
@@ -13,14 +14,6 @@ void pause() {
 #if defined(__x86_64__)
     __builtin_ia32_pause();
 #endif
-}
-
-void bind_this_thread(int pu) {
-    if (pu < 0) return;
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET(static_cast<std::size_t>(pu), &set);
-    pthread_setaffinity_np(pthread_self(), sizeof set, &set);
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace voltpile::llm {
 class CpuTeam {
   public:
     // pus: logical processors, one for each thread; the first one's is the caller, who is not bound here.
-    // -1: not bound. A system that refuses the binding costs speed alone, so is no error.
+    // -1: not bound (bind_this_thread).
     explicit CpuTeam(const std::vector<int>& pus);
     ~CpuTeam();
     CpuTeam(const CpuTeam&) = delete;

@@ -1,0 +1,26 @@
+#include "cli/replica_options.h"
+
+namespace voltpile::cli {
+
+void add_replica_options(CLI::App& command, llm::ReplicaRequest& request) {
+    command
+        .add_option("--tensor", request.tensor,
+                    "ranks that share each layer (tensor parallelism) [as many as there are]")
+        ->check(CLI::Range(0, 1 << 10));
+    command
+        .add_option("--pipeline", request.pipeline,
+                    "stages that share out the layers (pipeline parallelism) [as few as hold the model]")
+        ->check(CLI::Range(0, 1 << 10));
+    command.add_flag_callback(
+        "--cpu", [&request] { request.device = DeviceChoice::Cpu; }, "on cores even where there are GPUs");
+    command
+        .add_option("--ranks-per-node", request.ranks_per_node,
+                    "a host counts as several nodes of so many ranks [as one]")
+        ->check(CLI::Range(0, 1 << 20));
+    command
+        .add_option("--context", request.context,
+                    "room for so many tokens, prompt included [what the model was made for]")
+        ->check(CLI::Range(2, 1 << 24));
+}
+
+}  // namespace voltpile::cli

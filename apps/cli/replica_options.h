@@ -1,0 +1,13 @@
+// The options of all commands that run a model: on which ranks, and how large.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "llm/run/replica_plan.h"
+
+namespace voltpile::cli {
+
+// --tensor, --pipeline, --cpu, --ranks-per-node and --context. context stays 0 if it is not given.
+void add_replica_options(CLI::App& command, llm::ReplicaRequest& request);
+
+}  // namespace voltpile::cli

@@ -1,0 +1,27 @@
+#include "llm/run/rank_ops.h"
+
+#include "base/bind_thread.h"
+#include "llm/ops/cpu_ops.h"
+#if VOLTPILE_CUDA
+#include "llm/ops/cuda_ops.h"
+#endif
+
+namespace voltpile::llm {
+
+RankOps make_rank_ops(const Plan& plan, int world_rank) {
+    const RankPlan& rank = plan.ranks[static_cast<std::size_t>(world_rank)];
+    std::vector<int> pus;
+    for (const int core : rank.cores)
+        pus.push_back(plan.host_of(rank).cores[static_cast<std::size_t>(core)].pu);
+    bind_this_thread(pus.front());
+#if VOLTPILE_CUDA
+    if (rank.device >= 0) {
+        auto ops = make_cuda_ops(rank.device);
+        const Stream* const stream = &ops->stream();
+        return {std::move(ops), stream};
+    }
+#endif
+    return {std::make_unique<CpuOps>(pus), nullptr};
+}
+
+}  // namespace voltpile::llm

@@ -1,0 +1,175 @@
+#include "llm/run/replica.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+
+#include "base/bind_thread.h"
+#include "llm/run/load_progress.h"
+#include "llm/run/rank_ops.h"
+#include "llm/run/same_model.h"
+#include "run/agreement.h"
+#include "run/discover_topology.h"
+
+namespace voltpile::llm {
+namespace {
+
+constexpr int leader_tag = 1;  // of the team's messages
+constexpr int token_channel = 1;
+constexpr std::chrono::microseconds tick{200};  // between looks for a message
+constexpr std::chrono::seconds watch_interval{1};
+// A stage may compute for so long before it draws tokens.
+constexpr std::chrono::minutes longest_pass{10};
+// Between processors a rank may be slow, or share its core, without being lost.
+constexpr std::chrono::minutes host_deadline{5};
+
+TeamOptions team_options(const RankPlan& rank) {
+    TeamOptions options;
+    if (rank.device >= 0) return options;
+    options.collectives.deadline_s = std::chrono::duration<double>(host_deadline).count();
+    options.channels.deadline = host_deadline;
+    return options;
+}
+
+}  // namespace
+
+Replica::Replica(const MpiSession& session, const ModelSource& model, const ReplicaRequest& request)
+    : session_(session), request_(request) {
+    const Communicator& world = session.world();
+    check_same_model(world, model);
+    const Topology topology = discover_topology(world);
+    plan_ = agreed([&] { return plan_replica(model, request, topology); });
+    if (world.rank() == 0)
+        for (const std::string& warning : plan_.plan.warnings) spdlog::warn("{}", warning);
+    const RankPlan& mine = plan_.plan.ranks[static_cast<std::size_t>(world.rank())];
+    bind_this_thread(-1);  // threads that serve the channels need not share this one's core
+    all_do(world, [&] { teams_ = std::make_unique<TeamContext>(world, plan_.plan, team_options(mine)); });
+    all_do(world, [&] {
+        if (!idle()) load(model);
+    });
+    if (idle() || mine.device < 0 || teams_->tensor().size() == 1) return;
+    watchdog_ = std::jthread([this](const std::stop_token& stop) {
+        while (!stop.stop_requested()) {
+            try {
+                teams_->check();
+            } catch (const Error&) {
+                return;  // the streams have come free, and whoever waited for them will ask
+            }
+            std::this_thread::sleep_for(watch_interval);
+        }
+    });
+}
+
+Replica::~Replica() = default;
+
+void Replica::load(const ModelSource& model) {
+    RankOps made = make_rank_ops(plan_.plan, session_.world().rank());
+    ops_ = std::move(made.ops);
+    const StageNeeds& stage = plan_.stages[static_cast<std::size_t>(teams_->place().stage)];
+    links_ = std::make_unique<TeamLinks>(
+        *teams_, *ops_, made.stream,
+        static_cast<std::size_t>(request_.rows * model.config().hidden) * sizeof(float));
+    LoadProgress progress(stage.weights, leads());
+    DecoderSettings settings;
+    settings.rank = teams_->place().tensor_rank;
+    settings.ranks = plan_.plan.teams.tensor;
+    settings.layer_begin = stage.layer_begin;
+    settings.layer_end = stage.layer_end;
+    settings.pages = request_.pages();
+    settings.limits = request_.limits();
+    settings.loaded = [&](std::uint64_t bytes) { progress.add(bytes); };
+    decoder_ = std::make_unique<Decoder>(model, *ops_, *links_, settings);
+    runner_ = std::make_unique<PassRunner>(*decoder_, *ops_, settings.limits);
+}
+
+std::string Replica::describe() const {
+    const TeamPlan& teams = plan_.plan.teams;
+    if (teams.single()) return ops_->describe();
+    return fmt::format("{}; TP{} x PP{}", ops_->describe(), teams.tensor, teams.pipeline);
+}
+
+std::string Replica::from_leader(const std::string& bytes) {
+    const Communicator& team = teams_->team();
+    if (leads()) {
+        for (int rank = 1; rank < team.size(); ++rank) team.send(rank, leader_tag, bytes);
+        return bytes;
+    }
+    for (;;) {
+        if (auto message = team.poll(leader_tag)) return std::move(message->bytes);
+        std::this_thread::sleep_for(tick);
+    }
+}
+
+std::vector<DrawnToken> Replica::step(const Batch& batch, std::span<const SamplingRow> sampling) {
+    const FloatRows logits = runner_->forward(batch);
+    ++passes_;
+    links_->watch();
+    std::vector<DrawnToken> drawn(sampling.size());
+    if (drawn.empty()) return drawn;
+    if (teams_->last_stage()) drawn = runner_->draw(logits, sampling);
+    share(drawn);
+    links_->check();
+    if (std::ranges::any_of(drawn, [](const DrawnToken& each) { return each.token < 0; }))
+        explain_not_finite(batch);
+    return drawn;
+}
+
+// From the last stage to the others, between the ranks of the same number.
+void Replica::share(std::vector<DrawnToken>& drawn) {
+    const std::size_t bytes = drawn.size() * sizeof(DrawnToken);
+    const int last = teams_->stages() - 1;
+    if (!teams_->last_stage()) {
+        teams_->to_stage(last, token_channel)
+            .receive(host_memory(drawn.data(), bytes), nullptr, longest_pass)
+            .wait();
+        return;
+    }
+    for (const Transfer& earlier : telling_) earlier.wait();
+    telling_.clear();
+    told_ = drawn;
+    for (int stage = 0; stage < last; ++stage)
+        telling_.push_back(teams_->to_stage(stage, token_channel).send(host_memory(told_.data(), bytes)));
+}
+
+void Replica::explain_not_finite(const Batch& batch) {
+    // The sentinel's row is one of the last pass only if there was no other since it was asked.
+    const Batch unknown;
+    all_agree(teams_->team(), [&] {
+        decoder_->check(passes_ == 1 ? batch : unknown);
+        return std::string();
+    });
+    throw AgreedError(ExitCode::Failed, "the logits of the model are not finite numbers");
+}
+
+void with_replica(const MpiSession& session, const ModelSource& model, const ReplicaRequest& request,
+                  const std::function<void(Replica&)>& body) {
+    // The others of a peer that is lost leave it to that one, or to the launcher, to say why and to end all.
+    constexpr std::chrono::seconds patience{2};
+    Replica replica(session, model, request);
+    std::optional<AgreedError> failure;
+    try {
+        if (!replica.idle()) body(replica);
+    } catch (const AgreedError& error) {
+        failure = error;
+    } catch (const CommError& error) {
+        std::this_thread::sleep_for(patience);
+        spdlog::error("{}", error.what());
+        session.abort(static_cast<int>(error.exit_code()));
+    } catch (const Error& error) {
+        spdlog::error("{}", error.what());
+        session.abort(static_cast<int>(error.exit_code()));
+    } catch (const std::exception& error) {
+        spdlog::error("{}", error.what());
+        session.abort(static_cast<int>(ExitCode::Failed));
+    }
+    session.world().wait_asleep();
+    all_agree(session.world(), [&] {
+        if (failure) throw Error(*failure);
+        return std::string();
+    });
+}
+
+}  // namespace voltpile::llm

@@ -1,0 +1,78 @@
+// One copy of a model spread over the ranks of a team (tensor-parallel groups as pipeline stages): on each
+// rank the operations of its GPU or its cores, its part of the decoder, and its links. Every rank of the team
+// runs the same control flow with the same batches, and learns of the same tokens.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "comm/mpi_session.h"
+#include "llm/decoder/pass_runner.h"
+#include "llm/run/replica_plan.h"
+#include "llm/run/team_links.h"
+#include "run/team_context.h"
+
+namespace voltpile::llm {
+
+class Replica {
+  public:
+    // Collective over the world: all ranks come and destroy. Refuses before anything is loaded: ranks that
+    // see different models, and what plan_replica() refuses. The model outlives it. Throws AgreedError.
+    Replica(const MpiSession& session, const ModelSource& model, const ReplicaRequest& request);
+    ~Replica();
+
+    // In no team: nothing of the following is to be had.
+    bool idle() const { return teams_->idle(); }
+    // The team's first rank in the order of the world (rank 0, unless that has no GPU where others have): the
+    // one that prints.
+    bool leads() const { return teams_->team().rank() == 0; }
+
+    const ReplicaRequest& request() const { return request_; }
+    const ReplicaPlan& plan() const { return plan_; }
+    const TeamContext& teams() const { return *teams_; }
+    Ops& ops() { return *ops_; }
+    Decoder& decoder() { return *decoder_; }
+    std::string describe() const;  // "AVX2, 4 threads; TP2 x PP2"
+
+    // Collective over the team: the leader's bytes, on every rank; waits asleep.
+    std::string from_leader(const std::string& bytes);
+
+    // Collective over the team: one pass. On the last stage the logits (on every rank of it, in the Ops'
+    // memory until the next pass), elsewhere nothing.
+    FloatRows forward(const Batch& batch) { return runner_->forward(batch); }
+
+    // Collective over the team: one pass, and a token drawn for each row of logits, on every rank. sampling:
+    // one for each. Throws AgreedError, on all ranks alike, for logits that are no numbers, and says where
+    // that began.
+    std::vector<DrawnToken> step(const Batch& batch, std::span<const SamplingRow> sampling);
+
+  private:
+    void load(const ModelSource& model);
+    void share(std::vector<DrawnToken>& drawn);
+    void explain_not_finite(const Batch& batch);
+
+    const MpiSession& session_;
+    ReplicaRequest request_;
+    ReplicaPlan plan_;
+    std::unique_ptr<TeamContext> teams_;
+    std::unique_ptr<Ops> ops_;
+    std::unique_ptr<TeamLinks> links_;
+    std::unique_ptr<Decoder> decoder_;
+    std::unique_ptr<PassRunner> runner_;
+    std::vector<DrawnToken> told_;  // to the other stages, by these
+    std::vector<Transfer> telling_;
+    int passes_ = 0;         // since the sentinel was asked
+    std::jthread watchdog_;  // of work on the GPU that waits for a peer
+};
+
+// Collective over the world: makes the replica and has `body` use it on every rank of its team; the others
+// wait, asleep. Throws AgreedError. An error that a rank meets alone is printed here and ends all ranks
+// (MpiSession::abort): what a replica has shared with others cannot be put away alone.
+void with_replica(const MpiSession& session, const ModelSource& model, const ReplicaRequest& request,
+                  const std::function<void(Replica&)>& body);
+
+}  // namespace voltpile::llm

@@ -1,0 +1,197 @@
+#include "llm/run/replica_plan.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "base/error.h"
+#include "base/format.h"
+#include "llm/model/tensor_parallel.h"
+
+namespace voltpile::llm {
+namespace {
+
+constexpr int kWidest = 16;  // tensor parallelism that messages speak of
+
+class ReplicaPlanner {
+  public:
+    ReplicaPlanner(const ModelSource& model, const ReplicaRequest& request, const Topology& topology)
+        : model_(model), request_(request) {
+        Workload nothing;  // its estimates are of sweeps
+        nothing.points = static_cast<std::int64_t>(topology.ranks.size());
+        PlanOptions options;
+        options.device = request.device;
+        options.ranks_per_node = request.ranks_per_node;
+        machine_ = make_plan(nothing, options, topology);
+        candidates_ = team_candidates(machine_);
+    }
+
+    ReplicaPlan plan() const {
+        check_request();
+        std::optional<ReplicaPlan> largest;  // of those that there are ranks for
+        for (const int tensor : tensors())
+            for (const int pipeline : pipelines(tensor)) {
+                std::optional<ReplicaPlan> each = with(tensor, pipeline);
+                if (!each) continue;
+                if (fits(*each)) return *each;
+                if (!largest || ranks_of(*each) > ranks_of(*largest)) largest = std::move(each);
+            }
+        if (!largest) plan_teams(shape(request_.tensor, request_.pipeline), candidates_);  // says why not
+        refuse(*largest);
+    }
+
+  private:
+    void check_request() const {
+        const ModelConfig& config = model_.config();
+        if (request_.tensor > 0)
+            if (const auto obstacle = tensor_parallel_obstacle(model_, request_.tensor); !obstacle.empty())
+                throw JobError(fmt::format("tensor parallelism over {} ranks: {}; {} would do",
+                                           request_.tensor, obstacle, fmt::join(possible_tensors(), ", ")));
+        if (request_.pipeline > config.layers)
+            throw JobError(fmt::format("{} pipeline stages: the model has {} layers, so at most {} stages",
+                                       request_.pipeline, config.layers, config.layers));
+    }
+
+    std::vector<int> possible_tensors() const {
+        std::vector<int> all;
+        for (int t = 1; t <= kWidest; ++t)
+            if (tensor_parallel_obstacle(model_, t).empty()) all.push_back(t);
+        return all;
+    }
+
+    // To be tried, the best first: sums within a group cost less than stages that wait for each other.
+    std::vector<int> tensors() const {
+        if (request_.tensor > 0) return {request_.tensor};
+        std::vector<int> all = possible_tensors();
+        std::ranges::reverse(all);
+        return all;
+    }
+    std::vector<int> pipelines(int tensor) const {
+        if (request_.pipeline > 0) return {request_.pipeline};
+        const auto most = std::min(model_.config().layers, std::ssize(candidates_) / tensor);
+        std::vector<int> all;
+        for (int p = 1; p <= most; ++p) all.push_back(p);
+        return all;
+    }
+
+    TeamShape shape(int tensor, int pipeline) const {
+        TeamShape shape;
+        shape.tensor = tensor;
+        shape.pipeline = pipeline;
+        shape.replicas = request_.replicas;
+        return shape;
+    }
+
+    // Nothing if there are too few ranks for it.
+    std::optional<ReplicaPlan> with(int tensor, int pipeline) const {
+        ReplicaPlan out{machine_, {}};
+        try {
+            out.plan.teams = plan_teams(shape(tensor, pipeline), candidates_);
+        } catch (const MachineError&) {
+            return std::nullopt;
+        }
+        out.plan.warnings.insert(out.plan.warnings.end(), out.plan.teams.notes.begin(),
+                                 out.plan.teams.notes.end());
+        out.stages = cut_into_stages(model_, tensor, capacities(out.plan));
+        return out;
+    }
+
+    static int ranks_of(const ReplicaPlan& plan) { return plan.plan.teams.tensor * plan.plan.teams.pipeline; }
+
+    // What a rank has for weights and cache: of its GPU, or its part of what the ranks in teams share.
+    double room_of(const Plan& plan, int rank) const {
+        const auto at = static_cast<std::size_t>(rank);
+        const auto working = static_cast<double>(
+            activation_bytes(model_.config(), plan.teams.tensor, request_.rows, request_.logits));
+        if (plan.ranks[at].gpu >= 0)
+            return static_cast<double>(candidates_[at].memory_bytes) - reserved_bytes_of_gpu - working;
+        std::int64_t sharing = 0;
+        for (std::size_t other = 0; other < plan.ranks.size(); ++other)
+            sharing += plan.ranks[other].host == plan.ranks[at].host && plan.ranks[other].gpu < 0 &&
+                       plan.teams.places[other].replica >= 0;
+        return static_cast<double>(plan.host_of(plan.ranks[at]).memory_bytes) / static_cast<double>(sharing) -
+               reserved_bytes_of_host - working;
+    }
+
+    // Of a rank of each stage, the least of all replicas.
+    std::vector<double> capacities(const Plan& plan) const {
+        std::vector<double> least(static_cast<std::size_t>(plan.teams.pipeline), 1e300);
+        for (const Team& team : plan.teams.teams)
+            for (std::size_t s = 0; s < least.size(); ++s)
+                for (const int rank : team.stages[s])
+                    least[s] = std::min(least[s], std::max(room_of(plan, rank), 1.0));
+        return least;
+    }
+
+    std::uint64_t tokens() const { return static_cast<std::uint64_t>(request_.pages()) * kv_page_tokens; }
+    double need(const StageNeeds& stage) const {
+        return static_cast<double>(stage.weights + stage.kv_per_token * tokens());
+    }
+    bool fits(const std::vector<StageNeeds>& stages, const std::vector<double>& room) const {
+        for (std::size_t s = 0; s < stages.size(); ++s)
+            if (need(stages[s]) > room[s]) return false;
+        return true;
+    }
+    bool fits(const ReplicaPlan& plan) const { return fits(plan.stages, capacities(plan.plan)); }
+
+    // Tokens that have room in all stages.
+    std::uint64_t most_tokens(const ReplicaPlan& plan) const {
+        const std::vector<double> room = capacities(plan.plan);
+        std::uint64_t least = tokens();
+        for (std::size_t s = 0; s < room.size(); ++s)
+            least = std::min(least, tokens_in({&plan.stages[s], 1}, static_cast<std::uint64_t>(room[s])));
+        return least / kv_page_tokens * kv_page_tokens;
+    }
+
+    // The fewest processors with so much room each that hold the model; 0 if no number does.
+    int enough_processors(double room) const {
+        int best = 0;
+        for (const int tensor : request_.tensor > 0 ? tensors() : possible_tensors())
+            for (int p = 1; p <= model_.config().layers && (best == 0 || tensor * p < best); ++p) {
+                const std::vector<double> equal(static_cast<std::size_t>(p), room);
+                if (fits(cut_into_stages(model_, tensor, equal), equal)) best = tensor * p;
+            }
+        return best;
+    }
+
+    [[noreturn]] void refuse(const ReplicaPlan& plan) const {
+        const std::vector<double> room = capacities(plan.plan);
+        std::size_t worst = 0;
+        for (std::size_t s = 0; s < room.size(); ++s)
+            if (need(plan.stages[s]) / room[s] > need(plan.stages[worst]) / room[worst]) worst = s;
+        const StageNeeds& stage = plan.stages[worst];
+        const int rank = plan.plan.teams.teams.front().stages[worst].front();
+        const RankPlan& where = plan.plan.ranks[static_cast<std::size_t>(rank)];
+        const bool gpu = where.gpu >= 0;
+        const auto bytes = [](auto count) { return bytes_text(static_cast<double>(count)); };
+        std::vector<std::string> ways;
+        if (const auto most = most_tokens(plan) / static_cast<std::uint64_t>(request_.sequences); most > 0)
+            ways.push_back(fmt::format("with a context of at most {} tokens",
+                                       count_text(static_cast<std::int64_t>(most))));
+        if (const int count = enough_processors(std::ranges::min(room)); count > ranks_of(plan))
+            ways.push_back(fmt::format("on {} {}", count, gpu ? "such GPUs" : "ranks with so much each"));
+        throw MachineError(fmt::format(
+            "the model does not fit: over {} rank{} (TP{} x PP{}) rank {} on {} needs {} for weights and {} "
+            "for the keys and values of {} tokens, and {} has room for {}{}{}",
+            ranks_of(plan), ranks_of(plan) == 1 ? "" : "s", plan.plan.teams.tensor, plan.plan.teams.pipeline,
+            rank, plan.plan.host_of(where).name, bytes(stage.weights), bytes(stage.kv_per_token * tokens()),
+            count_text(static_cast<std::int64_t>(tokens())),
+            gpu ? "its " + processor_text(plan.plan, where) : "its share of the host's memory",
+            bytes(room[worst]), ways.empty() ? "" : "; it would fit ", fmt::join(ways, ", or ")));
+    }
+
+    const ModelSource& model_;
+    const ReplicaRequest& request_;
+    Plan machine_;
+    std::vector<TeamCandidate> candidates_;
+};
+
+}  // namespace
+
+ReplicaPlan plan_replica(const ModelSource& model, const ReplicaRequest& request, const Topology& topology) {
+    return ReplicaPlanner(model, request, topology).plan();
+}
+
+}  // namespace voltpile::llm

@@ -1,0 +1,37 @@
+// Over which ranks a model is spread, decided before anything is loaded. Pure.
+#pragma once
+
+#include <vector>
+
+#include "llm/decoder/batch_buffer.h"
+#include "llm/model/model_memory.h"
+#include "plan/plan.h"
+
+namespace voltpile::llm {
+
+struct ReplicaRequest {
+    int tensor = 0;    // ranks of a tensor-parallel group; 0: as many as there are and the model allows
+    int pipeline = 0;  // stages; 0: as few as hold the model
+    int replicas = 1;  // copies of the model; 0: as many as there is room for
+    DeviceChoice device = DeviceChoice::Auto;
+    int ranks_per_node = 0;  // a host counts as several nodes of so many ranks; 0: as one
+    int context = 0;         // tokens that each sequence has room for
+    int sequences = 1;       // at once
+    int rows = 256;          // the most tokens of a pass
+    int logits = 1;          // the most rows of a pass whose logits are wanted
+
+    int pages_per_sequence() const { return (context + kv_page_tokens - 1) / kv_page_tokens; }
+    int pages() const { return sequences * pages_per_sequence(); }  // of the cache
+    BatchLimits limits() const { return {rows, sequences, pages_per_sequence(), logits}; }
+};
+
+struct ReplicaPlan {
+    Plan plan;                       // with teams; ranks beyond them are idle, and named in its warnings
+    std::vector<StageNeeds> stages;  // of each team: where the layers are cut
+};
+
+// Throws JobError for a cut that the model does not allow, MachineError for one that there are too few ranks
+// for or into which the model does not fit; both say what would do.
+ReplicaPlan plan_replica(const ModelSource& model, const ReplicaRequest& request, const Topology& topology);
+
+}  // namespace voltpile::llm
