@@ -1,5 +1,5 @@
 // Recorded passes against the same passes call by call.
-#include "llm/decoder/step_runner.h"
+#include "llm/decoder/pass_runner.h"
 
 #include "base/error.h"
 #include "llm/decoder_fixture.h"
@@ -31,7 +31,7 @@ class Texts {
         settings.pages = pages;
         settings.limits = limits;
         decoder_ = std::make_unique<Decoder>(model, ops, links_, settings);
-        runner_ = std::make_unique<StepRunner>(*decoder_, ops, limits, replays);
+        runner_ = std::make_unique<PassRunner>(*decoder_, ops, limits, replays);
     }
 
     void begin(int prompt, const SamplingSettings& settings) {
@@ -77,7 +77,7 @@ class Texts {
     NoLinks links_;
     PagePool pool_;
     std::unique_ptr<Decoder> decoder_;
-    std::unique_ptr<StepRunner> runner_;
+    std::unique_ptr<PassRunner> runner_;
     std::vector<Text> texts_;
 };
 
@@ -147,7 +147,7 @@ TEST(StepReplayOnTeams, EqualsPlainPasses) {
             settings.limits = limits;
             Decoder decoder(model, *ops, links, settings);
             for (const bool replays : {false, true}) {
-                StepRunner runner(decoder, *ops, limits, replays);
+                PassRunner runner(decoder, *ops, limits, replays);
                 PagePool pool(8);
                 SequencePages pages(pool);
                 std::vector<std::int32_t> next{1, 5, 9};
