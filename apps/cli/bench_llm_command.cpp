@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/replica_options.h"
 #include "llm/bench/llm_bench.h"
 #include "llm/model/quant_mixture.h"
 #include "llm/model/synthetic_shapes.h"
@@ -17,6 +18,7 @@ void add_lists(CLI::App& command, llm::LlmBenchOptions& options) {
     const auto add = [&](const char* name, std::vector<int>& values, const char* help) {
         command.add_option(name, values, help)
             ->delimiter(',')
+            ->allow_extra_args(false)
             ->check(CLI::Range(1, 1 << 20))
             ->type_name("N,...")
             ->capture_default_str();
@@ -52,15 +54,7 @@ void add_bench_llm(CLI::App& bench, Action& action) {
         ->type_name("NAME")
         ->capture_default_str();
     add_lists(*command, *options);
-    command
-        ->add_option("--tensor", options->request.tensor, "ranks of a tensor-parallel group; 0: as planned")
-        ->check(CLI::Range(0, 1 << 10))
-        ->capture_default_str();
-    command->add_option("--pipeline", options->request.pipeline, "pipeline stages; 0: as planned")
-        ->check(CLI::Range(0, 1 << 10))
-        ->capture_default_str();
-    command->add_flag_callback(
-        "--cpu", [options] { options->request.device = DeviceChoice::Cpu; }, "even where there are GPUs");
+    add_team_options(*command, options->request);
     command->add_flag("--json", options->json, "print what was measured as JSON");
     command->add_option("--output", options->output, "also write the results to this HDF5 file")
         ->type_name("FILE");

@@ -11,7 +11,7 @@ namespace {
 
 TEST(StepShape, LaddersOfRowsAndContexts) {
     const BatchLimits limits{512, 200, 100, 200};  // 1600 tokens a sequence
-    EXPECT_EQ(step_shape(1, 1, limits), (StepShape{1, 512}));
+    EXPECT_EQ(step_shape(1, 1, limits), (StepShape{1, 128}));
     EXPECT_EQ(step_shape(8, 512, limits), (StepShape{8, 512}));
     EXPECT_EQ(step_shape(9, 513, limits), (StepShape{16, 1024}));
     EXPECT_EQ(step_shape(64, 1024, limits), (StepShape{64, 1024}));
@@ -109,9 +109,9 @@ TEST_P(StepReplay, EqualsPlainPasses) {
         plain.begin(prompt, settings);
         replayed.begin(prompt, settings);
     };
-    begin(490, {});  // grows beyond 512: another shape
+    begin(490, {});  // grows beyond 512, others beyond 128: other shapes
     both(5);
-    begin(17, drawn);
+    begin(110, drawn);
     begin(40, penalised);
     both(30);
     for (int i = 0; i < 7; ++i) begin(3 + i, i % 2 ? penalised : drawn);  // 10 rows: filled up to 12

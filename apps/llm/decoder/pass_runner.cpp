@@ -7,7 +7,7 @@
 namespace voltpile::llm {
 namespace {
 
-constexpr int least_context = 512;
+constexpr int least_context = 128;  // below, attention takes the same kernels
 
 int rounded_up(int value, int step) {
     return (value + step - 1) / step * step;

@@ -26,7 +26,7 @@ struct StepShape {
 };
 
 // The smallest shape that has room, of a ladder: rows 1, 2, ... 8, by 8 to 64, by 32 above; contexts of
-// powers of two from 512. At most what the limits allow.
+// powers of two from 128. At most what the limits allow.
 StepShape step_shape(int rows, int context, const BatchLimits& limits);
 
 // batch: one row and one row of logits for each sequence. shape: has room.
