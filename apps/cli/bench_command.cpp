@@ -9,6 +9,7 @@ void add_bench(CLI::App& cli, Action& action) {
     CLI::App* bench = cli.add_subcommand("bench", "measure how fast this machine is");
     bench->require_subcommand(1);
     add_bench_comm(*bench, action);
+    add_bench_llm(*bench, action);
     CLI::App* threebody =
         bench->add_subcommand("threebody", "the three-body map's kernels against the processor's peak");
     auto options = std::make_shared<BenchOptions>();

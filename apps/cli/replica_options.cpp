@@ -2,7 +2,7 @@
 
 namespace voltpile::cli {
 
-void add_replica_options(CLI::App& command, llm::ReplicaRequest& request) {
+void add_team_options(CLI::App& command, llm::ReplicaRequest& request) {
     command
         .add_option("--tensor", request.tensor,
                     "ranks that share each layer (tensor parallelism) [as many as there are]")
@@ -17,6 +17,10 @@ void add_replica_options(CLI::App& command, llm::ReplicaRequest& request) {
         .add_option("--ranks-per-node", request.ranks_per_node,
                     "a host counts as several nodes of so many ranks [as one]")
         ->check(CLI::Range(0, 1 << 20));
+}
+
+void add_replica_options(CLI::App& command, llm::ReplicaRequest& request) {
+    add_team_options(command, request);
     command
         .add_option("--context", request.context,
                     "room for so many tokens, prompt included [what the model was made for]")

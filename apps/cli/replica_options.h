@@ -7,7 +7,10 @@
 
 namespace voltpile::cli {
 
-// --tensor, --pipeline, --cpu, --ranks-per-node and --context. context stays 0 if it is not given.
+// --tensor, --pipeline, --cpu and --ranks-per-node.
+void add_team_options(CLI::App& command, llm::ReplicaRequest& request);
+
+// These and --context, which stays 0 if it is not given.
 void add_replica_options(CLI::App& command, llm::ReplicaRequest& request);
 
 }  // namespace voltpile::cli

@@ -41,6 +41,15 @@ void Event::record(const Stream& stream) {
     cuda_check(cudaEventRecord(event_, stream.get()), "recording an event");
 }
 
+void Event::record_time(const Stream& stream) {
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    cuda_check(cudaStreamIsCapturing(stream.get(), &status), "asking for a stream's state");
+    const bool captured = status == cudaStreamCaptureStatusActive;
+    cuda_check(cudaEventRecordWithFlags(event_, stream.get(),
+                                        captured ? cudaEventRecordExternal : cudaEventRecordDefault),
+               "recording an event");
+}
+
 void Event::synchronize() const {
     cuda_check(cudaEventSynchronize(event_), "waiting for an event");
 }
@@ -72,6 +81,9 @@ Event::Event() {
 }
 Event::~Event() = default;
 void Event::record(const Stream&) {
+    throw DeviceError(no_cuda);
+}
+void Event::record_time(const Stream&) {
     throw DeviceError(no_cuda);
 }
 void Event::synchronize() const {

@@ -30,6 +30,9 @@ class Event {
     Event& operator=(const Event&) = delete;
 
     void record(const Stream& stream);
+    // For times alone, also within a graph: while the stream is captured, each launch of the graph sets the
+    // time anew, and the event orders nothing.
+    void record_time(const Stream& stream);
     void synchronize() const;
     // Both must have been reached.
     double seconds_since(const Event& start) const;

@@ -30,6 +30,22 @@ TEST(SyntheticModel, PartsAreThoseOfTheWhole) {
     }
 }
 
+// Large parts are made by several threads, single rows by one.
+TEST(SyntheticModel, ThreadsMakeTheSameRows) {
+    const SyntheticModel model("llama-3-8b", "q8_0");
+    const ModelTensor& tensor = model.tensor("blk.3.ffn_up.weight");
+    for (const std::size_t columns : {std::size_t{4096}, std::size_t{2048}}) {
+        const TensorSlice many{7, 1507, 0, columns};
+        const std::size_t own = row_bytes(tensor.format, columns);
+        std::vector<std::byte> all(many.bytes(tensor.format)), row(own);
+        model.read(tensor, many, all.data());
+        for (const std::size_t i : {0, 1, 187, 188, 750, 1311, 1499}) {
+            model.read(tensor, {7 + i, 8 + i, 0, columns}, row.data());
+            ASSERT_EQ(std::memcmp(row.data(), all.data() + i * own, own), 0) << i;
+        }
+    }
+}
+
 TEST(SyntheticModel, SeedAndNameMakeAllTheDifference) {
     const SyntheticModel a("tiny", "q8_0", 1), same("tiny", "q8_0", 1), b("tiny", "q8_0", 2);
     const auto bytes = [](const SyntheticModel& model, const char* name) {

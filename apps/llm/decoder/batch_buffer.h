@@ -1,9 +1,7 @@
-// A batch on its way from the host to the processor of Ops: one upload.
+// A batch on its way from the host to the processor of Ops.
 #pragma once
 
-#include <memory>
-#include <vector>
-
+#include "llm/decoder/upload_block.h"
 #include "llm/ops/ops.h"
 
 namespace voltpile::llm {
@@ -16,19 +14,23 @@ struct BatchLimits {
     int logits = 64;
 };
 
+// Throws std::out_of_range for a batch beyond the limits.
+void check_limits(const Batch& batch, const BatchLimits& limits);
+
+// As a part of a block: at the same addresses for batches of the same numbers.
+std::size_t upload_bytes(const Batch& batch);
+BatchView add_to(UploadBlock& block, const Batch& batch);
+
 class BatchBuffer {
   public:
-    BatchBuffer(Ops& ops, const BatchLimits& limits);
+    BatchBuffer(Ops& ops, const BatchLimits& limits) : limits_(limits), block_(ops) {}
 
-    // The view stays valid, at the same addresses for batches of the same numbers, until the next upload.
-    // Throws std::out_of_range for a batch beyond the limits.
+    // One upload. The view is valid until the next. Throws std::out_of_range for a batch beyond the limits.
     BatchView upload(const Batch& batch);
 
   private:
-    Ops& ops_;
     BatchLimits limits_;
-    std::unique_ptr<OpsMemory> memory_;
-    std::vector<std::int32_t> host_;
+    UploadBlock block_;
 };
 
 }  // namespace voltpile::llm

@@ -15,12 +15,17 @@ constexpr const char* operation_names[] = {"input", "attention", "feed-forward p
 
 }  // namespace
 
-FloatRows Decoder::forward(const BatchView& batch) {
+void Decoder::receive(const BatchView& batch) {
+    if (!first_stage()) links_.receive_from_previous(floats(buffers_.x, batch.rows, config_.hidden));
+}
+
+void Decoder::send(const BatchView& batch) {
+    if (!last_stage()) links_.send_to_next(floats(buffers_.x, batch.rows, config_.hidden));
+}
+
+FloatRows Decoder::compute(const BatchView& batch) {
     const FloatRows x = floats(buffers_.x, batch.rows, config_.hidden);
-    if (first_stage())
-        ops_.embed(*embedding_, batch, x);
-    else
-        links_.receive_from_previous(x);
+    if (first_stage()) ops_.embed(*embedding_, batch, x);
     FloatRows delta;
     for (std::size_t i = 0; i < layers_.size(); ++i) {
         run_layer(layers_[i], static_cast<int>(i), x, delta, batch, cache_->layer(static_cast<int>(i)));
@@ -32,7 +37,6 @@ FloatRows Decoder::forward(const BatchView& batch) {
     ops_.add_rms_norm(x, delta, any_weight, static_cast<float>(config_.rms_eps),
                       hidden(buffers_.hidden, batch.rows, config_.hidden),
                       {settings_.layer_end - 1, FeedForward});
-    links_.send_to_next(x);
     return {};
 }
 

@@ -36,13 +36,26 @@ class Decoder {
     // the sequences' own. On the last stage the logits, (batch.logits, vocabulary) on every rank, to be read
     // before the next pass; on the others nothing. Collective: every rank of team and pipeline calls with the
     // same batch.
-    FloatRows forward(const BatchView& batch);
+    FloatRows forward(const BatchView& batch) {
+        receive(batch);
+        const FloatRows logits = compute(batch);
+        send(batch);
+        return logits;
+    }
+
+    // The parts of forward(): what comes from the stage before, what this one computes, and what goes to the
+    // next. Nothing of compute() leaves the stage, so that it can be recorded.
+    void receive(const BatchView& batch);
+    FloatRows compute(const BatchView& batch);
+    void send(const BatchView& batch);
 
     // Waits for the passes so far, and throws Error if a sum in them was not finite: with the layer, the
     // operation and the sequence. batch: the last one, on the host.
     void check(const Batch& batch);
 
     std::size_t cache_bytes() const { return cache_shape_.bytes(); }
+    bool first_stage() const { return settings_.layer_begin == 0; }
+    bool last_stage() const { return settings_.layer_end == static_cast<int>(config_.layers); }
 
   private:
     struct Layer {
@@ -76,8 +89,6 @@ class Decoder {
                             std::int64_t columns) {
         return {static_cast<float*>(memory->data()), rows, columns};
     }
-    bool first_stage() const { return settings_.layer_begin == 0; }
-    bool last_stage() const { return settings_.layer_end == static_cast<int>(config_.layers); }
 
     ModelConfig config_;
     Ops& ops_;

@@ -21,8 +21,8 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 
 Step single_rank_step(Decoder& decoder, PassRunner& runner) {
     return [&](const Batch& batch, std::span<const SamplingRow> sampling) {
-        const FloatRows logits = runner.forward(batch);
-        auto drawn = runner.draw(logits, sampling);
+        runner.enqueue(batch, sampling);
+        auto drawn = runner.drawn();
         decoder.check(batch);
         if (std::ranges::any_of(drawn, [](const DrawnToken& each) { return each.token < 0; }))
             throw Error(ExitCode::Failed, "the logits of the model are not finite numbers");

@@ -2,30 +2,130 @@
 
 #include <algorithm>
 #include <bit>
-#include <stdexcept>
+#include <cstring>
 
 namespace voltpile::llm {
+namespace {
 
-PassRunner::PassRunner(Decoder& decoder, Ops& ops, const BatchLimits& limits)
+constexpr int least_context = 128;  // below, attention takes the same kernels
+
+int rounded_up(int value, int step) {
+    return (value + step - 1) / step * step;
+}
+
+bool one_row_each(const Batch& batch) {
+    return !batch.token.empty() && batch.token.size() + 1 == batch.row_begin.size() &&
+           batch.logit_row.size() == batch.token.size();
+}
+
+}  // namespace
+
+StepShape step_shape(int rows, int context, const BatchLimits& limits) {
+    const int row_step = rows <= 8 ? 1 : rows <= 64 ? 8 : 32;
+    const int most_rows = std::min({limits.rows, limits.sequences, limits.logits});
+    const auto power = static_cast<int>(std::bit_ceil(static_cast<unsigned>(context)));
+    return {std::min(rounded_up(rows, row_step), most_rows),
+            std::min(std::max(power, least_context), limits.pages_per_sequence * kv_page_tokens)};
+}
+
+Batch filled_up(Batch batch, const StepShape& shape) {
+    const int pages = shape.context / kv_page_tokens;
+    std::vector<std::int32_t> table(static_cast<std::size_t>(shape.rows * pages));
+    for (std::size_t s = 0; s < batch.token.size(); ++s)
+        std::copy_n(batch.page_table.begin() + static_cast<std::ptrdiff_t>(s) * batch.max_pages,
+                    batch.max_pages, table.begin() + static_cast<std::ptrdiff_t>(s) * pages);
+    batch.page_table = std::move(table);
+    batch.max_pages = pages;
+    const auto rows = static_cast<std::size_t>(shape.rows);
+    for (auto row = static_cast<std::int32_t>(batch.token.size()); row < shape.rows; ++row) {
+        batch.row_begin.push_back(row + 1);
+        batch.logit_row.push_back(row);
+    }
+    batch.token.resize(rows, 0);
+    batch.position.resize(rows, 0);
+    batch.sequence.resize(rows, -1);
+    return batch;
+}
+
+PassRunner::PassRunner(Decoder& decoder, Ops& ops, const BatchLimits& limits, bool replays)
     : decoder_(decoder),
       ops_(ops),
-      batches_(ops, limits),
-      samplings_(ops),
-      most_rows_(std::max(limits.logits, 1)),
-      drawn_(ops.allocate(2 * sizeof(std::int32_t) * static_cast<std::size_t>(most_rows_))),
-      seen_(2 * static_cast<std::size_t>(most_rows_)) {}
+      limits_(limits),
+      replays_(replays),
+      block_(ops),
+      drawn_(ops.allocate(2 * sizeof(std::int32_t) * static_cast<std::size_t>(limits.logits))) {}
 
-std::vector<DrawnToken> PassRunner::draw(FloatRows logits, std::span<const SamplingRow> sampling) {
-    const auto rows = static_cast<std::size_t>(logits.rows);
-    if (sampling.size() != rows || logits.rows > most_rows_)
-        throw std::logic_error("as many rows of logits as are drawn from");
-    if (rows == 0) return {};
-    auto* const tokens = static_cast<std::int32_t*>(drawn_->data());
-    ops_.sample(logits, samplings_.upload(sampling), tokens, reinterpret_cast<float*>(tokens + rows));
-    ops_.download(seen_.data(), tokens, 2 * rows * sizeof(std::int32_t));
-    std::vector<DrawnToken> drawn(rows);
-    for (std::size_t r = 0; r < rows; ++r) drawn[r] = {seen_[r], std::bit_cast<float>(seen_[rows + r])};
-    return drawn;
+FloatRows PassRunner::forward(const Batch& batch) {
+    check_limits(batch, limits_);
+    block_.begin(upload_bytes(batch));
+    const BatchView view = add_to(block_, batch);
+    block_.send();
+    draws_ = 0;
+    return logits_ = decoder_.forward(view);
+}
+
+void PassRunner::enqueue(const Batch& batch, std::span<const SamplingRow> sampling) {
+    check_limits(batch, limits_);
+    static const SamplingSettings greedy;
+    draws_ = decoder_.last_stage() ? batch.logit_row.size() : 0;
+    const bool replays = replays_ && one_row_each(batch);
+    StepShape shape;
+    if (replays)
+        shape =
+            step_shape(static_cast<int>(batch.token.size()), std::ranges::max(batch.position) + 1, limits_);
+    const Batch sent = replays ? filled_up(batch, shape) : batch;
+    std::vector<SamplingRow> rows(sampling.begin(), sampling.end());
+    rows.resize(decoder_.last_stage() ? sent.logit_row.size() : 0, SamplingRow{&greedy});
+
+    block_.begin(upload_bytes(sent) + upload_bytes(rows));
+    BatchView view = add_to(block_, sent);
+    const SamplingView draws = add_to(block_, rows);
+    block_.send();
+    decoder_.receive(view);
+    if (replays) {
+        view.max_context = shape.context;
+        replay(shape, view, draws);
+    } else {
+        logits_ = compute(view, draws);
+    }
+    decoder_.send(view);
+}
+
+FloatRows PassRunner::compute(const BatchView& batch, const SamplingView& sampling) {
+    const FloatRows logits = decoder_.compute(batch);
+    if (logits.rows == 0) return logits;
+    auto* tokens = static_cast<std::int32_t*>(drawn_->data());
+    ops_.sample(logits, sampling, tokens, reinterpret_cast<float*>(tokens + logits.rows));
+    return logits;
+}
+
+void PassRunner::replay(const StepShape& shape, const BatchView& batch, const SamplingView& sampling) {
+    Recorded& known = recorded_[shape];
+    if (known.batch != batch || known.sampling != sampling) {  // new, or its block has moved
+        known.recording.reset();
+        known = {batch, sampling, compute(batch, sampling), nullptr};
+    } else {
+        if (!known.recording)
+            known.recording = ops_.record([this, batch, sampling] { compute(batch, sampling); });
+        known.recording->replay();
+    }
+    logits_ = known.logits;
+}
+
+std::vector<DrawnToken> PassRunner::drawn() {
+    const auto rows = static_cast<std::size_t>(logits_.rows);
+    if (draws_ == 0) {
+        ops_.synchronize();
+        return {};
+    }
+    std::vector<std::byte> bytes(2 * sizeof(std::int32_t) * rows);
+    ops_.download(bytes.data(), drawn_->data(), bytes.size());
+    std::vector<DrawnToken> tokens(draws_);
+    for (std::size_t i = 0; i < draws_; ++i) {
+        std::memcpy(&tokens[i].token, bytes.data() + i * sizeof(std::int32_t), sizeof(std::int32_t));
+        std::memcpy(&tokens[i].log_probability, bytes.data() + (rows + i) * sizeof(float), sizeof(float));
+    }
+    return tokens;
 }
 
 }  // namespace voltpile::llm

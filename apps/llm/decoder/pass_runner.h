@@ -1,6 +1,9 @@
-// A rank's passes from host to host: the batch up, the decoder, and the drawn tokens down.
+// Passes from tokens to drawn tokens. Those in which each sequence has one token are recorded, once for each
+// shape, and replayed: a step then costs the host one upload, one launch and one small download.
 #pragma once
 
+#include <map>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -15,25 +18,58 @@ struct DrawnToken {
     float log_probability = 0;
 };
 
+// What passes are recorded for: they are filled up with empty rows, and with pages that nobody reads.
+struct StepShape {
+    int rows = 0;
+    int context = 0;
+    auto operator<=>(const StepShape&) const = default;
+};
+
+// The smallest shape that has room, of a ladder: rows 1, 2, ... 8, by 8 to 64, by 32 above; contexts of
+// powers of two from 128. At most what the limits allow.
+StepShape step_shape(int rows, int context, const BatchLimits& limits);
+
+// batch: one row and one row of logits for each sequence. shape: has room.
+Batch filled_up(Batch batch, const StepShape& shape);
+
 class PassRunner {
   public:
-    // Both outlive it. limits: the decoder's.
-    PassRunner(Decoder& decoder, Ops& ops, const BatchLimits& limits);
+    // All outlive it. replays: false runs every pass call by call.
+    PassRunner(Decoder& decoder, Ops& ops, const BatchLimits& limits, bool replays = true);
 
-    // Enqueues the pass. On the last stage the logits, else nothing.
-    FloatRows forward(const Batch& batch) { return decoder_.forward(batches_.upload(batch)); }
+    // Enqueues a pass for the sake of its logits, see Decoder::forward.
+    FloatRows forward(const Batch& batch);
 
-    // Draws a token for each row, and waits for them. sampling: one for each row.
-    std::vector<DrawnToken> draw(FloatRows logits, std::span<const SamplingRow> sampling);
+    // Enqueues a pass and, on the last stage, the draw of a token for each of its rows
+    // of logits. sampling: as many, looked at on the last stage only.
+    void enqueue(const Batch& batch, std::span<const SamplingRow> sampling);
+
+    // Waits for the pass: its tokens on the last stage, elsewhere nothing.
+    std::vector<DrawnToken> drawn();
+
+    // Of the pass before, as Decoder::forward returns them.
+    FloatRows logits() const { return logits_; }
 
   private:
+    struct Recorded {
+        BatchView batch;
+        SamplingView sampling;
+        FloatRows logits;
+        std::unique_ptr<Recording> recording;  // null: has run once, call by call
+    };
+
+    FloatRows compute(const BatchView& batch, const SamplingView& sampling);
+    void replay(const StepShape& shape, const BatchView& batch, const SamplingView& sampling);
+
     Decoder& decoder_;
     Ops& ops_;
-    BatchBuffer batches_;
-    SamplingBuffer samplings_;
-    int most_rows_;
-    std::unique_ptr<OpsMemory> drawn_;  // tokens (rows) int32, then log_probability (rows) fp32
-    std::vector<std::int32_t> seen_;    // the same on the host
+    BatchLimits limits_;
+    bool replays_;
+    UploadBlock block_;
+    std::unique_ptr<OpsMemory> drawn_;  // tokens, then their log-probabilities
+    std::map<StepShape, Recorded> recorded_;
+    FloatRows logits_;
+    std::size_t draws_ = 0;  // wanted of it
 };
 
 }  // namespace voltpile::llm

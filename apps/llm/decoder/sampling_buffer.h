@@ -1,10 +1,10 @@
-// How the next tokens are to be drawn, on its way from the host to the processor of Ops: one upload.
+// How the next tokens are to be drawn, on its way from the host to the processor of Ops.
 #pragma once
 
 #include <map>
-#include <memory>
 #include <span>
 
+#include "llm/decoder/upload_block.h"
 #include "llm/ops/ops.h"
 
 namespace voltpile::llm {
@@ -16,16 +16,20 @@ struct SamplingRow {
     const std::map<std::int32_t, std::int32_t>* history = nullptr;  // token -> how often, prompt included
 };
 
+// As a part of a block, the last one: at the same addresses for as many rows, but for lists of tokens
+// (histories and biases), which move when they have become twice as long.
+std::size_t upload_bytes(std::span<const SamplingRow> rows);
+SamplingView add_to(UploadBlock& block, std::span<const SamplingRow> rows);
+
 class SamplingBuffer {
   public:
-    explicit SamplingBuffer(Ops& ops) : ops_(ops) {}
+    explicit SamplingBuffer(Ops& ops) : block_(ops) {}
 
-    // The view is valid until the next upload.
+    // One upload. The view is valid until the next.
     SamplingView upload(std::span<const SamplingRow> rows);
 
   private:
-    Ops& ops_;
-    std::unique_ptr<OpsMemory> memory_;
+    UploadBlock block_;
 };
 
 }  // namespace voltpile::llm

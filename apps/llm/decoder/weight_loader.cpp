@@ -15,17 +15,16 @@ std::unique_ptr<WeightMatrix> WeightLoader::matrix(const ModelTensor& tensor,
     source.format = tensor.format;
     source.rows = static_cast<std::int64_t>(slice.rows());
     source.columns = static_cast<std::int64_t>(slice.columns());
-    std::vector<std::byte> made;
     if (tensor.data != nullptr) {
         source.row_bytes = row_bytes(tensor.format, tensor.columns);
         source.data =
             tensor.data + slice.row_begin * source.row_bytes + row_bytes(tensor.format, slice.column_begin);
         source.stays = true;
     } else {
-        made.resize(slice.bytes(tensor.format));
-        model_.read(tensor, slice, made.data());
+        if (made_.size() < slice.bytes(tensor.format)) made_.resize(slice.bytes(tensor.format));
+        model_.read(tensor, slice, made_.data());
         source.row_bytes = row_bytes(tensor.format, slice.columns());
-        source.data = made.data();
+        source.data = made_.data();
     }
     auto loaded = ops_.load_matrix(source);
     if (loaded_) loaded_(slice.bytes(tensor.format));

@@ -1,6 +1,7 @@
 // A rank's share of a model's weights, from a model's files (or made up) into the memory of Ops.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -35,6 +36,7 @@ class WeightLoader {
     Ops& ops_;
     RankShare share_;
     std::function<void(std::uint64_t)> loaded_;
+    mutable std::vector<std::byte> made_;  // a piece of a model that is not in memory
 };
 
 }  // namespace voltpile::llm

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/parallel.h"
 #include "job/fingerprint.h"
 #include "llm/model/synthetic_blocks.h"
 #include "llm/model/synthetic_shapes.h"
@@ -12,6 +13,9 @@
 
 namespace voltpile::llm {
 namespace {
+
+constexpr std::size_t reading_threads = 8;
+constexpr std::size_t least_for_threads = std::size_t{1} << 20;  // bytes
 
 QuantMixture mixture_named(std::string_view name) {
     std::string names;
@@ -53,11 +57,15 @@ void SyntheticModel::read(const ModelTensor& tensor, const TensorSlice& slice, s
     const std::size_t blocks_per_row = tensor.columns / block;
     const std::size_t count = slice.columns() / block;
     const std::size_t first = slice.row_begin * blocks_per_row + slice.column_begin / block;
-    if (count == blocks_per_row)
-        return make_blocks(tensor.format, key, first, slice.rows() * count, deviation, out);
-    for (std::size_t row = 0; row < slice.rows(); ++row)
-        make_blocks(tensor.format, key, first + row * blocks_per_row, count, deviation,
-                    out + row * count * block_bytes(tensor.format));
+    const std::size_t threads = slice.bytes(tensor.format) < least_for_threads ? 1 : reading_threads;
+    in_parallel(slice.rows(), threads, [&](std::size_t begin, std::size_t end) {
+        if (count == blocks_per_row)
+            return make_blocks(tensor.format, key, first + begin * count, (end - begin) * count, deviation,
+                               out + begin * count * block_bytes(tensor.format));
+        for (std::size_t row = begin; row < end; ++row)
+            make_blocks(tensor.format, key, first + row * blocks_per_row, count, deviation,
+                        out + row * count * block_bytes(tensor.format));
+    });
 }
 
 std::string SyntheticModel::fingerprint() const {

@@ -27,6 +27,8 @@ struct BatchView {
         nullptr;  // (sequences + 1): sequence s has rows row_begin[s] .. row_begin[s + 1]
     const std::int32_t* page_table = nullptr;  // (sequences, max_pages)
     const std::int32_t* logit_row = nullptr;   // (logits), ascending
+
+    bool operator==(const BatchView&) const = default;
 };
 
 // The same on the host, to be filled and uploaded.

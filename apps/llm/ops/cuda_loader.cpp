@@ -7,13 +7,15 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/parallel.h"
 #include "llm/ops/cuda_repack.h"
 
 namespace voltpile::llm {
 
 namespace {
 constexpr std::size_t piece_bytes = std::size_t{32} << 20;
-}
+constexpr std::size_t copying_threads = 4;
+}  // namespace
 
 std::byte* LoadStaging::next(std::size_t bytes) {
     piece_ ^= 1;
@@ -56,14 +58,15 @@ std::unique_ptr<WeightMatrix> load_cuda_matrix(const MatrixSource& source, LoadS
         const std::size_t size = static_cast<std::size_t>(rows) * packed;
         std::byte* host = staging.next(size);
         const std::byte* from = source.data + static_cast<std::size_t>(row) * source.row_bytes;
-        if (source.row_bytes == packed) {
-            std::memcpy(host, from, size);
-        } else {
-            for (std::int64_t r = 0; r < rows; ++r) {
-                std::memcpy(host + static_cast<std::size_t>(r) * packed,
-                            from + static_cast<std::size_t>(r) * source.row_bytes, packed);
+        // One thread would be slower than the bus, the more so where pages are touched for the first time.
+        in_parallel(static_cast<std::size_t>(rows), copying_threads, [&](std::size_t begin, std::size_t end) {
+            if (source.row_bytes == packed) {
+                std::memcpy(host + begin * packed, from + begin * packed, (end - begin) * packed);
+                return;
             }
-        }
+            for (std::size_t r = begin; r < end; ++r)
+                std::memcpy(host + r * packed, from + r * source.row_bytes, packed);
+        });
         std::uint8_t* blocks =
             scratch.data() + static_cast<std::size_t>(staging.piece()) * (scratch.size() / 2);
         copy_to_device(blocks, host, size, stream);

@@ -6,10 +6,12 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "comm/collective_graph.h"
 #include "device/buffer.h"
 #include "device/check.h"
 #include "device/device.h"
 #include "llm/ops/cuda_attention.h"
+#include "llm/ops/cuda_copies.h"
 #include "llm/ops/cuda_loader.h"
 #include "llm/ops/cuda_product.h"
 #include "llm/ops/cuda_rows.h"
@@ -28,6 +30,17 @@ class GpuMemory final : public OpsMemory {
 
   private:
     DeviceBuffer<std::byte> buffer_;
+};
+
+class GpuRecording final : public Recording {
+  public:
+    GpuRecording(const Stream& stream, const std::function<void()>& enqueue)
+        : stream_(stream), graph_(stream, enqueue) {}
+    void replay() override { graph_.launch(stream_); }
+
+  private:
+    const Stream& stream_;
+    CollectiveGraph graph_;
 };
 
 class CudaOps final : public GpuOps {
@@ -49,16 +62,17 @@ class CudaOps final : public GpuOps {
         return std::make_unique<GpuMemory>(bytes);
     }
     void upload(void* to, const void* from_host, std::size_t bytes) override {
-        copy_to_device(to, from_host, bytes, stream_);
-        stream_.synchronize();
+        copies_.upload(to, from_host, bytes, stream_);
     }
     void download(void* to_host, const void* from, std::size_t bytes) override {
-        copy_to_host(to_host, from, bytes, stream_);
-        stream_.synchronize();
+        copies_.download(to_host, from, bytes, stream_);
     }
     void synchronize() override { stream_.synchronize(); }
     std::unique_ptr<WeightMatrix> load_matrix(const MatrixSource& source) override {
         return load_cuda_matrix(source, staging_, {scratch_.data(), scratch_.size()}, stream_);
+    }
+    std::unique_ptr<Recording> record(std::function<void()> enqueue) override {
+        return std::make_unique<GpuRecording>(stream_, enqueue);
     }
 
     void embed(const WeightMatrix& table, const BatchView& batch, FloatRows x) override {
@@ -112,6 +126,7 @@ class CudaOps final : public GpuOps {
     DeviceBuffer<std::uint64_t> sentinel_;
     PinnedBuffer<std::uint64_t> sentinel_seen_;
     LoadStaging staging_;
+    PinnedCopies copies_;
     CudaProduct product_;
 };
 

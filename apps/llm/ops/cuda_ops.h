@@ -14,6 +14,9 @@ struct CudaOpsSettings {
     std::size_t scratch_bytes = std::size_t{320} << 20;
 };
 
+// What cuBLAS has besides: as NVIDIA advises for Hopper, enough for all.
+constexpr std::size_t cublas_bytes = std::size_t{32} << 20;
+
 // What CudaOps offers beyond Ops, for capturing.
 class GpuOps : public Ops {
   public:

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "llm/ops/cuda_ops.h"
 
 namespace voltpile::llm {
 
@@ -15,8 +16,6 @@ void blas_check(cublasStatus_t status, const char* doing) {
     if (status != CUBLAS_STATUS_SUCCESS)
         throw DeviceError(fmt::format("{}: {}", doing, cublasGetStatusString(status)));
 }
-
-constexpr std::size_t blas_bytes = std::size_t{32} << 20;  // what NVIDIA advises for Hopper, enough for all
 
 std::size_t aligned(std::size_t bytes) {
     return (bytes + 255) / 256 * 256;
@@ -33,7 +32,7 @@ CudaProduct::CudaProduct(const Stream& stream, std::span<std::uint8_t> scratch, 
       scratch_(scratch),
       multiprocessors_(multiprocessors),
       counters_(most_tiles),
-      blas_memory_(blas_bytes) {
+      blas_memory_(cublas_bytes) {
     set_to_zero(counters_.data(), counters_.bytes(), stream);
     cublasHandle_t blas = nullptr;
     blas_check(cublasCreate(&blas), "starting cuBLAS");

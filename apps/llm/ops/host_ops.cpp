@@ -26,6 +26,15 @@ class HostMemory : public OpsMemory {
     HostMemory& operator=(const HostMemory&) = delete;
 };
 
+class CalledAgain : public Recording {
+  public:
+    explicit CalledAgain(std::function<void()> enqueue) : enqueue_(std::move(enqueue)) {}
+    void replay() override { enqueue_(); }
+
+  private:
+    std::function<void()> enqueue_;
+};
+
 void gather(FloatRows x, const BatchView& batch, FloatRows out) {
     for (int i = 0; i < batch.logits; ++i)
         std::copy_n(x.data + batch.logit_row[i] * x.columns, x.columns, out.data + i * out.columns);
@@ -48,6 +57,10 @@ HostMatrix::HostMatrix(const MatrixSource& source)
 
 std::unique_ptr<OpsMemory> HostOps::allocate(std::size_t bytes) {
     return std::make_unique<HostMemory>(bytes);
+}
+
+std::unique_ptr<Recording> HostOps::record(std::function<void()> enqueue) {
+    return std::make_unique<CalledAgain>(std::move(enqueue));
 }
 
 void HostOps::upload(void* to, const void* from_host, std::size_t bytes) {

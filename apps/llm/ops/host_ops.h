@@ -29,6 +29,7 @@ class HostOps : public Ops {
     void download(void* to_host, const void* from, std::size_t bytes) override;
     void synchronize() override {}
     std::unique_ptr<WeightMatrix> load_matrix(const MatrixSource& source) override;
+    std::unique_ptr<Recording> record(std::function<void()> enqueue) override;
 
     void embed(const WeightMatrix& table, const BatchView& batch, FloatRows x) override;
     void gather_rows(HiddenRows x, const BatchView& batch, HiddenRows out) override;

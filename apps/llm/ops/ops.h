@@ -19,6 +19,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -99,6 +100,14 @@ struct KvLayer {
     void* values = nullptr;
 };
 
+// Calls that were recorded, see Ops::record().
+class Recording {
+  public:
+    virtual ~Recording() = default;
+    // Enqueues the calls again: the same numbers and addresses, and what lies there by then.
+    virtual void replay() = 0;
+};
+
 class Ops {
   public:
     virtual ~Ops() = default;
@@ -117,6 +126,12 @@ class Ops {
     // block) in this processor's own layout. source: row r begins at data + r * row_bytes. If source.stays it
     // may return before it is done with the data, or use them in place; if not, it has copied them on return.
     virtual std::unique_ptr<WeightMatrix> load_matrix(const MatrixSource& source) = 0;
+
+    // What `enqueue` calls of the operations below (but take_sentinel) and of collectives between GPUs, to be
+    // replayed at little cost to the host. It is not run by this; it has been run once before, in the same
+    // way, so that all that libraries make at first use is there. GPUs keep its enqueued work as a graph;
+    // processors keep `enqueue` and call it at each replay. What it points to outlives the recording.
+    virtual std::unique_ptr<Recording> record(std::function<void()> enqueue) = 0;
 
     // ---- the decoder's operations.
 

@@ -49,6 +49,8 @@ struct SamplingView {
     const std::int32_t* bias_begin = nullptr;  // logit bias, in the same way
     const std::int32_t* bias_token = nullptr;
     const float* bias = nullptr;
+
+    bool operator==(const SamplingView&) const = default;
 };
 
 }  // namespace voltpile::llm

@@ -73,6 +73,7 @@ Replica::~Replica() = default;
 void Replica::load(const ModelSource& model) {
     RankOps made = make_rank_ops(plan_.plan, session_.world().rank());
     ops_ = std::move(made.ops);
+    stream_ = made.stream;
     const StageNeeds& stage = plan_.stages[static_cast<std::size_t>(teams_->place().stage)];
     links_ = std::make_unique<TeamLinks>(
         *teams_, *ops_, made.stream,
@@ -85,9 +86,16 @@ void Replica::load(const ModelSource& model) {
     settings.layer_end = stage.layer_end;
     settings.pages = request_.pages();
     settings.limits = request_.limits();
-    settings.loaded = [&](std::uint64_t bytes) { progress.add(bytes); };
-    decoder_ = std::make_unique<Decoder>(model, *ops_, *links_, settings);
-    runner_ = std::make_unique<PassRunner>(*decoder_, *ops_, settings.limits);
+    settings.loaded = [&](std::uint64_t bytes) {
+        progress.add(bytes);
+        loaded_bytes_ += bytes;
+    };
+    timed_ops_ = std::make_unique<TimedOps>(*ops_);
+    timed_links_ = std::make_unique<TimedLinks>(*links_, *timed_ops_);
+    const auto begin = std::chrono::steady_clock::now();
+    decoder_ = std::make_unique<Decoder>(model, *timed_ops_, *timed_links_, settings);
+    load_s_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    runner_ = std::make_unique<PassRunner>(*decoder_, *timed_ops_, settings.limits);
 }
 
 std::string Replica::describe() const {
@@ -116,10 +124,12 @@ FloatRows Replica::forward(const Batch& batch) {
 }
 
 std::vector<DrawnToken> Replica::step(const Batch& batch, std::span<const SamplingRow> sampling) {
-    const FloatRows logits = forward(batch);
+    runner_->enqueue(batch, sampling);
+    links_->watch();
+    ++passes_;
     std::vector<DrawnToken> drawn(sampling.size());
     if (drawn.empty()) return drawn;
-    if (teams_->last_stage()) drawn = runner_->draw(logits, sampling);
+    if (teams_->last_stage()) drawn = runner_->drawn();
     share(drawn);
     links_->check();
     if (std::ranges::any_of(drawn, [](const DrawnToken& each) { return each.token < 0; }))

@@ -12,6 +12,7 @@
 
 #include "comm/mpi_session.h"
 #include "llm/decoder/pass_runner.h"
+#include "llm/decoder/timed_links.h"
 #include "llm/run/replica_plan.h"
 #include "llm/run/team_links.h"
 #include "run/team_context.h"
@@ -34,8 +35,11 @@ class Replica {
     const ReplicaRequest& request() const { return request_; }
     const ReplicaPlan& plan() const { return plan_; }
     const TeamContext& teams() const { return *teams_; }
-    Ops& ops() { return *ops_; }
+    TimedOps& ops() { return *timed_ops_; }
+    const Stream* stream() const { return stream_; }  // of ops; nullptr: they work on the host
     Decoder& decoder() { return *decoder_; }
+    double load_seconds() const { return load_s_; }  // of the weights
+    std::uint64_t loaded_bytes() const { return loaded_bytes_; }
     std::string describe() const;  // "AVX2, 4 threads; TP2 x PP2"
 
     // Collective over the team: the leader's bytes, on every rank; waits asleep.
@@ -61,7 +65,12 @@ class Replica {
     ReplicaPlan plan_;
     std::unique_ptr<TeamContext> teams_;
     std::unique_ptr<Ops> ops_;
+    const Stream* stream_ = nullptr;
     std::unique_ptr<TeamLinks> links_;
+    std::unique_ptr<TimedOps> timed_ops_;
+    std::unique_ptr<TimedLinks> timed_links_;
+    double load_s_ = 0;
+    std::uint64_t loaded_bytes_ = 0;
     std::unique_ptr<Decoder> decoder_;
     std::unique_ptr<PassRunner> runner_;
     std::vector<DrawnToken> told_;  // to the other stages, by these

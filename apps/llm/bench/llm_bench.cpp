@@ -1,0 +1,245 @@
+#include "llm/bench/llm_bench.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "device/device.h"
+#include "llm/bench/bench_report.h"
+#include "llm/bench/bench_texts.h"
+#include "llm/bench/pass_profile.h"
+#include "llm/bench/read_rate.h"
+#include "llm/model/model_files.h"
+#include "llm/model/model_memory.h"
+#include "llm/model/synthetic_model.h"
+#include "llm/ops/cuda_ops.h"
+#include "llm/run/same_model.h"
+#include "run/agreement.h"
+#include "run/discover_topology.h"
+#include "run/launcher.h"
+#include "run/progress.h"
+
+namespace voltpile::llm {
+namespace {
+
+using nlohmann::json;
+
+constexpr int warm_steps = 3;  // one call by call, one recorded, one replayed
+constexpr std::int64_t read_bytes_gpu = std::int64_t{1} << 30;
+constexpr std::int64_t read_bytes_host = std::int64_t{256} << 20;
+constexpr int prompt_rounds = 3;
+
+std::unique_ptr<ModelSource> open_source(const Communicator& world, const LlmBenchOptions& options) {
+    if (!options.model.empty()) return open_model(world, options.model);
+    return agreed([&] { return std::make_unique<SyntheticModel>(options.shape, options.quant); });
+}
+
+// Weights that one tensor rank of each stage reads in a pass: all but an embedding of which single rows are
+// looked up.
+double weights_of_pass(const ModelSource& model, const ReplicaPlan& plan) {
+    std::uint64_t bytes = 0;
+    for (const StageNeeds& stage : plan.stages) bytes += stage.weights;
+    bytes -= weight_bytes(model).embedding;
+    if (model.config().tied_embeddings && plan.stages.size() == 1)
+        bytes += model.head().bytes() / static_cast<std::uint64_t>(plan.plan.teams.tensor);
+    return static_cast<double>(bytes);
+}
+
+std::int64_t bytes_in_use(const RankPlan& rank) {
+    return rank.device >= 0 ? gpu_bytes_in_use() : host_bytes_in_use();
+}
+
+class LlmBench {
+  public:
+    LlmBench(const MpiSession& session, Replica& replica, const ModelSource& model,
+             const LlmBenchOptions& options, std::int64_t bytes_before)
+        : options_(options),
+          model_(model),
+          replica_(replica),
+          rank_(replica.plan().plan.ranks[static_cast<std::size_t>(session.world().rank())]),
+          bytes_before_(bytes_before),
+          texts_(replica, static_cast<int>(model.config().vocab)),
+          line_(terminal_columns()) {}
+
+    void run() {
+        const TeamPlan& teams = replica_.plan().plan.teams;
+        result_.model = options_.model.empty()
+                            ? fmt::format("{} {}, synthetic weights", options_.shape, options_.quant)
+                            : options_.model;
+        result_.processor = replica_.describe();
+        result_.tensor = teams.tensor;
+        result_.pipeline = teams.pipeline;
+        result_.weight_bytes = weights_of_pass(model_, replica_.plan());
+        measure_rates();
+        for (const int prompt : options_.prompts) measure_prompt(prompt);
+        for (const int batch : options_.batches)
+            for (const int context : options_.contexts) measure_generation(batch, context);
+        profile();
+        gather();
+        line_.clear();
+        if (!replica_.leads()) return;
+        fmt::print("{}", options_.json ? to_json(result_) + "\n" : to_text(result_));
+        if (options_.output.empty()) return;
+        write_llm_bench(result_, replica_.plan().plan, options_);
+        if (!options_.json) fmt::print("-> {}\n", options_.output.string());
+    }
+
+  private:
+    void say(const std::string& text) {
+        if (replica_.leads() && terminal_columns() > 0) line_.show(text);
+    }
+    void together() { replica_.teams().team().all_gather(""); }
+
+    void measure_rates() {
+        say("measuring the memory ...");
+        together();
+        if (rank_.device >= 0) {
+            mine_.read_rate = gpu_read_rate(rank_.device, read_bytes_gpu, *replica_.stream());
+        } else {
+            std::vector<int> pus;
+            for (const int core : rank_.cores)
+                pus.push_back(replica_.plan().plan.host_of(rank_).cores[static_cast<std::size_t>(core)].pu);
+            mine_.read_rate = host_read_rate(read_bytes_host, pus);
+        }
+        const auto* files = dynamic_cast<const ModelFiles*>(&model_);
+        together();
+        if (files != nullptr)
+            mine_.file_rate = file_read_rate(files->paths(), replica_.teams().team().rank(),
+                                             replica_.teams().team().size());
+        mine_.loaded_bytes = static_cast<double>(replica_.loaded_bytes());
+        mine_.load_s = replica_.load_seconds();
+    }
+
+    void measure_prompt(int tokens) {
+        say(fmt::format("measuring a prompt of {} ...", tokens));
+        texts_.read_prompts(1, tokens);
+        std::vector<double> times;
+        for (int i = 0; i < prompt_rounds; ++i) times.push_back(texts_.read_prompts(1, tokens));
+        const double seconds = *std::ranges::min_element(times);
+        result_.rows.push_back({"prompt", 1, tokens, seconds, tokens / seconds, 0, 0});
+    }
+
+    void measure_generation(int batch, int context) {
+        say(fmt::format("measuring generation of {} texts after {} tokens ...", batch, context));
+        texts_.read_prompts(batch, context);
+        const BatchLimits limits = replica_.request().limits();
+        const int end = context + options_.generated;
+        const bool one_shape = step_shape(batch, context + 1, limits) == step_shape(batch, end, limits);
+        texts_.generate(one_shape ? warm_steps : options_.generated + warm_steps);
+        texts_.rewind(context);
+        const double seconds = texts_.generate(options_.generated) / options_.generated;
+        result_.rows.push_back(
+            {"generation", batch, context, seconds, batch / seconds, result_.weight_bytes / seconds, 0});
+    }
+
+    // The first text's prompt, and the first batch at the first context.
+    void profile() {
+        say("measuring single operations ...");
+        const int batch = options_.batches.front(), context = options_.contexts.front();
+        texts_.read_prompts(batch, context);
+        const Batch next = texts_.next_batch();
+        own_["generation"] = profile_pass(
+            replica_, filled_up(next, step_shape(batch, context + 1, replica_.request().limits())));
+        own_["prompt"] = profile_pass(replica_, texts_.prompt_batch(options_.prompts.front()));
+    }
+
+    // What every rank has measured, to the leader: times of operations from the first rank of each stage.
+    void gather() {
+        mine_.measured_bytes = static_cast<double>(bytes_in_use(rank_) - bytes_before_);
+        mine_.planned_bytes = planned_bytes();
+        json own{{"stage", replica_.teams().place().stage},
+                 {"tensor_rank", replica_.teams().place().tensor_rank},
+                 {"operations", own_},
+                 {"numbers",
+                  {mine_.read_rate, mine_.loaded_bytes, mine_.load_s, mine_.file_rate, mine_.planned_bytes,
+                   mine_.measured_bytes}}};
+        std::map<std::string, std::map<std::string, double>> times;
+        for (const std::string& text : replica_.teams().team().all_gather(own.dump())) {
+            const json rank = json::parse(text);
+            const json& n = rank["numbers"];
+            result_.ranks.push_back({n[0], n[1], n[2], n[3], n[4], n[5]});
+            if (rank["tensor_rank"] != 0) continue;
+            for (const auto& [pass, operations] : rank["operations"].items())
+                for (const auto& [name, seconds] : operations.items())
+                    times[pass][name] += seconds.get<double>();
+        }
+        const double rate = std::ranges::min(result_.ranks, {}, &LlmBenchRank::read_rate).read_rate;
+        for (LlmBenchRow& row : result_.rows) row.bandwidth_share = row.weights_per_s / rate;
+        for (const char* pass : {"prompt", "generation"}) add_operations(pass, times[pass]);
+    }
+
+    // The longest first, then what a pass took beyond them.
+    void add_operations(const std::string& pass, const std::map<std::string, double>& times) {
+        const auto row = std::ranges::find(result_.rows, pass, &LlmBenchRow::pass);
+        std::vector<LlmBenchOp> operations;
+        double sum = 0;
+        for (const auto& each : times) sum += each.second;
+        // A longer prompt is several passes, of which the first was looked at.
+        const bool whole = pass != "prompt" || row->context <= replica_.request().rows;
+        for (const auto& [name, seconds] : times)
+            operations.push_back({pass, name, seconds, seconds / (whole ? row->seconds : sum)});
+        std::ranges::sort(operations, std::greater(), &LlmBenchOp::seconds);
+        result_.operations.insert(result_.operations.end(), operations.begin(), operations.end());
+        if (whole)
+            result_.operations.push_back(
+                {pass, "hand-over, launches, host", row->seconds - sum, (row->seconds - sum) / row->seconds});
+    }
+
+    double planned_bytes() const {
+        const ReplicaPlan& plan = replica_.plan();
+        const StageNeeds& stage = plan.stages[static_cast<std::size_t>(replica_.teams().place().stage)];
+        const ReplicaRequest& request = replica_.request();
+        std::uint64_t bytes =
+            stage.weights +
+            stage.kv_per_token * static_cast<std::uint64_t>(request.pages()) * kv_page_tokens +
+            activation_bytes(model_.config(), plan.plan.teams.tensor, request.rows, request.logits);
+        if (rank_.device >= 0) bytes += CudaOpsSettings{}.scratch_bytes + cublas_bytes;
+        return static_cast<double>(bytes);
+    }
+
+    const LlmBenchOptions& options_;
+    const ModelSource& model_;
+    Replica& replica_;
+    const RankPlan& rank_;
+    std::int64_t bytes_before_;
+    BenchTexts texts_;
+    LiveLine line_;
+    LlmBenchResult result_;
+    LlmBenchRank mine_;
+    std::map<std::string, std::map<std::string, double>> own_;  // pass, operation: seconds
+};
+
+// What the replica has to have room for.
+void fill_in_request(LlmBenchOptions& options) {
+    ReplicaRequest& request = options.request;
+    const int generated = std::ranges::max(options.contexts) + options.generated + warm_steps + 1;
+    request.context = std::max(std::ranges::max(options.prompts), generated);
+    request.sequences = request.logits = std::ranges::max(options.batches);
+    request.rows = std::max(512, request.sequences);
+}
+
+}  // namespace
+
+void run_llm_bench(const MpiSession& session, LlmBenchOptions options) {
+    const Communicator& world = session.world();
+    decide_on_root(world, [&] {
+        if (options.output.empty()) return std::string();
+        const auto folder = std::filesystem::absolute(options.output).parent_path();
+        if (!std::filesystem::is_directory(folder))
+            throw JobError(fmt::format("--output: there is no folder {}", folder.string()));
+        return std::string();
+    });
+    const auto model = open_source(world, options);
+    fill_in_request(options);
+    const Topology topology = discover_topology(world);
+    const ReplicaPlan plan = agreed([&] { return plan_replica(*model, options.request, topology); });
+    const RankPlan& mine = plan.plan.ranks[static_cast<std::size_t>(world.rank())];
+    if (mine.device >= 0) use_device(mine.device);
+    const std::int64_t before = bytes_in_use(mine);
+    with_replica(session, *model, options.request,
+                 [&](Replica& replica) { LlmBench(session, replica, *model, options, before).run(); });
+}
+
+}  // namespace voltpile::llm

@@ -1,0 +1,32 @@
+// Passes every call on to other links, and marks what happens within the team (see TimedOps).
+#pragma once
+
+#include "llm/decoder/decoder_links.h"
+#include "llm/ops/timed_ops.h"
+
+namespace voltpile::llm {
+
+inline constexpr const char* all_reduce_name = "all-reduce";
+inline constexpr const char* all_gather_name = "all-gather";
+
+class TimedLinks final : public DecoderLinks {
+  public:
+    TimedLinks(DecoderLinks& links, const TimedOps& ops) : links_(links), ops_(ops) {}
+
+    void all_reduce(FloatRows x) override {
+        links_.all_reduce(x);
+        ops_.mark(all_reduce_name);
+    }
+    void all_gather(FloatRows part, FloatRows parts) override {
+        links_.all_gather(part, parts);
+        ops_.mark(all_gather_name);
+    }
+    void send_to_next(FloatRows x) override { links_.send_to_next(x); }
+    void receive_from_previous(FloatRows x) override { links_.receive_from_previous(x); }
+
+  private:
+    DecoderLinks& links_;
+    const TimedOps& ops_;
+};
+
+}  // namespace voltpile::llm

@@ -1,0 +1,66 @@
+#include "llm/ops/timed_ops.h"
+
+#include <fmt/format.h>
+
+namespace voltpile::llm {
+
+void TimedOps::embed(const WeightMatrix& table, const BatchView& batch, FloatRows x) {
+    ops_.embed(table, batch, x);
+    mark("embedding");
+}
+
+void TimedOps::add_rms_norm(FloatRows x, FloatRows delta, const float* weight, float eps, HiddenRows out,
+                            SentinelPlace place) {
+    ops_.add_rms_norm(x, delta, weight, eps, out, place);
+    mark("norm");
+}
+
+void TimedOps::matmul(HiddenRows x, std::span<const WeightMatrix* const> weights, HiddenRows out) {
+    ops_.matmul(x, weights, out);
+    if (timed()) mark(fmt::format("product {} x {}", out.columns, x.columns));
+}
+
+void TimedOps::matmul(HiddenRows x, const WeightMatrix& weight, FloatRows out) {
+    ops_.matmul(x, weight, out);
+    if (timed()) mark(fmt::format("product {} x {}", out.columns, x.columns));
+}
+
+void TimedOps::gated_matmul(HiddenRows x, const WeightMatrix& gate, const WeightMatrix& up, HiddenRows out) {
+    ops_.gated_matmul(x, gate, up, out);
+    if (timed()) mark(fmt::format("gated product 2 x {} x {}", out.columns, x.columns));
+}
+
+void TimedOps::rope_and_store(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
+                              const KvLayer& cache) {
+    ops_.rope_and_store(qkv, settings, batch, cache);
+    mark("rope and store");
+}
+
+void TimedOps::attention(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
+                         const KvLayer& cache, float scale, int window, HiddenRows out) {
+    ops_.attention(qkv, settings, batch, cache, scale, window, out);
+    mark("attention");
+}
+
+void TimedOps::gather_rows(HiddenRows x, const BatchView& batch, HiddenRows out) {
+    ops_.gather_rows(x, batch, out);
+    mark("gather and join");
+}
+
+void TimedOps::gather_float_rows(FloatRows x, const BatchView& batch, FloatRows out) {
+    ops_.gather_float_rows(x, batch, out);
+    mark("gather and join");
+}
+
+void TimedOps::join_columns(FloatRows parts, std::span<const std::int64_t> column_begin, FloatRows out) {
+    ops_.join_columns(parts, column_begin, out);
+    mark("gather and join");
+}
+
+void TimedOps::sample(FloatRows logits, const SamplingView& sampling, std::int32_t* tokens,
+                      float* log_probability) {
+    ops_.sample(logits, sampling, tokens, log_probability);
+    mark("sampling");
+}
+
+}  // namespace voltpile::llm

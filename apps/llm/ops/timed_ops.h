@@ -1,0 +1,66 @@
+// Passes every call on to other operations, and while there is a stopwatch marks the end of each.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "llm/ops/ops.h"
+#include "llm/ops/stopwatch.h"
+
+namespace voltpile::llm {
+
+class TimedOps final : public Ops {
+  public:
+    explicit TimedOps(Ops& ops) : ops_(ops) {}
+
+    // nullptr: none. It outlives its use.
+    void use(Stopwatch* stopwatch) { stopwatch_ = stopwatch; }
+    bool timed() const { return stopwatch_ != nullptr; }
+    void mark(const char* name) const {
+        if (timed()) stopwatch_->mark(name);
+    }
+
+    Element hidden_element() const override { return ops_.hidden_element(); }
+    std::string describe() const override { return ops_.describe(); }
+    std::unique_ptr<OpsMemory> allocate(std::size_t bytes) override { return ops_.allocate(bytes); }
+    void upload(void* to, const void* from_host, std::size_t bytes) override {
+        ops_.upload(to, from_host, bytes);
+    }
+    void download(void* to_host, const void* from, std::size_t bytes) override {
+        ops_.download(to_host, from, bytes);
+    }
+    void synchronize() override { ops_.synchronize(); }
+    std::unique_ptr<WeightMatrix> load_matrix(const MatrixSource& source) override {
+        return ops_.load_matrix(source);
+    }
+    std::unique_ptr<Recording> record(std::function<void()> enqueue) override {
+        return ops_.record(std::move(enqueue));
+    }
+    SentinelReport take_sentinel() override { return ops_.take_sentinel(); }
+
+    void embed(const WeightMatrix& table, const BatchView& batch, FloatRows x) override;
+    void add_rms_norm(FloatRows x, FloatRows delta, const float* weight, float eps, HiddenRows out,
+                      SentinelPlace place) override;
+    void matmul(HiddenRows x, std::span<const WeightMatrix* const> weights, HiddenRows out) override;
+    void matmul(HiddenRows x, const WeightMatrix& weight, FloatRows out) override;
+    void gated_matmul(HiddenRows x, const WeightMatrix& gate, const WeightMatrix& up,
+                      HiddenRows out) override;
+    void rope_and_store(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
+                        const KvLayer& cache) override;
+    void attention(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch, const KvLayer& cache,
+                   float scale, int window, HiddenRows out) override;
+    void gather_rows(HiddenRows x, const BatchView& batch, HiddenRows out) override;
+    void gather_float_rows(FloatRows x, const BatchView& batch, FloatRows out) override;
+    void join_columns(FloatRows parts, std::span<const std::int64_t> column_begin, FloatRows out) override;
+    void sample(FloatRows logits, const SamplingView& sampling, std::int32_t* tokens,
+                float* log_probability) override;
+
+  private:
+    void mark(const std::string& name) const { mark(name.c_str()); }
+
+    Ops& ops_;
+    Stopwatch* stopwatch_ = nullptr;
+};
+
+}  // namespace voltpile::llm

@@ -1,0 +1,174 @@
+// Recorded passes against the same passes call by call.
+#include "llm/decoder/pass_runner.h"
+
+#include "base/error.h"
+#include "llm/decoder_fixture.h"
+#include "llm/model/synthetic_model.h"
+#include "llm/ops_fixture.h"
+
+namespace voltpile::llm {
+namespace {
+
+TEST(StepShape, LaddersOfRowsAndContexts) {
+    const BatchLimits limits{512, 200, 100, 200};  // 1600 tokens a sequence
+    EXPECT_EQ(step_shape(1, 1, limits), (StepShape{1, 128}));
+    EXPECT_EQ(step_shape(8, 512, limits), (StepShape{8, 512}));
+    EXPECT_EQ(step_shape(9, 513, limits), (StepShape{16, 1024}));
+    EXPECT_EQ(step_shape(64, 1024, limits), (StepShape{64, 1024}));
+    EXPECT_EQ(step_shape(65, 1025, limits), (StepShape{96, 1600}));
+    EXPECT_EQ(step_shape(200, 1600, limits), (StepShape{200, 1600}));
+}
+
+// Texts that grow side by side, each drawing in its own way.
+class Texts {
+  public:
+    static constexpr BatchLimits limits{600, 12, 40, 12};
+    static constexpr int pages = 160;
+
+    Texts(const ModelSource& model, Ops& ops, bool replays) : ops_(ops), pool_(pages) {
+        DecoderSettings settings;
+        settings.layer_end = static_cast<int>(model.config().layers);
+        settings.pages = pages;
+        settings.limits = limits;
+        decoder_ = std::make_unique<Decoder>(model, ops, links_, settings);
+        runner_ = std::make_unique<PassRunner>(*decoder_, ops, limits, replays);
+    }
+
+    void begin(int prompt, const SamplingSettings& settings) {
+        auto& text = texts_.emplace_back(Text{SequencePages(pool_), {}, {}, settings, 0, 0});
+        for (int i = 0; i < prompt; ++i) text.next.push_back(3 + (prompt * 31 + i * 7) % 250);
+        for (const std::int32_t token : text.next) ++text.history[token];
+    }
+    void end(std::size_t index) { texts_.erase(texts_.begin() + static_cast<std::ptrdiff_t>(index)); }
+
+    // One token more for each. The tokens; `logits`: of all rows.
+    std::vector<std::int32_t> step(std::vector<float>& logits) {
+        BatchBuilder builder;
+        std::vector<SamplingRow> rows;
+        for (Text& text : texts_) {
+            EXPECT_TRUE(text.pages.reserve(text.position + static_cast<int>(text.next.size())));
+            builder.add(text.pages, text.next, text.position, WantLogits::Last);
+            text.position += static_cast<int>(text.next.size());
+            rows.push_back({&text.settings, text.drawn++, &text.history});
+        }
+        runner_->enqueue(builder.take(), rows);
+        std::vector<std::int32_t> tokens;
+        for (const DrawnToken& drawn : runner_->drawn()) {
+            Text& text = texts_[tokens.size()];
+            text.next = {drawn.token};
+            ++text.history[drawn.token];
+            tokens.push_back(drawn.token);
+        }
+        logits.resize(tokens.size() * static_cast<std::size_t>(runner_->logits().columns));
+        ops_.download(logits.data(), runner_->logits().data, logits.size() * sizeof(float));
+        return tokens;
+    }
+
+  private:
+    struct Text {
+        SequencePages pages;
+        std::vector<std::int32_t> next;
+        std::map<std::int32_t, std::int32_t> history;
+        SamplingSettings settings;
+        int position;
+        std::int32_t drawn;
+    };
+    Ops& ops_;
+    NoLinks links_;
+    PagePool pool_;
+    std::unique_ptr<Decoder> decoder_;
+    std::unique_ptr<PassRunner> runner_;
+    std::vector<Text> texts_;
+};
+
+class StepReplay : public OpsTest {};
+
+// Exactly the same: the kernels are the same, and a row's result does not depend on what else is in the
+// batch.
+TEST_P(StepReplay, EqualsPlainPasses) {
+    const SyntheticModel model("tiny", "q8_0");
+    const auto plain_ops = GetParam().make(), replayed_ops = GetParam().make();
+    Texts plain(model, *plain_ops, false), replayed(model, *replayed_ops, true);
+    SamplingSettings drawn, penalised;
+    drawn.temperature = 1;
+    drawn.top_k = 50;
+    drawn.seed = 5;
+    penalised.repetition_penalty = 1.3f;
+    penalised.logit_bias = {{7, 2.0f}};
+    int step = 0;
+    const auto both = [&](int steps) {
+        for (int i = 0; i < steps; ++i, ++step) {
+            std::vector<float> wanted, got;
+            const auto tokens = plain.step(wanted);
+            ASSERT_EQ(replayed.step(got), tokens) << "step " << step;
+            ASSERT_EQ(got, wanted) << "step " << step;
+            ASSERT_EQ(std::ranges::count(tokens, -1), 0) << "step " << step;
+        }
+    };
+    const auto begin = [&](int prompt, const SamplingSettings& settings) {
+        plain.begin(prompt, settings);
+        replayed.begin(prompt, settings);
+    };
+    begin(490, {});  // grows beyond 512, others beyond 128: other shapes
+    both(5);
+    begin(110, drawn);
+    begin(40, penalised);
+    both(30);
+    for (int i = 0; i < 7; ++i) begin(3 + i, i % 2 ? penalised : drawn);  // 10 rows: filled up to 12
+    both(20);
+    plain.end(0);  // the long one: the shapes from before again
+    replayed.end(0);
+    both(3);
+    plain.end(4);
+    replayed.end(4);
+    both(20);
+}
+
+// Of one kind of processor: what differs between kinds is not recorded.
+INSTANTIATE_TEST_SUITE_P(Cpu, StepReplay, testing::Values(cpu_ops_makers().front()));
+INSTANTIATE_TEST_SUITE_P(Gpu, StepReplay, testing::Values(gpu_ops_maker()));
+
+TEST(StepReplayOnTeams, EqualsPlainPasses) {
+    const SyntheticModel model("tiny", "f16");
+    const BatchLimits limits{64, 4, 8, 4};
+    constexpr int ranks = 2;
+    LocalTeam team(ranks);
+    std::vector<std::int32_t> tokens[ranks];
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < ranks; ++rank)
+        threads.emplace_back([&, rank] {
+            const auto ops = make_cpu_ops();
+            LocalLinks links(team, rank, nullptr, nullptr);
+            DecoderSettings settings;
+            settings.rank = rank;
+            settings.ranks = ranks;
+            settings.layer_end = static_cast<int>(model.config().layers);
+            settings.pages = 8;
+            settings.limits = limits;
+            Decoder decoder(model, *ops, links, settings);
+            for (const bool replays : {false, true}) {
+                PassRunner runner(decoder, *ops, limits, replays);
+                PagePool pool(8);
+                SequencePages pages(pool);
+                std::vector<std::int32_t> next{1, 5, 9};
+                const SamplingSettings greedy;
+                for (int position = 0, i = 0; i < 40; ++i) {
+                    pages.reserve(position + static_cast<int>(next.size()));
+                    BatchBuilder builder;
+                    builder.add(pages, next, position, WantLogits::Last);
+                    position += static_cast<int>(next.size());
+                    const SamplingRow row{&greedy, i, nullptr};
+                    runner.enqueue(builder.take(), {&row, 1});
+                    next = {runner.drawn().at(0).token};
+                    tokens[rank].push_back(next[0]);
+                }
+            }
+        });
+    for (std::thread& thread : threads) thread.join();
+    ASSERT_EQ(tokens[0].size(), 80U);
+    EXPECT_EQ(tokens[0], tokens[1]);
+    for (std::size_t i = 0; i < 40; ++i) EXPECT_EQ(tokens[0][i], tokens[0][40 + i]) << i;
+}
+
+}  // namespace
+}  // namespace voltpile::llm
