@@ -160,6 +160,7 @@ class NcclCommunicator final : public StreamCommunicator {
             if (state != ncclInProgress) break;
             if (group_.failed() || Clock::now() > end)
                 give_up(fmt::format("{}: no answer from {}", doing, group_.others_text()));
+            std::this_thread::yield();  // NCCL's thread may have only this core
         }
         if (state != ncclSuccess) give_up(doing, state);
     }

@@ -46,6 +46,7 @@ Replica::Replica(const MpiSession& session, const ModelSource& model, const Repl
     if (world.rank() == 0)
         for (const std::string& warning : plan_.plan.warnings) spdlog::warn("{}", warning);
     const RankPlan& mine = plan_.plan.ranks[static_cast<std::size_t>(world.rank())];
+    bind_to_cores(plan_.plan, world.rank());  // first: whatever the teams start stays there
     all_do(world, [&] { teams_ = std::make_unique<TeamContext>(world, plan_.plan, team_options(mine)); });
     all_do(world, [&] {
         if (!idle()) load(model);

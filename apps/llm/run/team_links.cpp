@@ -50,11 +50,10 @@ void TeamLinks::send_to_next(FloatRows x) {
     const std::size_t bytes = static_cast<std::size_t>(x.rows * x.columns) * sizeof(float);
     Slot& slot = slots_[next_slot_];
     next_slot_ = (next_slot_ + 1) % slots_.size();
+    slot.sent.wait();
     if (stream_ != nullptr) {
-        slot.sent.wait_on(*stream_);
         copy_on_device(slot.memory->data(), x.data, bytes, *stream_);
     } else {
-        slot.sent.wait();
         std::memcpy(slot.memory->data(), x.data, bytes);
     }
     slot.sent = teams_.next().send(memory(slot.memory->data(), bytes), stream_);
@@ -62,11 +61,9 @@ void TeamLinks::send_to_next(FloatRows x) {
 
 void TeamLinks::receive_from_previous(FloatRows x) {
     const std::size_t bytes = static_cast<std::size_t>(x.rows * x.columns) * sizeof(float);
-    received_ = teams_.previous().receive(memory(x.data, bytes), stream_, longest_pass);
-    if (stream_ != nullptr)
-        received_->wait_on(*stream_);
-    else
-        received_->wait();
+    // On the host: a stream that waited instead could keep the driver from what it does at the first launch
+    // of a kernel or a graph, which waits for the GPU, and with it the channel's own copies: for ever.
+    teams_.previous().receive(memory(x.data, bytes), stream_, longest_pass).wait();
 }
 
 void TeamLinks::watch() {
@@ -75,8 +72,6 @@ void TeamLinks::watch() {
 
 void TeamLinks::check() {
     teams_.check();
-    if (received_) received_->wait();
-    received_.reset();
 }
 
 }  // namespace voltpile::llm
