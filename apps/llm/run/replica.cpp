@@ -88,7 +88,8 @@ void Replica::load(const ModelSource& model) {
     timed_ops_ = std::make_unique<TimedOps>(*ops_);
     timed_links_ = std::make_unique<TimedLinks>(*links_, *timed_ops_);
     const auto begin = std::chrono::steady_clock::now();
-    decoder_ = std::make_unique<Decoder>(model, *timed_ops_, *timed_links_, settings);
+    DecoderLinks& links = settings.ranks > 1 ? static_cast<DecoderLinks&>(*timed_links_) : *links_;
+    decoder_ = std::make_unique<Decoder>(model, *timed_ops_, links, settings);
     load_s_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     runner_ = std::make_unique<PassRunner>(*decoder_, *timed_ops_, settings.limits);
 }
