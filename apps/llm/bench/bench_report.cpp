@@ -43,8 +43,7 @@ std::string ranks_text(const LlmBenchResult& result) {
 }  // namespace
 
 std::string to_text(const LlmBenchResult& result) {
-    std::string text = fmt::format("model        {}\nprocessor    {}, tensor {} x pipeline {}\n",
-                                   result.model, result.processor, result.tensor, result.pipeline);
+    std::string text = fmt::format("model        {}\nprocessor    {}\n", result.model, result.processor);
     text += ranks_text(result);
     text += fmt::format("\n{:<12}{:>7}{:>9}{:>11}{:>11}{:>14}{:>14}\n", "", "batch", "context", "tok/s", "ms",
                         "weights", "of bandwidth");
