@@ -12,8 +12,8 @@
 // Errors: a peer that is gone, silent or stuck is noticed within ChannelOptions::deadline. All transfers with
 // it then fail with a CommError that names both ranks and their hosts, and so does every later call on a
 // channel to it, at once. Their buffers must then stay valid until the group has ended: what the network has
-// begun cannot always be taken back. Calls are safe from any thread, but the order of two threads' sends on one channel
-// is whatever they make it.
+// begun cannot always be taken back. Calls are safe from any thread, but the order of two threads' sends on
+// one channel is whatever they make it.
 #pragma once
 
 #include <chrono>

@@ -8,7 +8,7 @@
 namespace voltpile {
 
 CollectiveGroup::CollectiveGroup(const Communicator& group)
-    : rank_(group.rank()), hosts_(group.all_gather(host_name())) {}
+    : rank_(group.rank()), hosts_(group.all_gather(host_name())), board_(group) {}
 
 std::string CollectiveGroup::rank_text(int rank) const {
     return fmt::format("rank {} ({})", rank, hosts_[static_cast<std::size_t>(rank)]);
@@ -21,8 +21,23 @@ std::string CollectiveGroup::others_text() const {
     return text;
 }
 
+bool CollectiveGroup::fail(const std::string& why) noexcept {
+    board_.post(rank_, why);
+    return !failed_.exchange(true);
+}
+
+std::string CollectiveGroup::failure_text() const {
+    const int by = board_.rank();
+    const std::string why = board_.why();
+    std::string text = rank_text(rank_) + ": ";
+    if (by == rank_ && !why.empty()) return text + why;
+    text += "its group was called off";
+    if (by >= 0 && by != rank_) text += " by " + rank_text(by);
+    return why.empty() ? text : text + ": " + why;
+}
+
 bool CollectiveGroup::begin(std::int64_t count) const {
-    if (failed()) throw CommError(fmt::format("{}: its group was called off", rank_text(rank_)));
+    if (failed()) throw CommError(failure_text());
     if (count < 0) throw CommError(fmt::format("{}: a collective of {} elements", rank_text(rank_), count));
     return count > 0;
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "comm/failure_board.h"
 #include "comm/stream_communicator.h"
 
 namespace voltpile {
@@ -21,9 +22,11 @@ class CollectiveGroup {
     std::string rank_text(int rank) const;                            // "rank 3 (node2)"
     std::string others_text() const;  // all but this rank: "rank 0 (node1), rank 3 (node2)"
 
-    // True for the first who calls.
-    bool fail() noexcept { return !failed_.exchange(true); }
-    bool failed() const { return failed_.load(); }
+    // Calls it off, here and for the ranks on the same host. To be called before anything is let go that
+    // peers could take for data. True for the first call on this rank.
+    bool fail(const std::string& why = "") noexcept;
+    bool failed() const { return failed_.load() || board_.rank() >= 0; }
+    std::string failure_text() const;  // "rank 3 (node2): its group was called off by rank 0 (node2): why"
 
     // Throw CommError: the group has failed; the arguments are wrong. False: nothing to do.
     bool begin(std::int64_t count) const;
@@ -33,6 +36,7 @@ class CollectiveGroup {
   private:
     int rank_ = 0;
     std::vector<std::string> hosts_;
+    FailureBoard board_;
     std::atomic<bool> failed_ = false;
 };
 

@@ -13,7 +13,7 @@ namespace voltpile {
 
 // What the environment and the ancestors of a process tell of how it was started.
 struct Launch {
-    std::string launcher;  // "mpirun of Open MPI", "MPICH's mpiexec", "srun"; empty: by hand
+    std::string launcher;    // "mpirun of Open MPI", "MPICH's mpiexec", "srun"; empty: by hand
     int size = 0;            // processes it says it has started; 0: it does not say
     bool over_pmix = false;  // Open MPI can find the others
     bool over_pmi = false;   // only an MPI that speaks PMI-1 or PMI-2 can

@@ -49,10 +49,10 @@ void HostCommunicator::wait(std::vector<MPI_Request>& requests, std::size_t rece
                 if (i < receives) MPI_Cancel(&requests[i]);
                 MPI_Request_free(&requests[i]);
             }
-            group_.fail();
-            throw CommError(
-                fmt::format("{}: a collective with {} {}", group_.rank_text(rank()), group_.others_text(),
-                            late ? "was not done within " + duration_text(deadline_s_) : "was called off"));
+            if (!group_.failed())
+                group_.fail(fmt::format("a collective with {} was not done within {}", group_.others_text(),
+                                        duration_text(deadline_s_)));
+            throw CommError(group_.failure_text());
         }
         std::this_thread::yield();
     }
@@ -192,8 +192,7 @@ void HostCommunicator::receive(void* out, std::int64_t count, ElementType type, 
 }
 
 void HostCommunicator::check() {
-    if (group_.failed())
-        throw CommError(fmt::format("{}: its group was called off", group_.rank_text(rank())));
+    if (group_.failed()) throw CommError(group_.failure_text());
 }
 
 }  // namespace voltpile

@@ -31,6 +31,7 @@ class HostCommunicator final : public StreamCommunicator {
     void watch(StreamRef) override {}  // calls look after their deadline themselves
     void check() override;
     void abort() noexcept override { group_.fail(); }
+    CollectiveGroup& group() { return group_; }
     std::string describe() const override { return "MPI on host memory for all sizes"; }
 
   private:

@@ -124,23 +124,20 @@ class NcclCommunicator final : public StreamCommunicator {
 
     void check() override {
         const std::lock_guard lock(mutex_);
-        need_comm();
+        if (group_.failed()) give_up("");
         ncclResult_t state = ncclSuccess;
         if (ncclCommGetAsyncError(comm_, &state) != ncclSuccess ||
             (state != ncclSuccess && state != ncclInProgress))
             give_up("NCCL", state);
-        if (watch_.late()) {
-            drop();
-            throw CommError(fmt::format("{}: a collective with {} was not done within {}",
-                                        group_.rank_text(rank()), group_.others_text(),
-                                        duration_text(watch_.deadline_s())));
-        }
+        if (watch_.late())
+            give_up(fmt::format("a collective with {} was not done within {}", group_.others_text(),
+                                duration_text(watch_.deadline_s())));
     }
 
     void abort() noexcept override {
         group_.fail();  // a call under way sees this and lets go of the lock
         const std::lock_guard lock(mutex_);
-        drop();
+        drop("");
     }
 
     std::string describe() const override { return "NCCL " + nccl_version() + " for all sizes"; }
@@ -149,7 +146,7 @@ class NcclCommunicator final : public StreamCommunicator {
     template <class Function>
     void call(const char* name, Function function) {
         std::unique_lock lock(mutex_);
-        need_comm();
+        if (group_.failed()) give_up("");
         finish(function(), name);
     }
 
@@ -161,27 +158,24 @@ class NcclCommunicator final : public StreamCommunicator {
         while (state == ncclInProgress) {
             if (ncclCommGetAsyncError(comm_, &state) != ncclSuccess) state = ncclInternalError;
             if (state != ncclInProgress) break;
-            if (group_.failed() || Clock::now() > end) {
-                drop();
-                throw CommError(fmt::format("{}: {}: no answer from {}", group_.rank_text(rank()), doing,
-                                            group_.others_text()));
-            }
+            if (group_.failed() || Clock::now() > end)
+                give_up(fmt::format("{}: no answer from {}", doing, group_.others_text()));
         }
         if (state != ncclSuccess) give_up(doing, state);
     }
 
     [[noreturn]] void give_up(const char* doing, ncclResult_t state) {
         const std::string detail = comm_ ? ncclGetLastError(comm_) : "";
-        drop();
-        throw CommError(fmt::format("{}: {} with {}: {}{}{}", group_.rank_text(rank()), doing,
-                                    group_.others_text(), ncclGetErrorString(state),
-                                    detail.empty() ? "" : ": ", detail));
+        give_up(fmt::format("{} with {}: {}{}{}", doing, group_.others_text(), ncclGetErrorString(state),
+                            detail.empty() ? "" : ": ", detail));
     }
-    void need_comm() const {
-        if (!comm_) throw CommError(fmt::format("{}: its group was called off", group_.rank_text(rank())));
+    [[noreturn]] void give_up(const std::string& why) {
+        drop(why);
+        throw CommError(group_.failure_text());
     }
-    void drop() noexcept {
-        group_.fail();
+    // The others are told first: their kernels may take what NCCL lets go of for data.
+    void drop(const std::string& why) noexcept {
+        group_.fail(why);
         if (comm_) ncclCommAbort(comm_);
         comm_ = nullptr;
     }

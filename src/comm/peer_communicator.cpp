@@ -151,14 +151,16 @@ void PeerCommunicator::receive(void* out, std::int64_t count, ElementType type, 
 }
 
 void PeerCommunicator::give_up(const std::string& why) {
-    abort();
-    throw CommError(fmt::format("{}: {}", group_.rank_text(rank()), why));
+    if (group_.fail(why)) memory_->abort();
+    throw CommError(group_.failure_text());
 }
 
 // A kernel that waits reports again and again, with a clock; one that goes on falls silent.
 void PeerCommunicator::check() {
-    if (group_.failed())
-        throw CommError(fmt::format("{}: its group was called off", group_.rank_text(rank())));
+    if (group_.failed()) {
+        abort();  // here, too
+        throw CommError(group_.failure_text());
+    }
     const auto now = std::chrono::steady_clock::now();
     const std::chrono::duration<double> deadline(watch_.deadline_s());
     {

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <cstring>
-#include <fstream>
 #include <vector>
 
 #include "base/error.h"
@@ -15,14 +14,6 @@
 
 namespace voltpile {
 namespace {
-
-// A host name alone may be shared; boot ids are not.
-std::string host_identity() {
-    std::ifstream file("/proc/sys/kernel/random/boot_id");
-    std::string boot;
-    std::getline(file, boot);
-    return host_name() + " " + boot;
-}
 
 // All ranks get the first rank's problem, or none.
 std::string agreed_problem(const Communicator& group, const std::string& mine) {

@@ -43,9 +43,9 @@ char* at(void* base, std::int64_t begin, ElementType type) {
 }  // namespace
 
 StagedCommunicator::StagedCommunicator(const Communicator& group, double deadline_s)
-    : group_(group),
-      watch_(deadline_s),
+    : watch_(deadline_s),
       host_(group, deadline_s),
+      group_(host_.group()),
       down_(static_cast<std::size_t>(part_bytes * group.size())),
       up_(down_.size()),
       state_(2),
@@ -70,12 +70,7 @@ StagedCommunicator::~StagedCommunicator() {
 }
 
 void StagedCommunicator::fail(const std::string& why) noexcept {
-    {
-        const std::lock_guard lock(mutex_);
-        if (error_.empty()) error_ = why;
-    }
-    group_.fail();
-    host_.abort();
+    group_.fail(why);
     std::atomic_ref(state_.data()[1]).store(1);
 }
 
@@ -203,14 +198,15 @@ void StagedCommunicator::receive(void* out, std::int64_t count, ElementType type
 
 void StagedCommunicator::check() {
     if (watch_.late())
-        fail(fmt::format("{}: a collective with {} was not done within {}", group_.rank_text(rank()),
-                         group_.others_text(), duration_text(watch_.deadline_s())));
-    const std::lock_guard lock(mutex_);
-    if (group_.failed()) throw CommError(error_);
+        fail(fmt::format("a collective with {} was not done within {}", group_.others_text(),
+                         duration_text(watch_.deadline_s())));
+    if (!group_.failed()) return;
+    fail("");  // here, too
+    throw CommError(group_.failure_text());
 }
 
 void StagedCommunicator::abort() noexcept {
-    fail(fmt::format("{}: its group was called off", group_.rank_text(rank())));
+    fail("");
 }
 
 }  // namespace voltpile

@@ -51,9 +51,9 @@ class StagedCommunicator final : public StreamCommunicator {
     void serve();
     void fail(const std::string& why) noexcept;
 
-    CollectiveGroup group_;
     CollectiveWatch watch_;
     HostCommunicator host_;
+    CollectiveGroup& group_;
     PinnedBuffer<char> down_;  // size() parts of part_bytes each
     PinnedBuffer<char> up_;
     PinnedBuffer<std::uint64_t> state_;  // jobs done, abort flag
@@ -63,7 +63,6 @@ class StagedCommunicator final : public StreamCommunicator {
     std::condition_variable changed_;
     std::deque<Job*> posted_;
     std::deque<std::unique_ptr<Job>> of_graphs_;
-    std::string error_;
     bool stop_ = false;
     std::thread thread_;
 };

@@ -19,7 +19,8 @@
 //
 // Failure. A rank that is gone makes the others wait. check() sees that after the deadline, calls the group's
 // work off so that streams come free, and throws CommError with the names of the hosts; what the group has
-// computed by then is worthless, and every later call throws CommError as well.
+// computed by then is worthless, and every later call throws CommError as well. The other ranks of the host
+// are told: results count once a check() after they were done has not thrown.
 #pragma once
 
 #include <cstdint>

@@ -21,6 +21,8 @@ Hdf5Dataset create_dataset(hid_t file, const std::string& name, hid_t type,
     Hdf5Properties creation(hdf5_check_at(H5Pcreate(H5P_DATASET_CREATE), "write", file));
     hdf5_check_at(H5Pset_attr_creation_order(creation.get(), H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED),
                   "write", file);
+    // The same contents are the same bytes, whenever they were written.
+    hdf5_check_at(H5Pset_obj_track_times(creation.get(), false), "write", file);
     return Hdf5Dataset(hdf5_check_at(H5Dcreate2(file, name.c_str(), type, simple_space(file, dims).get(),
                                                 H5P_DEFAULT, creation.get(), H5P_DEFAULT),
                                      "write", file));

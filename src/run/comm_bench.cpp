@@ -91,7 +91,7 @@ class CommBench {
                               fmt::format("--path: there is no way named like {} here", options_.path));
         if (world_.rank() == 0 && !options_.output.empty()) {
             write_comm_bench(result_, plan_, options_);
-            fmt::print("-> {}\n", options_.output.string());
+            fmt::print("-> {}, and charts of it beside it (.svg)\n", options_.output.string());
         }
     }
 

@@ -20,7 +20,7 @@ struct CommBenchOptions {
     bool graph = true;                      // also measure collectives inside CUDA graphs
     bool pairs = true;                      // also measure every pair of ranks
     bool host = false;                      // host memory even where there are GPUs
-    std::filesystem::path output{};         // HDF5; empty: none
+    std::filesystem::path output{};         // HDF5, with charts beside it; empty: none
     std::string command_line{};             // for the record
 };
 

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
+#include "results/durable_file.h"
+#include "results/size_chart.h"
 #include "results/table_file.h"
 #include "run/provenance.h"
 
@@ -44,6 +47,46 @@ std::string best_of(const PairResult& pair, const std::string& way) {
                                   ? fmt::format(" {:3.0f} %", 100 * rate / pair.link.theory_bytes_per_s)
                                   : "";
     return fmt::format("{:.2f} us {}{}", 1e6 * latency, gb_text(rate), share);
+}
+
+std::string memory_of(const CollectiveBenchRow& row) {
+    return row.on_host ? "host" : row.in_graph ? "gpu graph" : "gpu";
+}
+
+std::string memory_of(const PairBenchRow& row) {
+    return row.way == "channel" || row.way == "mpi" ? "host" : "gpu";
+}
+
+// A chart for each collective and memory, and one for the first pair of each kind of link.
+std::vector<SizeChart> charts_of(const CommBenchResult& result) {
+    std::vector<SizeChart> charts;
+    const auto chart = [&charts](const std::string& title, const char* label) -> SizeChart& {
+        for (SizeChart& each : charts)
+            if (each.title == title) return each;
+        return charts.emplace_back(SizeChart{title, label, {}});
+    };
+    for (const CollectiveBenchRow& row : result.collectives)
+        chart(fmt::format("{}, {} memory", name_of(row.collective), memory_of(row)), "microseconds a call")
+            .line(row.way)
+            .points.emplace_back(row.bytes, 1e6 * row.seconds);
+    std::vector<std::string> links;
+    for (const PairResult& pair : result.pairs) {
+        if (std::ranges::find(links, pair.link.text) != links.end()) continue;
+        links.push_back(pair.link.text);
+        const std::string title = fmt::format("ranks {} and {}, {}", pair.from, pair.to, pair.link.text);
+        for (const PairBenchRow& row : pair.rows)
+            chart(title, "GB/s of many messages")
+                .line(row.way)
+                .points.emplace_back(row.bytes, 1e-9 * row.bytes_per_s);
+    }
+    return charts;
+}
+
+void write_charts(const CommBenchResult& result, const std::filesystem::path& path) {
+    const std::string svg = to_svg(charts_of(result));
+    const std::filesystem::path temporary = temporary_name(path);
+    write_temporary(temporary, std::as_bytes(std::span(svg)), path);
+    publish_file(temporary, path);
 }
 
 }  // namespace
@@ -95,7 +138,7 @@ void write_comm_bench(const CommBenchResult& result, const Plan& plan, const Com
     std::vector<double> seconds, rate, theory;
     for (const CollectiveBenchRow& row : result.collectives) {
         test.emplace_back(name_of(row.collective));
-        memory.emplace_back(row.on_host ? "host" : row.in_graph ? "gpu graph" : "gpu");
+        memory.push_back(memory_of(row));
         way.push_back(row.way);
         link.emplace_back("");
         from.push_back(-1);
@@ -108,7 +151,7 @@ void write_comm_bench(const CommBenchResult& result, const Plan& plan, const Com
     for (const PairResult& pair : result.pairs)
         for (const PairBenchRow& row : pair.rows) {
             test.emplace_back("pair");
-            memory.emplace_back(row.way == "channel" || row.way == "mpi" ? "host" : "gpu");
+            memory.push_back(memory_of(row));
             way.push_back(row.way);
             link.push_back(pair.link.text);
             from.push_back(pair.from);
@@ -131,6 +174,7 @@ void write_comm_bench(const CommBenchResult& result, const Plan& plan, const Com
         {"theory", "byte/s", "what the pair's link could carry, 0: not known", theory}};
     write_table(options.output, columns, make_provenance(plan, options.command_line),
                 {{"ranks", std::to_string(plan.ranks.size())}});
+    write_charts(result, std::filesystem::path(options.output).replace_extension(".svg"));
 }
 
 }  // namespace voltpile

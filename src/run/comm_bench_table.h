@@ -29,7 +29,7 @@ std::string pairs_text(const std::vector<PairResult>& pairs);
 // A line for each size of one pair, a column for each way: latency and bandwidth.
 std::string sizes_text(const PairResult& pair);
 
-// Throws FileError.
+// The table, and charts of it beside it, with the ending .svg. Throws FileError.
 void write_comm_bench(const CommBenchResult& result, const Plan& plan, const CommBenchOptions& options);
 
 }  // namespace voltpile

@@ -13,7 +13,7 @@ class Survival(VoltpileCase):
     def setUpClass(cls):
         super().setUpClass()
         cls.job = cls.rack.shared / "map.toml"
-        cls.job.write_text(map_job(x=80, y=60, steps=20000, range_points=60))
+        cls.job.write_text(map_job(x=80, y=60, steps=40000, range_points=60))
         cls.expected = cls.alone(cls.job, "reference.h5")
 
     def submit(self, *options):
@@ -22,8 +22,9 @@ class Survival(VoltpileCase):
         self.rack.run("head", [VOLTPILE, "submit", self.job, "--output", self.result, "--nodes", "2",
                                "--tasks-per-node", "2", *options], expect=0)
         job = self.rack.head("squeue", "-h", "-o", "%A").split()[0]
-        self.wait_for_parts(self.result, 4)
+        self.rack.wait_job(job, "RUNNING COMPLETED", 60)
         first, last = self.nodes_of(job)
+        self.wait_for_parts(self.result, 4)  # last: what is to happen must happen before all are there
         return job, first, last
 
     def nodes_of(self, job):

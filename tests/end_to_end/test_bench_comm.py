@@ -1,6 +1,7 @@
 """`voltpile bench comm`: its tables, its file, and what it refuses."""
 
 import unittest
+import xml.etree.ElementTree
 
 import xarray
 
@@ -31,6 +32,9 @@ class BenchComm(Case):
         pairs = table[table.test == "pair"]
         self.assertEqual(set(zip(pairs.from_rank, pairs.to_rank)), {(0, 1), (0, 2), (1, 2)})
         self.assertIn("mpi", set(pairs.way))
+        svg = xml.etree.ElementTree.parse(self.folder / "comm.svg")
+        texts = {text.text for text in svg.iter("{http://www.w3.org/2000/svg}text")}
+        self.assertLessEqual({"all_reduce, host memory", "broadcast, host memory", "voltpile", "mpi", "4K"}, texts)
 
     def test_measures_only_what_is_asked_for(self):
         out, _ = self.voltpile(

@@ -1,18 +1,15 @@
 """voltpile generate with the tiny model: the text that transformers gives, and what is refused."""
 
 import json
-import pathlib
 import unittest
 
 from harness import BAD_INPUT, Case
-
-MODELS = pathlib.Path(__file__).resolve().parents[2] / "data" / "tiny_model"
-EXPECTED = json.loads((MODELS / "expected.json").read_text())
+from tiny_model import EXPECTED, FILES, MODELS
 
 
 class Generate(Case):
     def test_text_of_every_file(self):
-        for name, path in (("hf", "hf"), ("f16", "tiny-f16.gguf"), ("q8_0", "tiny-q8_0.gguf"), ("q5_k_m", "tiny-q5_k_m.gguf")):
+        for name, path in FILES.items():
             wanted = EXPECTED[name]["greedy"][0]
             count = str(len(wanted["ids"]))
             with self.subTest(file=name):
@@ -45,6 +42,7 @@ class Generate(Case):
             ((model, "and " * 600), "leaves no room for more in a context of 512"),
             ((model, "and " * 30, "--context", "20"), "leaves no room for more in a context of 20"),
             ((model, "And \udcff there"), "UTF-8"),  # the byte 0xff
+            ((model, ""), "the prompt is empty"),
             ((model, "And", "--temperature", "-1"), "--temperature"),
             ((model, "And", "--top-p", "2"), "--top-p"),
             ((model, "And", "-n", "0"), "--max-tokens"),

@@ -5,9 +5,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <optional>
 
-#include "base/bind_thread.h"
 #include "llm/run/load_progress.h"
 #include "llm/run/rank_ops.h"
 #include "llm/run/same_model.h"
@@ -45,22 +46,26 @@ Replica::Replica(const MpiSession& session, const ModelSource& model, const Repl
     if (world.rank() == 0)
         for (const std::string& warning : plan_.plan.warnings) spdlog::warn("{}", warning);
     const RankPlan& mine = plan_.plan.ranks[static_cast<std::size_t>(world.rank())];
-    bind_this_thread(-1);  // threads that serve the channels need not share this one's core
     all_do(world, [&] { teams_ = std::make_unique<TeamContext>(world, plan_.plan, team_options(mine)); });
     all_do(world, [&] {
         if (!idle()) load(model);
     });
     if (idle() || mine.device < 0 || teams_->tensor().size() == 1) return;
-    watchdog_ = std::jthread([this](const std::stop_token& stop) {
-        while (!stop.stop_requested()) {
-            try {
-                teams_->check();
-            } catch (const Error&) {
-                return;  // the streams have come free, and whoever waited for them will ask
-            }
-            std::this_thread::sleep_for(watch_interval);
+    watchdog_ = std::jthread([this](const std::stop_token& stop) { watch(stop); });
+}
+
+void Replica::watch(const std::stop_token& stop) const {
+    std::mutex mutex;
+    std::condition_variable_any woken;
+    std::unique_lock lock(mutex);
+    while (!stop.stop_requested()) {
+        try {
+            teams_->check();
+        } catch (const Error&) {
+            return;  // the streams have come free, and whoever waited for them will ask
         }
-    });
+        woken.wait_for(lock, stop, watch_interval, [] { return false; });
+    }
 }
 
 Replica::~Replica() = default;
@@ -112,10 +117,17 @@ std::string Replica::from_leader(const std::string& bytes) {
     }
 }
 
+FloatRows Replica::forward(const Batch& batch) {
+    const FloatRows logits = runner_->forward(batch);
+    links_->watch();
+    ++passes_;
+    return logits;
+}
+
 std::vector<DrawnToken> Replica::step(const Batch& batch, std::span<const SamplingRow> sampling) {
     runner_->enqueue(batch, sampling);
-    ++passes_;
     links_->watch();
+    ++passes_;
     std::vector<DrawnToken> drawn(sampling.size());
     if (drawn.empty()) return drawn;
     if (teams_->last_stage()) drawn = runner_->drawn();

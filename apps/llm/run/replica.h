@@ -47,7 +47,7 @@ class Replica {
 
     // Collective over the team: one pass. On the last stage the logits (on every rank of it, in the Ops'
     // memory until the next pass), elsewhere nothing.
-    FloatRows forward(const Batch& batch) { return runner_->forward(batch); }
+    FloatRows forward(const Batch& batch);
 
     // Collective over the team: one pass, and a token drawn for each row of logits, on every rank. sampling:
     // one for each. Throws AgreedError, on all ranks alike, for logits that are no numbers, and says where
@@ -58,6 +58,7 @@ class Replica {
     void load(const ModelSource& model);
     void share(std::vector<DrawnToken>& drawn);
     void explain_not_finite(const Batch& batch);
+    void watch(const std::stop_token& stop) const;
 
     const MpiSession& session_;
     ReplicaRequest request_;

@@ -81,6 +81,7 @@ class ReplicaPlanner {
         shape.tensor = tensor;
         shape.pipeline = pipeline;
         shape.replicas = request_.replicas;
+        shape.tensor_divides = static_cast<int>(model_.config().heads);
         return shape;
     }
 
@@ -145,15 +146,14 @@ class ReplicaPlanner {
         return least / kv_page_tokens * kv_page_tokens;
     }
 
-    // The fewest processors with so much room each that hold the model; 0 if no number does.
-    int enough_processors(double room) const {
-        int best = 0;
-        for (const int tensor : request_.tensor > 0 ? tensors() : possible_tensors())
-            for (int p = 1; p <= model_.config().layers && (best == 0 || tensor * p < best); ++p) {
-                const std::vector<double> equal(static_cast<std::size_t>(p), room);
-                if (fits(cut_into_stages(model_, tensor, equal), equal)) best = tensor * p;
-            }
-        return best;
+    // The fewest processors with so much room each that hold the model in groups of `tensor`; 0 if no number
+    // does.
+    int enough_processors(int tensor, double room) const {
+        for (int p = 1; p <= model_.config().layers; ++p) {
+            const std::vector<double> equal(static_cast<std::size_t>(p), room);
+            if (fits(cut_into_stages(model_, tensor, equal), equal)) return tensor * p;
+        }
+        return 0;
     }
 
     [[noreturn]] void refuse(const ReplicaPlan& plan) const {
@@ -170,7 +170,8 @@ class ReplicaPlanner {
         if (const auto most = most_tokens(plan) / static_cast<std::uint64_t>(request_.sequences); most > 0)
             ways.push_back(fmt::format("with a context of at most {} tokens",
                                        count_text(static_cast<std::int64_t>(most))));
-        if (const int count = enough_processors(std::ranges::min(room)); count > ranks_of(plan))
+        if (const int count = enough_processors(plan.plan.teams.tensor, std::ranges::min(room));
+            count > ranks_of(plan))
             ways.push_back(fmt::format("on {} {}", count, gpu ? "such GPUs" : "ranks with so much each"));
         throw MachineError(fmt::format(
             "the model does not fit: over {} rank{} (TP{} x PP{}) rank {} on {} needs {} for weights and {} "

@@ -1,0 +1,53 @@
+"""The tiny model in tests: its files, what transformers continues with, and damaged or oversized copies."""
+
+import json
+import pathlib
+import shutil
+import struct
+
+MODELS = pathlib.Path(__file__).resolve().parents[2] / "data" / "tiny_model"
+EXPECTED = json.loads((MODELS / "expected.json").read_text())
+FILES = {"hf": "hf", "f16": "tiny-f16.gguf", "q8_0": "tiny-q8_0.gguf", "q5_k_m": "tiny-q5_k_m.gguf"}
+
+
+def read_header(path):
+    """Of a safetensors file: its description and where the data begin."""
+    with open(path, "rb") as file:
+        (length,) = struct.unpack("<Q", file.read(8))
+        return json.loads(file.read(length)), 8 + length
+
+
+def copy_with_nan(folder, tensor):
+    """The Hugging Face folder with a NaN as the first number of one tensor."""
+    shutil.copytree(MODELS / "hf", folder)
+    path = folder / "model.safetensors"
+    header, data = read_header(path)
+    with open(path, "r+b") as file:
+        file.seek(data + header[tensor]["data_offsets"][0])
+        file.write(struct.pack("<e", float("nan")))
+
+
+def copy_too_large(folder, weight_bytes):
+    """A model whose feed-forward has at least so many bytes of weights, all zero, in a file of holes."""
+    shutil.copytree(MODELS / "hf", folder)
+    config = json.loads((folder / "config.json").read_text())
+    header, _ = read_header(folder / "model.safetensors")
+    header.pop("__metadata__", None)
+    hidden, layers = config["hidden_size"], config["num_hidden_layers"]
+    ffn = weight_bytes // (3 * 2 * hidden * layers) // 32 * 32 + 32
+    config["intermediate_size"] = ffn
+    (folder / "config.json").write_text(json.dumps(config))
+    end = 0
+    for name, tensor in header.items():
+        if ".mlp." in name:
+            tensor["shape"] = [hidden, ffn] if "down" in name else [ffn, hidden]
+        size = 2
+        for length in tensor["shape"]:
+            size *= length
+        tensor["data_offsets"] = [end, end + size]
+        end += size
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with open(folder / "model.safetensors", "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        file.truncate(8 + len(text) + end)

@@ -1,0 +1,128 @@
+// Which cut a model gets on described machines, and what is said where there is none. Sizes of weights are
+// those of the published files (model_memory_test.cpp).
+#include "llm/run/replica_plan.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "llm/model/synthetic_model.h"
+
+namespace voltpile::llm {
+namespace {
+
+Topology cluster(const char* name, int ranks_per_host = 0) {
+    return load_cluster(std::string(VOLTPILE_SOURCE_DIR "/data/clusters/") + name, ranks_per_host);
+}
+
+ReplicaRequest request(int context, int tensor = 0, int pipeline = 0) {
+    ReplicaRequest out;
+    out.context = context;
+    out.tensor = tensor;
+    out.pipeline = pipeline;
+    return out;
+}
+
+template <class Refusal>
+std::string refusal(const ModelSource& model, const ReplicaRequest& what, const Topology& topology) {
+    try {
+        plan_replica(model, what, topology);
+    } catch (const Refusal& error) {
+        return error.what();
+    }
+    return "";
+}
+
+TEST(ReplicaPlan, AsManyTensorRanksAsThereAreAndAsFewStagesAsHoldTheModel) {
+    const SyntheticModel small("llama-3-8b", "q8_0"), large("llama-3-70b", "q5_k_m");
+    const ReplicaPlan one = plan_replica(small, request(8192), cluster("t180.toml"));
+    EXPECT_EQ(one.plan.teams.tensor, 4);
+    EXPECT_EQ(one.plan.teams.pipeline, 1);
+    ASSERT_EQ(one.stages.size(), 1U);
+    EXPECT_EQ(one.stages[0].layer_end, 32);
+
+    // 13.0 GB of weights a GPU at TP4, and 82 KB a token: 8192 tokens fit into 16 GB, 100,000 do not.
+    EXPECT_EQ(plan_replica(large, request(8192), cluster("t181_x3.toml")).plan.teams.pipeline, 1);
+    const ReplicaPlan two = plan_replica(large, request(100'000), cluster("t181_x3.toml"));
+    EXPECT_EQ(two.plan.teams.tensor, 4);
+    EXPECT_EQ(two.plan.teams.pipeline, 2);
+    EXPECT_EQ(two.stages[0].layer_end, two.stages[1].layer_begin);
+    EXPECT_EQ(two.stages[1].layer_end, 80);
+    EXPECT_EQ(two.plan.teams.teams.size(), 1U);
+    EXPECT_NE(two.plan.warnings.back().find("4 ranks are in no team: 8, 9, 10, 11"), std::string::npos);
+}
+
+TEST(ReplicaPlan, AHostCanStandForTwoNodes) {
+    ReplicaRequest what = request(2048);
+    what.ranks_per_node = 2;
+    const ReplicaPlan plan = plan_replica(SyntheticModel("llama-3-8b", "q8_0"), what, cluster("t180.toml"));
+    EXPECT_EQ(plan.plan.teams.tensor, 2);
+    EXPECT_EQ(plan.plan.teams.pipeline, 1);
+}
+
+TEST(ReplicaPlan, KvHeadsAreSharedByMoreRanksThanTheyAre) {
+    // 2 KV heads
+    EXPECT_EQ(
+        plan_replica(SyntheticModel("tiny", "q8_0"), request(64), cluster("t180.toml")).plan.teams.tensor, 4);
+}
+
+TEST(ReplicaPlan, StagesFollowTheMemoryOfTheirGpus) {
+    Topology topology = cluster("t180.toml");
+    Host other = topology.hosts[0];
+    other.name = "large";
+    for (Gpu& gpu : other.gpus) gpu.memory_bytes *= 2;
+    topology.hosts.push_back(other);
+    for (int r = 0; r < 4; ++r) {
+        RankPlace place = topology.ranks[static_cast<std::size_t>(r)];
+        place.host = 1;
+        topology.ranks.push_back(place);
+    }
+    const ReplicaPlan plan =
+        plan_replica(SyntheticModel("llama-3-70b", "q5_k_m"), request(4096, 4, 2), topology);
+    // 14.5 and 30.5 GB are left of 16 and 32, and the weights follow them to within a layer of 150 MB.
+    const double ratio =
+        static_cast<double>(plan.stages[1].weights) / static_cast<double>(plan.stages[0].weights);
+    EXPECT_NEAR(ratio, 30.5 / 14.5, 0.15);
+}
+
+TEST(ReplicaPlan, RefusesCutsThatTheModelDoesNotAllow) {
+    const SyntheticModel model("qwen-2.5-7b", "f16");  // 28 heads, 4 KV heads, 28 layers
+    const std::string heads = refusal<JobError>(model, request(64, 3), cluster("t180.toml"));
+    EXPECT_NE(heads.find("3 does not divide the 28 heads"), std::string::npos) << heads;
+    EXPECT_NE(heads.find("1, 2, 4 would do"), std::string::npos) << heads;
+    const std::string layers = refusal<JobError>(model, request(64, 1, 29), cluster("t180.toml"));
+    EXPECT_NE(layers.find("at most 28 stages"), std::string::npos) << layers;
+}
+
+TEST(ReplicaPlan, RefusesMoreThanThereAreRanks) {
+    const SyntheticModel model("llama-3-8b", "q8_0");
+    const std::string wide = refusal<MachineError>(model, request(64, 8), cluster("t180.toml"));
+    EXPECT_NE(wide.find("t180 has 4; 1, 2, 4 would fit"), std::string::npos) << wide;
+    EXPECT_NE(refusal<MachineError>(model, request(64, 4, 2), cluster("t180.toml")), "");
+}
+
+TEST(ReplicaPlan, SaysWhatWouldFit) {
+    const SyntheticModel model("llama-3-70b", "q5_k_m");
+    const std::string tokens = refusal<MachineError>(model, request(100'000), cluster("t180.toml"));
+    EXPECT_NE(tokens.find("over 4 ranks (TP4 x PP1)"), std::string::npos) << tokens;
+    EXPECT_NE(tokens.find("with a context of at most 1"), std::string::npos) << tokens;  // some 18,000
+    EXPECT_NE(tokens.find("or on 8 such GPUs"), std::string::npos) << tokens;
+    const std::string weights =
+        refusal<MachineError>(model, request(100), cluster("t180.toml", 1));  // one GPU: 49.9 GB
+    EXPECT_EQ(weights.find("with a context"), std::string::npos) << weights;
+    // 80 layers of 606 MB, 23 of which go into 14.4 GB, fewer beside the embedding and the head
+    EXPECT_NE(weights.find("on 4 such GPUs"), std::string::npos) << weights;
+}
+
+// On cores the ranks of a host share its memory.
+TEST(ReplicaPlan, RanksOnCoresShareTheHostsMemory) {
+    ReplicaRequest what = request(4096, 1, 1);
+    what.device = DeviceChoice::Cpu;
+    const SyntheticModel model("llama-3-70b", "f16");  // 141 GB; a t180 has 256
+    EXPECT_EQ(plan_replica(model, what, cluster("t180.toml")).plan.teams.teams.size(), 1U);
+    what.replicas = 2;
+    EXPECT_NE(refusal<MachineError>(model, what, cluster("t180.toml")).find("its share of the host's memory"),
+              std::string::npos);
+}
+
+}  // namespace
+}  // namespace voltpile::llm
