@@ -13,14 +13,15 @@ RankOps make_rank_ops(const Plan& plan, int world_rank) {
     std::vector<int> pus;
     for (const int core : rank.cores)
         pus.push_back(plan.host_of(rank).cores[static_cast<std::size_t>(core)].pu);
-    bind_this_thread(pus.front());
 #if VOLTPILE_CUDA
     if (rank.device >= 0) {
+        bind_this_thread(-1);  // NCCL's threads are bound as the one that calls, and need cores of their own
         auto ops = make_cuda_ops(rank.device);
         const Stream* const stream = &ops->stream();
         return {std::move(ops), stream};
     }
 #endif
+    bind_this_thread(pus.front());
     return {std::make_unique<CpuOps>(pus), nullptr};
 }
 
