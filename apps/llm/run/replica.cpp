@@ -9,6 +9,8 @@
 #include <mutex>
 #include <optional>
 
+#include "device/device.h"
+#include "device/memory.h"
 #include "llm/run/load_progress.h"
 #include "llm/run/rank_ops.h"
 #include "llm/run/same_model.h"
@@ -71,6 +73,11 @@ void Replica::watch(const std::stop_token& stop) const {
 Replica::~Replica() = default;
 
 void Replica::load(const ModelSource& model) {
+    const RankPlan& mine = plan_.plan.ranks[static_cast<std::size_t>(session_.world().rank())];
+    if (mine.device >= 0) {
+        use_device(mine.device);
+        gpu_bytes_before_ = device_bytes_in_use();
+    }
     RankOps made = make_rank_ops(plan_.plan, session_.world().rank());
     ops_ = std::move(made.ops);
     stream_ = made.stream;
