@@ -55,7 +55,6 @@ void TeamLinks::send_to_next(FloatRows x) {
         copy_on_device(slot.memory->data(), x.data, bytes, *stream_);
     } else {
         std::memcpy(slot.memory->data(), x.data, bytes);
-    }
     slot.sent = teams_.next().send(memory(slot.memory->data(), bytes), stream_);
 }
 
