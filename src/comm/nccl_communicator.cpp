@@ -161,7 +161,6 @@ class NcclCommunicator final : public StreamCommunicator {
             std::this_thread::yield();  // NCCL's thread may be bound to the same core
             if (group_.failed() || Clock::now() > end)
                 give_up(fmt::format("{}: no answer from {}", doing, group_.others_text()));
-            std::this_thread::yield();  // NCCL's thread may have only this core
         }
         if (state != ncclSuccess) give_up(doing, state);
     }

@@ -28,7 +28,6 @@ RankOps make_rank_ops(const Plan& plan, int world_rank) {
     const RankPlan& rank = plan.ranks[static_cast<std::size_t>(world_rank)];
 #if VOLTPILE_CUDA
     if (rank.device >= 0) {
-        bind_this_thread(-1);  // NCCL's threads are bound as the one that calls, and need cores of their own
         auto ops = make_cuda_ops(rank.device);
         const Stream* const stream = &ops->stream();
         return {std::move(ops), stream};

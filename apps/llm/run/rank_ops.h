@@ -14,7 +14,7 @@ struct RankOps {
     const Stream* stream = nullptr;  // of ops; nullptr: they work on the host
 };
 
-// Keeps the calling thread, and those it starts from now on, to the rank's cores.
+// Keeps the calling thread, and those it starts from now on (NCCL's, channels'), to the rank's cores.
 void bind_to_cores(const Plan& plan, int world_rank);
 
 // Makes the rank's GPU the calling thread's current one, or binds the thread to the first of the rank's

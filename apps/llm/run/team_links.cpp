@@ -51,17 +51,17 @@ void TeamLinks::send_to_next(FloatRows x) {
     Slot& slot = slots_[next_slot_];
     next_slot_ = (next_slot_ + 1) % slots_.size();
     slot.sent.wait();
-    if (stream_ != nullptr) {
+    if (stream_ != nullptr)
         copy_on_device(slot.memory->data(), x.data, bytes, *stream_);
-    } else {
+    else
         std::memcpy(slot.memory->data(), x.data, bytes);
     slot.sent = teams_.next().send(memory(slot.memory->data(), bytes), stream_);
 }
 
 void TeamLinks::receive_from_previous(FloatRows x) {
     const std::size_t bytes = static_cast<std::size_t>(x.rows * x.columns) * sizeof(float);
-    // On the host: a stream that waited instead could keep the driver from what it does at the first launch
-    // of a kernel or a graph, which waits for the GPU, and with it the channel's own copies: for ever.
+    // Waits on the host: what is enqueued behind a stream that waits may have to be loaded first, for which
+    // CUDA can wait for the stream, with a lock that the channel's thread then needs.
     teams_.previous().receive(memory(x.data, bytes), stream_, longest_pass).wait();
 }
 
