@@ -4,6 +4,7 @@
 #include "llm/decoder/generate.h"
 #include "llm/decoder/model_tokenizer.h"
 #include "llm/decoder_fixture.h"
+#include "llm/model/model_memory.h"
 
 namespace voltpile::llm {
 namespace {
@@ -57,6 +58,34 @@ TEST_P(DecoderTinyModelTest, TheSameTextOnEveryCut) {
         EXPECT_EQ(model.continue_greedily(text["prompt_ids"].get<std::vector<std::int32_t>>(), wanted.size()),
                   wanted)
             << ranks << " ranks, " << stages.size() << " stages";
+    }
+}
+
+// The memory that is planned for the fullest rank of each stage is what that loads; vectors, less than a
+// hundredth, are not told.
+TEST_P(DecoderTinyModelTest, LoadsWhatIsPlanned) {
+    for (const int ranks : {1, 2}) {
+        for (const std::size_t stages : {1U, 2U}) {
+            const std::vector<double> equal(stages, 1.0);
+            for (const StageNeeds& stage : cut_into_stages(files_, ranks, equal)) {
+                std::uint64_t most = 0;
+                for (int rank = 0; rank < ranks; ++rank) {
+                    std::uint64_t loaded = 0;
+                    CpuOps ops({-1});
+                    NoLinks links;
+                    DecoderSettings settings = single_text_settings(files_.config(), 16);
+                    settings.rank = rank;
+                    settings.ranks = ranks;
+                    settings.layer_begin = stage.layer_begin;
+                    settings.layer_end = stage.layer_end;
+                    settings.loaded = [&](std::uint64_t bytes) { loaded += bytes; };
+                    const Decoder decoder(files_, ops, links, settings);
+                    most = std::max(most, loaded);
+                }
+                const auto planned = static_cast<double>(stage.weights);
+                EXPECT_NEAR(static_cast<double>(most), planned, 0.01 * planned) << ranks << ' ' << stages;
+            }
+        }
     }
 }
 

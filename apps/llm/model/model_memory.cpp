@@ -51,9 +51,10 @@ RankBytes fullest_rank(const ModelSource& model, int ranks) {
     return fullest;
 }
 
-// The tied head of a last stage that does not hold the embedding: its words.
+// A tied head is the embedding only where that is on the same rank and whole: else the rank's words once
+// more.
 std::uint64_t tied_head_bytes(const ModelSource& model, int ranks, std::size_t stages) {
-    if (!model.config().tied_embeddings || stages == 1) return 0;
+    if (!model.config().tied_embeddings || (stages == 1 && ranks == 1)) return 0;
     std::uint64_t most = 0;
     for (int rank = 0; rank < ranks; ++rank)
         most = std::max<std::uint64_t>(most, rank_share(model, rank, ranks).words.size());
