@@ -12,14 +12,15 @@ MODELS = pathlib.Path(__file__).resolve().parents[2] / "data" / "tiny_model"
 SMALL = ("--prompt", "40", "--context", "20", "--batch", "1,3", "--generate", "4", "--cpu")
 
 
-def weight_bytes_q8_0():
-    """Of one pass: all matrices but the embedding (34 bytes for 32 weights), and the norms in fp32."""
+def weight_bytes_q8_0(ranks=1):
+    """Of one pass on one of `ranks`: its part of all matrices (34 bytes for 32 weights), the embedding only as the head
+    that it also is, and the norms in fp32."""
     config = json.loads((MODELS / "hf" / "config.json").read_text())
     hidden, inner, layers = config["hidden_size"], config["intermediate_size"], config["num_hidden_layers"]
     head_dim = config.get("head_dim") or hidden // config["num_attention_heads"]
     heads = config["num_attention_heads"] + 2 * config["num_key_value_heads"]
     matrices = layers * (heads * head_dim * hidden + hidden * hidden + 3 * hidden * inner) + config["vocab_size"] * hidden
-    return matrices * 34 / 32 + (2 * layers + 1) * hidden * 4
+    return matrices / ranks * 34 / 32 + (2 * layers + 1) * hidden * 4
 
 
 class BenchLlm(Case):
@@ -51,14 +52,16 @@ class BenchLlm(Case):
     def test_teams(self):
         for cut, names in (("--tensor", {"all-reduce", "all-gather"}), ("--pipeline", set())):
             with self.subTest(cut=cut):
-                answer = self.bench("--shape", "tiny", "--quant", "q8_0", *SMALL, cut, "2", ranks=2)
+                answer = self.bench(MODELS / "tiny-q8_0.gguf", *SMALL, cut, "2", ranks=2)
+                self.assertAlmostEqual(answer["weight_bytes"], weight_bytes_q8_0(2 if names else 1))
                 self.assertEqual((answer["tensor"], answer["pipeline"]), (2, 1) if names else (1, 2))
                 self.assertEqual(len(answer["ranks"]), 2)
                 found = {op["name"] for op in answer["operations"]}
                 self.assertEqual({"all-reduce", "all-gather"} & found, names)
 
     def test_table_and_file(self):
-        out, _ = self.voltpile("bench", "llm", MODELS / "tiny-q8_0.gguf", *SMALL, "--output", "llm.h5")
+        model = ("--shape", "tiny", "--quant", "q5_k_m")
+        out, _ = self.voltpile("bench", "llm", *model, *SMALL, "--output", "llm.h5")
         for word in ("loading", "memory", "bandwidth", "tok/s", "prompt by operation", "generation by operation"):
             self.assertIn(word, out)
         with xarray.open_dataset(self.folder / "llm.h5") as file:

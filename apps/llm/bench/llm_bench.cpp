@@ -42,9 +42,9 @@ std::unique_ptr<ModelSource> open_source(const Communicator& world, const LlmBen
 double weights_of_pass(const ModelSource& model, const ReplicaPlan& plan) {
     std::uint64_t bytes = 0;
     for (const StageNeeds& stage : plan.stages) bytes += stage.weights;
-    bytes -= weight_bytes(model).embedding;
-    if (model.config().tied_embeddings && plan.stages.size() == 1)
-        bytes += model.head().bytes() / static_cast<std::uint64_t>(plan.plan.teams.tensor);
+    const bool shared =
+        model.config().tied_embeddings && plan.stages.size() == 1 && plan.plan.teams.tensor == 1;
+    if (!shared) bytes -= weight_bytes(model).embedding;
     return static_cast<double>(bytes);
 }
 
