@@ -93,25 +93,22 @@ SlabMemory::Piece SlabMemory::allocate(std::size_t bytes) {
     if (bytes > std::numeric_limits<std::size_t>::max() - alignment)
         throw DeviceError(fmt::format("{} bytes are more than any memory has", bytes));
     const std::size_t size = rounded(bytes);
+    std::erase_if(slabs_, [](const auto& each) { return each.expired(); });
     std::shared_ptr<Slab> slab;
     std::size_t room = 0;
-    if (size > slab_bytes_ / 2) {
-        slab = std::make_shared<Slab>(allocate_, release_, size);
-        room = size;
-    } else {
-        std::erase_if(slabs_, [](const auto& each) { return each.expired(); });
-        for (const auto& each : slabs_) {
-            auto held = each.lock();
-            const std::size_t best = held->best_room(size);
-            if (best == 0 || (slab && best >= room)) continue;
-            slab = std::move(held);
-            room = best;
-        }
-        if (!slab) {
-            slab = std::make_shared<Slab>(allocate_, release_, slab_bytes_);
-            room = slab_bytes_;
-            slabs_.push_back(slab);
-        }
+    for (const auto& each : slabs_) {
+        auto held = each.lock();
+        const std::size_t best = held->best_room(size);
+        if (best == 0 || (slab && best >= room)) continue;
+        slab = std::move(held);
+        room = best;
+    }
+    if (!slab) {
+        const std::size_t expected = rounded(std::exchange(expected_, 0));
+        const bool alone = expected < size && size > slab_bytes_ / 2;
+        room = alone ? size : expected >= size ? expected : slab_bytes_;
+        slab = std::make_shared<Slab>(allocate_, release_, room);
+        if (!alone) slabs_.push_back(slab);
     }
     std::byte* const data = slab->take(size, room);
     return {std::move(slab), data, bytes};

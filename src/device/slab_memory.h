@@ -16,6 +16,7 @@ class SlabMemory {
 
   public:
     static constexpr std::size_t alignment = 256;  // of every piece, in its allocation
+    static constexpr std::size_t default_slab_bytes = std::size_t{16} << 20;
 
     // Owned; may outlive its SlabMemory. Contents start undefined.
     class Piece {
@@ -40,19 +41,23 @@ class SlabMemory {
     using Allocate = std::function<void*(std::size_t)>;  // throws if there is not enough
     using Release = std::function<void(void*)>;
 
-    // Of the current GPU, or of whatever the functions stand for. At most the last slab is nearly empty, so
-    // slab_bytes are the most that are lost to that.
-    explicit SlabMemory(std::size_t slab_bytes = std::size_t{64} << 20, Allocate allocate = allocate_device,
+    // Of the current GPU, or of whatever the functions stand for.
+    explicit SlabMemory(std::size_t slab_bytes = default_slab_bytes, Allocate allocate = allocate_device,
                         Release release = release_device);
 
-    // From a slab with room, or a new one; above half a slab an allocation of its own. A slab is released
-    // with its last piece. 0 bytes: an empty piece. What a released piece held may still be read by work
-    // that was enqueued before, so all pieces are to be used in the order of one stream, or waited for.
+    // The next slab will have so much, for all that is known to come: then nothing is lost between the
+    // pieces.
+    void expect(std::size_t bytes) { expected_ = bytes; }
+
+    // From a slab with room, else from a new one; above half of that an allocation of its own. A slab is
+    // released with its last piece. 0 bytes: an empty piece. What a released piece held may still be read by
+    // work that was enqueued before, so all pieces are to be used in the order of one stream, or waited for.
     // Not for several threads at once.
     Piece allocate(std::size_t bytes);
 
   private:
     std::size_t slab_bytes_;
+    std::size_t expected_ = 0;
     Allocate allocate_;
     Release release_;
     std::vector<std::weak_ptr<Slab>> slabs_;  // without allocations for single pieces

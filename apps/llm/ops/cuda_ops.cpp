@@ -53,6 +53,7 @@ class CudaOps final : public GpuOps {
           sentinel_(1),
           sentinel_seen_(1),
           product_(stream_, {scratch_.data(), scratch_.size()}, info_.multiprocessors) {
+        matrices_.expect(settings.matrix_bytes);
         clear_sentinel();
     }
 
@@ -61,7 +62,7 @@ class CudaOps final : public GpuOps {
     std::string describe() const override { return info_.name; }
 
     std::unique_ptr<OpsMemory> allocate(std::size_t bytes) override {
-        return std::make_unique<GpuMemory>(slabs_, bytes);
+        return std::make_unique<GpuMemory>(buffers_, bytes);
     }
     void upload(void* to, const void* from_host, std::size_t bytes) override {
         copies_.upload(to, from_host, bytes, stream_);
@@ -71,7 +72,7 @@ class CudaOps final : public GpuOps {
     }
     void synchronize() override { stream_.synchronize(); }
     std::unique_ptr<WeightMatrix> load_matrix(const MatrixSource& source) override {
-        return load_cuda_matrix(source, slabs_, staging_, {scratch_.data(), scratch_.size()}, stream_);
+        return load_cuda_matrix(source, matrices_, staging_, {scratch_.data(), scratch_.size()}, stream_);
     }
     std::unique_ptr<Recording> record(std::function<void()> enqueue) override {
         return std::make_unique<GpuRecording>(stream_, enqueue);
@@ -124,7 +125,8 @@ class CudaOps final : public GpuOps {
 
     DeviceInfo info_;
     Stream stream_;
-    SlabMemory slabs_;
+    SlabMemory matrices_;
+    SlabMemory buffers_;  // apart, as networks may register whole allocations
     DeviceBuffer<std::uint8_t> scratch_;
     DeviceBuffer<std::uint64_t> sentinel_;
     PinnedBuffer<std::uint64_t> sentinel_seen_;

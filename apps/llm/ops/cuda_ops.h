@@ -12,6 +12,9 @@ namespace voltpile::llm {
 
 struct CudaOpsSettings {
     std::size_t scratch_bytes = gpu_scratch_bytes;
+    // Of all matrices that will be loaded (gpu_bytes()), where that is known: taken at once, so that nothing
+    // is lost between them.
+    std::size_t matrix_bytes = 0;
 };
 
 // What CudaOps offers beyond Ops, for capturing.

@@ -24,11 +24,13 @@ void bind_to_cores(const Plan& plan, int world_rank) {
     bind_this_thread(pus_of(plan, plan.ranks[static_cast<std::size_t>(world_rank)]));
 }
 
-RankOps make_rank_ops(const Plan& plan, int world_rank) {
+RankOps make_rank_ops(const Plan& plan, int world_rank, [[maybe_unused]] std::uint64_t weight_bytes) {
     const RankPlan& rank = plan.ranks[static_cast<std::size_t>(world_rank)];
 #if VOLTPILE_CUDA
     if (rank.device >= 0) {
-        auto ops = make_cuda_ops(rank.device);
+        CudaOpsSettings settings;
+        settings.matrix_bytes = weight_bytes;
+        auto ops = make_cuda_ops(rank.device, settings);
         const Stream* const stream = &ops->stream();
         return {std::move(ops), stream};
     }

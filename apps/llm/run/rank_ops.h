@@ -1,6 +1,7 @@
 // The operations on what the plan gives a rank: its GPU, or its cores.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "device/stream.h"
@@ -18,7 +19,7 @@ struct RankOps {
 void bind_to_cores(const Plan& plan, int world_rank);
 
 // Makes the rank's GPU the calling thread's current one, or binds the thread to the first of the rank's
-// cores. DeviceError.
-RankOps make_rank_ops(const Plan& plan, int world_rank);
+// cores. weight_bytes: to be loaded, as planned; a GPU takes them at once. DeviceError.
+RankOps make_rank_ops(const Plan& plan, int world_rank, std::uint64_t weight_bytes);
 
 }  // namespace voltpile::llm

@@ -60,17 +60,17 @@ Replica::Replica(const MpiSession& session, const ModelSource& model, const Repl
 }
 
 void Replica::watch(const std::stop_token& stop, int device) const {
-    use_device(device);  // else asking for an event makes a context, of several hundred MB, on the first GPU
     std::mutex mutex;
     std::condition_variable_any woken;
     std::unique_lock lock(mutex);
-    while (!stop.stop_requested()) {
-        try {
+    try {
+        use_device(device);  // else asking for an event would make a context on the first GPU
+        while (!stop.stop_requested()) {
             teams_->check();
-        } catch (const Error&) {
-            return;  // the streams have come free, and whoever waited for them will ask
+            woken.wait_for(lock, stop, watch_interval, [] { return false; });
         }
-        woken.wait_for(lock, stop, watch_interval, [] { return false; });
+    } catch (const Error&) {
+        // The streams have come free, and whoever waited for them will ask.
     }
 }
 
@@ -83,10 +83,10 @@ void Replica::load(const ModelSource& model) {
         if (teams_->tensor().size() > 1) do_first_collectives(*teams_, model.config(), request_);
         gpu_bytes_before_ = device_bytes_in_use();
     }
-    RankOps made = make_rank_ops(plan_.plan, session_.world().rank());
+    const StageNeeds& stage = plan_.stages[static_cast<std::size_t>(teams_->place().stage)];
+    RankOps made = make_rank_ops(plan_.plan, session_.world().rank(), stage.weights);
     ops_ = std::move(made.ops);
     stream_ = made.stream;
-    const StageNeeds& stage = plan_.stages[static_cast<std::size_t>(teams_->place().stage)];
     links_ = std::make_unique<TeamLinks>(
         *teams_, *ops_, made.stream,
         static_cast<std::size_t>(request_.rows * model.config().hidden) * sizeof(float));

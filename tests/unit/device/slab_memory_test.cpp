@@ -86,6 +86,23 @@ TEST(SlabMemory, LargeOnesAreAlone) {
     EXPECT_EQ(memory.allocations(), 3U);
 }
 
+// Exactly what was expected is one allocation, however large its pieces; then slabs are as ever.
+TEST(SlabMemory, WhatIsExpectedIsTakenAtOnce) {
+    CountedMemory memory;
+    SlabMemory slabs = memory.slabs();
+    constexpr std::size_t each = slab_bytes / 3 * 2 / SlabMemory::alignment * SlabMemory::alignment;
+    slabs.expect(5 * each);
+    std::vector<SlabMemory::Piece> pieces;
+    for (int i = 0; i < 5; ++i) pieces.push_back(slabs.allocate(each));
+    EXPECT_EQ(memory.allocations(), 1U);
+    EXPECT_EQ(memory.bytes(), 5 * each);
+    pieces.push_back(slabs.allocate(1));
+    EXPECT_EQ(memory.bytes(), 5 * each + slab_bytes);
+    slabs.expect(each);  // too little
+    pieces.push_back(slabs.allocate(2 * each));
+    EXPECT_EQ(memory.bytes(), 7 * each + slab_bytes);
+}
+
 TEST(SlabMemory, ASlabGoesWithItsLastPiece) {
     CountedMemory memory;
     SlabMemory::Piece last;

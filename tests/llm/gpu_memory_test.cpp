@@ -1,0 +1,92 @@
+// What weights take of a GPU's memory: against the layout's definition (ops/cuda_matrix.h), and against an
+// allocator that rounds as CUDA's does.
+#include "llm/model/gpu_memory.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "device/slab_memory.h"
+#include "llm/model/model_memory.h"
+#include "llm/model/synthetic_model.h"
+#include "llm/model/tensor_parallel.h"
+
+namespace voltpile::llm {
+namespace {
+
+TEST(GpuMemory, BytesOfMatrices) {
+    constexpr std::size_t weights = 512 * 1024;
+    const auto bits = [](WeightFormat format) {
+        return 8.0 * static_cast<double>(gpu_bytes(format, 512, 1024)) / weights;
+    };
+    // 8 bits and a scale of 16 for 32 of them.
+    EXPECT_EQ(bits(WeightFormat::Q8_0), 8 + 16.0 / 32);
+    EXPECT_EQ(bits(WeightFormat::Q4_0), 4 + 16.0 / 32);
+    // Scale and minimum of 8 bits each for 32, two of 16 for 256: files pack the former into 6 bits.
+    EXPECT_EQ(bits(WeightFormat::Q4_K), 4 + 16.0 / 32 + 32.0 / 256);
+    EXPECT_EQ(bits(WeightFormat::Q5_K), 5 + 16.0 / 32 + 32.0 / 256);
+    EXPECT_EQ(bits(WeightFormat::Q6_K), 6 + 8.0 / 16 + 16.0 / 256);  // as in files
+    for (const WeightFormat format : {WeightFormat::F32, WeightFormat::F16, WeightFormat::BF16})
+        EXPECT_EQ(bits(format), 16);
+}
+
+TEST(GpuMemory, PaddingAndVectors) {
+    EXPECT_EQ(gpu_bytes(WeightFormat::F16, 5, 33), 8U * 64 * 2);  // rows to 4, columns to 32
+    EXPECT_EQ(gpu_bytes(WeightFormat::Q8_0, 2, 64), 256U + 256);  // planes to 256 bytes
+    EXPECT_EQ(gpu_bytes(WeightFormat::F16, 1, 100), 512U);        // a vector: 400 bytes of fp32
+}
+
+// What is planned for the fullest rank is what its matrices take, in one allocation: CUDA rounds that up to
+// 2 MiB. Vectors are planned, too, and go elsewhere: 0.1 % is more than they have.
+TEST(GpuMemory, MatricesTakeWhatIsPlanned) {
+    constexpr std::size_t cuda_rounding = 2 << 20;
+    struct Cut {
+        const char *shape, *quant;
+        int ranks;
+    };
+    for (const Cut& cut : {Cut{"llama-3-8b", "q8_0", 1},
+                           {"llama-3-8b", "q8_0", 2},
+                           {"llama-3-8b", "q8_0", 4},
+                           {"llama-3-8b", "q4_k_m", 1},
+                           {"llama-3-8b", "f16", 2},
+                           {"llama-3-70b", "q5_k_m", 1},
+                           {"llama-3-70b", "q5_k_m", 2},
+                           {"llama-3-70b", "q5_k_m", 4},
+                           {"qwen-2.5-7b", "f16", 1},
+                           {"qwen-2.5-7b", "f16", 4}}) {
+        const SyntheticModel model(cut.shape, cut.quant);
+        std::uintptr_t next = cuda_rounding;
+        std::size_t held = 0;
+        SlabMemory slabs(
+            SlabMemory::default_slab_bytes,
+            [&](std::size_t bytes) {
+                const std::size_t taken = (bytes + cuda_rounding - 1) / cuda_rounding * cuda_rounding;
+                held += taken;
+                next += taken;
+                return reinterpret_cast<void*>(next - taken);  // which nobody follows
+            },
+            [](void*) {});
+        const std::vector<double> one(1, 1.0);
+        const std::uint64_t planned =
+            cut_into_stages(model, WeightLayout::Gpu, cut.ranks, one).front().weights;
+        slabs.expect(planned);
+        std::vector<SlabMemory::Piece> pieces;
+        std::uint64_t used = 0;
+        for (const ModelTensor& tensor : model.tensors()) {
+            if (tensor.rows == 1) continue;
+            const TensorSlice slice =
+                tensor_shard(model, tensor, rank_share(model, cut.ranks - 1, cut.ranks)).stored;
+            pieces.push_back(slabs.allocate(gpu_bytes(tensor.format, static_cast<std::int64_t>(slice.rows()),
+                                                      static_cast<std::int64_t>(slice.columns()))));
+            used += pieces.back().bytes();
+        }
+        EXPECT_LE(held, planned + cuda_rounding) << cut.shape << ' ' << cut.quant << ' ' << cut.ranks;
+        EXPECT_NEAR(static_cast<double>(used), static_cast<double>(planned),
+                    1e-3 * static_cast<double>(planned))
+            << cut.shape << ' ' << cut.quant << ' ' << cut.ranks;
+    }
+}
+
+}  // namespace
+}  // namespace voltpile::llm
