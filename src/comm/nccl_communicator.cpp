@@ -158,6 +158,7 @@ class NcclCommunicator final : public StreamCommunicator {
         while (state == ncclInProgress) {
             if (ncclCommGetAsyncError(comm_, &state) != ncclSuccess) state = ncclInternalError;
             if (state != ncclInProgress) break;
+            std::this_thread::yield();  // NCCL's thread may be bound to the same core
             if (group_.failed() || Clock::now() > end)
                 give_up(fmt::format("{}: no answer from {}", doing, group_.others_text()));
         }

@@ -42,6 +42,11 @@ void copy_on_device(void* to, const void* from, std::size_t bytes, const Stream&
     cuda_check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream.get()),
                "copying on the GPU");
 }
+std::int64_t device_bytes_in_use() {
+    std::size_t free = 0, total = 0;
+    cuda_check(cudaMemGetInfo(&free, &total), "asking for free memory");
+    return static_cast<std::int64_t>(total - free);
+}
 void set_to_zero(void* device, std::size_t bytes, const Stream& stream) {
     cuda_check(cudaMemsetAsync(device, 0, bytes, stream.get()), "clearing memory");
 }
@@ -67,6 +72,9 @@ void copy_to_host(void*, const void*, std::size_t, const Stream&) {
     throw DeviceError(no_cuda);
 }
 void copy_on_device(void*, const void*, std::size_t, const Stream&) {
+    throw DeviceError(no_cuda);
+}
+std::int64_t device_bytes_in_use() {
     throw DeviceError(no_cuda);
 }
 void set_to_zero(void*, std::size_t, const Stream&) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace voltpile {
 
@@ -17,6 +18,8 @@ void release_pinned(void* pointer) noexcept;
 void copy_to_device(void* device, const void* host, std::size_t bytes, const Stream& stream);
 void copy_to_host(void* host, const void* device, std::size_t bytes, const Stream& stream);
 void copy_on_device(void* to, const void* from, std::size_t bytes, const Stream& stream);
+// Of the current GPU's memory, by all processes: for differences.
+std::int64_t device_bytes_in_use();
 void set_to_zero(void* device, std::size_t bytes, const Stream& stream);
 
 }  // namespace voltpile

@@ -64,10 +64,11 @@ class Nvml {
     bool ready_ = false;
 };
 
-// Gigabytes a second and direction of one link, by NVLink's generation: the vendor's figures.
-double nvlink_rate(unsigned generation) {
-    constexpr std::array<double, 6> rates{0, 20, 25, 25, 25, 50};
-    return rates[std::min<std::size_t>(generation, rates.size() - 1)];
+// Gigabytes a second and direction of one link, by NVML's number of NVLink's
+// version: 1.0, 2.0, 2.2, 3.0, 3.1, 4.0, 5.0. The vendor's figures.
+double nvlink_rate(unsigned version) {
+    constexpr std::array<double, 8> rates{0, 20, 25, 25, 25, 25, 25, 50};
+    return rates[std::min<std::size_t>(version, rates.size() - 1)];
 }
 
 // The same of a lane of PCIe: transfers a second less the encoding.

@@ -33,9 +33,11 @@ std::string ranks_text(const LlmBenchResult& result) {
     if (file > 0)
         text += fmt::format(", {:.0f} % of reading its part of the files ({})", 100 * rate / file,
                             rate_text(file));
-    text += fmt::format("\nmemory       {} of the fullest rank, {} planned ({:+.1f} %)\n",
-                        bytes_text(fullest.measured_bytes), bytes_text(fullest.planned_bytes),
-                        100 * (fullest.measured_bytes / fullest.planned_bytes - 1));
+    text += fmt::format(
+        "\nmemory       {} of the fullest rank, {} planned ({:+.1f} %){}\n",
+        bytes_text(fullest.measured_bytes), bytes_text(fullest.planned_bytes),
+        100 * (fullest.measured_bytes / fullest.planned_bytes - 1),
+        fullest.link_bytes > 0 ? "; " + bytes_text(fullest.link_bytes) + " to connect the ranks" : "");
     return text + fmt::format("bandwidth    {} of memory, read by every rank at once\n",
                               rate_text(least(&LlmBenchRank::read_rate)));
 }
@@ -43,8 +45,7 @@ std::string ranks_text(const LlmBenchResult& result) {
 }  // namespace
 
 std::string to_text(const LlmBenchResult& result) {
-    std::string text = fmt::format("model        {}\nprocessor    {}, tensor {} x pipeline {}\n",
-                                   result.model, result.processor, result.tensor, result.pipeline);
+    std::string text = fmt::format("model        {}\nprocessor    {}\n", result.model, result.processor);
     text += ranks_text(result);
     text += fmt::format("\n{:<12}{:>7}{:>9}{:>11}{:>11}{:>14}{:>14}\n", "", "batch", "context", "tok/s", "ms",
                         "weights", "of bandwidth");
@@ -92,7 +93,8 @@ std::string to_json(const LlmBenchResult& result) {
                                 {"load_seconds", rank.load_s},
                                 {"file_bytes_per_second", rank.file_rate},
                                 {"planned_bytes", rank.planned_bytes},
-                                {"measured_bytes", rank.measured_bytes}});
+                                {"measured_bytes", rank.measured_bytes},
+                                {"link_bytes", rank.link_bytes}});
     return out.dump();
 }
 

@@ -33,6 +33,7 @@ struct LlmBenchRank {
     double file_rate = 0;      // bytes a second of reading the model's files; 0 for synthetic weights
     double planned_bytes = 0;  // memory
     double measured_bytes = 0;
+    double link_bytes = 0;  // of a GPU, for what connects the ranks, beside that
 };
 
 struct LlmBenchResult {

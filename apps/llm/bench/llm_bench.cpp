@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "device/device.h"
+#include "device/memory.h"
 #include "llm/bench/bench_report.h"
 #include "llm/bench/bench_texts.h"
 #include "llm/bench/pass_profile.h"
@@ -48,7 +49,7 @@ double weights_of_pass(const ModelSource& model, const ReplicaPlan& plan) {
 }
 
 std::int64_t bytes_in_use(const RankPlan& rank) {
-    return rank.device >= 0 ? gpu_bytes_in_use() : host_bytes_in_use();
+    return rank.device >= 0 ? device_bytes_in_use() : host_bytes_in_use();
 }
 
 class LlmBench {
@@ -147,19 +148,21 @@ class LlmBench {
 
     // What every rank has measured, to the leader: times of operations from the first rank of each stage.
     void gather() {
-        mine_.measured_bytes = static_cast<double>(bytes_in_use(rank_) - bytes_before_);
+        const std::int64_t loading = rank_.device >= 0 ? replica_.gpu_bytes_before() : bytes_before_;
+        mine_.measured_bytes = static_cast<double>(bytes_in_use(rank_) - loading);
+        mine_.link_bytes = static_cast<double>(loading - bytes_before_);
         mine_.planned_bytes = planned_bytes();
         json own{{"stage", replica_.teams().place().stage},
                  {"tensor_rank", replica_.teams().place().tensor_rank},
                  {"operations", own_},
                  {"numbers",
                   {mine_.read_rate, mine_.loaded_bytes, mine_.load_s, mine_.file_rate, mine_.planned_bytes,
-                   mine_.measured_bytes}}};
+                   mine_.measured_bytes, mine_.link_bytes}}};
         std::map<std::string, std::map<std::string, double>> times;
         for (const std::string& text : replica_.teams().team().all_gather(own.dump())) {
             const json rank = json::parse(text);
             const json& n = rank["numbers"];
-            result_.ranks.push_back({n[0], n[1], n[2], n[3], n[4], n[5]});
+            result_.ranks.push_back({n[0], n[1], n[2], n[3], n[4], n[5], n[6]});
             if (rank["tensor_rank"] != 0) continue;
             for (const auto& [pass, operations] : rank["operations"].items())
                 for (const auto& [name, seconds] : operations.items())

@@ -6,8 +6,14 @@
 
 namespace voltpile::llm {
 namespace {
-constexpr int replays = 5;
+constexpr int replays = 6;
+
+double sum(const std::map<std::string, double>& seconds) {
+    double all = 0;
+    for (const auto& each : seconds) all += each.second;
+    return all;
 }
+}  // namespace
 
 std::map<std::string, double> profile_pass(Replica& replica, const Batch& batch) {
     TimedOps& ops = replica.ops();
@@ -34,16 +40,17 @@ std::map<std::string, double> profile_pass(Replica& replica, const Batch& batch)
     const auto stopwatch = make_stopwatch(replica.stream());
     ops.use(stopwatch.get());
     const auto recording = ops.record(pass);
-    std::map<std::string, double> seconds, first;
-    for (int i = 0; i <= replays; ++i) {
+    std::map<std::string, double> fastest;
+    for (int i = 0; i < replays; ++i) {
+        std::map<std::string, double> seconds;
         decoder.receive(view);
         recording->replay();
         decoder.send(view);
-        stopwatch->read(i == 0 ? first : seconds);
+        stopwatch->read(seconds);
+        if (fastest.empty() || sum(seconds) < sum(fastest)) fastest = seconds;
     }
     ops.use(nullptr);
-    for (auto& [name, sum] : seconds) sum /= replays;
-    return seconds;
+    return fastest;
 }
 
 }  // namespace voltpile::llm

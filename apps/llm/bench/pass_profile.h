@@ -8,9 +8,9 @@
 
 namespace voltpile::llm {
 
-// Collective over the team. Seconds of each operation of one pass on this rank: the mean of several replays
-// of the recorded pass, in which each operation is followed by a mark (on GPUs an event, which costs about as
-// much as a small kernel). batch: with one row of logits for each sequence.
+// Collective over the team. Seconds of each operation of one pass on this rank: the fastest of several
+// replays of the recorded pass, in which each operation is followed by a mark (on GPUs an event, which costs
+// about as much as a small kernel). batch: with one row of logits for each sequence.
 std::map<std::string, double> profile_pass(Replica& replica, const Batch& batch);
 
 }  // namespace voltpile::llm

@@ -17,7 +17,6 @@
 #include "device/buffer.h"
 #include "device/device.h"
 #if VOLTPILE_CUDA
-#include "device/check.h"
 #include "llm/bench/read_rate_kernel.h"
 #endif
 
@@ -48,17 +47,15 @@ struct File {
 #if VOLTPILE_CUDA
 
 double gpu_read_rate(int device, std::int64_t bytes, const Stream& stream) {
-    std::size_t free = 0, total = 0;
-    cuda_check(cudaMemGetInfo(&free, &total), "asking for free memory");
-    bytes = std::min(bytes, static_cast<std::int64_t>(free / 2)) / 4096 * 4096;
+    const DeviceInfo info = device_info(device);
+    bytes = std::min(bytes, (info.memory_bytes - device_bytes_in_use()) / 2) / 4096 * 4096;
     DeviceBuffer<std::byte> memory(static_cast<std::size_t>(bytes) + 16);
     set_to_zero(memory.data(), memory.bytes(), stream);
-    const int multiprocessors = device_info(device).multiprocessors;
     double best = 1e9;
     Event begin, end;
     for (int i = 0; i < rounds; ++i) {
         begin.record(stream);
-        launch_read_all(memory.data(), bytes, memory.data() + bytes, multiprocessors, stream);
+        launch_read_all(memory.data(), bytes, memory.data() + bytes, info.multiprocessors, stream);
         end.record(stream);
         end.synchronize();
         if (i > 0) best = std::min(best, end.seconds_since(begin));  // the first one loads the kernel
@@ -66,18 +63,9 @@ double gpu_read_rate(int device, std::int64_t bytes, const Stream& stream) {
     return static_cast<double>(bytes) / best;
 }
 
-std::int64_t gpu_bytes_in_use() {
-    std::size_t free = 0, total = 0;
-    cuda_check(cudaMemGetInfo(&free, &total), "asking for free memory");
-    return static_cast<std::int64_t>(total - free);
-}
-
 #else
 
 double gpu_read_rate(int, std::int64_t, const Stream&) {
-    throw DeviceError("this program was built without CUDA");
-}
-std::int64_t gpu_bytes_in_use() {
     throw DeviceError("this program was built without CUDA");
 }
 

@@ -20,8 +20,7 @@ double host_read_rate(std::int64_t bytes, const std::vector<int>& pus);
 // from the page cache if it is there. Throws FileError.
 double file_read_rate(const std::vector<std::string>& paths, int reader, int readers);
 
-// Memory in use, for differences: of the current GPU by everybody, or of this process on the host.
-std::int64_t gpu_bytes_in_use();
+// Of this process, as far as it is resident.
 std::int64_t host_bytes_in_use();
 
 }  // namespace voltpile::llm

@@ -18,6 +18,21 @@ bool one_row_each(const Batch& batch) {
            batch.logit_row.size() == batch.token.size();
 }
 
+// What a pass within the limits sends at most, but for histories and biases.
+std::size_t most_bytes(const BatchLimits& limits) {
+    const auto rows = static_cast<std::size_t>(limits.rows), logits = static_cast<std::size_t>(limits.logits),
+               sequences = static_cast<std::size_t>(limits.sequences);
+    Batch batch;
+    batch.token.resize(rows);
+    batch.position.resize(rows);
+    batch.sequence.resize(rows);
+    batch.row_begin.resize(sequences + 1);
+    batch.logit_row.resize(logits);
+    batch.page_table.resize(sequences * static_cast<std::size_t>(limits.pages_per_sequence));
+    const SamplingSettings greedy;
+    return upload_bytes(batch) + upload_bytes(std::vector(logits, SamplingRow{&greedy, 0, nullptr}));
+}
+
 }  // namespace
 
 StepShape step_shape(int rows, int context, const BatchLimits& limits) {
@@ -53,7 +68,9 @@ PassRunner::PassRunner(Decoder& decoder, Ops& ops, const BatchLimits& limits, bo
       limits_(limits),
       replays_(replays),
       block_(ops),
-      drawn_(ops.allocate(2 * sizeof(std::int32_t) * static_cast<std::size_t>(limits.logits))) {}
+      drawn_(ops.allocate(2 * sizeof(std::int32_t) * static_cast<std::size_t>(limits.logits))) {
+    block_.begin(most_bytes(limits));  // so that it stays where it is
+}
 
 FloatRows PassRunner::forward(const Batch& batch) {
     check_limits(batch, limits_);

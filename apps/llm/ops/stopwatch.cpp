@@ -1,5 +1,6 @@
 #include "llm/ops/stopwatch.h"
 
+#include <algorithm>
 #include <chrono>
 #include <deque>
 #include <utility>
@@ -28,16 +29,26 @@ class StreamStopwatch final : public Stopwatch {
   public:
     explicit StreamStopwatch(const Stream& stream) : stream_(stream) {}
     void mark(const std::string& name) override {
-        names_.push_back(name);
-        events_.emplace_back().record_time(stream_);
+        if (names_.empty())
+            for (std::size_t i = 0; i <= empty_pieces; ++i) add("");
+        add(name);
     }
     void read(std::map<std::string, double>& seconds) override {
         stream_.synchronize();
-        for (std::size_t i = 1; i < names_.size(); ++i)
-            if (!names_[i].empty()) seconds[names_[i]] += events_[i].seconds_since(events_[i - 1]);
+        const double empty = events_[empty_pieces].seconds_since(events_[0]) / empty_pieces;
+        for (std::size_t i = empty_pieces + 1; i < names_.size(); ++i)
+            if (!names_[i].empty())
+                seconds[names_[i]] += std::max(0.0, events_[i].seconds_since(events_[i - 1]) - empty);
     }
 
   private:
+    static constexpr std::size_t empty_pieces = 16;
+
+    void add(const std::string& name) {
+        names_.push_back(name);
+        events_.emplace_back().record_time(stream_);
+    }
+
     const Stream& stream_;
     std::vector<std::string> names_;
     std::deque<Event> events_;

@@ -20,7 +20,8 @@ class Stopwatch {
     virtual void read(std::map<std::string, double>& seconds) = 0;
 };
 
-// By events on the stream, or nullptr: by the clock, for operations that are done when they return.
+// By events on the stream (what a mark costs by itself, by pieces without anything, is taken off), or
+// nullptr: by the clock, for operations that are done when they return.
 std::unique_ptr<Stopwatch> make_stopwatch(const Stream* stream);
 
 }  // namespace voltpile::llm

@@ -1,5 +1,7 @@
 #include "llm/run/rank_ops.h"
 
+#include <vector>
+
 #include "base/bind_thread.h"
 #include "llm/ops/cpu_ops.h"
 #if VOLTPILE_CUDA
@@ -7,13 +9,23 @@
 #endif
 
 namespace voltpile::llm {
+namespace {
 
-RankOps make_rank_ops(const Plan& plan, int world_rank) {
-    const RankPlan& rank = plan.ranks[static_cast<std::size_t>(world_rank)];
+std::vector<int> pus_of(const Plan& plan, const RankPlan& rank) {
     std::vector<int> pus;
     for (const int core : rank.cores)
         pus.push_back(plan.host_of(rank).cores[static_cast<std::size_t>(core)].pu);
-    bind_this_thread(pus.front());
+    return pus;
+}
+
+}  // namespace
+
+void bind_to_cores(const Plan& plan, int world_rank) {
+    bind_this_thread(pus_of(plan, plan.ranks[static_cast<std::size_t>(world_rank)]));
+}
+
+RankOps make_rank_ops(const Plan& plan, int world_rank) {
+    const RankPlan& rank = plan.ranks[static_cast<std::size_t>(world_rank)];
 #if VOLTPILE_CUDA
     if (rank.device >= 0) {
         auto ops = make_cuda_ops(rank.device);
@@ -21,6 +33,8 @@ RankOps make_rank_ops(const Plan& plan, int world_rank) {
         return {std::move(ops), stream};
     }
 #endif
+    const std::vector<int> pus = pus_of(plan, rank);
+    bind_this_thread(pus.front());
     return {std::make_unique<CpuOps>(pus), nullptr};
 }
 

@@ -14,8 +14,11 @@ struct RankOps {
     const Stream* stream = nullptr;  // of ops; nullptr: they work on the host
 };
 
-// Binds the calling thread to the first of the rank's cores, or makes its GPU the thread's current one.
-// DeviceError.
+// Keeps the calling thread, and those it starts from now on (NCCL's, channels'), to the rank's cores.
+void bind_to_cores(const Plan& plan, int world_rank);
+
+// Makes the rank's GPU the calling thread's current one, or binds the thread to the first of the rank's
+// cores. DeviceError.
 RankOps make_rank_ops(const Plan& plan, int world_rank);
 
 }  // namespace voltpile::llm

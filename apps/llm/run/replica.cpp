@@ -9,6 +9,8 @@
 #include <mutex>
 #include <optional>
 
+#include "device/device.h"
+#include "device/memory.h"
 #include "llm/run/load_progress.h"
 #include "llm/run/rank_ops.h"
 #include "llm/run/same_model.h"
@@ -46,6 +48,7 @@ Replica::Replica(const MpiSession& session, const ModelSource& model, const Repl
     if (world.rank() == 0)
         for (const std::string& warning : plan_.plan.warnings) spdlog::warn("{}", warning);
     const RankPlan& mine = plan_.plan.ranks[static_cast<std::size_t>(world.rank())];
+    bind_to_cores(plan_.plan, world.rank());  // first: whatever the teams start stays there
     all_do(world, [&] { teams_ = std::make_unique<TeamContext>(world, plan_.plan, team_options(mine)); });
     all_do(world, [&] {
         if (!idle()) load(model);
@@ -71,6 +74,11 @@ void Replica::watch(const std::stop_token& stop) const {
 Replica::~Replica() = default;
 
 void Replica::load(const ModelSource& model) {
+    const RankPlan& mine = plan_.plan.ranks[static_cast<std::size_t>(session_.world().rank())];
+    if (mine.device >= 0) {
+        use_device(mine.device);
+        gpu_bytes_before_ = device_bytes_in_use();
+    }
     RankOps made = make_rank_ops(plan_.plan, session_.world().rank());
     ops_ = std::move(made.ops);
     stream_ = made.stream;
@@ -93,7 +101,8 @@ void Replica::load(const ModelSource& model) {
     timed_ops_ = std::make_unique<TimedOps>(*ops_);
     timed_links_ = std::make_unique<TimedLinks>(*links_, *timed_ops_);
     const auto begin = std::chrono::steady_clock::now();
-    decoder_ = std::make_unique<Decoder>(model, *timed_ops_, *timed_links_, settings);
+    DecoderLinks& links = settings.ranks > 1 ? static_cast<DecoderLinks&>(*timed_links_) : *links_;
+    decoder_ = std::make_unique<Decoder>(model, *timed_ops_, links, settings);
     load_s_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     runner_ = std::make_unique<PassRunner>(*decoder_, *timed_ops_, settings.limits);
 }

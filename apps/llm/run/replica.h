@@ -40,6 +40,8 @@ class Replica {
     Decoder& decoder() { return *decoder_; }
     double load_seconds() const { return load_s_; }  // of the weights
     std::uint64_t loaded_bytes() const { return loaded_bytes_; }
+    // Of the GPU's memory when the ranks were connected and nothing was loaded; 0 without a GPU.
+    std::int64_t gpu_bytes_before() const { return gpu_bytes_before_; }
     std::string describe() const;  // "AVX2, 4 threads; TP2 x PP2"
 
     // Collective over the team: the leader's bytes, on every rank; waits asleep.
@@ -71,6 +73,7 @@ class Replica {
     std::unique_ptr<TimedLinks> timed_links_;
     double load_s_ = 0;
     std::uint64_t loaded_bytes_ = 0;
+    std::int64_t gpu_bytes_before_ = 0;
     std::unique_ptr<Decoder> decoder_;
     std::unique_ptr<PassRunner> runner_;
     std::vector<DrawnToken> told_;  // to the other stages, by these

@@ -50,23 +50,19 @@ void TeamLinks::send_to_next(FloatRows x) {
     const std::size_t bytes = static_cast<std::size_t>(x.rows * x.columns) * sizeof(float);
     Slot& slot = slots_[next_slot_];
     next_slot_ = (next_slot_ + 1) % slots_.size();
-    if (stream_ != nullptr) {
-        slot.sent.wait_on(*stream_);
+    slot.sent.wait();
+    if (stream_ != nullptr)
         copy_on_device(slot.memory->data(), x.data, bytes, *stream_);
-    } else {
-        slot.sent.wait();
+    else
         std::memcpy(slot.memory->data(), x.data, bytes);
-    }
     slot.sent = teams_.next().send(memory(slot.memory->data(), bytes), stream_);
 }
 
 void TeamLinks::receive_from_previous(FloatRows x) {
     const std::size_t bytes = static_cast<std::size_t>(x.rows * x.columns) * sizeof(float);
-    received_ = teams_.previous().receive(memory(x.data, bytes), stream_, longest_pass);
-    if (stream_ != nullptr)
-        received_->wait_on(*stream_);
-    else
-        received_->wait();
+    // Waits on the host: what is enqueued behind a stream that waits may have to be loaded first, for which
+    // CUDA can wait for the stream, with a lock that the channel's thread then needs.
+    teams_.previous().receive(memory(x.data, bytes), stream_, longest_pass).wait();
 }
 
 void TeamLinks::watch() {
@@ -75,8 +71,6 @@ void TeamLinks::watch() {
 
 void TeamLinks::check() {
     teams_.check();
-    if (received_) received_->wait();
-    received_.reset();
 }
 
 }  // namespace voltpile::llm

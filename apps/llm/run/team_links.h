@@ -5,7 +5,6 @@
 
 #include <array>
 #include <memory>
-#include <optional>
 
 #include "llm/decoder/decoder_links.h"
 #include "run/team_context.h"
@@ -26,8 +25,7 @@ class TeamLinks final : public DecoderLinks {
 
     // Has the passes so far watched: should they wait for a lost peer, check() finds out.
     void watch();
-    // After the operations have been waited for: throws CommError if something did not arrive or a peer is
-    // lost.
+    // After the operations have been waited for: throws CommError if a peer is lost.
     void check();
 
   private:
@@ -43,7 +41,6 @@ class TeamLinks final : public DecoderLinks {
     const Stream* stream_;
     std::array<Slot, 2> slots_;
     std::size_t next_slot_ = 0;
-    std::optional<Transfer> received_;
 };
 
 }  // namespace voltpile::llm
