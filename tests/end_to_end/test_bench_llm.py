@@ -46,7 +46,8 @@ class BenchLlm(Case):
             self.assertLessEqual({"norm", "attention", "rope and store", "sampling"}, {op["name"] for op in operations})
             self.assertAlmostEqual(sum(op["share"] for op in operations), 1)
         for rank in answer["ranks"]:
-            self.assertEqual(rank.pop("link_bytes"), 0)  # of GPUs
+            for of_gpus in ("context_bytes", "link_bytes", "pass_bytes"):
+                self.assertEqual(rank.pop(of_gpus), 0)
             self.assertTrue(all(value > 0 for value in rank.values()), rank)
 
     def test_teams(self):

@@ -67,7 +67,7 @@ TEST_P(DecoderTinyModelTest, LoadsWhatIsPlanned) {
     for (const int ranks : {1, 2}) {
         for (const std::size_t stages : {1U, 2U}) {
             const std::vector<double> equal(stages, 1.0);
-            for (const StageNeeds& stage : cut_into_stages(files_, ranks, equal)) {
+            for (const StageNeeds& stage : cut_into_stages(files_, WeightLayout::File, ranks, equal)) {
                 std::uint64_t most = 0;
                 for (int rank = 0; rank < ranks; ++rank) {
                     std::uint64_t loaded = 0;

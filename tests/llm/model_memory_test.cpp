@@ -111,7 +111,7 @@ TEST(TensorParallel, SaysWhyNot) {
 TEST(Stages, HoldEverythingOnceAndEvenly) {
     const SyntheticModel model("llama-3-70b", "q5_k_m");
     const std::vector<double> equal(3, 1.0);
-    const auto stages = cut_into_stages(model, 1, equal);
+    const auto stages = cut_into_stages(model, WeightLayout::File, 1, equal);
     std::uint64_t sum = 0, most = 0;
     int layer = 0;
     for (const StageNeeds& stage : stages) {
@@ -129,11 +129,12 @@ TEST(Stages, HoldEverythingOnceAndEvenly) {
 TEST(Stages, FollowCapacities) {
     const SyntheticModel model("llama-3-8b", "q8_0");
     const std::vector<double> one_is_twice = {1.0, 2.0};
-    const auto stages = cut_into_stages(model, 2, one_is_twice);
+    const auto stages = cut_into_stages(model, WeightLayout::File, 2, one_is_twice);
     const double ratio = static_cast<double>(stages[1].weights) / static_cast<double>(stages[0].weights);
     EXPECT_NEAR(ratio, 2, 0.3);  // a layer more or less of 32 changes it by up to 0.27
-    EXPECT_THROW(cut_into_stages(SyntheticModel("tiny", "f16"), 1, std::vector<double>(5, 1.0)),
-                 std::invalid_argument);
+    EXPECT_THROW(
+        cut_into_stages(SyntheticModel("tiny", "f16"), WeightLayout::File, 1, std::vector<double>(5, 1.0)),
+        std::invalid_argument);
 }
 
 TEST(Stages, RoomForTokens) {

@@ -23,6 +23,16 @@ std::string rate_text(double bytes_per_s) {
     return bytes_text(bytes_per_s) + "/s";
 }
 
+// What of a GPU's memory is no model's.
+std::string gpu_memory_text(const LlmBenchRank& rank) {
+    if (rank.context_bytes == 0) return "";
+    std::string text =
+        fmt::format("; of it {} by kernels and recorded passes\n             besides {} by CUDA",
+                    bytes_text(rank.pass_bytes), bytes_text(rank.context_bytes));
+    if (rank.link_bytes > 0) text += fmt::format(", {} to connect the ranks", bytes_text(rank.link_bytes));
+    return text;
+}
+
 std::string ranks_text(const LlmBenchResult& result) {
     const auto least = [&](double LlmBenchRank::* member) {
         return (*std::ranges::min_element(result.ranks, {}, member)).*member;
@@ -33,11 +43,9 @@ std::string ranks_text(const LlmBenchResult& result) {
     if (file > 0)
         text += fmt::format(", {:.0f} % of reading its part of the files ({})", 100 * rate / file,
                             rate_text(file));
-    text += fmt::format(
-        "\nmemory       {} of the fullest rank, {} planned ({:+.1f} %){}\n",
-        bytes_text(fullest.measured_bytes), bytes_text(fullest.planned_bytes),
-        100 * (fullest.measured_bytes / fullest.planned_bytes - 1),
-        fullest.link_bytes > 0 ? "; " + bytes_text(fullest.link_bytes) + " to connect the ranks" : "");
+    text += fmt::format("\nmemory       {} of the fullest rank, {} planned ({:+.1f} %){}\n",
+                        bytes_text(fullest.measured_bytes), bytes_text(fullest.planned_bytes),
+                        100 * (fullest.measured_bytes / fullest.planned_bytes - 1), gpu_memory_text(fullest));
     return text + fmt::format("bandwidth    {} of memory, read by every rank at once\n",
                               rate_text(least(&LlmBenchRank::read_rate)));
 }
@@ -94,7 +102,9 @@ std::string to_json(const LlmBenchResult& result) {
                                 {"file_bytes_per_second", rank.file_rate},
                                 {"planned_bytes", rank.planned_bytes},
                                 {"measured_bytes", rank.measured_bytes},
-                                {"link_bytes", rank.link_bytes}});
+                                {"context_bytes", rank.context_bytes},
+                                {"link_bytes", rank.link_bytes},
+                                {"pass_bytes", rank.pass_bytes}});
     return out.dump();
 }
 

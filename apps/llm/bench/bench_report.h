@@ -33,7 +33,11 @@ struct LlmBenchRank {
     double file_rate = 0;      // bytes a second of reading the model's files; 0 for synthetic weights
     double planned_bytes = 0;  // memory
     double measured_bytes = 0;
-    double link_bytes = 0;  // of a GPU, for what connects the ranks, beside that
+    // Of a GPU, beside that: by CUDA's context (and whoever else uses the GPU), for what connects the ranks;
+    // and of that, since the first pass: kernels and recorded passes.
+    double context_bytes = 0;
+    double link_bytes = 0;
+    double pass_bytes = 0;
 };
 
 struct LlmBenchResult {

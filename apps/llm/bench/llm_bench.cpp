@@ -15,7 +15,6 @@
 #include "llm/model/model_files.h"
 #include "llm/model/model_memory.h"
 #include "llm/model/synthetic_model.h"
-#include "llm/ops/cuda_ops.h"
 #include "llm/run/same_model.h"
 #include "run/agreement.h"
 #include "run/discover_topology.h"
@@ -41,7 +40,7 @@ std::unique_ptr<ModelSource> open_source(const Communicator& world, const LlmBen
 // looked up.
 double weights_of_pass(const ModelSource& model, const ReplicaPlan& plan) {
     std::uint64_t bytes = 0;
-    for (const StageNeeds& stage : plan.stages) bytes += stage.weights;
+    for (const StageNeeds& stage : plan.stages) bytes += stage.stored;
     const bool shared =
         model.config().tied_embeddings && plan.stages.size() == 1 && plan.plan.teams.tensor == 1;
     if (!shared) bytes -= weight_bytes(model).embedding;
@@ -150,19 +149,23 @@ class LlmBench {
     void gather() {
         const std::int64_t loading = rank_.device >= 0 ? replica_.gpu_bytes_before() : bytes_before_;
         mine_.measured_bytes = static_cast<double>(bytes_in_use(rank_) - loading);
-        mine_.link_bytes = static_cast<double>(loading - bytes_before_);
+        if (rank_.device >= 0) {
+            mine_.context_bytes = static_cast<double>(bytes_before_);
+            mine_.link_bytes = static_cast<double>(loading - bytes_before_);
+            mine_.pass_bytes = static_cast<double>(bytes_in_use(rank_) - replica_.gpu_bytes_loaded());
+        }
         mine_.planned_bytes = planned_bytes();
         json own{{"stage", replica_.teams().place().stage},
                  {"tensor_rank", replica_.teams().place().tensor_rank},
                  {"operations", own_},
                  {"numbers",
                   {mine_.read_rate, mine_.loaded_bytes, mine_.load_s, mine_.file_rate, mine_.planned_bytes,
-                   mine_.measured_bytes, mine_.link_bytes}}};
+                   mine_.measured_bytes, mine_.context_bytes, mine_.link_bytes, mine_.pass_bytes}}};
         std::map<std::string, std::map<std::string, double>> times;
         for (const std::string& text : replica_.teams().team().all_gather(own.dump())) {
             const json rank = json::parse(text);
             const json& n = rank["numbers"];
-            result_.ranks.push_back({n[0], n[1], n[2], n[3], n[4], n[5], n[6]});
+            result_.ranks.push_back({n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8]});
             if (rank["tensor_rank"] != 0) continue;
             for (const auto& [pass, operations] : rank["operations"].items())
                 for (const auto& [name, seconds] : operations.items())
@@ -194,11 +197,11 @@ class LlmBench {
         const ReplicaPlan& plan = replica_.plan();
         const StageNeeds& stage = plan.stages[static_cast<std::size_t>(replica_.teams().place().stage)];
         const ReplicaRequest& request = replica_.request();
-        std::uint64_t bytes =
+        const std::uint64_t bytes =
             stage.weights +
             stage.kv_per_token * static_cast<std::uint64_t>(request.pages()) * kv_page_tokens +
-            activation_bytes(model_.config(), plan.plan.teams.tensor, request.rows, request.logits);
-        if (rank_.device >= 0) bytes += CudaOpsSettings{}.scratch_bytes + cublas_bytes;
+            working_bytes(model_.config(), rank_.device >= 0 ? WeightLayout::Gpu : WeightLayout::File,
+                          {plan.plan.teams.tensor, plan.plan.teams.pipeline, request.rows, request.logits});
         return static_cast<double>(bytes);
     }
 

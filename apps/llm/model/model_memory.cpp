@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <stdexcept>
 
 #include "llm/model/tensor_parallel.h"
@@ -17,32 +18,34 @@ struct RankBytes {
     std::uint64_t kv_per_token_and_layer = 0;
 };
 
-std::uint64_t stored_bytes(const ModelSource& model, const ModelTensor& tensor, const RankShare& share) {
-    return tensor_shard(model, tensor, share).stored.bytes(tensor.format);
+std::uint64_t bytes_of(WeightLayout layout, const ModelTensor& tensor, const TensorSlice& slice) {
+    if (layout == WeightLayout::File) return slice.bytes(tensor.format);
+    return gpu_bytes(tensor.format, static_cast<std::int64_t>(slice.rows()),
+                     static_cast<std::int64_t>(slice.columns()));
 }
 
-RankBytes bytes_of_rank(const ModelSource& model, const RankShare& share) {
+RankBytes bytes_of_rank(const ModelSource& model, WeightLayout layout, const RankShare& share) {
     RankBytes bytes;
     bytes.layers.resize(static_cast<std::size_t>(model.config().layers));
     for (const ModelTensor& tensor : model.tensors()) {
-        const std::uint64_t stored = stored_bytes(model, tensor, share);
+        const std::uint64_t size = bytes_of(layout, tensor, tensor_shard(model, tensor, share).stored);
         if (tensor.layer >= 0)
-            bytes.layers[static_cast<std::size_t>(tensor.layer)] += stored;
+            bytes.layers[static_cast<std::size_t>(tensor.layer)] += size;
         else if (tensor.name.starts_with("output"))
-            bytes.head += stored;
+            bytes.head += size;
         else
-            bytes.embedding += stored;
+            bytes.embedding += size;
     }
     bytes.kv_per_token_and_layer = kv_bytes_per_token_and_layer(model.config()) * share.kv_heads.size() /
                                    static_cast<std::uint64_t>(model.config().kv_heads);
     return bytes;
 }
 
-RankBytes fullest_rank(const ModelSource& model, int ranks) {
-    RankBytes fullest = bytes_of_rank(model, rank_share(model, 0, ranks));
+RankBytes fullest_rank(const ModelSource& model, WeightLayout layout, int ranks) {
+    RankBytes fullest = bytes_of_rank(model, layout, rank_share(model, 0, ranks));
     const auto raise = [](std::uint64_t& value, std::uint64_t other) { value = std::max(value, other); };
     for (int rank = 1; rank < ranks; ++rank) {
-        const RankBytes bytes = bytes_of_rank(model, rank_share(model, rank, ranks));
+        const RankBytes bytes = bytes_of_rank(model, layout, rank_share(model, rank, ranks));
         for (std::size_t i = 0; i < bytes.layers.size(); ++i) raise(fullest.layers[i], bytes.layers[i]);
         raise(fullest.embedding, bytes.embedding);
         raise(fullest.head, bytes.head);
@@ -53,13 +56,34 @@ RankBytes fullest_rank(const ModelSource& model, int ranks) {
 
 // A tied head is the embedding only where that is on the same rank and whole: else the rank's words once
 // more.
-std::uint64_t tied_head_bytes(const ModelSource& model, int ranks, std::size_t stages) {
+std::uint64_t tied_head_bytes(const ModelSource& model, WeightLayout layout, int ranks, std::size_t stages) {
     if (!model.config().tied_embeddings || (stages == 1 && ranks == 1)) return 0;
-    std::uint64_t most = 0;
+    std::size_t most = 0;
     for (int rank = 0; rank < ranks; ++rank)
-        most = std::max<std::uint64_t>(most, rank_share(model, rank, ranks).words.size());
-    return most * row_bytes(model.head().format, model.head().columns);
+        most = std::max(most, rank_share(model, rank, ranks).words.size());
+    return bytes_of(layout, model.head(), {0, most, 0, model.head().columns});
 }
+
+// Of the fullest rank of each stage, whichever layers it has.
+class StageWeights {
+  public:
+    StageWeights(const ModelSource& model, WeightLayout layout, int ranks, std::size_t stages)
+        : rank_(fullest_rank(model, layout, ranks)), stages_(stages), before_(rank_.layers.size() + 1, 0) {
+        rank_.head += tied_head_bytes(model, layout, ranks, stages);
+        std::partial_sum(rank_.layers.begin(), rank_.layers.end(), before_.begin() + 1);
+    }
+    std::uint64_t operator()(std::size_t stage, std::size_t begin, std::size_t end) const {
+        return before_[end] - before_[begin] + (stage == 0 ? rank_.embedding : 0) +
+               (stage + 1 == stages_ ? rank_.head : 0);
+    }
+    std::size_t layers() const { return rank_.layers.size(); }
+    std::uint64_t kv_per_token_and_layer() const { return rank_.kv_per_token_and_layer; }
+
+  private:
+    RankBytes rank_;
+    std::size_t stages_;
+    std::vector<std::uint64_t> before_;  // bytes of the layers before each
+};
 
 }  // namespace
 
@@ -82,19 +106,13 @@ std::uint64_t kv_bytes_per_token_and_layer(const ModelConfig& config) {
     return 2 * 2 * static_cast<std::uint64_t>(config.kv_heads * config.head_dim);
 }
 
-std::vector<StageNeeds> cut_into_stages(const ModelSource& model, int tensor_parallel,
+std::vector<StageNeeds> cut_into_stages(const ModelSource& model, WeightLayout layout, int tensor_parallel,
                                         std::span<const double> capacities) {
-    const RankBytes rank = fullest_rank(model, tensor_parallel);
-    const std::size_t layers = rank.layers.size();
     const std::size_t stages = capacities.size();
+    const StageWeights weights(model, layout, tensor_parallel, stages);
+    const std::size_t layers = weights.layers();
     if (stages < 1 || stages > layers) throw std::invalid_argument("more pipeline stages than layers");
-    const std::uint64_t head = rank.head + tied_head_bytes(model, tensor_parallel, stages);
-    std::vector<std::uint64_t> before(layers + 1, 0);  // bytes of the layers before each
-    for (std::size_t i = 0; i < layers; ++i) before[i + 1] = before[i] + rank.layers[i];
-    const auto weights = [&](std::size_t stage, std::size_t begin, std::size_t end) {
-        return before[end] - before[begin] + (stage == 0 ? rank.embedding : 0) +
-               (stage + 1 == stages ? head : 0);
-    };
+    const StageWeights stored(model, WeightLayout::File, tensor_parallel, stages);
 
     // best[s][e]: the smallest possible largest ratio of stages 0 to s when they end at layer e; from[s][e]:
     // where stage s then begins.
@@ -114,19 +132,24 @@ std::vector<StageNeeds> cut_into_stages(const ModelSource& model, int tensor_par
     for (std::size_t s = stages, end = layers; s-- > 0; end = from[s][end]) {
         const std::size_t begin = from[s][end];
         needs[s] = {static_cast<int>(begin), static_cast<int>(end), weights(s, begin, end),
-                    rank.kv_per_token_and_layer * (end - begin)};
+                    weights.kv_per_token_and_layer() * (end - begin), stored(s, begin, end)};
     }
     return needs;
 }
 
-std::uint64_t activation_bytes(const ModelConfig& config, int tensor_parallel, int rows, int logits) {
-    const std::int64_t words = (config.vocab + tensor_parallel - 1) / tensor_parallel;
-    const std::int64_t row = 3 * config.hidden + ((config.heads + 2 * config.kv_heads) * config.head_dim +
-                                                  config.heads * config.head_dim + config.ffn) /
-                                                     tensor_parallel;
+std::uint64_t working_bytes(const ModelConfig& config, WeightLayout layout, const PassShape& pass) {
+    const bool gpu = layout == WeightLayout::Gpu;
+    const std::int64_t tensor = pass.tensor_parallel;
+    const std::int64_t words = (config.vocab + tensor - 1) / tensor;
+    // The residual stream, partial sums, and what goes to the next stage while its successor is made.
+    const std::int64_t floats = (2 + (pass.stages > 1 ? 2 : 0)) * config.hidden;
+    const std::int64_t factors =
+        config.hidden + ((2 * config.heads + 2 * config.kv_heads) * config.head_dim + config.ffn) / tensor;
+    const std::int64_t row = 4 * floats + (gpu ? 2 : 4) * factors;
     const std::int64_t logit_row =
-        2 * config.hidden + config.vocab + (tensor_parallel > 1 ? (tensor_parallel + 1) * words : 0);
-    return sizeof(float) * static_cast<std::uint64_t>(rows * row + logits * logit_row);
+        4 * (2 * config.hidden + config.vocab + (tensor > 1 ? (tensor + 1) * words : 0));
+    return static_cast<std::uint64_t>(pass.rows * row + pass.logits * logit_row) +
+           (gpu ? gpu_scratch_bytes + cublas_bytes : 0);
 }
 
 std::uint64_t tokens_in(std::span<const StageNeeds> stages, std::uint64_t bytes_per_gpu) {

@@ -91,6 +91,9 @@ Split widest_split(const ModelSource& model, int gpus) {
     return {1, gpus};
 }
 
+// What the operations have for themselves; activations are little beside it.
+constexpr double working_of_one = gpu_scratch_bytes + cublas_bytes;
+
 std::string room_text(std::uint64_t tokens) {
     return tokens == 0 ? "does not fit" : count_text(static_cast<std::int64_t>(tokens));
 }
@@ -99,14 +102,15 @@ std::string needs_row(const ModelSource& model, int gpus) {
     const Split split = widest_split(model, gpus);
     if (split.pipeline_stages > model.config().layers) return {};
     const std::vector<double> equal(static_cast<std::size_t>(split.pipeline_stages), 1.0);
-    const auto stages = cut_into_stages(model, split.tensor_parallel, equal);
+    const auto stages = cut_into_stages(model, WeightLayout::Gpu, split.tensor_parallel, equal);
     std::uint64_t weights = 0, kv = 0;
     for (const StageNeeds& stage : stages) {
         weights = std::max(weights, stage.weights);
         kv = std::max(kv, stage.kv_per_token);
     }
     const auto room = [&](double gib) {
-        return tokens_in(stages, static_cast<std::uint64_t>(gib * kGiB - reserved_bytes_of_gpu));
+        const double reserved = reserved_bytes_of_gpu(split.tensor_parallel) + working_of_one;
+        return tokens_in(stages, static_cast<std::uint64_t>(gib * kGiB - reserved));
     };
     return fmt::format("{:>4}  {:<10}{:>13}{:>15}{:>16}{:>16}\n", gpus,
                        fmt::format("TP{} x PP{}", split.tensor_parallel, split.pipeline_stages),
@@ -152,11 +156,12 @@ std::string needs_text(const ModelSource& model) {
     std::string text = fmt::format("{:>4}  {:<10}{:>13}{:>15}{:>16}{:>16}\n", "GPUs", "split", "weights/GPU",
                                    "KV/1000 tok.", "tokens, 16 GB", "tokens, 32 GB");
     for (const int gpus : {1, 2, 4, 8}) text += needs_row(model, gpus);
-    return text +
-           fmt::format(
-               "The fullest GPU of each split; tokens: of all sequences together, after {} for CUDA and "
-               "working space.\n",
-               bytes_text(reserved_bytes_of_gpu));
+    return text + fmt::format(
+                      "The fullest GPU of each split; tokens: of all sequences together, after {} for CUDA "
+                      "and working "
+                      "space, with TP {} more to connect the GPUs.\n",
+                      bytes_text(reserved_bytes_of_gpu(1) + working_of_one),
+                      bytes_text(connection_bytes_of_gpu));
 }
 
 }  // namespace voltpile::llm

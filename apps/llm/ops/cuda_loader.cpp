@@ -30,8 +30,9 @@ void LoadStaging::sent(const Stream& stream) {
     used_[piece_] = true;
 }
 
-std::unique_ptr<WeightMatrix> load_cuda_matrix(const MatrixSource& source, LoadStaging& staging,
-                                               std::span<std::uint8_t> scratch, const Stream& stream) {
+std::unique_ptr<WeightMatrix> load_cuda_matrix(const MatrixSource& source, SlabMemory& slabs,
+                                               LoadStaging& staging, std::span<std::uint8_t> scratch,
+                                               const Stream& stream) {
     const std::size_t packed = row_bytes(source.format, static_cast<std::size_t>(source.columns));
     // Half of the scratch for each piece of staging: order on the stream keeps them apart.
     if (source.rows > std::numeric_limits<int>::max() / 2 ||
@@ -40,14 +41,14 @@ std::unique_ptr<WeightMatrix> load_cuda_matrix(const MatrixSource& source, LoadS
                                       source.rows, source.columns));
     }
     const PlaneBytes bytes = plane_bytes(source.format, source.rows, source.columns);
-    DeviceBuffer<std::uint8_t> memory(bytes.total());
+    SlabMemory::Piece memory = slabs.allocate(bytes.total());
     set_to_zero(memory.data(), memory.bytes(), stream);  // the padding
 
     DeviceMatrix planes;
     planes.format = block_size(source.format) > 1 ? source.format : WeightFormat::F16;
     planes.rows = static_cast<int>(source.rows);
     planes.columns = static_cast<int>((source.columns + 31) / 32 * 32);
-    planes.quants = memory.data();
+    planes.quants = reinterpret_cast<const std::uint8_t*>(memory.data());
     planes.high = planes.quants + bytes.quants;
     planes.scales = planes.high + bytes.high;
     planes.super = planes.scales + bytes.scales;

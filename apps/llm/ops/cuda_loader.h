@@ -5,6 +5,7 @@
 #include <span>
 
 #include "device/buffer.h"
+#include "device/slab_memory.h"
 #include "device/stream.h"
 #include "llm/ops/cuda_matrix.h"
 #include "llm/ops/weight_matrix.h"
@@ -13,7 +14,7 @@ namespace voltpile::llm {
 
 class CudaMatrix final : public WeightMatrix {
   public:
-    CudaMatrix(const MatrixSource& source, const DeviceMatrix& planes, DeviceBuffer<std::uint8_t> memory)
+    CudaMatrix(const MatrixSource& source, const DeviceMatrix& planes, SlabMemory::Piece memory)
         : WeightMatrix(source.format, source.rows, source.columns),
           planes_(planes),
           memory_(std::move(memory)) {}
@@ -21,7 +22,7 @@ class CudaMatrix final : public WeightMatrix {
 
   private:
     DeviceMatrix planes_;
-    DeviceBuffer<std::uint8_t> memory_;
+    SlabMemory::Piece memory_;
 };
 
 inline const CudaMatrix& cuda(const WeightMatrix& matrix) {
@@ -44,7 +45,8 @@ class LoadStaging {
 };
 
 // Copies the blocks and repacks them. The source has been read on return. scratch: of the GPU.
-std::unique_ptr<WeightMatrix> load_cuda_matrix(const MatrixSource& source, LoadStaging& staging,
-                                               std::span<std::uint8_t> scratch, const Stream& stream);
+std::unique_ptr<WeightMatrix> load_cuda_matrix(const MatrixSource& source, SlabMemory& slabs,
+                                               LoadStaging& staging, std::span<std::uint8_t> scratch,
+                                               const Stream& stream);
 
 }  // namespace voltpile::llm

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "llm/model/gpu_memory.h"
 #include "llm/model/weight_format.h"
 
 namespace voltpile::llm {
@@ -33,16 +34,8 @@ struct DeviceMatrix {
     const std::uint8_t* super = nullptr;
 };
 
-constexpr int rows_in_group = 4;
 constexpr int groups_of(int rows) {
     return (rows + rows_in_group - 1) / rows_in_group;
 }
-
-// Bytes of the planes of a matrix, each a multiple of 256.
-struct PlaneBytes {
-    std::size_t quants = 0, high = 0, scales = 0, super = 0;
-    std::size_t total() const { return quants + high + scales + super; }
-};
-PlaneBytes plane_bytes(WeightFormat format, std::int64_t rows, std::int64_t columns);
 
 }  // namespace voltpile::llm

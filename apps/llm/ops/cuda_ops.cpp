@@ -10,6 +10,7 @@
 #include "device/buffer.h"
 #include "device/check.h"
 #include "device/device.h"
+#include "device/slab_memory.h"
 #include "llm/ops/cuda_attention.h"
 #include "llm/ops/cuda_copies.h"
 #include "llm/ops/cuda_loader.h"
@@ -23,13 +24,14 @@ namespace {
 
 class GpuMemory final : public OpsMemory {
   public:
-    explicit GpuMemory(std::size_t bytes) : buffer_(std::max<std::size_t>(bytes, 1)) {
-        data_ = buffer_.data();
+    GpuMemory(SlabMemory& slabs, std::size_t bytes)
+        : piece_(slabs.allocate(std::max<std::size_t>(bytes, 1))) {
+        data_ = piece_.data();
         bytes_ = bytes;
     }
 
   private:
-    DeviceBuffer<std::byte> buffer_;
+    SlabMemory::Piece piece_;
 };
 
 class GpuRecording final : public Recording {
@@ -59,7 +61,7 @@ class CudaOps final : public GpuOps {
     std::string describe() const override { return info_.name; }
 
     std::unique_ptr<OpsMemory> allocate(std::size_t bytes) override {
-        return std::make_unique<GpuMemory>(bytes);
+        return std::make_unique<GpuMemory>(slabs_, bytes);
     }
     void upload(void* to, const void* from_host, std::size_t bytes) override {
         copies_.upload(to, from_host, bytes, stream_);
@@ -69,7 +71,7 @@ class CudaOps final : public GpuOps {
     }
     void synchronize() override { stream_.synchronize(); }
     std::unique_ptr<WeightMatrix> load_matrix(const MatrixSource& source) override {
-        return load_cuda_matrix(source, staging_, {scratch_.data(), scratch_.size()}, stream_);
+        return load_cuda_matrix(source, slabs_, staging_, {scratch_.data(), scratch_.size()}, stream_);
     }
     std::unique_ptr<Recording> record(std::function<void()> enqueue) override {
         return std::make_unique<GpuRecording>(stream_, enqueue);
@@ -122,6 +124,7 @@ class CudaOps final : public GpuOps {
 
     DeviceInfo info_;
     Stream stream_;
+    SlabMemory slabs_;
     DeviceBuffer<std::uint8_t> scratch_;
     DeviceBuffer<std::uint64_t> sentinel_;
     PinnedBuffer<std::uint64_t> sentinel_seen_;

@@ -5,17 +5,14 @@
 #include <memory>
 
 #include "device/stream.h"
+#include "llm/model/gpu_memory.h"
 #include "llm/ops/ops.h"
 
 namespace voltpile::llm {
 
 struct CudaOpsSettings {
-    // For intermediate results of single operations: weights as fp16 for long prompts, partial sums.
-    std::size_t scratch_bytes = std::size_t{320} << 20;
+    std::size_t scratch_bytes = gpu_scratch_bytes;
 };
-
-// What cuBLAS has besides: as NVIDIA advises for Hopper, enough for all.
-constexpr std::size_t cublas_bytes = std::size_t{32} << 20;
 
 // What CudaOps offers beyond Ops, for capturing.
 class GpuOps : public Ops {

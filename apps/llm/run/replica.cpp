@@ -11,6 +11,7 @@
 
 #include "device/device.h"
 #include "device/memory.h"
+#include "llm/run/first_collectives.h"
 #include "llm/run/load_progress.h"
 #include "llm/run/rank_ops.h"
 #include "llm/run/same_model.h"
@@ -54,10 +55,12 @@ Replica::Replica(const MpiSession& session, const ModelSource& model, const Repl
         if (!idle()) load(model);
     });
     if (idle() || mine.device < 0 || teams_->tensor().size() == 1) return;
-    watchdog_ = std::jthread([this](const std::stop_token& stop) { watch(stop); });
+    watchdog_ =
+        std::jthread([this, device = mine.device](const std::stop_token& stop) { watch(stop, device); });
 }
 
-void Replica::watch(const std::stop_token& stop) const {
+void Replica::watch(const std::stop_token& stop, int device) const {
+    use_device(device);  // else asking for an event makes a context, of several hundred MB, on the first GPU
     std::mutex mutex;
     std::condition_variable_any woken;
     std::unique_lock lock(mutex);
@@ -77,6 +80,7 @@ void Replica::load(const ModelSource& model) {
     const RankPlan& mine = plan_.plan.ranks[static_cast<std::size_t>(session_.world().rank())];
     if (mine.device >= 0) {
         use_device(mine.device);
+        if (teams_->tensor().size() > 1) do_first_collectives(*teams_, model.config(), request_);
         gpu_bytes_before_ = device_bytes_in_use();
     }
     RankOps made = make_rank_ops(plan_.plan, session_.world().rank());
@@ -86,7 +90,7 @@ void Replica::load(const ModelSource& model) {
     links_ = std::make_unique<TeamLinks>(
         *teams_, *ops_, made.stream,
         static_cast<std::size_t>(request_.rows * model.config().hidden) * sizeof(float));
-    LoadProgress progress(stage.weights, leads());
+    LoadProgress progress(stage.stored, leads());
     DecoderSettings settings;
     settings.rank = teams_->place().tensor_rank;
     settings.ranks = plan_.plan.teams.tensor;
@@ -105,6 +109,7 @@ void Replica::load(const ModelSource& model) {
     decoder_ = std::make_unique<Decoder>(model, *timed_ops_, links, settings);
     load_s_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     runner_ = std::make_unique<PassRunner>(*decoder_, *timed_ops_, settings.limits);
+    if (mine.device >= 0) gpu_bytes_loaded_ = device_bytes_in_use();
 }
 
 std::string Replica::describe() const {

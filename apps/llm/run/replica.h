@@ -40,8 +40,10 @@ class Replica {
     Decoder& decoder() { return *decoder_; }
     double load_seconds() const { return load_s_; }  // of the weights
     std::uint64_t loaded_bytes() const { return loaded_bytes_; }
-    // Of the GPU's memory when the ranks were connected and nothing was loaded; 0 without a GPU.
+    // In use of the GPU's memory when the ranks were connected and nothing was loaded, and after loading; 0
+    // without a GPU.
     std::int64_t gpu_bytes_before() const { return gpu_bytes_before_; }
+    std::int64_t gpu_bytes_loaded() const { return gpu_bytes_loaded_; }
     std::string describe() const;  // "AVX2, 4 threads; TP2 x PP2"
 
     // Collective over the team: the leader's bytes, on every rank; waits asleep.
@@ -65,7 +67,7 @@ class Replica {
     void load(const ModelSource& model);
     void share(std::vector<DrawnToken>& drawn);
     void explain_not_finite(const Batch& batch);
-    void watch(const std::stop_token& stop) const;
+    void watch(const std::stop_token& stop, int device) const;
 
     const MpiSession& session_;
     ReplicaRequest request_;
@@ -79,6 +81,7 @@ class Replica {
     double load_s_ = 0;
     std::uint64_t loaded_bytes_ = 0;
     std::int64_t gpu_bytes_before_ = 0;
+    std::int64_t gpu_bytes_loaded_ = 0;
     std::unique_ptr<Decoder> decoder_;
     std::unique_ptr<PassRunner> runner_;
     std::vector<DrawnToken> told_;  // to the other stages, by these

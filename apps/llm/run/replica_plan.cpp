@@ -95,19 +95,27 @@ class ReplicaPlanner {
         }
         out.plan.warnings.insert(out.plan.warnings.end(), out.plan.teams.notes.begin(),
                                  out.plan.teams.notes.end());
-        out.stages = cut_into_stages(model_, tensor, capacities(out.plan));
+        out.stages = cut_into_stages(model_, layout_of(out.plan), tensor, capacities(out.plan));
         return out;
     }
 
     static int ranks_of(const ReplicaPlan& plan) { return plan.plan.teams.tensor * plan.plan.teams.pipeline; }
 
+    // Ranks without a GPU are in no team where others have one.
+    static WeightLayout layout_of(const Plan& plan) {
+        const int rank = plan.teams.teams.front().stages.front().front();
+        return plan.ranks[static_cast<std::size_t>(rank)].gpu >= 0 ? WeightLayout::Gpu : WeightLayout::File;
+    }
+
     // What a rank has for weights and cache: of its GPU, or its part of what the ranks in teams share.
     double room_of(const Plan& plan, int rank) const {
         const auto at = static_cast<std::size_t>(rank);
         const auto working = static_cast<double>(
-            activation_bytes(model_.config(), plan.teams.tensor, request_.rows, request_.logits));
+            working_bytes(model_.config(), layout_of(plan),
+                          {plan.teams.tensor, plan.teams.pipeline, request_.rows, request_.logits}));
         if (plan.ranks[at].gpu >= 0)
-            return static_cast<double>(candidates_[at].memory_bytes) - reserved_bytes_of_gpu - working;
+            return static_cast<double>(candidates_[at].memory_bytes) -
+                   reserved_bytes_of_gpu(plan.teams.tensor) - working;
         std::int64_t sharing = 0;
         for (std::size_t other = 0; other < plan.ranks.size(); ++other)
             sharing += plan.ranks[other].host == plan.ranks[at].host && plan.ranks[other].gpu < 0 &&
@@ -148,10 +156,11 @@ class ReplicaPlanner {
 
     // The fewest processors with so much room each that hold the model in groups of `tensor`; 0 if no number
     // does.
-    int enough_processors(int tensor, double room) const {
+    int enough_processors(const Plan& like, double room) const {
+        const int tensor = like.teams.tensor;
         for (int p = 1; p <= model_.config().layers; ++p) {
             const std::vector<double> equal(static_cast<std::size_t>(p), room);
-            if (fits(cut_into_stages(model_, tensor, equal), equal)) return tensor * p;
+            if (fits(cut_into_stages(model_, layout_of(like), tensor, equal), equal)) return tensor * p;
         }
         return 0;
     }
@@ -170,8 +179,7 @@ class ReplicaPlanner {
         if (const auto most = most_tokens(plan) / static_cast<std::uint64_t>(request_.sequences); most > 0)
             ways.push_back(fmt::format("with a context of at most {} tokens",
                                        count_text(static_cast<std::int64_t>(most))));
-        if (const int count = enough_processors(plan.plan.teams.tensor, std::ranges::min(room));
-            count > ranks_of(plan))
+        if (const int count = enough_processors(plan.plan, std::ranges::min(room)); count > ranks_of(plan))
             ways.push_back(fmt::format("on {} {}", count, gpu ? "such GPUs" : "ranks with so much each"));
         throw MachineError(fmt::format(
             "the model does not fit: over {} rank{} (TP{} x PP{}) rank {} on {} needs {} for weights and {} "

@@ -1,4 +1,4 @@
-#include "llm/ops/cuda_matrix.h"
+#include "llm/model/gpu_memory.h"
 
 namespace voltpile::llm {
 
@@ -30,6 +30,11 @@ PlaneBytes plane_bytes(WeightFormat format, std::int64_t rows, std::int64_t colu
             break;
     }
     return {rounded(weights * 2), 0, 0, 0};
+}
+
+std::size_t gpu_bytes(WeightFormat format, std::int64_t rows, std::int64_t columns) {
+    if (rows == 1) return rounded(static_cast<std::size_t>(columns) * sizeof(float));
+    return plane_bytes(format, rows, columns).total();
 }
 
 }  // namespace voltpile::llm
