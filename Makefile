@@ -23,19 +23,21 @@ endif
 
 .PHONY: help demo test deps build format sm70
 help:
-	@echo 'make demo    the three-body map on 2 ranks -> results/seed_map.h5 and .png'
+	@echo 'make demo    the three-body map on 2 ranks -> results/seed_map.h5 and .png; a few lines by a small model'
 	@echo 'make test    build and run all tests; CLUSTER=no: without installing Slurm and sshd for them'
 	@echo 'make deps    install the distribution packages that are missing'
 	@echo 'make build   configure and build ($(BUILD)/voltpile); PRESET=debug or asan for the others'
 	@echo 'make format  clang-format all sources'
 	@echo 'make sm70    compile every GPU kernel for V100 (sm_70) and report registers and spills'
 
-# The published map at 300 x 300 points: the full size takes minutes on two cores, this takes seconds.
+# The published map at 300 x 300 points: the full size takes minutes on two cores, this takes seconds. Then a few lines in
+# the manner of the King James Bible.
 demo: build
 	mpirun -np 2 --oversubscribe $(BUILD)/voltpile run jobs/threebody/seed_map.toml \
 	  --set sweep.x.count=300 --set sweep.y.count=300 --output results/seed_map.h5
 	$(BUILD)/voltpile show results/seed_map.h5
 	$(BUILD)/voltpile plot results/seed_map.h5 --output results/seed_map.png
+	$(BUILD)/voltpile generate data/tiny_model/tiny-q8_0.gguf "And it came to pass" --max-tokens 100
 
 test: build
 ifeq ($(CLUSTER),yes)

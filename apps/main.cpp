@@ -56,6 +56,7 @@ void define_commands(CLI::App& cli, cli::Action& action) {
     cli::add_status(cli, action);
     cli::add_model(cli, action);
     cli::add_generate(cli, action);
+    cli::add_chat(cli, action);
 }
 
 // CLI11 would only say that a subcommand is required.

@@ -36,7 +36,9 @@ void add_hosts(CLI::App& cli, Action& action);
 void add_submit(CLI::App& cli, Action& action);
 void add_status(CLI::App& cli, Action& action);
 void add_model(CLI::App& cli, Action& action);
+void add_eval(CLI::App& model, Action& action);
 void add_generate(CLI::App& cli, Action& action);
+void add_chat(CLI::App& cli, Action& action);
 
 // JOB and --set, which run, plan and submit share.
 void add_job_options(CLI::App& command, RunOptions& run);

@@ -6,7 +6,9 @@
 #include <optional>
 
 #include "cli/command.h"
+#include "cli/generated_text.h"
 #include "cli/replica_options.h"
+#include "cli/sampling_options.h"
 #include "llm/decoder/generate.h"
 #include "llm/decoder/model_tokenizer.h"
 #include "llm/run/replica.h"
@@ -24,35 +26,6 @@ struct GenerateArguments {
     llm::GenerateSettings settings;
     llm::ReplicaRequest replica;
 };
-
-double per_second(std::size_t tokens, double seconds) {
-    return seconds > 0 ? static_cast<double>(tokens) / seconds : 0;
-}
-
-// Tokens whose computing counts as generation: the first one's is the prompt's.
-std::size_t after_first(const llm::Generated& generated) {
-    return generated.tokens.size() - (generated.ended || generated.tokens.empty() ? 0 : 1);
-}
-
-void print_json(const llm::Generated& generated, const llm::Tokenizer& tokenizer, std::size_t prompt_tokens) {
-    const nlohmann::json out{
-        {"text", tokenizer.decode(generated.tokens)},
-        {"tokens", generated.tokens},
-        {"log_probabilities", generated.log_probability},
-        {"finish_reason", generated.ended ? "end" : "length"},
-        {"prompt_tokens", prompt_tokens},
-        {"prompt_seconds", generated.prompt_seconds},
-        {"generation_seconds", generated.generation_seconds},
-        {"prompt_tokens_per_second", per_second(prompt_tokens, generated.prompt_seconds)},
-        {"tokens_per_second", per_second(after_first(generated), generated.generation_seconds)}};
-    fmt::print("{}\n", out.dump());
-}
-
-void print_rates(const llm::Generated& generated, std::size_t prompt_tokens, const std::string& where) {
-    fmt::print(stderr, "prompt {} tokens, {:.0f} tok/s; generated {} tokens, {:.1f} tok/s ({})\n",
-               prompt_tokens, per_second(prompt_tokens, generated.prompt_seconds), generated.tokens.size(),
-               per_second(after_first(generated), generated.generation_seconds), where);
-}
 
 // On every rank of the replica; its leader prints.
 void continue_text(llm::Replica& replica, const llm::ModelFiles& model, std::span<const std::int32_t> prompt,
@@ -76,10 +49,14 @@ void continue_text(llm::Replica& replica, const llm::ModelFiles& model, std::spa
                                              return true;
                                          });
     if (!replica.leads()) return;
-    if (args.json) return print_json(generated, *tokenizer, prompt.size());
+    if (args.json) {
+        fmt::print("{}\n",
+                   generated_json(generated, tokenizer->decode(generated.tokens), prompt.size()).dump());
+        return;
+    }
     fmt::print("{}\n", text->flush());
     std::fflush(stdout);
-    print_rates(generated, prompt.size(), replica.describe());
+    fmt::print(stderr, "{} ({})\n", rates_text(generated, prompt.size()), replica.describe());
 }
 
 ExitCode generate_text(const MpiSession& session, GenerateArguments args) {
@@ -106,7 +83,6 @@ ExitCode generate_text(const MpiSession& session, GenerateArguments args) {
 void add_generate(CLI::App& cli, Action& action) {
     CLI::App* generate = cli.add_subcommand("generate", "continue a text with a language model");
     auto args = std::make_shared<GenerateArguments>();
-    llm::SamplingSettings& sampling = args->settings.sampling;
     generate->add_option("MODEL", args->model, "a .gguf, or a Hugging Face folder with safetensors")
         ->required();
     generate->add_option("TEXT", args->prompt, "what is to be continued")->required();
@@ -114,31 +90,7 @@ void add_generate(CLI::App& cli, Action& action) {
         ->check(CLI::Range(1, 1 << 24))
         ->capture_default_str();
     add_replica_options(*generate, args->replica);
-    generate->add_option("--temperature", sampling.temperature, "0: always the most probable token")
-        ->check(CLI::Range(0.0, 100.0))
-        ->capture_default_str();
-    generate->add_option("--top-k", sampling.top_k, "draw from so many tokens; 0: from all")
-        ->check(CLI::Range(0, 1 << 24))
-        ->capture_default_str();
-    generate
-        ->add_option("--top-p", sampling.top_p, "draw from the fewest tokens with this share of probability")
-        ->check(CLI::Range(0.0, 1.0))
-        ->capture_default_str();
-    generate
-        ->add_option("--min-p", sampling.min_p,
-                     "draw from tokens above this share of the first's probability")
-        ->check(CLI::Range(0.0, 1.0))
-        ->capture_default_str();
-    generate->add_option("--repetition-penalty", sampling.repetition_penalty)
-        ->check(CLI::Range(0.01, 100.0))
-        ->capture_default_str();
-    generate->add_option("--presence-penalty", sampling.presence_penalty)
-        ->check(CLI::Range(-100.0, 100.0))
-        ->capture_default_str();
-    generate->add_option("--frequency-penalty", sampling.frequency_penalty)
-        ->check(CLI::Range(-100.0, 100.0))
-        ->capture_default_str();
-    generate->add_option("--seed", sampling.seed, "of the draws")->capture_default_str();
+    add_sampling_options(*generate, args->settings.sampling);
     generate->add_flag("--ignore-end", args->settings.ignore_end, "go on after a token that ends a text");
     generate->add_flag("--json", args->json, "print text, tokens, log-probabilities and rates as JSON");
     generate->callback([args, &action] {

@@ -75,9 +75,11 @@ void add_synth(CLI::App& model, Action& action) {
 }  // namespace
 
 void add_model(CLI::App& cli, Action& action) {
-    CLI::App* model = cli.add_subcommand("model", "look at models for the llm app, or make synthetic ones");
+    CLI::App* model =
+        cli.add_subcommand("model", "look at language models, measure them, or make synthetic ones");
     model->require_subcommand(1);
     add_info(*model, action);
+    add_eval(*model, action);
     add_synth(*model, action);
 }
 

@@ -69,7 +69,7 @@ struct ChannelOptions {
     // this number): their number bounds what piles up there.
     int max_in_flight = 64;
     // A channel's sends that are not done; a single larger one is let through.
-    std::size_t max_bytes_in_flight = std::size_t{256} << 20;
+    std::size_t max_bytes_in_flight = std::size_t{1} << 30;
 
     bool stage_gpu_buffers = false;  // GPU buffers go through pinned memory even where UCX could do without
     std::size_t staging_bytes = std::size_t{1}

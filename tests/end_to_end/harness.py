@@ -70,13 +70,13 @@ class Case(unittest.TestCase):
         limit = ["prlimit", f"--fsize={file_limit}"] if file_limit else []
         return launcher + limit + [VOLTPILE, *map(str, arguments)]
 
-    def start(self, *arguments, ranks=None, file_limit=None, environment={}):
+    def start(self, *arguments, ranks=None, file_limit=None, environment={}, stdin=subprocess.DEVNULL):
         """In the background; file_limit: no file may grow beyond so many bytes (a full disk, for all but its name)."""
         return subprocess.Popen(
             self.command(*arguments, ranks=ranks, file_limit=file_limit),
             cwd=self.folder,
             env={**ENVIRONMENT, **environment},
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

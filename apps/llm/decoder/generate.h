@@ -1,38 +1,14 @@
-// One text continued: prompt in pieces, then token by token. For the command line; many at once are the
-// engine's.
+// One text continued, on whatever ranks. For the command line; many at once are the engine's.
 #pragma once
 
-#include <functional>
-#include <span>
-#include <string>
-#include <vector>
-
-#include "llm/decoder/kv_pages.h"
-#include "llm/decoder/pass_runner.h"
+#include "llm/decoder/text_writer.h"
 
 namespace voltpile::llm {
 
-struct GenerateSettings {
-    int max_tokens = 128;
-    bool ignore_end = false;  // goes on after a token that ends a text
-    SamplingSettings sampling;
-};
-
-struct Generated {
-    std::vector<std::int32_t> tokens;
-    std::vector<float> log_probability;
-    bool ended = false;  // by a token that ends a text, which is not among `tokens`
-    double prompt_seconds = 0;
-    double generation_seconds = 0;  // from the first token on
-};
-
-// One pass, and a token for each row of logits: a replica's step, or a single rank's.
-using Step = std::function<std::vector<DrawnToken>(const Batch&, std::span<const SamplingRow>)>;
+// Of a rank that has the whole model.
 Step single_rank_step(Decoder& decoder, PassRunner& runner);  // both outlive it
 
-// The limits of a decoder that generate() can use, with pages for one text of up to `tokens`.
-BatchLimits single_text_limits(int tokens);
-// The settings of one that has the whole model.
+// The settings of a decoder that has the whole model, for one text of up to `tokens`.
 DecoderSettings single_text_settings(const ModelConfig& config, int tokens);
 
 // Throws JobError for a prompt that is empty or leaves no room in `room` tokens.

@@ -3,12 +3,16 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "device/stream.h"
 #include "llm/ops/ops.h"
 #include "plan/plan.h"
 
 namespace voltpile::llm {
+
+// The logical processors of a rank's cores, one each.
+std::vector<int> pus_of(const Plan& plan, int world_rank);
 
 struct RankOps {
     std::unique_ptr<Ops> ops;

@@ -137,6 +137,19 @@ FloatRows Replica::forward(const Batch& batch) {
     return logits;
 }
 
+std::span<const float> Replica::host_logits(const Batch& batch) {
+    const FloatRows logits = forward(batch);
+    const bool here = teams_->last_stage() && teams_->place().tensor_rank == 0;
+    host_logits_.resize(here ? static_cast<std::size_t>(logits.rows * logits.columns) : 0);
+    if (!host_logits_.empty())
+        ops_->download(host_logits_.data(), logits.data, host_logits_.size() * sizeof(float));
+    else
+        ops_->synchronize();
+    links_->check();
+    decoder_->check(batch);
+    return host_logits_;
+}
+
 std::vector<DrawnToken> Replica::step(const Batch& batch, std::span<const SamplingRow> sampling) {
     runner_->enqueue(batch, sampling);
     links_->watch();

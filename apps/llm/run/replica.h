@@ -53,6 +53,11 @@ class Replica {
     // memory until the next pass), elsewhere nothing.
     FloatRows forward(const Batch& batch);
 
+    // Collective over the team: one pass, waited for. The logits (batch.logit_row.size(), vocabulary) on the
+    // host of one rank of the last stage, valid until the next call; nothing on the others. Throws Error, on
+    // the ranks that meet it, for sums that are not finite.
+    std::span<const float> host_logits(const Batch& batch);
+
     // Collective over the team: one pass, and a token drawn for each row of logits, on every rank. sampling:
     // one for each. Throws AgreedError, on all ranks alike, for logits that are no numbers, and says where
     // that began.
@@ -81,6 +86,7 @@ class Replica {
     std::unique_ptr<PassRunner> runner_;
     std::vector<DrawnToken> told_;  // to the other stages, by these
     std::vector<Transfer> telling_;
+    std::vector<float> host_logits_;
     int passes_ = 0;         // since the sentinel was asked
     std::jthread watchdog_;  // of work on the GPU that waits for a peer
 };

@@ -1,0 +1,68 @@
+#include "cli/chat_terminal.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <iostream>
+
+namespace voltpile::cli {
+namespace {
+
+// A terminal's line discipline keeps no more of a line (N_TTY_BUF_SIZE less the newline), and says nothing.
+constexpr std::size_t longest_typed_line = 4095;
+
+bool is_blank(const std::string& line) {
+    return line.find_first_not_of(" \t") == std::string::npos;
+}
+
+}  // namespace
+
+ChatTerminal::ChatTerminal(bool json)
+    : json_(json), interactive_(isatty(STDIN_FILENO) != 0), dim_(isatty(STDERR_FILENO) != 0) {}
+
+std::optional<std::string> ChatTerminal::question() {
+    for (;;) {
+        if (interactive_) {
+            fmt::print(stderr, "> ");
+            std::fflush(stderr);
+        }
+        std::string line;
+        if (!std::getline(std::cin, line)) {
+            if (interactive_) fmt::print(stderr, "\n");
+            return std::nullopt;
+        }
+        if (line.ends_with('\r')) line.pop_back();
+        if (line == "/exit") return std::nullopt;
+        if (is_blank(line)) continue;
+        if (!interactive_ || line.size() < longest_typed_line) return line;
+        remark(fmt::format(
+            "not sent: the terminal keeps {} bytes of a line, so the end of this one may be missing; "
+            "longer ones can come from a file (voltpile chat MODEL < FILE)",
+            longest_typed_line));
+    }
+}
+
+void ChatTerminal::answer(const std::string& text) {
+    if (json_) return;
+    fmt::print("{}", text);
+    std::fflush(stdout);
+}
+
+void ChatTerminal::end_of_answer() {
+    answer("\n");
+}
+
+void ChatTerminal::line(const std::string& text) {
+    fmt::print("{}\n", text);
+    std::fflush(stdout);
+}
+
+void ChatTerminal::remark(const std::string& text) {
+    if (dim_)
+        fmt::print(stderr, "\033[2m{}\033[0m\n", text);
+    else
+        fmt::print(stderr, "{}\n", text);
+}
+
+}  // namespace voltpile::cli

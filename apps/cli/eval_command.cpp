@@ -1,0 +1,133 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <memory>
+
+#include "base/format.h"
+#include "cli/command.h"
+#include "cli/replica_options.h"
+#include "llm/decoder/model_tokenizer.h"
+#include "llm/eval/eval_replicas.h"
+#include "llm/eval/evaluation.h"
+#include "llm/eval/same_tokens.h"
+#include "llm/run/same_model.h"
+#include "run/agreement.h"
+
+namespace voltpile::cli {
+namespace {
+
+constexpr int usual_window = 2048;  // tokens
+constexpr int pass_rows = 256;      // all of them with logits
+
+struct EvalArguments {
+    std::string model;
+    std::string text;
+    std::string reference;
+    int stride = 0;
+    bool second_halves = false;
+    bool no_begin_token = false;
+    bool json = false;
+    llm::ReplicaRequest replica;
+};
+
+std::string read_text(const std::string& path) {
+    if (path == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
+    if (std::filesystem::is_directory(path)) throw FileError("read", path, EISDIR, ExitCode::BadInput);
+    std::ifstream file(path, std::ios::binary);
+    if (!file) throw FileError("open", path, errno, ExitCode::BadInput);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string name_of(const std::string& path) {
+    return path == "-" ? "stdin" : path;
+}
+
+std::vector<llm::EvalWindow> windows_of(const std::string& text, const llm::ModelFiles& model,
+                                        const llm::ModelFiles* reference, const EvalArguments& args) {
+    const llm::Tokenizer tokenizer = llm::load_tokenizer(model);
+    // Text is text: "<|end_of_text|>" in it is no special token.
+    const llm::EncodeOptions plain{.add_special = false, .parse_special = false};
+    const auto tokens = tokenizer.encode(text, plain, name_of(args.text));
+    if (reference != nullptr)
+        llm::check_same_tokens({tokenizer, args.model, model.config().vocab},
+                               {llm::load_tokenizer(*reference), args.reference, reference->config().vocab},
+                               tokens, text);
+    llm::EvalCut cut;
+    cut.method = args.second_halves ? llm::EvalMethod::SecondHalves : llm::EvalMethod::Strided;
+    cut.window = args.replica.context;
+    cut.stride = args.stride;
+    const auto& prefix = tokenizer.vocabulary().prefix;
+    if (!args.no_begin_token && !prefix.empty()) cut.begin_token = prefix.front();
+    return llm::cut_for_eval(tokens, cut);
+}
+
+ExitCode evaluate_model(const MpiSession& session, EvalArguments args) {
+    const Communicator& world = session.world();
+    const auto model = llm::open_model(world, args.model);
+    const auto reference = args.reference.empty() ? nullptr : llm::open_model(world, args.reference);
+    const std::string text = decide_on_root(world, [&] { return read_text(args.text); });
+    std::int64_t context = model->config().context;
+    if (reference) context = std::min(context, reference->config().context);
+    if (args.replica.context == 0)
+        args.replica.context = static_cast<int>(std::min<std::int64_t>(context, usual_window));
+    const auto windows = agreed([&] { return windows_of(text, *model, reference.get(), args); });
+    args.replica.rows = args.replica.logits = std::min(pass_rows, args.replica.context);
+
+    llm::evaluate_on_replicas(
+        session, *model, reference.get(), args.replica, windows, [&](const llm::EvalRun& run) {
+            const llm::Evaluation evaluation = llm::evaluate(run.scores);
+            const double rate = static_cast<double>(run.tokens) / run.seconds;
+            if (args.json) {
+                auto json = llm::evaluation_json(evaluation);
+                json["windows"] = windows.size();
+                json["processed_tokens"] = run.tokens;
+                json["seconds"] = run.seconds;
+                json["tokens_per_second"] = rate;
+                fmt::print("{}\n", json.dump());
+                return;
+            }
+            fmt::print("{}", llm::evaluation_text(evaluation));
+            fmt::print("{:<15}{} tokens in {} windows, {}: {:.0f} tok/s ({})\n", "processed",
+                       count_text(run.tokens), count_text(std::ssize(windows)), duration_text(run.seconds),
+                       rate, run.where);
+        });
+    return ExitCode::Done;
+}
+
+}  // namespace
+
+void add_eval(CLI::App& model, Action& action) {
+    CLI::App* eval =
+        model.add_subcommand("eval", "measure a model on a text: perplexity, and divergence from another");
+    auto args = std::make_shared<EvalArguments>();
+    eval->add_option("MODEL", args->model, "a .gguf, or a Hugging Face folder with safetensors")->required();
+    eval->add_option("TEXT", args->text, "a file of UTF-8; -: standard input")->required();
+    eval->add_option("--against", args->reference,
+                     "the same model in another precision: KL divergence of MODEL from it")
+        ->type_name("MODEL");
+    add_replica_options(*eval, args->replica);
+    eval->get_option("--context")
+        ->description(fmt::format("tokens of a window [{}, or what the model was made for]", usual_window));
+    eval->add_option(
+            "--stride", args->stride,
+            "windows begin so many tokens apart; what they share is only context [they share nothing]")
+        ->check(CLI::Range(1, 1 << 24));
+    eval->add_flag("--second-halves", args->second_halves,
+                   "score the second half of each whole window alone, as llama.cpp does");
+    eval->add_flag("--no-begin-token", args->no_begin_token,
+                   "windows without the token that prompts begin with");
+    eval->add_flag("--json", args->json, "print everything as JSON");
+    eval->callback([args, &action] {
+        action = [args](const Invocation& invocation) {
+            return with_mpi(invocation,
+                            [&](const MpiSession& session) { return evaluate_model(session, *args); });
+        };
+    });
+}
+
+}  // namespace voltpile::cli

@@ -1,0 +1,52 @@
+#include "cli/generated_text.h"
+
+#include <fmt/format.h>
+
+namespace voltpile::cli {
+namespace {
+
+double per_second(std::size_t tokens, double seconds) {
+    return seconds > 0 ? static_cast<double>(tokens) / seconds : 0;
+}
+
+// Of the tokens after the first one, whose computing is the prompt's; one that ended the text counts.
+double generation_rate(const llm::Generated& generated) {
+    const std::size_t drawn = generated.tokens.size() + (generated.finish == llm::Finish::End ? 1 : 0);
+    return per_second(drawn - 1, generated.generation_seconds);
+}
+
+const char* name(llm::Finish finish) {
+    switch (finish) {
+        case llm::Finish::End:
+            return "end";
+        case llm::Finish::Length:
+            return "length";
+        case llm::Finish::Context:
+            return "context";
+        default:
+            return "stopped";
+    }
+}
+
+}  // namespace
+
+nlohmann::json generated_json(const llm::Generated& generated, const std::string& text,
+                              std::size_t prompt_tokens) {
+    return {{"text", text},
+            {"tokens", generated.tokens},
+            {"log_probabilities", generated.log_probability},
+            {"finish_reason", name(generated.finish)},
+            {"prompt_tokens", prompt_tokens},
+            {"prompt_seconds", generated.prompt_seconds},
+            {"generation_seconds", generated.generation_seconds},
+            {"prompt_tokens_per_second", per_second(prompt_tokens, generated.prompt_seconds)},
+            {"tokens_per_second", generation_rate(generated)}};
+}
+
+std::string rates_text(const llm::Generated& generated, std::size_t prompt_tokens) {
+    return fmt::format("prompt {} tokens, {:.0f} tok/s; generated {} tokens, {:.1f} tok/s", prompt_tokens,
+                       per_second(prompt_tokens, generated.prompt_seconds), generated.tokens.size(),
+                       generation_rate(generated));
+}
+
+}  // namespace voltpile::cli

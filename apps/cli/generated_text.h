@@ -1,0 +1,18 @@
+// What a model has written, for programs and for people.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "llm/decoder/text_writer.h"
+
+namespace voltpile::cli {
+
+// text: of the generated tokens. prompt_tokens: processed before the first of them.
+nlohmann::json generated_json(const llm::Generated& generated, const std::string& text,
+                              std::size_t prompt_tokens);
+
+// "prompt 12 tokens, 310 tok/s; generated 128 tokens, 71.3 tok/s"
+std::string rates_text(const llm::Generated& generated, std::size_t prompt_tokens);
+
+}  // namespace voltpile::cli

@@ -1,0 +1,91 @@
+#include "llm/chat/conversation.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "llm/tokenizer/stream_decoder.h"
+
+namespace voltpile::llm {
+namespace {
+
+std::string text_of(const Tokenizer& tokenizer, const std::optional<TokenId>& token) {
+    return token ? std::string(tokenizer.bytes_of(*token)) : std::string();
+}
+
+std::size_t common_beginning(std::span<const TokenId> a, std::span<const TokenId> b) {
+    return static_cast<std::size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
+}
+
+}  // namespace
+
+Conversation::Conversation(const Tokenizer& tokenizer, ChatTemplate chat_template, std::string system)
+    : tokenizer_(tokenizer),
+      template_(std::move(chat_template)),
+      bos_(text_of(tokenizer, tokenizer.vocabulary().bos)),
+      eos_(text_of(tokenizer, tokenizer.vocabulary().eos)) {
+    if (!system.empty()) opening_.push_back({ChatRole::System, std::move(system)});
+    messages_ = opening_;
+    ask("?");
+    withdraw();
+}
+
+// What the template writes has the special tokens that the model wants.
+std::vector<TokenId> Conversation::tokens_of(const std::string& text) const {
+    return tokenizer_.encode(text, {.add_special = false, .parse_special = true}, "message");
+}
+
+Conversation::Turn Conversation::ask(std::string question) {
+    messages_.push_back({ChatRole::User, std::move(question)});
+    std::string text;
+    std::vector<TokenId> tokens;
+    try {
+        text = template_.render(messages_, bos_, eos_);
+        tokens = tokens_of(text);
+        // An answer need not be the tokens that the tokenizer would make of its text. Where the template
+        // only appends to it, it stays as the model drew it.
+        const bool as_drawn = common_beginning(tokens_, tokens) == tokens_.size();
+        if (!as_drawn && text.starts_with(text_)) {
+            const auto more = tokens_of(text.substr(text_.size()));
+            tokens = tokens_;
+            tokens.insert(tokens.end(), more.begin(), more.end());
+        }
+    } catch (...) {
+        messages_.pop_back();
+        throw;
+    }
+    earlier_text_ = std::exchange(text_, std::move(text));
+    earlier_tokens_ = std::exchange(tokens_, std::move(tokens));
+    earlier_cached_ = cached_;
+    const auto in_cache = std::span<const TokenId>(earlier_tokens_).first(earlier_cached_);
+    cached_ = std::min(common_beginning(in_cache, tokens_),
+                       tokens_.size() - 1);  // the last one's logits are needed
+    return {static_cast<int>(cached_), std::span<const TokenId>(tokens_).subspan(cached_)};
+}
+
+void Conversation::withdraw() {
+    messages_.pop_back();
+    text_ = earlier_text_;
+    tokens_ = earlier_tokens_;
+    cached_ = earlier_cached_;
+}
+
+std::string Conversation::answered(std::span<const TokenId> answer, int cached) {
+    StreamDecoder decoder(tokenizer_, true, true);
+    std::string text;
+    for (const TokenId token : answer) text += decoder.push(token);
+    text += decoder.flush();
+    messages_.push_back({ChatRole::Assistant, text});
+    text_ += text;
+    tokens_.insert(tokens_.end(), answer.begin(), answer.end());
+    cached_ = static_cast<std::size_t>(cached);
+    return text;
+}
+
+void Conversation::clear() {
+    messages_ = opening_;
+    text_.clear();
+    tokens_.clear();
+    cached_ = 0;
+}
+
+}  // namespace voltpile::llm

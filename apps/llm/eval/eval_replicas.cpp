@@ -1,0 +1,101 @@
+#include "llm/eval/eval_replicas.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstring>
+#include <optional>
+
+#include "llm/run/rank_ops.h"
+#include "run/launcher.h"
+#include "run/progress.h"
+
+namespace voltpile::llm {
+namespace {
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+class EvalProgress {
+  public:
+    EvalProgress(std::span<const EvalWindow> windows, bool shown)
+        : shown_(shown), line_(shown ? terminal_columns() : 0) {
+        for (const EvalWindow& window : windows) all_ += std::ssize(window.tokens) - 1;
+    }
+
+    void add(std::int64_t tokens) {
+        done_ += tokens;
+        if (!shown_ || !line_.due(seconds())) return;
+        line_.show(fmt::format("evaluating {:5.1f} %  {:.0f} tok/s",
+                               100 * static_cast<double>(done_) / static_cast<double>(all_),
+                               static_cast<double>(done_) / seconds()));
+    }
+    std::int64_t done() const { return done_; }
+    double seconds() const { return seconds_since(begin_); }
+
+  private:
+    bool shown_;
+    LiveLine line_;
+    std::int64_t all_ = 0;
+    std::int64_t done_ = 0;
+    std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+// From the rank that has them to all ranks of the team.
+TextScores shared(const Communicator& team, const TextScores& scores) {
+    const auto bytes_of = [](const std::vector<double>& values) {
+        return std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(double));
+    };
+    const auto gathered = [&](const std::string& mine) {
+        std::string all;
+        for (const std::string& part : team.all_gather(mine)) all += part;
+        return all;
+    };
+    const auto values_of = [](const std::string& bytes) {
+        std::vector<double> values(bytes.size() / sizeof(double));
+        std::memcpy(values.data(), bytes.data(), bytes.size());
+        return values;
+    };
+    team.wait_asleep();
+    TextScores result;
+    result.losses = values_of(gathered(bytes_of(scores.losses)));
+    result.divergences = values_of(gathered(bytes_of(scores.divergences)));
+    const bool mine = !scores.losses.empty();
+    result.same_top = std::stoll(gathered(mine ? std::to_string(scores.same_top) : ""));
+    return result;
+}
+
+}  // namespace
+
+void evaluate_on_replicas(const MpiSession& session, const ModelSource& model, const ModelSource* reference,
+                          const ReplicaRequest& request, std::span<const EvalWindow> windows,
+                          const std::function<void(const EvalRun&)>& told) {
+    ReplicaRequest same_ranks = request;
+    std::optional<Replica> other;
+    if (reference != nullptr) {
+        other.emplace(session, *reference, request);
+        same_ranks.tensor = other->plan().plan.teams.tensor;
+        same_ranks.pipeline = other->plan().plan.teams.pipeline;
+    }
+    with_replica(session, model, same_ranks, [&](Replica& replica) {
+        EvalRun run;
+        run.where = replica.describe();
+        const LogitPass pass = [&](const Batch& batch) { return replica.host_logits(batch); };
+        LogitPass other_pass;
+        if (other) other_pass = [&](const Batch& batch) { return other->host_logits(batch); };
+        {
+            CpuTeam team(pus_of(replica.plan().plan, session.world().rank()));
+            EvalProgress progress(windows, replica.leads());
+            const ScoreSettings settings{request.logits, request.pages(),
+                                         [&](std::int64_t tokens) { progress.add(tokens); }};
+            run.scores =
+                shared(replica.teams().team(), score_text(windows, pass, other_pass, settings, team));
+            run.tokens = progress.done();
+            run.seconds = progress.seconds();
+        }
+        if (replica.leads()) told(run);
+    });
+}
+
+}  // namespace voltpile::llm

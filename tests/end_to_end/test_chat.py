@@ -1,0 +1,196 @@
+"""voltpile chat with the tiny model, which answers in the manner of the King James Bible: what transformers answers, how
+much is processed, what is refused; and at a terminal."""
+
+import json
+import os
+import pathlib
+import pty
+import re
+import select
+import signal
+import time
+import unittest
+
+from harness import BAD_INPUT, DONE, ENVIRONMENT, VOLTPILE, Case
+
+MODELS = pathlib.Path(__file__).resolve().parents[2] / "data" / "tiny_model"
+MODEL = MODELS / "tiny-f16.gguf"
+EXPECTED = json.loads((MODELS / "chat_expected.json").read_text())
+QUESTIONS = [turn["question"] for turn in EXPECTED["turns"]]
+CHAT = ("chat", MODEL, "--template", "chatml", "--system", EXPECTED["system"], "--cpu")
+
+
+class Chat(Case):
+    def chat(self, lines, *options, command=CHAT, **more):
+        questions = self.folder / "questions.txt"
+        questions.write_bytes(b"".join(line if isinstance(line, bytes) else line.encode() + b"\n" for line in lines))
+        with open(questions) as stdin:
+            return self.voltpile(*command, *options, stdin=stdin, **more)
+
+    def test_answers_are_those_of_transformers(self):
+        out, err = self.chat(QUESTIONS, "-n", "20")
+        self.assertEqual(out, "".join(turn["text"] + "\n" for turn in EXPECTED["turns"]))
+        self.assertEqual(len(re.findall(r"^prompt \d+ tokens, \d+ tok/s; generated 20 tokens, [\d.]+ tok/s$", err, re.M)), 2, err)
+        self.assertNotIn("\x1b", out + err)
+
+    def test_only_new_tokens_are_processed(self):
+        out, _ = self.chat(QUESTIONS, "-n", "20", "--json")
+        turns = [json.loads(line) for line in out.splitlines()]
+        for i, (turn, expected) in enumerate(zip(turns, EXPECTED["turns"], strict=True)):
+            self.assertEqual((turn["turn"], turn["tokens"], turn["text"]), (i + 1, expected["ids"], expected["text"]))
+            self.assertEqual(turn["finish_reason"], "length")
+            # An answer that was cut off has its last token still to be processed.
+            self.assertEqual(turn["prompt_tokens"], expected["added"] + (1 if i > 0 else 0))
+        self.assertEqual(turns[1]["context_tokens"], sum(turn["added"] + len(turn["ids"]) for turn in EXPECTED["turns"]))
+
+    def test_the_same_on_several_ranks(self):
+        for cut in (("--tensor", "2"), ("--tensor", "1", "--pipeline", "2")):
+            with self.subTest(cut=cut):
+                out, _ = self.chat(QUESTIONS, "-n", "20", *cut, ranks=2)
+                self.assertEqual(out, "".join(turn["text"] + "\n" for turn in EXPECTED["turns"]))
+
+    def test_begins_anew_and_ends(self):
+        out, err = self.chat([QUESTIONS[0], "", "/clear", QUESTIONS[0], "/exit", QUESTIONS[1]], "-n", "20")
+        self.assertEqual(out, 2 * (EXPECTED["turns"][0]["text"] + "\n"))
+        self.assertIn("begins anew", err)
+        self.assertEqual(self.chat([]), ("", ""))
+
+    def test_draws_differ_from_turn_to_turn_and_by_seed(self):
+        def texts(seed):
+            out, _ = self.chat([QUESTIONS[0], "/clear", QUESTIONS[0]], "-n", "20", "--temperature", "1", "--seed", seed, "--json")
+            return [json.loads(line)["text"] for line in out.splitlines()]
+
+        first = texts("7")
+        self.assertNotEqual(first[0], first[1])
+        self.assertEqual(first, texts("7"))
+        self.assertNotEqual(first, texts("8"))
+
+    def test_full_context(self):
+        first = EXPECTED["turns"][0]["added"]
+        out, err = self.chat(QUESTIONS[:1], "--context", str(first + 5), "--json")
+        turn = json.loads(out)
+        self.assertEqual((turn["finish_reason"], turn["context_tokens"]), ("context", first + 6))
+        self.assertIn(f"because the context of {first + 5} tokens is full", err)
+        out, err = self.chat(QUESTIONS, "-n", "5", "--context", str(first + 9), expect=BAD_INPUT)
+        self.assertEqual(len(out.splitlines()), 1)
+        self.assertIn("the context is full: with this message the conversation has", err)
+
+    def test_refused(self):
+        names = "chatml, qwen2, qwen2.5, qwen3, llama2, llama3, llama3.1, mistral-v0.1"
+        for options, says in (
+            ((), "has no chat template"),
+            ((), f"by --template: {names}"),
+            (("--template", "alpaca"), f'chat template "alpaca" is unknown; known are {names}'),
+            (("--template", "mistral-v0.1", "--system", "Be brief"), "no place for a message of the system"),
+            (("--template", "chatml", "--top-p", "2"), "--top-p"),
+        ):
+            with self.subTest(options=options):
+                out, err = self.chat(QUESTIONS, *options, command=("chat", MODEL), expect=BAD_INPUT)
+                self.assertEqual((out, err.count(says)), ("", 1), err)
+        _, err = self.chat([b"And \xff\n"], "-n", "5", expect=BAD_INPUT)
+        self.assertIn("byte", err)
+        self.assertIn("is not UTF-8", err)
+        _, err = self.chat([], command=("chat", "missing.gguf"), expect=BAD_INPUT)
+        self.assertIn("missing.gguf", err)
+
+
+class Terminal:
+    """The program with a terminal of its own."""
+
+    def __init__(self, *arguments):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.execve(VOLTPILE, [VOLTPILE, *map(str, arguments)], ENVIRONMENT)
+        self.shown = ""
+
+    def wait_for(self, text, timeout=60):
+        """What was shown up to `text`, which must come."""
+        deadline = time.monotonic() + timeout
+        while text not in self.shown:
+            if not select.select([self.fd], [], [], max(0, deadline - time.monotonic()))[0]:
+                raise AssertionError(f"{text!r} did not come; shown: {self.shown!r}")
+            try:
+                data = os.read(self.fd, 4096)
+            except OSError:  # the program has ended
+                data = b""
+            if not data:
+                raise AssertionError(f"{text!r} did not come before the end; shown: {self.shown!r}")
+            self.shown += data.decode()
+        before, _, self.shown = self.shown.partition(text)
+        return before
+
+    def type(self, keys):
+        os.write(self.fd, keys.encode())
+
+    def end(self):
+        """The wait status, once all has been read."""
+        try:
+            while os.read(self.fd, 4096):
+                pass
+        except OSError:
+            pass
+        _, status = os.waitpid(self.pid, 0)
+        os.close(self.fd)
+        return status
+
+
+class ChatAtTheTerminal(Case):
+    def start_chat(self, *options):
+        terminal = Terminal(*CHAT, *options)
+        self.addCleanup(self.kill, terminal.pid)
+        terminal.wait_for("> ")
+        return terminal
+
+    def kill(self, pid):
+        try:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+        except OSError:
+            pass  # it has ended, as it should
+
+    def test_turns(self):
+        terminal = self.start_chat("-n", "20")
+        for turn in EXPECTED["turns"]:
+            terminal.type(turn["question"] + "\n")
+            terminal.wait_for(turn["question"] + "\r\n")
+            self.assertEqual(terminal.wait_for("\x1b[2m"), turn["text"].replace("\n", "\r\n") + "\r\n")
+            self.assertRegex(terminal.wait_for("\x1b[0m"), r"^prompt \d+ tokens.* tok/s$")
+            terminal.wait_for("> ")
+        terminal.type("\x04")  # Ctrl-D
+        self.assertEqual(os.waitstatus_to_exitcode(terminal.end()), DONE)
+
+    def test_interrupt_stops_the_answer_then_the_program(self):
+        terminal = self.start_chat("--context", "100000")
+        terminal.type(QUESTIONS[0] + "\n")
+        terminal.wait_for("Azariah")
+        terminal.type("\x03")  # Ctrl-C
+        terminal.wait_for("tok/s\x1b[0m")
+        terminal.wait_for("> ")
+        terminal.type("/clear\n")
+        terminal.wait_for("begins anew")
+        terminal.wait_for("> ")
+        terminal.type(QUESTIONS[0] + "\n")  # and it can still answer
+        terminal.wait_for("Azariah")
+        terminal.type("\x03")
+        terminal.wait_for("tok/s\x1b[0m")
+        terminal.wait_for("> ")
+        terminal.type("\x03")
+        self.assertEqual(os.waitstatus_to_exitcode(terminal.end()), -signal.SIGINT)
+
+    def test_goes_on_after_what_cannot_be_answered(self):
+        terminal = self.start_chat("-n", "20", "--context", "90")
+        terminal.type("And " * 60 + "\n")
+        terminal.wait_for("the context is full")
+        terminal.wait_for("> ")
+        terminal.type("x" * 5000 + "\n")
+        terminal.wait_for("not sent: the terminal keeps 4095 bytes of a line")
+        terminal.wait_for("> ")
+        terminal.type(QUESTIONS[0] + "\n")
+        terminal.wait_for(EXPECTED["turns"][0]["text"])
+        terminal.wait_for("> ")
+        terminal.type("/exit\n")
+        self.assertEqual(os.waitstatus_to_exitcode(terminal.end()), DONE)
+
+
+if __name__ == "__main__":
+    unittest.main()

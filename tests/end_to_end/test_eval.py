@@ -1,0 +1,116 @@
+"""voltpile model eval with the tiny model: what transformers and numpy find, on one rank and on several."""
+
+import json
+import pathlib
+import shutil
+import unittest
+
+from harness import BAD_INPUT, Case
+
+MODELS = pathlib.Path(__file__).resolve().parents[2] / "data" / "tiny_model"
+EXPECTED = json.loads((MODELS / "expected.json").read_text())
+CUTS = json.loads((MODELS / "eval_expected.json").read_text())["perplexity"]
+DIVERGENCE = json.loads((MODELS / "eval_expected.json").read_text())["divergence"]
+
+# Keys and values are kept in fp16 (2^-11 relative): a token's loss changes by some 1e-3 either way, the mean of 1e4 by 1e-5.
+LOSS = 5e-5
+# A mean divergence of 3e-3 is that of differences of 0.05 in a logit, to which those 1e-3 add as squares.
+DIVERGENCE_SHARE = 0.01
+
+
+class Eval(Case):
+    def evaluate(self, *arguments, **options):
+        out, _ = self.voltpile("model", "eval", *arguments, "--json", **options)
+        return json.loads(out)
+
+    def opening(self, characters=6000):
+        """Some 1700 tokens."""
+        return self.write("opening.txt", (MODELS / "held_out.txt").read_text()[:characters])
+
+    def assert_perplexity(self, found, expected):
+        self.assertEqual(found["tokens"], expected["tokens"])
+        self.assertAlmostEqual(found["mean_loss"], expected["mean_loss"], delta=LOSS)
+        self.assertAlmostEqual(found["standard_error"], expected["standard_error"], delta=LOSS)
+        self.assertAlmostEqual(found["perplexity"], expected["perplexity"], delta=expected["perplexity"] * LOSS)
+
+    def test_perplexity_and_divergence(self):
+        found = self.evaluate(MODELS / "tiny-q5_k_m.gguf", MODELS / "held_out.txt", "--against", MODELS / "tiny-f16.gguf")
+        self.assert_perplexity(found, CUTS["q5_k_m, pieces"])
+        self.assertAlmostEqual(found["perplexity"], EXPECTED["q5_k_m"]["perplexity"], delta=18 * LOSS)
+        divergence = found["divergence"]
+        for figure in ("mean", "standard_error", "median", "percentile_99"):
+            self.assertAlmostEqual(divergence[figure], DIVERGENCE[figure], delta=DIVERGENCE[figure] * DIVERGENCE_SHARE, msg=figure)
+        self.assertAlmostEqual(divergence["largest"], DIVERGENCE["largest"], delta=DIVERGENCE["largest"] * 0.1)  # of one token
+        self.assertAlmostEqual(divergence["same_top"], DIVERGENCE["same_top"], delta=10 / 22122)  # near ties
+
+    def test_other_cuts(self):
+        for name, options in (
+            ("f16, stride 256 of 512, no begin token", ("--stride", "256", "--no-begin-token")),
+            ("f16, second halves of 512", ("--second-halves",)),
+        ):
+            with self.subTest(cut=name):
+                found = self.evaluate(MODELS / "tiny-f16.gguf", MODELS / "held_out.txt", *options)
+                self.assert_perplexity(found, CUTS[name])
+
+    def test_hugging_face_folder_and_window(self):
+        found = self.evaluate(MODELS / "hf", MODELS / "held_out.txt", "--context", "256", "--stride", "100")
+        self.assert_perplexity(found, CUTS["f16, stride 100 of 256"])
+
+    def test_a_model_does_not_diverge_from_itself(self):
+        model = MODELS / "tiny-q8_0.gguf"
+        with open(self.opening()) as text:
+            found = self.evaluate(model, "-", "--against", model, stdin=text)["divergence"]
+        self.assertEqual((found["mean"], found["largest"], found["same_top"]), (0, 0, 1))
+
+    def test_the_same_on_several_ranks(self):
+        files = (MODELS / "tiny-q5_k_m.gguf", self.opening(), "--against", MODELS / "hf", "--cpu")
+        alone = self.evaluate(*files)
+        for cut in (("--tensor", "2"), ("--tensor", "1", "--pipeline", "2")):
+            with self.subTest(cut=cut):
+                found = self.evaluate(*files, *cut, ranks=2)
+                self.assertEqual(found["tokens"], alone["tokens"])
+                self.assertAlmostEqual(found["mean_loss"], alone["mean_loss"], delta=LOSS)
+                self.assertAlmostEqual(found["divergence"]["mean"], alone["divergence"]["mean"],
+                                       delta=alone["divergence"]["mean"] * DIVERGENCE_SHARE)
+
+    def test_for_people(self):
+        out, _ = self.voltpile("model", "eval", MODELS / "tiny-q5_k_m.gguf", self.opening(), "--against", MODELS / "tiny-f16.gguf")
+        for line in (r"perplexity +\d+\.\d{4} \+/- \d\.\d{4}", r"KL divergence +0\.00\d+ \+/- 0\.000\d+", r"top token +9\d\.\d+ %", r"tok/s \("):
+            self.assertRegex(out, line)
+
+    def test_refused(self):
+        model, text = MODELS / "tiny-q8_0.gguf", self.opening(200)
+        invalid = self.folder / "invalid.txt"
+        invalid.write_bytes(b"In the \xff")
+        other = self.other_tokenizer()
+        cases = (  # some also on two ranks
+            ((model, self.folder / "missing.txt"), "missing.txt: No such file"),
+            ((model, self.folder), "Is a directory"),
+            ((model, invalid), "invalid.txt: byte 7 is not UTF-8"),
+            ((model, self.write("empty.txt", "")), "the text is too short: of its 0 tokens"),
+            ((model, text, "--second-halves"), "the text is too short"),
+            ((model, text, "--context", "100", "--stride", "100"), "a stride of 100 would leave tokens out"),
+            ((model, text, "--second-halves", "--stride", "9"), "have no stride"),
+            ((self.folder / "missing.gguf", text), "missing.gguf"),
+            ((model, text, "--against", other), 'the tokenizers differ: token 300 is'),
+        )
+        for i, (arguments, says) in enumerate(cases):
+            for ranks in (None, 2) if i % 3 == 2 else (None,):
+                with self.subTest(arguments=arguments[1:], ranks=ranks):
+                    out, err = self.voltpile("model", "eval", *arguments, expect=BAD_INPUT, ranks=ranks)
+                    self.assertEqual((out, err.count(says)), ("", 1), err)
+
+    def other_tokenizer(self):
+        """The tiny model with two tokens' numbers exchanged."""
+        folder = self.folder / "other"
+        shutil.copytree(MODELS / "hf", folder)
+        tokenizer = json.loads((folder / "tokenizer.json").read_text())
+        numbers = tokenizer["model"]["vocab"]
+        a, b = (next(text for text, number in numbers.items() if number == wanted) for wanted in (300, 301))
+        numbers[a], numbers[b] = numbers[b], numbers[a]
+        (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+        return folder
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,134 @@
+#include <gtest/gtest.h>
+
+#include "job_error_text.h"
+#include "llm/chat/conversation.h"
+#include "llm/decoder/model_tokenizer.h"
+
+namespace voltpile::llm {
+namespace {
+
+const Tokenizer& tiny_tokenizer() {
+    static const Tokenizer tokenizer =
+        load_tokenizer(ModelFiles(VOLTPILE_SOURCE_DIR "/data/tiny_model/tiny-q8_0.gguf"));
+    return tokenizer;
+}
+
+std::vector<TokenId> plain_tokens(const std::string& text) {
+    return tiny_tokenizer().encode(text, {.add_special = false});
+}
+
+// What a model that has seen nothing would get.
+std::vector<TokenId> tokens_of_chat(const std::string& chat_template,
+                                    const std::vector<ChatMessage>& messages) {
+    return plain_tokens(
+        ChatTemplate::named(chat_template).render(messages, "<|begin_of_text|>", "<|end_of_text|>"));
+}
+
+std::vector<TokenId> joined(std::vector<TokenId> a, std::span<const TokenId> b) {
+    a.insert(a.end(), b.begin(), b.end());
+    return a;
+}
+
+const ChatMessage first{ChatRole::User, "And who art thou?"};
+const ChatMessage second{ChatRole::User, "Go on"};
+
+TEST(Conversation, FirstTurnIsWhatTheTemplateWrites) {
+    Conversation chat(tiny_tokenizer(), ChatTemplate::named("llama3"), "Be brief");
+    const auto turn = chat.ask(first.content);
+    EXPECT_EQ(turn.begin, 0);
+    EXPECT_EQ(joined({}, turn.tokens), tokens_of_chat("llama3", {{ChatRole::System, "Be brief"}, first}));
+    EXPECT_EQ(turn.tokens.front(), 0);  // <|begin_of_text|>, once
+    EXPECT_NE(turn.tokens[1], 0);
+}
+
+// ChatML only appends: all that the model had stays, and together it is what the template writes of it all.
+TEST(Conversation, LaterTurnHasNewTokensOnly) {
+    Conversation chat(tiny_tokenizer(), ChatTemplate::named("chatml"), "");
+    const auto turn = chat.ask(first.content);
+    const std::vector<TokenId> before = joined({}, turn.tokens);
+    const std::vector<TokenId> answer = plain_tokens("I am he.");
+    EXPECT_EQ(chat.answered(answer, turn.end() + static_cast<int>(answer.size())), "I am he.");
+    const auto next = chat.ask(second.content);
+    EXPECT_EQ(next.begin, static_cast<int>(before.size() + answer.size()));
+    EXPECT_EQ(joined(joined(before, answer), next.tokens),
+              tokens_of_chat("chatml", {first, {ChatRole::Assistant, "I am he."}, second}));
+}
+
+// The last token of an answer that was cut off has been drawn, but not processed.
+TEST(Conversation, TokenThatIsNotInTheCacheIsProcessed) {
+    Conversation chat(tiny_tokenizer(), ChatTemplate::named("chatml"), "");
+    const auto turn = chat.ask(first.content);
+    const int cached = turn.end() + 2;
+    const std::vector<TokenId> answer = plain_tokens("I am he.");
+    ASSERT_GT(answer.size(), 3U);
+    chat.answered(std::span(answer).first(3), cached);
+    const auto next = chat.ask(second.content);
+    EXPECT_EQ(next.begin, cached);
+    EXPECT_EQ(next.tokens.front(), answer[2]);
+}
+
+// Letter by letter, as no tokenizer would cut it: the model's cache holds these tokens, not better ones.
+TEST(Conversation, AnswerStaysAsTheModelDrewIt) {
+    Conversation chat(tiny_tokenizer(), ChatTemplate::named("chatml"), "");
+    const auto turn = chat.ask(first.content);
+    std::vector<TokenId> answer;
+    for (const char* letter : {"t", "h", "e", "r", "e"}) answer.push_back(plain_tokens(letter).front());
+    ASSERT_NE(answer, plain_tokens("there"));
+    EXPECT_EQ(chat.answered(answer, turn.end() + 5), "there");
+    const int known = turn.end() + 5;
+    const auto next = chat.ask(second.content);
+    EXPECT_EQ(next.begin, known);
+    EXPECT_EQ(joined({}, next.tokens),
+              plain_tokens("<|im_end|>\n<|im_start|>user\nGo on<|im_end|>\n<|im_start|>assistant\n"));
+}
+
+// Qwen 3's template leaves out what was thought before earlier answers: the cache is good up to there.
+TEST(Conversation, RewrittenAnswerIsProcessedAgain) {
+    Conversation chat(tiny_tokenizer(), ChatTemplate::named("qwen3"), "");
+    const auto turn = chat.ask(first.content);
+    const std::vector<TokenId> before = joined({}, turn.tokens);
+    const std::vector<TokenId> answer = plain_tokens("<think>\nHm.\n</think>\n\nI am he.");
+    chat.answered(answer, turn.end() + static_cast<int>(answer.size()));
+    const auto next = chat.ask(second.content);
+    const auto whole = tokens_of_chat("qwen3", {first, {ChatRole::Assistant, "I am he."}, second});
+    EXPECT_EQ(next.begin, static_cast<int>(before.size()));
+    EXPECT_EQ(joined(before, next.tokens), whole);
+}
+
+TEST(Conversation, WithdrawnQuestionIsForgotten) {
+    Conversation chat(tiny_tokenizer(), ChatTemplate::named("chatml"), "");
+    auto turn = chat.ask(first.content);
+    const std::vector<TokenId> answer = plain_tokens("I am he.");
+    chat.answered(answer, turn.end() + static_cast<int>(answer.size()));
+    turn = chat.ask(second.content);
+    const auto expected = std::pair(turn.begin, joined({}, turn.tokens));
+    chat.withdraw();
+    chat.ask("Something else");
+    chat.withdraw();
+    turn = chat.ask(second.content);
+    EXPECT_EQ(std::pair(turn.begin, joined({}, turn.tokens)), expected);
+}
+
+TEST(Conversation, ClearedKeepsTheMessageOfTheSystem) {
+    Conversation chat(tiny_tokenizer(), ChatTemplate::named("chatml"), "Be brief");
+    auto turn = chat.ask(second.content);
+    chat.answered(plain_tokens("No."), turn.end());
+    chat.clear();
+    turn = chat.ask(first.content);
+    EXPECT_EQ(turn.begin, 0);
+    EXPECT_EQ(joined({}, turn.tokens), tokens_of_chat("chatml", {{ChatRole::System, "Be brief"}, first}));
+}
+
+TEST(Conversation, RefusesWhatTheTemplateCannotHave) {
+    EXPECT_NE(message_of([] {
+                  Conversation(tiny_tokenizer(), ChatTemplate::named("mistral-v0.1"), "Be brief");
+              }).find("no place for a message of the system"),
+              std::string::npos);
+    Conversation chat(tiny_tokenizer(), ChatTemplate::named("mistral-v0.1"), "");
+    EXPECT_NE(message_of([&] { chat.ask("\xff"); }).find("UTF-8"), std::string::npos);
+    const auto turn = chat.ask(first.content);  // as if nothing had been
+    EXPECT_EQ(joined({}, turn.tokens), tokens_of_chat("mistral-v0.1", {first}));
+}
+
+}  // namespace
+}  // namespace voltpile::llm

@@ -1,0 +1,88 @@
+// Cuts of short texts, written out by hand from the definitions in eval_windows.h.
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "job_error_text.h"
+#include "llm/eval/eval_windows.h"
+
+namespace voltpile::llm {
+namespace {
+
+constexpr std::int32_t begin = 99;
+
+std::vector<std::int32_t> text(int tokens) {
+    std::vector<std::int32_t> all(static_cast<std::size_t>(tokens));
+    std::iota(all.begin(), all.end(), 1);
+    return all;
+}
+
+struct Expected {
+    std::vector<std::int32_t> tokens;
+    int first_scored;
+};
+
+void expect_windows(const EvalCut& cut, int tokens, const std::vector<Expected>& expected) {
+    const auto windows = cut_for_eval(text(tokens), cut);
+    ASSERT_EQ(windows.size(), expected.size());
+    for (std::size_t i = 0; i < windows.size(); ++i) {
+        EXPECT_EQ(windows[i].tokens, expected[i].tokens) << i;
+        EXPECT_EQ(windows[i].first_scored, expected[i].first_scored) << i;
+    }
+}
+
+TEST(EvalWindows, PiecesBehindTheBeginToken) {
+    expect_windows({.window = 4, .begin_token = begin}, 7,
+                   {{{begin, 1, 2, 3}, 1}, {{begin, 4, 5, 6}, 1}, {{begin, 7}, 1}});
+}
+
+TEST(EvalWindows, PiecesWithoutABeginTokenLeaveTheirFirstsOut) {
+    // 9 is alone in its window, and nothing is before it.
+    expect_windows({.window = 4}, 9, {{{1, 2, 3, 4}, 1}, {{5, 6, 7, 8}, 1}});
+}
+
+TEST(EvalWindows, OverlapIsContextOnly) {
+    expect_windows({.window = 5, .stride = 2}, 8,
+                   {{{1, 2, 3, 4, 5}, 1}, {{3, 4, 5, 6, 7}, 3}, {{5, 6, 7, 8}, 3}});
+    expect_windows({.window = 5, .stride = 2, .begin_token = begin}, 6,
+                   {{{begin, 1, 2, 3, 4}, 1}, {{begin, 3, 4, 5, 6}, 3}});
+}
+
+TEST(EvalWindows, SecondHalvesOfWholeWindows) {
+    // llama.cpp, n_ctx = 4: logits from the third token on, of what comes after.
+    const EvalCut cut{.method = EvalMethod::SecondHalves, .window = 4, .begin_token = begin};
+    expect_windows(cut, 9, {{{begin, 1, 2, 3}, 3}, {{begin, 5, 6, 7}, 3}});
+    expect_windows({.method = EvalMethod::SecondHalves, .window = 5}, 5, {{{1, 2, 3, 4, 5}, 3}});
+}
+
+TEST(EvalWindows, TextThatIsScoredWholeIsScoredOnce) {
+    for (int window = 2; window < 9; ++window) {
+        for (int stride = 1; stride < window; ++stride) {
+            std::vector<int> scored(20, 0);
+            for (const EvalWindow& each :
+                 cut_for_eval(text(19), {.window = window, .stride = stride, .begin_token = begin}))
+                for (auto i = static_cast<std::size_t>(each.first_scored); i < each.tokens.size(); ++i)
+                    ++scored[static_cast<std::size_t>(each.tokens[i])];
+            EXPECT_EQ(std::vector<int>(scored.begin() + 1, scored.end()), std::vector<int>(19, 1))
+                << window << " " << stride;
+        }
+    }
+}
+
+TEST(EvalWindows, Refused) {
+    const auto message = [](int tokens, const EvalCut& cut) {
+        return message_of([&] { cut_for_eval(text(tokens), cut); });
+    };
+    EXPECT_NE(message(0, {.window = 4, .begin_token = begin}).find("too short"), std::string::npos);
+    EXPECT_NE(message(1, {.window = 4}).find("too short"), std::string::npos);
+    EXPECT_NE(message(3, {.method = EvalMethod::SecondHalves, .window = 4}).find("too short"),
+              std::string::npos);
+    EXPECT_NE(message(9, {.window = 4, .stride = 4, .begin_token = begin}).find("leave tokens out"),
+              std::string::npos);
+    EXPECT_NE(message(9, {.method = EvalMethod::SecondHalves, .window = 4, .stride = 2}).find("no stride"),
+              std::string::npos);
+    EXPECT_NE(message(9, {.window = 1}).find("windows of 1"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace voltpile::llm
