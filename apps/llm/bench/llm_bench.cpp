@@ -15,6 +15,7 @@
 #include "llm/model/model_files.h"
 #include "llm/model/model_memory.h"
 #include "llm/model/synthetic_model.h"
+#include "llm/run/rank_ops.h"
 #include "llm/run/same_model.h"
 #include "run/agreement.h"
 #include "run/discover_topology.h"
@@ -58,7 +59,8 @@ class LlmBench {
         : options_(options),
           model_(model),
           replica_(replica),
-          rank_(replica.plan().plan.ranks[static_cast<std::size_t>(session.world().rank())]),
+          world_rank_(session.world().rank()),
+          rank_(replica.plan().plan.ranks[static_cast<std::size_t>(world_rank_)]),
           bytes_before_(bytes_before),
           texts_(replica, static_cast<int>(model.config().vocab)),
           line_(terminal_columns()) {}
@@ -98,10 +100,7 @@ class LlmBench {
         if (rank_.device >= 0) {
             mine_.read_rate = gpu_read_rate(rank_.device, read_bytes_gpu, *replica_.stream());
         } else {
-            std::vector<int> pus;
-            for (const int core : rank_.cores)
-                pus.push_back(replica_.plan().plan.host_of(rank_).cores[static_cast<std::size_t>(core)].pu);
-            mine_.read_rate = host_read_rate(read_bytes_host, pus);
+            mine_.read_rate = host_read_rate(read_bytes_host, pus_of(replica_.plan().plan, world_rank_));
         }
         const auto* files = dynamic_cast<const ModelFiles*>(&model_);
         together();
@@ -208,6 +207,7 @@ class LlmBench {
     const LlmBenchOptions& options_;
     const ModelSource& model_;
     Replica& replica_;
+    int world_rank_;
     const RankPlan& rank_;
     std::int64_t bytes_before_;
     BenchTexts texts_;
