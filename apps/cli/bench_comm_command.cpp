@@ -38,7 +38,8 @@ void add_bench_comm(CLI::App& bench, Action& action) {
     comm->add_flag("!--no-graph", options->graph, "leave out collectives inside CUDA graphs");
     comm->add_flag("!--no-pairs", options->pairs, "leave out transfers between every pair of ranks");
     comm->add_flag("--host", options->host, "host memory even where there are GPUs");
-    comm->add_option("--output", options->output, "also write the results to this HDF5 file, and charts beside it (.svg)")
+    comm->add_option("--output", options->output,
+                     "also write the results to this HDF5 file, and charts beside it (.svg)")
         ->type_name("FILE");
     comm->callback([options, chosen, &action] {
         constexpr std::int64_t most = std::int64_t{1} << 30;

@@ -112,8 +112,8 @@ VOLTPILE_HD unsigned lanes_not_above(FloatPack a, FloatPack b) {
 #else
 template <class Scalar>
 VOLTPILE_HD unsigned lanes_not_above(Pack<Scalar> a, Pack<Scalar> b) {
-    // Number by number: of a subscripted comparison, (a.v <= b.v)[i], GCC 12 with -fsanitize=bounds makes code
-    // that reads an index it has not set.
+    // Number by number: of a subscripted comparison, (a.v <= b.v)[i], GCC 12 with -fsanitize=bounds makes
+    // code that reads an index it has not set.
     unsigned bits = 0;
     for (int i = 0; i < Pack<Scalar>::lanes; ++i) bits |= (a.v[i] <= b.v[i] ? 1U : 0U) << i;
     return bits;

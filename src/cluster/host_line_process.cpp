@@ -144,8 +144,8 @@ void LineProcess::close_input() {
 
 void LineProcess::write_pending() {
     // A program that has gone: EPIPE, and not a signal that would end this process.
-    struct sigaction ignore {};
-    struct sigaction before {};
+    struct sigaction ignore{};
+    struct sigaction before{};
     ignore.sa_handler = SIG_IGN;
     sigaction(SIGPIPE, &ignore, &before);
     while (in_ >= 0 && !pending_.empty()) {

@@ -22,7 +22,7 @@ std::string make_probe(const std::filesystem::path& folder) {
 }
 
 bool sees(const std::filesystem::path& folder, const std::string& name) {
-    struct stat found {};
+    struct stat found{};
     return ::lstat((folder / name).c_str(), &found) == 0;
 }
 
