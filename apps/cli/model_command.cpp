@@ -9,6 +9,7 @@
 #include "llm/model/model_text.h"
 #include "llm/model/synthetic_model.h"
 #include "llm/model/synthetic_shapes.h"
+#include "results/durable_file.h"
 
 namespace voltpile::cli {
 namespace {
@@ -34,6 +35,7 @@ ExitCode show_model(const std::string& path) {
 }
 
 ExitCode make_model(const SynthArguments& args) {
+    if (!args.output.empty()) check_output_place(args.output, "--output");
     const llm::SyntheticModel model(args.shape, args.mixture, args.seed);
     if (args.output.empty()) {
         print_model(model);

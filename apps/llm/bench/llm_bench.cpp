@@ -16,7 +16,9 @@
 #include "llm/model/model_memory.h"
 #include "llm/model/synthetic_model.h"
 #include "llm/ops/cuda_ops.h"
+#include "llm/run/rank_ops.h"
 #include "llm/run/same_model.h"
+#include "results/durable_file.h"
 #include "run/agreement.h"
 #include "run/discover_topology.h"
 #include "run/launcher.h"
@@ -56,7 +58,8 @@ class LlmBench {
   public:
     LlmBench(const MpiSession& session, Replica& replica, const ModelSource& model,
              const LlmBenchOptions& options, std::int64_t bytes_before)
-        : options_(options),
+        : session_(session),
+          options_(options),
           model_(model),
           replica_(replica),
           rank_(replica.plan().plan.ranks[static_cast<std::size_t>(session.world().rank())]),
@@ -99,10 +102,8 @@ class LlmBench {
         if (rank_.device >= 0) {
             mine_.read_rate = gpu_read_rate(rank_.device, read_bytes_gpu, *replica_.stream());
         } else {
-            std::vector<int> pus;
-            for (const int core : rank_.cores)
-                pus.push_back(replica_.plan().plan.host_of(rank_).cores[static_cast<std::size_t>(core)].pu);
-            mine_.read_rate = host_read_rate(read_bytes_host, pus);
+            mine_.read_rate =
+                host_read_rate(read_bytes_host, pus_of(replica_.plan().plan, session_.world().rank()));
         }
         const auto* files = dynamic_cast<const ModelFiles*>(&model_);
         together();
@@ -202,6 +203,7 @@ class LlmBench {
         return static_cast<double>(bytes);
     }
 
+    const MpiSession& session_;
     const LlmBenchOptions& options_;
     const ModelSource& model_;
     Replica& replica_;
@@ -228,10 +230,7 @@ void fill_in_request(LlmBenchOptions& options) {
 void run_llm_bench(const MpiSession& session, LlmBenchOptions options) {
     const Communicator& world = session.world();
     decide_on_root(world, [&] {
-        if (options.output.empty()) return std::string();
-        const auto folder = std::filesystem::absolute(options.output).parent_path();
-        if (!std::filesystem::is_directory(folder))
-            throw JobError(fmt::format("--output: there is no folder {}", folder.string()));
+        if (!options.output.empty()) check_output_place(options.output, "--output");
         return std::string();
     });
     const auto model = open_source(world, options);
