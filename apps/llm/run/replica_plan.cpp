@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 
 #include "base/error.h"
@@ -44,6 +45,9 @@ class ReplicaPlanner {
 
   private:
     void check_request() const {
+        if (request_.pages_per_sequence() > std::numeric_limits<int>::max() / request_.sequences)
+            throw JobError(fmt::format("{} texts of {} tokens each: no cache can be so large",
+                                       request_.sequences, request_.context));
         const ModelConfig& config = model_.config();
         if (request_.tensor > 0)
             if (const auto obstacle = tensor_parallel_obstacle(model_, request_.tensor); !obstacle.empty())
