@@ -24,6 +24,7 @@ constexpr int leader_tag = 1;  // of the team's messages
 constexpr int token_channel = 1;
 constexpr std::chrono::microseconds tick{200};  // between looks for a message
 constexpr std::chrono::seconds watch_interval{1};
+constexpr std::chrono::milliseconds turn_to_speak{500};  // for MPI to end the ranks after the one that spoke
 // A stage may compute for so long before it draws tokens.
 constexpr std::chrono::minutes longest_pass{10};
 // Between processors a rank may be slow, or share its core, without being lost.
@@ -141,7 +142,14 @@ std::span<const float> Replica::host_logits(const Batch& batch) {
     else
         ops_->synchronize();
     links_->check();
-    decoder_->check(batch);
+    try {
+        decoder_->check(batch);
+    } catch (const Error&) {
+        // All ranks of the stage meet it, and those of later ones: the first of them speaks and ends the
+        // others.
+        std::this_thread::sleep_for(turn_to_speak * teams_->team().rank());
+        throw;
+    }
     return host_logits_;
 }
 
