@@ -46,8 +46,6 @@ Replica::Replica(const MpiSession& session, const ModelSource& model, const Repl
     check_same_model(world, model);
     const Topology topology = discover_topology(world);
     plan_ = agreed([&] { return plan_replica(model, request, topology); });
-    if (world.rank() == 0)
-        for (const std::string& warning : plan_.plan.warnings) spdlog::warn("{}", warning);
     const RankPlan& mine = plan_.plan.ranks[static_cast<std::size_t>(world.rank())];
     bind_to_cores(plan_.plan, world.rank());  // first: whatever the teams start stays there
     all_do(world, [&] { teams_ = std::make_unique<TeamContext>(world, plan_.plan, team_options(mine)); });
@@ -199,6 +197,8 @@ void with_replica(const MpiSession& session, const ModelSource& model, const Rep
     // The others of a peer that is lost leave it to that one, or to the launcher, to say why and to end all.
     constexpr std::chrono::seconds patience{2};
     Replica replica(session, model, request);
+    if (session.world().rank() == 0)
+        for (const std::string& warning : replica.plan().plan.warnings) spdlog::warn("{}", warning);
     std::optional<AgreedError> failure;
     try {
         if (!replica.idle()) body(replica);

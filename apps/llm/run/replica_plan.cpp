@@ -97,6 +97,10 @@ class ReplicaPlanner {
         } catch (const MachineError&) {
             return std::nullopt;
         }
+        if (request_.context > model_.config().context)
+            out.plan.warnings.push_back(fmt::format("the model was made for {} tokens of context, not for {}",
+                                                    count_text(model_.config().context),
+                                                    count_text(request_.context)));
         out.plan.warnings.insert(out.plan.warnings.end(), out.plan.teams.notes.begin(),
                                  out.plan.teams.notes.end());
         out.stages = cut_into_stages(model_, tensor, capacities(out.plan));
