@@ -27,8 +27,9 @@ void print_model(const llm::ModelSource& model) {
 
 ExitCode show_model(const std::string& path) {
     const llm::ModelFiles model(path);
-    fmt::print("{:<13}{} ({} in {} files)\n", "model", path,
-               bytes_text(static_cast<double>(model.file_bytes())), model.paths().size());
+    const std::size_t files = model.paths().size();
+    fmt::print("{:<13}{} ({} in {} file{})\n", "model", path,
+               bytes_text(static_cast<double>(model.file_bytes())), files, files == 1 ? "" : "s");
     print_model(model);
     fmt::print("fingerprint  {}\n", model.fingerprint());
     return ExitCode::Done;
