@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdio>
 #include <vector>
 
 #include "base/build_info.h"
@@ -59,6 +60,12 @@ void define_commands(CLI::App& cli, cli::Action& action) {
     cli::add_chat(cli, action);
 }
 
+// A full disk may have taken what was printed, whether or not it was still in the buffer.
+ExitCode with_all_printed(ExitCode code) {
+    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+    throw Error(ExitCode::Failed, "not all of the output could be written (standard output)");
+}
+
 // CLI11 would only say that a subcommand is required.
 void check_command_is_known(const CLI::App& cli, int argc, char** argv) {
     const std::string word = argc > 1 ? argv[1] : "-";
@@ -79,7 +86,7 @@ int run_command(int argc, char** argv) {
         check_command_is_known(cli, argc, argv);
         cli.parse(argc, argv);
         const std::vector<AppEntry> apps = app_table();
-        return static_cast<int>(action({argc, argv, command_line(argc, argv), apps}));
+        return static_cast<int>(with_all_printed(action({argc, argv, command_line(argc, argv), apps})));
     } catch (const CLI::ParseError& error) {
         if (cli::launched_rank() != 0)
             return error.get_exit_code() == 0 ? 0 : static_cast<int>(ExitCode::BadInput);

@@ -40,7 +40,7 @@ void add_bench_llm(CLI::App& bench, Action& action) {
         "examples:\n"
         "  voltpile bench llm model.gguf --batch 1,8,32\n"
         "  mpirun -np 4 voltpile bench llm --shape llama-3-70b --quant q5_k_m --context 512,4096\n\n"
-        "docs/benchmarks.md says what is measured and how.");
+        "docs/models.md says what is measured and how.");
     auto options = std::make_shared<llm::LlmBenchOptions>();
     std::vector<std::string> mixtures;
     for (const auto& entry : llm::kQuantMixtures) mixtures.emplace_back(entry.name);

@@ -115,8 +115,7 @@ class Chat {
             terminal_.remark(rates_text(generated, turn.tokens.size()));
         }
         if (generated.finish == llm::Finish::Context)
-            terminal_.remark(fmt::format("the answer ends here because the context of {} tokens is full",
-                                         args_.replica.context));
+            terminal_.remark(context_full_text("answer", args_.replica.context));
     }
 
     llm::Generated write(const llm::Conversation::Turn& turn) {

@@ -57,6 +57,8 @@ void continue_text(llm::Replica& replica, const llm::ModelFiles& model, std::spa
     fmt::print("{}\n", text->flush());
     std::fflush(stdout);
     fmt::print(stderr, "{} ({})\n", rates_text(generated, prompt.size()), replica.describe());
+    if (generated.finish == llm::Finish::Context)
+        fmt::print(stderr, "{}\n", context_full_text("text", args.replica.context));
 }
 
 ExitCode generate_text(const MpiSession& session, GenerateArguments args) {

@@ -49,4 +49,8 @@ std::string rates_text(const llm::Generated& generated, std::size_t prompt_token
                        generation_rate(generated));
 }
 
+std::string context_full_text(std::string_view what, int context) {
+    return fmt::format("the {} ends here because the context of {} tokens is full", what, context);
+}
+
 }  // namespace voltpile::cli

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
 #include "llm/decoder/text_writer.h"
 
@@ -14,5 +15,8 @@ nlohmann::json generated_json(const llm::Generated& generated, const std::string
 
 // "prompt 12 tokens, 310 tok/s; generated 128 tokens, 71.3 tok/s"
 std::string rates_text(const llm::Generated& generated, std::size_t prompt_tokens);
+
+// For a text that ended with llm::Finish::Context. what: "answer", "text".
+std::string context_full_text(std::string_view what, int context);
 
 }  // namespace voltpile::cli

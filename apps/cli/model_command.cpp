@@ -9,6 +9,7 @@
 #include "llm/model/model_text.h"
 #include "llm/model/synthetic_model.h"
 #include "llm/model/synthetic_shapes.h"
+#include "results/durable_file.h"
 
 namespace voltpile::cli {
 namespace {
@@ -26,14 +27,16 @@ void print_model(const llm::ModelSource& model) {
 
 ExitCode show_model(const std::string& path) {
     const llm::ModelFiles model(path);
-    fmt::print("{:<13}{} ({} in {} files)\n", "model", path,
-               bytes_text(static_cast<double>(model.file_bytes())), model.paths().size());
+    const std::size_t files = model.paths().size();
+    fmt::print("{:<13}{} ({} in {} file{})\n", "model", path,
+               bytes_text(static_cast<double>(model.file_bytes())), files, files == 1 ? "" : "s");
     print_model(model);
     fmt::print("fingerprint  {}\n", model.fingerprint());
     return ExitCode::Done;
 }
 
 ExitCode make_model(const SynthArguments& args) {
+    if (!args.output.empty()) check_output_place(args.output, "--output");
     const llm::SyntheticModel model(args.shape, args.mixture, args.seed);
     if (args.output.empty()) {
         print_model(model);

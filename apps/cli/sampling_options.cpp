@@ -1,30 +1,45 @@
 #include "cli/sampling_options.h"
 
+#include <fmt/format.h>
+
 namespace voltpile::cli {
+namespace {
+
+// CLI::Range lets "nan" through.
+CLI::Validator number_between(double low, double high) {
+    const auto problem = [low, high](const std::string& text) {
+        double value = 0;
+        if (CLI::detail::lexical_cast(text, value) && value >= low && value <= high) return std::string();
+        return fmt::format("{} is no number from {} to {}", text, low, high);
+    };
+    return {problem, fmt::format("[{} - {}]", low, high), "number_between"};
+}
+
+}  // namespace
 
 void add_sampling_options(CLI::App& command, llm::SamplingSettings& sampling) {
     command.add_option("--temperature", sampling.temperature, "0: always the most probable token")
-        ->check(CLI::Range(0.0, 100.0))
+        ->check(number_between(0.0, 100.0))
         ->capture_default_str();
     command.add_option("--top-k", sampling.top_k, "draw from so many tokens; 0: from all")
         ->check(CLI::Range(0, 1 << 24))
         ->capture_default_str();
     command
         .add_option("--top-p", sampling.top_p, "draw from the fewest tokens with this share of probability")
-        ->check(CLI::Range(0.0, 1.0))
+        ->check(number_between(0.0, 1.0))
         ->capture_default_str();
     command
         .add_option("--min-p", sampling.min_p, "draw from tokens above this share of the first's probability")
-        ->check(CLI::Range(0.0, 1.0))
+        ->check(number_between(0.0, 1.0))
         ->capture_default_str();
     command.add_option("--repetition-penalty", sampling.repetition_penalty)
-        ->check(CLI::Range(0.01, 100.0))
+        ->check(number_between(0.01, 100.0))
         ->capture_default_str();
     command.add_option("--presence-penalty", sampling.presence_penalty)
-        ->check(CLI::Range(-100.0, 100.0))
+        ->check(number_between(-100.0, 100.0))
         ->capture_default_str();
     command.add_option("--frequency-penalty", sampling.frequency_penalty)
-        ->check(CLI::Range(-100.0, 100.0))
+        ->check(number_between(-100.0, 100.0))
         ->capture_default_str();
     command.add_option("--seed", sampling.seed, "of the draws")->capture_default_str();
 }

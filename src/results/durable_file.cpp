@@ -59,6 +59,16 @@ void discard_file(const std::filesystem::path& path) noexcept {
     ::unlink(path.c_str());
 }
 
+void check_output_place(const std::filesystem::path& path, std::string_view what) {
+    std::error_code error;
+    const auto folder = folder_of(std::filesystem::absolute(path));
+    if (!std::filesystem::is_directory(folder, error))
+        throw JobError(fmt::format("{}: there is no folder {}", what, folder.string()));
+    const auto status = std::filesystem::status(path, error);
+    if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
+        throw JobError(fmt::format("{}: {} is there, and is no regular file", what, path.string()));
+}
+
 void publish_file(const std::filesystem::path& temporary, const std::filesystem::path& target) {
     try {
         FileDescriptor fd(::open(temporary.c_str(), O_RDONLY | O_CLOEXEC));

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "results/durable_file.h"
 #include "run/agreement.h"
 #include "run/comm_bench_table.h"
 #include "run/discover_topology.h"
@@ -72,10 +73,7 @@ class CommBench {
 
     void run() {
         decide_on_root(world_, [&] {  // before hours of measuring
-            if (options_.output.empty()) return std::string();
-            const auto folder = std::filesystem::absolute(options_.output).parent_path();
-            if (!std::filesystem::is_directory(folder))
-                throw JobError(fmt::format("--output: there is no folder {}", folder.string()));
+            if (!options_.output.empty()) check_output_place(options_.output, "--output");
             return std::string();
         });
         print(fmt::format("{} rank{}{} on {}\n", world_.size(), world_.size() == 1 ? "" : "s",

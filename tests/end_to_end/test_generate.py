@@ -35,6 +35,12 @@ class Generate(Case):
         self.assertEqual(text("--seed", "7", "--top-k", "50"), text("--seed", "7", "--top-k", "50"))
         self.assertNotEqual(text("--seed", "7"), text("--seed", "8"))
 
+    def test_says_what_the_context_ended(self):
+        _, err = self.voltpile("generate", MODELS / "tiny-q8_0.gguf", "And", "--context", "4")
+        self.assertIn("the text ends here because the context of 4 tokens is full", err)
+        _, err = self.voltpile("generate", MODELS / "tiny-q8_0.gguf", "And", "-n", "520", "--context", "600")
+        self.assertEqual(err.count("the model was made for 512 tokens of context, not for 52"), 1, err)
+
     def test_refused(self):
         model = MODELS / "tiny-q8_0.gguf"
         cases = (
@@ -45,6 +51,7 @@ class Generate(Case):
             ((model, ""), "the prompt is empty"),
             ((model, "And", "--temperature", "-1"), "--temperature"),
             ((model, "And", "--top-p", "2"), "--top-p"),
+            ((model, "And", "--repetition-penalty", "nan"), "--repetition-penalty: nan is no number from"),
             ((model, "And", "-n", "0"), "--max-tokens"),
             ((model,), "TEXT"),
         )

@@ -17,6 +17,7 @@
 #include "llm/model/synthetic_model.h"
 #include "llm/run/rank_ops.h"
 #include "llm/run/same_model.h"
+#include "results/durable_file.h"
 #include "run/agreement.h"
 #include "run/discover_topology.h"
 #include "run/launcher.h"
@@ -231,10 +232,7 @@ void fill_in_request(LlmBenchOptions& options) {
 void run_llm_bench(const MpiSession& session, LlmBenchOptions options) {
     const Communicator& world = session.world();
     decide_on_root(world, [&] {
-        if (options.output.empty()) return std::string();
-        const auto folder = std::filesystem::absolute(options.output).parent_path();
-        if (!std::filesystem::is_directory(folder))
-            throw JobError(fmt::format("--output: there is no folder {}", folder.string()));
+        if (!options.output.empty()) check_output_place(options.output, "--output");
         return std::string();
     });
     const auto model = open_source(world, options);

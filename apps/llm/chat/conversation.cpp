@@ -1,15 +1,24 @@
 #include "llm/chat/conversation.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
+#include "base/error.h"
 #include "llm/tokenizer/stream_decoder.h"
+#include "llm/tokenizer/utf8.h"
 
 namespace voltpile::llm {
 namespace {
 
 std::string text_of(const Tokenizer& tokenizer, const std::optional<TokenId>& token) {
     return token ? std::string(tokenizer.bytes_of(*token)) : std::string();
+}
+
+void check_utf8(std::string_view text, std::string_view what) {
+    if (const auto invalid = find_invalid_utf8(text))
+        throw JobError(fmt::format("{}: byte {} is not UTF-8", what, *invalid));
 }
 
 std::size_t common_beginning(std::span<const TokenId> a, std::span<const TokenId> b) {
@@ -23,6 +32,7 @@ Conversation::Conversation(const Tokenizer& tokenizer, ChatTemplate chat_templat
       template_(std::move(chat_template)),
       bos_(text_of(tokenizer, tokenizer.vocabulary().bos)),
       eos_(text_of(tokenizer, tokenizer.vocabulary().eos)) {
+    check_utf8(system, "--system");
     if (!system.empty()) opening_.push_back({ChatRole::System, std::move(system)});
     messages_ = opening_;
     ask("?");
@@ -35,6 +45,7 @@ std::vector<TokenId> Conversation::tokens_of(const std::string& text) const {
 }
 
 Conversation::Turn Conversation::ask(std::string question) {
+    check_utf8(question, "message");  // before the template's text moves the place
     messages_.push_back({ChatRole::User, std::move(question)});
     std::string text;
     std::vector<TokenId> tokens;

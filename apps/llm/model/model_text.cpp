@@ -71,7 +71,7 @@ std::string tensor_parallel_text(const ModelSource& model) {
         const std::string obstacle = tensor_parallel_obstacle(model, ranks);
         if (obstacle.empty())
             sizes.push_back(ranks);
-        else
+        else if (std::ranges::find(obstacles, obstacle) == obstacles.end())
             obstacles.push_back(obstacle);
     }
     return fmt::format("over {} GPUs{}", fmt::join(sizes, ", "),

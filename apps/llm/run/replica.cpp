@@ -25,6 +25,7 @@ constexpr int leader_tag = 1;  // of the team's messages
 constexpr int token_channel = 1;
 constexpr std::chrono::microseconds tick{200};  // between looks for a message
 constexpr std::chrono::seconds watch_interval{1};
+constexpr std::chrono::milliseconds turn_to_speak{500};  // for MPI to end the ranks after the one that spoke
 // A stage may compute for so long before it draws tokens.
 constexpr std::chrono::minutes longest_pass{10};
 // Between processors a rank may be slow, or share its core, without being lost.
@@ -46,8 +47,6 @@ Replica::Replica(const MpiSession& session, const ModelSource& model, const Repl
     check_same_model(world, model);
     const Topology topology = discover_topology(world);
     plan_ = agreed([&] { return plan_replica(model, request, topology); });
-    if (world.rank() == 0)
-        for (const std::string& warning : plan_.plan.warnings) spdlog::warn("{}", warning);
     const RankPlan& mine = plan_.plan.ranks[static_cast<std::size_t>(world.rank())];
     bind_to_cores(plan_.plan, world.rank());  // first: whatever the teams start stays there
     all_do(world, [&] { teams_ = std::make_unique<TeamContext>(world, plan_.plan, team_options(mine)); });
@@ -146,7 +145,14 @@ std::span<const float> Replica::host_logits(const Batch& batch) {
     else
         ops_->synchronize();
     links_->check();
-    decoder_->check(batch);
+    try {
+        decoder_->check(batch);
+    } catch (const Error&) {
+        // All ranks of the stage meet it, and those of later ones: the first of them speaks and ends the
+        // others.
+        std::this_thread::sleep_for(turn_to_speak * teams_->team().rank());
+        throw;
+    }
     return host_logits_;
 }
 
@@ -196,6 +202,8 @@ void with_replica(const MpiSession& session, const ModelSource& model, const Rep
     // The others of a peer that is lost leave it to that one, or to the launcher, to say why and to end all.
     constexpr std::chrono::seconds patience{2};
     Replica replica(session, model, request);
+    if (session.world().rank() == 0)
+        for (const std::string& warning : replica.plan().plan.warnings) spdlog::warn("{}", warning);
     std::optional<AgreedError> failure;
     try {
         if (!replica.idle()) body(replica);

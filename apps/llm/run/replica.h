@@ -92,8 +92,9 @@ class Replica {
 };
 
 // Collective over the world: makes the replica and has `body` use it on every rank of its team; the others
-// wait, asleep. Throws AgreedError. An error that a rank meets alone is printed here and ends all ranks
-// (MpiSession::abort): what a replica has shared with others cannot be put away alone.
+// wait, asleep. Rank 0 prints the plan's warnings. Throws AgreedError. An error that a rank meets alone is
+// printed here and ends all ranks (MpiSession::abort): what a replica has shared with others cannot be put
+// away alone.
 void with_replica(const MpiSession& session, const ModelSource& model, const ReplicaRequest& request,
                   const std::function<void(Replica&)>& body);
 

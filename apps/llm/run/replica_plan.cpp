@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 
 #include "base/error.h"
@@ -44,6 +45,9 @@ class ReplicaPlanner {
 
   private:
     void check_request() const {
+        if (request_.pages_per_sequence() > std::numeric_limits<int>::max() / request_.sequences)
+            throw JobError(fmt::format("{} texts of {} tokens each: no cache can be so large",
+                                       request_.sequences, request_.context));
         const ModelConfig& config = model_.config();
         if (request_.tensor > 0)
             if (const auto obstacle = tensor_parallel_obstacle(model_, request_.tensor); !obstacle.empty())
@@ -93,6 +97,10 @@ class ReplicaPlanner {
         } catch (const MachineError&) {
             return std::nullopt;
         }
+        if (request_.context > model_.config().context)
+            out.plan.warnings.push_back(fmt::format("the model was made for {} tokens of context, not for {}",
+                                                    count_text(model_.config().context),
+                                                    count_text(request_.context)));
         out.plan.warnings.insert(out.plan.warnings.end(), out.plan.teams.notes.begin(),
                                  out.plan.teams.notes.end());
         out.stages = cut_into_stages(model_, layout_of(out.plan), tensor, capacities(out.plan));
