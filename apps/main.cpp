@@ -42,6 +42,7 @@ void define_commands(CLI::App& cli, cli::Action& action) {
         "  mpirun -np 4 voltpile run jobs/threebody/seed_map.toml --set sweep.x.count=500\n"
         "  voltpile show results/seed_map.h5\n"
         "  voltpile plot results/seed_map.h5 --output map.png\n"
+        "  voltpile generate model.gguf \"And it came to pass\"\n"
         "  voltpile help job threebody\n\n"
         "exit codes: 0 done; 2 the job file or the arguments are wrong; 3 this machine cannot run the job;\n"
         "            4 it failed in running; 5 it was stopped and can be resumed by the same command\n\n"

@@ -7,11 +7,17 @@ namespace voltpile::cli {
 
 void add_bench(CLI::App& cli, Action& action) {
     CLI::App* bench = cli.add_subcommand("bench", "measure how fast this machine is");
+    bench->footer(
+        "examples:\n"
+        "  voltpile bench threebody\n"
+        "  mpirun -np 4 voltpile bench comm\n"
+        "  mpirun -np 4 voltpile bench llm --shape llama-3-8b --quant q8_0");
     bench->require_subcommand(1);
     add_bench_comm(*bench, action);
     add_bench_llm(*bench, action);
     CLI::App* threebody =
         bench->add_subcommand("threebody", "the three-body map's kernels against the processor's peak");
+    threebody->footer("example: voltpile bench threebody --size 1000 --steps 50000");
     auto options = std::make_shared<BenchOptions>();
     threebody->add_option("--size", options->size, "points along each edge of the map")
         ->check(CLI::Range(1, 46340))  // fewer than 2^31 points

@@ -175,6 +175,10 @@ ExitCode chat(const MpiSession& session, ChatArguments args) {
 
 void add_chat(CLI::App& cli, Action& action) {
     CLI::App* command = cli.add_subcommand("chat", "talk with a language model");
+    command->footer(
+        "examples:\n"
+        "  voltpile chat model.gguf --system \"Answer in one sentence.\"\n"
+        "  mpirun -np 4 voltpile chat model.gguf --json < questions.txt");
     auto args = std::make_shared<ChatArguments>();
     command->add_option("MODEL", args->model, "a .gguf, or a Hugging Face folder with safetensors")
         ->required();

@@ -84,6 +84,11 @@ ExitCode generate_text(const MpiSession& session, GenerateArguments args) {
 
 void add_generate(CLI::App& cli, Action& action) {
     CLI::App* generate = cli.add_subcommand("generate", "continue a text with a language model");
+    generate->footer(
+        "examples:\n"
+        "  voltpile generate model.gguf \"And it came to pass\" --max-tokens 60\n"
+        "  mpirun -np 4 voltpile generate model.gguf \"And it came to pass\" --temperature 0.8 --seed 7\n\n"
+        "docs/models.md says how a model is cut over the ranks.");
     auto args = std::make_shared<GenerateArguments>();
     generate->add_option("MODEL", args->model, "a .gguf, or a Hugging Face folder with safetensors")
         ->required();

@@ -80,6 +80,11 @@ void add_synth(CLI::App& model, Action& action) {
 void add_model(CLI::App& cli, Action& action) {
     CLI::App* model =
         cli.add_subcommand("model", "look at language models, measure them, or make synthetic ones");
+    model->footer(
+        "examples:\n"
+        "  voltpile model info model.gguf\n"
+        "  voltpile model eval model.gguf text.txt --against other.gguf\n"
+        "  voltpile model synth --shape llama-3-8b --quant q8_0 -o 8b.gguf");
     model->require_subcommand(1);
     add_info(*model, action);
     add_eval(*model, action);

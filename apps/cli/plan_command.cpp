@@ -32,6 +32,7 @@ ExitCode plan_this_machine(const PlanArguments& args, const Invocation& invocati
 void add_plan(CLI::App& cli, Action& action) {
     CLI::App* plan =
         cli.add_subcommand("plan", "say who would compute what, how long and how much; run nothing");
+    plan->footer("example: voltpile plan jobs/threebody/seed_map.toml --cluster data/clusters/t181_x3.toml");
     auto args = std::make_shared<PlanArguments>();
     add_job_options(*plan, args->run);
     CLI::Option* cluster = plan->add_option("--cluster", args->cluster,
