@@ -71,6 +71,10 @@ struct ChannelOptions {
     // A channel's sends that are not done; a single larger one is let through.
     std::size_t max_bytes_in_flight = std::size_t{1} << 30;
 
+    // A thread that waits for a transfer moves it itself for so long, taking up a core, and sleeps then:
+    // waking up costs some 0.1 ms.
+    std::chrono::microseconds patience{200};
+
     bool stage_gpu_buffers = false;  // GPU buffers go through pinned memory even where UCX could do without
     std::size_t staging_bytes = std::size_t{1}
                                 << 20;  // a piece of it; each direction of a channel holds four

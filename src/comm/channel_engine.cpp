@@ -20,8 +20,8 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::nanoseconds;
 
-constexpr auto spin = 50us;       // of the engine's thread, after the last movement
-constexpr auto patience = 200us;  // of a waiting thread, before it leaves the moving to the engine's thread
+constexpr auto spin = 50us;           // of the engine's thread, after the last movement
+constexpr auto alone = 50us;          // for which a waiting thread keeps its core to itself
 constexpr auto shortest_nap = 100us;  // of the engine's thread while others do its work
 constexpr auto longest_nap = 500us;
 constexpr auto gpu_interval = 20us;  // between looks at the GPU
@@ -41,8 +41,8 @@ ChannelEngine::Lock::~Lock() {
     if (engine_.work_.gpu() != nullptr) engine_.work_.gpu()->leave(previous_device_);
 }
 
-ChannelEngine::ChannelEngine(EngineWork& work)
-    : work_(work), wake_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+ChannelEngine::ChannelEngine(EngineWork& work, nanoseconds patience)
+    : work_(work), patience_(patience), wake_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     if (wake_fd_ < 0) throw CommError(fmt::format("eventfd: {}", std::strerror(errno)));
     // Signals are for the threads of the application, which know what to do with them.
     sigset_t all, before;
@@ -148,7 +148,7 @@ void ChannelEngine::wait(const std::function<bool()>& met) {
     drivers_.fetch_add(1);
     auto last_move = ChannelClock::now();
     auto now = last_move;
-    while (now - last_move <= patience) {
+    while (now - last_move <= patience_) {
         while (wanted_.load() > 0) std::this_thread::yield();
         {
             const Lock lock(*this);
@@ -164,7 +164,7 @@ void ChannelEngine::wait(const std::function<bool()>& met) {
                 return;
             }
         }
-        if (now - last_move > patience / 4) std::this_thread::yield();
+        if (now - last_move > alone) std::this_thread::yield();
     }
     Lock lock(*this);
     drivers_.fetch_sub(1);

@@ -40,7 +40,8 @@ class EngineWork {
 
 class ChannelEngine {
   public:
-    explicit ChannelEngine(EngineWork& work);
+    // patience: ChannelOptions::patience.
+    ChannelEngine(EngineWork& work, std::chrono::nanoseconds patience);
     ~ChannelEngine();  // ends its thread
     ChannelEngine(const ChannelEngine&) = delete;
     ChannelEngine& operator=(const ChannelEngine&) = delete;
@@ -80,6 +81,7 @@ class ChannelEngine {
     bool sleep(std::chrono::nanoseconds limit, bool network_too);  // true: woken
 
     EngineWork& work_;
+    const std::chrono::nanoseconds patience_;
     std::mutex mutex_;
     std::condition_variable moved_;
     std::atomic<int> wanted_{0};   // threads about to take the lock

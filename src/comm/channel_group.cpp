@@ -75,7 +75,7 @@ class ChannelGroup::Members : public EngineWork {
                                  options_.staging_bytes, network_ != nullptr ? "yes" : "no");
         card.member = voltpile::to_text(self);
         join(card, self, gather(to_text(card)));
-        engine_ = std::make_unique<ChannelEngine>(*this);
+        engine_ = std::make_unique<ChannelEngine>(*this, options_.patience);
     }
 
     ~Members() override {

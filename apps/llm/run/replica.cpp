@@ -30,10 +30,16 @@ constexpr std::chrono::milliseconds turn_to_speak{500};  // for MPI to end the r
 constexpr std::chrono::minutes longest_pass{10};
 // Between processors a rank may be slow, or share its core, without being lost.
 constexpr std::chrono::minutes host_deadline{5};
+// A rank with a GPU has a core to spare while it waits for the other stages' tokens, each a few milliseconds
+// apart.
+constexpr std::chrono::milliseconds gpu_patience{20};
 
 TeamOptions team_options(const RankPlan& rank) {
     TeamOptions options;
-    if (rank.device >= 0) return options;
+    if (rank.device >= 0) {
+        options.channels.patience = gpu_patience;
+        return options;
+    }
     options.collectives.deadline_s = std::chrono::duration<double>(host_deadline).count();
     options.channels.deadline = host_deadline;
     return options;
