@@ -1,11 +1,8 @@
 #include "llm/chat/conversation.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
-#include "base/error.h"
 #include "llm/tokenizer/stream_decoder.h"
 #include "llm/tokenizer/utf8.h"
 
@@ -14,11 +11,6 @@ namespace {
 
 std::string text_of(const Tokenizer& tokenizer, const std::optional<TokenId>& token) {
     return token ? std::string(tokenizer.bytes_of(*token)) : std::string();
-}
-
-void check_utf8(std::string_view text, std::string_view what) {
-    if (const auto invalid = find_invalid_utf8(text))
-        throw JobError(fmt::format("{}: byte {} is not UTF-8", what, *invalid));
 }
 
 std::size_t common_beginning(std::span<const TokenId> a, std::span<const TokenId> b) {

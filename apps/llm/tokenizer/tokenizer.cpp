@@ -55,8 +55,7 @@ Tokenizer::Tokenizer(Vocabulary vocabulary)
 
 std::vector<TokenId> Tokenizer::encode(std::string_view text, EncodeOptions options,
                                        std::string_view what) const {
-    if (const auto invalid = find_invalid_utf8(text))
-        throw JobError(fmt::format("{}: byte {} is not UTF-8", what, *invalid));
+    check_utf8(text, what);
     if (text.size() > std::numeric_limits<std::int32_t>::max())
         throw JobError(fmt::format("{}: over 2 GiB", what));
     std::vector<TokenId> ids;
