@@ -32,8 +32,9 @@ Conversation::Conversation(const Tokenizer& tokenizer, ChatTemplate chat_templat
 }
 
 // What the template writes has the special tokens that the model wants.
-std::vector<TokenId> Conversation::tokens_of(const std::string& text) const {
-    return tokenizer_.encode(text, {.add_special = false, .parse_special = true}, "message");
+std::vector<TokenId> Conversation::tokens_of(const std::string& text, bool continues) const {
+    const EncodeOptions options{.add_special = false, .parse_special = true, .continues = continues};
+    return tokenizer_.encode(text, options, "message");
 }
 
 Conversation::Turn Conversation::ask(std::string question) {
@@ -43,12 +44,12 @@ Conversation::Turn Conversation::ask(std::string question) {
     std::vector<TokenId> tokens;
     try {
         text = template_.render(messages_, bos_, eos_);
-        tokens = tokens_of(text);
+        tokens = tokens_of(text, false);
         // An answer need not be the tokens that the tokenizer would make of its text. Where the template
         // only appends to it, it stays as the model drew it.
         const bool as_drawn = common_beginning(tokens_, tokens) == tokens_.size();
         if (!as_drawn && text.starts_with(text_)) {
-            const auto more = tokens_of(text.substr(text_.size()));
+            const auto more = tokens_of(text.substr(text_.size()), true);
             tokens = tokens_;
             tokens.insert(tokens.end(), more.begin(), more.end());
         }
