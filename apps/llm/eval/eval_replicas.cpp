@@ -6,16 +6,13 @@
 #include <cstring>
 #include <optional>
 
+#include "base/seconds_since.h"
 #include "llm/run/rank_ops.h"
 #include "run/launcher.h"
 #include "run/progress.h"
 
 namespace voltpile::llm {
 namespace {
-
-double seconds_since(std::chrono::steady_clock::time_point begin) {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
 
 class EvalProgress {
   public:
