@@ -18,7 +18,7 @@ class EvalProgress {
   public:
     EvalProgress(std::span<const EvalWindow> windows, bool shown)
         : shown_(shown), line_(shown ? terminal_columns() : 0) {
-        for (const EvalWindow& window : windows) all_ += std::ssize(window.tokens) - 1;
+        for (const EvalWindow& window : windows) all_ += window.size() - 1;
     }
 
     void add(std::int64_t tokens) {
