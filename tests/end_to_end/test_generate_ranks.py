@@ -86,8 +86,8 @@ class GenerateOnRanks(Case):
         self.refuse(self.model, "And", "--tensor", "3", says="3 does not divide the 8 heads; 1, 2, 4, 8 would do")
         self.refuse(MODELS / "tiny-q5_k_m.gguf", "And " + str(self.folder), "--tensor", "4", says="3 blocks of 256; 1, 2 would do")
         self.refuse(self.model, "And", "--pipeline", "5", says="the model has 4 layers, so at most 4 stages")
-        self.refuse(self.model, "And", "--tensor", "4", says="1, 2 would fit", expect=CANNOT_RUN)
-        self.refuse(self.model, "And", "--tensor", "2", "--pipeline", "2", says="do not fit 2 ranks", expect=CANNOT_RUN)
+        self.refuse(self.model, "And", "--tensor", "4", says="--tensor 4: no node (and NVLink island) has so many ranks", expect=CANNOT_RUN)
+        self.refuse(self.model, "And", "--tensor", "2", "--pipeline", "2", says="--tensor 2, --pipeline 2, 1 replica do not fit 2 ranks: --tensor 2 makes 1 group;", expect=CANNOT_RUN)
 
     def test_a_model_that_does_not_fit_is_not_loaded(self):
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
