@@ -123,14 +123,24 @@ class Chat {
         std::optional<AnswerInterrupt> interrupt;
         if (interactive_ && replica_.teams().team().size() == 1) interrupt.emplace();
         llm::StreamDecoder text(tokenizer_, true, true);
-        auto generated = writer_.write(turn.begin, turn.tokens, args_.settings, [&](std::int32_t token) {
-            if (replica_.leads()) terminal_.answer(text.push(token));
-            return !interrupt || !interrupt->arrived();
-        });
-        if (replica_.leads()) {
+        const auto end_line = [&] {
+            if (!replica_.leads()) return;
             terminal_.answer(text.flush());
             terminal_.end_of_answer();
+        };
+        llm::Generated generated;
+        bool begun = false;
+        try {
+            generated = writer_.write(turn.begin, turn.tokens, args_.settings, [&](std::int32_t token) {
+                begun = true;
+                if (replica_.leads()) terminal_.answer(text.push(token));
+                return !interrupt || !interrupt->arrived();
+            });
+        } catch (...) {
+            if (begun) end_line();  // the message has a line of its own
+            throw;
         }
+        end_line();
         return generated;
     }
 

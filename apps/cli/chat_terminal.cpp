@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <iostream>
 
+#include "cli/launcher.h"
+
 namespace voltpile::cli {
 namespace {
 
@@ -59,6 +61,7 @@ void ChatTerminal::line(const std::string& text) {
 }
 
 void ChatTerminal::remark(const std::string& text) {
+    settle_stdout();
     if (dim_)
         fmt::print(stderr, "\033[2m{}\033[0m\n", text);
     else

@@ -3,9 +3,8 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include <cstdlib>
-
 #include "base/host_name.h"
+#include "cli/launcher.h"
 #include "comm/foreign_launcher.h"
 #include "run/agreement.h"
 
@@ -21,9 +20,7 @@ void add_job_options(CLI::App& command, RunOptions& run) {
 }
 
 int launched_rank() {
-    for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"})
-        if (const char* value = std::getenv(name)) return std::atoi(value);
-    return 0;
+    return launcher_rank().value_or(0);
 }
 
 Action on_first_rank(std::function<ExitCode(const Invocation&)> action) {

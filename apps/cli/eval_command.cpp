@@ -47,23 +47,30 @@ std::string name_of(const std::string& path) {
     return path == "-" ? "stdin" : path;
 }
 
-std::vector<llm::EvalWindow> windows_of(const std::string& text, const llm::ModelFiles& model,
-                                        const llm::ModelFiles* reference, const EvalArguments& args) {
+struct CutText {
+    std::vector<std::int32_t> tokens;
+    std::vector<llm::EvalWindow> windows;  // views of them
+};
+
+CutText cut_text(const std::string& text, const llm::ModelFiles& model, const llm::ModelFiles* reference,
+                 const EvalArguments& args) {
     const llm::Tokenizer tokenizer = llm::load_tokenizer(model);
     // Text is text: "<|end_of_text|>" in it is no special token.
     const llm::EncodeOptions plain{.add_special = false, .parse_special = false};
-    const auto tokens = tokenizer.encode(text, plain, name_of(args.text));
+    CutText result;
+    result.tokens = tokenizer.encode(text, plain, name_of(args.text));
     if (reference != nullptr)
         llm::check_same_tokens({tokenizer, args.model, model.config().vocab},
                                {llm::load_tokenizer(*reference), args.reference, reference->config().vocab},
-                               tokens, text);
+                               result.tokens, text);
     llm::EvalCut cut;
     cut.method = args.second_halves ? llm::EvalMethod::SecondHalves : llm::EvalMethod::Strided;
     cut.window = args.replica.context;
     cut.stride = args.stride;
     const auto& prefix = tokenizer.vocabulary().prefix;
     if (!args.no_begin_token && !prefix.empty()) cut.begin_token = prefix.front();
-    return llm::cut_for_eval(tokens, cut);
+    result.windows = llm::cut_for_eval(result.tokens, cut);
+    return result;
 }
 
 ExitCode evaluate_model(const MpiSession& session, EvalArguments args) {
@@ -75,7 +82,8 @@ ExitCode evaluate_model(const MpiSession& session, EvalArguments args) {
     if (reference) context = std::min(context, reference->config().context);
     if (args.replica.context == 0)
         args.replica.context = static_cast<int>(std::min<std::int64_t>(context, usual_window));
-    const auto windows = agreed([&] { return windows_of(text, *model, reference.get(), args); });
+    const CutText cut = agreed([&] { return cut_text(text, *model, reference.get(), args); });
+    const std::span<const llm::EvalWindow> windows = cut.windows;
     args.replica.rows = args.replica.logits = std::min(pass_rows, args.replica.context);
 
     llm::evaluate_on_replicas(

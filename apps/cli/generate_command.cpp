@@ -7,6 +7,7 @@
 
 #include "cli/command.h"
 #include "cli/generated_text.h"
+#include "cli/launcher.h"
 #include "cli/replica_options.h"
 #include "cli/sampling_options.h"
 #include "llm/decoder/generate.h"
@@ -40,22 +41,32 @@ void continue_text(llm::Replica& replica, const llm::ModelFiles& model, std::spa
     const llm::Step step = [&](const llm::Batch& batch, std::span<const llm::SamplingRow> sampling) {
         return replica.step(batch, sampling);
     };
-    const auto generated = llm::generate(step, model.config(), args.replica.context, prompt, args.settings,
-                                         [&](std::int32_t token) {
-                                             if (text && !args.json) {
-                                                 fmt::print("{}", text->push(token));
-                                                 std::fflush(stdout);
-                                             }
-                                             return true;
-                                         });
+    const bool shown = replica.leads() && !args.json;
+    const auto end_line = [&] {
+        if (!shown) return;
+        fmt::print("{}\n", text->flush());
+        settle_stdout();
+    };
+    llm::Generated generated;
+    try {
+        generated = llm::generate(step, model.config(), args.replica.context, prompt, args.settings,
+                                  [&](std::int32_t token) {
+                                      if (!shown) return true;
+                                      fmt::print("{}", text->push(token));
+                                      std::fflush(stdout);
+                                      return true;
+                                  });
+    } catch (...) {
+        end_line();  // the message has a line of its own
+        throw;
+    }
+    end_line();
     if (!replica.leads()) return;
     if (args.json) {
         fmt::print("{}\n",
                    generated_json(generated, tokenizer->decode(generated.tokens), prompt.size()).dump());
         return;
     }
-    fmt::print("{}\n", text->flush());
-    std::fflush(stdout);
     fmt::print(stderr, "{} ({})\n", rates_text(generated, prompt.size()), replica.describe());
     if (generated.finish == llm::Finish::Context)
         fmt::print(stderr, "{}\n", context_full_text("text", args.replica.context));

@@ -5,6 +5,7 @@
 
 #include "base/format.h"
 #include "cli/command.h"
+#include "cli/sampling_options.h"
 #include "llm/model/model_files.h"
 #include "llm/model/model_text.h"
 #include "llm/model/synthetic_model.h"
@@ -70,7 +71,7 @@ void add_synth(CLI::App& model, Action& action) {
         ->required();
     synth->add_option("-o,--output", args->output, "write this GGUF file [only say what it would be]")
         ->type_name("FILE");
-    synth->add_option("--seed", args->seed, "of the random numbers")->capture_default_str();
+    add_seed(*synth, args->seed, "of the random numbers");
     synth->callback(
         [args, &action] { action = on_first_rank([args](const Invocation&) { return make_model(*args); }); });
 }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+
 namespace voltpile::cli {
 namespace {
 
@@ -15,7 +17,21 @@ CLI::Validator number_between(double low, double high) {
     return {problem, fmt::format("[{} - {}]", low, high), "number_between"};
 }
 
+// CLI11 takes "-1" for 2^64 - 1.
+std::string seed_problem(const std::string& text) {
+    std::uint64_t value = 0;
+    const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
+    const bool whole = read.ec == std::errc() && read.ptr == text.data() + text.size();
+    return whole ? "" : fmt::format("{} is no whole number from 0 to 2^64 - 1", text);
+}
+
 }  // namespace
+
+void add_seed(CLI::App& command, std::uint64_t& seed, const std::string& of) {
+    command.add_option("--seed", seed, of)
+        ->check(CLI::Validator(seed_problem, "[0 - 2^64 - 1]", "seed"))
+        ->capture_default_str();
+}
 
 void add_sampling_options(CLI::App& command, llm::SamplingSettings& sampling) {
     command.add_option("--temperature", sampling.temperature, "0: always the most probable token")
@@ -41,7 +57,7 @@ void add_sampling_options(CLI::App& command, llm::SamplingSettings& sampling) {
     command.add_option("--frequency-penalty", sampling.frequency_penalty)
         ->check(number_between(-100.0, 100.0))
         ->capture_default_str();
-    command.add_option("--seed", sampling.seed, "of the draws")->capture_default_str();
+    add_seed(command, sampling.seed, "of the draws");
 }
 
 }  // namespace voltpile::cli

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
 
 #include "llm/ops/sampling.h"
 
@@ -9,5 +11,8 @@ namespace voltpile::cli {
 
 // --temperature, --top-k and so on, into `sampling`, which outlives the parser.
 void add_sampling_options(CLI::App& command, llm::SamplingSettings& sampling);
+
+// --seed, a whole number of 64 bits; what it is of, for the help.
+void add_seed(CLI::App& command, std::uint64_t& seed, const std::string& of);
 
 }  // namespace voltpile::cli

@@ -73,21 +73,21 @@ class TeamPlanner {
         int busy() const { return tensor * pipeline * replicas; }
     };
 
+    // Messages name the options of the commands, which are where people give these counts.
     void check_limits() const {
         if (shape_.tensor < 0 || shape_.pipeline < 0 || shape_.replicas < 0)
-            throw JobError("tensor_parallel, pipeline_parallel and replicas cannot be negative");
+            throw JobError("tensor-parallel ranks, pipeline stages and replicas cannot be negative");
         if (shape_.tensor > 0 && !divides(shape_.tensor))
-            throw JobError(fmt::format("tensor_parallel = {} does not divide the model's {} heads; {} would",
+            throw JobError(fmt::format("--tensor {} does not divide the model's {} heads; {} would",
                                        shape_.tensor, shape_.tensor_divides, fmt::join(tensors(), ", ")));
         if (shape_.most_stages > 0 && shape_.pipeline > shape_.most_stages)
-            throw JobError(
-                fmt::format("pipeline_parallel = {}: the model has {} layers, so at most {} stages",
-                            shape_.pipeline, shape_.most_stages, shape_.most_stages));
+            throw JobError(fmt::format("--pipeline {}: the model has {} layers, so at most {} stages",
+                                       shape_.pipeline, shape_.most_stages, shape_.most_stages));
         if (shape_.tensor > largest_) {
             const auto cell =
                 std::ranges::max_element(cells_, {}, [](const Cell& each) { return each.ranks.size(); });
             throw MachineError(
-                fmt::format("tensor_parallel = {}: no node (and NVLink island) has so many ranks, {} has {}; "
+                fmt::format("--tensor {}: no node (and NVLink island) has so many ranks, {} has {}; "
                             "{} would fit",
                             shape_.tensor, cell == cells_.end() ? "none" : cell->name, largest_,
                             fmt::join(tensors(), ", ")));
@@ -154,14 +154,17 @@ class TeamPlanner {
             const auto groups = groups_of(tensor).size();
             const std::int64_t needed = stages_for_memory(tensor);
             room.push_back(
-                fmt::format("tensor_parallel = {} makes {} group{}{}", tensor, groups, groups == 1 ? "" : "s",
+                fmt::format("--tensor {} makes {} group{}{}", tensor, groups, groups == 1 ? "" : "s",
                             needed > 1 ? fmt::format(" and needs {} of them for the memory", needed) : ""));
         }
-        const auto count = [](int n) { return n == 0 ? std::string("any") : std::to_string(n); };
+        std::vector<std::string> wanted;
+        if (shape_.tensor > 0) wanted.push_back(fmt::format("--tensor {}", shape_.tensor));
+        if (shape_.pipeline > 0) wanted.push_back(fmt::format("--pipeline {}", shape_.pipeline));
+        if (shape_.replicas > 0)
+            wanted.push_back(fmt::format("{} replica{}", shape_.replicas, shape_.replicas == 1 ? "" : "s"));
         throw MachineError(fmt::format(
-            "tensor_parallel = {}, pipeline_parallel = {}, replicas = {} do not fit {} rank{}: {}; "
-            "pipeline_parallel * replicas can be at most the number of groups",
-            count(shape_.tensor), count(shape_.pipeline), count(shape_.replicas), ranks_.size(),
+            "{} do not fit {} rank{}: {}; stages times replicas can be at most the number of groups",
+            wanted.empty() ? "teams" : fmt::format("{}", fmt::join(wanted, ", ")), ranks_.size(),
             ranks_.size() == 1 ? "" : "s", fmt::join(room, ", ")));
     }
 

@@ -3,6 +3,7 @@
 #include "job_error_text.h"
 #include "llm/chat/conversation.h"
 #include "llm/decoder/model_tokenizer.h"
+#include "tokenizer_golden.h"
 
 namespace voltpile::llm {
 namespace {
@@ -80,6 +81,39 @@ TEST(Conversation, AnswerStaysAsTheModelDrewIt) {
     EXPECT_EQ(next.begin, known);
     EXPECT_EQ(joined({}, next.tokens),
               plain_tokens("<|im_end|>\n<|im_start|>user\nGo on<|im_end|>\n<|im_start|>assistant\n"));
+}
+
+// Llama 2's tokenizers put a space before a text, but what follows an answer begins none: whatever tokens the
+// answer is made of, those after it are the ones that the whole conversation as one text has there.
+TEST(Conversation, NoSpaceIsPutAfterAnAnswerAsDrawn) {
+    for (const char* golden : {"golden_llama2", "golden_llama2_normalized"}) {
+        json tokenizer = read_golden(golden).at("tokenizer");
+        const json ends{{"bos_token", "<s>"}, {"eos_token", "</s>"}};
+        const Tokenizer llama2(vocabulary_from_hugging_face(tokenizer, ends, golden));
+        const auto encoded = [&](const std::string& text) {
+            return llama2.encode(text, {.add_special = false});
+        };
+        const std::vector<TokenId> canonical = encoded("there");
+        std::vector<TokenId> answer = encoded("t");  // the space, too
+        for (const char letter : {'h', 'e', 'r', 'e'})
+            answer.push_back(encoded(std::string("t") + letter).back());
+        ASSERT_NE(answer, canonical);
+        ASSERT_EQ(llama2.decode(answer), "there");
+
+        Conversation chat(llama2, ChatTemplate::named("llama2"), "");
+        const auto turn = chat.ask(first.content);
+        const std::vector<TokenId> before = joined({}, turn.tokens);
+        const int known = turn.end() + static_cast<int>(answer.size());
+        chat.answered(answer, known);
+        const auto next = chat.ask(second.content);
+        EXPECT_EQ(next.begin, known) << golden;
+
+        const std::vector<ChatMessage> messages{first, {ChatRole::Assistant, "there"}, second};
+        const auto whole = encoded(ChatTemplate::named("llama2").render(messages, "<s>", "</s>"));
+        const auto begin = static_cast<std::ptrdiff_t>(before.size() + canonical.size());
+        EXPECT_EQ(joined({}, next.tokens), std::vector<TokenId>(whole.begin() + begin, whole.end()))
+            << golden;
+    }
 }
 
 // Qwen 3's template leaves out what was thought before earlier answers: the cache is good up to there.

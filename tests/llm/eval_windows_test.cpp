@@ -23,10 +23,11 @@ struct Expected {
 };
 
 void expect_windows(const EvalCut& cut, int tokens, const std::vector<Expected>& expected) {
-    const auto windows = cut_for_eval(text(tokens), cut);
+    const auto all = text(tokens);
+    const auto windows = cut_for_eval(all, cut);
     ASSERT_EQ(windows.size(), expected.size());
     for (std::size_t i = 0; i < windows.size(); ++i) {
-        EXPECT_EQ(windows[i].tokens, expected[i].tokens) << i;
+        EXPECT_EQ(windows[i].tokens(), expected[i].tokens) << i;
         EXPECT_EQ(windows[i].first_scored, expected[i].first_scored) << i;
     }
 }
@@ -48,6 +49,14 @@ TEST(EvalWindows, OverlapIsContextOnly) {
                    {{{begin, 1, 2, 3, 4}, 1}, {{begin, 3, 4, 5, 6}, 3}});
 }
 
+// Ten million windows of a long text would else be so many copies of it.
+TEST(EvalWindows, ShareTheText) {
+    const auto all = text(50);
+    const auto windows = cut_for_eval(all, {.window = 20, .stride = 1, .begin_token = begin});
+    ASSERT_EQ(windows.size(), 32U);
+    for (std::size_t i = 0; i < windows.size(); ++i) EXPECT_EQ(windows[i].text.data(), &all[i]);
+}
+
 TEST(EvalWindows, SecondHalvesOfWholeWindows) {
     // llama.cpp, n_ctx = 4: logits from the third token on, of what comes after.
     const EvalCut cut{.method = EvalMethod::SecondHalves, .window = 4, .begin_token = begin};
@@ -59,10 +68,13 @@ TEST(EvalWindows, TextThatIsScoredWholeIsScoredOnce) {
     for (int window = 2; window < 9; ++window) {
         for (int stride = 1; stride < window; ++stride) {
             std::vector<int> scored(20, 0);
+            const auto all = text(19);
             for (const EvalWindow& each :
-                 cut_for_eval(text(19), {.window = window, .stride = stride, .begin_token = begin}))
-                for (auto i = static_cast<std::size_t>(each.first_scored); i < each.tokens.size(); ++i)
-                    ++scored[static_cast<std::size_t>(each.tokens[i])];
+                 cut_for_eval(all, {.window = window, .stride = stride, .begin_token = begin})) {
+                const auto tokens = each.tokens();
+                for (auto i = static_cast<std::size_t>(each.first_scored); i < tokens.size(); ++i)
+                    ++scored[static_cast<std::size_t>(tokens[i])];
+            }
             EXPECT_EQ(std::vector<int>(scored.begin() + 1, scored.end()), std::vector<int>(19, 1))
                 << window << " " << stride;
         }
@@ -71,7 +83,8 @@ TEST(EvalWindows, TextThatIsScoredWholeIsScoredOnce) {
 
 TEST(EvalWindows, Refused) {
     const auto message = [](int tokens, const EvalCut& cut) {
-        return message_of([&] { cut_for_eval(text(tokens), cut); });
+        const auto all = text(tokens);
+        return message_of([&] { cut_for_eval(all, cut); });
     };
     EXPECT_NE(message(0, {.window = 4, .begin_token = begin}).find("too short"), std::string::npos);
     EXPECT_NE(message(1, {.window = 4}).find("too short"), std::string::npos);

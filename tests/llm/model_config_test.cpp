@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "base/error.h"
 #include "llm/model/gguf_config.h"
 #include "llm/model/hf_config.h"
@@ -117,9 +119,24 @@ TEST(HfConfig, NamesWhatIsNotSupported) {
     EXPECT_EQ(missing("\"attention_bias\"", message_for("llama", R"("attention_bias": true)")), "");
     EXPECT_EQ(missing("\"rope_theta\" is not a number", message_for("llama", R"("rope_theta": "big")")), "");
     EXPECT_EQ(missing("not in the vocabulary", message_for("llama", R"("eos_token_id": 100)")), "");
-    EXPECT_EQ(
-        missing("factor of rope scaling is 0", message_for("llama", R"("rope_scaling": {"type": "linear"})")),
-        "");
+    EXPECT_EQ(missing("factor of rope scaling is 0",
+                      message_for("llama", R"("rope_scaling": {"type": "linear", "factor": 0})")),
+              "");
+    EXPECT_EQ(missing("RoPE scaling \"linear\" lacks \"factor\"",
+                      message_for("llama", R"("rope_scaling": {"type": "linear"})")),
+              "");
+    for (const std::string key :
+         {"factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"}) {
+        nlohmann::json scaling{{"rope_type", "llama3"},
+                               {"factor", 8},
+                               {"low_freq_factor", 1},
+                               {"high_freq_factor", 4},
+                               {"original_max_position_embeddings", 8192}};
+        scaling.erase(key);
+        EXPECT_EQ(missing("\"llama3\" lacks \"" + key + "\"",
+                          message_for("llama", "\"rope_scaling\": " + scaling.dump())),
+                  "");
+    }
 }
 
 constexpr std::uint32_t kUint32 = 4, kFloat32 = 6, kString = 8;

@@ -113,6 +113,13 @@ TEST(ReplicaPlan, SaysWhatWouldFit) {
     EXPECT_NE(weights.find("on 4 such GPUs"), std::string::npos) << weights;
 }
 
+TEST(ReplicaPlan, SaysThatThereIsNoRoomAtAll) {
+    Topology topology = cluster("t180.toml", 1);
+    for (Gpu& gpu : topology.hosts[0].gpus) gpu.memory_bytes = 100'000'000;  // CUDA's own need is more
+    const std::string none = refusal<MachineError>(SyntheticModel("tiny", "q8_0"), request(64), topology);
+    EXPECT_NE(none.find(" has none beside what a pass works with"), std::string::npos) << none;
+}
+
 // On cores the ranks of a host share its memory.
 TEST(ReplicaPlan, RanksOnCoresShareTheHostsMemory) {
     ReplicaRequest what = request(4096, 1, 1);

@@ -69,7 +69,9 @@ TEST(SafetensorsFile, NamesWhatIsWrong) {
     EXPECT_EQ(missing("impossible shape", message_for(tensor("F16", "[4294967296,4294967296,4]", "[0,8]"))),
               "");
     EXPECT_EQ(missing("not a JSON object", message_for(safetensors("[1,2]", 0))), "");
-    EXPECT_EQ(missing("not valid JSON", message_for(safetensors("{\"t\":", 0))), "");
+    EXPECT_EQ(missing("not valid JSON at byte 5, in line 1", message_for(safetensors("{\"t\":", 0))), "");
+    EXPECT_EQ(missing("not valid JSON at byte 6, in line 3", message_for(safetensors("{\n\"t\"\n}", 0))), "");
+    EXPECT_EQ(missing("a number is too large", message_for(safetensors(R"({"t":1e999})", 0))), "");
     EXPECT_EQ(missing("\"t\" occurs twice", message_for(safetensors(R"({"t":1,"t":2})", 0))), "");
     EXPECT_EQ(missing("not described by an object", message_for(safetensors(R"({"t":1})", 0))), "");
     EXPECT_EQ(missing("nested deeper than", message_for(safetensors(std::string(100'000, '['), 0))), "");

@@ -44,7 +44,25 @@ TEST(HuggingFaceVocabulary, NamesWhatIsWrong) {
               "t.json: id 4000000000 of token \"c\" is out of range");
     EXPECT_EQ(with_patch(R"({"model": {"vocab": {"c": -1}}})"),
               "t.json: id -1 of token \"c\" is out of range");
-    EXPECT_NE(with_patch(R"({"model": {"vocab": null}})").find("t.json: "), std::string::npos);
+    EXPECT_EQ(with_patch(R"({"model": null})"), "t.json: \"model\" is missing");
+    EXPECT_EQ(with_patch(R"({"model": {"vocab": null}})"), "t.json: model: \"vocab\" is missing");
+    EXPECT_EQ(with_patch(R"({"model": {"vocab": ["a"]}})"), "t.json: model: \"vocab\" is not an object");
+    EXPECT_EQ(with_patch(R"({"model": {"vocab": {"c": "3"}}})"),
+              "t.json: model: an id of \"vocab\" is not a whole number");
+    EXPECT_EQ(with_patch(R"({"model": {"merges": [["a"]]}})"), "t.json: merges: one is not a text");
+    EXPECT_EQ(with_patch(R"({"model": {"merges": [["a", 1]]}})"),
+              "t.json: merges: a part of one is not a text");
+    EXPECT_EQ(with_patch(R"({"added_tokens": [{"id": 3}]})"), "t.json: added_tokens: \"content\" is missing");
+    EXPECT_EQ(with_patch(R"({"added_tokens": [3]})"), "t.json: added_tokens is not an object");
+    EXPECT_EQ(with_patch(R"({"normalizer": {"type": null}})"), "t.json: normalizer: \"type\" is missing");
+    EXPECT_EQ(with_patch(R"({"pre_tokenizer": {"use_regex": 1}})"),
+              "t.json: pre_tokenizer: \"use_regex\" is not true or false");
+    EXPECT_EQ(with_patch(R"({"pre_tokenizer": {"type": "Split", "behavior": "Isolated"}})"),
+              "t.json: pre_tokenizer: Split: \"pattern\" is missing");
+    EXPECT_EQ(with_patch(R"({"post_processor": {"type": "TemplateProcessing",
+                             "single": [{"SpecialToken": {"id": "<s>"}}], "special_tokens": {}}})"),
+              "t.json: post_processor: special_tokens: \"<s>\" is missing");
+    EXPECT_EQ(with_patch(R"({"decoder": []})"), "t.json: decoder is not an object");
     EXPECT_NE(
         with_patch(
             R"({"pre_tokenizer": {"type": "Split", "behavior": "Isolated", "pattern": {"Regex": "(a"}}})")

@@ -3,18 +3,12 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/seconds_since.h"
 #include "llm/decoder/batch_builder.h"
 
 namespace voltpile::llm {
-namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point begin) {
-    return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
-}  // namespace
 
 void BenchTexts::make_room(int tokens) {
     for (SequencePages& pages : pages_)

@@ -14,6 +14,7 @@
 
 #include "base/bind_thread.h"
 #include "base/error.h"
+#include "base/seconds_since.h"
 #include "device/buffer.h"
 #include "device/device.h"
 #if VOLTPILE_CUDA
@@ -25,10 +26,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr int rounds = 5;
-
-double seconds_since(Clock::time_point begin) {
-    return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 struct File {
     explicit File(const std::string& name) : path(name), descriptor(::open(name.c_str(), O_RDONLY)) {

@@ -1,11 +1,8 @@
 #include "llm/chat/conversation.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
-#include "base/error.h"
 #include "llm/tokenizer/stream_decoder.h"
 #include "llm/tokenizer/utf8.h"
 
@@ -14,11 +11,6 @@ namespace {
 
 std::string text_of(const Tokenizer& tokenizer, const std::optional<TokenId>& token) {
     return token ? std::string(tokenizer.bytes_of(*token)) : std::string();
-}
-
-void check_utf8(std::string_view text, std::string_view what) {
-    if (const auto invalid = find_invalid_utf8(text))
-        throw JobError(fmt::format("{}: byte {} is not UTF-8", what, *invalid));
 }
 
 std::size_t common_beginning(std::span<const TokenId> a, std::span<const TokenId> b) {
@@ -40,8 +32,9 @@ Conversation::Conversation(const Tokenizer& tokenizer, ChatTemplate chat_templat
 }
 
 // What the template writes has the special tokens that the model wants.
-std::vector<TokenId> Conversation::tokens_of(const std::string& text) const {
-    return tokenizer_.encode(text, {.add_special = false, .parse_special = true}, "message");
+std::vector<TokenId> Conversation::tokens_of(const std::string& text, bool continues) const {
+    const EncodeOptions options{.add_special = false, .parse_special = true, .continues = continues};
+    return tokenizer_.encode(text, options, "message");
 }
 
 Conversation::Turn Conversation::ask(std::string question) {
@@ -51,12 +44,12 @@ Conversation::Turn Conversation::ask(std::string question) {
     std::vector<TokenId> tokens;
     try {
         text = template_.render(messages_, bos_, eos_);
-        tokens = tokens_of(text);
+        tokens = tokens_of(text, false);
         // An answer need not be the tokens that the tokenizer would make of its text. Where the template
         // only appends to it, it stays as the model drew it.
         const bool as_drawn = common_beginning(tokens_, tokens) == tokens_.size();
         if (!as_drawn && text.starts_with(text_)) {
-            const auto more = tokens_of(text.substr(text_.size()));
+            const auto more = tokens_of(text.substr(text_.size()), true);
             tokens = tokens_;
             tokens.insert(tokens.end(), more.begin(), more.end());
         }

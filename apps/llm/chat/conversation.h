@@ -38,7 +38,7 @@ class Conversation {
     void clear();  // begins anew, with the message of the system
 
   private:
-    std::vector<TokenId> tokens_of(const std::string& text) const;
+    std::vector<TokenId> tokens_of(const std::string& text, bool continues) const;
 
     const Tokenizer& tokenizer_;
     ChatTemplate template_;

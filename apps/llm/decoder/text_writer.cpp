@@ -4,16 +4,13 @@
 #include <chrono>
 #include <utility>
 
+#include "base/seconds_since.h"
 #include "llm/decoder/batch_builder.h"
 
 namespace voltpile::llm {
 namespace {
 
 constexpr int prompt_piece = 256;  // rows of a pass
-
-double seconds_since(std::chrono::steady_clock::time_point begin) {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <optional>
 
+#include "base/seconds_since.h"
 #include "llm/run/rank_ops.h"
 #include "run/launcher.h"
 #include "run/progress.h"
@@ -13,15 +14,11 @@
 namespace voltpile::llm {
 namespace {
 
-double seconds_since(std::chrono::steady_clock::time_point begin) {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
-
 class EvalProgress {
   public:
     EvalProgress(std::span<const EvalWindow> windows, bool shown)
         : shown_(shown), line_(shown ? terminal_columns() : 0) {
-        for (const EvalWindow& window : windows) all_ += std::ssize(window.tokens) - 1;
+        for (const EvalWindow& window : windows) all_ += window.size() - 1;
     }
 
     void add(std::int64_t tokens) {

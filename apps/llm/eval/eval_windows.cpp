@@ -11,13 +11,6 @@ namespace {
 
 using Tokens = std::span<const std::int32_t>;
 
-EvalWindow window_of(Tokens text, const std::optional<std::int32_t>& begin_token) {
-    EvalWindow window;
-    if (begin_token) window.tokens.push_back(*begin_token);
-    window.tokens.insert(window.tokens.end(), text.begin(), text.end());
-    return window;
-}
-
 std::vector<EvalWindow> strided(Tokens text, const EvalCut& cut) {
     const auto begin_tokens = static_cast<std::size_t>(cut.begin_token.has_value());
     const std::size_t length = static_cast<std::size_t>(cut.window) - begin_tokens;  // of text
@@ -29,30 +22,37 @@ std::vector<EvalWindow> strided(Tokens text, const EvalCut& cut) {
     std::size_t end_before = 0;
     for (std::size_t begin = 0; end_before < text.size(); begin += stride) {
         const std::size_t end = std::min(begin + length, text.size());
-        EvalWindow window = window_of(text.subspan(begin, end - begin), cut.begin_token);
+        EvalWindow window{cut.begin_token, text.subspan(begin, end - begin)};
         window.first_scored = static_cast<int>(std::max<std::size_t>(1, begin_tokens + end_before - begin));
         end_before = end;
-        if (static_cast<std::size_t>(window.first_scored) < window.tokens.size())
-            windows.push_back(std::move(window));
+        if (window.first_scored < window.size()) windows.push_back(window);
     }
     return windows;
 }
 
 std::vector<EvalWindow> second_halves(Tokens text, const EvalCut& cut) {
     if (cut.stride > 0) throw JobError("windows scored in their second halves have no stride");
-    const auto length = static_cast<std::size_t>(cut.window);
-    const EvalWindow whole = window_of(text, cut.begin_token);
     std::vector<EvalWindow> windows;
-    for (std::size_t begin = 0; begin + length <= whole.tokens.size(); begin += length) {
-        EvalWindow window = window_of(Tokens(whole.tokens).subspan(begin, length), std::nullopt);
-        if (cut.begin_token) window.tokens.front() = *cut.begin_token;
-        window.first_scored = cut.window / 2 + 1;
-        if (window.first_scored < cut.window) windows.push_back(std::move(window));
-    }
+    const int first_scored = cut.window / 2 + 1;
+    if (first_scored >= cut.window) return windows;
+    // The begin token stands for what a window begins with: of the first one itself, of others the token of
+    // the text before `begin`.
+    const std::size_t begin_tokens = cut.begin_token ? 1 : 0;
+    const auto length = static_cast<std::size_t>(cut.window);
+    for (std::size_t begin = 0; begin + length <= text.size() + begin_tokens; begin += length)
+        windows.push_back({cut.begin_token, text.subspan(begin, length - begin_tokens), first_scored});
     return windows;
 }
 
 }  // namespace
+
+std::vector<std::int32_t> EvalWindow::tokens() const {
+    std::vector<std::int32_t> all;
+    all.reserve(static_cast<std::size_t>(size()));
+    if (begin_token) all.push_back(*begin_token);
+    all.insert(all.end(), text.begin(), text.end());
+    return all;
+}
 
 std::vector<EvalWindow> cut_for_eval(Tokens text, const EvalCut& cut) {
     if (cut.window < 2 || cut.stride < 0)

@@ -26,13 +26,18 @@ struct EvalCut {
     std::optional<std::int32_t> begin_token = {};  // of each window
 };
 
+// A view of the text: windows that overlap share its memory.
 struct EvalWindow {
-    std::vector<std::int32_t> tokens;
-    int first_scored = 1;  // tokens[i] is scored for i >= first_scored, given all before it; at least 1
+    std::optional<std::int32_t> begin_token;  // before the text
+    std::span<const std::int32_t> text;
+    int first_scored = 1;  // tokens()[i] is scored for i >= first_scored, given all before it; at least 1
+
+    std::int64_t size() const { return (begin_token ? 1 : 0) + std::ssize(text); }
+    std::vector<std::int32_t> tokens() const;
 };
 
-// text: tokens without a begin token. Throws JobError if no token of it would be scored, or for a window or
-// stride out of range.
+// text: tokens without a begin token; outlives the windows. Throws JobError if no token of it would be
+// scored, or for a window or stride out of range.
 std::vector<EvalWindow> cut_for_eval(std::span<const std::int32_t> text, const EvalCut& cut);
 
 }  // namespace voltpile::llm

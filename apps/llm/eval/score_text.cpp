@@ -42,7 +42,8 @@ TextScores score_text(std::span<const EvalWindow> windows, const LogitPass& mode
     TextScores scores;
     PagePool pool(settings.pages);
     for (const EvalWindow& window : windows) {
-        const std::span<const std::int32_t> tokens = window.tokens;
+        const std::vector<std::int32_t> all = window.tokens();
+        const std::span<const std::int32_t> tokens = all;
         // The last token's logits are of one beyond the window.
         const std::size_t end = tokens.size() - 1;
         const auto first_wanted = static_cast<std::size_t>(window.first_scored) - 1;

@@ -85,7 +85,11 @@ void read_rope_scaling(const JsonKeys& keys, ModelConfig& config) {
         if (keys.find(key)) keys.fail(fmt::format("RoPE scaling with \"{}\" is not supported", key));
     if (keys.boolean("truncate") == false)
         keys.fail("RoPE scaling with \"truncate\": false is not supported");
-    scaling.factor = keys.real("factor").value_or(0);  // absent: refused by the check
+    if (scaling.kind == RopeScalingKind::Llama3)  // no values are usual, and transformers has none either
+        for (const char* key : {"low_freq_factor", "high_freq_factor", "original_max_position_embeddings"})
+            if (!keys.find(key)) keys.fail(fmt::format("RoPE scaling \"llama3\" lacks \"{}\"", key));
+    if (!keys.find("factor")) keys.fail(fmt::format("RoPE scaling \"{}\" lacks \"factor\"", kind));
+    scaling.factor = keys.real("factor").value_or(0);
     scaling.original_context = keys.integer("original_max_position_embeddings").value_or(config.context);
     scaling.low_frequency_factor = keys.real("low_freq_factor").value_or(scaling.low_frequency_factor);
     scaling.high_frequency_factor = keys.real("high_freq_factor").value_or(scaling.high_frequency_factor);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 #include <vector>
 
@@ -30,8 +31,12 @@ json parse_json_object(std::string_view text, std::string_view path, int max_dep
     json object;
     try {
         object = json::parse(text.begin(), text.end(), check);
-    } catch (const json::exception& error) {
-        fail(fmt::format("not valid JSON: {}", error.what()));
+    } catch (const json::parse_error& error) {
+        const auto before = text.substr(0, std::min(error.byte > 0 ? error.byte - 1 : 0, text.size()));
+        fail(fmt::format("not valid JSON at byte {}, in line {}", before.size(),
+                         std::ranges::count(before, '\n') + 1));
+    } catch (const json::exception&) {
+        fail("not valid JSON: a number is too large");
     }
     if (!object.is_object()) fail("this is not a JSON object");
     return object;

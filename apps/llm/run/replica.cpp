@@ -26,8 +26,6 @@ constexpr int token_channel = 1;
 constexpr std::chrono::microseconds tick{200};  // between looks for a message
 constexpr std::chrono::seconds watch_interval{1};
 constexpr std::chrono::milliseconds turn_to_speak{500};  // for MPI to end the ranks after the one that spoke
-// A stage may compute for so long before it draws tokens.
-constexpr std::chrono::minutes longest_pass{10};
 // Between processors a rank may be slow, or share its core, without being lost.
 constexpr std::chrono::minutes host_deadline{5};
 // A rank with a GPU has a core to spare while it waits for the other stages' tokens, each a few milliseconds

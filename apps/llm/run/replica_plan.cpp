@@ -14,7 +14,8 @@
 namespace voltpile::llm {
 namespace {
 
-constexpr int kWidest = 16;  // tensor parallelism that messages speak of
+constexpr double no_room = 1;  // bytes, as shares of the layers want something positive
+constexpr int kWidest = 16;    // tensor parallelism that messages speak of
 
 class ReplicaPlanner {
   public:
@@ -138,7 +139,7 @@ class ReplicaPlanner {
         for (const Team& team : plan.teams.teams)
             for (std::size_t s = 0; s < least.size(); ++s)
                 for (const int rank : team.stages[s])
-                    least[s] = std::min(least[s], std::max(room_of(plan, rank), 1.0));
+                    least[s] = std::min(least[s], std::max(room_of(plan, rank), no_room));
         return least;
     }
 
@@ -191,12 +192,13 @@ class ReplicaPlanner {
             ways.push_back(fmt::format("on {} {}", count, gpu ? "such GPUs" : "ranks with so much each"));
         throw MachineError(fmt::format(
             "the model does not fit: over {} rank{} (TP{} x PP{}) rank {} on {} needs {} for weights and {} "
-            "for the keys and values of {} tokens, and {} has room for {}{}{}",
+            "for the keys and values of {} tokens, and {} has {}{}{}",
             ranks_of(plan), ranks_of(plan) == 1 ? "" : "s", plan.plan.teams.tensor, plan.plan.teams.pipeline,
             rank, plan.plan.host_of(where).name, bytes(stage.weights), bytes(stage.kv_per_token * tokens()),
             count_text(static_cast<std::int64_t>(tokens())),
             gpu ? "its " + processor_text(plan.plan, where) : "its share of the host's memory",
-            bytes(room[worst]), ways.empty() ? "" : "; it would fit ", fmt::join(ways, ", or ")));
+            room[worst] > no_room ? "room for " + bytes(room[worst]) : "none beside what a pass works with",
+            ways.empty() ? "" : "; it would fit ", fmt::join(ways, ", or ")));
     }
 
     const ModelSource& model_;

@@ -1,20 +1,11 @@
 #include "llm/run/team_links.h"
 
-#include <chrono>
 #include <cstring>
 
 #include "base/error.h"
 #include "device/memory.h"
 
 namespace voltpile::llm {
-namespace {
-
-// A stage may compute for so long on a piece of a prompt before it sends. That a peer is lost is found out
-// sooner (ChannelOptions::deadline).
-constexpr std::chrono::minutes longest_pass{10};
-
-}  // namespace
-
 TeamLinks::TeamLinks(const TeamContext& teams, Ops& ops, const Stream* stream, std::size_t most_bytes)
     : teams_(teams), stream_(stream) {
     if (teams.last_stage()) return;

@@ -4,12 +4,17 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <memory>
 
 #include "llm/decoder/decoder_links.h"
 #include "run/team_context.h"
 
 namespace voltpile::llm {
+
+// A stage may compute for so long before it sends hidden states, or the tokens drawn from them. That a peer
+// is lost is found out sooner (ChannelOptions::deadline).
+inline constexpr std::chrono::minutes longest_pass{10};
 
 class TeamLinks final : public DecoderLinks {
   public:

@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "base/error.h"
+#include "llm/tokenizer/checked_json.h"
 #include "llm/tokenizer/hugging_face_pipeline.h"
 
 namespace voltpile::llm {
@@ -26,13 +25,13 @@ bool is_true(const json& object, const char* name) {
 class HuggingFaceReader {
   public:
     HuggingFaceReader(const json& tokenizer, const json& config, std::string_view path)
-        : tokenizer_(tokenizer), config_(config), model_(tokenizer.at("model")), path_(path) {}
+        : tokenizer_(tokenizer), config_(config), model_(required(tokenizer, "model", path)), path_(path) {}
 
     Vocabulary read() {
         check_model();
         read_normalizer(field(tokenizer_, "normalizer"), vocabulary_, path_);
         read_pre_tokenizer(field(tokenizer_, "pre_tokenizer"), vocabulary_, path_);
-        read_decoder(field(tokenizer_, "decoder"), vocabulary_);
+        read_decoder(field(tokenizer_, "decoder"), vocabulary_, path_);
         read_tokens();
         read_merges();
         vocabulary_.ignore_merges = is_true(model_, "ignore_merges");
@@ -48,21 +47,27 @@ class HuggingFaceReader {
         throw JobError(fmt::format("{}: {}", path_, problem));
     }
 
+    std::string where(std::string_view part) const { return fmt::format("{}: {}", path_, part); }
+
     void check_model() const {
         const json& type = field(model_, "type");  // which files of GPT-2's time lack
         if (!type.is_null() && type != "BPE")
-            fail(fmt::format("model: \"{}\" is not supported; supported is BPE", type.get<std::string>()));
+            fail(fmt::format("model: \"{}\" is not supported; supported is BPE",
+                             text_in(type, where("model: \"type\""))));
         for (const char* name : {"continuing_subword_prefix", "end_of_word_suffix"})
             if (const json& affix = field(model_, name); !affix.is_null() && affix != "")
                 fail(fmt::format("model: {} is not supported", name));
     }
 
     void read_tokens() {
-        const json& texts = model_.at("vocab");
+        const json& texts = required(model_, "vocab", where("model"));
+        if (!texts.is_object()) fail("model: \"vocab\" is not an object");
         const json none = json::array();
         const json& added = tokenizer_.contains("added_tokens") ? tokenizer_.at("added_tokens") : none;
         most_tokens_ = 4 * (texts.size() + added.size()) + 1024;  // ids may have gaps, but no more than this
-        for (const auto& [text, id] : texts.items()) place(text, id.get<std::int64_t>(), TokenKind::Normal);
+        const std::string id_of_vocab = where("model: an id of \"vocab\"");
+        for (const auto& [text, id] : texts.items())
+            place(text, integer_in(id, id_of_vocab), TokenKind::Normal);
         for (const json& token : added) read_added_token(token);
         if (is_true(model_, "byte_fallback"))
             for (std::size_t i = 0; i < vocabulary_.texts.size(); ++i)
@@ -70,13 +75,14 @@ class HuggingFaceReader {
     }
 
     void read_added_token(const json& token) {
-        const std::string text = token.at("content");
+        const std::string added = where("added_tokens");
+        const std::string& text = required_text(token, "content", added);
+        const std::int64_t id = integer_in(required(token, "id", added), added + ": \"id\"");
         if (is_true(token, "single_word"))
             fail(fmt::format("added_tokens: \"{}\": single_word is not supported", text));
         const bool special = is_true(token, "special");
-        place(text, token.at("id").get<std::int64_t>(),
-              special ? TokenKind::Control : TokenKind::UserDefined);
-        vocabulary_.added.push_back({token.at("id").get<TokenId>(), text, special, is_true(token, "lstrip"),
+        place(text, id, special ? TokenKind::Control : TokenKind::UserDefined);
+        vocabulary_.added.push_back({static_cast<TokenId>(id), text, special, is_true(token, "lstrip"),
                                      is_true(token, "rstrip"), is_true(token, "normalized")});
     }
 
@@ -97,13 +103,13 @@ class HuggingFaceReader {
     // ["left right", ...] or [["left", "right"], ...]
     void read_merges() {
         std::vector<std::pair<std::string_view, std::string_view>> pairs;
-        for (const json& merge : model_.at("merges")) {
-            if (merge.is_array()) {
-                pairs.emplace_back(merge.at(0).get_ref<const std::string&>(),
-                                   merge.at(1).get_ref<const std::string&>());
+        const std::string part = where("merges: a part of one");
+        for (const json& merge : required(model_, "merges", where("model"))) {
+            if (merge.is_array() && merge.size() == 2) {
+                pairs.emplace_back(text_in(merge[0], part), text_in(merge[1], part));
                 continue;
             }
-            const std::string_view text = merge.get_ref<const std::string&>();
+            const std::string_view text = text_in(merge, where("merges: one"));
             const std::size_t space = text.find(' ');
             if (space == std::string_view::npos) fail(fmt::format("merges: \"{}\" is not two tokens", text));
             pairs.emplace_back(text.substr(0, space), text.substr(space + 1));
@@ -113,7 +119,7 @@ class HuggingFaceReader {
 
     // A token is named by its text, or by an object with the text as "content".
     std::optional<TokenId> token_named(const json& name) const {
-        if (name.is_object()) return token_named(name.at("content"));
+        if (name.is_object()) return token_named(required(name, "content", where("a special token")));
         if (!name.is_string()) return std::nullopt;
         const auto found =
             std::find(vocabulary_.texts.begin(), vocabulary_.texts.end(), name.get<std::string>());
@@ -143,11 +149,7 @@ class HuggingFaceReader {
 }  // namespace
 
 Vocabulary vocabulary_from_hugging_face(const json& tokenizer, const json& config, std::string_view path) {
-    try {
-        return HuggingFaceReader(tokenizer, config, path).read();
-    } catch (const json::exception& error) {
-        throw JobError(fmt::format("{}: {}", path, error.what()));
-    }
+    return HuggingFaceReader(tokenizer, config, path).read();
 }
 
 }  // namespace voltpile::llm

@@ -30,10 +30,9 @@ std::string replace_all(std::string_view text, std::string_view from, std::strin
     return result.append(text);
 }
 
-std::string with_space_marks(std::string_view text, SpacePrefix prefix, bool at_start) {
+std::string with_space_marks(std::string_view text, SpacePrefix prefix) {
     const bool has_space = text.starts_with(' ') || text.starts_with(kSpaceMark);
-    const bool add = prefix == SpacePrefix::Always || (prefix == SpacePrefix::Missing && !has_space) ||
-                     (prefix == SpacePrefix::AtStart && at_start && !has_space);
+    const bool add = prefix == SpacePrefix::Always || (prefix != SpacePrefix::Never && !has_space);
     std::string result = replace_all(text, " ", kSpaceMark);
     return add && !text.empty() ? std::string(kSpaceMark) + result : result;
 }

@@ -30,7 +30,7 @@ std::vector<AddedToken> added_tokens(const Vocabulary& vocabulary, bool normaliz
         if (token.normalized != normalized) continue;
         if (normalized && vocabulary.nfc) token.text = to_nfc(token.text);
         if (normalized && vocabulary.prefix_is_normalization)
-            token.text = with_space_marks(token.text, vocabulary.space_prefix, true);
+            token.text = with_space_marks(token.text, vocabulary.space_prefix);
         tokens.push_back(std::move(token));
     }
     return tokens;
@@ -55,39 +55,43 @@ Tokenizer::Tokenizer(Vocabulary vocabulary)
 
 std::vector<TokenId> Tokenizer::encode(std::string_view text, EncodeOptions options,
                                        std::string_view what) const {
-    if (const auto invalid = find_invalid_utf8(text))
-        throw JobError(fmt::format("{}: byte {} is not UTF-8", what, *invalid));
+    check_utf8(text, what);
     if (text.size() > std::numeric_limits<std::int32_t>::max())
         throw JobError(fmt::format("{}: over 2 GiB", what));
     std::vector<TokenId> ids;
     if (options.add_special) ids = vocabulary_.prefix;
+    const SpacePrefix first = options.continues ? SpacePrefix::Never : vocabulary_.space_prefix;
     added_.split(
         text, options.parse_special, [&](TokenId id) { ids.push_back(id); },
         [&](std::string_view fragment, std::size_t offset) {
-            encode_fragment(fragment, offset == 0, options.parse_special, ids);
+            encode_fragment(fragment, offset == 0 ? first : prefix_within(), options.parse_special, ids);
         });
     if (options.add_special) ids.insert(ids.end(), vocabulary_.suffix.begin(), vocabulary_.suffix.end());
     return ids;
 }
 
-void Tokenizer::encode_fragment(std::string_view text, bool at_start, bool parse_special,
+SpacePrefix Tokenizer::prefix_within() const {
+    return vocabulary_.space_prefix == SpacePrefix::AtStart ? SpacePrefix::Never : vocabulary_.space_prefix;
+}
+
+void Tokenizer::encode_fragment(std::string_view text, SpacePrefix prefix, bool parse_special,
                                 std::vector<TokenId>& ids) const {
     std::string composed;
     if (vocabulary_.nfc) text = composed = to_nfc(text);
     std::string marked;
-    if (vocabulary_.prefix_is_normalization)
-        text = marked = with_space_marks(text, vocabulary_.space_prefix, at_start);
+    if (vocabulary_.prefix_is_normalization) text = marked = with_space_marks(text, prefix);
     normalized_added_.split(
         text, parse_special, [&](TokenId id) { ids.push_back(id); },
         [&](std::string_view part, std::size_t offset) {
-            encode_normalized(part, at_start && offset == 0, ids);
+            encode_normalized(part, offset == 0 ? prefix : prefix_within(), ids);
         });
 }
 
-void Tokenizer::encode_normalized(std::string_view text, bool at_start, std::vector<TokenId>& ids) const {
+void Tokenizer::encode_normalized(std::string_view text, SpacePrefix prefix,
+                                  std::vector<TokenId>& ids) const {
     std::string marked;
     if (vocabulary_.kind == VocabularyKind::SentencePieceBpe && !vocabulary_.prefix_is_normalization)
-        text = marked = with_space_marks(text, vocabulary_.space_prefix, at_start);
+        text = marked = with_space_marks(text, prefix);
     if (!vocabulary_.split_at_space_marks) return split(text, 0, ids);
     while (!text.empty()) {
         const std::size_t end = std::min(text.find(kSpaceMark, 1), text.size());

@@ -16,6 +16,7 @@ namespace voltpile::llm {
 struct EncodeOptions {
     bool add_special = true;    // what the model wants around a prompt, mostly <bos> before it
     bool parse_special = true;  // the text of a special token is that token
+    bool continues = false;     // goes on from other text: no space is put before it
 };
 
 // Constant after construction: any number of threads may use one.
@@ -39,9 +40,11 @@ class Tokenizer {
     const Vocabulary& vocabulary() const { return vocabulary_; }
 
   private:
-    void encode_fragment(std::string_view text, bool at_start, bool parse_special,
+    // prefix: of the fragment's beginning.
+    void encode_fragment(std::string_view text, SpacePrefix prefix, bool parse_special,
                          std::vector<TokenId>& ids) const;
-    void encode_normalized(std::string_view text, bool at_start, std::vector<TokenId>& ids) const;
+    void encode_normalized(std::string_view text, SpacePrefix prefix, std::vector<TokenId>& ids) const;
+    SpacePrefix prefix_within() const;  // of pieces that do not begin the text
     void split(std::string_view text, std::size_t pattern, std::vector<TokenId>& ids) const;
 
     Vocabulary vocabulary_;

@@ -1,5 +1,9 @@
 #include "llm/tokenizer/utf8.h"
 
+#include <fmt/format.h>
+
+#include "base/error.h"
+
 namespace voltpile::llm {
 
 namespace {
@@ -57,6 +61,11 @@ std::optional<std::size_t> find_invalid_utf8(std::string_view text) {
         i += character.bytes;
     }
     return std::nullopt;
+}
+
+void check_utf8(std::string_view text, std::string_view what) {
+    if (const auto invalid = find_invalid_utf8(text))
+        throw JobError(fmt::format("{}: byte {} is not UTF-8", what, *invalid));
 }
 
 std::string to_utf8(std::uint32_t code_point) {

@@ -32,6 +32,9 @@ std::size_t last_character_begin(std::string_view text);
 // Where the first byte is that belongs to no whole character, if there is one.
 std::optional<std::size_t> find_invalid_utf8(std::string_view text);
 
+// Throws JobError "what: byte N is not UTF-8" if there is one.
+void check_utf8(std::string_view text, std::string_view what);
+
 inline constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";  // U+FFFD
 
 std::string to_utf8(std::uint32_t code_point);

@@ -140,7 +140,7 @@ TEST(Team, HeadsLimitTheChoice) {
     wanted.tensor = 2;
     EXPECT_THROW(plan_teams(wanted, ranks), JobError);
     expect_in(error_of([&] { plan_teams(wanted, ranks); }),
-              "tensor_parallel = 2 does not divide the model's 9 heads; 1, 3 would");
+              "--tensor 2 does not divide the model's 9 heads; 1, 3 would");
 }
 
 TEST(Team, WhatDoesNotFitIsSaid) {
@@ -148,7 +148,7 @@ TEST(Team, WhatDoesNotFitIsSaid) {
     EXPECT_THROW(plan_teams(shape(8, 1, 0), ranks), MachineError);
     expect_in(error_of([&] { plan_teams(shape(8, 1, 0), ranks); }), "node0 has 4; 1, 2, 3, 4 would fit");
     expect_in(error_of([&] { plan_teams(shape(2, 2, 2), ranks); }),
-              "do not fit 6 ranks: tensor_parallel = 2 makes 3 groups");
+              "--tensor 2, --pipeline 2, 2 replicas do not fit 6 ranks: --tensor 2 makes 3 groups");
     TeamShape wanted = shape(1, 6, 1);
     wanted.most_stages = 5;
     EXPECT_THROW(plan_teams(wanted, ranks), JobError);
