@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "job_error_text.h"
 #include "llm/chat/conversation.h"
 #include "llm/decoder/model_tokenizer.h"
@@ -94,9 +96,11 @@ TEST(Conversation, NoSpaceIsPutAfterAnAnswerAsDrawn) {
             return llama2.encode(text, {.add_special = false});
         };
         const std::vector<TokenId> canonical = encoded("there");
-        std::vector<TokenId> answer = encoded("t");  // the space, too
-        for (const char letter : {'h', 'e', 'r', 'e'})
-            answer.push_back(encoded(std::string("t") + letter).back());
+        std::vector<TokenId> answer;
+        const auto& texts = llama2.vocabulary().texts;
+        for (const std::string_view piece :
+             std::initializer_list<std::string_view>{kSpaceMark, "t", "h", "e", "r", "e"})
+            answer.push_back(static_cast<TokenId>(std::ranges::find(texts, piece) - texts.begin()));
         ASSERT_NE(answer, canonical);
         ASSERT_EQ(llama2.decode(answer), "there");
 
