@@ -81,6 +81,8 @@ Hdf5File create_hdf5(const std::string& path) {
     Hdf5Properties access = access_without_locks();
     hdf5_check(H5Pset_libver_bounds(access.get(), H5F_LIBVER_V18, H5F_LIBVER_V18), "create", path);
     Hdf5Properties creation(hdf5_check(H5Pcreate(H5P_FILE_CREATE), "create", path));
+    // The same contents are the same bytes, whenever they were written.
+    hdf5_check(H5Pset_obj_track_times(creation.get(), false), "create", path);
     // netCDF wants the order of creation.
     constexpr unsigned order = H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED;
     hdf5_check(H5Pset_link_creation_order(creation.get(), order), "create", path);

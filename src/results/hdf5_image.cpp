@@ -56,8 +56,11 @@ Hdf5Image::Hdf5Image(const std::string& path, std::size_t expected_bytes)
     H5FD_file_image_callbacks_t callbacks{allocate,   copy,       reallocate,  keep,
                                           same_bytes, keep_bytes, bytes_.get()};
     hdf5_check(H5Pset_file_image_callbacks(access.get(), &callbacks), "create", path);
+    Hdf5Properties creation(hdf5_check(H5Pcreate(H5P_FILE_CREATE), "create", path));
+    // The same contents are the same bytes, whenever they were written.
+    hdf5_check(H5Pset_obj_track_times(creation.get(), false), "create", path);
     file_ = Hdf5File(
-        hdf5_check(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), "create", path));
+        hdf5_check(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()), "create", path));
 }
 
 std::vector<std::byte> Hdf5Image::finish() {

@@ -100,6 +100,7 @@ class Terminal:
     def __init__(self, *arguments):
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell's background jobs ignore it
             os.execve(VOLTPILE, [VOLTPILE, *map(str, arguments)], ENVIRONMENT)
         self.shown = ""
 
