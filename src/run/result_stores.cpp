@@ -25,13 +25,13 @@ const std::string complete_mark = "complete";  // never the bytes of ranges, who
 
 std::string to_bytes(const std::vector<WorkRange>& ranges) {
     std::string bytes(ranges.size() * sizeof(WorkRange), '\0');
-    std::memcpy(bytes.data(), ranges.data(), bytes.size());
+    if (!ranges.empty()) std::memcpy(bytes.data(), ranges.data(), bytes.size());
     return bytes;
 }
 
 std::vector<WorkRange> ranges_of(std::string_view bytes) {
     std::vector<WorkRange> ranges(bytes.size() / sizeof(WorkRange));
-    std::memcpy(ranges.data(), bytes.data(), ranges.size() * sizeof(WorkRange));
+    if (!ranges.empty()) std::memcpy(ranges.data(), bytes.data(), ranges.size() * sizeof(WorkRange));
     return ranges;
 }
 
