@@ -251,8 +251,8 @@ TEST(ChannelLimits, UnreceivedDataTakesBoundedMemory) {
     if (!VOLTPILE_UCX) GTEST_SKIP() << "built without UCX";
     constexpr std::size_t bytes = 8000;
     constexpr int count = 20'000;  // 160 MB
-    std::vector<std::uint8_t> data(
-        bytes);  // outlives the group: the last sends may be under way until it ends
+    // Outlives the group: the last sends may be under way until that ends.
+    std::vector<std::uint8_t> data(bytes);
     ChannelGroup group(world(), ChannelOptions{});
     if (world().rank() < 2 && world().size() > 1) {
         Channel& channel = group.channel(1 - world().rank());
