@@ -24,14 +24,7 @@ __global__ void dequantise(const DeviceMatrix w, int first_row, int rows, uint4*
     float value[32];
     RowUnit<format>::values(raw, value);
 #pragma unroll
-    for (int q = 0; q < 4; ++q) {
-        uint4 halves;
-        auto* pair = reinterpret_cast<__half2*>(&halves);
-#pragma unroll
-        for (int p = 0; p < 4; ++p)
-            pair[p] = __floats2half2_rn(value[8 * q + 2 * p], value[8 * q + 2 * p + 1]);
-        out[index * 4 + q] = halves;
-    }
+    for (int q = 0; q < 4; ++q) out[index * 4 + q] = halves_of(value + 8 * q);
 }
 
 __global__ void silu_product(const float* gate, const float* up, int gate_columns, __half* out,
