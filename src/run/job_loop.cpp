@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "base/host_name.h"
+#include "base/seconds_since.h"
 #include "results/result_writer.h"
 #include "run/launcher.h"
 #include "run/progress.h"
@@ -32,9 +33,7 @@ constexpr std::chrono::microseconds tick{500};
 
 class Clock {
   public:
-    double seconds() const {
-        return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-    }
+    double seconds() const { return seconds_since(start_); }
 
   private:
     std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();

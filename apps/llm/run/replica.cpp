@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 
+#include "base/seconds_since.h"
 #include "device/device.h"
 #include "device/memory.h"
 #include "llm/run/first_collectives.h"
@@ -110,7 +111,7 @@ void Replica::load(const ModelSource& model) {
     const auto begin = std::chrono::steady_clock::now();
     DecoderLinks& links = settings.ranks > 1 ? static_cast<DecoderLinks&>(*timed_links_) : *links_;
     decoder_ = std::make_unique<Decoder>(model, *timed_ops_, links, settings);
-    load_s_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    load_s_ = seconds_since(begin);
     runner_ = std::make_unique<PassRunner>(*decoder_, *timed_ops_, settings.limits);
     if (mine.device >= 0) gpu_bytes_loaded_ = device_bytes_in_use();
 }
