@@ -32,7 +32,7 @@ struct Sequence {
     int length() const { return static_cast<int>(tokens.size()) + drawing; }
     int rows_left() const { return length() - computed; }
     bool goes_on() const { return drawn + drawing < most_tokens; }
-    bool generates() const { return goes_on() && rows_left() == 1; }
+    bool generates() const { return goes_on() && rows_left() == 1 && drawn + drawing > 0; }
 };
 
 using SequencePtr = std::shared_ptr<Sequence>;
