@@ -6,10 +6,11 @@
 
 namespace voltpile::llm {
 
-int BatchBuilder::add(const SequencePages& pages, std::span<const std::int32_t> tokens, int position,
+int BatchBuilder::add(std::span<const std::int32_t> pages, std::span<const std::int32_t> tokens, int position,
                       WantLogits logits) {
     const int end = position + static_cast<int>(tokens.size());
-    if (tokens.empty() || pages.room() < end) throw std::logic_error("a sequence without room in its pages");
+    if (tokens.empty() || pages_for(end) > std::ssize(pages))
+        throw std::logic_error("a sequence without room in its pages");
     const auto sequence = static_cast<std::int32_t>(pages_.size());
     const auto first_logit = static_cast<int>(batch_.logit_row.size());
     if (batch_.row_begin.empty()) batch_.row_begin.push_back(0);
@@ -22,8 +23,8 @@ int BatchBuilder::add(const SequencePages& pages, std::span<const std::int32_t> 
         batch_.sequence.push_back(sequence);
     }
     batch_.row_begin.push_back(static_cast<std::int32_t>(batch_.token.size()));
-    const auto used = static_cast<std::ptrdiff_t>((end + kv_page_tokens - 1) / kv_page_tokens);
-    pages_.emplace_back(pages.pages().begin(), pages.pages().begin() + used);
+    const auto used = static_cast<std::ptrdiff_t>(pages_for(end));
+    pages_.emplace_back(pages.begin(), pages.begin() + used);
     batch_.max_pages = std::max(batch_.max_pages, static_cast<int>(used));
     return first_logit;
 }

@@ -21,7 +21,8 @@ enum class Finish {
     End,      // a token that ends a text, which is not among `tokens`
     Length,   // as many as were asked for
     Context,  // no room for more
-    Stopped,  // by who was told the tokens
+    Stopped,  // by who was told the tokens; by a stop string or stop token
+    Failed,   // the model gave no numbers to draw from
 };
 
 struct Generated {

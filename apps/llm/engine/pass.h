@@ -18,6 +18,13 @@ struct Draw {
     std::int32_t step = 0;  // tokens that its sequence has drawn so far
     // token -> how often it is in the text; nullptr where no penalty asks for it.
     std::shared_ptr<const std::map<std::int32_t, std::int32_t>> history;
+    int top_n = 0;  // most probable tokens that are to be told beside it
+};
+
+// The most probable tokens of a row of logits, best first.
+struct TopTokens {
+    std::vector<std::int32_t> token;
+    std::vector<float> log_probability;
 };
 
 // One pass, the same on all ranks of a replica.
@@ -50,6 +57,9 @@ class PassExecutor {
     // Waits for the oldest pass that has not been collected: its tokens, one for each draw. Throws Error if
     // it failed.
     virtual std::vector<DrawnToken> collect() = 0;
+
+    // Of the pass collected last, for each draw as many as its top_n; nothing if none was asked for.
+    virtual std::vector<TopTokens> top() { return {}; }
 };
 
 }  // namespace voltpile::llm

@@ -8,6 +8,10 @@ namespace voltpile::llm {
 
 constexpr int kv_page_tokens = 16;
 
+constexpr int pages_for(int tokens) {
+    return (tokens + kv_page_tokens - 1) / kv_page_tokens;
+}
+
 // Arrays lie in the memory of the processor that the operations run on; the numbers are the host's, and in a
 // captured pass the largest of those that may be replayed with it.
 struct BatchView {

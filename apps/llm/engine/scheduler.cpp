@@ -1,0 +1,157 @@
+#include "llm/engine/scheduler.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "base/error.h"
+#include "llm/engine/sequence_cache.h"
+
+namespace voltpile::llm {
+namespace {
+
+bool has_penalty(const SamplingSettings& s) {
+    return s.repetition_penalty != 1 || s.presence_penalty != 0 || s.frequency_penalty != 0;
+}
+
+SequencePtr new_sequence(Request request, int context) {
+    auto sequence = std::make_shared<Sequence>();
+    sequence->id = request.id;
+    sequence->top_n = request.top_n;
+    sequence->tokens = std::move(request.prompt);
+    const int room = context - static_cast<int>(sequence->tokens.size());
+    sequence->most_tokens = request.max_tokens == 0 ? room : request.max_tokens;
+    if (has_penalty(request.sampling)) {
+        sequence->history = std::make_shared<std::map<std::int32_t, std::int32_t>>();
+        for (const std::int32_t token : sequence->tokens) ++(*sequence->history)[token];
+    }
+    sequence->sampling = std::make_shared<const SamplingSettings>(std::move(request.sampling));
+    return sequence;
+}
+
+}  // namespace
+
+void check_request(const Request& request, const SchedulerSettings& settings) {
+    if (request.prompt.empty()) throw JobError("the prompt is empty");
+    if (request.max_tokens < 0) throw JobError("fewer than no tokens are asked for");
+    const auto prompt = std::ssize(request.prompt);
+    if (prompt >= settings.context)
+        throw JobError(fmt::format("the prompt of {} tokens leaves no room for more in a context of {}",
+                                   prompt, settings.context));
+    const std::int64_t all = request.max_tokens == 0 ? settings.context : prompt + request.max_tokens;
+    if (all > settings.context)
+        throw JobError(fmt::format("a prompt of {} tokens and {} more do not fit into a context of {}",
+                                   prompt, request.max_tokens, settings.context));
+    const std::int64_t room = static_cast<std::int64_t>(settings.pages) * kv_page_tokens;
+    if (all > room)
+        throw JobError(fmt::format("{} tokens of one text do not fit into a cache of {}", all, room));
+}
+
+Scheduler::Scheduler(const SchedulerSettings& settings)
+    : settings_(settings),
+      cache_(settings.pages),
+      lane_sequences_(static_cast<std::size_t>(std::max(settings.lanes, 1)), 0) {
+    const BatchLimits& limits = settings.limits;
+    if (settings.lanes < 1 || (settings.feeds && settings.lanes > 1) || settings.sequences < 1 ||
+        std::min({limits.rows, limits.sequences, limits.logits, settings.mixed_rows,
+                  settings.mixed_context}) < 1 ||
+        pages_for(settings.context) > limits.pages_per_sequence)
+        throw std::invalid_argument("the settings of a scheduler make no sense");
+}
+
+void Scheduler::add(Request request) {
+    check_request(request, settings_);
+    SequencePtr sequence = new_sequence(std::move(request), settings_.context);
+    if (!by_id_.emplace(sequence->id, sequence).second)
+        throw std::invalid_argument(fmt::format("request {} is under way", sequence->id));
+    sequence->age = added_++;
+    waiting_.emplace(sequence->age, std::move(sequence));
+}
+
+void Scheduler::admit() {
+    while (!waiting_.empty() && admit_first()) {
+    }
+}
+
+bool Scheduler::admit_first() {
+    const SequencePtr sequence = waiting_.begin()->second;
+    const BatchLimits& limits = settings_.limits;
+    const auto lane = std::ranges::min_element(lane_sequences_);
+    if (sequence->passes > 0 || std::ssize(running_) >= settings_.sequences ||
+        *lane >= std::min({limits.sequences, limits.rows, limits.logits}))
+        return false;
+    use_kept_pages(cache_, *sequence, next_pass());
+    const int found = sequence->computed;
+    const int missing = pages_for(sequence->length()) - static_cast<int>(sequence->pages.size());
+    if (missing + std::ssize(running_) > cache_.available()) {
+        give_back_pages(cache_, *sequence);
+        return false;
+    }
+    make_room(cache_, *sequence, sequence->length());
+    counters_.shared_tokens += found;
+    sequence->lane = static_cast<int>(lane - lane_sequences_.begin());
+    ++*lane;
+    waiting_.erase(sequence->age);
+    running_.emplace(sequence->age, sequence);
+    if (!std::exchange(sequence->admitted, true)) admitted_.push_back(sequence->id);
+    return true;
+}
+
+void Scheduler::preempt(const SequencePtr& sequence) {
+    give_back_pages(cache_, *sequence);
+    --lane_sequences_[static_cast<std::size_t>(sequence->lane)];
+    sequence->lane = -1;
+    running_.erase(sequence->age);
+    waiting_.emplace(sequence->age, sequence);
+    ++counters_.preemptions;
+}
+
+void Scheduler::remove(const SequencePtr& sequence) {
+    sequence->ended = true;
+    give_back_pages(cache_, *sequence);
+    if (sequence->lane >= 0) --lane_sequences_[static_cast<std::size_t>(sequence->lane)];
+    running_.erase(sequence->age);
+    waiting_.erase(sequence->age);
+    by_id_.erase(sequence->id);
+}
+
+std::vector<Progress> Scheduler::complete(std::span<const DrawnToken> drawn) {
+    if (under_way_.empty() || under_way_.front().drawing.size() != drawn.size())
+        throw std::logic_error("draws of no pass that is under way");
+    const PassUnderWay pass = std::move(under_way_.front());
+    under_way_.pop_front();
+    for (const SequencePtr& sequence : pass.sequences) --sequence->passes;
+    std::vector<Progress> progress;
+    for (std::size_t i = 0; i < drawn.size(); ++i) {
+        const SequencePtr& sequence = pass.drawing[i];
+        --sequence->drawing;
+        if (sequence->ended) continue;
+        Progress& next = progress.emplace_back(sequence->id, i, drawn[i], drawn[i].token < 0);
+        if (!next.last) {
+            sequence->tokens.push_back(drawn[i].token);
+            if (sequence->history) ++(*sequence->history)[drawn[i].token];
+            next.last = ++sequence->drawn >= sequence->most_tokens;
+            if (sequence->lane >= 0) keep_full_pages(cache_, *sequence, passes_);
+        }
+        if (next.last) remove(sequence);
+    }
+    return progress;
+}
+
+void Scheduler::end(std::int64_t id) {
+    const SequencePtr sequence = by_id_.at(id);
+    remove(sequence);
+}
+
+SchedulerCounters Scheduler::counters() const {
+    SchedulerCounters now = counters_;
+    now.running = static_cast<int>(running_.size());
+    now.waiting = static_cast<int>(waiting_.size());
+    now.generating = static_cast<int>(
+        std::ranges::count_if(running_, [](const auto& each) { return each.second->generates(); }));
+    now.pages_in_use = cache_.pages() - cache_.available();
+    return now;
+}
+
+}  // namespace voltpile::llm

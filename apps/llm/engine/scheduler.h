@@ -1,0 +1,120 @@
+// Who is in the next pass: a state machine over tokens and pages of the cache, without a model, a processor
+// or a clock.
+//
+// Requests are admitted in the order in which they came, each when the cache has pages for its prompt and one
+// more for every sequence that runs. A pass of a lane has a row for each of the lane's sequences that
+// generates, then pieces of prompts, the oldest first. While anybody generates, these get
+// rows * (1 + context / mixed_context) <= mixed_rows, which is to keep the pass within twice the time; they
+// have all rows otherwise. When pages run out, the youngest running sequence loses its own and waits, at its
+// place in the order, to be computed anew.
+//
+// Whole pages of the same tokens after the same beginning are computed once: a sequence that comes to such a
+// page while another computes it sits out that pass.
+//
+// With feeds, a pass is planned while the one before it runs, as if no sequence ended there but by its number
+// of tokens: a row too many is thrown away. Sequences with penalties, whose draw needs all tokens before it,
+// sit that pass out; if they are half of those that generate, or more, nothing is planned until they can come
+// along.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include "llm/engine/pass.h"
+#include "llm/engine/prefix_cache.h"
+#include "llm/engine/request.h"
+#include "llm/engine/sequence.h"
+
+namespace voltpile::llm {
+
+struct SchedulerSettings {
+    BatchLimits limits;  // of a pass
+    int pages = 0;       // of the cache
+    int context = 0;     // tokens of a sequence, prompt included
+    int sequences = 0;   // running at once, in all lanes together
+    int lanes = 1;       // PassExecutor::lanes()
+    bool feeds = false;  // PassExecutor::feeds(); with one lane only
+    int mixed_rows = 128;
+    int mixed_context = 16384;
+};
+
+// Throws JobError for a request that can never be answered: an empty prompt, a token beyond the vocabulary is
+// not looked for; more tokens than the context or the cache has room for.
+void check_request(const Request& request, const SchedulerSettings& settings);
+
+// A token of a sequence.
+struct Progress {
+    std::int64_t id = 0;
+    std::size_t draw = 0;  // its place among those of the pass
+    DrawnToken drawn;
+    bool last = false;  // as many as were asked for, no more room, or -1: the sequence has ended
+};
+
+struct SchedulerCounters {
+    int running = 0;  // now, as those that follow
+    int generating = 0;
+    int waiting = 0;
+    int pages_in_use = 0;
+    std::int64_t prompt_rows = 0;    // computed since the beginning, those computed anew among them
+    std::int64_t shared_tokens = 0;  // found in the cache instead
+    std::int64_t preemptions = 0;
+};
+
+class Scheduler {
+  public:
+    // Throws std::invalid_argument for settings that make no sense.
+    explicit Scheduler(const SchedulerSettings& settings);
+
+    // Throws as check_request(), and std::invalid_argument for an id that is under way.
+    void add(Request request);
+
+    // The next pass, to be enqueued at once; nothing if a pass under way must be completed first, or if there
+    // is nothing to do.
+    std::optional<PlannedPass> plan();
+    // Requests that plan() has admitted for the first time since it was asked last.
+    std::vector<std::int64_t> take_admitted() { return std::exchange(admitted_, {}); }
+
+    // The oldest pass under way has drawn these. What is told of a sequence is its next token.
+    std::vector<Progress> complete(std::span<const DrawnToken> drawn);
+
+    // A sequence that goes on is to end here. Draws that are under way for it are not told of.
+    void end(std::int64_t id);
+
+    int under_way() const { return static_cast<int>(under_way_.size()); }  // passes
+    bool idle() const { return by_id_.empty() && under_way_.empty(); }
+    SchedulerCounters counters() const;
+    const PrefixCache& cache() const { return cache_; }
+
+  private:
+    struct PassUnderWay {
+        int lane = 0;
+        std::vector<SequencePtr> sequences, drawing;
+    };
+    class Planning;  // of one pass
+
+    std::optional<PlannedPass> plan_lane(int lane);
+    void balance(int lane);
+    void admit();
+    bool admit_first();
+    void preempt(const SequencePtr& sequence);
+    void remove(const SequencePtr& sequence);
+    bool generates() const;  // anybody
+    std::uint64_t next_pass() const { return passes_ + 1; }
+
+    SchedulerSettings settings_;
+    PrefixCache cache_;
+    SequencesByAge running_, waiting_;
+    std::unordered_map<std::int64_t, SequencePtr> by_id_;
+    std::vector<int> lane_sequences_;  // running in each
+    std::deque<PassUnderWay> under_way_;
+    std::vector<std::int64_t> admitted_;
+    std::uint64_t passes_ = 0;  // planned so far: the number of the last
+    std::int64_t added_ = 0;
+    int next_lane_ = 0;
+    SchedulerCounters counters_;
+};
+
+}  // namespace voltpile::llm

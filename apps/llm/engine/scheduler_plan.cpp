@@ -1,0 +1,156 @@
+#include <algorithm>
+#include <limits>
+
+#include "llm/decoder/batch_builder.h"
+#include "llm/engine/scheduler.h"
+#include "llm/engine/sequence_cache.h"
+
+namespace voltpile::llm {
+
+// Puts one pass together. Pages that it uses are given to nobody else before it is planned.
+class Scheduler::Planning {
+  public:
+    Planning(Scheduler& scheduler, int lane) : of_(scheduler) { pass_.lane = under_way_.lane = lane; }
+
+    int rows() const { return rows_; }
+
+    // The next `count` tokens of a sequence that has room for them.
+    void add(const SequencePtr& sequence, int count) {
+        Sequence& s = *sequence;
+        std::vector<std::int32_t> tokens;
+        for (int i = s.computed; i < s.computed + count; ++i)
+            tokens.push_back(i < std::ssize(s.tokens) ? s.tokens[static_cast<std::size_t>(i)]
+                                                      : -1 - s.last_draw);
+        const bool draws = count == s.rows_left();
+        builder_.add(s.pages, tokens, s.computed, draws ? WantLogits::Last : WantLogits::None);
+        if (draws) {
+            pass_.draws.push_back({s.sampling, s.drawn + s.drawing, s.history, s.top_n});
+            s.last_draw = static_cast<int>(under_way_.drawing.size());
+            ++s.drawing;
+            under_way_.drawing.push_back(sequence);
+        }
+        s.computed += count;
+        ++s.passes;
+        under_way_.sequences.push_back(sequence);
+        rows_ += count;
+        keep_full_pages(of_.cache_, s, of_.next_pass());
+    }
+
+    PlannedPass take() {
+        pass_.batch = builder_.take();
+        ++of_.passes_;
+        of_.under_way_.push_back(std::move(under_way_));
+        return std::move(pass_);
+    }
+
+  private:
+    Scheduler& of_;
+    BatchBuilder builder_;
+    PlannedPass pass_;
+    PassUnderWay under_way_;
+    int rows_ = 0;
+};
+
+// Pieces of prompts within what a pass has left.
+class PromptBudget {
+  public:
+    PromptBudget(int rows, bool mixed, const SchedulerSettings& settings)
+        : rows_(rows),
+          cost_(mixed ? settings.mixed_rows : std::numeric_limits<double>::infinity()),
+          mixed_context_(settings.mixed_context) {}
+
+    // Rows of the next piece, 0 if there is no room for one: all that is left of the prompt, or up to the end
+    // of a page, so that others find it, if there is one within reach.
+    int take(const Sequence& sequence) {
+        const double row_cost = 1 + sequence.computed / mixed_context_;
+        const double affordable = std::max(cost_ / row_cost, first_ ? 1.0 : 0.0);
+        int count = static_cast<int>(
+            std::min({static_cast<double>(rows_), static_cast<double>(sequence.rows_left()), affordable}));
+        if (count < sequence.rows_left()) {
+            const int whole =
+                (sequence.computed + count) / kv_page_tokens * kv_page_tokens - sequence.computed;
+            if (whole > 0) count = whole;
+        }
+        rows_ -= count;
+        cost_ -= count * row_cost;
+        first_ = first_ && count == 0;
+        return count;
+    }
+
+  private:
+    int rows_;
+    double cost_;
+    double mixed_context_;
+    bool first_ = true;  // which is not to starve, however long
+};
+
+std::optional<PlannedPass> Scheduler::plan() {
+    const int most = settings_.feeds ? 2 : 1;
+    for (int i = 0; i < settings_.lanes; ++i) {
+        const int lane = (next_lane_ + i) % settings_.lanes;
+        if (std::ranges::count(under_way_, lane, &PassUnderWay::lane) >= most) continue;
+        if (auto pass = plan_lane(lane)) {
+            next_lane_ = (lane + 1) % settings_.lanes;
+            return pass;
+        }
+    }
+    return std::nullopt;
+}
+
+std::optional<PlannedPass> Scheduler::plan_lane(int lane) {
+    balance(lane);
+    const auto of_lane = [&](const auto& wanted) {
+        std::vector<SequencePtr> found;
+        for (const auto& [age, sequence] : running_)
+            if (sequence->lane == lane && wanted(*sequence)) found.push_back(sequence);
+        return found;
+    };
+    const auto sits_out = [](const Sequence& s) { return s.drawing > 0 && s.history != nullptr; };
+    auto generating = of_lane([](const Sequence& s) { return s.generates(); });
+    const auto out = std::ranges::count_if(generating, [&](const auto& s) { return sits_out(*s); });
+    if (out > 0 && 2 * out >= std::ssize(generating)) return std::nullopt;
+
+    Planning planning(*this, lane);
+    const bool mixed = generates();
+    const std::int64_t preempted = counters_.preemptions;
+    for (const SequencePtr& sequence : generating) {
+        if (sits_out(*sequence)) continue;
+        while (sequence->lane >= 0 && !make_room(cache_, *sequence, sequence->computed + 1))
+            preempt(running_.rbegin()->second);
+        if (sequence->lane >= 0) planning.add(sequence, 1);
+    }
+    if (counters_.preemptions == preempted) admit();
+
+    PromptBudget budget(settings_.limits.rows - planning.rows(), mixed, settings_);
+    for (const SequencePtr& sequence : of_lane([](const Sequence& s) { return s.goes_on(); })) {
+        if (sequence->drawing > 0) continue;
+        const int before = sequence->computed;
+        const bool comes = use_kept_pages(cache_, *sequence, next_pass());
+        counters_.shared_tokens += sequence->computed - before;
+        if (!comes) continue;
+        const int count = budget.take(*sequence);
+        if (count == 0) break;
+        counters_.prompt_rows += count;
+        planning.add(sequence, count);
+    }
+    if (planning.rows() == 0) return std::nullopt;
+    return planning.take();
+}
+
+// A lane between two passes gives of what it has more than another to it.
+void Scheduler::balance(int lane) {
+    const auto least = std::ranges::min_element(lane_sequences_);
+    int& own = lane_sequences_[static_cast<std::size_t>(lane)];
+    for (auto each = running_.rbegin(); each != running_.rend() && own > *least + 1; ++each) {
+        if (each->second->lane != lane) continue;
+        each->second->lane = static_cast<int>(least - lane_sequences_.begin());
+        --own;
+        ++*least;
+    }
+}
+
+bool Scheduler::generates() const {
+    return std::ranges::any_of(running_, [](const auto& each) { return each.second->generates(); });
+}
+
+}  // namespace voltpile::llm

@@ -1,0 +1,155 @@
+// A PassExecutor of which everything is known: its cache holds the tokens themselves, and what it draws is a
+// function of all tokens of a sequence as they are found through the page table, of its settings and its
+// step. So any page that is wrong, doubled or wrongly shared gives another text.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <random>
+#include <span>
+
+#include "llm/engine/scheduler.h"
+
+namespace voltpile::llm {
+
+constexpr std::int32_t paper_words = 40;
+constexpr std::int32_t paper_end = 0;  // ends a text
+
+inline std::uint64_t mixed(std::uint64_t x) {  // the finaliser of SplitMix64
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
+    return x ^ (x >> 31);
+}
+
+inline std::uint64_t paper_digest(std::uint64_t before, std::int32_t token) {
+    return mixed(before + static_cast<std::uint64_t>(token) + 1);
+}
+
+inline std::int32_t paper_draw(std::uint64_t digest, const SamplingSettings& settings, int step) {
+    return static_cast<std::int32_t>(
+        mixed(digest + 7 * settings.seed + 31 * static_cast<std::uint64_t>(step)) % paper_words);
+}
+
+class PaperExecutor : public PassExecutor {
+  public:
+    PaperExecutor(const SchedulerSettings& settings, const PrefixCache& cache)
+        : settings_(settings),
+          cache_(cache),
+          cells_(static_cast<std::size_t>(settings.pages * kv_page_tokens)) {}
+
+    int lanes() const override { return settings_.lanes; }
+    bool feeds() const override { return settings_.feeds; }
+    std::vector<DrawnToken> collect() override {
+        auto drawn = std::move(under_way_.front().drawn);
+        under_way_.pop_front();
+        return drawn;
+    }
+
+    void enqueue(const PlannedPass& pass) override {
+        check(pass);
+        ++passes_;
+        const Batch& batch = pass.batch;
+        std::vector<DrawnToken> drawn;
+        for (std::size_t row = 0; row < batch.token.size(); ++row) write(batch, row);
+        for (std::size_t i = 0; i < batch.logit_row.size(); ++i) {
+            const auto row = static_cast<std::size_t>(batch.logit_row[i]);
+            const Draw& draw = pass.draws[i];
+            check_history(draw, read(batch, row));
+            const std::uint64_t digest = cell(batch, row, batch.position[row]).digest;
+            drawn.push_back({paper_draw(digest, *draw.settings, draw.step), 0});
+        }
+        last_drawn_ = drawn;
+        under_way_.push_back({pass.lane, pass.draws, std::move(drawn)});
+    }
+
+    int passes() const { return static_cast<int>(passes_); }
+
+  private:
+    struct Cell {
+        std::int32_t token = -1;
+        std::uint64_t digest = 0;
+        std::uint64_t pass = 0;
+        std::int32_t sequence = -1;  // of that pass
+    };
+    struct UnderWay {
+        int lane;
+        std::vector<Draw> draws;
+        std::vector<DrawnToken> drawn;
+    };
+
+    void check(const PlannedPass& pass) const {
+        const Batch& batch = pass.batch;
+        const auto sequences = std::ssize(batch.row_begin) - 1;
+        const auto here = std::ranges::count(under_way_, pass.lane, &UnderWay::lane);
+        ASSERT_LE(here, settings_.feeds ? 1 : 0);
+        ASSERT_NO_THROW(check_limits(batch, settings_.limits));
+        ASSERT_GT(batch.token.size(), 0U);
+        ASSERT_EQ(batch.logit_row.size(), pass.draws.size());
+        ASSERT_EQ(std::ssize(batch.page_table), sequences * batch.max_pages);
+        for (std::size_t s = 0; s < static_cast<std::size_t>(sequences); ++s) {
+            const auto begin = static_cast<std::size_t>(batch.row_begin[s]),
+                       end = static_cast<std::size_t>(batch.row_begin[s + 1]);
+            ASSERT_LT(begin, end);
+            for (std::size_t row = begin; row < end; ++row) {
+                ASSERT_EQ(batch.sequence[row], static_cast<std::int32_t>(s));
+                ASSERT_EQ(batch.position[row], batch.position[begin] + static_cast<int>(row - begin));
+                ASSERT_EQ(cache_.users(page_of(batch, row, batch.position[row])), 1) << "written by one";
+            }
+        }
+        for (const UnderWay& other : under_way_) {
+            if (other.lane == pass.lane) continue;
+            for (const Draw& a : other.draws)
+                for (const Draw& b : pass.draws) ASSERT_NE(a.settings, b.settings) << "in two lanes";
+        }
+    }
+
+    static std::int32_t page_of(const Batch& batch, std::size_t row, int position) {
+        return batch.page_table[static_cast<std::size_t>(batch.sequence[row] * batch.max_pages +
+                                                         position / kv_page_tokens)];
+    }
+    Cell& cell(const Batch& batch, std::size_t row, int position) {
+        return cells_[static_cast<std::size_t>(page_of(batch, row, position) * kv_page_tokens +
+                                               position % kv_page_tokens)];
+    }
+
+    void write(const Batch& batch, std::size_t row) {
+        std::int32_t token = batch.token[row];
+        const int position = batch.position[row];
+        Cell& to = cell(batch, row, position);
+        ASSERT_NE(to.pass, passes_) << "two write one place";
+        if (token < 0) {
+            ASSERT_TRUE(settings_.feeds);
+            ASSERT_LT(static_cast<std::size_t>(-1 - token), last_drawn_.size());
+            token = last_drawn_[static_cast<std::size_t>(-1 - token)].token;
+        }
+        const std::uint64_t before = position == 0 ? 0 : cell(batch, row, position - 1).digest;
+        to = {token, paper_digest(before, token), passes_, batch.sequence[row]};
+    }
+    std::vector<std::int32_t> read(const Batch& batch, std::size_t row) {
+        std::vector<std::int32_t> tokens;
+        for (int position = 0; position <= batch.position[row]; ++position) {
+            const Cell& from = cell(batch, row, position);
+            EXPECT_TRUE(from.pass != passes_ || from.sequence == batch.sequence[row])
+                << "computed by another sequence of the same pass";
+            tokens.push_back(from.token);
+        }
+        return tokens;
+    }
+    static void check_history(const Draw& draw, const std::vector<std::int32_t>& tokens) {
+        ASSERT_EQ(draw.history != nullptr, draw.settings->presence_penalty != 0);
+        if (draw.history == nullptr) return;
+        std::map<std::int32_t, std::int32_t> counts;
+        for (const std::int32_t token : tokens) ++counts[token];
+        ASSERT_EQ(*draw.history, counts);
+    }
+
+    SchedulerSettings settings_;
+    const PrefixCache& cache_;
+    std::vector<Cell> cells_;
+    std::deque<UnderWay> under_way_;
+    std::vector<DrawnToken> last_drawn_;
+    std::uint64_t passes_ = 0;
+};
+
+}  // namespace voltpile::llm

@@ -1,0 +1,58 @@
+// Passes on one rank that has the whole model, each run as soon as it is enqueued.
+#pragma once
+
+#include <deque>
+
+#include "llm/decoder/decoder.h"
+#include "llm/decoder/pass_runner.h"
+#include "llm/engine/engine.h"
+
+namespace voltpile::llm {
+
+class SingleRankPasses final : public PassExecutor {
+  public:
+    // Cut as if for a pipeline of `lanes` stages, or fed with tokens that the host has not yet seen.
+    SingleRankPasses(const ModelSource& model, Ops& ops, const SchedulerSettings& settings)
+        : settings_(settings),
+          decoder_(model, ops, links_, decoder_settings(model, settings)),
+          runner_(decoder_, ops, settings.limits) {}
+
+    int lanes() const override { return settings_.lanes; }
+    bool feeds() const override { return settings_.feeds; }
+
+    void enqueue(const PlannedPass& pass) override {
+        Batch batch = pass.batch;
+        for (std::int32_t& token : batch.token)
+            if (token < 0) token = last_drawn_.at(static_cast<std::size_t>(-1 - token)).token;
+        std::vector<SamplingRow> rows;
+        for (const Draw& draw : pass.draws)
+            rows.push_back({draw.settings.get(), draw.step, draw.history.get()});
+        runner_.enqueue(batch, rows);
+        last_drawn_ = runner_.drawn();
+        decoder_.check(batch);
+        drawn_.push_back(last_drawn_);
+    }
+    std::vector<DrawnToken> collect() override {
+        auto drawn = std::move(drawn_.front());
+        drawn_.pop_front();
+        return drawn;
+    }
+
+  private:
+    static DecoderSettings decoder_settings(const ModelSource& model, const SchedulerSettings& settings) {
+        DecoderSettings decoder;
+        decoder.layer_end = static_cast<int>(model.config().layers);
+        decoder.pages = settings.pages;
+        decoder.limits = settings.limits;
+        return decoder;
+    }
+
+    SchedulerSettings settings_;
+    NoLinks links_;
+    Decoder decoder_;
+    PassRunner runner_;
+    std::vector<DrawnToken> last_drawn_;
+    std::deque<std::vector<DrawnToken>> drawn_;
+};
+
+}  // namespace voltpile::llm
