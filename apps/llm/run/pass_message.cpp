@@ -95,6 +95,7 @@ struct PlainSettings {
 void write(Writer& to, const Draw& draw) {
     const SamplingSettings& all = *draw.settings;
     to.value(draw.step);
+    to.value(draw.top_n);
     to.value(PlainSettings{all.temperature, all.top_p, all.min_p, all.repetition_penalty,
                            all.presence_penalty, all.frequency_penalty, all.top_k, all.seed});
     to.map(all.logit_bias);
@@ -105,6 +106,7 @@ void write(Writer& to, const Draw& draw) {
 Draw read_draw(Reader& from) {
     Draw draw;
     draw.step = from.value<std::int32_t>();
+    draw.top_n = from.value<int>();
     const auto plain = from.value<PlainSettings>();
     SamplingSettings all;
     all.temperature = plain.temperature;
