@@ -57,7 +57,9 @@ void Engine::enqueue_all() {
         counters_.sequences += sequences;
         counters_.largest_batch = std::max(counters_.largest_batch, sequences);
         counters_.page_passes += scheduler_.counters().pages_in_use;
+        const auto begin = Clock::now();
         executor_.enqueue(*pass);
+        if (!executor_.feeds()) enqueue_seconds_ += seconds_since(begin);
     }
 }
 
@@ -66,8 +68,9 @@ std::vector<DrawnToken> Engine::collect() {
     auto drawn = executor_.collect();
     const auto end = Clock::now();
     counters_.waited_seconds += seconds_between(begin, end);
-    if (seconds_between(begin, end) > noticeable_s)
-        counters_.busy_seconds += seconds_between(computing_since_, end);
+    const bool waited = seconds_between(begin, end) > noticeable_s;
+    counters_.busy_seconds += waited ? seconds_between(computing_since_, end) : enqueue_seconds_;
+    enqueue_seconds_ = 0;
     computing_since_ = end;
     return drawn;
 }

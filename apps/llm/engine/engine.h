@@ -46,7 +46,8 @@ class Engine {
     // no numbers ends with Finish::Failed, and the others go on. Throws Error if a pass fails.
     //
     // The executor is known to have been busy all the time between two passes if the later one had not ended
-    // when it was waited for; that is counted as busy, and nothing else is.
+    // when it was waited for; that is counted as busy. Of other times only those in enqueue() are, unless the
+    // executor feeds: those that compute on the host's own cores do it there.
     std::vector<Outcome> step();
 
     bool idle() const { return answers_.empty() && scheduler_.idle(); }
@@ -75,7 +76,8 @@ class Engine {
     Scheduler scheduler_;
     std::unordered_map<std::int64_t, Answer> answers_;
     EngineCounters counters_;
-    Clock::time_point computing_since_;
+    Clock::time_point computing_since_;  // the oldest pass under way, at the latest
+    double enqueue_seconds_ = 0;         // since then
 };
 
 }  // namespace voltpile::llm
