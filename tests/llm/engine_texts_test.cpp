@@ -62,7 +62,11 @@ class Texts {
             request.prompt.insert(request.prompt.end(), rest.begin(), rest.end());
             request.max_tokens = i % 8 == 5 ? 50 : between(1, 12);
             request.ignore_end = i % 5 == 0;
-            if (i % 2 == 1) request.sampling = {.temperature = 0.9F, .top_k = 50, .top_p = 0.95F};
+            if (i % 2 == 1) {
+                request.sampling.temperature = 0.9F;
+                request.sampling.top_k = 50;
+                request.sampling.top_p = 0.95F;
+            }
             request.sampling.seed = static_cast<std::uint64_t>(i);
             if (i % 4 == 1) request.sampling.repetition_penalty = 1.2F;
             if (i % 7 == 2) request.sampling.frequency_penalty = 0.5F;

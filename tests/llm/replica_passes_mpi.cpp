@@ -5,6 +5,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "base/error.h"
 #include "llm/decoder/model_tokenizer.h"
 #include "llm/engine/engine.h"
 #include "llm/run/pass_message.h"
