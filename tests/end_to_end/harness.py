@@ -11,6 +11,7 @@ import unittest
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 VOLTPILE = os.environ["VOLTPILE"]  # the program under test; set by ctest
 MPIRUN = os.environ.get("MPIRUN", "mpirun")
+PATIENCE = float(os.environ.get("VOLTPILE_PATIENCE", 1))  # times as long as the program should take
 DONE, BAD_INPUT, CANNOT_RUN, FAILED, STOPPED = 0, 2, 3, 4, 5
 
 ENVIRONMENT = dict(
@@ -83,7 +84,7 @@ class Case(unittest.TestCase):
         )
 
     def finish(self, process, expect=DONE, timeout=120):
-        out, err = process.communicate(timeout=timeout)
+        out, err = process.communicate(timeout=timeout * PATIENCE)
         if expect is not None:
             self.assertEqual(process.returncode, expect, f"{process.args}\nstdout:\n{out}\nstderr:\n{err}")
         return out, err
@@ -93,7 +94,7 @@ class Case(unittest.TestCase):
 
     def wait_for_parts(self, result, count, timeout=30):
         folder = pathlib.Path(str(result) + ".parts")
-        deadline = time.monotonic() + timeout
+        deadline = time.monotonic() + timeout * PATIENCE
         while time.monotonic() < deadline:
             if folder.is_dir() and len(list(folder.glob("part-*.h5"))) >= count:
                 return

@@ -11,7 +11,7 @@ import signal
 import time
 import unittest
 
-from harness import BAD_INPUT, DONE, ENVIRONMENT, VOLTPILE, Case
+from harness import BAD_INPUT, DONE, ENVIRONMENT, PATIENCE, VOLTPILE, Case
 
 MODELS = pathlib.Path(__file__).resolve().parents[2] / "data" / "tiny_model"
 MODEL = MODELS / "tiny-f16.gguf"
@@ -106,7 +106,7 @@ class Terminal:
 
     def wait_for(self, text, timeout=60):
         """What was shown up to `text`, which must come."""
-        deadline = time.monotonic() + timeout
+        deadline = time.monotonic() + timeout * PATIENCE
         while text not in self.shown:
             if not select.select([self.fd], [], [], max(0, deadline - time.monotonic()))[0]:
                 raise AssertionError(f"{text!r} did not come; shown: {self.shown!r}")

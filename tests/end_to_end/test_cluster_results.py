@@ -10,7 +10,7 @@ import tempfile
 import time
 import unittest
 
-from harness import BAD_INPUT, CANNOT_RUN, DONE, ENVIRONMENT, FAILED, MAP, MPIRUN, STOPPED, VOLTPILE, Case
+from harness import BAD_INPUT, CANNOT_RUN, DONE, ENVIRONMENT, FAILED, MAP, MPIRUN, PATIENCE, STOPPED, VOLTPILE, Case
 
 # A hundred parts of one thread's work: long enough to be interrupted.
 PART = 100  # points
@@ -35,7 +35,7 @@ class ClusterCase(Case):
         return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
     def wait_for_lives(self, result, count, timeout=30):
-        deadline = time.monotonic() + timeout
+        deadline = time.monotonic() + timeout * PATIENCE
         while time.monotonic() < deadline:
             if len(self.lives(result)) >= count:
                 return

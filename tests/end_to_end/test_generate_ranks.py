@@ -11,7 +11,7 @@ import subprocess
 import time
 import unittest
 
-from harness import BAD_INPUT, CANNOT_RUN, ENVIRONMENT, FAILED, MPIRUN, VOLTPILE, Case
+from harness import BAD_INPUT, CANNOT_RUN, ENVIRONMENT, FAILED, MPIRUN, PATIENCE, VOLTPILE, Case
 from tiny_model import EXPECTED, FILES, MODELS, copy_too_large, copy_with_nan
 
 # (ranks, tensor, pipeline); PP3 cuts the 4 layers unevenly
@@ -75,7 +75,7 @@ class GenerateOnRanks(Case):
         for _ in range(5):  # mpirun carries stdout and stderr apart
             done = subprocess.run(
                 self.command("generate", self.model, wanted["prompt"], "-n", str(len(wanted["ids"])), "--cpu", ranks=2),
-                env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
+                env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60 * PATIENCE)
             self.assertRegex(done.stdout, "^" + re.escape(wanted["prompt"] + wanted["text"]) + r"\nprompt \d+ tokens, .*\n$")
 
     def test_the_same_draws(self):
@@ -122,7 +122,7 @@ class GenerateOnRanks(Case):
         """Rank 0 opens self.model, rank 1 what `second` names."""
         script = f'exec "{VOLTPILE}" generate "$([ "$OMPI_COMM_WORLD_RANK" = 0 ] && echo "{self.model}" || echo "{second}")" And'
         done = subprocess.run([MPIRUN, "-np", "2", "sh", "-c", script], env=ENVIRONMENT, cwd=self.folder, text=True,
-                              capture_output=True, timeout=60)
+                              capture_output=True, timeout=60 * PATIENCE)
         self.assertEqual(done.stdout, "")
         return done
 
@@ -149,7 +149,7 @@ class GenerateOnRanks(Case):
                                      "--pipeline", str(pipeline), ranks=2)
                 self.assertEqual(process.stdout.read(4), "And ")
                 os.kill(self.processes()[-1], signal.SIGKILL)
-                process.communicate(timeout=30)
+                process.communicate(timeout=30 * PATIENCE)
                 self.assertNotEqual(process.returncode, 0)
                 self.assert_all_gone()
 

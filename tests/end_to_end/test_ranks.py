@@ -7,7 +7,7 @@ import subprocess
 import time
 import unittest
 
-from harness import DONE, ENVIRONMENT, MAP, MPIRUN, STOPPED, Case
+from harness import DONE, ENVIRONMENT, MAP, MPIRUN, PATIENCE, STOPPED, Case
 
 
 def pids_of(job):
@@ -81,7 +81,7 @@ class Ranks(Case):
                                    env=ENVIRONMENT, stdout=subprocess.PIPE)
         process.stdout.readline()
         process.send_signal(signal.SIGUSR1)
-        process.communicate(timeout=30)
+        process.communicate(timeout=30 * PATIENCE)
         return process.returncode == 7
 
     def test_signals_stop_at_a_range_boundary(self):
