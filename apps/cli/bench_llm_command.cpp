@@ -44,7 +44,7 @@ void add_bench_llm(CLI::App& bench, Action& action) {
     auto options = std::make_shared<llm::LlmBenchOptions>();
     std::vector<std::string> mixtures;
     for (const auto& entry : llm::kQuantMixtures) mixtures.emplace_back(entry.name);
-    command->add_option("MODEL", options->model, "a .gguf, or a Hugging Face folder with safetensors");
+    add_model_option(*command, options->model);
     command
         ->add_option("--shape", options->shape,
                      fmt::format("random weights in memory instead: {}",

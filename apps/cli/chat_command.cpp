@@ -190,8 +190,7 @@ void add_chat(CLI::App& cli, Action& action) {
         "  voltpile chat model.gguf --system \"Answer in one sentence.\"\n"
         "  mpirun -np 4 voltpile chat model.gguf --json < questions.txt");
     auto args = std::make_shared<ChatArguments>();
-    command->add_option("MODEL", args->model, "a .gguf, or a Hugging Face folder with safetensors")
-        ->required();
+    add_model_option(*command, args->model)->required();
     command->add_option("--system", args->system, "what the model is to be")->type_name("TEXT");
     command
         ->add_option("--template", args->chat_template,

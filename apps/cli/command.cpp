@@ -43,12 +43,8 @@ ExitCode with_mpi(const Invocation& invocation, const std::function<ExitCode(con
     } catch (const AgreedError& error) {  // all ranks are here
         if (mpi.world().rank() == 0) fmt::print(stderr, "{}\n", error.what());
         return error.exit_code();
-    } catch (const Error& error) {
-        spdlog::error("{}", error.what());
-        mpi.abort(static_cast<int>(error.exit_code()));
     } catch (const std::exception& error) {
-        spdlog::error("{}", error.what());
-        mpi.abort(static_cast<int>(ExitCode::Failed));
+        end_all_ranks(mpi, error);
     }
 }
 

@@ -113,7 +113,7 @@ void add_eval(CLI::App& model, Action& action) {
     CLI::App* eval =
         model.add_subcommand("eval", "measure a model on a text: perplexity, and divergence from another");
     auto args = std::make_shared<EvalArguments>();
-    eval->add_option("MODEL", args->model, "a .gguf, or a Hugging Face folder with safetensors")->required();
+    add_model_option(*eval, args->model)->required();
     eval->add_option("TEXT", args->text, "a file of UTF-8; -: standard input")->required();
     eval->add_option("--against", args->reference,
                      "the same model in another precision: KL divergence of MODEL from it")

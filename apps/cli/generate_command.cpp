@@ -101,8 +101,7 @@ void add_generate(CLI::App& cli, Action& action) {
         "  mpirun -np 4 voltpile generate model.gguf \"And it came to pass\" --temperature 0.8 --seed 7\n\n"
         "docs/models.md says how a model is cut over the ranks.");
     auto args = std::make_shared<GenerateArguments>();
-    generate->add_option("MODEL", args->model, "a .gguf, or a Hugging Face folder with safetensors")
-        ->required();
+    add_model_option(*generate, args->model)->required();
     generate->add_option("TEXT", args->prompt, "what is to be continued")->required();
     generate->add_option("-n,--max-tokens", args->settings.max_tokens, "at most so many more tokens")
         ->check(CLI::Range(1, 1 << 24))

@@ -5,6 +5,7 @@
 
 #include "base/format.h"
 #include "cli/command.h"
+#include "cli/replica_options.h"
 #include "cli/sampling_options.h"
 #include "llm/model/model_files.h"
 #include "llm/model/model_text.h"
@@ -52,7 +53,7 @@ void add_info(CLI::App& model, Action& action) {
     CLI::App* info =
         model.add_subcommand("info", "say what a model is and what it needs on 1, 2, 4 and 8 GPUs");
     auto path = std::make_shared<std::string>();
-    info->add_option("PATH", *path, "a .gguf, or a Hugging Face folder with safetensors")->required();
+    add_model_option(*info, *path)->required();
     info->callback(
         [path, &action] { action = on_first_rank([path](const Invocation&) { return show_model(*path); }); });
 }

@@ -2,6 +2,10 @@
 
 namespace voltpile::cli {
 
+CLI::Option* add_model_option(CLI::App& command, std::string& path) {
+    return command.add_option("MODEL", path, "a .gguf, or a Hugging Face folder with safetensors");
+}
+
 void add_team_options(CLI::App& command, llm::ReplicaRequest& request) {
     command
         .add_option("--tensor", request.tensor,

@@ -2,10 +2,14 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <string>
 
 #include "llm/run/replica_plan.h"
 
 namespace voltpile::cli {
+
+// MODEL: a path.
+CLI::Option* add_model_option(CLI::App& command, std::string& path);
 
 // --tensor, --pipeline, --cpu and --ranks-per-node.
 void add_team_options(CLI::App& command, llm::ReplicaRequest& request);

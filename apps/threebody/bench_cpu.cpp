@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/seconds_since.h"
 #include "threebody/bench_problem.h"
 #include "threebody/cpu_sweep.h"
 #include "threebody/method_cost.h"
@@ -18,10 +19,6 @@ namespace voltpile::threebody {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 // Pair-steps/s, the best of several, each of about `seconds`.
 template <class Run>

@@ -1,4 +1,5 @@
 #include "comm/channel_bench.h"
+#include "base/seconds_since.h"
 
 #include <chrono>
 #include <deque>
@@ -7,10 +8,6 @@ namespace voltpile {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point begin) {
-    return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 void ping_pong(Channel& channel, bool first, ConstMemory out, Memory in, int rounds) {
     for (int i = 0; i < rounds; ++i) {

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <functional>
 
+#include "base/seconds_since.h"
 #include "comm/collective_bench.h"
 #include "comm/collective_enqueue.h"
 #include "comm/stream_communicator.h"
@@ -55,7 +56,7 @@ void call_mpi(MPI_Comm comm, Collective collective, Buffers& memory, std::int64_
 double seconds_of(const std::function<void()>& call, int calls) {
     const auto begin = Clock::now();
     for (int i = 0; i < calls; ++i) call();
-    return std::chrono::duration<double>(Clock::now() - begin).count() / calls;
+    return seconds_since(begin) / calls;
 }
 
 }  // namespace

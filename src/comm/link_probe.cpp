@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/seconds_since.h"
 
 namespace voltpile {
 namespace {
@@ -21,10 +22,6 @@ constexpr std::size_t window = 16;  // messages on their way at a time
 constexpr int first_message = 16 << 10, largest_message = 4 << 20;
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point begin) {
-    return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 void check(int code, const char* call) {
     if (code != MPI_SUCCESS) throw CommError(std::string(call) + " failed while measuring the links");

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/seconds_since.h"
 #include "comm/channel_bench.h"
 #include "comm/collective_enqueue.h"
 #include "comm/nccl_communicator.h"
@@ -29,10 +30,6 @@ struct PairWay {
     std::function<double(std::int64_t bytes, int rounds)> one_way;
     std::function<double(std::int64_t bytes, int count)> rate;
 };
-
-double seconds_since(Clock::time_point begin) {
-    return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 PairWay channel_way(std::string name, Channel& channel, bool first, Memory out, Memory in) {
     const auto part = [](Memory memory, std::int64_t bytes) {

@@ -1,16 +1,26 @@
 #include "run/agreement.h"
 
+#include <spdlog/spdlog.h>
+
 namespace voltpile {
+
+ExitCode exit_code_of(const std::exception& error) {
+    const auto* known = dynamic_cast<const Error*>(&error);
+    return known != nullptr ? known->exit_code() : ExitCode::Failed;
+}
+
+void end_all_ranks(const MpiSession& session, const std::exception& error) {
+    spdlog::error("{}", error.what());
+    session.abort(static_cast<int>(exit_code_of(error)));
+}
 
 std::string decide_on_root(const Communicator& world, const std::function<std::string()>& decide) {
     std::string bytes;
     if (world.rank() == 0) {
         try {
             bytes = static_cast<char>(ExitCode::Done) + decide();
-        } catch (const Error& error) {
-            bytes = static_cast<char>(error.exit_code()) + std::string(error.what());
         } catch (const std::exception& error) {
-            bytes = static_cast<char>(ExitCode::Failed) + std::string(error.what());
+            bytes = static_cast<char>(exit_code_of(error)) + std::string(error.what());
         }
     }
     bytes = world.broadcast(bytes, 0);
@@ -23,10 +33,8 @@ std::vector<std::string> all_agree(const Communicator& world, const std::functio
     std::string mine;
     try {
         mine = static_cast<char>(ExitCode::Done) + body();
-    } catch (const Error& error) {
-        mine = static_cast<char>(error.exit_code()) + std::string(error.what());
     } catch (const std::exception& error) {
-        mine = static_cast<char>(ExitCode::Failed) + std::string(error.what());
+        mine = static_cast<char>(exit_code_of(error)) + std::string(error.what());
     }
     std::vector<std::string> all = world.all_gather(mine);
     for (std::string& each : all) {

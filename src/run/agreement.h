@@ -2,12 +2,14 @@
 // prints. (An error that one rank has alone ends the job by MpiSession::abort instead.)
 #pragma once
 
+#include <exception>
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "comm/communicator.h"
+#include "comm/mpi_session.h"
 
 namespace voltpile {
 
@@ -22,6 +24,12 @@ std::string decide_on_root(const Communicator& world, const std::function<std::s
 // Collective: each rank does its bit, and everybody gets everybody's answers, by rank, or AgreedError with
 // what the first of those that failed says.
 std::vector<std::string> all_agree(const Communicator& world, const std::function<std::string()>& body);
+
+// An Error's own, Failed for others.
+ExitCode exit_code_of(const std::exception& error);
+
+// What a rank has met alone: prints it, with where it was, and ends all ranks.
+[[noreturn]] void end_all_ranks(const MpiSession& session, const std::exception& error);
 
 // For what every rank computes alike from the same data: an Error becomes an AgreedError.
 template <class Function>

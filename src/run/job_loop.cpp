@@ -11,7 +11,9 @@
 #include <thread>
 
 #include "base/host_name.h"
+#include "base/seconds_since.h"
 #include "results/result_writer.h"
+#include "run/agreement.h"
 #include "run/launcher.h"
 #include "run/progress.h"
 #include "run/rank_context.h"
@@ -32,9 +34,7 @@ constexpr std::chrono::microseconds tick{500};
 
 class Clock {
   public:
-    double seconds() const {
-        return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-    }
+    double seconds() const { return seconds_since(start_); }
 
   private:
     std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
@@ -83,9 +83,7 @@ class RankFailure : public Error {
           origin_(fmt::format("rank {} on {}", message.from,
                               message.bytes.substr(1, message.bytes.find('\n') - 1))) {}
     static std::string to_bytes(const std::exception& error) {
-        const auto* known = dynamic_cast<const Error*>(&error);
-        return static_cast<char>(known ? known->exit_code() : ExitCode::Failed) + host_name() + "\n" +
-               error.what();
+        return static_cast<char>(exit_code_of(error)) + host_name() + "\n" + error.what();
     }
     const std::string& origin() const { return origin_; }
 
@@ -95,16 +93,13 @@ class RankFailure : public Error {
 
 // Prints why and ends every rank.
 [[noreturn]] void end_job(const MpiSession& mpi, const std::exception& error) {
-    const auto* known = dynamic_cast<const Error*>(&error);
-    const int code = static_cast<int>(known ? known->exit_code() : ExitCode::Failed);
     if (mpi.world().rank() != 0) {
         mpi.world().send(0, failure_tag, RankFailure::to_bytes(error));
         std::this_thread::sleep_for(patience);
     }
     if (const auto* elsewhere = dynamic_cast<const RankFailure*>(&error))
         spdlog::default_logger()->set_pattern(fmt::format("%^%l%$ ({}): %v", elsewhere->origin()));
-    spdlog::error("{}", error.what());
-    mpi.abort(code);
+    end_all_ranks(mpi, error);
 }
 
 // Rank 0's duties beside its own computing.

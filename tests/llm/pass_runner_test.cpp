@@ -1,6 +1,8 @@
 // Recorded passes against the same passes call by call.
 #include "llm/decoder/pass_runner.h"
 
+#include <deque>
+
 #include "base/error.h"
 #include "llm/decoder_fixture.h"
 #include "llm/model/synthetic_model.h"
@@ -64,6 +66,32 @@ class Texts {
         return tokens;
     }
 
+    // The same tokens, with two passes under way at a time.
+    std::vector<std::int32_t> steps_ahead(int passes) {
+        std::deque<DrawsUnderWay> under_way;
+        std::vector<std::int32_t> tokens;
+        const auto collect = [&] {
+            for (const DrawnToken& each : under_way.front().wait()) tokens.push_back(each.token);
+            under_way.pop_front();
+        };
+        for (int i = 0; i < passes; ++i) {
+            BatchBuilder builder;
+            std::vector<SamplingRow> rows;
+            for (Text& text : texts_) {
+                EXPECT_TRUE(text.pages.reserve(text.position + static_cast<int>(text.next.size())));
+                builder.add(text.pages, text.next, text.position, WantLogits::Last);
+                text.position += static_cast<int>(text.next.size());
+                text.next = {-1 - static_cast<std::int32_t>(rows.size())};
+                rows.push_back({&text.settings, text.drawn++, nullptr});
+            }
+            runner_->enqueue(builder.take(), rows);
+            under_way.push_back(runner_->send_draws());
+            if (under_way.size() == 2) collect();
+        }
+        collect();
+        return tokens;
+    }
+
   private:
     struct Text {
         SequencePages pages;
@@ -85,6 +113,27 @@ class StepReplay : public OpsTest {};
 
 // Exactly the same: the kernels are the same, and a row's result does not depend on what else is in the
 // batch.
+// A pass that takes what the one before has drawn, before anybody knows it.
+TEST_P(StepReplay, TakesTokensThatAreNotYetKnown) {
+    const SyntheticModel model("tiny", "q8_0");
+    const auto plain_ops = GetParam().make(), fed_ops = GetParam().make();
+    Texts plain(model, *plain_ops, false), fed(model, *fed_ops, true);
+    SamplingSettings drawn;
+    drawn.temperature = 1;
+    drawn.seed = 11;
+    for (Texts* texts : {&plain, &fed}) {
+        texts->begin(17, {});
+        texts->begin(5, drawn);
+        texts->begin(33, {});
+    }
+    std::vector<float> logits;
+    std::vector<std::int32_t> wanted;
+    constexpr int passes = 12;
+    for (int i = 0; i < passes; ++i)
+        for (const std::int32_t token : plain.step(logits)) wanted.push_back(token);
+    EXPECT_EQ(fed.steps_ahead(passes), wanted);
+}
+
 TEST_P(StepReplay, EqualsPlainPasses) {
     const SyntheticModel model("tiny", "q8_0");
     const auto plain_ops = GetParam().make(), replayed_ops = GetParam().make();

@@ -100,6 +100,24 @@ TEST(ReplicaPlan, RefusesMoreThanThereAreRanks) {
     EXPECT_NE(refusal<MachineError>(model, request(64, 4, 2), cluster("t180.toml")), "");
 }
 
+TEST(ReplicaPlan, ACacheMayTakeWhatMemoryLeaves) {
+    const SyntheticModel large("llama-3-70b", "q5_k_m");
+    ReplicaRequest what = request(4096);
+    what.sequences = 64;
+    EXPECT_NE(refusal<MachineError>(large, what, cluster("t180.toml")), "");
+    what.shrinks = true;  // 0.7 GB of 82 KB a token, as above
+    const int pages = plan_replica(large, what, cluster("t180.toml")).pages;
+    EXPECT_GT(pages, 4096 / kv_page_tokens);
+    EXPECT_LT(pages, 9000 / kv_page_tokens);
+    what.cache_tokens = 5000;
+    EXPECT_EQ(plan_replica(large, what, cluster("t180.toml")).pages, 313);
+    // Where there is room for all, all is taken.
+    const SyntheticModel small("llama-3-8b", "q8_0");
+    what.cache_tokens = 0;
+    what.sequences = 4;
+    EXPECT_EQ(plan_replica(small, what, cluster("t180.toml")).pages, 4 * 4096 / kv_page_tokens);
+}
+
 TEST(ReplicaPlan, SaysWhatWouldFit) {
     const SyntheticModel model("llama-3-70b", "q5_k_m");
     const std::string tokens = refusal<MachineError>(model, request(100'000), cluster("t180.toml"));

@@ -70,6 +70,7 @@ PassRunner::PassRunner(Decoder& decoder, Ops& ops, const BatchLimits& limits, bo
       block_(ops),
       drawn_(ops.allocate(2 * sizeof(std::int32_t) * static_cast<std::size_t>(limits.logits))) {
     block_.begin(most_bytes(limits));  // so that it stays where it is
+    for (int i = 0; i < most_under_way; ++i) copies_.push_back(ops.make_host_copy(drawn_->bytes()));
 }
 
 FloatRows PassRunner::forward(const Batch& batch) {
@@ -96,6 +97,7 @@ void PassRunner::enqueue(const Batch& batch, std::span<const SamplingRow> sampli
 
     block_.begin(upload_bytes(sent) + upload_bytes(rows));
     BatchView view = add_to(block_, sent);
+    view.drawn = static_cast<const std::int32_t*>(drawn_->data());
     const SamplingView draws = add_to(block_, rows);
     block_.send();
     decoder_.receive(view);
@@ -129,18 +131,21 @@ void PassRunner::replay(const StepShape& shape, const BatchView& batch, const Sa
     logits_ = known.logits;
 }
 
-std::vector<DrawnToken> PassRunner::drawn() {
-    const auto rows = static_cast<std::size_t>(logits_.rows);
-    if (draws_ == 0) {
-        ops_.synchronize();
-        return {};
-    }
-    std::vector<std::byte> bytes(2 * sizeof(std::int32_t) * rows);
-    ops_.download(bytes.data(), drawn_->data(), bytes.size());
+DrawsUnderWay PassRunner::send_draws() {
+    HostCopy& copy = *copies_[next_copy_];
+    next_copy_ = (next_copy_ + 1) % copies_.size();
+    const auto rows = draws_ == 0 ? 0 : static_cast<std::size_t>(logits_.rows);
+    // Also where nothing was drawn: its end is waited for.
+    copy.start(drawn_->data(), std::max<std::size_t>(2 * rows, 1) * sizeof(std::int32_t));
+    return {copy, rows, draws_};
+}
+
+std::vector<DrawnToken> DrawsUnderWay::wait() const {
+    const std::span<const std::byte> bytes = copy_->wait();
     std::vector<DrawnToken> tokens(draws_);
     for (std::size_t i = 0; i < draws_; ++i) {
         std::memcpy(&tokens[i].token, bytes.data() + i * sizeof(std::int32_t), sizeof(std::int32_t));
-        std::memcpy(&tokens[i].log_probability, bytes.data() + (rows + i) * sizeof(float), sizeof(float));
+        std::memcpy(&tokens[i].log_probability, bytes.data() + (rows_ + i) * sizeof(float), sizeof(float));
     }
     return tokens;
 }

@@ -32,6 +32,21 @@ StepShape step_shape(int rows, int context, const BatchLimits& limits);
 // batch: one row and one row of logits for each sequence. shape: has room.
 Batch filled_up(Batch batch, const StepShape& shape);
 
+// What a pass draws, on its way to the host.
+class DrawsUnderWay {
+  public:
+    DrawsUnderWay() = default;
+    DrawsUnderWay(HostCopy& copy, std::size_t rows, std::size_t draws)
+        : copy_(&copy), rows_(rows), draws_(draws) {}
+
+    std::vector<DrawnToken> wait() const;  // until the pass is done. From any thread
+
+  private:
+    HostCopy* copy_ = nullptr;
+    std::size_t rows_ = 0;  // of the pass as recorded
+    std::size_t draws_ = 0;
+};
+
 class PassRunner {
   public:
     // All outlive it. replays: false runs every pass call by call.
@@ -41,11 +56,15 @@ class PassRunner {
     FloatRows forward(const Batch& batch);
 
     // Enqueues a pass and, on the last stage, the draw of a token for each of its rows
-    // of logits. sampling: as many, looked at on the last stage only.
+    // of logits. sampling: as many, looked at on the last stage only. A token of the batch may be -1 - k: the
+    // one that draw k of the pass enqueued just before draws, where this stage is the first and the last.
     void enqueue(const Batch& batch, std::span<const SamplingRow> sampling);
 
-    // Waits for the pass: its tokens on the last stage, elsewhere nothing.
-    std::vector<DrawnToken> drawn();
+    // Sends to the host what the pass just enqueued draws: its tokens on the last stage, elsewhere nothing.
+    // At most most_under_way may not have been waited for.
+    DrawsUnderWay send_draws();
+    std::vector<DrawnToken> drawn() { return send_draws().wait(); }
+    static constexpr int most_under_way = 8;
 
     // Of the pass before, as Decoder::forward returns them.
     FloatRows logits() const { return logits_; }
@@ -70,6 +89,8 @@ class PassRunner {
     std::map<StepShape, Recorded> recorded_;
     FloatRows logits_;
     std::size_t draws_ = 0;  // wanted of it
+    std::vector<std::unique_ptr<HostCopy>> copies_;
+    std::size_t next_copy_ = 0;
 };
 
 }  // namespace voltpile::llm

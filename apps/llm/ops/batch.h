@@ -22,7 +22,9 @@ struct BatchView {
     int max_context = 0;  // no position is as large
     int max_new = 0;      // no sequence has more rows here
 
-    const std::int32_t* token = nullptr;     // (rows)
+    // (rows). -1 - k stands for drawn[k].
+    const std::int32_t* token = nullptr;
+    const std::int32_t* drawn = nullptr;     // by the pass before; nullptr: no token is negative
     const std::int32_t* position = nullptr;  // (rows): in its sequence, from 0
     const std::int32_t* sequence =
         nullptr;  // (rows): index into page_table's rows; a sequence's rows are adjacent and

@@ -26,4 +26,15 @@ void PinnedCopies::download(void* to, const void* from, std::size_t bytes, const
     }
 }
 
+void PinnedHostCopy::start(const void* from, std::size_t bytes) {
+    copy_to_host(memory_.data(), from, bytes, stream_);
+    arrived_.record(stream_);
+    bytes_ = bytes;
+}
+
+std::span<const std::byte> PinnedHostCopy::wait() {
+    arrived_.synchronize();
+    return {memory_.data(), bytes_};
+}
+
 }  // namespace voltpile::llm

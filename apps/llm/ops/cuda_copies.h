@@ -6,6 +6,7 @@
 
 #include "device/buffer.h"
 #include "device/stream.h"
+#include "llm/ops/ops.h"
 
 namespace voltpile::llm {
 
@@ -26,6 +27,19 @@ class PinnedCopies {
     std::array<Piece, 4> up_;
     std::size_t next_ = 0;
     PinnedBuffer<std::byte> down_{piece_bytes};
+};
+
+class PinnedHostCopy final : public HostCopy {
+  public:
+    PinnedHostCopy(std::size_t most_bytes, const Stream& stream) : memory_(most_bytes), stream_(stream) {}
+    void start(const void* from, std::size_t bytes) override;
+    std::span<const std::byte> wait() override;
+
+  private:
+    PinnedBuffer<std::byte> memory_;
+    const Stream& stream_;
+    Event arrived_;
+    std::size_t bytes_ = 0;
 };
 
 }  // namespace voltpile::llm

@@ -24,14 +24,7 @@ __global__ void dequantise(const DeviceMatrix w, int first_row, int rows, uint4*
     float value[32];
     RowUnit<format>::values(raw, value);
 #pragma unroll
-    for (int q = 0; q < 4; ++q) {
-        uint4 halves;
-        auto* pair = reinterpret_cast<__half2*>(&halves);
-#pragma unroll
-        for (int p = 0; p < 4; ++p)
-            pair[p] = __floats2half2_rn(value[8 * q + 2 * p], value[8 * q + 2 * p + 1]);
-        out[index * 4 + q] = halves;
-    }
+    for (int q = 0; q < 4; ++q) out[index * 4 + q] = halves_of(value + 8 * q);
 }
 
 __global__ void silu_product(const float* gate, const float* up, int gate_columns, __half* out,
@@ -52,9 +45,13 @@ __global__ void pad(const __half* x, int rows, int columns, int padded, __half* 
 
 // A block for each row.
 template <WeightFormat format>
-__global__ void embed(const DeviceMatrix w, const std::int32_t* token, const std::int32_t* sequence,
-                      int columns, float* x) {
-    const int row = sequence[blockIdx.x] < 0 ? -1 : token[blockIdx.x];
+__global__ void embed(const DeviceMatrix w, const std::int32_t* token, const std::int32_t* drawn,
+                      const std::int32_t* sequence, int columns, float* x) {
+    int row = -1;
+    if (sequence[blockIdx.x] >= 0) {
+        row = token[blockIdx.x];
+        if (row < 0) row = drawn[-1 - row];
+    }
     float* to = x + static_cast<std::int64_t>(blockIdx.x) * columns;
     for (int unit = static_cast<int>(threadIdx.x); unit < w.columns / 32; unit += threads) {
         float value[32];
@@ -93,7 +90,7 @@ void launch_embed(const DeviceMatrix& w, const BatchView& batch, int columns, fl
                   const Stream& stream) {
     if (batch.rows == 0) return;
     with_format(w.format, [&](auto format) {
-        launch("embedding", embed<format.value>, {batch.rows, threads}, stream, w, batch.token,
+        launch("embedding", embed<format.value>, {batch.rows, threads}, stream, w, batch.token, batch.drawn,
                batch.sequence, columns, x);
     });
 }

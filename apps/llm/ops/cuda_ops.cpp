@@ -70,6 +70,9 @@ class CudaOps final : public GpuOps {
     void download(void* to_host, const void* from, std::size_t bytes) override {
         copies_.download(to_host, from, bytes, stream_);
     }
+    std::unique_ptr<HostCopy> make_host_copy(std::size_t most_bytes) override {
+        return std::make_unique<PinnedHostCopy>(most_bytes, stream_);
+    }
     void synchronize() override { stream_.synchronize(); }
     std::unique_ptr<WeightMatrix> load_matrix(const MatrixSource& source) override {
         return load_cuda_matrix(source, matrices_, staging_, {scratch_.data(), scratch_.size()}, stream_);

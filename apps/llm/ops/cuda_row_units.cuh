@@ -20,6 +20,14 @@ struct RowIndex {
         super = (group * (w.columns / 256) + u / 8) * 4 + row % 4;
     }
 };
+// Eight numbers as fp16, in order.
+__device__ inline uint4 halves_of(const float* value) {
+    uint4 halves;
+    auto* pair = reinterpret_cast<__half2*>(&halves);
+#pragma unroll
+    for (int p = 0; p < 4; ++p) pair[p] = __floats2half2_rn(value[2 * p], value[2 * p + 1]);
+    return halves;
+}
 __device__ inline uint4 quants_at(const DeviceMatrix& w, int row, int unit) {
     return *reinterpret_cast<const uint4*>(w.quants + static_cast<std::int64_t>(row) * (w.columns / 2) +
                                            unit * 16);

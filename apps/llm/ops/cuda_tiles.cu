@@ -131,14 +131,7 @@ __global__ void __launch_bounds__(threads, blocks_for_rows(x_rows)) tile_product
             float value[32] = {};
             if (row < a.matrix[m].rows && unit * 32 < columns) Unit::values(raw[i], value);
 #pragma unroll
-            for (int q = 0; q < 4; ++q) {
-                uint4 halves;
-                auto* pair = reinterpret_cast<__half2*>(&halves);
-#pragma unroll
-                for (int p = 0; p < 4; ++p)
-                    pair[p] = __floats2half2_rn(value[8 * q + 2 * p], value[8 * q + 2 * p + 1]);
-                to[q] = halves;
-            }
+            for (int q = 0; q < 4; ++q) to[q] = halves_of(value + 8 * q);
         }
 #pragma unroll
         for (int i = 0; i < x_pieces; ++i) {

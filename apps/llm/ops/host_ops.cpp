@@ -35,6 +35,25 @@ class CalledAgain : public Recording {
     std::function<void()> enqueue_;
 };
 
+class CopiedAtOnce : public HostCopy {
+  public:
+    explicit CopiedAtOnce(std::size_t most_bytes) : memory_(most_bytes) {}
+    void start(const void* from, std::size_t bytes) override {
+        std::memcpy(memory_.data(), from, bytes);
+        bytes_ = bytes;
+    }
+    std::span<const std::byte> wait() override { return std::span(memory_).first(bytes_); }
+
+  private:
+    std::vector<std::byte> memory_;
+    std::size_t bytes_ = 0;
+};
+
+std::int32_t token_of(const BatchView& batch, int row) {
+    const std::int32_t token = batch.token[row];
+    return token < 0 ? batch.drawn[-1 - token] : token;
+}
+
 void gather(FloatRows x, const BatchView& batch, FloatRows out) {
     for (int i = 0; i < batch.logits; ++i)
         std::copy_n(x.data + batch.logit_row[i] * x.columns, x.columns, out.data + i * out.columns);
@@ -71,6 +90,10 @@ void HostOps::download(void* to_host, const void* from, std::size_t bytes) {
     if (bytes != 0) std::memcpy(to_host, from, bytes);
 }
 
+std::unique_ptr<HostCopy> HostOps::make_host_copy(std::size_t most_bytes) {
+    return std::make_unique<CopiedAtOnce>(most_bytes);
+}
+
 std::unique_ptr<WeightMatrix> HostOps::load_matrix(const MatrixSource& source) {
     return std::make_unique<HostMatrix>(source);
 }
@@ -78,10 +101,12 @@ std::unique_ptr<WeightMatrix> HostOps::load_matrix(const MatrixSource& source) {
 void HostOps::embed(const WeightMatrix& table, const BatchView& batch, FloatRows x) {
     for (int r = 0; r < batch.rows; ++r) {
         float* to = x.data + r * x.columns;
-        if (batch.sequence[r] < 0)
+        // No row for what was drawn from logits that are no numbers.
+        const std::int32_t token = batch.sequence[r] < 0 ? -1 : token_of(batch, r);
+        if (token < 0)
             std::fill_n(to, x.columns, 0.0F);
         else
-            dequantize_row(table.format(), host(table).row(batch.token[r]), x.columns, to);
+            dequantize_row(table.format(), host(table).row(token), x.columns, to);
     }
 }
 

@@ -27,6 +27,7 @@ class HostOps : public Ops {
     std::unique_ptr<OpsMemory> allocate(std::size_t bytes) override;
     void upload(void* to, const void* from_host, std::size_t bytes) override;
     void download(void* to_host, const void* from, std::size_t bytes) override;
+    std::unique_ptr<HostCopy> make_host_copy(std::size_t most_bytes) override;
     void synchronize() override {}
     std::unique_ptr<WeightMatrix> load_matrix(const MatrixSource& source) override;
     std::unique_ptr<Recording> record(std::function<void()> enqueue) override;

@@ -11,7 +11,8 @@
 // any mixture.
 //
 // Order. Calls are enqueued in order and may return before they are done (CudaOps: all on one stream, nothing
-// waits, so that a whole pass can be captured into a graph). Only download() and synchronize() wait.
+// waits, so that a whole pass can be captured into a graph). Only download(), synchronize() and
+// HostCopy::wait() wait.
 //
 // Determinism. The result of a row depends on neither the other rows nor their number, except where matmul
 // says so.
@@ -108,6 +109,16 @@ class Recording {
     virtual void replay() = 0;
 };
 
+// Copies to the host, one after the other, without a wait in between.
+class HostCopy {
+  public:
+    virtual ~HostCopy() = default;
+    // Enqueued: at most the bytes that this was made for. Not before the last copy has been waited for.
+    virtual void start(const void* from, std::size_t bytes) = 0;
+    // Waits for it: valid until the next start(). From any thread.
+    virtual std::span<const std::byte> wait() = 0;
+};
+
 class Ops {
   public:
     virtual ~Ops() = default;
@@ -120,6 +131,7 @@ class Ops {
     virtual void upload(void* to, const void* from_host,
                         std::size_t bytes) = 0;  // `from_host` may change on return
     virtual void download(void* to_host, const void* from, std::size_t bytes) = 0;  // waits
+    virtual std::unique_ptr<HostCopy> make_host_copy(std::size_t most_bytes) = 0;
     virtual void synchronize() = 0;
 
     // Takes over a piece of a matrix (rows and columns are the piece's; columns a multiple of the format's
@@ -135,7 +147,8 @@ class Ops {
 
     // ---- the decoder's operations.
 
-    // x[r, :] = row batch.token[r] of the table, as fp32; 0 in empty rows. x: (rows, columns of table).
+    // x[r, :] = row batch.token[r] (or the drawn token that it stands for) of the table, as fp32; 0 in empty
+    // rows. x: (rows, columns of table).
     virtual void embed(const WeightMatrix& table, const BatchView& batch, FloatRows x) = 0;
 
     // x[r, :] += delta[r, :] (if delta.data); out[r, c] = x[r, c] * weight[c] / sqrt(mean_c(x[r, :]^2) +

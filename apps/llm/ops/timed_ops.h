@@ -30,6 +30,9 @@ class TimedOps final : public Ops {
     void download(void* to_host, const void* from, std::size_t bytes) override {
         ops_.download(to_host, from, bytes);
     }
+    std::unique_ptr<HostCopy> make_host_copy(std::size_t most_bytes) override {
+        return ops_.make_host_copy(most_bytes);
+    }
     void synchronize() override { ops_.synchronize(); }
     std::unique_ptr<WeightMatrix> load_matrix(const MatrixSource& source) override {
         return ops_.load_matrix(source);

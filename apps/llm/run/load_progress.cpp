@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "base/seconds_since.h"
 #include "run/launcher.h"
 
 namespace voltpile::llm {
@@ -21,7 +22,7 @@ LoadProgress::LoadProgress(std::uint64_t of_bytes, bool shown)
 void LoadProgress::add(std::uint64_t bytes) {
     bytes_ += static_cast<double>(bytes);
     if (!shown_) return;
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+    const double seconds = seconds_since(begin_);
     if (line_.due(seconds)) line_.show(loading_text(bytes_, of_bytes_, seconds));
 }
 

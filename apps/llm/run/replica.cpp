@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 
+#include "base/seconds_since.h"
 #include "device/device.h"
 #include "device/memory.h"
 #include "llm/run/first_collectives.h"
@@ -23,6 +24,7 @@ namespace {
 
 constexpr int leader_tag = 1;  // of the team's messages
 constexpr int token_channel = 1;
+constexpr int draw_channel = 2;                 // of passes under way together
 constexpr std::chrono::microseconds tick{200};  // between looks for a message
 constexpr std::chrono::seconds watch_interval{1};
 constexpr std::chrono::milliseconds turn_to_speak{500};  // for MPI to end the ranks after the one that spoke
@@ -99,7 +101,7 @@ void Replica::load(const ModelSource& model) {
     settings.ranks = plan_.plan.teams.tensor;
     settings.layer_begin = stage.layer_begin;
     settings.layer_end = stage.layer_end;
-    settings.pages = request_.pages();
+    settings.pages = plan_.pages;
     settings.limits = request_.limits();
     settings.loaded = [&](std::uint64_t bytes) {
         progress.add(bytes);
@@ -110,8 +112,10 @@ void Replica::load(const ModelSource& model) {
     const auto begin = std::chrono::steady_clock::now();
     DecoderLinks& links = settings.ranks > 1 ? static_cast<DecoderLinks&>(*timed_links_) : *links_;
     decoder_ = std::make_unique<Decoder>(model, *timed_ops_, links, settings);
-    load_s_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    load_s_ = seconds_since(begin);
     runner_ = std::make_unique<PassRunner>(*decoder_, *timed_ops_, settings.limits);
+    if (teams_->stages() > 1 && teams_->last_stage() && settings.rank == 0)
+        forwarder_ = std::make_unique<DrawForwarder>(teams_->to_stage(0, draw_channel), mine.device);
     if (mine.device >= 0) gpu_bytes_loaded_ = device_bytes_in_use();
 }
 
@@ -191,6 +195,39 @@ void Replica::share(std::vector<DrawnToken>& drawn) {
         telling_.push_back(teams_->to_stage(stage, token_channel).send(host_memory(told_.data(), bytes)));
 }
 
+void Replica::enqueue(const Batch& batch, std::span<const SamplingRow> sampling) {
+    runner_->enqueue(batch, sampling);
+    links_->watch();
+    ++passes_;
+    if (forwarder_) forwarder_->push(runner_->send_draws());
+    if (!leads()) return;
+    if (teams_->stages() == 1) {
+        under_way_.push_back(runner_->send_draws());
+        return;
+    }
+    const std::size_t bytes = DrawForwarder::message_bytes(sampling.size());
+    Awaited& next = awaited_.emplace_back();
+    next.drawn.resize(bytes / sizeof(DrawnToken));
+    next.draws = sampling.size();
+    next.arrived = teams_->to_stage(teams_->stages() - 1, draw_channel)
+                       .receive(host_memory(next.drawn.data(), bytes), nullptr, longest_pass);
+}
+
+std::vector<DrawnToken> Replica::collect() {
+    std::vector<DrawnToken> drawn;
+    if (teams_->stages() == 1) {
+        drawn = under_way_.front().wait();
+        under_way_.pop_front();
+    } else {
+        awaited_.front().arrived.wait();
+        drawn = std::move(awaited_.front().drawn);
+        drawn.resize(awaited_.front().draws);
+        awaited_.pop_front();
+    }
+    links_->check();
+    return drawn;
+}
+
 void Replica::explain_not_finite(const Batch& batch) {
     // The sentinel's row is one of the last pass only if there was no other since it was asked.
     const Batch unknown;
@@ -215,14 +252,9 @@ void with_replica(const MpiSession& session, const ModelSource& model, const Rep
         failure = error;
     } catch (const CommError& error) {
         std::this_thread::sleep_for(patience);
-        spdlog::error("{}", error.what());
-        session.abort(static_cast<int>(error.exit_code()));
-    } catch (const Error& error) {
-        spdlog::error("{}", error.what());
-        session.abort(static_cast<int>(error.exit_code()));
+        end_all_ranks(session, error);
     } catch (const std::exception& error) {
-        spdlog::error("{}", error.what());
-        session.abort(static_cast<int>(ExitCode::Failed));
+        end_all_ranks(session, error);
     }
     session.world().wait_asleep();
     all_agree(session.world(), [&] {

@@ -3,6 +3,7 @@
 // runs the same control flow with the same batches, and learns of the same tokens.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <memory>
 #include <span>
@@ -13,6 +14,7 @@
 #include "comm/mpi_session.h"
 #include "llm/decoder/pass_runner.h"
 #include "llm/decoder/timed_links.h"
+#include "llm/run/draw_forwarder.h"
 #include "llm/run/replica_plan.h"
 #include "llm/run/team_links.h"
 #include "run/team_context.h"
@@ -63,6 +65,16 @@ class Replica {
     // that began.
     std::vector<DrawnToken> step(const Batch& batch, std::span<const SamplingRow> sampling);
 
+    // ---- Several passes under way at once (ReplicaPasses): not mixed with the above.
+
+    // Collective over the team, in the same order: begins a pass, and the draw of a token for each row of
+    // logits. As PassRunner::enqueue; at most PassRunner::most_under_way that have not been collected.
+    void enqueue(const Batch& batch, std::span<const SamplingRow> sampling);
+
+    // On the leader: waits for the oldest pass that has not been collected, and has its tokens. Throws
+    // CommError if a peer is lost.
+    std::vector<DrawnToken> collect();
+
   private:
     void load(const ModelSource& model);
     void share(std::vector<DrawnToken>& drawn);
@@ -86,6 +98,14 @@ class Replica {
     std::unique_ptr<PassRunner> runner_;
     std::vector<DrawnToken> told_;  // to the other stages, by these
     std::vector<Transfer> telling_;
+    struct Awaited {  // from the last stage
+        std::vector<DrawnToken> drawn;
+        std::size_t draws = 0;
+        Transfer arrived;
+    };
+    std::deque<Awaited> awaited_;               // the leader of a pipeline
+    std::deque<DrawsUnderWay> under_way_;       // the leader of a single stage
+    std::unique_ptr<DrawForwarder> forwarder_;  // the first rank of the last of several stages
     std::vector<float> host_logits_;
     int passes_ = 0;         // since the sentinel was asked
     std::jthread watchdog_;  // of work on the GPU that waits for a peer

@@ -37,7 +37,7 @@ class ReplicaPlanner {
             for (const int pipeline : pipelines(tensor)) {
                 std::optional<ReplicaPlan> each = with(tensor, pipeline);
                 if (!each) continue;
-                if (fits(*each)) return *each;
+                if (fits(*each)) return with_cache(std::move(*each));
                 if (!largest || ranks_of(*each) > ranks_of(*largest)) largest = std::move(each);
             }
         if (!largest) plan_teams(shape(request_.tensor, request_.pipeline), candidates_);  // says why not
@@ -92,7 +92,7 @@ class ReplicaPlanner {
 
     // Nothing if there are too few ranks for it.
     std::optional<ReplicaPlan> with(int tensor, int pipeline) const {
-        ReplicaPlan out{machine_, {}};
+        ReplicaPlan out{0, machine_, {}};
         try {
             out.plan.teams = plan_teams(shape(tensor, pipeline), candidates_);
         } catch (const MachineError&) {
@@ -143,7 +143,9 @@ class ReplicaPlanner {
         return least;
     }
 
-    std::uint64_t tokens() const { return static_cast<std::uint64_t>(request_.pages()) * kv_page_tokens; }
+    std::uint64_t tokens() const {
+        return static_cast<std::uint64_t>(request_.least_pages()) * kv_page_tokens;
+    }
     double need(const StageNeeds& stage) const {
         return static_cast<double>(stage.weights + stage.kv_per_token * tokens());
     }
@@ -154,10 +156,19 @@ class ReplicaPlanner {
     }
     bool fits(const ReplicaPlan& plan) const { return fits(plan.stages, capacities(plan.plan)); }
 
-    // Tokens that have room in all stages.
-    std::uint64_t most_tokens(const ReplicaPlan& plan) const {
+    ReplicaPlan with_cache(ReplicaPlan plan) const {
+        const auto wanted = static_cast<std::uint64_t>(request_.pages()) * kv_page_tokens;
+        const std::uint64_t most = most_tokens(plan, wanted);
+        // A cache that takes what it finds leaves something for what no plan knows.
+        const std::uint64_t taken = most < wanted ? std::max(most / 20 * 19, tokens()) : most;
+        plan.pages = static_cast<int>(taken / kv_page_tokens);
+        return plan;
+    }
+
+    // Tokens that have room in all stages, at most so many as are wanted.
+    std::uint64_t most_tokens(const ReplicaPlan& plan, std::uint64_t wanted) const {
         const std::vector<double> room = capacities(plan.plan);
-        std::uint64_t least = tokens();
+        std::uint64_t least = wanted;
         for (std::size_t s = 0; s < room.size(); ++s)
             least = std::min(least, tokens_in({&plan.stages[s], 1}, static_cast<std::uint64_t>(room[s])));
         return least / kv_page_tokens * kv_page_tokens;
@@ -185,7 +196,9 @@ class ReplicaPlanner {
         const bool gpu = where.gpu >= 0;
         const auto bytes = [](auto count) { return bytes_text(static_cast<double>(count)); };
         std::vector<std::string> ways;
-        if (const auto most = most_tokens(plan) / static_cast<std::uint64_t>(request_.sequences); most > 0)
+        if (const auto most = most_tokens(plan, tokens()) /
+                              static_cast<std::uint64_t>(request_.shrinks ? 1 : request_.sequences);
+            most > 0)
             ways.push_back(fmt::format("with a context of at most {} tokens",
                                        count_text(static_cast<std::int64_t>(most))));
         if (const int count = enough_processors(plan.plan, std::ranges::min(room)); count > ranks_of(plan))
@@ -208,6 +221,13 @@ class ReplicaPlanner {
 };
 
 }  // namespace
+
+int ReplicaRequest::pages() const {
+    const int all = sequences * pages_per_sequence();
+    if (cache_tokens == 0) return all;
+    return static_cast<int>(
+        std::min<std::int64_t>((cache_tokens + kv_page_tokens - 1) / kv_page_tokens, all));
+}
 
 ReplicaPlan plan_replica(const ModelSource& model, const ReplicaRequest& request, const Topology& topology) {
     return ReplicaPlanner(model, request, topology).plan();

@@ -1,6 +1,8 @@
 // Over which ranks a model is spread, decided before anything is loaded. Pure.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <vector>
 
 #include "llm/decoder/batch_buffer.h"
@@ -14,18 +16,24 @@ struct ReplicaRequest {
     int pipeline = 0;  // stages; 0: as few as hold the model
     int replicas = 1;  // copies of the model; 0: as many as there is room for
     DeviceChoice device = DeviceChoice::Auto;
-    int ranks_per_node = 0;  // a host counts as several nodes of so many ranks; 0: as one
-    int context = 0;         // tokens that each sequence has room for
-    int sequences = 1;       // at once
-    int rows = 256;          // the most tokens of a pass
-    int logits = 1;          // the most rows of a pass whose logits are wanted
+    int ranks_per_node = 0;         // a host counts as several nodes of so many ranks; 0: as one
+    int context = 0;                // tokens that each sequence has room for
+    int sequences = 1;              // at once
+    std::int64_t cache_tokens = 0;  // of all sequences together; 0: no limit of its own
+    bool shrinks = false;  // the cache may be smaller where memory is short, down to one sequence's context
+    int rows = 256;        // the most tokens of a pass
+    int logits = 1;        // the most rows of a pass whose logits are wanted
 
     int pages_per_sequence() const { return (context + kv_page_tokens - 1) / kv_page_tokens; }
-    int pages() const { return sequences * pages_per_sequence(); }  // of the cache
+    // Of the cache, if all that is asked for has room: for `context` tokens of each sequence, or for
+    // cache_tokens of all together if that is less.
+    int pages() const;
+    int least_pages() const { return shrinks ? std::min(pages(), pages_per_sequence()) : pages(); }
     BatchLimits limits() const { return {rows, sequences, pages_per_sequence(), logits}; }
 };
 
 struct ReplicaPlan {
+    int pages = 0;                   // of the cache
     Plan plan;                       // with teams; ranks beyond them are idle, and named in its warnings
     std::vector<StageNeeds> stages;  // of each team: where the layers are cut
 };

@@ -26,11 +26,8 @@ std::vector<Answer> answers(const Communicator& world, const std::function<std::
     Answer mine{host_name(), ExitCode::Done, {}};
     try {
         mine.text = work();
-    } catch (const Error& error) {
-        mine.code = error.exit_code();
-        mine.text = error.what();
     } catch (const std::exception& error) {
-        mine.code = ExitCode::Failed;
+        mine.code = exit_code_of(error);
         mine.text = error.what();
     }
     world.wait_asleep();

@@ -3,16 +3,13 @@
 #include <chrono>
 
 #include "base/error.h"
+#include "base/seconds_since.h"
 #include "cluster/process.h"
 
 using namespace voltpile;
 using namespace std::chrono_literals;
 
 namespace {
-
-double seconds_since(std::chrono::steady_clock::time_point begin) {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
 
 ProcessResult shell(const std::string& script, std::chrono::milliseconds timeout = 20s) {
     return run_process({{"sh", "-c", script}, "", {}, timeout});

@@ -9,9 +9,12 @@
 
 namespace voltpile::test {
 
-inline const Communicator& world(const MpiSession* session = nullptr) {
-    static const MpiSession* kept = session;
-    return kept->world();
+inline const MpiSession& session(const MpiSession* started = nullptr) {
+    static const MpiSession* kept = started;
+    return *kept;
+}
+inline const Communicator& world() {
+    return session().world();
 }
 
 // A rank whose test fails says so and ends the program: the others would wait for it in the next collective.
@@ -36,11 +39,11 @@ class EndsWithTheFirstFailure : public testing::EmptyTestEventListener {
 
 inline int run_mpi_tests(int argc, char** argv) {
     testing::InitGoogleTest(&argc, argv);
-    const MpiSession session(argc, argv);
-    world(&session);
+    const MpiSession started(argc, argv);
+    session(&started);
     auto& listeners = testing::UnitTest::GetInstance()->listeners();
     if (world().rank() != 0) delete listeners.Release(listeners.default_result_printer());
-    if (world().size() > 1) listeners.Append(new EndsWithTheFirstFailure(session));
+    if (world().size() > 1) listeners.Append(new EndsWithTheFirstFailure(started));
     return RUN_ALL_TESTS();
 }
 

@@ -1,0 +1,85 @@
+#include "llm/run/replica_passes.h"
+
+#include <algorithm>
+#include <chrono>
+#include <stdexcept>
+#include <thread>
+
+#include "llm/run/pass_message.h"
+
+namespace voltpile::llm {
+namespace {
+
+constexpr int pass_tag = 2;  // of the team's messages
+// What the leader tells: a mark, and what belongs to it.
+constexpr char pass_mark = 'P', end_mark = 'E';
+
+// A rank with a GPU has a core to spare while it waits for the next pass; those that compute on cores look
+// less often.
+constexpr std::chrono::microseconds host_tick{100};
+constexpr std::chrono::milliseconds gpu_patience{20};
+
+std::string next_message(const Replica& replica) {
+    const Communicator& team = replica.teams().team();
+    const auto begin = std::chrono::steady_clock::now();
+    for (;;) {
+        if (auto message = team.poll(pass_tag)) return std::move(message->bytes);
+        const bool patient =
+            replica.stream() != nullptr && std::chrono::steady_clock::now() - begin < gpu_patience;
+        if (patient)
+            std::this_thread::yield();
+        else
+            std::this_thread::sleep_for(host_tick);
+    }
+}
+
+std::vector<SamplingRow> rows_of(const PlannedPass& pass) {
+    std::vector<SamplingRow> rows;
+    for (const Draw& draw : pass.draws) rows.push_back({draw.settings.get(), draw.step, draw.history.get()});
+    return rows;
+}
+
+}  // namespace
+
+ReplicaPasses::ReplicaPasses(Replica& replica) : replica_(replica), outbox_(replica.teams().team()) {
+    if (!replica.leads()) throw std::logic_error("only the leader of a replica plans its passes");
+}
+
+int ReplicaPasses::lanes() const {
+    return std::min(replica_.teams().stages(), PassRunner::most_under_way);
+}
+
+bool ReplicaPasses::feeds() const {
+    // On processors enqueue() computes: nothing would be gained.
+    return replica_.teams().stages() == 1 && replica_.stream() != nullptr;
+}
+
+void ReplicaPasses::tell(std::string bytes) {
+    const auto shared = std::make_shared<const std::string>(std::move(bytes));
+    for (int rank = 1; rank < replica_.teams().team().size(); ++rank) outbox_.send(rank, pass_tag, shared);
+}
+
+void ReplicaPasses::enqueue(const PlannedPass& pass) {
+    if (replica_.teams().team().size() > 1) tell(pass_mark + to_bytes(pass));
+    replica_.enqueue(pass.batch, rows_of(pass));
+}
+
+std::vector<DrawnToken> ReplicaPasses::collect() {
+    return replica_.collect();
+}
+
+void ReplicaPasses::end() {
+    tell(std::string(1, end_mark));
+    outbox_.drain();
+}
+
+void follow_passes(Replica& replica) {
+    for (;;) {
+        const std::string message = next_message(replica);
+        if (message.front() == end_mark) return;
+        const PlannedPass pass = pass_from_bytes(message.substr(1));
+        replica.enqueue(pass.batch, rows_of(pass));
+    }
+}
+
+}  // namespace voltpile::llm

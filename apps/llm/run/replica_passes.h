@@ -1,0 +1,37 @@
+// The passes of a replica, as one of its ranks plans them: that one (Replica::leads()) enqueues and collects,
+// the others follow.
+#pragma once
+
+#include "comm/outbox.h"
+#include "llm/engine/pass.h"
+#include "llm/run/replica.h"
+
+namespace voltpile::llm {
+
+class ReplicaPasses final : public PassExecutor {
+  public:
+    // On the leader, while the others are in follow_passes(). The replica outlives it.
+    explicit ReplicaPasses(Replica& replica);
+
+    int lanes() const override;  // as many as there are stages
+    bool feeds() const override;
+
+    void enqueue(const PlannedPass& pass) override;
+
+    // A token is -1 where the logits were no numbers. Throws CommError if a rank is lost.
+    std::vector<DrawnToken> collect() override;
+
+    // No more will come, and all have been collected: the others return.
+    void end();
+
+  private:
+    void tell(std::string bytes);
+
+    Replica& replica_;
+    Outbox outbox_;
+};
+
+// On the other ranks: takes part in the leader's passes until it ends them. Throws as the leader.
+void follow_passes(Replica& replica);
+
+}  // namespace voltpile::llm

@@ -1,0 +1,96 @@
+// Many texts at once over the ranks of a replica. Run under mpirun at 1, 2 and 4 ranks
+// (tests/CMakeLists.txt).
+#include "llm/run/replica_passes.h"
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "llm/decoder/model_tokenizer.h"
+#include "llm/engine/engine.h"
+#include "llm/run/pass_message.h"
+#include "llm/run/same_model.h"
+#include "unit/comm/mpi_tests.h"
+
+using namespace voltpile;
+using namespace voltpile::llm;
+using test::session;
+using test::world;
+
+namespace {
+
+const std::string folder = VOLTPILE_SOURCE_DIR "/data/tiny_model/";
+
+// What transformers continues with, each text several times: more sequences than have room at once, in a
+// cache that is too small for those.
+void write_all(Replica& replica, const ModelFiles& model, const nlohmann::json& texts) {
+    ReplicaPasses passes(replica);
+    const Tokenizer tokenizer = load_tokenizer(model);
+    EngineSettings settings;
+    settings.scheduler.limits = replica.request().limits();
+    settings.scheduler.pages = replica.plan().pages;
+    settings.scheduler.context = replica.request().context;
+    settings.scheduler.sequences = replica.request().sequences;
+    settings.end_ids = model.config().eos_ids;
+    Engine engine(passes, &tokenizer, settings);
+    constexpr int copies = 5;
+    for (int i = 0; i < copies * static_cast<int>(texts.size()); ++i) {
+        const auto& text = texts[static_cast<std::size_t>(i) % texts.size()];
+        Request request;
+        request.id = i;
+        request.prompt = text["prompt_ids"].get<std::vector<std::int32_t>>();
+        request.max_tokens = static_cast<int>(text["ids"].size()) - i % 3;
+        engine.submit(std::move(request));
+    }
+    int answered = 0;
+    while (!engine.idle())
+        for (const Outcome& outcome : engine.step()) {
+            const auto& text = texts[static_cast<std::size_t>(outcome.id) % texts.size()];
+            auto wanted = text["ids"].get<std::vector<std::int32_t>>();
+            wanted.resize(wanted.size() - static_cast<std::size_t>(outcome.id % 3));
+            EXPECT_EQ(outcome.tokens, wanted) << outcome.id;
+            ++answered;
+        }
+    EXPECT_EQ(answered, copies * static_cast<int>(texts.size()));
+    EXPECT_GT(engine.counters().largest_batch, 1);
+    passes.end();
+}
+
+void write_over(int tensor, int pipeline) {
+    const auto model = open_model(world(), folder + "tiny-f16.gguf");
+    const auto expected = nlohmann::json::parse(std::ifstream(folder + "expected.json"))["f16"]["greedy"];
+    ReplicaRequest request;
+    request.tensor = tensor;
+    request.pipeline = pipeline;
+    request.device = DeviceChoice::Cpu;
+    request.context = 128;
+    request.sequences = 6;
+    request.cache_tokens = 300;
+    request.rows = 40;
+    request.logits = request.sequences;
+    with_replica(session(), *model, request, [&](Replica& replica) {
+        if (replica.leads())
+            write_all(replica, *model, expected);
+        else
+            follow_passes(replica);
+    });
+}
+
+TEST(ReplicaPasses, WriteWhatTransformersWrites) {
+    const int ranks = world().size();
+    for (int tensor = 1; tensor <= ranks; tensor *= 2) {
+        SCOPED_TRACE(tensor);
+        write_over(tensor, ranks / tensor);
+    }
+}
+
+TEST(PassMessage, OfTheWrongLengthIsRefused) {
+    PlannedPass pass;
+    EXPECT_THROW(pass_from_bytes(to_bytes(pass) + "x"), CommError);
+    EXPECT_THROW(pass_from_bytes(to_bytes(pass).substr(1)), CommError);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    return test::run_mpi_tests(argc, argv);
+}
