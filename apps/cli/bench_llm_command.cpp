@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/replica_options.h"
 #include "llm/bench/llm_bench.h"
+#include "llm/bench/load_bench.h"
 #include "llm/model/quant_mixture.h"
 #include "llm/model/synthetic_shapes.h"
 
@@ -31,6 +32,51 @@ void add_lists(CLI::App& command, llm::LlmBenchOptions& options) {
         ->capture_default_str();
 }
 
+// "128" or "64:512"
+llm::Lengths lengths_of(const std::string& name, const std::string& text) {
+    const std::size_t colon = text.find(':');
+    llm::Lengths lengths;
+    if (!CLI::detail::lexical_cast(text.substr(0, colon), lengths.least) ||
+        !CLI::detail::lexical_cast(colon == std::string::npos ? text : text.substr(colon + 1),
+                                   lengths.most) ||
+        lengths.least < 1 || lengths.most < lengths.least || lengths.most > 1 << 20)
+        throw CLI::ValidationError(
+            name, fmt::format("{} is neither a length nor a range of lengths like 64:512", text));
+    return lengths;
+}
+
+void add_load(CLI::App& command, llm::LlmBenchOptions& options) {
+    llm::LoadSettings& load = options.load;
+    CLI::Option* const requests =
+        command
+            .add_option("--requests", load.requests,
+                        "instead of all that: so many requests, answered as they come")
+            ->check(CLI::Range(1, 1 << 20));
+    for (const char* other : {"--prompt", "--context", "--batch", "--generate", "--output"})
+        requests->excludes(command.get_option(other));
+    const auto add = [&](const char* name, auto& value, const char* help) {
+        return command.add_option(name, value, help)->needs(requests);
+    };
+    add("--rate", load.rate, "of them a second, as a Poisson process [all at once]")
+        ->check(CLI::PositiveNumber);
+    const auto add_lengths = [&](const std::string& name, llm::Lengths& lengths, const char* help) {
+        command
+            .add_option_function<std::string>(
+                name, [name, &lengths](const std::string& text) { lengths = lengths_of(name, text); }, help)
+            ->needs(requests)
+            ->type_name("N|A:B");
+    };
+    add_lengths("--prompt-lengths", load.prompt, "tokens of their prompts [128]");
+    add_lengths("--generate-lengths", load.generate, "tokens generated for each [128]");
+    add("--sequences", options.sequences, "texts at once [all, up to 256]")->check(CLI::Range(1, 1 << 16));
+    add("--cache-tokens", options.request.cache_tokens, "room of all texts together [what memory gives]")
+        ->check(CLI::Range(1, 1 << 30));
+    add("--interrupt-with", load.interrupt_prompt,
+        "a prompt of so many tokens comes when all others generate")
+        ->check(CLI::Range(1, 1 << 24));
+    add("--seed", load.seed, "of lengths, arrivals and tokens")->capture_default_str();
+}
+
 }  // namespace
 
 void add_bench_llm(CLI::App& bench, Action& action) {
@@ -39,7 +85,8 @@ void add_bench_llm(CLI::App& bench, Action& action) {
     command->footer(
         "examples:\n"
         "  voltpile bench llm model.gguf --batch 1,8,32\n"
-        "  mpirun -np 4 voltpile bench llm --shape llama-3-70b --quant q5_k_m --context 512,4096\n\n"
+        "  mpirun -np 4 voltpile bench llm --shape llama-3-70b --quant q5_k_m --context 512,4096\n"
+        "  voltpile bench llm model.gguf --requests 200 --rate 5 --prompt-lengths 64:1024\n\n"
         "docs/models.md says what is measured and how.");
     auto options = std::make_shared<llm::LlmBenchOptions>();
     std::vector<std::string> mixtures;
@@ -58,13 +105,17 @@ void add_bench_llm(CLI::App& bench, Action& action) {
     command->add_flag("--json", options->json, "print what was measured as JSON");
     command->add_option("--output", options->output, "also write the results to this HDF5 file")
         ->type_name("FILE");
+    add_load(*command, *options);
     command->callback([options, &action] {
         if (options->model.empty() == options->shape.empty())
             throw CLI::ValidationError("bench llm", "wants a MODEL or a --shape");
         action = [options](const Invocation& invocation) {
             options->command_line = invocation.command_line;
             return with_mpi(invocation, [&](const MpiSession& session) {
-                llm::run_llm_bench(session, *options);
+                if (options->load.requests > 0)
+                    llm::run_load_bench(session, *options);
+                else
+                    llm::run_llm_bench(session, *options);
                 return ExitCode::Done;
             });
         };

@@ -71,8 +71,39 @@ class BenchLlm(Case):
             measurements = json.loads(file.attrs["measurements"])
             self.assertEqual(list(file["batch"].values), [row["batch"] for row in measurements["rows"]])
 
+    def test_load(self):
+        load = ("--requests", "12", "--prompt-lengths", "5:60", "--generate-lengths", "4:9", "--sequences", "6", "--cpu")
+        for more, ranks in (((), 1), (("--rate", "100"), 1), (("--cache-tokens", "160"), 1), (("--pipeline", "2"), 2)):
+            with self.subTest(more=more):
+                answer = self.bench(MODELS / "tiny-q8_0.gguf", *load, *more, ranks=ranks)
+                self.assertEqual(answer["requests"], 12)
+                self.assertTrue(12 * 5 <= answer["tokens_in"] <= 12 * 60)
+                self.assertTrue(12 * 4 <= answer["tokens_out"] <= 12 * 9)
+                self.assertAlmostEqual(answer["tokens_out_per_second"] * answer["seconds"] / answer["tokens_out"], 1)
+                self.assertLessEqual(answer["largest_batch"], 6)
+                self.assertLessEqual(answer["mean_batch"], answer["largest_batch"])
+                self.assertTrue(0 < answer["cache_share"] <= 1 and 0 < answer["busy_share"] <= 1)
+                for name in ("first_token", "between_tokens"):
+                    self.assertTrue(0 < answer[name]["median_seconds"] <= answer[name]["p99_seconds"])
+                if "--cache-tokens" in more:
+                    self.assertEqual(answer["cache_tokens"], 160)
+        out, _ = self.voltpile("bench", "llm", "--shape", "tiny", *load)
+        for word in ("12 requests, all at once", "prompts of 5 to 60 tokens", "first token", "preempted"):
+            self.assertIn(word, out)
+
+    def test_load_is_interrupted(self):
+        answer = self.bench(MODELS / "tiny-q8_0.gguf", "--requests", "4", "--prompt-lengths", "8", "--cpu",
+                            "--generate-lengths", "60", "--interrupt-with", "300")
+        self.assertEqual((answer["requests"], answer["largest_batch"]), (4, 5))
+        interruption = answer["interruption"]
+        self.assertGreater(interruption["first_token_seconds"], 0)
+        # Its pieces are computed in passes of the others.
+        self.assertGreater(interruption["between_tokens_during"]["p99_seconds"],
+                           interruption["between_tokens_before"]["median_seconds"])
+
     def test_refused(self):
         model = MODELS / "tiny-q8_0.gguf"
+        load = (model, "--requests", "4")
         for arguments, says in (
             ((), "MODEL or a --shape"),
             ((model, "--shape", "tiny"), "MODEL or a --shape"),
@@ -81,6 +112,17 @@ class BenchLlm(Case):
             ((model, "--batch", "0"), "--batch"),
             ((model, "--tensor", "3"), "3"),
             ((model, "--output", "nowhere/llm.h5"), "nowhere"),
+            ((model, "--requests", "0"), "--requests"),
+            ((model, "--rate", "3"), "--requests"),
+            ((*load, "--batch", "8"), "--batch"),
+            ((*load, "--rate", "0"), "--rate"),
+            ((*load, "--rate", "-1"), "--rate"),
+            ((*load, "--prompt-lengths", "9:5"), "9:5"),
+            ((*load, "--prompt-lengths", "0"), "--prompt-lengths"),
+            ((*load, "--generate-lengths", "5:x"), "5:x"),
+            ((*load, "--prompt-lengths", "500", "--generate-lengths", "13"), "513 tokens: the model has a context of 512"),
+            ((*load, "--interrupt-with", "512"), "513"),
+            ((*load, "--interrupt-with", "30", "--sequences", "3"), "3 of 4"),
         ):
             with self.subTest(arguments=arguments):
                 _, err = self.voltpile("bench", "llm", *arguments, expect=BAD_INPUT)

@@ -167,15 +167,13 @@ TEST(WrittenText, EndsBeforeTheFirstStopString) {
     };
     EXPECT_EQ(cut({}), text + "|");
     EXPECT_EQ(cut({"unto him", ""}), text + "|");
-    for (std::size_t begin = 0; begin < text.size(); ++begin) {
-        for (const std::size_t length : {1U, 2U, 9U}) {
+    for (const std::size_t length : {1U, 2U, 5U, 9U}) {
+        for (std::size_t begin = 0; begin + length <= text.find(':'); ++begin) {
             const std::string stop = text.substr(begin, length);
-            if (tokenizer.decode(tokenizer.encode(stop, {.add_special = false})) != stop) continue;
-            EXPECT_EQ(cut({"nowhere", stop, "so on"}),
-                      text.substr(0, std::min(text.find(stop), text.find("so on"))))
-                << stop;
+            EXPECT_EQ(cut({"nowhere", stop, "so on"}), text.substr(0, text.find(stop))) << stop;
         }
     }
+    EXPECT_EQ(cut({" and", "\u20ac"}), text.substr(0, text.find("\u20ac")));
 }
 
 }  // namespace

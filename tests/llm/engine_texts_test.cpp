@@ -44,7 +44,7 @@ class Texts {
     Texts(const ModelSource& model, const MakeOps& make_ops, const Tokenizer* tokenizer)
         : model_(model), make_ops_(make_ops), tokenizer_(tokenizer) {}
 
-    // prompts: cut to mixed lengths, the first ones to share their beginning.
+    // Prompts of mixed lengths cut out of `source`, some with a beginning in common.
     void ask(std::span<const std::int32_t> source, int count) {
         std::mt19937 random(3);
         const auto between = [&](int least, int most) {
@@ -60,7 +60,7 @@ class Texts {
             const int begin = between(0, static_cast<int>(source.size()) - 60);
             const auto rest = part(begin, i % 8 == 7 ? 60 : between(1, 30));
             request.prompt.insert(request.prompt.end(), rest.begin(), rest.end());
-            request.max_tokens = i % 8 == 5 ? 50 : between(1, 12);
+            request.max_tokens = i % 4 == 1 ? 50 : between(1, 12);
             request.ignore_end = i % 5 == 0;
             if (i % 2 == 1) {
                 request.sampling.temperature = 0.9F;
@@ -144,12 +144,13 @@ TEST(EngineTexts, OfTheTinyModelAreTheSameTogetherAsAlone) {
     file.read(text.data(), static_cast<std::streamsize>(text.size()));
     Texts texts(model, make_cpu_ops, &tokenizer);
     texts.ask(tokenizer.encode(text), 64);
-    for (const auto& [lanes, feeds, pages] : {std::tuple(1, true, 24), {2, false, 24}, {1, false, 200}}) {
+    for (const auto& [lanes, feeds, pages] : {std::tuple(1, true, 16), {2, false, 16}, {1, false, 200}}) {
         const EngineCounters counters = texts.together(lanes, feeds, pages);
         EXPECT_GT(counters.scheduler.shared_tokens, 21 * 32 / 2);
-        EXPECT_GT(counters.largest_batch, 4);
         if (pages < 100) {
             EXPECT_GT(counters.scheduler.preemptions, 0);
+        } else {
+            EXPECT_EQ(counters.largest_batch, 16);
         }
     }
 }
@@ -159,7 +160,7 @@ TEST(EngineTexts, OfASyntheticModelAreTheSameTogetherAsAlone) {
     const SyntheticModel model("tiny", "q5_k_m");
     Texts texts(model, make_cpu_ops, nullptr);
     texts.ask(any_tokens(300, 512), 64);
-    EXPECT_GT(texts.together(1, true, 20).scheduler.preemptions, 0);
+    EXPECT_GT(texts.together(1, true, 12).scheduler.preemptions, 0);
 }
 
 TEST(EngineTexts, OfTheReferenceAreTheSameTogetherAsAlone) {

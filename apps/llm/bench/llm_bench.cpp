@@ -33,11 +33,6 @@ constexpr std::int64_t read_bytes_gpu = std::int64_t{1} << 30;
 constexpr std::int64_t read_bytes_host = std::int64_t{256} << 20;
 constexpr int prompt_rounds = 3;
 
-std::unique_ptr<ModelSource> open_source(const Communicator& world, const LlmBenchOptions& options) {
-    if (!options.model.empty()) return open_model(world, options.model);
-    return agreed([&] { return std::make_unique<SyntheticModel>(options.shape, options.quant); });
-}
-
 // Weights that one tensor rank of each stage reads in a pass: all but an embedding of which single rows are
 // looked up.
 double weights_of_pass(const ModelSource& model, const ReplicaPlan& plan) {
@@ -68,9 +63,7 @@ class LlmBench {
 
     void run() {
         const TeamPlan& teams = replica_.plan().plan.teams;
-        result_.model = options_.model.empty()
-                            ? fmt::format("{} {}, synthetic weights", options_.shape, options_.quant)
-                            : options_.model;
+        result_.model = model_name(options_);
         result_.processor = replica_.describe();
         result_.tensor = teams.tensor;
         result_.pipeline = teams.pipeline;
@@ -228,6 +221,16 @@ void fill_in_request(LlmBenchOptions& options) {
 }
 
 }  // namespace
+
+std::string model_name(const LlmBenchOptions& options) {
+    if (!options.model.empty()) return options.model;
+    return fmt::format("{} {}, synthetic weights", options.shape, options.quant);
+}
+
+std::unique_ptr<ModelSource> open_source(const Communicator& world, const LlmBenchOptions& options) {
+    if (!options.model.empty()) return open_model(world, options.model);
+    return agreed([&] { return std::make_unique<SyntheticModel>(options.shape, options.quant); });
+}
 
 void run_llm_bench(const MpiSession& session, LlmBenchOptions options) {
     const Communicator& world = session.world();

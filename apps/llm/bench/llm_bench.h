@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "comm/mpi_session.h"
+#include "llm/bench/load.h"
 #include "llm/model/model_source.h"
 #include "llm/run/replica_plan.h"
 
@@ -21,11 +22,18 @@ struct LlmBenchOptions {
     std::vector<int> contexts{512};  // tokens before what is generated
     std::vector<int> batches{1};     // texts at once
     int generated = 64;              // tokens of each text that are timed
-    ReplicaRequest request{};        // what the lists above say is filled in
+    LoadSettings load{};             // instead of all these, if it has requests
+    int sequences = 0;               // of the load, at once; 0: all requests, up to 256
+    ReplicaRequest request{};        // what is said above is filled in
     bool json = false;
     std::filesystem::path output{};  // HDF5; empty: none
     std::string command_line{};      // for the record
 };
+
+// "llama-3-8b q8_0, synthetic weights", or the path.
+std::string model_name(const LlmBenchOptions& options);
+// Collective. Throws AgreedError.
+std::unique_ptr<ModelSource> open_source(const Communicator& world, const LlmBenchOptions& options);
 
 // Collective: every rank calls. The leader prints a table, or JSON, and writes the file. Throws AgreedError.
 void run_llm_bench(const MpiSession& session, LlmBenchOptions options);

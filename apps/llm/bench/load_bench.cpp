@@ -1,0 +1,120 @@
+#include "llm/bench/load_bench.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "llm/bench/load_report.h"
+#include "llm/bench/load_run.h"
+#include "llm/run/replica_passes.h"
+#include "run/agreement.h"
+#include "run/launcher.h"
+#include "run/progress.h"
+
+namespace voltpile::llm {
+namespace {
+
+constexpr int most_sequences = 256;  // if nothing is said
+constexpr int rows_of_pass = 512;
+constexpr int warm_tokens = 3;  // of a batch size: one pass call by call, one recorded, one replayed
+
+// Throws JobError.
+void check_load(const LlmBenchOptions& options, const ModelConfig& config) {
+    const LoadSettings& load = options.load;
+    if (load.context() > config.context)
+        throw JobError(fmt::format("texts of up to {} tokens: the model has a context of {}", load.context(),
+                                   config.context));
+    if (load.interrupt_prompt > 0 && options.sequences < load.requests)
+        throw JobError(fmt::format("--interrupt-with: all requests have to generate at once, {} of {} can",
+                                   options.sequences, load.requests));
+}
+
+// What the replica has to have room for.
+void fill_in_request(LlmBenchOptions& options) {
+    const LoadSettings& load = options.load;
+    ReplicaRequest& request = options.request;
+    request.context = load.context();
+    // A text that interrupts the others has to find a place among them.
+    request.sequences = request.logits = options.sequences + (load.interrupt_prompt > 0 ? 1 : 0);
+    request.rows = std::max(rows_of_pass, request.sequences);
+    request.shrinks = true;
+}
+
+class LoadBench {
+  public:
+    LoadBench(Replica& replica, const ModelSource& model, const LlmBenchOptions& options)
+        : replica_(replica),
+          options_(options),
+          vocabulary_(static_cast<int>(model.config().vocab)),
+          passes_(replica),
+          line_(terminal_columns()) {
+        settings_.scheduler.limits = replica.request().limits();
+        settings_.scheduler.pages = replica.plan().pages;
+        settings_.scheduler.context = replica.request().context;
+        settings_.scheduler.sequences = replica.request().sequences;
+    }
+
+    void run() {
+        if (replica_.stream() != nullptr) warm_up();
+        LoadReport report;
+        report.processor = replica_.describe();
+        report.model = model_name(options_);
+        report.settings = options_.load;
+        report.sequences = options_.sequences;
+        report.cache_tokens = settings_.scheduler.pages * kv_page_tokens;
+        report.result = measure(options_.load);
+        passes_.end();
+        line_.clear();
+        fmt::print("{}", options_.json ? to_json(report) + "\n" : to_text(report));
+    }
+
+  private:
+    LoadResult measure(const LoadSettings& load) {
+        Engine engine(passes_, nullptr, settings_);
+        return run_load(engine, load, vocabulary_, settings_.scheduler.pages, [&](const EngineCounters& now) {
+            if (terminal_columns() > 0 && now.passes % 32 == 0)
+                line_.show(fmt::format("{} of {} answered, batch {}, cache {:.0f} %", now.requests,
+                                       load.requests, now.scheduler.running,
+                                       100.0 * now.scheduler.pages_in_use / settings_.scheduler.pages));
+        });
+    }
+
+    // Texts of which one after the other ends, so that every batch size is met.
+    void warm_up() {
+        LoadSettings load = options_.load;
+        load.seed = ~load.seed;
+        load.rate = 0;
+        load.interrupt_prompt = 0;
+        load.requests = std::min(load.requests, options_.sequences);
+        load.generate = {1, std::min(warm_tokens * load.requests, load.generate.most)};
+        measure(load);
+    }
+
+    Replica& replica_;
+    const LlmBenchOptions& options_;
+    int vocabulary_;
+    ReplicaPasses passes_;
+    EngineSettings settings_;
+    LiveLine line_;
+};
+
+}  // namespace
+
+void run_load_bench(const MpiSession& session, LlmBenchOptions options) {
+    const auto model = open_source(session.world(), options);
+    if (options.sequences == 0) options.sequences = std::min(options.load.requests, most_sequences);
+    agreed([&] {
+        check_load(options, model->config());
+        return true;
+    });
+    fill_in_request(options);
+    with_replica(session, *model, options.request, [&](Replica& replica) {
+        if (replica.leads())
+            LoadBench(replica, *model, options).run();
+        else
+            follow_passes(replica);
+    });
+}
+
+}  // namespace voltpile::llm

@@ -1,0 +1,149 @@
+#include "llm/bench/load_run.h"
+
+#include <algorithm>
+#include <cmath>
+#include <thread>
+
+#include "base/seconds_since.h"
+
+namespace voltpile::llm {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+class LoadRun {
+  public:
+    LoadRun(Engine& engine, const LoadSettings& settings, int vocabulary, int pages)
+        : engine_(engine),
+          settings_(settings),
+          pages_(pages),
+          load_(make_load(settings, vocabulary)),
+          interrupts_(settings.interrupt_prompt > 0) {
+        if (interrupts_) interruption_ = make_interruption(settings, vocabulary);
+    }
+
+    LoadResult run(const std::function<void(const EngineCounters&)>& said) {
+        begin_ = Clock::now();
+        while (next_ < load_.size() || !engine_.idle()) {
+            submit_arrived();
+            if (engine_.idle()) {
+                std::this_thread::sleep_for(std::chrono::duration<double>(
+                    std::max(0.0, load_[next_].seconds - seconds_since(begin_))));
+                continue;
+            }
+            for (const Outcome& outcome : engine_.step()) take(outcome);
+            said(engine_.counters());
+            interrupt();
+        }
+        return result();
+    }
+
+  private:
+    void submit_arrived() {
+        for (; next_ < load_.size() && load_[next_].seconds <= seconds_since(begin_); ++next_) {
+            submitted_.push_back(seconds_since(begin_));
+            engine_.submit(load_[next_].request);
+        }
+    }
+
+    // Once all others have generated for a while together: a quarter of the shortest text.
+    void interrupt() {
+        if (!interrupts_ || interrupted_at_ > 0 || next_ < load_.size()) return;
+        const EngineCounters now = engine_.counters();
+        if (now.scheduler.waiting > 0 || now.scheduler.generating < now.scheduler.running) return;
+        if (all_generate_at_ == 0) {
+            all_generate_at_ = seconds_since(begin_);
+            tokens_then_ = now.tokens_out;
+        }
+        if (now.tokens_out - tokens_then_ <
+            static_cast<std::int64_t>(now.scheduler.running) * settings_.generate.least / 4)
+            return;
+        interrupted_at_ = seconds_since(begin_);
+        engine_.submit(interruption_);
+    }
+
+    void take(const Outcome& outcome) {
+        if (outcome.id < 0) {
+            result_.interruption_s = outcome.token_seconds.front();
+            return;
+        }
+        const auto& seconds = outcome.token_seconds;
+        // Its arrival, not when the engine could be told of it.
+        const double late = submitted_[static_cast<std::size_t>(outcome.id)] -
+                            load_[static_cast<std::size_t>(outcome.id)].seconds;
+        first_.push_back(seconds.front() + late);
+        queue_.push_back(outcome.queue_seconds + late);
+        for (std::size_t i = 1; i < seconds.size(); ++i)
+            between_.push_back(
+                {submitted_[static_cast<std::size_t>(outcome.id)] + seconds[i], seconds[i] - seconds[i - 1]});
+        result_.tokens_in += outcome.prompt_tokens;
+        result_.tokens_out += std::ssize(outcome.tokens);
+        ++result_.requests;
+    }
+
+    Quantiles between(double begin, double end) const {
+        std::vector<double> values;
+        for (const Interval& each : between_)
+            if (each.end > begin && each.end <= end) values.push_back(each.seconds);
+        return quantiles_of(std::move(values));
+    }
+
+    LoadResult result() {
+        const EngineCounters now = engine_.counters();
+        result_.seconds = seconds_since(begin_) - load_.front().seconds;
+        result_.first_token_s = quantiles_of(first_);
+        result_.queue_s = quantiles_of(queue_);
+        result_.between_tokens_s = between(0, std::numeric_limits<double>::infinity());
+        result_.passes = now.passes;
+        const auto passes = static_cast<double>(result_.passes);
+        result_.mean_batch = static_cast<double>(now.sequences) / passes;
+        result_.largest_batch = now.largest_batch;
+        result_.cache_share = now.page_passes / passes / pages_;
+        result_.busy_share = now.busy_seconds / result_.seconds;
+        result_.preemptions = now.scheduler.preemptions;
+        if (interrupted_at_ > 0) {
+            result_.before_s = between(all_generate_at_, interrupted_at_);
+            result_.during_s = between(interrupted_at_, interrupted_at_ + result_.interruption_s);
+        }
+        return result_;
+    }
+
+    struct Interval {
+        double end = 0;  // since the beginning of the load
+        double seconds = 0;
+    };
+
+    Engine& engine_;
+    const LoadSettings& settings_;
+    int pages_;
+    std::vector<Arrival> load_;
+    bool interrupts_;
+    Request interruption_;
+    Clock::time_point begin_;
+    std::size_t next_ = 0;
+    std::vector<double> submitted_;  // of each request
+    std::vector<double> first_, queue_;
+    std::vector<Interval> between_;
+    double all_generate_at_ = 0, interrupted_at_ = 0;
+    std::int64_t tokens_then_ = 0;
+    LoadResult result_;
+};
+
+}  // namespace
+
+Quantiles quantiles_of(std::vector<double> values) {
+    if (values.empty()) return {};
+    std::ranges::sort(values);
+    const auto at = [&](double part) {
+        const double rank = std::ceil(part * static_cast<double>(values.size()));
+        return values[static_cast<std::size_t>(std::max(rank, 1.0)) - 1];
+    };
+    return {at(0.5), at(0.99)};
+}
+
+LoadResult run_load(Engine& engine, const LoadSettings& settings, int vocabulary, int pages,
+                    const std::function<void(const EngineCounters&)>& said) {
+    return LoadRun(engine, settings, vocabulary, pages).run(said);
+}
+
+}  // namespace voltpile::llm
