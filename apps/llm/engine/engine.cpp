@@ -90,6 +90,12 @@ std::vector<Outcome> Engine::step() {
     return outcomes;
 }
 
+void Engine::abandon() {
+    for (const auto& each : answers_) scheduler_.end(each.first);
+    answers_.clear();
+    while (scheduler_.under_way() > 0) scheduler_.complete(collect());
+}
+
 // True if its text ends with that token.
 bool Engine::take(Answer& answer, const Progress& progress, TopTokens& top) {
     Outcome& outcome = answer.outcome;

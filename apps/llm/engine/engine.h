@@ -50,6 +50,9 @@ class Engine {
     // executor feeds: those that compute on the host's own cores do it there.
     std::vector<Outcome> step();
 
+    // Forgets all requests and waits for the passes under way: idle() again. Throws as step().
+    void abandon();
+
     bool idle() const { return answers_.empty() && scheduler_.idle(); }
     EngineCounters counters() const;
 

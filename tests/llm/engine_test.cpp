@@ -1,0 +1,170 @@
+// What an engine tells of requests, on an executor whose draws are those that the test says.
+#include "llm/engine/engine.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+
+#include "llm/decoder/model_tokenizer.h"
+#include "llm/job_error_text.h"
+
+namespace voltpile::llm {
+namespace {
+
+// The n-th draw of a sequence whose settings have seed s is told[s][n].
+class ToldExecutor final : public PassExecutor {
+  public:
+    int lanes() const override { return 1; }
+    bool feeds() const override { return true; }
+    void enqueue(const PlannedPass& pass) override {
+        auto& next = under_way_.emplace_back();
+        for (const Draw& draw : pass.draws) {
+            const auto& tokens = told.at(draw.settings->seed);
+            // Beyond what is told are the draws too many.
+            const auto step = static_cast<std::size_t>(draw.step);
+            next.drawn.push_back({step < tokens.size() ? tokens[step] : 5, -0.5F * static_cast<float>(step)});
+            next.top.emplace_back();
+            for (int i = 0; i < draw.top_n; ++i) next.top.back().token.push_back(draw.step + i);
+        }
+    }
+    std::vector<DrawnToken> collect() override {
+        Pass pass = std::move(under_way_.front());
+        under_way_.pop_front();
+        top_ = std::move(pass.top);
+        return pass.drawn;
+    }
+    std::vector<TopTokens> top() override { return top_; }
+
+    std::map<std::uint64_t, std::vector<std::int32_t>> told;
+    std::size_t under_way() const { return under_way_.size(); }
+
+  private:
+    struct Pass {
+        std::vector<DrawnToken> drawn;
+        std::vector<TopTokens> top;
+    };
+    std::deque<Pass> under_way_;
+    std::vector<TopTokens> top_;
+};
+
+constexpr std::int32_t end_token = 1;
+
+class EngineTest : public testing::Test {
+  protected:
+    static EngineSettings settings() {
+        EngineSettings settings;
+        settings.end_ids = {end_token, 77};
+        settings.scheduler.limits = {64, 8, 4, 8};
+        settings.scheduler.pages = 32;
+        settings.scheduler.context = 20;
+        settings.scheduler.sequences = 8;
+        return settings;
+    }
+    void ask(Request request, std::vector<std::int32_t> told) {
+        request.prompt = {static_cast<std::int32_t>(request.id), 3, 4};
+        request.sampling.seed = static_cast<std::uint64_t>(request.id);
+        executor_.told[request.sampling.seed] = std::move(told);
+        engine_.submit(request);
+    }
+    std::map<std::int64_t, Outcome> answers() {
+        std::map<std::int64_t, Outcome> all;
+        while (!engine_.idle())
+            for (Outcome& outcome : engine_.step()) all[outcome.id] = std::move(outcome);
+        return all;
+    }
+
+    ToldExecutor executor_;
+    Engine engine_{executor_, nullptr, settings()};
+};
+
+TEST_F(EngineTest, SaysWhyEachTextEnds) {
+    const auto request = [](std::int64_t id, int max_tokens) {
+        Request made;
+        made.id = id;
+        made.max_tokens = max_tokens;
+        return made;
+    };
+    ask(request(1, 9), {8, 9, end_token});
+    ask(request(2, 3), {8, end_token, 9});
+    ask(request(3, 3), {8, 77, 9, 8});
+    ask(request(4, 0), std::vector<std::int32_t>(30, 6));
+    ask(request(5, 3), {8, 9, end_token});  // with the last that was asked for
+    Request more = request(6, 9);
+    more.stop_tokens = {12, 13};
+    more.ignore_end = true;
+    ask(more, {8, end_token, 13});
+    ask(request(7, 9), {8, -1});
+    more = request(8, 2);
+    more.top_n = 2;
+    ask(more, {8, 9});
+
+    const auto all = answers();
+    const auto expect = [&](std::int64_t id, Finish finish, const std::vector<std::int32_t>& tokens) {
+        EXPECT_EQ(all.at(id).finish, finish) << id;
+        EXPECT_EQ(all.at(id).tokens, tokens) << id;
+        EXPECT_EQ(all.at(id).log_probability.size(), tokens.size()) << id;
+        EXPECT_EQ(all.at(id).prompt_tokens, 3);
+    };
+    expect(1, Finish::End, {8, 9});
+    expect(2, Finish::End, {8});
+    expect(3, Finish::End, {8});
+    expect(4, Finish::Context, std::vector<std::int32_t>(17, 6));
+    expect(5, Finish::End, {8, 9});
+    expect(6, Finish::Stopped, {8, end_token});
+    expect(7, Finish::Failed, {8});
+    expect(8, Finish::Length, {8, 9});
+    EXPECT_EQ(all.at(7).error, "the logits of the model are not finite numbers");
+    EXPECT_EQ(all.at(1).log_probability, (std::vector{0.0F, -0.5F}));
+    ASSERT_EQ(all.at(8).top.size(), 2U);
+    EXPECT_EQ(all.at(8).top[1].token, (std::vector{1, 2}));
+    EXPECT_TRUE(all.at(1).top.empty());
+
+    const EngineCounters counters = engine_.counters();
+    EXPECT_EQ(counters.requests, 8);
+    EXPECT_EQ(counters.tokens_in, 8 * 3);
+    EXPECT_EQ(counters.tokens_out, 2 + 1 + 1 + 17 + 2 + 2 + 1 + 2);
+    EXPECT_EQ(counters.largest_batch, 8);
+}
+
+TEST_F(EngineTest, TellsTheTimesOfARequest) {
+    Request request;
+    request.id = 1;
+    request.max_tokens = 4;
+    ask(request, {8, 9, 8, 9});
+    const auto all = answers();
+    const Outcome& outcome = all.at(1);
+    ASSERT_EQ(outcome.token_seconds.size(), 4U);
+    // To the rounding of sums of three.
+    EXPECT_NEAR(outcome.queue_seconds + outcome.prompt_seconds, outcome.token_seconds.front(), 1e-12);
+    EXPECT_NEAR(outcome.queue_seconds + outcome.prompt_seconds + outcome.generation_seconds,
+                outcome.token_seconds.back(), 1e-12);
+}
+
+TEST_F(EngineTest, AbandonsWhatIsUnderWay) {
+    Request request;
+    for (request.id = 1; request.id < 12; ++request.id) ask(request, {});
+    EXPECT_TRUE(engine_.step().empty());
+    EXPECT_FALSE(engine_.idle());
+    engine_.abandon();
+    EXPECT_TRUE(engine_.idle());
+    EXPECT_EQ(executor_.under_way(), 0U);
+    EXPECT_EQ(engine_.counters().scheduler.pages_in_use, 0);
+    request.id = 1;
+    request.max_tokens = 2;
+    ask(request, {8, 9});
+    EXPECT_EQ(answers().at(1).tokens, (std::vector{8, 9}));
+}
+
+TEST_F(EngineTest, RefusesStopStringsWithoutATokenizer) {
+    Request request;
+    request.stop = {"."};
+    EXPECT_EQ(message_of([&] { ask(request, {}); }), "stop strings want a model with a tokenizer");
+    request.stop.clear();
+    request.max_tokens = 18;
+    EXPECT_EQ(message_of([&] { ask(request, {}); }),
+              "a prompt of 3 tokens and 18 more do not fit into a context of 20");
+    EXPECT_TRUE(engine_.idle());
+}
+
+}  // namespace
+}  // namespace voltpile::llm

@@ -1,0 +1,141 @@
+// Mixed requests together, in few pages, against the text of each alone, which TextWriter writes without a
+// scheduler: the same tokens, the same log-probabilities to the bit.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "llm/decoder/generate.h"
+#include "llm/engine/engine.h"
+
+namespace voltpile::llm {
+
+constexpr int mixed_context = 160;  // of each text
+
+// Passes smaller than those of each text alone.
+inline SchedulerSettings mixed_settings(int pages) {
+    SchedulerSettings settings;
+    settings.limits = {40, 16, pages_for(mixed_context), 16};
+    settings.pages = pages;
+    settings.context = mixed_context;
+    settings.sequences = 16;
+    settings.mixed_rows = 24;
+    return settings;
+}
+
+struct AloneText {
+    Generated generated;
+    std::string text;
+};
+
+// The stop strings looked for in the whole text after each token.
+inline AloneText write_alone(const Step& step, const ModelConfig& config, const Tokenizer* tokenizer,
+                             const Request& request) {
+    GenerateSettings settings{request.max_tokens, request.ignore_end, request.sampling};
+    AloneText alone;
+    std::vector<std::int32_t> tokens;
+    alone.generated =
+        generate(step, config, mixed_context, request.prompt, settings, [&](std::int32_t token) {
+            if (std::ranges::find(request.stop_tokens, token) != request.stop_tokens.end()) return false;
+            tokens.push_back(token);
+            if (tokenizer == nullptr) return true;
+            const std::string text = tokenizer->decode(tokens);
+            std::size_t stop = std::string::npos;
+            for (const std::string& each : request.stop) stop = std::min(stop, text.find(each));
+            alone.text = text.substr(0, stop);
+            return stop == std::string::npos;
+        });
+    alone.generated.tokens = tokens;
+    alone.generated.log_probability.resize(tokens.size());
+    return alone;
+}
+
+class MixedTexts {
+  public:
+    MixedTexts(const ModelConfig& config, const Tokenizer* tokenizer)
+        : config_(config), tokenizer_(tokenizer) {}
+
+    // Prompts of mixed lengths cut out of `source`, some with a beginning in common. Each is answered alone,
+    // in passes of up to mixed_context rows.
+    void ask(PassExecutor& executor, std::span<const std::int32_t> source, int count) {
+        std::mt19937 random(3);
+        const auto between = [&](int least, int most) {
+            return std::uniform_int_distribution(least, most)(random);
+        };
+        const auto part = [&](int begin, int length) {
+            return std::vector(source.begin() + begin, source.begin() + begin + length);
+        };
+        for (int i = 0; i < count; ++i) {
+            Request request;
+            request.id = 100 + i;
+            if (i % 3 == 0) request.prompt = part(0, 40);  // two whole pages and a half
+            const int begin = between(0, static_cast<int>(source.size()) - 60);
+            const auto rest = part(begin, i % 8 == 7 ? 60 : between(1, 30));
+            request.prompt.insert(request.prompt.end(), rest.begin(), rest.end());
+            request.max_tokens = i % 4 == 1 ? 50 : between(1, 12);
+            request.ignore_end = i % 5 == 0;
+            if (i % 2 == 1) {
+                request.sampling.temperature = 0.9F;
+                request.sampling.top_k = 50;
+                request.sampling.top_p = 0.95F;
+            }
+            request.sampling.seed = static_cast<std::uint64_t>(i);
+            if (i % 4 == 1) request.sampling.repetition_penalty = 1.2F;
+            if (i % 7 == 2) request.sampling.frequency_penalty = 0.5F;
+            if (i % 6 == 4) request.stop_tokens = {request.prompt.front(), request.prompt.back()};
+            if (tokenizer_ != nullptr && i % 2 == 0) request.stop = {" the", ", and he", "unto him"};
+            requests_.push_back(request);
+        }
+        const Step step = [&](const Batch& batch, std::span<const SamplingRow> rows) {
+            PlannedPass pass{0, batch, {}};
+            for (const SamplingRow& row : rows)
+                pass.draws.push_back(
+                    {std::make_shared<const SamplingSettings>(*row.settings), row.step,
+                     std::make_shared<const std::map<std::int32_t, std::int32_t>>(*row.history)});
+            executor.enqueue(pass);
+            return executor.collect();
+        };
+        for (const Request& request : requests_)
+            alone_.push_back(write_alone(step, config_, tokenizer_, request));
+    }
+
+    EngineCounters together(PassExecutor& executor, int pages) {
+        EngineSettings settings;
+        settings.end_ids = config_.eos_ids;
+        settings.scheduler = mixed_settings(pages);
+        Engine engine(executor, tokenizer_, settings);
+        for (const Request& request : requests_) engine.submit(request);
+        std::size_t answered = 0;
+        while (!engine.idle()) {
+            for (const Outcome& outcome : engine.step()) {
+                compare(outcome, static_cast<std::size_t>(outcome.id - 100));
+                ++answered;
+            }
+        }
+        EXPECT_EQ(answered, requests_.size());
+        EXPECT_EQ(engine.counters().scheduler.pages_in_use, 0);
+        return engine.counters();
+    }
+
+  private:
+    void compare(const Outcome& outcome, std::size_t index) {
+        const AloneText& alone = alone_[index];
+        EXPECT_EQ(outcome.tokens, alone.generated.tokens) << index;
+        EXPECT_EQ(outcome.log_probability, alone.generated.log_probability) << index;
+        EXPECT_EQ(outcome.finish, alone.generated.finish) << index;
+        EXPECT_EQ(outcome.text, alone.text) << index;
+        EXPECT_EQ(outcome.prompt_tokens, std::ssize(requests_[index].prompt));
+        EXPECT_GE(outcome.token_seconds.size(), outcome.tokens.size());
+        EXPECT_TRUE(std::ranges::is_sorted(outcome.token_seconds));
+        EXPECT_EQ(outcome.error, "");
+    }
+
+    const ModelConfig& config_;
+    const Tokenizer* tokenizer_;
+    std::vector<Request> requests_;
+    std::vector<AloneText> alone_;
+};
+
+}  // namespace voltpile::llm
