@@ -33,8 +33,8 @@ TEST(EngineTexts, AreTheSameTogetherAsAloneOnEveryCut) {
         std::string text(6000, '\0');
         std::ifstream(folder + "held_out.txt").read(text.data(), static_cast<std::streamsize>(text.size()));
         MixedTexts texts(model->config(), &tokenizer);
-        texts.ask(passes, tokenizer.encode(text), 64);
-        EXPECT_GT(texts.together(passes, replica.plan().pages).scheduler.preemptions, 0);
+        texts.ask(passes, tokenizer.encode(text), 64, 12);
+        EXPECT_GT(texts.together(passes, replica.plan().pages).scheduler.shared_tokens, 0);
         passes.end();
     });
 }

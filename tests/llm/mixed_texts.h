@@ -59,7 +59,7 @@ class MixedTexts {
 
     // Prompts of mixed lengths cut out of `source`, some with a beginning in common. Each is answered alone,
     // in passes of up to mixed_context rows.
-    void ask(PassExecutor& executor, std::span<const std::int32_t> source, int count) {
+    void ask(PassExecutor& executor, std::span<const std::int32_t> source, int count, int longest = 50) {
         std::mt19937 random(3);
         const auto between = [&](int least, int most) {
             return std::uniform_int_distribution(least, most)(random);
@@ -74,7 +74,7 @@ class MixedTexts {
             const int begin = between(0, static_cast<int>(source.size()) - 60);
             const auto rest = part(begin, i % 8 == 7 ? 60 : between(1, 30));
             request.prompt.insert(request.prompt.end(), rest.begin(), rest.end());
-            request.max_tokens = i % 4 == 1 ? 50 : between(1, 12);
+            request.max_tokens = i % 4 == 1 ? longest : between(1, std::min(12, longest));
             request.ignore_end = i % 5 == 0;
             if (i % 2 == 1) {
                 request.sampling.temperature = 0.9F;
