@@ -159,4 +159,11 @@ void CpuOps::sample(FloatRows logits, const SamplingView& sampling, std::int32_t
     });
 }
 
+void CpuOps::top_log_probabilities(FloatRows logits, int n, std::int32_t* tokens, float* log_probabilities) {
+    team_.for_each(logits.rows, [&](std::int64_t r, int) {
+        top_row({logits.data + r * logits.columns, static_cast<std::size_t>(logits.columns)}, n,
+                tokens + r * n, log_probabilities + r * n);
+    });
+}
+
 }  // namespace voltpile::llm

@@ -121,6 +121,8 @@ class CudaOps final : public GpuOps {
     void join_columns(FloatRows parts, std::span<const std::int64_t> column_begin, FloatRows out) override;
     void sample(FloatRows logits, const SamplingView& sampling, std::int32_t* tokens,
                 float* log_probability) override;
+    void top_log_probabilities(FloatRows logits, int n, std::int32_t* tokens,
+                               float* log_probabilities) override;
     SentinelReport take_sentinel() override;
 
   private:
@@ -192,6 +194,15 @@ void CudaOps::sample(FloatRows logits, const SamplingView& sampling, std::int32_
         launch_sample(logits.data, static_cast<int>(row), static_cast<int>(std::min(fit, logits.rows - row)),
                       static_cast<int>(logits.columns), sampling, tokens, log_probability, scratch_.data(),
                       stream_);
+    }
+}
+
+void CudaOps::top_log_probabilities(FloatRows logits, int n, std::int32_t* tokens, float* log_probabilities) {
+    const auto fit = static_cast<std::int64_t>(scratch_.size() / top_scratch_bytes_per_row(n));
+    for (std::int64_t row = 0; row < logits.rows; row += fit) {
+        launch_top(logits.data + row * logits.columns, static_cast<int>(std::min(fit, logits.rows - row)),
+                   static_cast<int>(logits.columns), n, tokens + row * n, log_probabilities + row * n,
+                   scratch_.data(), stream_);
     }
 }
 

@@ -201,6 +201,13 @@ class Ops {
     virtual void sample(FloatRows logits, const SamplingView& sampling, std::int32_t* tokens,
                         float* log_probability) = 0;
 
+    // The n most probable tokens of each row, the most probable first, of equal logits the lower token; with
+    // the logarithms of their softmax. tokens, log_probabilities: (rows, n); 1 <= n <= most_top, at most as
+    // many as there are columns. Rows without meaning (see sampling.h) give -1 and NaN.
+    virtual void top_log_probabilities(FloatRows logits, int n, std::int32_t* tokens,
+                                       float* log_probabilities) = 0;
+    static constexpr int most_top = 20;
+
     // Since the last call. Waits.
     virtual SentinelReport take_sentinel() = 0;
 };
