@@ -21,6 +21,22 @@ void add_team_options(CLI::App& command, llm::ReplicaRequest& request) {
         .add_option("--ranks-per-node", request.ranks_per_node,
                     "a host counts as several nodes of so many ranks [as one]")
         ->check(CLI::Range(0, 1 << 20));
+    command
+        .add_option_function<std::string>(
+            "--cache",
+            [&request](const std::string& element) {
+                request.cache = element == "int8" ? llm::KvElement::I8 : llm::KvElement::F16;
+            },
+            "keys and values in memory: int8 takes about half as much, and rounds more [fp16]")
+        ->check(CLI::IsMember({"fp16", "int8"}))
+        ->type_name("ELEMENT");
+    command
+        .add_option_function<std::string>(
+            "--batch-invariant", [&request](const std::string& on) { request.batch_invariant = on == "on"; },
+            "on GPUs, a text is the same to the last bit whatever else is in the batch; on cores it always "
+            "is [off]")
+        ->check(CLI::IsMember({"on", "off"}))
+        ->type_name("on|off");
 }
 
 void add_replica_options(CLI::App& command, llm::ReplicaRequest& request) {

@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 using namespace voltpile;
@@ -25,7 +26,7 @@ constexpr Product products[] = {{"qkv", qkv_width, hidden, false},
                                 {"head", vocabulary, hidden, false}};
 
 void bench_products(Bench& bench, double copy_gbs) {
-    const std::vector<int> rows = {1, 2, 3, 4, 8, 9, 16, 32, 64, 128, 512};
+    const std::vector<int> rows = {1, 2, 4, 8, 16, 32, 48, 64, 96, 128, 192, 256, 512};
     for (const WeightFormat format : {WeightFormat::Q8_0, WeightFormat::Q5_K, WeightFormat::Q6_K,
                                       WeightFormat::Q4_K, WeightFormat::F16}) {
         std::vector<double> pass(rows.size());
@@ -183,7 +184,10 @@ void bench_pass(Bench& bench, WeightFormat format, WeightFormat better) {
                          {16, 1, 256},
                          {32, 1, 256},
                          {64, 1, 256},
+                         {96, 1, 256},
                          {128, 1, 256},
+                         {192, 1, 256},
+                         {256, 1, 256},
                          {1, 512, 512},
                          {1, 2048, 2048}}) {
         const int rows = c.count * c.fresh;
@@ -237,7 +241,8 @@ double copy_rate(Bench& bench) {
 
 int main(int argc, char** argv) {
     try {
-        Bench bench;
+        // bench_llm_ops [all | pass | small | attention | products] [batch-invariant]
+        Bench bench(argc > 2 && std::string_view(argv[2]) == "batch-invariant");
         const double rate = copy_rate(bench);
         fmt::print("{}: copies {:.0f} GB/s, bytes read and written\n", bench.ops->describe(), rate);
         const std::string what = argc > 1 ? argv[1] : "all";

@@ -24,7 +24,11 @@ constexpr int qkv_width = (heads + 2 * kv_heads) * head_dim;
 
 class Bench {
   public:
-    Bench() : ops(make_cuda_ops(0)) {}
+    explicit Bench(bool batch_invariant) {
+        CudaOpsSettings settings;
+        settings.batch_invariant = batch_invariant;
+        ops = make_cuda_ops(0, settings);
+    }
 
     // Of one run of body, best of several replays.
     double us(const std::function<void()>& body) {

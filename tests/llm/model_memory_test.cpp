@@ -50,6 +50,9 @@ TEST(ModelMemory, PublishedSizesOfFiles) {
 // Llama 3 8B's cache takes 128 KiB a token in fp16, as is well known.
 TEST(ModelMemory, CacheOfLlama3) {
     EXPECT_EQ(kv_bytes_per_token_and_layer(synthetic_shape("llama-3-8b")) * 32, 128u * 1024);
+    // In int8: 32 layers of 8 heads, keys and values, 128 numbers and a scale of 4 bytes each.
+    EXPECT_EQ(kv_bytes_per_token_and_layer(synthetic_shape("llama-3-8b"), KvElement::I8) * 32,
+              32u * 8 * 2 * (128 + 4));
 }
 
 // Every weight is on exactly one rank, or whole on all.

@@ -1,3 +1,5 @@
+#include <limits>
+
 #include "llm/ops_fixture.h"
 
 namespace voltpile::llm {
@@ -44,37 +46,20 @@ Batch make_batch(const Sequences& sequences, std::mt19937_64& random) {
     return batch;
 }
 
-BatchView view(Side& side, const Batch& batch) {
-    BatchView view;
-    view.rows = static_cast<int>(batch.token.size());
-    view.sequences = static_cast<int>(batch.row_begin.size()) - 1;
-    view.max_pages = batch.max_pages;
-    view.max_context = batch.max_pages * kv_page_tokens;
-    for (int s = 0; s < view.sequences; ++s)
-        view.max_new = std::max(view.max_new, batch.row_begin[static_cast<std::size_t>(s) + 1] -
-                                                  batch.row_begin[static_cast<std::size_t>(s)]);
-    view.token = side.up(batch.token);
-    view.position = side.up(batch.position);
-    view.sequence = side.up(batch.sequence);
-    view.row_begin = side.up(batch.row_begin);
-    view.page_table = side.up(batch.page_table);
-    return view;
-}
-
 class OpsAttentionTest : public OpsTest {
   protected:
     struct Heads {
         int heads, kv_heads, dim;
     };
 
-    void check_attention(const Sequences& sequences, const Heads& h, int window, int gap = 0) {
+    void check_attention(const Sequences& sequences, const Heads& h, int window, int gap = 0,
+                         KvElement element = KvElement::F16) {
         const Batch batch = make_batch(sequences, random_);
         const std::int64_t pages = static_cast<std::int64_t>(batch.page_table.size()) + 1;
         const auto rows = static_cast<std::int64_t>(batch.token.size());
         const std::int64_t columns = static_cast<std::int64_t>(h.heads + 2 * h.kv_heads) * h.dim;
         const auto qkv = normals(rows * columns);
-        const auto keys = halves(normals(pages * h.kv_heads * kv_page_tokens * h.dim));
-        const auto values = halves(normals(pages * h.kv_heads * kv_page_tokens * h.dim));
+        const CacheData cache = cache_data(element, pages * h.kv_heads * kv_page_tokens, h.dim);
         expect_same([&](Side& side) {
             QkvSettings settings;
             settings.heads = h.heads;
@@ -83,17 +68,10 @@ class OpsAttentionTest : public OpsTest {
             const std::int64_t stride = h.heads * h.dim + gap;
             const HiddenRows out =
                 side.hidden(std::vector<float>(static_cast<std::size_t>(rows * stride), 0.25F), stride);
-            side.ops->attention(side.hidden(qkv, columns), settings, view(side, batch),
-                                {side.up(keys), side.up(values)}, 1 / std::sqrt(static_cast<float>(h.dim)),
-                                window, out);
+            side.ops->attention(side.hidden(qkv, columns), settings, view(side, batch), cache.up(side),
+                                1 / std::sqrt(static_cast<float>(h.dim)), window, out);
             return side.down(out);
         });
-    }
-
-    static std::vector<std::uint16_t> halves(const std::vector<float>& values) {
-        std::vector<std::uint16_t> out(values.size());
-        std::transform(values.begin(), values.end(), out.begin(), half_from_float);
-        return out;
     }
 };
 VOLTPILE_FOR_ALL_OPS(OpsAttentionTest);
@@ -128,6 +106,12 @@ TEST_P(OpsAttentionTest, WiderRowsOfTheResultAreLeftAloneBetween) {
     check_attention({{{20, 1}, {0, 18}}, 2}, {4, 2, 64}, 0, 32);
 }
 
+TEST_P(OpsAttentionTest, CacheOfInt8) {
+    for (const int dim : {16, 24, 64, 80, 128, 256})
+        check_attention({{{20, 1}, {0, 18}, {300, 1}, {90, 200}}, 1}, {8, 2, dim}, 0, 0, KvElement::I8);
+    check_attention({{{270, 1}, {0, 50}, {20, 9}}}, {4, 2, 64}, 33, 0, KvElement::I8);
+}
+
 struct RopeCase {
     RopeStyle style;
     int dim, rope_dims;
@@ -158,7 +142,7 @@ TEST_P(OpsAttentionTest, RopeAndStore) {
         for (int i = 0; i < c.rope_dims / 2; ++i)
             frequencies.push_back(
                 std::pow(10000.0F, -2 * static_cast<float>(i) / static_cast<float>(c.rope_dims)));
-        const auto run = [&](Side& side, bool want_cache) {
+        const auto run = [&](Side& side, bool want_cache, KvElement element = KvElement::F16) {
             QkvSettings s;
             s.heads = heads;
             s.kv_heads = kv_heads;
@@ -171,13 +155,21 @@ TEST_P(OpsAttentionTest, RopeAndStore) {
             s.rope_frequencies = side.up(frequencies);
             s.rope_magnitude = c.magnitude;
             const std::vector<std::uint16_t> nothing(static_cast<std::size_t>(cache_size));
-            const KvLayer cache{side.up(nothing), side.up(nothing)};
+            const KvLayer cache{
+                side.up(nothing), side.up(nothing), element,
+                side.up(std::vector<float>(nothing.size() / static_cast<std::size_t>(c.dim))),
+                side.up(std::vector<float>(nothing.size() / static_cast<std::size_t>(c.dim)))};
             const HiddenRows x = side.hidden(qkv, columns);
             side.ops->rope_and_store(x, s, view(side, batch), cache);
             std::vector<float> result;
             if (want_cache) {
-                for (const void* half : {cache.keys, cache.values}) {
-                    const auto stored = side.down_halves(half, nothing.size());
+                for (const bool keys : {true, false}) {
+                    const void* from = keys ? cache.keys : cache.values;
+                    const auto stored =
+                        element == KvElement::F16
+                            ? side.down_halves(from, nothing.size())
+                            : side.down_quants(from, keys ? cache.key_scales : cache.value_scales,
+                                               nothing.size(), static_cast<std::size_t>(c.dim));
                     result.insert(result.end(), stored.begin(), stored.end());
                 }
                 return result;
@@ -192,6 +184,48 @@ TEST_P(OpsAttentionTest, RopeAndStore) {
         expect_same([&](Side& side) { return run(side, false); });
         // Rounded to fp16, where a last bit in fp32 can tip the scale: for a number or two in thousands.
         expect_same([&](Side& side) { return run(side, true); }, 1e-8);
+        // A step of int8 is 1 / 127 of a head's largest, and among some 10,000 numbers one or two are so near
+        // to the middle between two that a last bit decides: 6e-8 each.
+        expect_same([&](Side& side) { return run(side, true, KvElement::I8); }, 1e-6);
+    }
+}
+
+// By hand: the largest number becomes 127.
+TEST_P(OpsAttentionTest, Int8IsTheNearestOf255Steps) {
+    constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+    const std::vector<std::vector<float>> heads = {
+        {0, 0, 0, 0}, {254, -126, 10, -3.5F}, {0, 0, 0, 0}, {1, INFINITY, 0, 0}};  // keys, values
+    const std::vector<float> scales = {0, 2, 0, nan};
+    const std::vector<int> quants = {0, 0, 0, 0, 127, -63, 5, -2, 0, 0, 0, 0, 0, 0, 0, 0};
+    Side side(GetParam().make());
+    QkvSettings s;
+    s.heads = 1;
+    s.kv_heads = 2;
+    s.head_dim = 16;
+    std::vector<float> qkv(16, 1.0F);
+    for (auto head : heads) {
+        head.resize(16);
+        qkv.insert(qkv.end(), head.begin(), head.end());
+    }
+    const std::size_t tokens = 2 * kv_page_tokens;
+    const std::vector<std::int8_t> nothing(tokens * 16);
+    const std::vector<float> none(tokens, -1);
+    const KvLayer cache{side.up(nothing), side.up(nothing), KvElement::I8, side.up(none), side.up(none)};
+    const Batch batch = make_batch({{{0, 1}}}, random_);
+    side.ops->rope_and_store(side.hidden(qkv, 80), s, view(side, batch), cache);
+    for (std::size_t head = 0; head < 4; ++head) {
+        std::vector<std::int8_t> q(nothing.size());
+        std::vector<float> scale(tokens);
+        side.ops->download(q.data(), head < 2 ? cache.keys : cache.values, q.size());
+        side.ops->download(scale.data(), head < 2 ? cache.key_scales : cache.value_scales,
+                           tokens * sizeof(float));
+        const std::size_t token = head % 2 * kv_page_tokens;
+        if (std::isnan(scales[head]))
+            EXPECT_TRUE(std::isnan(scale[token]));
+        else
+            EXPECT_EQ(scale[token], scales[head]);
+        for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(q[token * 16 + i], quants[head * 4 + i]) << head << i;
+        EXPECT_EQ(scale[token + 1], -1);  // of the next token: left alone
     }
 }
 

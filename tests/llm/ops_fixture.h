@@ -43,19 +43,23 @@ inline std::vector<OpsMaker> cpu_ops_makers() {
     return makers;
 }
 
-inline OpsMaker gpu_ops_maker() {
+// batch_invariant: as processors are anyway.
+inline OpsMaker gpu_ops_maker([[maybe_unused]] bool batch_invariant) {
+    const std::string name = batch_invariant ? "gpu_batch_invariant" : "gpu";
 #if VOLTPILE_CUDA
-    return {"gpu", [] { return make_cuda_ops(0); }};
+    CudaOpsSettings settings;
+    settings.batch_invariant = batch_invariant;
+    return {name, [settings] { return make_cuda_ops(0, settings); }};
 #else
-    return {"gpu", [] { return std::unique_ptr<Ops>(); }};
+    return {name, [] { return std::unique_ptr<Ops>(); }};
 #endif
 }
 
 // The one place where an implementation joins.
-#define VOLTPILE_FOR_ALL_OPS(suite)                                               \
-    INSTANTIATE_TEST_SUITE_P(Cpu, suite, testing::ValuesIn(cpu_ops_makers()),     \
-                             [](const auto& maker) { return maker.param.name; }); \
-    INSTANTIATE_TEST_SUITE_P(Gpu, suite, testing::Values(gpu_ops_maker()),        \
+#define VOLTPILE_FOR_ALL_OPS(suite)                                                                  \
+    INSTANTIATE_TEST_SUITE_P(Cpu, suite, testing::ValuesIn(cpu_ops_makers()),                        \
+                             [](const auto& maker) { return maker.param.name; });                    \
+    INSTANTIATE_TEST_SUITE_P(Gpu, suite, testing::Values(gpu_ops_maker(false), gpu_ops_maker(true)), \
                              [](const auto& maker) { return maker.param.name; })
 
 // An implementation with the memory that a test gives it. What goes in is exact in fp16, so that all see the
@@ -98,16 +102,58 @@ class Side {
         return values;
     }
 
+    // Of heads of `dim` numbers: int8 times the scales.
+    std::vector<float> down_quants(const void* from, const float* scales, std::size_t count,
+                                   std::size_t dim) {
+        std::vector<std::int8_t> quants(count);
+        std::vector<float> values(count), scale(count / dim);
+        ops->download(quants.data(), from, count);
+        ops->download(scale.data(), scales, scale.size() * sizeof(float));
+        for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<float>(quants[i]) * scale[i / dim];
+        return values;
+    }
+
     std::unique_ptr<Ops> ops;
 
   private:
     std::vector<std::unique_ptr<OpsMemory>> memory_;
 };
 
+inline BatchView view(Side& side, const Batch& batch) {
+    BatchView view;
+    view.rows = static_cast<int>(batch.token.size());
+    view.sequences = static_cast<int>(batch.row_begin.size()) - 1;
+    view.max_pages = batch.max_pages;
+    view.max_context = batch.max_pages * kv_page_tokens;
+    for (int s = 0; s < view.sequences; ++s)
+        view.max_new = std::max(view.max_new, batch.row_begin[static_cast<std::size_t>(s) + 1] -
+                                                  batch.row_begin[static_cast<std::size_t>(s)]);
+    view.token = side.up(batch.token);
+    view.position = side.up(batch.position);
+    view.sequence = side.up(batch.sequence);
+    view.row_begin = side.up(batch.row_begin);
+    view.page_table = side.up(batch.page_table);
+    return view;
+}
+
+// A layer's cache as a test fills it.
+struct CacheData {
+    KvElement element = KvElement::F16;
+    std::vector<std::uint16_t> keys, values;  // F16
+    std::vector<std::int8_t> key_quants, value_quants;
+    std::vector<float> key_scales, value_scales;
+
+    KvLayer up(Side& side) const {
+        if (element == KvElement::F16) return {side.up(keys), side.up(values)};
+        return {side.up(key_quants), side.up(value_quants), element, side.up(key_scales),
+                side.up(value_scales)};
+    }
+};
+
 class OpsTest : public testing::TestWithParam<OpsMaker> {
   protected:
     void SetUp() override {
-        if (GetParam().name == "gpu" && device_count() == 0) GTEST_SKIP() << "no GPU";
+        if (GetParam().name.starts_with("gpu") && device_count() == 0) GTEST_SKIP() << "no GPU";
     }
 
     std::vector<float> normals(std::int64_t count, float spread = 1, float mean = 0) {
@@ -115,6 +161,35 @@ class OpsTest : public testing::TestWithParam<OpsMaker> {
         std::vector<float> values(static_cast<std::size_t>(count));
         for (float& value : values) value = float_from_half(half_from_float(normal(random_)));
         return values;
+    }
+
+    // Of so many tokens of a KV head each: numbers of size 1.
+    CacheData cache_data(KvElement element, std::int64_t tokens, std::int64_t head_dim) {
+        CacheData data;
+        data.element = element;
+        const auto halves = [&] {
+            const auto from = normals(tokens * head_dim);
+            std::vector<std::uint16_t> to(from.size());
+            std::transform(from.begin(), from.end(), to.begin(), half_from_float);
+            return to;
+        };
+        const auto quants = [&] {
+            std::uniform_int_distribution<int> each(-127, 127);
+            std::vector<std::int8_t> to(static_cast<std::size_t>(tokens * head_dim));
+            for (auto& q : to) q = static_cast<std::int8_t>(each(random_));
+            return to;
+        };
+        const auto scales = [&] {
+            auto to = normals(tokens);
+            for (float& scale : to) scale = (1 + std::abs(scale)) / 127;
+            return to;
+        };
+        if (element == KvElement::F16)
+            data.keys = halves(), data.values = halves();
+        else
+            data.key_quants = quants(), data.value_quants = quants(), data.key_scales = scales(),
+            data.value_scales = scales();
+        return data;
     }
 
     // As in a file, with rows of standard deviation 1 / sqrt(columns).

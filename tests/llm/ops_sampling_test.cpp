@@ -233,5 +233,57 @@ TEST_P(OpsSamplingTest, LargeVocabulary) {
     EXPECT_GE(same, 49);  // a draw may fall on a boundary within rounding
 }
 
+// Against sorting, and sums in fp64: of many equal logits, -infinity among them, at sizes below and above
+// those that the GPU cuts a row into.
+TEST_P(OpsSamplingTest, TopTokensAreThoseOfASortedRow) {
+    struct Case {
+        int vocabulary, n;
+        float step;  // logits are multiples of it
+    };
+    for (const Case& c : {Case{1, 1, 1}, {5, 5, 1}, {31, 20, 2}, {1000, 20, 0.5F}, {151937, 7, 1e-3F}}) {
+        auto logits = normals(3 * c.vocabulary, 3);
+        for (float& logit : logits) logit = std::round(logit / c.step) * c.step;
+        if (c.vocabulary > 5) logits[2] = logits[7] = -std::numeric_limits<float>::infinity();
+        if (c.vocabulary == 31)
+            std::fill(logits.begin() + 4, logits.begin() + 31, -std::numeric_limits<float>::infinity());
+        const auto width = static_cast<std::size_t>(c.vocabulary), n = static_cast<std::size_t>(c.n);
+        Side side(GetParam().make());
+        std::int32_t* const tokens = side.up(std::vector<std::int32_t>(3 * n));
+        float* const log_probabilities = side.up(std::vector<float>(3 * n));
+        side.ops->top_log_probabilities(side.rows(logits, c.vocabulary), c.n, tokens, log_probabilities);
+        std::vector<std::int32_t> got(3 * n);
+        std::vector<float> got_log(3 * n);
+        side.ops->download(got.data(), tokens, got.size() * sizeof(std::int32_t));
+        side.ops->download(got_log.data(), log_probabilities, got_log.size() * sizeof(float));
+        for (std::size_t row = 0; row < 3; ++row) {
+            const float* const of_row = logits.data() + row * width;
+            std::vector<std::int32_t> order(width);
+            std::iota(order.begin(), order.end(), 0);
+            std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return of_row[a] > of_row[b]; });
+            double total = 0;
+            for (std::size_t i = 0; i < width; ++i) total += std::exp(static_cast<double>(of_row[i]));
+            for (std::size_t k = 0; k < n; ++k) {
+                EXPECT_EQ(got[row * n + k], order[k]) << c.vocabulary << ", row " << row << ", place " << k;
+                const double wanted = static_cast<double>(of_row[order[k]]) - std::log(total);
+                if (std::isinf(wanted))
+                    EXPECT_EQ(got_log[row * n + k], -std::numeric_limits<float>::infinity());
+                else
+                    EXPECT_NEAR(got_log[row * n + k], wanted, 1e-5);  // fp32, of numbers up to 20
+            }
+        }
+    }
+}
+
+TEST_P(OpsSamplingTest, LogitsWithoutMeaningHaveNoTopTokens) {
+    Side side(GetParam().make());
+    std::int32_t* const tokens = side.up(std::vector<std::int32_t>(4));
+    float* const log_probabilities = side.up(std::vector<float>(4));
+    side.ops->top_log_probabilities(side.rows({1, std::numeric_limits<float>::quiet_NaN(), 2, 1, 3, 2}, 3), 2,
+                                    tokens, log_probabilities);
+    std::vector<std::int32_t> got(4);
+    side.ops->download(got.data(), tokens, got.size() * sizeof(std::int32_t));
+    EXPECT_EQ(got, (std::vector<std::int32_t>{-1, -1, 1, 2}));
+}
+
 }  // namespace
 }  // namespace voltpile::llm

@@ -176,7 +176,7 @@ TEST_P(StepReplay, EqualsPlainPasses) {
 // Of one kind of processor: what differs between kinds is not recorded.
 INSTANTIATE_TEST_SUITE_P(Cpu, StepReplay, testing::Values(cpu_ops_makers().front()),
                          [](const auto& maker) { return maker.param.name; });
-INSTANTIATE_TEST_SUITE_P(Gpu, StepReplay, testing::Values(gpu_ops_maker()),
+INSTANTIATE_TEST_SUITE_P(Gpu, StepReplay, testing::Values(gpu_ops_maker(false), gpu_ops_maker(true)),
                          [](const auto& maker) { return maker.param.name; });
 
 TEST(StepReplayOnTeams, EqualsPlainPasses) {

@@ -22,6 +22,7 @@ struct DecoderSettings {
     int layer_begin = 0;  // this stage's layers
     int layer_end = 0;
     int pages = 0;  // of the cache
+    KvElement cache = KvElement::F16;
     BatchLimits limits;
     std::function<void(std::uint64_t)> loaded;  // told the bytes of each matrix loaded
 };

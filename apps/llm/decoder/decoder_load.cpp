@@ -29,7 +29,7 @@ Decoder::Decoder(const ModelSource& model, Ops& ops, DecoderLinks& links, const 
       settings_(settings),
       share_(checked_share(model, settings)),
       cache_shape_{settings.layer_end - settings.layer_begin, static_cast<int>(share_.kv_heads.size()),
-                   static_cast<int>(config_.head_dim), settings.pages},
+                   static_cast<int>(config_.head_dim), settings.pages, settings.cache},
       cache_(std::make_unique<KvCache>(ops, cache_shape_)) {
     const WeightLoader loader(model, ops, share_, settings.loaded);
     rope_ = rope_frequencies(config_, config_.rope_factors ? loader.vector(model.tensor("rope_freqs.weight"))

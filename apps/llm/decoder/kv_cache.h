@@ -12,31 +12,40 @@ struct KvCacheShape {
     int kv_heads = 0;
     int head_dim = 0;
     int pages = 0;
+    KvElement element = KvElement::F16;
 
-    // Keys, or values, of one layer.
-    std::size_t elements() const {
+    // Tokens of all pages and KV heads, each with head_dim numbers.
+    std::size_t tokens() const {
         return static_cast<std::size_t>(pages) * static_cast<std::size_t>(kv_heads) *
-               static_cast<std::size_t>(kv_page_tokens * head_dim);
+               static_cast<std::size_t>(kv_page_tokens);
     }
-    std::size_t bytes() const {
-        return 2 * sizeof(std::uint16_t) * elements() * static_cast<std::size_t>(layers);
+    // Keys, or values, of one layer, without scales.
+    std::size_t element_bytes() const {
+        return tokens() * static_cast<std::size_t>(head_dim) * bytes_of(element);
     }
+    std::size_t layer_bytes() const {
+        return 2 * tokens() * kv_head_bytes(element, static_cast<std::size_t>(head_dim));
+    }
+    std::size_t bytes() const { return layer_bytes() * static_cast<std::size_t>(layers); }
 };
 
 class KvCache {
   public:
-    KvCache(Ops& ops, const KvCacheShape& shape)
-        : layer_bytes_(sizeof(std::uint16_t) * shape.elements()), memory_(ops.allocate(shape.bytes())) {}
+    KvCache(Ops& ops, const KvCacheShape& shape) : shape_(shape), memory_(ops.allocate(shape.bytes())) {}
 
     // layer: the first of the stage is 0.
     KvLayer layer(int layer) const {
         auto* const begin =
-            static_cast<std::byte*>(memory_->data()) + 2 * layer_bytes_ * static_cast<std::size_t>(layer);
-        return {begin, begin + layer_bytes_};
+            static_cast<std::byte*>(memory_->data()) + shape_.layer_bytes() * static_cast<std::size_t>(layer);
+        auto* const values = begin + shape_.element_bytes();
+        if (shape_.element == KvElement::F16) return {begin, values};
+        // A page of int8 has a multiple of 16 bytes, so that numbers of 4 bytes behind are aligned.
+        auto* const scales = reinterpret_cast<float*>(values + shape_.element_bytes());
+        return {begin, values, shape_.element, scales, scales + shape_.tokens()};
     }
 
   private:
-    std::size_t layer_bytes_;
+    KvCacheShape shape_;
     std::unique_ptr<OpsMemory> memory_;
 };
 

@@ -71,7 +71,9 @@ void evaluate_on_replicas(const MpiSession& session, const ModelSource& model, c
     ReplicaRequest same_ranks = request;
     std::optional<Replica> other;
     if (reference != nullptr) {
-        other.emplace(session, *reference, request);
+        ReplicaRequest exact = request;
+        exact.cache = KvElement::F16;
+        other.emplace(session, *reference, exact);
         same_ranks.tensor = other->plan().plan.teams.tensor;
         same_ranks.pipeline = other->plan().plan.teams.pipeline;
     }

@@ -15,7 +15,7 @@ struct RankBytes {
     std::vector<std::uint64_t> layers;
     std::uint64_t embedding = 0;
     std::uint64_t head = 0;
-    std::uint64_t kv_per_token_and_layer = 0;
+    std::uint64_t kv_heads = 0;
 };
 
 std::uint64_t bytes_of(WeightLayout layout, const ModelTensor& tensor, const TensorSlice& slice) {
@@ -36,8 +36,7 @@ RankBytes bytes_of_rank(const ModelSource& model, WeightLayout layout, const Ran
         else
             bytes.embedding += size;
     }
-    bytes.kv_per_token_and_layer = kv_bytes_per_token_and_layer(model.config()) * share.kv_heads.size() /
-                                   static_cast<std::uint64_t>(model.config().kv_heads);
+    bytes.kv_heads = share.kv_heads.size();
     return bytes;
 }
 
@@ -49,7 +48,7 @@ RankBytes fullest_rank(const ModelSource& model, WeightLayout layout, int ranks)
         for (std::size_t i = 0; i < bytes.layers.size(); ++i) raise(fullest.layers[i], bytes.layers[i]);
         raise(fullest.embedding, bytes.embedding);
         raise(fullest.head, bytes.head);
-        raise(fullest.kv_per_token_and_layer, bytes.kv_per_token_and_layer);
+        raise(fullest.kv_heads, bytes.kv_heads);
     }
     return fullest;
 }
@@ -77,7 +76,7 @@ class StageWeights {
                (stage + 1 == stages_ ? rank_.head : 0);
     }
     std::size_t layers() const { return rank_.layers.size(); }
-    std::uint64_t kv_per_token_and_layer() const { return rank_.kv_per_token_and_layer; }
+    std::uint64_t kv_heads() const { return rank_.kv_heads; }
 
   private:
     RankBytes rank_;
@@ -102,12 +101,13 @@ WeightBytes weight_bytes(const ModelSource& model) {
     return bytes;
 }
 
-std::uint64_t kv_bytes_per_token_and_layer(const ModelConfig& config) {
-    return 2 * 2 * static_cast<std::uint64_t>(config.kv_heads * config.head_dim);
+std::uint64_t kv_bytes_per_token_and_layer(const ModelConfig& config, KvElement element) {
+    return 2 * static_cast<std::uint64_t>(config.kv_heads) *
+           kv_head_bytes(element, static_cast<std::size_t>(config.head_dim));
 }
 
 std::vector<StageNeeds> cut_into_stages(const ModelSource& model, WeightLayout layout, int tensor_parallel,
-                                        std::span<const double> capacities) {
+                                        std::span<const double> capacities, KvElement cache) {
     const std::size_t stages = capacities.size();
     const StageWeights weights(model, layout, tensor_parallel, stages);
     const std::size_t layers = weights.layers();
@@ -128,11 +128,14 @@ std::vector<StageNeeds> cut_into_stages(const ModelSource& model, WeightLayout l
                 best[s][end] = ratio;
                 from[s][end] = begin;
             }
+    const std::uint64_t kv_per_token_and_layer = kv_bytes_per_token_and_layer(model.config(), cache) *
+                                                 weights.kv_heads() /
+                                                 static_cast<std::uint64_t>(model.config().kv_heads);
     std::vector<StageNeeds> needs(stages);
     for (std::size_t s = stages, end = layers; s-- > 0; end = from[s][end]) {
         const std::size_t begin = from[s][end];
         needs[s] = {static_cast<int>(begin), static_cast<int>(end), weights(s, begin, end),
-                    weights.kv_per_token_and_layer() * (end - begin), stored(s, begin, end)};
+                    kv_per_token_and_layer * (end - begin), stored(s, begin, end)};
     }
     return needs;
 }

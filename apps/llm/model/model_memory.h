@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "llm/model/gpu_memory.h"
+#include "llm/model/kv_element.h"
 #include "llm/model/model_source.h"
 
 namespace voltpile::llm {
@@ -37,8 +38,8 @@ struct WeightBytes {
 
 WeightBytes weight_bytes(const ModelSource& model);
 
-// Of the fp16 cache of keys and values, all KV heads: 2 * 2 bytes * kv_heads * head_dim.
-std::uint64_t kv_bytes_per_token_and_layer(const ModelConfig& config);
+// Of the cache of keys and values, all KV heads.
+std::uint64_t kv_bytes_per_token_and_layer(const ModelConfig& config, KvElement element = KvElement::F16);
 
 // The layers [begin, end) of a pipeline stage, and what its fullest GPU holds of them. The first stage also
 // holds the embedding, whole on each of its GPUs; the last one the head, cut by words.
@@ -54,7 +55,7 @@ struct StageNeeds {
 // largest ratio of weights to capacity is as small as can be. Capacities: one GPU of each stage, in any unit,
 // positive. tensor_parallel: without obstacle. Throws std::invalid_argument for more stages than layers.
 std::vector<StageNeeds> cut_into_stages(const ModelSource& model, WeightLayout layout, int tensor_parallel,
-                                        std::span<const double> capacities);
+                                        std::span<const double> capacities, KvElement cache = KvElement::F16);
 
 // The largest pass of a team.
 struct PassShape {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "llm/model/kv_element.h"
 #include "llm/model/weight_format.h"
 
 namespace voltpile::llm {
@@ -38,9 +39,12 @@ struct AttentionRow {
     float* out = nullptr;      // (group, head_dim)
     int group = 0;
     int head_dim = 0;
-    const std::uint16_t* keys = nullptr;  // of the kv head in page 0
-    const std::uint16_t* values = nullptr;
-    std::int64_t page_stride = 0;  // elements
+    KvElement element = KvElement::F16;
+    const void* keys = nullptr;  // of the kv head in page 0
+    const void* values = nullptr;
+    const float* key_scales = nullptr;  // the same of an I8 cache
+    const float* value_scales = nullptr;
+    std::int64_t page_stride = 0;  // tokens
     const std::int32_t* pages = nullptr;
     int first = 0;  // positions, both included
     int last = 0;

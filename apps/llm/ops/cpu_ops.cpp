@@ -125,10 +125,17 @@ void CpuOps::attention(HiddenRows qkv, const QkvSettings& settings, const BatchV
             row.out = to;
             row.group = group;
             row.head_dim = settings.head_dim;
-            const std::int64_t head_stride = static_cast<std::int64_t>(kv_page_tokens) * settings.head_dim;
-            row.keys = static_cast<const std::uint16_t*>(cache.keys) + kv_head * head_stride;
-            row.values = static_cast<const std::uint16_t*>(cache.values) + kv_head * head_stride;
-            row.page_stride = settings.kv_heads * head_stride;
+            row.element = cache.element;
+            const std::int64_t first_token = kv_head * kv_page_tokens;
+            const auto first_byte =
+                first_token * static_cast<std::int64_t>(bytes_of(cache.element)) * settings.head_dim;
+            row.keys = static_cast<const std::byte*>(cache.keys) + first_byte;
+            row.values = static_cast<const std::byte*>(cache.values) + first_byte;
+            if (cache.element == KvElement::I8) {
+                row.key_scales = cache.key_scales + first_token;
+                row.value_scales = cache.value_scales + first_token;
+            }
+            row.page_stride = static_cast<std::int64_t>(settings.kv_heads) * kv_page_tokens;
             row.pages = batch.page_table + static_cast<std::int64_t>(batch.sequence[r]) * batch.max_pages;
             row.last = batch.position[r];
             row.first = window > 0 ? std::max(0, row.last - window + 1) : 0;
@@ -149,6 +156,13 @@ void CpuOps::sample(FloatRows logits, const SamplingView& sampling, std::int32_t
             {logits.data + r * logits.columns, static_cast<std::size_t>(logits.columns)}, sampling, r);
         tokens[r] = sampled.token;
         if (log_probability != nullptr) log_probability[r] = sampled.log_probability;
+    });
+}
+
+void CpuOps::top_log_probabilities(FloatRows logits, int n, std::int32_t* tokens, float* log_probabilities) {
+    team_.for_each(logits.rows, [&](std::int64_t r, int) {
+        top_row({logits.data + r * logits.columns, static_cast<std::size_t>(logits.columns)}, n,
+                tokens + r * n, log_probabilities + r * n);
     });
 }
 

@@ -31,6 +31,8 @@ class CpuOps final : public HostOps {
                    float scale, int window, HiddenRows out) override;
     void sample(FloatRows logits, const SamplingView& sampling, std::int32_t* tokens,
                 float* log_probability) override;
+    void top_log_probabilities(FloatRows logits, int n, std::int32_t* tokens,
+                               float* log_probabilities) override;
 
   private:
     // A thread's own memory, which grows to what was needed.

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <limits>
 
 #include "llm/ops/cpu_ops.h"
 
@@ -40,6 +41,25 @@ void prepare_heads(float* heads, int count, const float* bias, const float* norm
     }
 }
 
+// See KvElement::I8. Returns the scale.
+float quantise(const float* from, std::int8_t* to, int count) {
+    float largest = 0, sum = 0;  // the sum of what is not finite is not finite
+    for (int i = 0; i < count; ++i) {
+        largest = std::max(largest, std::abs(from[i]));
+        sum += from[i] * 0.0F;
+    }
+    if (sum != 0 || std::isnan(sum)) {
+        std::fill_n(to, count, std::int8_t{0});
+        return std::numeric_limits<float>::quiet_NaN();
+    }
+    const float scale = largest / 127;
+    for (int i = 0; i < count; ++i) {
+        const float q = scale > 0 ? std::clamp(from[i] / scale, -127.0F, 127.0F) : 0;
+        to[i] = static_cast<std::int8_t>(std::nearbyint(q));
+    }
+    return scale;
+}
+
 }  // namespace
 
 void CpuOps::rope_and_store(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
@@ -65,9 +85,16 @@ void CpuOps::rope_and_store(HiddenRows qkv, const QkvSettings& settings, const B
         for (int i = 0; settings.v_bias != nullptr && i < settings.kv_heads * dim; ++i)
             v[i] += settings.v_bias[i];
         for (int h = 0; h < settings.kv_heads; ++h) {
-            const std::int64_t at = cache_offset(batch, settings, batch.sequence[r], batch.position[r], h);
-            kernels_.to_half(k + h * dim, static_cast<std::uint16_t*>(cache.keys) + at, dim);
-            kernels_.to_half(v + h * dim, static_cast<std::uint16_t*>(cache.values) + at, dim);
+            const std::int64_t at = cached_token(batch, settings, batch.sequence[r], batch.position[r], h);
+            if (cache.element == KvElement::F16) {
+                kernels_.to_half(k + h * dim, static_cast<std::uint16_t*>(cache.keys) + at * dim, dim);
+                kernels_.to_half(v + h * dim, static_cast<std::uint16_t*>(cache.values) + at * dim, dim);
+            } else {
+                cache.key_scales[at] =
+                    quantise(k + h * dim, static_cast<std::int8_t*>(cache.keys) + at * dim, dim);
+                cache.value_scales[at] =
+                    quantise(v + h * dim, static_cast<std::int8_t*>(cache.values) + at * dim, dim);
+            }
         }
     });
 }

@@ -66,12 +66,26 @@ VOLTPILE_INLINE float half_number(const std::uint16_t* from) {
     return half_at(reinterpret_cast<const std::uint8_t*>(from));
 }
 
-VOLTPILE_INLINE float dot(const float* q, const std::uint16_t* k, int count) {
+VOLTPILE_INLINE Lanes load_cached(const std::uint16_t* from) {
+    return load_halves(from);
+}
+VOLTPILE_INLINE Lanes load_cached(const std::int8_t* from) {
+    return to_float(load_signed_bytes(reinterpret_cast<const std::uint8_t*>(from)));
+}
+VOLTPILE_INLINE float cached_number(const std::uint16_t* from) {
+    return half_number(from);
+}
+VOLTPILE_INLINE float cached_number(const std::int8_t* from) {
+    return *from;
+}
+
+template <class Cached>
+VOLTPILE_INLINE float dot(const float* q, const Cached* k, int count) {
     Lanes partial = {};
     int i = 0;
-    for (; i + lane_count <= count; i += lane_count) partial = fma(load(q + i), load_halves(k + i), partial);
+    for (; i + lane_count <= count; i += lane_count) partial = fma(load(q + i), load_cached(k + i), partial);
     float total = sum(partial);
-    for (; i < count; ++i) total += q[i] * half_number(k + i);
+    for (; i < count; ++i) total += q[i] * cached_number(k + i);
     return total;
 }
 
@@ -97,17 +111,23 @@ VOLTPILE_INLINE float soften(float* scores, int count) {
     return sum(total);
 }
 
-void attention(const AttentionRow& row) {
+// Cached: std::uint16_t (fp16), or std::int8_t with scales.
+template <class Cached>
+void attention_over(const AttentionRow& row) {
     const int count = row.last - row.first + 1;
     const int stride = (count + lane_count - 1) / lane_count * lane_count;
     const auto token = [&](int position) {
-        return row.pages[position / kv_page_tokens] * row.page_stride +
-               static_cast<std::int64_t>(position % kv_page_tokens) * row.head_dim;
+        return row.pages[position / kv_page_tokens] * row.page_stride + position % kv_page_tokens;
+    };
+    const auto scale_of = [](const float* scales, std::int64_t at) {
+        return scales == nullptr ? 1 : scales[at];
     };
     for (int p = 0; p < count; ++p) {
-        const std::uint16_t* k = row.keys + token(row.first + p);
+        const std::int64_t at = token(row.first + p);
+        const Cached* k = static_cast<const Cached*>(row.keys) + at * row.head_dim;
+        const float scale = row.scale * scale_of(row.key_scales, at);
         for (int g = 0; g < row.group; ++g)
-            row.scores[g * stride + p] = dot(row.q + g * row.head_dim, k, row.head_dim) * row.scale;
+            row.scores[g * stride + p] = dot(row.q + g * row.head_dim, k, row.head_dim) * scale;
     }
     for (int i = 0; i < row.group * row.head_dim; ++i) row.out[i] = 0;
     for (int g = 0; g < row.group; ++g) {
@@ -116,10 +136,12 @@ void attention(const AttentionRow& row) {
         for (int p = 0; p < count; ++p) weights[p] *= scale;
     }
     for (int p = 0; p < count; ++p) {
-        const std::uint16_t* values = row.values + token(row.first + p);
+        const std::int64_t at = token(row.first + p);
+        const Cached* values = static_cast<const Cached*>(row.values) + at * row.head_dim;
+        const float scale = scale_of(row.value_scales, at);
         int i = 0;
         for (; i + lane_count <= row.head_dim; i += lane_count) {
-            const Lanes v = load_halves(values + i);
+            const Lanes v = load_cached(values + i) * scale;
             for (int g = 0; g < row.group; ++g) {
                 float* out = row.out + g * row.head_dim + i;
                 store(out, fma(v, all(row.scores[g * stride + p]), load(out)));
@@ -127,9 +149,15 @@ void attention(const AttentionRow& row) {
         }
         for (; i < row.head_dim; ++i) {
             for (int g = 0; g < row.group; ++g)
-                row.out[g * row.head_dim + i] += half_number(values + i) * row.scores[g * stride + p];
+                row.out[g * row.head_dim + i] +=
+                    cached_number(values + i) * scale * row.scores[g * stride + p];
         }
     }
+}
+
+void attention(const AttentionRow& row) {
+    if (row.element == KvElement::F16) return attention_over<std::uint16_t>(row);
+    attention_over<std::int8_t>(row);
 }
 
 }  // namespace

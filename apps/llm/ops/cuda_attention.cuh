@@ -5,6 +5,7 @@
 
 #include "device/launch.cuh"
 #include "llm/ops/cuda_attention.h"
+#include "llm/ops/cuda_units.cuh"
 
 namespace voltpile::llm {
 
@@ -13,11 +14,11 @@ using Accumulator = nvcuda::wmma::fragment<nvcuda::wmma::accumulator, 16, 16, 16
 __device__ inline std::int64_t qkv_row(const AttentionArgs& a, int row) {
     return static_cast<std::int64_t>(row) * (a.heads + 2 * a.kv_heads) * a.head_dim;
 }
-// First element of a page's 16 tokens of a KV head.
-__device__ inline std::int64_t page_begin(const AttentionArgs& a, int sequence, int page, int kv_head) {
+// Of a sequence's page and a KV head, the index into those of the cache.
+__device__ inline std::int64_t page_index(const AttentionArgs& a, int sequence, int page, int kv_head) {
     const std::int64_t at =
         a.batch.page_table[static_cast<std::int64_t>(sequence) * a.batch.max_pages + page];
-    return (at * a.kv_heads + kv_head) * (kv_page_tokens * a.head_dim);
+    return at * a.kv_heads + kv_head;
 }
 __device__ inline int first_position(const AttentionArgs& a, int position) {
     return a.window > 0 ? max(0, position - a.window + 1) : 0;
@@ -32,5 +33,118 @@ __device__ inline int single_row(const AttentionArgs& a, int sequence) {
     const bool single = a.batch.row_begin[sequence + 1] - row == 1 && a.batch.sequence[row] == sequence;
     return single ? row : -1;
 }
+
+// The softmax of one row over one split, and how the results of splits are joined. A row's bits must not
+// depend on the kernel: products are spelled as they are rounded, so that no compiler fuses them in one place
+// alone.
+struct SplitSum {
+    float largest, total;  // of the scores; of exp(score - largest). -infinity and 0 if the row sees no token
+};
+
+// Which positions a row sees: first .. last.
+struct SeenRange {
+    int first, last;
+};
+
+// By a warp, all lanes, of 4 rows at a time: scores of the split_tokens tokens from `begin`, as the products
+// give them, into weights exp(score - largest) as fp16, 0 for tokens that the row (0 to 3) does not see:
+// seen(row). A row's weights may lie in the place of its scores. Strides in numbers.
+template <class Seen>
+__device__ inline void soften_split(const float* score, int score_stride, __half* weight, int weight_stride,
+                                    int begin, float scale, const Seen& seen, SplitSum (&sums)[4]) {
+    constexpr int each = split_tokens / 32;
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    float value[4][each];
+#pragma unroll
+    for (int r = 0; r < 4; ++r) {
+        const SeenRange range = seen(r);
+        sums[r] = {-INFINITY, 0};
+#pragma unroll
+        for (int i = 0; i < each; ++i) {
+            const int at = begin + lane + 32 * i;
+            value[r][i] = at >= range.first && at <= range.last
+                              ? __fmul_rn(score[r * score_stride + lane + 32 * i], scale)
+                              : -INFINITY;
+            sums[r].largest = fmaxf(sums[r].largest, value[r][i]);
+        }
+    }
+#pragma unroll
+    for (int offset = 16; offset > 0; offset /= 2) {
+#pragma unroll
+        for (int r = 0; r < 4; ++r)
+            sums[r].largest = fmaxf(sums[r].largest, __shfl_xor_sync(0xffffffffu, sums[r].largest, offset));
+    }
+    __syncwarp();
+#pragma unroll
+    for (int r = 0; r < 4; ++r) {
+        const SeenRange range = seen(r);
+#pragma unroll
+        for (int i = 0; i < each; ++i) {
+            const int at = begin + lane + 32 * i;
+            // A NaN has to come through: the largest does not show it.
+            const float w =
+                at >= range.first && at <= range.last ? expf(value[r][i] - sums[r].largest) : 0.0f;
+            sums[r].total = __fadd_rn(sums[r].total, w);
+            weight[r * weight_stride + lane + 32 * i] = __float2half_rn(w);
+        }
+    }
+#pragma unroll
+    for (int offset = 16; offset > 0; offset /= 2) {
+#pragma unroll
+        for (int r = 0; r < 4; ++r)
+            sums[r].total = __fadd_rn(sums[r].total, __shfl_xor_sync(0xffffffffu, sums[r].total, offset));
+    }
+}
+
+// All splits so far, and what the weighted values of those before and of the new one are multiplied by.
+struct JoinFactors {
+    float before, now;
+};
+__device__ inline JoinFactors join_split(SplitSum& all, const SplitSum& part) {
+    const float most = fmaxf(all.largest, part.largest);
+    const float before = all.largest == most ? 1.0f : expf(all.largest - most);
+    const float now = part.largest == -INFINITY ? 0.0f : expf(part.largest - most);
+    all = {most, fmaf(now, part.total, __fmul_rn(all.total, before))};
+    return {before, now};
+}
+__device__ inline float join_value(float before, float part, const JoinFactors& factors) {
+    return fmaf(factors.now, part, __fmul_rn(before, factors.before));
+}
+
+// Keys, or values, of a page and KV head.
+template <KvElement element>
+struct CachedPage;
+template <>
+struct CachedPage<KvElement::F16> {
+    const __half* data;
+    __device__ CachedPage(const void* all, const float*, std::int64_t page, int head_dim)
+        : data(static_cast<const __half*>(all) + page * (kv_page_tokens * head_dim)) {}
+    // Numbers 8 * piece .. + 8 of a token, as fp16.
+    __device__ uint4 halves(int token, int piece, int head_dim) const {
+        return *reinterpret_cast<const uint4*>(data + token * head_dim + piece * 8);
+    }
+    __device__ float number(int token, int d, int head_dim) const {
+        return __half2float(data[token * head_dim + d]);
+    }
+};
+template <>
+struct CachedPage<KvElement::I8> {
+    const std::int8_t* data;
+    const float* scales;
+    __device__ CachedPage(const void* all, const float* all_scales, std::int64_t page, int head_dim)
+        : data(static_cast<const std::int8_t*>(all) + page * (kv_page_tokens * head_dim)),
+          scales(all_scales + page * kv_page_tokens) {}
+    __device__ uint4 halves(int token, int piece, int head_dim) const {
+        const uint2 q = *reinterpret_cast<const uint2*>(data + token * head_dim + piece * 8);
+        const float scale = scales[token];
+        float value[8];
+#pragma unroll
+        for (int i = 0; i < 8; ++i) value[i] = signed_byte(word(q, i / 4), i % 4) * scale;
+        return halves_of(value);
+    }
+    __device__ float number(int token, int d, int head_dim) const {
+        return static_cast<float>(data[token * head_dim + d]) * scales[token];
+    }
+};
 
 }  // namespace voltpile::llm

@@ -8,7 +8,7 @@ namespace {
 
 using namespace nvcuda;
 
-constexpr int threads = 128;
+constexpr int warps = 4, threads = 32 * warps;
 constexpr int split_pages = split_tokens / kv_page_tokens;
 constexpr int tile_heads = 16;  // heads of a KV head in a tile of the tensor cores
 
@@ -31,15 +31,28 @@ __device__ void clear_row(const AttentionArgs& a, int row) {
     }
 }
 
-// Grid: splits, (KV heads * tiles of heads), sequences from first_sequence.
-template <int head_dim>
-__global__ void __launch_bounds__(threads)
+// A page's keys or values as fp16 in shared memory, by a warp.
+template <int head_dim, KvElement element>
+__device__ void stage_page(const CachedPage<element>& page, __half (*to)[head_dim + 8]) {
+    constexpr int pieces = head_dim / 8;
+    for (int i = static_cast<int>(threadIdx.x) % 32; i < kv_page_tokens * pieces; i += 32) {
+        *reinterpret_cast<uint4*>(&to[i / pieces][i % pieces * 8]) =
+            page.halves(i / pieces, i % pieces, head_dim);
+    }
+}
+
+// Grid: splits, (KV heads * tiles of heads), sequences from first_sequence. The tensor cores read pages of
+// fp16 where they are; others are staged, 4 at a time.
+template <int head_dim, KvElement element>
+__global__ void __launch_bounds__(threads, 4)
     decode_split(const AttentionArgs a, int first_sequence, int splits) {
+    constexpr bool staged = element != KvElement::F16;
     __shared__ __align__(32) __half query[tile_heads][head_dim + 8];
     __shared__ __align__(32) float score[tile_heads][split_tokens + 4];
     __shared__ __align__(32) __half weight[tile_heads][split_tokens + 8];
     __shared__ __align__(32) __half token_numbers[16][16];
-    __shared__ float largest[tile_heads], total[tile_heads];
+    __shared__ __align__(32) __half stage[staged ? warps : 1][staged ? kv_page_tokens : 1][head_dim + 8];
+    __shared__ SplitSum sums[tile_heads];
 
     const int t = static_cast<int>(threadIdx.x), warp = t / 32, lane = t % 32;
     const int sequence = first_sequence + static_cast<int>(blockIdx.z);
@@ -53,11 +66,13 @@ __global__ void __launch_bounds__(threads)
     const int kv_head = static_cast<int>(blockIdx.y) / tiles;
     const int first_head = static_cast<int>(blockIdx.y) % tiles * tile_heads;  // in the group
     const int heads = min(tile_heads, group - first_head);
-    const auto* keys = static_cast<const __half*>(a.keys);
-    const auto* values = static_cast<const __half*>(a.values);
     // Pages before the window may be somebody else's by now.
     const int first_page = max(0, first - begin) / kv_page_tokens;
     const int pages = min(split_pages, position / kv_page_tokens + 1 - split * split_pages);
+    const auto page_of = [&](const void* all, const float* scales, int page) {
+        return CachedPage<element>(all, scales, page_index(a, sequence, split * split_pages + page, kv_head),
+                                   head_dim);
+    };
 
     const __half* q =
         static_cast<const __half*>(a.qkv) + qkv_row(a, row) + (kv_head * group + first_head) * head_dim;
@@ -69,15 +84,24 @@ __global__ void __launch_bounds__(threads)
     __syncthreads();
 
     // Scores: each warp takes every fourth page.
-    for (int page = first_page + warp; page < pages; page += 4) {
-        const __half* k = keys + page_begin(a, sequence, split * split_pages + page, kv_head);
+    for (int page = first_page + warp; page < pages; page += warps) {
+        const auto from = page_of(a.cache.keys, a.cache.key_scales, page);
+        const __half* k = nullptr;
+        if constexpr (staged) {
+            __syncwarp();
+            stage_page<head_dim>(from, stage[warp]);
+            __syncwarp();
+            k = &stage[warp][0][0];
+        } else {
+            k = from.data;
+        }
         Accumulator s;
         wmma::fill_fragment(s, 0.0f);
 #pragma unroll
         for (int d = 0; d < head_dim; d += 16) {
             wmma::fragment<wmma::matrix_a, 16, 16, 16, __half, wmma::row_major> qs;
             wmma::fragment<wmma::matrix_b, 16, 16, 16, __half, wmma::col_major> ks;
-            wmma::load_matrix_sync(ks, k + d, head_dim);
+            wmma::load_matrix_sync(ks, k + d, staged ? head_dim + 8 : head_dim);
             wmma::load_matrix_sync(qs, &query[0][d], head_dim + 8);
             wmma::mma_sync(s, qs, ks, s);
         }
@@ -86,31 +110,13 @@ __global__ void __launch_bounds__(threads)
     __syncthreads();
 
     // Softmax of the split: each warp takes 4 heads.
-    for (int h = warp * 4; h < warp * 4 + 4; ++h) {
-        float value[split_tokens / 32];
-        float most = -INFINITY, sum = 0;
+    SplitSum of_heads[4];
+    soften_split(
+        score[warp * 4], split_tokens + 4, weight[warp * 4], split_tokens + 8, begin, a.scale,
+        [&](int) { return SeenRange{first, position}; }, of_heads);
 #pragma unroll
-        for (int i = 0; i < split_tokens / 32; ++i) {
-            const int at = begin + lane + 32 * i;
-            const bool seen = at >= first && at <= position;
-            value[i] = seen ? score[h][lane + 32 * i] * a.scale : -INFINITY;
-            most = fmaxf(most, value[i]);
-        }
-        for (int offset = 16; offset > 0; offset /= 2)
-            most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, offset));
-#pragma unroll
-        for (int i = 0; i < split_tokens / 32; ++i) {
-            const int at = begin + lane + 32 * i;
-            // A NaN has to come through: the largest does not show it.
-            const float w = at >= first && at <= position ? expf(value[i] - most) : 0.0f;
-            sum += w;
-            weight[h][lane + 32 * i] = __float2half_rn(w);
-        }
-        for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, offset);
-        if (lane == 0) {
-            largest[h] = most;
-            total[h] = sum;
-        }
+    for (int h = 0; h < 4; ++h) {
+        if (lane == 0) sums[warp * 4 + h] = of_heads[h];
     }
     __syncthreads();
 
@@ -118,28 +124,50 @@ __global__ void __launch_bounds__(threads)
     // what was never written, or by another sequence, may be NaN: it is cleared in the pages at the borders.
     wmma::fragment<wmma::matrix_b, 16, 16, 16, __half, wmma::row_major> numbers;
     wmma::load_matrix_sync(numbers, &token_numbers[0][0], 16);
-    float* results = &score[0][0];  // (16, head_dim + 4): head_dim <= 128
-    for (int d = warp * 16; d < head_dim; d += 64) {
-        Accumulator o;
-        wmma::fill_fragment(o, 0.0f);
-#pragma unroll 4
-        for (int page = first_page; page < pages; ++page) {
-            const __half* v = values + page_begin(a, sequence, split * split_pages + page, kv_head) + d;
-            wmma::fragment<wmma::matrix_a, 16, 16, 16, __half, wmma::row_major> ws;
-            wmma::fragment<wmma::matrix_b, 16, 16, 16, __half, wmma::row_major> vs;
-            wmma::load_matrix_sync(vs, v, head_dim);
-            wmma::load_matrix_sync(ws, &weight[0][page * 16], split_tokens + 8);
-            const int page_position = begin + page * 16;
-            if (page_position < first || page_position + 15 > position) {
+    constexpr int slices = (head_dim / 16 + warps - 1) / warps;
+    Accumulator sum[slices];
 #pragma unroll
-                for (int i = 0; i < vs.num_elements; ++i) {
-                    const int at = page_position + __half2int_rn(numbers.x[i]);
-                    if (at < first || at > position) vs.x[i] = __half(0.0f);
-                }
-            }
-            wmma::mma_sync(o, ws, vs, o);
+    for (auto& s : sum) wmma::fill_fragment(s, 0.0f);
+    for (int base = first_page; base < pages; base += warps) {
+        if constexpr (staged) {
+            __syncthreads();
+            if (base + warp < pages)
+                stage_page<head_dim>(page_of(a.cache.values, a.cache.value_scales, base + warp), stage[warp]);
+            __syncthreads();
         }
-        wmma::store_matrix_sync(results + d, o, split_tokens + 4, wmma::mem_row_major);
+#pragma unroll
+        for (int n = 0; n < slices; ++n) {
+            const int d = (warp + n * warps) * 16;
+            if (d >= head_dim) continue;
+#pragma unroll
+            for (int p = 0; p < warps; ++p) {
+                const int page = base + p;
+                if (page >= pages) continue;
+                wmma::fragment<wmma::matrix_a, 16, 16, 16, __half, wmma::row_major> ws;
+                wmma::fragment<wmma::matrix_b, 16, 16, 16, __half, wmma::row_major> vs;
+                if constexpr (staged) {
+                    wmma::load_matrix_sync(vs, &stage[p][0][d], head_dim + 8);
+                } else {
+                    wmma::load_matrix_sync(vs, page_of(a.cache.values, nullptr, page).data + d, head_dim);
+                }
+                wmma::load_matrix_sync(ws, &weight[0][page * 16], split_tokens + 8);
+                const int page_position = begin + page * 16;
+                if (page_position < first || page_position + 15 > position) {
+#pragma unroll
+                    for (int i = 0; i < vs.num_elements; ++i) {
+                        const int at = page_position + __half2int_rn(numbers.x[i]);
+                        if (at < first || at > position) vs.x[i] = __half(0.0f);
+                    }
+                }
+                wmma::mma_sync(sum[n], ws, vs, sum[n]);
+            }
+        }
+    }
+    float* results = &score[0][0];  // (16, head_dim + 4): head_dim <= 128
+#pragma unroll
+    for (int n = 0; n < slices; ++n) {
+        const int d = (warp + n * warps) * 16;
+        if (d < head_dim) wmma::store_matrix_sync(results + d, sum[n], split_tokens + 4, wmma::mem_row_major);
     }
     __syncthreads();
     const bool only = begin <= first && begin + split_tokens > position;
@@ -147,13 +175,13 @@ __global__ void __launch_bounds__(threads)
         const int h = i / head_dim, d = i % head_dim, head = kv_head * group + first_head + h;
         const float value = results[h * (split_tokens + 4) + d];
         if (only) {
-            out_head(a, row, head)[d] = __float2half_rn(value / total[h]);
+            out_head(a, row, head)[d] = __float2half_rn(__fdiv_rn(value, sums[h].total));
         } else {
             float* part = part_of(a, static_cast<int>(blockIdx.z), head, split, splits);
             part[2 + d] = value;
             if (d == 0) {
-                part[0] = largest[h];
-                part[1] = total[h];
+                part[0] = sums[h].largest;
+                part[1] = sums[h].total;
             }
         }
     }
@@ -171,26 +199,16 @@ __global__ void join_splits(const AttentionArgs a, int first_sequence, int split
     const float* parts = part_of(a, static_cast<int>(blockIdx.y), head, 0, splits);
     const int size = part_floats(a.head_dim);
 
-    // The largest score of all, first: parts are then independent of each other.
-    __shared__ float shared[32];
-    float most = -INFINITY;
-    for (int s = begin + d; s < end; s += static_cast<int>(blockDim.x)) most = fmaxf(most, parts[s * size]);
-    for (int offset = 16; offset > 0; offset /= 2)
-        most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, offset));
-    if (d % 32 == 0) shared[d / 32] = most;
-    __syncthreads();
-    for (int w = 0; w < static_cast<int>(blockDim.x) / 32; ++w) most = fmaxf(most, shared[w]);
     if (d >= a.head_dim) return;
-
-    float sum = 0, total = 0;
+    SplitSum all{-INFINITY, 0};
+    float sum = 0;
 #pragma unroll 8
     for (int s = begin; s < end; ++s) {
         const float* part = parts + s * size;
-        const float factor = expf(part[0] - most);
-        total = fmaf(factor, part[1], total);
-        sum = fmaf(factor, part[2 + d], sum);
+        const JoinFactors factors = join_split(all, {part[0], part[1]});
+        sum = join_value(sum, part[2 + d], factors);
     }
-    out_head(a, row, head)[d] = __float2half_rn(sum / total);
+    out_head(a, row, head)[d] = __float2half_rn(__fdiv_rn(sum, all.total));
 }
 
 int splits_of(const AttentionArgs& args) {
@@ -200,7 +218,9 @@ int splits_of(const AttentionArgs& args) {
 template <int head_dim>
 void start(const AttentionArgs& args, int first_sequence, int sequences, const Stream& stream) {
     const int group = args.heads / args.kv_heads, tiles = (group + tile_heads - 1) / tile_heads;
-    launch("attention of single rows", decode_split<head_dim>,
+    const auto kernel = args.cache.element == KvElement::F16 ? decode_split<head_dim, KvElement::F16>
+                                                             : decode_split<head_dim, KvElement::I8>;
+    launch("attention of single rows", kernel,
            {splits_of(args), threads, 0, args.kv_heads * tiles, sequences}, stream, args, first_sequence,
            splits_of(args));
 }

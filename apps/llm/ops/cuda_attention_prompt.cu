@@ -8,39 +8,46 @@ namespace {
 
 using namespace nvcuda;
 
-constexpr int threads = 128;
-constexpr int tile_rows_of_queries = 64;  // 16 a warp
-constexpr int tile_tokens = 64;
-constexpr int score_stride = tile_tokens + 4;   // floats
-constexpr int weight_stride = tile_tokens + 8;  // halves, in the place of the scores
+constexpr int warps = 4, threads = 32 * warps;
+constexpr int tile_rows_of_queries = 64;         // 16 a warp
+constexpr int score_stride = split_tokens + 4;   // floats
+constexpr int weight_stride = 2 * score_stride;  // halves: a row's weights lie in the place of its scores
 
 template <int width>
 struct Tiles {
     static constexpr int stride = width + 8;
     __half query[tile_rows_of_queries][stride];
-    __half key[tile_tokens][stride];
-    __half value[tile_tokens][stride];
-    float score[4][16][score_stride];
-    float factor[4][16];
+    __half cached[split_tokens][stride];  // keys, then values
+    float score[warps][16][score_stride];
+    JoinFactors factors[warps][16];
     int sequence[tile_rows_of_queries];  // -1: not for this kernel
     int segment_end[tile_rows_of_queries];
 };
 
-// Copies rows of head_dim numbers, 16 bytes a thread; `from(row)` may be nullptr: zeros.
-template <int width, class From>
-__device__ void fetch(__half (*to)[width + 8], int rows, int head_dim, const From& from) {
+// Rows of head_dim numbers, 16 bytes a thread, 4 of them on their way: piece(row, number of the piece), or
+// zeros.
+template <int width, class Piece>
+__device__ void fetch(__half (*to)[width + 8], int rows, int head_dim, const Piece& piece) {
+    constexpr int together = 4;
     const int pieces = head_dim / 8;
-    for (int i = static_cast<int>(threadIdx.x); i < rows * pieces; i += threads) {
-        const __half* row = from(i / pieces);
-        uint4 v = make_uint4(0, 0, 0, 0);
-        if (row != nullptr) v = reinterpret_cast<const uint4*>(row)[i % pieces];
-        *reinterpret_cast<uint4*>(&to[i / pieces][i % pieces * 8]) = v;
+    for (int first = static_cast<int>(threadIdx.x); first < rows * pieces; first += together * threads) {
+        uint4 v[together];
+#pragma unroll
+        for (int n = 0; n < together; ++n) {
+            const int i = min(first + n * threads, rows * pieces - 1);
+            v[n] = piece(i / pieces, i % pieces);
+        }
+#pragma unroll
+        for (int n = 0; n < together; ++n) {
+            const int i = min(first + n * threads, rows * pieces - 1);
+            *reinterpret_cast<uint4*>(&to[i / pieces][i % pieces * 8]) = v[n];
+        }
     }
 }
 
 // The queries of one sequence in the tile, rows begin .. end of it. Scores of a token that a row does not see
 // change nothing, bit for bit, so that a row's result does not depend on where in a tile it is.
-template <int width>
+template <int width, KvElement element>
 __device__ void attend(const AttentionArgs& a, Tiles<width>& tiles, int first_row, int begin, int end,
                        int head) {
     const int t = static_cast<int>(threadIdx.x), warp = t / 32, lane = t % 32;
@@ -50,16 +57,15 @@ __device__ void attend(const AttentionArgs& a, Tiles<width>& tiles, int first_ro
     const int last = first_query + end - begin - 1;  // position
     const int first = first_position(a, first_query);
     const auto* qkv = static_cast<const __half*>(a.qkv);
-    const auto token_row = [&](const void* cache, int position) {
-        return static_cast<const __half*>(cache) +
-               page_begin(a, sequence, position / kv_page_tokens, kv_head) + position % kv_page_tokens * dim;
-    };
-    fetch<width>(tiles.query, tile_rows_of_queries, dim, [&](int r) {
-        return r >= begin && r < end ? qkv + qkv_row(a, first_row + r) + head * dim : nullptr;
+    const uint4 zeros = make_uint4(0, 0, 0, 0);
+    fetch<width>(tiles.query, tile_rows_of_queries, dim, [&](int r, int piece) {
+        const auto* row = qkv + qkv_row(a, first_row + r) + head * dim;
+        return r >= begin && r < end ? reinterpret_cast<const uint4*>(row)[piece] : zeros;
     });
 
     // Which row each element of an accumulator belongs to: asked of the hardware, as it differs.
     float(*score)[score_stride] = tiles.score[warp];
+    auto* weight = reinterpret_cast<__half*>(&score[0][0]);
     for (int i = lane; i < 256; i += 32) score[i / 16][i % 16] = static_cast<float>(i / 16);
     __syncwarp();
     Accumulator sum[width / 16];
@@ -70,124 +76,122 @@ __device__ void attend(const AttentionArgs& a, Tiles<width>& tiles, int first_ro
 #pragma unroll
     for (auto& s : sum) wmma::fill_fragment(s, 0.0f);
 
-    // Two lanes share a row, 32 tokens each.
-    const int my_row = warp * 16 + lane / 2, my_token = lane % 2 * (tile_tokens / 2);
-    const bool mine = my_row >= begin && my_row < end;
-    const int position = first_query + my_row - begin;
-    const int from_position = first_position(a, max(position, 0));
-    const int warp_last = first_query + min(end, warp * 16 + 16) - 1 - begin;
-    const bool warp_busy = warp * 16 < end && warp * 16 + 16 > begin;
-    float largest = -INFINITY, total = 0;
+    // What the warp's rows see, together.
+    const int warp_begin = max(begin, warp * 16), warp_end = min(end, warp * 16 + 16);
+    const int warp_last = first_query + warp_end - 1 - begin;
+    const int warp_first = first_position(a, first_query + warp_begin - begin);
+    const auto seen = [&](int token) { return token + 15 >= warp_first && token <= warp_last; };
+    SplitSum all{-INFINITY, 0};  // of row `lane` of the warp
 
-    for (int tile = first / tile_tokens * tile_tokens; tile <= last; tile += tile_tokens) {
+    for (int tile = first / split_tokens * split_tokens; tile <= last; tile += split_tokens) {
+        const bool busy = warp_begin < warp_end && tile <= warp_last && tile + split_tokens > warp_first;
+        const auto fetch_tokens = [&](const void* cache, const float* scales) {
+            fetch<width>(tiles.cached, split_tokens, dim, [&](int token, int piece) {
+                const int at = tile + token;
+                if (at < first || at > last) return zeros;
+                const CachedPage<element> page(cache, scales,
+                                               page_index(a, sequence, at / kv_page_tokens, kv_head), dim);
+                return page.halves(at % kv_page_tokens, piece, dim);
+            });
+        };
         __syncthreads();
-        const auto seen_by_any = [&](int token) { return tile + token >= first && tile + token <= last; };
-        fetch<width>(tiles.key, tile_tokens, dim, [&](int token) {
-            return seen_by_any(token) ? token_row(a.keys, tile + token) : nullptr;
-        });
-        fetch<width>(tiles.value, tile_tokens, dim, [&](int token) {
-            return seen_by_any(token) ? token_row(a.values, tile + token) : nullptr;
-        });
+        fetch_tokens(a.cache.keys, a.cache.key_scales);
         __syncthreads();
-        if (!warp_busy || tile > warp_last) continue;
-
-        Accumulator scores[tile_tokens / 16];
+        constexpr int together = 4;  // products at a time
+        for (int part = 0; busy && part < split_tokens / 16; part += together) {
+            Accumulator scores[together];
 #pragma unroll
-        for (auto& s : scores) wmma::fill_fragment(s, 0.0f);
+            for (auto& s : scores) wmma::fill_fragment(s, 0.0f);
 #pragma unroll
-        for (int d = 0; d < width; d += 16) {
-            if (d >= dim) break;
-            wmma::fragment<wmma::matrix_a, 16, 16, 16, __half, wmma::row_major> q;
-            wmma::load_matrix_sync(q, &tiles.query[warp * 16][d], Tiles<width>::stride);
+            for (int d = 0; d < width; d += 16) {
+                if (d >= dim) break;
+                wmma::fragment<wmma::matrix_a, 16, 16, 16, __half, wmma::row_major> q;
+                wmma::load_matrix_sync(q, &tiles.query[warp * 16][d], Tiles<width>::stride);
 #pragma unroll
-            for (int n = 0; n < tile_tokens / 16; ++n) {
-                wmma::fragment<wmma::matrix_b, 16, 16, 16, __half, wmma::col_major> k;
-                wmma::load_matrix_sync(k, &tiles.key[n * 16][d], Tiles<width>::stride);
-                wmma::mma_sync(scores[n], q, k, scores[n]);
+                for (int n = 0; n < together; ++n) {
+                    wmma::fragment<wmma::matrix_b, 16, 16, 16, __half, wmma::col_major> k;
+                    wmma::load_matrix_sync(k, &tiles.cached[(part + n) * 16][d], Tiles<width>::stride);
+                    wmma::mma_sync(scores[n], q, k, scores[n]);
+                }
+            }
+#pragma unroll
+            for (int n = 0; n < together; ++n) {
+                wmma::store_matrix_sync(&score[0][(part + n) * 16], scores[n], score_stride,
+                                        wmma::mem_row_major);
             }
         }
-#pragma unroll
-        for (int n = 0; n < tile_tokens / 16; ++n) {
-            wmma::store_matrix_sync(&score[0][n * 16], scores[n], score_stride, wmma::mem_row_major);
-        }
-        __syncwarp();
+        __syncthreads();
+        fetch_tokens(a.cache.values, a.cache.value_scales);
 
-        float value[tile_tokens / 2];
-        float most = largest;
-        const auto seen = [&](int i) {
-            const int at = tile + my_token + i;
-            return mine && at >= from_position && at <= position;
-        };
+        // What becomes of rows outside the segment is of no concern.
+        SplitSum mine{-INFINITY, 0};
+        for (int r = 0; busy && r < 16; r += 4) {
+            SplitSum of_rows[4];
+            soften_split(
+                score[r], score_stride, weight + r * weight_stride, weight_stride, tile, a.scale,
+                [&](int row) {
+                    const int position = first_query + warp * 16 + r + row - begin;
+                    return SeenRange{first_position(a, position), position};
+                },
+                of_rows);
 #pragma unroll
-        for (int i = 0; i < tile_tokens / 2; ++i) {
-            value[i] = seen(i) ? score[lane / 2][my_token + i] * a.scale : -INFINITY;
-            most = fmaxf(most, value[i]);
+            for (int row = 0; row < 4; ++row) {
+                if (lane == r + row) mine = of_rows[row];
+            }
         }
-        most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, 1));
-        const float factor = most == largest ? 1.0f : expf(largest - most);
-        largest = most;
-        float added = 0;
-        __syncwarp();
-        auto* weight = reinterpret_cast<__half*>(&score[0][0]);
-#pragma unroll
-        for (int i = 0; i < tile_tokens / 2; i += 2) {
-            const float w0 = seen(i) ? expf(value[i] - most) : 0.0f;
-            const float w1 = seen(i + 1) ? expf(value[i + 1] - most) : 0.0f;
-            added += w0 + w1;
-            *reinterpret_cast<__half2*>(weight + lane / 2 * weight_stride + my_token + i) =
-                __floats2half2_rn(w0, w1);
-        }
-        added += __shfl_xor_sync(0xffffffffu, added, 1);
-        total = fmaf(total, factor, added);
-        if (lane % 2 == 0) tiles.factor[warp][lane / 2] = factor;
-        __syncwarp();
+        if (lane < 16) tiles.factors[warp][lane] = join_split(all, mine);
+        __syncthreads();
+        if (!busy) continue;
 
-        float factors[sum[0].num_elements];
+        Accumulator part[width / 16];
 #pragma unroll
-        for (int i = 0; i < sum[0].num_elements; ++i) factors[i] = tiles.factor[warp][row_of[i]];
-#pragma unroll
-        for (auto& s : sum) {
-#pragma unroll
-            for (int i = 0; i < s.num_elements; ++i) s.x[i] *= factors[i];
-        }
-#pragma unroll
-        for (int k = 0; k < tile_tokens; k += 16) {
+        for (auto& p : part) wmma::fill_fragment(p, 0.0f);
+#pragma unroll 1
+        for (int k = 0; k < split_tokens; k += 16) {
+            if (!seen(tile + k)) continue;
             wmma::fragment<wmma::matrix_a, 16, 16, 16, __half, wmma::row_major> w;
             wmma::load_matrix_sync(w, weight + k, weight_stride);
 #pragma unroll
             for (int d = 0; d < width; d += 16) {
                 if (d >= dim) break;
                 wmma::fragment<wmma::matrix_b, 16, 16, 16, __half, wmma::row_major> v;
-                wmma::load_matrix_sync(v, &tiles.value[k][d], Tiles<width>::stride);
-                wmma::mma_sync(sum[d / 16], w, v, sum[d / 16]);
+                wmma::load_matrix_sync(v, &tiles.cached[k][d], Tiles<width>::stride);
+                wmma::mma_sync(part[d / 16], w, v, part[d / 16]);
             }
         }
-        __syncwarp();
+#pragma unroll
+        for (int i = 0; i < sum[0].num_elements; ++i) {
+            const JoinFactors factors = tiles.factors[warp][row_of[i]];
+#pragma unroll
+            for (int d = 0; d < width / 16; ++d) sum[d].x[i] = join_value(sum[d].x[i], part[d].x[i], factors);
+        }
     }
 
     // Through the place of the keys and values, a quarter for each warp.
     __syncthreads();
     constexpr int result_stride = width + 4;
-    static_assert(4 * 16 * result_stride * sizeof(float) <= 2 * sizeof(tiles.key));
-    float* result = reinterpret_cast<float*>(&tiles.key[0][0]) + warp * 16 * result_stride;
+    static_assert(warps * 16 * result_stride * sizeof(float) <= sizeof(tiles.cached));
+    float* result = reinterpret_cast<float*>(&tiles.cached[0][0]) + warp * 16 * result_stride;
 #pragma unroll
     for (int d = 0; d < width; d += 16) {
         if (d >= dim) break;
         wmma::store_matrix_sync(result + d, sum[d / 16], result_stride, wmma::mem_row_major);
     }
-    if (lane % 2 == 0) tiles.factor[warp][lane / 2] = 1.0f / total;
     __syncwarp();
-    for (int i = lane; i < 16 * dim; i += 32) {
-        const int r = i / dim, row = warp * 16 + r;
+    for (int r = 0; r < 16; ++r) {
+        const int row = warp * 16 + r;
+        const float total = __shfl_sync(0xffffffffu, all.total, r);
         if (row < begin || row >= end) continue;
-        out_head(a, first_row + row, head)[i % dim] =
-            __float2half_rn(result[r * result_stride + i % dim] * tiles.factor[warp][r]);
+        for (int d = lane; d < dim; d += 32) {
+            out_head(a, first_row + row, head)[d] =
+                __float2half_rn(__fdiv_rn(result[r * result_stride + d], total));
+        }
     }
     __syncthreads();
 }
 
 // Grid: tiles of rows, heads.
-template <int width>
+template <int width, KvElement element>
 __global__ void __launch_bounds__(threads, 2) prompt_attention(const AttentionArgs a) {
     extern __shared__ __align__(32) unsigned char shared[];
     auto& tiles = *reinterpret_cast<Tiles<width>*>(shared);
@@ -206,7 +210,7 @@ __global__ void __launch_bounds__(threads, 2) prompt_attention(const AttentionAr
         const int end = tiles.segment_end[begin];
         const int head = static_cast<int>(blockIdx.y);
         if (tiles.sequence[begin] >= 0) {
-            attend(a, tiles, first_row, begin, end, head);
+            attend<width, element>(a, tiles, first_row, begin, end, head);
         } else if (t < a.head_dim && a.batch.sequence[first_row + begin] < 0) {
             out_head(a, first_row + begin, head)[t] = __half(0.0f);
         }
@@ -215,6 +219,7 @@ __global__ void __launch_bounds__(threads, 2) prompt_attention(const AttentionAr
 }
 
 // A warp for each row and head, for heads of any width.
+template <KvElement element>
 __global__ void plain_attention(const AttentionArgs a) {
     extern __shared__ float plain_shared[];
     const int row = static_cast<int>(blockIdx.x), head = static_cast<int>(blockIdx.y);
@@ -230,20 +235,21 @@ __global__ void plain_attention(const AttentionArgs a) {
     for (int d = lane; d < dim; d += 32) sum[d] = 0;
     float largest = -INFINITY, total = 0;
     for (int p = first_position(a, position); p <= position; ++p) {
-        const std::int64_t at =
-            page_begin(a, sequence, p / kv_page_tokens, kv_head) + p % kv_page_tokens * dim;
-        const __half* key = static_cast<const __half*>(a.keys) + at;
-        const __half* value = static_cast<const __half*>(a.values) + at;
+        const std::int64_t page = page_index(a, sequence, p / kv_page_tokens, kv_head);
+        const int token = p % kv_page_tokens;
+        const CachedPage<element> keys(a.cache.keys, a.cache.key_scales, page, dim);
+        const CachedPage<element> values(a.cache.values, a.cache.value_scales, page, dim);
         float score = 0;
         for (int d = lane; d < dim; d += 32)
-            score = fmaf(__half2float(query[d]), __half2float(key[d]), score);
+            score = fmaf(__half2float(query[d]), keys.number(token, d, dim), score);
         for (int offset = 16; offset > 0; offset /= 2) score += __shfl_xor_sync(0xffffffffu, score, offset);
         score *= a.scale;
         const float most = fmaxf(largest, score);
         const float factor = most == largest ? 1.0f : expf(largest - most), weight = expf(score - most);
         largest = most;
         total = fmaf(total, factor, weight);
-        for (int d = lane; d < dim; d += 32) sum[d] = fmaf(weight, __half2float(value[d]), sum[d] * factor);
+        for (int d = lane; d < dim; d += 32)
+            sum[d] = fmaf(weight, values.number(token, d, dim), sum[d] * factor);
     }
     __half* out = out_head(a, row, head);
     for (int d = lane; d < dim; d += 32) out[d] = __float2half_rn(sum[d] / total);
@@ -252,7 +258,8 @@ __global__ void plain_attention(const AttentionArgs a) {
 template <int width>
 void start(const AttentionArgs& args, const Stream& stream) {
     static_assert(sizeof(Tiles<width>) <= 96 * 1024);
-    const auto kernel = prompt_attention<width>;
+    const auto kernel = args.cache.element == KvElement::F16 ? prompt_attention<width, KvElement::F16>
+                                                             : prompt_attention<width, KvElement::I8>;
     cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                     static_cast<int>(sizeof(Tiles<width>))),
                "shared memory of the attention");
@@ -273,7 +280,9 @@ void launch_prompt_attention(const AttentionArgs& args, const Stream& stream) {
 }
 
 void launch_plain_attention(const AttentionArgs& args, const Stream& stream) {
-    launch("attention", plain_attention,
+    const auto kernel = args.cache.element == KvElement::F16 ? plain_attention<KvElement::F16>
+                                                             : plain_attention<KvElement::I8>;
+    launch("attention", kernel,
            {args.batch.rows, 32, static_cast<std::size_t>(args.head_dim) * sizeof(float), args.heads}, stream,
            args);
 }

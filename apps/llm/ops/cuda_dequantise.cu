@@ -21,10 +21,10 @@ __global__ void dequantise(const DeviceMatrix w, int first_row, int rows, uint4*
     if (index >= static_cast<std::int64_t>(rows) * units) return;
     const auto raw = RowUnit<format>::load(w, first_row + static_cast<int>(index / units),
                                            static_cast<int>(index % units));
-    float value[32];
-    RowUnit<format>::values(raw, value);
+    uint4 halves[4];
+    RowUnit<format>::halves(raw, halves);
 #pragma unroll
-    for (int q = 0; q < 4; ++q) out[index * 4 + q] = halves_of(value + 8 * q);
+    for (int q = 0; q < 4; ++q) out[index * 4 + q] = halves[q];
 }
 
 __global__ void silu_product(const float* gate, const float* up, int gate_columns, __half* out,

@@ -1,5 +1,6 @@
 // Matrix products on the GPU, by number of rows: up to matvec_rows a matrix-vector product, up to tile_rows
-// tiles on tensor cores, above that fp16 weights in memory and cuBLAS.
+// tiles on tensor cores, above that wide tiles, or fp16 weights in memory and cuBLAS. Tiles of all sizes give
+// a row the same bits, and so do matrix-vector products.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +14,7 @@ namespace voltpile::llm {
 
 constexpr int matvec_rows = 8;
 constexpr int tile_rows = 64;
+constexpr int wide_rows = 256;  // from here on cuBLAS is faster
 
 // Matrices of one format and as many columns, whose outputs go to columns of `out`.
 struct MatmulArgs {
@@ -41,7 +43,13 @@ constexpr int tile_weights = 128;  // rows of weights in a tile
 constexpr int most_tiles = 1 << 16;
 
 void launch_matvec(const MatmulArgs& args, int multiprocessors, const Stream& stream);
-void launch_tiles(const MatmulArgs& args, const Stream& stream);
+void launch_tiles(const MatmulArgs& args, const Stream& stream);  // split: tile_split()
+
+// Any number of rows; split: tile_split(). In so many groups of its parts the blocks work; those of more than
+// one want scratch memory.
+int wide_groups(const MatmulArgs& args, int multiprocessors);
+std::size_t wide_scratch_bytes(const MatmulArgs& args, int groups);
+void launch_wide_tiles(const MatmulArgs& args, int groups, const Stream& stream);
 
 // Rows first_row .. + rows of w as fp16 (rows, columns).
 void launch_dequantise(const DeviceMatrix& w, int first_row, int rows, void* out, const Stream& stream);

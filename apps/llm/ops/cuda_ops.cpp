@@ -49,17 +49,21 @@ class CudaOps final : public GpuOps {
   public:
     CudaOps(int device, const CudaOpsSettings& settings)
         : info_((use_device(device), device_info(device))),
+          batch_invariant_(settings.batch_invariant),
           scratch_(settings.scratch_bytes),
           sentinel_(1),
           sentinel_seen_(1),
-          product_(stream_, {scratch_.data(), scratch_.size()}, info_.multiprocessors) {
+          product_(stream_, {scratch_.data(), scratch_.size()}, info_.multiprocessors,
+                   settings.batch_invariant) {
         matrices_.expect(settings.matrix_bytes);
         clear_sentinel();
     }
 
     const Stream& stream() const override { return stream_; }
     Element hidden_element() const override { return Element::F16; }
-    std::string describe() const override { return info_.name; }
+    std::string describe() const override {
+        return info_.name + (batch_invariant_ ? ", batch-invariant" : "");
+    }
 
     std::unique_ptr<OpsMemory> allocate(std::size_t bytes) override {
         return std::make_unique<GpuMemory>(buffers_, bytes);
@@ -117,6 +121,8 @@ class CudaOps final : public GpuOps {
     void join_columns(FloatRows parts, std::span<const std::int64_t> column_begin, FloatRows out) override;
     void sample(FloatRows logits, const SamplingView& sampling, std::int32_t* tokens,
                 float* log_probability) override;
+    void top_log_probabilities(FloatRows logits, int n, std::int32_t* tokens,
+                               float* log_probabilities) override;
     SentinelReport take_sentinel() override;
 
   private:
@@ -127,6 +133,7 @@ class CudaOps final : public GpuOps {
     }
 
     DeviceInfo info_;
+    bool batch_invariant_;
     Stream stream_;
     SlabMemory matrices_;
     SlabMemory buffers_;  // apart, as networks may register whole allocations
@@ -144,8 +151,7 @@ void CudaOps::attention(HiddenRows qkv, const QkvSettings& settings, const Batch
     AttentionArgs args;
     args.qkv = qkv.data;
     args.out = out.data;
-    args.keys = cache.keys;
-    args.values = cache.values;
+    args.cache = cache;
     args.out_columns = static_cast<int>(out.columns);
     args.heads = settings.heads;
     args.kv_heads = settings.kv_heads;
@@ -188,6 +194,15 @@ void CudaOps::sample(FloatRows logits, const SamplingView& sampling, std::int32_
         launch_sample(logits.data, static_cast<int>(row), static_cast<int>(std::min(fit, logits.rows - row)),
                       static_cast<int>(logits.columns), sampling, tokens, log_probability, scratch_.data(),
                       stream_);
+    }
+}
+
+void CudaOps::top_log_probabilities(FloatRows logits, int n, std::int32_t* tokens, float* log_probabilities) {
+    const auto fit = static_cast<std::int64_t>(scratch_.size() / top_scratch_bytes_per_row(n));
+    for (std::int64_t row = 0; row < logits.rows; row += fit) {
+        launch_top(logits.data + row * logits.columns, static_cast<int>(std::min(fit, logits.rows - row)),
+                   static_cast<int>(logits.columns), n, tokens + row * n, log_probabilities + row * n,
+                   scratch_.data(), stream_);
     }
 }
 

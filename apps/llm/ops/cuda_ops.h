@@ -15,6 +15,8 @@ struct CudaOpsSettings {
     // Of all matrices that will be loaded (gpu_bytes()), where that is known: taken at once, so that nothing
     // is lost between them.
     std::size_t matrix_bytes = 0;
+    // A row's result has the same bits whatever else is in the batch, also of products.
+    bool batch_invariant = false;
 };
 
 // What CudaOps offers beyond Ops, for capturing.

@@ -27,10 +27,12 @@ void CudaProduct::ReleaseBlas::operator()(cublasContext* blas) const noexcept {
     cublasDestroy(blas);
 }
 
-CudaProduct::CudaProduct(const Stream& stream, std::span<std::uint8_t> scratch, int multiprocessors)
+CudaProduct::CudaProduct(const Stream& stream, std::span<std::uint8_t> scratch, int multiprocessors,
+                         bool batch_invariant)
     : stream_(stream),
       scratch_(scratch),
       multiprocessors_(multiprocessors),
+      batch_invariant_(batch_invariant),
       counters_(most_tiles),
       blas_memory_(cublas_bytes) {
     set_to_zero(counters_.data(), counters_.bytes(), stream);
@@ -74,10 +76,10 @@ void CudaProduct::run(HiddenRows x, std::span<const WeightMatrix* const> weights
             begin += w.rows;
         }
         first += static_cast<std::size_t>(args.matrices);
-        if (args.rows <= tile_rows) {
-            few_rows(args, used);
-        } else {
+        if (by_blas(args)) {
             many_rows(args, used);
+        } else {
+            by_kernels(args, used);
         }
     }
 }
@@ -96,24 +98,68 @@ void CudaProduct::run_gated(HiddenRows x, const CudaMatrix& gate, const CudaMatr
     args.out = out;
     args.out_columns = out_columns;
     args.x = padded(x, args.matrix[0].columns, used);
-    if (args.rows <= tile_rows && args.matrix[0].format == args.matrix[1].format) {
-        few_rows(args, used);
-    } else {
+    if (by_blas(args)) {
         many_rows_gated(args, used);
+    } else if (args.matrix[0].format == args.matrix[1].format) {
+        by_kernels(args, used);
+    } else {
+        gated_of_two_formats(args, used);
     }
 }
 
-void CudaProduct::few_rows(MatmulArgs& args, std::size_t used) {
+// cuBLAS sums in an order of its own for each number of rows. Weights of other formats have to become fp16 in
+// memory for it, which pays for many rows alone.
+bool CudaProduct::by_blas(const MatmulArgs& args) const {
+    if (batch_invariant_) return false;
+    return args.rows > (args.matrix[0].format == WeightFormat::F16 ? tile_rows : wide_rows);
+}
+
+void CudaProduct::by_kernels(MatmulArgs& args, std::size_t used) {
     args.scratch = scratch_.data() + used;
     args.counters = counters_.data();
-    const bool vector = args.rows <= matvec_rows;
-    args.split = vector ? matvec_split(args, multiprocessors_) : tile_split(args, multiprocessors_);
-    if (used + (vector ? matvec_scratch_bytes(args) : tile_scratch_bytes(args)) > scratch_.size())
-        throw DeviceError("a matrix product needs more scratch memory");
-    if (vector) {
-        launch_matvec(args, multiprocessors_, stream_);
-    } else {
-        launch_tiles(args, stream_);
+    const std::size_t room = scratch_.size() - used;
+    const auto check = [&](std::size_t needed) {
+        if (needed > room) throw DeviceError("a matrix product needs more scratch memory");
+    };
+    if (args.rows <= matvec_rows && !batch_invariant_) {
+        args.split = matvec_split(args, multiprocessors_);
+        check(matvec_scratch_bytes(args));
+        return launch_matvec(args, multiprocessors_, stream_);
+    }
+    args.split = tile_split(args, multiprocessors_);
+    if (args.rows <= tile_rows) {
+        check(tile_scratch_bytes(args));
+        return launch_tiles(args, stream_);
+    }
+    const int groups = wide_groups(args, multiprocessors_);
+    launch_wide_tiles(args, wide_scratch_bytes(args, groups) > room ? 1 : groups, stream_);
+}
+
+// Both products as fp32, of as many rows at a time as half of the scratch memory holds.
+void CudaProduct::gated_of_two_formats(const MatmulArgs& args, std::size_t used) {
+    const int outputs = args.matrix[0].rows;
+    const std::size_t row_bytes = 2 * sizeof(float) * static_cast<std::size_t>(outputs);
+    const auto each = static_cast<int>((scratch_.size() - used) / 2 / row_bytes);
+    if (each == 0) throw DeviceError("a matrix product needs more scratch memory");
+    auto* sums = reinterpret_cast<float*>(scratch_.data() + used);
+    for (int row = 0; row < args.rows; row += each) {
+        const int rows = std::min(each, args.rows - row);
+        MatmulArgs one;
+        one.x = static_cast<const std::uint8_t*>(args.x) +
+                static_cast<std::int64_t>(row) * args.matrix[0].columns * 2;
+        one.rows = rows;
+        one.out_float = true;
+        one.out_columns = 2 * outputs;
+        one.first_group[1] = groups_of(outputs);
+        for (int m = 0; m < 2; ++m) {
+            one.matrix[0] = args.matrix[m];
+            one.out = sums + m * outputs;
+            by_kernels(one, used + aligned(static_cast<std::size_t>(rows) * row_bytes));
+        }
+        launch_silu(
+            sums, sums + outputs, 2 * outputs,
+            static_cast<std::uint8_t*>(args.out) + static_cast<std::int64_t>(row) * args.out_columns * 2,
+            args.out_columns, rows, outputs, stream_);
     }
 }
 

@@ -17,7 +17,9 @@ namespace voltpile::llm {
 
 class CudaProduct {
   public:
-    CudaProduct(const Stream& stream, std::span<std::uint8_t> scratch, int multiprocessors);
+    // batch_invariant: a row's bits do not depend on the number of rows.
+    CudaProduct(const Stream& stream, std::span<std::uint8_t> scratch, int multiprocessors,
+                bool batch_invariant);
 
     // See Ops. out: fp32 if out_float, else fp16; out_columns from row to row.
     void run(HiddenRows x, std::span<const WeightMatrix* const> weights, void* out, bool out_float,
@@ -30,7 +32,9 @@ class CudaProduct {
     };
 
     const void* padded(HiddenRows x, int columns, std::size_t& used);
-    void few_rows(MatmulArgs& args, std::size_t used);
+    bool by_blas(const MatmulArgs& args) const;
+    void by_kernels(MatmulArgs& args, std::size_t used);
+    void gated_of_two_formats(const MatmulArgs& args, std::size_t used);
     void many_rows(const MatmulArgs& args, std::size_t used);
     void many_rows_gated(const MatmulArgs& args, std::size_t used);
     // out[r, j] = sum_c x[r, c] w[j, c], of fp16 x and w.
@@ -42,6 +46,7 @@ class CudaProduct {
     const Stream& stream_;
     std::span<std::uint8_t> scratch_;
     int multiprocessors_;
+    bool batch_invariant_;
     DeviceBuffer<int> counters_;
     DeviceBuffer<std::uint8_t> blas_memory_;
     std::unique_ptr<cublasContext, ReleaseBlas> blas_;

@@ -1,4 +1,5 @@
-// Units of 32 weights of one row, for what turns whole tiles of weights into fp16 or fp32.
+// Units of 32 weights of one row, for what turns whole tiles of weights into fp16 or fp32. Both are rounded
+// once, from the same numbers.
 #pragma once
 
 #include <type_traits>
@@ -7,7 +8,8 @@
 
 namespace voltpile::llm {
 
-// load(w, row, unit) and then values(raw, out): the 32 weights as fp32, in order.
+// load(w, row, unit) and then values(raw, out): the 32 weights as fp32, in order; or halves(raw, out): as
+// fp16.
 template <WeightFormat>
 struct RowUnit;
 
@@ -20,17 +22,37 @@ struct RowIndex {
         super = (group * (w.columns / 256) + u / 8) * 4 + row % 4;
     }
 };
-// Eight numbers as fp16, in order.
-__device__ inline uint4 halves_of(const float* value) {
-    uint4 halves;
-    auto* pair = reinterpret_cast<__half2*>(&halves);
-#pragma unroll
-    for (int p = 0; p < 4; ++p) pair[p] = __floats2half2_rn(value[2 * p], value[2 * p + 1]);
-    return halves;
-}
 __device__ inline uint4 quants_at(const DeviceMatrix& w, int row, int unit) {
     return *reinterpret_cast<const uint4*>(w.quants + static_cast<std::int64_t>(row) * (w.columns / 2) +
                                            unit * 16);
+}
+
+template <WeightFormat format, class Raw>
+__device__ inline void rounded_values(const Raw& raw, uint4 (&out)[4]) {
+    float value[32];
+    RowUnit<format>::values(raw, value);
+#pragma unroll
+    for (int q = 0; q < 4; ++q) out[q] = halves_of(value + 8 * q);
+}
+
+// scale * (byte - zero) for the four bytes of a word, from 0 to 255, as fp16: numbers from 1024 on are whole,
+// and their last bits what the bytes say, so that nothing is rounded but the product.
+template <int zero>
+__device__ inline uint2 scaled_bytes(std::uint32_t bytes, __half scale) {
+    static_assert(zero == 8 || zero == 128);
+    constexpr std::uint32_t thousands = 0x64646464u, offsets = zero == 8 ? 0x64086408u : 0x64806480u;
+    const std::uint32_t words[2] = {__byte_perm(bytes, thousands, 0x4140),
+                                    __byte_perm(bytes, thousands, 0x4342)};
+    const __half2 factor = __half2half2(scale);
+    uint2 out;
+    auto* to = reinterpret_cast<__half2*>(&out);
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+        const __half2 whole = __hsub2(*reinterpret_cast<const __half2*>(&words[i]),
+                                      *reinterpret_cast<const __half2*>(&offsets));
+        to[i] = __hmul2(whole, factor);
+    }
+    return out;
 }
 
 template <>
@@ -54,6 +76,10 @@ struct RowUnit<WeightFormat::F16> {
             out[2 * i + 1] = two.y;
         }
     }
+    __device__ static void halves(const Raw& raw, uint4 (&out)[4]) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) out[i] = raw.halves[i];
+    }
 };
 
 template <>
@@ -75,8 +101,16 @@ struct RowUnit<WeightFormat::Q8_0> {
         const float d = __half2float(raw.d);
 #pragma unroll
         for (int i = 0; i < 32; ++i) {
-            const std::uint32_t byte = byte_of(word(raw.quants[i / 16], i % 16 / 4), i % 4);
-            out[i] = d * static_cast<float>(static_cast<signed char>(byte));
+            out[i] = d * signed_byte(word(raw.quants[i / 16], i % 16 / 4), i % 4);
+        }
+    }
+    __device__ static void halves(const Raw& raw, uint4 (&out)[4]) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            const uint4& from = raw.quants[i / 2];
+            const uint2 low = scaled_bytes<128>(word(from, i % 2 * 2) ^ 0x80808080u, raw.d);
+            const uint2 high = scaled_bytes<128>(word(from, i % 2 * 2 + 1) ^ 0x80808080u, raw.d);
+            out[i] = make_uint4(low.x, low.y, high.x, high.y);
         }
     }
 };
@@ -95,8 +129,15 @@ struct RowUnit<WeightFormat::Q4_0> {
         const float d = __half2float(raw.d);
 #pragma unroll
         for (int i = 0; i < 32; ++i) {
-            const std::uint32_t q = byte_of(low_bits(raw.quants, i / 16, i % 16 / 4), i % 4);
-            out[i] = d * static_cast<float>(static_cast<int>(q) - 8);
+            out[i] = d * (unsigned_byte(low_bits(raw.quants, i / 16, i % 16 / 4), i % 4) - 8);
+        }
+    }
+    __device__ static void halves(const Raw& raw, uint4 (&out)[4]) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            const uint2 low = scaled_bytes<8>(low_bits(raw.quants, i / 2, i % 2 * 2), raw.d);
+            const uint2 high = scaled_bytes<8>(low_bits(raw.quants, i / 2, i % 2 * 2 + 1), raw.d);
+            out[i] = make_uint4(low.x, low.y, high.x, high.y);
         }
     }
 };
@@ -127,11 +168,14 @@ struct RowUnit<WeightFormat::Q4_K> {
         const float min = d.y * static_cast<float>(raw.scales.y);
 #pragma unroll
         for (int i = 0; i < 32; ++i) {
-            out[i] = fmaf(scale, static_cast<float>(byte_of(quants(i / 16, i % 16 / 4), i % 4)), -min);
+            out[i] = fmaf(scale, unsigned_byte(quants(i / 16, i % 16 / 4), i % 4), -min);
         }
     }
     __device__ static void values(const Raw& raw, float (&out)[32]) {
         scaled(raw, [&](int n, int i) { return low_bits(raw.quants, n, i); }, out);
+    }
+    __device__ static void halves(const Raw& raw, uint4 (&out)[4]) {
+        rounded_values<WeightFormat::Q4_K>(raw, out);
     }
 };
 
@@ -152,6 +196,9 @@ struct RowUnit<WeightFormat::Q5_K> {
     __device__ static void values(const Raw& raw, float (&out)[32]) {
         RowUnit<WeightFormat::Q4_K>::scaled(
             raw, [&](int n, int i) { return low_bits(raw.quants, n, i) | fifth_bits(raw.high, n, i); }, out);
+    }
+    __device__ static void halves(const Raw& raw, uint4 (&out)[4]) {
+        rounded_values<WeightFormat::Q5_K>(raw, out);
     }
 };
 
@@ -176,8 +223,11 @@ struct RowUnit<WeightFormat::Q6_K> {
         for (int i = 0; i < 32; ++i) {
             const int n = i / 16, w = i % 16 / 4;
             const std::uint32_t q = low_bits(raw.quants, n, w) | sixth_bits(word(raw.high, w / 2), n, w);
-            out[i] = scale[n] * static_cast<float>(static_cast<int>(byte_of(q, i % 4)) - 32);
+            out[i] = scale[n] * (unsigned_byte(q, i % 4) - 32);
         }
+    }
+    __device__ static void halves(const Raw& raw, uint4 (&out)[4]) {
+        rounded_values<WeightFormat::Q6_K>(raw, out);
     }
 };
 

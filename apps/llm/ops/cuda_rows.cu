@@ -84,9 +84,31 @@ __global__ void gather(const Word* x, int words, const std::int32_t* rows_wanted
 
 constexpr int rope_warps = 4;
 
+// By a warp, see KvElement::I8.
+__device__ void quantise_head(const float* v, int dim, std::int8_t* to, float* scale) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    float largest = 0;
+    bool finite = true;
+    for (int i = lane; i < dim; i += 32) {
+        largest = fmaxf(largest, fabsf(v[i]));
+        finite = finite && isfinite(v[i]);
+    }
+    for (int offset = 16; offset > 0; offset /= 2)
+        largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, offset));
+    finite = __all_sync(0xffffffffu, finite);
+    const float step = largest / 127.0f;
+    const bool any = finite && step > 0;
+    for (int i = lane; i < dim; i += 32) {
+        const float q = any ? fminf(fmaxf(__fdiv_rn(v[i], step), -127.0f), 127.0f) : 0.0f;
+        to[i] = static_cast<std::int8_t>(__float2int_rn(q));
+    }
+    if (lane == 0) *scale = finite ? step : NAN;
+}
+
 // A warp for each head of a row: queries, keys, values. shared: head_dim floats a warp.
+template <KvElement element>
 __global__ void __launch_bounds__(32 * rope_warps)
-    rope_and_store(__half* qkv, const QkvSettings s, const BatchView batch, __half* keys, __half* values) {
+    rope_and_store(__half* qkv, const QkvSettings s, const BatchView batch, const KvLayer cache) {
     extern __shared__ float shared[];
     const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
     const int row = static_cast<int>(blockIdx.x), head = static_cast<int>(blockIdx.y) * rope_warps + warp;
@@ -96,15 +118,6 @@ __global__ void __launch_bounds__(32 * rope_warps)
     const int kv_head = is_query ? 0 : is_key ? head - s.heads : head - s.heads - s.kv_heads;
     const int position = batch.position[row], dim = s.head_dim;
     __half* mine = qkv + (static_cast<std::int64_t>(row) * (s.heads + 2 * s.kv_heads) + head) * dim;
-    __half* to = mine;
-    if (!is_query) {
-        const int page = batch.page_table[static_cast<std::int64_t>(sequence) * batch.max_pages +
-                                          position / kv_page_tokens];
-        to = (is_key ? keys : values) +
-             ((static_cast<std::int64_t>(page) * s.kv_heads + kv_head) * kv_page_tokens +
-              position % kv_page_tokens) *
-                 dim;
-    }
     const float* bias = is_query ? s.q_bias : is_key ? s.k_bias : s.v_bias;
     const float* norm = is_query ? s.q_norm : is_key ? s.k_norm : nullptr;
     if (bias != nullptr) bias += (is_query ? head : kv_head) * dim;
@@ -130,10 +143,27 @@ __global__ void __launch_bounds__(32 * rope_warps)
         sincosf(static_cast<float>(position) * s.rope_frequencies[i], &sine, &cosine);
         sine *= s.rope_magnitude;
         cosine *= s.rope_magnitude;
-        to[a] = __float2half_rn(v[a] * cosine - v[b] * sine);
-        to[b] = __float2half_rn(v[b] * cosine + v[a] * sine);
+        const float x = v[a], y = v[b];
+        v[a] = x * cosine - y * sine;
+        v[b] = y * cosine + x * sine;
     }
-    for (int i = rotated + lane; i < dim; i += 32) to[i] = __float2half_rn(v[i]);
+    __syncwarp();
+    // Of the cache: the token's place among all.
+    std::int64_t token = 0;
+    if (!is_query) {
+        const int page = batch.page_table[static_cast<std::int64_t>(sequence) * batch.max_pages +
+                                          position / kv_page_tokens];
+        token = (static_cast<std::int64_t>(page) * s.kv_heads + kv_head) * kv_page_tokens +
+                position % kv_page_tokens;
+    }
+    if (element == KvElement::I8 && !is_query) {
+        float* scales = is_key ? cache.key_scales : cache.value_scales;
+        auto* to = static_cast<std::int8_t*>(is_key ? cache.keys : cache.values) + token * dim;
+        quantise_head(v, dim, to, scales + token);
+        return;
+    }
+    __half* to = is_query ? mine : static_cast<__half*>(is_key ? cache.keys : cache.values) + token * dim;
+    for (int i = lane; i < dim; i += 32) to[i] = __float2half_rn(v[i]);
 }
 
 }  // namespace
@@ -165,10 +195,10 @@ void launch_rope_and_store(void* qkv, const QkvSettings& settings, const BatchVi
     if (batch.rows == 0) return;
     const int heads = settings.heads + 2 * settings.kv_heads;
     const std::size_t shared = static_cast<std::size_t>(rope_warps * settings.head_dim) * sizeof(float);
-    launch("RoPE", rope_and_store,
+    launch("RoPE",
+           cache.element == KvElement::F16 ? rope_and_store<KvElement::F16> : rope_and_store<KvElement::I8>,
            {batch.rows, 32 * rope_warps, shared, (heads + rope_warps - 1) / rope_warps}, stream,
-           static_cast<__half*>(qkv), settings, batch, static_cast<__half*>(cache.keys),
-           static_cast<__half*>(cache.values));
+           static_cast<__half*>(qkv), settings, batch, cache);
 }
 
 }  // namespace voltpile::llm

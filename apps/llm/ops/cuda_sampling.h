@@ -27,4 +27,11 @@ constexpr std::size_t sampling_scratch_bytes_per_row(std::int64_t vocabulary) {
 void launch_sample(const float* logits, int first_row, int rows, int vocabulary, const SamplingView& sampling,
                    std::int32_t* tokens, float* log_probability, std::uint8_t* scratch, const Stream& stream);
 
+// See Ops::top_log_probabilities. scratch: rows * top_scratch_bytes_per_row(n).
+constexpr std::size_t top_scratch_bytes_per_row(int n) {
+    return sampling_parts * (sizeof(LogitsPart) + static_cast<std::size_t>(n) * 2 * sizeof(float));
+}
+void launch_top(const float* logits, int rows, int vocabulary, int n, std::int32_t* tokens,
+                float* log_probabilities, std::uint8_t* scratch, const Stream& stream);
+
 }  // namespace voltpile::llm

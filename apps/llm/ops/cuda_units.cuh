@@ -41,6 +41,23 @@ __device__ inline float half_in(const Words& words, int j) {
 __device__ inline std::uint32_t byte_of(std::uint32_t v, int b) {
     return (v >> (8 * b)) & 255;
 }
+// The bytes of a word as fp32: a number of 23 bits behind the point of 2^23 is what its bytes say.
+// Conversions take four times as long.
+__device__ inline float unsigned_byte(std::uint32_t v, int b) {
+    return __uint_as_float(__byte_perm(v, 0x4b000000u, 0x7540u + static_cast<unsigned>(b))) - 8388608.0f;
+}
+__device__ inline float signed_byte(std::uint32_t v, int b) {
+    return __uint_as_float(__byte_perm(v ^ 0x80808080u, 0x4b000000u, 0x7540u + static_cast<unsigned>(b))) -
+           8388736.0f;
+}
+// Eight numbers as fp16, in order.
+__device__ inline uint4 halves_of(const float* value) {
+    uint4 halves;
+    auto* pair = reinterpret_cast<__half2*>(&halves);
+#pragma unroll
+    for (int p = 0; p < 4; ++p) pair[p] = __floats2half2_rn(value[2 * p], value[2 * p + 1]);
+    return halves;
+}
 
 // Words of 4 quants each from low bits (word i of the unit) and high bits, of half n of the unit.
 __device__ inline std::uint32_t low_bits(const uint4& quants, int n, int i) {

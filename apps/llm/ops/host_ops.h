@@ -52,13 +52,13 @@ inline FloatRows host(HiddenRows x) {
     return {static_cast<float*>(x.data), x.rows, x.columns};
 }
 
-// Where keys or values of a token begin, in elements: of page_table's row `sequence`.
-inline std::int64_t cache_offset(const BatchView& batch, const QkvSettings& settings, int sequence,
+// A token's place among all of the cache's: of page_table's row `sequence`. Keys and values begin at head_dim
+// times it, in elements.
+inline std::int64_t cached_token(const BatchView& batch, const QkvSettings& settings, int sequence,
                                  int position, int kv_head) {
     const std::int64_t page =
         batch.page_table[static_cast<std::int64_t>(sequence) * batch.max_pages + position / kv_page_tokens];
-    return ((page * settings.kv_heads + kv_head) * kv_page_tokens + position % kv_page_tokens) *
-           settings.head_dim;
+    return (page * settings.kv_heads + kv_head) * kv_page_tokens + position % kv_page_tokens;
 }
 
 }  // namespace voltpile::llm

@@ -4,7 +4,7 @@
 //
 // Numbers. The residual stream, sums, partial results of split matrices and logits are fp32 everywhere. What
 // goes into a matrix product is of hidden_element(): fp32 on processors, fp16 on GPUs (V100 has no bf16).
-// Keys and values are fp16.
+// Keys and values are fp16, or int8 with a scale (KvElement).
 //
 // Shapes. Matrices of activations are (rows, columns), row-major, without gaps; a row is one token of one
 // sequence. One call takes a ragged batch: prompt pieces of some sequences and single tokens of others, in
@@ -15,7 +15,7 @@
 // HostCopy::wait() wait.
 //
 // Determinism. The result of a row depends on neither the other rows nor their number, except where matmul
-// says so.
+// says so; nor on whether its sequence comes row by row or in pieces of any length.
 #pragma once
 
 #include <cstddef>
@@ -25,6 +25,7 @@
 #include <span>
 #include <string>
 
+#include "llm/model/kv_element.h"
 #include "llm/model/model_config.h"
 #include "llm/ops/batch.h"
 #include "llm/ops/sampling.h"
@@ -93,12 +94,15 @@ struct QkvSettings {
     float rope_magnitude = 1;                     // of cos and sin (YaRN)
 };
 
-// One layer's keys and values, in pages of kv_page_tokens tokens. keys, values: fp16,
-// (pages, kv_heads, kv_page_tokens, head_dim). A sequence's token at position p is in page
-// page_table[p / kv_page_tokens] at p % kv_page_tokens.
+// One layer's keys and values, in pages of kv_page_tokens tokens. keys, values: (pages, kv_heads,
+// kv_page_tokens, head_dim); scales of an I8 cache: fp32 (pages, kv_heads, kv_page_tokens). A sequence's
+// token at position p is in page page_table[p / kv_page_tokens] at p % kv_page_tokens.
 struct KvLayer {
     void* keys = nullptr;
     void* values = nullptr;
+    KvElement element = KvElement::F16;
+    float* key_scales = nullptr;
+    float* value_scales = nullptr;
 };
 
 // Calls that were recorded, see Ops::record().
@@ -158,7 +162,8 @@ class Ops {
 
     // out[r, j] = sum_c x[r, c] * w[j, c]; several matrices with the same columns side by side: the outputs
     // of weights[0] first, then those of weights[1], ... Summed in fp32. An implementation may choose its
-    // method by the number of rows; rows of one method do not depend on each other.
+    // method by the number of rows, unless it was made to be batch-invariant; rows of one method do not
+    // depend on each other.
     virtual void matmul(HiddenRows x, std::span<const WeightMatrix* const> weights, HiddenRows out) = 0;
     virtual void matmul(HiddenRows x, const WeightMatrix& weight, FloatRows out) = 0;
 
@@ -168,7 +173,8 @@ class Ops {
                               HiddenRows out) = 0;
 
     // qkv: (rows, (heads + 2 * kv_heads) * head_dim), queries, then keys, then values. Bias, norm of heads,
-    // RoPE by batch.position; queries are changed in place, keys and values go into the cache.
+    // RoPE by batch.position; queries are changed in place, keys and values go into the cache, in its
+    // element: see KvElement.
     virtual void rope_and_store(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
                                 const KvLayer& cache) = 0;
 
@@ -194,6 +200,13 @@ class Ops {
     // temperature.
     virtual void sample(FloatRows logits, const SamplingView& sampling, std::int32_t* tokens,
                         float* log_probability) = 0;
+
+    // The n most probable tokens of each row, the most probable first, of equal logits the lower token; with
+    // the logarithms of their softmax. tokens, log_probabilities: (rows, n); 1 <= n <= most_top, at most as
+    // many as there are columns. Rows without meaning (see sampling.h) give -1 and NaN.
+    virtual void top_log_probabilities(FloatRows logits, int n, std::int32_t* tokens,
+                                       float* log_probabilities) = 0;
+    static constexpr int most_top = 20;
 
     // Since the last call. Waits.
     virtual SentinelReport take_sentinel() = 0;

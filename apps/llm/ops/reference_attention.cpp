@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "comm/collective_half.h"
 #include "llm/ops/reference_ops.h"
@@ -38,14 +39,35 @@ void add_bias(float* head, const float* bias, int head_index, int head_dim) {
     for (int i = 0; i < head_dim; ++i) head[i] += bias[head_index * head_dim + i];
 }
 
+// See KvElement::I8.
+float quantise(const float* head, int head_dim, std::int8_t* to) {
+    float largest = 0;
+    for (int i = 0; i < head_dim; ++i) {
+        if (!std::isfinite(head[i])) {
+            std::fill_n(to, head_dim, std::int8_t{0});
+            return std::numeric_limits<float>::quiet_NaN();
+        }
+        largest = std::max(largest, std::abs(head[i]));
+    }
+    const float scale = largest / 127;
+    for (int i = 0; i < head_dim; ++i) {
+        const double wanted = scale > 0 ? static_cast<double>(head[i]) / static_cast<double>(scale) : 0;
+        to[i] = static_cast<std::int8_t>(std::lround(std::clamp(wanted, -127.0, 127.0)));
+    }
+    return scale;
+}
+
 }  // namespace
 
 void ReferenceOps::rope_and_store(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
                                   const KvLayer& cache) {
     const int dim = settings.head_dim;
-    const auto store = [&](void* to, const float* head, int r, int kv_head) {
-        const std::int64_t at = cache_offset(batch, settings, batch.sequence[r], batch.position[r], kv_head);
-        std::transform(head, head + dim, static_cast<std::uint16_t*>(to) + at, half_from_float);
+    const auto store = [&](void* to, float* scales, const float* head, int r, int kv_head) {
+        const std::int64_t at = cached_token(batch, settings, batch.sequence[r], batch.position[r], kv_head);
+        if (cache.element == KvElement::F16)
+            std::transform(head, head + dim, static_cast<std::uint16_t*>(to) + at * dim, half_from_float);
+        else
+            scales[at] = quantise(head, dim, static_cast<std::int8_t*>(to) + at * dim);
     };
     for (int r = 0; r < batch.rows; ++r) {
         if (batch.sequence[r] < 0) continue;
@@ -62,8 +84,8 @@ void ReferenceOps::rope_and_store(HiddenRows qkv, const QkvSettings& settings, c
             if (settings.k_norm != nullptr) norm_head(k + h * dim, settings.k_norm, settings);
             rotate_head(k + h * dim, batch.position[r], settings);
             add_bias(v + h * dim, settings.v_bias, h, dim);
-            store(cache.keys, k + h * dim, r, h);
-            store(cache.values, v + h * dim, r, h);
+            store(cache.keys, cache.key_scales, k + h * dim, r, h);
+            store(cache.values, cache.value_scales, v + h * dim, r, h);
         }
     }
 }
@@ -80,14 +102,19 @@ void ReferenceOps::attention(HiddenRows qkv, const QkvSettings& settings, const 
             const float* q = host(qkv).data + r * qkv.columns + h * dim;
             const int last = batch.position[r];
             const int first = window > 0 ? std::max(0, last - window + 1) : 0;
-            const auto element = [&](const void* of, int position, int i) {
-                const std::int64_t at = cache_offset(batch, settings, batch.sequence[r], position, h / group);
-                return static_cast<double>(float_from_half(static_cast<const std::uint16_t*>(of)[at + i]));
+            const auto element = [&](const void* of, const float* scales, int position, int i) {
+                const std::int64_t at = cached_token(batch, settings, batch.sequence[r], position, h / group);
+                if (cache.element == KvElement::I8)
+                    return static_cast<double>(static_cast<const std::int8_t*>(of)[at * dim + i]) *
+                           static_cast<double>(scales[at]);
+                return static_cast<double>(
+                    float_from_half(static_cast<const std::uint16_t*>(of)[at * dim + i]));
             };
             std::vector<double> score;
             for (int p = first; p <= last; ++p) {
                 double dot = 0;
-                for (int i = 0; i < dim; ++i) dot += static_cast<double>(q[i]) * element(cache.keys, p, i);
+                for (int i = 0; i < dim; ++i)
+                    dot += static_cast<double>(q[i]) * element(cache.keys, cache.key_scales, p, i);
                 score.push_back(dot * static_cast<double>(scale));
             }
             const double largest = *std::max_element(score.begin(), score.end());
@@ -96,7 +123,8 @@ void ReferenceOps::attention(HiddenRows qkv, const QkvSettings& settings, const 
             for (int i = 0; i < dim; ++i) {
                 double sum = 0;
                 for (int p = first; p <= last; ++p)
-                    sum += score[static_cast<std::size_t>(p - first)] * element(cache.values, p, i);
+                    sum += score[static_cast<std::size_t>(p - first)] *
+                           element(cache.values, cache.value_scales, p, i);
                 to[i] = static_cast<float>(sum / total);
             }
         }

@@ -83,4 +83,11 @@ void ReferenceOps::sample(FloatRows logits, const SamplingView& sampling, std::i
     }
 }
 
+void ReferenceOps::top_log_probabilities(FloatRows logits, int n, std::int32_t* tokens,
+                                         float* log_probabilities) {
+    for (std::int64_t r = 0; r < logits.rows; ++r)
+        top_row({logits.data + r * logits.columns, static_cast<std::size_t>(logits.columns)}, n,
+                tokens + r * n, log_probabilities + r * n);
+}
+
 }  // namespace voltpile::llm

@@ -21,6 +21,8 @@ class ReferenceOps final : public HostOps {
                    float scale, int window, HiddenRows out) override;
     void sample(FloatRows logits, const SamplingView& sampling, std::int32_t* tokens,
                 float* log_probability) override;
+    void top_log_probabilities(FloatRows logits, int n, std::int32_t* tokens,
+                               float* log_probabilities) override;
 };
 
 }  // namespace voltpile::llm

@@ -29,12 +29,17 @@ bool usable(std::span<const float> logits) {
     return finite;
 }
 
-float log_probability_of(std::span<const float> logits, std::int32_t token) {
-    const float largest = *std::max_element(logits.begin(), logits.end());
+// log of the sum of exp(logit - largest)
+double log_sum(std::span<const float> logits, float largest) {
     double total = 0;
     for (const float logit : logits) total += std::exp(static_cast<double>(logit - largest));
+    return std::log(total);
+}
+
+float log_probability_of(std::span<const float> logits, std::int32_t token) {
+    const float largest = *std::max_element(logits.begin(), logits.end());
     return static_cast<float>(static_cast<double>(logits[static_cast<std::size_t>(token)] - largest) -
-                              std::log(total));
+                              log_sum(logits, largest));
 }
 
 void penalise_and_bias(std::vector<Candidate>& candidates, const SamplingView& sampling, std::int64_t row) {
@@ -114,6 +119,23 @@ SampledToken sample_row(std::span<const float> logits, const SamplingView& sampl
     const std::int32_t token =
         draw(candidates, best.logit, temperature, uniform_of_step(sampling.seed[row], sampling.step[row]));
     return {token, log_probability_of(logits, token)};
+}
+
+void top_row(std::span<const float> logits, int n, std::int32_t* tokens, float* log_probabilities) {
+    if (!usable(logits)) {
+        std::fill_n(tokens, n, -1);
+        std::fill_n(log_probabilities, n, std::numeric_limits<float>::quiet_NaN());
+        return;
+    }
+    std::vector<Candidate> all(logits.size());
+    for (std::size_t i = 0; i < logits.size(); ++i) all[i] = {logits[i], static_cast<std::int32_t>(i)};
+    std::partial_sort(all.begin(), all.begin() + n, all.end(), more_probable);
+    const float largest = all.front().logit;
+    const double log_total = log_sum(logits, largest);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) {
+        tokens[i] = all[i].token;
+        log_probabilities[i] = static_cast<float>(static_cast<double>(all[i].logit - largest) - log_total);
+    }
 }
 
 }  // namespace voltpile::llm

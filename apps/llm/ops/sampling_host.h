@@ -16,4 +16,7 @@ struct SampledToken {
 // Reads sampling's entries of `row` alone.
 SampledToken sample_row(std::span<const float> logits, const SamplingView& sampling, std::int64_t row);
 
+// See Ops::top_log_probabilities: of one row, n of each.
+void top_row(std::span<const float> logits, int n, std::int32_t* tokens, float* log_probabilities);
+
 }  // namespace voltpile::llm

@@ -63,4 +63,10 @@ void TimedOps::sample(FloatRows logits, const SamplingView& sampling, std::int32
     mark("sampling");
 }
 
+void TimedOps::top_log_probabilities(FloatRows logits, int n, std::int32_t* tokens,
+                                     float* log_probabilities) {
+    ops_.top_log_probabilities(logits, n, tokens, log_probabilities);
+    mark("top tokens");
+}
+
 }  // namespace voltpile::llm

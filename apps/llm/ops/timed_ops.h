@@ -58,6 +58,8 @@ class TimedOps final : public Ops {
     void join_columns(FloatRows parts, std::span<const std::int64_t> column_begin, FloatRows out) override;
     void sample(FloatRows logits, const SamplingView& sampling, std::int32_t* tokens,
                 float* log_probability) override;
+    void top_log_probabilities(FloatRows logits, int n, std::int32_t* tokens,
+                               float* log_probabilities) override;
 
   private:
     void mark(const std::string& name) const { mark(name.c_str()); }

@@ -22,11 +22,13 @@ void bind_to_cores(const Plan& plan, int world_rank) {
     bind_this_thread(pus_of(plan, world_rank));
 }
 
-RankOps make_rank_ops(const Plan& plan, int world_rank, [[maybe_unused]] std::uint64_t weight_bytes) {
+RankOps make_rank_ops(const Plan& plan, int world_rank, [[maybe_unused]] std::uint64_t weight_bytes,
+                      [[maybe_unused]] bool batch_invariant) {
 #if VOLTPILE_CUDA
     if (const int device = plan.ranks[static_cast<std::size_t>(world_rank)].device; device >= 0) {
         CudaOpsSettings settings;
         settings.matrix_bytes = weight_bytes;
+        settings.batch_invariant = batch_invariant;
         auto ops = make_cuda_ops(device, settings);
         const Stream* const stream = &ops->stream();
         return {std::move(ops), stream};

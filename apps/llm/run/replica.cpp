@@ -89,7 +89,8 @@ void Replica::load(const ModelSource& model) {
         gpu_bytes_before_ = device_bytes_in_use();
     }
     const StageNeeds& stage = plan_.stages[static_cast<std::size_t>(teams_->place().stage)];
-    RankOps made = make_rank_ops(plan_.plan, session_.world().rank(), stage.weights);
+    RankOps made =
+        make_rank_ops(plan_.plan, session_.world().rank(), stage.weights, request_.batch_invariant);
     ops_ = std::move(made.ops);
     stream_ = made.stream;
     links_ = std::make_unique<TeamLinks>(
@@ -102,6 +103,7 @@ void Replica::load(const ModelSource& model) {
     settings.layer_begin = stage.layer_begin;
     settings.layer_end = stage.layer_end;
     settings.pages = plan_.pages;
+    settings.cache = request_.cache;
     settings.limits = request_.limits();
     settings.loaded = [&](std::uint64_t bytes) {
         progress.add(bytes);
@@ -121,8 +123,10 @@ void Replica::load(const ModelSource& model) {
 
 std::string Replica::describe() const {
     const TeamPlan& teams = plan_.plan.teams;
-    if (teams.single()) return ops_->describe();
-    return fmt::format("{}; TP{} x PP{}", ops_->describe(), teams.tensor, teams.pipeline);
+    std::string text = ops_->describe();
+    if (!teams.single()) text += fmt::format("; TP{} x PP{}", teams.tensor, teams.pipeline);
+    if (request_.cache == KvElement::I8) text += "; int8 cache";
+    return text;
 }
 
 std::string Replica::from_leader(const std::string& bytes) {

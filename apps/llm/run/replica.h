@@ -46,7 +46,7 @@ class Replica {
     // without a GPU.
     std::int64_t gpu_bytes_before() const { return gpu_bytes_before_; }
     std::int64_t gpu_bytes_loaded() const { return gpu_bytes_loaded_; }
-    std::string describe() const;  // "AVX2, 4 threads; TP2 x PP2"
+    std::string describe() const;  // "AVX2, 4 threads; TP2 x PP2; int8 cache"
 
     // Collective over the team: the leader's bytes, on every rank; waits asleep.
     std::string from_leader(const std::string& bytes);

@@ -104,7 +104,8 @@ class ReplicaPlanner {
                                                     count_text(request_.context)));
         out.plan.warnings.insert(out.plan.warnings.end(), out.plan.teams.notes.begin(),
                                  out.plan.teams.notes.end());
-        out.stages = cut_into_stages(model_, layout_of(out.plan), tensor, capacities(out.plan));
+        out.stages =
+            cut_into_stages(model_, layout_of(out.plan), tensor, capacities(out.plan), request_.cache);
         return out;
     }
 
@@ -180,7 +181,8 @@ class ReplicaPlanner {
         const int tensor = like.teams.tensor;
         for (int p = 1; p <= model_.config().layers; ++p) {
             const std::vector<double> equal(static_cast<std::size_t>(p), room);
-            if (fits(cut_into_stages(model_, layout_of(like), tensor, equal), equal)) return tensor * p;
+            if (fits(cut_into_stages(model_, layout_of(like), tensor, equal, request_.cache), equal))
+                return tensor * p;
         }
         return 0;
     }

@@ -23,6 +23,8 @@ struct ReplicaRequest {
     bool shrinks = false;  // the cache may be smaller where memory is short, down to one sequence's context
     int rows = 256;        // the most tokens of a pass
     int logits = 1;        // the most rows of a pass whose logits are wanted
+    KvElement cache = KvElement::F16;
+    bool batch_invariant = false;  // on GPUs: a text does not depend on what else is in the batch
 
     int pages_per_sequence() const { return (context + kv_page_tokens - 1) / kv_page_tokens; }
     // Of the cache, if all that is asked for has room: for `context` tokens of each sequence, or for
