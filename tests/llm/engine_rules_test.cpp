@@ -1,4 +1,6 @@
 // What the scheduler does in single cases, and what is refused.
+#include <numeric>
+
 #include "base/error.h"
 #include "llm/decoder/model_tokenizer.h"
 #include "llm/engine/written_text.h"
@@ -61,6 +63,30 @@ TEST(SchedulerRules, APromptTakesAllRowsUnlessSomebodyGenerates) {
         EXPECT_GE(rows, std::min({affordable - kv_page_tokens, 600.0 - context, 16.0}));
     }
     EXPECT_EQ(run_pass(scheduler, executor), (std::vector{1, 1}));
+}
+
+// Eight sequences generate: two prompts beside them are few, three are not.
+TEST(SchedulerRules, ManyPromptsAreNotHeldBack) {
+    const SchedulerSettings settings = settings_for_rules();
+    for (const int prompts : {2, 3}) {
+        Scheduler scheduler(settings);
+        PaperExecutor executor(settings, scheduler.cache());
+        for (int i = 0; i < 8; ++i) {
+            scheduler.add(request_of(i, 20, 100));
+            run_pass(scheduler, executor);
+        }
+        for (int i = 0; i < prompts; ++i) {
+            Request prompt = request_of(10 + i, 500, 5);
+            prompt.prompt.front() = 30 + i;  // shares nothing
+            scheduler.add(prompt);
+        }
+        const auto rows = run_pass(scheduler, executor);
+        const int read = std::accumulate(rows.begin() + 8, rows.end(), 0);
+        if (prompts == 2)
+            EXPECT_LE(read, settings.mixed_rows);
+        else
+            EXPECT_GT(read, settings.limits.rows - 8 - kv_page_tokens);
+    }
 }
 
 TEST(SchedulerRules, EqualBeginningsAreComputedOnce) {

@@ -3,10 +3,12 @@
 //
 // Requests are admitted in the order in which they came, each when the cache has pages for its prompt and one
 // more for every sequence that runs. A pass of a lane has a row for each of the lane's sequences that
-// generates, then pieces of prompts, the oldest first. While anybody generates, these get
-// rows * (1 + context / mixed_context) <= mixed_rows, which is to keep the pass within twice the time; they
-// have all rows otherwise. When pages run out, the youngest running sequence loses its own and waits, at its
-// place in the order, to be computed anew.
+// generates, then pieces of prompts, the oldest first. Where few prompts are to be read beside sequences that
+// generate (one, and one more for each few_prompts of these), they get
+// rows * (1 + context / mixed_context) <= mixed_rows, which is to keep the pass within twice the time.
+// Otherwise they have all rows: many that were held back would leave the processor with a small batch. When
+// pages run out, the youngest running sequence loses its own and waits, at its place in the order, to be
+// computed anew.
 //
 // Whole pages of the same tokens after the same beginning are computed once: a sequence that comes to such a
 // page while another computes it sits out that pass.
@@ -101,7 +103,7 @@ class Scheduler {
     bool admit_first();
     void preempt(const SequencePtr& sequence);
     void remove(const SequencePtr& sequence);
-    bool generates() const;  // anybody
+    double prompt_cost() const;  // of the prompt rows of a pass
     std::uint64_t next_pass() const { return passes_ + 1; }
 
     SchedulerSettings settings_;

@@ -51,13 +51,13 @@ class Scheduler::Planning {
     int rows_ = 0;
 };
 
+constexpr int few_prompts = 8;  // see scheduler.h
+
 // Pieces of prompts within what a pass has left.
 class PromptBudget {
   public:
-    PromptBudget(int rows, bool mixed, const SchedulerSettings& settings)
-        : rows_(rows),
-          cost_(mixed ? settings.mixed_rows : std::numeric_limits<double>::infinity()),
-          mixed_context_(settings.mixed_context) {}
+    PromptBudget(int rows, double cost, const SchedulerSettings& settings)
+        : rows_(rows), cost_(cost), mixed_context_(settings.mixed_context) {}
 
     // Rows of the next piece, 0 if there is no room for one: all that is left of the prompt, or up to the end
     // of a page, so that others find it, if there is one within reach.
@@ -111,7 +111,7 @@ std::optional<PlannedPass> Scheduler::plan_lane(int lane) {
     if (out > 0 && 2 * out >= std::ssize(generating)) return std::nullopt;
 
     Planning planning(*this, lane);
-    const bool mixed = generates();
+    const double affordable = prompt_cost();
     const std::int64_t preempted = counters_.preemptions;
     for (const SequencePtr& sequence : generating) {
         if (sits_out(*sequence)) continue;
@@ -121,7 +121,7 @@ std::optional<PlannedPass> Scheduler::plan_lane(int lane) {
     }
     if (counters_.preemptions == preempted) admit();
 
-    PromptBudget budget(settings_.limits.rows - planning.rows(), mixed, settings_);
+    PromptBudget budget(settings_.limits.rows - planning.rows(), affordable, settings_);
     for (const SequencePtr& sequence : of_lane([](const Sequence& s) { return s.goes_on(); })) {
         if (sequence->drawing > 0) continue;
         const int before = sequence->computed;
@@ -149,8 +149,15 @@ void Scheduler::balance(int lane) {
     }
 }
 
-bool Scheduler::generates() const {
-    return std::ranges::any_of(running_, [](const auto& each) { return each.second->generates(); });
+double Scheduler::prompt_cost() const {
+    const auto generating =
+        std::ranges::count_if(running_, [](const auto& each) { return each.second->generates(); });
+    const auto admitted = std::ssize(running_) - generating;
+    const auto reading =
+        admitted + std::min(std::ssize(waiting_), settings_.sequences - std::ssize(running_));
+    if (generating == 0 || reading > 1 + generating / few_prompts)
+        return std::numeric_limits<double>::infinity();
+    return settings_.mixed_rows;
 }
 
 }  // namespace voltpile::llm
