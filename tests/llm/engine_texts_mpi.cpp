@@ -33,7 +33,7 @@ TEST(EngineTexts, AreTheSameTogetherAsAloneOnEveryCut) {
         std::string text(6000, '\0');
         std::ifstream(folder + "held_out.txt").read(text.data(), static_cast<std::streamsize>(text.size()));
         MixedTexts texts(model->config(), &tokenizer);
-        texts.ask(passes, tokenizer.encode(text), 64, 12);
+        texts.ask(passes, tokenizer.encode(text), 64, 5);
         EXPECT_GT(texts.together(passes, replica.plan().pages).scheduler.shared_tokens, 0);
         passes.end();
     });

@@ -1,10 +1,11 @@
 #include "llm/bench/load_run.h"
 
 #include <algorithm>
-#include <cmath>
+#include <limits>
 #include <thread>
 
 #include "base/seconds_since.h"
+#include "llm/eval/sample_statistics.h"
 
 namespace voltpile::llm {
 namespace {
@@ -134,11 +135,7 @@ class LoadRun {
 Quantiles quantiles_of(std::vector<double> values) {
     if (values.empty()) return {};
     std::ranges::sort(values);
-    const auto at = [&](double part) {
-        const double rank = std::ceil(part * static_cast<double>(values.size()));
-        return values[static_cast<std::size_t>(std::max(rank, 1.0)) - 1];
-    };
-    return {at(0.5), at(0.99)};
+    return {quantile(values, 0.5), quantile(values, 0.99)};
 }
 
 LoadResult run_load(Engine& engine, const LoadSettings& settings, int vocabulary, int pages,

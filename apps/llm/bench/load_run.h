@@ -14,7 +14,7 @@ struct Quantiles {
     double p99 = 0;
 };
 
-// The smallest of the values that so large a part of all do not exceed; 0 of none.
+// As quantile(), of values in any order; 0 of none.
 Quantiles quantiles_of(std::vector<double> values);
 
 struct LoadResult {

@@ -6,10 +6,6 @@
 namespace voltpile::llm {
 namespace {
 
-bool has_penalty(const SamplingSettings& s) {
-    return s.repetition_penalty != 1 || s.presence_penalty != 0 || s.frequency_penalty != 0;
-}
-
 bool counts(const SamplingRow& row) {
     return row.history != nullptr && has_penalty(*row.settings);
 }

@@ -11,10 +11,6 @@
 namespace voltpile::llm {
 namespace {
 
-bool has_penalty(const SamplingSettings& s) {
-    return s.repetition_penalty != 1 || s.presence_penalty != 0 || s.frequency_penalty != 0;
-}
-
 SequencePtr new_sequence(Request request, int context) {
     auto sequence = std::make_shared<Sequence>();
     sequence->id = request.id;

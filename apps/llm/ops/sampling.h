@@ -23,6 +23,11 @@ struct SamplingSettings {
     std::map<std::int32_t, float> logit_bias;
 };
 
+// Whether a draw depends on the tokens so far.
+inline bool has_penalty(const SamplingSettings& s) {
+    return s.repetition_penalty != 1 || s.presence_penalty != 0 || s.frequency_penalty != 0;
+}
+
 // Of a pass, in the memory of the processor; (rows) each, one row for one sequence.
 //
 // The draw. x = first word of Philox4x32-10 (J. K. Salmon et al., SC11) with key = (low, high word of seed)
