@@ -11,6 +11,8 @@
 #include "base/build_info.h"
 #include "cli/command.h"
 #include "job/nearest.h"
+#include "llm/job/keys.h"
+#include "llm/job/llm_app.h"
 #include "threebody/keys.h"
 #include "threebody/threebody_app.h"
 
@@ -18,7 +20,7 @@ namespace voltpile {
 namespace {
 
 std::vector<AppEntry> app_table() {
-    return {{threebody_schema(), make_threebody}};
+    return {{threebody_schema(), make_threebody}, {llm_schema(), make_llm}};
 }
 
 std::string command_line(int argc, char** argv) {

@@ -15,7 +15,7 @@ struct PlanArguments {
 
 ExitCode plan_described_machine(const PlanArguments& args, const Invocation& invocation) {
     const Topology topology = load_cluster(args.cluster, args.ranks_per_host);
-    fmt::print("{}", to_text(prepare_job_for(topology, invocation.apps, args.run).plan));
+    fmt::print("{}", to_text(DescribedJob(invocation.apps, args.run).plan(topology)));
     return ExitCode::Done;
 }
 

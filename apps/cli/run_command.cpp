@@ -18,6 +18,9 @@ void add_run(CLI::App& cli, Action& action) {
                         "compute only part I (from 0) of K; the last of the K runs to end writes the result")
             ->type_name("I/K");
     part->excludes("--fresh");
+    run->add_option("--jsonl", options->jsonl, "also write the result as lines of JSON, one a point")
+        ->type_name("FILE")
+        ->excludes(part);
     run->add_flag(
         "--take-over", options->take_over,
         "go on with a job though another run of it seems to be alive, because its host is out of reach: "

@@ -31,14 +31,14 @@ SubmitPaths paths_of(const SubmitRequest& request, const JobSpec& job) {
 }
 
 // What the job itself would refuse, on nodes, after having waited for them.
-void check_result(const SubmitRequest& request, const fs::path& result, const JobSpec& job) {
+void check_result(const SubmitRequest& request, const fs::path& result, const std::string& fingerprint) {
     std::error_code error;
     const fs::path folder = result.parent_path();
     if (!request.run.output.empty() && !fs::is_directory(folder, error))
         throw JobError(
             fmt::format("--output: there is no folder {}: make it, on a file system that all nodes see",
                         folder.string()));
-    switch (inspect_result(result, job.fingerprint())) {
+    switch (inspect_result(result, fingerprint)) {
         case ResultState::Complete:
             throw JobError(
                 fmt::format("{} is complete already; remove it, or choose another --output, to compute it "
@@ -57,7 +57,7 @@ void check_result(const SubmitRequest& request, const fs::path& result, const Jo
     const fs::path parts = parts_path(result);
     if (!fs::is_directory(parts, error)) return;
     const auto layout = read_manifest(parts);
-    if (layout && layout->fingerprint != job.fingerprint())
+    if (layout && layout->fingerprint != fingerprint)
         throw JobError(
             fmt::format("{} holds the parts of another job; choose another --output", parts.string()));
 }
@@ -124,19 +124,17 @@ SubmitRequest with_defaults(SubmitRequest request) {
 
 void submit(const SubmitRequest& asked, std::span<const AppEntry> apps) {
     const SubmitRequest request = with_defaults(asked);
-    std::vector<AppSchema> schemas;
-    for (const AppEntry& entry : apps) schemas.push_back(entry.schema);
-    const JobSpec job = load_job(request.run.job_path, request.run.overrides, schemas);
+    const DescribedJob described(apps, request.run);
+    const JobSpec& job = described.spec();
+    const ResultLayout layout = described.layout();
     require_slurm("sbatch");
 
     const SubmitPaths paths = paths_of(request, job);
-    check_result(request, paths.result, job);
+    check_result(request, paths.result, layout.fingerprint);
     const SlurmMachine machine = read_machine();
-    const Planner planner = [&](const Topology& topology) {
-        return prepare_job_for(topology, apps, request.run).plan;
-    };
-    const SubmitPlan plan =
-        plan_submission(request, job, machine, read_speeds(request.cluster, machine), planner);
+    const Planner planner = [&](const Topology& topology) { return described.plan(topology); };
+    const SubmitPlan plan = plan_submission(request, job, layout.point_count(), machine,
+                                            read_speeds(request.cluster, machine), planner);
     const std::string script = batch_script(plan, request, paths);
     for (const std::string& note : plan.notes) spdlog::info("{}", note);
     warn_of_twins(request, paths.result);

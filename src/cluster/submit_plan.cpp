@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "base/error.h"
@@ -36,8 +37,8 @@ LayoutNeeds layout_needs(const SubmitRequest& request, const JobSpec& job, doubl
 // The longest that a rank is busy before it can stop.
 double range_seconds(const Plan& plan, const JobSpec& job) {
     double slowest_point_s = 0;
-    for (const RankPlan& rank : plan.ranks)
-        slowest_point_s = std::max(slowest_point_s, 1 / plan.points_per_s(rank));
+    for (const double speed : leader_speeds(plan))
+        if (speed > 0) slowest_point_s = std::max(slowest_point_s, 1 / speed);
     return std::max(job.real("run.range_seconds"), slowest_point_s);
 }
 
@@ -130,20 +131,26 @@ int array_elements(const SubmitRequest& request, const SlurmMachine& machine, st
 
 }  // namespace
 
-SubmitPlan plan_submission(const SubmitRequest& request, const JobSpec& job, const SlurmMachine& machine,
-                           const NodeSpeeds& speeds, const Planner& planner) {
+SubmitPlan plan_submission(const SubmitRequest& request, const JobSpec& job, std::int64_t points,
+                           const SlurmMachine& machine, const NodeSpeeds& speeds, const Planner& planner) {
     const SlurmPartition& partition = find_partition(machine, request.partition);
     const std::optional<double> asked_s = asked_time(request);
 
     SubmitPlan plan;
     plan.job_name = job.name();
     plan.partition = partition.name;
-    plan.array = array_elements(request, machine, job.point_count());
+    plan.array = array_elements(request, machine, points);
     const double part = 1.0 / std::max(plan.array, 1);
-    plan.layout = choose_layout(machine, partition, layout_needs(request, job, partition.max_time_s, asked_s),
-                                [&](const std::vector<SlurmNode>& nodes, const NodeShare& share) {
-                                    return part * planner(topology_of(nodes, share, speeds)).seconds;
-                                });
+    // Fewer nodes may hold too little; if none are enough, the plan of all that there are says why.
+    const auto seconds = [&](const std::vector<SlurmNode>& nodes, const NodeShare& share) {
+        try {
+            return part * planner(topology_of(nodes, share, speeds)).seconds;
+        } catch (const MachineError&) {
+            return std::numeric_limits<double>::infinity();
+        }
+    };
+    plan.layout =
+        choose_layout(machine, partition, layout_needs(request, job, partition.max_time_s, asked_s), seconds);
 
     const Plan job_plan = planner(topology_of(plan.layout.nodes, plan.layout.share, speeds));
     plan.estimate_s = part * job_plan.seconds;

@@ -23,11 +23,11 @@ struct SubmitPlan {
     std::vector<std::string> notes;  // on what the estimate rests, and what else the user should know
 };
 
-// The job as planned for a topology; may throw what prepare_job_for throws.
+// The job as planned for a topology; may throw what DescribedJob::plan throws.
 using Planner = std::function<Plan(const Topology&)>;
 
-// Throws JobError for what is wrong in the request, MachineError for what does not fit.
-SubmitPlan plan_submission(const SubmitRequest& request, const JobSpec& job, const SlurmMachine& machine,
-                           const NodeSpeeds& speeds, const Planner& planner);
+// points: of the job. Throws JobError for what is wrong in the request, MachineError for what does not fit.
+SubmitPlan plan_submission(const SubmitRequest& request, const JobSpec& job, std::int64_t points,
+                           const SlurmMachine& machine, const NodeSpeeds& speeds, const Planner& planner);
 
 }  // namespace voltpile

@@ -47,7 +47,11 @@ JobSpec JobBuilder::build() {
         return std::visit([](const auto& list) { return list.size(); }, found->second);
     };
     const auto problems_before = problems_.size();
-    job_.axes_ = read_sweep(document_, table, length_of, problems_);
+    if (const Node* sweep = document_.find("sweep"); sweep && !app.sweeps)
+        problems_.add(sweep->items.empty() ? sweep->origin : sweep->items.front().origin,
+                      fmt::format("[[sweep]]: the points of the app {} are not a sweep", app.name));
+    else
+        job_.axes_ = read_sweep(document_, table, length_of, problems_);
     const bool have_axes = problems_.size() == problems_before;
 
     if (have_values && have_axes) check(app);
@@ -90,7 +94,7 @@ void JobBuilder::refuse_unknown(const Node& table_node, const std::string& prefi
         const auto path = prefix + spelled(table_node.keys[i]);
         if (path == "sweep") {
             for (const auto& axis : node.items)
-                if (node.kind == NodeKind::List && axis.kind == NodeKind::Table)
+                if (node.kind == NodeKind::List && axis.kind == NodeKind::Table && table.has_table("sweep"))
                     refuse_unknown(axis, "sweep.", table);
         } else if (table.find(path)) {
             continue;

@@ -42,8 +42,8 @@ std::string job_help(const AppSchema& app) {
                             wrap(spec.help, columns, 6));
     }
     text +=
-        "\nAny key can be changed on the command line: --set integrate.steps=5000, --set "
-        "sweep.x.count=100.\n\nExample\n\n";
+        fmt::format("\nAny key can be changed on the command line: --set run.device=cpu{}.\n\nExample\n\n",
+                    app.sweeps ? ", --set sweep.x.count=100" : "");
     return text + app.example;
 }
 

@@ -60,6 +60,7 @@ struct AppSchema {
     int numerics_version = 1;
     std::string summary = {};        // one line for --help
     std::vector<KeySpec> keys = {};  // its rows of the table
+    bool sweeps = true;              // whether [[sweep]] makes its points
     std::string example = {};        // a complete job file, shown by `help job`
     // Impossible combinations; may be empty. Called when every key and every axis is sound by itself.
     std::function<void(const JobSpec&, const ReportProblem&)> check = {};

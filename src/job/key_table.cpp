@@ -8,6 +8,7 @@
 namespace voltpile {
 
 KeyTable::KeyTable(const AppSchema& app) : rows_(common_keys()) {
+    if (!app.sweeps) std::erase_if(rows_, is_sweep_key);
     rows_.insert(rows_.end(), app.keys.begin(), app.keys.end());
 }
 

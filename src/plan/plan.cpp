@@ -143,6 +143,21 @@ std::vector<TeamCandidate> team_candidates(const Plan& plan) {
     return out;
 }
 
+std::vector<double> leader_speeds(const Plan& plan) {
+    std::vector<double> speeds(plan.ranks.size());
+    for (const Team& team : plan.teams.teams) {
+        int leader = team.stages.front().front();
+        double speed = 0;
+        for (const std::vector<int>& stage : team.stages)
+            for (const int rank : stage) {
+                leader = std::min(leader, rank);
+                speed += plan.points_per_s(plan.ranks[static_cast<std::size_t>(rank)]);
+            }
+        speeds[static_cast<std::size_t>(leader)] = speed;
+    }
+    return speeds;
+}
+
 Plan make_plan(const Workload& workload, const PlanOptions& options, const Topology& topology) {
     Plan plan;
     plan.topology = topology;

@@ -52,6 +52,10 @@ struct PlanOptions {
 // core, or if the teams that workload.team asks for cannot be had.
 Plan make_plan(const Workload& workload, const PlanOptions& options, const Topology& topology);
 
+// How many points a second the team of each rank computes, by rank: of those that take ranges for it, which
+// are the first of each team in the order of the world; 0 for the others.
+std::vector<double> leader_speeds(const Plan& plan);
+
 // What `voltpile plan` prints.
 std::string to_text(const Plan& plan);
 

@@ -16,13 +16,15 @@ struct Workload {
     double flop_per_unit = 1;    // floating-point INSTRUCTIONS (an FMA is one) per unit, of the type below
     bool fp64 = true;            // else fp32
     std::int64_t points = 0;     // of the flattened sweep
-    std::int64_t bytes_per_point = 0;  // of result
-    TeamShape team;                    // how many ranks share a point; of a sweep each has its own
+    std::int64_t bytes_per_point = 0;    // of result
+    std::int64_t most_range_points = 0;  // in a range, if the app wants shorter ones than fit; 0: no limit
+    TeamShape team;                      // how many ranks share a point; of a sweep each has its own
 
     // The most points that a range may have, so that a rank's memory does not grow with the sweep: 32 MB of
     // result.
     std::int64_t largest_range() const {
-        return std::max<std::int64_t>(1, (32 << 20) / std::max<std::int64_t>(bytes_per_point, 1));
+        const auto fit = std::max<std::int64_t>(1, (32 << 20) / std::max<std::int64_t>(bytes_per_point, 1));
+        return most_range_points > 0 ? std::min(fit, most_range_points) : fit;
     }
 };
 

@@ -20,14 +20,23 @@ void copy_field(const PartFile& part, std::size_t index, const FieldSpec& field,
         const WorkRange piece{at, std::min(at + block, part.range().end)};
         bytes.resize(static_cast<std::size_t>(piece.size()) * field.bytes_per_point());
         part.read(index, piece, memory_type(field.type), bytes.data());
-        write_points(dataset, field, piece, bytes.data());
+        write_points(dataset, field, piece, memory_type(field.type), bytes.data());
+    }
+}
+
+void copy_rows(const PartFile& part, std::size_t index, const FieldSpec& field, hid_t dataset) {
+    const std::int64_t block = points_per_block(field);
+    for (std::int64_t at = part.range().begin; at < part.range().end; at += block) {
+        const WorkRange piece{at, std::min(at + block, part.range().end)};
+        write_rows(dataset, field, piece, part.read_rows(index, piece));
     }
 }
 
 void copy_part(const PartInfo& info, const ResultLayout& layout, const std::vector<Hdf5Dataset>& datasets) {
     const PartFile part(info.path, layout);
     for (std::size_t i = 0; i < datasets.size(); ++i) {
-        copy_field(part, i, layout.fields[i], datasets[i].get());
+        const FieldSpec& field = layout.fields[i];
+        (field.variable() ? copy_rows : copy_field)(part, i, field, datasets[i].get());
     }
 }
 

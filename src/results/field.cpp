@@ -22,4 +22,9 @@ std::size_t FieldSpec::values_per_point() const {
     return values;
 }
 
+std::size_t FieldSpec::bytes_per_point() const {
+    if (!variable()) return values_per_point() * size_of(type);
+    return sizeof(std::int64_t) + static_cast<std::size_t>(usual_length) * value_bytes();
+}
+
 }  // namespace voltpile

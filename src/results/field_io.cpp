@@ -56,10 +56,9 @@ hid_t memory_type(FieldType type) {
     throw std::logic_error("no such FieldType");
 }
 
-FieldType field_type(hid_t dataset) {
-    Hdf5Type type(hdf5_check_at(H5Dget_type(dataset), "read", dataset));
+FieldType field_type(hid_t type) {
     for (FieldType candidate : {FieldType::Int32, FieldType::Int64, FieldType::Float32, FieldType::Float64}) {
-        if (H5Tequal(type.get(), memory_type(candidate)) > 0) return candidate;
+        if (H5Tequal(type, memory_type(candidate)) > 0) return candidate;
     }
     throw FileError("a field has a type of number that no job writes");
 }
@@ -74,12 +73,11 @@ std::vector<hsize_t> dataset_dims(hid_t dataset) {
     return dims;
 }
 
-void write_points(hid_t dataset, const FieldSpec& field, WorkRange range, const std::byte* data) {
-    const hid_t type = memory_type(field.type);
+void write_points(hid_t dataset, const FieldSpec& field, WorkRange range, hid_t type, const void* data) {
+    const std::size_t size = H5Tget_size(type);
     for_each_box(dataset, field, range, [&](hid_t memory, hid_t file, std::size_t first_value) {
-        hdf5_check_at(
-            H5Dwrite(dataset, type, memory, file, H5P_DEFAULT, data + first_value * size_of(field.type)),
-            "write", dataset);
+        const std::byte* from = static_cast<const std::byte*>(data) + first_value * size;
+        hdf5_check_at(H5Dwrite(dataset, type, memory, file, H5P_DEFAULT, from), "write", dataset);
     });
 }
 
@@ -94,6 +92,7 @@ void read_points(hid_t dataset, const FieldSpec& field, WorkRange range, hid_t t
 
 std::int64_t points_per_block(const FieldSpec& field) {
     constexpr std::int64_t block_bytes = 4 << 20;
+    if (field.variable()) return 256;  // rows may be much longer than usual
     return std::max<std::int64_t>(1, block_bytes / static_cast<std::int64_t>(field.bytes_per_point()));
 }
 

@@ -91,6 +91,10 @@ void write_integer(hid_t object, const std::string& name, std::int64_t value) {
     write(object, name, H5T_NATIVE_INT64, scalar_space(object).get(), &value);
 }
 
+void write_integers(hid_t object, const std::string& name, const std::vector<int>& values) {
+    write(object, name, H5T_NATIVE_INT, list_space(object, values.size()).get(), values.data());
+}
+
 void write_flag(hid_t object, const std::string& name, bool value) {
     const int number = value ? 1 : 0;
     if (!has_attribute(object, name)) {

@@ -13,6 +13,7 @@ namespace voltpile {
 void write_text(hid_t object, const std::string& name, const std::string& value);
 void write_texts(hid_t object, const std::string& name, const std::vector<std::string>& values);
 void write_integer(hid_t object, const std::string& name, std::int64_t value);
+void write_integers(hid_t object, const std::string& name, const std::vector<int>& values);
 void write_flag(hid_t object, const std::string& name, bool value);  // int 0 or 1; overwrites an existing one
 void write_real(hid_t object, const std::string& name, double value);
 

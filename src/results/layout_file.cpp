@@ -1,8 +1,13 @@
 #include "results/layout_file.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <hdf5_hl.h>
 
 #include <algorithm>
+#include <iterator>
+#include <numeric>
+#include <sstream>
 
 #include "results/field_io.h"
 #include "results/hdf5_attribute.h"
@@ -81,13 +86,47 @@ std::vector<std::string> scale_names(const ResultLayout& layout, const FieldSpec
     return names;
 }
 
+// As the CF conventions have it.
+void write_labels_of_values(const Hdf5Dataset& dataset, const FieldSpec& field) {
+    if (field.labels.empty()) return;
+    std::vector<int> values(field.labels.size());
+    std::iota(values.begin(), values.end(), 0);
+    write_integers(dataset.get(), "flag_values", values);
+    write_text(dataset.get(), "flag_meanings", fmt::format("{}", fmt::join(field.labels, " ")));
+}
+
+std::vector<std::string> words(const std::string& text) {
+    std::istringstream stream(text);
+    return {std::istream_iterator<std::string>(stream), {}};
+}
+
+// What a dataset's values are: sets shape and type.
+void read_type(const Hdf5Dataset& dataset, FieldSpec& field) {
+    const Hdf5Type type(hdf5_check_at(H5Dget_type(dataset.get()), "read", dataset.get()));
+    switch (H5Tget_class(type.get())) {
+        case H5T_STRING:
+            field.shape = FieldShape::Text;
+            return;
+        case H5T_VLEN: {
+            const Hdf5Type element(hdf5_check_at(H5Tget_super(type.get()), "read", dataset.get()));
+            field.shape = FieldShape::List;
+            field.type = field_type(element.get());
+            return;
+        }
+        default:
+            field.type = field_type(type.get());
+    }
+}
+
 void write_field(hid_t file, const ResultLayout& layout, const FieldSpec& field) {
     std::vector<hsize_t> dims;
     for (const SweepAxis& axis : layout.axes) dims.insert(dims.begin(), static_cast<hsize_t>(axis.count));
     for (const FieldDimension& dimension : field.dimensions) dims.push_back(dimension.labels.size());
-    Hdf5Dataset dataset = create_dataset(file, field.name, memory_type(field.type), dims);
+    Hdf5Dataset dataset = field.variable() ? create_dataset(file, field.name, rows_type(field).get(), dims)
+                                           : create_dataset(file, field.name, memory_type(field.type), dims);
     write_text(dataset.get(), "units", field.unit);
     write_text(dataset.get(), "long_name", field.long_name);
+    write_labels_of_values(dataset, field);
     if (field.plot_from) write_real(dataset.get(), "plot_from", *field.plot_from);
     unsigned dimension = 0;
     for (const std::string& name : scale_names(layout, field)) {
@@ -107,10 +146,12 @@ FieldSpec read_field(hid_t file, const std::string& name, std::size_t axis_count
     Hdf5Dataset dataset = open_dataset(file, name);
     FieldSpec field;
     field.name = name;
-    field.type = field_type(dataset.get());
+    read_type(dataset, field);
     field.unit = read_text(dataset.get(), "units");
     field.long_name = read_text(dataset.get(), "long_name");
     if (has_attribute(dataset.get(), "plot_from")) field.plot_from = read_real(dataset.get(), "plot_from");
+    if (has_attribute(dataset.get(), "flag_meanings"))
+        field.labels = words(read_text(dataset.get(), "flag_meanings"));
     const std::size_t rank = dataset_dims(dataset.get()).size();
     for (std::size_t d = axis_count; d < rank; ++d) {
         FieldDimension dimension;
@@ -130,6 +171,22 @@ std::vector<std::string> names_of(const std::vector<Item>& items) {
     return names;
 }
 
+std::vector<std::string> fingerprints_of(const std::vector<JobInput>& inputs) {
+    std::vector<std::string> fingerprints;
+    for (const JobInput& input : inputs) fingerprints.push_back(input.fingerprint);
+    return fingerprints;
+}
+
+std::vector<JobInput> read_inputs(hid_t file) {
+    if (!has_attribute(file, "inputs")) return {};
+    const std::vector<std::string> names = read_texts(file, "inputs");
+    const std::vector<std::string> fingerprints = read_texts(file, "inputFingerprints");
+    if (names.size() != fingerprints.size()) throw hdf5_error_at("read the inputs of", file);
+    std::vector<JobInput> inputs;
+    for (std::size_t i = 0; i < names.size(); ++i) inputs.push_back({names[i], fingerprints[i]});
+    return inputs;
+}
+
 }  // namespace
 
 void write_layout(hid_t file, const ResultLayout& layout) {
@@ -140,6 +197,11 @@ void write_layout(hid_t file, const ResultLayout& layout) {
     write_text(file, "jobFile", layout.job_text);
     write_text(file, "jobPath", layout.job_path);
     write_texts(file, "jobOverrides", layout.job_overrides);
+    if (!layout.inputs.empty()) {
+        write_texts(file, "inputs", names_of(layout.inputs));
+        write_texts(file, "inputFingerprints", fingerprints_of(layout.inputs));
+    }
+    for (const auto& [name, text] : layout.notes) write_text(file, name, text);
     write_texts(file, "sweepAxes", names_of(layout.axes));
     write_texts(file, "fields", names_of(layout.fields));
     for (const SweepAxis& axis : layout.axes) write_axis(file, axis);
@@ -158,6 +220,7 @@ ResultLayout read_layout(hid_t file) {
     layout.job_text = read_text(file, "jobFile");
     layout.job_path = read_text(file, "jobPath");
     layout.job_overrides = read_texts(file, "jobOverrides");
+    layout.inputs = read_inputs(file);
     for (const std::string& name : read_texts(file, "sweepAxes"))
         layout.axes.push_back(read_axis(file, name));
     for (const std::string& name : read_texts(file, "fields")) {
@@ -176,7 +239,7 @@ void write_coordinates(hid_t file, const ResultLayout& layout) {
             const WorkRange range{at, std::min(at + block, axis.count)};
             values.clear();
             for (std::int64_t i = range.begin; i < range.end; ++i) values.push_back(axis.value(i));
-            write_points(scale.get(), coordinate, range, reinterpret_cast<const std::byte*>(values.data()));
+            write_points(scale.get(), coordinate, range, H5T_NATIVE_DOUBLE, values.data());
         }
     }
 }

@@ -14,13 +14,19 @@
 namespace voltpile {
 namespace {
 
-void check_may_replace(const std::filesystem::path& result, ResultState state, bool replaces) {
+void check_may_replace(const std::filesystem::path& result, const ResultLayout& layout, ResultState state,
+                       bool replaces) {
     switch (state) {
         case ResultState::Absent:
         case ResultState::Complete:
             return;
         case ResultState::OtherJob:
             if (replaces) return;
+            if (const auto changed = changed_inputs_text(layout, inputs_of(result)); !changed.empty())
+                throw JobError(fmt::format(
+                    "{}: {} is the result of other inputs: {}; choose another --output, or --fresh to "
+                    "replace it",
+                    layout.job_path, result.string(), changed));
             throw JobError(fmt::format(
                 "{} holds the result of another job; choose another --output, or --fresh to replace it",
                 result.string()));
@@ -87,7 +93,7 @@ std::unique_ptr<PartFolder> open_result(const std::filesystem::path& result, con
                         result.string(), parts_path(result).string()));
     const bool replaces = fresh || parts_replace_result(result, layout.fingerprint);
     const ResultState state = inspect_result(result, layout.fingerprint);
-    check_may_replace(result, state, replaces);
+    check_may_replace(result, layout, state, replaces);
     if (state == ResultState::Complete && !replaces) {
         remove_left_over_parts(result, layout);
         return nullptr;

@@ -50,6 +50,10 @@ void check_may_use(const std::filesystem::path& folder, const std::filesystem::p
     if (!found) {
         check_orphans(folder, result, layout, if_other);
     } else if (found->fingerprint != layout.fingerprint && if_other == PartFolder::IfOther::Refuse) {
+        if (const std::string changed = changed_inputs_text(layout, found->inputs); !changed.empty())
+            throw JobError(fmt::format(
+                "{}: {} is unfinished from other inputs: {}; --fresh discards it, --output writes elsewhere",
+                layout.job_path, result.string(), changed));
         refuse_other_job(result, found->job_path + " with ", found->fingerprint, layout);
     }
 }

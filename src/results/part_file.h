@@ -1,4 +1,6 @@
-// One part: the values of a range of points, with checksums over every byte. Private to src/results.
+// One part: the values of a range of points, with checksums over every byte. Private to src/results. Of a
+// variable field it has the values, one after the other, and beside them where each point's begin: what HDF5
+// keeps of its own variable-length types has no checksums.
 #pragma once
 
 #include <filesystem>
@@ -34,6 +36,9 @@ class PartFile {
     // Throws FileError if they are not the bytes that were written.
     void read(std::size_t field, WorkRange range, hid_t type, void* data) const;
 
+    // The same of a variable field: its FieldBuffer for the piece.
+    FieldBuffer read_rows(std::size_t field, WorkRange range) const;
+
     // Reads every byte. Throws FileError.
     void verify() const;
 
@@ -41,6 +46,7 @@ class PartFile {
     Hdf5File file_;
     std::vector<FieldSpec> fields_;
     std::vector<Hdf5Dataset> datasets_;
+    std::vector<Hdf5Dataset> offsets_;  // of variable fields
     WorkRange range_;
 };
 

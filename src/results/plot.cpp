@@ -22,11 +22,18 @@ constexpr Rgb no_value{128, 128, 128};
 
 const FieldSpec& chosen_field(const ResultLayout& layout, const std::string& name) {
     std::vector<std::string> names;
+    const FieldSpec* chosen = nullptr;
     for (const FieldSpec& field : layout.fields) {
-        if (name.empty() || field.name == name) return field;
-        names.push_back(field.name);
+        if (!chosen && (name.empty() || field.name == name)) chosen = &field;
+        if (!field.variable()) names.push_back(field.name);
     }
-    throw JobError(fmt::format("there is no field {}; there is {}", name, fmt::join(names, ", ")));
+    const std::string choices = fmt::format("{}", fmt::join(names, ", "));
+    if (!chosen) throw JobError(fmt::format("there is no field {}; there is {}", name, choices));
+    if (chosen->variable())
+        throw JobError(fmt::format("{} has {} of any length, which are not drawn; --field {}", chosen->name,
+                                   chosen->shape == FieldShape::Text ? "texts" : "lists",
+                                   names.empty() ? "would find nothing to draw" : "takes " + choices));
+    return *chosen;
 }
 
 std::filesystem::path output_path(const ResultReader& result, const FieldSpec& field,

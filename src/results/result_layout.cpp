@@ -1,9 +1,14 @@
 #include "results/result_layout.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <map>
 #include <stdexcept>
 
 #include "base/error.h"
+#include "job/fingerprint.h"
 
 namespace voltpile {
 namespace {
@@ -57,6 +62,30 @@ ResultLayout make_layout(const JobSpec& job, std::vector<FieldSpec> fields) {
     layout.fields = std::move(fields);
     check_names(layout);
     return layout;
+}
+
+ResultLayout make_layout(const JobSpec& job, std::vector<FieldSpec> fields, std::vector<SweepAxis> axes,
+                         std::vector<JobInput> inputs) {
+    ResultLayout layout = make_layout(job, std::move(fields));
+    layout.axes = std::move(axes);
+    layout.inputs = std::move(inputs);
+    std::string text = job.fingerprint();
+    for (const JobInput& input : layout.inputs) text += fmt::format("\ninput {}", input.fingerprint);
+    layout.fingerprint = hash_128(text);
+    check_names(layout);
+    return layout;
+}
+
+std::string changed_inputs_text(const ResultLayout& now, const std::vector<JobInput>& before) {
+    std::vector<std::string> changes;
+    for (const JobInput& input : now.inputs) {
+        const auto same_name = [&](const JobInput& other) { return other.name == input.name; };
+        const auto found = std::ranges::find_if(before, same_name);
+        if (found != before.end() && found->fingerprint != input.fingerprint)
+            changes.push_back(fmt::format("{} is not what it was (fingerprint {}, then {})", input.name,
+                                          input.fingerprint, found->fingerprint));
+    }
+    return fmt::format("{}", fmt::join(changes, "; "));
 }
 
 }  // namespace voltpile

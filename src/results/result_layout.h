@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "job/job_spec.h"
@@ -25,13 +26,21 @@ struct Provenance {
     int restart_count = 0;   // of that batch job
 };
 
+// What a job computes from beside its job file: a file, say.
+struct JobInput {
+    std::string name;         // as messages have it
+    std::string fingerprint;  // of its contents
+};
+
 struct ResultLayout {
     std::string app;
     std::string job_path;
-    std::string job_text;                    // the job file's text, as read
-    std::vector<std::string> job_overrides;  // --set ..., as given
-    std::string fingerprint;                 // of the job; parts of another job never mix in
-    std::vector<SweepAxis> axes;             // first axis fastest: HDF5 dimensions are these in reverse order
+    std::string job_text;                                    // the job file's text, as read
+    std::vector<std::string> job_overrides;                  // --set ..., as given
+    std::string fingerprint;                                 // of the job; parts of another job never mix in
+    std::vector<JobInput> inputs;                            // covered by the fingerprint
+    std::vector<std::pair<std::string, std::string>> notes;  // further root attributes, by name; only written
+    std::vector<SweepAxis> axes;  // first axis fastest: HDF5 dimensions are these in reverse order
     std::vector<FieldSpec> fields;
 
     std::int64_t point_count() const;
@@ -40,5 +49,13 @@ struct ResultLayout {
 };
 
 ResultLayout make_layout(const JobSpec& job, std::vector<FieldSpec> fields);
+
+// Of an app whose points are not the job file's sweep: along `axes`, and another job where an input is
+// another.
+ResultLayout make_layout(const JobSpec& job, std::vector<FieldSpec> fields, std::vector<SweepAxis> axes,
+                         std::vector<JobInput> inputs);
+
+// "prompts.jsonl is not what it was": which inputs of two jobs differ; empty if none does.
+std::string changed_inputs_text(const ResultLayout& now, const std::vector<JobInput>& before);
 
 }  // namespace voltpile

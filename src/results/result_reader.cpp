@@ -13,6 +13,7 @@
 #include "results/part_file.h"
 #include "results/part_listing.h"
 #include "results/result_state.h"
+#include "results/rows.h"
 
 namespace voltpile {
 
@@ -33,6 +34,10 @@ struct ResultReader::Impl {
     void open_parts(const std::filesystem::path& folder);
     void read_file(std::size_t field, WorkRange range, double* values) const;
     void read_parts(std::size_t field, WorkRange range, double* values);
+    FieldBuffer rows_of_parts(std::size_t field, WorkRange range);
+    template <class Use>
+    void for_each_piece(WorkRange range, Use use);
+    std::size_t index_of(const FieldSpec& field) const;
 };
 
 void ResultReader::Impl::open_file() {
@@ -65,16 +70,49 @@ void ResultReader::Impl::read_file(std::size_t field, WorkRange range, double* v
     read_points(datasets[field].get(), layout.fields[field], range, H5T_NATIVE_DOUBLE, values);
 }
 
-void ResultReader::Impl::read_parts(std::size_t field, WorkRange range, double* values) {
-    const std::size_t width = layout.fields[field].values_per_point();
+// Calls use(part, piece) for what there is of the range, in order.
+template <class Use>
+void ResultReader::Impl::for_each_piece(WorkRange range, Use use) {
     auto part = std::partition_point(parts.begin(), parts.end(),
                                      [&](const PartInfo& p) { return p.range.end <= range.begin; });
     for (; part != parts.end() && part->range.begin < range.end; ++part) {
         const WorkRange piece{std::max(range.begin, part->range.begin), std::min(range.end, part->range.end)};
         if (!open_part || open_part->range() != part->range) open_part.emplace(part->path, layout);
-        double* to = values + static_cast<std::size_t>(piece.begin - range.begin) * width;
-        open_part->read(field, piece, H5T_NATIVE_DOUBLE, to);
+        use(*open_part, piece);
     }
+}
+
+void ResultReader::Impl::read_parts(std::size_t field, WorkRange range, double* values) {
+    const std::size_t width = layout.fields[field].values_per_point();
+    for_each_piece(range, [&](const PartFile& part, WorkRange piece) {
+        double* to = values + static_cast<std::size_t>(piece.begin - range.begin) * width;
+        part.read(field, piece, H5T_NATIVE_DOUBLE, to);
+    });
+}
+
+FieldBuffer ResultReader::Impl::rows_of_parts(std::size_t field, WorkRange range) {
+    std::vector<std::int64_t> offsets{0};
+    std::vector<std::byte> values;
+    const auto up_to = [&](std::int64_t point) {  // with nothing at the points that are missing
+        offsets.resize(static_cast<std::size_t>(point - range.begin) + 1, offsets.back());
+    };
+    for_each_piece(range, [&](const PartFile& part, WorkRange piece) {
+        up_to(piece.begin);
+        const FieldBuffer buffer = part.read_rows(field, piece);
+        const RowsView rows(buffer, piece.size(), layout.fields[field].value_bytes());
+        const std::int64_t before = offsets.back();
+        for (const std::int64_t offset : rows.offsets().subspan(1)) offsets.push_back(before + offset);
+        values.insert(values.end(), rows.values().begin(), rows.values().end());
+    });
+    up_to(range.end);
+    return rows_buffer(offsets, values);
+}
+
+std::size_t ResultReader::Impl::index_of(const FieldSpec& field) const {
+    const auto found =
+        std::ranges::find_if(layout.fields, [&](const FieldSpec& f) { return f.name == field.name; });
+    if (found == layout.fields.end()) throw std::logic_error("the result has no field " + field.name);
+    return static_cast<std::size_t>(found - layout.fields.begin());
 }
 
 ResultReader::ResultReader(const std::filesystem::path& path) {
@@ -115,13 +153,10 @@ const RangeSet& ResultReader::completed() const {
 }
 
 std::vector<double> ResultReader::read(const FieldSpec& field, WorkRange range) const {
-    const std::vector<FieldSpec>& fields = impl_->layout.fields;
-    const auto found =
-        std::find_if(fields.begin(), fields.end(), [&](const FieldSpec& f) { return f.name == field.name; });
-    if (found == fields.end()) throw std::logic_error("the result has no field " + field.name);
-    const auto index = static_cast<std::size_t>(found - fields.begin());
-    std::vector<double> values(static_cast<std::size_t>(range.size()) * found->values_per_point(),
-                               std::numeric_limits<double>::quiet_NaN());
+    const std::size_t index = impl_->index_of(field);
+    std::vector<double> values(
+        static_cast<std::size_t>(range.size()) * impl_->layout.fields[index].values_per_point(),
+        std::numeric_limits<double>::quiet_NaN());
     Hdf5Guard guard;
     if (impl_->complete) {
         impl_->read_file(index, range, values.data());
@@ -129,6 +164,13 @@ std::vector<double> ResultReader::read(const FieldSpec& field, WorkRange range) 
         impl_->read_parts(index, range, values.data());
     }
     return values;
+}
+
+FieldBuffer ResultReader::read_rows(const FieldSpec& field, WorkRange range) const {
+    const std::size_t index = impl_->index_of(field);
+    Hdf5Guard guard;
+    if (!impl_->complete) return impl_->rows_of_parts(index, range);
+    return voltpile::read_rows(impl_->datasets[index].get(), impl_->layout.fields[index], range);
 }
 
 }  // namespace voltpile

@@ -29,6 +29,9 @@ class ResultReader {
     // computed.
     std::vector<double> read(const FieldSpec& field, WorkRange range) const;
 
+    // Of a variable field (results/rows.h); empty where not computed.
+    FieldBuffer read_rows(const FieldSpec& field, WorkRange range) const;
+
   private:
     struct Impl;
     std::unique_ptr<Impl> impl_;

@@ -46,4 +46,9 @@ ResultState inspect_result(const std::filesystem::path& result, const std::strin
     }
 }
 
+std::vector<JobInput> inputs_of(const std::filesystem::path& result) {
+    Hdf5Guard guard;
+    return read_layout(open_hdf5(result.string()).get()).inputs;
+}
+
 }  // namespace voltpile

@@ -3,6 +3,9 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
+
+#include "results/result_layout.h"
 
 namespace voltpile {
 
@@ -16,5 +19,8 @@ enum class ResultState {
 
 // Throws FileError if the file cannot be looked at.
 ResultState inspect_result(const std::filesystem::path& result, const std::string& fingerprint);
+
+// Of a result that is complete. Throws FileError.
+std::vector<JobInput> inputs_of(const std::filesystem::path& result);
 
 }  // namespace voltpile

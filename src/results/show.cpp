@@ -37,8 +37,14 @@ std::string percent(double share) {
     return share >= 1 ? "100 %" : fmt::format("{:.2f} %", std::min(100 * share, 99.99));
 }
 
-std::string type_text(FieldType type) {
-    switch (type) {
+std::string type_text(const FieldSpec& field) {
+    if (field.shape == FieldShape::Text) return "text";
+    if (field.shape == FieldShape::List) {
+        FieldSpec element = field;
+        element.shape = FieldShape::Fixed;
+        return "list of " + type_text(element);
+    }
+    switch (field.type) {
         case FieldType::Int32:
             return "int32";
         case FieldType::Int64:
@@ -95,21 +101,32 @@ std::string shape_text(const ResultLayout& layout, const FieldSpec& field) {
     return fmt::format("({})", fmt::join(names, ", "));
 }
 
+// ": 0 end, 1 length"
+std::string labels_text(const FieldSpec& field) {
+    std::string text;
+    for (std::size_t i = 0; i < field.labels.size(); ++i)
+        text += fmt::format("{} {} {}", i == 0 ? ":" : ",", i, field.labels[i]);
+    return text;
+}
+
 std::string fields_text(const ResultReader& result) {
     std::vector<Row> rows{
         {"field", "type", "dimensions", "unit", "min", "max", "mean", "at max", "NaN", "inf", "is"}};
+    bool any_variable = false;
     for (const FieldSpec& field : result.layout().fields) {
         const Statistics found = field_statistics(result, field);
         const bool any = found.finite > 0;
         auto number = [&](double value) { return any ? fmt::format("{:.7g}", value) : std::string("-"); };
         const double share =
             any ? static_cast<double>(found.at_maximum) / static_cast<double>(found.finite) : 0;
-        rows.push_back({field.name, type_text(field.type), shape_text(result.layout(), field), field.unit,
+        rows.push_back({field.name, type_text(field), shape_text(result.layout(), field), field.unit,
                         number(found.min), number(found.max), number(found.mean()),
                         any ? percent(share) : "-", count_text(found.nan), count_text(found.infinite),
-                        field.long_name});
+                        field.long_name + labels_text(field)});
+        any_variable = any_variable || field.variable();
     }
-    return table(rows, {4, 5, 6, 7, 8, 9});
+    return table(rows, {4, 5, 6, 7, 8, 9}) +
+           (any_variable ? "  of lists and texts: least, greatest and mean length (texts: bytes)\n" : "");
 }
 
 std::string times_text(std::int64_t count) {

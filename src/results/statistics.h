@@ -26,7 +26,7 @@ struct Statistics {
     long double sum_ = 0;  // 64 bits of mantissa: exact for integers as long as they sum to less than 2^64
 };
 
-// Over all computed values, in blocks of bounded size.
+// Over all computed values, in blocks of bounded size; of a variable field over the lengths.
 Statistics field_statistics(const ResultReader& result, const FieldSpec& field);
 
 }  // namespace voltpile

@@ -109,7 +109,7 @@ class Coordinator {
                 const LoopHooks& hooks)
         : world_(world),
           hooks_(hooks),
-          server_(task.interval, task.completed, speeds(job.plan), limits(job, task)),
+          server_(task.interval, task.completed, leader_speeds(job.plan), limits(job, task)),
           display_(make_display(job, task)),
           time_limit_s_(job.spec.real("run.time_limit_s")) {
         state_.points = task.interval.size();
@@ -143,6 +143,7 @@ class Coordinator {
         state_.units = 0;
         for (const RankProgress& each : server_.progress()) state_.units += each.units;
         state_.points_done = server_.completed().size();
+        state_.gauges = merged(server_.gauges());
         display_.update(state_);
     }
 
@@ -156,18 +157,13 @@ class Coordinator {
         const int bar_width = columns > 0 && columns < room_for_bar ? 0 : 20;
         return {ProgressMeter(task.title, job.plan.workload.unit, bar_width), columns};
     }
-    static std::vector<double> speeds(const Plan& plan) {
-        std::vector<double> out;
-        for (const RankPlan& rank : plan.ranks) out.push_back(plan.points_per_s(rank));
-        return out;
-    }
     // Ranges of a very long job are longer than asked for, so that there never are more than so many parts.
     static RangeLimits limits(const PreparedJob& job, const LoopTask& task) {
         constexpr double most_parts = 1e5;
         const double share =
             static_cast<double>(task.interval.size()) / static_cast<double>(job.plan.workload.points);
         const double shortest =
-            job.plan.seconds * share * static_cast<double>(job.plan.ranks.size()) / most_parts;
+            job.plan.seconds * share * static_cast<double>(job.plan.teams.teams.size()) / most_parts;
         std::int64_t points = job.plan.workload.largest_range();
         if (const std::int64_t asked = job.spec.integer("run.range_points"); asked > 0)
             points = std::min(points, asked);
@@ -197,7 +193,9 @@ LoopOutcome run_job_loop(const MpiSession& mpi, StopSignals& signals, PreparedJo
     if (world.rank() == 0) coordinator.emplace(job, task, world, hooks);
 
     ResultWriter writer(life, layout, [&work](WorkRange range) { work.committed(range); });
-    AppThread app(*job.app, rank, work, writer);
+    std::optional<AppThread> app;
+    if (!rank.idle()) app.emplace(*job.app, rank, work, writer);
+    if (!rank.leads()) work.close();
     try {
         bool finished = false;  // here; rank 0 stays until all have
         while (!finished || (coordinator && !coordinator->finished())) {
@@ -208,7 +206,7 @@ LoopOutcome run_job_loop(const MpiSession& mpi, StopSignals& signals, PreparedJo
             if (signals_received > 1)
                 throw Error(ExitCode::Stopped,
                             "stopped at once by a second signal; run the same command again to go on");
-            finished = finished || app.done();
+            finished = finished || !app || app->done();
             if (auto report = client.report(now, signals_received > 0, finished)) {
                 if (coordinator)
                     coordinator->receive(0, *report, now);

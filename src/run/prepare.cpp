@@ -35,16 +35,15 @@ PlanOptions plan_options(const JobSpec& job) {
     return options;
 }
 
-PreparedJob prepare(JobSpec spec, const Topology& topology, std::span<const AppEntry> apps) {
-    std::unique_ptr<App> app = make_app(spec, apps);
-    const Workload work = app->workload();
+Plan make_plan_of(const App& app, const JobSpec& spec, const Topology& topology) {
+    const Workload work = app.workload();
     if (work.bytes_per_point > 0 &&
         work.points > std::numeric_limits<std::int64_t>::max() / work.bytes_per_point)
         throw JobError(fmt::format("{}: {} points of {} bytes each are more than any file can hold",
                                    spec.path(), work.points, work.bytes_per_point));
-    Plan plan = make_plan(work, plan_options(spec), topology);
-    for (std::string& warning : app->warnings()) plan.warnings.push_back(std::move(warning));
-    return {std::move(spec), std::move(app), std::move(plan)};
+    Plan plan = app.plan(plan_options(spec), topology);
+    for (std::string& warning : app.warnings()) plan.warnings.push_back(std::move(warning));
+    return plan;
 }
 
 TransportRequest transport_asked_for(std::span<const AppEntry> apps, const RunOptions& options) {
@@ -73,13 +72,20 @@ PreparedJob prepare_job(const Communicator& world, std::span<const AppEntry> app
     const std::string text =
         decide_on_root(world, [&] { return load_job(options.job_path, options.overrides, schemas).text(); });
     JobSpec spec = agreed([&] { return parse_job(text, options.job_path, options.overrides, schemas); });
+    std::unique_ptr<App> app = agreed([&] { return make_app(spec, apps); });
+    app->prepare(&world);
     const Topology topology = discover_topology(world);
-    return agreed([&] { return prepare(std::move(spec), topology, apps); });
+    Plan plan = agreed([&] { return make_plan_of(*app, spec, topology); });
+    return {std::move(spec), std::move(app), std::move(plan)};
 }
 
-PreparedJob prepare_job_for(const Topology& topology, std::span<const AppEntry> apps,
-                            const RunOptions& options) {
-    return prepare(load_job(options.job_path, options.overrides, schemas_of(apps)), topology, apps);
+DescribedJob::DescribedJob(std::span<const AppEntry> apps, const RunOptions& options)
+    : spec_(load_job(options.job_path, options.overrides, schemas_of(apps))), app_(make_app(spec_, apps)) {
+    app_->prepare(nullptr);
+}
+
+Plan DescribedJob::plan(const Topology& topology) const {
+    return make_plan_of(*app_, spec_, topology);
 }
 
 }  // namespace voltpile

@@ -19,7 +19,7 @@ ProgressMeter::ProgressMeter(std::string job, std::string unit, int bar_width)
     : job_(std::move(job)), unit_(std::move(unit)), bar_width_(bar_width) {}
 
 std::string ProgressMeter::line(const ProgressState& state) {
-    samples_.push_back({state.elapsed_s, state.units});
+    samples_.push_back({state.elapsed_s, state.units, state.gauges});
     while (samples_.size() > 2 && samples_[1].elapsed_s <= state.elapsed_s - window_s) samples_.pop_front();
     const Sample& first = samples_.front();
     const double span = state.elapsed_s - first.elapsed_s;
@@ -36,9 +36,26 @@ std::string ProgressMeter::line(const ProgressState& state) {
     const auto filled = static_cast<std::size_t>(done * bar_width_);
     const std::string bar =
         bar_width_ > 0 ? fmt::format(" [{:.<{}}]", std::string(filled, '#'), bar_width_) : "";
-    return fmt::format("{}{} {:5.1f} %  {:.3g} {}/s  elapsed {}  left {}  {} rank{}", job_, bar, 100 * done,
+    return fmt::format("{}{} {:5.1f} %  {:.3g} {}/s  elapsed {}  left {}  {} rank{}{}", job_, bar, 100 * done,
                        rate, unit_, duration_text(state.elapsed_s), left, state.ranks,
-                       state.ranks == 1 ? "" : "s");
+                       state.ranks == 1 ? "" : "s", gauges_text(state));
+}
+
+// The oldest sample may be from before an app told of a gauge: which then began with nothing.
+std::string ProgressMeter::gauges_text(const ProgressState& state) const {
+    const Sample& first = samples_.front();
+    const double span = state.elapsed_s - first.elapsed_s;
+    std::string text;
+    for (const Gauge& gauge : state.gauges) {
+        double value = gauge.value;
+        if (gauge.kind == Gauge::Kind::Rate) {
+            const auto before = std::ranges::find(first.gauges, gauge.name, &Gauge::name);
+            value -= before == first.gauges.end() ? 0 : before->value;
+            value = span > 0 ? value / span : 0;
+        }
+        text += fmt::format("  {} {:.3g}{}{}", gauge.name, value, gauge.unit.empty() ? "" : " ", gauge.unit);
+    }
+    return text;
 }
 
 bool LiveLine::due(double elapsed_s) {

@@ -5,6 +5,9 @@
 #include <deque>
 #include <string>
 #include <utility>
+#include <vector>
+
+#include "work/gauge.h"
 
 namespace voltpile {
 
@@ -15,6 +18,7 @@ struct ProgressState {
     double units = 0;  // of work, in this run
     double elapsed_s = 0;
     int ranks = 1;
+    std::vector<Gauge> gauges;  // what the app adds
 };
 
 // Rate over the last seconds and the lines made of it. Pure: time comes in with the state.
@@ -23,14 +27,17 @@ class ProgressMeter {
     // bar_width: 0 for none, where there is little room.
     ProgressMeter(std::string job, std::string unit, int bar_width = 20);
 
-    // "seed_map [#########...........]  45.3 %  1.37e+08 pair-steps/s  elapsed 12 s  left 15 s  2 ranks"
+    // "seed_map [#########...........]  45.3 %  1.37e+08 pair-steps/s  elapsed 12 s  left 15 s  2 ranks",
+    // and then the gauges: "  in 1.2e+03 tok/s  batch 37"
     std::string line(const ProgressState& state);
 
   private:
     struct Sample {
         double elapsed_s;
         double units;
+        std::vector<Gauge> gauges;
     };
+    std::string gauges_text(const ProgressState& state) const;
     static constexpr double window_s = 5;
 
     std::string job_;

@@ -10,15 +10,22 @@ namespace voltpile {
 
 class RankContext {
   public:
-    RankContext(const Plan& plan, int world_rank) : plan_(plan), world_rank_(world_rank) {}
+    RankContext(const Plan& plan, int world_rank)
+        : plan_(plan),
+          world_rank_(world_rank),
+          leads_(leader_speeds(plan)[static_cast<std::size_t>(world_rank)] > 0) {}
 
     const Plan& plan() const { return plan_; }
     const RankPlan& mine() const { return plan_.ranks[static_cast<std::size_t>(world_rank_)]; }
     int world_rank() const { return world_rank_; }
+    const TeamPlace& place() const { return plan_.teams.places[static_cast<std::size_t>(world_rank_)]; }
+    bool idle() const { return place().replica < 0; }  // in no team
+    bool leads() const { return leads_; }              // takes the ranges of its team
 
   private:
     const Plan& plan_;
     int world_rank_;
+    bool leads_;
 };
 
 }  // namespace voltpile

@@ -8,6 +8,8 @@
 
 #include "base/format.h"
 #include "results/background_consolidation.h"
+#include "results/durable_file.h"
+#include "results/json_lines.h"
 #include "run/agreement.h"
 #include "run/finish_job.h"
 #include "run/job_loop.h"
@@ -62,14 +64,15 @@ std::string title(const JobSpec& spec, const Shard& shard) {
     return shard.is_whole() ? spec.name() : spec.name() + " " + shard.text();
 }
 
-}  // namespace
+void write_lines_too(const std::filesystem::path& lines, const std::filesystem::path& result) {
+    write_json_lines(lines, ResultReader(result));
+    fmt::print("lines: {}\n", lines.string());
+}
 
-ExitCode run_job(const MpiSession& mpi, StopSignals& signals, std::span<const AppEntry> apps,
-                 const RunOptions& options) {
+ExitCode run_prepared(const MpiSession& mpi, StopSignals& signals, PreparedJob& job,
+                      const std::filesystem::path& result, const RunOptions& options) {
     const Communicator& world = mpi.world();
-    PreparedJob job = prepare_job(world, apps, options);
-    const std::filesystem::path result = result_path(options, job.spec);
-    const ResultLayout layout = make_layout(job.spec, job.app->fields());
+    const ResultLayout layout = job.app->layout(job.spec);
 
     ResultStores stores(world, result, layout, options.fresh, {options.shard, options.take_over, this_run()});
     if (stores.complete()) {
@@ -82,6 +85,7 @@ ExitCode run_job(const MpiSession& mpi, StopSignals& signals, std::span<const Ap
         print_start(job, result, stores);
         consolidate_in_background(stores, layout, consolidation);
     }
+    job.app->connect(mpi);
     const LoopTask task{title(job.spec, options.shard), options.shard.interval(layout.point_count()),
                         stores.completed()};
     const LoopOutcome outcome = run_job_loop(mpi, signals, job, layout, stores.life(), task,
@@ -90,6 +94,8 @@ ExitCode run_job(const MpiSession& mpi, StopSignals& signals, std::span<const Ap
                                                       consolidation->committed(range);
                                               },
                                               [&] { consolidation.reset(); }});
+
+    job.app->disconnect();
 
     signals.release();  // all is committed: from here on nothing can be lost
     if (world.rank() != 0) {
@@ -106,6 +112,26 @@ ExitCode run_job(const MpiSession& mpi, StopSignals& signals, std::span<const Ap
         stores.tell_outcome(error.exit_code());
         throw AgreedError(error.exit_code(), error.what());
     }
+}
+
+}  // namespace
+
+ExitCode run_job(const MpiSession& mpi, StopSignals& signals, std::span<const AppEntry> apps,
+                 const RunOptions& options) {
+    const Communicator& world = mpi.world();
+    PreparedJob job = prepare_job(world, apps, options);
+    const std::filesystem::path result = result_path(options, job.spec);
+    if (options.jsonl.empty()) return run_prepared(mpi, signals, job, result, options);
+    decide_on_root(world, [&] {
+        check_output_place(options.jsonl, "--jsonl");
+        return std::string();
+    });
+    const ExitCode code = run_prepared(mpi, signals, job, result, options);
+    decide_on_root(world, [&] {
+        if (code == ExitCode::Done) write_lines_too(options.jsonl, result);
+        return std::string();
+    });
+    return code;
 }
 
 }  // namespace voltpile

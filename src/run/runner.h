@@ -23,6 +23,7 @@ struct RunOptions {
     std::filesystem::path output;        // empty: results/<job name>.h5
     bool fresh = false;                  // discard what earlier runs have left
     Shard shard;                         // compute only this part of the sweep
+    std::filesystem::path jsonl;         // also write the result's points as lines of JSON; empty: not
     bool take_over = false;              // also from a run that is still there, or out of reach
     std::string command_line;            // for the record
 };
@@ -41,9 +42,20 @@ void choose_transport(std::span<const AppEntry> apps, const RunOptions& options)
 // Collective: every rank calls. Plans for the machine at hand. Throws AgreedError.
 PreparedJob prepare_job(const Communicator& world, std::span<const AppEntry> apps, const RunOptions& options);
 
-// The job as planned for a described machine; no MPI.
-PreparedJob prepare_job_for(const Topology& topology, std::span<const AppEntry> apps,
-                            const RunOptions& options);
+// A job that is looked at and not run, by one process without MPI: for described machines.
+class DescribedJob {
+  public:
+    // Throws Error: JobError for a wrong job file, what the app finds wrong with its inputs.
+    DescribedJob(std::span<const AppEntry> apps, const RunOptions& options);
+
+    const JobSpec& spec() const { return spec_; }
+    ResultLayout layout() const { return app_->layout(spec_); }
+    Plan plan(const Topology& topology) const;
+
+  private:
+    JobSpec spec_;
+    std::unique_ptr<App> app_;
+};
 
 // Collective: every rank calls. Runs the job, resuming what earlier runs have left, and consolidates its
 // result. Returns Done or Stopped. Throws AgreedError on all ranks alike; an error that a rank has alone ends

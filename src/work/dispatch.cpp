@@ -27,6 +27,18 @@ T take(const std::string& bytes, std::size_t& at) {
     return value;
 }
 
+void append_text(std::string& bytes, const std::string& text) {
+    append(bytes, text.size());
+    bytes += text;
+}
+
+std::string take_text(const std::string& bytes, std::size_t& at) {
+    const auto size = take<std::size_t>(bytes, at);
+    if (size > bytes.size() - at) throw CommError("a scheduler message is too short");
+    at += size;
+    return bytes.substr(at - size, size);
+}
+
 }  // namespace
 
 std::string RankReport::to_bytes() const {
@@ -37,6 +49,13 @@ std::string RankReport::to_bytes() const {
     append(bytes, progress);
     append(bytes, committed.size());
     for (const WorkRange& range : committed) append(bytes, range);
+    append(bytes, gauges.size());
+    for (const Gauge& gauge : gauges) {
+        append_text(bytes, gauge.name);
+        append_text(bytes, gauge.unit);
+        append(bytes, gauge.kind);
+        append(bytes, gauge.value);
+    }
     return bytes;
 }
 
@@ -49,6 +68,15 @@ RankReport RankReport::from_bytes(const std::string& bytes) {
     report.progress = take<RankProgress>(bytes, at);
     const auto count = take<std::size_t>(bytes, at);
     for (std::size_t i = 0; i < count; ++i) report.committed.push_back(take<WorkRange>(bytes, at));
+    const auto gauges = take<std::size_t>(bytes, at);
+    for (std::size_t i = 0; i < gauges; ++i) {
+        Gauge gauge;
+        gauge.name = take_text(bytes, at);
+        gauge.unit = take_text(bytes, at);
+        gauge.kind = take<Gauge::Kind>(bytes, at);
+        gauge.value = take<double>(bytes, at);
+        report.gauges.push_back(std::move(gauge));
+    }
     return report;
 }
 
@@ -77,6 +105,7 @@ std::optional<RankReport> DispatchClient::report(double now_s, bool stop_request
     const bool news = report.wanted > 0 || report.stop_requested || finished || !report.committed.empty();
     if (!news && now_s - last_report_s_ < quiet_s) return std::nullopt;
     report.progress = work_.progress();
+    report.gauges = work_.gauges();
     outstanding_ += report.wanted;
     last_report_s_ = now_s;
     stop_told_ = stop_told_ || report.stop_requested;
@@ -105,12 +134,14 @@ DispatchServer::DispatchServer(WorkRange whole, const RangeSet& completed, std::
       completed_(completed),
       policy_(completed.complement(whole), points_per_s, limits),
       progress_(points_per_s.size()),
+      gauges_(points_per_s.size()),
       first_grant_s_(points_per_s.size(), -1),
       finished_(points_per_s.size()) {}
 
 void DispatchServer::receive(int rank, const RankReport& report, double now_s) {
     const auto index = static_cast<std::size_t>(rank);
     progress_[index] = report.progress;
+    gauges_[index] = report.gauges;
     for (const WorkRange& range : report.committed) completed_.insert(range);
     if (!report.committed.empty() && first_grant_s_[index] >= 0)
         policy_.set_speed(rank,

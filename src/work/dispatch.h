@@ -22,6 +22,7 @@ struct RankReport {
     bool finished = false;        // its app has ended and all it computed is committed; the last report
     RankProgress progress;
     std::vector<WorkRange> committed;  // since the last report
+    std::vector<Gauge> gauges;
 
     std::string to_bytes() const;
     static RankReport from_bytes(const std::string& bytes);
@@ -66,7 +67,8 @@ class DispatchClient {
 // Rank 0's end.
 class DispatchServer {
   public:
-    // completed: what earlier runs have committed. points_per_s: the plan's estimate for each rank.
+    // completed: what earlier runs have committed. points_per_s: the plan's estimate for each rank; 0 for
+    // those that take no ranges.
     DispatchServer(WorkRange whole, const RangeSet& completed, std::vector<double> points_per_s,
                    RangeLimits limits);
 
@@ -83,12 +85,14 @@ class DispatchServer {
     bool complete() const { return completed_.contains(whole_); }
     const RangeSet& completed() const { return completed_; }
     const std::vector<RankProgress>& progress() const { return progress_; }
+    const std::vector<std::vector<Gauge>>& gauges() const { return gauges_; }  // by rank
 
   private:
     WorkRange whole_;
     RangeSet completed_;
     RangePolicy policy_;
     std::vector<RankProgress> progress_;
+    std::vector<std::vector<Gauge>> gauges_;
     std::vector<double> first_grant_s_;  // negative: none yet
     std::vector<bool> finished_;
     std::vector<std::pair<int, RankGrant>> replies_;

@@ -32,7 +32,8 @@ std::optional<WorkRange> RangePolicy::next(int team) {
     const double all = std::accumulate(points_per_s_.begin(), points_per_s_.end(), 0.0);
     const double longest = speed * limits_.range_seconds;
     const double share = static_cast<double>(todo_.size()) * speed / all;
-    double points = points_per_s_.size() > 1 ? share * share_of_rest : share;
+    const bool several = std::ranges::count_if(points_per_s_, [](double each) { return each > 0; }) > 1;
+    double points = several ? share * share_of_rest : share;
     points = std::max(points, longest * shortest_part);
     points = std::min(points, measured_[index] ? longest : longest * unmeasured_part);
     auto count = static_cast<std::int64_t>(std::min(std::ceil(points), 9e18));

@@ -20,7 +20,7 @@ struct RangeLimits {
 
 class RangePolicy {
   public:
-    // todo: what is to be computed. points_per_s: each team's estimated speed, > 0.
+    // todo: what is to be computed. points_per_s: each team's estimated speed; 0: it never asks.
     RangePolicy(RangeSet todo, std::vector<double> points_per_s, RangeLimits limits);
 
     // The next range for `team`; nothing when all has been handed out.

@@ -37,6 +37,21 @@ void WorkScheduler::add_busy(double seconds) {
     progress_.busy_s += seconds;
 }
 
+void WorkScheduler::set_gauges(std::vector<Gauge> gauges) {
+    std::lock_guard lock(mutex_);
+    gauges_ = std::move(gauges);
+}
+
+bool WorkScheduler::stopping() const {
+    std::lock_guard lock(mutex_);
+    return stopping_;
+}
+
+std::vector<Gauge> WorkScheduler::gauges() const {
+    std::lock_guard lock(mutex_);
+    return gauges_;
+}
+
 void WorkScheduler::offer(WorkRange range) {
     {
         std::lock_guard lock(mutex_);
@@ -58,6 +73,7 @@ void WorkScheduler::stop() {
     {
         std::lock_guard lock(mutex_);
         closed_ = true;
+        stopping_ = true;
         queue_.clear();
     }
     changed_.notify_all();

@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "work/gauge.h"
 #include "work/work_range.h"
 
 namespace voltpile {
@@ -42,6 +43,12 @@ class WorkScheduler {
     // each one's.
     void add_busy(double seconds);
 
+    // What the progress line shall show of this rank, from now on.
+    void set_gauges(std::vector<Gauge> gauges);
+
+    // The job shall end before all is computed: what is under way may be left.
+    bool stopping() const;
+
     // --- the spine's side ---
 
     void offer(WorkRange range);      // a range has come from rank 0
@@ -51,6 +58,7 @@ class WorkScheduler {
     int queued() const;
     bool closed() const;
     RankProgress progress() const;
+    std::vector<Gauge> gauges() const;
     std::vector<WorkRange> take_committed();  // since the last call
 
   private:
@@ -61,6 +69,8 @@ class WorkScheduler {
     std::deque<WorkRange> queue_;
     std::vector<WorkRange> committed_;
     bool closed_ = false;
+    bool stopping_ = false;
+    std::vector<Gauge> gauges_;
     RankProgress progress_;
 };
 

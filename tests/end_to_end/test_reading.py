@@ -31,7 +31,8 @@ class Reading(Case):
                 self.assertIn("complete", out)
 
     def test_every_shipped_job_plans(self):
-        jobs = sorted((SOURCE / "jobs").rglob("*.toml"))
+        # Those of the llm app expect models: test_llm_jobs plans them.
+        jobs = [job for job in sorted((SOURCE / "jobs").rglob("*.toml")) if job.parent.name != "llm"]
         self.assertGreaterEqual(len(jobs), 6)
         for job in jobs:
             with self.subTest(job=job.name):

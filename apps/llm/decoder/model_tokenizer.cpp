@@ -6,6 +6,8 @@
 
 #include "base/error.h"
 #include "llm/model/json_file.h"
+#include "llm/model/synthetic_shapes.h"
+#include "llm/model/synthetic_tokens.h"
 #include "llm/tokenizer/gguf_vocabulary.h"
 #include "llm/tokenizer/hugging_face_vocabulary.h"
 
@@ -69,6 +71,21 @@ Tokenizer load_tokenizer(const ModelFiles& model) {
         read_json_object(source.path, max_json_bytes),
         fs::exists(config) ? read_json_object(config.string(), max_json_bytes) : nlohmann::json(),
         source.path));
+}
+
+Tokenizer synthetic_tokenizer(std::int64_t vocab) {
+    const SyntheticTokens tokens = synthetic_tokens(vocab);
+    GgufTokenizerKeys keys;
+    keys.model = "llama";
+    keys.pre = "default";
+    keys.tokens.assign(tokens.texts.begin(), tokens.texts.end());
+    keys.scores = tokens.scores;
+    keys.token_types = tokens.kinds;
+    keys.bos = std::uint32_t{kSyntheticBos};
+    keys.eos = std::uint32_t{kSyntheticEos};
+    keys.unknown = 0;
+    keys.add_bos = true;
+    return Tokenizer(vocabulary_from_gguf(keys, "synthetic model"));
 }
 
 }  // namespace voltpile::llm

@@ -6,15 +6,10 @@
 #include "llm/model/gguf_writer.h"
 #include "llm/model/synthetic_model.h"
 #include "llm/model/synthetic_shapes.h"
+#include "llm/model/synthetic_tokens.h"
 
 namespace voltpile::llm {
 namespace {
-
-// Kinds of tokens in tokenizer.ggml.token_type.
-constexpr std::int32_t kNormal = 1;
-constexpr std::int32_t kUnknown = 2;
-constexpr std::int32_t kControl = 3;
-constexpr std::int32_t kByte = 6;
 
 std::string architecture(ModelFamily family) {
     if (family == ModelFamily::Qwen2) return "qwen2";
@@ -22,24 +17,12 @@ std::string architecture(ModelFamily family) {
 }
 
 void add_tokenizer(std::int64_t vocab, GgufWriter& file) {
-    std::vector<std::string> texts = {"<unk>", "<s>", "</s>"};
-    std::vector<std::int32_t> kinds = {kUnknown, kControl, kControl};
-    for (int byte = 0; byte < 256; ++byte) {
-        texts.push_back(fmt::format("<0x{:02X}>", byte));
-        kinds.push_back(kByte);
-    }
-    while (static_cast<std::int64_t>(texts.size()) < vocab) {
-        texts.push_back(fmt::format("\u2581w{}", texts.size()));
-        kinds.push_back(kNormal);
-    }
-    std::vector<float> scores;
-    for (std::size_t i = 0; i < texts.size(); ++i)
-        scores.push_back(kinds[i] == kNormal ? -static_cast<float>(i) : 0.0f);
+    const SyntheticTokens tokens = synthetic_tokens(vocab);
     file.add("tokenizer.ggml.model", "llama");
     file.add("tokenizer.ggml.pre", "default");
-    file.add("tokenizer.ggml.tokens", texts);
-    file.add("tokenizer.ggml.scores", scores);
-    file.add("tokenizer.ggml.token_type", kinds);
+    file.add("tokenizer.ggml.tokens", tokens.texts);
+    file.add("tokenizer.ggml.scores", tokens.scores);
+    file.add("tokenizer.ggml.token_type", tokens.kinds);
     file.add("tokenizer.ggml.bos_token_id", std::uint32_t{kSyntheticBos});
     file.add("tokenizer.ggml.eos_token_id", std::uint32_t{kSyntheticEos});
     file.add("tokenizer.ggml.unknown_token_id", std::uint32_t{0});

@@ -19,14 +19,15 @@ constexpr int kWidest = 16;    // tensor parallelism that messages speak of
 
 class ReplicaPlanner {
   public:
-    ReplicaPlanner(const ModelSource& model, const ReplicaRequest& request, const Topology& topology)
-        : model_(model), request_(request) {
-        Workload nothing;  // its estimates are of sweeps
-        nothing.points = static_cast<std::int64_t>(topology.ranks.size());
+    ReplicaPlanner(const ModelSource& model, const ReplicaRequest& request, const Topology& topology,
+                   Workload work)
+        : model_(model), request_(request), points_(work.points) {
+        work.points = std::max(work.points, std::ssize(topology.ranks));  // which of the ranks have any is
+                                                                          // not known yet
         PlanOptions options;
         options.device = request.device;
         options.ranks_per_node = request.ranks_per_node;
-        machine_ = make_plan(nothing, options, topology);
+        machine_ = make_plan(work, options, topology);
         candidates_ = team_candidates(machine_);
     }
 
@@ -37,7 +38,7 @@ class ReplicaPlanner {
             for (const int pipeline : pipelines(tensor)) {
                 std::optional<ReplicaPlan> each = with(tensor, pipeline);
                 if (!each) continue;
-                if (fits(*each)) return with_cache(std::move(*each));
+                if (fits(*each)) return estimated(with_cache(std::move(*each)));
                 if (!largest || ranks_of(*each) > ranks_of(*largest)) largest = std::move(each);
             }
         if (!largest) plan_teams(shape(request_.tensor, request_.pipeline), candidates_);  // says why not
@@ -216,8 +217,26 @@ class ReplicaPlanner {
             ways.empty() ? "" : "; it would fit ", fmt::join(ways, ", or ")));
     }
 
+    // Of the ranks that are in teams. Those without a GPU hold weights and cache in the host's memory.
+    ReplicaPlan estimated(ReplicaPlan out) const {
+        double points_per_s = 0;
+        for (const double speed : leader_speeds(out.plan)) points_per_s += speed;
+        out.plan.workload.points = points_;
+        out.plan.seconds = static_cast<double>(points_) / points_per_s;
+        for (std::size_t r = 0; r < out.plan.ranks.size(); ++r) {
+            RankPlan& rank = out.plan.ranks[r];
+            const TeamPlace& place = out.plan.teams.places[r];
+            if (place.replica < 0 || rank.gpu >= 0) continue;
+            const StageNeeds& stage = out.stages[static_cast<std::size_t>(place.stage)];
+            rank.memory_bytes += static_cast<std::int64_t>(
+                stage.weights + stage.kv_per_token * static_cast<std::uint64_t>(out.pages) * kv_page_tokens);
+        }
+        return out;
+    }
+
     const ModelSource& model_;
     const ReplicaRequest& request_;
+    std::int64_t points_;
     Plan machine_;
     std::vector<TeamCandidate> candidates_;
 };
@@ -231,8 +250,9 @@ int ReplicaRequest::pages() const {
         std::min<std::int64_t>((cache_tokens + kv_page_tokens - 1) / kv_page_tokens, all));
 }
 
-ReplicaPlan plan_replica(const ModelSource& model, const ReplicaRequest& request, const Topology& topology) {
-    return ReplicaPlanner(model, request, topology).plan();
+ReplicaPlan plan_replica(const ModelSource& model, const ReplicaRequest& request, const Topology& topology,
+                         const Workload& work) {
+    return ReplicaPlanner(model, request, topology, work).plan();
 }
 
 }  // namespace voltpile::llm

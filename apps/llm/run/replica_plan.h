@@ -42,6 +42,8 @@ struct ReplicaPlan {
 
 // Throws JobError for a cut that the model does not allow, MachineError for one that there are too few ranks
 // for or into which the model does not fit; both say what would do.
-ReplicaPlan plan_replica(const ModelSource& model, const ReplicaRequest& request, const Topology& topology);
+// work: of a job, for the plan's estimates.
+ReplicaPlan plan_replica(const ModelSource& model, const ReplicaRequest& request, const Topology& topology,
+                         const Workload& work = {});
 
 }  // namespace voltpile::llm

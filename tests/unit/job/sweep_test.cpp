@@ -157,5 +157,18 @@ TEST(Sweep, IsAListOfTables) {
                     .ends_with("; begin each axis with [[sweep]], with two brackets on each side"));
 }
 
+TEST(Sweep, IsRefusedWhereTheAppHasPointsOfItsOwn) {
+    AppSchema schema = bowl_schema();
+    schema.sweeps = false;
+    const std::vector<AppSchema> apps{schema};
+    try {
+        parse_job(bowl_job + axis("bowl.depth", "1", "2", "2"), "b.toml", {}, apps);
+        FAIL() << "it was taken";
+    } catch (const JobError& error) {
+        EXPECT_STREQ(error.what(), "b.toml:7: [[sweep]]: the points of the app bowl are not a sweep");
+    }
+    EXPECT_NO_THROW(parse_job(bowl_job, "b.toml", {}, apps));
+}
+
 }  // namespace
 }  // namespace voltpile::testing

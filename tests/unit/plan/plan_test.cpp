@@ -226,3 +226,15 @@ TEST(ClusterFile, BadFilesNameTheLine) {
     EXPECT_NE(message(""), "accepted");
     EXPECT_THROW(load_cluster("/nonexistent/cluster.toml", 1), JobError);
 }
+
+TEST(Plan, OfATeamTheFirstRankTakesTheRangesAtTheSpeedOfAll) {
+    const Host host = make_host(8, 0);
+    Workload work = map_workload();
+    const Plan alone = make_plan(work, {}, make_topology({host}, 4));
+    work.team.tensor = 2;
+    work.team.replicas = 1;
+    const Plan plan = make_plan(work, {}, make_topology({host}, 4));
+    double each = alone.points_per_s(alone.ranks[0]);
+    EXPECT_EQ(leader_speeds(alone), (std::vector<double>{each, each, each, each}));
+    EXPECT_EQ(leader_speeds(plan), (std::vector<double>{2 * each, 0, 0, 0}));
+}

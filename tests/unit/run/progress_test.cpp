@@ -54,3 +54,20 @@ TEST(ProgressMeter, NothingKnownYet) {
     state.points = 10;
     EXPECT_NE(meter.line(state).find("left ?"), std::string::npos);
 }
+
+TEST(ProgressMeter, ShowsWhatTheAppAddsToIt) {
+    ProgressMeter meter("job", "tokens", 0);
+    ProgressState state;
+    state.points = 10;
+    meter.line(state);
+    state.elapsed_s = 2;
+    state.gauges = {{"in", "tok/s", Gauge::Kind::Rate, 100},
+                    {"batch", "", Gauge::Kind::Sum, 37},
+                    {"cache", "%", Gauge::Kind::Mean, 61}};
+    std::string line = meter.line(state);
+    EXPECT_TRUE(line.ends_with("1 rank  in 50 tok/s  batch 37  cache 61 %")) << line;
+    state.elapsed_s = 4;
+    state.gauges[0].value = 500;
+    line = meter.line(state);
+    EXPECT_TRUE(line.ends_with("  in 125 tok/s  batch 37  cache 61 %")) << line;
+}

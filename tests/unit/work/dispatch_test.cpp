@@ -120,3 +120,40 @@ TEST(Dispatch, AMessageCutShortIsAnError) {
         EXPECT_THROW(RankReport::from_bytes(bytes.substr(0, length)), CommError);
     EXPECT_EQ(RankReport::from_bytes(bytes).committed, report.committed);
 }
+
+TEST(Dispatch, GaugesTravelWithReportsAndAreBroughtTogether) {
+    WorkScheduler first, second;
+    DispatchClient clients[] = {{first, 1}, {second, 1}};
+    first.set_gauges({{"in", "tok/s", Gauge::Kind::Rate, 100}, {"cache", "%", Gauge::Kind::Mean, 50}});
+    second.set_gauges({{"in", "tok/s", Gauge::Kind::Rate, 20},
+                       {"cache", "%", Gauge::Kind::Mean, 70},
+                       {"batch", "", Gauge::Kind::Sum, 8}});
+    DispatchServer server({0, 10}, {}, {1, 1, 0}, {});
+    for (int rank : {0, 1})
+        server.receive(rank, RankReport::from_bytes(clients[rank].report(0, false, false)->to_bytes()), 0);
+    EXPECT_EQ(merged(server.gauges()), (std::vector<Gauge>{{"in", "tok/s", Gauge::Kind::Rate, 120},
+                                                           {"cache", "%", Gauge::Kind::Mean, 60},
+                                                           {"batch", "", Gauge::Kind::Sum, 8}}));
+}
+
+TEST(Dispatch, ARankThatLeadsNoTeamAsksForNothingAndEndsWithTheOthers) {
+    WorkScheduler leader, follower;
+    follower.close();
+    DispatchClient asks(leader, 1), silent(follower, 1);
+    DispatchServer server({0, 4}, {}, {1, 0}, {});
+    server.receive(0, *asks.report(0, false, false), 0);
+    const auto quiet = silent.report(0, false, false);
+    if (quiet) {
+        EXPECT_EQ(quiet->wanted, 0);
+        server.receive(1, *quiet, 0);
+    }
+    for (const auto& [rank, grant] : server.take_replies()) EXPECT_EQ(rank, 0);
+    EXPECT_FALSE(follower.stopping());
+    server.stop();
+    for (const auto& [rank, grant] : server.take_replies()) (rank == 0 ? asks : silent).receive(grant);
+    EXPECT_TRUE(leader.stopping());
+    EXPECT_FALSE(server.all_finished());
+    server.receive(0, *asks.report(1, false, true), 1);
+    server.receive(1, *silent.report(1, false, true), 1);
+    EXPECT_TRUE(server.all_finished());
+}

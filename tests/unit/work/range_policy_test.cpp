@@ -93,3 +93,12 @@ TEST(RangePolicy, AbsurdSpeedsNeverGiveEmptyRanges) {
     EXPECT_EQ(policy.next(0)->size(), 1);
     EXPECT_GE(policy.next(1)->size(), 1);
 }
+
+// One team of four ranks, of which the first asks: its ranges are those of a single team.
+TEST(RangePolicy, RanksWithoutSpeedHaveNoShare) {
+    RangePolicy alone(RangeSet({0, 1000}), {10}, {100, 0});
+    RangePolicy team(RangeSet({0, 1000}), {10, 0, 0, 0}, {100, 0});
+    alone.set_speed(0, 10);
+    team.set_speed(0, 10);
+    for (int i = 0; i < 5; ++i) EXPECT_EQ(team.next(0), alone.next(0));
+}

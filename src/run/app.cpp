@@ -1,0 +1,13 @@
+#include "run/app.h"
+
+namespace voltpile {
+
+ResultLayout App::layout(const JobSpec& job) const {
+    return make_layout(job, fields());
+}
+
+Plan App::plan(const PlanOptions& options, const Topology& topology) const {
+    return make_plan(workload(), options, topology);
+}
+
+}  // namespace voltpile

@@ -1,0 +1,319 @@
+"""Jobs of the llm app: what transformers writes, however cut and however often interrupted; what is refused."""
+
+import json
+import os
+import random
+import signal
+import time
+import unittest
+
+import h5py
+import numpy
+
+from harness import BAD_INPUT, CANNOT_RUN, DONE, FAILED, SOURCE, STOPPED, Case
+from tiny_model import EXPECTED, MODELS
+
+KILLS = int(os.environ.get("VOLTPILE_KILLS", "8"))  # 200 take a minute
+JOBS = SOURCE / "jobs/llm"
+GREEDY = EXPECTED["q8_0"]["greedy"]
+
+JOB = """
+app = "llm"
+[model]
+path = "{model}"
+[prompts]
+files = ["prompts.jsonl"]
+[generate]
+max_tokens = 24
+[engine]
+context = 128
+sequences = 4
+[run]
+device = "cpu"
+range_points = 1
+"""
+
+# Synthetic weights that stand for the files which a shipped job expects, and the machines that hold them.
+SHIPPED = {
+    "llama3_8b_q8_0": (["llama-3-8b", "q8_0"], ["t180", "t181_x3"]),
+    "llama3_70b_q5_k_m": (["llama-3-70b", "q5_k_m"], ["t180", "t181_x3"]),
+    "llama3_70b_f16_3_nodes": (["llama-3-70b", "f16"], ["t181_x3"]),
+    "qwen2_5_7b_batch128": (["qwen-2.5-7b", "f16"], ["t180", "t181_x3"]),
+}
+
+
+class LlmJob(Case):
+    def setUp(self):
+        super().setUp()
+        self.job = self.folder / "job.toml"
+        self.job.write_text(JOB.format(model=MODELS / "tiny-q8_0.gguf"))
+        self.prompts = self.folder / "prompts.jsonl"
+
+    def write_prompts(self, lines):
+        self.prompts.write_text("".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines))
+
+    def write_mixed(self, count=24):
+        """Greedy and seeded, long and short ones."""
+        texts = [each["prompt"] for each in GREEDY]
+        self.write_prompts({"prompt": texts[i % len(texts)] + " and" * (i % 3), "max_tokens": 6 + 5 * (i % 4),
+                    "temperature": 0.8 * (i % 2)} for i in range(count))
+
+    def rows(self, result="a.h5"):
+        """Of every prompt, all that does not depend on when it was computed."""
+        with h5py.File(self.folder / result) as file:
+            self.assertEqual(int(file.attrs["complete"]), 1)
+            meanings = file["finish_reason"].attrs["flag_meanings"].split()
+            return [(file["text"].asstr()[i], list(file["tokens"][i]), file["log_probability"][i].tolist(),
+                     meanings[file["finish_reason"][i]], file["error"].asstr()[i])
+                    for i in range(len(file["prompt"]))]
+
+
+    def assert_same(self, rows, others):
+        """However the model was cut: fp32 sums in another order, over log-probabilities of about 1."""
+        for one, other in zip(rows, others, strict=True):
+            self.assertEqual(one[:2] + one[3:], other[:2] + other[3:])
+            numpy.testing.assert_allclose(one[2], other[2], atol=2e-3)
+
+
+class Results(LlmJob):
+    def test_text_and_tokens_are_those_of_transformers(self):
+        self.write_prompts({"prompt": each["prompt"], "max_tokens": len(each["ids"])} for each in GREEDY)
+        self.voltpile("run", self.job, "--output", "a.h5", "--jsonl", "a.jsonl")
+        rows = self.rows()
+        lines = [json.loads(line) for line in (self.folder / "a.jsonl").read_text().splitlines()]
+        self.assertEqual(len(lines), len(GREEDY))
+        for i, wanted in enumerate(GREEDY):
+            self.assertEqual(rows[i][1], wanted["ids"])
+            self.assertEqual(rows[i][0], wanted["text"])
+            self.assertEqual(rows[i][3], "length")
+            self.assertEqual((lines[i]["prompt"], lines[i]["text"], lines[i]["tokens"], lines[i]["finish_reason"],
+                              lines[i]["prompt_text"]), (i, wanted["text"], wanted["ids"], "length", wanted["prompt"]))
+        with h5py.File(self.folder / "a.h5") as file:
+            self.assertEqual(list(file["prompt_tokens"]), [len(each["prompt_ids"]) for each in GREEDY])
+            self.assertRegex(file.attrs["modelFingerprint"], "^[0-9a-f]{32}$")
+            self.assertEqual(list(file.attrs["inputs"]), [str(MODELS / "tiny-q8_0.gguf"), "prompts.jsonl"])
+            self.assertEqual(file["source"].asstr()[1], "prompts.jsonl:2")
+        out, _ = self.voltpile("show", "a.h5")
+        self.assertIn("list of int32", out)
+        _, err = self.voltpile("plot", "a.h5", expect=BAD_INPUT)
+        self.assertIn("text has texts of any length", err)
+
+    def test_xarray_opens_the_result(self):
+        import xarray
+
+        self.write_mixed(5)
+        self.voltpile("run", self.job, "--output", "a.h5")
+        with xarray.open_dataset(self.folder / "a.h5", engine="h5netcdf") as data:
+            self.assertEqual(data.text.dims, ("prompt",))
+            self.assertEqual([list(each) for each in data.tokens.values], [row[1] for row in self.rows()])
+
+    def test_a_line_may_ask_for_a_stop_and_the_rest_goes_on(self):
+        wanted = GREEDY[0]
+        stop = wanted["text"][10:14]
+        self.write_prompts([{"prompt": wanted["prompt"], "stop": stop, "max_tokens": len(wanted["ids"])},
+                    {"prompt": wanted["prompt"], "max_tokens": 1}])
+        self.voltpile("run", self.job, "--output", "a.h5")
+        rows = self.rows()
+        self.assertEqual(rows[0][0], wanted["text"][:wanted["text"].index(stop)])
+        self.assertEqual(rows[0][3], "stop")
+        self.assertEqual(rows[1][1], wanted["ids"][:1])
+
+    def test_the_shipped_demo(self):
+        self.voltpile("run", JOBS / "tiny_demo.toml", "--output", "a.h5", "--set", f"model.path={MODELS}/tiny-q8_0.gguf",
+                      "--set", f"prompts.files=['{JOBS}/prompts/verses.jsonl']")
+        with h5py.File(self.folder / "a.h5") as file:
+            self.assertEqual(file["id"].asstr()[0], "pass")
+            self.assertTrue(all(len(text) > 0 for text in file["text"].asstr()[...]))
+            self.assertNotEqual(file["text"].asstr()[4], file["text"].asstr()[5])  # two seeds
+
+    def test_synthetic_weights_need_no_file(self):
+        self.write_prompts([{"prompt": "abc"}, {"messages": [{"role": "user", "content": "def"}]}])
+        self.voltpile("run", self.job, "--output", "a.h5", "--set", "model.synthetic=tiny")
+        self.assertEqual([len(row[1]) for row in self.rows()], [24, 24])
+
+
+class Cuts(LlmJob):
+    def test_the_same_text_on_every_cut_and_by_two_replicas(self):
+        self.write_mixed()
+        self.voltpile("run", self.job, "--output", "a.h5")
+        alone = self.rows()
+        for ranks, tensor, pipeline, replicas in ((2, 2, 1, 1), (2, 1, 1, 2), (4, 2, 2, 1), (3, 1, 1, 2)):
+            with self.subTest(tensor=tensor, pipeline=pipeline, replicas=replicas):
+                self.voltpile("run", self.job, "--output", "b.h5", "--fresh", "--set", f"engine.tensor={tensor}", "--set",
+                              f"engine.pipeline={pipeline}", "--set", f"engine.replicas={replicas}", ranks=ranks)
+                self.assert_same(alone, self.rows("b.h5"))
+
+    def test_one_at_a_time_is_as_all_at_once(self):
+        self.write_mixed()
+        self.voltpile("run", self.job, "--output", "a.h5")
+        self.voltpile("run", self.job, "--output", "b.h5", "--set", "engine.sequences=1")
+        self.voltpile("run", self.job, "--output", "c.h5", "--set", "engine.sequences=24", "--set", "engine.cache_tokens=256")
+        for other in ("b.h5", "c.h5"):
+            self.assertEqual([row[:2] for row in self.rows()], [row[:2] for row in self.rows(other)])
+
+
+    def test_a_cache_of_int8(self):
+        self.write_mixed(6)
+        self.voltpile("run", self.job, "--output", "a.h5", "--set", "engine.cache=int8")
+        self.voltpile("run", self.job, "--output", "b.h5", "--set", "engine.cache=int8", "--set", "engine.sequences=1")
+        self.assertEqual(self.rows(), self.rows("b.h5"))
+        self.voltpile("run", self.job, "--output", "a.h5", expect=BAD_INPUT)  # another job
+
+
+class Interrupted(LlmJob):
+    def setUp(self):
+        super().setUp()
+        self.write_mixed()
+        self.voltpile("run", self.job, "--output", "a.h5")
+        self.whole = self.rows()
+
+    def go_on(self, ranks=None):
+        self.voltpile("run", self.job, "--output", "b.h5", ranks=ranks)
+        if ranks is None:
+            self.assertEqual(self.rows("b.h5"), self.whole)
+        else:
+            self.assert_same(self.rows("b.h5"), self.whole)
+
+    def test_by_signals(self):
+        # (signal, ranks, tensor, pipeline); mpirun hands on SIGUSR1 alone
+        for number, ranks, tensor, pipeline in ((signal.SIGINT, None, 1, 1), (signal.SIGTERM, None, 1, 1),
+                                                (signal.SIGUSR1, 2, 1, 1), (signal.SIGUSR1, 4, 2, 2)):
+            with self.subTest(signal=number, ranks=ranks):
+                (self.folder / "b.h5").unlink(missing_ok=True)
+                process = self.start("run", self.job, "--output", "b.h5", "--set", "run.range_seconds=0.001", "--set",
+                                     f"engine.tensor={tensor}", "--set", f"engine.pipeline={pipeline}", ranks=ranks)
+                self.wait_for_parts(self.folder / "b.h5", 2)
+                process.send_signal(number)
+                out, _ = self.finish(process, expect=STOPPED)
+                self.assertIn("run the same command again", out)
+                self.go_on(ranks)
+
+    def test_by_kills(self):
+        generator = random.Random(5)
+        longest = 3.0
+        kills = ended = 0
+        while kills < KILLS:
+            process = self.start("run", self.job, "--output", "b.h5")
+            try:
+                process.communicate(timeout=generator.uniform(0.05, longest))
+                ended += 1
+                longest = max(0.3, longest * 0.8)  # else it would mostly come too late
+                self.assertEqual(self.rows("b.h5"), self.whole)
+                (self.folder / "b.h5").unlink()
+                continue
+            except Exception as error:
+                if type(error).__name__ != "TimeoutExpired":
+                    raise
+            before = {path.name: path.read_bytes() for path in self.parts(self.folder / "b.h5")}
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
+            kills += 1
+            after = {path.name for path in self.parts(self.folder / "b.h5")}
+            if not (self.folder / "b.h5").exists():
+                self.assertLessEqual(set(before), after)  # no committed row is lost
+        self.go_on()
+
+    def test_a_time_limit_keeps_what_is_done(self):
+        for _ in range(200):
+            process = self.start("run", self.job, "--output", "b.h5", "--set", "run.time_limit_s=0.2", "--set",
+                                 "run.range_seconds=0.01", "--set", "run.range_points=8")
+            process.communicate(timeout=60)
+            self.assertIn(process.returncode, (DONE, STOPPED))
+            if process.returncode == DONE:
+                break
+        self.assertEqual(self.rows("b.h5"), self.whole)
+
+    def test_a_full_disk(self):
+        for ranks in (None, 2):  # two that share the layers
+            with self.subTest(ranks=ranks):
+                (self.folder / "b.h5").unlink(missing_ok=True)
+                _, err = self.voltpile("run", self.job, "--output", "b.h5", ranks=ranks, file_limit=3000, expect=FAILED)
+                self.assertIn("b.h5", err)
+                self.go_on(ranks)
+
+
+class Refused(LlmJob):
+    def refused(self, *arguments, expect=BAD_INPUT, **options):
+        out, err = self.voltpile("run", self.job, "--output", "b.h5", *arguments, expect=expect, **options)
+        self.assertEqual(out, "")
+        return err
+
+    def test_lines_that_cannot_be_used(self):
+        self.write_prompts([{"prompt": "And"}, "{", {"prompt": "And", "max_token": 3}, {"prompt": "And " * 200},
+                    {"messages": [{"role": "user", "content": "Hello"}]}, {"prompt": "The", "max_tokens": 127}])
+        for ranks in (None, 2):
+            err = self.refused(ranks=ranks)
+            self.assertEqual(err.splitlines()[:2], ["prompts.jsonl:2: not valid JSON at byte 2",
+                                                    'prompts.jsonl:3: unknown field "max_token"; did you mean max_tokens?'])
+            self.assertRegex(err, r"prompts\.jsonl:4: a prompt of \d+ tokens and max_tokens = 24 exceed the context of 128")
+            self.assertIn("prompts.jsonl:5: the model has no chat template", err)
+            self.assertRegex(err, r"prompts\.jsonl:6: a prompt of 2 tokens and max_tokens = 127 exceed the context of 128")
+            self.assertFalse((self.folder / "b.h5.parts").exists())
+
+    def test_skipped_lines_say_why(self):
+        self.write_prompts([{"prompt": "And it"}, "{", {"prompt": "The", "id": "x", "top_p": 2}])
+        self.voltpile("run", self.job, "--output", "a.h5", "--set", "prompts.on_error=skip")
+        rows = self.rows()
+        self.assertEqual([row[3] for row in rows], ["length", "error", "error"])
+        self.assertEqual([row[4] for row in rows],
+                         ["", "not valid JSON at byte 2", '"top_p" must be a number from 0 to 1'])
+        self.assertEqual(rows[1][:3], ("", [], []))
+
+    def test_a_prompt_file_that_has_changed(self):
+        self.write_mixed()
+        process = self.start("run", self.job, "--output", "b.h5", "--set", "run.range_seconds=0.001")
+        self.wait_for_parts(self.folder / "b.h5", 1)
+        process.send_signal(signal.SIGTERM)
+        self.finish(process, expect=None)
+        self.prompts.write_text(self.prompts.read_text() + '{"prompt": "one more"}\n')
+        err = self.refused()
+        self.assertRegex(err, "prompts.jsonl is not what it was")
+        self.assertIn("--fresh", err)
+        self.voltpile("run", self.job, "--output", "b.h5", "--fresh")
+        self.prompts.write_text('{"prompt": "another"}\n')
+        self.assertIn("prompts.jsonl is not what it was", self.refused())
+
+    def test_what_job_files_get_wrong(self):
+        self.write_prompts([{"prompt": "And"}])
+        for arguments, words in (
+                (["generate.max_tokens=128"], "leaves no room for a prompt in engine.context = 128"),
+                (["engine.cache_tokens=64"], "engine.cache_tokens = 64 is too small for one text of 128 tokens"),
+                (["model.synthetic=tny"], "did you mean tiny?"),
+                (["model.path=''"], "model.path is missing"),
+                (["generate.top_n=3"], "generate.top_n"),
+                (["prompts.files=[]"], "names no file"),
+                (["prompts.files=['gone.txt']"], "cannot open gone.txt: No such file or directory"),
+                (["model.path=gone.gguf"], "gone.gguf"),
+                (["sampling.top_p=2"], "sampling.top_p")):
+            with self.subTest(arguments=arguments):
+                self.assertIn(words, self.refused(*[word for each in arguments for word in ("--set", each)]))
+        self.job.write_text(self.job.read_text() + '[[sweep]]\nparameter = "sampling.seed"\nfrom = 0\nto = 9\ncount = 9\n')
+        self.assertRegex(self.refused(), r"job.toml:\d+: \[\[sweep\]\]: the points of the app llm are not a sweep")
+
+    def test_more_tensor_ranks_than_there_are(self):
+        self.write_prompts([{"prompt": "And"}])
+        err = self.refused("--set", "engine.tensor=4", ranks=2, expect=CANNOT_RUN)
+        self.assertRegex(err.splitlines()[0], "job.toml: engine.tensor = 4: no node .* has so many ranks")
+
+
+class Plans(LlmJob):
+    def test_every_shipped_job_plans(self):
+        self.assertEqual(set(SHIPPED) | {"tiny_demo"}, {path.stem for path in JOBS.glob("*.toml")})
+        for name, ((shape, mixture), clusters) in SHIPPED.items():
+            for cluster in clusters:
+                with self.subTest(job=name, cluster=cluster):
+                    out, _ = self.voltpile("plan", JOBS / f"{name}.toml", "--cluster", SOURCE / f"data/clusters/{cluster}.toml",
+                                           "--set", f"model.synthetic={shape}", "--set",
+                                           f"model.format={mixture}", "--set",
+                                           f"prompts.files=['{JOBS}/prompts/questions.jsonl']")
+                    self.assertIn("teams", out)
+
+    def test_too_little_memory_is_said(self):
+        _, err = self.voltpile("plan", JOBS / "llama3_70b_f16_3_nodes.toml", "--cluster", SOURCE / "data/clusters/t180.toml",
+                               "--set", "model.synthetic=llama-3-70b", "--set", "model.format=f16",
+                               "--set", f"prompts.files=['{JOBS}/prompts/questions.jsonl']", expect=CANNOT_RUN)
+        self.assertRegex(err, "do not fit|does not fit")
+
+
+if __name__ == "__main__":
+    unittest.main()

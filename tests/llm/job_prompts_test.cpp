@@ -1,0 +1,224 @@
+// Prompt files: what is taken, and what is said of the rest.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/error.h"
+#include "llm/job/keys.h"
+#include "llm/job/prompt_files.h"
+#include "llm/job/prompt_line.h"
+#include "llm/job/prompt_requests.h"
+#include "llm/job/prompt_rows.h"
+#include "llm/model/synthetic_model.h"
+
+namespace voltpile::llm {
+namespace {
+
+std::string error_of_line(const std::string& line) {
+    return parse_json_line(line, {}).error;
+}
+
+TEST(PromptLine, TakesAPromptAndWhatDiffersFromTheJob) {
+    PromptSettings settings;
+    settings.max_tokens = 99;
+    settings.sampling.temperature = 0.5f;
+    const Prompt prompt = parse_json_line(
+        R"({"prompt": "Gr\u00fc\u00dfe", "id": 7, "max_tokens": 5, "top_k": 40, "top_p": 0.9, "min_p": 0.1,
+            "repetition_penalty": 1.1, "presence_penalty": -1, "frequency_penalty": 2, "seed": 9,
+            "stop": ["a", "b"]})",
+        settings);
+    EXPECT_EQ(prompt.error, "");
+    EXPECT_EQ(prompt.text,
+              "Gr\xc3\xbc\xc3\x9f"
+              "e");
+    EXPECT_EQ(prompt.id, "7");
+    EXPECT_EQ(prompt.settings.max_tokens, 5);
+    EXPECT_EQ(prompt.settings.stop, (std::vector<std::string>{"a", "b"}));
+    const SamplingSettings& sampling = prompt.settings.sampling;
+    EXPECT_EQ(sampling.temperature, 0.5f);
+    EXPECT_EQ(sampling.top_k, 40);
+    EXPECT_EQ(sampling.top_p, 0.9f);
+    EXPECT_EQ(sampling.min_p, 0.1f);
+    EXPECT_EQ(sampling.repetition_penalty, 1.1f);
+    EXPECT_EQ(sampling.presence_penalty, -1.0f);
+    EXPECT_EQ(sampling.frequency_penalty, 2.0f);
+    EXPECT_EQ(sampling.seed, 9u);
+}
+
+TEST(PromptLine, TakesMessages) {
+    const Prompt prompt = parse_json_line(
+        R"({"messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}], "stop": "x"})",
+        {});
+    EXPECT_EQ(prompt.error, "");
+    ASSERT_EQ(prompt.messages.size(), 2u);
+    EXPECT_EQ(prompt.messages[0].role, ChatRole::System);
+    EXPECT_EQ(prompt.messages[1].content, "u");
+    EXPECT_EQ(prompt.settings.stop, std::vector<std::string>{"x"});
+}
+
+TEST(PromptLine, SaysWhatIsWrong) {
+    EXPECT_EQ(error_of_line("{\"prompt\": "), "not valid JSON at byte 12");
+    EXPECT_EQ(error_of_line("[1]"), "a line must be a JSON object, such as {\"prompt\": \"...\"}");
+    EXPECT_EQ(error_of_line("{}"), "neither \"prompt\" nor \"messages\"");
+    EXPECT_EQ(error_of_line(R"({"prompt": "a", "messages": [{"role": "user", "content": "u"}]})"),
+              "\"prompt\" and \"messages\" exclude each other");
+    EXPECT_EQ(error_of_line(R"({"prompt": ""})"), "the prompt is empty");
+    EXPECT_EQ(error_of_line(R"({"prompt": 1})"), "\"prompt\" must be a text, not number");
+    EXPECT_EQ(error_of_line(R"({"prompt": "a", "temprature": 1})"),
+              "unknown field \"temprature\"; did you mean temperature?");
+    EXPECT_EQ(error_of_line(R"({"prompt": "a", "max_tokens": 0})"),
+              "\"max_tokens\" must be a whole number from 1 to 16777216");
+    EXPECT_EQ(error_of_line(R"({"prompt": "a", "max_tokens": 2.5})"),
+              "\"max_tokens\" must be a whole number from 1 to 16777216");
+    EXPECT_EQ(error_of_line(R"({"prompt": "a", "seed": 18446744073709551615})"),
+              "\"seed\" must be a whole number from 0 to 9223372036854775807");
+    EXPECT_EQ(error_of_line(R"({"prompt": "a", "top_p": 1.5})"), "\"top_p\" must be a number from 0 to 1");
+    EXPECT_EQ(error_of_line(R"({"prompt": "a", "temperature": 1e999})"),
+              "not valid JSON: a number is too large");
+    EXPECT_EQ(error_of_line(R"({"prompt": "a", "stop": [""]})"),
+              "\"stop\" has an empty text, which is everywhere");
+    EXPECT_EQ(error_of_line(R"({"messages": []})"), "\"messages\" must be a list of messages");
+    EXPECT_EQ(error_of_line(R"({"messages": [{"role": "user"}]})"), "a message has no \"content\"");
+    EXPECT_EQ(error_of_line(R"({"messages": [{"role": "tool", "content": "x"}]})"),
+              "\"role\" must be one of system, user, assistant, not \"tool\"");
+    EXPECT_EQ(parse_json_line("{\"id\": \"q\", \"prompt\": 1}", {}).id, "q");
+}
+
+class PromptFiles : public testing::Test {
+  protected:
+    PromptFiles() {
+        folder_ = std::filesystem::temp_directory_path() / ("voltpile-prompts-" + std::to_string(::getpid()));
+        std::filesystem::create_directory(folder_);
+    }
+    ~PromptFiles() override { std::filesystem::remove_all(folder_); }
+
+    JobPrompts read(const std::string& name, const std::string& contents, const std::string& more = "") {
+        std::ofstream(folder_ / name, std::ios::binary) << contents;
+        const std::string text = "app = \"llm\"\n[model]\nsynthetic = \"tiny\"\n[prompts]\nfiles = [\"" +
+                                 (folder_ / name).string() + "\"]\n" + more;
+        const std::vector<AppSchema> apps{llm_schema()};
+        return read_prompts(parse_job(text, "job.toml", {}, apps));
+    }
+    std::string place(const std::string& name, int line) const {
+        return (folder_ / name).string() + ":" + std::to_string(line);
+    }
+
+    std::filesystem::path folder_;
+};
+
+TEST_F(PromptFiles, LinesKeepTheirNumbersAndBlankOnesAreNoPrompts) {
+    const JobPrompts text = read("a.txt", "one\r\n\n  \ntwo", "[sampling]\nseed = 5\n");
+    ASSERT_EQ(text.prompts.size(), 2u);
+    EXPECT_EQ(text.prompts[0].text, "one");
+    EXPECT_EQ(text.prompts[1].text, "two");
+    EXPECT_EQ(text.prompts[1].place, place("a.txt", 4));
+    EXPECT_EQ(text.prompts[0].settings.sampling.seed, 5u);
+    EXPECT_EQ(text.prompts[1].settings.sampling.seed, 6u);
+    const JobPrompts lines = read("a.jsonl", "{\"prompt\": \"p\"}\n{\"prompt\": \"q\", \"seed\": 3}\n");
+    ASSERT_EQ(lines.prompts.size(), 2u);
+    EXPECT_EQ(lines.prompts[1].settings.sampling.seed, 3u);
+}
+
+TEST_F(PromptFiles, AllUnusableLinesAreNamedTheFirstTwentyOfThem) {
+    std::string contents;
+    for (int i = 0; i < 30; ++i) contents += i % 5 == 0 ? "{\"prompt\": \"fine\"}\n" : "{]\n";
+    const JobPrompts all = read("bad.jsonl", contents);
+    try {
+        refuse_unusable(all.prompts);
+        FAIL() << "they were taken";
+    } catch (const JobError& error) {
+        const std::string text = error.what();
+        EXPECT_TRUE(text.starts_with(place("bad.jsonl", 2) + ": not valid JSON at byte 2\n")) << text;
+        EXPECT_NE(text.find(place("bad.jsonl", 25)),
+                  std::string::npos);  // the twentieth: 1, 6, 11, 16, 21 are fine
+        EXPECT_EQ(text.find(place("bad.jsonl", 27)), std::string::npos);
+        EXPECT_NE(text.find("and 4 more"), std::string::npos);
+    }
+}
+
+TEST_F(PromptFiles, FilesThatAreNotThereOrEmptyAreNamed) {
+    EXPECT_THROW(read("empty.jsonl", "\n\n"), JobError);
+    std::filesystem::create_directory(folder_ / "sub");
+    EXPECT_THROW(read("sub", ""), JobError);
+}
+
+TEST_F(PromptFiles, TravelToOtherRanks) {
+    JobPrompts all = read(
+        "a.jsonl",
+        "{\"messages\": [{\"role\": \"user\", \"content\": \"u\\u0000\"}], \"seed\": 3, \"stop\": \"x\"}\n"
+        "{\"prompt\": \"p\", \"top_p\": 0.3}\nnonsense\n");
+    all.mean_prompt_tokens = 2.5;
+    const JobPrompts there = JobPrompts::from_bytes(all.to_bytes());
+    ASSERT_EQ(there.prompts.size(), 3u);
+    EXPECT_EQ(there.prompts[0].messages[0].content, std::string("u\0", 2));
+    EXPECT_EQ(there.prompts[0].settings.sampling.seed, 3u);
+    EXPECT_EQ(there.prompts[0].settings.stop, std::vector<std::string>{"x"});
+    EXPECT_EQ(there.prompts[1].settings.sampling.top_p, 0.3f);
+    EXPECT_EQ(there.prompts[2].error, all.prompts[2].error);
+    EXPECT_EQ(there.prompts[2].place, all.prompts[2].place);
+    EXPECT_EQ(there.inputs[0].fingerprint, all.inputs[0].fingerprint);
+    EXPECT_EQ(there.mean_prompt_tokens, 2.5);
+}
+
+TEST(PromptRequests, RefuseWhatExceedsTheContext) {
+    const SyntheticModel model("tiny", "q8_0");
+    const PromptRequests requests(model, {.context = 22});
+    Prompt prompt = parse_text_line(
+        "abcdef", {});  // a token a byte, and before them <s> and the three bytes of a space mark
+    prompt.settings.max_tokens = 12;
+    EXPECT_EQ(requests.make(prompt, 3).prompt.size(), 10u);
+    EXPECT_EQ(requests.make(prompt, 3).id, 3);
+    prompt.settings.max_tokens = 13;
+    try {
+        requests.make(prompt, 0);
+        FAIL() << "it was taken";
+    } catch (const JobError& error) {
+        EXPECT_STREQ(error.what(), "a prompt of 10 tokens and max_tokens = 13 exceed the context of 22");
+    }
+}
+
+Outcome outcome_of(std::int64_t id) {
+    Outcome outcome;
+    outcome.id = id;
+    outcome.text = "text " + std::to_string(id);
+    outcome.tokens.assign(static_cast<std::size_t>(id), 1);
+    return outcome;
+}
+
+struct Submitted {
+    WorkRange range;
+    std::vector<std::string> texts;
+    friend bool operator==(const Submitted&, const Submitted&) = default;
+};
+
+TEST(PromptRows, AreSubmittedByRangesWhateverTheirOrder) {
+    std::vector<Prompt> prompts(9);
+    prompts[4].error = "cannot be used";
+    std::vector<Submitted> submitted;
+    PromptRows rows(prompts, 0, [&](WorkRange range, const std::vector<FieldBuffer>& data) {
+        ASSERT_EQ(data.size(), prompt_fields(0, 1, 1).size());
+        Submitted each{range, {}};
+        const RowsView view(data[0], range.size(), 1);
+        for (std::int64_t i = 0; i < range.size(); ++i) each.texts.emplace_back(view.text(i));
+        submitted.push_back(each);
+    });
+    EXPECT_EQ(rows.begin({0, 3}), (std::vector<std::int64_t>{0, 1, 2}));
+    EXPECT_EQ(rows.begin({3, 5}), std::vector<std::int64_t>{3});
+    EXPECT_EQ(rows.begin({5, 9}).size(), 4u);
+    rows.add(outcome_of(3));
+    rows.add(outcome_of(2));
+    rows.add(outcome_of(0));
+    EXPECT_EQ(submitted, (std::vector<Submitted>{{{3, 5}, {"text 3", ""}}}));
+    rows.add(outcome_of(1));
+    EXPECT_EQ(submitted.back(), (Submitted{{0, 3}, {"text 0", "text 1", "text 2"}}));
+    for (const std::int64_t i : {5, 7, 8}) rows.add(outcome_of(i));
+    submitted.clear();
+    rows.submit_rest();
+    EXPECT_EQ(submitted, (std::vector<Submitted>{{{5, 6}, {"text 5"}}, {{7, 9}, {"text 7", "text 8"}}}));
+    EXPECT_TRUE(rows.empty());
+}
+
+}  // namespace
+}  // namespace voltpile::llm
