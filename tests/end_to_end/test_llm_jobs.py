@@ -273,6 +273,28 @@ class Refused(LlmJob):
         self.prompts.write_text('{"prompt": "another"}\n')
         self.assertIn("prompts.jsonl is not what it was", self.refused())
 
+    def test_the_most_probable_tokens(self):
+        self.write_prompts([{"prompt": GREEDY[0]["prompt"], "temperature": 0.9 * i} for i in range(2)])
+        for ranks, cut in ((None, []), (2, ["--set", "engine.pipeline=2"])):
+            with self.subTest(ranks=ranks):
+                self.voltpile("run", self.job, "--output", "top.h5", "--fresh", "--set", "generate.top_n=5", *cut,
+                              ranks=ranks)
+                with h5py.File(self.folder / "top.h5") as file:
+                    for row in range(2):
+                        tokens, log_p = file["tokens"][row], file["log_probability"][row]
+                        top = file["top_tokens"][row].reshape(-1, 5)
+                        top_log_p = file["top_log_probability"][row].reshape(-1, 5)
+                        self.assertEqual(len(top), len(tokens))
+                        self.assertTrue((numpy.diff(top_log_p) <= 0).all())
+                        self.assertLess(numpy.exp(top_log_p.astype(float)).sum(axis=1).max(), 1 + 1e-5)  # rounding
+                        among = top == tokens[:, None]
+                        if row == 0:  # greedy: the first of them
+                            self.assertTrue(among[:, 0].all())
+                        at, column = numpy.nonzero(among)
+                        self.assertGreater(len(at), len(tokens) / 2)
+                        # The same logarithm, summed by two kernels.
+                        numpy.testing.assert_allclose(top_log_p[at, column], log_p[at], atol=1e-5)
+
     def test_what_job_files_get_wrong(self):
         self.write_prompts([{"prompt": "And"}])
         for arguments, words in (
@@ -280,7 +302,7 @@ class Refused(LlmJob):
                 (["engine.cache_tokens=64"], "engine.cache_tokens = 64 is too small for one text of 128 tokens"),
                 (["model.synthetic=tny"], "did you mean tiny?"),
                 (["model.path=''"], "model.path is missing"),
-                (["generate.top_n=3"], "generate.top_n"),
+                (["generate.top_n=21"], "generate.top_n"),
                 (["prompts.files=[]"], "names no file"),
                 (["prompts.files=['gone.txt']"], "cannot open gone.txt: No such file or directory"),
                 (["model.path=gone.gguf"], "gone.gguf"),

@@ -71,7 +71,7 @@ class Texts {
         std::deque<DrawsUnderWay> under_way;
         std::vector<std::int32_t> tokens;
         const auto collect = [&] {
-            for (const DrawnToken& each : under_way.front().wait()) tokens.push_back(each.token);
+            for (const DrawnToken& each : under_way.front().wait().tokens) tokens.push_back(each.token);
             under_way.pop_front();
         };
         for (int i = 0; i < passes; ++i) {

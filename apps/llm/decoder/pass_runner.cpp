@@ -18,6 +18,19 @@ bool one_row_each(const Batch& batch) {
            batch.logit_row.size() == batch.token.size();
 }
 
+// Of so many rows: a token and its log-probability, and those of the top_n most probable.
+constexpr std::size_t values_bytes(std::size_t rows, int top_n) {
+    static_assert(sizeof(float) == sizeof(std::int32_t));
+    return 2 * rows * static_cast<std::size_t>(1 + top_n) * sizeof(float);
+}
+
+template <class T>
+T value_at(std::span<const std::byte> bytes, std::size_t index) {
+    T value;
+    std::memcpy(&value, bytes.data() + index * sizeof(T), sizeof(T));
+    return value;
+}
+
 // What a pass within the limits sends at most, but for histories and biases.
 std::size_t most_bytes(const BatchLimits& limits) {
     const auto rows = static_cast<std::size_t>(limits.rows), logits = static_cast<std::size_t>(limits.logits),
@@ -68,7 +81,7 @@ PassRunner::PassRunner(Decoder& decoder, Ops& ops, const BatchLimits& limits, bo
       limits_(limits),
       replays_(replays),
       block_(ops),
-      drawn_(ops.allocate(2 * sizeof(std::int32_t) * static_cast<std::size_t>(limits.logits))) {
+      drawn_(ops.allocate(values_bytes(static_cast<std::size_t>(limits.logits), Ops::most_top))) {
     block_.begin(most_bytes(limits));  // so that it stays where it is
     for (int i = 0; i < most_under_way; ++i) copies_.push_back(ops.make_host_copy(drawn_->bytes()));
 }
@@ -86,6 +99,7 @@ void PassRunner::enqueue(const Batch& batch, std::span<const SamplingRow> sampli
     check_limits(batch, limits_);
     static const SamplingSettings greedy;
     draws_ = decoder_.last_stage() ? batch.logit_row.size() : 0;
+    top_n_ = draws_ == 0 ? 0 : largest_top_n(sampling);
     const bool replays = replays_ && one_row_each(batch);
     StepShape shape;
     if (replays)
@@ -107,6 +121,7 @@ void PassRunner::enqueue(const Batch& batch, std::span<const SamplingRow> sampli
     } else {
         logits_ = compute(view, draws);
     }
+    if (top_n_ > 0) add_top();
     decoder_.send(view);
 }
 
@@ -131,23 +146,81 @@ void PassRunner::replay(const StepShape& shape, const BatchView& batch, const Sa
     logits_ = known.logits;
 }
 
+// Seldom asked for: no part of what is recorded.
+void PassRunner::add_top() {
+    auto* tokens = static_cast<std::int32_t*>(drawn_->data()) + 2 * logits_.rows;
+    ops_.top_log_probabilities(logits_, top_n_, tokens,
+                               reinterpret_cast<float*>(tokens + logits_.rows * top_n_));
+}
+
 DrawsUnderWay PassRunner::send_draws() {
     HostCopy& copy = *copies_[next_copy_];
     next_copy_ = (next_copy_ + 1) % copies_.size();
     const auto rows = draws_ == 0 ? 0 : static_cast<std::size_t>(logits_.rows);
     // Also where nothing was drawn: its end is waited for.
-    copy.start(drawn_->data(), std::max<std::size_t>(2 * rows, 1) * sizeof(std::int32_t));
-    return {copy, rows, draws_};
+    copy.start(drawn_->data(), std::max(values_bytes(rows, top_n_), sizeof(std::int32_t)));
+    return {copy, rows, draws_, top_n_};
 }
 
-std::vector<DrawnToken> DrawsUnderWay::wait() const {
+Draws DrawsUnderWay::wait() const {
     const std::span<const std::byte> bytes = copy_->wait();
-    std::vector<DrawnToken> tokens(draws_);
+    const auto n = static_cast<std::size_t>(top_n_);
+    Draws draws;
     for (std::size_t i = 0; i < draws_; ++i) {
-        std::memcpy(&tokens[i].token, bytes.data() + i * sizeof(std::int32_t), sizeof(std::int32_t));
-        std::memcpy(&tokens[i].log_probability, bytes.data() + (rows_ + i) * sizeof(float), sizeof(float));
+        draws.tokens.push_back({value_at<std::int32_t>(bytes, i), value_at<float>(bytes, rows_ + i)});
+        if (n == 0) continue;
+        TopTokens& top = draws.top.emplace_back();
+        for (std::size_t k = 0; k < n; ++k) {
+            top.token.push_back(value_at<std::int32_t>(bytes, 2 * rows_ + i * n + k));
+            top.log_probability.push_back(value_at<float>(bytes, (2 + n) * rows_ + i * n + k));
+        }
     }
-    return tokens;
+    return draws;
+}
+
+int largest_top_n(std::span<const SamplingRow> rows) {
+    int most = 0;
+    for (const SamplingRow& row : rows) most = std::max(most, row.top_n);
+    return most;
+}
+
+std::size_t Draws::message_bytes(std::size_t draws, int top_n) {
+    return values_bytes(std::max<std::size_t>(draws, 1), top_n);
+}
+
+std::vector<std::byte> Draws::to_message() const {
+    const int top_n = top.empty() ? 0 : static_cast<int>(top.front().token.size());
+    std::vector<std::byte> bytes(message_bytes(tokens.size(), top_n));
+    std::byte* at = bytes.data();
+    const auto add = [&at](const auto& value) {
+        std::memcpy(at, &value, sizeof value);
+        at += sizeof value;
+    };
+    for (const DrawnToken& each : tokens) {
+        add(each.token);
+        add(each.log_probability);
+    }
+    for (const TopTokens& each : top)
+        for (std::size_t k = 0; k < each.token.size(); ++k) {
+            add(each.token[k]);
+            add(each.log_probability[k]);
+        }
+    return bytes;
+}
+
+Draws Draws::from_message(std::span<const std::byte> bytes, std::size_t draws, int top_n) {
+    Draws out;
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < draws; ++i, at += 2)
+        out.tokens.push_back({value_at<std::int32_t>(bytes, at), value_at<float>(bytes, at + 1)});
+    for (std::size_t i = 0; top_n > 0 && i < draws; ++i) {
+        TopTokens& each = out.top.emplace_back();
+        for (int k = 0; k < top_n; ++k, at += 2) {
+            each.token.push_back(value_at<std::int32_t>(bytes, at));
+            each.log_probability.push_back(value_at<float>(bytes, at + 1));
+        }
+    }
+    return out;
 }
 
 }  // namespace voltpile::llm

@@ -18,6 +18,26 @@ struct DrawnToken {
     float log_probability = 0;
 };
 
+// The most probable tokens of a row of logits, best first.
+struct TopTokens {
+    std::vector<std::int32_t> token;
+    std::vector<float> log_probability;
+};
+
+// What the rows of logits of a pass have given.
+struct Draws {
+    std::vector<DrawnToken> tokens;
+    // Of each row as many as the pass's largest top_n; empty if that is 0.
+    std::vector<TopTokens> top;
+
+    // As bytes, so many of each pass, also if it draws nothing.
+    static std::size_t message_bytes(std::size_t draws, int top_n);
+    std::vector<std::byte> to_message() const;
+    static Draws from_message(std::span<const std::byte> bytes, std::size_t draws, int top_n);
+};
+
+int largest_top_n(std::span<const SamplingRow> rows);
+
 // What passes are recorded for: they are filled up with empty rows, and with pages that nobody reads.
 struct StepShape {
     int rows = 0;
@@ -36,15 +56,16 @@ Batch filled_up(Batch batch, const StepShape& shape);
 class DrawsUnderWay {
   public:
     DrawsUnderWay() = default;
-    DrawsUnderWay(HostCopy& copy, std::size_t rows, std::size_t draws)
-        : copy_(&copy), rows_(rows), draws_(draws) {}
+    DrawsUnderWay(HostCopy& copy, std::size_t rows, std::size_t draws, int top_n)
+        : copy_(&copy), rows_(rows), draws_(draws), top_n_(top_n) {}
 
-    std::vector<DrawnToken> wait() const;  // until the pass is done. From any thread
+    Draws wait() const;  // until the pass is done. From any thread
 
   private:
     HostCopy* copy_ = nullptr;
     std::size_t rows_ = 0;  // of the pass as recorded
     std::size_t draws_ = 0;
+    int top_n_ = 0;
 };
 
 class PassRunner {
@@ -63,7 +84,7 @@ class PassRunner {
     // Sends to the host what the pass just enqueued draws: its tokens on the last stage, elsewhere nothing.
     // At most most_under_way may not have been waited for.
     DrawsUnderWay send_draws();
-    std::vector<DrawnToken> drawn() { return send_draws().wait(); }
+    std::vector<DrawnToken> drawn() { return send_draws().wait().tokens; }
     static constexpr int most_under_way = 8;
 
     // Of the pass before, as Decoder::forward returns them.
@@ -78,6 +99,7 @@ class PassRunner {
     };
 
     FloatRows compute(const BatchView& batch, const SamplingView& sampling);
+    void add_top();
     void replay(const StepShape& shape, const BatchView& batch, const SamplingView& sampling);
 
     Decoder& decoder_;
@@ -85,10 +107,13 @@ class PassRunner {
     BatchLimits limits_;
     bool replays_;
     UploadBlock block_;
-    std::unique_ptr<OpsMemory> drawn_;  // tokens, then their log-probabilities
+    // Of the rows of logits: tokens, their log-probabilities, then the most probable tokens of each and
+    // theirs.
+    std::unique_ptr<OpsMemory> drawn_;
     std::map<StepShape, Recorded> recorded_;
     FloatRows logits_;
     std::size_t draws_ = 0;  // wanted of it
+    int top_n_ = 0;          // of each
     std::vector<std::unique_ptr<HostCopy>> copies_;
     std::size_t next_copy_ = 0;
 };

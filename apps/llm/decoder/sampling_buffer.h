@@ -14,6 +14,7 @@ struct SamplingRow {
     const SamplingSettings* settings = nullptr;
     std::int32_t step = 0;                                          // tokens drawn so far
     const std::map<std::int32_t, std::int32_t>* history = nullptr;  // token -> how often, prompt included
+    int top_n = 0;  // most probable tokens that are to be told beside it, at most Ops::most_top
 };
 
 // As a part of a block, the last one: at the same addresses for as many rows, but for lists of tokens

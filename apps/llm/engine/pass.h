@@ -21,12 +21,6 @@ struct Draw {
     int top_n = 0;  // most probable tokens that are to be told beside it
 };
 
-// The most probable tokens of a row of logits, best first.
-struct TopTokens {
-    std::vector<std::int32_t> token;
-    std::vector<float> log_probability;
-};
-
 // One pass, the same on all ranks of a replica.
 struct PlannedPass {
     // Passes of one lane follow each other. Passes of two lanes under way at once have no sequence in common.
@@ -58,7 +52,7 @@ class PassExecutor {
     // it failed.
     virtual std::vector<DrawnToken> collect() = 0;
 
-    // Of the pass collected last, for each draw as many as its top_n; nothing if none was asked for.
+    // Of the pass collected last, for each draw as many as its top_n; empty if the pass had none to tell of.
     virtual std::vector<TopTokens> top() { return {}; }
 };
 

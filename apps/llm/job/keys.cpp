@@ -9,6 +9,7 @@
 #include "job/nearest.h"
 #include "llm/model/quant_mixture.h"
 #include "llm/model/synthetic_shapes.h"
+#include "llm/ops/ops.h"
 
 namespace voltpile {
 namespace {
@@ -139,7 +140,7 @@ std::vector<KeySpec> generate_keys() {
         integer_key("generate.max_tokens", 128, {.min = 1, .max = 1 << 24},
                     "At most so many tokens for each prompt."),
         stop,
-        integer_key("generate.top_n", 0, {.min = 0, .max = 64},
+        integer_key("generate.top_n", 0, {.min = 0, .max = llm::Ops::most_top},
                     "So many of the most probable tokens are written with each one drawn, with their "
                     "log-probabilities."),
         {.path = "generate.ignore_end",
@@ -197,8 +198,6 @@ void check(const JobSpec& job, const ReportProblem& report) {
     if (job.texts("prompts.files").empty()) report("prompts.files", "prompts.files names no file");
     for (const std::string& stop : job.texts("generate.stop"))
         if (stop.empty()) report("generate.stop", "generate.stop has an empty text, which is everywhere");
-    if (job.integer("generate.top_n") > 0)
-        report("generate.top_n", "generate.top_n: this version tells of no tokens but those drawn");
     const std::int64_t context = job.integer("engine.context");
     if (context > 0 && job.integer("generate.max_tokens") >= context)
         report("generate.max_tokens",

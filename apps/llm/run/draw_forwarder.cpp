@@ -1,14 +1,10 @@
 #include "llm/run/draw_forwarder.h"
 
-#include <algorithm>
+#include <utility>
 
 #include "device/device.h"
 
 namespace voltpile::llm {
-
-std::size_t DrawForwarder::message_bytes(std::size_t draws) {
-    return std::max<std::size_t>(draws, 1) * sizeof(DrawnToken);
-}
 
 DrawForwarder::DrawForwarder(Channel& to_first, int device) : to_first_(to_first) {
     thread_ = std::jthread([this, device](const std::stop_token& stop) { run(stop, device); });
@@ -44,7 +40,7 @@ void DrawForwarder::run(const std::stop_token& stop, int device) {
                 next = waiting_.front();
                 waiting_.pop_front();
             }
-            send(next.wait());
+            send(next.wait().to_message());
         }
     } catch (...) {
         const std::lock_guard lock(mutex_);
@@ -52,11 +48,10 @@ void DrawForwarder::run(const std::stop_token& stop, int device) {
     }
 }
 
-void DrawForwarder::send(const std::vector<DrawnToken>& drawn) {
+void DrawForwarder::send(std::vector<std::byte> message) {
     while (!sent_.empty() && sent_.front().transfer.done()) sent_.pop_front();
-    Sent& sent = sent_.emplace_back(Sent{drawn, {}});
-    sent.drawn.resize(message_bytes(drawn.size()) / sizeof(DrawnToken));
-    sent.transfer = to_first_.send(host_memory(sent.drawn.data(), message_bytes(drawn.size())));
+    Sent& sent = sent_.emplace_back(Sent{std::move(message), {}});
+    sent.transfer = to_first_.send(host_memory(sent.message.data(), sent.message.size()));
 }
 
 }  // namespace voltpile::llm

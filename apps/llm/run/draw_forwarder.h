@@ -1,5 +1,5 @@
-// Sends what passes draw from the last stage of a pipeline to the first, pass by pass, on a thread of its
-// own: the one that enqueues passes has to wait for the hidden states of the next one meanwhile.
+// Sends what passes draw from the last stage of a pipeline to the first, pass by pass (Draws), on a thread of
+// its own: the one that enqueues passes has to wait for the hidden states of the next one meanwhile.
 #pragma once
 
 #include <condition_variable>
@@ -25,12 +25,9 @@ class DrawForwarder {
     // Rethrows what an earlier one met.
     void push(const DrawsUnderWay& draws);
 
-    // Bytes that arrive for so many draws: also a pass that draws nothing is told of.
-    static std::size_t message_bytes(std::size_t draws);
-
   private:
     void run(const std::stop_token& stop, int device);
-    void send(const std::vector<DrawnToken>& drawn);
+    void send(std::vector<std::byte> message);
 
     Channel& to_first_;
     std::mutex mutex_;
@@ -38,7 +35,7 @@ class DrawForwarder {
     std::deque<DrawsUnderWay> waiting_;
     std::exception_ptr failure_;
     struct Sent {
-        std::vector<DrawnToken> drawn;
+        std::vector<std::byte> message;
         Transfer transfer;
     };
     std::deque<Sent> sent_;  // the thread's

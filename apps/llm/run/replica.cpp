@@ -209,27 +209,27 @@ void Replica::enqueue(const Batch& batch, std::span<const SamplingRow> sampling)
         under_way_.push_back(runner_->send_draws());
         return;
     }
-    const std::size_t bytes = DrawForwarder::message_bytes(sampling.size());
     Awaited& next = awaited_.emplace_back();
-    next.drawn.resize(bytes / sizeof(DrawnToken));
     next.draws = sampling.size();
+    next.top_n = largest_top_n(sampling);
+    next.message.resize(Draws::message_bytes(next.draws, next.top_n));
     next.arrived = teams_->to_stage(teams_->stages() - 1, draw_channel)
-                       .receive(host_memory(next.drawn.data(), bytes), nullptr, longest_pass);
+                       .receive(host_memory(next.message.data(), next.message.size()), nullptr, longest_pass);
 }
 
-std::vector<DrawnToken> Replica::collect() {
-    std::vector<DrawnToken> drawn;
+Draws Replica::collect() {
+    Draws draws;
     if (teams_->stages() == 1) {
-        drawn = under_way_.front().wait();
+        draws = under_way_.front().wait();
         under_way_.pop_front();
     } else {
-        awaited_.front().arrived.wait();
-        drawn = std::move(awaited_.front().drawn);
-        drawn.resize(awaited_.front().draws);
+        const Awaited& oldest = awaited_.front();
+        oldest.arrived.wait();
+        draws = Draws::from_message(oldest.message, oldest.draws, oldest.top_n);
         awaited_.pop_front();
     }
     links_->check();
-    return drawn;
+    return draws;
 }
 
 void Replica::explain_not_finite(const Batch& batch) {

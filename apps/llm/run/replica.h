@@ -73,7 +73,7 @@ class Replica {
 
     // On the leader: waits for the oldest pass that has not been collected, and has its tokens. Throws
     // CommError if a peer is lost.
-    std::vector<DrawnToken> collect();
+    Draws collect();
 
   private:
     void load(const ModelSource& model);
@@ -99,8 +99,9 @@ class Replica {
     std::vector<DrawnToken> told_;  // to the other stages, by these
     std::vector<Transfer> telling_;
     struct Awaited {  // from the last stage
-        std::vector<DrawnToken> drawn;
+        std::vector<std::byte> message;
         std::size_t draws = 0;
+        int top_n = 0;
         Transfer arrived;
     };
     std::deque<Awaited> awaited_;               // the leader of a pipeline

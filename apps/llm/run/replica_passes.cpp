@@ -35,7 +35,8 @@ std::string next_message(const Replica& replica) {
 
 std::vector<SamplingRow> rows_of(const PlannedPass& pass) {
     std::vector<SamplingRow> rows;
-    for (const Draw& draw : pass.draws) rows.push_back({draw.settings.get(), draw.step, draw.history.get()});
+    for (const Draw& draw : pass.draws)
+        rows.push_back({draw.settings.get(), draw.step, draw.history.get(), draw.top_n});
     return rows;
 }
 
@@ -61,11 +62,25 @@ void ReplicaPasses::tell(std::string bytes) {
 
 void ReplicaPasses::enqueue(const PlannedPass& pass) {
     if (replica_.teams().team().size() > 1) tell(pass_mark + to_bytes(pass));
+    std::vector<int>& top_n = top_n_.emplace_back();
+    for (const Draw& draw : pass.draws) top_n.push_back(draw.top_n);
     replica_.enqueue(pass.batch, rows_of(pass));
 }
 
 std::vector<DrawnToken> ReplicaPasses::collect() {
-    return replica_.collect();
+    Draws draws = replica_.collect();
+    top_ = std::move(draws.top);
+    for (std::size_t i = 0; i < top_.size(); ++i) {
+        const auto wanted = static_cast<std::size_t>(top_n_.front()[i]);
+        top_[i].token.resize(wanted);
+        top_[i].log_probability.resize(wanted);
+    }
+    top_n_.pop_front();
+    return std::move(draws.tokens);
+}
+
+std::vector<TopTokens> ReplicaPasses::top() {
+    return std::exchange(top_, {});
 }
 
 void ReplicaPasses::end() {

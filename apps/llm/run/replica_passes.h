@@ -2,6 +2,9 @@
 // the others follow.
 #pragma once
 
+#include <deque>
+#include <vector>
+
 #include "comm/outbox.h"
 #include "llm/engine/pass.h"
 #include "llm/run/replica.h"
@@ -20,6 +23,7 @@ class ReplicaPasses final : public PassExecutor {
 
     // A token is -1 where the logits were no numbers. Throws CommError if a rank is lost.
     std::vector<DrawnToken> collect() override;
+    std::vector<TopTokens> top() override;
 
     // No more will come, and all have been collected: the others return.
     void end();
@@ -29,6 +33,8 @@ class ReplicaPasses final : public PassExecutor {
 
     Replica& replica_;
     Outbox outbox_;
+    std::deque<std::vector<int>> top_n_;  // of the draws of passes not yet collected
+    std::vector<TopTokens> top_;          // of the one collected last
 };
 
 // On the other ranks: takes part in the leader's passes until it ends them. Throws as the leader.
