@@ -30,6 +30,7 @@ struct Plan {
     std::vector<std::string> nodes;  // hosts, or parts of hosts that count as nodes ("t181-1:0")
     TeamPlan teams;
     double seconds = 0;  // estimate, all ranks together, an upper bound where points may end early
+    std::vector<std::string> notes;     // what its app has decided besides, a line each
     std::vector<std::string> warnings;  // idle GPUs, more ranks than cores, ...
 
     const Host& host_of(const RankPlan& rank) const {

@@ -38,6 +38,8 @@ std::string to_text(const Plan& plan) {
                             plan.nodes[static_cast<std::size_t>(rank.node)], processor_text(plan, rank),
                             rank.units_per_s, bytes_text(static_cast<double>(rank.memory_bytes)));
     }
+    if (!plan.notes.empty()) text += '\n';
+    for (const std::string& note : plan.notes) text += note + '\n';
     for (const std::string& warning : plan.warnings) text += fmt::format("warning: {}\n", warning);
     return text;
 }

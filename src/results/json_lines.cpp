@@ -83,7 +83,10 @@ void add_axes(const ResultLayout& layout, std::int64_t first, std::vector<ordere
     for (std::size_t i = 0; i < lines.size(); ++i) {
         std::int64_t rest = first + static_cast<std::int64_t>(i);
         for (const SweepAxis& axis : layout.axes) {
-            lines[i][axis.name] = axis.value(rest % axis.count);
+            if (axis.key.empty())  // of an app that counts its points
+                lines[i][axis.name] = rest % axis.count;
+            else
+                lines[i][axis.name] = axis.value(rest % axis.count);
             rest /= axis.count;
         }
     }

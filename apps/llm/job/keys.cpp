@@ -176,11 +176,11 @@ std::vector<KeySpec> engine_keys() {
         no_identity(integer_key("engine.replicas", 0, {.min = 0, .max = 65536},
                                 "Copies of the model, which share the prompts; 0: as many as there is room "
                                 "for.")),
-        no_identity(with_choices(
-            text_key("engine.batch_invariant", "auto",
-                     "Whether on GPUs a text is the same to the bit whatever else is computed with it, as it "
-                     "always is on processors. auto: on."),
-            {"auto", "on", "off"})),
+        no_identity({.path = "engine.batch_invariant",
+                     .type = ValueType::Boolean,
+                     .default_value = Booleans{false},
+                     .help = "On GPUs: a text is the same to the bit whatever else is computed with it, as it "
+                             "always is on processors. Prompts then take up to twice as long."}),
     };
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/format.h"
 #include "device/device.h"
 #include "llm/engine/engine.h"
 #include "llm/job/prompt_feed.h"
@@ -32,6 +33,22 @@ double products_per_token(const llm::ModelSource& model) {
     if (!model.config().tied_embeddings)
         sum -= static_cast<double>(model.config().vocab) * static_cast<double>(model.config().hidden);
     return sum;
+}
+
+// Of each stage's fullest rank.
+std::vector<std::string> memory_notes(const llm::ReplicaPlan& plan) {
+    const auto tokens = static_cast<std::int64_t>(plan.pages) * llm::kv_page_tokens;
+    std::vector<std::string> notes;
+    for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+        const llm::StageNeeds& stage = plan.stages[s];
+        const auto bytes = [](auto count) { return bytes_text(static_cast<double>(count)); };
+        notes.push_back(fmt::format(
+            "{}layers {} to {}: {} of weights a rank, {} for the keys and values of {} tokens",
+            plan.stages.size() > 1 ? fmt::format("stage {}, ", s) : "", stage.layer_begin,
+            stage.layer_end - 1, bytes(stage.weights),
+            bytes(stage.kv_per_token * static_cast<std::uint64_t>(tokens)), count_text(tokens)));
+    }
+    return notes;
 }
 
 std::string replaced(std::string text, const std::string& old, const std::string& by) {
@@ -113,7 +130,7 @@ llm::ReplicaRequest LlmApp::replica_request(DeviceChoice device, int ranks_per_n
     request.rows = std::max(integer("engine.rows"), request.sequences);
     request.logits = request.sequences;
     if (job_.text("engine.cache") == "int8") request.cache = llm::KvElement::I8;
-    request.batch_invariant = job_.text("engine.batch_invariant") != "off";
+    request.batch_invariant = job_.boolean("engine.batch_invariant");
     return request;
 }
 
@@ -161,9 +178,10 @@ Plan LlmApp::plan(const PlanOptions& options, const Topology& topology) const {
         return fmt::format("{}: {}", job_.path(), text);
     };
     try {
-        return llm::plan_replica(*model_, replica_request(options.device, options.ranks_per_node), topology,
-                                 workload())
-            .plan;
+        llm::ReplicaPlan replica = llm::plan_replica(
+            *model_, replica_request(options.device, options.ranks_per_node), topology, workload());
+        replica.plan.notes = memory_notes(replica);
+        return std::move(replica.plan);
     } catch (const JobError& error) {
         throw JobError(in_words_of_a_job(error.what()));
     } catch (const MachineError& error) {
