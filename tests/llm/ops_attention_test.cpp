@@ -102,6 +102,12 @@ TEST_P(OpsAttentionTest, Windows) {
         check_attention({{{70, 1}, {0, 50}, {20, 9}}}, {4, 2, 64}, window);
 }
 
+// GPUs join the results of 1024 tokens each.
+TEST_P(OpsAttentionTest, LongContexts) {
+    for (const int window : {0, 1100})
+        check_attention({{{1500, 1}, {1000, 70}, {2047, 1}, {0, 30}, {2100, 9}}, 1}, {4, 2, 64}, window);
+}
+
 TEST_P(OpsAttentionTest, WiderRowsOfTheResultAreLeftAloneBetween) {
     check_attention({{{20, 1}, {0, 18}}, 2}, {4, 2, 64}, 0, 32);
 }

@@ -117,19 +117,24 @@ TEST_P(OpsInvarianceTest, ProductsThatFillAGpu) {
 struct AttentionCase {
     int heads, kv_heads, dim, window;
     KvElement element;
+    int cached = 0;
 };
 
-// A sequence of 300 tokens in pieces of many lengths, alone and beside another one that moves along.
+// A sequence's 300 tokens behind those cached, in pieces of many lengths, alone and beside another one that
+// moves along. GPUs join results at every 128 and 1024 tokens.
 TEST_P(OpsInvarianceTest, AttentionOfPieces) {
-    constexpr int tokens = 300, pages = (tokens + kv_page_tokens - 1) / kv_page_tokens;
+    constexpr int tokens = 300;
     for (const AttentionCase& c : {AttentionCase{8, 2, 128, 0, KvElement::F16},
                                    {4, 4, 64, 0, KvElement::F16},
                                    {6, 3, 80, 37, KvElement::F16},
                                    {20, 1, 32, 0, KvElement::F16},
                                    {4, 2, 24, 0, KvElement::F16},
                                    {4, 2, 64, 150, KvElement::I8},
-                                   {8, 2, 128, 0, KvElement::I8}}) {
+                                   {8, 2, 128, 0, KvElement::I8},
+                                   {1, 1, 128, 0, KvElement::F16, 1900},
+                                   {2, 1, 32, 1100, KvElement::I8, 950}}) {
         SCOPED_TRACE(std::to_string(c.dim) + ", window " + std::to_string(c.window));
+        const int pages = pages_for(c.cached + tokens);
         const std::int64_t columns = static_cast<std::int64_t>(c.heads + 2 * c.kv_heads) * c.dim;
         const auto qkv = normals(tokens * columns);
         const CacheData cache = cache_data(c.element, 2 * pages * c.kv_heads * kv_page_tokens, c.dim);
@@ -155,7 +160,7 @@ TEST_P(OpsInvarianceTest, AttentionOfPieces) {
                 for (int i = 0; i < count; ++i) {
                     const int at = sequence == 0 ? before + i : 40 + i;
                     batch.token.push_back(0);
-                    batch.position.push_back(at);
+                    batch.position.push_back(sequence == 0 ? c.cached + at : at);
                     batch.sequence.push_back(static_cast<std::int32_t>(s));
                     x.insert(x.end(), qkv.begin() + at * columns, qkv.begin() + (at + 1) * columns);
                 }

@@ -111,6 +111,17 @@ __device__ inline float join_value(float before, float part, const JoinFactors& 
     return fmaf(factors.now, part, __fmul_rn(before, factors.before));
 }
 
+// A result of a row and head before it is joined with others, of a split or of a span: its largest score, the
+// sum of exp(score - largest), and the weighted sum of values.
+__host__ __device__ constexpr int part_floats(int head_dim) {
+    return head_dim + 2;
+}
+// Number `part` of `parts`, of the launch's row or sequence `at`.
+__device__ inline float* part_of(const AttentionArgs& a, int at, int head, int part, int parts) {
+    return a.scratch +
+           ((static_cast<std::int64_t>(at) * a.heads + head) * parts + part) * part_floats(a.head_dim);
+}
+
 // Keys, or values, of a page and KV head.
 template <KvElement element>
 struct CachedPage;

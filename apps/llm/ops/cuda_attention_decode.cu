@@ -12,16 +12,6 @@ constexpr int warps = 4, threads = 32 * warps;
 constexpr int split_pages = split_tokens / kv_page_tokens;
 constexpr int tile_heads = 16;  // heads of a KV head in a tile of the tensor cores
 
-// A split's result for a head: its largest score, the sum of exp(score - largest), and the weighted sum of
-// values.
-__host__ __device__ constexpr int part_floats(int head_dim) {
-    return head_dim + 2;
-}
-__device__ float* part_of(const AttentionArgs& a, int in_launch, int head, int split, int splits) {
-    return a.scratch + ((static_cast<std::int64_t>(in_launch) * a.heads + head) * splits + split) *
-                           part_floats(a.head_dim);
-}
-
 // An empty row: by the blocks of one split.
 __device__ void clear_row(const AttentionArgs& a, int row) {
     const int width = a.heads * a.head_dim, blocks = static_cast<int>(gridDim.y);
@@ -187,49 +177,21 @@ __global__ void __launch_bounds__(threads, 4)
     }
 }
 
-// Grid: heads, sequences from first_sequence; a thread for each column of a head.
-__global__ void join_splits(const AttentionArgs a, int first_sequence, int splits) {
-    const int sequence = first_sequence + static_cast<int>(blockIdx.y);
-    const int row = sequence < a.batch.sequences ? single_row(a, sequence) : -1;
-    if (row < 0) return;
-    const int position = a.batch.position[row];
-    const int begin = first_position(a, position) / split_tokens, end = position / split_tokens + 1;
-    if (end - begin == 1) return;
-    const int head = static_cast<int>(blockIdx.x), d = static_cast<int>(threadIdx.x);
-    const float* parts = part_of(a, static_cast<int>(blockIdx.y), head, 0, splits);
-    const int size = part_floats(a.head_dim);
-
-    if (d >= a.head_dim) return;
-    SplitSum all{-INFINITY, 0};
-    float sum = 0;
-#pragma unroll 8
-    for (int s = begin; s < end; ++s) {
-        const float* part = parts + s * size;
-        const JoinFactors factors = join_split(all, {part[0], part[1]});
-        sum = join_value(sum, part[2 + d], factors);
-    }
-    out_head(a, row, head)[d] = __float2half_rn(__fdiv_rn(sum, all.total));
-}
-
-int splits_of(const AttentionArgs& args) {
-    return std::max(1, (args.batch.max_context + split_tokens - 1) / split_tokens);
-}
-
 template <int head_dim>
 void start(const AttentionArgs& args, int first_sequence, int sequences, const Stream& stream) {
     const int group = args.heads / args.kv_heads, tiles = (group + tile_heads - 1) / tile_heads;
     const auto kernel = args.cache.element == KvElement::F16 ? decode_split<head_dim, KvElement::F16>
                                                              : decode_split<head_dim, KvElement::I8>;
     launch("attention of single rows", kernel,
-           {splits_of(args), threads, 0, args.kv_heads * tiles, sequences}, stream, args, first_sequence,
-           splits_of(args));
+           {splits_of(args.batch.max_context), threads, 0, args.kv_heads * tiles, sequences}, stream, args,
+           first_sequence, splits_of(args.batch.max_context));
 }
 
 }  // namespace
 
 std::size_t decode_scratch_bytes_per_sequence(const AttentionArgs& args) {
-    return static_cast<std::size_t>(args.heads) * splits_of(args) * part_floats(args.head_dim) *
-           sizeof(float);
+    return static_cast<std::size_t>(args.heads) * splits_of(args.batch.max_context) *
+           part_floats(args.head_dim) * sizeof(float);
 }
 
 void launch_decode_attention(const AttentionArgs& args, std::size_t scratch_bytes, const Stream& stream) {
@@ -259,11 +221,7 @@ void launch_decode_attention(const AttentionArgs& args, std::size_t scratch_byte
             default:
                 start<128>(args, first, sequences, stream);
         }
-        if (splits_of(args) > 1) {
-            launch("joining the splits of attention", join_splits,
-                   {args.heads, (args.head_dim + 31) / 32 * 32, 0, sequences}, stream, args, first,
-                   splits_of(args));
-        }
+        if (splits_of(args.batch.max_context) > 1) launch_join_splits(args, first, sequences, stream);
     }
 }
 

@@ -45,17 +45,28 @@ __device__ void fetch(__half (*to)[width + 8], int rows, int head_dim, const Pie
     }
 }
 
-// The queries of one sequence in the tile, rows begin .. end of it. Scores of a token that a row does not see
-// change nothing, bit for bit, so that a row's result does not depend on where in a tile it is.
+// What a block does of a launch.
+struct PromptPart {
+    int first_row;  // of the tile
+    int in_launch;  // that row's number
+    int head, span, spans;
+};
+
+// The queries of one sequence in the tile, rows begin .. end of it, over one span. Scores of a token that a
+// row does not see change nothing, bit for bit, so that a row's result does not depend on where in a tile it
+// is.
 template <int width, KvElement element>
-__device__ void attend(const AttentionArgs& a, Tiles<width>& tiles, int first_row, int begin, int end,
-                       int head) {
+__device__ void attend(const AttentionArgs& a, Tiles<width>& tiles, const PromptPart& part_of_launch,
+                       int begin, int end) {
+    const int first_row = part_of_launch.first_row, head = part_of_launch.head;
     const int t = static_cast<int>(threadIdx.x), warp = t / 32, lane = t % 32;
     const int sequence = tiles.sequence[begin], dim = a.head_dim;
     const int kv_head = head / (a.heads / a.kv_heads);
     const int first_query = a.batch.position[first_row + begin];
-    const int last = first_query + end - begin - 1;  // position
-    const int first = first_position(a, first_query);
+    const int span_begin = part_of_launch.span * span_tokens, span_end = span_begin + span_tokens;
+    const int last = min(first_query + end - begin, span_end) - 1;  // position
+    const int first = max(first_position(a, first_query), span_begin);
+    if (first > last) return;
     const auto* qkv = static_cast<const __half*>(a.qkv);
     const uint4 zeros = make_uint4(0, 0, 0, 0);
     fetch<width>(tiles.query, tile_rows_of_queries, dim, [&](int r, int piece) {
@@ -180,24 +191,37 @@ __device__ void attend(const AttentionArgs& a, Tiles<width>& tiles, int first_ro
     __syncwarp();
     for (int r = 0; r < 16; ++r) {
         const int row = warp * 16 + r;
+        const float largest = __shfl_sync(0xffffffffu, all.largest, r);
         const float total = __shfl_sync(0xffffffffu, all.total, r);
-        if (row < begin || row >= end) continue;
-        for (int d = lane; d < dim; d += 32) {
-            out_head(a, first_row + row, head)[d] =
-                __float2half_rn(__fdiv_rn(result[r * result_stride + d], total));
+        const int position = first_query + row - begin, sees_from = first_position(a, position);
+        if (row < begin || row >= end || position < span_begin || sees_from >= span_end) continue;
+        const float* values = result + r * result_stride;
+        if (sees_from >= span_begin && position < span_end) {
+            for (int d = lane; d < dim; d += 32)
+                out_head(a, first_row + row, head)[d] = __float2half_rn(__fdiv_rn(values[d], total));
+            continue;
         }
+        float* to =
+            part_of(a, part_of_launch.in_launch + row, head, part_of_launch.span, part_of_launch.spans);
+        if (lane == 0) {
+            to[0] = largest;
+            to[1] = total;
+        }
+        for (int d = lane; d < dim; d += 32) to[2 + d] = values[d];
     }
     __syncthreads();
 }
 
-// Grid: tiles of rows, heads.
+// Grid: tiles of the rows first .. + count, heads, spans.
 template <int width, KvElement element>
-__global__ void __launch_bounds__(threads, 2) prompt_attention(const AttentionArgs a) {
+__global__ void __launch_bounds__(threads, 2) prompt_attention(const AttentionArgs a, int first, int count) {
     extern __shared__ __align__(32) unsigned char shared[];
     auto& tiles = *reinterpret_cast<Tiles<width>*>(shared);
     // The last rows have the longest contexts: they start first.
-    const int first_row = static_cast<int>(gridDim.x - 1 - blockIdx.x) * tile_rows_of_queries;
-    const int rows = min(tile_rows_of_queries, a.batch.rows - first_row);
+    const int in_launch = static_cast<int>(gridDim.x - 1 - blockIdx.x) * tile_rows_of_queries;
+    const int first_row = first + in_launch, rows = min(tile_rows_of_queries, count - in_launch);
+    const PromptPart part{first_row, in_launch, static_cast<int>(blockIdx.y), static_cast<int>(blockIdx.z),
+                          static_cast<int>(gridDim.z)};
     const int t = static_cast<int>(threadIdx.x);
     if (t < tile_rows_of_queries) {
         const int s = t < rows ? a.batch.sequence[first_row + t] : -1;
@@ -208,83 +232,49 @@ __global__ void __launch_bounds__(threads, 2) prompt_attention(const AttentionAr
     __syncthreads();
     for (int begin = 0; begin < rows;) {
         const int end = tiles.segment_end[begin];
-        const int head = static_cast<int>(blockIdx.y);
         if (tiles.sequence[begin] >= 0) {
-            attend<width, element>(a, tiles, first_row, begin, end, head);
-        } else if (t < a.head_dim && a.batch.sequence[first_row + begin] < 0) {
-            out_head(a, first_row + begin, head)[t] = __half(0.0f);
+            attend<width, element>(a, tiles, part, begin, end);
+        } else if (part.span == 0 && t < a.head_dim && a.batch.sequence[first_row + begin] < 0) {
+            out_head(a, first_row + begin, part.head)[t] = __half(0.0f);
         }
         begin = end;
     }
 }
 
-// A warp for each row and head, for heads of any width.
-template <KvElement element>
-__global__ void plain_attention(const AttentionArgs a) {
-    extern __shared__ float plain_shared[];
-    const int row = static_cast<int>(blockIdx.x), head = static_cast<int>(blockIdx.y);
-    const int lane = static_cast<int>(threadIdx.x), sequence = a.batch.sequence[row];
-    const int dim = a.head_dim;
-    if (sequence < 0) {
-        for (int d = lane; d < dim; d += 32) out_head(a, row, head)[d] = __half(0.0f);
-        return;
-    }
-    const int position = a.batch.position[row], kv_head = head / (a.heads / a.kv_heads);
-    const __half* query = static_cast<const __half*>(a.qkv) + qkv_row(a, row) + head * dim;
-    float* sum = plain_shared;
-    for (int d = lane; d < dim; d += 32) sum[d] = 0;
-    float largest = -INFINITY, total = 0;
-    for (int p = first_position(a, position); p <= position; ++p) {
-        const std::int64_t page = page_index(a, sequence, p / kv_page_tokens, kv_head);
-        const int token = p % kv_page_tokens;
-        const CachedPage<element> keys(a.cache.keys, a.cache.key_scales, page, dim);
-        const CachedPage<element> values(a.cache.values, a.cache.value_scales, page, dim);
-        float score = 0;
-        for (int d = lane; d < dim; d += 32)
-            score = fmaf(__half2float(query[d]), keys.number(token, d, dim), score);
-        for (int offset = 16; offset > 0; offset /= 2) score += __shfl_xor_sync(0xffffffffu, score, offset);
-        score *= a.scale;
-        const float most = fmaxf(largest, score);
-        const float factor = most == largest ? 1.0f : expf(largest - most), weight = expf(score - most);
-        largest = most;
-        total = fmaf(total, factor, weight);
-        for (int d = lane; d < dim; d += 32)
-            sum[d] = fmaf(weight, values.number(token, d, dim), sum[d] * factor);
-    }
-    __half* out = out_head(a, row, head);
-    for (int d = lane; d < dim; d += 32) out[d] = __float2half_rn(sum[d] / total);
-}
-
 template <int width>
-void start(const AttentionArgs& args, const Stream& stream) {
+void start(const AttentionArgs& args, std::size_t scratch_bytes, const Stream& stream) {
     static_assert(sizeof(Tiles<width>) <= 96 * 1024);
     const auto kernel = args.cache.element == KvElement::F16 ? prompt_attention<width, KvElement::F16>
                                                              : prompt_attention<width, KvElement::I8>;
     cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                     static_cast<int>(sizeof(Tiles<width>))),
                "shared memory of the attention");
-    launch("attention of prompts", kernel,
-           {(args.batch.rows + tile_rows_of_queries - 1) / tile_rows_of_queries, threads,
-            sizeof(Tiles<width>), args.heads},
-           stream, args);
+    const int spans = spans_of(args.batch.max_context);
+    int each = args.batch.rows;
+    if (spans > 1) {
+        const std::size_t row_bytes =
+            static_cast<std::size_t>(args.heads) * spans * part_floats(args.head_dim) * sizeof(float);
+        const auto fit = static_cast<int>(std::clamp<std::size_t>(scratch_bytes / row_bytes, 1, 32768));
+        each = fit < tile_rows_of_queries ? fit : fit / tile_rows_of_queries * tile_rows_of_queries;
+    }
+    for (int first = 0; first < args.batch.rows; first += each) {
+        const int rows = std::min(each, args.batch.rows - first);
+        launch("attention of prompts", kernel,
+               {(rows + tile_rows_of_queries - 1) / tile_rows_of_queries, threads, sizeof(Tiles<width>),
+                args.heads, spans},
+               stream, args, first, rows);
+        if (spans > 1) launch_join_spans(args, first, rows, stream);
+    }
 }
 
 }  // namespace
 
-void launch_prompt_attention(const AttentionArgs& args, const Stream& stream) {
+void launch_prompt_attention(const AttentionArgs& args, std::size_t scratch_bytes, const Stream& stream) {
     if (args.head_dim <= 64) {
-        start<64>(args, stream);
+        start<64>(args, scratch_bytes, stream);
     } else {
-        start<128>(args, stream);
+        start<128>(args, scratch_bytes, stream);
     }
-}
-
-void launch_plain_attention(const AttentionArgs& args, const Stream& stream) {
-    const auto kernel = args.cache.element == KvElement::F16 ? plain_attention<KvElement::F16>
-                                                             : plain_attention<KvElement::I8>;
-    launch("attention", kernel,
-           {args.batch.rows, 32, static_cast<std::size_t>(args.head_dim) * sizeof(float), args.heads}, stream,
-           args);
 }
 
 }  // namespace voltpile::llm

@@ -1,6 +1,7 @@
 // Matrix products on the GPU, by number of rows: up to matvec_rows a matrix-vector product, up to tile_rows
-// tiles on tensor cores, above that wide tiles, or fp16 weights in memory and cuBLAS. Tiles of all sizes give
-// a row the same bits, and so do matrix-vector products.
+// tiles on tensor cores, above that wide tiles, or fp16 weights in memory and cuBLAS, which takes fp16
+// weights as they are, and therefore earlier. Tiles of all sizes give a row the same bits, and so do
+// matrix-vector products.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +13,12 @@
 
 namespace voltpile::llm {
 
-constexpr int matvec_rows = 8;
+constexpr int matvec_rows = 6;
 constexpr int tile_rows = 64;
-constexpr int wide_rows = 256;  // from here on cuBLAS is faster
+// Above so many rows cuBLAS is faster.
+constexpr int most_kernel_rows(WeightFormat format) {
+    return format == WeightFormat::F16 ? 32 : 128;
+}
 
 // Matrices of one format and as many columns, whose outputs go to columns of `out`.
 struct MatmulArgs {

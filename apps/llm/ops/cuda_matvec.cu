@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 
 #include "llm/ops/cuda_matvec.cuh"
 #include "llm/ops/cuda_row_units.cuh"
@@ -60,7 +61,8 @@ int matvec_split(const MatmulArgs& args, int multiprocessors) {
 }
 
 std::size_t matvec_scratch_bytes(const MatmulArgs& args) {
-    return static_cast<std::size_t>(matvec_rows * quantised_row_bytes(args.matrix[0].columns));
+    return std::bit_ceil(static_cast<unsigned>(args.rows)) *
+           static_cast<std::size_t>(quantised_row_bytes(args.matrix[0].columns));
 }
 
 void launch_matvec(const MatmulArgs& args, int multiprocessors, const Stream& stream) {

@@ -165,7 +165,7 @@ void CudaOps::attention(HiddenRows qkv, const QkvSettings& settings, const Batch
         throw DeviceError(fmt::format("attention over {} tokens needs more than the {} MiB of scratch memory",
                                       batch.max_context, scratch_.size() >> 20));
     }
-    if (batch.max_new > 1) launch_prompt_attention(args, stream_);
+    if (batch.max_new > 1) launch_prompt_attention(args, scratch_.size(), stream_);
     launch_decode_attention(args, scratch_.size(), stream_);
 }
 

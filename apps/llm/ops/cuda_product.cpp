@@ -111,7 +111,7 @@ void CudaProduct::run_gated(HiddenRows x, const CudaMatrix& gate, const CudaMatr
 // memory for it, which pays for many rows alone.
 bool CudaProduct::by_blas(const MatmulArgs& args) const {
     if (batch_invariant_) return false;
-    return args.rows > (args.matrix[0].format == WeightFormat::F16 ? tile_rows : wide_rows);
+    return args.rows > most_kernel_rows(args.matrix[0].format);
 }
 
 void CudaProduct::by_kernels(MatmulArgs& args, std::size_t used) {
