@@ -1,8 +1,15 @@
 // Run under mpirun at 1, 2 and 4 ranks (tests/CMakeLists.txt).
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <string>
+#include <thread>
 
+#include "comm/outbox.h"
 #include "mpi_tests.h"
 
 using namespace voltpile;
@@ -53,6 +60,35 @@ TEST(Communicator, MessagesOfOneRankArriveInOrderAndTagsDoNotMix) {
             }
             EXPECT_EQ(message->bytes, "other");
         }
+    }
+}
+
+// The sender does not call MPI until somebody has seen what it sent.
+TEST(Outbox, LongMessagesArriveWhileTheSenderIsElsewhere) {
+    constexpr int tag = 9;
+    const std::filesystem::path folder = world().broadcast(
+        (std::filesystem::temp_directory_path() / fmt::format("outbox-{}", getpid())).string(), 0);
+    const auto seen_by = [&](int rank) { return folder / std::to_string(rank); };
+    const std::string text(3'000'000, 'x');
+    if (world().rank() == 0) {
+        std::filesystem::create_directory(folder);
+        Outbox outbox(world());
+        for (int rank = 1; rank < world().size(); ++rank)
+            outbox.send(rank, tag, std::make_shared<const std::string>(text));
+        const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+        for (int rank = 1; rank < world().size(); ++rank) {
+            while (!std::filesystem::exists(seen_by(rank)) && std::chrono::steady_clock::now() < deadline)
+                std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            EXPECT_TRUE(std::filesystem::exists(seen_by(rank))) << rank;
+        }
+        outbox.drain();
+        std::filesystem::remove_all(folder);
+    } else {
+        std::optional<Message> message;
+        while (!(message = world().poll(tag))) {
+        }
+        EXPECT_EQ(message->bytes, text);
+        std::ofstream(seen_by(world().rank())) << "seen";
     }
 }
 
