@@ -18,31 +18,34 @@ class PaceMeasurement {
         : executor_(executor),
           limits_(limits),
           pages_(pages),
+          most_rows_(static_cast<int>(std::min<std::int64_t>(
+              {limits.rows, std::int64_t{kv_page_tokens} * pages,
+               std::int64_t{kv_page_tokens} * limits.pages_per_sequence * limits.sequences}))),
           most_texts_(std::min({limits.rows, limits.sequences, limits.logits, pages})) {
         for (int rows = 1; rows <= most_texts_; rows = shapes_.back() + 1)
             shapes_.push_back(std::min(step_shape(rows, 1, limits).rows, most_texts_));
-        std::ranges::reverse(shapes_);  // the largest first, to have the processor at its full clock
+        std::ranges::reverse(shapes_);  // the largest first: a processor may have to wake up
     }
 
     PassPace pace() {
+        run_twice(prompts(most_rows_));  // whatever has to be loaded for it
         std::vector<PassPace::Measured> measured;
         for (const int rows : shapes_) measured.push_back({rows, seconds_of(texts(rows, 0))});
         std::ranges::reverse(measured);
         const double enough = mixed_slowdown * measured.back().seconds;
         // As if there were a text for each row.
         const BatchLimits wide{limits_.rows, limits_.rows, limits_.pages_per_sequence, limits_.rows};
-        while (measured.back().rows < limits_.rows && measured.back().seconds <= enough) {
-            const int rows = step_shape(measured.back().rows + 1, 1, wide).rows;
-            if (!has_room_for(rows)) break;
+        while (measured.back().rows < most_rows_ && measured.back().seconds <= enough) {
+            const int rows = std::min(step_shape(measured.back().rows + 1, 1, wide).rows, most_rows_);
             measured.push_back({rows, seconds_of(prompts(rows))});
         }
         return PassPace(std::move(measured));
     }
 
-    // A text at position p has the first page, over and over, before p, and p in a page of its own.
+    // After pace(). A text at position p has the first page, over and over, before p, and p in a page of its
+    // own.
     void meet_contexts() {
-        if (!has_room_for(kv_page_tokens)) return;
-        run_twice(prompts(kv_page_tokens));  // fills that page
+        if (most_rows_ < kv_page_tokens) return;  // prompts have not filled that page
         for (int position = step_shape(1, 1, limits_).context;
              pages_for(position + 1) <= limits_.pages_per_sequence; position *= 2) {
             if (seconds_since(begin_) > begin_context_s) return;
@@ -66,10 +69,6 @@ class PaceMeasurement {
     }
 
     int longest_piece() const { return limits_.pages_per_sequence * kv_page_tokens; }
-    bool has_room_for(int rows) const {
-        return rows <= limits_.rows && pages_for(rows) <= pages_ &&
-               (rows + longest_piece() - 1) / longest_piece() <= limits_.sequences;
-    }
     // As few as hold so many rows.
     PlannedPass prompts(int rows) const {
         BatchBuilder builder;
@@ -102,7 +101,8 @@ class PaceMeasurement {
     PassExecutor& executor_;
     BatchLimits limits_;
     int pages_;
-    int most_texts_;           // in a pass
+    int most_rows_;            // of a pass
+    int most_texts_;           // that generate in a pass
     std::vector<int> shapes_;  // their numbers, descending
     std::vector<std::int32_t> token_{0};
     std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();

@@ -7,11 +7,10 @@
 namespace voltpile::llm {
 
 // With some hundred passes over pages 0 .. pages - 1 of the cache, in which nothing may be kept yet. Passes
-// of one row for each text are measured at the start of their contexts, in all shapes of step_shape() for
-// which the cache has a page for each text; then pieces of prompts, until a pass takes mixed_slowdown times
-// as long as the largest of those. As long as no more than 2 s have passed since the beginning, the shapes of
-// longer contexts are met too, the shortest first: an executor that records passes has recorded them then.
-// Throws as the executor.
+// of one row for each text are measured at the beginning of texts, in all shapes of step_shape() for which
+// the cache has a page for each text; then pieces of prompts, until a pass takes mixed_slowdown times as long
+// as the largest of those. Longer contexts come next, the shortest first, until 2 s have passed: an executor
+// that records passes has then recorded these shapes. Throws as the executor.
 PassPace measure_pace(PassExecutor& executor, const BatchLimits& limits, int pages);
 
 }  // namespace voltpile::llm

@@ -14,9 +14,9 @@
 //   seconds(g), and c = attention_context: a row that looks back at so many tokens counts twice. However few
 //   that are, the first prompt gets a page of rows. Unknown: r = mixed_rows, c = mixed_context, and the first
 //   prompt gets one row at least.
-// - how many of the n sequences that could generate have a row in a pass without prompts: those
-//   PassPace::best_rows(n) that have had none for longest. So nobody is left out of two such passes in
-//   succession as long as each leaves out less than half. Unknown: all.
+// - how many of the n sequences that could generate have a row in a pass without prompts:
+//   PassPace::best_rows(n), by turns. So nobody is left out of two such passes in succession as long as each
+//   leaves out less than half. Unknown: all.
 //
 // Whole pages of the same tokens after the same beginning are computed once: a sequence that comes to such a
 // page while another computes it sits out that pass.
@@ -120,7 +120,7 @@ class Scheduler {
     void preempt(const SequencePtr& sequence);
     void remove(const SequencePtr& sequence);
     PromptShare prompt_share() const;  // of a pass
-    void leave_out(std::vector<SequencePtr>& generating) const;
+    void leave_out(int lane, std::vector<SequencePtr>& generating);
     std::uint64_t next_pass() const { return passes_ + 1; }
 
     SchedulerSettings settings_;
@@ -128,6 +128,7 @@ class Scheduler {
     SequencesByAge running_, waiting_;
     std::unordered_map<std::int64_t, SequencePtr> by_id_;
     std::vector<int> lane_sequences_;  // running in each
+    std::vector<std::int64_t> turns_;  // of each lane: the age of the sequence left out first
     std::deque<PassUnderWay> under_way_;
     std::vector<std::int64_t> admitted_;
     std::uint64_t passes_ = 0;  // planned so far: the number of the last

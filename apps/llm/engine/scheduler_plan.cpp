@@ -31,7 +31,6 @@ class Scheduler::Planning {
         }
         s.computed += count;
         ++s.passes;
-        s.last_pass = of_.next_pass();
         under_way_.sequences.push_back(sequence);
         rows_ += count;
         keep_full_pages(of_.cache_, s, of_.next_pass());
@@ -122,7 +121,7 @@ std::optional<PlannedPass> Scheduler::plan_lane(int lane) {
     Planning planning(*this, lane);
     const auto prompts = of_lane([](const Sequence& s) { return s.goes_on() && !s.generates(); });
     generating = of_lane([&](const Sequence& s) { return s.generates() && !sits_out(s); });
-    if (prompts.empty()) leave_out(generating);
+    if (prompts.empty()) leave_out(lane, generating);
     for (const SequencePtr& sequence : generating) planning.add(sequence, 1);
 
     PromptBudget budget(settings_.limits.rows - planning.rows(), share);
@@ -168,11 +167,14 @@ Scheduler::PromptShare Scheduler::prompt_share() const {
     return {static_cast<double>(rows), attention_context, kv_page_tokens};
 }
 
-// Of a pass without prompts.
-void Scheduler::leave_out(std::vector<SequencePtr>& generating) const {
+// Of a pass without prompts. generating: of the lane, the oldest first.
+void Scheduler::leave_out(int lane, std::vector<SequencePtr>& generating) {
     const int best = settings_.pace.best_rows(static_cast<int>(generating.size()));
     if (best == std::ssize(generating)) return;
-    std::ranges::stable_sort(generating, {}, [](const SequencePtr& each) { return each->last_pass; });
+    std::int64_t& turn = turns_[static_cast<std::size_t>(lane)];
+    const auto age = [](const SequencePtr& each) { return each->age; };
+    std::ranges::rotate(generating, std::ranges::lower_bound(generating, turn, {}, age));
+    turn = generating[static_cast<std::size_t>(best)]->age;
     generating.resize(static_cast<std::size_t>(best));
 }
 

@@ -18,7 +18,6 @@ struct Sequence {
     int drawing = 0;                   // under way: tokens that are not known yet
     int computed = 0;                  // tokens in the cache, once all passes planned so far have run
     int passes = 0;                    // under way, with rows of it
-    std::uint64_t last_pass = 0;       // with rows of it
     int lane = -1;                     // -1: waits
     bool admitted = false;             // once at least
     bool ended = false;
