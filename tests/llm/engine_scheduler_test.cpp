@@ -178,17 +178,20 @@ struct Case {
     bool feeds;
     int pages;
     int rows;
+    bool paced = false;
 };
 
 class SchedulerTrace : public testing::TestWithParam<Case> {};
 
-INSTANTIATE_TEST_SUITE_P(Machines, SchedulerTrace,
-                         testing::Values(Case{"waits", 1, false, 40, 40}, Case{"feeds", 1, true, 40, 40},
-                                         Case{"feeds_in_few_pages", 1, true, 9, 40},
-                                         Case{"three_lanes", 3, false, 40, 40},
-                                         Case{"three_lanes_in_few_pages", 3, false, 12, 17},
-                                         Case{"many_pages", 1, true, 400, 12}),
-                         [](const auto& each) { return each.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Machines, SchedulerTrace,
+    testing::Values(Case{"waits", 1, false, 40, 40}, Case{"feeds", 1, true, 40, 40},
+                    Case{"feeds_in_few_pages", 1, true, 9, 40}, Case{"three_lanes", 3, false, 40, 40},
+                    Case{"three_lanes_in_few_pages", 3, false, 12, 17}, Case{"many_pages", 1, true, 400, 12},
+                    Case{"paced", 1, false, 40, 40, true}, Case{"paced_and_feeds", 1, true, 40, 40, true},
+                    Case{"paced_in_few_pages", 1, true, 9, 40, true},
+                    Case{"paced_lanes", 3, false, 12, 17, true}),
+    [](const auto& each) { return each.param.name; });
 
 TEST_P(SchedulerTrace, AnswersTenThousandRequestsAsEachAlone) {
     SchedulerSettings settings = small_settings();
@@ -196,6 +199,9 @@ TEST_P(SchedulerTrace, AnswersTenThousandRequestsAsEachAlone) {
     settings.feeds = GetParam().feeds;
     settings.pages = GetParam().pages;
     settings.limits.rows = GetParam().rows;
+    // Of 3 that generate 2 at once, of 5 four, of 9 and more eight.
+    if (GetParam().paced)
+        settings.pace = PassPace({{1, 10}, {2, 11}, {3, 19}, {4, 20}, {8, 30}, {12, 70}, {40, 99}});
     Trace trace(settings, 10'000, 7);
     trace.run();
     const SchedulerCounters counters = trace.counters();

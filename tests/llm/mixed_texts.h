@@ -101,10 +101,11 @@ class MixedTexts {
             alone_.push_back(write_alone(step, config_, tokenizer_, request));
     }
 
-    EngineCounters together(PassExecutor& executor, int pages) {
+    EngineCounters together(PassExecutor& executor, int pages, const PassPace& pace = {}) {
         EngineSettings settings;
         settings.end_ids = config_.eos_ids;
         settings.scheduler = mixed_settings(pages);
+        settings.scheduler.pace = pace;
         Engine engine(executor, tokenizer_, settings);
         for (const Request& request : requests_) engine.submit(request);
         std::size_t answered = 0;

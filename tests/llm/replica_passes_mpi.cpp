@@ -27,10 +27,8 @@ void write_all(Replica& replica, const ModelFiles& model, const nlohmann::json& 
     ReplicaPasses passes(replica);
     const Tokenizer tokenizer = load_tokenizer(model);
     EngineSettings settings;
-    settings.scheduler.limits = replica.request().limits();
-    settings.scheduler.pages = replica.plan().pages;
-    settings.scheduler.context = replica.request().context;
-    settings.scheduler.sequences = replica.request().sequences;
+    settings.scheduler = passes.measured_settings();
+    EXPECT_FALSE(settings.scheduler.pace.known()) << "of processors";
     settings.end_ids = model.config().eos_ids;
     Engine engine(passes, &tokenizer, settings);
     constexpr int copies = 5;

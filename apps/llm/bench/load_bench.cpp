@@ -17,7 +17,6 @@ namespace {
 
 constexpr int most_sequences = 256;  // if nothing is said
 constexpr int rows_of_pass = 512;
-constexpr int warm_tokens = 3;  // of a batch size: one pass call by call, one recorded, one replayed
 
 // Throws JobError.
 void check_load(const LlmBenchOptions& options, const ModelConfig& config) {
@@ -49,46 +48,33 @@ class LoadBench {
           vocabulary_(static_cast<int>(model.config().vocab)),
           passes_(replica),
           line_(terminal_columns()) {
-        settings_.scheduler.limits = replica.request().limits();
-        settings_.scheduler.pages = replica.plan().pages;
-        settings_.scheduler.context = replica.request().context;
-        settings_.scheduler.sequences = replica.request().sequences;
+        settings_.scheduler = passes_.measured_settings();
     }
 
     void run() {
-        if (replica_.stream() != nullptr) warm_up();
         LoadReport report;
         report.processor = replica_.describe();
         report.model = model_name(options_);
         report.settings = options_.load;
         report.sequences = options_.sequences;
         report.cache_tokens = settings_.scheduler.pages * kv_page_tokens;
-        report.result = measure(options_.load);
+        report.result = measure();
         passes_.end();
         line_.clear();
         fmt::print("{}", options_.json ? to_json(report) + "\n" : to_text(report));
     }
 
   private:
-    LoadResult measure(const LoadSettings& load) {
+    LoadResult measure() {
+        const LoadSettings& load = options_.load;
+        const int pages = settings_.scheduler.pages;
         Engine engine(passes_, nullptr, settings_);
-        return run_load(engine, load, vocabulary_, settings_.scheduler.pages, [&](const EngineCounters& now) {
+        return run_load(engine, load, vocabulary_, pages, [&](const EngineCounters& now) {
             if (terminal_columns() > 0 && now.passes % 32 == 0)
                 line_.show(fmt::format("{} of {} answered, batch {}, cache {:.0f} %", now.requests,
                                        load.requests, now.scheduler.running,
-                                       100.0 * now.scheduler.pages_in_use / settings_.scheduler.pages));
+                                       100.0 * now.scheduler.pages_in_use / pages));
         });
-    }
-
-    // Texts of which one after the other ends, so that every batch size is met.
-    void warm_up() {
-        LoadSettings load = options_.load;
-        load.seed = ~load.seed;
-        load.rate = 0;
-        load.interrupt_prompt = 0;
-        load.requests = std::min(load.requests, options_.sequences);
-        load.generate = {1, std::min(warm_tokens * load.requests, load.generate.most)};
-        measure(load);
     }
 
     Replica& replica_;

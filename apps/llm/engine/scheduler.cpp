@@ -47,7 +47,8 @@ void check_request(const Request& request, const SchedulerSettings& settings) {
 Scheduler::Scheduler(const SchedulerSettings& settings)
     : settings_(settings),
       cache_(settings.pages),
-      lane_sequences_(static_cast<std::size_t>(std::max(settings.lanes, 1)), 0) {
+      lane_sequences_(static_cast<std::size_t>(std::max(settings.lanes, 1)), 0),
+      turns_(lane_sequences_.size(), 0) {
     const BatchLimits& limits = settings.limits;
     if (settings.lanes < 1 || (settings.feeds && settings.lanes > 1) || settings.sequences < 1 ||
         std::min({limits.rows, limits.sequences, limits.logits, settings.mixed_rows,

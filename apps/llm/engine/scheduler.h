@@ -4,11 +4,19 @@
 // Requests are admitted in the order in which they came, each when the cache has pages for its prompt and one
 // more for every sequence that runs. A pass of a lane has a row for each of the lane's sequences that
 // generates, then pieces of prompts, the oldest first. Where few prompts are to be read beside sequences that
-// generate (one, and one more for each few_prompts of these), they get
-// rows * (1 + context / mixed_context) <= mixed_rows, which is to keep the pass within twice the time.
-// Otherwise they have all rows: many that were held back would leave the processor with a small batch. When
-// pages run out, the youngest running sequence loses its own and waits, at its place in the order, to be
-// computed anew.
+// generate (one, and one more for each few_prompts of these), their rows are to keep the pass within twice
+// the time: rows * (1 + context / c) <= r. Otherwise they have all rows: many that were held back would leave
+// the processor with a small batch. When pages run out, the youngest running sequence loses its own and
+// waits, at its place in the order, to be computed anew.
+//
+// What is known of the processor's pace decides
+// - r, the rows for few prompts beside g sequences: the most for which seconds(g + r) <= mixed_slowdown *
+//   seconds(g), and c = attention_context: a row that looks back at so many tokens counts twice. However few
+//   that are, the first prompt gets a page of rows. Unknown: r = mixed_rows, c = mixed_context, and the first
+//   prompt gets one row at least.
+// - how many of the n sequences that could generate have a row in a pass without prompts:
+//   PassPace::best_rows(n), by turns. So nobody is left out of two such passes in succession as long as each
+//   leaves out less than half. Unknown: all.
 //
 // Whole pages of the same tokens after the same beginning are computed once: a sequence that comes to such a
 // page while another computes it sits out that pass.
@@ -26,6 +34,7 @@
 #include <utility>
 
 #include "llm/engine/pass.h"
+#include "llm/engine/pass_pace.h"
 #include "llm/engine/prefix_cache.h"
 #include "llm/engine/request.h"
 #include "llm/engine/sequence.h"
@@ -39,6 +48,7 @@ struct SchedulerSettings {
     int sequences = 0;   // running at once, in all lanes together
     int lanes = 1;       // PassExecutor::lanes()
     bool feeds = false;  // PassExecutor::feeds(); with one lane only
+    PassPace pace;       // of the executor
     int mixed_rows = 128;
     int mixed_context = 16384;
 };
@@ -95,7 +105,13 @@ class Scheduler {
         int lane = 0;
         std::vector<SequencePtr> sequences, drawing;
     };
-    class Planning;  // of one pass
+    class Planning;      // of one pass
+    class PromptBudget;  // of one pass
+    struct PromptShare {
+        double rows = 0;     // at the beginning of a text
+        double context = 1;  // at which a row counts twice
+        int least = 1;       // rows of the first prompt, which is not to starve
+    };
 
     std::optional<PlannedPass> plan_lane(int lane);
     void balance(int lane);
@@ -103,7 +119,8 @@ class Scheduler {
     bool admit_first();
     void preempt(const SequencePtr& sequence);
     void remove(const SequencePtr& sequence);
-    double prompt_cost() const;  // of the prompt rows of a pass
+    PromptShare prompt_share() const;  // of a pass
+    void leave_out(int lane, std::vector<SequencePtr>& generating);
     std::uint64_t next_pass() const { return passes_ + 1; }
 
     SchedulerSettings settings_;
@@ -111,6 +128,7 @@ class Scheduler {
     SequencesByAge running_, waiting_;
     std::unordered_map<std::int64_t, SequencePtr> by_id_;
     std::vector<int> lane_sequences_;  // running in each
+    std::vector<std::int64_t> turns_;  // of each lane: the age of the sequence left out first
     std::deque<PassUnderWay> under_way_;
     std::vector<std::int64_t> admitted_;
     std::uint64_t passes_ = 0;  // planned so far: the number of the last

@@ -51,37 +51,36 @@ class Scheduler::Planning {
     int rows_ = 0;
 };
 
-constexpr int few_prompts = 8;  // see scheduler.h
+// See scheduler.h.
+constexpr int few_prompts = 8;
+constexpr int attention_context = 8192;
 
 // Pieces of prompts within what a pass has left.
-class PromptBudget {
+class Scheduler::PromptBudget {
   public:
-    PromptBudget(int rows, double cost, const SchedulerSettings& settings)
-        : rows_(rows), cost_(cost), mixed_context_(settings.mixed_context) {}
+    PromptBudget(int rows, const PromptShare& share) : rows_(rows), share_(share) {}
 
     // Rows of the next piece, 0 if there is no room for one: all that is left of the prompt, or up to the end
-    // of a page, so that others find it, if there is one within reach.
+    // of a page, so that others find it, if there is one near the end of what it may have.
     int take(const Sequence& sequence) {
-        const double row_cost = 1 + sequence.computed / mixed_context_;
-        const double affordable = std::max(cost_ / row_cost, first_ ? 1.0 : 0.0);
+        const double row_cost = 1 + sequence.computed / share_.context;
+        const double affordable = std::max<double>(share_.rows / row_cost, share_.least);
         int count = static_cast<int>(
             std::min({static_cast<double>(rows_), static_cast<double>(sequence.rows_left()), affordable}));
         if (count < sequence.rows_left()) {
             const int whole =
                 (sequence.computed + count) / kv_page_tokens * kv_page_tokens - sequence.computed;
-            if (whole > 0) count = whole;
+            if (4 * whole >= 3 * count) count = whole;
         }
         rows_ -= count;
-        cost_ -= count * row_cost;
-        first_ = first_ && count == 0;
+        share_.rows -= count * row_cost;
+        if (count > 0) share_.least = 0;
         return count;
     }
 
   private:
     int rows_;
-    double cost_;
-    double mixed_context_;
-    bool first_ = true;  // which is not to starve, however long
+    PromptShare share_;
 };
 
 std::optional<PlannedPass> Scheduler::plan() {
@@ -110,20 +109,23 @@ std::optional<PlannedPass> Scheduler::plan_lane(int lane) {
     const auto out = std::ranges::count_if(generating, [&](const auto& s) { return sits_out(*s); });
     if (out > 0 && 2 * out >= std::ssize(generating)) return std::nullopt;
 
-    Planning planning(*this, lane);
-    const double affordable = prompt_cost();
+    const PromptShare share = prompt_share();
     const std::int64_t preempted = counters_.preemptions;
     for (const SequencePtr& sequence : generating) {
         if (sits_out(*sequence)) continue;
         while (sequence->lane >= 0 && !make_room(cache_, *sequence, sequence->computed + 1))
             preempt(running_.rbegin()->second);
-        if (sequence->lane >= 0) planning.add(sequence, 1);
     }
     if (counters_.preemptions == preempted) admit();
 
-    PromptBudget budget(settings_.limits.rows - planning.rows(), affordable, settings_);
-    for (const SequencePtr& sequence : of_lane([](const Sequence& s) { return s.goes_on(); })) {
-        if (sequence->drawing > 0) continue;
+    Planning planning(*this, lane);
+    const auto prompts = of_lane([](const Sequence& s) { return s.goes_on() && !s.generates(); });
+    generating = of_lane([&](const Sequence& s) { return s.generates() && !sits_out(s); });
+    if (prompts.empty()) leave_out(lane, generating);
+    for (const SequencePtr& sequence : generating) planning.add(sequence, 1);
+
+    PromptBudget budget(settings_.limits.rows - planning.rows(), share);
+    for (const SequencePtr& sequence : prompts) {
         const int before = sequence->computed;
         const bool comes = use_kept_pages(cache_, *sequence, next_pass());
         counters_.shared_tokens += sequence->computed - before;
@@ -149,15 +151,31 @@ void Scheduler::balance(int lane) {
     }
 }
 
-double Scheduler::prompt_cost() const {
+Scheduler::PromptShare Scheduler::prompt_share() const {
     const auto generating =
         std::ranges::count_if(running_, [](const auto& each) { return each.second->generates(); });
     const auto admitted = std::ssize(running_) - generating;
     const auto reading =
         admitted + std::min(std::ssize(waiting_), settings_.sequences - std::ssize(running_));
     if (generating == 0 || reading > 1 + generating / few_prompts)
-        return std::numeric_limits<double>::infinity();
-    return settings_.mixed_rows;
+        return {std::numeric_limits<double>::infinity()};
+    const PassPace& pace = settings_.pace;
+    if (!pace.known())
+        return {static_cast<double>(settings_.mixed_rows), static_cast<double>(settings_.mixed_context)};
+    const auto beside = static_cast<int>((generating + settings_.lanes - 1) / settings_.lanes);
+    const int rows = pace.rows_within(mixed_slowdown * pace.seconds(beside)) - beside;
+    return {static_cast<double>(rows), attention_context, kv_page_tokens};
+}
+
+// Of a pass without prompts. generating: of the lane, the oldest first.
+void Scheduler::leave_out(int lane, std::vector<SequencePtr>& generating) {
+    const int best = settings_.pace.best_rows(static_cast<int>(generating.size()));
+    if (best == std::ssize(generating)) return;
+    std::int64_t& turn = turns_[static_cast<std::size_t>(lane)];
+    const auto age = [](const SequencePtr& each) { return each->age; };
+    std::ranges::rotate(generating, std::ranges::lower_bound(generating, turn, {}, age));
+    turn = generating[static_cast<std::size_t>(best)]->age;
+    generating.resize(static_cast<std::size_t>(best));
 }
 
 }  // namespace voltpile::llm

@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "llm/engine/measure_pace.h"
 #include "llm/run/pass_message.h"
 
 namespace voltpile::llm {
@@ -53,6 +54,17 @@ int ReplicaPasses::lanes() const {
 bool ReplicaPasses::feeds() const {
     // On processors enqueue() computes: nothing would be gained.
     return replica_.teams().stages() == 1 && replica_.stream() != nullptr;
+}
+
+SchedulerSettings ReplicaPasses::measured_settings() {
+    const ReplicaRequest& request = replica_.request();
+    SchedulerSettings settings;
+    settings.limits = request.limits();
+    settings.pages = replica_.plan().pages;
+    settings.context = request.context;
+    settings.sequences = request.sequences;
+    if (replica_.stream() != nullptr) settings.pace = measure_pace(*this, settings.limits, settings.pages);
+    return settings;
 }
 
 void ReplicaPasses::tell(std::string bytes) {

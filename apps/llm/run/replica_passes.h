@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "comm/outbox.h"
-#include "llm/engine/pass.h"
+#include "llm/engine/scheduler.h"
 #include "llm/run/replica.h"
 
 namespace voltpile::llm {
@@ -18,6 +18,10 @@ class ReplicaPasses final : public PassExecutor {
 
     int lanes() const override;  // as many as there are stages
     bool feeds() const override;
+
+    // What the replica has room for, for any scheduler of these passes. On GPUs the pace is measured, with
+    // passes over the whole cache for a second or two; processors have none.
+    SchedulerSettings measured_settings();
 
     void enqueue(const PlannedPass& pass) override;
 

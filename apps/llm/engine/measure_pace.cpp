@@ -1,0 +1,120 @@
+#include "llm/engine/measure_pace.h"
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+
+#include "base/seconds_since.h"
+#include "llm/decoder/batch_builder.h"
+
+namespace voltpile::llm {
+namespace {
+
+constexpr double begin_context_s = 2;  // at the latest
+
+class PaceMeasurement {
+  public:
+    PaceMeasurement(PassExecutor& executor, const BatchLimits& limits, int pages)
+        : executor_(executor),
+          limits_(limits),
+          pages_(pages),
+          most_rows_(static_cast<int>(std::min<std::int64_t>(
+              {limits.rows, std::int64_t{kv_page_tokens} * pages,
+               std::int64_t{kv_page_tokens} * limits.pages_per_sequence * limits.sequences}))),
+          most_texts_(std::min({limits.rows, limits.sequences, limits.logits, pages})) {
+        for (int rows = 1; rows <= most_texts_; rows = shapes_.back() + 1)
+            shapes_.push_back(std::min(step_shape(rows, 1, limits).rows, most_texts_));
+        std::ranges::reverse(shapes_);  // the largest first: a processor may have to wake up
+    }
+
+    PassPace pace() {
+        run_twice(prompts(most_rows_));  // whatever has to be loaded for it
+        std::vector<PassPace::Measured> measured;
+        for (const int rows : shapes_) measured.push_back({rows, seconds_of(texts(rows, 0))});
+        std::ranges::reverse(measured);
+        const double enough = mixed_slowdown * measured.back().seconds;
+        // As if there were a text for each row.
+        const BatchLimits wide{limits_.rows, limits_.rows, limits_.pages_per_sequence, limits_.rows};
+        while (measured.back().rows < most_rows_ && measured.back().seconds <= enough) {
+            const int rows = std::min(step_shape(measured.back().rows + 1, 1, wide).rows, most_rows_);
+            measured.push_back({rows, seconds_of(prompts(rows))});
+        }
+        return PassPace(std::move(measured));
+    }
+
+    // After pace(). A text at position p has the first page, over and over, before p, and p in a page of its
+    // own.
+    void meet_contexts() {
+        if (most_rows_ < kv_page_tokens) return;  // prompts have not filled that page
+        for (int position = step_shape(1, 1, limits_).context;
+             pages_for(position + 1) <= limits_.pages_per_sequence; position *= 2) {
+            if (seconds_since(begin_) > begin_context_s) return;
+            for (const int rows : shapes_)
+                if (rows < pages_) run_twice(texts(rows, position));
+        }
+    }
+
+  private:
+    // position: a multiple of a page's tokens.
+    PlannedPass texts(int rows, int position) const {
+        BatchBuilder builder;
+        std::vector<std::int32_t> own(static_cast<std::size_t>(pages_for(position + 1)), 0);
+        for (int i = 0; i < rows; ++i) {
+            own.back() = pages_ - 1 - i;
+            builder.add(own, token_, position, WantLogits::Last);
+        }
+        const auto greedy = std::make_shared<const SamplingSettings>();
+        return {0, builder.take(),
+                std::vector<Draw>(static_cast<std::size_t>(rows), {greedy, 0, nullptr, 0})};
+    }
+
+    int longest_piece() const { return limits_.pages_per_sequence * kv_page_tokens; }
+    // As few as hold so many rows.
+    PlannedPass prompts(int rows) const {
+        BatchBuilder builder;
+        std::vector<std::int32_t> own(static_cast<std::size_t>(pages_for(rows)));
+        std::iota(own.begin(), own.end(), 0);
+        for (int begin = 0; begin < rows; begin += longest_piece()) {
+            const std::vector<std::int32_t> tokens(
+                static_cast<std::size_t>(std::min(rows - begin, longest_piece())), token_.front());
+            builder.add(std::span(own).subspan(static_cast<std::size_t>(begin / kv_page_tokens)), tokens, 0,
+                        WantLogits::None);
+        }
+        return {0, builder.take(), {}};
+    }
+
+    // Together, where an engine would have them so.
+    void run_twice(const PlannedPass& pass) {
+        executor_.enqueue(pass);
+        if (!executor_.feeds()) executor_.collect();
+        executor_.enqueue(pass);
+        if (executor_.feeds()) executor_.collect();
+        executor_.collect();
+    }
+    double seconds_of(const PlannedPass& pass) {
+        run_twice(pass);  // call by call, then recorded
+        const auto begin = std::chrono::steady_clock::now();
+        run_twice(pass);
+        return seconds_since(begin) / 2;
+    }
+
+    PassExecutor& executor_;
+    BatchLimits limits_;
+    int pages_;
+    int most_rows_;            // of a pass
+    int most_texts_;           // that generate in a pass
+    std::vector<int> shapes_;  // their numbers, descending
+    std::vector<std::int32_t> token_{0};
+    std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace
+
+PassPace measure_pace(PassExecutor& executor, const BatchLimits& limits, int pages) {
+    PaceMeasurement measurement(executor, limits, pages);
+    PassPace pace = measurement.pace();
+    measurement.meet_contexts();
+    return pace;
+}
+
+}  // namespace voltpile::llm
