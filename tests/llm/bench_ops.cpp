@@ -92,6 +92,8 @@ void bench_attention(Bench& bench, double copy_gbs) {
                          {128, 1, 512},
                          {1, 512, 512},
                          {1, 512, 8192},
+                         {1, 32, 32768},
+                         {1, 128, 32768},
                          {1, 2048, 2048},
                          {8, 64, 512}}) {
         const Sequences s = sequences(bench, c.count, c.fresh, c.context);

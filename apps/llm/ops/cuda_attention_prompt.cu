@@ -1,49 +1,12 @@
 #include <algorithm>
 
-#include "llm/ops/cuda_attention.cuh"
+#include "llm/ops/cuda_attention_tiles.cuh"
 
 namespace voltpile::llm {
 
 namespace {
 
 using namespace nvcuda;
-
-constexpr int warps = 4, threads = 32 * warps;
-constexpr int tile_rows_of_queries = 64;         // 16 a warp
-constexpr int score_stride = split_tokens + 4;   // floats
-constexpr int weight_stride = 2 * score_stride;  // halves: a row's weights lie in the place of its scores
-
-template <int width>
-struct Tiles {
-    static constexpr int stride = width + 8;
-    __half query[tile_rows_of_queries][stride];
-    __half cached[split_tokens][stride];  // keys, then values
-    float score[warps][16][score_stride];
-    JoinFactors factors[warps][16];
-    int sequence[tile_rows_of_queries];  // -1: not for this kernel
-    int segment_end[tile_rows_of_queries];
-};
-
-// Rows of head_dim numbers, 16 bytes a thread, 4 of them on their way: piece(row, number of the piece), or
-// zeros.
-template <int width, class Piece>
-__device__ void fetch(__half (*to)[width + 8], int rows, int head_dim, const Piece& piece) {
-    constexpr int together = 4;
-    const int pieces = head_dim / 8;
-    for (int first = static_cast<int>(threadIdx.x); first < rows * pieces; first += together * threads) {
-        uint4 v[together];
-#pragma unroll
-        for (int n = 0; n < together; ++n) {
-            const int i = min(first + n * threads, rows * pieces - 1);
-            v[n] = piece(i / pieces, i % pieces);
-        }
-#pragma unroll
-        for (int n = 0; n < together; ++n) {
-            const int i = min(first + n * threads, rows * pieces - 1);
-            *reinterpret_cast<uint4*>(&to[i / pieces][i % pieces * 8]) = v[n];
-        }
-    }
-}
 
 // What a block does of a launch.
 struct PromptPart {
@@ -59,8 +22,9 @@ template <int width, KvElement element>
 __device__ void attend(const AttentionArgs& a, Tiles<width>& tiles, const PromptPart& part_of_launch,
                        int begin, int end) {
     const int first_row = part_of_launch.first_row, head = part_of_launch.head;
-    const int t = static_cast<int>(threadIdx.x), warp = t / 32, lane = t % 32;
-    const int sequence = tiles.sequence[begin], dim = a.head_dim;
+    const int t = static_cast<int>(threadIdx.x), lane = t % 32;
+    const int team = t / 64, member = t / 32 % 2, team_row = team * 16;
+    const int dim = a.head_dim;
     const int kv_head = head / (a.heads / a.kv_heads);
     const int first_query = a.batch.position[first_row + begin];
     const int span_begin = part_of_launch.span * span_tokens, span_end = span_begin + span_tokens;
@@ -68,18 +32,21 @@ __device__ void attend(const AttentionArgs& a, Tiles<width>& tiles, const Prompt
     const int first = max(first_position(a, first_query), span_begin);
     if (first > last) return;
     const auto* qkv = static_cast<const __half*>(a.qkv);
-    const uint4 zeros = make_uint4(0, 0, 0, 0);
-    fetch<width>(tiles.query, tile_rows_of_queries, dim, [&](int r, int piece) {
+    fetch<width>(tiles.query, dim, [&](int r, int piece) {
         const auto* row = qkv + qkv_row(a, first_row + r) + head * dim;
-        return r >= begin && r < end ? reinterpret_cast<const uint4*>(row)[piece] : zeros;
+        return r >= begin && r < end ? reinterpret_cast<const uint4*>(row)[piece] : make_uint4(0, 0, 0, 0);
     });
+    const int page = span_begin / kv_page_tokens + t;
+    if (page >= first / kv_page_tokens && page <= last / kv_page_tokens)
+        tiles.page[t] = page_index(a, tiles.sequence[begin], page, kv_head);
 
     // Which row each element of an accumulator belongs to: asked of the hardware, as it differs.
-    float(*score)[score_stride] = tiles.score[warp];
+    float(*score)[score_stride] = tiles.score[team];
     auto* weight = reinterpret_cast<__half*>(&score[0][0]);
     for (int i = lane; i < 256; i += 32) score[i / 16][i % 16] = static_cast<float>(i / 16);
     __syncwarp();
-    Accumulator sum[width / 16];
+    constexpr int slices = width / 32;  // of 16 columns; the warps of a team take them in turn
+    Accumulator sum[slices];
     int row_of[sum[0].num_elements];
     wmma::load_matrix_sync(sum[0], &score[0][0], score_stride, wmma::mem_row_major);
 #pragma unroll
@@ -87,29 +54,26 @@ __device__ void attend(const AttentionArgs& a, Tiles<width>& tiles, const Prompt
 #pragma unroll
     for (auto& s : sum) wmma::fill_fragment(s, 0.0f);
 
-    // What the warp's rows see, together.
-    const int warp_begin = max(begin, warp * 16), warp_end = min(end, warp * 16 + 16);
-    const int warp_last = first_query + warp_end - 1 - begin;
-    const int warp_first = first_position(a, first_query + warp_begin - begin);
-    const auto seen = [&](int token) { return token + 15 >= warp_first && token <= warp_last; };
-    SplitSum all{-INFINITY, 0};  // of row `lane` of the warp
+    // What the team's rows see, together.
+    const int team_begin = max(begin, team_row), team_end = min(end, team_row + 16);
+    const int team_last = first_query + team_end - 1 - begin;
+    const int team_first = first_position(a, first_query + team_begin - begin);
+    const auto seen = [&](int token) { return token + 15 >= team_first && token <= team_last; };
+    // Of the team's row softened + lane: each warp does the softmax of 8 rows.
+    const int softened = member * 8;
+    SplitSum all{-INFINITY, 0};
 
     for (int tile = first / split_tokens * split_tokens; tile <= last; tile += split_tokens) {
-        const bool busy = warp_begin < warp_end && tile <= warp_last && tile + split_tokens > warp_first;
-        const auto fetch_tokens = [&](const void* cache, const float* scales) {
-            fetch<width>(tiles.cached, split_tokens, dim, [&](int token, int piece) {
-                const int at = tile + token;
-                if (at < first || at > last) return zeros;
-                const CachedPage<element> page(cache, scales,
-                                               page_index(a, sequence, at / kv_page_tokens, kv_head), dim);
-                return page.halves(at % kv_page_tokens, piece, dim);
-            });
-        };
+        const bool busy = team_begin < team_end && tile <= team_last && tile + split_tokens > team_first;
+        const std::int64_t* pages = tiles.page + (tile - span_begin) / kv_page_tokens;
         __syncthreads();
-        fetch_tokens(a.cache.keys, a.cache.key_scales);
+        fetch_tokens<width, element>(tiles.cached, a.cache.keys, a.cache.key_scales, pages, dim, tile, first,
+                                     last);
+        wait_for_copies();
         __syncthreads();
-        constexpr int together = 4;  // products at a time
-        for (int part = 0; busy && part < split_tokens / 16; part += together) {
+        if (busy) {
+            constexpr int together = split_tokens / 16 / 2;
+            const int token = member * together * 16;
             Accumulator scores[together];
 #pragma unroll
             for (auto& s : scores) wmma::fill_fragment(s, 0.0f);
@@ -117,44 +81,46 @@ __device__ void attend(const AttentionArgs& a, Tiles<width>& tiles, const Prompt
             for (int d = 0; d < width; d += 16) {
                 if (d >= dim) break;
                 wmma::fragment<wmma::matrix_a, 16, 16, 16, __half, wmma::row_major> q;
-                wmma::load_matrix_sync(q, &tiles.query[warp * 16][d], Tiles<width>::stride);
+                wmma::load_matrix_sync(q, &tiles.query[team_row][d], Tiles<width>::stride);
 #pragma unroll
                 for (int n = 0; n < together; ++n) {
                     wmma::fragment<wmma::matrix_b, 16, 16, 16, __half, wmma::col_major> k;
-                    wmma::load_matrix_sync(k, &tiles.cached[(part + n) * 16][d], Tiles<width>::stride);
+                    wmma::load_matrix_sync(k, &tiles.cached[token + n * 16][d], Tiles<width>::stride);
                     wmma::mma_sync(scores[n], q, k, scores[n]);
                 }
             }
 #pragma unroll
             for (int n = 0; n < together; ++n) {
-                wmma::store_matrix_sync(&score[0][(part + n) * 16], scores[n], score_stride,
+                wmma::store_matrix_sync(&score[0][token + n * 16], scores[n], score_stride,
                                         wmma::mem_row_major);
             }
         }
         __syncthreads();
-        fetch_tokens(a.cache.values, a.cache.value_scales);
+        fetch_tokens<width, element>(tiles.cached, a.cache.values, a.cache.value_scales, pages, dim, tile,
+                                     first, last);
 
         // What becomes of rows outside the segment is of no concern.
         SplitSum mine{-INFINITY, 0};
-        for (int r = 0; busy && r < 16; r += 4) {
+        for (int r = softened; busy && r < softened + 8; r += 4) {
             SplitSum of_rows[4];
             soften_split(
                 score[r], score_stride, weight + r * weight_stride, weight_stride, tile, a.scale,
                 [&](int row) {
-                    const int position = first_query + warp * 16 + r + row - begin;
+                    const int position = first_query + team_row + r + row - begin;
                     return SeenRange{first_position(a, position), position};
                 },
                 of_rows);
 #pragma unroll
             for (int row = 0; row < 4; ++row) {
-                if (lane == r + row) mine = of_rows[row];
+                if (softened + lane == r + row) mine = of_rows[row];
             }
         }
-        if (lane < 16) tiles.factors[warp][lane] = join_split(all, mine);
+        if (lane < 8) tiles.factors[team][softened + lane] = join_split(all, mine);
+        wait_for_copies();
         __syncthreads();
         if (!busy) continue;
 
-        Accumulator part[width / 16];
+        Accumulator part[slices];
 #pragma unroll
         for (auto& p : part) wmma::fill_fragment(p, 0.0f);
 #pragma unroll 1
@@ -163,36 +129,37 @@ __device__ void attend(const AttentionArgs& a, Tiles<width>& tiles, const Prompt
             wmma::fragment<wmma::matrix_a, 16, 16, 16, __half, wmma::row_major> w;
             wmma::load_matrix_sync(w, weight + k, weight_stride);
 #pragma unroll
-            for (int d = 0; d < width; d += 16) {
+            for (int n = 0; n < slices; ++n) {
+                const int d = (2 * n + member) * 16;
                 if (d >= dim) break;
                 wmma::fragment<wmma::matrix_b, 16, 16, 16, __half, wmma::row_major> v;
                 wmma::load_matrix_sync(v, &tiles.cached[k][d], Tiles<width>::stride);
-                wmma::mma_sync(part[d / 16], w, v, part[d / 16]);
+                wmma::mma_sync(part[n], w, v, part[n]);
             }
         }
 #pragma unroll
         for (int i = 0; i < sum[0].num_elements; ++i) {
-            const JoinFactors factors = tiles.factors[warp][row_of[i]];
+            const JoinFactors factors = tiles.factors[team][row_of[i]];
 #pragma unroll
-            for (int d = 0; d < width / 16; ++d) sum[d].x[i] = join_value(sum[d].x[i], part[d].x[i], factors);
+            for (int n = 0; n < slices; ++n) sum[n].x[i] = join_value(sum[n].x[i], part[n].x[i], factors);
         }
     }
 
-    // Through the place of the keys and values, a quarter for each warp.
+    // Through the place of the keys and values, a quarter for each team.
     __syncthreads();
     constexpr int result_stride = width + 4;
-    static_assert(warps * 16 * result_stride * sizeof(float) <= sizeof(tiles.cached));
-    float* result = reinterpret_cast<float*>(&tiles.cached[0][0]) + warp * 16 * result_stride;
+    static_assert(teams * 16 * result_stride * sizeof(float) <= sizeof(tiles.cached));
+    float* result = reinterpret_cast<float*>(&tiles.cached[0][0]) + team_row * result_stride;
 #pragma unroll
-    for (int d = 0; d < width; d += 16) {
-        if (d >= dim) break;
-        wmma::store_matrix_sync(result + d, sum[d / 16], result_stride, wmma::mem_row_major);
+    for (int n = 0; n < slices; ++n) {
+        const int d = (2 * n + member) * 16;
+        if (d < dim) wmma::store_matrix_sync(result + d, sum[n], result_stride, wmma::mem_row_major);
     }
-    __syncwarp();
-    for (int r = 0; r < 16; ++r) {
-        const int row = warp * 16 + r;
-        const float largest = __shfl_sync(0xffffffffu, all.largest, r);
-        const float total = __shfl_sync(0xffffffffu, all.total, r);
+    __syncthreads();
+    for (int r = softened; r < softened + 8; ++r) {
+        const int row = team_row + r;
+        const float largest = __shfl_sync(0xffffffffu, all.largest, r - softened);
+        const float total = __shfl_sync(0xffffffffu, all.total, r - softened);
         const int position = first_query + row - begin, sees_from = first_position(a, position);
         if (row < begin || row >= end || position < span_begin || sees_from >= span_end) continue;
         const float* values = result + r * result_stride;
@@ -214,7 +181,8 @@ __device__ void attend(const AttentionArgs& a, Tiles<width>& tiles, const Prompt
 
 // Grid: tiles of the rows first .. + count, heads, spans.
 template <int width, KvElement element>
-__global__ void __launch_bounds__(threads, 2) prompt_attention(const AttentionArgs a, int first, int count) {
+__global__ void __launch_bounds__(prompt_threads, prompt_blocks)
+    prompt_attention(const AttentionArgs a, int first, int count) {
     extern __shared__ __align__(32) unsigned char shared[];
     auto& tiles = *reinterpret_cast<Tiles<width>*>(shared);
     // The last rows have the longest contexts: they start first.
@@ -260,8 +228,8 @@ void start(const AttentionArgs& args, std::size_t scratch_bytes, const Stream& s
     for (int first = 0; first < args.batch.rows; first += each) {
         const int rows = std::min(each, args.batch.rows - first);
         launch("attention of prompts", kernel,
-               {(rows + tile_rows_of_queries - 1) / tile_rows_of_queries, threads, sizeof(Tiles<width>),
-                args.heads, spans},
+               {(rows + tile_rows_of_queries - 1) / tile_rows_of_queries, prompt_threads,
+                sizeof(Tiles<width>), args.heads, spans},
                stream, args, first, rows);
         if (spans > 1) launch_join_spans(args, first, rows, stream);
     }

@@ -1,0 +1,88 @@
+// What a block of the prompts' attention has in shared memory, and how it gets there.
+#pragma once
+
+#include "llm/ops/cuda_attention.cuh"
+
+namespace voltpile::llm {
+
+constexpr int prompt_threads = 256;
+constexpr int tile_rows_of_queries = 64, teams = 4;  // two warps to 16 rows
+constexpr int score_stride = split_tokens + 4;       // floats
+constexpr int weight_stride = 2 * score_stride;      // halves: a row's weights lie in the place of its scores
+
+// From global to shared memory.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+constexpr bool copies_run_alone = true;
+#else
+constexpr bool copies_run_alone = false;
+#endif
+// For which a multiprocessor has shared memory: 96 KB are enough for one.
+constexpr int prompt_blocks = copies_run_alone ? 2 : 1;
+
+template <int width>
+struct Tiles {
+    static constexpr int stride = width + 8;
+    __half query[tile_rows_of_queries][stride];
+    __half cached[split_tokens][stride];  // keys, then values
+    float score[teams][16][score_stride];
+    JoinFactors factors[teams][16];
+    std::int64_t page[span_tokens / kv_page_tokens];  // of the cache
+    int sequence[tile_rows_of_queries];               // -1: not for this kernel
+    int segment_end[tile_rows_of_queries];
+};
+
+// Rows of head_dim numbers, 16 bytes a thread and all on their way at once: piece(row, number of the piece).
+template <int width, int rows, class Piece>
+__device__ void fetch(__half (&to)[rows][width + 8], int head_dim, const Piece& piece) {
+    constexpr int pieces = width / 8, step = prompt_threads / pieces, each = rows / step;
+    static_assert(rows % step == 0);
+    const int t = static_cast<int>(threadIdx.x), p = t % pieces, row = t / pieces;
+    if (p * 8 >= head_dim) return;
+    uint4 v[each];
+#pragma unroll
+    for (int n = 0; n < each; ++n) v[n] = piece(row + n * step, p);
+#pragma unroll
+    for (int n = 0; n < each; ++n) *reinterpret_cast<uint4*>(&to[row + n * step][p * 8]) = v[n];
+}
+
+// 16 bytes, or zeros.
+__device__ inline void copy_alone(__half* shared, const __half* from, bool wanted) {
+    const auto to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                 :
+                 : "r"(to), "l"(from), "r"(wanted ? 16 : 0)
+                 : "memory");
+}
+
+// The keys or values of the tokens tile .. + split_tokens, 0 outside of first .. last; page: of the tile's
+// first token. Where copies run alone, they are there after wait_for_copies() and a barrier.
+template <int width, KvElement element>
+__device__ void fetch_tokens(__half (&to)[split_tokens][width + 8], const void* cache, const float* scales,
+                             const std::int64_t* page, int head_dim, int tile, int first, int last) {
+    const auto nearest = [&](int token) { return min(max(token, first - tile), last - tile); };
+    const auto page_of = [&](int token) {
+        return CachedPage<element>(cache, scales, page[token / kv_page_tokens], head_dim);
+    };
+    if constexpr (copies_run_alone && element == KvElement::F16) {
+        constexpr int pieces = width / 8;
+        const int t = static_cast<int>(threadIdx.x), p = t % pieces;
+        if (p * 8 >= head_dim) return;
+#pragma unroll
+        for (int token = t / pieces; token < split_tokens; token += prompt_threads / pieces) {
+            const int from = nearest(token);
+            copy_alone(&to[token][p * 8], page_of(from).data + from % kv_page_tokens * head_dim + p * 8,
+                       from == token);
+        }
+    } else {
+        fetch<width>(to, head_dim, [&](int token, int piece) {
+            const int from = nearest(token);
+            const uint4 v = page_of(from).halves(from % kv_page_tokens, piece, head_dim);
+            return from == token ? v : make_uint4(0, 0, 0, 0);
+        });
+    }
+}
+__device__ inline void wait_for_copies() {
+    if constexpr (copies_run_alone) asm volatile("cp.async.wait_all;" ::: "memory");
+}
+
+}  // namespace voltpile::llm
