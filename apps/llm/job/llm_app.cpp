@@ -208,13 +208,10 @@ void LlmApp::run(RankContext& rank, WorkScheduler& work, ResultWriter& results) 
 
 void LlmApp::lead(WorkScheduler& work, ResultWriter& results) {
     const llm::PromptRequests requests(*model_, request_settings());
-    llm::EngineSettings settings;
-    settings.scheduler.limits = replica_->request().limits();
-    settings.scheduler.pages = replica_->plan().pages;
-    settings.scheduler.context = context();
-    settings.scheduler.sequences = replica_->request().sequences;
-    settings.end_ids = model_->config().eos_ids;
     llm::ReplicaPasses passes(*replica_);
+    llm::EngineSettings settings;
+    settings.scheduler = passes.measured_settings();
+    settings.end_ids = model_->config().eos_ids;
     llm::Engine engine(passes, &requests.tokenizer(), settings);
     llm::PromptRows rows(
         prompts_.prompts, request_settings().top_n,
