@@ -3,6 +3,7 @@
 #include <numeric>
 #include <thread>
 
+#include "base/seconds_since.h"
 #include "llm/engine/measure_pace.h"
 #include "llm/paper_executor.h"
 
@@ -173,14 +174,16 @@ class SleepyExecutor final : public PassExecutor {
 TEST(MeasuredPace, FindsTheStepsAndMeetsAllShapes) {
     const BatchLimits limits{100, 12, 32, 12};  // texts of up to 512 tokens
     SleepyExecutor executor(limits, 40);
+    const auto begin = std::chrono::steady_clock::now();
     const PassPace pace = measure_pace(executor, limits, 40);
+    const double all = seconds_since(begin);
     EXPECT_TRUE(executor.done());
-    // A sleep is never shorter; a busy machine makes it longer, hardly four times.
+    // A sleep is never shorter, but longer on a busy machine.
     EXPECT_GE(pace.seconds(1), 0.002);
-    EXPECT_LT(pace.seconds(12), 0.008);
     EXPECT_GE(pace.seconds(13), 0.008);
-    EXPECT_GE(pace.seconds(12 + 9), 4 * pace.seconds(1) / 3);
-    EXPECT_EQ(pace.best_rows(11), 11);
+    double texts = 0;
+    for (int rows = 1; rows <= 9; ++rows) texts += pace.seconds(rows);
+    EXPECT_LT(2 * texts, all) << "each has been timed twice";
     EXPECT_EQ(executor.met().size(), 9U * 3);  // 1, 2, ... 8, 12 rows; contexts of 128, 256, 512
     for (const auto& [shape, times] : executor.met()) EXPECT_GE(times, 2) << "to be recorded";
 }
