@@ -42,11 +42,11 @@ std::vector<std::string> memory_notes(const llm::ReplicaPlan& plan) {
     for (std::size_t s = 0; s < plan.stages.size(); ++s) {
         const llm::StageNeeds& stage = plan.stages[s];
         const auto bytes = [](auto count) { return bytes_text(static_cast<double>(count)); };
-        notes.push_back(fmt::format(
-            "{}layers {} to {}: {} of weights a rank, {} for the keys and values of {} tokens",
-            plan.stages.size() > 1 ? fmt::format("stage {}, ", s) : "", stage.layer_begin,
-            stage.layer_end - 1, bytes(stage.weights),
-            bytes(stage.kv_per_token * static_cast<std::uint64_t>(tokens)), count_text(tokens)));
+        notes.push_back(
+            fmt::format("{}layers {} to {}: {} of weights a rank, {} for the keys and values of {} tokens",
+                        plan.stages.size() > 1 ? fmt::format("stage {}, ", s) : "", stage.layer_begin,
+                        stage.layer_end - 1, bytes(stage.weights),
+                        bytes(stage.kv_per_token * static_cast<std::uint64_t>(tokens)), count_text(tokens)));
     }
     return notes;
 }
