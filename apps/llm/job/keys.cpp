@@ -179,8 +179,9 @@ std::vector<KeySpec> engine_keys() {
         no_identity({.path = "engine.batch_invariant",
                      .type = ValueType::Boolean,
                      .default_value = Booleans{false},
-                     .help = "On GPUs: a text is the same to the bit whatever else is computed with it, as it "
-                             "always is on processors. Prompts then take up to twice as long."}),
+                     .help =
+                         "On GPUs: a text is the same to the bit whatever else is computed with it, as it "
+                         "always is on processors. Prompts then take up to twice as long."}),
     };
 }
 
