@@ -90,6 +90,9 @@ TEST_P(OpsAttentionTest, PromptPiecesAndSingleTokensTogether) {
 TEST_P(OpsAttentionTest, GroupsOfHeads) {
     for (const auto& [heads, kv_heads] : {std::pair{3, 3}, {6, 3}, {7, 1}, {16, 2}, {32, 4}})
         check_attention({{{40, 1}, {3, 5}}}, {heads, kv_heads, 32}, 0);
+    // With pieces of which a tile of a GPU takes several heads, two, and one.
+    for (const auto& [heads, kv_heads] : {std::pair{3, 1}, {14, 2}, {8, 1}})
+        check_attention({{{40, 16}, {3, 1}, {130, 31}, {0, 80}}, 2}, {heads, kv_heads, 32}, 0);
 }
 
 TEST_P(OpsAttentionTest, HeadDimensions) {

@@ -121,13 +121,15 @@ struct AttentionCase {
 };
 
 // A sequence's 300 tokens behind those cached, in pieces of many lengths, alone and beside another one that
-// moves along. GPUs join results at every 128 and 1024 tokens.
+// moves along. GPUs join results at every 128 and 1024 tokens, and take several heads together in
+// pieces of up to 32 rows.
 TEST_P(OpsInvarianceTest, AttentionOfPieces) {
     constexpr int tokens = 300;
     for (const AttentionCase& c : {AttentionCase{8, 2, 128, 0, KvElement::F16},
                                    {4, 4, 64, 0, KvElement::F16},
                                    {6, 3, 80, 37, KvElement::F16},
                                    {20, 1, 32, 0, KvElement::F16},
+                                   {14, 2, 64, 0, KvElement::F16},
                                    {4, 2, 24, 0, KvElement::F16},
                                    {4, 2, 64, 150, KvElement::I8},
                                    {8, 2, 128, 0, KvElement::I8},
@@ -197,6 +199,7 @@ TEST_P(OpsInvarianceTest, AttentionOfPieces) {
                                {{2}, 50},
                                {{64}, 0},
                                {{128}, 1},
+                               {{16, 32, 20, 48}, 50},
                                {{100, 1}, 50},
                                {{1, 13, 70, 129, 2}, 50}}) {
             const auto pieces = in_pieces(cut.sizes, cut.other);

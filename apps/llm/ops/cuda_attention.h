@@ -25,11 +25,12 @@ struct AttentionArgs {
 
 // The context is cut into splits of a fixed size, each with a softmax of its own. The splits of a span are
 // joined in order, and then the spans.
-// Sequences with one row: a block for each split, and a second kernel to join them. Others: tiles of 64 rows,
-// with a block for each span, and a second kernel to join these. Both take the same tensor core products and
-// sums in the same order, so that a row's result is the same to the bit in either, and whatever else is in
-// the batch. Empty rows become 0.
-// Heads of a width that tensor_cores_take() refuses go a simpler and slower way, row by row.
+// Sequences with one row: a block for each split, and a second kernel to join them. Others: tiles of 64 rows
+// (of one head, or up to 32 or 16 of 2 or 4 heads of a KV head, which share its keys and values), with a
+// block for each span, and a second kernel to join these. Both take the same tensor core products and sums in
+// the same order, so that a row's result is the same to the bit in either, and whatever else is in the batch.
+// Empty rows become 0. Heads of a width that tensor_cores_take() refuses go a simpler and slower way, row by
+// row.
 constexpr int split_tokens = 128;
 constexpr int span_splits = 8, span_tokens = span_splits * split_tokens;
 constexpr int splits_of(int context) {

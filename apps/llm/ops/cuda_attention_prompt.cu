@@ -8,37 +8,29 @@ namespace {
 
 using namespace nvcuda;
 
-// What a block does of a launch.
-struct PromptPart {
-    int first_row;  // of the tile
-    int in_launch;  // that row's number
-    int head, span, spans;
-};
-
-// The queries of one sequence in the tile, rows begin .. end of it, over one span. Scores of a token that a
-// row does not see change nothing, bit for bit, so that a row's result does not depend on where in a tile it
-// is.
+// What tiles.segment says, over the block's span. Scores of a token that a row does not see change nothing,
+// bit for bit, so that a row's result does not depend on where in a tile it is.
 template <int width, KvElement element>
-__device__ void attend(const AttentionArgs& a, Tiles<width>& tiles, const PromptPart& part_of_launch,
-                       int begin, int end) {
-    const int first_row = part_of_launch.first_row, head = part_of_launch.head;
+__device__ void attend(const AttentionArgs& a, Tiles<width>& tiles, int launch_begin) {
     const int t = static_cast<int>(threadIdx.x), lane = t % 32;
-    const int team = t / 64, member = t / 32 % 2, team_row = team * 16;
-    const int dim = a.head_dim;
-    const int kv_head = head / (a.heads / a.kv_heads);
-    const int first_query = a.batch.position[first_row + begin];
-    const int span_begin = part_of_launch.span * span_tokens, span_end = span_begin + span_tokens;
-    const int last = min(first_query + end - begin, span_end) - 1;  // position
+    const int team = t / 64, member = t / 32 % 2;
+    const int dim = a.head_dim, span = static_cast<int>(blockIdx.z);
+    const Segment& segment = tiles.segment;
+    const int first_query = a.batch.position[segment.row];
+    const int span_begin = span * span_tokens, span_end = span_begin + span_tokens;
+    const int last = min(first_query + segment.rows, span_end) - 1;  // position
     const int first = max(first_position(a, first_query), span_begin);
     if (first > last) return;
     const auto* qkv = static_cast<const __half*>(a.qkv);
     fetch<width>(tiles.query, dim, [&](int r, int piece) {
-        const auto* row = qkv + qkv_row(a, first_row + r) + head * dim;
-        return r >= begin && r < end ? reinterpret_cast<const uint4*>(row)[piece] : make_uint4(0, 0, 0, 0);
+        const TeamRows rows = team_rows(segment, r / 16);
+        const auto* row = qkv + qkv_row(a, segment.row + rows.first + r % 16) + rows.head * dim;
+        const bool there = r % 16 < rows.count;
+        return there ? reinterpret_cast<const uint4*>(row)[piece] : make_uint4(0, 0, 0, 0);
     });
     const int page = span_begin / kv_page_tokens + t;
     if (page >= first / kv_page_tokens && page <= last / kv_page_tokens)
-        tiles.page[t] = page_index(a, tiles.sequence[begin], page, kv_head);
+        tiles.page[t] = page_index(a, segment.sequence, page, segment.head / (a.heads / a.kv_heads));
 
     // Which row each element of an accumulator belongs to: asked of the hardware, as it differs.
     float(*score)[score_stride] = tiles.score[team];
@@ -54,17 +46,18 @@ __device__ void attend(const AttentionArgs& a, Tiles<width>& tiles, const Prompt
 #pragma unroll
     for (auto& s : sum) wmma::fill_fragment(s, 0.0f);
 
-    // What the team's rows see, together.
-    const int team_begin = max(begin, team_row), team_end = min(end, team_row + 16);
-    const int team_last = first_query + team_end - 1 - begin;
-    const int team_first = first_position(a, first_query + team_begin - begin);
+    // What the team's rows see, together: nothing, if there are none.
+    const TeamRows rows = team_rows(segment, team);
+    const int team_query = first_query + rows.first;
+    const int team_last = rows.count > 0 ? team_query + rows.count - 1 : -1;
+    const int team_first = first_position(a, team_query);
     const auto seen = [&](int token) { return token + 15 >= team_first && token <= team_last; };
     // Of the team's row softened + lane: each warp does the softmax of 8 rows.
     const int softened = member * 8;
     SplitSum all{-INFINITY, 0};
 
     for (int tile = first / split_tokens * split_tokens; tile <= last; tile += split_tokens) {
-        const bool busy = team_begin < team_end && tile <= team_last && tile + split_tokens > team_first;
+        const bool busy = tile <= team_last && tile + split_tokens > team_first;
         const std::int64_t* pages = tiles.page + (tile - span_begin) / kv_page_tokens;
         __syncthreads();
         fetch_tokens<width, element>(tiles.cached, a.cache.keys, a.cache.key_scales, pages, dim, tile, first,
@@ -81,7 +74,7 @@ __device__ void attend(const AttentionArgs& a, Tiles<width>& tiles, const Prompt
             for (int d = 0; d < width; d += 16) {
                 if (d >= dim) break;
                 wmma::fragment<wmma::matrix_a, 16, 16, 16, __half, wmma::row_major> q;
-                wmma::load_matrix_sync(q, &tiles.query[team_row][d], Tiles<width>::stride);
+                wmma::load_matrix_sync(q, &tiles.query[team * 16][d], Tiles<width>::stride);
 #pragma unroll
                 for (int n = 0; n < together; ++n) {
                     wmma::fragment<wmma::matrix_b, 16, 16, 16, __half, wmma::col_major> k;
@@ -106,7 +99,7 @@ __device__ void attend(const AttentionArgs& a, Tiles<width>& tiles, const Prompt
             soften_split(
                 score[r], score_stride, weight + r * weight_stride, weight_stride, tile, a.scale,
                 [&](int row) {
-                    const int position = first_query + team_row + r + row - begin;
+                    const int position = team_query + r + row;
                     return SeenRange{first_position(a, position), position};
                 },
                 of_rows);
@@ -149,27 +142,26 @@ __device__ void attend(const AttentionArgs& a, Tiles<width>& tiles, const Prompt
     __syncthreads();
     constexpr int result_stride = width + 4;
     static_assert(teams * 16 * result_stride * sizeof(float) <= sizeof(tiles.cached));
-    float* result = reinterpret_cast<float*>(&tiles.cached[0][0]) + team_row * result_stride;
+    float* result = reinterpret_cast<float*>(&tiles.cached[0][0]) + team * 16 * result_stride;
 #pragma unroll
     for (int n = 0; n < slices; ++n) {
         const int d = (2 * n + member) * 16;
         if (d < dim) wmma::store_matrix_sync(result + d, sum[n], result_stride, wmma::mem_row_major);
     }
     __syncthreads();
+    const int head = team_rows(segment, team).head, team_row = segment.row + team_rows(segment, team).first;
     for (int r = softened; r < softened + 8; ++r) {
-        const int row = team_row + r;
         const float largest = __shfl_sync(0xffffffffu, all.largest, r - softened);
         const float total = __shfl_sync(0xffffffffu, all.total, r - softened);
-        const int position = first_query + row - begin, sees_from = first_position(a, position);
-        if (row < begin || row >= end || position < span_begin || sees_from >= span_end) continue;
+        const int position = team_query + r, sees_from = first_position(a, position);
+        if (position > team_last || position < span_begin || sees_from >= span_end) continue;
         const float* values = result + r * result_stride;
         if (sees_from >= span_begin && position < span_end) {
             for (int d = lane; d < dim; d += 32)
-                out_head(a, first_row + row, head)[d] = __float2half_rn(__fdiv_rn(values[d], total));
+                out_head(a, team_row + r, head)[d] = __float2half_rn(__fdiv_rn(values[d], total));
             continue;
         }
-        float* to =
-            part_of(a, part_of_launch.in_launch + row, head, part_of_launch.span, part_of_launch.spans);
+        float* to = part_of(a, team_row + r - launch_begin, head, span, static_cast<int>(gridDim.z));
         if (lane == 0) {
             to[0] = largest;
             to[1] = total;
@@ -179,33 +171,59 @@ __device__ void attend(const AttentionArgs& a, Tiles<width>& tiles, const Prompt
     __syncthreads();
 }
 
-// Grid: tiles of the rows first .. + count, heads, spans.
+// How the sequences with rows among those of a block are cut, by a thread for each row: from their first row
+// in the launch on, so that only a sequence's own rows decide. A segment that began in the block before has a
+// begin below 0, and belongs there. Numbers from the block's first row; the launch ends at `launch_end`.
+template <int width>
+__device__ void mark_segments(const AttentionArgs& a, Tiles<width>& tiles, int launch_begin, int launch_end) {
+    const int r = static_cast<int>(threadIdx.x), row = tiles.first_row + r;
+    const int s = row < launch_end ? a.batch.sequence[row] : not_ours;
+    const bool ours = s >= 0 && single_row(a, s) < 0;
+    tiles.sequence[r] = s >= 0 && !ours ? not_ours : s;
+    tiles.segment_begin[r] = r;
+    tiles.segment_end[r] = row < launch_end ? r + 1 : tile_rows_of_queries;
+    if (!ours) return;
+    const int behind = (row - max(launch_begin, a.batch.row_begin[s])) % tile_rows_of_queries;
+    tiles.segment_begin[r] = r - behind;
+    tiles.segment_end[r] =
+        min(min(launch_end, a.batch.row_begin[s + 1]) - tiles.first_row, r - behind + tile_rows_of_queries);
+}
+
+// Grid: 64 rows each of first .. + count, KV heads * tiles of their query heads, spans.
 template <int width, KvElement element>
 __global__ void __launch_bounds__(prompt_threads, prompt_blocks)
     prompt_attention(const AttentionArgs a, int first, int count) {
     extern __shared__ __align__(32) unsigned char shared[];
     auto& tiles = *reinterpret_cast<Tiles<width>*>(shared);
-    // The last rows have the longest contexts: they start first.
-    const int in_launch = static_cast<int>(gridDim.x - 1 - blockIdx.x) * tile_rows_of_queries;
-    const int first_row = first + in_launch, rows = min(tile_rows_of_queries, count - in_launch);
-    const PromptPart part{first_row, in_launch, static_cast<int>(blockIdx.y), static_cast<int>(blockIdx.z),
-                          static_cast<int>(gridDim.z)};
-    const int t = static_cast<int>(threadIdx.x);
-    if (t < tile_rows_of_queries) {
-        const int s = t < rows ? a.batch.sequence[first_row + t] : -1;
-        const bool ours = s >= 0 && single_row(a, s) < 0;
-        tiles.sequence[t] = ours ? s : -1;
-        tiles.segment_end[t] = ours ? min(rows, a.batch.row_begin[s + 1] - first_row) : t + 1;
+    const int t = static_cast<int>(threadIdx.x), y = static_cast<int>(blockIdx.y);
+    if (t == 0) {
+        // The last rows have the longest contexts: they start first.
+        tiles.first_row = first + static_cast<int>(gridDim.x - 1 - blockIdx.x) * tile_rows_of_queries;
+        const int group = a.heads / a.kv_heads, tiles_of_group = static_cast<int>(gridDim.y) / a.kv_heads;
+        tiles.group_begin = y / tiles_of_group * group;
+        tiles.group_end = tiles.group_begin + group;
+        tiles.tile_of_group = y % tiles_of_group;
     }
     __syncthreads();
-    for (int begin = 0; begin < rows;) {
-        const int end = tiles.segment_end[begin];
-        if (tiles.sequence[begin] >= 0) {
-            attend<width, element>(a, tiles, part, begin, end);
-        } else if (part.span == 0 && t < a.head_dim && a.batch.sequence[first_row + begin] < 0) {
-            out_head(a, first_row + begin, part.head)[t] = __half(0.0f);
+    if (t < tile_rows_of_queries) mark_segments(a, tiles, first, first + count);
+    __syncthreads();
+    for (int r = 0; r < tile_rows_of_queries;) {
+        const int row = tiles.first_row + r, sequence = tiles.sequence[r], rows = tiles.segment_end[r] - r;
+        if (sequence == -1 && blockIdx.z == 0 && t < a.head_dim) {
+            for (int head = y; head < a.heads; head += static_cast<int>(gridDim.y))
+                out_head(a, row, head)[t] = __half(0.0f);
         }
-        begin = end;
+        const int head = tiles.group_begin + tiles.tile_of_group * heads_of_tile(rows);
+        const int heads = min(heads_of_tile(rows), tiles.group_end - head);
+        if (sequence < 0 || tiles.segment_begin[r] < r || heads <= 0) {
+            r += rows;
+            continue;
+        }
+        __syncthreads();
+        if (t == 0) tiles.segment = {sequence, row, rows, head, heads};
+        __syncthreads();
+        attend<width, element>(a, tiles, first);
+        r = tiles.segment.row + tiles.segment.rows - tiles.first_row;  // takes no register meanwhile
     }
 }
 
@@ -225,11 +243,14 @@ void start(const AttentionArgs& args, std::size_t scratch_bytes, const Stream& s
         const auto fit = static_cast<int>(std::clamp<std::size_t>(scratch_bytes / row_bytes, 1, 32768));
         each = fit < tile_rows_of_queries ? fit : fit / tile_rows_of_queries * tile_rows_of_queries;
     }
+    const int group = args.heads / args.kv_heads;
+    const int together = heads_of_tile(std::min(args.batch.max_new, tile_rows_of_queries));
+    const int tiles_of_group = (group + together - 1) / together;
     for (int first = 0; first < args.batch.rows; first += each) {
         const int rows = std::min(each, args.batch.rows - first);
         launch("attention of prompts", kernel,
                {(rows + tile_rows_of_queries - 1) / tile_rows_of_queries, prompt_threads,
-                sizeof(Tiles<width>), args.heads, spans},
+                sizeof(Tiles<width>), args.kv_heads * tiles_of_group, spans},
                stream, args, first, rows);
         if (spans > 1) launch_join_spans(args, first, rows, stream);
     }

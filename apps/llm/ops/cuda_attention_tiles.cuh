@@ -10,6 +10,30 @@ constexpr int tile_rows_of_queries = 64, teams = 4;  // two warps to 16 rows
 constexpr int score_stride = split_tokens + 4;       // floats
 constexpr int weight_stride = 2 * score_stride;      // halves: a row's weights lie in the place of its scores
 
+// A sequence's rows, 1 to 64, are in a tile for as many query heads of a KV head as have room, 16 rows of one
+// head to a team: small pieces of prompts would leave most of it empty.
+__host__ __device__ constexpr int teams_of_head(int rows) {
+    return (rows + 15) / 16;
+}
+__host__ __device__ constexpr int heads_of_tile(int rows) {
+    return teams / teams_of_head(rows);
+}
+
+// Rows of one sequence, in some heads of a KV head: what a tile takes.
+struct Segment {
+    int sequence, row, rows;  // of the batch; 1 to 64 rows
+    int head, heads;
+};
+// Those of a team, from the segment's first row on. None, if there is no head for it.
+struct TeamRows {
+    int head, first, count;
+};
+__device__ inline TeamRows team_rows(const Segment& segment, int team) {
+    const int each = teams_of_head(segment.rows), h = team / each, first = team % each * 16;
+    return {segment.head + h, first, h < segment.heads ? min(16, segment.rows - first) : 0};
+}
+constexpr int not_ours = -2;
+
 // From global to shared memory.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
 constexpr bool copies_run_alone = true;
@@ -27,7 +51,13 @@ struct Tiles {
     float score[teams][16][score_stride];
     JoinFactors factors[teams][16];
     std::int64_t page[span_tokens / kv_page_tokens];  // of the cache
-    int sequence[tile_rows_of_queries];               // -1: not for this kernel
+    Segment segment;
+    // Of the block: the first row, the query heads of its KV head, and what becomes of rows
+    // (mark_segments()).
+    int first_row;
+    int group_begin, group_end, tile_of_group;
+    int sequence[tile_rows_of_queries];  // -1: empty; not_ours: not for this kernel
+    int segment_begin[tile_rows_of_queries];
     int segment_end[tile_rows_of_queries];
 };
 
