@@ -3,6 +3,7 @@
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -100,6 +101,13 @@ class Case(unittest.TestCase):
                 return
             time.sleep(0.01)
         self.fail(f"{folder} has not got {count} parts within {timeout} s")
+
+    def stop_with_parts(self, result, count, *arguments):
+        """Runs until there are so many parts, or more, and stops it: the same on slow and on fast machines."""
+        process = self.start(*arguments)
+        self.wait_for_parts(result, count)
+        process.send_signal(signal.SIGINT)
+        return self.finish(process, expect=STOPPED)
 
     def parts(self, result):
         return sorted(pathlib.Path(str(result) + ".parts").glob("part-*.h5"))

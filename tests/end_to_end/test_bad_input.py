@@ -1,7 +1,6 @@
 """Each kind of bad input: one clear message, its exit code, and nothing that was there is touched."""
 
 import os
-import signal
 import unittest
 
 import h5py
@@ -77,7 +76,7 @@ class BadInput(Case):
 
     def test_parts_of_another_job(self):
         self.voltpile("run", self.job, "--output", "a.h5", "--set", "run.range_points=20", "--set",
-                      "run.time_limit_s=0.2", expect=5)
+                      "run.time_limit_s=0.2", expect=STOPPED)
         parts = [(part, part.read_bytes()) for part in self.parts(self.folder / "a.h5")]
         self.refuse(self.job, "--output", "a.h5", "--set", "system.G=9.81", says="--fresh")
         for part, content in parts:
@@ -87,10 +86,7 @@ class BadInput(Case):
     def test_corrupt_and_foreign_parts_are_named_and_computed_again(self):
         arguments = ("--set", "run.range_points=20", "--set", "integrate.steps=20000")
         self.voltpile("run", self.job, "--output", "whole.h5", *arguments)
-        process = self.start("run", self.job, "--output", "a.h5", *arguments)
-        self.wait_for_parts(self.folder / "a.h5", 3)
-        process.send_signal(signal.SIGINT)
-        self.finish(process, expect=STOPPED)
+        self.stop_with_parts(self.folder / "a.h5", 3, "run", self.job, "--output", "a.h5", *arguments)
         cut, flipped, foreign = self.parts(self.folder / "a.h5")[:3]
         cut.write_bytes(cut.read_bytes()[:-100])
         content = bytearray(flipped.read_bytes())
@@ -98,7 +94,7 @@ class BadInput(Case):
             content[file["energy_error"].id.get_chunk_info(0).byte_offset + 3] ^= 0x10
         flipped.write_bytes(content)
         self.voltpile("run", self.job, "--output", "b.h5", *arguments, "--set", "system.G=9.7", "--set",
-                      "run.time_limit_s=0.2", expect=5)
+                      "run.time_limit_s=0.2", expect=STOPPED)
         foreign.write_bytes(self.parts(self.folder / "b.h5")[0].read_bytes())
         _, err = self.voltpile("run", self.job, "--output", "a.h5", *arguments, ranks=2)
         for part in (cut, flipped, foreign):
@@ -107,7 +103,7 @@ class BadInput(Case):
 
     def test_disk_full_in_the_middle(self):
         arguments = ("run", self.job, "--output", "a.h5", "--set", "run.range_points=20")
-        self.voltpile(*arguments, "--set", "run.time_limit_s=0.2", expect=5)
+        self.voltpile(*arguments, "--set", "run.time_limit_s=0.2", expect=STOPPED)
         committed = {part.name for part in self.parts(self.folder / "a.h5")}
         self.assertTrue(committed)
         for ranks in (None, 2):

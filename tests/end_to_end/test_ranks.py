@@ -131,7 +131,7 @@ class Finished(Case):
 
     def test_what_is_not_ours_survives_in_the_parts_folder(self):
         arguments = ("run", self.job, "--output", "a.h5", "--set", "run.range_points=20")
-        self.voltpile(*arguments, "--set", "run.time_limit_s=0.2", expect=STOPPED)
+        self.stop_with_parts(self.folder / "a.h5", 3, *arguments)
         parts = self.parts(self.folder / "a.h5")
         (parts[0].parent / "notes.txt").write_text("mine")
         for part, make in ((parts[0], os.mkfifo), (parts[1], os.mkdir), (parts[2], lambda p: os.symlink("nowhere", p))):
