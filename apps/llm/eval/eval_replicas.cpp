@@ -51,7 +51,7 @@ TextScores shared(const Communicator& team, const TextScores& scores) {
     };
     const auto values_of = [](const std::string& bytes) {
         std::vector<double> values(bytes.size() / sizeof(double));
-        std::memcpy(values.data(), bytes.data(), bytes.size());
+        if (!bytes.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
         return values;
     };
     team.wait_asleep();
