@@ -1,97 +1,64 @@
 #include "work/dispatch.h"
 
 #include <algorithm>
-#include <cstring>
-#include <type_traits>
 
-#include "base/error.h"
+#include "base/message_bytes.h"
 
 namespace voltpile {
 namespace {
 
-// All ranks run the same binary on the same kind of machine, so plain bytes will do.
-template <class T>
-void append(std::string& bytes, const T& value) {
-    static_assert(std::is_trivially_copyable_v<T>);
-    bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
-}
-
-template <class T>
-T take(const std::string& bytes, std::size_t& at) {
-    static_assert(std::is_trivially_copyable_v<T>);
-    if (at + sizeof(T) > bytes.size())
-        throw CommError("a scheduler message is too short: do all ranks run the same program?");
-    T value;
-    std::memcpy(&value, bytes.data() + at, sizeof value);
-    at += sizeof value;
-    return value;
-}
-
-void append_text(std::string& bytes, const std::string& text) {
-    append(bytes, text.size());
-    bytes += text;
-}
-
-std::string take_text(const std::string& bytes, std::size_t& at) {
-    const auto size = take<std::size_t>(bytes, at);
-    if (size > bytes.size() - at) throw CommError("a scheduler message is too short");
-    at += size;
-    return bytes.substr(at - size, size);
-}
+constexpr const char* message_name = "a scheduler message";
 
 }  // namespace
 
 std::string RankReport::to_bytes() const {
-    std::string bytes;
-    append(bytes, wanted);
-    append(bytes, stop_requested);
-    append(bytes, finished);
-    append(bytes, progress);
-    append(bytes, committed.size());
-    for (const WorkRange& range : committed) append(bytes, range);
-    append(bytes, gauges.size());
+    MessageWriter to;
+    to.value(wanted);
+    to.value(stop_requested);
+    to.value(finished);
+    to.value(progress);
+    to.list(committed);
+    to.value(gauges.size());
     for (const Gauge& gauge : gauges) {
-        append_text(bytes, gauge.name);
-        append_text(bytes, gauge.unit);
-        append(bytes, gauge.kind);
-        append(bytes, gauge.value);
+        to.text(gauge.name);
+        to.text(gauge.unit);
+        to.value(gauge.kind);
+        to.value(gauge.value);
     }
-    return bytes;
+    return to.take();
 }
 
 RankReport RankReport::from_bytes(const std::string& bytes) {
+    MessageReader from(bytes, message_name);
     RankReport report;
-    std::size_t at = 0;
-    report.wanted = take<int>(bytes, at);
-    report.stop_requested = take<bool>(bytes, at);
-    report.finished = take<bool>(bytes, at);
-    report.progress = take<RankProgress>(bytes, at);
-    const auto count = take<std::size_t>(bytes, at);
-    for (std::size_t i = 0; i < count; ++i) report.committed.push_back(take<WorkRange>(bytes, at));
-    const auto gauges = take<std::size_t>(bytes, at);
+    report.wanted = from.value<int>();
+    report.stop_requested = from.value<bool>();
+    report.finished = from.value<bool>();
+    report.progress = from.value<RankProgress>();
+    report.committed = from.list<WorkRange>();
+    const std::size_t gauges = from.count(sizeof(double));
     for (std::size_t i = 0; i < gauges; ++i) {
-        Gauge gauge;
-        gauge.name = take_text(bytes, at);
-        gauge.unit = take_text(bytes, at);
-        gauge.kind = take<Gauge::Kind>(bytes, at);
-        gauge.value = take<double>(bytes, at);
-        report.gauges.push_back(std::move(gauge));
+        Gauge& gauge = report.gauges.emplace_back();
+        gauge.name = from.text();
+        gauge.unit = from.text();
+        gauge.kind = from.value<Gauge::Kind>();
+        gauge.value = from.value<double>();
     }
     return report;
 }
 
 std::string RankGrant::to_bytes() const {
-    std::string bytes;
-    append(bytes, kind);
-    append(bytes, range);
-    return bytes;
+    MessageWriter to;
+    to.value(kind);
+    to.value(range);
+    return to.take();
 }
 
 RankGrant RankGrant::from_bytes(const std::string& bytes) {
-    std::size_t at = 0;
+    MessageReader from(bytes, message_name);
     RankGrant grant;
-    grant.kind = take<Kind>(bytes, at);
-    grant.range = take<WorkRange>(bytes, at);
+    grant.kind = from.value<Kind>();
+    grant.range = from.value<WorkRange>();
     return grant;
 }
 
