@@ -81,14 +81,14 @@ void LlmApp::prepare(const Communicator* world) {
 }
 
 // As they will be asked for, so that nothing is found to be wrong only later.
-llm::JobPrompts LlmApp::checked_prompts() const {
+llm::JobPrompts LlmApp::checked_prompts() {
     if (const std::int64_t cache = job_.integer("engine.cache_tokens"); cache > 0 && cache < context())
         throw JobError(
             fmt::format("{}: engine.cache_tokens = {} is too small for one text of {} tokens "
                         "(engine.context)",
                         job_.path(), cache, context()));
     llm::JobPrompts all = llm::read_prompts(job_);
-    const llm::PromptRequests requests(*model_, request_settings());
+    const llm::PromptRequests& requests = this->requests();
     std::int64_t usable = 0;
     for (std::size_t i = 0; i < all.prompts.size(); ++i) {
         llm::Prompt& prompt = all.prompts[i];
@@ -104,6 +104,11 @@ llm::JobPrompts LlmApp::checked_prompts() const {
     if (usable > 0) all.mean_prompt_tokens /= static_cast<double>(usable);
     if (job_.text("prompts.on_error") == "stop") llm::refuse_unusable(all.prompts);
     return all;
+}
+
+const llm::PromptRequests& LlmApp::requests() {
+    if (!requests_) requests_.emplace(*model_, request_settings());
+    return *requests_;
 }
 
 int LlmApp::context() const {
@@ -207,7 +212,7 @@ void LlmApp::run(RankContext& rank, WorkScheduler& work, ResultWriter& results) 
 }
 
 void LlmApp::lead(WorkScheduler& work, ResultWriter& results) {
-    const llm::PromptRequests requests(*model_, request_settings());
+    const llm::PromptRequests& requests = this->requests();
     llm::ReplicaPasses passes(*replica_);
     llm::EngineSettings settings;
     settings.scheduler = passes.measured_settings();

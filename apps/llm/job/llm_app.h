@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,11 +32,13 @@ class LlmApp : public App {
     int context() const;
     llm::RequestSettings request_settings() const;
     llm::ReplicaRequest replica_request(DeviceChoice device, int ranks_per_node) const;
-    llm::JobPrompts checked_prompts() const;
+    llm::JobPrompts checked_prompts();
+    const llm::PromptRequests& requests();  // loads the tokenizer, once
     void lead(WorkScheduler& work, ResultWriter& results);
 
     JobSpec job_;
     std::unique_ptr<llm::ModelSource> model_;
+    std::optional<llm::PromptRequests> requests_;
     llm::JobPrompts prompts_;
     std::unique_ptr<llm::Replica> replica_;
 };
