@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "base/seconds_since.h"
+#include "comm/wait_for_message.h"
 #include "device/device.h"
 #include "device/memory.h"
 #include "llm/run/first_collectives.h"
@@ -24,15 +25,11 @@ namespace {
 
 constexpr int leader_tag = 1;  // of the team's messages
 constexpr int token_channel = 1;
-constexpr int draw_channel = 2;                 // of passes under way together
-constexpr std::chrono::microseconds tick{200};  // between looks for a message
+constexpr int draw_channel = 2;  // of passes under way together
 constexpr std::chrono::seconds watch_interval{1};
 constexpr std::chrono::milliseconds turn_to_speak{500};  // for MPI to end the ranks after the one that spoke
 // Between processors a rank may be slow, or share its core, without being lost.
 constexpr std::chrono::minutes host_deadline{5};
-// A rank with a GPU has a core to spare while it waits for the other stages' tokens, each a few milliseconds
-// apart.
-constexpr std::chrono::milliseconds gpu_patience{20};
 
 TeamOptions team_options(const RankPlan& rank) {
     TeamOptions options;
@@ -135,10 +132,7 @@ std::string Replica::from_leader(const std::string& bytes) {
         for (int rank = 1; rank < team.size(); ++rank) team.send(rank, leader_tag, bytes);
         return bytes;
     }
-    for (;;) {
-        if (auto message = team.poll(leader_tag)) return std::move(message->bytes);
-        std::this_thread::sleep_for(tick);
-    }
+    return wait_for_message(team, leader_tag).bytes;
 }
 
 FloatRows Replica::forward(const Batch& batch) {

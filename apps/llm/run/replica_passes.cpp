@@ -1,10 +1,9 @@
 #include "llm/run/replica_passes.h"
 
 #include <algorithm>
-#include <chrono>
 #include <stdexcept>
-#include <thread>
 
+#include "comm/wait_for_message.h"
 #include "llm/engine/measure_pace.h"
 #include "llm/run/pass_message.h"
 
@@ -14,25 +13,6 @@ namespace {
 constexpr int pass_tag = 2;  // of the team's messages
 // What the leader tells: a mark, and what belongs to it.
 constexpr char pass_mark = 'P', end_mark = 'E';
-
-// A rank with a GPU has a core to spare while it waits for the next pass; those that compute on cores look
-// less often.
-constexpr std::chrono::microseconds host_tick{100};
-constexpr std::chrono::milliseconds gpu_patience{20};
-
-std::string next_message(const Replica& replica) {
-    const Communicator& team = replica.teams().team();
-    const auto begin = std::chrono::steady_clock::now();
-    for (;;) {
-        if (auto message = team.poll(pass_tag)) return std::move(message->bytes);
-        const bool patient =
-            replica.stream() != nullptr && std::chrono::steady_clock::now() - begin < gpu_patience;
-        if (patient)
-            std::this_thread::yield();
-        else
-            std::this_thread::sleep_for(host_tick);
-    }
-}
 
 std::vector<SamplingRow> rows_of(const PlannedPass& pass) {
     std::vector<SamplingRow> rows;
@@ -102,9 +82,11 @@ void ReplicaPasses::end() {
 
 void follow_passes(Replica& replica) {
     for (;;) {
-        const std::string message = next_message(replica);
-        if (message.front() == end_mark) return;
-        const PlannedPass pass = pass_from_bytes(message.substr(1));
+        // A rank that computes on cores has none to spare.
+        const auto patience = replica.stream() != nullptr ? gpu_patience : std::chrono::microseconds(0);
+        const Message told = wait_for_message(replica.teams().team(), pass_tag, patience);
+        if (told.bytes.front() == end_mark) return;
+        const PlannedPass pass = pass_from_bytes(told.bytes.substr(1));
         replica.enqueue(pass.batch, rows_of(pass));
     }
 }

@@ -16,6 +16,10 @@ namespace voltpile::llm {
 // is lost is found out sooner (ChannelOptions::deadline).
 inline constexpr std::chrono::minutes longest_pass{10};
 
+// A rank with a GPU has a core to spare while it waits for the next pass, or for the other stages' tokens, a
+// few milliseconds apart.
+inline constexpr std::chrono::milliseconds gpu_patience{20};
+
 class TeamLinks final : public DecoderLinks {
   public:
     // What is sent is copied first, so that the decoder goes on with its buffer: most_bytes of one hidden
