@@ -34,38 +34,49 @@ __device__ inline int single_row(const AttentionArgs& a, int sequence) {
     return single ? row : -1;
 }
 
-// The softmax of one row over one split, and how the results of splits are joined. A row's bits must not
-// depend on the kernel: products are spelled as they are rounded, so that no compiler fuses them in one place
-// alone.
+// The softmax of one row over one split, and how the results of splits are joined. To the base of two, which
+// the hardware has: scores come multiplied by log2(e). A row's bits must not depend on the kernel: products
+// are spelled as they are rounded, so that no compiler fuses them in one place alone.
 struct SplitSum {
-    float largest, total;  // of the scores; of exp(score - largest). -infinity and 0 if the row sees no token
+    float largest, total;  // of the scores; of 2^(score - largest). -infinity and 0 if the row sees no token
 };
+__device__ inline float power_of_two(float x) {
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+__device__ inline float softmax_scale(const AttentionArgs& a) {
+    constexpr float log2_e = 1.44269504f;
+    return __fmul_rn(a.scale, log2_e);
+}
 
 // Which positions a row sees: first .. last.
 struct SeenRange {
     int first, last;
 };
 
-// By a warp, all lanes, of 4 rows at a time: scores of the split_tokens tokens from `begin`, as the products
-// give them, into weights exp(score - largest) as fp16, 0 for tokens that the row (0 to 3) does not see:
-// seen(row). A row's weights may lie in the place of its scores. Strides in numbers.
-template <class Seen>
-__device__ inline void soften_split(const float* score, int score_stride, __half* weight, int weight_stride,
-                                    int begin, float scale, const Seen& seen, SplitSum (&sums)[4]) {
-    constexpr int each = split_tokens / 32;
-    const int lane = static_cast<int>(threadIdx.x) % 32;
-    float value[4][each];
+// soften_split() of rows that all see the whole split, or not.
+template <bool whole, class Seen>
+__device__ inline void soften_rows(const float* score, int score_stride, __half* weight, int weight_stride,
+                                   int begin, float scale, const Seen& seen, SplitSum (&sums)[4]) {
+    constexpr int each = split_tokens / 64;  // pairs of neighbours
+    const int column = static_cast<int>(threadIdx.x) % 32 * 2;
+    const auto seen_by = [&](const SeenRange& range, int at) {
+        return whole || (at >= range.first && at <= range.last);
+    };
+    float2 value[4][each];
 #pragma unroll
     for (int r = 0; r < 4; ++r) {
         const SeenRange range = seen(r);
         sums[r] = {-INFINITY, 0};
 #pragma unroll
         for (int i = 0; i < each; ++i) {
-            const int at = begin + lane + 32 * i;
-            value[r][i] = at >= range.first && at <= range.last
-                              ? __fmul_rn(score[r * score_stride + lane + 32 * i], scale)
-                              : -INFINITY;
-            sums[r].largest = fmaxf(sums[r].largest, value[r][i]);
+            const int at = begin + column + 64 * i;
+            float2& v = value[r][i];
+            v = *reinterpret_cast<const float2*>(score + r * score_stride + column + 64 * i);
+            v.x = seen_by(range, at) ? __fmul_rn(v.x, scale) : -INFINITY;
+            v.y = seen_by(range, at + 1) ? __fmul_rn(v.y, scale) : -INFINITY;
+            sums[r].largest = fmaxf(sums[r].largest, fmaxf(v.x, v.y));
         }
     }
 #pragma unroll
@@ -80,12 +91,14 @@ __device__ inline void soften_split(const float* score, int score_stride, __half
         const SeenRange range = seen(r);
 #pragma unroll
         for (int i = 0; i < each; ++i) {
-            const int at = begin + lane + 32 * i;
+            const int at = begin + column + 64 * i;
+            const float2& v = value[r][i];
             // A NaN has to come through: the largest does not show it.
-            const float w =
-                at >= range.first && at <= range.last ? expf(value[r][i] - sums[r].largest) : 0.0f;
-            sums[r].total = __fadd_rn(sums[r].total, w);
-            weight[r * weight_stride + lane + 32 * i] = __float2half_rn(w);
+            const float x = seen_by(range, at) ? power_of_two(__fsub_rn(v.x, sums[r].largest)) : 0.0f;
+            const float y = seen_by(range, at + 1) ? power_of_two(__fsub_rn(v.y, sums[r].largest)) : 0.0f;
+            sums[r].total = __fadd_rn(sums[r].total, __fadd_rn(x, y));
+            *reinterpret_cast<__half2*>(weight + r * weight_stride + column + 64 * i) =
+                __floats2half2_rn(x, y);
         }
     }
 #pragma unroll
@@ -96,14 +109,32 @@ __device__ inline void soften_split(const float* score, int score_stride, __half
     }
 }
 
+// By a warp, all lanes, of 4 rows at a time: scores of the split_tokens tokens from `begin`, as the products
+// give them, into weights 2^(scale * score - largest) as fp16, 0 for tokens that the row (0 to 3) does not
+// see: seen(row). A row's weights may lie in the place of its scores. Strides in numbers, even.
+template <class Seen>
+__device__ inline void soften_split(const float* score, int score_stride, __half* weight, int weight_stride,
+                                    int begin, float scale, const Seen& seen, SplitSum (&sums)[4]) {
+    bool whole = true;
+#pragma unroll
+    for (int r = 0; r < 4; ++r) {
+        const SeenRange range = seen(r);
+        whole = whole && range.first <= begin && range.last >= begin + split_tokens - 1;
+    }
+    if (whole)
+        soften_rows<true>(score, score_stride, weight, weight_stride, begin, scale, seen, sums);
+    else
+        soften_rows<false>(score, score_stride, weight, weight_stride, begin, scale, seen, sums);
+}
+
 // All splits so far, and what the weighted values of those before and of the new one are multiplied by.
 struct JoinFactors {
     float before, now;
 };
 __device__ inline JoinFactors join_split(SplitSum& all, const SplitSum& part) {
     const float most = fmaxf(all.largest, part.largest);
-    const float before = all.largest == most ? 1.0f : expf(all.largest - most);
-    const float now = part.largest == -INFINITY ? 0.0f : expf(part.largest - most);
+    const float before = all.largest == most ? 1.0f : power_of_two(__fsub_rn(all.largest, most));
+    const float now = part.largest == -INFINITY ? 0.0f : power_of_two(__fsub_rn(part.largest, most));
     all = {most, fmaf(now, part.total, __fmul_rn(all.total, before))};
     return {before, now};
 }
@@ -112,7 +143,7 @@ __device__ inline float join_value(float before, float part, const JoinFactors& 
 }
 
 // A result of a row and head before it is joined with others, of a split or of a span: its largest score, the
-// sum of exp(score - largest), and the weighted sum of values.
+// sum of 2^(score - largest), and the weighted sum of values.
 __host__ __device__ constexpr int part_floats(int head_dim) {
     return head_dim + 2;
 }

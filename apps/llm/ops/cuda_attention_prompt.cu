@@ -51,9 +51,9 @@ __device__ void attend(const AttentionArgs& a, Tiles<width>& tiles, int launch_b
     const int team_query = first_query + rows.first;
     const int team_last = rows.count > 0 ? team_query + rows.count - 1 : -1;
     const int team_first = first_position(a, team_query);
-    const auto seen = [&](int token) { return token + 15 >= team_first && token <= team_last; };
     // Of the team's row softened + lane: each warp does the softmax of 8 rows.
     const int softened = member * 8;
+    const float scale = softmax_scale(a);
     SplitSum all{-INFINITY, 0};
 
     for (int tile = first / split_tokens * split_tokens; tile <= last; tile += split_tokens) {
@@ -72,7 +72,6 @@ __device__ void attend(const AttentionArgs& a, Tiles<width>& tiles, int launch_b
             for (auto& s : scores) wmma::fill_fragment(s, 0.0f);
 #pragma unroll
             for (int d = 0; d < width; d += 16) {
-                if (d >= dim) break;
                 wmma::fragment<wmma::matrix_a, 16, 16, 16, __half, wmma::row_major> q;
                 wmma::load_matrix_sync(q, &tiles.query[team * 16][d], Tiles<width>::stride);
 #pragma unroll
@@ -97,7 +96,7 @@ __device__ void attend(const AttentionArgs& a, Tiles<width>& tiles, int launch_b
         for (int r = softened; busy && r < softened + 8; r += 4) {
             SplitSum of_rows[4];
             soften_split(
-                score[r], score_stride, weight + r * weight_stride, weight_stride, tile, a.scale,
+                score[r], score_stride, weight + r * weight_stride, weight_stride, tile, scale,
                 [&](int row) {
                     const int position = team_query + r + row;
                     return SeenRange{first_position(a, position), position};
@@ -118,13 +117,11 @@ __device__ void attend(const AttentionArgs& a, Tiles<width>& tiles, int launch_b
         for (auto& p : part) wmma::fill_fragment(p, 0.0f);
 #pragma unroll 1
         for (int k = 0; k < split_tokens; k += 16) {
-            if (!seen(tile + k)) continue;
             wmma::fragment<wmma::matrix_a, 16, 16, 16, __half, wmma::row_major> w;
             wmma::load_matrix_sync(w, weight + k, weight_stride);
 #pragma unroll
             for (int n = 0; n < slices; ++n) {
                 const int d = (2 * n + member) * 16;
-                if (d >= dim) break;
                 wmma::fragment<wmma::matrix_b, 16, 16, 16, __half, wmma::row_major> v;
                 wmma::load_matrix_sync(v, &tiles.cached[k][d], Tiles<width>::stride);
                 wmma::mma_sync(part[n], w, v, part[n]);
@@ -146,7 +143,7 @@ __device__ void attend(const AttentionArgs& a, Tiles<width>& tiles, int launch_b
 #pragma unroll
     for (int n = 0; n < slices; ++n) {
         const int d = (2 * n + member) * 16;
-        if (d < dim) wmma::store_matrix_sync(result + d, sum[n], result_stride, wmma::mem_row_major);
+        wmma::store_matrix_sync(result + d, sum[n], result_stride, wmma::mem_row_major);
     }
     __syncthreads();
     const int head = team_rows(segment, team).head, team_row = segment.row + team_rows(segment, team).first;
@@ -191,7 +188,7 @@ __device__ void mark_segments(const AttentionArgs& a, Tiles<width>& tiles, int l
 
 // Grid: 64 rows each of first .. + count, KV heads * tiles of their query heads, spans.
 template <int width, KvElement element>
-__global__ void __launch_bounds__(prompt_threads, prompt_blocks)
+__global__ void __launch_bounds__(attention_threads, prompt_blocks)
     prompt_attention(const AttentionArgs a, int first, int count) {
     extern __shared__ __align__(32) unsigned char shared[];
     auto& tiles = *reinterpret_cast<Tiles<width>*>(shared);
@@ -249,7 +246,7 @@ void start(const AttentionArgs& args, std::size_t scratch_bytes, const Stream& s
     for (int first = 0; first < args.batch.rows; first += each) {
         const int rows = std::min(each, args.batch.rows - first);
         launch("attention of prompts", kernel,
-               {(rows + tile_rows_of_queries - 1) / tile_rows_of_queries, prompt_threads,
+               {(rows + tile_rows_of_queries - 1) / tile_rows_of_queries, attention_threads,
                 sizeof(Tiles<width>), args.kv_heads * tiles_of_group, spans},
                stream, args, first, rows);
         if (spans > 1) launch_join_spans(args, first, rows, stream);

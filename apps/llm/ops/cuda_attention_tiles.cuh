@@ -1,11 +1,12 @@
-// What a block of the prompts' attention has in shared memory, and how it gets there.
+// What a block of the attention kernels has in shared memory, and how it gets there.
 #pragma once
 
+#include "llm/ops/cuda_async_copy.cuh"
 #include "llm/ops/cuda_attention.cuh"
 
 namespace voltpile::llm {
 
-constexpr int prompt_threads = 256;
+constexpr int attention_threads = 256;
 constexpr int tile_rows_of_queries = 64, teams = 4;  // two warps to 16 rows
 constexpr int score_stride = split_tokens + 4;       // floats
 constexpr int weight_stride = 2 * score_stride;      // halves: a row's weights lie in the place of its scores
@@ -34,12 +35,6 @@ __device__ inline TeamRows team_rows(const Segment& segment, int team) {
 }
 constexpr int not_ours = -2;
 
-// From global to shared memory.
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-constexpr bool copies_run_alone = true;
-#else
-constexpr bool copies_run_alone = false;
-#endif
 // For which a multiprocessor has shared memory: 96 KB are enough for one.
 constexpr int prompt_blocks = copies_run_alone ? 2 : 1;
 
@@ -61,27 +56,20 @@ struct Tiles {
     int segment_end[tile_rows_of_queries];
 };
 
-// Rows of head_dim numbers, 16 bytes a thread and all on their way at once: piece(row, number of the piece).
+// Rows of head_dim numbers, and zeros up to the width: what is multiplied need not ask. 16 bytes a thread and
+// all on their way at once: piece(row, number of the piece).
 template <int width, int rows, class Piece>
 __device__ void fetch(__half (&to)[rows][width + 8], int head_dim, const Piece& piece) {
-    constexpr int pieces = width / 8, step = prompt_threads / pieces, each = rows / step;
-    static_assert(rows % step == 0);
+    constexpr int pieces = width / 8, step = attention_threads / pieces, each = (rows + step - 1) / step;
+    static_assert(rows % step == 0 || step % rows == 0);
     const int t = static_cast<int>(threadIdx.x), p = t % pieces, row = t / pieces;
-    if (p * 8 >= head_dim) return;
+    if (row >= rows) return;
+    const bool inside = p * 8 < head_dim;
     uint4 v[each];
 #pragma unroll
-    for (int n = 0; n < each; ++n) v[n] = piece(row + n * step, p);
+    for (int n = 0; n < each; ++n) v[n] = inside ? piece(row + n * step, p) : make_uint4(0, 0, 0, 0);
 #pragma unroll
     for (int n = 0; n < each; ++n) *reinterpret_cast<uint4*>(&to[row + n * step][p * 8]) = v[n];
-}
-
-// 16 bytes, or zeros.
-__device__ inline void copy_alone(__half* shared, const __half* from, bool wanted) {
-    const auto to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
-                 :
-                 : "r"(to), "l"(from), "r"(wanted ? 16 : 0)
-                 : "memory");
 }
 
 // The keys or values of the tokens tile .. + split_tokens, 0 outside of first .. last; page: of the tile's
@@ -96,12 +84,13 @@ __device__ void fetch_tokens(__half (&to)[split_tokens][width + 8], const void* 
     if constexpr (copies_run_alone && element == KvElement::F16) {
         constexpr int pieces = width / 8;
         const int t = static_cast<int>(threadIdx.x), p = t % pieces;
-        if (p * 8 >= head_dim) return;
+        const bool inside = p * 8 < head_dim;
+        const int column = inside ? p * 8 : 0;
 #pragma unroll
-        for (int token = t / pieces; token < split_tokens; token += prompt_threads / pieces) {
+        for (int token = t / pieces; token < split_tokens; token += attention_threads / pieces) {
             const int from = nearest(token);
-            copy_alone(&to[token][p * 8], page_of(from).data + from % kv_page_tokens * head_dim + p * 8,
-                       from == token);
+            copy_alone(&to[token][p * 8], page_of(from).data + from % kv_page_tokens * head_dim + column,
+                       inside && from == token);
         }
     } else {
         fetch<width>(to, head_dim, [&](int token, int piece) {
@@ -111,8 +100,4 @@ __device__ void fetch_tokens(__half (&to)[split_tokens][width + 8], const void* 
         });
     }
 }
-__device__ inline void wait_for_copies() {
-    if constexpr (copies_run_alone) asm volatile("cp.async.wait_all;" ::: "memory");
-}
-
 }  // namespace voltpile::llm
