@@ -17,7 +17,7 @@ constexpr int matvec_rows = 6;
 constexpr int tile_rows = 64;
 // Above so many rows cuBLAS is faster.
 constexpr int most_kernel_rows(WeightFormat format) {
-    return format == WeightFormat::F16 ? 32 : 128;
+    return format == WeightFormat::F16 ? 4 : 128;
 }
 
 // Matrices of one format and as many columns, whose outputs go to columns of `out`.
