@@ -95,12 +95,12 @@ bool Scheduler::admit_first() {
     return true;
 }
 
-void Scheduler::preempt(const SequencePtr& sequence) {
+void Scheduler::preempt(SequencePtr sequence) {
     give_back_pages(cache_, *sequence);
     --lane_sequences_[static_cast<std::size_t>(sequence->lane)];
     sequence->lane = -1;
     running_.erase(sequence->age);
-    waiting_.emplace(sequence->age, sequence);
+    waiting_.emplace(sequence->age, std::move(sequence));
     ++counters_.preemptions;
 }
 

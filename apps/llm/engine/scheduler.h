@@ -117,7 +117,7 @@ class Scheduler {
     void balance(int lane);
     void admit();
     bool admit_first();
-    void preempt(const SequencePtr& sequence);
+    void preempt(SequencePtr sequence);  // by value: it leaves the map that it may come from
     void remove(const SequencePtr& sequence);
     PromptShare prompt_share() const;  // of a pass
     void leave_out(int lane, std::vector<SequencePtr>& generating);
