@@ -64,8 +64,8 @@ class Rack:
         folder = pathlib.Path(folder).absolute()
         lifetime.claim(folder)
         layout = Layout(folder, nodes, with_slurm)
+        layout.save()  # first: by it the folder is known for a rack's, and what is left of it can be taken away
         layout.make_folders()
-        layout.save()
         line = Newborn()
         try:
             lifetime.start_guardian(layout, line, owner)
