@@ -34,6 +34,8 @@ void add_plot(CLI::App& cli, Action& action) {
         ->add_option("--at", options->at, "index, counted from 0, on a further dimension, e.g. body=1")
         ->type_name("NAME=INDEX")
         ->allow_extra_args(false);
+    plot_command->add_flag("--bare", options->bare,
+                           "the field's pixels alone: no axes, title and colour bar");
     plot_command->footer(
         "example: voltpile plot results/seed_map.h5 --field energy_error --output energy.png");
     plot_command->callback([result, options, &action] {

@@ -5,11 +5,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <optional>
+#include <span>
 
 #include "base/build_info.h"
 #include "base/error.h"
-#include "results/colormap.h"
+#include "results/colour_scale.h"
+#include "results/plot_frame.h"
+#include "results/plot_labels.h"
 #include "results/png_file.h"
 #include "results/slice.h"
 
@@ -18,7 +21,7 @@ namespace {
 
 constexpr std::int64_t least_long_side = 800;  // pixels
 constexpr std::int64_t strip_height = 80;      // pixels of a picture with only one axis
-constexpr Rgb no_value{128, 128, 128};
+constexpr std::int64_t most_around = 20'000;   // pixels of titles, axes and bar, along a side
 
 const FieldSpec& chosen_field(const ResultLayout& layout, const std::string& name) {
     std::vector<std::string> names;
@@ -63,28 +66,10 @@ std::vector<double> drawn_row(const ResultReader& result, const FieldSpec& field
     return row;
 }
 
-// From values to colours.
-struct ColourScale {
-    double min = std::numeric_limits<double>::infinity();
-    double max = -std::numeric_limits<double>::infinity();
-    bool logarithmic = false;
-
-    Rgb colour(double value) const {
-        if (!std::isfinite(value)) return no_value;
-        if (!(max > min)) return inferno(0);
-        if (logarithmic) return inferno(std::log(value / min) / std::log(max / min));
-        return inferno((value - min) / (max - min));
-    }
-};
-
 ColourScale colour_scale(const ResultReader& result, const FieldSpec& field, const Slice& slice) {
     ColourScale scale;
     for (std::int64_t y = 0; y < slice.height; ++y) {
-        for (double value : drawn_row(result, field, slice, y)) {
-            if (!std::isfinite(value)) continue;
-            scale.min = std::min(scale.min, value);
-            scale.max = std::max(scale.max, value);
-        }
+        for (const double value : drawn_row(result, field, slice, y)) scale.include(value);
     }
     // Errors span decades. A picture with plot_from is a customary one, which is linear.
     scale.logarithmic = !field.plot_from && scale.min > 0 && scale.max / scale.min > 1e3;
@@ -102,19 +87,31 @@ Enlargement enlargement(const Slice& slice, bool is_strip, int wanted) {
     const std::int64_t longer = std::max(slice.width, slice.height);
     const std::int64_t scale =
         wanted > 0 ? wanted : std::max<std::int64_t>(1, (least_long_side + longer - 1) / longer);
-    if (longer > PngFile::max_side / scale) {
+    // With room for what stands around them.
+    if (longer > (PngFile::max_side - most_around) / scale) {
         throw JobError(
             fmt::format("a picture of {} x {} points, {} pixels each, is too large: at most {} pixels a side",
-                        slice.width, slice.height, scale, PngFile::max_side));
+                        slice.width, slice.height, scale, PngFile::max_side - most_around));
     }
     return {scale, is_strip ? std::max(scale, strip_height) : scale};
 }
 
+// `pixels` of each colour, one beside the other.
+void write_points(const std::vector<Rgb>& colours, std::int64_t pixels, std::span<std::uint8_t> rgb) {
+    std::size_t at = 0;
+    for (const Rgb colour : colours) {
+        for (std::int64_t k = 0; k < pixels; ++k) {
+            rgb[at++] = colour.red;
+            rgb[at++] = colour.green;
+            rgb[at++] = colour.blue;
+        }
+    }
+}
+
 PngTexts texts(const ResultReader& result, const FieldSpec& field, const ColourScale& scale,
                const std::vector<std::string>& at) {
-    const std::string shown =
-        field.plot_from ? fmt::format("{:g} - {}", *field.plot_from, field.name) : field.name;
-    std::string text = fmt::format("{} ({}). Shown: {} [{}]", field.name, field.long_name, shown, field.unit);
+    std::string text = fmt::format("{} ({}). Shown: {} [{}]", field.name, field.long_name,
+                                   shown_quantity(field), field.unit);
     if (!at.empty()) text += fmt::format(" at {}", fmt::join(at, ", "));
     if (scale.max >= scale.min) {
         text += fmt::format(", from {:g} (black) to {:g} (yellow), {}", scale.min, scale.max,
@@ -137,18 +134,29 @@ std::filesystem::path plot(const ResultReader& result, const PlotOptions& option
     const std::filesystem::path path = output_path(result, field, options.output);
 
     const ColourScale scale = colour_scale(result, field, slice);
-    PngFile png(path, slice.width * pixels.x, slice.height * pixels.y,
-                texts(result, field, scale, options.at));
-    std::vector<std::uint8_t> rgb;
-    for (std::int64_t y = 0; y < slice.height; ++y) {
-        rgb.clear();
-        for (double value : drawn_row(result, field, slice, y)) {
-            const Rgb colour = scale.colour(value);
-            for (std::int64_t k = 0; k < pixels.x; ++k) {
-                rgb.insert(rgb.end(), {colour.red, colour.green, colour.blue});
+    Box inside{0, 0, slice.width * pixels.x, slice.height * pixels.y};
+    Box whole = inside;
+    std::optional<PlotFrame> frame;
+    if (!options.bare) {
+        frame.emplace(plot_labels(layout, field, slice), scale, inside.width, inside.height);
+        inside = frame->field();
+        whole = {0, 0, frame->width(), frame->height()};
+    }
+    PngFile png(path, whole.width, whole.height, texts(result, field, scale, options.at));
+    std::vector<std::uint8_t> rgb(static_cast<std::size_t>(3 * whole.width));
+    std::vector<Rgb> colours;  // of a row of points
+    for (std::int64_t y = 0; y < whole.height; ++y) {
+        if (frame) frame->paint(y, rgb);
+        if (y >= inside.y && y < inside.y + inside.height) {
+            const std::int64_t row = y - inside.y;
+            if (row % pixels.y == 0) {
+                colours.clear();
+                for (const double value : drawn_row(result, field, slice, row / pixels.y))
+                    colours.push_back(scale.colour(value));
             }
+            write_points(colours, pixels.x, std::span(rgb).subspan(static_cast<std::size_t>(3 * inside.x)));
         }
-        for (std::int64_t k = 0; k < pixels.y; ++k) png.write_row(rgb);
+        png.write_row(rgb);
     }
     png.finish();
     return path;

@@ -79,17 +79,24 @@ Slice make_slice(const ResultLayout& layout, const FieldSpec& field, const std::
         if (!chosen.contains(dimension.name)) throw JobError(choices(free, field));
     }
     Slice slice;
+    std::vector<std::string> place;
     slice.width = layout.axes[0].count;
     slice.height = layout.axes.size() > 1 ? layout.axes[1].count : 1;
     std::int64_t stride = slice.width * slice.height;
     for (std::size_t i = 2; i < layout.axes.size(); ++i) {
-        slice.first_point += chosen.at(layout.axes[i].name) * stride;
-        stride *= layout.axes[i].count;
+        const SweepAxis& axis = layout.axes[i];
+        const std::int64_t index = chosen.at(axis.name);
+        slice.first_point += index * stride;
+        stride *= axis.count;
+        place.push_back(fmt::format("{} = {:g}{}", axis.name, axis.value(index),
+                                    axis.unit.empty() || axis.unit == "1" ? "" : " " + axis.unit));
     }
     for (const FieldDimension& dimension : field.dimensions) {
-        slice.component =
-            slice.component * dimension.labels.size() + static_cast<std::size_t>(chosen.at(dimension.name));
+        const auto index = static_cast<std::size_t>(chosen.at(dimension.name));
+        slice.component = slice.component * dimension.labels.size() + index;
+        place.push_back(fmt::format("{} {}", dimension.name, dimension.labels[index]));
     }
+    slice.place = fmt::format("{}", fmt::join(place, ", "));
     return slice;
 }
 

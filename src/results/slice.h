@@ -16,6 +16,7 @@ struct Slice {
     std::int64_t height = 1;
     std::int64_t first_point = 0;
     std::size_t component = 0;
+    std::string place;  // where that is on the other dimensions: "z = 0.5, body moon"; may be empty
 };
 
 // at: "name=index" for each axis beyond the second and each of the field's own dimensions. Throws JobError,

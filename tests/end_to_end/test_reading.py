@@ -66,12 +66,18 @@ class Reading(Case):
     def test_plot(self):
         self.voltpile("run", self.job, "--output", "a.h5", "--set", "integrate.steps=5000")
         self.voltpile("plot", "a.h5")
-        self.voltpile("plot", "a.h5", "--field", "energy_error", "--output", "energy.png")
-        for name in ("a.png", "energy.png"):
+        self.voltpile("plot", "a.h5", "--bare", "--output", "bare.png")
+        self.voltpile("plot", "a.h5", "--field", "energy_error", "--bare", "--output", "energy.png")
+        sizes = {}
+        for name in ("a.png", "bare.png", "energy.png"):
             content = (self.folder / name).read_bytes()
             self.assertEqual(content[:8], b"\x89PNG\r\n\x1a\n")
-            width, height = struct.unpack(">II", content[16:24])
-            self.assertEqual(width * 100, height * 120)
+            sizes[name] = struct.unpack(">II", content[16:24])
+        self.assertEqual(sizes["bare.png"], (7 * 120, 7 * 100))  # the least whole pixels that make 800
+        self.assertEqual(sizes["energy.png"], sizes["bare.png"])
+        # Around it: at the least a title of two lines, two lines of text below, a bar and its numbers.
+        self.assertGreater(sizes["a.png"][0], 7 * 120 + 100)
+        self.assertGreater(sizes["a.png"][1], 7 * 100 + 60)
 
     LONG = ("--set", "integrate.steps=2000000", "--set", "sweep.x.count=2000", "--set", "stop.separation=inf",
             "--set", "run.range_points=16")

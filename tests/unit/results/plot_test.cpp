@@ -1,12 +1,12 @@
 #include "results/plot.h"
 
-#include <png.h>
 #include <signal.h>
 #include <sys/resource.h>
 
 #include <cmath>
 
 #include "results/colormap.h"
+#include "unit/results/png_fixtures.h"
 #include "unit/results/result_fixtures.h"
 
 namespace voltpile {
@@ -18,29 +18,6 @@ using namespace test;
 constexpr Rgb first{0, 0, 3}, middle{187, 55, 84}, last{252, 254, 164};
 constexpr Rgb grey{128, 128, 128};
 
-struct Picture {
-    std::int64_t width = 0, height = 0;
-    std::vector<png_byte> rgb;
-    Rgb at(std::int64_t x, std::int64_t y) const {
-        const png_byte* p = &rgb[static_cast<std::size_t>(3 * (y * width + x))];
-        return {p[0], p[1], p[2]};
-    }
-};
-
-Picture read_png(const std::filesystem::path& path) {
-    png_image image{};
-    image.version = PNG_IMAGE_VERSION;
-    Picture picture;
-    if (!png_image_begin_read_from_file(&image, path.c_str())) throw std::runtime_error(image.message);
-    image.format = PNG_FORMAT_RGB;
-    picture.rgb.resize(PNG_IMAGE_SIZE(image));
-    if (!png_image_finish_read(&image, nullptr, picture.rgb.data(), 0, nullptr))
-        throw std::runtime_error(image.message);
-    picture.width = image.width;
-    picture.height = image.height;
-    return picture;
-}
-
 class Plot : public testing::Test {
   protected:
     template <class T>
@@ -48,7 +25,10 @@ class Plot : public testing::Test {
         PartFolder parts(result, layout, PartFolder::IfOther::Refuse);
         commit_part(parts.path(), layout, range, {buffer(values)});
     }
-    Picture draw(const PlotOptions& options = {}) { return read_png(plot(ResultReader(result), options)); }
+    Picture draw(PlotOptions options = {}) {
+        options.bare = true;
+        return read_png(plot(ResultReader(result), options));
+    }
     std::string refusal(const PlotOptions& options) {
         const auto [message, code] = error_of([&] { plot(ResultReader(result), options); });
         EXPECT_EQ(code, ExitCode::BadInput);
