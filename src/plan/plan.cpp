@@ -6,13 +6,13 @@
 
 #include "base/error.h"
 #include "plan/core_division.h"
+#include "plan/core_rate.h"
 
 namespace voltpile {
 namespace {
 
-// What the kernels reach of the units' peak rate (docs/benchmarks.md); only estimates hang on it.
+// What the kernels reach of a GPU's peak rate (docs/benchmarks.md); only estimates hang on it.
 constexpr double gpu_efficiency = 0.9;
-constexpr double cpu_efficiency = 0.6;
 
 // A rank's own program, MPI and HDF5, before any result.
 constexpr std::int64_t base_memory_bytes = 64 << 20;
@@ -22,13 +22,6 @@ constexpr double result_copies = 10;
 double gpu_units_per_s(const Gpu& gpu, const Workload& work) {
     const double per_clock = work.fp64 ? gpu.fp64_per_clock : gpu.fp32_per_clock;
     return gpu.multiprocessors * per_clock * gpu.clock_ghz * 1e9 * gpu_efficiency / work.flop_per_unit;
-}
-
-double core_units_per_s(const Host& host, const Workload& work) {
-    const double lanes = host.simd_bits / (work.fp64 ? 64.0 : 32.0);
-    // Two vector units of up to 256 bits; at 512 bits many processors fuse them into one.
-    const double units = host.simd_bits >= 512 ? 1 : 2;
-    return lanes * units * host.cpu_ghz * 1e9 * cpu_efficiency / work.flop_per_unit;
 }
 
 // The first GPU that the rank sees and nobody has taken; -1 if there is none. Its place in visible_gpus.
@@ -93,7 +86,7 @@ void estimate(Plan& plan, const PlanOptions& options, bool shared) {
         rank.units_per_s =
             rank.gpu >= 0
                 ? gpu_units_per_s(host.gpus[static_cast<std::size_t>(rank.gpu)], plan.workload)
-                : core_units_per_s(host, plan.workload) *
+                : core_lanes_per_s(host, plan.workload.fp64) / plan.workload.flop_per_unit *
                       (shared ? share_of_cores(plan, rank) : static_cast<double>(rank.cores.size()));
         const double range_points = std::min({plan.points_per_s(rank) * options.range_seconds,
                                               static_cast<double>(plan.workload.points),
