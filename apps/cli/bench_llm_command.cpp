@@ -52,7 +52,7 @@ void add_load(CLI::App& command, llm::LlmBenchOptions& options) {
             .add_option("--requests", load.requests,
                         "instead of all that: so many requests, answered as they come")
             ->check(CLI::Range(1, 1 << 20));
-    for (const char* other : {"--prompt", "--context", "--batch", "--generate", "--output"})
+    for (const char* other : {"--prompt", "--context", "--batch", "--generate"})
         requests->excludes(command.get_option(other));
     const auto add = [&](const char* name, auto& value, const char* help) {
         return command.add_option(name, value, help)->needs(requests);

@@ -31,6 +31,14 @@ Hdf5Dataset write_column(hid_t file, const TableColumn& column) {
     }
     if (const auto* integers = std::get_if<std::vector<std::int64_t>>(&column.values))
         return create_column(file, column.name, H5T_NATIVE_INT64, integers->size(), integers->data());
+    if (const auto* lists = std::get_if<std::vector<std::vector<double>>>(&column.values)) {
+        const Hdf5Type type(
+            hdf5_check_at(H5Tvlen_create(H5T_NATIVE_DOUBLE), "create " + column.name + " in", file));
+        std::vector<hvl_t> pointers;
+        for (const std::vector<double>& list : *lists)
+            pointers.push_back({list.size(), const_cast<double*>(list.data())});  // hvl_t serves reading too
+        return create_column(file, column.name, type.get(), pointers.size(), pointers.data());
+    }
     const auto& reals = std::get<std::vector<double>>(column.values);
     return create_column(file, column.name, H5T_NATIVE_DOUBLE, reals.size(), reals.data());
 }

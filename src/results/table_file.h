@@ -17,7 +17,10 @@ struct TableColumn {
     std::string name;
     std::string unit;  // UDUNITS spelling; "1" for pure numbers, "" for texts
     std::string long_name;
-    std::variant<std::vector<std::string>, std::vector<std::int64_t>, std::vector<double>> values;
+    // The last: of each row a list of any length.
+    std::variant<std::vector<std::string>, std::vector<std::int64_t>, std::vector<double>,
+                 std::vector<std::vector<double>>>
+        values;
 };
 
 // All columns have the same number of rows, at least one. notes: further root attributes, by name. The file

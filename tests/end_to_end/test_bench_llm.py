@@ -4,6 +4,8 @@ import json
 import pathlib
 import unittest
 
+import h5py
+import numpy
 import xarray
 
 from harness import BAD_INPUT, Case
@@ -91,6 +93,27 @@ class BenchLlm(Case):
         for word in ("12 requests, all at once", "prompts of 5 to 60 tokens", "first token", "preempted"):
             self.assertIn(word, out)
 
+    def test_load_as_a_file(self):
+        out, _ = self.voltpile("bench", "llm", MODELS / "tiny-q8_0.gguf", "--requests", "9", "--rate", "200", "--cpu",
+                               "--prompt-lengths", "5:60", "--generate-lengths", "1:9", "--output", "load.h5")
+        self.assertIn("-> load.h5", out)
+        with h5py.File(self.folder / "load.h5") as file:
+            self.assertIn("--rate 200", file.attrs["commandLine"])
+            measured = json.loads(file.attrs["measurements"])
+            self.assertEqual(file["first_token"].attrs["units"], "s")
+            self.assertEqual(len(file["row"]), 9)
+            self.assertEqual(file["tokens_in"][:].sum(), measured["tokens_in"])
+            self.assertEqual(file["tokens_out"][:].sum(), measured["tokens_out"])
+            self.assertTrue((numpy.diff(file["arrival"][:]) >= 0).all())
+            wait = file["first_token"][:] - file["arrival"][:]
+            self.assertTrue((wait > 0).all() and (file["queued"][:] <= wait).all())
+            self.assertAlmostEqual(numpy.median(wait), measured["first_token"]["median_seconds"])
+            for first, end, tokens, gaps in zip(file["first_token"], file["end"], file["tokens_out"], file["between_tokens"]):
+                self.assertEqual(len(gaps), tokens - 1)
+                self.assertAlmostEqual(first + gaps.sum(), end)
+            gaps = numpy.concatenate(file["between_tokens"][:])
+            self.assertAlmostEqual(numpy.median(gaps), measured["between_tokens"]["median_seconds"])
+
     def test_load_is_interrupted(self):
         answer = self.bench(MODELS / "tiny-q8_0.gguf", "--requests", "4", "--prompt-lengths", "8", "--cpu",
                             "--generate-lengths", "60", "--interrupt-with", "300")
@@ -115,6 +138,7 @@ class BenchLlm(Case):
             ((model, "--requests", "0"), "--requests"),
             ((model, "--rate", "3"), "--requests"),
             ((*load, "--batch", "8"), "--batch"),
+            ((*load, "--output", "nowhere/load.h5"), "nowhere"),
             ((*load, "--rate", "0"), "--rate"),
             ((*load, "--rate", "-1"), "--rate"),
             ((*load, "--prompt-lengths", "9:5"), "9:5"),

@@ -5,12 +5,14 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "llm/bench/load_report.h"
+#include "llm/bench/load_file.h"
 #include "llm/bench/load_run.h"
 #include "llm/run/replica_passes.h"
+#include "results/durable_file.h"
 #include "run/agreement.h"
 #include "run/launcher.h"
 #include "run/progress.h"
+#include "run/provenance.h"
 
 namespace voltpile::llm {
 namespace {
@@ -62,6 +64,9 @@ class LoadBench {
         passes_.end();
         line_.clear();
         fmt::print("{}", options_.json ? to_json(report) + "\n" : to_text(report));
+        if (options_.output.empty()) return;
+        write_load(options_.output, report, make_provenance(replica_.plan().plan, options_.command_line));
+        if (!options_.json) fmt::print("-> {}\n", options_.output.string());
     }
 
   private:
@@ -88,6 +93,10 @@ class LoadBench {
 }  // namespace
 
 void run_load_bench(const MpiSession& session, LlmBenchOptions options) {
+    decide_on_root(session.world(), [&] {
+        if (!options.output.empty()) check_output_place(options.output, "--output");
+        return std::string();
+    });
     const auto model = open_source(session.world(), options);
     if (options.sequences == 0) options.sequences = std::min(options.load.requests, most_sequences);
     agreed([&] {

@@ -73,7 +73,7 @@ std::string to_json(const LoadReport& report) {
     const LoadSettings& s = report.settings;
     nlohmann::json out{{"model", report.model},
                        {"processor", report.processor},
-                       {"requests", r.requests},
+                       {"requests", r.requests.size()},
                        {"rate", s.rate},
                        {"seed", s.seed},
                        {"sequences", report.sequences},

@@ -68,32 +68,44 @@ class LoadRun {
             result_.interruption_s = outcome.token_seconds.front();
             return;
         }
-        const auto& seconds = outcome.token_seconds;
+        const auto id = static_cast<std::size_t>(outcome.id);
+        RequestTimes& request = result_.requests.emplace_back();
+        request.id = outcome.id;
         // Its arrival, not when the engine could be told of it.
-        const double late = submitted_[static_cast<std::size_t>(outcome.id)] -
-                            load_[static_cast<std::size_t>(outcome.id)].seconds;
-        first_.push_back(seconds.front() + late);
-        queue_.push_back(outcome.queue_seconds + late);
-        for (std::size_t i = 1; i < seconds.size(); ++i)
-            between_.push_back(
-                {submitted_[static_cast<std::size_t>(outcome.id)] + seconds[i], seconds[i] - seconds[i - 1]});
+        request.arrival_s = load_[id].seconds;
+        request.queued_s = outcome.queue_seconds + submitted_[id] - load_[id].seconds;
+        for (const double seconds : outcome.token_seconds)
+            request.tokens_s.push_back(submitted_[id] + seconds);
+        request.tokens_in = outcome.prompt_tokens;
         result_.tokens_in += outcome.prompt_tokens;
         result_.tokens_out += std::ssize(outcome.tokens);
-        ++result_.requests;
     }
 
+    // Of the tokens of that time.
     Quantiles between(double begin, double end) const {
         std::vector<double> values;
-        for (const Interval& each : between_)
-            if (each.end > begin && each.end <= end) values.push_back(each.seconds);
+        for (const RequestTimes& request : result_.requests) {
+            const std::vector<double>& at = request.tokens_s;
+            for (std::size_t i = 1; i < at.size(); ++i)
+                if (at[i] > begin && at[i] <= end) values.push_back(at[i] - at[i - 1]);
+        }
+        return quantiles_of(std::move(values));
+    }
+
+    template <class Seconds>
+    Quantiles of_requests(Seconds seconds) const {
+        std::vector<double> values;
+        for (const RequestTimes& request : result_.requests) values.push_back(seconds(request));
         return quantiles_of(std::move(values));
     }
 
     LoadResult result() {
         const EngineCounters now = engine_.counters();
+        std::ranges::sort(result_.requests, {}, &RequestTimes::id);
         result_.seconds = seconds_since(begin_) - load_.front().seconds;
-        result_.first_token_s = quantiles_of(first_);
-        result_.queue_s = quantiles_of(queue_);
+        result_.first_token_s =
+            of_requests([](const RequestTimes& r) { return r.tokens_s.front() - r.arrival_s; });
+        result_.queue_s = of_requests([](const RequestTimes& r) { return r.queued_s; });
         result_.between_tokens_s = between(0, std::numeric_limits<double>::infinity());
         result_.passes = now.passes;
         const auto passes = static_cast<double>(result_.passes);
@@ -109,11 +121,6 @@ class LoadRun {
         return result_;
     }
 
-    struct Interval {
-        double end = 0;  // since the beginning of the load
-        double seconds = 0;
-    };
-
     Engine& engine_;
     const LoadSettings& settings_;
     int pages_;
@@ -123,8 +130,6 @@ class LoadRun {
     Clock::time_point begin_;
     std::size_t next_ = 0;
     std::vector<double> submitted_;  // of each request
-    std::vector<double> first_, queue_;
-    std::vector<Interval> between_;
     double all_generate_at_ = 0, interrupted_at_ = 0;
     std::int64_t tokens_then_ = 0;
     LoadResult result_;

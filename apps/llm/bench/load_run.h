@@ -17,9 +17,18 @@ struct Quantiles {
 // As quantile(), of values in any order; 0 of none.
 Quantiles quantiles_of(std::vector<double> values);
 
+// Seconds since the load began.
+struct RequestTimes {
+    std::int64_t id = 0;
+    double arrival_s = 0;
+    double queued_s = 0;  // until it was admitted
+    std::vector<double> tokens_s;
+    std::int64_t tokens_in = 0;
+};
+
 struct LoadResult {
-    int requests = 0;
-    double seconds = 0;  // from the first arrival to the last token
+    std::vector<RequestTimes> requests;  // by id, without the interruption
+    double seconds = 0;                  // from the first arrival to the last token
     std::int64_t tokens_in = 0;
     std::int64_t tokens_out = 0;
     Quantiles first_token_s;     // from arrival
