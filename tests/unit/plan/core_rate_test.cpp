@@ -26,8 +26,8 @@ TEST(CoreRate, VectorUnitsAreThoseOfTheModel) {
     EXPECT_EQ(vector_units(host("AMD EPYC 7302 16-Core Processor", 256)), 2);
 }
 
-// Pair-steps/s of one core, Euler, FP64 (133 instructions), measured by `bench threebody` on idle machines:
-// docs/benchmarks.md. The clock of a virtual machine is not the one it runs at, so a factor of 1.6 is
+// Pair-steps for each second of a core's time, Euler, FP64 (133 instructions), by the kernels of each width
+// on one virtual machine: docs/benchmarks.md. Its clock is not the one that it says, so a factor of 1.6 is
 // allowed: the time limit of a batch job has a margin of 1.5.
 TEST(CoreRate, AgreesWithMeasurements) {
     const struct {
