@@ -1,6 +1,17 @@
 #include "cli/replica_options.h"
 
 namespace voltpile::cli {
+namespace {
+
+void add_switch(CLI::App& command, const char* name, bool& on, const char* help) {
+    command
+        .add_option_function<std::string>(
+            name, [&on](const std::string& word) { on = word == "on"; }, help)
+        ->check(CLI::IsMember({"on", "off"}))
+        ->type_name("on|off");
+}
+
+}  // namespace
 
 CLI::Option* add_model_option(CLI::App& command, std::string& path) {
     return command.add_option("MODEL", path, "a .gguf, or a Hugging Face folder with safetensors");
@@ -30,13 +41,12 @@ void add_team_options(CLI::App& command, llm::ReplicaRequest& request) {
             "keys and values in memory: int8 takes about half as much, and rounds more [fp16]")
         ->check(CLI::IsMember({"fp16", "int8"}))
         ->type_name("ELEMENT");
-    command
-        .add_option_function<std::string>(
-            "--batch-invariant", [&request](const std::string& on) { request.batch_invariant = on == "on"; },
-            "on GPUs, a text is the same to the last bit whatever else is in the batch; on cores it always "
-            "is [off]")
-        ->check(CLI::IsMember({"on", "off"}))
-        ->type_name("on|off");
+    add_switch(
+        command, "--batch-invariant", request.batch_invariant,
+        "on GPUs, a text is the same to the last bit whatever else is in the batch; on cores it always "
+        "is [off]");
+    add_switch(command, "--clamp", request.clamp,
+               "activations that fp16 cannot hold become its largest number, and not infinite [off]");
 }
 
 void add_replica_options(CLI::App& command, llm::ReplicaRequest& request) {

@@ -11,7 +11,7 @@ namespace voltpile::cli {
 // MODEL: a path.
 CLI::Option* add_model_option(CLI::App& command, std::string& path);
 
-// --tensor, --pipeline, --cpu, --ranks-per-node, --cache and --batch-invariant.
+// --tensor, --pipeline, --cpu, --ranks-per-node, --cache, --batch-invariant and --clamp.
 void add_team_options(CLI::App& command, llm::ReplicaRequest& request);
 
 // These and --context, which stays 0 if it is not given.

@@ -3,8 +3,8 @@
 import json
 import unittest
 
-from harness import BAD_INPUT, Case
-from tiny_model import EXPECTED, FILES, MODELS
+from harness import BAD_INPUT, FAILED, Case
+from tiny_model import EXPECTED, FILES, MODELS, copy_with_large_weights
 
 
 class Generate(Case):
@@ -40,6 +40,19 @@ class Generate(Case):
         self.assertIn("the text ends here because the context of 4 tokens is full", err)
         _, err = self.voltpile("generate", MODELS / "tiny-q8_0.gguf", "And", "-n", "520", "--context", "600")
         self.assertEqual(err.count("the model was made for 512 tokens of context, not for 52"), 1, err)
+
+    def test_clamp(self):
+        model = self.folder / "large"
+        copy_with_large_weights(model, "model.layers.1.self_attn.v_proj.weight", 1e6)
+        _, err = self.voltpile("generate", model, "And", "-n", "8", expect=FAILED)
+        self.assertIn("layer 1: after its attention the hidden state is not finite", err)
+        self.assertIn("--clamp on", err)
+        _, err = self.voltpile("generate", model, "And", "-n", "8", "--clamp", "on")
+        self.assertIn("generated 8 tokens", err)
+
+        wanted = EXPECTED["f16"]["greedy"][0]  # where nothing is too large, nothing changes
+        out, _ = self.voltpile("generate", MODELS / FILES["f16"], wanted["prompt"], "-n", str(len(wanted["ids"])), "--clamp", "on")
+        self.assertEqual(out, wanted["prompt"] + wanted["text"] + "\n")
 
     def test_refused(self):
         model = MODELS / "tiny-q8_0.gguf"

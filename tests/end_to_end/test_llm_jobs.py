@@ -11,7 +11,7 @@ import h5py
 import numpy
 
 from harness import BAD_INPUT, CANNOT_RUN, DONE, FAILED, SOURCE, STOPPED, Case
-from tiny_model import EXPECTED, MODELS
+from tiny_model import EXPECTED, MODELS, copy_with_large_weights
 
 KILLS = int(os.environ.get("VOLTPILE_KILLS", "8"))  # 200 take a minute
 JOBS = SOURCE / "jobs/llm"
@@ -158,6 +158,14 @@ class Cuts(LlmJob):
         self.voltpile("run", self.job, "--output", "b.h5", "--set", "engine.cache=int8", "--set", "engine.sequences=1")
         self.assertEqual(self.rows(), self.rows("b.h5"))
         self.voltpile("run", self.job, "--output", "a.h5", expect=BAD_INPUT)  # another job
+
+    def test_clamp(self):
+        self.write_mixed(3)
+        model = self.folder / "large"
+        copy_with_large_weights(model, "model.layers.1.self_attn.v_proj.weight", 1e6)
+        for clamp, reason in (("false", "error"), ("true", "length")):
+            self.voltpile("run", self.job, "--fresh", "--output", "a.h5", "--set", f'model.path="{model}"', "--set", f"engine.clamp={clamp}")
+            self.assertEqual({row[3] for row in self.rows()}, {reason})
 
 
 class Interrupted(LlmJob):

@@ -27,6 +27,20 @@ def copy_with_nan(folder, tensor):
         file.write(struct.pack("<e", float("nan")))
 
 
+def copy_with_large_weights(folder, tensor, factor):
+    """The Hugging Face folder with one tensor so many times as large, each number at most fp16's largest."""
+    shutil.copytree(MODELS / "hf", folder)
+    path = folder / "model.safetensors"
+    header, data = read_header(path)
+    begin, end = header[tensor]["data_offsets"]
+    form = f"<{(end - begin) // 2}e"
+    with open(path, "r+b") as file:
+        file.seek(data + begin)
+        weights = struct.unpack(form, file.read(end - begin))
+        file.seek(data + begin)
+        file.write(struct.pack(form, *(max(-65504.0, min(65504.0, factor * w)) for w in weights)))
+
+
 def copy_too_large(folder, weight_bytes):
     """A model whose feed-forward has at least so many bytes of weights, all zero, in a file of holes."""
     shutil.copytree(MODELS / "hf", folder)

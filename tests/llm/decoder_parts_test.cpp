@@ -1,5 +1,8 @@
 // Pages of the cache, batches, cuts within blocks, the sentinel.
+#include <algorithm>
+
 #include "base/error.h"
+#include "comm/collective_half.h"
 #include "llm/decoder_fixture.h"
 #include "llm/model/synthetic_model.h"
 
@@ -128,6 +131,45 @@ TEST(DecoderSentinel, NamesLayerOperationAndSequence) {
         EXPECT_NE(message.find("layer 1: after its feed-forward part"), std::string::npos) << message;
         EXPECT_NE(message.find("sequence 0 at position 0"), std::string::npos) << message;
     }
+}
+
+// A model whose layer 2 has values of the size of 1e5, as its weights are 1e6 times as large.
+class LargeValues final : public ModelSource {
+  public:
+    explicit LargeValues(const ModelSource& small)
+        : ModelSource(small.config(), small.tensors()), small_(small) {}
+    void read(const ModelTensor& tensor, const TensorSlice& slice, std::byte* out) const override {
+        small_.read(tensor, slice, out);
+        if (tensor.name != "blk.2.attn_v.weight") return;
+        auto* halves = reinterpret_cast<std::uint16_t*>(out);
+        for (std::size_t i = 0; i < slice.rows() * slice.columns(); ++i)
+            halves[i] = half_from_float(std::clamp(float_from_half(halves[i]) * 1e6F, -65504.0F, 65504.0F));
+    }
+    std::string fingerprint() const override { return {}; }
+
+  private:
+    const ModelSource& small_;
+};
+
+TEST(DecoderClamp, GoesOnWhereTheSentinelWouldStop) {
+    const SyntheticModel small("tiny", "f16");
+    const LargeValues model(small);
+    const std::vector<std::int32_t> tokens{1, 17, 200, 3, 99};
+    TestModel stopped(model, 1, {0}, make_cpu_ops);
+    try {
+        stopped.run_in_pieces(tokens, {300});
+        FAIL() << "nothing was noticed";
+    } catch (const Error& error) {
+        const std::string message = error.what();
+        EXPECT_NE(message.find("layer 2: after its attention"), std::string::npos) << message;
+        EXPECT_NE(message.find("--clamp on"), std::string::npos) << message;
+    }
+    TestModel going(model, 1, {0}, [] {
+        return std::make_unique<CpuOps>(std::vector<int>{-1}, usable_cpu_kernels().front(), true);
+    });
+    TestModel reference(model, 1, {0}, [] { return std::make_unique<ReferenceOps>(true); });
+    // fp32 sums against fp64 ones; and the fp16 cache can round to the neighbour of it.
+    EXPECT_LT(nmse(going.run_in_pieces(tokens, {3, 1}), reference.run_in_pieces(tokens, {300})), 1e-8);
 }
 
 }  // namespace

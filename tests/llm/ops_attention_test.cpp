@@ -238,5 +238,42 @@ TEST_P(OpsAttentionTest, Int8IsTheNearestOf255Steps) {
     }
 }
 
+// GPUs round the weights of tokens to fp16, and their sum not, so that a mean of largest numbers can exceed
+// these. Such weights here: of the first token 1, of the others exp(-scale), 1.1 * 2^-12 above 0.5, which
+// becomes 2 * 2^-12 above.
+TEST_P(OpsAttentionTest, AClampHoldsForMeansOfTheLargestNumbers) {
+    const int dim = 64;
+    const float largest = 65504, scale = -std::log(0.5F + 1.1F / 4096);
+    const Batch batch = make_batch({{{127, 1}, {299, 1}, {280, 20}, {1490, 10}}}, random_);
+    const auto rows = static_cast<std::int64_t>(batch.token.size());
+    const std::size_t numbers = batch.page_table.size() * kv_page_tokens * dim;
+    CacheData data;
+    data.keys.resize(numbers);
+    data.values.resize(numbers, half_from_float(largest));
+    for (std::size_t i = 0; i < numbers; i += dim) data.keys[i] = half_from_float(-1);
+    for (std::size_t s = 0; s + 1 < batch.row_begin.size(); ++s) {
+        const auto page =
+            static_cast<std::size_t>(batch.page_table[s * static_cast<std::size_t>(batch.max_pages)]);
+        data.keys[page * kv_page_tokens * dim] = 0;
+    }
+    QkvSettings settings;
+    settings.heads = settings.kv_heads = 1;
+    settings.head_dim = dim;
+    for (const bool clamp : {false, true}) {
+        Side side(GetParam().make(clamp));
+        const bool halves = side.ops->hidden_element() == Element::F16;
+        const HiddenRows out = side.hidden(std::vector<float>(static_cast<std::size_t>(rows * dim)), dim);
+        const std::vector<float> ones(static_cast<std::size_t>(rows * 3 * dim), 1);
+        side.ops->attention(side.hidden(ones, 3 * dim), settings, view(side, batch), data.up(side), scale, 0,
+                            out);
+        for (const float got : side.down(out)) {
+            if (halves)
+                EXPECT_EQ(got, clamp ? largest : std::numeric_limits<float>::infinity());
+            else
+                EXPECT_NEAR(got, largest, 6);  // fp32 sums of 1500 terms: as many times 2^-24
+        }
+    }
+}
+
 }  // namespace
 }  // namespace voltpile::llm

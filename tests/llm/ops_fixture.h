@@ -24,7 +24,8 @@ namespace voltpile::llm {
 
 struct OpsMaker {
     std::string name;
-    std::function<std::unique_ptr<Ops>()> make;
+    std::function<std::unique_ptr<Ops>(bool clamp)> make_with;
+    std::unique_ptr<Ops> make(bool clamp = false) const { return make_with(clamp); }
 };
 
 // Every instruction set that this processor has, on one thread and on several.
@@ -34,9 +35,10 @@ inline std::vector<OpsMaker> cpu_ops_makers() {
         for (const int threads : {1, 3}) {
             std::string name = std::string(kernels.name) + "_" + std::to_string(threads) + "_threads";
             std::erase(name, '-');
-            makers.push_back({name, [kernels, threads] {
+            makers.push_back({name, [kernels, threads](bool clamp) {
                                   return std::make_unique<CpuOps>(
-                                      std::vector<int>(static_cast<std::size_t>(threads), -1), kernels);
+                                      std::vector<int>(static_cast<std::size_t>(threads), -1), kernels,
+                                      clamp);
                               }});
         }
     }
@@ -49,9 +51,12 @@ inline OpsMaker gpu_ops_maker([[maybe_unused]] bool batch_invariant) {
 #if VOLTPILE_CUDA
     CudaOpsSettings settings;
     settings.batch_invariant = batch_invariant;
-    return {name, [settings] { return make_cuda_ops(0, settings); }};
+    return {name, [settings](bool clamp) mutable {
+                settings.clamp = clamp;
+                return make_cuda_ops(0, settings);
+            }};
 #else
-    return {name, [] { return std::unique_ptr<Ops>(); }};
+    return {name, [](bool) { return std::unique_ptr<Ops>(); }};
 #endif
 }
 

@@ -226,7 +226,7 @@ TEST_P(OpsSamplingTest, LargeVocabulary) {
     std::vector<Row> rows;
     for (std::int32_t step = 0; step < 50; ++step) rows.push_back({s, step, {}});
     const auto reference =
-        draw({"reference", [] { return std::make_unique<ReferenceOps>(); }}, logits, rows).tokens;
+        draw({"reference", [](bool) { return std::make_unique<ReferenceOps>(); }}, logits, rows).tokens;
     const auto tested = draw(GetParam(), logits, rows).tokens;
     int same = 0;
     for (std::size_t i = 0; i < 50; ++i) same += tested[i] == reference[i];

@@ -110,10 +110,14 @@ void Decoder::check(const Batch& batch) {
         row < batch.sequence.size()
             ? fmt::format(", sequence {} at position {}", batch.sequence[row], batch.position[row])
             : "";
+    const char* advice =
+        settings_.clamp
+            ? ""
+            : "; if an activation was too large for fp16, --clamp on goes on (engine.clamp of a job)";
     throw Error(ExitCode::Failed,
-                fmt::format("layer {}: after its {} the hidden state is not finite (rank {} of {}{})",
+                fmt::format("layer {}: after its {} the hidden state is not finite (rank {} of {}{}){}",
                             report.place.layer, operation_names[report.place.operation], settings_.rank,
-                            settings_.ranks, sequence));
+                            settings_.ranks, sequence, advice));
 }
 
 }  // namespace voltpile::llm

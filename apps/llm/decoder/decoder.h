@@ -23,6 +23,7 @@ struct DecoderSettings {
     int layer_end = 0;
     int pages = 0;  // of the cache
     KvElement cache = KvElement::F16;
+    bool clamp = false;  // the operations have one (see ops.h): no message suggests it
     BatchLimits limits;
     std::function<void(std::uint64_t)> loaded;  // told the bytes of each matrix loaded
 };

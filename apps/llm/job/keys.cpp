@@ -182,6 +182,11 @@ std::vector<KeySpec> engine_keys() {
                      .help =
                          "On GPUs: a text is the same to the bit whatever else is computed with it, as it "
                          "always is on processors. Prompts then take up to twice as long."}),
+        {.path = "engine.clamp",
+         .type = ValueType::Boolean,
+         .default_value = Booleans{false},
+         .help = "Activations that fp16 cannot hold become its largest number, 65504, and not infinite: for "
+                 "models trained in bf16 whose texts end with logits that are not finite."},
     };
 }
 

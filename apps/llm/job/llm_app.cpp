@@ -136,6 +136,7 @@ llm::ReplicaRequest LlmApp::replica_request(DeviceChoice device, int ranks_per_n
     request.logits = request.sequences;
     if (job_.text("engine.cache") == "int8") request.cache = llm::KvElement::I8;
     request.batch_invariant = job_.boolean("engine.batch_invariant");
+    request.clamp = job_.boolean("engine.clamp");
     return request;
 }
 

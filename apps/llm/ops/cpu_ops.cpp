@@ -36,8 +36,8 @@ Product product_of(const WeightMatrix& weight, FloatRows x, std::int64_t item) {
 
 }  // namespace
 
-CpuOps::CpuOps(const std::vector<int>& pus, const CpuKernels& kernels)
-    : kernels_(kernels), team_(pus), scratch_(static_cast<std::size_t>(team_.size())) {
+CpuOps::CpuOps(const std::vector<int>& pus, const CpuKernels& kernels, bool clamp)
+    : HostOps(clamp), kernels_(kernels), team_(pus), scratch_(static_cast<std::size_t>(team_.size())) {
     for (Scratch& scratch : scratch_) scratch.panel.resize(product_weights * product_columns);
 }
 

@@ -15,7 +15,8 @@ namespace voltpile::llm {
 class CpuOps final : public HostOps {
   public:
     // pus: the logical processors to run on, one thread each; the first is the calling thread's. -1: unbound.
-    explicit CpuOps(const std::vector<int>& pus, const CpuKernels& kernels = usable_cpu_kernels().front());
+    explicit CpuOps(const std::vector<int>& pus, const CpuKernels& kernels = usable_cpu_kernels().front(),
+                    bool clamp = false);
 
     std::string describe() const override;
 

@@ -84,6 +84,7 @@ void CpuOps::rope_and_store(HiddenRows qkv, const QkvSettings& settings, const B
         prepare_heads(k, settings.kv_heads, settings.k_bias, settings.k_norm, by, settings);
         for (int i = 0; settings.v_bias != nullptr && i < settings.kv_heads * dim; ++i)
             v[i] += settings.v_bias[i];
+        limit(k, 2 * settings.kv_heads * dim);  // values follow keys
         for (int h = 0; h < settings.kv_heads; ++h) {
             const std::int64_t at = cached_token(batch, settings, batch.sequence[r], batch.position[r], h);
             if (cache.element == KvElement::F16) {

@@ -5,6 +5,7 @@
 
 #include "device/launch.cuh"
 #include "llm/ops/cuda_attention.h"
+#include "llm/ops/cuda_half.cuh"
 #include "llm/ops/cuda_units.cuh"
 
 namespace voltpile::llm {

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "device/stream.h"
+#include "llm/ops/half_limit.h"
 #include "llm/ops/ops.h"
 
 namespace voltpile::llm {
@@ -18,6 +19,7 @@ struct AttentionArgs {
     int kv_heads = 0;
     int head_dim = 0;
     float scale = 1;
+    float limit = half_limit(false);  // of results
     int window = 0;
     BatchView batch;
     float* scratch = nullptr;

@@ -19,7 +19,7 @@ struct Joined {
 };
 
 __device__ void store(const AttentionArgs& a, int row, int head, int d, const Joined& joined) {
-    out_head(a, row, head)[d] = __float2half_rn(__fdiv_rn(joined.sum, joined.all.total));
+    out_head(a, row, head)[d] = limited_half(__fdiv_rn(joined.sum, joined.all.total), a.limit);
 }
 
 // Grid: heads, sequences from first_sequence; a thread for each column of a head. Rows of one split have

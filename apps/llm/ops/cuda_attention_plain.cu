@@ -38,7 +38,7 @@ __global__ void plain_attention(const AttentionArgs a) {
             sum[d] = fmaf(weight, values.number(token, d, dim), sum[d] * factor);
     }
     __half* out = out_head(a, row, head);
-    for (int d = lane; d < dim; d += 32) out[d] = __float2half_rn(sum[d] / total);
+    for (int d = lane; d < dim; d += 32) out[d] = limited_half(sum[d] / total, a.limit);
 }
 
 }  // namespace

@@ -155,7 +155,7 @@ __device__ void attend(const AttentionArgs& a, Tiles<width>& tiles, int launch_b
         const float* values = result + r * result_stride;
         if (sees_from >= span_begin && position < span_end) {
             for (int d = lane; d < dim; d += 32)
-                out_head(a, team_row + r, head)[d] = __float2half_rn(__fdiv_rn(values[d], total));
+                out_head(a, team_row + r, head)[d] = limited_half(__fdiv_rn(values[d], total), a.limit);
             continue;
         }
         float* to = part_of(a, team_row + r - launch_begin, head, span, static_cast<int>(gridDim.z));

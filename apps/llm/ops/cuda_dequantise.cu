@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "device/launch.cuh"
+#include "llm/ops/cuda_half.cuh"
 #include "llm/ops/cuda_matmul.h"
 #include "llm/ops/cuda_row_units.cuh"
 
@@ -28,12 +29,13 @@ __global__ void dequantise(const DeviceMatrix w, int first_row, int rows, uint4*
 }
 
 __global__ void silu_product(const float* gate, const float* up, int gate_columns, __half* out,
-                             int out_columns, int rows, int columns) {
+                             int out_columns, int rows, int columns, float limit) {
     const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x;
     if (index >= static_cast<std::int64_t>(rows) * columns) return;
     const std::int64_t row = index / columns, column = index % columns;
     const float g = gate[row * gate_columns + column];
-    out[row * out_columns + column] = __float2half_rn(g / (1 + expf(-g)) * up[row * gate_columns + column]);
+    out[row * out_columns + column] =
+        limited_half(g / (1 + expf(-g)) * up[row * gate_columns + column], limit);
 }
 
 __global__ void pad(const __half* x, int rows, int columns, int padded, __half* out) {
@@ -76,9 +78,9 @@ void launch_dequantise(const DeviceMatrix& w, int first_row, int rows, void* out
 }
 
 void launch_silu(const float* gate, const float* up, int gate_columns, void* out, int out_columns, int rows,
-                 int columns, const Stream& stream) {
+                 int columns, float limit, const Stream& stream) {
     launch("gating", silu_product, {blocks_for(static_cast<std::int64_t>(rows) * columns), threads}, stream,
-           gate, up, gate_columns, static_cast<__half*>(out), out_columns, rows, columns);
+           gate, up, gate_columns, static_cast<__half*>(out), out_columns, rows, columns, limit);
 }
 
 void launch_pad(const void* x, int rows, int columns, int padded, void* out, const Stream& stream) {

@@ -10,6 +10,7 @@
 #include "device/stream.h"
 #include "llm/ops/batch.h"
 #include "llm/ops/cuda_matrix.h"
+#include "llm/ops/half_limit.h"
 
 namespace voltpile::llm {
 
@@ -32,6 +33,7 @@ struct MatmulArgs {
     void* out = nullptr;      // fp16, or fp32 if out_float
     bool out_float = false;
     int out_columns = 0;
+    float limit = half_limit(false);  // of fp16 results
     int split = 1;                    // parts of the columns, summed in order
     std::uint8_t* scratch = nullptr;  // see the launchers
     int* counters = nullptr;          // zero, and zero again afterwards
@@ -57,9 +59,10 @@ void launch_wide_tiles(const MatmulArgs& args, int groups, const Stream& stream)
 
 // Rows first_row .. + rows of w as fp16 (rows, columns).
 void launch_dequantise(const DeviceMatrix& w, int first_row, int rows, void* out, const Stream& stream);
-// out[r, c] = silu(gate[r, c]) * up[r, c], c < columns; gate and up: fp32 with gate_columns from row to row.
+// out[r, c] = silu(gate[r, c]) * up[r, c], c < columns; gate and up: fp32 with gate_columns from row to row;
+// out: fp16. limit: half_limit().
 void launch_silu(const float* gate, const float* up, int gate_columns, void* out, int out_columns, int rows,
-                 int columns, const Stream& stream);
+                 int columns, float limit, const Stream& stream);
 // See Ops::embed. x: (rows, columns).
 void launch_embed(const DeviceMatrix& w, const BatchView& batch, int columns, float* x, const Stream& stream);
 // fp16 (rows, columns) to (rows, padded), zeros behind.

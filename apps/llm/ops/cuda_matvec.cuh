@@ -7,6 +7,7 @@
 #pragma once
 
 #include "device/launch.cuh"
+#include "llm/ops/cuda_half.cuh"
 #include "llm/ops/cuda_matmul.h"
 #include "llm/ops/cuda_quantise.cuh"
 #include "llm/ops/cuda_units.cuh"
@@ -221,7 +222,7 @@ __global__ void __launch_bounds__(matvec_threads, MatvecShape<format, R>::blocks
         if (args.out_float) {
             static_cast<float*>(args.out)[place] = result;
         } else {
-            static_cast<__half*>(args.out)[place] = __float2half_rn(result);
+            static_cast<__half*>(args.out)[place] = limited_half(result, args.limit);
         }
     };
 

@@ -50,11 +50,12 @@ class CudaOps final : public GpuOps {
     CudaOps(int device, const CudaOpsSettings& settings)
         : info_((use_device(device), device_info(device))),
           batch_invariant_(settings.batch_invariant),
+          limit_(half_limit(settings.clamp)),
           scratch_(settings.scratch_bytes),
           sentinel_(1),
           sentinel_seen_(1),
           product_(stream_, {scratch_.data(), scratch_.size()}, info_.multiprocessors,
-                   settings.batch_invariant) {
+                   settings.batch_invariant, limit_) {
         matrices_.expect(settings.matrix_bytes);
         clear_sentinel();
     }
@@ -91,7 +92,8 @@ class CudaOps final : public GpuOps {
     void add_rms_norm(FloatRows x, FloatRows delta, const float* weight, float eps, HiddenRows out,
                       SentinelPlace place) override {
         launch_add_rms_norm(x.data, delta.data, weight, eps, out.data, static_cast<int>(x.rows),
-                            static_cast<int>(x.columns), sentinel_place(place), sentinel_.data(), stream_);
+                            static_cast<int>(x.columns), limit_, sentinel_place(place), sentinel_.data(),
+                            stream_);
     }
     void matmul(HiddenRows x, std::span<const WeightMatrix* const> weights, HiddenRows out) override {
         product_.run(x, weights, out.data, false, static_cast<int>(out.columns));
@@ -106,7 +108,7 @@ class CudaOps final : public GpuOps {
     }
     void rope_and_store(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
                         const KvLayer& cache) override {
-        launch_rope_and_store(qkv.data, settings, batch, cache, stream_);
+        launch_rope_and_store(qkv.data, settings, batch, cache, limit_, stream_);
     }
     void attention(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch, const KvLayer& cache,
                    float scale, int window, HiddenRows out) override;
@@ -134,6 +136,7 @@ class CudaOps final : public GpuOps {
 
     DeviceInfo info_;
     bool batch_invariant_;
+    float limit_;
     Stream stream_;
     SlabMemory matrices_;
     SlabMemory buffers_;  // apart, as networks may register whole allocations
@@ -157,6 +160,7 @@ void CudaOps::attention(HiddenRows qkv, const QkvSettings& settings, const Batch
     args.kv_heads = settings.kv_heads;
     args.head_dim = settings.head_dim;
     args.scale = scale;
+    args.limit = limit_;
     args.window = window;
     args.batch = batch;
     args.scratch = reinterpret_cast<float*>(scratch_.data());

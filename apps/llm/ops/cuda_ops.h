@@ -17,6 +17,7 @@ struct CudaOpsSettings {
     std::size_t matrix_bytes = 0;
     // A row's result has the same bits whatever else is in the batch, also of products.
     bool batch_invariant = false;
+    bool clamp = false;  // see ops.h
 };
 
 // What CudaOps offers beyond Ops, for capturing.

@@ -28,11 +28,12 @@ void CudaProduct::ReleaseBlas::operator()(cublasContext* blas) const noexcept {
 }
 
 CudaProduct::CudaProduct(const Stream& stream, std::span<std::uint8_t> scratch, int multiprocessors,
-                         bool batch_invariant)
+                         bool batch_invariant, float limit)
     : stream_(stream),
       scratch_(scratch),
       multiprocessors_(multiprocessors),
       batch_invariant_(batch_invariant),
+      limit_(limit),
       counters_(most_tiles),
       blas_memory_(cublas_bytes) {
     set_to_zero(counters_.data(), counters_.bytes(), stream);
@@ -90,6 +91,7 @@ void CudaProduct::run_gated(HiddenRows x, const CudaMatrix& gate, const CudaMatr
     std::size_t used = 0;
     MatmulArgs args;
     args.gated = true;
+    args.limit = limit_;
     args.matrices = 2;
     args.matrix[0] = gate.planes();
     args.matrix[1] = up.planes();
@@ -159,7 +161,7 @@ void CudaProduct::gated_of_two_formats(const MatmulArgs& args, std::size_t used)
         launch_silu(
             sums, sums + outputs, 2 * outputs,
             static_cast<std::uint8_t*>(args.out) + static_cast<std::int64_t>(row) * args.out_columns * 2,
-            args.out_columns, rows, outputs, stream_);
+            args.out_columns, rows, outputs, limit_, stream_);
     }
 }
 
@@ -208,7 +210,7 @@ void CudaProduct::many_rows_gated(const MatmulArgs& args, std::size_t used) {
                  true, 2 * each);
         launch_silu(sums, sums + each, 2 * each,
                     static_cast<std::uint8_t*>(args.out) + static_cast<std::int64_t>(row) * 2,
-                    args.out_columns, args.rows, outputs, stream_);
+                    args.out_columns, args.rows, outputs, limit_, stream_);
     }
 }
 

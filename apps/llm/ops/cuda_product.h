@@ -17,9 +17,10 @@ namespace voltpile::llm {
 
 class CudaProduct {
   public:
-    // batch_invariant: a row's bits do not depend on the number of rows.
+    // batch_invariant: a row's bits do not depend on the number of rows. limit: half_limit(), of gated
+    // results.
     CudaProduct(const Stream& stream, std::span<std::uint8_t> scratch, int multiprocessors,
-                bool batch_invariant);
+                bool batch_invariant, float limit);
 
     // See Ops. out: fp32 if out_float, else fp16; out_columns from row to row.
     void run(HiddenRows x, std::span<const WeightMatrix* const> weights, void* out, bool out_float,
@@ -47,6 +48,7 @@ class CudaProduct {
     std::span<std::uint8_t> scratch_;
     int multiprocessors_;
     bool batch_invariant_;
+    float limit_;
     DeviceBuffer<int> counters_;
     DeviceBuffer<std::uint8_t> blas_memory_;
     std::unique_ptr<cublasContext, ReleaseBlas> blas_;

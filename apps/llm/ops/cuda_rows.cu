@@ -1,8 +1,7 @@
-#include <cuda_fp16.h>
-
 #include <algorithm>
 
 #include "device/launch.cuh"
+#include "llm/ops/cuda_half.cuh"
 #include "llm/ops/cuda_rows.h"
 
 namespace voltpile::llm {
@@ -35,7 +34,7 @@ __device__ void trip(std::uint64_t* sentinel, std::uint64_t place, unsigned row)
 template <class Vector>
 __global__ void __launch_bounds__(1024)
     add_rms_norm(float* x, const float* delta, const float* weight, float eps, __half* out, int columns,
-                 std::uint64_t place, std::uint64_t* sentinel) {
+                 float limit, std::uint64_t place, std::uint64_t* sentinel) {
     constexpr int width = sizeof(Vector) / sizeof(float);
     __shared__ float shared[32];
     const std::int64_t begin = static_cast<std::int64_t>(blockIdx.x) * columns;
@@ -63,8 +62,8 @@ __global__ void __launch_bounds__(1024)
         __half result[width];
 #pragma unroll
         for (int i = 0; i < width; ++i) {
-            result[i] = __float2half_rn(reinterpret_cast<const float*>(&v)[i] * scale *
-                                        reinterpret_cast<const float*>(&w)[i]);
+            result[i] = limited_half(
+                reinterpret_cast<const float*>(&v)[i] * scale * reinterpret_cast<const float*>(&w)[i], limit);
         }
         if constexpr (width == 4) {
             *reinterpret_cast<uint2*>(out + begin + c * 4) = *reinterpret_cast<const uint2*>(result);
@@ -85,11 +84,12 @@ __global__ void gather(const Word* x, int words, const std::int32_t* rows_wanted
 constexpr int rope_warps = 4;
 
 // By a warp, see KvElement::I8.
-__device__ void quantise_head(const float* v, int dim, std::int8_t* to, float* scale) {
+__device__ void quantise_head(float* v, int dim, float limit, std::int8_t* to, float* scale) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     float largest = 0;
     bool finite = true;
     for (int i = lane; i < dim; i += 32) {
+        v[i] = limited(v[i], limit);
         largest = fmaxf(largest, fabsf(v[i]));
         finite = finite && isfinite(v[i]);
     }
@@ -108,7 +108,8 @@ __device__ void quantise_head(const float* v, int dim, std::int8_t* to, float* s
 // A warp for each head of a row: queries, keys, values. shared: head_dim floats a warp.
 template <KvElement element>
 __global__ void __launch_bounds__(32 * rope_warps)
-    rope_and_store(__half* qkv, const QkvSettings s, const BatchView batch, const KvLayer cache) {
+    rope_and_store(__half* qkv, const QkvSettings s, const BatchView batch, const KvLayer cache,
+                   float limit) {
     extern __shared__ float shared[];
     const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
     const int row = static_cast<int>(blockIdx.x), head = static_cast<int>(blockIdx.y) * rope_warps + warp;
@@ -125,7 +126,7 @@ __global__ void __launch_bounds__(32 * rope_warps)
     float* v = shared + warp * dim;
     float sum = 0;
     for (int i = lane; i < dim; i += 32) {
-        v[i] = __half2float(mine[i]) + (bias != nullptr ? bias[i] : 0.0f);
+        v[i] = limited(__half2float(mine[i]), limit) + (bias != nullptr ? bias[i] : 0.0f);
         sum = fmaf(v[i], v[i], sum);
     }
     if (norm != nullptr) {
@@ -159,22 +160,23 @@ __global__ void __launch_bounds__(32 * rope_warps)
     if (element == KvElement::I8 && !is_query) {
         float* scales = is_key ? cache.key_scales : cache.value_scales;
         auto* to = static_cast<std::int8_t*>(is_key ? cache.keys : cache.values) + token * dim;
-        quantise_head(v, dim, to, scales + token);
+        quantise_head(v, dim, limit, to, scales + token);
         return;
     }
     __half* to = is_query ? mine : static_cast<__half*>(is_key ? cache.keys : cache.values) + token * dim;
-    for (int i = lane; i < dim; i += 32) to[i] = __float2half_rn(v[i]);
+    for (int i = lane; i < dim; i += 32) to[i] = limited_half(v[i], limit);
 }
 
 }  // namespace
 
 void launch_add_rms_norm(float* x, const float* delta, const float* weight, float eps, void* out, int rows,
-                         int columns, std::uint64_t place, std::uint64_t* sentinel, const Stream& stream) {
+                         int columns, float limit, std::uint64_t place, std::uint64_t* sentinel,
+                         const Stream& stream) {
     if (rows == 0) return;
     const bool wide = columns % 4 == 0;
     const int threads = std::clamp(((wide ? columns / 4 : columns) + 31) / 32 * 32, 32, 1024);
     launch("RMS norm", wide ? add_rms_norm<float4> : add_rms_norm<float>, {rows, threads}, stream, x, delta,
-           weight, eps, static_cast<__half*>(out), columns, place, sentinel);
+           weight, eps, static_cast<__half*>(out), columns, limit, place, sentinel);
 }
 
 void launch_gather(const void* x, int row_bytes, const std::int32_t* rows_wanted, int wanted, void* out,
@@ -191,14 +193,14 @@ void launch_gather(const void* x, int row_bytes, const std::int32_t* rows_wanted
 }
 
 void launch_rope_and_store(void* qkv, const QkvSettings& settings, const BatchView& batch,
-                           const KvLayer& cache, const Stream& stream) {
+                           const KvLayer& cache, float limit, const Stream& stream) {
     if (batch.rows == 0) return;
     const int heads = settings.heads + 2 * settings.kv_heads;
     const std::size_t shared = static_cast<std::size_t>(rope_warps * settings.head_dim) * sizeof(float);
     launch("RoPE",
            cache.element == KvElement::F16 ? rope_and_store<KvElement::F16> : rope_and_store<KvElement::I8>,
            {batch.rows, 32 * rope_warps, shared, (heads + rope_warps - 1) / rope_warps}, stream,
-           static_cast<__half*>(qkv), settings, batch, cache);
+           static_cast<__half*>(qkv), settings, batch, cache, limit);
 }
 
 }  // namespace voltpile::llm

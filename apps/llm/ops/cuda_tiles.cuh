@@ -3,6 +3,7 @@
 #pragma once
 
 #include "device/launch.cuh"
+#include "llm/ops/cuda_half.cuh"
 #include "llm/ops/cuda_matmul.h"
 
 namespace voltpile::llm {
@@ -55,7 +56,7 @@ __device__ void put(const MatmulArgs& args, const TilePlace& place, int weight, 
     if (args.out_float) {
         static_cast<float*>(args.out)[to] = result;
     } else {
-        static_cast<__half*>(args.out)[to] = __float2half_rn(result);
+        static_cast<__half*>(args.out)[to] = limited_half(result, args.limit);
     }
 }
 

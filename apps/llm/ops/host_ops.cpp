@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -129,6 +130,12 @@ void HostOps::join_columns(FloatRows parts, std::span<const std::int64_t> column
 
 SentinelReport HostOps::take_sentinel() {
     return std::exchange(sentinel_, {});
+}
+
+void HostOps::limit(float* values, std::int64_t count) const {
+    if (std::isinf(limit_)) return;
+    for (std::int64_t i = 0; i < count; ++i)
+        if (std::abs(values[i]) > limit_) values[i] = std::copysign(limit_, values[i]);
 }
 
 void HostOps::trip(SentinelPlace place, int row) {

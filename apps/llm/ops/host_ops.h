@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "llm/ops/half_limit.h"
 #include "llm/ops/ops.h"
 
 namespace voltpile::llm {
@@ -39,9 +40,14 @@ class HostOps : public Ops {
     SentinelReport take_sentinel() override;
 
   protected:
+    explicit HostOps(bool clamp) : limit_(half_limit(clamp)) {}
+
+    // Of keys or values on their way to the cache: the only activations here that become fp16.
+    void limit(float* values, std::int64_t count) const;
     void trip(SentinelPlace place, int row);  // from the thread that calls the operations
 
   private:
+    float limit_;
     SentinelReport sentinel_;
 };
 

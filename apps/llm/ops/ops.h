@@ -6,6 +6,11 @@
 // goes into a matrix product is of hidden_element(): fp32 on processors, fp16 on GPUs (V100 has no bf16).
 // Keys and values are fp16, or int8 with a scale (KvElement).
 //
+// Overflow. What fp16 cannot hold becomes infinite, and so trips the sentinel. Ops made with a clamp put
+// fp16's largest number, +-65504, in its place, wherever activations become fp16 and in all keys and values
+// that go into the cache; NaN stays. Only what matmul leaves as fp16 may be infinite there: rope_and_store
+// reads that as the largest number.
+//
 // Shapes. Matrices of activations are (rows, columns), row-major, without gaps; a row is one token of one
 // sequence. One call takes a ragged batch: prompt pieces of some sequences and single tokens of others, in
 // any mixture.

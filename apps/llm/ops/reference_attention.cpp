@@ -62,7 +62,8 @@ float quantise(const float* head, int head_dim, std::int8_t* to) {
 void ReferenceOps::rope_and_store(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
                                   const KvLayer& cache) {
     const int dim = settings.head_dim;
-    const auto store = [&](void* to, float* scales, const float* head, int r, int kv_head) {
+    const auto store = [&](void* to, float* scales, float* head, int r, int kv_head) {
+        limit(head, dim);
         const std::int64_t at = cached_token(batch, settings, batch.sequence[r], batch.position[r], kv_head);
         if (cache.element == KvElement::F16)
             std::transform(head, head + dim, static_cast<std::uint16_t*>(to) + at * dim, half_from_float);

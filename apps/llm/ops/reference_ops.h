@@ -7,6 +7,8 @@ namespace voltpile::llm {
 
 class ReferenceOps final : public HostOps {
   public:
+    explicit ReferenceOps(bool clamp = false) : HostOps(clamp) {}
+
     std::string describe() const override { return "reference"; }
 
     void add_rms_norm(FloatRows x, FloatRows delta, const float* weight, float eps, HiddenRows out,

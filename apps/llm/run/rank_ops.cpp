@@ -23,12 +23,13 @@ void bind_to_cores(const Plan& plan, int world_rank) {
 }
 
 RankOps make_rank_ops(const Plan& plan, int world_rank, [[maybe_unused]] std::uint64_t weight_bytes,
-                      [[maybe_unused]] bool batch_invariant) {
+                      const ReplicaRequest& request) {
 #if VOLTPILE_CUDA
     if (const int device = plan.ranks[static_cast<std::size_t>(world_rank)].device; device >= 0) {
         CudaOpsSettings settings;
         settings.matrix_bytes = weight_bytes;
-        settings.batch_invariant = batch_invariant;
+        settings.batch_invariant = request.batch_invariant;
+        settings.clamp = request.clamp;
         auto ops = make_cuda_ops(device, settings);
         const Stream* const stream = &ops->stream();
         return {std::move(ops), stream};
@@ -36,7 +37,7 @@ RankOps make_rank_ops(const Plan& plan, int world_rank, [[maybe_unused]] std::ui
 #endif
     const std::vector<int> pus = pus_of(plan, world_rank);
     bind_this_thread(pus.front());
-    return {std::make_unique<CpuOps>(pus), nullptr};
+    return {std::make_unique<CpuOps>(pus, usable_cpu_kernels().front(), request.clamp), nullptr};
 }
 
 }  // namespace voltpile::llm

@@ -7,6 +7,7 @@
 
 #include "device/stream.h"
 #include "llm/ops/ops.h"
+#include "llm/run/replica_plan.h"
 #include "plan/plan.h"
 
 namespace voltpile::llm {
@@ -23,8 +24,8 @@ struct RankOps {
 void bind_to_cores(const Plan& plan, int world_rank);
 
 // Makes the rank's GPU the calling thread's current one, or binds the thread to the first of the rank's
-// cores. weight_bytes: to be loaded, as planned; a GPU takes them at once. batch_invariant: processors are
-// anyway. DeviceError.
-RankOps make_rank_ops(const Plan& plan, int world_rank, std::uint64_t weight_bytes, bool batch_invariant);
+// cores. weight_bytes: to be loaded, as planned; a GPU takes them at once. DeviceError.
+RankOps make_rank_ops(const Plan& plan, int world_rank, std::uint64_t weight_bytes,
+                      const ReplicaRequest& request);
 
 }  // namespace voltpile::llm

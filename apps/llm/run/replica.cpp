@@ -86,8 +86,7 @@ void Replica::load(const ModelSource& model) {
         gpu_bytes_before_ = device_bytes_in_use();
     }
     const StageNeeds& stage = plan_.stages[static_cast<std::size_t>(teams_->place().stage)];
-    RankOps made =
-        make_rank_ops(plan_.plan, session_.world().rank(), stage.weights, request_.batch_invariant);
+    RankOps made = make_rank_ops(plan_.plan, session_.world().rank(), stage.weights, request_);
     ops_ = std::move(made.ops);
     stream_ = made.stream;
     links_ = std::make_unique<TeamLinks>(
@@ -101,6 +100,7 @@ void Replica::load(const ModelSource& model) {
     settings.layer_end = stage.layer_end;
     settings.pages = plan_.pages;
     settings.cache = request_.cache;
+    settings.clamp = request_.clamp;
     settings.limits = request_.limits();
     settings.loaded = [&](std::uint64_t bytes) {
         progress.add(bytes);
@@ -123,6 +123,7 @@ std::string Replica::describe() const {
     std::string text = ops_->describe();
     if (!teams.single()) text += fmt::format("; TP{} x PP{}", teams.tensor, teams.pipeline);
     if (request_.cache == KvElement::I8) text += "; int8 cache";
+    if (request_.clamp) text += "; clamped to fp16";
     return text;
 }
 

@@ -25,6 +25,7 @@ struct ReplicaRequest {
     int logits = 1;        // the most rows of a pass whose logits are wanted
     KvElement cache = KvElement::F16;
     bool batch_invariant = false;  // on GPUs: a text does not depend on what else is in the batch
+    bool clamp = false;            // activations that overflow fp16 become its largest number, see ops.h
 
     int pages_per_sequence() const { return (context + kv_page_tokens - 1) / kv_page_tokens; }
     // Of the cache, if all that is asked for has room: for `context` tokens of each sequence, or for
