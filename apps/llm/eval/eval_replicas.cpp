@@ -7,7 +7,10 @@
 #include <optional>
 
 #include "base/seconds_since.h"
+#include "llm/eval/eval_plan.h"
 #include "llm/run/rank_ops.h"
+#include "run/agreement.h"
+#include "run/discover_topology.h"
 #include "run/launcher.h"
 #include "run/progress.h"
 
@@ -68,16 +71,15 @@ TextScores shared(const Communicator& team, const TextScores& scores) {
 void evaluate_on_replicas(const MpiSession& session, const ModelSource& model, const ModelSource* reference,
                           const ReplicaRequest& request, std::span<const EvalWindow> windows,
                           const std::function<void(const EvalRun&)>& told) {
-    ReplicaRequest same_ranks = request;
+    ReplicaRequest beside = request;
     std::optional<Replica> other;
     if (reference != nullptr) {
-        ReplicaRequest exact = request;
-        exact.cache = KvElement::F16;
-        other.emplace(session, *reference, exact);
-        same_ranks.tensor = other->plan().plan.teams.tensor;
-        same_ranks.pipeline = other->plan().plan.teams.pipeline;
+        const Topology topology = discover_topology(session.world());
+        const EvalRequests both = agreed([&] { return plan_both(model, *reference, request, topology); });
+        other.emplace(session, *reference, both.reference);
+        beside = both.model;
     }
-    with_replica(session, model, same_ranks, [&](Replica& replica) {
+    with_replica(session, model, beside, [&](Replica& replica) {
         EvalRun run;
         run.where = replica.describe();
         const LogitPass pass = [&](const Batch& batch) { return replica.host_logits(batch); };

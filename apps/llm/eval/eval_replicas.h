@@ -17,9 +17,9 @@ struct EvalRun {
     std::string where;        // Replica::describe() of the model
 };
 
-// Collective over the world. reference: may be nullptr; it is cut over the same ranks as the model, and its
-// cache is fp16. The request's context is the longest window, its logits the rows of a pass. told: on the
-// replica's leader. Throws as with_replica().
+// Collective over the world. reference: may be nullptr; plan_both() says how both are spread. The request's
+// context is the longest window, its logits the rows of a pass. told: on the replica's leader. Throws as
+// with_replica(), and AgreedError for what plan_both() refuses.
 void evaluate_on_replicas(const MpiSession& session, const ModelSource& model, const ModelSource* reference,
                           const ReplicaRequest& request, std::span<const EvalWindow> windows,
                           const std::function<void(const EvalRun&)>& told);

@@ -93,7 +93,7 @@ class ReplicaPlanner {
 
     // Nothing if there are too few ranks for it.
     std::optional<ReplicaPlan> with(int tensor, int pipeline) const {
-        ReplicaPlan out{0, machine_, {}};
+        ReplicaPlan out{0, machine_, {}, {}};
         try {
             out.plan.teams = plan_teams(shape(tensor, pipeline), candidates_);
         } catch (const MachineError&) {
@@ -118,21 +118,33 @@ class ReplicaPlanner {
         return plan.ranks[static_cast<std::size_t>(rank)].gpu >= 0 ? WeightLayout::Gpu : WeightLayout::File;
     }
 
+    double working(const Plan& plan) const {
+        return static_cast<double>(
+            working_bytes(model_.config(), layout_of(plan),
+                          {plan.teams.tensor, plan.teams.pipeline, request_.rows, request_.logits}));
+    }
+
     // What a rank has for weights and cache: of its GPU, or its part of what the ranks in teams share.
     double room_of(const Plan& plan, int rank) const {
         const auto at = static_cast<std::size_t>(rank);
-        const auto working = static_cast<double>(
-            working_bytes(model_.config(), layout_of(plan),
-                          {plan.teams.tensor, plan.teams.pipeline, request_.rows, request_.logits}));
         if (plan.ranks[at].gpu >= 0)
             return static_cast<double>(candidates_[at].memory_bytes) -
-                   reserved_bytes_of_gpu(plan.teams.tensor) - working;
+                   reserved_bytes_of_gpu(plan.teams.tensor) - working(plan);
         std::int64_t sharing = 0;
         for (std::size_t other = 0; other < plan.ranks.size(); ++other)
             sharing += plan.ranks[other].host == plan.ranks[at].host && plan.ranks[other].gpu < 0 &&
                        plan.teams.places[other].replica >= 0;
         return static_cast<double>(plan.host_of(plan.ranks[at]).memory_bytes) / static_cast<double>(sharing) -
-               reserved_bytes_of_host - working;
+               reserved_bytes_of_host - working(plan);
+    }
+
+    static std::uint64_t connections(const Plan& plan) {
+        const bool any = layout_of(plan) == WeightLayout::Gpu && plan.teams.tensor > 1;
+        return any ? static_cast<std::uint64_t>(connection_bytes_of_gpu) : 0;
+    }
+
+    double taken(std::size_t stage) const {
+        return request_.taken.empty() ? 0 : static_cast<double>(request_.taken.at(stage));
     }
 
     // Of a rank of each stage, the least of all replicas.
@@ -141,7 +153,7 @@ class ReplicaPlanner {
         for (const Team& team : plan.teams.teams)
             for (std::size_t s = 0; s < least.size(); ++s)
                 for (const int rank : team.stages[s])
-                    least[s] = std::min(least[s], std::max(room_of(plan, rank), no_room));
+                    least[s] = std::min(least[s], std::max(room_of(plan, rank) - taken(s), no_room));
         return least;
     }
 
@@ -204,16 +216,19 @@ class ReplicaPlanner {
             most > 0)
             ways.push_back(fmt::format("with a context of at most {} tokens",
                                        count_text(static_cast<std::int64_t>(most))));
-        if (const int count = enough_processors(plan.plan, std::ranges::min(room)); count > ranks_of(plan))
+        if (const int count =
+                request_.taken.empty() ? enough_processors(plan.plan, std::ranges::min(room)) : 0;
+            count > ranks_of(plan))
             ways.push_back(fmt::format("on {} {}", count, gpu ? "such GPUs" : "ranks with so much each"));
         throw MachineError(fmt::format(
             "the model does not fit: over {} rank{} (TP{} x PP{}) rank {} on {} needs {} for weights and {} "
-            "for the keys and values of {} tokens, and {} has {}{}{}",
+            "for the keys and values of {} tokens, and {} has {}{}{}{}",
             ranks_of(plan), ranks_of(plan) == 1 ? "" : "s", plan.plan.teams.tensor, plan.plan.teams.pipeline,
             rank, plan.plan.host_of(where).name, bytes(stage.weights), bytes(stage.kv_per_token * tokens()),
             count_text(static_cast<std::int64_t>(tokens())),
             gpu ? "its " + processor_text(plan.plan, where) : "its share of the host's memory",
             room[worst] > no_room ? "room for " + bytes(room[worst]) : "none beside what a pass works with",
+            taken(worst) > 0 ? fmt::format(" beside the {} of the other model", bytes(taken(worst))) : "",
             ways.empty() ? "" : "; it would fit ", fmt::join(ways, ", or ")));
     }
 
@@ -223,13 +238,16 @@ class ReplicaPlanner {
         for (const double speed : leader_speeds(out.plan)) points_per_s += speed;
         out.plan.workload.points = points_;
         out.plan.seconds = static_cast<double>(points_) / points_per_s;
+        const auto tokens = static_cast<std::uint64_t>(out.pages) * kv_page_tokens;
+        for (const StageNeeds& stage : out.stages)
+            out.takes.push_back(stage.weights + stage.kv_per_token * tokens + connections(out.plan) +
+                                static_cast<std::uint64_t>(working(out.plan)));
         for (std::size_t r = 0; r < out.plan.ranks.size(); ++r) {
             RankPlan& rank = out.plan.ranks[r];
             const TeamPlace& place = out.plan.teams.places[r];
             if (place.replica < 0 || rank.gpu >= 0) continue;
             const StageNeeds& stage = out.stages[static_cast<std::size_t>(place.stage)];
-            rank.memory_bytes += static_cast<std::int64_t>(
-                stage.weights + stage.kv_per_token * static_cast<std::uint64_t>(out.pages) * kv_page_tokens);
+            rank.memory_bytes += static_cast<std::int64_t>(stage.weights + stage.kv_per_token * tokens);
         }
         return out;
     }

@@ -27,6 +27,10 @@ struct ReplicaRequest {
     bool batch_invariant = false;  // on GPUs: a text does not depend on what else is in the batch
     bool clamp = false;            // activations that overflow fp16 become its largest number, see ops.h
 
+    // Of the room of a rank of each stage, what another model has taken. Empty: nothing; else of as many
+    // stages as are asked for.
+    std::vector<std::uint64_t> taken;
+
     int pages_per_sequence() const { return (context + kv_page_tokens - 1) / kv_page_tokens; }
     // Of the cache, if all that is asked for has room: for `context` tokens of each sequence, or for
     // cache_tokens of all together if that is less.
@@ -39,6 +43,9 @@ struct ReplicaPlan {
     int pages = 0;                   // of the cache
     Plan plan;                       // with teams; ranks beyond them are idle, and named in its warnings
     std::vector<StageNeeds> stages;  // of each team: where the layers are cut
+    // Bytes that a rank of each stage takes of its room: weights, cache, activations, connections. What comes
+    // with the program is not in it.
+    std::vector<std::uint64_t> takes;
 };
 
 // Throws JobError for a cut that the model does not allow, MachineError for one that there are too few ranks

@@ -1,0 +1,18 @@
+// Over which ranks two models are spread that are in memory together, decided before anything is loaded.
+// Pure.
+#pragma once
+
+#include "llm/run/replica_plan.h"
+
+namespace voltpile::llm {
+
+struct EvalRequests {
+    ReplicaRequest reference;  // with a cache of fp16
+    ReplicaRequest model;      // cut alike, in what the reference leaves
+};
+
+// With as few stages as hold both, unless `request` says how many. Throws as plan_replica().
+EvalRequests plan_both(const ModelSource& model, const ModelSource& reference, const ReplicaRequest& request,
+                       const Topology& topology);
+
+}  // namespace voltpile::llm

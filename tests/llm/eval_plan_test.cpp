@@ -1,0 +1,76 @@
+// Two models in memory together, on described machines. 70B Q5_K_M has 13.3 GB of weights a GPU over four of
+// them, and 8B Q8_0 2.2 GB (model_memory_test.cpp); those of a t180 have 16 GB.
+#include "llm/eval/eval_plan.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "llm/model/synthetic_model.h"
+
+namespace voltpile::llm {
+namespace {
+
+Topology cluster(const char* name, int ranks_per_host = 0) {
+    return load_cluster(std::string(VOLTPILE_SOURCE_DIR "/data/clusters/") + name, ranks_per_host);
+}
+
+ReplicaRequest request(int pipeline = 0) {
+    ReplicaRequest out;
+    out.context = 2048;
+    out.logits = out.rows;
+    out.pipeline = pipeline;
+    return out;
+}
+
+std::string refusal(const ModelSource& model, const ModelSource& reference, const ReplicaRequest& what,
+                    const Topology& topology) {
+    try {
+        plan_both(model, reference, what, topology);
+    } catch (const MachineError& error) {
+        EXPECT_EQ(error.exit_code(), ExitCode::CannotRun);
+        return error.what();
+    }
+    return "";
+}
+
+TEST(EvalPlan, TheModelHasWhatTheReferenceLeaves) {
+    const SyntheticModel small("llama-3-8b", "q8_0"), exact("llama-3-8b", "f16");
+    ReplicaRequest what = request();
+    what.cache = KvElement::I8;
+    const EvalRequests both = plan_both(small, exact, what, cluster("t180.toml"));
+    EXPECT_EQ(both.reference.tensor, 4);
+    EXPECT_EQ(both.model.tensor, 4);
+    EXPECT_EQ(both.reference.pipeline, 1);
+    EXPECT_EQ(both.reference.cache, KvElement::F16);
+    EXPECT_EQ(both.model.cache, KvElement::I8);
+    ASSERT_EQ(both.model.taken.size(), 1U);
+    // 16.1 GB over four, the embedding of 1.05 GB whole on each; 2048 tokens of 131 KB, over four; 1 GB for
+    // connections; activations and scratch memory of some 0.5 GB.
+    EXPECT_NEAR(static_cast<double>(both.model.taken[0]),
+                (16.06e9 - 1.05e9) / 4 + 1.05e9 + 2048 * 131072.0 / 4 + 1e9 + 0.5e9, 0.3e9);
+}
+
+TEST(EvalPlan, RefusesTwoThatFitOnlyAlone) {
+    const SyntheticModel large("llama-3-70b", "q5_k_m"), small("llama-3-8b", "q8_0");
+    EXPECT_EQ(plan_replica(large, request(), cluster("t180.toml")).plan.teams.pipeline, 1);
+    for (const int pipeline : {0, 1}) {
+        const std::string both = refusal(large, large, request(pipeline), cluster("t180.toml"));
+        EXPECT_NE(both.find("the model does not fit"), std::string::npos) << both;
+        EXPECT_NE(both.find("of the other model"), std::string::npos) << both;
+        EXPECT_EQ(both.find("such GPUs"), std::string::npos) << both;
+    }
+    const std::string alone = refusal(small, large, request(), cluster("t180.toml", 1));
+    EXPECT_EQ(alone.find("the reference alone: the model does not fit"), 0U) << alone;
+}
+
+TEST(EvalPlan, TakesMoreStagesWhereTheyHoldBoth) {
+    const SyntheticModel large("llama-3-70b", "q5_k_m");
+    const EvalRequests both = plan_both(large, large, request(), cluster("t181_x3.toml"));
+    EXPECT_EQ(plan_replica(large, request(), cluster("t181_x3.toml")).plan.teams.pipeline, 1);
+    EXPECT_GT(both.model.pipeline, 1);
+    EXPECT_EQ(both.reference.pipeline, both.model.pipeline);
+    EXPECT_EQ(both.model.taken.size(), static_cast<std::size_t>(both.model.pipeline));
+}
+
+}  // namespace
+}  // namespace voltpile::llm
