@@ -1,11 +1,13 @@
 """voltpile model eval with the tiny model: what transformers and numpy find, on one rank and on several."""
 
 import json
+import os
 import pathlib
 import shutil
 import unittest
 
-from harness import BAD_INPUT, Case
+from harness import BAD_INPUT, CANNOT_RUN, Case
+from tiny_model import copy_too_large
 
 MODELS = pathlib.Path(__file__).resolve().parents[2] / "data" / "tiny_model"
 EXPECTED = json.loads((MODELS / "expected.json").read_text())
@@ -109,6 +111,14 @@ class Eval(Case):
                 with self.subTest(arguments=arguments[1:], ranks=ranks):
                     out, err = self.voltpile("model", "eval", *arguments, expect=BAD_INPUT, ranks=ranks)
                     self.assertEqual((out, err.count(says)), ("", 1), err)
+
+    def test_two_models_that_fit_only_alone_are_not_loaded(self):
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        large = self.folder / "large"
+        copy_too_large(large, memory * 6 // 10)
+        out, err = self.voltpile("model", "eval", large, self.opening(200), "--against", large, "--cpu", expect=CANNOT_RUN, timeout=60)
+        self.assertEqual(out, "")
+        self.assertRegex(err, r"the model does not fit: over 1 rank .* has room for .* beside the .* of the other model")
 
     def other_tokenizer(self):
         """The tiny model with two tokens' numbers exchanged."""
