@@ -13,8 +13,8 @@
 #include "cli/sampling_options.h"
 #include "llm/chat/conversation.h"
 #include "llm/decoder/model_tokenizer.h"
-#include "llm/run/replica.h"
 #include "llm/run/same_model.h"
+#include "llm/run/text_stream.h"
 #include "llm/tokenizer/stream_decoder.h"
 #include "run/agreement.h"
 
@@ -28,8 +28,10 @@ struct ChatArguments {
     std::string chat_template;
     std::string system;
     bool json = false;
-    llm::GenerateSettings settings{std::numeric_limits<int>::max(), false, {}};
+    llm::Request request;
     llm::ReplicaRequest replica;
+
+    ChatArguments() { request.max_tokens = std::numeric_limits<int>::max(); }
 };
 
 llm::ChatTemplate template_of(const llm::ModelFiles& model, const ChatArguments& args) {
@@ -42,98 +44,83 @@ llm::ChatTemplate template_of(const llm::ModelFiles& model, const ChatArguments&
     return llm::ChatTemplate::recognised(model.config().chat_template, args.model);
 }
 
-// On every rank of a replica alike; its leader reads and prints.
+// On the leader of a replica.
 class Chat {
   public:
-    Chat(llm::Replica& replica, const llm::Tokenizer& tokenizer, const llm::ModelConfig& config,
-         llm::Conversation conversation, const ChatArguments& args)
-        : replica_(replica),
-          tokenizer_(tokenizer),
+    // interruptible: an answer ends where Ctrl-C is pressed.
+    Chat(llm::ReplicaPasses& passes, const llm::Tokenizer& tokenizer, const llm::ModelConfig& config,
+         llm::Conversation conversation, const ChatArguments& args, bool interruptible)
+        : tokenizer_(tokenizer),
           conversation_(std::move(conversation)),
           args_(args),
           terminal_(args.json),
-          interactive_(!replica.from_leader(terminal_.interactive() ? "yes" : "").empty()),
-          writer_(
-              [&replica](const llm::Batch& batch, std::span<const llm::SamplingRow> sampling) {
-                  return replica.step(batch, sampling);
-              },
-              config.eos_ids, args.replica.context) {}
+          interruptible_(interruptible && terminal_.interactive()),
+          stream_(passes, config) {}
 
     void run() {
-        while (const auto question = next_question()) {
+        while (const auto question = terminal_.question()) {
             if (*question == "/clear") {
                 conversation_.clear();
-                remark("the conversation begins anew");
+                terminal_.remark("the conversation begins anew");
                 continue;
             }
             try {
                 answer(*question);
-            } catch (const JobError& error) {  // on all ranks
-                if (!interactive_) throw AgreedError(error.exit_code(), error.what());
-                remark(error.what());
+            } catch (const JobError& error) {
+                if (!terminal_.interactive()) throw AgreedError(error.exit_code(), error.what());
+                terminal_.remark(error.what());
             }
         }
     }
 
-    void greet(std::string_view chat_template) {
-        if (!interactive_) return;
-        remark(fmt::format("{}; template {}; {} tokens of context; /clear begins anew, /exit or Ctrl-D ends",
-                           replica_.describe(), chat_template, args_.replica.context));
+    void greet(std::string_view where, std::string_view chat_template) {
+        if (!terminal_.interactive()) return;
+        terminal_.remark(
+            fmt::format("{}; template {}; {} tokens of context; /clear begins anew, /exit or Ctrl-D ends",
+                        where, chat_template, args_.replica.context));
     }
 
   private:
-    // The leader's next line, on every rank.
-    std::optional<std::string> next_question() {
-        std::optional<std::string> line;
-        if (replica_.leads()) line = terminal_.question();
-        const std::string sent = replica_.from_leader(line ? "+" + *line : "");
-        return sent.empty() ? std::nullopt : std::optional(sent.substr(1));
-    }
-
-    void remark(const std::string& text) {
-        if (replica_.leads()) terminal_.remark(text);
-    }
-
     void answer(const std::string& question) {
-        const auto turn = conversation_.ask(question);
-        if (turn.end() >= args_.replica.context) {
+        llm::Request request = args_.request;
+        request.prompt = conversation_.ask(question);
+        const std::size_t asked = request.prompt.size();
+        if (std::ssize(request.prompt) >= args_.replica.context) {
             conversation_.withdraw();
             throw JobError(
                 fmt::format("the context is full: with this message the conversation has {} tokens, and "
                             "{} leave no room for an answer (--context; /clear begins anew)",
-                            turn.end(), args_.replica.context));
+                            asked, args_.replica.context));
         }
-        const llm::Generated generated = write(turn);
-        const std::string text = conversation_.answered(generated.tokens, writer_.cached());
-        if (!replica_.leads()) return;
+        const auto [generated, prompt_rows] = write(std::move(request));
+        const std::string text = conversation_.answered(generated.tokens);
+        const auto processed = static_cast<std::size_t>(prompt_rows);
         if (args_.json) {
-            auto json = generated_json(generated, text, turn.tokens.size());
+            auto json = generated_json(generated, text, processed);
             json["turn"] = ++turns_;
-            json["context_tokens"] = turn.end() + std::ssize(generated.tokens);
+            json["context_tokens"] = asked + generated.tokens.size();
             terminal_.line(json.dump());
         } else {
-            terminal_.remark(rates_text(generated, turn.tokens.size()));
+            terminal_.remark(rates_text(generated, processed));
         }
         if (generated.finish == llm::Finish::Context)
             terminal_.remark(context_full_text("answer", args_.replica.context));
     }
 
-    llm::Generated write(const llm::Conversation::Turn& turn) {
-        // mpirun ends its ranks on Ctrl-C whatever they do, and none could stop alone.
+    llm::TextStream::Written write(llm::Request request) {
         std::optional<AnswerInterrupt> interrupt;
-        if (interactive_ && replica_.teams().team().size() == 1) interrupt.emplace();
+        if (interruptible_) interrupt.emplace();
         llm::StreamDecoder text(tokenizer_, true, true);
         const auto end_line = [&] {
-            if (!replica_.leads()) return;
             terminal_.answer(text.flush());
             terminal_.end_of_answer();
         };
-        llm::Generated generated;
+        llm::TextStream::Written written;
         bool begun = false;
         try {
-            generated = writer_.write(turn.begin, turn.tokens, args_.settings, [&](std::int32_t token) {
+            written = stream_.write(std::move(request), [&](std::int32_t token) {
                 begun = true;
-                if (replica_.leads()) terminal_.answer(text.push(token));
+                terminal_.answer(text.push(token));
                 return !interrupt || !interrupt->arrived();
             });
         } catch (...) {
@@ -141,16 +128,15 @@ class Chat {
             throw;
         }
         end_line();
-        return generated;
+        return written;
     }
 
-    llm::Replica& replica_;
     const llm::Tokenizer& tokenizer_;
     llm::Conversation conversation_;
     const ChatArguments& args_;
     ChatTerminal terminal_;
-    bool interactive_;
-    llm::TextWriter writer_;
+    bool interruptible_;
+    llm::TextStream stream_;
     int turns_ = 0;
 };
 
@@ -172,11 +158,16 @@ ExitCode chat(const MpiSession& session, ChatArguments args) {
     if (args.replica.context == 0)
         args.replica.context =
             static_cast<int>(std::min<std::int64_t>(model->config().context, usual_context));
-    args.replica.rows = llm::single_text_limits(args.replica.context).rows;
+    args.replica.rows = std::min(args.replica.rows, args.replica.context);
     llm::with_replica(session, *model, args.replica, [&](llm::Replica& replica) {
-        Chat chat(replica, prepared->tokenizer, model->config(), prepared->conversation, args);
-        chat.greet(prepared->chat_template.name());
-        chat.run();
+        llm::run_passes(replica, [&](llm::ReplicaPasses& passes) {
+            // mpirun ends its ranks on Ctrl-C whatever they do.
+            const bool interruptible = replica.teams().team().size() == 1;
+            Chat chat(passes, prepared->tokenizer, model->config(), prepared->conversation, args,
+                      interruptible);
+            chat.greet(replica.describe(), prepared->chat_template.name());
+            chat.run();
+        });
     });
     return ExitCode::Done;
 }
@@ -197,13 +188,13 @@ void add_chat(CLI::App& cli, Action& action) {
                      fmt::format("{} [the model's own]", fmt::join(llm::ChatTemplate::names(), ", ")))
         ->type_name("NAME");
     command
-        ->add_option("-n,--max-tokens", args->settings.max_tokens, "of an answer [until the context is full]")
+        ->add_option("-n,--max-tokens", args->request.max_tokens, "of an answer [until the context is full]")
         ->check(CLI::Range(1, 1 << 24));
     add_replica_options(*command, args->replica);
     command->get_option("--context")
         ->description(fmt::format(
             "room for so many tokens of conversation [{}, or what the model was made for]", usual_context));
-    add_sampling_options(*command, args->settings.sampling);
+    add_sampling_options(*command, args->request.sampling);
     command->add_flag("--json", args->json, "print each answer as a line of JSON, with tokens and rates");
     command->callback([args, &action] {
         action = [args](const Invocation& invocation) {

@@ -3,17 +3,15 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "cli/command.h"
 #include "cli/generated_text.h"
 #include "cli/launcher.h"
 #include "cli/replica_options.h"
 #include "cli/sampling_options.h"
-#include "llm/decoder/generate.h"
 #include "llm/decoder/model_tokenizer.h"
-#include "llm/run/replica.h"
 #include "llm/run/same_model.h"
+#include "llm/run/text_stream.h"
 #include "llm/tokenizer/stream_decoder.h"
 #include "run/agreement.h"
 
@@ -24,50 +22,44 @@ struct GenerateArguments {
     std::string model;
     std::string prompt;
     bool json = false;
-    llm::GenerateSettings settings;
+    llm::Request request;
     llm::ReplicaRequest replica;
+
+    GenerateArguments() { request.max_tokens = 128; }
 };
 
-// On every rank of the replica; its leader prints.
-void continue_text(llm::Replica& replica, const llm::ModelFiles& model, std::span<const std::int32_t> prompt,
+// On the leader of a replica.
+void continue_text(llm::ReplicaPasses& passes, const llm::ModelFiles& model, const std::string& where,
                    const GenerateArguments& args) {
-    std::optional<llm::Tokenizer> tokenizer;
-    std::optional<llm::StreamDecoder> text;
-    if (replica.leads()) {
-        tokenizer.emplace(llm::load_tokenizer(model));
-        text.emplace(*tokenizer, true, true);
-        if (!args.json) fmt::print("{}", args.prompt);
-    }
-    const llm::Step step = [&](const llm::Batch& batch, std::span<const llm::SamplingRow> sampling) {
-        return replica.step(batch, sampling);
-    };
-    const bool shown = replica.leads() && !args.json;
+    const llm::Tokenizer tokenizer = llm::load_tokenizer(model);
+    llm::StreamDecoder text(tokenizer, true, true);
+    if (!args.json) fmt::print("{}", args.prompt);
     const auto end_line = [&] {
-        if (!shown) return;
-        fmt::print("{}\n", text->flush());
+        if (args.json) return;
+        fmt::print("{}\n", text.flush());
         settle_stdout();
     };
-    llm::Generated generated;
+    const auto show = [&](std::int32_t token) {
+        if (args.json) return true;
+        fmt::print("{}", text.push(token));
+        std::fflush(stdout);
+        return true;
+    };
+    llm::TextStream stream(passes, model.config());
+    llm::Outcome generated;
     try {
-        generated = llm::generate(step, model.config(), args.replica.context, prompt, args.settings,
-                                  [&](std::int32_t token) {
-                                      if (!shown) return true;
-                                      fmt::print("{}", text->push(token));
-                                      std::fflush(stdout);
-                                      return true;
-                                  });
+        generated = stream.write(args.request, show).outcome;
     } catch (...) {
         end_line();  // the message has a line of its own
         throw;
     }
     end_line();
-    if (!replica.leads()) return;
+    const std::size_t prompt = args.request.prompt.size();
     if (args.json) {
-        fmt::print("{}\n",
-                   generated_json(generated, tokenizer->decode(generated.tokens), prompt.size()).dump());
+        fmt::print("{}\n", generated_json(generated, tokenizer.decode(generated.tokens), prompt).dump());
         return;
     }
-    fmt::print(stderr, "{} ({})\n", rates_text(generated, prompt.size()), replica.describe());
+    fmt::print(stderr, "{} ({})\n", rates_text(generated, prompt), where);
     if (generated.finish == llm::Finish::Context)
         fmt::print(stderr, "{}\n", context_full_text("text", args.replica.context));
 }
@@ -77,17 +69,20 @@ ExitCode generate_text(const MpiSession& session, GenerateArguments args) {
     const auto model = llm::open_model(session.world(), args.model);
     const std::int64_t most = args.replica.context > 0 ? args.replica.context : model->config().context;
     const auto room_for = [&](std::size_t prompt) {
-        return static_cast<int>(std::min(static_cast<std::int64_t>(prompt) + args.settings.max_tokens, most));
+        return static_cast<int>(std::min(static_cast<std::int64_t>(prompt) + args.request.max_tokens, most));
     };
-    const auto prompt = nlohmann::json::parse(decide_on_root(session.world(), [&] {
-                            const auto tokens = llm::load_tokenizer(*model).encode(args.prompt);
-                            llm::check_prompt(tokens, room_for(tokens.size()));
-                            return nlohmann::json(tokens).dump();
-                        })).get<std::vector<std::int32_t>>();
-    args.replica.context = room_for(prompt.size());
-    args.replica.rows = llm::single_text_limits(args.replica.context).rows;
-    llm::with_replica(session, *model, args.replica,
-                      [&](llm::Replica& replica) { continue_text(replica, *model, prompt, args); });
+    args.request.prompt = nlohmann::json::parse(decide_on_root(session.world(), [&] {
+                              const auto tokens = llm::load_tokenizer(*model).encode(args.prompt);
+                              llm::check_prompt(tokens.size(), room_for(tokens.size()));
+                              return nlohmann::json(tokens).dump();
+                          })).get<std::vector<std::int32_t>>();
+    args.replica.context = room_for(args.request.prompt.size());
+    args.replica.rows = std::min(args.replica.rows, args.replica.context);
+    llm::with_replica(session, *model, args.replica, [&](llm::Replica& replica) {
+        llm::run_passes(replica, [&](llm::ReplicaPasses& passes) {
+            continue_text(passes, *model, replica.describe(), args);
+        });
+    });
     return ExitCode::Done;
 }
 
@@ -103,12 +98,12 @@ void add_generate(CLI::App& cli, Action& action) {
     auto args = std::make_shared<GenerateArguments>();
     add_model_option(*generate, args->model)->required();
     generate->add_option("TEXT", args->prompt, "what is to be continued")->required();
-    generate->add_option("-n,--max-tokens", args->settings.max_tokens, "at most so many more tokens")
+    generate->add_option("-n,--max-tokens", args->request.max_tokens, "at most so many more tokens")
         ->check(CLI::Range(1, 1 << 24))
         ->capture_default_str();
     add_replica_options(*generate, args->replica);
-    add_sampling_options(*generate, args->settings.sampling);
-    generate->add_flag("--ignore-end", args->settings.ignore_end, "go on after a token that ends a text");
+    add_sampling_options(*generate, args->request.sampling);
+    generate->add_flag("--ignore-end", args->request.ignore_end, "go on after a token that ends a text");
     generate->add_flag("--json", args->json, "print text, tokens, log-probabilities and rates as JSON");
     generate->callback([args, &action] {
         action = [args](const Invocation& invocation) {

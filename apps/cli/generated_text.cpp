@@ -10,7 +10,7 @@ double per_second(std::size_t tokens, double seconds) {
 }
 
 // Of the tokens after the first one, whose computing is the prompt's; one that ended the text counts.
-double generation_rate(const llm::Generated& generated) {
+double generation_rate(const llm::Outcome& generated) {
     const std::size_t drawn = generated.tokens.size() + (generated.finish == llm::Finish::End ? 1 : 0);
     return per_second(drawn - 1, generated.generation_seconds);
 }
@@ -30,7 +30,7 @@ const char* name(llm::Finish finish) {
 
 }  // namespace
 
-nlohmann::json generated_json(const llm::Generated& generated, const std::string& text,
+nlohmann::json generated_json(const llm::Outcome& generated, const std::string& text,
                               std::size_t prompt_tokens) {
     return {{"text", text},
             {"tokens", generated.tokens},
@@ -43,7 +43,7 @@ nlohmann::json generated_json(const llm::Generated& generated, const std::string
             {"tokens_per_second", generation_rate(generated)}};
 }
 
-std::string rates_text(const llm::Generated& generated, std::size_t prompt_tokens) {
+std::string rates_text(const llm::Outcome& generated, std::size_t prompt_tokens) {
     return fmt::format("prompt {} tokens, {:.0f} tok/s; generated {} tokens, {:.1f} tok/s", prompt_tokens,
                        per_second(prompt_tokens, generated.prompt_seconds), generated.tokens.size(),
                        generation_rate(generated));

@@ -5,16 +5,16 @@
 #include <string>
 #include <string_view>
 
-#include "llm/decoder/text_writer.h"
+#include "llm/engine/outcome.h"
 
 namespace voltpile::cli {
 
 // text: of the generated tokens. prompt_tokens: processed before the first of them.
-nlohmann::json generated_json(const llm::Generated& generated, const std::string& text,
+nlohmann::json generated_json(const llm::Outcome& generated, const std::string& text,
                               std::size_t prompt_tokens);
 
 // "prompt 12 tokens, 310 tok/s; generated 128 tokens, 71.3 tok/s"
-std::string rates_text(const llm::Generated& generated, std::size_t prompt_tokens);
+std::string rates_text(const llm::Outcome& generated, std::size_t prompt_tokens);
 
 // For a text that ended with llm::Finish::Context. what: "answer", "text".
 std::string context_full_text(std::string_view what, int context);

@@ -11,7 +11,7 @@ import h5py
 import numpy
 
 from harness import BAD_INPUT, CANNOT_RUN, DONE, FAILED, SOURCE, STOPPED, Case
-from tiny_model import EXPECTED, MODELS, copy_with_large_weights
+from tiny_model import EXPECTED, MODELS, copy_with_large_weights, copy_with_nan
 
 KILLS = int(os.environ.get("VOLTPILE_KILLS", "8"))  # 200 take a minute
 JOBS = SOURCE / "jobs/llm"
@@ -266,6 +266,19 @@ class Refused(LlmJob):
         self.assertEqual([row[4] for row in rows],
                          ["", "not valid JSON at byte 2", '"top_p" must be a number from 0 to 1'])
         self.assertEqual(rows[1][:3], ("", [], []))
+
+    def test_a_text_without_numbers_says_where_that_began(self):
+        for tensor, says in (("model.layers.2.mlp.down_proj.weight", "layer 2: after its feed-forward part the hidden state is not finite"),
+                             ("model.norm.weight", "the logits of the model are not finite numbers")):
+            copy_with_nan(self.folder / tensor, tensor)
+            self.write_prompts([{"prompt": "And"}, {"prompt": "Then"}])
+            for ranks, tensor_ranks in ((1, 1), (4, 2)):
+                with self.subTest(tensor=tensor, ranks=ranks):
+                    self.voltpile("run", self.job, "--output", "a.h5", "--fresh", "--set", f"model.path={self.folder / tensor}",
+                                  "--set", f"engine.tensor={tensor_ranks}", "--set", f"engine.pipeline={ranks // tensor_ranks}", ranks=ranks)
+                    rows = self.rows()
+                    self.assertEqual([row[1:4] for row in rows], 2 * [([], [], "error")])
+                    self.assertEqual([row[4].partition(" (rank")[0] for row in rows], 2 * [says])
 
     def test_a_prompt_file_that_has_changed(self):
         self.write_mixed()

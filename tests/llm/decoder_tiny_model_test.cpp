@@ -1,10 +1,10 @@
 // The trained tiny model in all its files: the text that transformers continues with (data/tiny_model), on
 // one rank and cut. At every step its best token leads by 0.09 at least in a logit, far beyond rounding.
-#include "base/error.h"
-#include "llm/decoder/generate.h"
+#include "llm/alone_text.h"
 #include "llm/decoder/model_tokenizer.h"
 #include "llm/decoder_fixture.h"
 #include "llm/model/model_memory.h"
+#include "llm/single_rank_passes.h"
 
 namespace voltpile::llm {
 namespace {
@@ -31,19 +31,18 @@ INSTANTIATE_TEST_SUITE_P(Files, DecoderTinyModelTest,
 TEST_P(DecoderTinyModelTest, ContinuesAsTransformersDoes) {
     const Tokenizer tokenizer = load_tokenizer(files_);
     CpuOps ops({-1, -1});
-    NoLinks links;
-    const int room = 100;
-    Decoder decoder(files_, ops, links, single_text_settings(files_.config(), room));
-    PassRunner runner(decoder, ops, single_text_limits(room));
+    SchedulerSettings settings;
+    settings.limits = {100, 1, 7, 1};
+    settings.pages = 7;
+    SingleRankPasses passes(files_, ops, settings);
     for (const auto& text : expected_) {
-        const auto prompt = tokenizer.encode(text["prompt"].get<std::string>());
-        EXPECT_EQ(prompt, text["prompt_ids"].get<std::vector<std::int32_t>>());
-        GenerateSettings settings;
-        settings.max_tokens = static_cast<int>(text["ids"].size());
-        const auto generated = generate(single_rank_step(decoder, runner), files_.config(), room, prompt,
-                                        settings, [](std::int32_t) { return true; });
-        EXPECT_EQ(generated.tokens, text["ids"].get<std::vector<std::int32_t>>());
-        EXPECT_EQ(tokenizer.decode(generated.tokens), text["text"].get<std::string>());
+        Request request;
+        request.prompt = tokenizer.encode(text["prompt"].get<std::string>());
+        EXPECT_EQ(request.prompt, text["prompt_ids"].get<std::vector<std::int32_t>>());
+        request.max_tokens = static_cast<int>(text["ids"].size());
+        const AloneText written = AloneWriter(passes, files_.config(), &tokenizer, request).write();
+        EXPECT_EQ(written.tokens, text["ids"].get<std::vector<std::int32_t>>());
+        EXPECT_EQ(written.text, text["text"].get<std::string>());
     }
 }
 
@@ -73,7 +72,9 @@ TEST_P(DecoderTinyModelTest, LoadsWhatIsPlanned) {
                     std::uint64_t loaded = 0;
                     CpuOps ops({-1});
                     NoLinks links;
-                    DecoderSettings settings = single_text_settings(files_.config(), 16);
+                    DecoderSettings settings;
+                    settings.limits = {16, 1, 1, 1};
+                    settings.pages = 1;
                     settings.rank = rank;
                     settings.ranks = ranks;
                     settings.layer_begin = stage.layer_begin;
@@ -87,34 +88,6 @@ TEST_P(DecoderTinyModelTest, LoadsWhatIsPlanned) {
             }
         }
     }
-}
-
-// A prompt of more than one piece, the end of the room, and the same draws for the same seed.
-TEST(Generate, StopsWhereRoomOrTokensEndAndDrawsBySeed) {
-    const ModelFiles files(folder + "tiny-q8_0.gguf");
-    CpuOps ops({-1});
-    NoLinks links;
-    const int room = 300;
-    Decoder decoder(files, ops, links, single_text_settings(files.config(), room));
-    PassRunner runner(decoder, ops, single_text_limits(room));
-    std::vector<std::int32_t> prompt(290, 300);
-    GenerateSettings settings;
-    settings.ignore_end = true;
-    settings.sampling.temperature = 1;
-    const auto run = [&] {
-        return generate(single_rank_step(decoder, runner), files.config(), room, prompt, settings,
-                        [](std::int32_t) { return true; })
-            .tokens;
-    };
-    const auto first = run();
-    EXPECT_EQ(first.size(), 11U);  // the last one drawn needs no room any more
-    EXPECT_EQ(run(), first);
-    settings.sampling.seed = 1;
-    EXPECT_NE(run(), first);
-    settings.max_tokens = 3;
-    EXPECT_EQ(run().size(), 3U);
-    prompt.resize(300);
-    EXPECT_THROW(run(), JobError);
 }
 
 }  // namespace

@@ -34,6 +34,7 @@ class ToldExecutor final : public PassExecutor {
         return pass.drawn;
     }
     std::vector<TopTokens> top() override { return top_; }
+    std::string why_no_numbers() override { return "layer 3"; }
 
     std::map<std::uint64_t, std::vector<std::int32_t>> told;
     std::size_t under_way() const { return under_way_.size(); }
@@ -60,11 +61,11 @@ class EngineTest : public testing::Test {
         settings.scheduler.sequences = 8;
         return settings;
     }
-    void ask(Request request, std::vector<std::int32_t> told) {
+    void ask(Request request, std::vector<std::int32_t> told, Engine::Told on_token = {}) {
         request.prompt = {static_cast<std::int32_t>(request.id), 3, 4};
         request.sampling.seed = static_cast<std::uint64_t>(request.id);
         executor_.told[request.sampling.seed] = std::move(told);
-        engine_.submit(request);
+        engine_.submit(request, std::move(on_token));
     }
     std::map<std::int64_t, Outcome> answers() {
         std::map<std::int64_t, Outcome> all;
@@ -113,7 +114,8 @@ TEST_F(EngineTest, SaysWhyEachTextEnds) {
     expect(6, Finish::Stopped, {8, end_token});
     expect(7, Finish::Failed, {8});
     expect(8, Finish::Length, {8, 9});
-    EXPECT_EQ(all.at(7).error, "the logits of the model are not finite numbers");
+    EXPECT_EQ(all.at(7).error, "layer 3");
+    EXPECT_EQ(all.at(1).error, "");
     EXPECT_EQ(all.at(1).log_probability, (std::vector{0.0F, -0.5F}));
     ASSERT_EQ(all.at(8).top.size(), 2U);
     EXPECT_EQ(all.at(8).top[1].token, (std::vector{1, 2}));
@@ -138,6 +140,41 @@ TEST_F(EngineTest, TellsTheTimesOfARequest) {
     EXPECT_NEAR(outcome.queue_seconds + outcome.prompt_seconds, outcome.token_seconds.front(), 1e-12);
     EXPECT_NEAR(outcome.queue_seconds + outcome.prompt_seconds + outcome.generation_seconds,
                 outcome.token_seconds.back(), 1e-12);
+}
+
+TEST_F(EngineTest, TellsTokensAsTheyComeUntilTheyAreUnwanted) {
+    std::map<std::int64_t, std::vector<std::int32_t>> told;
+    const auto tell = [&](std::int64_t id, std::size_t wanted) {
+        return [&told, id, wanted](std::int32_t token) {
+            told[id].push_back(token);
+            return told[id].size() < wanted;
+        };
+    };
+    Request request;
+    request.max_tokens = 9;
+    request.id = 1;
+    ask(request, {8, 9, end_token}, tell(1, 100));
+    request.id = 2;
+    ask(request, {8, 9, 10, 11}, tell(2, 3));
+    while (told[2].empty()) EXPECT_TRUE(engine_.step().empty());
+    EXPECT_EQ(told[2].size(), 1U);  // at once
+    const auto all = answers();
+    EXPECT_EQ(all.at(1).finish, Finish::End);
+    EXPECT_EQ(all.at(2).finish, Finish::Stopped);
+    EXPECT_EQ(told[1], (std::vector{8, 9}));
+    EXPECT_EQ(told[2], (std::vector{8, 9, 10}));
+    EXPECT_EQ(all.at(1).tokens, told[1]);
+    EXPECT_EQ(all.at(2).tokens, told[2]);
+}
+
+// So that a chat does not draw alike what its first answer drew.
+TEST_F(EngineTest, DrawsFromANumberOn) {
+    Request request;
+    request.id = 1;
+    request.max_tokens = 2;
+    request.first_draw = 1;
+    ask(request, {8, 9, 10});
+    EXPECT_EQ(answers().at(1).tokens, (std::vector{9, 10}));
 }
 
 TEST_F(EngineTest, AbandonsWhatIsUnderWay) {

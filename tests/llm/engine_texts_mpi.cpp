@@ -27,15 +27,15 @@ TEST(EngineTexts, AreTheSameTogetherAsAloneOnEveryCut) {
     request.cache_tokens = 16 * kv_page_tokens;
     request.rows = mixed_context;
     with_replica(session(), *model, request, [&](Replica& replica) {
-        if (!replica.leads()) return follow_passes(replica);
-        ReplicaPasses passes(replica);
-        const Tokenizer tokenizer = load_tokenizer(*model);
-        std::string text(6000, '\0');
-        std::ifstream(folder + "held_out.txt").read(text.data(), static_cast<std::streamsize>(text.size()));
-        MixedTexts texts(model->config(), &tokenizer);
-        texts.ask(passes, tokenizer.encode(text), 64, 5);
-        EXPECT_GT(texts.together(passes, replica.plan().pages).scheduler.shared_tokens, 0);
-        passes.end();
+        run_passes(replica, [&](ReplicaPasses& passes) {
+            const Tokenizer tokenizer = load_tokenizer(*model);
+            std::string text(6000, '\0');
+            std::ifstream(folder + "held_out.txt")
+                .read(text.data(), static_cast<std::streamsize>(text.size()));
+            MixedTexts texts(model->config(), &tokenizer);
+            texts.ask(passes, tokenizer.encode(text), 64, 5);
+            EXPECT_GT(texts.together(passes, replica.plan().pages).scheduler.shared_tokens, 0);
+        });
     });
 }
 

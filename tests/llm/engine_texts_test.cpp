@@ -73,5 +73,40 @@ TEST(EngineTexts, OfTheReferenceAreTheSameTogetherAsAlone) {
     EXPECT_GT(texts.together(rank.passes(), 20).scheduler.shared_tokens, 0);
 }
 
+// A prompt of more than one piece, the end of the context, and draws by seed and number.
+TEST(EngineTexts, EndWithTheContextAndAreDrawnBySeed) {
+    const ModelFiles model(VOLTPILE_SOURCE_DIR "/data/tiny_model/tiny-q8_0.gguf");
+    EngineSettings settings;
+    settings.scheduler.limits = {256, 1, pages_for(300), 1};
+    settings.scheduler.pages = settings.scheduler.limits.pages_per_sequence;
+    settings.scheduler.context = 300;
+    settings.scheduler.sequences = 1;
+    settings.scheduler.feeds = true;
+    CpuOps ops({-1});
+    SingleRankPasses passes(model, ops, settings.scheduler);
+    Engine engine(passes, nullptr, settings);
+    Request request;
+    request.prompt = std::vector<std::int32_t>(290, 300);
+    request.ignore_end = true;
+    request.sampling.temperature = 1;
+    const auto written = [&] {
+        engine.submit(request);
+        std::vector<Outcome> outcomes;
+        while (outcomes.empty()) outcomes = engine.step();
+        return outcomes.front();
+    };
+    const Outcome first = written();
+    EXPECT_EQ(first.finish, Finish::Context);
+    EXPECT_EQ(first.tokens.size(), 10U);
+    EXPECT_EQ(engine.counters().scheduler.prompt_rows, 290);
+    EXPECT_EQ(written().tokens, first.tokens);
+    EXPECT_EQ(engine.counters().scheduler.prompt_rows, 290 + 2);  // 18 whole pages were kept
+    request.first_draw = 10;
+    EXPECT_NE(written().tokens, first.tokens);
+    request.first_draw = 0;
+    request.sampling.seed = 1;
+    EXPECT_NE(written().tokens, first.tokens);
+}
+
 }  // namespace
 }  // namespace voltpile::llm

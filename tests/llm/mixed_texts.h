@@ -1,13 +1,12 @@
-// Mixed requests together, in few pages, against the text of each alone, which TextWriter writes without a
-// scheduler: the same tokens, the same log-probabilities to the bit.
+// Mixed requests together, in few pages, against the text of each alone, written without a scheduler: the
+// same tokens, the same log-probabilities to the bit.
 #pragma once
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <random>
 
-#include "llm/decoder/generate.h"
+#include "llm/alone_text.h"
 #include "llm/engine/engine.h"
 
 namespace voltpile::llm {
@@ -23,33 +22,6 @@ inline SchedulerSettings mixed_settings(int pages) {
     settings.sequences = 16;
     settings.mixed_rows = 24;
     return settings;
-}
-
-struct AloneText {
-    Generated generated;
-    std::string text;
-};
-
-// The stop strings looked for in the whole text after each token.
-inline AloneText write_alone(const Step& step, const ModelConfig& config, const Tokenizer* tokenizer,
-                             const Request& request) {
-    GenerateSettings settings{request.max_tokens, request.ignore_end, request.sampling};
-    AloneText alone;
-    std::vector<std::int32_t> tokens;
-    alone.generated =
-        generate(step, config, mixed_context, request.prompt, settings, [&](std::int32_t token) {
-            if (std::ranges::find(request.stop_tokens, token) != request.stop_tokens.end()) return false;
-            tokens.push_back(token);
-            if (tokenizer == nullptr) return true;
-            const std::string text = tokenizer->decode(tokens);
-            std::size_t stop = std::string::npos;
-            for (const std::string& each : request.stop) stop = std::min(stop, text.find(each));
-            alone.text = text.substr(0, stop);
-            return stop == std::string::npos;
-        });
-    alone.generated.tokens = tokens;
-    alone.generated.log_probability.resize(tokens.size());
-    return alone;
 }
 
 class MixedTexts {
@@ -88,17 +60,8 @@ class MixedTexts {
             if (tokenizer_ != nullptr && i % 2 == 0) request.stop = {" the", ", and he", "unto him"};
             requests_.push_back(request);
         }
-        const Step step = [&](const Batch& batch, std::span<const SamplingRow> rows) {
-            PlannedPass pass{0, batch, {}};
-            for (const SamplingRow& row : rows)
-                pass.draws.push_back(
-                    {std::make_shared<const SamplingSettings>(*row.settings), row.step,
-                     std::make_shared<const std::map<std::int32_t, std::int32_t>>(*row.history)});
-            executor.enqueue(pass);
-            return executor.collect();
-        };
         for (const Request& request : requests_)
-            alone_.push_back(write_alone(step, config_, tokenizer_, request));
+            alone_.push_back(AloneWriter(executor, config_, tokenizer_, request).write());
     }
 
     EngineCounters together(PassExecutor& executor, int pages, const PassPace& pace = {}) {
@@ -123,9 +86,9 @@ class MixedTexts {
   private:
     void compare(const Outcome& outcome, std::size_t index) {
         const AloneText& alone = alone_[index];
-        EXPECT_EQ(outcome.tokens, alone.generated.tokens) << index;
-        EXPECT_EQ(outcome.log_probability, alone.generated.log_probability) << index;
-        EXPECT_EQ(outcome.finish, alone.generated.finish) << index;
+        EXPECT_EQ(outcome.tokens, alone.tokens) << index;
+        EXPECT_EQ(outcome.log_probability, alone.log_probability) << index;
+        EXPECT_EQ(outcome.finish, alone.finish) << index;
         EXPECT_EQ(outcome.text, alone.text) << index;
         EXPECT_EQ(outcome.prompt_tokens, std::ssize(requests_[index].prompt));
         EXPECT_GE(outcome.token_seconds.size(), outcome.tokens.size());

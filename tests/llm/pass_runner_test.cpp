@@ -55,7 +55,7 @@ class Texts {
         }
         runner_->enqueue(builder.take(), rows);
         std::vector<std::int32_t> tokens;
-        for (const DrawnToken& drawn : runner_->drawn()) {
+        for (const DrawnToken& drawn : runner_->send_draws().wait().tokens) {
             Text& text = texts_[tokens.size()];
             text.next = {drawn.token};
             ++text.history[drawn.token];
@@ -210,7 +210,7 @@ TEST(StepReplayOnTeams, EqualsPlainPasses) {
                     position += static_cast<int>(next.size());
                     const SamplingRow row{&greedy, i, nullptr};
                     runner.enqueue(builder.take(), {&row, 1});
-                    next = {runner.drawn().at(0).token};
+                    next = {runner.send_draws().wait().tokens.at(0).token};
                     tokens[rank].push_back(next[0]);
                 }
             }

@@ -23,8 +23,7 @@ const std::string folder = VOLTPILE_SOURCE_DIR "/data/tiny_model/";
 
 // What transformers continues with, each text several times: more sequences than have room at once, in a
 // cache that is too small for those.
-void write_all(Replica& replica, const ModelFiles& model, const nlohmann::json& texts) {
-    ReplicaPasses passes(replica);
+void write_all(ReplicaPasses& passes, const ModelFiles& model, const nlohmann::json& texts) {
     const Tokenizer tokenizer = load_tokenizer(model);
     EngineSettings settings;
     settings.scheduler = passes.measured_settings();
@@ -51,7 +50,6 @@ void write_all(Replica& replica, const ModelFiles& model, const nlohmann::json& 
         }
     EXPECT_EQ(answered, copies * static_cast<int>(texts.size()));
     EXPECT_GT(engine.counters().largest_batch, 1);
-    passes.end();
 }
 
 void write_over(int tensor, int pipeline) {
@@ -67,10 +65,7 @@ void write_over(int tensor, int pipeline) {
     request.rows = 40;
     request.logits = request.sequences;
     with_replica(session(), *model, request, [&](Replica& replica) {
-        if (replica.leads())
-            write_all(replica, *model, expected);
-        else
-            follow_passes(replica);
+        run_passes(replica, [&](ReplicaPasses& passes) { write_all(passes, *model, expected); });
     });
 }
 

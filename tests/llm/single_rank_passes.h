@@ -28,7 +28,7 @@ class SingleRankPasses final : public PassExecutor {
         for (const Draw& draw : pass.draws)
             rows.push_back({draw.settings.get(), draw.step, draw.history.get()});
         runner_.enqueue(batch, rows);
-        last_drawn_ = runner_.drawn();
+        last_drawn_ = runner_.send_draws().wait().tokens;
         decoder_.check(batch);
         drawn_.push_back(last_drawn_);
     }

@@ -2,51 +2,88 @@
 
 #include <algorithm>
 #include <chrono>
+#include <stdexcept>
 
 #include "base/seconds_since.h"
 #include "llm/decoder/batch_builder.h"
+#include "run/agreement.h"
 
 namespace voltpile::llm {
+namespace {
 
 using Clock = std::chrono::steady_clock;
+
+// Passes of one lane, as many under way as an engine would have.
+class LanePasses {
+  public:
+    explicit LanePasses(PassExecutor& passes) : passes_(passes), most_(passes.feeds() ? 2 : 1) {}
+
+    void enqueue(Batch batch) {
+        if (under_way_ == most_) collect();
+        std::vector<Draw> draws(batch.logit_row.size(), Draw{greedy_, 0, nullptr, 0});
+        passes_.enqueue({0, std::move(batch), std::move(draws)});
+        ++under_way_;
+    }
+    void collect_all() {
+        while (under_way_ > 0) collect();
+    }
+
+  private:
+    void collect() {
+        --under_way_;
+        for (const DrawnToken& each : passes_.collect())
+            if (each.token < 0) throw AgreedError(ExitCode::Failed, passes_.why_no_numbers());
+    }
+
+    PassExecutor& passes_;
+    int most_;
+    int under_way_ = 0;
+    std::shared_ptr<const SamplingSettings> greedy_ = std::make_shared<const SamplingSettings>();
+};
+
+}  // namespace
 
 void BenchTexts::make_room(int tokens) {
     for (SequencePages& pages : pages_)
         if (!pages.reserve(tokens)) throw std::logic_error("a bench with too few pages");
 }
 
-double BenchTexts::read_prompts(int count, int tokens) {
+std::vector<std::int32_t> BenchTexts::prompt(int text, int tokens) const {
+    std::vector<std::int32_t> prompt;
+    for (int i = 0; i < tokens; ++i) prompt.push_back(token(text, i));
+    return prompt;
+}
+
+void BenchTexts::place(int count, int tokens) {
     pages_.clear();
+    pool_ = PagePool(pool_.pages());
     for (int i = 0; i < count; ++i) pages_.emplace_back(pool_);
     make_room(tokens);
     position_ = tokens;
-    const int rows = replica_.request().rows;
+}
+
+double BenchTexts::read_prompts(PassExecutor& executor, int count, int tokens) {
+    place(count, tokens);
     const auto begin = Clock::now();
+    LanePasses passes(executor);
     BatchBuilder builder;
-    std::vector<SamplingRow> draws;
     int used = 0;
-    const auto send = [&] {
-        replica_.step(builder.take(), draws);
-        draws.clear();
-        used = 0;
-    };
     for (int text = 0; text < count; ++text) {
-        std::vector<std::int32_t> prompt;
-        for (int i = 0; i < tokens; ++i) prompt.push_back(token(text, i));
+        const std::vector<std::int32_t> prompt = this->prompt(text, tokens);
         for (int at = 0; at < tokens;) {
-            const int piece = std::min(rows - used, tokens - at);
-            const bool last = at + piece == tokens;
+            const int piece = std::min(rows_ - used, tokens - at);
             builder.add(
                 pages_[static_cast<std::size_t>(text)],
                 std::span(prompt).subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(piece)), at,
-                last ? WantLogits::Last : WantLogits::None);
-            if (last) draws.push_back({&greedy_, 0, nullptr});
+                at + piece == tokens ? WantLogits::Last : WantLogits::None);
             at += piece;
             used += piece;
-            if (used == rows) send();
+            if (used == rows_) passes.enqueue(builder.take());
+            used %= rows_;
         }
     }
-    if (used > 0) send();
+    if (used > 0) passes.enqueue(builder.take());
+    passes.collect_all();
     return seconds_since(begin);
 }
 
@@ -61,22 +98,21 @@ Batch BenchTexts::next_batch() {
 }
 
 Batch BenchTexts::prompt_batch(int tokens) {
-    const int piece = std::min(tokens, replica_.request().rows);
+    const int piece = std::min(tokens, rows_);
     make_room(piece);
-    std::vector<std::int32_t> prompt;
-    for (int i = 0; i < piece; ++i) prompt.push_back(token(0, i));
     BatchBuilder builder;
-    builder.add(pages_.front(), prompt, 0, WantLogits::Last);
+    builder.add(pages_.front(), prompt(0, piece), 0, WantLogits::Last);
     return builder.take();
 }
 
-double BenchTexts::generate(int steps) {
-    const std::vector<SamplingRow> draws(pages_.size(), SamplingRow{&greedy_, 0, nullptr});
+double BenchTexts::generate(PassExecutor& executor, int steps) {
     const auto begin = Clock::now();
+    LanePasses passes(executor);
     for (int i = 0; i < steps; ++i) {
-        replica_.step(next_batch(), draws);
+        passes.enqueue(next_batch());
         ++position_;
     }
+    passes.collect_all();
     return seconds_since(begin);
 }
 

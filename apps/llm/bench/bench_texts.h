@@ -1,25 +1,31 @@
 // Texts that a bench has a replica work on: random prompts, then token after token, all alike.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "llm/decoder/kv_pages.h"
-#include "llm/run/replica.h"
+#include "llm/run/replica_passes.h"
 
 namespace voltpile::llm {
 
-// Every rank of the team keeps the same texts and makes the same calls.
 class BenchTexts {
   public:
-    BenchTexts(Replica& replica, int vocabulary)
-        : replica_(replica), vocabulary_(vocabulary), pool_(replica.request().pages()) {}
+    // Of a replica that is asked for this.
+    BenchTexts(const ReplicaRequest& request, int vocabulary)
+        : rows_(request.rows), vocabulary_(vocabulary), pool_(request.pages()) {}
 
-    // Starts anew: `count` prompts of `tokens` each go through, in passes as large as can be. Seconds until a
-    // token has been drawn for each.
-    double read_prompts(int count, int tokens);
+    // Starts anew: `count` texts of `tokens` each, in the same pages each time.
+    void place(int count, int tokens);
 
-    // A token more for each text. Seconds of the `steps` passes, each until its tokens are known.
-    double generate(int steps);
+    // As place(); their prompts go through, in passes as large as can be. Seconds until a token has been
+    // drawn for each. On GPUs a pass is handed over ahead of the one that runs, as by an engine. Throws
+    // AgreedError if the model gives no numbers.
+    double read_prompts(PassExecutor& passes, int count, int tokens);
+
+    // A token more for each text. Seconds of the `steps` passes, until the tokens of the last are known.
+    // Throws as read_prompts().
+    double generate(PassExecutor& passes, int steps);
 
     // Back to so many tokens of each text.
     void rewind(int tokens) { position_ = tokens; }
@@ -33,10 +39,10 @@ class BenchTexts {
     std::int32_t token(int text, int position) const {
         return static_cast<std::int32_t>((7919LL * position + 104729LL * text + 17) % vocabulary_);
     }
+    std::vector<std::int32_t> prompt(int text, int tokens) const;
     void make_room(int tokens);
 
-    const SamplingSettings greedy_;
-    Replica& replica_;
+    int rows_;  // of a pass
     int vocabulary_;
     PagePool pool_;
     std::vector<SequencePages> pages_;

@@ -58,7 +58,7 @@ class LlmBench {
           world_rank_(session.world().rank()),
           rank_(replica.plan().plan.ranks[static_cast<std::size_t>(world_rank_)]),
           bytes_before_(bytes_before),
-          texts_(replica, static_cast<int>(model.config().vocab)),
+          texts_(replica.request(), static_cast<int>(model.config().vocab)),
           line_(terminal_columns()) {}
 
     void run() {
@@ -69,9 +69,7 @@ class LlmBench {
         result_.pipeline = teams.pipeline;
         result_.weight_bytes = weights_of_pass(model_, replica_.plan());
         measure_rates();
-        for (const int prompt : options_.prompts) measure_prompt(prompt);
-        for (const int batch : options_.batches)
-            for (const int context : options_.contexts) measure_generation(batch, context);
+        run_passes(replica_, [&](ReplicaPasses& passes) { measure_passes(passes); });
         profile();
         gather();
         line_.clear();
@@ -105,24 +103,31 @@ class LlmBench {
         mine_.load_s = replica_.load_seconds();
     }
 
-    void measure_prompt(int tokens) {
+    void measure_passes(PassExecutor& passes) {
+        for (const int prompt : options_.prompts) measure_prompt(passes, prompt);
+        for (const int batch : options_.batches)
+            for (const int context : options_.contexts) measure_generation(passes, batch, context);
+        texts_.read_prompts(passes, options_.batches.front(), options_.contexts.front());  // for profile()
+    }
+
+    void measure_prompt(PassExecutor& passes, int tokens) {
         say(fmt::format("measuring a prompt of {} ...", tokens));
-        texts_.read_prompts(1, tokens);
+        texts_.read_prompts(passes, 1, tokens);
         std::vector<double> times;
-        for (int i = 0; i < prompt_rounds; ++i) times.push_back(texts_.read_prompts(1, tokens));
+        for (int i = 0; i < prompt_rounds; ++i) times.push_back(texts_.read_prompts(passes, 1, tokens));
         const double seconds = *std::ranges::min_element(times);
         result_.rows.push_back({"prompt", 1, tokens, seconds, tokens / seconds, 0, 0});
     }
 
-    void measure_generation(int batch, int context) {
+    void measure_generation(PassExecutor& passes, int batch, int context) {
         say(fmt::format("measuring generation of {} texts after {} tokens ...", batch, context));
-        texts_.read_prompts(batch, context);
+        texts_.read_prompts(passes, batch, context);
         const BatchLimits limits = replica_.request().limits();
         const int end = context + options_.generated;
         const bool one_shape = step_shape(batch, context + 1, limits) == step_shape(batch, end, limits);
-        texts_.generate(one_shape ? warm_steps : options_.generated + warm_steps);
+        texts_.generate(passes, one_shape ? warm_steps : options_.generated + warm_steps);
         texts_.rewind(context);
-        const double seconds = texts_.generate(options_.generated) / options_.generated;
+        const double seconds = texts_.generate(passes, options_.generated) / options_.generated;
         result_.rows.push_back(
             {"generation", batch, context, seconds, batch / seconds, result_.weight_bytes / seconds, 0});
     }
@@ -131,7 +136,7 @@ class LlmBench {
     void profile() {
         say("measuring single operations ...");
         const int batch = options_.batches.front(), context = options_.contexts.front();
-        texts_.read_prompts(batch, context);
+        texts_.place(batch, context);
         const Batch next = texts_.next_batch();
         own_["generation"] = profile_pass(
             replica_, filled_up(next, step_shape(batch, context + 1, replica_.request().limits())));
@@ -154,8 +159,10 @@ class LlmBench {
                  {"numbers",
                   {mine_.read_rate, mine_.loaded_bytes, mine_.load_s, mine_.file_rate, mine_.planned_bytes,
                    mine_.measured_bytes, mine_.context_bytes, mine_.link_bytes, mine_.pass_bytes}}};
+        const std::vector<std::string> all = replica_.teams().team().all_gather(own.dump());
+        if (!replica_.leads()) return;
         std::map<std::string, std::map<std::string, double>> times;
-        for (const std::string& text : replica_.teams().team().all_gather(own.dump())) {
+        for (const std::string& text : all) {
             const json rank = json::parse(text);
             const json& n = rank["numbers"];
             result_.ranks.push_back({n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8]});

@@ -44,11 +44,12 @@ void fill_in_request(LlmBenchOptions& options) {
 
 class LoadBench {
   public:
-    LoadBench(Replica& replica, const ModelSource& model, const LlmBenchOptions& options)
+    LoadBench(Replica& replica, ReplicaPasses& passes, const ModelSource& model,
+              const LlmBenchOptions& options)
         : replica_(replica),
           options_(options),
           vocabulary_(static_cast<int>(model.config().vocab)),
-          passes_(replica),
+          passes_(passes),
           line_(terminal_columns()) {
         settings_.scheduler = passes_.measured_settings();
     }
@@ -61,7 +62,6 @@ class LoadBench {
         report.sequences = options_.sequences;
         report.cache_tokens = settings_.scheduler.pages * kv_page_tokens;
         report.result = measure();
-        passes_.end();
         line_.clear();
         fmt::print("{}", options_.json ? to_json(report) + "\n" : to_text(report));
         if (options_.output.empty()) return;
@@ -85,7 +85,7 @@ class LoadBench {
     Replica& replica_;
     const LlmBenchOptions& options_;
     int vocabulary_;
-    ReplicaPasses passes_;
+    ReplicaPasses& passes_;
     EngineSettings settings_;
     LiveLine line_;
 };
@@ -105,10 +105,8 @@ void run_load_bench(const MpiSession& session, LlmBenchOptions options) {
     });
     fill_in_request(options);
     with_replica(session, *model, options.request, [&](Replica& replica) {
-        if (replica.leads())
-            LoadBench(replica, *model, options).run();
-        else
-            follow_passes(replica);
+        run_passes(replica,
+                   [&](ReplicaPasses& passes) { LoadBench(replica, passes, *model, options).run(); });
     });
 }
 

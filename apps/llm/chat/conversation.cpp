@@ -13,10 +13,6 @@ std::string text_of(const Tokenizer& tokenizer, const std::optional<TokenId>& to
     return token ? std::string(tokenizer.bytes_of(*token)) : std::string();
 }
 
-std::size_t common_beginning(std::span<const TokenId> a, std::span<const TokenId> b) {
-    return static_cast<std::size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
-}
-
 }  // namespace
 
 Conversation::Conversation(const Tokenizer& tokenizer, ChatTemplate chat_template, std::string system)
@@ -37,7 +33,7 @@ std::vector<TokenId> Conversation::tokens_of(const std::string& text, bool conti
     return tokenizer_.encode(text, options, "message");
 }
 
-Conversation::Turn Conversation::ask(std::string question) {
+const std::vector<TokenId>& Conversation::ask(std::string question) {
     check_utf8(question, "message");  // before the template's text moves the place
     messages_.push_back({ChatRole::User, std::move(question)});
     std::string text;
@@ -47,7 +43,7 @@ Conversation::Turn Conversation::ask(std::string question) {
         tokens = tokens_of(text, false);
         // An answer need not be the tokens that the tokenizer would make of its text. Where the template
         // only appends to it, it stays as the model drew it.
-        const bool as_drawn = common_beginning(tokens_, tokens) == tokens_.size();
+        const bool as_drawn = std::ranges::mismatch(tokens_, tokens).in1 == tokens_.end();
         if (!as_drawn && text.starts_with(text_)) {
             const auto more = tokens_of(text.substr(text_.size()), true);
             tokens = tokens_;
@@ -59,21 +55,16 @@ Conversation::Turn Conversation::ask(std::string question) {
     }
     earlier_text_ = std::exchange(text_, std::move(text));
     earlier_tokens_ = std::exchange(tokens_, std::move(tokens));
-    earlier_cached_ = cached_;
-    const auto in_cache = std::span<const TokenId>(earlier_tokens_).first(earlier_cached_);
-    cached_ = std::min(common_beginning(in_cache, tokens_),
-                       tokens_.size() - 1);  // the last one's logits are needed
-    return {static_cast<int>(cached_), std::span<const TokenId>(tokens_).subspan(cached_)};
+    return tokens_;
 }
 
 void Conversation::withdraw() {
     messages_.pop_back();
     text_ = earlier_text_;
     tokens_ = earlier_tokens_;
-    cached_ = earlier_cached_;
 }
 
-std::string Conversation::answered(std::span<const TokenId> answer, int cached) {
+std::string Conversation::answered(std::span<const TokenId> answer) {
     StreamDecoder decoder(tokenizer_, true, true);
     std::string text;
     for (const TokenId token : answer) text += decoder.push(token);
@@ -81,7 +72,6 @@ std::string Conversation::answered(std::span<const TokenId> answer, int cached) 
     messages_.push_back({ChatRole::Assistant, text});
     text_ += text;
     tokens_.insert(tokens_.end(), answer.begin(), answer.end());
-    cached_ = static_cast<std::size_t>(cached);
     return text;
 }
 
@@ -89,7 +79,6 @@ void Conversation::clear() {
     messages_ = opening_;
     text_.clear();
     tokens_.clear();
-    cached_ = 0;
 }
 
 }  // namespace voltpile::llm

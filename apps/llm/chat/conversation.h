@@ -1,4 +1,4 @@
-// The turns of a chat as tokens, so that of each new one only what the model has not seen is processed.
+// The turns of a chat as tokens: what the model has seen stays as it was, so that its cache serves.
 #pragma once
 
 #include <span>
@@ -17,23 +17,15 @@ class Conversation {
     // place for a message of the system.
     Conversation(const Tokenizer& tokenizer, ChatTemplate chat_template, std::string system);
 
-    // What the model has to process before it can answer, at positions from `begin` on: everything before is
-    // in its cache, which may hold more that is to be forgotten. `tokens` is never empty.
-    struct Turn {
-        int begin = 0;
-        std::span<const TokenId> tokens;  // valid until the next call of ask()
-        int end() const { return begin + static_cast<int>(tokens.size()); }
-    };
-
-    // The next question, UTF-8. Throws JobError, and nothing has changed, if it is not.
-    Turn ask(std::string question);
+    // The next question, UTF-8. Returns the conversation up to where the answer begins, which is never empty.
+    // Throws JobError, and nothing has changed, if it is not UTF-8.
+    const std::vector<TokenId>& ask(std::string question);
 
     // Instead of answered(): the question has never been asked.
     void withdraw();
 
-    // The model's tokens, without one that ends the answer, and how many tokens of the conversation are in
-    // its cache by now. Returns the answer's text.
-    std::string answered(std::span<const TokenId> answer, int cached);
+    // The model's tokens, without one that ends the answer. Returns the answer's text.
+    std::string answered(std::span<const TokenId> answer);
 
     void clear();  // begins anew, with the message of the system
 
@@ -47,11 +39,9 @@ class Conversation {
     std::vector<ChatMessage> messages_;  // the last question included
     std::string text_;                   // as the template writes it, up to the last question or answer
     std::vector<TokenId> tokens_;        // of text_, as the model had or drew them
-    std::size_t cached_ = 0;             // the first of tokens_, in the model's cache
     // Before the last question, for withdraw().
     std::string earlier_text_;
     std::vector<TokenId> earlier_tokens_;
-    std::size_t earlier_cached_ = 0;
 };
 
 }  // namespace voltpile::llm

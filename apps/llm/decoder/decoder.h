@@ -52,7 +52,7 @@ class Decoder {
     void send(const BatchView& batch);
 
     // Waits for the passes so far, and throws Error if a sum in them was not finite: with the layer, the
-    // operation and the sequence. batch: the last one, on the host.
+    // operation and the sequence. batch: the last one, on the host; empty names no sequence.
     void check(const Batch& batch);
 
     std::size_t cache_bytes() const { return cache_shape_.bytes(); }

@@ -84,7 +84,6 @@ class PassRunner {
     // Sends to the host what the pass just enqueued draws: its tokens on the last stage, elsewhere nothing.
     // At most most_under_way may not have been waited for.
     DrawsUnderWay send_draws();
-    std::vector<DrawnToken> drawn() { return send_draws().wait().tokens; }
     static constexpr int most_under_way = 8;
 
     // Of the pass before, as Decoder::forward returns them.

@@ -31,12 +31,13 @@ Engine::Engine(PassExecutor& executor, const Tokenizer* tokenizer, const EngineS
       end_ids_(settings.end_ids),
       scheduler_(for_executor(settings.scheduler, executor)) {}
 
-void Engine::submit(Request request) {
+void Engine::submit(Request request, Told told) {
     if (!request.stop.empty() && tokenizer_ == nullptr)
         throw JobError("stop strings want a model with a tokenizer");
     Answer answer(WrittenText(tokenizer_, request.continues, request.stop));
     answer.outcome.id = request.id;
     answer.outcome.prompt_tokens = static_cast<int>(request.prompt.size());
+    answer.told = std::move(told);
     answer.ignore_end = request.ignore_end;
     answer.to_context = request.max_tokens == 0;
     answer.stop_tokens = request.stop_tokens;
@@ -82,10 +83,14 @@ std::vector<Outcome> Engine::step() {
     auto top = executor_.top();
     top.resize(drawn.size());
     std::vector<Outcome> outcomes;
+    std::string why_no_numbers;
     for (const Progress& progress : scheduler_.complete(drawn)) {
         if (!take(answers_.at(progress.id), progress, top[progress.draw])) continue;
         if (!progress.last) scheduler_.end(progress.id);
-        outcomes.push_back(finished(progress.id));
+        Outcome& outcome = outcomes.emplace_back(finished(progress.id));
+        if (outcome.finish != Finish::Failed) continue;
+        if (why_no_numbers.empty()) why_no_numbers = executor_.why_no_numbers();
+        outcome.error = why_no_numbers;
     }
     return outcomes;
 }
@@ -110,10 +115,7 @@ bool Engine::take(Answer& answer, const Progress& progress, TopTokens& top) {
         outcome.finish = finish;
         return true;
     };
-    if (drawn.token < 0) {
-        outcome.error = "the logits of the model are not finite numbers";
-        return ends(Finish::Failed);
-    }
+    if (drawn.token < 0) return ends(Finish::Failed);
     if (!answer.ignore_end && std::ranges::find(end_ids_, drawn.token) != end_ids_.end())
         return ends(Finish::End);
     if (std::ranges::find(answer.stop_tokens, drawn.token) != answer.stop_tokens.end())
@@ -122,7 +124,9 @@ bool Engine::take(Answer& answer, const Progress& progress, TopTokens& top) {
     outcome.tokens.push_back(drawn.token);
     outcome.log_probability.push_back(drawn.log_probability);
     if (!top.token.empty()) outcome.top.push_back(std::move(top));
-    if (!answer.text.push(drawn.token)) return ends(Finish::Stopped);
+    const bool stopped = !answer.text.push(drawn.token);
+    const bool unwanted = answer.told && !answer.told(drawn.token);
+    if (stopped || unwanted) return ends(Finish::Stopped);
     return progress.last && ends(answer.to_context ? Finish::Context : Finish::Length);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <unordered_map>
 
@@ -37,9 +38,12 @@ class Engine {
     // no sense.
     Engine(PassExecutor& executor, const Tokenizer* tokenizer, const EngineSettings& settings);
 
+    // Each token of the text as it comes; false ends the text with it.
+    using Told = std::function<bool(std::int32_t)>;
+
     // Throws JobError for a request that can never be answered: see check_request(); stop strings without a
     // tokenizer.
-    void submit(Request request);
+    void submit(Request request, Told told = {});
 
     // Has passes under way, as many as the executor wants, waits for the oldest, and returns what has been
     // answered with it, in the order of its draws; at once and nothing if idle(). A request whose logits are
@@ -62,6 +66,7 @@ class Engine {
         explicit Answer(WrittenText written) : text(std::move(written)) {}
         Outcome outcome;
         WrittenText text;
+        Told told;
         bool ignore_end = false;
         bool to_context = false;
         std::vector<std::int32_t> stop_tokens;

@@ -5,10 +5,17 @@
 #include <string>
 #include <vector>
 
-#include "llm/decoder/text_writer.h"
 #include "llm/engine/pass.h"
 
 namespace voltpile::llm {
+
+enum class Finish {
+    End,      // a token that ends a text, which is not among `tokens`
+    Length,   // as many as were asked for
+    Context,  // no room for more
+    Stopped,  // by who was told the tokens; by a stop string or stop token
+    Failed,   // the model gave no numbers to draw from
+};
 
 struct Outcome {
     std::int64_t id = 0;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "llm/decoder/pass_runner.h"
@@ -15,7 +16,7 @@ namespace voltpile::llm {
 // How one token is drawn. As SamplingRow, but what it points to lives as long as it does.
 struct Draw {
     std::shared_ptr<const SamplingSettings> settings;
-    std::int32_t step = 0;  // tokens that its sequence has drawn so far
+    std::int32_t step = 0;  // its number among the draws of its sequence
     // token -> how often it is in the text; nullptr where no penalty asks for it.
     std::shared_ptr<const std::map<std::int32_t, std::int32_t>> history;
     int top_n = 0;  // most probable tokens that are to be told beside it
@@ -54,6 +55,10 @@ class PassExecutor {
 
     // Of the pass collected last, for each draw as many as its top_n; empty if the pass had none to tell of.
     virtual std::vector<TopTokens> top() { return {}; }
+
+    // What is to be said of a text for which a pass has drawn -1. Waits for the passes under way, of which
+    // none is collected.
+    virtual std::string why_no_numbers() { return "the logits of the model are not finite numbers"; }
 };
 
 }  // namespace voltpile::llm

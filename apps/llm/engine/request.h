@@ -16,7 +16,8 @@ struct Request {
     bool ignore_end = false;           // goes on after a token that ends a text
     bool continues = false;            // the text follows the prompt's: a space at its beginning is meant
     SamplingSettings sampling;
-    std::vector<std::string> stop;          // the text ends before the first place where one of these begins
+    std::int32_t first_draw = 0;    // the number of its first draw: two with the same seed draw differently
+    std::vector<std::string> stop;  // the text ends before the first place where one of these begins
     std::vector<std::int32_t> stop_tokens;  // end the text as the model's own do, whatever ignore_end says
     int top_n = 0;                          // most probable tokens to be told of with each one drawn
 };

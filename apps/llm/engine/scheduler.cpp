@@ -15,6 +15,7 @@ SequencePtr new_sequence(Request request, int context) {
     auto sequence = std::make_shared<Sequence>();
     sequence->id = request.id;
     sequence->top_n = request.top_n;
+    sequence->first_draw = request.first_draw;
     sequence->tokens = std::move(request.prompt);
     const int room = context - static_cast<int>(sequence->tokens.size());
     sequence->most_tokens = request.max_tokens == 0 ? room : request.max_tokens;
@@ -28,13 +29,17 @@ SequencePtr new_sequence(Request request, int context) {
 
 }  // namespace
 
+void check_prompt(std::size_t tokens, int context) {
+    if (tokens == 0) throw JobError("the prompt is empty");
+    if (tokens >= static_cast<std::size_t>(context))
+        throw JobError(fmt::format("the prompt of {} tokens leaves no room for more in a context of {}",
+                                   tokens, context));
+}
+
 void check_request(const Request& request, const SchedulerSettings& settings) {
-    if (request.prompt.empty()) throw JobError("the prompt is empty");
+    check_prompt(request.prompt.size(), settings.context);
     if (request.max_tokens < 0) throw JobError("fewer than no tokens are asked for");
     const auto prompt = std::ssize(request.prompt);
-    if (prompt >= settings.context)
-        throw JobError(fmt::format("the prompt of {} tokens leaves no room for more in a context of {}",
-                                   prompt, settings.context));
     const std::int64_t all = request.max_tokens == 0 ? settings.context : prompt + request.max_tokens;
     if (all > settings.context)
         throw JobError(fmt::format("a prompt of {} tokens and {} more do not fit into a context of {}",

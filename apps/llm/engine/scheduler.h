@@ -53,6 +53,9 @@ struct SchedulerSettings {
     int mixed_context = 16384;
 };
 
+// Throws JobError for a prompt of no tokens, and for one that leaves no room for more.
+void check_prompt(std::size_t tokens, int context);
+
 // Throws JobError for a request that can never be answered: an empty prompt, a token beyond the vocabulary is
 // not looked for; more tokens than the context or the cache has room for.
 void check_request(const Request& request, const SchedulerSettings& settings);

@@ -24,7 +24,7 @@ class Scheduler::Planning {
         const bool draws = count == s.rows_left();
         builder_.add(s.pages, tokens, s.computed, draws ? WantLogits::Last : WantLogits::None);
         if (draws) {
-            pass_.draws.push_back({s.sampling, s.drawn + s.drawing, s.history, s.top_n});
+            pass_.draws.push_back({s.sampling, s.first_draw + s.drawn + s.drawing, s.history, s.top_n});
             s.last_draw = static_cast<int>(under_way_.drawing.size());
             ++s.drawing;
             under_way_.drawing.push_back(sequence);

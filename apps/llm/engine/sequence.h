@@ -13,6 +13,7 @@ struct Sequence {
     std::int64_t id = 0;
     std::int64_t age = 0;              // place in the order in which requests came
     std::vector<std::int32_t> tokens;  // the prompt, and what has been drawn since
+    int first_draw = 0;                // of the request
     int most_tokens = 0;               // to be drawn
     int drawn = 0;                     // of tokens
     int drawing = 0;                   // under way: tokens that are not known yet

@@ -10,7 +10,6 @@
 #include "llm/job/prompt_feed.h"
 #include "llm/model/model_memory.h"
 #include "llm/model/synthetic_model.h"
-#include "llm/run/replica_passes.h"
 #include "llm/run/same_model.h"
 #include "results/result_writer.h"
 #include "run/agreement.h"
@@ -206,15 +205,11 @@ void LlmApp::connect(const MpiSession& mpi) {
 
 void LlmApp::run(RankContext& rank, WorkScheduler& work, ResultWriter& results) {
     if (rank.mine().device >= 0) use_device(rank.mine().device);  // each thread has one
-    if (replica_->leads())
-        lead(work, results);
-    else
-        llm::follow_passes(*replica_);
+    llm::run_passes(*replica_, [&](llm::ReplicaPasses& passes) { lead(passes, work, results); });
 }
 
-void LlmApp::lead(WorkScheduler& work, ResultWriter& results) {
+void LlmApp::lead(llm::ReplicaPasses& passes, WorkScheduler& work, ResultWriter& results) {
     const llm::PromptRequests& requests = this->requests();
-    llm::ReplicaPasses passes(*replica_);
     llm::EngineSettings settings;
     settings.scheduler = passes.measured_settings();
     settings.end_ids = model_->config().eos_ids;
@@ -225,7 +220,6 @@ void LlmApp::lead(WorkScheduler& work, ResultWriter& results) {
     const llm::FeedSettings feed{settings.scheduler.sequences, settings.scheduler.pages,
                                  job_.real("run.range_seconds")};
     llm::feed_prompts(prompts_.prompts, requests, engine, rows, work, feed);
-    passes.end();
 }
 
 std::unique_ptr<App> make_llm(const JobSpec& job) {

@@ -9,7 +9,7 @@
 #include "job/job_spec.h"
 #include "llm/job/prompt_files.h"
 #include "llm/job/prompt_requests.h"
-#include "llm/run/replica.h"
+#include "llm/run/replica_passes.h"
 #include "run/app.h"
 
 namespace voltpile {
@@ -34,7 +34,7 @@ class LlmApp : public App {
     llm::ReplicaRequest replica_request(DeviceChoice device, int ranks_per_node) const;
     llm::JobPrompts checked_prompts();
     const llm::PromptRequests& requests();  // loads the tokenizer, once
-    void lead(WorkScheduler& work, ResultWriter& results);
+    void lead(llm::ReplicaPasses& passes, WorkScheduler& work, ResultWriter& results);
 
     JobSpec job_;
     std::unique_ptr<llm::ModelSource> model_;

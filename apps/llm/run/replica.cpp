@@ -10,7 +10,6 @@
 #include <optional>
 
 #include "base/seconds_since.h"
-#include "comm/wait_for_message.h"
 #include "device/device.h"
 #include "device/memory.h"
 #include "llm/run/first_collectives.h"
@@ -23,9 +22,7 @@
 namespace voltpile::llm {
 namespace {
 
-constexpr int leader_tag = 1;  // of the team's messages
-constexpr int token_channel = 1;
-constexpr int draw_channel = 2;  // of passes under way together
+constexpr int draw_channel = 1;
 constexpr std::chrono::seconds watch_interval{1};
 constexpr std::chrono::milliseconds turn_to_speak{500};  // for MPI to end the ranks after the one that spoke
 // Between processors a rank may be slow, or share its core, without being lost.
@@ -127,19 +124,9 @@ std::string Replica::describe() const {
     return text;
 }
 
-std::string Replica::from_leader(const std::string& bytes) {
-    const Communicator& team = teams_->team();
-    if (leads()) {
-        for (int rank = 1; rank < team.size(); ++rank) team.send(rank, leader_tag, bytes);
-        return bytes;
-    }
-    return wait_for_message(team, leader_tag).bytes;
-}
-
 FloatRows Replica::forward(const Batch& batch) {
     const FloatRows logits = runner_->forward(batch);
     links_->watch();
-    ++passes_;
     return logits;
 }
 
@@ -163,41 +150,9 @@ std::span<const float> Replica::host_logits(const Batch& batch) {
     return host_logits_;
 }
 
-std::vector<DrawnToken> Replica::step(const Batch& batch, std::span<const SamplingRow> sampling) {
-    runner_->enqueue(batch, sampling);
-    links_->watch();
-    ++passes_;
-    std::vector<DrawnToken> drawn(sampling.size());
-    if (drawn.empty()) return drawn;
-    if (teams_->last_stage()) drawn = runner_->drawn();
-    share(drawn);
-    links_->check();
-    if (std::ranges::any_of(drawn, [](const DrawnToken& each) { return each.token < 0; }))
-        explain_not_finite(batch);
-    return drawn;
-}
-
-// From the last stage to the others, between the ranks of the same number.
-void Replica::share(std::vector<DrawnToken>& drawn) {
-    const std::size_t bytes = drawn.size() * sizeof(DrawnToken);
-    const int last = teams_->stages() - 1;
-    if (!teams_->last_stage()) {
-        teams_->to_stage(last, token_channel)
-            .receive(host_memory(drawn.data(), bytes), nullptr, longest_pass)
-            .wait();
-        return;
-    }
-    for (const Transfer& earlier : telling_) earlier.wait();
-    telling_.clear();
-    told_ = drawn;
-    for (int stage = 0; stage < last; ++stage)
-        telling_.push_back(teams_->to_stage(stage, token_channel).send(host_memory(told_.data(), bytes)));
-}
-
 void Replica::enqueue(const Batch& batch, std::span<const SamplingRow> sampling) {
     runner_->enqueue(batch, sampling);
     links_->watch();
-    ++passes_;
     if (forwarder_) forwarder_->push(runner_->send_draws());
     if (!leads()) return;
     if (teams_->stages() == 1) {
@@ -225,16 +180,6 @@ Draws Replica::collect() {
     }
     links_->check();
     return draws;
-}
-
-void Replica::explain_not_finite(const Batch& batch) {
-    // The sentinel's row is one of the last pass only if there was no other since it was asked.
-    const Batch unknown;
-    all_agree(teams_->team(), [&] {
-        decoder_->check(passes_ == 1 ? batch : unknown);
-        return std::string();
-    });
-    throw AgreedError(ExitCode::Failed, "the logits of the model are not finite numbers");
 }
 
 void with_replica(const MpiSession& session, const ModelSource& model, const ReplicaRequest& request,

@@ -1,6 +1,5 @@
 // One copy of a model spread over the ranks of a team (tensor-parallel groups as pipeline stages): on each
-// rank the operations of its GPU or its cores, its part of the decoder, and its links. Every rank of the team
-// runs the same control flow with the same batches, and learns of the same tokens.
+// rank the operations of its GPU or its cores, its part of the decoder, and its links.
 #pragma once
 
 #include <deque>
@@ -48,9 +47,6 @@ class Replica {
     std::int64_t gpu_bytes_loaded() const { return gpu_bytes_loaded_; }
     std::string describe() const;  // "AVX2, 4 threads; TP2 x PP2; int8 cache"
 
-    // Collective over the team: the leader's bytes, on every rank; waits asleep.
-    std::string from_leader(const std::string& bytes);
-
     // Collective over the team: one pass. On the last stage the logits (on every rank of it, in the Ops'
     // memory until the next pass), elsewhere nothing.
     FloatRows forward(const Batch& batch);
@@ -60,12 +56,7 @@ class Replica {
     // the ranks that meet it, for sums that are not finite.
     std::span<const float> host_logits(const Batch& batch);
 
-    // Collective over the team: one pass, and a token drawn for each row of logits, on every rank. sampling:
-    // one for each. Throws AgreedError, on all ranks alike, for logits that are no numbers, and says where
-    // that began.
-    std::vector<DrawnToken> step(const Batch& batch, std::span<const SamplingRow> sampling);
-
-    // ---- Several passes under way at once (ReplicaPasses): not mixed with the above.
+    // ---- With tokens drawn, several under way at once; for ReplicaPasses. Not mixed with the above.
 
     // Collective over the team, in the same order: begins a pass, and the draw of a token for each row of
     // logits. As PassRunner::enqueue; at most PassRunner::most_under_way that have not been collected.
@@ -77,8 +68,6 @@ class Replica {
 
   private:
     void load(const ModelSource& model);
-    void share(std::vector<DrawnToken>& drawn);
-    void explain_not_finite(const Batch& batch);
     void watch(const std::stop_token& stop, int device) const;
 
     const MpiSession& session_;
@@ -96,8 +85,6 @@ class Replica {
     std::int64_t gpu_bytes_loaded_ = 0;
     std::unique_ptr<Decoder> decoder_;
     std::unique_ptr<PassRunner> runner_;
-    std::vector<DrawnToken> told_;  // to the other stages, by these
-    std::vector<Transfer> telling_;
     struct Awaited {  // from the last stage
         std::vector<std::byte> message;
         std::size_t draws = 0;
@@ -108,7 +95,6 @@ class Replica {
     std::deque<DrawsUnderWay> under_way_;       // the leader of a single stage
     std::unique_ptr<DrawForwarder> forwarder_;  // the first rank of the last of several stages
     std::vector<float> host_logits_;
-    int passes_ = 0;         // since the sentinel was asked
     std::jthread watchdog_;  // of work on the GPU that waits for a peer
 };
 

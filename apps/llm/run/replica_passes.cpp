@@ -6,19 +6,52 @@
 #include "comm/wait_for_message.h"
 #include "llm/engine/measure_pace.h"
 #include "llm/run/pass_message.h"
+#include "run/agreement.h"
 
 namespace voltpile::llm {
 namespace {
 
-constexpr int pass_tag = 2;  // of the team's messages
+constexpr int pass_tag = 1, sum_tag = 2;  // of the team's messages
 // What the leader tells: a mark, and what belongs to it.
-constexpr char pass_mark = 'P', end_mark = 'E';
+constexpr char pass_mark = 'P', sum_mark = 'S', end_mark = 'E';
 
 std::vector<SamplingRow> rows_of(const PlannedPass& pass) {
     std::vector<SamplingRow> rows;
     for (const Draw& draw : pass.draws)
         rows.push_back({draw.settings.get(), draw.step, draw.history.get(), draw.top_n});
     return rows;
+}
+
+// Where a sum of this rank was first not finite since it was asked last; empty: all were.
+std::string first_not_finite(Replica& replica) {
+    try {
+        replica.decoder().check(Batch());
+    } catch (const Error& error) {
+        return error.what();
+    }
+    return {};
+}
+
+// On all ranks but the leader.
+void follow_passes(Replica& replica) {
+    const Communicator& team = replica.teams().team();
+    for (;;) {
+        // A rank that computes on cores has none to spare.
+        const auto patience = replica.stream() != nullptr ? gpu_patience : std::chrono::microseconds(0);
+        const Message told = wait_for_message(team, pass_tag, patience);
+        switch (told.bytes.front()) {
+            case pass_mark: {
+                const PlannedPass pass = pass_from_bytes(told.bytes.substr(1));
+                replica.enqueue(pass.batch, rows_of(pass));
+                break;
+            }
+            case sum_mark:
+                team.send(told.from, sum_tag, first_not_finite(replica));
+                break;
+            default:
+                return;
+        }
+    }
 }
 
 }  // namespace
@@ -36,13 +69,18 @@ bool ReplicaPasses::feeds() const {
     return replica_.teams().stages() == 1 && replica_.stream() != nullptr;
 }
 
-SchedulerSettings ReplicaPasses::measured_settings() {
+SchedulerSettings ReplicaPasses::settings() const {
     const ReplicaRequest& request = replica_.request();
     SchedulerSettings settings;
     settings.limits = request.limits();
     settings.pages = replica_.plan().pages;
     settings.context = request.context;
     settings.sequences = request.sequences;
+    return settings;
+}
+
+SchedulerSettings ReplicaPasses::measured_settings() {
+    SchedulerSettings settings = this->settings();
     if (replica_.stream() != nullptr) settings.pace = measure_pace(*this, settings.limits, settings.pages);
     return settings;
 }
@@ -68,6 +106,8 @@ std::vector<DrawnToken> ReplicaPasses::collect() {
         top_[i].log_probability.resize(wanted);
     }
     top_n_.pop_front();
+    asked_ = asked_ahead_ > 0;
+    if (asked_) --asked_ahead_;
     return std::move(draws.tokens);
 }
 
@@ -75,20 +115,43 @@ std::vector<TopTokens> ReplicaPasses::top() {
     return std::exchange(top_, {});
 }
 
+std::string ReplicaPasses::why_no_numbers() {
+    if (!asked_) ask_for_not_finite();
+    return not_finite_.empty() ? PassExecutor::why_no_numbers() : not_finite_;
+}
+
+// Each rank tells of its passes so far and forgets it.
+void ReplicaPasses::ask_for_not_finite() {
+    const Communicator& team = replica_.teams().team();
+    tell(std::string(1, sum_mark));
+    std::vector<std::string> sums(static_cast<std::size_t>(team.size()));
+    sums.front() = first_not_finite(replica_);
+    for (int rank = 1; rank < team.size(); ++rank) {
+        Message told = wait_for_message(team, sum_tag);
+        sums[static_cast<std::size_t>(told.from)] = std::move(told.bytes);
+    }
+    const auto first = std::ranges::find_if(sums, [](const std::string& each) { return !each.empty(); });
+    not_finite_ = first != sums.end() ? *first : std::string();
+    asked_ = true;
+    asked_ahead_ = top_n_.size();
+}
+
 void ReplicaPasses::end() {
+    while (!top_n_.empty()) collect();
     tell(std::string(1, end_mark));
     outbox_.drain();
 }
 
-void follow_passes(Replica& replica) {
-    for (;;) {
-        // A rank that computes on cores has none to spare.
-        const auto patience = replica.stream() != nullptr ? gpu_patience : std::chrono::microseconds(0);
-        const Message told = wait_for_message(replica.teams().team(), pass_tag, patience);
-        if (told.bytes.front() == end_mark) return;
-        const PlannedPass pass = pass_from_bytes(told.bytes.substr(1));
-        replica.enqueue(pass.batch, rows_of(pass));
+void run_passes(Replica& replica, const std::function<void(ReplicaPasses&)>& lead) {
+    if (!replica.leads()) return follow_passes(replica);
+    ReplicaPasses passes(replica);
+    try {
+        lead(passes);
+    } catch (const AgreedError&) {
+        passes.end();
+        throw;
     }
+    passes.end();
 }
 
 }  // namespace voltpile::llm
