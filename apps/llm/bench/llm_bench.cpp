@@ -152,7 +152,10 @@ class LlmBench {
             mine_.link_bytes = static_cast<double>(loading - bytes_before_);
             mine_.pass_bytes = static_cast<double>(bytes_in_use(rank_) - replica_.gpu_bytes_loaded());
         }
-        mine_.planned_bytes = planned_bytes();
+        const ReplicaPlan& plan = replica_.plan();
+        mine_.planned_bytes = static_cast<double>(
+            plan.kept_bytes(plan.stages[static_cast<std::size_t>(replica_.teams().place().stage)]) +
+            plan.working);
         json own{{"stage", replica_.teams().place().stage},
                  {"tensor_rank", replica_.teams().place().tensor_rank},
                  {"operations", own_},
@@ -191,18 +194,6 @@ class LlmBench {
         if (whole)
             result_.operations.push_back(
                 {pass, "hand-over, launches, host", row->seconds - sum, (row->seconds - sum) / row->seconds});
-    }
-
-    double planned_bytes() const {
-        const ReplicaPlan& plan = replica_.plan();
-        const StageNeeds& stage = plan.stages[static_cast<std::size_t>(replica_.teams().place().stage)];
-        const ReplicaRequest& request = replica_.request();
-        const std::uint64_t bytes =
-            stage.weights +
-            stage.kv_per_token * static_cast<std::uint64_t>(request.pages()) * kv_page_tokens +
-            working_bytes(model_.config(), rank_.device >= 0 ? WeightLayout::Gpu : WeightLayout::File,
-                          {plan.plan.teams.tensor, plan.plan.teams.pipeline, request.rows, request.logits});
-        return static_cast<double>(bytes);
     }
 
     const LlmBenchOptions& options_;

@@ -93,7 +93,9 @@ class ReplicaPlanner {
 
     // Nothing if there are too few ranks for it.
     std::optional<ReplicaPlan> with(int tensor, int pipeline) const {
-        ReplicaPlan out{0, machine_, {}, {}};
+        ReplicaPlan out;
+        out.request = request_;
+        out.plan = machine_;
         try {
             out.plan.teams = plan_teams(shape(tensor, pipeline), candidates_);
         } catch (const MachineError&) {
@@ -105,8 +107,9 @@ class ReplicaPlanner {
                                                     count_text(request_.context)));
         out.plan.warnings.insert(out.plan.warnings.end(), out.plan.teams.notes.begin(),
                                  out.plan.teams.notes.end());
-        out.stages =
-            cut_into_stages(model_, layout_of(out.plan), tensor, capacities(out.plan), request_.cache);
+        out.working = working_bytes(model_.config(), layout_of(out.plan),
+                                    {tensor, pipeline, request_.rows, request_.logits});
+        out.stages = cut_into_stages(model_, layout_of(out.plan), tensor, capacities(out), request_.cache);
         return out;
     }
 
@@ -118,24 +121,19 @@ class ReplicaPlanner {
         return plan.ranks[static_cast<std::size_t>(rank)].gpu >= 0 ? WeightLayout::Gpu : WeightLayout::File;
     }
 
-    double working(const Plan& plan) const {
-        return static_cast<double>(
-            working_bytes(model_.config(), layout_of(plan),
-                          {plan.teams.tensor, plan.teams.pipeline, request_.rows, request_.logits}));
-    }
-
     // What a rank has for weights and cache: of its GPU, or its part of what the ranks in teams share.
-    double room_of(const Plan& plan, int rank) const {
+    double room_of(const ReplicaPlan& replica, int rank) const {
+        const Plan& plan = replica.plan;
         const auto at = static_cast<std::size_t>(rank);
         if (plan.ranks[at].gpu >= 0)
             return static_cast<double>(candidates_[at].memory_bytes) -
-                   reserved_bytes_of_gpu(plan.teams.tensor) - working(plan);
+                   reserved_bytes_of_gpu(plan.teams.tensor) - static_cast<double>(replica.working);
         std::int64_t sharing = 0;
         for (std::size_t other = 0; other < plan.ranks.size(); ++other)
             sharing += plan.ranks[other].host == plan.ranks[at].host && plan.ranks[other].gpu < 0 &&
                        plan.teams.places[other].replica >= 0;
         return static_cast<double>(plan.host_of(plan.ranks[at]).memory_bytes) / static_cast<double>(sharing) -
-               reserved_bytes_of_host - working(plan);
+               reserved_bytes_of_host - static_cast<double>(replica.working);
     }
 
     static std::uint64_t connections(const Plan& plan) {
@@ -148,9 +146,9 @@ class ReplicaPlanner {
     }
 
     // Of a rank of each stage, the least of all replicas.
-    std::vector<double> capacities(const Plan& plan) const {
-        std::vector<double> least(static_cast<std::size_t>(plan.teams.pipeline), 1e300);
-        for (const Team& team : plan.teams.teams)
+    std::vector<double> capacities(const ReplicaPlan& plan) const {
+        std::vector<double> least(static_cast<std::size_t>(plan.plan.teams.pipeline), 1e300);
+        for (const Team& team : plan.plan.teams.teams)
             for (std::size_t s = 0; s < least.size(); ++s)
                 for (const int rank : team.stages[s])
                     least[s] = std::min(least[s], std::max(room_of(plan, rank) - taken(s), no_room));
@@ -168,7 +166,7 @@ class ReplicaPlanner {
             if (need(stages[s]) > room[s]) return false;
         return true;
     }
-    bool fits(const ReplicaPlan& plan) const { return fits(plan.stages, capacities(plan.plan)); }
+    bool fits(const ReplicaPlan& plan) const { return fits(plan.stages, capacities(plan)); }
 
     ReplicaPlan with_cache(ReplicaPlan plan) const {
         const auto wanted = static_cast<std::uint64_t>(request_.pages()) * kv_page_tokens;
@@ -181,7 +179,7 @@ class ReplicaPlanner {
 
     // Tokens that have room in all stages, at most so many as are wanted.
     std::uint64_t most_tokens(const ReplicaPlan& plan, std::uint64_t wanted) const {
-        const std::vector<double> room = capacities(plan.plan);
+        const std::vector<double> room = capacities(plan);
         std::uint64_t least = wanted;
         for (std::size_t s = 0; s < room.size(); ++s)
             least = std::min(least, tokens_in({&plan.stages[s], 1}, static_cast<std::uint64_t>(room[s])));
@@ -201,7 +199,7 @@ class ReplicaPlanner {
     }
 
     [[noreturn]] void refuse(const ReplicaPlan& plan) const {
-        const std::vector<double> room = capacities(plan.plan);
+        const std::vector<double> room = capacities(plan);
         std::size_t worst = 0;
         for (std::size_t s = 0; s < room.size(); ++s)
             if (need(plan.stages[s]) / room[s] > need(plan.stages[worst]) / room[worst]) worst = s;
@@ -238,16 +236,14 @@ class ReplicaPlanner {
         for (const double speed : leader_speeds(out.plan)) points_per_s += speed;
         out.plan.workload.points = points_;
         out.plan.seconds = static_cast<double>(points_) / points_per_s;
-        const auto tokens = static_cast<std::uint64_t>(out.pages) * kv_page_tokens;
         for (const StageNeeds& stage : out.stages)
-            out.takes.push_back(stage.weights + stage.kv_per_token * tokens + connections(out.plan) +
-                                static_cast<std::uint64_t>(working(out.plan)));
+            out.takes.push_back(out.kept_bytes(stage) + connections(out.plan) + out.working);
         for (std::size_t r = 0; r < out.plan.ranks.size(); ++r) {
             RankPlan& rank = out.plan.ranks[r];
             const TeamPlace& place = out.plan.teams.places[r];
             if (place.replica < 0 || rank.gpu >= 0) continue;
-            const StageNeeds& stage = out.stages[static_cast<std::size_t>(place.stage)];
-            rank.memory_bytes += static_cast<std::int64_t>(stage.weights + stage.kv_per_token * tokens);
+            rank.memory_bytes +=
+                static_cast<std::int64_t>(out.kept_bytes(out.stages[static_cast<std::size_t>(place.stage)]));
         }
         return out;
     }

@@ -40,12 +40,19 @@ struct ReplicaRequest {
 };
 
 struct ReplicaPlan {
+    ReplicaRequest request;
     int pages = 0;                   // of the cache
     Plan plan;                       // with teams; ranks beyond them are idle, and named in its warnings
     std::vector<StageNeeds> stages;  // of each team: where the layers are cut
     // Bytes that a rank of each stage takes of its room: weights, cache, activations, connections. What comes
     // with the program is not in it.
     std::vector<std::uint64_t> takes;
+    std::uint64_t working = 0;  // bytes of each rank that its passes take: activations, scratch space
+
+    // Bytes that the fullest rank of a stage keeps: weights, and the cache of all pages.
+    std::uint64_t kept_bytes(const StageNeeds& stage) const {
+        return stage.weights + stage.kv_per_token * static_cast<std::uint64_t>(pages) * kv_page_tokens;
+    }
 };
 
 // Throws JobError for a cut that the model does not allow, MachineError for one that there are too few ranks
