@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <utility>
 
 #include "cli/answer_interrupt.h"
 #include "cli/chat_terminal.h"
@@ -159,7 +160,8 @@ ExitCode chat(const MpiSession& session, ChatArguments args) {
         args.replica.context =
             static_cast<int>(std::min<std::int64_t>(model->config().context, usual_context));
     args.replica.rows = std::min(args.replica.rows, args.replica.context);
-    llm::with_replica(session, *model, args.replica, [&](llm::Replica& replica) {
+    llm::ReplicaPlan plan = llm::agreed_plan(session, *model, args.replica);
+    llm::with_replica(session, *model, std::move(plan), [&](llm::Replica& replica) {
         llm::run_passes(replica, [&](llm::ReplicaPasses& passes) {
             // mpirun ends its ranks on Ctrl-C whatever they do.
             const bool interruptible = replica.teams().team().size() == 1;

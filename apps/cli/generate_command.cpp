@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "cli/command.h"
 #include "cli/generated_text.h"
@@ -78,7 +79,8 @@ ExitCode generate_text(const MpiSession& session, GenerateArguments args) {
                           })).get<std::vector<std::int32_t>>();
     args.replica.context = room_for(args.request.prompt.size());
     args.replica.rows = std::min(args.replica.rows, args.replica.context);
-    llm::with_replica(session, *model, args.replica, [&](llm::Replica& replica) {
+    llm::ReplicaPlan plan = llm::agreed_plan(session, *model, args.replica);
+    llm::with_replica(session, *model, std::move(plan), [&](llm::Replica& replica) {
         llm::run_passes(replica, [&](llm::ReplicaPasses& passes) {
             continue_text(passes, *model, replica.describe(), args);
         });

@@ -26,7 +26,7 @@ TEST(EngineTexts, AreTheSameTogetherAsAloneOnEveryCut) {
     request.sequences = request.logits = 16;
     request.cache_tokens = 16 * kv_page_tokens;
     request.rows = mixed_context;
-    with_replica(session(), *model, request, [&](Replica& replica) {
+    with_replica(session(), *model, agreed_plan(session(), *model, request), [&](Replica& replica) {
         run_passes(replica, [&](ReplicaPasses& passes) {
             const Tokenizer tokenizer = load_tokenizer(*model);
             std::string text(6000, '\0');

@@ -64,7 +64,7 @@ void write_over(int tensor, int pipeline) {
     request.cache_tokens = 300;
     request.rows = 40;
     request.logits = request.sequences;
-    with_replica(session(), *model, request, [&](Replica& replica) {
+    with_replica(session(), *model, agreed_plan(session(), *model, request), [&](Replica& replica) {
         run_passes(replica, [&](ReplicaPasses& passes) { write_all(passes, *model, expected); });
     });
 }

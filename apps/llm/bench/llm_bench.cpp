@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "device/device.h"
 #include "device/memory.h"
@@ -19,7 +20,6 @@
 #include "llm/run/same_model.h"
 #include "results/durable_file.h"
 #include "run/agreement.h"
-#include "run/discover_topology.h"
 #include "run/launcher.h"
 #include "run/progress.h"
 
@@ -238,12 +238,11 @@ void run_llm_bench(const MpiSession& session, LlmBenchOptions options) {
     });
     const auto model = open_source(world, options);
     fill_in_request(options);
-    const Topology topology = discover_topology(world);
-    const ReplicaPlan plan = agreed([&] { return plan_replica(*model, options.request, topology); });
+    ReplicaPlan plan = agreed_plan(session, *model, options.request);
     const RankPlan& mine = plan.plan.ranks[static_cast<std::size_t>(world.rank())];
     if (mine.device >= 0) use_device(mine.device);
     const std::int64_t before = bytes_in_use(mine);
-    with_replica(session, *model, options.request,
+    with_replica(session, *model, std::move(plan),
                  [&](Replica& replica) { LlmBench(session, replica, *model, options, before).run(); });
 }
 

@@ -104,7 +104,7 @@ void run_load_bench(const MpiSession& session, LlmBenchOptions options) {
         return true;
     });
     fill_in_request(options);
-    with_replica(session, *model, options.request, [&](Replica& replica) {
+    with_replica(session, *model, agreed_plan(session, *model, options.request), [&](Replica& replica) {
         run_passes(replica,
                    [&](ReplicaPasses& passes) { LoadBench(replica, passes, *model, options).run(); });
     });

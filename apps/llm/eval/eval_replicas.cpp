@@ -76,10 +76,10 @@ void evaluate_on_replicas(const MpiSession& session, const ModelSource& model, c
     if (reference != nullptr) {
         const Topology topology = discover_topology(session.world());
         const EvalRequests both = agreed([&] { return plan_both(model, *reference, request, topology); });
-        other.emplace(session, *reference, both.reference);
+        other.emplace(session, *reference, agreed_plan(session, *reference, both.reference));
         beside = both.model;
     }
-    with_replica(session, model, beside, [&](Replica& replica) {
+    with_replica(session, model, agreed_plan(session, model, beside), [&](Replica& replica) {
         EvalRun run;
         run.where = replica.describe();
         const LogitPass pass = [&](const Batch& batch) { return replica.host_logits(batch); };

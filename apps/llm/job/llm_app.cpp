@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/format.h"
 #include "device/device.h"
@@ -183,10 +184,10 @@ Plan LlmApp::plan(const PlanOptions& options, const Topology& topology) const {
         return fmt::format("{}: {}", job_.path(), text);
     };
     try {
-        llm::ReplicaPlan replica = llm::plan_replica(
-            *model_, replica_request(options.device, options.ranks_per_node), topology, workload());
-        replica.plan.notes = memory_notes(replica);
-        return std::move(replica.plan);
+        planned_ = llm::plan_replica(*model_, replica_request(options.device, options.ranks_per_node),
+                                     topology, workload());
+        planned_->plan.notes = memory_notes(*planned_);
+        return planned_->plan;
     } catch (const JobError& error) {
         throw JobError(in_words_of_a_job(error.what()));
     } catch (const MachineError& error) {
@@ -195,12 +196,7 @@ Plan LlmApp::plan(const PlanOptions& options, const Topology& topology) const {
 }
 
 void LlmApp::connect(const MpiSession& mpi) {
-    const std::string& device = job_.text("run.device");
-    const DeviceChoice choice = device == "cpu"   ? DeviceChoice::Cpu
-                                : device == "gpu" ? DeviceChoice::Gpu
-                                                  : DeviceChoice::Auto;
-    replica_ = std::make_unique<llm::Replica>(
-        mpi, *model_, replica_request(choice, static_cast<int>(job_.integer("cluster.ranks_per_node"))));
+    replica_ = std::make_unique<llm::Replica>(mpi, *model_, std::move(planned_.value()));
 }
 
 void LlmApp::run(RankContext& rank, WorkScheduler& work, ResultWriter& results) {

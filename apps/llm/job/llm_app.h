@@ -40,6 +40,7 @@ class LlmApp : public App {
     std::unique_ptr<llm::ModelSource> model_;
     std::optional<llm::PromptRequests> requests_;
     llm::JobPrompts prompts_;
+    mutable std::optional<llm::ReplicaPlan> planned_;  // by plan(), for connect()
     std::unique_ptr<llm::Replica> replica_;
 };
 

@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "base/seconds_since.h"
 #include "device/device.h"
@@ -41,12 +42,15 @@ TeamOptions team_options(const RankPlan& rank) {
 
 }  // namespace
 
-Replica::Replica(const MpiSession& session, const ModelSource& model, const ReplicaRequest& request)
-    : session_(session), request_(request) {
+ReplicaPlan agreed_plan(const MpiSession& session, const ModelSource& model, const ReplicaRequest& request) {
+    check_same_model(session.world(), model);
+    const Topology topology = discover_topology(session.world());
+    return agreed([&] { return plan_replica(model, request, topology); });
+}
+
+Replica::Replica(const MpiSession& session, const ModelSource& model, ReplicaPlan plan)
+    : session_(session), plan_(std::move(plan)) {
     const Communicator& world = session.world();
-    check_same_model(world, model);
-    const Topology topology = discover_topology(world);
-    plan_ = agreed([&] { return plan_replica(model, request, topology); });
     const RankPlan& mine = plan_.plan.ranks[static_cast<std::size_t>(world.rank())];
     bind_to_cores(plan_.plan, world.rank());  // first: whatever the teams start stays there
     all_do(world, [&] { teams_ = std::make_unique<TeamContext>(world, plan_.plan, team_options(mine)); });
@@ -79,16 +83,16 @@ void Replica::load(const ModelSource& model) {
     const RankPlan& mine = plan_.plan.ranks[static_cast<std::size_t>(session_.world().rank())];
     if (mine.device >= 0) {
         use_device(mine.device);
-        if (teams_->tensor().size() > 1) do_first_collectives(*teams_, model.config(), request_);
+        if (teams_->tensor().size() > 1) do_first_collectives(*teams_, model.config(), plan_.request);
         gpu_bytes_before_ = device_bytes_in_use();
     }
     const StageNeeds& stage = plan_.stages[static_cast<std::size_t>(teams_->place().stage)];
-    RankOps made = make_rank_ops(plan_.plan, session_.world().rank(), stage.weights, request_);
+    RankOps made = make_rank_ops(plan_.plan, session_.world().rank(), stage.weights, plan_.request);
     ops_ = std::move(made.ops);
     stream_ = made.stream;
     links_ = std::make_unique<TeamLinks>(
         *teams_, *ops_, made.stream,
-        static_cast<std::size_t>(request_.rows * model.config().hidden) * sizeof(float));
+        static_cast<std::size_t>(plan_.request.rows * model.config().hidden) * sizeof(float));
     LoadProgress progress(stage.stored, leads());
     DecoderSettings settings;
     settings.rank = teams_->place().tensor_rank;
@@ -96,9 +100,9 @@ void Replica::load(const ModelSource& model) {
     settings.layer_begin = stage.layer_begin;
     settings.layer_end = stage.layer_end;
     settings.pages = plan_.pages;
-    settings.cache = request_.cache;
-    settings.clamp = request_.clamp;
-    settings.limits = request_.limits();
+    settings.cache = plan_.request.cache;
+    settings.clamp = plan_.request.clamp;
+    settings.limits = plan_.request.limits();
     settings.loaded = [&](std::uint64_t bytes) {
         progress.add(bytes);
         loaded_bytes_ += bytes;
@@ -119,8 +123,8 @@ std::string Replica::describe() const {
     const TeamPlan& teams = plan_.plan.teams;
     std::string text = ops_->describe();
     if (!teams.single()) text += fmt::format("; TP{} x PP{}", teams.tensor, teams.pipeline);
-    if (request_.cache == KvElement::I8) text += "; int8 cache";
-    if (request_.clamp) text += "; clamped to fp16";
+    if (plan_.request.cache == KvElement::I8) text += "; int8 cache";
+    if (plan_.request.clamp) text += "; clamped to fp16";
     return text;
 }
 
@@ -182,11 +186,11 @@ Draws Replica::collect() {
     return draws;
 }
 
-void with_replica(const MpiSession& session, const ModelSource& model, const ReplicaRequest& request,
+void with_replica(const MpiSession& session, const ModelSource& model, ReplicaPlan plan,
                   const std::function<void(Replica&)>& body) {
     // The others of a peer that is lost leave it to that one, or to the launcher, to say why and to end all.
     constexpr std::chrono::seconds patience{2};
-    Replica replica(session, model, request);
+    Replica replica(session, model, std::move(plan));
     if (session.world().rank() == 0)
         for (const std::string& warning : replica.plan().plan.warnings) spdlog::warn("{}", warning);
     std::optional<AgreedError> failure;

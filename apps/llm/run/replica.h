@@ -20,11 +20,15 @@
 
 namespace voltpile::llm {
 
+// Collective over the world: the plan for its ranks. Throws AgreedError for ranks that see different models,
+// and for what plan_replica() refuses.
+ReplicaPlan agreed_plan(const MpiSession& session, const ModelSource& model, const ReplicaRequest& request);
+
 class Replica {
   public:
-    // Collective over the world: all ranks come and destroy. Refuses before anything is loaded: ranks that
-    // see different models, and what plan_replica() refuses. The model outlives it. Throws AgreedError.
-    Replica(const MpiSession& session, const ModelSource& model, const ReplicaRequest& request);
+    // Collective over the world: all ranks come, with the same model and plan, and destroy. The model
+    // outlives it. Throws AgreedError.
+    Replica(const MpiSession& session, const ModelSource& model, ReplicaPlan plan);
     ~Replica();
 
     // In no team: nothing of the following is to be had.
@@ -33,7 +37,7 @@ class Replica {
     // one that prints.
     bool leads() const { return teams_->team().rank() == 0; }
 
-    const ReplicaRequest& request() const { return request_; }
+    const ReplicaRequest& request() const { return plan_.request; }
     const ReplicaPlan& plan() const { return plan_; }
     const TeamContext& teams() const { return *teams_; }
     TimedOps& ops() { return *timed_ops_; }
@@ -71,7 +75,6 @@ class Replica {
     void watch(const std::stop_token& stop, int device) const;
 
     const MpiSession& session_;
-    ReplicaRequest request_;
     ReplicaPlan plan_;
     std::unique_ptr<TeamContext> teams_;
     std::unique_ptr<Ops> ops_;
@@ -102,7 +105,7 @@ class Replica {
 // wait, asleep. Rank 0 prints the plan's warnings. Throws AgreedError. An error that a rank meets alone is
 // printed here and ends all ranks (MpiSession::abort): what a replica has shared with others cannot be put
 // away alone.
-void with_replica(const MpiSession& session, const ModelSource& model, const ReplicaRequest& request,
+void with_replica(const MpiSession& session, const ModelSource& model, ReplicaPlan plan,
                   const std::function<void(Replica&)>& body);
 
 }  // namespace voltpile::llm
