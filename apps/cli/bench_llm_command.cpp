@@ -7,6 +7,7 @@
 
 #include "cli/command.h"
 #include "cli/replica_options.h"
+#include "cli/sampling_options.h"
 #include "llm/bench/llm_bench.h"
 #include "llm/bench/load_bench.h"
 #include "llm/model/quant_mixture.h"
@@ -58,7 +59,7 @@ void add_load(CLI::App& command, llm::LlmBenchOptions& options) {
         return command.add_option(name, value, help)->needs(requests);
     };
     add("--rate", load.rate, "of them a second, as a Poisson process [all at once]")
-        ->check(CLI::PositiveNumber);
+        ->check(number_between(0.001, 1e6));
     const auto add_lengths = [&](const std::string& name, llm::Lengths& lengths, const char* help) {
         command
             .add_option_function<std::string>(
@@ -74,7 +75,7 @@ void add_load(CLI::App& command, llm::LlmBenchOptions& options) {
     add("--interrupt-with", load.interrupt_prompt,
         "a prompt of so many tokens comes when all others generate")
         ->check(CLI::Range(1, 1 << 24));
-    add("--seed", load.seed, "of lengths, arrivals and tokens")->capture_default_str();
+    add_seed(command, load.seed, "of lengths, arrivals and tokens")->needs(requests);
 }
 
 }  // namespace

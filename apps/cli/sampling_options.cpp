@@ -7,16 +7,6 @@
 namespace voltpile::cli {
 namespace {
 
-// CLI::Range lets "nan" through.
-CLI::Validator number_between(double low, double high) {
-    const auto problem = [low, high](const std::string& text) {
-        double value = 0;
-        if (CLI::detail::lexical_cast(text, value) && value >= low && value <= high) return std::string();
-        return fmt::format("{} is no number from {} to {}", text, low, high);
-    };
-    return {problem, fmt::format("[{} - {}]", low, high), "number_between"};
-}
-
 // CLI11 takes "-1" for 2^64 - 1.
 std::string seed_problem(const std::string& text) {
     std::uint64_t value = 0;
@@ -27,8 +17,17 @@ std::string seed_problem(const std::string& text) {
 
 }  // namespace
 
-void add_seed(CLI::App& command, std::uint64_t& seed, const std::string& of) {
-    command.add_option("--seed", seed, of)
+CLI::Validator number_between(double low, double high) {
+    const auto problem = [low, high](const std::string& text) {
+        double value = 0;
+        if (CLI::detail::lexical_cast(text, value) && value >= low && value <= high) return std::string();
+        return fmt::format("{} is no number from {} to {}", text, low, high);
+    };
+    return {problem, fmt::format("[{} - {}]", low, high), "number_between"};
+}
+
+CLI::Option* add_seed(CLI::App& command, std::uint64_t& seed, const std::string& of) {
+    return command.add_option("--seed", seed, of)
         ->check(CLI::Validator(seed_problem, "[0 - 2^64 - 1]", "seed"))
         ->capture_default_str();
 }

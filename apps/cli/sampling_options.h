@@ -13,6 +13,9 @@ namespace voltpile::cli {
 void add_sampling_options(CLI::App& command, llm::SamplingSettings& sampling);
 
 // --seed, a whole number of 64 bits; what it is of, for the help.
-void add_seed(CLI::App& command, std::uint64_t& seed, const std::string& of);
+CLI::Option* add_seed(CLI::App& command, std::uint64_t& seed, const std::string& of);
+
+// For check(). CLI::Range lets "nan" through.
+CLI::Validator number_between(double low, double high);
 
 }  // namespace voltpile::cli
