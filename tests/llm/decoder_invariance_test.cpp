@@ -18,7 +18,7 @@ INSTANTIATE_TEST_SUITE_P(Gpu, DecoderInvarianceTest, testing::Values("tiny-f16",
 TEST_P(DecoderInvarianceTest, LogitsOfPieces) {
     if (device_count() == 0) GTEST_SKIP() << "no GPU";
     const ModelFiles files(std::string(VOLTPILE_SOURCE_DIR "/data/tiny_model/") + GetParam() + ".gguf");
-    TestModel model(files, 1, {0}, gpu_ops_maker(true).make);
+    TestModel model(files, 1, {0}, [] { return gpu_ops_maker(true).make(); });
     std::vector<std::int32_t> tokens;
     for (int i = 0; i < 200; ++i) tokens.push_back(1 + i * 37 % 300);
     const auto whole = model.run_in_pieces(tokens, {200});
