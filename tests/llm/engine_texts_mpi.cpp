@@ -1,11 +1,14 @@
-// Mixed requests over the ranks of a replica, together and each alone on the same cut. Run under mpirun at 1,
-// 2 and 4 ranks: TP1, TP2, TP2 x PP2 (tests/CMakeLists.txt).
+// Mixed requests over the ranks of a replica, together and each alone. Run under mpirun at 1 to 4 ranks
+// (tests/CMakeLists.txt).
 #include <fstream>
 
 #include "llm/decoder/model_tokenizer.h"
 #include "llm/mixed_texts.h"
+#include "llm/model/model_files.h"
+#include "llm/ops/cpu_ops.h"
 #include "llm/run/replica_passes.h"
 #include "llm/run/same_model.h"
+#include "llm/single_rank_passes.h"
 #include "unit/comm/mpi_tests.h"
 
 using namespace voltpile;
@@ -15,27 +18,54 @@ using test::world;
 
 namespace {
 
-TEST(EngineTexts, AreTheSameTogetherAsAloneOnEveryCut) {
-    const std::string folder = VOLTPILE_SOURCE_DIR "/data/tiny_model/";
+const std::string folder = VOLTPILE_SOURCE_DIR "/data/tiny_model/";
+
+std::vector<std::int32_t> held_out(const Tokenizer& tokenizer) {
+    std::string text(6000, '\0');
+    std::ifstream(folder + "held_out.txt").read(text.data(), static_cast<std::streamsize>(text.size()));
+    return tokenizer.encode(text);
+}
+
+// `lead` on the leader of all ranks, with the tokenizer.
+void over_all_ranks(int tensor,
+                    const std::function<void(ReplicaPasses&, const ModelSource&, const Tokenizer&)>& lead) {
     const auto model = open_model(world(), folder + "tiny-q8_0.gguf");
     ReplicaRequest request;
-    request.tensor = std::min(world().size(), 2);
-    request.pipeline = world().size() / request.tensor;
+    request.tensor = tensor;
+    request.pipeline = world().size() / tensor;
     request.device = DeviceChoice::Cpu;
     request.context = mixed_context;
     request.sequences = request.logits = 16;
     request.cache_tokens = 16 * kv_page_tokens;
     request.rows = mixed_context;
     with_replica(session(), *model, agreed_plan(session(), *model, request), [&](Replica& replica) {
-        run_passes(replica, [&](ReplicaPasses& passes) {
-            const Tokenizer tokenizer = load_tokenizer(*model);
-            std::string text(6000, '\0');
-            std::ifstream(folder + "held_out.txt")
-                .read(text.data(), static_cast<std::streamsize>(text.size()));
-            MixedTexts texts(model->config(), &tokenizer);
-            texts.ask(passes, tokenizer.encode(text), 64, 5);
-            EXPECT_GT(texts.together(passes, replica.plan().pages).scheduler.shared_tokens, 0);
-        });
+        run_passes(replica, [&](ReplicaPasses& passes) { lead(passes, *model, load_tokenizer(*model)); });
+    });
+}
+
+// TP1, TP2, PP3, TP2 x PP2.
+TEST(EngineTexts, AreTheSameTogetherAsAloneOnEveryCut) {
+    const int tensor = world().size() % 2 == 0 ? 2 : 1;
+    over_all_ranks(tensor, [](ReplicaPasses& passes, const ModelSource& model, const Tokenizer& tokenizer) {
+        MixedTexts texts(model.config(), &tokenizer);
+        texts.ask(passes, held_out(tokenizer), 64, 5);
+        EXPECT_GT(texts.together(passes, 16).scheduler.shared_tokens, 0);
+    });
+}
+
+// PP1 to PP4. Each text alone comes from a rank that has the whole model, each prompt in one pass. A pipeline
+// cuts it: one that is alone too, so that its pieces follow each other.
+TEST(EngineTexts, OfAPipelineAreThoseOfOneRank) {
+    over_all_ranks(1, [](ReplicaPasses& passes, const ModelSource& model, const Tokenizer& tokenizer) {
+        SchedulerSettings settings = mixed_settings(16);
+        settings.limits.rows = mixed_context;
+        CpuOps ops({-1});
+        SingleRankPasses one_rank(model, ops, settings);
+        for (const int count : {1, 32}) {
+            MixedTexts texts(model.config(), &tokenizer);
+            texts.ask(one_rank, held_out(tokenizer), count, 5);
+            texts.together(passes, 16);
+        }
     });
 }
 

@@ -21,6 +21,7 @@ inline SchedulerSettings mixed_settings(int pages) {
     settings.context = mixed_context;
     settings.sequences = 16;
     settings.mixed_rows = 24;
+    settings.pass_rows = 8;  // pieces of 16 to 40 rows
     return settings;
 }
 

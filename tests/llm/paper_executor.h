@@ -36,7 +36,8 @@ class PaperExecutor : public PassExecutor {
     PaperExecutor(const SchedulerSettings& settings, const PrefixCache& cache)
         : settings_(settings),
           cache_(cache),
-          cells_(static_cast<std::size_t>(settings.pages * kv_page_tokens)) {}
+          cells_(static_cast<std::size_t>(settings.pages * kv_page_tokens)),
+          written_to_(static_cast<std::size_t>(settings.pages)) {}
 
     int lanes() const override { return settings_.lanes; }
     bool feeds() const override { return settings_.feeds; }
@@ -48,6 +49,7 @@ class PaperExecutor : public PassExecutor {
 
     void enqueue(const PlannedPass& pass) override {
         check(pass);
+        count_followers(pass);
         ++passes_;
         const Batch& batch = pass.batch;
         std::vector<DrawnToken> drawn;
@@ -64,6 +66,8 @@ class PaperExecutor : public PassExecutor {
     }
 
     int passes() const { return static_cast<int>(passes_); }
+    // Pieces of texts of which the piece before was under way in another lane.
+    int followers() const { return followers_; }
 
   private:
     struct Cell {
@@ -96,11 +100,28 @@ class PaperExecutor : public PassExecutor {
                 ASSERT_EQ(batch.position[row], batch.position[begin] + static_cast<int>(row - begin));
                 ASSERT_EQ(cache_.users(page_of(batch, row, batch.position[row])), 1) << "written by one";
             }
+            const int first = batch.position[begin];
+            if (first > 0) {
+                ASSERT_EQ(written_to_[static_cast<std::size_t>(page_of(batch, begin, first - 1))], first)
+                    << "no piece before the one that it follows";
+            }
         }
         for (const UnderWay& other : under_way_) {
             if (other.lane == pass.lane) continue;
             for (const Draw& a : other.draws)
                 for (const Draw& b : pass.draws) ASSERT_NE(a.settings, b.settings) << "in two lanes";
+        }
+    }
+
+    void count_followers(const PlannedPass& pass) {
+        const Batch& batch = pass.batch;
+        for (std::size_t s = 0; s + 1 < batch.row_begin.size(); ++s) {
+            const auto begin = static_cast<std::size_t>(batch.row_begin[s]);
+            if (batch.position[begin] == 0) continue;
+            // Passes are numbered from 1 on; those under way are the last.
+            const std::uint64_t before = cell(batch, begin, batch.position[begin] - 1).pass;
+            const std::uint64_t collected = passes_ - under_way_.size();
+            if (before > collected && under_way_[before - collected - 1].lane != pass.lane) ++followers_;
         }
     }
 
@@ -125,6 +146,7 @@ class PaperExecutor : public PassExecutor {
         }
         const std::uint64_t before = position == 0 ? 0 : cell(batch, row, position - 1).digest;
         to = {token, paper_digest(before, token), passes_, batch.sequence[row]};
+        written_to_[static_cast<std::size_t>(page_of(batch, row, position))] = position + 1;
     }
     std::vector<std::int32_t> read(const Batch& batch, std::size_t row) {
         std::vector<std::int32_t> tokens;
@@ -147,9 +169,11 @@ class PaperExecutor : public PassExecutor {
     SchedulerSettings settings_;
     const PrefixCache& cache_;
     std::vector<Cell> cells_;
+    std::vector<int> written_to_;  // of each page: the position after the last one written
     std::deque<UnderWay> under_way_;
     std::vector<DrawnToken> last_drawn_;
     std::uint64_t passes_ = 0;
+    int followers_ = 0;
 };
 
 }  // namespace voltpile::llm

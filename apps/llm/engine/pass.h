@@ -24,7 +24,8 @@ struct Draw {
 
 // One pass, the same on all ranks of a replica.
 struct PlannedPass {
-    // Passes of one lane follow each other. Passes of two lanes under way at once have no sequence in common.
+    // Passes of one lane follow each other. Passes of two lanes under way at once may have pieces of one
+    // prompt, in the order of the text; of those only the last draws.
     int lane = 0;
     // Its tokens may be -1 - k: the token that draw k of the pass enqueued just before draws. Only if
     // PassExecutor::feeds().

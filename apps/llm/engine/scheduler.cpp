@@ -52,12 +52,11 @@ void check_request(const Request& request, const SchedulerSettings& settings) {
 Scheduler::Scheduler(const SchedulerSettings& settings)
     : settings_(settings),
       cache_(settings.pages),
-      lane_sequences_(static_cast<std::size_t>(std::max(settings.lanes, 1)), 0),
-      turns_(lane_sequences_.size(), 0) {
+      turns_(static_cast<std::size_t>(std::max(settings.lanes, 1)), 0) {
     const BatchLimits& limits = settings.limits;
     if (settings.lanes < 1 || (settings.feeds && settings.lanes > 1) || settings.sequences < 1 ||
-        std::min({limits.rows, limits.sequences, limits.logits, settings.mixed_rows,
-                  settings.mixed_context}) < 1 ||
+        std::min({texts_of_pass(limits), settings.mixed_rows, settings.mixed_context, settings.pass_rows}) <
+            1 ||
         pages_for(settings.context) > limits.pages_per_sequence)
         throw std::invalid_argument("the settings of a scheduler make no sense");
 }
@@ -78,11 +77,9 @@ void Scheduler::admit() {
 
 bool Scheduler::admit_first() {
     const SequencePtr sequence = waiting_.begin()->second;
-    const BatchLimits& limits = settings_.limits;
-    const auto lane = std::ranges::min_element(lane_sequences_);
-    if (sequence->passes > 0 || std::ssize(running_) >= settings_.sequences ||
-        *lane >= std::min({limits.sequences, limits.rows, limits.logits}))
-        return false;
+    // Lanes that share their sequences evenly have then no more than a pass takes.
+    const int most = std::min(settings_.sequences, settings_.lanes * texts_of_pass(settings_.limits));
+    if (sequence->passes > 0 || std::ssize(running_) >= most) return false;
     use_kept_pages(cache_, *sequence, next_pass());
     const int found = sequence->computed;
     const int missing = pages_for(sequence->length()) - static_cast<int>(sequence->pages.size());
@@ -91,9 +88,10 @@ bool Scheduler::admit_first() {
         return false;
     }
     make_room(cache_, *sequence, sequence->length());
+    sequence->to_read = sequence->rows_left();
     counters_.shared_tokens += found;
-    sequence->lane = static_cast<int>(lane - lane_sequences_.begin());
-    ++*lane;
+    const std::vector<int> texts = texts_of_lanes();
+    sequence->lane = static_cast<int>(std::ranges::min_element(texts) - texts.begin());
     waiting_.erase(sequence->age);
     running_.emplace(sequence->age, sequence);
     if (!std::exchange(sequence->admitted, true)) admitted_.push_back(sequence->id);
@@ -102,7 +100,6 @@ bool Scheduler::admit_first() {
 
 void Scheduler::preempt(SequencePtr sequence) {
     give_back_pages(cache_, *sequence);
-    --lane_sequences_[static_cast<std::size_t>(sequence->lane)];
     sequence->lane = -1;
     running_.erase(sequence->age);
     waiting_.emplace(sequence->age, std::move(sequence));
@@ -112,7 +109,6 @@ void Scheduler::preempt(SequencePtr sequence) {
 void Scheduler::remove(const SequencePtr& sequence) {
     sequence->ended = true;
     give_back_pages(cache_, *sequence);
-    if (sequence->lane >= 0) --lane_sequences_[static_cast<std::size_t>(sequence->lane)];
     running_.erase(sequence->age);
     waiting_.erase(sequence->age);
     by_id_.erase(sequence->id);

@@ -9,6 +9,14 @@
 // the processor with a small batch. When pages run out, the youngest running sequence loses its own and
 // waits, at its place in the order, to be computed anew.
 //
+// A sequence that generates belongs to the lane that has drawn for it. A prompt belongs to none: its pieces
+// go into whatever pass comes next, so that those of one prompt follow each other through a pipeline. A stage
+// works on passes in the order in which they are planned, and needs nothing of a piece but what it left in
+// the cache itself; only the last one draws. For n pieces of R tokens over P stages the last stage is done
+// after the time of n + P - 1 pieces. With a pass that takes as long as its rows and pass_rows more that is
+// least for R / n = sqrt(R * pass_rows / (P - 1)): about so many rows have all pieces of a pass together, R
+// being the tokens of all prompts that are read. With one lane they have all rows.
+//
 // What is known of the processor's pace decides
 // - r, the rows for few prompts beside g sequences: the most for which seconds(g + r) <= mixed_slowdown *
 //   seconds(g), and c = attention_context: a row that looks back at so many tokens counts twice. However few
@@ -27,6 +35,7 @@
 // along.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -51,6 +60,7 @@ struct SchedulerSettings {
     PassPace pace;       // of the executor
     int mixed_rows = 128;
     int mixed_context = 16384;
+    int pass_rows = 128;  // a large pass takes as long as its rows and so many more
 };
 
 // Throws JobError for a prompt of no tokens, and for one that leaves no room for more.
@@ -116,13 +126,19 @@ class Scheduler {
         int least = 1;       // rows of the first prompt, which is not to starve
     };
 
+    // Sequences that may generate in a pass.
+    static int texts_of_pass(const BatchLimits& limits) {
+        return std::min({limits.rows, limits.sequences, limits.logits});
+    }
     std::optional<PlannedPass> plan_lane(int lane);
+    std::vector<int> texts_of_lanes() const;  // that generate
     void balance(int lane);
     void admit();
     bool admit_first();
     void preempt(SequencePtr sequence);  // by value: it leaves the map that it may come from
     void remove(const SequencePtr& sequence);
-    PromptShare prompt_share() const;  // of a pass
+    PromptShare prompt_share() const;                                   // of a pass
+    int rows_of_pieces(const std::vector<SequencePtr>& prompts) const;  // together, of a pass
     void leave_out(int lane, std::vector<SequencePtr>& generating);
     std::uint64_t next_pass() const { return passes_ + 1; }
 
@@ -130,7 +146,6 @@ class Scheduler {
     PrefixCache cache_;
     SequencesByAge running_, waiting_;
     std::unordered_map<std::int64_t, SequencePtr> by_id_;
-    std::vector<int> lane_sequences_;  // running in each
     std::vector<std::int64_t> turns_;  // of each lane: the age of the sequence left out first
     std::deque<PassUnderWay> under_way_;
     std::vector<std::int64_t> admitted_;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "llm/decoder/batch_builder.h"
@@ -13,6 +14,7 @@ class Scheduler::Planning {
     Planning(Scheduler& scheduler, int lane) : of_(scheduler) { pass_.lane = under_way_.lane = lane; }
 
     int rows() const { return rows_; }
+    int sequences() const { return static_cast<int>(std::ssize(under_way_.sequences)); }
 
     // The next `count` tokens of a sequence that has room for them.
     void add(const SequencePtr& sequence, int count) {
@@ -24,6 +26,7 @@ class Scheduler::Planning {
         const bool draws = count == s.rows_left();
         builder_.add(s.pages, tokens, s.computed, draws ? WantLogits::Last : WantLogits::None);
         if (draws) {
+            s.lane = pass_.lane;  // as the tokens after this one
             pass_.draws.push_back({s.sampling, s.first_draw + s.drawn + s.drawing, s.history, s.top_n});
             s.last_draw = static_cast<int>(under_way_.drawing.size());
             ++s.drawing;
@@ -85,9 +88,14 @@ class Scheduler::PromptBudget {
 
 std::optional<PlannedPass> Scheduler::plan() {
     const int most = settings_.feeds ? 2 : 1;
+    std::vector<int> free;  // lanes, the next one first
     for (int i = 0; i < settings_.lanes; ++i) {
         const int lane = (next_lane_ + i) % settings_.lanes;
-        if (std::ranges::count(under_way_, lane, &PassUnderWay::lane) >= most) continue;
+        if (std::ranges::count(under_way_, lane, &PassUnderWay::lane) < most) free.push_back(lane);
+    }
+    if (settings_.lanes > 1)
+        for (const int lane : free) balance(lane);
+    for (const int lane : free) {
         if (auto pass = plan_lane(lane)) {
             next_lane_ = (lane + 1) % settings_.lanes;
             return pass;
@@ -97,15 +105,14 @@ std::optional<PlannedPass> Scheduler::plan() {
 }
 
 std::optional<PlannedPass> Scheduler::plan_lane(int lane) {
-    balance(lane);
-    const auto of_lane = [&](const auto& wanted) {
+    const auto running = [&](const auto& wanted) {
         std::vector<SequencePtr> found;
         for (const auto& [age, sequence] : running_)
-            if (sequence->lane == lane && wanted(*sequence)) found.push_back(sequence);
+            if (wanted(*sequence)) found.push_back(sequence);
         return found;
     };
     const auto sits_out = [](const Sequence& s) { return s.drawing > 0 && s.history != nullptr; };
-    auto generating = of_lane([](const Sequence& s) { return s.generates(); });
+    auto generating = running([&](const Sequence& s) { return s.lane == lane && s.generates(); });
     const auto out = std::ranges::count_if(generating, [&](const auto& s) { return sits_out(*s); });
     if (out > 0 && 2 * out >= std::ssize(generating)) return std::nullopt;
 
@@ -119,13 +126,14 @@ std::optional<PlannedPass> Scheduler::plan_lane(int lane) {
     if (counters_.preemptions == preempted) admit();
 
     Planning planning(*this, lane);
-    const auto prompts = of_lane([](const Sequence& s) { return s.goes_on() && !s.generates(); });
-    generating = of_lane([&](const Sequence& s) { return s.generates() && !sits_out(s); });
+    const auto prompts = running([](const Sequence& s) { return s.goes_on() && !s.generates(); });
+    generating = running([&](const Sequence& s) { return s.lane == lane && s.generates() && !sits_out(s); });
     if (prompts.empty()) leave_out(lane, generating);
     for (const SequencePtr& sequence : generating) planning.add(sequence, 1);
 
-    PromptBudget budget(settings_.limits.rows - planning.rows(), share);
+    PromptBudget budget(std::min(settings_.limits.rows - planning.rows(), rows_of_pieces(prompts)), share);
     for (const SequencePtr& sequence : prompts) {
+        if (planning.sequences() == texts_of_pass(settings_.limits)) break;
         const int before = sequence->computed;
         const bool comes = use_kept_pages(cache_, *sequence, next_pass());
         counters_.shared_tokens += sequence->computed - before;
@@ -139,13 +147,21 @@ std::optional<PlannedPass> Scheduler::plan_lane(int lane) {
     return planning.take();
 }
 
+std::vector<int> Scheduler::texts_of_lanes() const {
+    std::vector<int> texts(static_cast<std::size_t>(settings_.lanes), 0);
+    for (const auto& [age, sequence] : running_)
+        if (sequence->generates()) ++texts[static_cast<std::size_t>(sequence->lane)];
+    return texts;
+}
+
 // A lane between two passes gives of what it has more than another to it.
 void Scheduler::balance(int lane) {
-    const auto least = std::ranges::min_element(lane_sequences_);
-    int& own = lane_sequences_[static_cast<std::size_t>(lane)];
+    std::vector<int> texts = texts_of_lanes();
+    const auto least = std::ranges::min_element(texts);
+    int& own = texts[static_cast<std::size_t>(lane)];
     for (auto each = running_.rbegin(); each != running_.rend() && own > *least + 1; ++each) {
-        if (each->second->lane != lane) continue;
-        each->second->lane = static_cast<int>(least - lane_sequences_.begin());
+        if (each->second->lane != lane || !each->second->generates()) continue;
+        each->second->lane = static_cast<int>(least - texts.begin());
         --own;
         ++*least;
     }
@@ -165,6 +181,16 @@ Scheduler::PromptShare Scheduler::prompt_share() const {
     const auto beside = static_cast<int>((generating + settings_.lanes - 1) / settings_.lanes);
     const int rows = pace.rows_within(mixed_slowdown * pace.seconds(beside)) - beside;
     return {static_cast<double>(rows), attention_context, kv_page_tokens};
+}
+
+int Scheduler::rows_of_pieces(const std::vector<SequencePtr>& prompts) const {
+    const int most = settings_.limits.rows;
+    if (settings_.lanes == 1 || prompts.empty()) return most;
+    double all = 0;
+    for (const SequencePtr& sequence : prompts) all += sequence->to_read;
+    const double best = std::sqrt(all * settings_.pass_rows / (settings_.lanes - 1));
+    const double pieces = std::ceil(std::max({std::round(all / best), all / most, 1.0}));
+    return std::min(most, pages_for(static_cast<int>(std::ceil(all / pieces))) * kv_page_tokens);
 }
 
 // Of a pass without prompts. generating: of the lane, the oldest first.

@@ -19,7 +19,8 @@ struct Sequence {
     int drawing = 0;                   // under way: tokens that are not known yet
     int computed = 0;                  // tokens in the cache, once all passes planned so far have run
     int passes = 0;                    // under way, with rows of it
-    int lane = -1;                     // -1: waits
+    int to_read = 0;                   // rows_left() when it was admitted
+    int lane = -1;                     // of the passes that draw for it; -1: waits
     bool admitted = false;             // once at least
     bool ended = false;
     std::vector<std::int32_t> pages;
