@@ -6,6 +6,7 @@
 
 #include "base/seconds_since.h"
 #include "llm/decoder/batch_builder.h"
+#include "llm/engine/engine.h"
 #include "run/agreement.h"
 
 namespace voltpile::llm {
@@ -62,9 +63,8 @@ void BenchTexts::place(int count, int tokens) {
     position_ = tokens;
 }
 
-double BenchTexts::read_prompts(PassExecutor& executor, int count, int tokens) {
+void BenchTexts::read_prompts(PassExecutor& executor, int count, int tokens) {
     place(count, tokens);
-    const auto begin = Clock::now();
     LanePasses passes(executor);
     BatchBuilder builder;
     int used = 0;
@@ -84,7 +84,19 @@ double BenchTexts::read_prompts(PassExecutor& executor, int count, int tokens) {
     }
     if (used > 0) passes.enqueue(builder.take());
     passes.collect_all();
-    return seconds_since(begin);
+}
+
+BenchTexts::Answered BenchTexts::answer_prompt(ReplicaPasses& passes, int tokens) const {
+    Request request;
+    request.prompt = prompt(0, tokens);
+    request.max_tokens = 1;
+    Engine engine(passes, nullptr, {passes.settings(), {}});
+    const auto begin = Clock::now();
+    engine.submit(std::move(request));
+    while (!engine.idle())
+        for (const Outcome& outcome : engine.step())
+            if (outcome.finish == Finish::Failed) throw AgreedError(ExitCode::Failed, outcome.error);
+    return {seconds_since(begin), static_cast<int>(engine.counters().passes)};
 }
 
 Batch BenchTexts::next_batch() {

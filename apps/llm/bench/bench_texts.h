@@ -18,10 +18,9 @@ class BenchTexts {
     // Starts anew: `count` texts of `tokens` each, in the same pages each time.
     void place(int count, int tokens);
 
-    // As place(); their prompts go through, in passes as large as can be. Seconds until a token has been
-    // drawn for each. On GPUs a pass is handed over ahead of the one that runs, as by an engine. Throws
-    // AgreedError if the model gives no numbers.
-    double read_prompts(PassExecutor& passes, int count, int tokens);
+    // As place(); their prompts go through, in passes as large as can be. On GPUs a pass is handed over ahead
+    // of the one that runs, as by an engine. Throws AgreedError if the model gives no numbers.
+    void read_prompts(PassExecutor& passes, int count, int tokens);
 
     // A token more for each text. Seconds of the `steps` passes, until the tokens of the last are known.
     // Throws as read_prompts().
@@ -34,6 +33,14 @@ class BenchTexts {
     Batch next_batch();
     // All of one prompt, or as much of it as a pass takes.
     Batch prompt_batch(int tokens);
+
+    struct Answered {
+        double seconds = 0;  // until the token was known
+        int passes = 0;
+    };
+    // An engine answers the first text's prompt with one token. It finds nothing of it in the cache. Throws
+    // as read_prompts().
+    Answered answer_prompt(ReplicaPasses& passes, int tokens) const;
 
   private:
     std::int32_t token(int text, int position) const {

@@ -103,19 +103,25 @@ class LlmBench {
         mine_.load_s = replica_.load_seconds();
     }
 
-    void measure_passes(PassExecutor& passes) {
+    void measure_passes(ReplicaPasses& passes) {
         for (const int prompt : options_.prompts) measure_prompt(passes, prompt);
         for (const int batch : options_.batches)
             for (const int context : options_.contexts) measure_generation(passes, batch, context);
         texts_.read_prompts(passes, options_.batches.front(), options_.contexts.front());  // for profile()
     }
 
-    void measure_prompt(PassExecutor& passes, int tokens) {
+    void measure_prompt(ReplicaPasses& passes, int tokens) {
         say(fmt::format("measuring a prompt of {} ...", tokens));
-        texts_.read_prompts(passes, 1, tokens);
+        texts_.answer_prompt(passes, tokens);
         std::vector<double> times;
-        for (int i = 0; i < prompt_rounds; ++i) times.push_back(texts_.read_prompts(passes, 1, tokens));
+        int prompt_passes = 0;
+        for (int i = 0; i < prompt_rounds; ++i) {
+            const BenchTexts::Answered answered = texts_.answer_prompt(passes, tokens);
+            times.push_back(answered.seconds);
+            prompt_passes = answered.passes;
+        }
         const double seconds = *std::ranges::min_element(times);
+        if (result_.rows.empty()) first_prompt_passes_ = prompt_passes;
         result_.rows.push_back({"prompt", 1, tokens, seconds, tokens / seconds, 0, 0});
     }
 
@@ -185,8 +191,8 @@ class LlmBench {
         std::vector<LlmBenchOp> operations;
         double sum = 0;
         for (const auto& each : times) sum += each.second;
-        // A longer prompt is several passes, of which the first was looked at.
-        const bool whole = pass != "prompt" || row->context <= replica_.request().rows;
+        // A longer prompt is several passes, which overlap in a pipeline: one alone was looked at.
+        const bool whole = pass != "prompt" || first_prompt_passes_ == 1;
         for (const auto& [name, seconds] : times)
             operations.push_back({pass, name, seconds, seconds / (whole ? row->seconds : sum)});
         std::ranges::sort(operations, std::greater(), &LlmBenchOp::seconds);
@@ -205,6 +211,7 @@ class LlmBench {
     BenchTexts texts_;
     LiveLine line_;
     LlmBenchResult result_;
+    int first_prompt_passes_ = 0;
     LlmBenchRank mine_;
     std::map<std::string, std::map<std::string, double>> own_;  // pass, operation: seconds
 };
@@ -213,7 +220,7 @@ class LlmBench {
 void fill_in_request(LlmBenchOptions& options) {
     ReplicaRequest& request = options.request;
     const int generated = std::ranges::max(options.contexts) + options.generated + warm_steps + 1;
-    request.context = std::max(std::ranges::max(options.prompts), generated);
+    request.context = std::max(std::ranges::max(options.prompts) + 1, generated);
     request.sequences = request.logits = std::ranges::max(options.batches);
     request.rows = std::max(512, request.sequences);
 }
