@@ -21,7 +21,7 @@ ExitCode plan_described_machine(const PlanArguments& args, const Invocation& inv
 
 ExitCode plan_this_machine(const PlanArguments& args, const Invocation& invocation) {
     return with_mpi(invocation, [&](const MpiSession& mpi) {
-        const PreparedJob job = prepare_job(mpi.world(), invocation.apps, args.run);
+        const PreparedJob job = plan_job(mpi.world(), open_job(mpi.world(), invocation.apps, args.run));
         if (mpi.world().rank() == 0) fmt::print("{}", to_text(job.plan));
         return ExitCode::Done;
     });

@@ -65,8 +65,7 @@ void choose_transport(std::span<const AppEntry> apps, const RunOptions& options)
     apply(transport_settings(transport_asked_for(apps, options), network_interfaces(), active_rdma_ports()));
 }
 
-PreparedJob prepare_job(const Communicator& world, std::span<const AppEntry> apps,
-                        const RunOptions& options) {
+OpenedJob open_job(const Communicator& world, std::span<const AppEntry> apps, const RunOptions& options) {
     // Rank 0 reads the file; the others see the very same text, also where they could not see the file.
     const std::vector<AppSchema> schemas = schemas_of(apps);
     const std::string text =
@@ -74,9 +73,13 @@ PreparedJob prepare_job(const Communicator& world, std::span<const AppEntry> app
     JobSpec spec = agreed([&] { return parse_job(text, options.job_path, options.overrides, schemas); });
     std::unique_ptr<App> app = agreed([&] { return make_app(spec, apps); });
     app->prepare(&world);
+    return {std::move(spec), std::move(app)};
+}
+
+PreparedJob plan_job(const Communicator& world, OpenedJob job) {
     const Topology topology = discover_topology(world);
-    Plan plan = agreed([&] { return make_plan_of(*app, spec, topology); });
-    return {std::move(spec), std::move(app), std::move(plan)};
+    Plan plan = agreed([&] { return make_plan_of(*job.app, job.spec, topology); });
+    return {std::move(job.spec), std::move(job.app), std::move(plan)};
 }
 
 DescribedJob::DescribedJob(std::span<const AppEntry> apps, const RunOptions& options)

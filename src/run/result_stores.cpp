@@ -35,6 +35,18 @@ std::vector<WorkRange> ranges_of(std::string_view bytes) {
     return ranges;
 }
 
+// A run that was killed after its result got its name may have left parts on other hosts' disks. What rank 0
+// sees is its own business: it has tidied up already.
+void clean_up_elsewhere(const Communicator& world, const std::filesystem::path& result,
+                        const ResultLayout& layout) {
+    if (first_of_other_folder(world, parts_path(result))) remove_left_over_parts(result, layout);
+}
+
+// For ranks elsewhere: they may have been started in another folder.
+std::string whole_path(const std::filesystem::path& result) {
+    return std::filesystem::absolute(follow_links(result)).string();
+}
+
 // Sleeps between looks at messages: shortly while there are some, longer when there have been none for a
 // while.
 class Nap {
@@ -51,12 +63,23 @@ class Nap {
 
 }  // namespace
 
+bool find_complete(const Communicator& world, const std::filesystem::path& result,
+                   const ResultLayout& layout) {
+    const std::string found = decide_on_root(world, [&]() -> std::string {
+        if (!is_complete(result, layout)) return "";
+        remove_left_over_parts(result, layout);
+        return whole_path(result);
+    });
+    if (!found.empty()) clean_up_elsewhere(world, found, layout);
+    return !found.empty();
+}
+
 ResultStores::ResultStores(const Communicator& world, const std::filesystem::path& result,
                            const ResultLayout& layout, bool fresh, const Claim& claim)
     : world_(world), layout_(layout), hosts_(world.all_gather(host_name())) {
     open_first(result, fresh, claim);
     if (complete_) {
-        clean_up_elsewhere();
+        clean_up_elsewhere(world_, life_.result, layout_);
         return;
     }
     map_ = find_stores(world_, hosts_, life_.parts, life_.name);
@@ -67,12 +90,10 @@ ResultStores::ResultStores(const Communicator& world, const std::filesystem::pat
 
 ResultStores::~ResultStores() = default;
 
-// Ranks elsewhere are told the whole path: they may have been started in another folder.
 void ResultStores::open_first(const std::filesystem::path& result, bool fresh, const Claim& claim) {
     const std::string answer = decide_on_root(world_, [&] {
         folder_ = open_result(result, layout_, fresh, claim);
-        const std::string path = std::filesystem::absolute(follow_links(result)).string();
-        return (folder_ ? folder_->life().name : "") + '\n' + path;
+        return (folder_ ? folder_->life().name : "") + '\n' + whole_path(result);
     });
     const auto end = answer.find('\n');
     const std::filesystem::path path = answer.substr(end + 1);
@@ -145,12 +166,6 @@ void ResultStores::add_completed(const std::vector<std::string>& scans) {
         }
     }
     completed_ = completed_.within(folder_->interval());
-}
-
-// A run that was killed after its result got its name may have left parts on other hosts' disks. What rank 0
-// sees is its own business: it has tidied up already.
-void ResultStores::clean_up_elsewhere() {
-    if (first_of_other_folder(world_, life_.parts)) remove_left_over_parts(life_.result, layout_);
 }
 
 std::vector<WorkRange> ResultStores::ranges_elsewhere() const {

@@ -16,6 +16,11 @@
 
 namespace voltpile {
 
+// Collective: every rank calls. Whether the result is there already; parts that were left beside it, or on
+// other hosts' disks, are then removed. Throws AgreedError.
+bool find_complete(const Communicator& world, const std::filesystem::path& result,
+                   const ResultLayout& layout);
+
 class ResultStores {
   public:
     // Collective: every rank calls. Opens the folders and reads what is in them. Throws AgreedError: also if
@@ -26,7 +31,7 @@ class ResultStores {
     ResultStores(const ResultStores&) = delete;
     ResultStores& operator=(const ResultStores&) = delete;
 
-    bool complete() const { return complete_; }  // the result is there already; then nothing below is
+    bool complete() const { return complete_; }  // the result is there by now; then nothing below is
     const Life& life() const { return life_; }   // where this rank commits
 
     // Rank 0, after the others have been told: hands out parts and waits without burning a core, until rank 0
@@ -62,7 +67,6 @@ class ResultStores {
     void scan_all();
     std::string unless_complete(const std::function<std::string()>& body) const;
     void add_completed(const std::vector<std::string>& scans);
-    void clean_up_elsewhere();
     void remove_own();
     std::vector<std::byte> fetch(const Elsewhere& part) const;
     void hand_out(const std::string& request) const;

@@ -5,6 +5,7 @@
 #include <spdlog/spdlog.h>
 
 #include <optional>
+#include <utility>
 
 #include "base/format.h"
 #include "results/background_consolidation.h"
@@ -69,18 +70,21 @@ void write_lines_too(const std::filesystem::path& lines, const std::filesystem::
     fmt::print("lines: {}\n", lines.string());
 }
 
-ExitCode run_prepared(const MpiSession& mpi, StopSignals& signals, PreparedJob& job,
-                      const std::filesystem::path& result, const RunOptions& options) {
-    const Communicator& world = mpi.world();
-    const ResultLayout layout = job.app->layout(job.spec);
+ExitCode end_complete(const Communicator& world, const std::filesystem::path& result) {
+    if (world.rank() == 0) fmt::print("{} is complete already; --fresh computes it again\n", result.string());
+    return ExitCode::Done;
+}
 
+ExitCode run_opened(const MpiSession& mpi, StopSignals& signals, OpenedJob opened,
+                    const std::filesystem::path& result, const RunOptions& options) {
+    const Communicator& world = mpi.world();
+    const ResultLayout layout = agreed([&] { return opened.app->layout(opened.spec); });
+    if (!options.fresh && find_complete(world, result, layout)) return end_complete(world, result);
+
+    PreparedJob job = plan_job(world, std::move(opened));
     ResultStores stores(world, result, layout, options.fresh, {options.shard, options.take_over, this_run()});
-    if (stores.complete()) {
-        if (world.rank() == 0)
-            fmt::print("{} is complete already; --fresh computes it again\n", result.string());
-        return ExitCode::Done;
-    }
-    std::optional<BackgroundConsolidation> consolidation;  // rank 0
+    if (stores.complete()) return end_complete(world, result);  // other shards have done it meanwhile
+    std::optional<BackgroundConsolidation> consolidation;       // rank 0
     if (world.rank() == 0) {
         print_start(job, result, stores);
         consolidate_in_background(stores, layout, consolidation);
@@ -119,14 +123,14 @@ ExitCode run_prepared(const MpiSession& mpi, StopSignals& signals, PreparedJob& 
 ExitCode run_job(const MpiSession& mpi, StopSignals& signals, std::span<const AppEntry> apps,
                  const RunOptions& options) {
     const Communicator& world = mpi.world();
-    PreparedJob job = prepare_job(world, apps, options);
+    OpenedJob job = open_job(world, apps, options);
     const std::filesystem::path result = result_path(options, job.spec);
-    if (options.jsonl.empty()) return run_prepared(mpi, signals, job, result, options);
+    if (options.jsonl.empty()) return run_opened(mpi, signals, std::move(job), result, options);
     decide_on_root(world, [&] {
         check_output_place(options.jsonl, "--jsonl");
         return std::string();
     });
-    const ExitCode code = run_prepared(mpi, signals, job, result, options);
+    const ExitCode code = run_opened(mpi, signals, std::move(job), result, options);
     decide_on_root(world, [&] {
         if (code == ExitCode::Done) write_lines_too(options.jsonl, result);
         return std::string();

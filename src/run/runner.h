@@ -28,6 +28,12 @@ struct RunOptions {
     std::string command_line;            // for the record
 };
 
+// The job file, and what its app has found in its inputs.
+struct OpenedJob {
+    JobSpec spec;
+    std::unique_ptr<App> app;
+};
+
 // What is known before anything is computed.
 struct PreparedJob {
     JobSpec spec;
@@ -36,11 +42,14 @@ struct PreparedJob {
 };
 
 // Before MPI starts: has it use the transport that the job asks for. Where this process cannot read the job
-// file, or the file is wrong (prepare_job will say so), the choice is Open MPI's.
+// file, or the file is wrong (open_job will say so), the choice is Open MPI's.
 void choose_transport(std::span<const AppEntry> apps, const RunOptions& options);
 
+// Collective: every rank calls. Throws AgreedError.
+OpenedJob open_job(const Communicator& world, std::span<const AppEntry> apps, const RunOptions& options);
+
 // Collective: every rank calls. Plans for the machine at hand. Throws AgreedError.
-PreparedJob prepare_job(const Communicator& world, std::span<const AppEntry> apps, const RunOptions& options);
+PreparedJob plan_job(const Communicator& world, OpenedJob job);
 
 // A job that is looked at and not run, by one process without MPI: for described machines.
 class DescribedJob {
@@ -58,8 +67,9 @@ class DescribedJob {
 };
 
 // Collective: every rank calls. Runs the job, resuming what earlier runs have left, and consolidates its
-// result. Returns Done or Stopped. Throws AgreedError on all ranks alike; an error that a rank has alone ends
-// all ranks (MpiSession::abort) after it has been printed.
+// result; one that is complete is not planned, so that any machine can tell. Returns Done or Stopped. Throws
+// AgreedError on all ranks alike; an error that a rank has alone ends all ranks (MpiSession::abort) after it
+// has been printed.
 ExitCode run_job(const MpiSession& mpi, StopSignals& signals, std::span<const AppEntry> apps,
                  const RunOptions& options);
 

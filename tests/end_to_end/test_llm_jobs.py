@@ -143,6 +143,23 @@ class Cuts(LlmJob):
                               f"engine.pipeline={pipeline}", "--set", f"engine.replicas={replicas}", ranks=ranks)
                 self.assert_same(alone, self.rows("b.h5"))
 
+    def test_a_complete_job_is_complete_on_any_machine(self):
+        self.write_mixed(3)
+        self.job.write_text(self.job.read_text().replace("[engine]", "[engine]\ntensor = 2\npipeline = 2"))
+        self.voltpile("run", self.job, "--output", "a.h5", ranks=4)
+        written = (self.folder / "a.h5").read_bytes()
+        for ranks in (4, 2, None):
+            with self.subTest(ranks=ranks):
+                out, err = self.voltpile("run", self.job, "--output", "a.h5", "--jsonl", "a.jsonl", ranks=ranks)
+                self.assertEqual(out, "a.h5 is complete already; --fresh computes it again\nlines: a.jsonl\n")
+                self.assertEqual(err, "")
+        self.assertEqual((self.folder / "a.h5").read_bytes(), written)
+        for arguments in (("a.h5", "--fresh"), ("b.h5",)):
+            _, err = self.voltpile("run", self.job, "--output", *arguments, expect=CANNOT_RUN)
+            self.assertIn("engine.tensor = 2: no node", err)
+        self.assertEqual((self.folder / "a.h5").read_bytes(), written)
+        self.assertEqual(list(self.folder.glob("*.parts")), [])
+
     def test_one_at_a_time_is_as_all_at_once(self):
         self.write_mixed()
         self.voltpile("run", self.job, "--output", "a.h5")

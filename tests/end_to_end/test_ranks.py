@@ -7,7 +7,7 @@ import subprocess
 import time
 import unittest
 
-from harness import DONE, ENVIRONMENT, MAP, MPIRUN, PATIENCE, STOPPED, Case
+from harness import CANNOT_RUN, DONE, ENVIRONMENT, MAP, MPIRUN, PATIENCE, STOPPED, Case
 
 
 def pids_of(job):
@@ -108,6 +108,14 @@ class Finished(Case):
         before = (self.folder / "a.h5").stat()
         out, _ = self.voltpile("run", self.job, "--output", "a.h5", "--set", "integrate.steps=200", ranks=2)
         self.assertIn("a.h5 is complete already", out)
+        self.assertEqual((self.folder / "a.h5").stat().st_mtime_ns, before.st_mtime_ns)
+        hidden = {"CUDA_VISIBLE_DEVICES": ""}  # also where the job could not be computed
+        out, err = self.voltpile("run", self.job, "--output", "a.h5", "--set", "integrate.steps=200", "--set",
+                                 "run.device=gpu", environment=hidden)
+        self.assertIn("a.h5 is complete already", out)
+        self.assertEqual(err, "")
+        self.voltpile("run", self.job, "--output", "b.h5", "--set", "run.device=gpu", environment=hidden,
+                      expect=CANNOT_RUN)
         self.assertEqual((self.folder / "a.h5").stat().st_mtime_ns, before.st_mtime_ns)
         self.voltpile("run", self.job, "--output", "a.h5", "--set", "integrate.steps=200", "--fresh")
         self.assertNotEqual((self.folder / "a.h5").stat().st_mtime_ns, before.st_mtime_ns)
