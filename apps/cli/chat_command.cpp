@@ -9,6 +9,7 @@
 #include "cli/answer_interrupt.h"
 #include "cli/chat_terminal.h"
 #include "cli/command.h"
+#include "cli/far_terminal.h"
 #include "cli/generated_text.h"
 #include "cli/replica_options.h"
 #include "cli/sampling_options.h"
@@ -50,11 +51,12 @@ class Chat {
   public:
     // interruptible: an answer ends where Ctrl-C is pressed.
     Chat(llm::ReplicaPasses& passes, const llm::Tokenizer& tokenizer, const llm::ModelConfig& config,
-         llm::Conversation conversation, const ChatArguments& args, bool interruptible)
+         llm::Conversation conversation, const ChatArguments& args, ChatTerminal& terminal,
+         bool interruptible)
         : tokenizer_(tokenizer),
           conversation_(std::move(conversation)),
           args_(args),
-          terminal_(args.json),
+          terminal_(terminal),
           interruptible_(interruptible && terminal_.interactive()),
           stream_(passes, config) {}
 
@@ -135,11 +137,17 @@ class Chat {
     const llm::Tokenizer& tokenizer_;
     llm::Conversation conversation_;
     const ChatArguments& args_;
-    ChatTerminal terminal_;
+    ChatTerminal& terminal_;
     bool interruptible_;
     llm::TextStream stream_;
     int turns_ = 0;
 };
+
+// On the leader: rank 0, unless that is in no team.
+std::unique_ptr<ChatTerminal> terminal_of(const Communicator& world, const ChatArguments& args) {
+    if (world.rank() == 0) return std::make_unique<OwnTerminal>(args.json);
+    return std::make_unique<FarTerminal>(world);
+}
 
 // What every rank finds alike in the model's files.
 struct Preparation {
@@ -154,23 +162,32 @@ struct Preparation {
 };
 
 ExitCode chat(const MpiSession& session, ChatArguments args) {
-    const auto model = llm::open_model(session.world(), args.model);
+    const Communicator& world = session.world();
+    const auto model = llm::open_model(world, args.model);
     const auto prepared = agreed([&] { return std::make_unique<Preparation>(*model, args); });
     if (args.replica.context == 0)
         args.replica.context =
             static_cast<int>(std::min<std::int64_t>(model->config().context, usual_context));
     args.replica.rows = std::min(args.replica.rows, args.replica.context);
     llm::ReplicaPlan plan = llm::agreed_plan(session, *model, args.replica);
-    llm::with_replica(session, *model, std::move(plan), [&](llm::Replica& replica) {
-        llm::run_passes(replica, [&](llm::ReplicaPasses& passes) {
-            // mpirun ends its ranks on Ctrl-C whatever they do.
-            const bool interruptible = replica.teams().team().size() == 1;
-            Chat chat(passes, prepared->tokenizer, model->config(), prepared->conversation, args,
-                      interruptible);
-            chat.greet(replica.describe(), prepared->chat_template.name());
-            chat.run();
+    const auto lead = [&](llm::Replica& replica, llm::ReplicaPasses& passes) {
+        const auto terminal = terminal_of(world, args);
+        const bool interruptible = world.size() == 1;  // mpirun ends its ranks on Ctrl-C whatever they do
+        Chat chat(passes, prepared->tokenizer, model->config(), prepared->conversation, args, *terminal,
+                  interruptible);
+        chat.greet(replica.describe(), prepared->chat_template.name());
+        chat.run();
+    };
+    llm::with_replica(
+        session, *model, std::move(plan),
+        [&](llm::Replica& replica) {
+            llm::run_passes(replica, [&](llm::ReplicaPasses& passes) { lead(replica, passes); });
+        },
+        [&] {
+            if (world.rank() != 0) return;
+            OwnTerminal terminal(args.json);
+            serve_far_terminal(world, terminal);
         });
-    });
     return ExitCode::Done;
 }
 

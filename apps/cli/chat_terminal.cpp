@@ -20,10 +20,10 @@ bool is_blank(const std::string& line) {
 
 }  // namespace
 
-ChatTerminal::ChatTerminal(bool json)
+OwnTerminal::OwnTerminal(bool json)
     : json_(json), interactive_(isatty(STDIN_FILENO) != 0), dim_(isatty(STDERR_FILENO) != 0) {}
 
-std::optional<std::string> ChatTerminal::question() {
+std::optional<std::string> OwnTerminal::question() {
     for (;;) {
         if (interactive_) {
             fmt::print(stderr, "> ");
@@ -45,22 +45,18 @@ std::optional<std::string> ChatTerminal::question() {
     }
 }
 
-void ChatTerminal::answer(const std::string& text) {
+void OwnTerminal::answer(const std::string& text) {
     if (json_) return;
     fmt::print("{}", text);
     std::fflush(stdout);
 }
 
-void ChatTerminal::end_of_answer() {
-    answer("\n");
-}
-
-void ChatTerminal::line(const std::string& text) {
+void OwnTerminal::line(const std::string& text) {
     fmt::print("{}\n", text);
     std::fflush(stdout);
 }
 
-void ChatTerminal::remark(const std::string& text) {
+void OwnTerminal::remark(const std::string& text) {
     settle_stdout();
     if (dim_)
         fmt::print(stderr, "\033[2m{}\033[0m\n", text);

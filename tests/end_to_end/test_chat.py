@@ -8,16 +8,21 @@ import pty
 import re
 import select
 import signal
+import subprocess
 import time
 import unittest
 
-from harness import BAD_INPUT, DONE, ENVIRONMENT, PATIENCE, VOLTPILE, Case
+from harness import BAD_INPUT, DONE, ENVIRONMENT, MPIRUN, PATIENCE, VOLTPILE, Case
 
 MODELS = pathlib.Path(__file__).resolve().parents[2] / "data" / "tiny_model"
 MODEL = MODELS / "tiny-f16.gguf"
 EXPECTED = json.loads((MODELS / "chat_expected.json").read_text())
 QUESTIONS = [turn["question"] for turn in EXPECTED["turns"]]
 CHAT = ("chat", MODEL, "--template", "chatml", "--system", EXPECTED["system"], "--cpu")
+
+
+def can_rename_hosts():
+    return subprocess.run(["unshare", "--uts", "true"], capture_output=True, check=False).returncode == 0
 
 
 class Chat(Case):
@@ -50,6 +55,32 @@ class Chat(Case):
             with self.subTest(cut=cut):
                 out, _ = self.chat(QUESTIONS, "-n", "20", *cut, ranks=2)
                 self.assertEqual(out, "".join(turn["text"] + "\n" for turn in EXPECTED["turns"]))
+
+    @unittest.skipUnless(can_rename_hosts(), "needs root, for ranks on hosts of other names")
+    def test_rank_0_in_no_team(self):
+        """Rank 0 alone on its host, two that share layers on another: it has the terminal, they have the model."""
+        wrapper = self.write("rank.sh", f"""#!/bin/sh
+[ "$OMPI_COMM_WORLD_RANK" = 0 ] && host=one || host=two
+exec unshare --uts sh -c 'hostname '$host' && exec {VOLTPILE} "$@"' sh "$@"
+""")
+        wrapper.chmod(0o755)
+
+        def chat(lines, *options, expect=DONE):
+            command = [MPIRUN, "-np", "3", wrapper, *CHAT, "--tensor", "2", *options]
+            done = subprocess.run(command, cwd=self.folder, env=ENVIRONMENT, capture_output=True, text=True,
+                                  input="".join(line + "\n" for line in lines), timeout=60 * PATIENCE)
+            self.assertEqual(done.returncode, expect, done.stderr)
+            self.assertEqual(done.stderr.count("1 rank is in no team: 0;"), 1, done.stderr)
+            return done.stdout, done.stderr
+
+        out, err = chat(QUESTIONS, "-n", "20")
+        self.assertEqual(out, "".join(turn["text"] + "\n" for turn in EXPECTED["turns"]))
+        self.assertEqual(err.count("generated 20 tokens"), 2, err)
+        out, err = chat([QUESTIONS[0], "", "/clear", QUESTIONS[0], "/exit", QUESTIONS[1]], "-n", "20", "--json")
+        self.assertEqual([json.loads(line)["text"] for line in out.splitlines()], 2 * [EXPECTED["turns"][0]["text"]])
+        self.assertIn("begins anew", err)
+        out, err = chat(QUESTIONS, "-n", "5", "--context", str(EXPECTED["turns"][0]["added"] + 9), expect=BAD_INPUT)
+        self.assertEqual((len(out.splitlines()), err.count("the context is full")), (1, 1), err)
 
     def test_begins_anew_and_ends(self):
         out, err = self.chat([QUESTIONS[0], "", "/clear", QUESTIONS[0], "/exit", QUESTIONS[1]], "-n", "20")

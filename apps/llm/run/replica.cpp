@@ -187,7 +187,7 @@ Draws Replica::collect() {
 }
 
 void with_replica(const MpiSession& session, const ModelSource& model, ReplicaPlan plan,
-                  const std::function<void(Replica&)>& body) {
+                  const std::function<void(Replica&)>& body, const std::function<void()>& meanwhile) {
     // The others of a peer that is lost leave it to that one, or to the launcher, to say why and to end all.
     constexpr std::chrono::seconds patience{2};
     Replica replica(session, model, std::move(plan));
@@ -195,7 +195,10 @@ void with_replica(const MpiSession& session, const ModelSource& model, ReplicaPl
         for (const std::string& warning : replica.plan().plan.warnings) spdlog::warn("{}", warning);
     std::optional<AgreedError> failure;
     try {
-        if (!replica.idle()) body(replica);
+        if (!replica.idle())
+            body(replica);
+        else if (meanwhile)
+            meanwhile();
     } catch (const AgreedError& error) {
         failure = error;
     } catch (const CommError& error) {

@@ -102,10 +102,10 @@ class Replica {
 };
 
 // Collective over the world: makes the replica and has `body` use it on every rank of its team; the others
-// wait, asleep. Rank 0 prints the plan's warnings. Throws AgreedError. An error that a rank meets alone is
-// printed here and ends all ranks (MpiSession::abort): what a replica has shared with others cannot be put
-// away alone.
+// do what there is `meanwhile` and wait, asleep. Rank 0 prints the plan's warnings. Throws AgreedError. An
+// error that a rank meets alone is printed here and ends all ranks (MpiSession::abort): what a replica has
+// shared with others cannot be put away alone.
 void with_replica(const MpiSession& session, const ModelSource& model, ReplicaPlan plan,
-                  const std::function<void(Replica&)>& body);
+                  const std::function<void(Replica&)>& body, const std::function<void()>& meanwhile = {});
 
 }  // namespace voltpile::llm

@@ -1,0 +1,83 @@
+#include "cli/far_terminal.h"
+
+#include <spdlog/spdlog.h>
+
+#include "base/error.h"
+#include "comm/wait_for_message.h"
+
+namespace voltpile::cli {
+namespace {
+
+constexpr int request_tag = 1, reply_tag = 2;  // of the world's messages
+// To rank 0: a mark, and the text that belongs to it.
+constexpr char interactive_mark = 'I', question_mark = 'Q', answer_mark = 'A', line_mark = 'L',
+               remark_mark = 'R', end_mark = 'E';
+// From there.
+const std::string yes = "Y", no = "N";  // no: of a question: there are no more
+constexpr char text_mark = 'T';
+
+}  // namespace
+
+FarTerminal::FarTerminal(const Communicator& world)
+    : world_(world), interactive_(ask(interactive_mark) == yes) {}
+
+FarTerminal::~FarTerminal() {
+    try {
+        world_.send(0, request_tag, {end_mark});
+    } catch (const CommError& error) {
+        spdlog::debug("{}", error.what());  // whoever is lost says so itself
+    }
+}
+
+std::string FarTerminal::ask(char mark) const {
+    world_.send(0, request_tag, {mark});
+    return wait_for_message(world_, reply_tag).bytes;
+}
+
+std::optional<std::string> FarTerminal::question() {
+    const std::string reply = ask(question_mark);
+    if (reply == no) return std::nullopt;
+    return reply.substr(1);
+}
+
+void FarTerminal::answer(const std::string& text) {
+    world_.send(0, request_tag, answer_mark + text);
+}
+
+void FarTerminal::line(const std::string& text) {
+    world_.send(0, request_tag, line_mark + text);
+}
+
+void FarTerminal::remark(const std::string& text) {
+    world_.send(0, request_tag, remark_mark + text);
+}
+
+void serve_far_terminal(const Communicator& world, ChatTerminal& terminal) {
+    for (;;) {
+        const Message request = wait_for_message(world, request_tag);
+        const std::string text = request.bytes.substr(1);
+        switch (request.bytes.front()) {
+            case interactive_mark:
+                world.send(request.from, reply_tag, terminal.interactive() ? yes : no);
+                break;
+            case question_mark: {
+                const auto question = terminal.question();
+                world.send(request.from, reply_tag, question ? text_mark + *question : no);
+                break;
+            }
+            case answer_mark:
+                terminal.answer(text);
+                break;
+            case line_mark:
+                terminal.line(text);
+                break;
+            case remark_mark:
+                terminal.remark(text);
+                break;
+            default:
+                return;
+        }
+    }
+}
+
+}  // namespace voltpile::cli
