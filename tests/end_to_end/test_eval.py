@@ -6,8 +6,8 @@ import pathlib
 import shutil
 import unittest
 
-from harness import BAD_INPUT, CANNOT_RUN, Case
-from tiny_model import copy_too_large
+from harness import BAD_INPUT, CANNOT_RUN, FAILED, Case
+from tiny_model import copy_too_large, copy_with_nan
 
 MODELS = pathlib.Path(__file__).resolve().parents[2] / "data" / "tiny_model"
 EXPECTED = json.loads((MODELS / "expected.json").read_text())
@@ -44,6 +44,21 @@ class Eval(Case):
             self.assertAlmostEqual(divergence[figure], DIVERGENCE[figure], delta=DIVERGENCE[figure] * DIVERGENCE_SHARE, msg=figure)
         self.assertAlmostEqual(divergence["largest"], DIVERGENCE["largest"], delta=DIVERGENCE["largest"] * 0.1)  # of one token
         self.assertAlmostEqual(divergence["same_top"], DIVERGENCE["same_top"], delta=10 / 22122)  # near ties
+
+    def test_sums_that_are_not_finite_end_all_ranks_with_one_message(self):
+        text, sound = self.opening(), MODELS / "hf"
+        for layer in (0, 3):  # of the first and of the last stage
+            broken = self.folder / f"layer{layer}"
+            copy_with_nan(broken, f"model.layers.{layer}.mlp.down_proj.weight")
+            says = f"layer {layer}: after its feed-forward part the hidden state is not finite (rank 0 of "
+            for models, begins in (((broken,), ""), ((sound, "--against", broken), "the reference: ")):
+                for cut, ranks in (((), None), (("--tensor", "2"), 2), (("--tensor", "2", "--pipeline", "2"), 4)):
+                    with self.subTest(layer=layer, models=models, ranks=ranks):
+                        out, err = self.voltpile("model", "eval", models[0], text, "--context", "64", *models[1:], *cut,
+                                                 ranks=ranks, expect=FAILED)
+                        self.assertEqual(out, "")
+                        self.assertTrue(any(line.startswith(begins + says) for line in err.splitlines()), err)
+                        self.assertEqual(err.count("not finite"), 1, err)
 
     def test_other_cuts(self):
         for name, options in (

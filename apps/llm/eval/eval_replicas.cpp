@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/seconds_since.h"
+#include "comm/delayed_any.h"
 #include "llm/eval/eval_plan.h"
 #include "llm/run/rank_ops.h"
 #include "run/agreement.h"
@@ -66,6 +67,46 @@ TextScores shared(const Communicator& team, const TextScores& scores) {
     return result;
 }
 
+// Sums that are not finite, of one model or of two. A stage of a pipeline does not wait for what the later
+// ones find; all ranks of the team learn of it within a few passes, and end together.
+class SumsWatch {
+  public:
+    SumsWatch(const Replica& model, const Replica* reference)
+        : model_(model),
+          reference_(reference),
+          team_(model.teams().team()),
+          any_(team_, 2 * model.teams().stages()) {}
+
+    // Collective over the team, after each pass. Throws AgreedError.
+    void passed() {
+        if (any_.tell(!found().empty())) agree();
+    }
+    // After the last one.
+    void end() {
+        any_.finish();
+        agree();
+    }
+
+  private:
+    std::string found() const {
+        if (!model_.not_finite().empty()) return model_.not_finite();
+        if (reference_ == nullptr || reference_->not_finite().empty()) return "";
+        return fmt::format("the reference: {}", reference_->not_finite());
+    }
+    void agree() const {
+        team_.wait_asleep();
+        all_agree(team_, [&] {
+            if (!found().empty()) throw Error(ExitCode::Failed, found());
+            return std::string();
+        });
+    }
+
+    const Replica& model_;
+    const Replica* reference_;
+    const Communicator& team_;
+    DelayedAny any_;
+};
+
 }  // namespace
 
 void evaluate_on_replicas(const MpiSession& session, const ModelSource& model, const ModelSource* reference,
@@ -88,10 +129,14 @@ void evaluate_on_replicas(const MpiSession& session, const ModelSource& model, c
         {
             CpuTeam team(pus_of(replica.plan().plan, session.world().rank()));
             EvalProgress progress(windows, replica.leads());
-            const ScoreSettings settings{request.logits, request.pages(),
-                                         [&](std::int64_t tokens) { progress.add(tokens); }};
-            run.scores =
-                shared(replica.teams().team(), score_text(windows, pass, other_pass, settings, team));
+            SumsWatch sums(replica, other ? &*other : nullptr);
+            const ScoreSettings settings{request.logits, request.pages(), [&](std::int64_t tokens) {
+                                             progress.add(tokens);
+                                             sums.passed();
+                                         }};
+            const TextScores scores = score_text(windows, pass, other_pass, settings, team);
+            sums.end();
+            run.scores = shared(replica.teams().team(), scores);
             run.tokens = progress.done();
             run.seconds = progress.seconds();
         }

@@ -25,7 +25,6 @@ namespace {
 
 constexpr int draw_channel = 1;
 constexpr std::chrono::seconds watch_interval{1};
-constexpr std::chrono::milliseconds turn_to_speak{500};  // for MPI to end the ranks after the one that spoke
 // Between processors a rank may be slow, or share its core, without being lost.
 constexpr std::chrono::minutes host_deadline{5};
 
@@ -145,12 +144,10 @@ std::span<const float> Replica::host_logits(const Batch& batch) {
     links_->check();
     try {
         decoder_->check(batch);
-    } catch (const Error&) {
-        // All ranks of the stage meet it, and those of later ones: the first of them speaks and ends the
-        // others.
-        std::this_thread::sleep_for(turn_to_speak * teams_->team().rank());
-        throw;
+    } catch (const Error& error) {
+        if (not_finite_.empty()) not_finite_ = error.what();
     }
+    if (!not_finite_.empty()) return {};
     return host_logits_;
 }
 

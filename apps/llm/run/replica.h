@@ -56,9 +56,11 @@ class Replica {
     FloatRows forward(const Batch& batch);
 
     // Collective over the team: one pass, waited for. The logits (batch.logit_row.size(), vocabulary) on the
-    // host of one rank of the last stage, valid until the next call; nothing on the others. Throws Error, on
-    // the ranks that meet it, for sums that are not finite.
+    // host of one rank of the last stage, valid until the next call; nothing on the others. Nothing either
+    // where a sum was not finite: ranks of earlier stages have not met it, and go on until they are told.
     std::span<const float> host_logits(const Batch& batch);
+    // What was not finite first in these passes on this rank; empty: all was.
+    const std::string& not_finite() const { return not_finite_; }
 
     // ---- With tokens drawn, several under way at once; for ReplicaPasses. Not mixed with the above.
 
@@ -98,6 +100,7 @@ class Replica {
     std::deque<DrawsUnderWay> under_way_;       // the leader of a single stage
     std::unique_ptr<DrawForwarder> forwarder_;  // the first rank of the last of several stages
     std::vector<float> host_logits_;
+    std::string not_finite_;
     std::jthread watchdog_;  // of work on the GPU that waits for a peer
 };
 

@@ -9,7 +9,9 @@
 #include <string>
 #include <thread>
 
+#include "comm/delayed_any.h"
 #include "comm/outbox.h"
+#include "comm/wait_for_message.h"
 #include "mpi_tests.h"
 
 using namespace voltpile;
@@ -90,6 +92,43 @@ TEST(Outbox, LongMessagesArriveWhileTheSenderIsElsewhere) {
         EXPECT_EQ(message->bytes, text);
         std::ofstream(seen_by(world().rank())) << "seen";
     }
+}
+
+TEST(DelayedAny, AllLearnAtTheSameCallAndSoon) {
+    for (const int delay : {1, 3})
+        for (int first = 1; first <= 7; ++first)
+            for (int who = 0; who < world().size(); ++who) {
+                DelayedAny any(world(), delay);
+                int calls = 1;
+                while (!any.tell(calls == first && world().rank() == who)) ASSERT_LT(++calls, 100);
+                const auto all = world().all_gather(std::to_string(calls));
+                for (const std::string& each : all) EXPECT_EQ(each, all.front());
+                EXPECT_GT(calls, first);
+                EXPECT_LT(calls, first + 2 * delay);
+            }
+}
+
+TEST(DelayedAny, NothingHasComeUpWhereNobodySaysSo) {
+    DelayedAny any(world(), 2);
+    for (int i = 0; i < 9; ++i) EXPECT_FALSE(any.tell(false));
+    any.finish();
+}
+
+// Would wait for ever.
+TEST(DelayedAny, ARankMayBeAhead) {
+    constexpr int delay = 4, tag = 11;
+    DelayedAny any(world(), delay);
+    const auto tell_all = [&] {
+        for (int i = 0; i < delay; ++i) EXPECT_FALSE(any.tell(false));
+    };
+    if (world().rank() == 0) {
+        tell_all();
+        for (int rank = 1; rank < world().size(); ++rank) world().send(rank, tag, "begin");
+    } else {
+        wait_for_message(world(), tag);
+        tell_all();
+    }
+    any.finish();
 }
 
 int main(int argc, char** argv) {
