@@ -38,8 +38,9 @@ class App {
     // beside the job file, says so here.
     virtual ResultLayout layout(const JobSpec& job) const;
 
-    // Who does what: each rank by itself. An app whose ranks work in teams says here in which.
-    virtual Plan plan(const PlanOptions& options, const Topology& topology) const;
+    // Who does what: each rank by itself. An app whose ranks work in teams says here in which. What is then
+    // connected and run is the last one planned.
+    virtual Plan plan(const PlanOptions& options, const Topology& topology);
 
     // What the user should know before anything is computed, though it is no error.
     virtual std::vector<std::string> warnings() const { return {}; }

@@ -35,7 +35,7 @@ PlanOptions plan_options(const JobSpec& job) {
     return options;
 }
 
-Plan make_plan_of(const App& app, const JobSpec& spec, const Topology& topology) {
+Plan make_plan_of(App& app, const JobSpec& spec, const Topology& topology) {
     const Workload work = app.workload();
     if (work.bytes_per_point > 0 &&
         work.points > std::numeric_limits<std::int64_t>::max() / work.bytes_per_point)

@@ -9,8 +9,8 @@
 #include "llm/job/keys.h"
 #include "llm/job/prompt_files.h"
 #include "llm/job/prompt_line.h"
-#include "llm/job/prompt_requests.h"
 #include "llm/job/prompt_rows.h"
+#include "llm/job/prompt_tokenizer.h"
 #include "llm/model/synthetic_model.h"
 
 namespace voltpile::llm {
@@ -150,9 +150,11 @@ TEST_F(PromptFiles, TravelToOtherRanks) {
         "{\"messages\": [{\"role\": \"user\", \"content\": \"u\\u0000\"}], \"seed\": 3, \"stop\": \"x\"}\n"
         "{\"prompt\": \"p\", \"top_p\": 0.3}\nnonsense\n");
     all.mean_prompt_tokens = 2.5;
+    all.prompts[0].tokens = {7, 0, 70000};
     const JobPrompts there = JobPrompts::from_bytes(all.to_bytes());
     ASSERT_EQ(there.prompts.size(), 3u);
-    EXPECT_EQ(there.prompts[0].messages[0].content, std::string("u\0", 2));
+    EXPECT_EQ(there.prompts[0].text, all.prompts[0].text);
+    EXPECT_EQ(there.prompts[0].tokens, all.prompts[0].tokens);
     EXPECT_EQ(there.prompts[0].settings.sampling.seed, 3u);
     EXPECT_EQ(there.prompts[0].settings.stop, std::vector<std::string>{"x"});
     EXPECT_EQ(there.prompts[1].settings.sampling.top_p, 0.3f);
@@ -162,17 +164,16 @@ TEST_F(PromptFiles, TravelToOtherRanks) {
     EXPECT_EQ(there.mean_prompt_tokens, 2.5);
 }
 
-TEST(PromptRequests, RefuseWhatExceedsTheContext) {
+TEST(PromptTokenizer, RefusesWhatExceedsTheContext) {
     const SyntheticModel model("tiny", "q8_0");
-    const PromptRequests requests(model, {.context = 22});
+    PromptTokenizer tokenizer(model);
     Prompt prompt = parse_text_line(
         "abcdef", {});  // a token a byte, and before them <s> and the three bytes of a space mark
     prompt.settings.max_tokens = 12;
-    EXPECT_EQ(requests.make(prompt, 3).prompt.size(), 10u);
-    EXPECT_EQ(requests.make(prompt, 3).id, 3);
+    EXPECT_EQ(tokenizer.tokens_of(prompt, 22).size(), 10u);
     prompt.settings.max_tokens = 13;
     try {
-        requests.make(prompt, 0);
+        tokenizer.tokens_of(prompt, 22);
         FAIL() << "it was taken";
     } catch (const JobError& error) {
         EXPECT_STREQ(error.what(), "a prompt of 10 tokens and max_tokens = 13 exceed the context of 22");

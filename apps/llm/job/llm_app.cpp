@@ -76,11 +76,14 @@ void LlmApp::prepare(const Communicator* world) {
         return;
     }
     llm::check_same_model(*world, *model_);  // the job's fingerprint has that of the model
-    prompts_ =
-        llm::JobPrompts::from_bytes(decide_on_root(*world, [&] { return checked_prompts().to_bytes(); }));
+    const std::string others = decide_on_root(*world, [&] {
+        prompts_ = checked_prompts();
+        return world->size() > 1 ? prompts_.to_bytes() : std::string();
+    });
+    if (world->rank() > 0) prompts_ = llm::JobPrompts::from_bytes(others);
 }
 
-// As they will be asked for, so that nothing is found to be wrong only later.
+// With their tokens, so that nothing is found to be wrong only later.
 llm::JobPrompts LlmApp::checked_prompts() {
     if (const std::int64_t cache = job_.integer("engine.cache_tokens"); cache > 0 && cache < context())
         throw JobError(
@@ -88,27 +91,29 @@ llm::JobPrompts LlmApp::checked_prompts() {
                         "(engine.context)",
                         job_.path(), cache, context()));
     llm::JobPrompts all = llm::read_prompts(job_);
-    const llm::PromptRequests& requests = this->requests();
+    llm::PromptTokenizer& tokenizer = this->tokenizer();
     std::int64_t usable = 0;
-    for (std::size_t i = 0; i < all.prompts.size(); ++i) {
-        llm::Prompt& prompt = all.prompts[i];
+    for (llm::Prompt& prompt : all.prompts) {
         if (!prompt.error.empty()) continue;
         try {
-            all.mean_prompt_tokens +=
-                static_cast<double>(requests.make(prompt, static_cast<std::int64_t>(i)).prompt.size());
+            prompt.tokens = tokenizer.tokens_of(prompt, context());
+            prompt.tokens.shrink_to_fit();  // there may be millions of prompts
+            all.mean_prompt_tokens += static_cast<double>(prompt.tokens.size());
             ++usable;
         } catch (const JobError& error) {
             prompt.error = error.what();
         }
+        prompt.messages.clear();
+        prompt.messages.shrink_to_fit();
     }
     if (usable > 0) all.mean_prompt_tokens /= static_cast<double>(usable);
     if (job_.text("prompts.on_error") == "stop") llm::refuse_unusable(all.prompts);
     return all;
 }
 
-const llm::PromptRequests& LlmApp::requests() {
-    if (!requests_) requests_.emplace(*model_, request_settings());
-    return *requests_;
+llm::PromptTokenizer& LlmApp::tokenizer() {
+    if (!tokenizer_) tokenizer_.emplace(*model_);
+    return *tokenizer_;
 }
 
 int LlmApp::context() const {
@@ -116,8 +121,8 @@ int LlmApp::context() const {
     return asked > 0 ? asked : static_cast<int>(model_->config().context);
 }
 
-llm::RequestSettings LlmApp::request_settings() const {
-    return {context(), job_.boolean("generate.ignore_end"), static_cast<int>(job_.integer("generate.top_n"))};
+int LlmApp::top_n() const {
+    return static_cast<int>(job_.integer("generate.top_n"));
 }
 
 llm::ReplicaRequest LlmApp::replica_request(DeviceChoice device, int ranks_per_node) const {
@@ -141,8 +146,7 @@ llm::ReplicaRequest LlmApp::replica_request(DeviceChoice device, int ranks_per_n
 }
 
 std::vector<FieldSpec> LlmApp::fields() const {
-    return llm::prompt_fields(static_cast<int>(job_.integer("generate.top_n")),
-                              mean_max_tokens(prompts_.prompts), prompts_.mean_prompt_tokens);
+    return llm::prompt_fields(top_n(), mean_max_tokens(prompts_.prompts), prompts_.mean_prompt_tokens);
 }
 
 Workload LlmApp::workload() const {
@@ -177,7 +181,7 @@ ResultLayout LlmApp::layout(const JobSpec& job) const {
     return layout;
 }
 
-Plan LlmApp::plan(const PlanOptions& options, const Topology& topology) const {
+Plan LlmApp::plan(const PlanOptions& options, const Topology& topology) {
     const auto in_words_of_a_job = [&](std::string text) {  // instead of other commands' options
         for (const std::string key : {"tensor", "pipeline"})
             text = replaced(text, "--" + key + " ", "engine." + key + " = ");
@@ -205,17 +209,17 @@ void LlmApp::run(RankContext& rank, WorkScheduler& work, ResultWriter& results) 
 }
 
 void LlmApp::lead(llm::ReplicaPasses& passes, WorkScheduler& work, ResultWriter& results) {
-    const llm::PromptRequests& requests = this->requests();
     llm::EngineSettings settings;
     settings.scheduler = passes.measured_settings();
     settings.end_ids = model_->config().eos_ids;
-    llm::Engine engine(passes, &requests.tokenizer(), settings);
-    llm::PromptRows rows(
-        prompts_.prompts, request_settings().top_n,
-        [&](WorkRange range, std::vector<FieldBuffer> data) { results.submit(range, std::move(data)); });
+    llm::Engine engine(passes, &tokenizer().tokenizer(), settings);
+    llm::PromptRows rows(prompts_.prompts, top_n(), [&](WorkRange range, std::vector<FieldBuffer> data) {
+        results.submit(range, std::move(data));
+    });
     const llm::FeedSettings feed{settings.scheduler.sequences, settings.scheduler.pages,
-                                 job_.real("run.range_seconds")};
-    llm::feed_prompts(prompts_.prompts, requests, engine, rows, work, feed);
+                                 job_.real("run.range_seconds"), job_.boolean("generate.ignore_end"),
+                                 top_n()};
+    llm::feed_prompts(prompts_.prompts, engine, rows, work, feed);
 }
 
 std::unique_ptr<App> make_llm(const JobSpec& job) {

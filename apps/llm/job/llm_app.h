@@ -8,7 +8,7 @@
 
 #include "job/job_spec.h"
 #include "llm/job/prompt_files.h"
-#include "llm/job/prompt_requests.h"
+#include "llm/job/prompt_tokenizer.h"
 #include "llm/run/replica_passes.h"
 #include "run/app.h"
 
@@ -23,24 +23,24 @@ class LlmApp : public App {
     std::vector<FieldSpec> fields() const override;
     Workload workload() const override;
     ResultLayout layout(const JobSpec& job) const override;
-    Plan plan(const PlanOptions& options, const Topology& topology) const override;
+    Plan plan(const PlanOptions& options, const Topology& topology) override;
     void connect(const MpiSession& mpi) override;
     void disconnect() override { replica_.reset(); }
     void run(RankContext& rank, WorkScheduler& work, ResultWriter& results) override;
 
   private:
     int context() const;
-    llm::RequestSettings request_settings() const;
+    int top_n() const;
     llm::ReplicaRequest replica_request(DeviceChoice device, int ranks_per_node) const;
     llm::JobPrompts checked_prompts();
-    const llm::PromptRequests& requests();  // loads the tokenizer, once
+    llm::PromptTokenizer& tokenizer();  // loads it, once
     void lead(llm::ReplicaPasses& passes, WorkScheduler& work, ResultWriter& results);
 
     JobSpec job_;
     std::unique_ptr<llm::ModelSource> model_;
-    std::optional<llm::PromptRequests> requests_;
+    std::optional<llm::PromptTokenizer> tokenizer_;
     llm::JobPrompts prompts_;
-    mutable std::optional<llm::ReplicaPlan> planned_;  // by plan(), for connect()
+    std::optional<llm::ReplicaPlan> planned_;  // by plan(), for connect()
     std::unique_ptr<llm::Replica> replica_;
 };
 

@@ -1,6 +1,7 @@
 // One prompt of a job, as its line asks for it.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -17,10 +18,11 @@ struct PromptSettings {
 };
 
 struct Prompt {
-    std::string place;  // "prompts.jsonl:12"
-    std::string id;     // the line's own; empty: none
-    std::string text;   // plain; or of the messages what the line has of them
-    std::vector<ChatMessage> messages;
+    std::string place;                  // "prompts.jsonl:12"
+    std::string id;                     // the line's own; empty: none
+    std::string text;                   // plain; or of the messages what the line has of them
+    std::vector<ChatMessage> messages;  // until they are tokens
+    std::vector<std::int32_t> tokens;
     PromptSettings settings;
     std::string error;  // why it cannot be used; then only `place` and `id` count
 };

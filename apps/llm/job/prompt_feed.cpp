@@ -13,14 +13,9 @@ constexpr double report_interval_s = 0.1;
 
 class PromptFeed {
   public:
-    PromptFeed(const std::vector<Prompt>& prompts, const PromptRequests& requests, Engine& engine,
-               PromptRows& rows, WorkScheduler& work, const FeedSettings& settings)
-        : prompts_(prompts),
-          requests_(requests),
-          engine_(engine),
-          rows_(rows),
-          work_(work),
-          settings_(settings) {}
+    PromptFeed(const std::vector<Prompt>& prompts, Engine& engine, PromptRows& rows, WorkScheduler& work,
+               const FeedSettings& settings)
+        : prompts_(prompts), engine_(engine), rows_(rows), work_(work), settings_(settings) {}
 
     void run() {
         for (;;) {
@@ -48,9 +43,22 @@ class PromptFeed {
         while (asked() < wanted()) {
             const auto range = engine_.idle() ? work_.next() : work_.try_next();
             if (!range) return;
-            for (const std::int64_t i : rows_.begin(*range))
-                engine_.submit(requests_.make(prompts_[static_cast<std::size_t>(i)], i));
+            for (const std::int64_t i : rows_.begin(*range)) engine_.submit(request(i));
         }
+    }
+
+    Request request(std::int64_t number) const {
+        const Prompt& prompt = prompts_[static_cast<std::size_t>(number)];
+        Request request;
+        request.id = number;
+        request.prompt = prompt.tokens;
+        request.max_tokens = prompt.settings.max_tokens;
+        request.ignore_end = settings_.ignore_end;
+        request.continues = true;
+        request.sampling = prompt.settings.sampling;
+        request.stop = prompt.settings.stop;
+        request.top_n = settings_.top_n;
+        return request;
     }
 
     bool out_of_time() {
@@ -78,7 +86,6 @@ class PromptFeed {
     using Clock = std::chrono::steady_clock;
 
     const std::vector<Prompt>& prompts_;
-    const PromptRequests& requests_;
     Engine& engine_;
     PromptRows& rows_;
     WorkScheduler& work_;
@@ -89,9 +96,9 @@ class PromptFeed {
 
 }  // namespace
 
-void feed_prompts(const std::vector<Prompt>& prompts, const PromptRequests& requests, Engine& engine,
-                  PromptRows& rows, WorkScheduler& work, const FeedSettings& settings) {
-    PromptFeed(prompts, requests, engine, rows, work, settings).run();
+void feed_prompts(const std::vector<Prompt>& prompts, Engine& engine, PromptRows& rows, WorkScheduler& work,
+                  const FeedSettings& settings) {
+    PromptFeed(prompts, engine, rows, work, settings).run();
 }
 
 }  // namespace voltpile::llm

@@ -6,10 +6,10 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/format.h"
+#include "base/message_bytes.h"
 #include "job/fingerprint.h"
 #include "llm/job/prompt_line.h"
 
@@ -17,7 +17,6 @@ namespace voltpile::llm {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
 
 constexpr std::size_t most_named = 20;
 
@@ -54,52 +53,36 @@ void add_lines(const std::string& path, std::string_view contents, bool jsonl, c
     }
 }
 
-// One list a prompt: small, and rows that are all alike.
-json packed(const Prompt& prompt) {
-    const SamplingSettings& s = prompt.settings.sampling;
-    json messages = json::array();
-    for (const ChatMessage& each : prompt.messages)
-        messages.push_back(
-            {static_cast<int>(each.role), json::binary({each.content.begin(), each.content.end()})});
-    const auto bytes = [](const std::string& text) { return json::binary({text.begin(), text.end()}); };
-    json stop = json::array();
-    for (const std::string& each : prompt.settings.stop) stop.push_back(bytes(each));
-    return {bytes(prompt.place),
-            bytes(prompt.id),
-            bytes(prompt.text),
-            messages,
-            prompt.settings.max_tokens,
-            stop,
-            {s.temperature, s.top_k, s.top_p, s.min_p, s.repetition_penalty, s.presence_penalty,
-             s.frequency_penalty, s.seed},
-            bytes(prompt.error)};
+constexpr auto reals = {&SamplingSettings::temperature,
+                        &SamplingSettings::top_p,
+                        &SamplingSettings::min_p,
+                        &SamplingSettings::repetition_penalty,
+                        &SamplingSettings::presence_penalty,
+                        &SamplingSettings::frequency_penalty};
+
+void write(MessageWriter& to, const Prompt& prompt) {
+    for (const std::string* text : {&prompt.place, &prompt.id, &prompt.text, &prompt.error}) to.text(*text);
+    to.list(prompt.tokens);
+    const SamplingSettings& sampling = prompt.settings.sampling;
+    for (const auto real : reals) to.value(sampling.*real);
+    to.value(sampling.top_k);
+    to.value(sampling.seed);
+    to.value(prompt.settings.max_tokens);
+    to.value(prompt.settings.stop.size());
+    for (const std::string& each : prompt.settings.stop) to.text(each);
 }
 
-std::string text_in(const json& value) {
-    const auto& bytes = value.get_binary();
-    return {bytes.begin(), bytes.end()};
-}
-
-Prompt unpacked(const json& value) {
+Prompt read_prompt(MessageReader& from) {
     Prompt prompt;
-    prompt.place = text_in(value[0]);
-    prompt.id = text_in(value[1]);
-    prompt.text = text_in(value[2]);
-    for (const json& each : value[3])
-        prompt.messages.push_back({static_cast<ChatRole>(each[0].get<int>()), text_in(each[1])});
-    prompt.settings.max_tokens = value[4];
-    for (const json& each : value[5]) prompt.settings.stop.push_back(text_in(each));
-    SamplingSettings& s = prompt.settings.sampling;
-    const json& numbers = value[6];
-    s.temperature = numbers[0];
-    s.top_k = numbers[1];
-    s.top_p = numbers[2];
-    s.min_p = numbers[3];
-    s.repetition_penalty = numbers[4];
-    s.presence_penalty = numbers[5];
-    s.frequency_penalty = numbers[6];
-    s.seed = numbers[7];
-    prompt.error = text_in(value[7]);
+    for (std::string* text : {&prompt.place, &prompt.id, &prompt.text, &prompt.error}) *text = from.text();
+    prompt.tokens = from.list<std::int32_t>();
+    SamplingSettings& sampling = prompt.settings.sampling;
+    for (const auto real : reals) sampling.*real = from.value<float>();
+    sampling.top_k = from.value<int>();
+    sampling.seed = from.value<std::uint64_t>();
+    prompt.settings.max_tokens = from.value<int>();
+    prompt.settings.stop.resize(from.count(sizeof(std::size_t)));
+    for (std::string& each : prompt.settings.stop) each = from.text();
     return prompt;
 }
 
@@ -149,22 +132,31 @@ void refuse_unusable(const std::vector<Prompt>& prompts) {
 }
 
 std::string JobPrompts::to_bytes() const {
-    json all{{"mean", mean_prompt_tokens}, {"inputs", json::array()}, {"prompts", json::array()}};
-    for (const JobInput& input : inputs)
-        all["inputs"].push_back({json::binary({input.name.begin(), input.name.end()}), input.fingerprint});
-    for (const Prompt& prompt : prompts) all["prompts"].push_back(packed(prompt));
-    std::string bytes;
-    json::to_cbor(all, nlohmann::detail::output_adapter<char>(bytes));
-    return bytes;
+    MessageWriter to;
+    to.value(mean_prompt_tokens);
+    to.value(inputs.size());
+    for (const JobInput& input : inputs) {
+        to.text(input.name);
+        to.text(input.fingerprint);
+    }
+    to.value(prompts.size());
+    for (const Prompt& prompt : prompts) write(to, prompt);
+    return to.take();
 }
 
 JobPrompts JobPrompts::from_bytes(const std::string& bytes) {
-    const json all = json::from_cbor(bytes);
-    JobPrompts prompts;
-    prompts.mean_prompt_tokens = all["mean"];
-    for (const json& input : all["inputs"]) prompts.inputs.push_back({text_in(input[0]), input[1]});
-    for (const json& prompt : all["prompts"]) prompts.prompts.push_back(unpacked(prompt));
-    return prompts;
+    MessageReader from(bytes, "the list of prompts");
+    JobPrompts all;
+    all.mean_prompt_tokens = from.value<double>();
+    all.inputs.resize(from.count(2 * sizeof(std::size_t)));
+    for (JobInput& input : all.inputs) {
+        input.name = from.text();
+        input.fingerprint = from.text();
+    }
+    all.prompts.resize(from.count(sizeof(Prompt::tokens)));
+    for (Prompt& prompt : all.prompts) prompt = read_prompt(from);
+    from.end();
+    return all;
 }
 
 }  // namespace voltpile::llm

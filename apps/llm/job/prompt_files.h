@@ -14,10 +14,10 @@ namespace voltpile::llm {
 struct JobPrompts {
     std::vector<Prompt> prompts;   // in the order of the files and of their lines
     std::vector<JobInput> inputs;  // the files
-    // Tokens of those that can be used, as somebody counts them: for estimates.
+    // Tokens of those that can be used: for estimates.
     double mean_prompt_tokens = 0;
 
-    // Of one process, for others of the same program.
+    // Of one process, for others of the same program. Messages stay behind: their tokens go.
     std::string to_bytes() const;
     static JobPrompts from_bytes(const std::string& bytes);
 };

@@ -1,4 +1,4 @@
-#include "llm/job/prompt_requests.h"
+#include "llm/job/prompt_tokenizer.h"
 
 #include <fmt/format.h>
 
@@ -20,10 +20,9 @@ std::string_view text_of_token(const Tokenizer& tokenizer, std::optional<TokenId
 
 }  // namespace
 
-PromptRequests::PromptRequests(const ModelSource& model, const RequestSettings& settings)
-    : model_(model), settings_(settings), tokenizer_(tokenizer_of(model)) {}
+PromptTokenizer::PromptTokenizer(const ModelSource& model) : model_(model), tokenizer_(tokenizer_of(model)) {}
 
-const ChatTemplate& PromptRequests::chat_template() const {
+const ChatTemplate& PromptTokenizer::chat_template() {
     if (template_) return *template_;
     if (dynamic_cast<const ModelFiles*>(&model_) == nullptr)
         return template_.emplace(ChatTemplate::named("chatml"));
@@ -33,7 +32,7 @@ const ChatTemplate& PromptRequests::chat_template() const {
     return *template_;
 }
 
-std::vector<std::int32_t> PromptRequests::tokens_of(const Prompt& prompt) const {
+std::vector<std::int32_t> PromptTokenizer::encoded(const Prompt& prompt) {
     if (prompt.messages.empty()) return tokenizer_->encode(prompt.text);
     const Vocabulary& vocabulary = tokenizer_->vocabulary();
     const std::string text =
@@ -42,21 +41,13 @@ std::vector<std::int32_t> PromptRequests::tokens_of(const Prompt& prompt) const 
     return tokenizer_->encode(text, {.add_special = false}, "conversation");
 }
 
-Request PromptRequests::make(const Prompt& prompt, std::int64_t id) const {
-    Request request;
-    request.id = id;
-    request.prompt = tokens_of(prompt);
-    if (request.prompt.empty()) throw JobError("the prompt is empty");
-    if (std::ssize(request.prompt) + prompt.settings.max_tokens > settings_.context)
+std::vector<std::int32_t> PromptTokenizer::tokens_of(const Prompt& prompt, int context) {
+    std::vector<std::int32_t> tokens = encoded(prompt);
+    if (tokens.empty()) throw JobError("the prompt is empty");
+    if (std::ssize(tokens) + prompt.settings.max_tokens > context)
         throw JobError(fmt::format("a prompt of {} tokens and max_tokens = {} exceed the context of {}",
-                                   request.prompt.size(), prompt.settings.max_tokens, settings_.context));
-    request.max_tokens = prompt.settings.max_tokens;
-    request.ignore_end = settings_.ignore_end;
-    request.continues = true;
-    request.sampling = prompt.settings.sampling;
-    request.stop = prompt.settings.stop;
-    request.top_n = settings_.top_n;
-    return request;
+                                   tokens.size(), prompt.settings.max_tokens, context));
+    return tokens;
 }
 
 }  // namespace voltpile::llm
