@@ -23,10 +23,18 @@ extern "C" const unsigned char voltpile_font[] __attribute__((visibility("hidden
 namespace voltpile {
 namespace {
 
+const stbtt_fontinfo& opened_font() {
+    static const stbtt_fontinfo font = [] {  // the same for all texts
+        stbtt_fontinfo info{};
+        if (!stbtt_InitFont(&info, voltpile_font, 0)) throw std::logic_error("the font is none");
+        return info;
+    }();
+    return font;
+}
+
 class Font {
   public:
     explicit Font(int em_pixels) {
-        if (!stbtt_InitFont(&info_, voltpile_font, 0)) throw std::logic_error("the font is none");
         scale_ = stbtt_ScaleForMappingEmToPixels(&info_, static_cast<float>(em_pixels));
         int ascent = 0, descent = 0, gap = 0;
         stbtt_GetFontVMetrics(&info_, &ascent, &descent, &gap);
@@ -67,7 +75,7 @@ class Font {
     }
 
   private:
-    stbtt_fontinfo info_{};
+    const stbtt_fontinfo& info_ = opened_font();
     float scale_ = 0;
     int baseline_ = 0, height_ = 0;  // both from the top, in pixels
 };

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "llm/bench/read_rate.h"
+
 using namespace voltpile;
 using namespace voltpile::llm;
 
@@ -25,14 +27,14 @@ constexpr Product products[] = {{"qkv", qkv_width, hidden, false},
                                 {"down", hidden, inner, false},
                                 {"head", vocabulary, hidden, false}};
 
-void bench_products(Bench& bench, double copy_gbs) {
+void bench_products(Bench& bench, double read_gbs) {
     const std::vector<int> rows = {1, 2, 4, 8, 16, 32, 48, 64, 96, 128, 192, 256, 512};
     for (const WeightFormat format : {WeightFormat::Q8_0, WeightFormat::Q5_K, WeightFormat::Q6_K,
                                       WeightFormat::Q4_K, WeightFormat::F16}) {
         std::vector<double> pass(rows.size());
         std::string header;
         for (const int r : rows) header += fmt::format("{:>16}", fmt::format("{} rows", r));
-        fmt::print("\n{:<8}{} (us, % of copy rate; above 64 rows TFLOP/s)\n", name(format), header);
+        fmt::print("\n{:<8}{} (us, % of read rate; above 64 rows TFLOP/s)\n", name(format), header);
         for (const Product& p : products) {
             const double weights = static_cast<double>(p.rows) * p.columns * (p.gated ? 2 : 1);
             const double bytes =
@@ -62,7 +64,7 @@ void bench_products(Bench& bench, double copy_gbs) {
                         }
                     }
                 }) / copies;
-                const double share = bytes / us / 1e3 / copy_gbs * 100;
+                const double share = bytes / us / 1e3 / read_gbs * 100;
                 fmt::print("{:>9.1f} {:>6}", us,
                            rows[i] > 64 ? fmt::format("{:.0f}T", 2 * weights * rows[i] / us / 1e6)
                                         : fmt::format("{:.0f}%", share));
@@ -77,8 +79,8 @@ void bench_products(Bench& bench, double copy_gbs) {
     }
 }
 
-void bench_attention(Bench& bench, double copy_gbs) {
-    fmt::print("\nattention  sequences new context       us   % of copy rate, TFLOP/s\n");
+void bench_attention(Bench& bench, double read_gbs) {
+    fmt::print("\nattention  sequences new context       us   % of read rate, TFLOP/s\n");
     struct Case {
         int count, fresh, context;
     };
@@ -110,7 +112,7 @@ void bench_attention(Bench& bench, double copy_gbs) {
         const double bytes = 4.0 * c.count * c.context * kv_heads * head_dim;
         const double operations = 4.0 * c.count * c.fresh * (c.context - c.fresh / 2.0) * hidden;
         fmt::print("           {:>9} {:>3} {:>7} {:>8.1f}   {:>3.0f}%  {:.0f}T\n", c.count, c.fresh,
-                   c.context, us, bytes / us / 1e3 / copy_gbs * 100, operations / us / 1e6);
+                   c.context, us, bytes / us / 1e3 / read_gbs * 100, operations / us / 1e6);
         bench.forget();
     }
 }
@@ -229,25 +231,15 @@ void bench_pass(Bench& bench, WeightFormat format, WeightFormat better) {
     }
 }
 
-double copy_rate(Bench& bench) {
-    const std::size_t bytes = std::size_t{1} << 30;
-    const auto from = bench.ops->allocate(bytes), to = bench.ops->allocate(bytes);
-    const double us = bench.us([&] {
-        cuda_check(cudaMemcpyAsync(to->data(), from->data(), bytes, cudaMemcpyDeviceToDevice,
-                                   bench.ops->stream().get()),
-                   "copying");
-    });
-    return 2.0 * static_cast<double>(bytes) / us / 1e3;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
     try {
         // bench_llm_ops [all | pass | small | attention | products] [batch-invariant]
         Bench bench(argc > 2 && std::string_view(argv[2]) == "batch-invariant");
-        const double rate = copy_rate(bench);
-        fmt::print("{}: copies {:.0f} GB/s, bytes read and written\n", bench.ops->describe(), rate);
+        // Weights and keys and values are read. A copy would be slower than that.
+        const double rate = gpu_read_rate(0, std::int64_t{1} << 30, bench.ops->stream()) / 1e9;
+        fmt::print("{}: reads {:.0f} GB/s\n", bench.ops->describe(), rate);
         const std::string what = argc > 1 ? argv[1] : "all";
         if (what == "all" || what == "pass") {
             bench_pass(bench, WeightFormat::Q8_0, WeightFormat::Q8_0);

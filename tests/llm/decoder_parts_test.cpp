@@ -103,25 +103,41 @@ TEST(DecoderCuts, RefusedByName) {
     EXPECT_THROW(Decoder(source, ops, links, settings), JobError);
 }
 
-// A model whose layer 1 has an infinite weight in its feed-forward part.
-class BrokenModel final : public ModelSource {
+// A model one of whose tensors, of fp16, is not what it was.
+class ChangedModel final : public ModelSource {
   public:
-    explicit BrokenModel(const ModelSource& sound)
-        : ModelSource(sound.config(), sound.tensors()), sound_(sound) {}
+    using Change = void (*)(std::span<std::uint16_t> halves);
+
+    ChangedModel(const ModelSource& original, std::string tensor, Change change)
+        : ModelSource(original.config(), original.tensors()),
+          original_(original),
+          tensor_(std::move(tensor)),
+          change_(change) {}
     void read(const ModelTensor& tensor, const TensorSlice& slice, std::byte* out) const override {
-        sound_.read(tensor, slice, out);
-        const std::uint16_t infinite = 0x7c00;
-        if (tensor.name == "blk.1.ffn_down.weight") std::memcpy(out, &infinite, sizeof infinite);
+        original_.read(tensor, slice, out);
+        if (tensor.name == tensor_)
+            change_({reinterpret_cast<std::uint16_t*>(out), slice.rows() * slice.columns()});
     }
     std::string fingerprint() const override { return {}; }
 
   private:
-    const ModelSource& sound_;
+    const ModelSource& original_;
+    std::string tensor_;
+    Change change_;
 };
+
+void make_first_infinite(std::span<std::uint16_t> halves) {
+    halves.front() = 0x7c00;
+}
+
+void make_large(std::span<std::uint16_t> halves) {
+    for (auto& half : halves)
+        half = half_from_float(std::clamp(float_from_half(half) * 1e6F, -65504.0F, 65504.0F));
+}
 
 TEST(DecoderSentinel, NamesLayerOperationAndSequence) {
     const SyntheticModel sound("tiny", "f16");
-    const BrokenModel model(sound);
+    const ChangedModel model(sound, "blk.1.ffn_down.weight", make_first_infinite);
     TestModel runner(model, 1, {0}, make_cpu_ops);
     try {
         runner.run_in_pieces(std::vector<std::int32_t>{1, 2, 3}, {300});
@@ -133,27 +149,9 @@ TEST(DecoderSentinel, NamesLayerOperationAndSequence) {
     }
 }
 
-// A model whose layer 2 has values of the size of 1e5, as its weights are 1e6 times as large.
-class LargeValues final : public ModelSource {
-  public:
-    explicit LargeValues(const ModelSource& small)
-        : ModelSource(small.config(), small.tensors()), small_(small) {}
-    void read(const ModelTensor& tensor, const TensorSlice& slice, std::byte* out) const override {
-        small_.read(tensor, slice, out);
-        if (tensor.name != "blk.2.attn_v.weight") return;
-        auto* halves = reinterpret_cast<std::uint16_t*>(out);
-        for (std::size_t i = 0; i < slice.rows() * slice.columns(); ++i)
-            halves[i] = half_from_float(std::clamp(float_from_half(halves[i]) * 1e6F, -65504.0F, 65504.0F));
-    }
-    std::string fingerprint() const override { return {}; }
-
-  private:
-    const ModelSource& small_;
-};
-
 TEST(DecoderClamp, GoesOnWhereTheSentinelWouldStop) {
     const SyntheticModel small("tiny", "f16");
-    const LargeValues model(small);
+    const ChangedModel model(small, "blk.2.attn_v.weight", make_large);  // its values are of the size of 1e5
     const std::vector<std::int32_t> tokens{1, 17, 200, 3, 99};
     TestModel stopped(model, 1, {0}, make_cpu_ops);
     try {

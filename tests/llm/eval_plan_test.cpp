@@ -37,16 +37,16 @@ TEST(EvalPlan, TheModelHasWhatTheReferenceLeaves) {
     const SyntheticModel small("llama-3-8b", "q8_0"), exact("llama-3-8b", "f16");
     ReplicaRequest what = request();
     what.cache = KvElement::I8;
-    const EvalRequests both = plan_both(small, exact, what, cluster("t180.toml"));
-    EXPECT_EQ(both.reference.tensor, 4);
-    EXPECT_EQ(both.model.tensor, 4);
-    EXPECT_EQ(both.reference.pipeline, 1);
-    EXPECT_EQ(both.reference.cache, KvElement::F16);
-    EXPECT_EQ(both.model.cache, KvElement::I8);
-    ASSERT_EQ(both.model.taken.size(), 1U);
+    const EvalPlans both = plan_both(small, exact, what, cluster("t180.toml"));
+    EXPECT_EQ(both.reference.plan.teams.tensor, 4);
+    EXPECT_EQ(both.model.plan.teams.tensor, 4);
+    EXPECT_EQ(both.reference.plan.teams.pipeline, 1);
+    EXPECT_EQ(both.reference.request.cache, KvElement::F16);
+    EXPECT_EQ(both.model.request.cache, KvElement::I8);
+    ASSERT_EQ(both.model.request.taken.size(), 1U);
     // 16.1 GB over four, the embedding of 1.05 GB whole on each; 2048 tokens of 131 KB, over four; 1 GB for
     // connections; activations and scratch memory of some 0.5 GB.
-    EXPECT_NEAR(static_cast<double>(both.model.taken[0]),
+    EXPECT_NEAR(static_cast<double>(both.model.request.taken[0]),
                 (16.06e9 - 1.05e9) / 4 + 1.05e9 + 2048 * 131072.0 / 4 + 1e9 + 0.5e9, 0.3e9);
 }
 
@@ -65,11 +65,11 @@ TEST(EvalPlan, RefusesTwoThatFitOnlyAlone) {
 
 TEST(EvalPlan, TakesMoreStagesWhereTheyHoldBoth) {
     const SyntheticModel large("llama-3-70b", "q5_k_m");
-    const EvalRequests both = plan_both(large, large, request(), cluster("t181_x3.toml"));
+    const EvalPlans both = plan_both(large, large, request(), cluster("t181_x3.toml"));
     EXPECT_EQ(plan_replica(large, request(), cluster("t181_x3.toml")).plan.teams.pipeline, 1);
-    EXPECT_GT(both.model.pipeline, 1);
-    EXPECT_EQ(both.reference.pipeline, both.model.pipeline);
-    EXPECT_EQ(both.model.taken.size(), static_cast<std::size_t>(both.model.pipeline));
+    EXPECT_GT(both.model.plan.teams.pipeline, 1);
+    EXPECT_EQ(both.reference.plan.teams.pipeline, both.model.plan.teams.pipeline);
+    EXPECT_EQ(both.model.request.taken.size(), static_cast<std::size_t>(both.model.plan.teams.pipeline));
 }
 
 }  // namespace

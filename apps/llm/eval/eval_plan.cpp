@@ -22,23 +22,24 @@ ReplicaPlan plan_reference(const ModelSource& reference, const ReplicaRequest& r
 
 }  // namespace
 
-EvalRequests plan_both(const ModelSource& model, const ModelSource& reference, const ReplicaRequest& request,
-                       const Topology& topology) {
-    EvalRequests both{request, request};
-    both.reference.cache = KvElement::F16;
-    ReplicaPlan plan = plan_reference(reference, both.reference, topology);
-    const TeamPlan teams = plan.plan.teams;
-    both.reference.tensor = both.model.tensor = teams.tensor;
+EvalPlans plan_both(const ModelSource& model, const ModelSource& reference, const ReplicaRequest& request,
+                    const Topology& topology) {
+    ReplicaRequest other = request, beside = request;
+    other.cache = KvElement::F16;
+    EvalPlans both;
+    both.reference = plan_reference(reference, other, topology);
+    const TeamPlan teams = both.reference.plan.teams;
+    other.tensor = beside.tensor = teams.tensor;
     auto most = std::min(model.config().layers, reference.config().layers);
     most = std::min(most, std::ssize(topology.ranks) / teams.tensor);
     most = request.pipeline > 0 ? request.pipeline : std::max<std::ptrdiff_t>(most, teams.pipeline);
     std::optional<MachineError> why;
     for (int stages = teams.pipeline; stages <= most; ++stages) {
-        both.reference.pipeline = both.model.pipeline = stages;
+        other.pipeline = beside.pipeline = stages;
         try {
-            plan = plan_replica(reference, both.reference, topology);
-            both.model.taken = plan.takes;
-            plan_replica(model, both.model, topology);
+            if (stages > teams.pipeline) both.reference = plan_replica(reference, other, topology);
+            beside.taken = both.reference.takes;
+            both.model = plan_replica(model, beside, topology);
             return both;
         } catch (const MachineError& error) {
             if (!why) why = error;

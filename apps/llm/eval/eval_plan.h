@@ -6,13 +6,13 @@
 
 namespace voltpile::llm {
 
-struct EvalRequests {
-    ReplicaRequest reference;  // with a cache of fp16
-    ReplicaRequest model;      // cut alike, in what the reference leaves
+struct EvalPlans {
+    ReplicaPlan reference;  // with a cache of fp16
+    ReplicaPlan model;      // cut alike, in what the reference leaves
 };
 
 // With as few stages as hold both, unless `request` says how many. Throws as plan_replica().
-EvalRequests plan_both(const ModelSource& model, const ModelSource& reference, const ReplicaRequest& request,
-                       const Topology& topology);
+EvalPlans plan_both(const ModelSource& model, const ModelSource& reference, const ReplicaRequest& request,
+                    const Topology& topology);
 
 }  // namespace voltpile::llm

@@ -5,11 +5,13 @@
 #include <chrono>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "base/seconds_since.h"
 #include "comm/delayed_any.h"
 #include "llm/eval/eval_plan.h"
 #include "llm/run/rank_ops.h"
+#include "llm/run/same_model.h"
 #include "run/agreement.h"
 #include "run/discover_topology.h"
 #include "run/launcher.h"
@@ -42,6 +44,14 @@ class EvalProgress {
     std::int64_t done_ = 0;
     std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
+
+EvalPlans agreed_plans(const MpiSession& session, const ModelSource& model, const ModelSource& reference,
+                       const ReplicaRequest& request) {
+    check_same_model(session.world(), model);
+    check_same_model(session.world(), reference);
+    const Topology topology = discover_topology(session.world());
+    return agreed([&] { return plan_both(model, reference, request, topology); });
+}
 
 // From the rank that has them to all ranks of the team.
 TextScores shared(const Communicator& team, const TextScores& scores) {
@@ -112,15 +122,16 @@ class SumsWatch {
 void evaluate_on_replicas(const MpiSession& session, const ModelSource& model, const ModelSource* reference,
                           const ReplicaRequest& request, std::span<const EvalWindow> windows,
                           const std::function<void(const EvalRun&)>& told) {
-    ReplicaRequest beside = request;
     std::optional<Replica> other;
+    ReplicaPlan plan;
     if (reference != nullptr) {
-        const Topology topology = discover_topology(session.world());
-        const EvalRequests both = agreed([&] { return plan_both(model, *reference, request, topology); });
-        other.emplace(session, *reference, agreed_plan(session, *reference, both.reference));
-        beside = both.model;
+        EvalPlans both = agreed_plans(session, model, *reference, request);
+        other.emplace(session, *reference, std::move(both.reference));
+        plan = std::move(both.model);
+    } else {
+        plan = agreed_plan(session, model, request);
     }
-    with_replica(session, model, agreed_plan(session, model, beside), [&](Replica& replica) {
+    with_replica(session, model, std::move(plan), [&](Replica& replica) {
         EvalRun run;
         run.where = replica.describe();
         const LogitPass pass = [&](const Batch& batch) { return replica.host_logits(batch); };
