@@ -69,6 +69,8 @@ std::string to_text(const std::vector<CollectiveBenchRow>& rows) {
 
 namespace {
 
+constexpr const char *chosen_name = "auto", *staged_name = "mpi";
+
 struct Contender {
     std::string name;
     StreamCommunicator* by;
@@ -76,6 +78,13 @@ struct Contender {
 };
 
 }  // namespace
+
+std::vector<std::string> collective_way_names(Collective collective, int ranks) {
+    std::vector<std::string> names{chosen_name, staged_name};
+    for (const CollectiveWay& way : possible_ways(collective, ranks, !nccl_version().empty(), true))
+        names.push_back(to_text(way));
+    return names;
+}
 
 std::vector<CollectiveBenchRow> bench_collective(const Communicator& group, int device, Collective collective,
                                                  const CollectiveBenchOptions& options) {
@@ -94,13 +103,13 @@ std::vector<CollectiveBenchRow> bench_collective(const Communicator& group, int 
         contenders.push_back(
             {to_text(way), way.nccl ? nccl.get() : peer.get(),
              way.nccl ? std::nullopt : std::optional(PeerPlan{way.wire, way.two_shot, {0, 0}})});
-    contenders.push_back({"auto", chosen.get(), std::nullopt});
+    contenders.push_back({chosen_name, chosen.get(), std::nullopt});
 
     int threads = MPI_THREAD_SINGLE;
     MPI_Query_thread(&threads);
     std::unique_ptr<StreamCommunicator> staged;  // needs a thread of its own that calls MPI
     if (threads == MPI_THREAD_MULTIPLE) staged = std::make_unique<StagedCommunicator>(group, 60);
-    if (staged) contenders.push_back({"mpi", staged.get(), std::nullopt});
+    if (staged) contenders.push_back({staged_name, staged.get(), std::nullopt});
     std::erase_if(contenders,
                   [&](const Contender& each) { return each.name.find(options.path) == std::string::npos; });
 
@@ -167,6 +176,10 @@ std::vector<ShapeBenchRow> bench_shapes(const Communicator& group, int device,
 }
 
 #else
+
+std::vector<std::string> collective_way_names(Collective, int) {
+    return {};
+}
 
 std::vector<CollectiveBenchRow> bench_collective(const Communicator&, int, Collective,
                                                  const CollectiveBenchOptions&) {

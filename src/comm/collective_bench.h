@@ -46,6 +46,10 @@ std::vector<CollectiveBenchRow> bench_collective(const Communicator& group, int 
 std::vector<CollectiveBenchRow> bench_host_collective(const Communicator& group, Collective collective,
                                                       const CollectiveBenchOptions& options);
 
+// The ways that there may be between so many GPUs, of which their links decide; and those on host memory.
+std::vector<std::string> collective_way_names(Collective collective, int ranks);
+std::vector<std::string> host_collective_way_names();
+
 // A line for each size, a column for each way: microseconds, and bus bandwidth of the best.
 std::string to_text(const std::vector<CollectiveBenchRow>& rows);
 

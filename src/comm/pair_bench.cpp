@@ -23,6 +23,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr int window = 16, repeats = 5, tag = 1;
+constexpr bool channel_there = VOLTPILE_UCX != 0;
+constexpr const char *channel_name = "channel", *mpi_name = "mpi", *gpu_channel_name = "channel (GPU)",
+                     *nccl_name = "nccl", *copy_name = "peer copy";
 
 // Both ends call both, with the same numbers. Seconds a message one way; bytes a second.
 struct PairWay {
@@ -75,7 +78,7 @@ PairWay mpi_way(const Communicator& pair, char* out, char* in) {
               : MPI_Send(&said, 1, MPI_BYTE, other, tag, comm);
         return static_cast<double>(bytes) * count / seconds_since(begin);
     };
-    return {"mpi", one_way, rate};
+    return {mpi_name, one_way, rate};
 }
 
 #if VOLTPILE_CUDA
@@ -101,7 +104,7 @@ PairWay nccl_way(StreamCommunicator& comm, const Stream& stream, char* out, char
         stream.synchronize();
         return static_cast<double>(bytes) * count / seconds_since(begin);
     };
-    return {"nccl", one_way, rate};
+    return {nccl_name, one_way, rate};
 }
 
 // The driver's own copy from the first rank's GPU to the second's, made by the first: what the link gives.
@@ -118,7 +121,7 @@ PairWay copy_way(bool first, int from, int to, const char* source, char* target,
         stream.synchronize();
         return seconds_since(begin) / count;
     };
-    return {"peer copy", [=](std::int64_t bytes, int rounds) { return copies(bytes, rounds, true); },
+    return {copy_name, [=](std::int64_t bytes, int rounds) { return copies(bytes, rounds, true); },
             [=](std::int64_t bytes, int count) {
                 return static_cast<double>(bytes) / copies(bytes, count, false);
             }};
@@ -161,6 +164,16 @@ void measure(const Communicator& pair, const PairWay& way, const PairBenchOption
 
 }  // namespace
 
+std::vector<std::string> pair_way_names(bool on_gpus) {
+    std::vector<std::string> names{mpi_name};
+    if (channel_there) names.push_back(channel_name);
+    if (!on_gpus) return names;
+    if (channel_there) names.push_back(gpu_channel_name);
+    names.push_back(nccl_name);
+    names.push_back(copy_name);
+    return names;
+}
+
 std::vector<PairBenchRow> bench_pair(const Communicator& pair, ChannelGroup& channels, int peer,
                                      const PairBenchOptions& options) {
     const auto largest = static_cast<std::size_t>(std::ranges::max(options.sizes));
@@ -169,11 +182,10 @@ std::vector<PairBenchRow> bench_pair(const Communicator& pair, ChannelGroup& cha
     const auto measure_way = [&](const PairWay& way) {
         if (way.name.find(options.path) != std::string::npos) measure(pair, way, options, rows);
     };
-    const bool channel_there = VOLTPILE_UCX != 0;
     {
         std::vector<char> out(largest), in(largest);
         if (channel_there)
-            measure_way(channel_way("channel", channels.channel(peer), first,
+            measure_way(channel_way(channel_name, channels.channel(peer), first,
                                     host_memory(out.data(), largest), host_memory(in.data(), largest)));
         measure_way(mpi_way(pair, out.data(), in.data()));
     }
@@ -183,7 +195,7 @@ std::vector<PairBenchRow> bench_pair(const Communicator& pair, ChannelGroup& cha
     DeviceBuffer<char> out(largest), in(largest);
     const Stream stream;
     if (channel_there)
-        measure_way(channel_way("channel (GPU)", channels.channel(peer), first,
+        measure_way(channel_way(gpu_channel_name, channels.channel(peer), first,
                                 gpu_memory(out.data(), largest), gpu_memory(in.data(), largest)));
     const int other = device_of_other(pair, options.device);
     const bool one_gpu = pair.all_gather(device_info(options.device).pci_bus_id)[0] ==

@@ -24,6 +24,9 @@ struct PairBenchRow {
     double bytes_per_s = 0;  // of many messages in flight; median
 };
 
+// The ways that there may be; the links between two ranks decide which there are.
+std::vector<std::string> pair_way_names(bool on_gpus);
+
 // Collective over the two ranks of `pair`, whose rank 0 gets the rows. channels: of a group that has both;
 // peer: the other rank's number there.
 std::vector<PairBenchRow> bench_pair(const Communicator& pair, ChannelGroup& channels, int peer,

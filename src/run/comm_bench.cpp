@@ -1,10 +1,12 @@
 #include "run/comm_bench.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "results/durable_file.h"
 #include "run/agreement.h"
@@ -74,6 +76,7 @@ class CommBench {
     void run() {
         decide_on_root(world_, [&] {  // before hours of measuring
             if (!options_.output.empty()) check_output_place(options_.output, "--output");
+            check_path();
             return std::string();
         });
         print(fmt::format("{} rank{}{} on {}\n", world_.size(), world_.size() == 1 ? "" : "s",
@@ -86,7 +89,7 @@ class CommBench {
         const auto has_rows = [](const PairResult& pair) { return !pair.rows.empty(); };
         if (result_.collectives.empty() && !std::ranges::any_of(result_.pairs, has_rows))
             throw AgreedError(ExitCode::BadInput,
-                              fmt::format("--path: there is no way named like {} here", options_.path));
+                              fmt::format("--path: these links have no way named like {}", options_.path));
         if (world_.rank() == 0 && !options_.output.empty()) {
             write_comm_bench(result_, plan_, options_);
             fmt::print("-> {}, and charts of it beside it (.svg)\n", options_.output.string());
@@ -94,6 +97,21 @@ class CommBench {
     }
 
   private:
+    // Of all that is to be measured, whatever the links are.
+    void check_path() const {
+        std::set<std::string> names;
+        const auto add = [&](const std::vector<std::string>& more) {
+            names.insert(more.begin(), more.end());
+        };
+        for (const Collective collective : options_.collectives)
+            add(on_gpus_ ? collective_way_names(collective, world_.size()) : host_collective_way_names());
+        if (options_.pairs && world_.size() > 1) add(pair_way_names(on_gpus_));
+        const auto matches = [&](const std::string& name) { return name.find(options_.path) != name.npos; };
+        if (!std::ranges::any_of(names, matches))
+            throw JobError(fmt::format("--path: there is no way named like {} here; there are {}",
+                                       options_.path, fmt::join(names, ", ")));
+    }
+
     void print(const std::string& text) const {
         if (world_.rank() != 0) return;
         progress_.say("");

@@ -57,6 +57,15 @@ class BenchComm(Case):
                 _, err = self.voltpile("bench", "comm", *arguments, ranks=1, expect=BAD_INPUT)
                 self.assertIn(word, err)
 
+    def test_a_path_that_there_is_not_is_refused_before_anything_is_measured(self):
+        for ranks, options, there in ((1, (), "mpi, voltpile"), (2, ("--no-pairs",), "mpi, voltpile"),
+                                      (2, (), "(channel, )?mpi, voltpile")):  # channels need UCX
+            with self.subTest(ranks=ranks, options=options):
+                out, err = self.voltpile("bench", "comm", "--host", "--path", "pigeon", *options, ranks=ranks,
+                                         expect=BAD_INPUT)
+                self.assertEqual(out, "")
+                self.assertRegex(err, f"--path: there is no way named like pigeon here; there are {there}\n")
+
 
 if __name__ == "__main__":
     unittest.main()
