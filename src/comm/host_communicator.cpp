@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstring>
 #include <thread>
+#include <utility>
 
 #include "base/error.h"
 #include "base/format.h"
@@ -14,6 +15,7 @@
 namespace voltpile {
 namespace {
 
+using Clock = std::chrono::steady_clock;
 constexpr int collective_tag = 1, point_to_point_tag = 2;
 constexpr std::int64_t piece_bytes = 4
                                      << 20;  // bounds the memory for partial sums, and MPI's counts are ints
@@ -33,22 +35,18 @@ HostCommunicator::HostCommunicator(const Communicator& group, double deadline_s)
 
 HostCommunicator::~HostCommunicator() {
     if (group_.failed()) mpi_.abandon();
+    if (left_unfinished_) new std::vector<char>(std::move(scratch_));
 }
 
-void HostCommunicator::wait(std::vector<MPI_Request>& requests, std::size_t receives) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(deadline_s_);
+void HostCommunicator::wait(std::vector<MPI_Request>& requests) {
+    const auto end = Clock::now() + std::chrono::duration<double>(deadline_s_);
     for (;;) {
         int done = 0;
         mpi_check(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE),
                   "MPI_Testall");
         if (done) return;
-        const bool late = std::chrono::steady_clock::now() > end;
+        const bool late = Clock::now() > end;
         if (late || group_.failed()) {
-            for (std::size_t i = 0; i < requests.size(); ++i) {
-                if (requests[i] == MPI_REQUEST_NULL) continue;
-                if (i < receives) MPI_Cancel(&requests[i]);
-                MPI_Request_free(&requests[i]);
-            }
             if (!group_.failed())
                 group_.fail(fmt::format("a collective with {} was not done within {}", group_.others_text(),
                                         duration_text(deadline_s_)));
@@ -58,25 +56,50 @@ void HostCommunicator::wait(std::vector<MPI_Request>& requests, std::size_t rece
     }
 }
 
+// MPI takes back receives that nothing has come for, but no sends. What a peer has begun with ends soon, if
+// that peer lives.
+void HostCommunicator::take_back(std::span<MPI_Request> requests, std::size_t receives) noexcept {
+    constexpr std::chrono::milliseconds patience{100}, tick{1};
+    for (std::size_t i = 0; i < std::min(receives, requests.size()); ++i)
+        if (requests[i] != MPI_REQUEST_NULL) MPI_Cancel(&requests[i]);
+    const auto end = Clock::now() + patience;
+    for (;;) {
+        bool all_done = true;
+        for (MPI_Request& each : requests) {
+            int done = 0;
+            if (MPI_Test(&each, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || !done) all_done = false;
+        }
+        if (all_done) return;
+        if (Clock::now() > end) break;
+        std::this_thread::sleep_for(tick);
+    }
+    left_unfinished_ = true;
+}
+
 void HostCommunicator::exchange(std::span<const Part> sends, std::span<const Part> receives, int tag) {
     int is_main = 0;
     mpi_check(MPI_Is_thread_main(&is_main), "MPI_Is_thread_main");
     if (!is_main && !any_thread_)
         throw CommError("collectives through host memory outside the main thread need MPI_THREAD_MULTIPLE");
     std::vector<MPI_Request> requests;
-    for (const Part& part : receives) {
-        requests.push_back(MPI_REQUEST_NULL);
-        mpi_check(MPI_Irecv(part.data, static_cast<int>(part.bytes), MPI_BYTE, part.peer, tag, mpi_.mpi(),
-                            &requests.back()),
-                  "MPI_Irecv");
+    try {
+        for (const Part& part : receives) {
+            requests.push_back(MPI_REQUEST_NULL);
+            mpi_check(MPI_Irecv(part.data, static_cast<int>(part.bytes), MPI_BYTE, part.peer, tag, mpi_.mpi(),
+                                &requests.back()),
+                      "MPI_Irecv");
+        }
+        for (const Part& part : sends) {
+            requests.push_back(MPI_REQUEST_NULL);
+            mpi_check(MPI_Isend(part.data, static_cast<int>(part.bytes), MPI_BYTE, part.peer, tag, mpi_.mpi(),
+                                &requests.back()),
+                      "MPI_Isend");
+        }
+        wait(requests);
+    } catch (const CommError&) {
+        take_back(requests, receives.size());
+        throw;
     }
-    for (const Part& part : sends) {
-        requests.push_back(MPI_REQUEST_NULL);
-        mpi_check(MPI_Isend(part.data, static_cast<int>(part.bytes), MPI_BYTE, part.peer, tag, mpi_.mpi(),
-                            &requests.back()),
-                  "MPI_Isend");
-    }
-    wait(requests, receives.size());
 }
 
 void HostCommunicator::reduce_share(const char* in, std::int64_t stride, std::span<const std::int64_t> counts,

@@ -1,5 +1,8 @@
 // Collectives on host memory, over MPI: each has happened when the call returns. For ranks without GPUs, and
 // beneath the way through host memory (staged_communicator.h). Slow and simple.
+//
+// A call that has failed may leave messages with MPI that it can neither take back nor finish. What they lie
+// in, the call's `in` and `out` too, is MPI's until the process ends: keep it (left_unfinished()).
 #pragma once
 
 #include <span>
@@ -32,6 +35,7 @@ class HostCommunicator final : public StreamCommunicator {
     void check() override;
     void abort() noexcept override { group_.fail(); }
     CollectiveGroup& group() { return group_; }
+    bool left_unfinished() const { return left_unfinished_; }  // a call has failed so
     std::string describe() const override { return "MPI on host memory for all sizes"; }
 
   private:
@@ -42,7 +46,8 @@ class HostCommunicator final : public StreamCommunicator {
     };
     // Sends and receives all parts; throws CommError at the deadline.
     void exchange(std::span<const Part> sends, std::span<const Part> receives, int tag);
-    void wait(std::vector<MPI_Request>& requests, std::size_t receives);
+    void wait(std::vector<MPI_Request>& requests);
+    void take_back(std::span<MPI_Request> requests, std::size_t receives) noexcept;
     // scratch_ = the reduction of everybody's count elements at in + r * stride on rank r.
     void reduce_share(const char* in, std::int64_t stride, std::span<const std::int64_t> counts,
                       ElementType type, Reduction reduction);
@@ -51,6 +56,7 @@ class HostCommunicator final : public StreamCommunicator {
     CollectiveGroup group_;
     double deadline_s_;
     bool any_thread_ = false;
+    bool left_unfinished_ = false;
     std::vector<char> scratch_;
 };
 

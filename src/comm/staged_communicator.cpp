@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <utility>
 
 #include "base/error.h"
 #include "base/format.h"
@@ -67,6 +68,9 @@ StagedCommunicator::~StagedCommunicator() {
     }
     changed_.notify_all();
     thread_.join();
+    if (!host_.left_unfinished()) return;
+    new PinnedBuffer<char>(std::move(down_));
+    new PinnedBuffer<char>(std::move(up_));
 }
 
 void StagedCommunicator::fail(const std::string& why) noexcept {
