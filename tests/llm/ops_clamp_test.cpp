@@ -13,7 +13,7 @@ class OpsClampTest : public OpsTest {
   protected:
     // What `value` is as an activation of such operations.
     static float as_hidden(const Side& side, float value, bool clamp) {
-        if (side.ops->hidden_element() == Element::F32 || std::abs(value) < largest) return value;
+        if (side.ops->hidden_element() == Element::F32 || !(std::abs(value) >= largest)) return value;
         return std::copysign(clamp ? largest : std::numeric_limits<float>::infinity(), value);
     }
     // share: of `wanted`, for what is rounded on the way.
