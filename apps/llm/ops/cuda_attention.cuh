@@ -162,10 +162,12 @@ struct CachedPage<KvElement::F16> {
     const __half* data;
     __device__ CachedPage(const void* all, const float*, std::int64_t page, int head_dim)
         : data(static_cast<const __half*>(all) + page * (kv_page_tokens * head_dim)) {}
-    // Numbers 8 * piece .. + 8 of a token, as fp16.
-    __device__ uint4 halves(int token, int piece, int head_dim) const {
+    // Numbers 8 * piece .. + 8 of a token; as fp16.
+    using Raw = uint4;
+    __device__ Raw load(int token, int piece, int head_dim) const {
         return *reinterpret_cast<const uint4*>(data + token * head_dim + piece * 8);
     }
+    __device__ static uint4 halves(const Raw& raw) { return raw; }
     __device__ float number(int token, int d, int head_dim) const {
         return __half2float(data[token * head_dim + d]);
     }
@@ -177,12 +179,17 @@ struct CachedPage<KvElement::I8> {
     __device__ CachedPage(const void* all, const float* all_scales, std::int64_t page, int head_dim)
         : data(static_cast<const std::int8_t*>(all) + page * (kv_page_tokens * head_dim)),
           scales(all_scales + page * kv_page_tokens) {}
-    __device__ uint4 halves(int token, int piece, int head_dim) const {
-        const uint2 q = *reinterpret_cast<const uint2*>(data + token * head_dim + piece * 8);
-        const float scale = scales[token];
+    struct Raw {
+        uint2 quants;
+        float scale;
+    };
+    __device__ Raw load(int token, int piece, int head_dim) const {
+        return {*reinterpret_cast<const uint2*>(data + token * head_dim + piece * 8), scales[token]};
+    }
+    __device__ static uint4 halves(const Raw& raw) {
         float value[8];
 #pragma unroll
-        for (int i = 0; i < 8; ++i) value[i] = signed_byte(word(q, i / 4), i % 4) * scale;
+        for (int i = 0; i < 8; ++i) value[i] = signed_byte(word(raw.quants, i / 4), i % 4) * raw.scale;
         return halves_of(value);
     }
     __device__ float number(int token, int d, int head_dim) const {

@@ -24,6 +24,13 @@ struct SplitTiles {
 };
 template <KvElement element>
 constexpr bool copies_both = copies_run_alone && element == KvElement::F16;
+// Before the keys are there: as copies, or as int8 in registers, which have no room for fp16.
+template <KvElement element>
+constexpr bool values_early = copies_both<element> || element == KvElement::I8;
+
+// A multiprocessor: what waits in registers needs more others to compute meanwhile.
+template <KvElement element>
+constexpr int blocks_for = element == KvElement::I8 ? 3 : 2;
 
 // An empty row: by the blocks of one split.
 __device__ void clear_row(const AttentionArgs& a, int row) {
@@ -36,7 +43,7 @@ __device__ void clear_row(const AttentionArgs& a, int row) {
 
 // Grid: splits, (KV heads * tiles of heads), sequences from first_sequence.
 template <int width, KvElement element>
-__global__ void __launch_bounds__(attention_threads, 2)
+__global__ void __launch_bounds__(attention_threads, blocks_for<element>)
     decode_split(const AttentionArgs a, int first_sequence, int splits) {
     constexpr bool both = copies_both<element>;
     extern __shared__ __align__(32) unsigned char shared[];
@@ -67,14 +74,15 @@ __global__ void __launch_bounds__(attention_threads, 2)
     __syncthreads();
     auto& keys = tiles.cached[0];
     auto& values = tiles.cached[both ? 1 : 0];
-    const auto fetch_values = [&] {
-        fetch_tokens<width, element>(values, a.cache.values, a.cache.value_scales, tiles.page, dim, begin,
-                                     first, last);
+    TokenFetch<width, element> of_keys, of_values;
+    const auto start_values = [&] {
+        of_values.start(values, a.cache.values, a.cache.value_scales, tiles.page, dim, begin, first, last);
     };
-    fetch_tokens<width, element>(keys, a.cache.keys, a.cache.key_scales, tiles.page, dim, begin, first, last);
+    of_keys.start(keys, a.cache.keys, a.cache.key_scales, tiles.page, dim, begin, first, last);
     end_of_copies();
-    if constexpr (both) fetch_values();
+    if constexpr (values_early<element>) start_values();
     end_of_copies();
+    of_keys.store(keys);
     wait_for_earlier_copies<1>();
     __syncthreads();
 
@@ -94,7 +102,8 @@ __global__ void __launch_bounds__(attention_threads, 2)
         wmma::store_matrix_sync(&tiles.score[0][warp * kv_page_tokens], s, score_stride, wmma::mem_row_major);
     }
     __syncthreads();
-    if constexpr (!both) fetch_values();
+    if constexpr (!values_early<element>) start_values();
+    of_values.store(values);
 
     // Softmax of the split: 4 heads a warp. The weights lie in the place of the scores.
     auto* weight = reinterpret_cast<__half*>(&tiles.score[0][0]);

@@ -60,8 +60,9 @@ __device__ void attend(const AttentionArgs& a, Tiles<width>& tiles, int launch_b
         const bool busy = tile <= team_last && tile + split_tokens > team_first;
         const std::int64_t* pages = tiles.page + (tile - span_begin) / kv_page_tokens;
         __syncthreads();
-        fetch_tokens<width, element>(tiles.cached, a.cache.keys, a.cache.key_scales, pages, dim, tile, first,
-                                     last);
+        TokenFetch<width, element> fetch_cached;
+        fetch_cached.start(tiles.cached, a.cache.keys, a.cache.key_scales, pages, dim, tile, first, last);
+        fetch_cached.store(tiles.cached);
         wait_for_copies();
         __syncthreads();
         if (busy) {
@@ -88,8 +89,8 @@ __device__ void attend(const AttentionArgs& a, Tiles<width>& tiles, int launch_b
             }
         }
         __syncthreads();
-        fetch_tokens<width, element>(tiles.cached, a.cache.values, a.cache.value_scales, pages, dim, tile,
-                                     first, last);
+        fetch_cached.start(tiles.cached, a.cache.values, a.cache.value_scales, pages, dim, tile, first, last);
+        fetch_cached.store(tiles.cached);
 
         // What becomes of rows outside the segment is of no concern.
         SplitSum mine{-INFINITY, 0};

@@ -56,48 +56,72 @@ struct Tiles {
     int segment_end[tile_rows_of_queries];
 };
 
-// Rows of head_dim numbers, and zeros up to the width: what is multiplied need not ask. 16 bytes a thread and
-// all on their way at once: piece(row, number of the piece).
+// Which 16 bytes of fp16 a thread brings of rows of `width` numbers: number `piece` of rows row, row + step
+// and so on.
+template <int width>
+struct PiecePlace {
+    static constexpr int pieces = width / 8, step = attention_threads / pieces;
+    int piece = static_cast<int>(threadIdx.x) % pieces, row = static_cast<int>(threadIdx.x) / pieces;
+};
+
+// Rows of head_dim numbers, and zeros up to the width: what is multiplied need not ask. All are on their way
+// at once: piece(row, number of the piece).
 template <int width, int rows, class Piece>
 __device__ void fetch(__half (&to)[rows][width + 8], int head_dim, const Piece& piece) {
-    constexpr int pieces = width / 8, step = attention_threads / pieces, each = (rows + step - 1) / step;
+    const PiecePlace<width> at;
+    constexpr int step = at.step, each = (rows + step - 1) / step;
     static_assert(rows % step == 0 || step % rows == 0);
-    const int t = static_cast<int>(threadIdx.x), p = t % pieces, row = t / pieces;
-    if (row >= rows) return;
-    const bool inside = p * 8 < head_dim;
+    if (at.row >= rows) return;
+    const bool inside = at.piece * 8 < head_dim;
     uint4 v[each];
 #pragma unroll
-    for (int n = 0; n < each; ++n) v[n] = inside ? piece(row + n * step, p) : make_uint4(0, 0, 0, 0);
+    for (int n = 0; n < each; ++n)
+        v[n] = inside ? piece(at.row + n * step, at.piece) : make_uint4(0, 0, 0, 0);
 #pragma unroll
-    for (int n = 0; n < each; ++n) *reinterpret_cast<uint4*>(&to[row + n * step][p * 8]) = v[n];
+    for (int n = 0; n < each; ++n) *reinterpret_cast<uint4*>(&to[at.row + n * step][at.piece * 8]) = v[n];
 }
 
-// The keys or values of the tokens tile .. + split_tokens, 0 outside of first .. last; page: of the tile's
-// first token. Where copies run alone, they are there after wait_for_copies() and a barrier.
+// The keys or values of the tokens tile .. + split_tokens, 0 outside of first .. last, on their way to shared
+// memory; page: of the tile's first token. start() sends for them, store() puts them there. In between other
+// work can be done: copies that run alone write `to` meanwhile, others wait in registers. All are there after
+// wait_for_copies() and a barrier.
 template <int width, KvElement element>
-__device__ void fetch_tokens(__half (&to)[split_tokens][width + 8], const void* cache, const float* scales,
-                             const std::int64_t* page, int head_dim, int tile, int first, int last) {
-    const auto nearest = [&](int token) { return min(max(token, first - tile), last - tile); };
-    const auto page_of = [&](int token) {
-        return CachedPage<element>(cache, scales, page[token / kv_page_tokens], head_dim);
-    };
-    if constexpr (copies_run_alone && element == KvElement::F16) {
-        constexpr int pieces = width / 8;
-        const int t = static_cast<int>(threadIdx.x), p = t % pieces;
-        const bool inside = p * 8 < head_dim;
-        const int column = inside ? p * 8 : 0;
+class TokenFetch {
+  public:
+    static constexpr bool copies = copies_run_alone && element == KvElement::F16;
+    using Rows = __half[split_tokens][width + 8];
+
+    __device__ void start(Rows& to, const void* cache, const float* scales, const std::int64_t* page,
+                          int head_dim, int tile, int first, int last) {
+        const bool inside = at_.piece * 8 < head_dim;
 #pragma unroll
-        for (int token = t / pieces; token < split_tokens; token += attention_threads / pieces) {
-            const int from = nearest(token);
-            copy_alone(&to[token][p * 8], page_of(from).data + from % kv_page_tokens * head_dim + column,
-                       inside && from == token);
+        for (int n = 0; n < each; ++n) {
+            const int token = at_.row + n * at_.step, from = min(max(token, first - tile), last - tile);
+            const CachedPage<element> cached(cache, scales, page[from / kv_page_tokens], head_dim);
+            const bool wanted = inside && from == token;
+            if constexpr (copies) {
+                copy_alone(&to[token][at_.piece * 8],
+                           cached.data + from % kv_page_tokens * head_dim + (inside ? at_.piece * 8 : 0),
+                           wanted);
+            } else {
+                raw_[n] = {};
+                if (wanted) raw_[n] = cached.load(from % kv_page_tokens, at_.piece, head_dim);
+            }
         }
-    } else {
-        fetch<width>(to, head_dim, [&](int token, int piece) {
-            const int from = nearest(token);
-            const uint4 v = page_of(from).halves(from % kv_page_tokens, piece, head_dim);
-            return from == token ? v : make_uint4(0, 0, 0, 0);
-        });
     }
-}
+    __device__ void store(Rows& to) const {
+        if constexpr (!copies) {
+#pragma unroll
+            for (int n = 0; n < each; ++n)
+                *reinterpret_cast<uint4*>(&to[at_.row + n * at_.step][at_.piece * 8]) =
+                    CachedPage<element>::halves(raw_[n]);
+        }
+    }
+
+  private:
+    static constexpr int each = split_tokens / PiecePlace<width>::step;
+
+    PiecePlace<width> at_;
+    typename CachedPage<element>::Raw raw_[copies ? 1 : each];
+};
 }  // namespace voltpile::llm
