@@ -22,10 +22,8 @@ __global__ void dequantise(const DeviceMatrix w, int first_row, int rows, uint4*
     if (index >= static_cast<std::int64_t>(rows) * units) return;
     const auto raw = RowUnit<format>::load(w, first_row + static_cast<int>(index / units),
                                            static_cast<int>(index % units));
-    uint4 halves[4];
-    RowUnit<format>::halves(raw, halves);
 #pragma unroll
-    for (int q = 0; q < 4; ++q) out[index * 4 + q] = halves[q];
+    for (int q = 0; q < 4; ++q) out[index * 4 + q] = RowUnit<format>::halves(raw, q);
 }
 
 __global__ void silu_product(const float* gate, const float* up, int gate_columns, __half* out,
@@ -56,13 +54,19 @@ __global__ void embed(const DeviceMatrix w, const std::int32_t* token, const std
     }
     float* to = x + static_cast<std::int64_t>(blockIdx.x) * columns;
     for (int unit = static_cast<int>(threadIdx.x); unit < w.columns / 32; unit += threads) {
-        float value[32];
         // A row of a captured pass may be empty.
         const bool there = row >= 0 && row < w.rows;
-        if (there) RowUnit<format>::values(RowUnit<format>::load(w, row, unit), value);
+        typename RowUnit<format>::Raw raw;
+        if (there) raw = RowUnit<format>::load(w, row, unit);
 #pragma unroll
-        for (int i = 0; i < 32; ++i) {
-            if (unit * 32 + i < columns) to[unit * 32 + i] = there ? value[i] : 0.0f;
+        for (int q = 0; q < 4; ++q) {
+            float value[8] = {};
+            if (there) RowUnit<format>::eight(raw, q, value);
+#pragma unroll
+            for (int i = 0; i < 8; ++i) {
+                const int column = unit * 32 + q * 8 + i;
+                if (column < columns) to[column] = value[i];
+            }
         }
     }
 }

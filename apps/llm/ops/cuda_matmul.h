@@ -1,7 +1,7 @@
-// Matrix products on the GPU, by number of rows: up to matvec_rows a matrix-vector product, up to tile_rows
-// tiles on tensor cores, above that wide tiles, or fp16 weights in memory and cuBLAS, which takes fp16
-// weights as they are, and therefore earlier. Tiles of all sizes give a row the same bits, and so do
-// matrix-vector products.
+// Matrix products on the GPU, by number of rows: up to matvec_rows a matrix-vector product, above that tiles
+// on tensor cores, and for many rows fp16 weights in memory and cuBLAS, which takes fp16 weights as they are,
+// and therefore earlier. A row's bits are the same in tiles of any number of rows with as many workers, and
+// so are those of matrix-vector products.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,23 @@
 
 namespace voltpile::llm {
 
-constexpr int matvec_rows = 6;
-constexpr int tile_rows = 64;
-// Above so many rows cuBLAS is faster.
+constexpr int matvec_rows = 4;
+// Above so many rows cuBLAS is faster: formats that are simpler to turn into fp16 gain less by it.
 constexpr int most_kernel_rows(WeightFormat format) {
-    return format == WeightFormat::F16 ? 4 : 128;
+    switch (format) {
+        case WeightFormat::Q8_0:
+        case WeightFormat::Q4_0:
+            return 320;
+        case WeightFormat::Q4_K:
+        case WeightFormat::Q5_K:
+        case WeightFormat::Q6_K:
+            return 192;
+        case WeightFormat::F32:
+        case WeightFormat::F16:
+        case WeightFormat::BF16:
+            break;
+    }
+    return 4;
 }
 
 // Matrices of one format and as many columns, whose outputs go to columns of `out`.
@@ -34,28 +46,29 @@ struct MatmulArgs {
     bool out_float = false;
     int out_columns = 0;
     float limit = half_limit(false);  // of fp16 results
-    int split = 1;                    // parts of the columns, summed in order
+    int split = 1;                    // of a matrix-vector product: parts of the columns, summed in order
+    int workers = 1;                  // of a tiled product
     std::uint8_t* scratch = nullptr;  // see the launchers
     int* counters = nullptr;          // zero, and zero again afterwards
 };
 
-// Fills split for this GPU. It depends on the matrices alone, so that a row's result is the same in any
-// batch.
+// What a matrix-vector product's split is on this GPU. It depends on the matrices alone, so that a row's
+// result is the same in any batch.
 int matvec_split(const MatmulArgs& args, int multiprocessors);
-int tile_split(const MatmulArgs& args, int multiprocessors);
 std::size_t matvec_scratch_bytes(const MatmulArgs& args);
-std::size_t tile_scratch_bytes(const MatmulArgs& args);
-constexpr int tile_weights = 128;  // rows of weights in a tile
-constexpr int most_tiles = 1 << 16;
-
 void launch_matvec(const MatmulArgs& args, int multiprocessors, const Stream& stream);
-void launch_tiles(const MatmulArgs& args, const Stream& stream);  // split: tile_split()
 
-// Any number of rows; split: tile_split(). In so many groups of its parts the blocks work; those of more than
-// one want scratch memory.
-int wide_groups(const MatmulArgs& args, int multiprocessors);
-std::size_t wide_scratch_bytes(const MatmulArgs& args, int groups);
-void launch_wide_tiles(const MatmulArgs& args, int groups, const Stream& stream);
+// How many share a tiled product, each all pieces of the rows. A row's bits depend on that, and on nothing
+// else of the batch.
+constexpr int tile_rows = 64;  // of a block: as registers have room for their sums
+constexpr int pieces_of(int rows) {
+    return (rows + tile_rows - 1) / tile_rows;
+}
+int tile_workers(const MatmulArgs& args, int pieces, int multiprocessors);
+std::size_t tile_scratch_bytes(int rows, int workers);
+constexpr int most_tiles = 1 << 16;  // times pieces
+int tiles_of(const MatmulArgs& args);
+void launch_tiles(const MatmulArgs& args, const Stream& stream);
 
 // Rows first_row .. + rows of w as fp16 (rows, columns).
 void launch_dequantise(const DeviceMatrix& w, int first_row, int rows, void* out, const Stream& stream);

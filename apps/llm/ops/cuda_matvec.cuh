@@ -273,8 +273,8 @@ template <WeightFormat format>
 void launch_matvec_of(const MatmulArgs& args, int blocks, const Stream& stream) {
     if (args.rows <= 1) return launch_matvec_rows<format, 1>(args, blocks, stream);
     if (args.rows <= 2) return launch_matvec_rows<format, 2>(args, blocks, stream);
-    if (args.rows <= 4) return launch_matvec_rows<format, 4>(args, blocks, stream);
-    return launch_matvec_rows<format, 8>(args, blocks, stream);
+    static_assert(matvec_rows == 4);
+    return launch_matvec_rows<format, 4>(args, blocks, stream);
 }
 
 }  // namespace voltpile::llm

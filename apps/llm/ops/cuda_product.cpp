@@ -120,21 +120,32 @@ void CudaProduct::by_kernels(MatmulArgs& args, std::size_t used) {
     args.scratch = scratch_.data() + used;
     args.counters = counters_.data();
     const std::size_t room = scratch_.size() - used;
-    const auto check = [&](std::size_t needed) {
-        if (needed > room) throw DeviceError("a matrix product needs more scratch memory");
-    };
     if (args.rows <= matvec_rows && !batch_invariant_) {
         args.split = matvec_split(args, multiprocessors_);
-        check(matvec_scratch_bytes(args));
+        if (matvec_scratch_bytes(args) > room)
+            throw DeviceError("a matrix product needs more scratch memory");
         return launch_matvec(args, multiprocessors_, stream_);
     }
-    args.split = tile_split(args, multiprocessors_);
-    if (args.rows <= tile_rows) {
-        check(tile_scratch_bytes(args));
-        return launch_tiles(args, stream_);
+    by_tiles(args, room);
+}
+
+// As many rows at a time as there is room for their sums and counters.
+void CudaProduct::by_tiles(const MatmulArgs& args, std::size_t room) {
+    const int pieces = pieces_of(args.rows);
+    const int workers = tile_workers(args, batch_invariant_ ? 1 : pieces, multiprocessors_);
+    const auto fit = static_cast<int>(std::min<std::size_t>(room / tile_scratch_bytes(1, workers), 1 << 16));
+    const int each = std::min(fit, most_tiles / tiles_of(args)) * tile_rows;
+    if (each == 0) throw DeviceError("a matrix product needs more scratch memory");
+    for (int row = 0; row < args.rows; row += each) {
+        MatmulArgs some = args;
+        some.workers = workers;
+        some.rows = std::min(each, args.rows - row);
+        some.x = static_cast<const std::uint8_t*>(args.x) +
+                 static_cast<std::int64_t>(row) * args.matrix[0].columns * 2;
+        some.out = static_cast<std::uint8_t*>(args.out) +
+                   static_cast<std::int64_t>(row) * args.out_columns * (args.out_float ? 4 : 2);
+        launch_tiles(some, stream_);
     }
-    const int groups = wide_groups(args, multiprocessors_);
-    launch_wide_tiles(args, wide_scratch_bytes(args, groups) > room ? 1 : groups, stream_);
 }
 
 // Both products as fp32, of as many rows at a time as half of the scratch memory holds.

@@ -35,6 +35,7 @@ class CudaProduct {
     const void* padded(HiddenRows x, int columns, std::size_t& used);
     bool by_blas(const MatmulArgs& args) const;
     void by_kernels(MatmulArgs& args, std::size_t used);
+    void by_tiles(const MatmulArgs& args, std::size_t room);
     void gated_of_two_formats(const MatmulArgs& args, std::size_t used);
     void many_rows(const MatmulArgs& args, std::size_t used);
     void many_rows_gated(const MatmulArgs& args, std::size_t used);

@@ -8,8 +8,8 @@
 
 namespace voltpile::llm {
 
-// load(w, row, unit) and then values(raw, out): the 32 weights as fp32, in order; or halves(raw, out): as
-// fp16.
+// load(w, row, unit) and then eight(raw, q, out): weights 8 q to 8 q + 8 of the unit as fp32; or
+// halves(raw, q): as fp16.
 template <WeightFormat>
 struct RowUnit;
 
@@ -28,11 +28,10 @@ __device__ inline uint4 quants_at(const DeviceMatrix& w, int row, int unit) {
 }
 
 template <WeightFormat format, class Raw>
-__device__ inline void rounded_values(const Raw& raw, uint4 (&out)[4]) {
-    float value[32];
-    RowUnit<format>::values(raw, value);
-#pragma unroll
-    for (int q = 0; q < 4; ++q) out[q] = halves_of(value + 8 * q);
+__device__ inline uint4 rounded_eight(const Raw& raw, int q) {
+    float value[8];
+    RowUnit<format>::eight(raw, q, value);
+    return halves_of(value);
 }
 
 // scale * (byte - zero) for the four bytes of a word, from 0 to 255, as fp16: numbers from 1024 on are whole,
@@ -60,7 +59,7 @@ struct RowUnit<WeightFormat::F16> {
     struct Raw {
         uint4 halves[4];
     };
-    __device__ static Raw load(const DeviceMatrix& w, int row, int unit) {
+    __device__ __forceinline__ static Raw load(const DeviceMatrix& w, int row, int unit) {
         Raw raw;
         const auto* from = reinterpret_cast<const uint4*>(
             w.quants + (static_cast<std::int64_t>(row) * w.columns + unit * 32) * 2);
@@ -68,18 +67,15 @@ struct RowUnit<WeightFormat::F16> {
         for (int i = 0; i < 4; ++i) raw.halves[i] = from[i];
         return raw;
     }
-    __device__ static void values(const Raw& raw, float (&out)[32]) {
+    __device__ __forceinline__ static void eight(const Raw& raw, int q, float (&out)[8]) {
 #pragma unroll
-        for (int i = 0; i < 16; ++i) {
-            const float2 two = floats_of(word(raw.halves[i / 4], i % 4));
+        for (int i = 0; i < 4; ++i) {
+            const float2 two = floats_of(word(raw.halves[q], i));
             out[2 * i] = two.x;
             out[2 * i + 1] = two.y;
         }
     }
-    __device__ static void halves(const Raw& raw, uint4 (&out)[4]) {
-#pragma unroll
-        for (int i = 0; i < 4; ++i) out[i] = raw.halves[i];
-    }
+    __device__ __forceinline__ static uint4 halves(const Raw& raw, int q) { return raw.halves[q]; }
 };
 
 template <>
@@ -88,7 +84,7 @@ struct RowUnit<WeightFormat::Q8_0> {
         uint4 quants[2];
         __half d;
     };
-    __device__ static Raw load(const DeviceMatrix& w, int row, int unit) {
+    __device__ __forceinline__ static Raw load(const DeviceMatrix& w, int row, int unit) {
         Raw raw;
         const auto* from =
             reinterpret_cast<const uint4*>(w.quants + static_cast<std::int64_t>(row) * w.columns + unit * 32);
@@ -97,21 +93,18 @@ struct RowUnit<WeightFormat::Q8_0> {
         raw.d = reinterpret_cast<const __half*>(w.scales)[RowIndex(w, row, unit).unit];
         return raw;
     }
-    __device__ static void values(const Raw& raw, float (&out)[32]) {
+    __device__ __forceinline__ static void eight(const Raw& raw, int q, float (&out)[8]) {
         const float d = __half2float(raw.d);
 #pragma unroll
-        for (int i = 0; i < 32; ++i) {
-            out[i] = d * signed_byte(word(raw.quants[i / 16], i % 16 / 4), i % 4);
+        for (int i = 0; i < 8; ++i) {
+            out[i] = d * signed_byte(word(raw.quants[q / 2], q % 2 * 2 + i / 4), i % 4);
         }
     }
-    __device__ static void halves(const Raw& raw, uint4 (&out)[4]) {
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            const uint4& from = raw.quants[i / 2];
-            const uint2 low = scaled_bytes<128>(word(from, i % 2 * 2) ^ 0x80808080u, raw.d);
-            const uint2 high = scaled_bytes<128>(word(from, i % 2 * 2 + 1) ^ 0x80808080u, raw.d);
-            out[i] = make_uint4(low.x, low.y, high.x, high.y);
-        }
+    __device__ __forceinline__ static uint4 halves(const Raw& raw, int q) {
+        const uint4& from = raw.quants[q / 2];
+        const uint2 low = scaled_bytes<128>(word(from, q % 2 * 2) ^ 0x80808080u, raw.d);
+        const uint2 high = scaled_bytes<128>(word(from, q % 2 * 2 + 1) ^ 0x80808080u, raw.d);
+        return make_uint4(low.x, low.y, high.x, high.y);
     }
 };
 
@@ -121,24 +114,21 @@ struct RowUnit<WeightFormat::Q4_0> {
         uint4 quants;
         __half d;
     };
-    __device__ static Raw load(const DeviceMatrix& w, int row, int unit) {
+    __device__ __forceinline__ static Raw load(const DeviceMatrix& w, int row, int unit) {
         return {quants_at(w, row, unit),
                 reinterpret_cast<const __half*>(w.scales)[RowIndex(w, row, unit).unit]};
     }
-    __device__ static void values(const Raw& raw, float (&out)[32]) {
+    __device__ __forceinline__ static void eight(const Raw& raw, int q, float (&out)[8]) {
         const float d = __half2float(raw.d);
 #pragma unroll
-        for (int i = 0; i < 32; ++i) {
-            out[i] = d * (unsigned_byte(low_bits(raw.quants, i / 16, i % 16 / 4), i % 4) - 8);
+        for (int i = 0; i < 8; ++i) {
+            out[i] = d * (unsigned_byte(low_bits(raw.quants, q / 2, q % 2 * 2 + i / 4), i % 4) - 8);
         }
     }
-    __device__ static void halves(const Raw& raw, uint4 (&out)[4]) {
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            const uint2 low = scaled_bytes<8>(low_bits(raw.quants, i / 2, i % 2 * 2), raw.d);
-            const uint2 high = scaled_bytes<8>(low_bits(raw.quants, i / 2, i % 2 * 2 + 1), raw.d);
-            out[i] = make_uint4(low.x, low.y, high.x, high.y);
-        }
+    __device__ __forceinline__ static uint4 halves(const Raw& raw, int q) {
+        const uint2 low = scaled_bytes<8>(low_bits(raw.quants, q / 2, q % 2 * 2), raw.d);
+        const uint2 high = scaled_bytes<8>(low_bits(raw.quants, q / 2, q % 2 * 2 + 1), raw.d);
+        return make_uint4(low.x, low.y, high.x, high.y);
     }
 };
 
@@ -156,26 +146,26 @@ struct RowUnit<WeightFormat::Q4_K> {
         raw.d = reinterpret_cast<const __half2*>(w.super)[index.super];
         raw.scales = reinterpret_cast<const uchar2*>(w.scales)[index.unit];
     }
-    __device__ static Raw load(const DeviceMatrix& w, int row, int unit) {
+    __device__ __forceinline__ static Raw load(const DeviceMatrix& w, int row, int unit) {
         Raw raw;
         load_common(raw, w, row, unit);
         return raw;
     }
     template <class R, class Quants>
-    __device__ static void scaled(const R& raw, Quants quants, float (&out)[32]) {
+    __device__ static void scaled(const R& raw, int q, Quants quants, float (&out)[8]) {
         const float2 d = __half22float2(raw.d);
         const float scale = d.x * static_cast<float>(raw.scales.x);
         const float min = d.y * static_cast<float>(raw.scales.y);
 #pragma unroll
-        for (int i = 0; i < 32; ++i) {
-            out[i] = fmaf(scale, unsigned_byte(quants(i / 16, i % 16 / 4), i % 4), -min);
+        for (int i = 0; i < 8; ++i) {
+            out[i] = fmaf(scale, unsigned_byte(quants(q / 2, q % 2 * 2 + i / 4), i % 4), -min);
         }
     }
-    __device__ static void values(const Raw& raw, float (&out)[32]) {
-        scaled(raw, [&](int n, int i) { return low_bits(raw.quants, n, i); }, out);
+    __device__ __forceinline__ static void eight(const Raw& raw, int q, float (&out)[8]) {
+        scaled(raw, q, [&](int n, int i) { return low_bits(raw.quants, n, i); }, out);
     }
-    __device__ static void halves(const Raw& raw, uint4 (&out)[4]) {
-        rounded_values<WeightFormat::Q4_K>(raw, out);
+    __device__ __forceinline__ static uint4 halves(const Raw& raw, int q) {
+        return rounded_eight<WeightFormat::Q4_K>(raw, q);
     }
 };
 
@@ -187,18 +177,19 @@ struct RowUnit<WeightFormat::Q5_K> {
         uchar2 scales;
         std::uint32_t high;
     };
-    __device__ static Raw load(const DeviceMatrix& w, int row, int unit) {
+    __device__ __forceinline__ static Raw load(const DeviceMatrix& w, int row, int unit) {
         Raw raw;
         RowUnit<WeightFormat::Q4_K>::load_common(raw, w, row, unit);
         raw.high = reinterpret_cast<const std::uint32_t*>(w.high)[RowIndex(w, row, unit).unit];
         return raw;
     }
-    __device__ static void values(const Raw& raw, float (&out)[32]) {
+    __device__ __forceinline__ static void eight(const Raw& raw, int q, float (&out)[8]) {
         RowUnit<WeightFormat::Q4_K>::scaled(
-            raw, [&](int n, int i) { return low_bits(raw.quants, n, i) | fifth_bits(raw.high, n, i); }, out);
+            raw, q, [&](int n, int i) { return low_bits(raw.quants, n, i) | fifth_bits(raw.high, n, i); },
+            out);
     }
-    __device__ static void halves(const Raw& raw, uint4 (&out)[4]) {
-        rounded_values<WeightFormat::Q5_K>(raw, out);
+    __device__ __forceinline__ static uint4 halves(const Raw& raw, int q) {
+        return rounded_eight<WeightFormat::Q5_K>(raw, q);
     }
 };
 
@@ -210,24 +201,24 @@ struct RowUnit<WeightFormat::Q6_K> {
         char2 scales;
         __half d;
     };
-    __device__ static Raw load(const DeviceMatrix& w, int row, int unit) {
+    __device__ __forceinline__ static Raw load(const DeviceMatrix& w, int row, int unit) {
         const RowIndex index(w, row, unit);
         return {quants_at(w, row, unit), reinterpret_cast<const uint2*>(w.high)[index.unit],
                 reinterpret_cast<const char2*>(w.scales)[index.unit],
                 reinterpret_cast<const __half*>(w.super)[index.super]};
     }
-    __device__ static void values(const Raw& raw, float (&out)[32]) {
-        const float d = __half2float(raw.d);
-        const float scale[2] = {d * static_cast<float>(raw.scales.x), d * static_cast<float>(raw.scales.y)};
+    __device__ __forceinline__ static void eight(const Raw& raw, int q, float (&out)[8]) {
+        const int n = q / 2;
+        const float scale = __half2float(raw.d) * static_cast<float>(n == 0 ? raw.scales.x : raw.scales.y);
 #pragma unroll
-        for (int i = 0; i < 32; ++i) {
-            const int n = i / 16, w = i % 16 / 4;
-            const std::uint32_t q = low_bits(raw.quants, n, w) | sixth_bits(word(raw.high, w / 2), n, w);
-            out[i] = scale[n] * (unsigned_byte(q, i % 4) - 32);
+        for (int i = 0; i < 8; ++i) {
+            const int w = q % 2 * 2 + i / 4;
+            const std::uint32_t quants = low_bits(raw.quants, n, w) | sixth_bits(word(raw.high, w / 2), n, w);
+            out[i] = scale * (unsigned_byte(quants, i % 4) - 32);
         }
     }
-    __device__ static void halves(const Raw& raw, uint4 (&out)[4]) {
-        rounded_values<WeightFormat::Q6_K>(raw, out);
+    __device__ __forceinline__ static uint4 halves(const Raw& raw, int q) {
+        return rounded_eight<WeightFormat::Q6_K>(raw, q);
     }
 };
 

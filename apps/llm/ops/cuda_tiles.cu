@@ -1,207 +1,162 @@
-// Matrix products of some rows on tensor cores: tiles of weights become fp16 in shared memory.
-#include <mma.h>
-
+// Matrix products of some rows on tensor cores. A block has a tile of weights and some rows of x; each warp
+// has weights of its own, straight from memory, and what it multiplies with them comes through shared memory
+// for all. So weights are turned into fp16 once for all rows, and nobody waits for another warp's weights.
 #include <algorithm>
+#include <utility>
 
-#include "llm/ops/cuda_row_units.cuh"
 #include "llm/ops/cuda_tiles.cuh"
+#include "llm/ops/cuda_x_steps.cuh"
 
 namespace voltpile::llm {
 
 namespace {
 
-using namespace nvcuda;
+constexpr int blocks_each = 2;  // a multiprocessor
+constexpr int least_steps = 4;  // of a worker, for whose beginning and sums it pays
 
-constexpr int step_columns = 128;                // of a matrix at a time
-constexpr int shared_stride = step_columns + 8;  // halves from row to row: no bank conflicts
-constexpr int result_stride = tile_weights + 4;  // floats
-
-// Blocks a multiprocessor, for which registers must do: V100's shared memory has no room for two large ones.
-constexpr int blocks_for_rows([[maybe_unused]] int x_rows) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-    return x_rows == 64 ? 1 : 2;
-#else
-    return 2;
-#endif
+// How many steps of weights are in registers: one, and those on their way from memory. Few rows leave it
+// little time; with many some formats have no room for more.
+__host__ __device__ constexpr int raw_steps(WeightFormat format, int x_rows) {
+    if (format == WeightFormat::F16) return copies_run_alone || x_rows <= 16 ? 2 : 1;
+    if (copies_run_alone) return x_rows <= 32 ? 3 : 2;
+    return format == WeightFormat::Q6_K && x_rows >= 48 ? 1 : 2;
 }
 
-// Grid: tiles of weights, parts of the columns.
+// A worker's blocks, each for one piece of x_rows rows of x.
 template <WeightFormat format, int x_rows, bool gated>
-__global__ void __launch_bounds__(tile_threads, blocks_for_rows(x_rows)) tile_product(const TileArgs args) {
+__global__ void __launch_bounds__(tile_threads, blocks_each) tile_product(const TileArgs args) {
     using Unit = RowUnit<format>;
     extern __shared__ __align__(32) std::uint8_t shared[];
-    auto* weights = reinterpret_cast<__half*>(shared);
-    __half* xs = weights + tile_weights * shared_stride;
-    auto* results = reinterpret_cast<float*>(shared);  // once the sums are there
     const MatmulArgs& a = args.matmul;
+    const int warp = static_cast<int>(threadIdx.x) / 32;
+    const int worker = static_cast<int>(blockIdx.x) / args.pieces;
+    const int piece = static_cast<int>(blockIdx.x) % args.pieces;
+    const int last_unit = a.matrix[0].columns / 32 - 1;
+    XSteps<x_rows> x(shared, a, piece * x_rows);
 
-    const int t = static_cast<int>(threadIdx.x), warp = t / 32;
-    const TilePlace place = place_of<gated>(args, static_cast<int>(blockIdx.x));
-    const int columns = a.matrix[0].columns;
-    static_assert(step_columns == part_columns);
-    const auto [begin, end] = units_of(a, static_cast<int>(blockIdx.y));
+    const std::int64_t run_end = first_step(args, worker + 1);
+    for (std::int64_t at = first_step(args, worker); at < run_end;) {
+        const int tile = static_cast<int>(at / args.steps), begin = static_cast<int>(at % args.steps);
+        const int end = static_cast<int>(min(static_cast<std::int64_t>(args.steps), begin + run_end - at));
+        at += end - begin;
+        const TilePlace place = place_of<gated>(args, tile);
+        const int warp_row = place.first_row + warp * (gated ? warp_weights / 2 : warp_weights);
 
-    // Each thread brings two units of 32 weights and some 16-byte pieces of x, some steps ahead: few rows
-    // leave memory little time while the tensor cores work.
-    constexpr int depth = x_rows == 16 && format != WeightFormat::F16 ? 2 : 1;
-    constexpr int unrolled = x_rows == 64 ? 1 : depth == 2 ? 2 : 4;  // as many as registers allow
-    constexpr int x_pieces = x_rows * step_columns / 8 / tile_threads;
-    typename Unit::Raw raw[depth][2];
-    uint4 x[depth][x_pieces];
-    const auto load = [&](int step, int d) {
-        if (step >= end) return;
+        // Rows and columns that are not there: others, whose results nobody wants or which x makes 0.
+        constexpr int ahead = raw_steps(format, x_rows);
+        typename Unit::Raw raw[ahead][lane_units];
+        const auto matrix_of = [&](int i) {
+            return gated && WarpProduct::row(i) >= 16 ? place.up : place.weights;
+        };
+        const DeviceMatrix halves[2] = {matrix_of(0), matrix_of(lane_units / 2)};
+        const auto load = [&](int step, typename Unit::Raw(&to)[lane_units]) {
 #pragma unroll
-        for (int i = 0; i < 2; ++i) {
-            const int in_tile = t / 4 + i * 64, unit = step * 4 + t % 4;
-            const int m = gated ? i : place.matrix;
-            const int row = place.first_row + (gated ? in_tile % 64 : in_tile);
-            if (row < a.matrix[m].rows && unit * 32 < columns) raw[d][i] = Unit::load(a.matrix[m], row, unit);
-        }
-#pragma unroll
-        for (int i = 0; i < x_pieces; ++i) {
-            const int piece = t + i * tile_threads, row = piece / 16,
-                      column = step * step_columns + piece % 16 * 8;
-            x[d][i] = load_or_zero(
-                static_cast<const __half*>(a.x) + static_cast<std::int64_t>(row) * columns + column,
-                row < a.rows && column < columns);
-        }
-    };
-    const auto store = [&](int step, int d) {
-#pragma unroll
-        for (int i = 0; i < 2; ++i) {
-            const int in_tile = t / 4 + i * 64, unit = step * 4 + t % 4;
-            const int m = gated ? i : place.matrix;
-            const int row = place.first_row + (gated ? in_tile % 64 : in_tile);
-            auto* to = reinterpret_cast<uint4*>(weights + in_tile * shared_stride + t % 4 * 32);
-            uint4 halves[4] = {};
-            if (row < a.matrix[m].rows && unit * 32 < columns) Unit::halves(raw[d][i], halves);
-#pragma unroll
-            for (int q = 0; q < 4; ++q) to[q] = halves[q];
-        }
-#pragma unroll
-        for (int i = 0; i < x_pieces; ++i) {
-            const int piece = t + i * tile_threads;
-            *reinterpret_cast<uint4*>(xs + piece / 16 * shared_stride + piece % 16 * 8) = x[d][i];
-        }
-    };
-
-    wmma::fragment<wmma::accumulator, 16, 16, 16, float> sum[x_rows / 16];
-#pragma unroll
-    for (auto& s : sum) wmma::fill_fragment(s, 0.0f);
-#pragma unroll
-    for (int d = 0; d < depth; ++d) load(begin + d, d);
-    for (int first = begin; first < end; first += depth) {
-#pragma unroll
-        for (int d = 0; d < depth; ++d) {
-            const int step = first + d;
-            if (step >= end) break;
-            store(step, d);
-            __syncthreads();
-            load(step + depth, d);
-#pragma unroll unrolled
-            for (int k = 0; k < step_columns; k += 16) {
-                wmma::fragment<wmma::matrix_a, 16, 16, 16, __half, wmma::row_major> w;
-                wmma::load_matrix_sync(w, weights + warp * 16 * shared_stride + k, shared_stride);
-#pragma unroll
-                for (int n = 0; n < x_rows / 16; ++n) {
-                    wmma::fragment<wmma::matrix_b, 16, 16, 16, __half, wmma::col_major> v;
-                    wmma::load_matrix_sync(v, xs + n * 16 * shared_stride + k, shared_stride);
-                    wmma::mma_sync(sum[n], w, v, sum[n]);
-                }
+            for (int i = 0; i < lane_units; ++i) {
+                const int r = WarpProduct::row(i);
+                const DeviceMatrix& w = halves[i / (lane_units / 2)];
+                const int row = min(warp_row + (gated ? r % 16 : r), w.rows - 1);
+                to[i] = Unit::load(w, row, min(step * lane_units + WarpProduct::unit(i), last_unit));
             }
-            __syncthreads();
-        }
-    }
-
-    // results[row of x][row of weights]
+        };
+        float sum[x_rows / x_group][8];
 #pragma unroll
-    for (int n = 0; n < x_rows / 16; ++n) {
-        wmma::store_matrix_sync(results + n * 16 * result_stride + warp * 16, sum[n], result_stride,
-                                wmma::mem_col_major);
-    }
-    __syncthreads();
-    constexpr int outputs = gated ? tile_weights / 2 : tile_weights;
-    if (a.split == 1) {
-        for (int i = t; i < x_rows * outputs; i += tile_threads) {
-            const float* from = results + i / outputs * result_stride + i % outputs;
-            put<gated>(a, place, i % outputs, i / outputs, from[0], gated ? from[outputs] : 0);
+        for (auto& group : sum) {
+#pragma unroll
+            for (float& each : group) each = 0;
         }
-        return;
+        __syncthreads();  // of the tile before nobody reads x any more
+#pragma unroll
+        for (int i = 0; i < max(1, ahead - 1); ++i) load(min(begin + i, end - 1), raw[i]);
+        x.copy(begin, end);
+        x.copy(begin + 1, end);
+        x.load(begin, end);
+        x.store(begin);
+        for (int first = begin; first < end; first += ahead) {
+#pragma unroll
+            for (int now = 0; now < ahead; ++now) {
+                const int step = first + now;
+                if (step >= end) break;
+                wait_for_earlier_copies<1>();
+                __syncthreads();
+                x.copy(step + 2, end);
+                if (x.loads_early) x.load(step + 1, end);
+                if (ahead > 1 && step + ahead - 1 < end)
+                    load(step + ahead - 1, raw[(now + ahead - 1) % ahead]);
+                WarpProduct::multiply<format>(raw[now], x.stage(step), sum);
+                if (ahead == 1 && step + 1 < end) load(step + 1, raw[0]);
+                if (!x.loads_early) x.load(step + 1, end);
+                x.store(step + 1);
+            }
+        }
+        wait_for_copies();
+        if (end - begin < args.steps && !add_parts(args, tile, worker, piece, begin == 0, sum)) continue;
+#pragma unroll
+        for (int n = 0; n < x_rows / x_group; ++n) {
+            WarpProduct::each_result<gated>(sum[n], [&](int row, int x_row, float result, float other) {
+                put<gated>(a, place, warp_row + row, piece * x_rows + n * x_group + x_row, result, other);
+            });
+        }
     }
-
-    constexpr int size = x_rows * tile_weights;
-    const int tile = static_cast<int>(blockIdx.x);
-    float* parts = parts_of_tile(a, tile, x_rows);
-    for (int i = t; i < size; i += tile_threads) {
-        parts[static_cast<std::int64_t>(blockIdx.y) * size + i] =
-            results[i / tile_weights * result_stride + i % tile_weights];
-    }
-    add_parts<gated>(a, place, tile, 0, x_rows);
 }
 
-constexpr int most_split = 16;
-constexpr double cost_of_split = 0.03;  // of the time, for one more part's sums
-
-int rows_of_tile(int rows) {
-    return rows <= 16 ? 16 : rows <= 32 ? 32 : 64;
+// `call` gets the rows of x that a block takes as a constant.
+template <class Call>
+void with_x_rows(int x_rows, const Call& call) {
+    if (x_rows <= 16) return call(std::integral_constant<int, 16>());
+    if (x_rows <= 32) return call(std::integral_constant<int, 32>());
+    if (x_rows <= 48) return call(std::integral_constant<int, 48>());
+    return call(std::integral_constant<int, tile_rows>());
 }
 
-template <WeightFormat format, int x_rows, bool gated>
-void start(const TileArgs& args, const Stream& stream) {
-    constexpr std::size_t shared = (tile_weights + x_rows) * shared_stride * sizeof(__half);
-    static_assert(shared >= x_rows * result_stride * sizeof(float) && shared <= 96 * 1024);
-    const auto kernel = tile_product<format, x_rows, gated>;
-    cuda_check(
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)),
-        "shared memory of a tiled product");
-    launch("tiled product", kernel, {tiles_of(args.matmul), tile_threads, shared, args.matmul.split}, stream,
-           args);
+int tiles_in(const DeviceMatrix& w, bool gated) {
+    const int weights = gated ? tile_weights / 2 : tile_weights;
+    return (w.rows + weights - 1) / weights;
 }
-
-template <WeightFormat format, bool gated>
-void start_rows(const TileArgs& args, const Stream& stream) {
-    switch (rows_of_tile(args.matmul.rows)) {
-        case 16:
-            return start<format, 16, gated>(args, stream);
-        case 32:
-            return start<format, 32, gated>(args, stream);
-        default:
-            return start<format, 64, gated>(args, stream);
-    }
+TileArgs tile_args(const MatmulArgs& args) {
+    TileArgs tiles{args, {0, 0, 0, 0}, 0, 0, pieces_of(args.rows)};
+    tiles.steps = (args.matrix[0].columns + step_columns - 1) / step_columns;
+    for (int m = 0; m < args.matrices; ++m)
+        tiles.first_tile[m + 1] = tiles.first_tile[m] + tiles_in(args.matrix[m], args.gated);
+    tiles.tiles = args.gated ? tiles.first_tile[1] : tiles.first_tile[args.matrices];
+    return tiles;
 }
 
 }  // namespace
 
-// Enough parts for the blocks to fill the multiprocessors, with two on each, and to end together.
-int tile_split(const MatmulArgs& args, int multiprocessors) {
-    const int units = (args.matrix[0].columns + part_columns - 1) / part_columns;
-    const int tiles = tiles_of(args), places = 2 * multiprocessors;
-    const auto worth = [&](int split) {
-        const int blocks = tiles * split, waves = (blocks + places - 1) / places;
-        const double busy = static_cast<double>(blocks) / (waves * places);  // until the last block ends
-        return busy - cost_of_split * split;
-    };
-    int best = 1;
-    for (int split = 2; split <= std::min(most_split, units / 2); ++split) {
-        if (worth(split) > worth(best)) best = split;
-    }
-    return best;
+int tiles_of(const MatmulArgs& args) {
+    return tile_args(args).tiles;
 }
 
-std::size_t tile_scratch_bytes(const MatmulArgs& args) {
-    if (args.split == 1) return 0;
-    return sizeof(float) * tile_weights * static_cast<std::size_t>(rows_of_tile(args.rows)) *
-           static_cast<std::size_t>(tiles_of(args)) * static_cast<std::size_t>(args.split);
+// As many as there is room for at once. Where that costs few of them, each has an equal part of one tile:
+// a second one costs a beginning, and sums.
+int tile_workers(const MatmulArgs& args, int pieces, int multiprocessors) {
+    const TileArgs tiles = tile_args(args);
+    const int steps = static_cast<int>(
+        std::min<std::int64_t>(static_cast<std::int64_t>(tiles.tiles) * tiles.steps / least_steps, 1 << 20));
+    const int places = std::clamp(steps, 1, std::max(1, blocks_each * multiprocessors / pieces));
+    const int whole = places / tiles.tiles * tiles.tiles;
+    return 5 * whole >= 4 * places ? whole : places;
+}
+
+std::size_t tile_scratch_bytes(int rows, int workers) {
+    const int pieces = pieces_of(rows);
+    return 2 * sizeof(float) * tile_weights * tile_rows * static_cast<std::size_t>(pieces * workers);
 }
 
 void launch_tiles(const MatmulArgs& args, const Stream& stream) {
     const TileArgs tiles = tile_args(args);
+    const int x_rows = (args.rows + tiles.pieces - 1) / tiles.pieces;
     with_format(args.matrix[0].format, [&](auto format) {
-        if (args.gated) {
-            start_rows<format.value, true>(tiles, stream);
-        } else {
-            start_rows<format.value, false>(tiles, stream);
-        }
+        with_x_rows(x_rows, [&](auto most) {
+            constexpr auto bytes = x_shared_bytes(most.value);
+            const auto kernel = args.gated ? tile_product<format.value, most.value, true>
+                                           : tile_product<format.value, most.value, false>;
+            cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                            static_cast<int>(bytes)),
+                       "shared memory of a tiled product");
+            launch("tiled product", kernel, {tiles.pieces * args.workers, tile_threads, bytes}, stream,
+                   tiles);
+        });
     });
 }
 
