@@ -16,7 +16,6 @@ void initialise_hdf5() {
     // After a failed flush HDF5 keeps the file open, and flushing it once more at exit may crash.
     H5dont_atexit();
     H5open();
-    H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
 }
 
 herr_t keep_innermost(unsigned depth, const H5E_error2_t* error, void* text) {
@@ -46,6 +45,10 @@ Hdf5Properties access_without_locks() {
 Hdf5Guard::Hdf5Guard() : lock_(hdf5_mutex()) {
     static const bool initialised = (initialise_hdf5(), true);
     (void)initialised;
+    // Where HDF5 was built thread-safe (Debian's is), every thread has an error stack of its own, which
+    // prints.
+    thread_local const bool silent = H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr) >= 0;
+    (void)silent;
 }
 
 FileError hdf5_error(std::string_view action, std::string_view path) {

@@ -96,6 +96,24 @@ TEST_F(FullDisk, ConsolidationFailsAndLeavesAllAsItWas) {
     EXPECT_TRUE(ResultReader(result).complete());
 }
 
+// HDF5 prints what fails, a screenful each time, in every thread where it was not told not to.
+TEST_F(FullDisk, OnlyTheMessageIsPrintedWhateverThreadConsolidates) {
+    commit_all(parts.path(), layout, {0, 100'000, 200'000});
+    const int code = run_in_child([&] {
+        const PartScan scan = scan_parts(parts.path(), layout);
+        limit_file_size(1000);
+        testing::internal::CaptureStderr();
+        std::string message;
+        std::thread([&] {
+            message = error_of([&] { consolidate(result, layout, scan.parts, some_provenance()); }).first;
+        }).join();
+        const std::string printed = testing::internal::GetCapturedStderr();
+        std::fprintf(stderr, "%s\n%s", message.c_str(), printed.c_str());
+        return says(message, "File too large") && printed.empty() ? 0 : 1;
+    });
+    EXPECT_EQ(code, 0);
+}
+
 // A part that goes bad between the scan and the consolidation must not become part of a result.
 TEST_F(FullDisk, ConsolidationNoticesADamagedPart) {
     commit_all(parts.path(), layout, {0, 100'000, 200'000});
