@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <chrono>
 #include <functional>
+#include <system_error>
 #include <thread>
 
 #include "base/error.h"
@@ -29,6 +30,15 @@ void sync_file(int fd, const std::filesystem::path& path) {
     // Some network and user-space file systems have no fsync of folders: EINVAL. Then there is nothing to
     // wait for.
     if (::fsync(fd) != 0 && errno != EINVAL) throw FileError("write", path.string(), errno);
+}
+
+// Whether there or not.
+bool is_same_file(const std::filesystem::path& a, const std::filesystem::path& b) {
+    std::error_code error;
+    const auto whole = [&](const std::filesystem::path& path) {
+        return std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
+    };
+    return std::filesystem::equivalent(a, b, error) || whole(a) == whole(b);
 }
 
 }  // namespace
@@ -59,14 +69,22 @@ void discard_file(const std::filesystem::path& path) noexcept {
     ::unlink(path.c_str());
 }
 
-void check_output_place(const std::filesystem::path& path, std::string_view what) {
+void check_output_place(const std::filesystem::path& path, std::string_view what,
+                        const std::vector<std::filesystem::path>& kept) {
     std::error_code error;
     const auto folder = folder_of(std::filesystem::absolute(path));
     if (!std::filesystem::is_directory(folder, error))
         throw JobError(fmt::format("{}: there is no folder {}", what, folder.string()));
+    if (::access(folder.c_str(), W_OK | X_OK) != 0)
+        throw JobError(fmt::format("{}: cannot write to the folder {}: {}", what, folder.string(),
+                                   std::generic_category().message(errno)));
     const auto status = std::filesystem::status(path, error);
     if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
         throw JobError(fmt::format("{}: {} is there, and is no regular file", what, path.string()));
+    for (const auto& other : kept)
+        if (is_same_file(path, other))
+            throw JobError(
+                fmt::format("{}: {} would replace {}, which is needed", what, path.string(), other.string()));
 }
 
 void publish_file(const std::filesystem::path& temporary, const std::filesystem::path& target) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace voltpile {
 
@@ -39,8 +40,10 @@ inline constexpr const char* temporary_ending = ".tmp";
 void publish_file(const std::filesystem::path& temporary, const std::filesystem::path& target);
 
 // Before work whose results go to `path`. Throws JobError, which begins with `what` ("--output"), if there is
-// no folder for it, or something there that is no file: a rename would put one in a device's place.
-void check_output_place(const std::filesystem::path& path, std::string_view what);
+// no folder for it, none that may be written to, or something there that is no file (a rename would put one
+// in a device's place) or that is one of `kept`, by whatever name: what the work reads, or writes besides.
+void check_output_place(const std::filesystem::path& path, std::string_view what,
+                        const std::vector<std::filesystem::path>& kept = {});
 
 // Removes a file that an error left behind and frees its space even if somebody still holds it open. Never
 // throws.

@@ -4,8 +4,10 @@
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
+#include <filesystem>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/format.h"
 #include "results/background_consolidation.h"
@@ -127,7 +129,9 @@ ExitCode run_job(const MpiSession& mpi, StopSignals& signals, std::span<const Ap
     const std::filesystem::path result = result_path(options, job.spec);
     if (options.jsonl.empty()) return run_opened(mpi, signals, std::move(job), result, options);
     decide_on_root(world, [&] {
-        check_output_place(options.jsonl, "--jsonl");
+        std::vector<std::filesystem::path> kept{result, job.spec.path()};
+        for (const JobInput& input : job.app->layout(job.spec).inputs) kept.emplace_back(input.name);
+        check_output_place(options.jsonl, "--jsonl", kept);
         return std::string();
     });
     const ExitCode code = run_opened(mpi, signals, std::move(job), result, options);

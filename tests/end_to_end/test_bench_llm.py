@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import shutil
 import unittest
 
 import h5py
@@ -127,6 +128,7 @@ class BenchLlm(Case):
     def test_refused(self):
         model = MODELS / "tiny-q8_0.gguf"
         load = (model, "--requests", "4")
+        shutil.copy(model, self.folder / "here.gguf")
         for arguments, says in (
             ((), "MODEL or a --shape"),
             ((model, "--shape", "tiny"), "MODEL or a --shape"),
@@ -135,6 +137,8 @@ class BenchLlm(Case):
             ((model, "--batch", "0"), "--batch"),
             ((model, "--tensor", "3"), "3"),
             ((model, "--output", "nowhere/llm.h5"), "nowhere"),
+            (("here.gguf", "--output", "./here.gguf"), "--output: ./here.gguf would replace here.gguf, which is needed"),
+            (("here.gguf", "--requests", "4", "--output", "here.gguf"), "--output: here.gguf would replace here.gguf"),
             ((model, "--requests", "0"), "--requests"),
             ((model, "--rate", "3"), "--requests"),
             ((*load, "--batch", "8"), "--batch"),

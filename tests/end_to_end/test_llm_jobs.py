@@ -355,6 +355,16 @@ class Refused(LlmJob):
         self.job.write_text(self.job.read_text() + '[[sweep]]\nparameter = "sampling.seed"\nfrom = 0\nto = 9\ncount = 9\n')
         self.assertRegex(self.refused(), r"job.toml:\d+: \[\[sweep\]\]: the points of the app llm are not a sweep")
 
+    def test_lines_never_replace_what_the_job_needs(self):
+        self.write_prompts([{"prompt": "And"}])
+        os.link(self.prompts, self.folder / "other_name.jsonl")
+        os.symlink(self.folder, self.folder / "round_about")
+        for lines, needed in (("b.h5", "b.h5"), ("round_about/b.h5", "b.h5"), ("./prompts.jsonl", "prompts.jsonl"),
+                              ("other_name.jsonl", "prompts.jsonl"), ("job.toml", str(self.job))):
+            with self.subTest(lines=lines):
+                self.assertEqual(self.refused("--jsonl", lines),
+                                 f"--jsonl: {lines} would replace {needed}, which is needed\n")
+
     def test_more_tensor_ranks_than_there_are(self):
         self.write_prompts([{"prompt": "And"}])
         err = self.refused("--set", "engine.tensor=4", ranks=2, expect=CANNOT_RUN)

@@ -240,7 +240,7 @@ std::unique_ptr<ModelSource> open_source(const Communicator& world, const LlmBen
 void run_llm_bench(const MpiSession& session, LlmBenchOptions options) {
     const Communicator& world = session.world();
     decide_on_root(world, [&] {
-        if (!options.output.empty()) check_output_place(options.output, "--output");
+        if (!options.output.empty()) check_output_place(options.output, "--output", {options.model});
         return std::string();
     });
     const auto model = open_source(world, options);

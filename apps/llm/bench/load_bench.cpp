@@ -94,7 +94,7 @@ class LoadBench {
 
 void run_load_bench(const MpiSession& session, LlmBenchOptions options) {
     decide_on_root(session.world(), [&] {
-        if (!options.output.empty()) check_output_place(options.output, "--output");
+        if (!options.output.empty()) check_output_place(options.output, "--output", {options.model});
         return std::string();
     });
     const auto model = open_source(session.world(), options);
