@@ -12,6 +12,7 @@
 #include "llm/model/synthetic_model.h"
 #include "llm/model/synthetic_shapes.h"
 #include "results/durable_file.h"
+#include "run/stop_signals.h"
 
 namespace voltpile::cli {
 namespace {
@@ -44,7 +45,8 @@ ExitCode make_model(const SynthArguments& args) {
         print_model(model);
         return ExitCode::Done;
     }
-    model.write_gguf(args.output);
+    StopSignals signals;  // a hundred gigabytes shall not stay behind
+    model.write_gguf(args.output, [&] { return signals.received() > 0; });
     fmt::print("wrote {}\n", args.output);
     return ExitCode::Done;
 }

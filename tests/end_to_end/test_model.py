@@ -2,10 +2,12 @@
 
 import json
 import os
+import signal
 import struct
+import time
 import unittest
 
-from harness import BAD_INPUT, Case
+from harness import BAD_INPUT, CANNOT_RUN, FAILED, PATIENCE, Case
 
 
 class Model(Case):
@@ -19,6 +21,37 @@ class Model(Case):
         for part in ("Llama (synthetic tiny)", "4 layers, hidden 256", "Q5_K", "Q6_K", "TP2 x PP2", "fingerprint"):
             self.assertIn(part, out)
         self.assertEqual([p.suffix for p in self.folder.iterdir() if "tiny" in p.name], [".gguf"])
+
+    def test_one_process_writes_a_file_and_nothing_stays_when_it_is_stopped(self):
+        path = self.folder / "large.gguf"
+        unfinished = self.folder / "large.gguf.unfinished"
+        first = self.start("model", "synth", "--shape", "llama-2-7b", "--quant", "q4_0", "-o", path)
+        try:
+            deadline = time.monotonic() + 30 * PATIENCE
+            while not (unfinished.exists() and unfinished.stat().st_size > 1 << 20) and time.monotonic() < deadline:
+                time.sleep(0.01)
+            _, err = self.voltpile("model", "synth", "--shape", "tiny", "--quant", "f16", "-o", path, expect=CANNOT_RUN)
+            self.assertEqual(err, f"another process is writing {unfinished}\n")
+        finally:
+            first.send_signal(signal.SIGINT)
+        _, err = self.finish(first, FAILED)
+        self.assertEqual(err, f"stopped: {path} is not written\n")
+        self.assertEqual(list(self.folder.glob("large*")), [])
+
+    def test_what_a_killed_process_left_is_written_over(self):
+        unfinished = self.folder / "tiny-q8_0.gguf.unfinished"
+        unfinished.write_bytes(b"x" * (8 << 20))  # longer than what comes
+        self.voltpile("model", "info", self.synth())
+        self.assertFalse(unfinished.exists())
+
+    def test_no_room_is_said_before_anything_is_written(self):
+        room = os.statvfs(self.folder)
+        if room.f_bavail * room.f_frsize > 141e9:  # of Llama 3 70B in fp16
+            self.skipTest("there is room for it")
+        path = self.folder / "70b.gguf"
+        _, err = self.voltpile("model", "synth", "--shape", "llama-3-70b", "--quant", "f16", "-o", path, expect=FAILED)
+        self.assertEqual(err, f"cannot write {path}: No space left on device\n")
+        self.assertEqual(list(self.folder.glob("70b*")), [])
 
     def test_once_under_mpirun(self):
         out, _ = self.voltpile("model", "synth", "--shape", "llama-3-70b", "--quant", "q5_k_m", ranks=2)

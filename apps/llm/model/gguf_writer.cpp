@@ -1,12 +1,16 @@
 #include "llm/model/gguf_writer.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstdio>
+#include <utility>
 
 #include "base/error.h"
 #include "llm/model/gguf_value.h"
@@ -34,18 +38,29 @@ std::size_t aligned(std::size_t bytes) {
     return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-// A file under a temporary name, which is removed unless it is published.
+// A file under a temporary name, which is removed unless it is published. What a killed process has left of
+// it is written over; while another one writes it, nobody else does.
 class TemporaryFile {
   public:
-    explicit TemporaryFile(std::string path) : path_(std::move(path)), temporary_(path_ + ".unfinished") {
-        descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-        if (descriptor_ < 0) throw FileError("create", temporary_, errno);
+    // bytes: what it will have. Refused before the first of them where there is no room.
+    TemporaryFile(std::string path, std::size_t bytes)
+        : path_(std::move(path)), temporary_(path_ + ".unfinished") {
+        do {
+            if (descriptor_ >= 0) ::close(descriptor_);
+            descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+            if (descriptor_ < 0) throw FileError("create", temporary_, errno);
+            // Some file systems have no such locks: then it is one's own care.
+            if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+                ::close(descriptor_);
+                throw MachineError("another process is writing " + temporary_);
+            }
+        } while (!has_its_name());  // published by another process in the meantime
+        if (::ftruncate(descriptor_, 0) != 0) abandon("write", errno);
+        struct statvfs room{};
+        if (::fstatvfs(descriptor_, &room) == 0 && room.f_bavail * room.f_frsize < bytes)
+            abandon("write", ENOSPC);
     }
-    ~TemporaryFile() {
-        if (descriptor_ < 0) return;
-        ::close(descriptor_);
-        ::unlink(temporary_.c_str());
-    }
+    ~TemporaryFile() { remove(); }
     TemporaryFile(const TemporaryFile&) = delete;
     TemporaryFile& operator=(const TemporaryFile&) = delete;
 
@@ -67,10 +82,33 @@ class TemporaryFile {
     }
 
   private:
+    bool has_its_name() const {
+        struct stat mine{}, named{};
+        return ::fstat(descriptor_, &mine) == 0 && ::stat(temporary_.c_str(), &named) == 0 &&
+               mine.st_dev == named.st_dev && mine.st_ino == named.st_ino;
+    }
+
+    void remove() {
+        if (descriptor_ < 0) return;
+        ::unlink(temporary_.c_str());  // before the lock goes
+        ::close(std::exchange(descriptor_, -1));
+    }
+
+    [[noreturn]] void abandon(const char* action, int error) {
+        remove();
+        throw FileError(action, path_, error);
+    }
+
     std::string path_;
     std::string temporary_;
     int descriptor_ = -1;
 };
+
+std::size_t data_bytes(std::span<const ModelTensor> tensors) {
+    std::size_t bytes = 0;
+    for (const ModelTensor& tensor : tensors) bytes += aligned(tensor.bytes());
+    return bytes;
+}
 
 std::string tensor_entries(std::span<const ModelTensor> tensors) {
     std::string table;
@@ -145,7 +183,7 @@ void GgufWriter::write(const std::string& path, std::span<const ModelTensor> ten
     header += metadata_;
     header += tensor_entries(tensors);
     header.resize(aligned(header.size()));
-    TemporaryFile file(path);
+    TemporaryFile file(path, header.size() + data_bytes(tensors));
     file.write(header.data(), header.size());
     std::vector<char> chunk;
     for (const ModelTensor& tensor : tensors) {

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "base/error.h"
 #include "llm/model/gguf_writer.h"
 #include "llm/model/synthetic_model.h"
 #include "llm/model/synthetic_shapes.h"
@@ -50,7 +51,7 @@ void add_sizes(const ModelConfig& config, GgufWriter& file) {
 
 }  // namespace
 
-void SyntheticModel::write_gguf(const std::string& path) const {
+void SyntheticModel::write_gguf(const std::string& path, const std::function<bool()>& stop) const {
     GgufWriter file;
     file.add("general.architecture", architecture(config().family));
     file.add("general.name", config().model_name);
@@ -59,7 +60,8 @@ void SyntheticModel::write_gguf(const std::string& path) const {
     add_sizes(config(), file);
     add_tokenizer(config().vocab, file);
     file.write(path, tensors(),
-               [this](const ModelTensor& tensor, std::size_t begin, std::size_t end, std::byte* out) {
+               [&](const ModelTensor& tensor, std::size_t begin, std::size_t end, std::byte* out) {
+                   if (stop()) throw Error(ExitCode::Failed, "stopped: " + path + " is not written");
                    read(tensor, {begin, end, 0, tensor.columns}, out);
                });
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -24,8 +25,9 @@ class SyntheticModel : public ModelSource {
     QuantMixture mixture() const { return mixture_; }
 
     // As a GGUF file, which other programs read too. Its tokenizer (SentencePiece kind: bytes, and words to
-    // fill the vocabulary) takes every text. Throws FileError.
-    void write_gguf(const std::string& path) const;
+    // fill the vocabulary) takes every text. Asks every few megabytes whether to stop, and throws Error then;
+    // throws FileError, and MachineError while another process writes it. Then nothing of it is left.
+    void write_gguf(const std::string& path, const std::function<bool()>& stop = [] { return false; }) const;
 
   private:
     SyntheticModel(ModelConfig config, std::string_view shape, QuantMixture mixture, std::uint64_t seed);
