@@ -5,8 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <climits>
 #include <functional>
 #include <system_error>
 #include <thread>
@@ -53,7 +55,11 @@ FileDescriptor::~FileDescriptor() {
 
 std::filesystem::path temporary_name(const std::filesystem::path& target) {
     const std::size_t thread = std::hash<std::thread::id>{}(std::this_thread::get_id());
-    return fmt::format("{}.{}-{}-{:x}{}", target.string(), host_name(), ::getpid(), thread, temporary_ending);
+    const std::string ending =
+        fmt::format(".{}-{}-{:x}{}", host_name(), ::getpid(), thread, temporary_ending);
+    std::string name = target.filename().string();
+    name.resize(std::min(name.size(), NAME_MAX - ending.size()));
+    return target.parent_path() / (name + ending);
 }
 
 void sync_folder(const std::filesystem::path& folder) {

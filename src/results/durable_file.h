@@ -30,7 +30,8 @@ class FileDescriptor {
 };
 
 // A name beside `target` that no other process or thread uses, on any host:
-// "<target>.<host>-<pid>-<thread>.tmp".
+// "<target>.<host>-<pid>-<thread>.tmp", with less of the target's name where that would be too long for a
+// file.
 std::filesystem::path temporary_name(const std::filesystem::path& target);
 inline constexpr const char* temporary_ending = ".tmp";
 

@@ -155,6 +155,17 @@ TEST(Consolidate, ManyBlocks) {
 }
 
 // x = from + (to - from) * i / n, with n = count, or count - 1 where the end belongs to it.
+// The longest name whose part folder, <name>.parts, a file system takes, has no room for a temporary name's
+// ending.
+TEST(Consolidate, ToALongName) {
+    TemporaryFolder folder;
+    const auto result = folder.path() / (std::string(246, 'r') + ".h5");
+    const ResultLayout layout = layout_of(some_axes({7}), all_kinds_of_fields());
+    make_result(result, layout, {0, 7});
+    EXPECT_TRUE(ResultReader(result).complete());
+    EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{result.filename().string()});
+}
+
 TEST(Consolidate, WritesCoordinates) {
     TemporaryFolder folder;
     const auto result = folder.path() / "map.h5";
