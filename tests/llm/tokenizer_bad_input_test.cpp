@@ -66,7 +66,7 @@ TEST(HuggingFaceVocabulary, NamesWhatIsWrong) {
     EXPECT_NE(
         with_patch(
             R"({"pre_tokenizer": {"type": "Split", "behavior": "Isolated", "pattern": {"Regex": "(a"}}})")
-            .find("pattern of the pre-tokenizer \"(a\": missing closing parenthesis"),
+            .find("t.json: pattern of the pre-tokenizer \"(a\": missing closing parenthesis"),
         std::string::npos);
 }
 

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "llm/tokenizer/checked_json.h"
 #include "llm/tokenizer/pre_tokenizer_patterns.h"
+#include "llm/tokenizer/split_pattern.h"
 
 namespace voltpile::llm {
 
@@ -53,8 +54,14 @@ std::string split_pattern(const json& split, std::string_view path) {
     if (behavior != "Isolated" && !(behavior == "Removed" && inverted))
         fail_unsupported(path, "pre_tokenizer: behavior of Split", behavior, "Isolated");
     const json& pattern = required(split, "pattern", where);
-    return pattern.contains("Regex") ? required_text(pattern, "Regex", where)
-                                     : quoted(required_text(pattern, "String", where + ": \"pattern\""));
+    if (!pattern.contains("Regex")) return quoted(required_text(pattern, "String", where + ": \"pattern\""));
+    const std::string& regex = required_text(pattern, "Regex", where);
+    try {
+        SplitPattern check(regex);
+    } catch (const JobError& error) {  // which knows no file
+        throw JobError(fmt::format("{}: {}", path, error.what()));
+    }
+    return regex;
 }
 
 void read_metaspace(const json& metaspace, Vocabulary& vocabulary, std::string_view path) {
