@@ -4,8 +4,9 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cstdio>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "base/build_info.h"
@@ -69,14 +70,18 @@ ExitCode with_all_printed(ExitCode code) {
     throw Error(ExitCode::Failed, "not all of the output could be written (standard output)");
 }
 
-// CLI11 would only say that a subcommand is required.
-void check_command_is_known(const CLI::App& cli, int argc, char** argv) {
-    const std::string word = argc > 1 ? argv[1] : "-";
+// CLI11 would only say that a subcommand is required. at: the program, or a command of commands.
+void check_command_is_known(const CLI::App& at, const std::string& name, std::span<char*> words) {
+    if (words.empty() || at.get_require_subcommand_min() == 0) return;
+    const std::string word = words.front();
     if (word.starts_with('-')) return;
     std::vector<std::string> known;
-    for (const CLI::App* command : cli.get_subcommands({})) known.push_back(command->get_name());
-    if (std::ranges::find(known, word) != known.end()) return;
-    throw JobError(fmt::format("voltpile has no command {}{} (voltpile --help lists them)", word,
+    for (const CLI::App* command : at.get_subcommands({})) {
+        if (command->get_name() == word)
+            return check_command_is_known(*command, name + " " + word, words.subspan(1));
+        known.push_back(command->get_name());
+    }
+    throw JobError(fmt::format("{0} has no command {1}{2} ({0} --help lists them)", name, word,
                                did_you_mean(nearest_word(word, known))));
 }
 
@@ -86,7 +91,7 @@ int run_command(int argc, char** argv) {
     cli::Action action;
     define_commands(cli, action);
     try {
-        check_command_is_known(cli, argc, argv);
+        check_command_is_known(cli, "voltpile", std::span(argv, static_cast<std::size_t>(argc)).subspan(1));
         cli.parse(argc, argv);
         const std::vector<AppEntry> apps = app_table();
         return static_cast<int>(with_all_printed(action({argc, argv, command_line(argc, argv), apps})));

@@ -70,6 +70,7 @@ class Model(Case):
         self.refuse("info", path, says="the metadata lack llama.block_count")
         self.refuse("info", self.folder / "none.gguf", says="none.gguf does not exist")
         self.refuse("info", self.folder / "map.toml", says="this is not a GGUF file")
+        self.refuse("inf", path, says="voltpile model has no command inf; did you mean info?")
         self.refuse("synth", "--shape", "llama-3-8", "--quant", "q8_0", says="did you mean llama-3-8b?")
         self.refuse("synth", "--shape", "tiny", "--quant", "q3_k_m", says="there is no synthetic quantisation q3_k_m")
         self.refuse("synth", "--shape", "tiny", "--quant", "f16", "-o", self.folder / "no/x.gguf",
