@@ -176,12 +176,12 @@ std::vector<KeySpec> engine_keys() {
         no_identity(integer_key("engine.replicas", 0, {.min = 0, .max = 65536},
                                 "Copies of the model, which share the prompts; 0: as many as there is room "
                                 "for.")),
-        no_identity({.path = "engine.batch_invariant",
-                     .type = ValueType::Boolean,
-                     .default_value = Booleans{false},
-                     .help =
-                         "On GPUs: a text is the same to the bit whatever else is computed with it, as it "
-                         "always is on processors. Prompts then take up to twice as long."}),
+        no_identity(
+            {.path = "engine.batch_invariant",
+             .type = ValueType::Boolean,
+             .default_value = Booleans{false},
+             .help = "On GPUs: a text is the same to the bit whatever else is computed with it, as it "
+                     "always is on processors. Prompts then take a tenth longer, a single text a quarter."}),
         {.path = "engine.clamp",
          .type = ValueType::Boolean,
          .default_value = Booleans{false},
