@@ -154,7 +154,6 @@ TEST(Consolidate, ManyBlocks) {
     }
 }
 
-// x = from + (to - from) * i / n, with n = count, or count - 1 where the end belongs to it.
 // The longest name whose part folder, <name>.parts, a file system takes, has no room for a temporary name's
 // ending.
 TEST(Consolidate, ToALongName) {
@@ -166,6 +165,7 @@ TEST(Consolidate, ToALongName) {
     EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{result.filename().string()});
 }
 
+// x = from + (to - from) * i / n, with n = count, or count - 1 where the end belongs to it.
 TEST(Consolidate, WritesCoordinates) {
     TemporaryFolder folder;
     const auto result = folder.path() / "map.h5";
