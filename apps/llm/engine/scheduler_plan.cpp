@@ -154,12 +154,14 @@ std::vector<int> Scheduler::texts_of_lanes() const {
     return texts;
 }
 
-// A lane between two passes gives of what it has more than another to it.
+// A lane between two passes gives of what it has more than others to the one that has least. If all of them
+// together are no more than the passes of all lanes take, it then has no more than one takes.
 void Scheduler::balance(int lane) {
     std::vector<int> texts = texts_of_lanes();
-    const auto least = std::ranges::min_element(texts);
     int& own = texts[static_cast<std::size_t>(lane)];
-    for (auto each = running_.rbegin(); each != running_.rend() && own > *least + 1; ++each) {
+    for (auto each = running_.rbegin(); each != running_.rend(); ++each) {
+        const auto least = std::ranges::min_element(texts);
+        if (own <= *least + 1) return;
         if (each->second->lane != lane || !each->second->generates()) continue;
         each->second->lane = static_cast<int>(least - texts.begin());
         --own;
