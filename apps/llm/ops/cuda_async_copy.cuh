@@ -3,6 +3,8 @@
 
 #include <cuda_fp16.h>
 
+#include "device/check.h"
+
 namespace voltpile::llm {
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
@@ -10,6 +12,15 @@ constexpr bool copies_run_alone = true;
 #else
 constexpr bool copies_run_alone = false;
 #endif
+// Of the device's processors, not of the code: what was compiled for older ones runs on newer ones too, and
+// then needs no more memory.
+inline bool device_copies_alone() {
+    int device = 0, major = 0;
+    cuda_check(cudaGetDevice(&device), "asking for the GPU");
+    cuda_check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
+               "asking for the GPU");
+    return major >= 8;
+}
 
 // 16 bytes, or zeros. Only where copies run alone, as all of the following, which do nothing elsewhere.
 __device__ inline void copy_alone(__half* shared, const __half* from, bool wanted) {

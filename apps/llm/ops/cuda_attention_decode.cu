@@ -156,15 +156,6 @@ __global__ void __launch_bounds__(attention_threads, blocks_for<element>)
     }
 }
 
-// Of the device's processors, not of the code: what was compiled for older ones runs on newer ones too.
-bool device_copies_alone() {
-    int device = 0, major = 0;
-    cuda_check(cudaGetDevice(&device), "asking for the GPU");
-    cuda_check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
-               "asking for the GPU");
-    return major >= 8;
-}
-
 template <int width, KvElement element>
 void start(const AttentionArgs& args, int first_sequence, int sequences, const Stream& stream) {
     using Shared = SplitTiles<width>;

@@ -146,9 +146,10 @@ std::size_t tile_scratch_bytes(int rows, int workers) {
 void launch_tiles(const MatmulArgs& args, const Stream& stream) {
     const TileArgs tiles = tile_args(args);
     const int x_rows = (args.rows + tiles.pieces - 1) / tiles.pieces;
+    const bool alone = device_copies_alone();
     with_format(args.matrix[0].format, [&](auto format) {
         with_x_rows(x_rows, [&](auto most) {
-            constexpr auto bytes = x_shared_bytes(most.value);
+            const auto bytes = x_shared_bytes(most.value, alone);
             const auto kernel = args.gated ? tile_product<format.value, most.value, true>
                                            : tile_product<format.value, most.value, false>;
             cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,

@@ -7,12 +7,15 @@
 namespace voltpile::llm {
 
 // One step is read while others come.
-constexpr int x_stages = copies_run_alone ? 3 : 2;
-// Enough for both ways, of which the host does not know.
-constexpr std::size_t x_shared_bytes(int x_rows) {
-    return 3 * static_cast<std::size_t>(x_rows) * (step_columns + 16) * sizeof(__half);
+constexpr int x_stages(bool alone) {
+    return alone ? 3 : 2;
 }
-static_assert(x_stages * WarpProduct::shared_stride <= 3 * (step_columns + 16));
+// alone: device_copies_alone().
+constexpr std::size_t x_shared_bytes(int x_rows, bool alone) {
+    return static_cast<std::size_t>(x_stages(alone) * x_rows) * (step_columns + 16) * sizeof(__half);
+}
+static_assert(WarpProduct::shared_stride <= step_columns + 16);
+static_assert(2 * x_shared_bytes(tile_rows, false) <= 96 * 1024, "two blocks a multiprocessor");
 
 // By words: as a whole some compilers put it into local memory.
 __device__ __forceinline__ uint4 load_or_zero(const __half* from, bool wanted) {
@@ -70,7 +73,9 @@ class XSteps {
                          rounds = x_rows / rows_each;
     static_assert(x_rows % rows_each == 0);
 
-    __device__ static int offset(int step) { return step % x_stages * (x_rows * WarpProduct::shared_stride); }
+    __device__ static int offset(int step) {
+        return step % x_stages(copies_run_alone) * (x_rows * WarpProduct::shared_stride);
+    }
     // Of the thread's first 16 bytes.
     __device__ static int row() { return static_cast<int>(threadIdx.x) / pieces; }
     __device__ static int column() { return static_cast<int>(threadIdx.x) % pieces * 8; }
