@@ -140,7 +140,7 @@ template <WeightFormat format, int R>
 struct MatvecShape {
     static constexpr bool large = UnitProduct<format>::weights == 32;
     static constexpr int depth = R == 1 || (R == 2 && !large) ? 2 : 1;
-    static constexpr int blocks = R == 8 || (R == 4 && large) ? 1 : matvec_blocks_per_multiprocessor;
+    static constexpr int blocks = R == 4 && large ? 1 : matvec_blocks_per_multiprocessor;
 };
 
 template <WeightFormat format, int R, bool gated, bool fused>
