@@ -82,6 +82,34 @@ TEST_P(OpsMatrixTest, GatedProductsOfEveryFormat) {
     }
 }
 
+// GPUs cut such matrices into tiles of 128 weights, or 64 of gate and up each, and these into steps of 128
+// columns, of which blocks have equal runs: here most have the end of one tile and the beginning of the next.
+TEST_P(OpsMatrixTest, ProductsOfManyTiles) {
+    constexpr std::int64_t columns = 768, outputs = 488;
+    for (const WeightFormat format : {WeightFormat::Q8_0, WeightFormat::Q6_K}) {
+        const auto first = weights(format, outputs, columns), second = weights(format, outputs, columns);
+        for (const std::int64_t rows : {24, 64, 130}) {
+            SCOPED_TRACE(std::to_string(rows) + " rows");
+            const auto x = normals(rows * columns, 2);
+            for (const bool gated : {false, true}) {
+                expect_same([&](Side& side) {
+                    const auto a = side.ops->load_matrix(source(format, outputs, columns, first));
+                    const auto b = side.ops->load_matrix(source(format, outputs, columns, second));
+                    const std::int64_t width = gated ? outputs : 2 * outputs;
+                    const HiddenRows out =
+                        side.hidden(std::vector<float>(static_cast<std::size_t>(rows * width)), width);
+                    const WeightMatrix* both[] = {a.get(), b.get()};
+                    if (gated)
+                        side.ops->gated_matmul(side.hidden(x, columns), *a, *b, out);
+                    else
+                        side.ops->matmul(side.hidden(x, columns), both, out);
+                    return side.down(out);
+                });
+            }
+        }
+    }
+}
+
 // A piece by columns is a matrix whose rows lie further apart.
 TEST_P(OpsMatrixTest, PiecesByColumnsAddUp) {
     const std::int64_t rows = 6, weights_count = 10, columns = 768;
