@@ -95,8 +95,7 @@ TEST_P(OpsInvarianceTest, GatedProducts) {
     check({{WeightFormat::Q4_K, 150}, {WeightFormat::Q6_K, 150}}, true, 1280, counts);
 }
 
-// So many weights that a block of a GPU adds up all parts of the columns itself, where fewer rows are shared
-// out.
+// So many weights that all blocks of a GPU are at work.
 TEST_P(OpsInvarianceTest, ProductsThatFillAGpu) {
     if (!GetParam().name.starts_with("gpu")) GTEST_SKIP() << "only GPUs choose so";
     const std::int64_t columns = 1280, weight_rows = 12800, rows = 300;
