@@ -28,7 +28,8 @@ constexpr bool copies_both = copies_run_alone && element == KvElement::F16;
 template <KvElement element>
 constexpr bool values_early = copies_both<element> || element == KvElement::I8;
 
-// A multiprocessor: what waits in registers needs more others to compute meanwhile.
+// A multiprocessor, as far as its shared memory has room (96 KB for two): what waits in registers needs more
+// others to compute meanwhile.
 template <KvElement element>
 constexpr int blocks_for = element == KvElement::I8 ? 3 : 2;
 

@@ -31,9 +31,8 @@ __global__ void silu_product(const float* gate, const float* up, int gate_column
     const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x;
     if (index >= static_cast<std::int64_t>(rows) * columns) return;
     const std::int64_t row = index / columns, column = index % columns;
-    const float g = gate[row * gate_columns + column];
-    out[row * out_columns + column] =
-        limited_half(g / (1 + expf(-g)) * up[row * gate_columns + column], limit);
+    const std::int64_t from = row * gate_columns + column;
+    out[row * out_columns + column] = limited_half(silu(gate[from]) * up[from], limit);
 }
 
 __global__ void pad(const __half* x, int rows, int columns, int padded, __half* out) {

@@ -1,10 +1,13 @@
-// fp32 activations to fp16, see half_limit.h.
+// fp32 activations, and how they become fp16: see half_limit.h.
 #pragma once
 
 #include <cuda_fp16.h>
 
 namespace voltpile::llm {
 
+__device__ __forceinline__ float silu(float g) {
+    return g / (1 + expf(-g));
+}
 __device__ inline float limited(float v, float limit) {
     return fabsf(v) > limit ? copysignf(limit, v) : v;
 }

@@ -127,10 +127,6 @@ __device__ __forceinline__ float sum_over_warp(float (&value)[N], int lane) {
     return value[0];
 }
 
-__device__ inline float silu(float g) {
-    return g / (1 + expf(-g));
-}
-
 struct MatvecStep {
     int set, chunk, pass;
 };

@@ -117,10 +117,6 @@ __device__ __forceinline__ bool add_parts(const TileArgs& args, int tile, int wo
     return true;
 }
 
-__device__ __forceinline__ float silu(float g) {
-    return g / (1 + expf(-g));
-}
-
 // Of row x_row of x and row `row` of the place's matrix; second: of up, if gated.
 template <bool gated>
 __device__ __forceinline__ void put(const MatmulArgs& args, const TilePlace& place, int row, int x_row,
