@@ -7,7 +7,7 @@
 namespace voltpile::llm {
 
 // One step is read while others come.
-constexpr int x_stages(bool alone) {
+__host__ __device__ constexpr int x_stages(bool alone) {
     return alone ? 3 : 2;
 }
 // alone: device_copies_alone().
