@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "base/error.h"
 #include "llm/model/synthetic_model.h"
 
@@ -111,6 +113,10 @@ TEST(ReplicaPlan, ACacheMayTakeWhatMemoryLeaves) {
     EXPECT_LT(pages, 9000 / kv_page_tokens);
     what.cache_tokens = 5000;
     EXPECT_EQ(plan_replica(large, what, cluster("t180.toml")).pages, 313);
+    what.cache_tokens = 4992;
+    EXPECT_EQ(plan_replica(large, what, cluster("t180.toml")).pages, 312);
+    what.cache_tokens = std::numeric_limits<std::int64_t>::max();  // no limit: 64 texts of 256 pages
+    EXPECT_EQ(what.pages(), 64 * 4096 / kv_page_tokens);
     // Where there is room for all, all is taken.
     const SyntheticModel small("llama-3-8b", "q8_0");
     what.cache_tokens = 0;

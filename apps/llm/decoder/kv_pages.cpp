@@ -47,7 +47,7 @@ SequencePages& SequencePages::operator=(SequencePages&& other) noexcept {
 }
 
 bool SequencePages::reserve(int tokens) {
-    const int missing = (tokens + kv_page_tokens - 1) / kv_page_tokens - static_cast<int>(pages_.size());
+    const int missing = pages_for(tokens) - static_cast<int>(pages_.size());
     if (missing > pool_->free_pages()) return false;
     for (int i = 0; i < missing; ++i) pages_.push_back(pool_->take());
     return true;

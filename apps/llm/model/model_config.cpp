@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "base/error.h"
 
@@ -18,7 +19,7 @@ constexpr std::int64_t kMaxLayers = 1 << 12;
 constexpr std::int64_t kMaxHeads = 1 << 12;
 constexpr std::int64_t kMaxHeadDim = 1 << 10;
 constexpr std::int64_t kMaxWidth = 1 << 24;
-constexpr std::int64_t kMaxContext = std::int64_t{1} << 31;
+constexpr std::int64_t kMaxContext = std::numeric_limits<int>::max();  // tokens of a text are counted in int
 
 class Problems {
   public:

@@ -8,8 +8,10 @@ namespace voltpile::llm {
 
 constexpr int kv_page_tokens = 16;
 
-constexpr int pages_for(int tokens) {
-    return (tokens + kv_page_tokens - 1) / kv_page_tokens;
+// Of any number: rounding up by a sum would overflow for the largest.
+template <class Integer>
+constexpr Integer pages_for(Integer tokens) {
+    return tokens / kv_page_tokens + (tokens % kv_page_tokens != 0 ? 1 : 0);
 }
 
 // Arrays lie in the memory of the processor that the operations run on; the numbers are the host's, and in a

@@ -260,8 +260,7 @@ class ReplicaPlanner {
 int ReplicaRequest::pages() const {
     const int all = sequences * pages_per_sequence();
     if (cache_tokens == 0) return all;
-    return static_cast<int>(
-        std::min<std::int64_t>((cache_tokens + kv_page_tokens - 1) / kv_page_tokens, all));
+    return static_cast<int>(std::min<std::int64_t>(pages_for(cache_tokens), all));
 }
 
 ReplicaPlan plan_replica(const ModelSource& model, const ReplicaRequest& request, const Topology& topology,

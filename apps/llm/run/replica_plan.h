@@ -31,7 +31,7 @@ struct ReplicaRequest {
     // stages as are asked for.
     std::vector<std::uint64_t> taken;
 
-    int pages_per_sequence() const { return (context + kv_page_tokens - 1) / kv_page_tokens; }
+    int pages_per_sequence() const { return pages_for(context); }
     // Of the cache, if all that is asked for has room: for `context` tokens of each sequence, or for
     // cache_tokens of all together if that is less.
     int pages() const;
