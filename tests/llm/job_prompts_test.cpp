@@ -84,6 +84,22 @@ TEST(PromptLine, SaysWhatIsWrong) {
     EXPECT_EQ(error_of_line(R"({"messages": [{"role": "tool", "content": "x"}]})"),
               "\"role\" must be one of system, user, assistant, not \"tool\"");
     EXPECT_EQ(parse_json_line("{\"id\": \"q\", \"prompt\": 1}", {}).id, "q");
+    EXPECT_EQ(error_of_line(R"({"prompt": "a", "id": 1.5})"),
+              "\"id\" must be a text or a whole number, not 1.5");
+    EXPECT_EQ(error_of_line(R"({"prompt": "a", "id": true})"),
+              "\"id\" must be a text or a whole number, not boolean");
+}
+
+// JSON leaves open which of them counts (RFC 8259, section 4).
+TEST(PromptLine, RefusesAKeyThatOccursTwice) {
+    const Prompt twice = parse_json_line(R"({"prompt": "a", "id": 7, "prompt": "b"})", {});
+    EXPECT_EQ(twice.error, "\"prompt\" occurs twice");
+    EXPECT_EQ(twice.id, "7");
+    EXPECT_EQ(error_of_line(R"({"messages": [{"role": "user", "content": "u", "role": "system"}]})"),
+              "\"role\" occurs twice");
+    EXPECT_EQ(error_of_line(R"({"messages": [{"role": "user", "content": "u"}, {"role": "assistant",)"
+                            R"( "content": "v"}, {"role": "user", "content": "w"}]})"),
+              "");
 }
 
 class PromptFiles : public testing::Test {

@@ -9,6 +9,8 @@
 
 #include "base/error.h"
 #include "job/nearest.h"
+#include "llm/model/byte_cursor.h"
+#include "llm/model/duplicate_keys.h"
 
 namespace voltpile::llm {
 namespace {
@@ -68,7 +70,10 @@ void read_messages(const json& value, Prompt& prompt) {
 }
 
 void read_id(const json& value, Prompt& prompt) {
-    prompt.id = value.is_number_integer() ? value.dump() : text_of(value, "id");
+    if (!value.is_string() && !value.is_number_integer())
+        throw JobError(fmt::format("\"id\" must be a text or a whole number, not {}",
+                                   value.is_number() ? value.dump() : value.type_name()));
+    prompt.id = value.is_string() ? value.get<std::string>() : value.dump();
 }
 
 using Read = std::function<void(const json&, Prompt&)>;
@@ -120,9 +125,16 @@ std::string unknown_field(const std::string& key) {
     return fmt::format("unknown field \"{}\"{}", key, did_you_mean(nearest_word(key, names)));
 }
 
-void read_fields(const json& line, Prompt& prompt) {
+void read_fields(const std::string& text, Prompt& prompt) {
+    DuplicateKeys duplicates;
+    const json line = json::parse(text, [&](int, json::parse_event_t event, const json& parsed) {
+        duplicates.hear(event, parsed);
+        return true;
+    });
     if (!line.is_object()) throw JobError("a line must be a JSON object, such as {\"prompt\": \"...\"}");
     if (line.contains("id")) read_id(line["id"], prompt);  // first: what else is wrong is of this id
+    if (const auto& key = duplicates.first())
+        throw JobError(fmt::format("\"{}\" occurs twice", printable(*key)));
     for (const auto& [key, value] : line.items()) {
         const auto field = fields().find(key);
         if (field == fields().end()) throw JobError(unknown_field(key));
@@ -141,7 +153,7 @@ Prompt parse_json_line(const std::string& line, const PromptSettings& settings) 
     Prompt prompt;
     prompt.settings = settings;
     try {
-        read_fields(json::parse(line), prompt);
+        read_fields(line, prompt);
     } catch (const json::parse_error& error) {
         prompt.error = fmt::format("not valid JSON at byte {}", error.byte);
     } catch (const json::exception&) {

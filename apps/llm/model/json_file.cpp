@@ -3,12 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
-#include <vector>
 
 #include "base/error.h"
 #include "base/format.h"
 #include "llm/model/byte_cursor.h"
+#include "llm/model/duplicate_keys.h"
 #include "llm/model/mapped_file.h"
 
 namespace voltpile::llm {
@@ -19,13 +18,11 @@ json parse_json_object(std::string_view text, std::string_view path, int max_dep
     const auto fail = [&](const std::string& message) -> void {
         throw FileError(fmt::format("{}: {}", path, message), ExitCode::BadInput);
     };
-    std::vector<std::set<std::string>> keys;  // of the objects that are open
+    DuplicateKeys duplicates;
     const auto check = [&](int depth, json::parse_event_t event, json& parsed) {
         if (depth > max_depth) fail(fmt::format("the JSON is nested deeper than {} levels", max_depth));
-        if (event == json::parse_event_t::object_start) keys.emplace_back();
-        if (event == json::parse_event_t::object_end) keys.pop_back();
-        if (event == json::parse_event_t::key && !keys.back().insert(parsed.get<std::string>()).second)
-            fail(fmt::format("\"{}\" occurs twice", printable(parsed.get<std::string>())));
+        duplicates.hear(event, parsed);
+        if (const auto& key = duplicates.first()) fail(fmt::format("\"{}\" occurs twice", printable(*key)));
         return true;
     };
     json object;
