@@ -26,6 +26,9 @@ void check_load(const LlmBenchOptions& options, const ModelConfig& config) {
     if (load.context() > config.context)
         throw JobError(fmt::format("texts of up to {} tokens: the model has a context of {}", load.context(),
                                    config.context));
+    if (const std::int64_t cache = options.request.cache_tokens; cache > 0 && cache < load.context())
+        throw JobError(fmt::format("--cache-tokens: {} are too few for one text of up to {} tokens", cache,
+                                   load.context()));
     if (load.interrupt_prompt > 0 && options.sequences < load.requests)
         throw JobError(fmt::format("--interrupt-with: all requests have to generate at once, {} of {} can",
                                    options.sequences, load.requests));

@@ -6,7 +6,7 @@
 namespace voltpile::llm {
 
 // Collective: every rank calls. The leader prints a table, or JSON. Throws AgreedError, for lengths beyond
-// the model's context before anything is loaded.
+// the model's context or the cache before anything is loaded.
 void run_load_bench(const MpiSession& session, LlmBenchOptions options);
 
 }  // namespace voltpile::llm
