@@ -1,7 +1,9 @@
 #include "results/table_file.h"
 
+#include <fmt/format.h>
 #include <hdf5_hl.h>
 
+#include "base/error.h"
 #include "results/durable_file.h"
 #include "results/hdf5_attribute.h"
 #include "results/layout_file.h"
@@ -10,6 +12,7 @@ namespace voltpile {
 namespace {
 
 constexpr const char* row_name = "row";
+constexpr const char* title_name = "title";
 
 Hdf5Dataset create_column(hid_t file, const std::string& name, hid_t type, std::size_t rows,
                           const void* values) {
@@ -43,16 +46,38 @@ Hdf5Dataset write_column(hid_t file, const TableColumn& column) {
     return create_column(file, column.name, H5T_NATIVE_DOUBLE, reals.size(), reals.data());
 }
 
+bool is_table(const std::filesystem::path& path, const std::string& title) {
+    const Hdf5Guard guard;
+    try {
+        const Hdf5File file = open_hdf5(path.string());
+        return has_attribute(file.get(), title_name) && read_text(file.get(), title_name) == title &&
+               read_provenance(file.get()).software == software_name;
+    } catch (const FileError&) {
+        return false;
+    }
+}
+
 }  // namespace
 
-void write_table(const std::filesystem::path& path, const std::vector<TableColumn>& columns,
-                 const Provenance& provenance,
+void check_table_place(const std::filesystem::path& path, const std::string& title, std::string_view what,
+                       const std::vector<std::filesystem::path>& kept) {
+    check_output_place(path, what, kept);
+    std::error_code error;
+    if (std::filesystem::exists(path, error) && !is_table(path, title))
+        throw JobError(
+            fmt::format("{}: {} exists and was not written by {}: it stays as it is; choose another {}", what,
+                        path.string(), title, what));
+}
+
+void write_table(const std::filesystem::path& path, const std::string& title,
+                 const std::vector<TableColumn>& columns, const Provenance& provenance,
                  const std::vector<std::pair<std::string, std::string>>& notes) {
     const std::filesystem::path temporary = temporary_name(path);
     const Hdf5Guard guard;
     try {
         Hdf5File file = create_hdf5(temporary.string());
         write_text(file.get(), "software", software_name);
+        write_text(file.get(), title_name, title);
         write_provenance(file.get(), provenance);
         for (const auto& [name, text] : notes) write_text(file.get(), name, text);
         const std::size_t rows =

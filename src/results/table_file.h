@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -23,9 +24,16 @@ struct TableColumn {
         values;
 };
 
-// All columns have the same number of rows, at least one. notes: further root attributes, by name. The file
+// All columns have the same number of rows, at least one. title: what measures so, the root attribute of that
+// name. notes: further root attributes, by name. The file
 // is there whole or not at all. Throws FileError.
-void write_table(const std::filesystem::path& path, const std::vector<TableColumn>& columns,
-                 const Provenance& provenance, const std::vector<std::pair<std::string, std::string>>& notes);
+void write_table(const std::filesystem::path& path, const std::string& title,
+                 const std::vector<TableColumn>& columns, const Provenance& provenance,
+                 const std::vector<std::pair<std::string, std::string>>& notes);
+
+// Before measuring what goes to a table at `path`: as check_output_place, and throws JobError for a file that
+// is no table of this title. Throws FileError.
+void check_table_place(const std::filesystem::path& path, const std::string& title, std::string_view what,
+                       const std::vector<std::filesystem::path>& kept = {});
 
 }  // namespace voltpile

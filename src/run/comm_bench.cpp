@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "results/durable_file.h"
+#include "results/table_file.h"
 #include "run/agreement.h"
 #include "run/comm_bench_table.h"
 #include "run/discover_topology.h"
@@ -75,7 +75,7 @@ class CommBench {
 
     void run() {
         decide_on_root(world_, [&] {  // before hours of measuring
-            if (!options_.output.empty()) check_output_place(options_.output, "--output");
+            if (!options_.output.empty()) check_table_place(options_.output, comm_bench_title, "--output");
             check_path();
             return std::string();
         });

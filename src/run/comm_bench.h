@@ -24,6 +24,9 @@ struct CommBenchOptions {
     std::string command_line{};             // for the record
 };
 
+// Of its tables.
+inline constexpr const char* comm_bench_title = "voltpile bench comm";
+
 // Collective: every rank calls. Rank 0 prints tables and writes the file. Throws AgreedError.
 void run_comm_bench(const Communicator& world, CommBenchOptions options);
 

@@ -172,7 +172,7 @@ void write_comm_bench(const CommBenchResult& result, const Plan& plan, const Com
         {"time", "s", "of a call, of the slowest rank; of a pair one way; median", seconds},
         {"bandwidth", "byte/s", "bus bandwidth; of a pair that of many messages", rate},
         {"theory", "byte/s", "what the pair's link could carry, 0: not known", theory}};
-    write_table(options.output, columns, make_provenance(plan, options.command_line),
+    write_table(options.output, comm_bench_title, columns, make_provenance(plan, options.command_line),
                 {{"ranks", std::to_string(plan.ranks.size())}});
     write_charts(result, std::filesystem::path(options.output).replace_extension(".svg"));
 }

@@ -98,6 +98,9 @@ class BenchLlm(Case):
         out, _ = self.voltpile("bench", "llm", MODELS / "tiny-q8_0.gguf", "--requests", "9", "--rate", "200", "--cpu",
                                "--prompt-lengths", "5:60", "--generate-lengths", "1:9", "--output", "load.h5")
         self.assertIn("-> load.h5", out)
+        again = ("bench", "llm", "--shape", "tiny", "--requests", "1", "--generate-lengths", "1", "--cpu")
+        self.voltpile(*again, "--output", "again.h5")
+        self.voltpile(*again, "--output", "again.h5")  # may replace its own
         with h5py.File(self.folder / "load.h5") as file:
             self.assertIn("--rate 200", file.attrs["commandLine"])
             measured = json.loads(file.attrs["measurements"])
@@ -129,6 +132,11 @@ class BenchLlm(Case):
         model = MODELS / "tiny-q8_0.gguf"
         load = (model, "--requests", "4")
         shutil.copy(model, self.folder / "here.gguf")
+        self.write("notes.h5", "not to be lost")
+        with h5py.File(self.folder / "result.h5", "w") as file:
+            file.attrs["software"] = "voltpile"
+            file.attrs["fingerprint"] = "of a job"
+        before = (self.folder / "result.h5").read_bytes()
         for arguments, says in (
             ((), "MODEL or a --shape"),
             ((model, "--shape", "tiny"), "MODEL or a --shape"),
@@ -139,6 +147,9 @@ class BenchLlm(Case):
             ((model, "--output", "nowhere/llm.h5"), "nowhere"),
             (("here.gguf", "--output", "./here.gguf"), "--output: ./here.gguf would replace here.gguf, which is needed"),
             (("here.gguf", "--requests", "4", "--output", "here.gguf"), "--output: here.gguf would replace here.gguf"),
+            ((model, "--output", "notes.h5"), "--output: notes.h5 exists and was not written by voltpile bench llm"),
+            ((model, "--output", "result.h5"), "--output: result.h5 exists and was not written by voltpile bench llm"),
+            ((*load, "--output", "result.h5"), "--output: result.h5 exists and was not written by voltpile bench llm"),
             ((model, "--requests", "0"), "--requests"),
             ((model, "--rate", "3"), "--requests"),
             ((*load, "--batch", "8"), "--batch"),
@@ -158,6 +169,8 @@ class BenchLlm(Case):
             with self.subTest(arguments=arguments):
                 _, err = self.voltpile("bench", "llm", *arguments, expect=BAD_INPUT)
                 self.assertIn(says, err)
+        self.assertEqual((self.folder / "notes.h5").read_text(), "not to be lost")
+        self.assertEqual((self.folder / "result.h5").read_bytes(), before)
 
 
 if __name__ == "__main__":

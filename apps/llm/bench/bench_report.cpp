@@ -129,7 +129,7 @@ void write_llm_bench(const LlmBenchResult& result, const Plan& plan, const LlmBe
         {"rate", "1/s", "tokens of all texts", tokens},
         {"weight_rate", "byte/s", "weights that a rank reads in generation", weights},
         {"bandwidth_share", "1", "weight_rate over what reading memory gives", share}};
-    write_table(options.output, columns, make_provenance(plan, options.command_line),
+    write_table(options.output, llm_bench_title, columns, make_provenance(plan, options.command_line),
                 {{"model", result.model}, {"measurements", to_json(result)}});
 }
 

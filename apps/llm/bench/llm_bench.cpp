@@ -18,7 +18,7 @@
 #include "llm/model/synthetic_model.h"
 #include "llm/run/rank_ops.h"
 #include "llm/run/same_model.h"
-#include "results/durable_file.h"
+#include "results/table_file.h"
 #include "run/agreement.h"
 #include "run/launcher.h"
 #include "run/progress.h"
@@ -240,7 +240,8 @@ std::unique_ptr<ModelSource> open_source(const Communicator& world, const LlmBen
 void run_llm_bench(const MpiSession& session, LlmBenchOptions options) {
     const Communicator& world = session.world();
     decide_on_root(world, [&] {
-        if (!options.output.empty()) check_output_place(options.output, "--output", {options.model});
+        if (!options.output.empty())
+            check_table_place(options.output, llm_bench_title, "--output", {options.model});
         return std::string();
     });
     const auto model = open_source(world, options);

@@ -30,6 +30,9 @@ struct LlmBenchOptions {
     std::string command_line{};      // for the record
 };
 
+// Of its tables.
+inline constexpr const char* llm_bench_title = "voltpile bench llm";
+
 // "llama-3-8b q8_0, synthetic weights", or the path.
 std::string model_name(const LlmBenchOptions& options);
 // Collective. Throws AgreedError.

@@ -8,7 +8,7 @@
 #include "llm/bench/load_file.h"
 #include "llm/bench/load_run.h"
 #include "llm/run/replica_passes.h"
-#include "results/durable_file.h"
+#include "results/table_file.h"
 #include "run/agreement.h"
 #include "run/launcher.h"
 #include "run/progress.h"
@@ -97,7 +97,8 @@ class LoadBench {
 
 void run_load_bench(const MpiSession& session, LlmBenchOptions options) {
     decide_on_root(session.world(), [&] {
-        if (!options.output.empty()) check_output_place(options.output, "--output", {options.model});
+        if (!options.output.empty())
+            check_table_place(options.output, llm_bench_title, "--output", {options.model});
         return std::string();
     });
     const auto model = open_source(session.world(), options);

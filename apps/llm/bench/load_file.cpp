@@ -1,5 +1,6 @@
 #include "llm/bench/load_file.h"
 
+#include "llm/bench/llm_bench.h"
 #include "results/table_file.h"
 
 namespace voltpile::llm {
@@ -19,7 +20,7 @@ void write_load(const std::filesystem::path& path, const LoadReport& report, con
         std::vector<double>& gaps = between.emplace_back();
         for (std::size_t i = 1; i < tokens.size(); ++i) gaps.push_back(tokens[i] - tokens[i - 1]);
     }
-    write_table(path,
+    write_table(path, llm_bench_title,
                 {{"arrival", "s", "when the request came, since the load began", arrival},
                  {"queued", "s", "from its arrival until it was admitted", queued},
                  {"first_token", "s", "when its first token was there, since the load began", first},
