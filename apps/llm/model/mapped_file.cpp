@@ -30,9 +30,11 @@ MappedFile::MappedFile(std::string path) : path_(std::move(path)) {
     if (error != 0) throw FileError("map", path_, error);
     if (!S_ISREG(status.st_mode)) throw FileError(path_ + " is not a regular file", ExitCode::BadInput);
     data_ = static_cast<const std::byte*>(address);
+    if (size_ > 0) range_.emplace(data_, size_, path_);
 }
 
 MappedFile::~MappedFile() {
+    range_.reset();
     if (size_ > 0) ::munmap(const_cast<std::byte*>(data_), size_);
 }
 

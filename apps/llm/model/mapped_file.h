@@ -2,13 +2,16 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
+
+#include "llm/model/mapped_range.h"
 
 namespace voltpile::llm {
 
 // The bytes stay valid, at the same address, for as long as the object lives. If another process shortens the
-// file meanwhile, reading beyond its new end kills this one (SIGBUS), as with every mapped file.
+// file meanwhile, reading beyond its new end ends this one with an error that names it, see MappedRange.
 class MappedFile {
   public:
     explicit MappedFile(std::string path);  // throws FileError, also for what is not a regular file
@@ -23,6 +26,7 @@ class MappedFile {
     std::string path_;
     const std::byte* data_ = nullptr;
     std::size_t size_ = 0;
+    std::optional<MappedRange> range_;
 };
 
 }  // namespace voltpile::llm

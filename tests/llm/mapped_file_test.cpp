@@ -1,0 +1,73 @@
+#include "llm/model/mapped_file.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/error.h"
+#include "model_test_files.h"
+
+namespace voltpile::llm {
+namespace {
+
+using testing::TestFolder;
+
+class MappedFileDeathTest : public ::testing::Test {
+  protected:
+    // Each in a process of its own, which has no threads before.
+    MappedFileDeathTest() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+
+    static const auto failed() { return ::testing::ExitedWithCode(static_cast<int>(ExitCode::Failed)); }
+
+    TestFolder folder_{"mapped_file"};
+    const std::string pages_ = std::string(1 << 16, 'x');  // several, of any size there is
+};
+
+// Reads as if they were of use.
+int sum_of(const MappedFile& file) {
+    int sum = 0;
+    for (const std::byte each : file.bytes()) sum += static_cast<int>(each);
+    return sum;
+}
+
+TEST_F(MappedFileDeathTest, OneThatBecomesShorterIsNamed) {
+    const std::string path = folder_.write("short.gguf", pages_), other = folder_.write("other.gguf", pages_);
+    EXPECT_EXIT(
+        {
+            const MappedFile whole(other);
+            const MappedFile file(path);
+            if (::truncate(path.c_str(), 100) == 0) std::exit(sum_of(whole) + sum_of(file));
+        },
+        failed(), "^error: .*/short.gguf has become shorter while it was in use\n$");
+}
+
+TEST_F(MappedFileDeathTest, ThreadsThatReadItTogetherSayItOnce) {
+    const std::string path = folder_.write("short.gguf", pages_);
+    EXPECT_EXIT(
+        {
+            const MappedFile file(path);
+            if (::truncate(path.c_str(), 0) != 0) std::exit(1);
+            std::vector<std::jthread> readers;
+            for (int i = 0; i < 8; ++i) readers.emplace_back([&] { std::exit(sum_of(file)); });
+        },
+        failed(), "^error: .*/short.gguf has become shorter while it was in use\n$");
+}
+
+// What comes from elsewhere ends the process as if nothing were watched.
+TEST_F(MappedFileDeathTest, OtherBusErrorsAreWhatTheyWere) {
+    const std::string path = folder_.write("short.gguf", pages_);
+    EXPECT_EXIT(
+        {
+            const MappedFile file(path);
+            ::kill(::getpid(), SIGBUS);
+        },
+        ::testing::KilledBySignal(SIGBUS), "^$");
+}
+
+}  // namespace
+}  // namespace voltpile::llm
