@@ -40,7 +40,8 @@ void add_bench_comm(CLI::App& bench, Action& action) {
     comm->add_flag("--host", options->host, "host memory even where there are GPUs");
     comm->add_option("--output", options->output,
                      "also write the results to this HDF5 file, and charts beside it (.svg)")
-        ->type_name("FILE");
+        ->type_name("FILE")
+        ->check(some_name());
     comm->callback([options, chosen, &action] {
         constexpr std::int64_t most = std::int64_t{1} << 30;
         if (options->min_bytes < 4 || options->min_bytes % 4 != 0)

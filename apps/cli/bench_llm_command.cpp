@@ -105,7 +105,8 @@ void add_bench_llm(CLI::App& bench, Action& action) {
     add_team_options(*command, options->request);
     command->add_flag("--json", options->json, "print what was measured as JSON");
     command->add_option("--output", options->output, "also write the results to this HDF5 file")
-        ->type_name("FILE");
+        ->type_name("FILE")
+        ->check(some_name());
     add_load(*command, *options);
     command->callback([options, &action] {
         if (options->model.empty() == options->shape.empty())

@@ -11,12 +11,17 @@
 namespace voltpile::cli {
 
 void add_job_options(CLI::App& command, RunOptions& run) {
-    command.add_option("JOB", run.job_path, "job file (TOML)")->required();
+    command.add_option("JOB", run.job_path, "job file (TOML)")->required()->check(some_name());
     command
         .add_option("--set", run.overrides,
                     "override a key of the job file, e.g. integrate.steps=5000 or sweep.x.count=100")
         ->type_name("KEY=VALUE")
         ->allow_extra_args(false);
+}
+
+CLI::Validator some_name() {
+    return CLI::Validator(
+        [](const std::string& name) { return std::string(name.empty() ? "the name is empty" : ""); }, "");
 }
 
 int launched_rank() {

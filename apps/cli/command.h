@@ -43,6 +43,9 @@ void add_chat(CLI::App& cli, Action& action);
 // JOB and --set, which run, plan and submit share.
 void add_job_options(CLI::App& command, RunOptions& run);
 
+// Of an option for a file or a folder: refuses "".
+CLI::Validator some_name();
+
 // This rank, as the launcher tells it before MPI has started: so that help and errors about the arguments are
 // printed once.
 int launched_rank();

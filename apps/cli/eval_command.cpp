@@ -114,10 +114,13 @@ void add_eval(CLI::App& model, Action& action) {
         model.add_subcommand("eval", "measure a model on a text: perplexity, and divergence from another");
     auto args = std::make_shared<EvalArguments>();
     add_model_option(*eval, args->model)->required();
-    eval->add_option("TEXT", args->text, "a file of UTF-8; -: standard input")->required();
+    eval->add_option("TEXT", args->text, "a file of UTF-8; -: standard input")
+        ->required()
+        ->check(some_name());
     eval->add_option("--against", args->reference,
                      "the same model in another precision: KL divergence of MODEL from it")
-        ->type_name("MODEL");
+        ->type_name("MODEL")
+        ->check(some_name());
     add_replica_options(*eval, args->replica);
     eval->get_option("--context")
         ->description(fmt::format("tokens of a window [{}, or what the model was made for]", usual_window));

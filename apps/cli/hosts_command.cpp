@@ -118,12 +118,15 @@ ExitCode probe(const HostsArguments& args, const Invocation& invocation) {
 void add_hosts(CLI::App& cli, Action& action) {
     CLI::App* hosts = cli.add_subcommand("hosts", "test the nodes of a cluster, and say what to fix");
     auto args = std::make_shared<HostsArguments>();
-    hosts->add_option("HOSTS", args->file,
-                      "host file, as for mpirun --hostfile: a name and slots=N on each line");
+    hosts
+        ->add_option("HOSTS", args->file,
+                     "host file, as for mpirun --hostfile: a name and slots=N on each line")
+        ->check(some_name());
     hosts->add_option("--host", args->list, "hosts instead of a file, e.g. node1:4,node2:4")
         ->type_name("LIST");
     hosts->add_option("--folder", args->folder, "where results will be written [the present folder]")
-        ->type_name("FOLDER");
+        ->type_name("FOLDER")
+        ->check(some_name());
     hosts->add_option("--transport", args->transport, "between the hosts: auto, tcp or ucx")
         ->check(CLI::IsMember({"auto", "tcp", "ucx"}))
         ->capture_default_str();

@@ -73,7 +73,8 @@ void add_synth(CLI::App& model, Action& action) {
         ->type_name("NAME")
         ->required();
     synth->add_option("-o,--output", args->output, "write this GGUF file [only say what it would be]")
-        ->type_name("FILE");
+        ->type_name("FILE")
+        ->check(some_name());
     add_seed(*synth, args->seed, "of the random numbers");
     synth->callback(
         [args, &action] { action = on_first_rank([args](const Invocation&) { return make_model(*args); }); });

@@ -37,7 +37,8 @@ void add_plan(CLI::App& cli, Action& action) {
     add_job_options(*plan, args->run);
     CLI::Option* cluster = plan->add_option("--cluster", args->cluster,
                                             "plan for a described machine, e.g. data/clusters/t181_x3.toml")
-                               ->type_name("FILE");
+                               ->type_name("FILE")
+                               ->check(some_name());
     plan->add_option("--ranks-per-host", args->ranks_per_host, "with --cluster [one for each GPU]")
         ->check(CLI::Range(1, 4096))
         ->needs(cluster);

@@ -1,5 +1,7 @@
 #include "cli/replica_options.h"
 
+#include "cli/command.h"
+
 namespace voltpile::cli {
 namespace {
 
@@ -14,7 +16,8 @@ void add_switch(CLI::App& command, const char* name, bool& on, const char* help)
 }  // namespace
 
 CLI::Option* add_model_option(CLI::App& command, std::string& path) {
-    return command.add_option("MODEL", path, "a .gguf, or a Hugging Face folder with safetensors");
+    return command.add_option("MODEL", path, "a .gguf, or a Hugging Face folder with safetensors")
+        ->check(some_name());
 }
 
 void add_team_options(CLI::App& command, llm::ReplicaRequest& request) {

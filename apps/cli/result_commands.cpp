@@ -14,7 +14,7 @@ void add_show(CLI::App& cli, Action& action) {
     CLI::App* show = cli.add_subcommand("show", "say what a result holds, finished or not");
     show->footer("example: voltpile show results/seed_map.h5");
     auto result = std::make_shared<std::string>();
-    show->add_option("FILE", *result, "result file (.h5)")->required();
+    show->add_option("FILE", *result, "result file (.h5)")->required()->check(some_name());
     show->callback([result, &action] {
         action = on_first_rank([result](const Invocation&) {
             fmt::print("{}", show_text(ResultReader(*result)));
@@ -27,9 +27,11 @@ void add_plot(CLI::App& cli, Action& action) {
     CLI::App* plot_command = cli.add_subcommand("plot", "draw a field of a result as a picture (PNG)");
     auto result = std::make_shared<std::string>();
     auto options = std::make_shared<PlotOptions>();
-    plot_command->add_option("FILE", *result, "result file (.h5)")->required();
+    plot_command->add_option("FILE", *result, "result file (.h5)")->required()->check(some_name());
     plot_command->add_option("--field", options->field, "which field [the first]");
-    plot_command->add_option("--output", options->output, "picture [beside the result]")->type_name("PNG");
+    plot_command->add_option("--output", options->output, "picture [beside the result]")
+        ->type_name("PNG")
+        ->check(some_name());
     plot_command
         ->add_option("--at", options->at, "index, counted from 0, on a further dimension, e.g. body=1")
         ->type_name("NAME=INDEX")

@@ -10,7 +10,9 @@ void add_run(CLI::App& cli, Action& action) {
     auto options = std::make_shared<RunOptions>();
     auto shard = std::make_shared<std::string>();
     add_job_options(*run, *options);
-    run->add_option("--output", options->output, "result file [results/<job name>.h5]")->type_name("FILE");
+    run->add_option("--output", options->output, "result file [results/<job name>.h5]")
+        ->type_name("FILE")
+        ->check(some_name());
     run->add_flag("--fresh", options->fresh,
                   "discard what earlier runs of this job have left, and start again");
     CLI::Option* part =
@@ -20,6 +22,7 @@ void add_run(CLI::App& cli, Action& action) {
     part->excludes("--fresh");
     run->add_option("--jsonl", options->jsonl, "also write the result as lines of JSON, one a point")
         ->type_name("FILE")
+        ->check(some_name())
         ->excludes(part);
     run->add_flag(
         "--take-over", options->take_over,

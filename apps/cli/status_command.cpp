@@ -13,8 +13,10 @@ void add_status(CLI::App& cli, Action& action) {
     CLI::App* status =
         cli.add_subcommand("status", "how far jobs are: in Slurm's queue, and by their results");
     auto subject = std::make_shared<std::string>();
-    status->add_option("JOBID|FILE", *subject,
-                       "a job (12, 12_3) or a result file, finished or not [all my jobs]");
+    status
+        ->add_option("JOBID|FILE", *subject,
+                     "a job (12, 12_3) or a result file, finished or not [all my jobs]")
+        ->check(some_name());
     status->footer("A result file needs no Slurm: it may be of a run under mpirun.");
     status->callback([subject, &action] {
         action = on_first_rank([subject](const Invocation&) {

@@ -11,7 +11,8 @@ void add_options(CLI::App& submit, SubmitRequest& request) {
     submit
         .add_option("--output", request.run.output,
                     "result file, where all nodes see it [results/<job name>.h5]")
-        ->type_name("FILE");
+        ->type_name("FILE")
+        ->check(some_name());
     submit
         .add_option("--nodes", request.nodes, "how many [as few as finish within --time, or within an hour]")
         ->check(CLI::PositiveNumber);
@@ -34,9 +35,11 @@ void add_options(CLI::App& submit, SubmitRequest& request) {
         ->type_name("K");
     submit
         .add_option("--cluster", request.cluster, "how fast the nodes are, e.g. data/clusters/t181_x3.toml")
-        ->type_name("FILE");
+        ->type_name("FILE")
+        ->check(some_name());
     submit.add_option("--env", request.environment, "sourced before the launcher, e.g. slurm/env/lmod.sh")
-        ->type_name("FILE");
+        ->type_name("FILE")
+        ->check(some_name());
     submit.add_option("--launcher", request.launcher, "inside the job [srun if it speaks pmix]")
         ->check(CLI::IsMember({"srun", "mpirun"}));
     submit.add_flag("--dry-run", request.dry_run, "print the batch script and submit nothing");

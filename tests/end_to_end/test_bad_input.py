@@ -42,6 +42,16 @@ class BadInput(Case):
         self.refuse(self.job, "--set", "nonsense", says="--set nonsense")
         self.refuse(self.job, "--set", "sweep.z.count=3", says="--set sweep.z.count=3")
 
+    def test_empty_names(self):
+        for arguments, option in (
+            (("run", ""), "JOB"), (("run", self.job, "--jsonl", ""), "--jsonl"), (("run", self.job, "--output", ""), "--output"),
+            (("show", ""), "FILE"), (("model", "info", ""), "MODEL"), (("model", "eval", "model.gguf", ""), "TEXT"),
+            (("plan", self.job, "--cluster", ""), "--cluster"), (("hosts", ""), "HOSTS"),
+        ):
+            with self.subTest(arguments=arguments):
+                _, err = self.voltpile(*arguments, expect=BAD_INPUT)
+                self.assertIn(f"{option}: the name is empty", err)
+
     def test_command_is_named(self):
         _, err = self.voltpile("plann", self.job, expect=BAD_INPUT)
         self.assertIn("no command plann; did you mean plan?", err)
