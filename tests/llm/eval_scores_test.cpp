@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "llm/eval/evaluation.h"
 #include "llm/eval/logit_scores.h"
 #include "llm/eval/sample_statistics.h"
 
@@ -69,8 +70,25 @@ TEST(SampleStatistics, MeanAndItsError) {
     // Deviations -3, -1, 1, 3: variance 20 / 3, of the mean 20 / 12.
     const auto result = mean_of(std::vector<double>{2, 4, 6, 8});
     EXPECT_NEAR(result.mean, 5, rounding);
-    EXPECT_NEAR(result.standard_error, std::sqrt(20.0 / 12), rounding);
-    EXPECT_EQ(mean_of(std::vector<double>{3}).standard_error, 0);
+    EXPECT_NEAR(result.standard_error.value(), std::sqrt(20.0 / 12), rounding);
+    EXPECT_EQ(mean_of(std::vector<double>{3}).standard_error, std::nullopt);
+}
+
+TEST(Evaluation, OfOneTokenNoErrorIsKnown) {
+    TextScores scores;
+    scores.losses = {std::log(8.0)};
+    scores.divergences = {0.25};
+    const Evaluation one = evaluate(scores);
+    const std::string text = evaluation_text(one);
+    EXPECT_EQ(text.find("+/-"), std::string::npos) << text;
+    EXPECT_NE(text.find("perplexity     8.0000\n"), std::string::npos) << text;
+    EXPECT_NE(text.find("of 1 token\n"), std::string::npos) << text;
+    const nlohmann::json json = evaluation_json(one);
+    for (const auto& of : {json, json["divergence"]}) EXPECT_TRUE(of.at("standard_error").is_null());
+    EXPECT_TRUE(json.at("perplexity_error").is_null());
+    scores.losses = {std::log(4.0), std::log(16.0)};  // deviations of log 2: error log 2
+    scores.divergences = {0.25, 0.25};
+    EXPECT_NEAR(evaluate(scores).perplexity_error.value(), 8 * std::log(2.0), 10 * rounding);
 }
 
 TEST(SampleStatistics, QuantilesLieBetweenNeighbours) {

@@ -19,10 +19,10 @@ struct Divergence {
 };
 
 struct Evaluation {
-    std::int64_t tokens = 0;  // scored
-    SampleMean loss;          // in nats a token
-    double perplexity = 0;    // exp(mean loss)
-    double perplexity_error = 0;
+    std::int64_t tokens = 0;                 // scored
+    SampleMean loss;                         // in nats a token
+    double perplexity = 0;                   // exp(mean loss)
+    std::optional<double> perplexity_error;  // none for one token
     std::optional<Divergence> divergence;
 };
 

@@ -1,6 +1,7 @@
 // Figures of a sample, as numpy's functions of these names give them.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -8,7 +9,7 @@ namespace voltpile::llm {
 
 struct SampleMean {
     double mean = 0;
-    double standard_error = 0;  // standard deviation (n - 1) / sqrt(n); 0 for a sample of one
+    std::optional<double> standard_error;  // standard deviation (n - 1) / sqrt(n); none for a sample of one
 };
 
 // values: at least one.
