@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstring>
+#include <map>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -24,6 +25,14 @@ class MessageWriter {
         static_assert(std::is_trivially_copyable_v<T>);
         value(list.size());
         bytes_.append(reinterpret_cast<const char*>(list.data()), list.size() * sizeof(T));
+    }
+    template <class Key, class Value>
+    void map(const std::map<Key, Value>& map) {
+        value(map.size());
+        for (const auto& [key, each] : map) {
+            value(key);
+            value(each);
+        }
     }
     void text(const std::string& text) {
         value(text.size());
@@ -53,6 +62,16 @@ class MessageReader {
         static_assert(std::is_trivially_copyable_v<T>);
         std::vector<T> out(count(sizeof(T)));
         if (!out.empty()) std::memcpy(out.data(), take(out.size() * sizeof(T)), out.size() * sizeof(T));
+        return out;
+    }
+    template <class Key, class Value>
+    std::map<Key, Value> map() {
+        const std::size_t size = count(sizeof(Key) + sizeof(Value));
+        std::map<Key, Value> out;
+        for (std::size_t i = 0; i < size; ++i) {
+            const auto key = value<Key>();
+            out.emplace(key, value<Value>());
+        }
         return out;
     }
     std::string text() {

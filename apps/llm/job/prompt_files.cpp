@@ -9,9 +9,9 @@
 
 #include "base/error.h"
 #include "base/format.h"
-#include "base/message_bytes.h"
 #include "job/fingerprint.h"
 #include "llm/job/prompt_line.h"
+#include "llm/run/sampling_message.h"
 
 namespace voltpile::llm {
 namespace {
@@ -53,20 +53,12 @@ void add_lines(const std::string& path, std::string_view contents, bool jsonl, c
     }
 }
 
-constexpr auto reals = {&SamplingSettings::temperature,
-                        &SamplingSettings::top_p,
-                        &SamplingSettings::min_p,
-                        &SamplingSettings::repetition_penalty,
-                        &SamplingSettings::presence_penalty,
-                        &SamplingSettings::frequency_penalty};
+constexpr std::size_t least_prompt_bytes = 5 * sizeof(std::size_t);  // of its texts and tokens alone
 
 void write(MessageWriter& to, const Prompt& prompt) {
     for (const std::string* text : {&prompt.place, &prompt.id, &prompt.text, &prompt.error}) to.text(*text);
     to.list(prompt.tokens);
-    const SamplingSettings& sampling = prompt.settings.sampling;
-    for (const auto real : reals) to.value(sampling.*real);
-    to.value(sampling.top_k);
-    to.value(sampling.seed);
+    write(to, prompt.settings.sampling);
     to.value(prompt.settings.max_tokens);
     to.value(prompt.settings.stop.size());
     for (const std::string& each : prompt.settings.stop) to.text(each);
@@ -76,10 +68,7 @@ Prompt read_prompt(MessageReader& from) {
     Prompt prompt;
     for (std::string* text : {&prompt.place, &prompt.id, &prompt.text, &prompt.error}) *text = from.text();
     prompt.tokens = from.list<std::int32_t>();
-    SamplingSettings& sampling = prompt.settings.sampling;
-    for (const auto real : reals) sampling.*real = from.value<float>();
-    sampling.top_k = from.value<int>();
-    sampling.seed = from.value<std::uint64_t>();
+    prompt.settings.sampling = read_sampling(from);
     prompt.settings.max_tokens = from.value<int>();
     prompt.settings.stop.resize(from.count(sizeof(std::size_t)));
     for (std::string& each : prompt.settings.stop) each = from.text();
@@ -153,7 +142,7 @@ JobPrompts JobPrompts::from_bytes(const std::string& bytes) {
         input.name = from.text();
         input.fingerprint = from.text();
     }
-    all.prompts.resize(from.count(sizeof(Prompt::tokens)));
+    all.prompts.resize(from.count(least_prompt_bytes));
     for (Prompt& prompt : all.prompts) prompt = read_prompt(from);
     from.end();
     return all;
