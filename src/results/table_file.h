@@ -25,8 +25,7 @@ struct TableColumn {
 };
 
 // All columns have the same number of rows, at least one. title: what measures so, the root attribute of that
-// name. notes: further root attributes, by name. The file
-// is there whole or not at all. Throws FileError.
+// name. notes: further root attributes, by name. The file is there whole or not at all. Throws FileError.
 void write_table(const std::filesystem::path& path, const std::string& title,
                  const std::vector<TableColumn>& columns, const Provenance& provenance,
                  const std::vector<std::pair<std::string, std::string>>& notes);

@@ -232,6 +232,14 @@ std::string model_name(const LlmBenchOptions& options) {
     return fmt::format("{} {}, synthetic weights", options.shape, options.quant);
 }
 
+void check_output(const Communicator& world, const LlmBenchOptions& options) {
+    decide_on_root(world, [&] {
+        if (!options.output.empty())
+            check_table_place(options.output, llm_bench_title, "--output", {options.model});
+        return std::string();
+    });
+}
+
 std::unique_ptr<ModelSource> open_source(const Communicator& world, const LlmBenchOptions& options) {
     if (!options.model.empty()) return open_model(world, options.model);
     return agreed([&] { return std::make_unique<SyntheticModel>(options.shape, options.quant); });
@@ -239,11 +247,7 @@ std::unique_ptr<ModelSource> open_source(const Communicator& world, const LlmBen
 
 void run_llm_bench(const MpiSession& session, LlmBenchOptions options) {
     const Communicator& world = session.world();
-    decide_on_root(world, [&] {
-        if (!options.output.empty())
-            check_table_place(options.output, llm_bench_title, "--output", {options.model});
-        return std::string();
-    });
+    check_output(world, options);
     const auto model = open_source(world, options);
     fill_in_request(options);
     ReplicaPlan plan = agreed_plan(session, *model, options.request);

@@ -35,7 +35,9 @@ inline constexpr const char* llm_bench_title = "voltpile bench llm";
 
 // "llama-3-8b q8_0, synthetic weights", or the path.
 std::string model_name(const LlmBenchOptions& options);
-// Collective. Throws AgreedError.
+// Collective, as the next: whether --output can be written, before anything is measured. Throws AgreedError.
+void check_output(const Communicator& world, const LlmBenchOptions& options);
+// Throws AgreedError.
 std::unique_ptr<ModelSource> open_source(const Communicator& world, const LlmBenchOptions& options);
 
 // Collective: every rank calls. The leader prints a table, or JSON, and writes the file. Throws AgreedError.

@@ -8,7 +8,6 @@
 #include "llm/bench/load_file.h"
 #include "llm/bench/load_run.h"
 #include "llm/run/replica_passes.h"
-#include "results/table_file.h"
 #include "run/agreement.h"
 #include "run/launcher.h"
 #include "run/progress.h"
@@ -96,11 +95,7 @@ class LoadBench {
 }  // namespace
 
 void run_load_bench(const MpiSession& session, LlmBenchOptions options) {
-    decide_on_root(session.world(), [&] {
-        if (!options.output.empty())
-            check_table_place(options.output, llm_bench_title, "--output", {options.model});
-        return std::string();
-    });
+    check_output(session.world(), options);
     const auto model = open_source(session.world(), options);
     if (options.sequences == 0) options.sequences = std::min(options.load.requests, most_sequences);
     agreed([&] {
