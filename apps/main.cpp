@@ -12,8 +12,8 @@
 #include "base/build_info.h"
 #include "cli/command.h"
 #include "job/nearest.h"
-#include "llm/job/keys.h"
-#include "llm/job/llm_app.h"
+#include "llm/prompt_job/keys.h"
+#include "llm/prompt_job/llm_app.h"
 #include "threebody/keys.h"
 #include "threebody/threebody_app.h"
 

@@ -15,8 +15,8 @@
 #include "cli/sampling_options.h"
 #include "llm/chat/conversation.h"
 #include "llm/decoder/model_tokenizer.h"
-#include "llm/run/same_model.h"
-#include "llm/run/text_stream.h"
+#include "llm/replica/same_model.h"
+#include "llm/replica/text_stream.h"
 #include "llm/tokenizer/stream_decoder.h"
 #include "run/agreement.h"
 
@@ -43,7 +43,7 @@ llm::ChatTemplate template_of(const llm::ModelFiles& model, const ChatArguments&
             "{}: the model has no chat template, so it may not have been trained to chat; one can be "
             "chosen by --template: {}",
             args.model, fmt::join(llm::ChatTemplate::names(), ", ")));
-    return llm::ChatTemplate::recognised(model.config().chat_template, args.model);
+    return llm::ChatTemplate::recognized(model.config().chat_template, args.model);
 }
 
 // On the leader of a replica.

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <iostream>
 
-#include "cli/launcher.h"
+#include "cli/process_rank.h"
 
 namespace voltpile::cli {
 namespace {

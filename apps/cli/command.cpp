@@ -4,8 +4,8 @@
 #include <spdlog/spdlog.h>
 
 #include "base/host_name.h"
-#include "cli/launcher.h"
-#include "comm/foreign_launcher.h"
+#include "cli/process_rank.h"
+#include "comm/mpi/launch_check.h"
 #include "run/agreement.h"
 
 namespace voltpile::cli {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "comm/mpi_session.h"
+#include "comm/mpi/session.h"
 #include "run/runner.h"
 
 namespace voltpile::cli {

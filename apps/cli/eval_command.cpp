@@ -15,7 +15,7 @@
 #include "llm/eval/eval_replicas.h"
 #include "llm/eval/evaluation.h"
 #include "llm/eval/same_tokens.h"
-#include "llm/run/same_model.h"
+#include "llm/replica/same_model.h"
 #include "run/agreement.h"
 
 namespace voltpile::cli {

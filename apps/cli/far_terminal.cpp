@@ -3,7 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include "base/error.h"
-#include "comm/wait_for_message.h"
+#include "comm/mpi/wait_for_message.h"
 
 namespace voltpile::cli {
 namespace {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cli/chat_terminal.h"
-#include "comm/communicator.h"
+#include "comm/mpi/communicator.h"
 
 namespace voltpile::cli {
 

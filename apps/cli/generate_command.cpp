@@ -7,12 +7,12 @@
 
 #include "cli/command.h"
 #include "cli/generated_text.h"
-#include "cli/launcher.h"
+#include "cli/process_rank.h"
 #include "cli/replica_options.h"
 #include "cli/sampling_options.h"
 #include "llm/decoder/model_tokenizer.h"
-#include "llm/run/same_model.h"
-#include "llm/run/text_stream.h"
+#include "llm/replica/same_model.h"
+#include "llm/replica/text_stream.h"
 #include "llm/tokenizer/stream_decoder.h"
 #include "run/agreement.h"
 

@@ -8,14 +8,14 @@
 #include <optional>
 
 #include "cli/command.h"
-#include "cluster/host_agent.h"
-#include "cluster/host_file.h"
-#include "cluster/host_findings.h"
-#include "cluster/host_link_probe.h"
-#include "cluster/host_links.h"
-#include "cluster/host_survey.h"
-#include "cluster/host_text.h"
-#include "comm/transport.h"
+#include "cluster/hosts/agent.h"
+#include "cluster/hosts/host_file.h"
+#include "cluster/hosts/findings.h"
+#include "cluster/hosts/link_probe.h"
+#include "cluster/hosts/links.h"
+#include "cluster/hosts/survey.h"
+#include "cluster/hosts/report_text.h"
+#include "comm/mpi/transport.h"
 #include "run/stop_signals.h"
 
 namespace voltpile::cli {
@@ -92,10 +92,10 @@ ExitCode check_hosts(const HostsArguments& args) {
         fmt::print("{}\n", survey_json(survey, links, findings)
                                .dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
     } else {
-        const bool colour = isatty(STDOUT_FILENO) == 1 && !std::getenv("NO_COLOR");
-        fmt::print("{}\n", host_table(survey, findings, colour));
+        const bool color = isatty(STDOUT_FILENO) == 1 && !std::getenv("NO_COLOR");
+        fmt::print("{}\n", host_table(survey, findings, color));
         if (links && links->complete()) fmt::print("{}\n", link_text(*links, survey));
-        if (const std::string text = finding_text(findings, colour); !text.empty()) fmt::print("{}\n", text);
+        if (const std::string text = finding_text(findings, color); !text.empty()) fmt::print("{}\n", text);
         if (!measure && !well) fmt::print("The links have not been measured: first fix the above.\n");
         if (well) fmt::print("All is well: {} host{}.\n", hosts.size(), hosts.size() == 1 ? "" : "s");
     }

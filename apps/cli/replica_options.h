@@ -4,7 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
-#include "llm/run/replica_plan.h"
+#include "llm/replica/replica_plan.h"
 
 namespace voltpile::cli {
 

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "cli/command.h"
-#include "results/plot.h"
+#include "plot/plot.h"
 #include "results/result_reader.h"
 #include "results/show.h"
 
@@ -37,7 +37,7 @@ void add_plot(CLI::App& cli, Action& action) {
         ->type_name("NAME=INDEX")
         ->allow_extra_args(false);
     plot_command->add_flag("--bare", options->bare,
-                           "the field's pixels alone: no axes, title and colour bar");
+                           "the field's pixels alone: no axes, title and color bar");
     plot_command->footer(
         "example: voltpile plot results/seed_map.h5 --field energy_error --output energy.png");
     plot_command->callback([result, options, &action] {

@@ -21,9 +21,9 @@ void add_status(CLI::App& cli, Action& action) {
     status->callback([subject, &action] {
         action = on_first_rank([subject](const Invocation&) {
             const char* term = std::getenv("TERM");
-            const bool colours = isatty(STDOUT_FILENO) == 1 && !std::getenv("NO_COLOR") && term &&
+            const bool colors = isatty(STDOUT_FILENO) == 1 && !std::getenv("NO_COLOR") && term &&
                                  std::string_view(term) != "dumb";
-            fmt::print("{}", voltpile::status(*subject, {colours}));
+            fmt::print("{}", voltpile::status(*subject, {colors}));
             return ExitCode::Done;
         });
     });

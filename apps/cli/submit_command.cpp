@@ -1,4 +1,4 @@
-#include "cluster/submit.h"
+#include "cluster/slurm/submit.h"
 
 #include <memory>
 

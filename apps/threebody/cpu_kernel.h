@@ -157,7 +157,7 @@ class CpuKernel {
         if constexpr (closest) outcome.closest_approach = square_root(closest_squared_.lane(i));
         if (problem_.want_energy_error || problem_.want_final_state) {
             System<Real> s = first_;
-            Integrator::synchronise(s, constants_);
+            Integrator::synchronize(s, constants_);
             System<double> state;
             for (int body = 0; body < 3; ++body) {
                 for (int c = 0; c < 3; ++c) {

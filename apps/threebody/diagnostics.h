@@ -65,7 +65,7 @@ VOLTPILE_HD System<double> to_double(const System<Real>& s) {
     return result;
 }
 
-// state: synchronised. Recomputes the energy at the start from the parameters, so that nobody has to keep it.
+// state: synchronized. Recomputes the energy at the start from the parameters, so that nobody has to keep it.
 template <class Real>
 VOLTPILE_HD double energy_error(const Parameters& parameters, const System<double>& state) {
     System<Real> first, twin;

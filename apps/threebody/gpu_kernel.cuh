@@ -93,7 +93,7 @@ __global__ void complete_outcomes(const Problem* problem, const GpuRange range) 
         s.x[i / 3][i % 3] = static_cast<Real>(raw[i]);
         s.p[i / 3][i % 3] = static_cast<Real>(raw[9 + i]);
     }
-    Integrator::synchronise(s, constants);
+    Integrator::synchronize(s, constants);
     const System<double> state = to_double(s);
     if (range.energy_error != nullptr) range.energy_error[point] = energy_error<Real>(parameters, state);
     if (range.final_state == nullptr) return;

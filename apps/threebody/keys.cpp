@@ -85,7 +85,7 @@ std::vector<KeySpec> system_keys() {
          .sweepable = true,
          .help = "The twin is the same system with this added to the position of body 1 (length). Zooming "
                  "into a map takes "
-                 "smaller shifts, and the spacing of FP64 numbers sets an end: at the centre (5.30031, "
+                 "smaller shifts, and the spacing of FP64 numbers sets an end: at the center (5.30031, "
                  "-0.45), with a frame of "
                  "width 40/2^(k/30) and a shift of 0.001/2^(k/30), near k = 490. Long before that, pixels "
                  "depend on the "

@@ -12,7 +12,7 @@ namespace {
 // Rounding errors of n steps, each at random up to half a unit in the last place, add up to about sqrt(n)
 // units. Where that exceeds this part of the twins' shift, their separation begins to be the rounding's.
 constexpr double tolerable_part = 0.01;
-// Neighbouring points closer than this many units in the last place begin to coincide.
+// Neighboring points closer than this many units in the last place begin to coincide.
 constexpr double least_units_between_points = 4;
 
 double largest(const ParameterSource& source) {
@@ -56,7 +56,7 @@ std::vector<std::string> resolution_warnings(const Problem& problem) {
             const double unit = epsilon * largest(component);
             if (spacing < least_units_between_points * unit)
                 warnings.push_back(
-                    fmt::format("neighbouring points of a sweep are {:.3g} apart at positions of size "
+                    fmt::format("neighboring points of a sweep are {:.3g} apart at positions of size "
                                 "{:.3g}, where numbers in {} are {:.1g} apart: points will coincide",
                                 spacing, largest(component), precision, unit));
         }

@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "cluster/slurm_queue.h"
+#include "cluster/slurm/queue.h"
 #include "cluster/status_progress.h"
 
 namespace voltpile {
 
 struct StatusStyle {
-    bool colours = false;
+    bool colors = false;
 };
 
 // A job and how far its result is, if that can be seen from here.

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "results/part_folder.h"
-#include "results/part_listing.h"
+#include "results/parts/part_folder.h"
+#include "results/parts/part_listing.h"
 #include "results/result_reader.h"
 
 namespace voltpile {

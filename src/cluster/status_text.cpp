@@ -10,13 +10,13 @@
 namespace voltpile {
 namespace {
 
-std::string coloured(const std::string& text, const std::string& state, const StatusStyle& style) {
-    if (!style.colours) return text;
-    const auto colour = state == "RUNNING" || state == "COMPLETED"     ? fmt::terminal_color::green
+std::string colored(const std::string& text, const std::string& state, const StatusStyle& style) {
+    if (!style.colors) return text;
+    const auto color = state == "RUNNING" || state == "COMPLETED"     ? fmt::terminal_color::green
                         : state == "PENDING" || state == "COMPLETING"  ? fmt::terminal_color::yellow
                         : state == "CANCELLED" || state == "SUSPENDED" ? fmt::terminal_color::bright_black
                                                                        : fmt::terminal_color::red;
-    return fmt::format(fmt::fg(colour), "{}", text);
+    return fmt::format(fmt::fg(color), "{}", text);
 }
 
 std::string percent_text(const std::optional<ResultProgress>& progress) {
@@ -110,7 +110,7 @@ std::string status_table(const std::vector<JobStatus>& jobs, const StatusStyle& 
             if (widths[c] == 0) continue;
             const std::string cell = fmt::format("{:<{}}", rows[r][c], widths[c]);
             line += (line.empty() ? "" : "  ") +
-                    (r > 0 && c == state_column ? coloured(cell, rows[r][c], style) : cell);
+                    (r > 0 && c == state_column ? colored(cell, rows[r][c], style) : cell);
         }
         while (line.ends_with(' ')) line.pop_back();
         text += line + "\n";
@@ -123,7 +123,7 @@ std::string job_status_text(const std::vector<JobStatus>& jobs, const StatusStyl
     for (const JobStatus& status : jobs) {
         const QueuedJob& job = status.job;
         text += fmt::format("job {} {}\n", job.id, job.name);
-        append_line(text, "state", coloured(job.state, job.state, style) + ": " + where_text(job));
+        append_line(text, "state", colored(job.state, job.state, style) + ": " + where_text(job));
         append_line(text, "time", time_text(job) + (job.running() ? ", " + job.time_left + " left" : ""));
         append_line(text, "life",
                     fmt::format("{}{}", job.restarts + 1,

@@ -13,7 +13,7 @@ char lower(char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
-// How many mistakes a word of this length may hold and still be recognised.
+// How many mistakes a word of this length may hold and still be recognized.
 int permitted_distance(std::size_t length) {
     return length < 2 ? 0 : std::max(1, static_cast<int>(length + 1) / 3);
 }

@@ -8,7 +8,7 @@
 
 namespace voltpile {
 
-// Insertions, deletions, replacements and swaps of neighbours that turn one text into the other (optimal
+// Insertions, deletions, replacements and swaps of neighbors that turn one text into the other (optimal
 // string alignment), ignoring the case of ASCII letters.
 int edit_distance(std::string_view a, std::string_view b);
 

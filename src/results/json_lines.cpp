@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "results/durable_file.h"
+#include "results/parts/durable_file.h"
 #include "results/rows.h"
 
 namespace voltpile {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "results/consolidate.h"
-#include "results/durable_file.h"
+#include "results/parts/consolidate.h"
+#include "results/parts/durable_file.h"
 #include "results/result_state.h"
 
 namespace voltpile {

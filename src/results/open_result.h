@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "results/part_folder.h"
+#include "results/parts/part_folder.h"
 
 namespace voltpile {
 

@@ -6,12 +6,12 @@
 #include <stdexcept>
 
 #include "base/error.h"
-#include "results/field_io.h"
-#include "results/hdf5_attribute.h"
-#include "results/layout_file.h"
-#include "results/lives_journal.h"
-#include "results/part_file.h"
-#include "results/part_listing.h"
+#include "results/hdf5/field_io.h"
+#include "results/hdf5/attribute.h"
+#include "results/hdf5/layout_file.h"
+#include "results/parts/lives_journal.h"
+#include "results/parts/part_file.h"
+#include "results/parts/part_listing.h"
 #include "results/result_state.h"
 #include "results/rows.h"
 

@@ -7,9 +7,9 @@
 #include <cerrno>
 #include <string_view>
 
-#include "results/durable_file.h"
-#include "results/hdf5_attribute.h"
-#include "results/layout_file.h"
+#include "results/parts/durable_file.h"
+#include "results/hdf5/attribute.h"
+#include "results/hdf5/layout_file.h"
 
 namespace voltpile {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "results/part_folder.h"
+#include "results/parts/part_folder.h"
 
 namespace voltpile {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "results/field.h"
-#include "results/life.h"
+#include "results/parts/life.h"
 #include "results/result_layout.h"
 #include "work/work_range.h"
 

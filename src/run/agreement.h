@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "comm/communicator.h"
-#include "comm/mpi_session.h"
+#include "comm/mpi/communicator.h"
+#include "comm/mpi/session.h"
 
 namespace voltpile {
 

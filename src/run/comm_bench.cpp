@@ -8,11 +8,11 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "results/table_file.h"
+#include "results/hdf5/table_file.h"
 #include "run/agreement.h"
 #include "run/comm_bench_table.h"
 #include "run/discover_topology.h"
-#include "run/launcher.h"
+#include "run/parent_launcher.h"
 
 namespace voltpile {
 namespace {

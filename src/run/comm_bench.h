@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "comm/collective_types.h"
-#include "comm/communicator.h"
+#include "comm/collective/types.h"
+#include "comm/mpi/communicator.h"
 
 namespace voltpile {
 

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <span>
 
-#include "results/durable_file.h"
-#include "results/size_chart.h"
-#include "results/table_file.h"
+#include "results/parts/durable_file.h"
+#include "plot/size_chart.h"
+#include "results/hdf5/table_file.h"
 #include "run/provenance.h"
 
 namespace voltpile {

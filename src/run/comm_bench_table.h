@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "comm/collective_bench.h"
-#include "comm/pair_bench.h"
+#include "comm/collective/bench.h"
+#include "comm/channel/pair_bench.h"
 #include "plan/link.h"
 #include "run/comm_bench.h"
 

@@ -17,11 +17,11 @@
 #include "base/error.h"
 #include "base/host_name.h"
 #include "comm/network.h"
-#include "comm/transport.h"
+#include "comm/mpi/transport.h"
 #include "device/device.h"
 #include "plan/team.h"
 #include "run/gpu_links.h"
-#include "run/launcher.h"
+#include "run/parent_launcher.h"
 
 namespace voltpile {
 namespace {

@@ -1,7 +1,7 @@
 // Reads the machine: hosts, cores, GPUs, and where each rank stands.
 #pragma once
 
-#include "comm/communicator.h"
+#include "comm/mpi/communicator.h"
 #include "plan/topology.h"
 
 namespace voltpile {

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "base/error.h"
-#include "results/durable_file.h"
-#include "results/probe.h"
+#include "results/parts/durable_file.h"
+#include "results/parts/shared_folder.h"
 #include "run/agreement.h"
 
 namespace voltpile {

@@ -4,8 +4,8 @@
 #include <spdlog/spdlog.h>
 
 #include "base/format.h"
-#include "results/consolidate.h"
-#include "results/lives_journal.h"
+#include "results/parts/consolidate.h"
+#include "results/parts/lives_journal.h"
 #include "results/open_result.h"
 #include "run/provenance.h"
 

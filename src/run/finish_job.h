@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "results/background_consolidation.h"
+#include "results/parts/background_consolidation.h"
 #include "run/job_loop.h"
 #include "run/result_stores.h"
 #include "run/runner.h"

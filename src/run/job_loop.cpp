@@ -14,7 +14,7 @@
 #include "base/seconds_since.h"
 #include "results/result_writer.h"
 #include "run/agreement.h"
-#include "run/launcher.h"
+#include "run/parent_launcher.h"
 #include "run/progress.h"
 #include "run/rank_context.h"
 #include "run/stop_signals.h"

@@ -5,8 +5,8 @@
 #include <functional>
 #include <string>
 
-#include "comm/mpi_session.h"
-#include "results/life.h"
+#include "comm/mpi/session.h"
+#include "results/parts/life.h"
 #include "results/result_layout.h"
 #include "run/app.h"
 #include "run/runner.h"

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "comm/transport.h"
+#include "comm/mpi/transport.h"
 #include "run/agreement.h"
 #include "run/discover_topology.h"
 #include "run/runner.h"

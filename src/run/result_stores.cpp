@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "base/host_name.h"
-#include "results/durable_file.h"
+#include "results/parts/durable_file.h"
 #include "results/open_result.h"
 #include "run/agreement.h"
 #include "run/job_loop.h"

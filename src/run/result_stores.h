@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "comm/communicator.h"
-#include "results/part_folder.h"
+#include "comm/mpi/communicator.h"
+#include "results/parts/part_folder.h"
 #include "run/find_stores.h"
 
 namespace voltpile {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/format.h"
-#include "results/background_consolidation.h"
-#include "results/durable_file.h"
+#include "results/parts/background_consolidation.h"
+#include "results/parts/durable_file.h"
 #include "results/json_lines.h"
 #include "run/agreement.h"
 #include "run/finish_job.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "comm/mpi_session.h"
+#include "comm/mpi/session.h"
 #include "job/job_spec.h"
 #include "plan/plan.h"
 #include "run/app.h"

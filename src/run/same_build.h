@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/communicator.h"
+#include "comm/mpi/communicator.h"
 
 namespace voltpile {
 

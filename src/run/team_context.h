@@ -4,8 +4,8 @@
 
 #include <memory>
 
-#include "comm/channel_group.h"
-#include "comm/stream_communicator.h"
+#include "comm/channel/group.h"
+#include "comm/collective/stream_communicator.h"
 #include "plan/plan.h"
 
 namespace voltpile {

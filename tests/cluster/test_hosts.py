@@ -60,7 +60,7 @@ class Sound(HostsCase):
         self.assertLess(result.seconds, 20)
         self.assertIn("All is well: 3 hosts.", result.stdout)
         self.assertNotIn("What to fix", result.stdout)
-        self.assertNotIn("\033", result.stdout)  # no colours where there is no terminal
+        self.assertNotIn("\033", result.stdout)  # no colors where there is no terminal
         self.assertEqual(result.stderr, "")
         for node in NODES:  # at the very least 256 kB each way with each other node
             self.assertGreater(self.rack.bytes_sent(node) - before[node], 1_000_000)

@@ -72,7 +72,7 @@ class Life(unittest.TestCase):
         self.base = pathlib.Path(tempfile.mkdtemp(prefix="voltpile-rack-life-"))
         self.addCleanup(shutil.rmtree, self.base, ignore_errors=True)
         self.folder = self.base / "rack"
-        self.mark = f"86400.{os.getpid()}{id(self) % 1000:03}"  # seconds for `sleep`, to recognise it by
+        self.mark = f"86400.{os.getpid()}{id(self) % 1000:03}"  # seconds for `sleep`, to recognize it by
 
     def assert_nothing_left(self, folder, timeout=10):
         wait_for(lambda: not processes_with(str(folder), self.mark), timeout,

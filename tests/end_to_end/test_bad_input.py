@@ -35,7 +35,7 @@ class BadInput(Case):
             self.assertIn(key, err)
 
     def test_arguments(self):
-        for arguments in (("run",), ("run", self.job, "--colour"), ("fly",), (), ("plot", self.job, "--at"),
+        for arguments in (("run",), ("run", self.job, "--color"), ("fly",), (), ("plot", self.job, "--at"),
                           ("help", "job", "fourbody"), ("bench", "threebody", "--size", "0")):
             with self.subTest(arguments=arguments):
                 self.voltpile(*arguments, expect=BAD_INPUT)

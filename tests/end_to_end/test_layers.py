@@ -14,14 +14,28 @@ MAY_INCLUDE = {
     "comm": {"base", "device"},
     "work": {"base", "device", "comm"},
     "results": {"base", "job", "plan", "device", "comm", "work"},
-    "run": {"base", "job", "plan", "device", "comm", "work", "results"},
-    "cluster": {"base", "job", "plan", "device", "comm", "work", "results", "run"},
+    "plot": {"base", "job", "plan", "device", "comm", "work", "results"},
+    "run": {"base", "job", "plan", "device", "comm", "work", "results", "plot"},
+    "cluster": {"base", "job", "plan", "device", "comm", "work", "results", "plot", "run"},
+}
+# The layers inside apps/llm.
+LLM_MAY_INCLUDE = {
+    "tokenizer": set(),
+    "model": set(),
+    "ops": {"model"},
+    "decoder": {"tokenizer", "model", "ops"},
+    "engine": {"tokenizer", "model", "ops", "decoder"},
+    "replica": {"tokenizer", "model", "ops", "decoder", "engine"},
+    "chat": {"tokenizer"},
+    "eval": {"tokenizer", "model", "ops", "decoder", "engine", "replica"},
+    "bench": {"tokenizer", "model", "ops", "decoder", "engine", "replica", "eval"},
+    "prompt_job": {"tokenizer", "model", "ops", "decoder", "engine", "replica"},
 }
 # Headers of libraries that stay inside one layer.
 CONFINED = {
     r"hdf5": "results",
     r"H5\w+\.h": "results",
-    r"png\.h": "results",
+    r"png\.h": "plot",
     r"hwloc": "run",
     r"nvml": "run",
     r"nccl": "comm",
@@ -50,6 +64,18 @@ class Layers(unittest.TestCase):
                     if "/" in name and first in MAY_INCLUDE:
                         seen += 1
                         self.assertIn(first, below | {layer}, f"{path} includes {name}")
+        self.assertGreater(seen, 50)
+
+    def test_llm_layers_include_downwards_only(self):
+        folder = SOURCE / "apps" / "llm"
+        self.assertEqual({p.name for p in folder.iterdir() if p.is_dir()}, set(LLM_MAY_INCLUDE))
+        seen = 0
+        for layer, below in LLM_MAY_INCLUDE.items():
+            for path in sources(folder / layer):
+                for name in includes(path):
+                    if name.startswith("llm/"):
+                        seen += 1
+                        self.assertIn(name.split("/")[1], below | {layer}, f"{path} includes {name}")
         self.assertGreater(seen, 50)
 
     def test_src_never_includes_apps_and_apps_never_each_other(self):

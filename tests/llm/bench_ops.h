@@ -13,7 +13,7 @@
 
 #include "device/check.h"
 #include "llm/model/synthetic_blocks.h"
-#include "llm/ops/cuda_ops.h"
+#include "llm/ops/cuda/cuda_ops.h"
 
 namespace voltpile::llm {
 

@@ -12,7 +12,7 @@
 #include "llm/decoder/batch_builder.h"
 #include "llm/decoder/decoder.h"
 #include "llm/model/model_files.h"
-#include "llm/ops/cpu_ops.h"
+#include "llm/ops/cpu/cpu_ops.h"
 #include "llm/ops/reference_ops.h"
 
 namespace voltpile::llm {

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "comm/collective_half.h"
+#include "base/half.h"
 #include "llm/decoder_fixture.h"
 #include "llm/model/synthetic_model.h"
 
@@ -74,7 +74,7 @@ TEST(BatchBuffer, RefusesWhatHasNoRoom) {
 }
 
 // Of K-quants, whose blocks are longer than a head: ranks hold more columns of attn_output than they use.
-TEST(DecoderCuts, QuantisedModelsGiveTheSameOnTeams) {
+TEST(DecoderCuts, QuantizedModelsGiveTheSameOnTeams) {
     for (const char* mixture : {"q5_k_m", "q8_0", "f16"}) {
         const SyntheticModel source("tiny", mixture);
         const std::vector<std::int32_t> tokens{1, 17, 200, 3, 99, 45, 260, 7, 8, 9, 11, 300};
@@ -83,7 +83,7 @@ TEST(DecoderCuts, QuantisedModelsGiveTheSameOnTeams) {
         for (const int ranks : {1, 2, 4}) {
             if (!tensor_parallel_obstacle(source, ranks).empty()) continue;
             TestModel model(source, ranks, {0, 2}, make_cpu_ops);
-            // fp32 sums in another order; and the fp16 cache can round to the neighbour of it.
+            // fp32 sums in another order; and the fp16 cache can round to the neighbor of it.
             EXPECT_LT(nmse(model.run_in_pieces(tokens, {9, 1}), wanted), 1e-8) << mixture << ", " << ranks;
         }
     }
@@ -166,7 +166,7 @@ TEST(DecoderClamp, GoesOnWhereTheSentinelWouldStop) {
         return std::make_unique<CpuOps>(std::vector<int>{-1}, usable_cpu_kernels().front(), true);
     });
     TestModel reference(model, 1, {0}, [] { return std::make_unique<ReferenceOps>(true); });
-    // fp32 sums against fp64 ones; and the fp16 cache can round to the neighbour of it.
+    // fp32 sums against fp64 ones; and the fp16 cache can round to the neighbor of it.
     EXPECT_LT(nmse(going.run_in_pieces(tokens, {3, 1}), reference.run_in_pieces(tokens, {300})), 1e-8);
 }
 

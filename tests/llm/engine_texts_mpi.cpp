@@ -5,9 +5,9 @@
 #include "llm/decoder/model_tokenizer.h"
 #include "llm/mixed_texts.h"
 #include "llm/model/model_files.h"
-#include "llm/ops/cpu_ops.h"
-#include "llm/run/replica_passes.h"
-#include "llm/run/same_model.h"
+#include "llm/ops/cpu/cpu_ops.h"
+#include "llm/replica/replica_passes.h"
+#include "llm/replica/same_model.h"
 #include "llm/single_rank_passes.h"
 #include "unit/comm/mpi_tests.h"
 

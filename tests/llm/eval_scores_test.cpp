@@ -91,7 +91,7 @@ TEST(Evaluation, OfOneTokenNoErrorIsKnown) {
     EXPECT_NEAR(evaluate(scores).perplexity_error.value(), 8 * std::log(2.0), 10 * rounding);
 }
 
-TEST(SampleStatistics, QuantilesLieBetweenNeighbours) {
+TEST(SampleStatistics, QuantilesLieBetweenNeighbors) {
     const std::vector<double> values{10, 20, 40, 80};
     EXPECT_EQ(quantile(values, 0), 10);
     EXPECT_EQ(quantile(values, 1), 80);

@@ -6,11 +6,11 @@
 #include <fstream>
 
 #include "base/error.h"
-#include "llm/job/keys.h"
-#include "llm/job/prompt_files.h"
-#include "llm/job/prompt_line.h"
-#include "llm/job/prompt_rows.h"
-#include "llm/job/prompt_tokenizer.h"
+#include "llm/prompt_job/keys.h"
+#include "llm/prompt_job/prompt_files.h"
+#include "llm/prompt_job/prompt_line.h"
+#include "llm/prompt_job/prompt_rows.h"
+#include "llm/prompt_job/prompt_tokenizer.h"
 #include "llm/model/synthetic_model.h"
 
 namespace voltpile::llm {

@@ -1,4 +1,4 @@
-#include "llm/run/load_progress.h"
+#include "llm/replica/load_progress.h"
 
 #include <gtest/gtest.h>
 

@@ -108,7 +108,7 @@ TEST(HfConfig, NamesWhatIsNotSupported) {
     EXPECT_EQ(
         missing("type \"gemma3\" are not supported (supported: Llama", message_for("gemma3", "\"x\": 1")),
         "");
-    EXPECT_EQ(missing("quantised by awq",
+    EXPECT_EQ(missing("quantized by awq",
                       message_for("llama", R"("quantization_config": {"quant_method": "awq"})")),
               "");
     EXPECT_EQ(missing("\"dynamic\" is not", message_for("llama", R"("rope_scaling": {"type": "dynamic"})")),

@@ -1,5 +1,5 @@
 // One test body for every implementation of Ops: the same calls on it and on ReferenceOps, and the error of
-// the results, as normalised mean square error.
+// the results, as normalized mean square error.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,12 +11,12 @@
 #include <string>
 #include <vector>
 
-#include "comm/collective_half.h"
+#include "base/half.h"
 #include "device/device.h"
 #include "llm/model/synthetic_blocks.h"
-#include "llm/ops/cpu_ops.h"
+#include "llm/ops/cpu/cpu_ops.h"
 #if VOLTPILE_CUDA
-#include "llm/ops/cuda_ops.h"
+#include "llm/ops/cuda/cuda_ops.h"
 #endif
 #include "llm/ops/reference_ops.h"
 

@@ -16,7 +16,7 @@ namespace voltpile::llm {
 constexpr std::int32_t paper_words = 40;
 constexpr std::int32_t paper_end = 0;  // ends a text
 
-inline std::uint64_t mixed(std::uint64_t x) {  // the finaliser of SplitMix64
+inline std::uint64_t mixed(std::uint64_t x) {  // the finalizer of SplitMix64
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
     return x ^ (x >> 31);

@@ -138,12 +138,12 @@ TEST_P(StepReplay, EqualsPlainPasses) {
     const SyntheticModel model("tiny", "q8_0");
     const auto plain_ops = GetParam().make(), replayed_ops = GetParam().make();
     Texts plain(model, *plain_ops, false), replayed(model, *replayed_ops, true);
-    SamplingSettings drawn, penalised;
+    SamplingSettings drawn, penalized;
     drawn.temperature = 1;
     drawn.top_k = 50;
     drawn.seed = 5;
-    penalised.repetition_penalty = 1.3f;
-    penalised.logit_bias = {{7, 2.0f}};
+    penalized.repetition_penalty = 1.3f;
+    penalized.logit_bias = {{7, 2.0f}};
     int step = 0;
     const auto both = [&](int steps) {
         for (int i = 0; i < steps; ++i, ++step) {
@@ -161,9 +161,9 @@ TEST_P(StepReplay, EqualsPlainPasses) {
     begin(490, {});  // grows beyond 512, others beyond 128: other shapes
     both(5);
     begin(110, drawn);
-    begin(40, penalised);
+    begin(40, penalized);
     both(30);
-    for (int i = 0; i < 7; ++i) begin(3 + i, i % 2 ? penalised : drawn);  // 10 rows: filled up to 12
+    for (int i = 0; i < 7; ++i) begin(3 + i, i % 2 ? penalized : drawn);  // 10 rows: filled up to 12
     both(20);
     plain.end(0);  // the long one: the shapes from before again
     replayed.end(0);

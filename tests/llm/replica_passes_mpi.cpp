@@ -1,6 +1,6 @@
 // Many texts at once over the ranks of a replica. Run under mpirun at 1 to 4 ranks
 // (tests/CMakeLists.txt).
-#include "llm/run/replica_passes.h"
+#include "llm/replica/replica_passes.h"
 
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -8,8 +8,8 @@
 #include "base/error.h"
 #include "llm/decoder/model_tokenizer.h"
 #include "llm/engine/engine.h"
-#include "llm/run/pass_message.h"
-#include "llm/run/same_model.h"
+#include "llm/replica/pass_message.h"
+#include "llm/replica/same_model.h"
 #include "unit/comm/mpi_tests.h"
 
 using namespace voltpile;

@@ -1,6 +1,6 @@
 // Which cut a model gets on described machines, and what is said where there is none. Sizes of weights are
 // those of the published files (model_memory_test.cpp).
-#include "llm/run/replica_plan.h"
+#include "llm/replica/replica_plan.h"
 
 #include <gtest/gtest.h>
 

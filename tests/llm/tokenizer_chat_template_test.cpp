@@ -60,7 +60,7 @@ TEST(ChatTemplate, SameAsTheModelsOwn) {
 }
 
 // Each text has the markers of the family's template, as it writes them.
-TEST(ChatTemplate, IsRecognisedByItsMarkers) {
+TEST(ChatTemplate, IsRecognizedByItsMarkers) {
     const std::vector<std::pair<std::string, std::string>> templates = {
         {"chatml",
          R"({{ '<|im_start|>' + m.role + '\n' + m.content + '<|im_end|>\n' }} {{ '<|im_start|>assistant\n' }})"},
@@ -81,13 +81,13 @@ TEST(ChatTemplate, IsRecognisedByItsMarkers) {
          R"("[AVAILABLE_TOOLS][" {{- "[INST]" + system_message + m["content"] + "[/INST]" }})"},
     };
     for (const auto& [name, text] : templates)
-        EXPECT_EQ(ChatTemplate::recognised(text, "config").name(), name);
+        EXPECT_EQ(ChatTemplate::recognized(text, "config").name(), name);
     EXPECT_EQ(templates.size(), ChatTemplate::names().size());
 }
 
 TEST(ChatTemplate, TakesAnyDefaultOfChatMl) {
     const ChatTemplate chat =
-        ChatTemplate::recognised("{{ '<|im_start|>system\\nYou are Small.<|im_end|>\\n' }}", "config");
+        ChatTemplate::recognized("{{ '<|im_start|>system\\nYou are Small.<|im_end|>\\n' }}", "config");
     const std::vector<ChatMessage> messages = {{ChatRole::User, "Hi"}};
     EXPECT_EQ(chat.render(messages, "", "", {.add_generation_prompt = false}),
               "<|im_start|>system\nYou are Small.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n");
@@ -103,7 +103,7 @@ TEST(ChatTemplate, Llama31IsToldTheDate) {
 TEST(ChatTemplate, NamesWhatIsSupported) {
     for (const char* text : {"", "<start_of_turn>", "[SYSTEM_PROMPT][INST]", "'<|im_start|>user<|im_sep|>'",
                              "'<|im_start|>assistant\\n<think>\\n' '<|im_end|>'"}) {
-        const std::string message = message_of([&] { ChatTemplate::recognised(text, "model.gguf"); });
+        const std::string message = message_of([&] { ChatTemplate::recognized(text, "model.gguf"); });
         EXPECT_TRUE(message.starts_with("model.gguf: ")) << message;
         EXPECT_NE(message.find("chatml, qwen2, qwen2.5, qwen3, llama2"), std::string::npos) << message;
     }

@@ -1,4 +1,4 @@
-// What becomes of a point depends on nothing but the point: not on its neighbours, threads or ranges.
+// What becomes of a point depends on nothing but the point: not on its neighbors, threads or ranges.
 #include <gtest/gtest.h>
 
 #include <algorithm>

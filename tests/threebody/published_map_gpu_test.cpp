@@ -68,7 +68,7 @@ TEST_F(Gpu, HasTheGoldenRows) {
 
 // A tenth of the map's rows and columns, all fields. Divergence times may differ where the separation passes
 // the limit within a rounding error; 1 in 100 000 may, so of 10 000 none is expected. Energies and distances:
-// rounding (1e-16 a step, 50 000 steps) grows with the separation of neighbouring trajectories, by less than
+// rounding (1e-16 a step, 50 000 steps) grows with the separation of neighboring trajectories, by less than
 // 500 (0.001 to 0.5) until the pair is decided; pairs that stay together for all steps are those that grow
 // least.
 void expect_agreement_with_cpu(Method method, bool same_forces, std::int32_t steps, double tolerance) {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/format.h"
-#include "results/table_file.h"
+#include "results/hdf5/table_file.h"
 #include "run/provenance.h"
 
 namespace voltpile::llm {

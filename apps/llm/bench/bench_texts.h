@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "llm/decoder/kv_pages.h"
-#include "llm/run/replica_passes.h"
+#include "llm/replica/replica_passes.h"
 
 namespace voltpile::llm {
 

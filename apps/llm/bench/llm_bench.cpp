@@ -16,11 +16,11 @@
 #include "llm/model/model_files.h"
 #include "llm/model/model_memory.h"
 #include "llm/model/synthetic_model.h"
-#include "llm/run/rank_ops.h"
-#include "llm/run/same_model.h"
-#include "results/table_file.h"
+#include "llm/replica/rank_ops.h"
+#include "llm/replica/same_model.h"
+#include "results/hdf5/table_file.h"
 #include "run/agreement.h"
-#include "run/launcher.h"
+#include "run/parent_launcher.h"
 #include "run/progress.h"
 
 namespace voltpile::llm {

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "comm/mpi_session.h"
+#include "comm/mpi/session.h"
 #include "llm/bench/load.h"
 #include "llm/model/model_source.h"
-#include "llm/run/replica_plan.h"
+#include "llm/replica/replica_plan.h"
 
 namespace voltpile::llm {
 

@@ -7,9 +7,9 @@
 #include "base/error.h"
 #include "llm/bench/load_file.h"
 #include "llm/bench/load_run.h"
-#include "llm/run/replica_passes.h"
+#include "llm/replica/replica_passes.h"
 #include "run/agreement.h"
-#include "run/launcher.h"
+#include "run/parent_launcher.h"
 #include "run/progress.h"
 #include "run/provenance.h"
 

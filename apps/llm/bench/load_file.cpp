@@ -1,7 +1,7 @@
 #include "llm/bench/load_file.h"
 
 #include "llm/bench/llm_bench.h"
-#include "results/table_file.h"
+#include "results/hdf5/table_file.h"
 
 namespace voltpile::llm {
 

@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "llm/run/replica.h"
+#include "llm/replica/replica.h"
 
 namespace voltpile::llm {
 

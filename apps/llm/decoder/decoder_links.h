@@ -16,7 +16,7 @@ class DecoderLinks {
     // Every rank's `part` into `parts` on all, in the order of ranks. parts: as many rows and columns a rank
     // as part has.
     virtual void all_gather(FloatRows part, FloatRows parts) = 0;
-    // Between the ranks of the same number in neighbouring stages.
+    // Between the ranks of the same number in neighboring stages.
     virtual void send_to_next(FloatRows x) = 0;
     virtual void receive_from_previous(FloatRows x) = 0;
 };

@@ -2,7 +2,7 @@
 // Pure.
 #pragma once
 
-#include "llm/run/replica_plan.h"
+#include "llm/replica/replica_plan.h"
 
 namespace voltpile::llm {
 

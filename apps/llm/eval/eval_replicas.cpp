@@ -8,13 +8,13 @@
 #include <utility>
 
 #include "base/seconds_since.h"
-#include "comm/delayed_any.h"
+#include "comm/mpi/delayed_any.h"
 #include "llm/eval/eval_plan.h"
-#include "llm/run/rank_ops.h"
-#include "llm/run/same_model.h"
+#include "llm/replica/rank_ops.h"
+#include "llm/replica/same_model.h"
 #include "run/agreement.h"
 #include "run/discover_topology.h"
-#include "run/launcher.h"
+#include "run/parent_launcher.h"
 #include "run/progress.h"
 
 namespace voltpile::llm {

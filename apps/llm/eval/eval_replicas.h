@@ -6,7 +6,7 @@
 #include <string>
 
 #include "llm/eval/score_text.h"
-#include "llm/run/replica.h"
+#include "llm/replica/replica.h"
 
 namespace voltpile::llm {
 

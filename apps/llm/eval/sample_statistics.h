@@ -15,7 +15,7 @@ struct SampleMean {
 // values: at least one.
 SampleMean mean_of(std::span<const double> values);
 
-// The value that the share 0 <= q <= 1 of the sample lies below, between two neighbours by linear
+// The value that the share 0 <= q <= 1 of the sample lies below, between two neighbors by linear
 // interpolation (definition 7 of Hyndman and Fan, The American Statistician 50, 361). values: at least one,
 // ascending.
 double quantile(const std::vector<double>& values, double q);

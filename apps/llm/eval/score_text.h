@@ -7,7 +7,7 @@
 
 #include "llm/eval/eval_windows.h"
 #include "llm/ops/batch.h"
-#include "llm/ops/cpu_team.h"
+#include "llm/ops/cpu/team.h"
 
 namespace voltpile::llm {
 

@@ -36,11 +36,11 @@ void read_family(const JsonKeys& keys, ModelConfig& config) {
         keys.fail(fmt::format("models of type \"{}\" are not supported (supported: {})", printable(type),
                               supported_families()));
     }
-    if (const auto quantisation = keys.object("quantization_config"))
+    if (const auto quantization = keys.object("quantization_config"))
         keys.fail(
-            fmt::format("the weights are quantised by {}, which is not supported (supported: F16, BF16, F32; "
-                        "quantised models as GGUF)",
-                        printable(quantisation->text("quant_method").value_or("an unnamed method"))));
+            fmt::format("the weights are quantized by {}, which is not supported (supported: F16, BF16, F32; "
+                        "quantized models as GGUF)",
+                        printable(quantization->text("quant_method").value_or("an unnamed method"))));
     const std::string activation = keys.text("hidden_act").value_or("silu");
     if (activation != "silu" && activation != "swish")
         keys.fail(fmt::format("the activation {} is not supported (supported: silu)", printable(activation)));

@@ -11,7 +11,7 @@ namespace voltpile::llm {
 
 // Reads config.json, and if there are such files generation_config.json, tokenizer_config.json and
 // chat_template.jinja; looks which tokenizer there is. Throws FileError as config_from_gguf, and for
-// quantised models and activations that are not supported.
+// quantized models and activations that are not supported.
 ModelConfig config_from_folder(const std::string& folder);
 
 // What config.json alone says, not yet checked for ranges; `path` is for messages.

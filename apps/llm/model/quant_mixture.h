@@ -1,4 +1,4 @@
-// Which tensor of a quantised GGUF file is in which format, as llama.cpp's llama-quantize chooses (without an
+// Which tensor of a quantized GGUF file is in which format, as llama.cpp's llama-quantize chooses (without an
 // importance matrix).
 #pragma once
 

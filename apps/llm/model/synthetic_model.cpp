@@ -23,7 +23,7 @@ QuantMixture mixture_named(std::string_view name) {
         if (entry.name == name) return entry.mixture;
         names += fmt::format("{}{}", names.empty() ? "" : ", ", entry.name);
     }
-    throw JobError(fmt::format("there is no synthetic quantisation {} (there are: {})", name, names));
+    throw JobError(fmt::format("there is no synthetic quantization {} (there are: {})", name, names));
 }
 
 std::vector<ModelTensor> tensors_in_mixture(const ModelConfig& config, QuantMixture mixture) {

@@ -9,7 +9,7 @@
 
 namespace voltpile::llm {
 
-// The quantised ones hold a row as consecutive blocks; no block crosses a row's end.
+// The quantized ones hold a row as consecutive blocks; no block crosses a row's end.
 enum class WeightFormat { F32, F16, BF16, Q8_0, Q4_0, Q4_K, Q5_K, Q6_K };
 
 struct WeightFormatInfo {

@@ -3,7 +3,7 @@
 #include <bit>
 #include <cstring>
 
-#include "comm/collective_half.h"
+#include "base/half.h"
 
 namespace voltpile::llm {
 namespace {

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "comm/collective_half.h"
+#include "base/half.h"
 #include "llm/ops/reference_ops.h"
 
 namespace voltpile::llm {
@@ -40,7 +40,7 @@ void add_bias(float* head, const float* bias, int head_index, int head_dim) {
 }
 
 // See KvElement::I8.
-float quantise(const float* head, int head_dim, std::int8_t* to) {
+float quantize(const float* head, int head_dim, std::int8_t* to) {
     float largest = 0;
     for (int i = 0; i < head_dim; ++i) {
         if (!std::isfinite(head[i])) {
@@ -68,7 +68,7 @@ void ReferenceOps::rope_and_store(HiddenRows qkv, const QkvSettings& settings, c
         if (cache.element == KvElement::F16)
             std::transform(head, head + dim, static_cast<std::uint16_t*>(to) + at * dim, half_from_float);
         else
-            scales[at] = quantise(head, dim, static_cast<std::int8_t*>(to) + at * dim);
+            scales[at] = quantize(head, dim, static_cast<std::int8_t*>(to) + at * dim);
     };
     for (int r = 0; r < batch.rows; ++r) {
         if (batch.sequence[r] < 0) continue;

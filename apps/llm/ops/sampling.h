@@ -10,7 +10,7 @@ namespace voltpile::llm {
 // Applied in this order: repetition, presence and frequency penalties over the tokens so far (logit -=
 // presence + frequency * count), logit bias, temperature, top-k, top-p, min-p; then one draw by seed.
 // "Most probable" is by logit, of equal logits the lower token first. Top-p is of the probabilities that
-// top-k leaves, normalised.
+// top-k leaves, normalized.
 struct SamplingSettings {
     float temperature = 0;         // 0: greedy, the lowest token of equal ones
     int top_k = 0;                 // 0: all

@@ -42,7 +42,7 @@ float log_probability_of(std::span<const float> logits, std::int32_t token) {
                               log_sum(logits, largest));
 }
 
-void penalise_and_bias(std::vector<Candidate>& candidates, const SamplingView& sampling, std::int64_t row) {
+void penalize_and_bias(std::vector<Candidate>& candidates, const SamplingView& sampling, std::int64_t row) {
     for (std::int32_t i = sampling.history_begin[row]; i < sampling.history_begin[row + 1]; ++i) {
         float& logit = candidates[static_cast<std::size_t>(sampling.history_token[i])].logit;
         const float repetition = sampling.repetition_penalty[row];
@@ -99,7 +99,7 @@ SampledToken sample_row(std::span<const float> logits, const SamplingView& sampl
     if (!usable(logits)) return {-1, std::numeric_limits<float>::quiet_NaN()};
     std::vector<Candidate> candidates(logits.size());
     for (std::size_t i = 0; i < logits.size(); ++i) candidates[i] = {logits[i], static_cast<std::int32_t>(i)};
-    penalise_and_bias(candidates, sampling, row);
+    penalize_and_bias(candidates, sampling, row);
 
     const auto best = *std::min_element(candidates.begin(), candidates.end(), more_probable);
     const float temperature = sampling.temperature[row];

@@ -69,7 +69,7 @@ std::string_view inst_family(std::string_view text) {
     return has(text, "eos_token + ' '") ? "mistral-v0.1" : "mistral-v0.2";
 }
 
-std::string_view recognised_name(std::string_view text) {
+std::string_view recognized_name(std::string_view text) {
     if (has(text, "<|im_start|>")) {
         // Formats that only begin like ChatML, and models that always think.
         for (const std::string_view other : {"<|im_sep|>", "assistant\\n<think>", "assistant\n<think>"})
@@ -96,8 +96,8 @@ ChatTemplate ChatTemplate::named(std::string_view name) {
         fmt::format("chat template \"{}\" is unknown; known are {}", name, fmt::join(names(), ", ")));
 }
 
-ChatTemplate ChatTemplate::recognised(std::string_view text, std::string_view where) {
-    const std::string_view name = recognised_name(text);
+ChatTemplate ChatTemplate::recognized(std::string_view text, std::string_view where) {
+    const std::string_view name = recognized_name(text);
     if (name.empty())
         throw JobError(
             fmt::format("{}: this chat template is not supported; supported are {}, one of which may be "

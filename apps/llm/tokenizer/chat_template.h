@@ -1,5 +1,5 @@
 // From the messages of a conversation to the text that a chat model was trained on. Each model's files carry
-// a template of their own, a program in Jinja; the templates of the supported families are recognised by
+// a template of their own, a program in Jinja; the templates of the supported families are recognized by
 // their markers and done here.
 #pragma once
 
@@ -42,10 +42,10 @@ class ChatTemplate {
     // Throws JobError that lists the names for an unknown one.
     static ChatTemplate named(std::string_view name);
 
-    // Recognises the template of a model: chat_template of tokenizer_config.json, tokenizer.chat_template of
+    // Recognizes the template of a model: chat_template of tokenizer_config.json, tokenizer.chat_template of
     // GGUF. Throws JobError that lists the names if it cannot; `where` the template is from is for the
     // message.
-    static ChatTemplate recognised(std::string_view text, std::string_view where);
+    static ChatTemplate recognized(std::string_view text, std::string_view where);
 
     static std::vector<std::string_view> names();
 

@@ -8,7 +8,7 @@
 
 namespace voltpile::llm {
 
-// Unicode normalisation form C of valid UTF-8.
+// Unicode normalization form C of valid UTF-8.
 std::string to_nfc(std::string_view text);
 
 // Space marks for spaces, and one before the text as `prefix` has it; AtStart: this is the start.

@@ -1,4 +1,4 @@
-// The merges that SentencePiece's BPE implies by its scores: any two neighbours whose joined text is a token
+// The merges that SentencePiece's BPE implies by its scores: any two neighbors whose joined text is a token
 // may be merged into it, the highest score first.
 #pragma once
 

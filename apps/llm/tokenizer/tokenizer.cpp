@@ -46,7 +46,7 @@ Tokenizer::Tokenizer(Vocabulary vocabulary)
       normalized_added_(added_tokens(vocabulary_, true)) {
     for (std::size_t id = 0; id < vocabulary_.texts.size(); ++id)
         bytes_.push_back(token_bytes(vocabulary_, id));
-    for (const AddedToken& token : added_tokens(vocabulary_, true))  // stands for its normalised text
+    for (const AddedToken& token : added_tokens(vocabulary_, true))  // stands for its normalized text
         bytes_[static_cast<std::size_t>(token.id)] = replace_all(token.text, kSpaceMark, " ");
     for (const AddedToken& token : vocabulary_.added)
         if (token.special) special_[static_cast<std::size_t>(token.id)] = true;

@@ -52,7 +52,7 @@ class Tokenizer {
     std::vector<bool> special_;       // by id
     Bpe bpe_;
     AddedTokenMatcher added_;             // looked for in the text itself
-    AddedTokenMatcher normalized_added_;  // looked for in the normalised text
+    AddedTokenMatcher normalized_added_;  // looked for in the normalized text
     std::vector<SplitPattern> patterns_;
 };
 

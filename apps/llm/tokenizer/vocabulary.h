@@ -39,7 +39,7 @@ struct AddedToken {
     bool special = false;  // no text of its own: not printed, and not looked for where a prompt is plain text
     bool lstrip = false;   // swallows white space before it
     bool rstrip = false;   // swallows white space after it
-    bool normalized = false;  // looked for in the normalised text
+    bool normalized = false;  // looked for in the normalized text
 };
 
 // When a space mark is put before a piece of text between added tokens.
@@ -59,7 +59,7 @@ struct Vocabulary {
     std::vector<AddedToken> added;
 
     // In the order in which they are applied.
-    bool nfc = false;  // Unicode normalisation form C
+    bool nfc = false;  // Unicode normalization form C
     SpacePrefix space_prefix = SpacePrefix::Never;
     bool prefix_is_normalization = false;  // done before `normalized` added tokens are looked for
     bool split_at_space_marks = false;     // each piece begins with a space mark

@@ -24,7 +24,7 @@ struct Euler {
 
     // Undoes `start`: brings the momenta back to the time of the positions.
     template <class Real>
-    static VOLTPILE_HD void synchronise(System<Real>&, const StepConstants<Real>&) {}
+    static VOLTPILE_HD void synchronize(System<Real>&, const StepConstants<Real>&) {}
 };
 
 }  // namespace VOLTPILE_TARGET

@@ -23,7 +23,7 @@ struct Leapfrog {
     }
 
     template <class Real>
-    static VOLTPILE_HD void synchronise(System<Real>& s, const StepConstants<Real>& constants) {
+    static VOLTPILE_HD void synchronize(System<Real>& s, const StepConstants<Real>& constants) {
         kick(s, constants, -0.5);
     }
 };

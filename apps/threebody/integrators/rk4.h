@@ -64,7 +64,7 @@ struct RungeKutta4 {
     }
 
     template <class Real>
-    static VOLTPILE_HD void synchronise(System<Real>&, const StepConstants<Real>&) {}
+    static VOLTPILE_HD void synchronize(System<Real>&, const StepConstants<Real>&) {}
 
   private:
     // Impulse of each body within dt at positions x.

@@ -1,4 +1,4 @@
-#include "cluster/host_access.h"
+#include "cluster/hosts/access.h"
 
 #include <gtest/gtest.h>
 

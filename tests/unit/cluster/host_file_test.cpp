@@ -1,4 +1,4 @@
-#include "cluster/host_file.h"
+#include "cluster/hosts/host_file.h"
 
 #include <gtest/gtest.h>
 

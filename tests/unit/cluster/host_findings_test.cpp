@@ -1,4 +1,4 @@
-#include "cluster/host_findings.h"
+#include "cluster/hosts/findings.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "cluster/host_findings.h"
+#include "cluster/hosts/findings.h"
 
 namespace voltpile {
 

@@ -1,4 +1,4 @@
-#include "cluster/host_line_process.h"
+#include "cluster/hosts/line_process.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>

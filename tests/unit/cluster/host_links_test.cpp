@@ -1,4 +1,4 @@
-#include "cluster/host_links.h"
+#include "cluster/hosts/links.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "cluster/host_ports.h"
+#include "cluster/hosts/ports.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "cluster/host_text.h"
+#include "cluster/hosts/report_text.h"
 
 #include <gtest/gtest.h>
 

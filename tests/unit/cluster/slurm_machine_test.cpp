@@ -1,10 +1,10 @@
-#include "cluster/slurm_machine.h"
+#include "cluster/slurm/machine.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "cluster/slurm_gpu.h"
+#include "cluster/slurm/gpu.h"
 #include "unit/cluster/slurm_fixtures.h"
 
 using namespace voltpile;

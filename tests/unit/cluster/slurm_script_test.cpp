@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "cluster/process.h"
-#include "cluster/slurm_script.h"
+#include "cluster/slurm/script.h"
 #include "unit/cluster/slurm_submit_fixtures.h"
 
 using namespace voltpile;

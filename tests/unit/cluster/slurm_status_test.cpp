@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "cluster/slurm_queue.h"
+#include "cluster/slurm/queue.h"
 #include "cluster/status.h"
 
 using namespace voltpile;
@@ -95,7 +95,7 @@ TEST(SlurmStatus, TheTableHasALineForEachJob) {
     EXPECT_EQ(status_table({}, {}), "no jobs of voltpile in the queue\n");
 }
 
-TEST(SlurmStatus, ColoursOnlyWhereAskedFor) {
+TEST(SlurmStatus, ColorsOnlyWhereAskedFor) {
     const std::vector<JobStatus> jobs{{queue()[0], half_done()}};
     EXPECT_EQ(status_table(jobs, {false}).find('\x1b'), std::string::npos);
     EXPECT_NE(status_table(jobs, {true}).find('\x1b'), std::string::npos);

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cluster/submit_plan.h"
+#include "cluster/slurm/submit_plan.h"
 #include "unit/job/bowl_schema.h"
 
 namespace voltpile::testing {

@@ -1,4 +1,4 @@
-#include "cluster/slurm_text.h"
+#include "cluster/slurm/text.h"
 
 #include <gtest/gtest.h>
 

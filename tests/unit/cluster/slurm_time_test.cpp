@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "cluster/submit_time.h"
+#include "cluster/slurm/submit_time.h"
 
 using namespace voltpile;
 

@@ -9,9 +9,9 @@
 #include <exception>
 
 #include "channel_buffer.h"
-#include "comm/channel_bench.h"
-#include "comm/channel_group.h"
-#include "comm/mpi_session.h"
+#include "comm/channel/bench.h"
+#include "comm/channel/group.h"
+#include "comm/mpi/session.h"
 #include "device/device.h"
 #if VOLTPILE_CUDA
 #include "device/check.h"

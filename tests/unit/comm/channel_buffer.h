@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "comm/channel.h"
+#include "comm/channel/channel.h"
 #include "device/buffer.h"
 #include "device/stream.h"
 

@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "channel_buffer.h"
-#include "comm/channel_group.h"
+#include "comm/channel/group.h"
 #include "device/device.h"
 #include "mpi_tests.h"
 

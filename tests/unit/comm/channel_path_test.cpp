@@ -1,4 +1,4 @@
-#include "comm/channel_path.h"
+#include "comm/channel/path.h"
 
 #include <gtest/gtest.h>
 

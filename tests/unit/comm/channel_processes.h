@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-#include "comm/channel_group.h"
+#include "comm/channel/group.h"
 
 namespace voltpile {
 

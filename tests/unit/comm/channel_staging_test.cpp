@@ -7,7 +7,7 @@
 
 #include "channel_buffer.h"
 #include "channel_processes.h"
-#include "comm/channel_gpu.h"
+#include "comm/channel/gpu.h"
 
 namespace voltpile {
 namespace {

@@ -6,11 +6,11 @@
 #include <fstream>
 #include <limits>
 
-#include "comm/collective_cache.h"
-#include "comm/collective_half.h"
-#include "comm/collective_reduce.h"
-#include "comm/collective_table.h"
-#include "comm/peer_layout.h"
+#include "comm/collective/cache.h"
+#include "base/half.h"
+#include "comm/collective/reduce.h"
+#include "comm/collective/table.h"
+#include "comm/collective/peer_layout.h"
 
 using namespace voltpile;
 namespace fs = std::filesystem;
@@ -54,7 +54,7 @@ TEST(Half, RoundsToTheNearestAndTiesToEven) {
     EXPECT_EQ(float_from_half(0x3c00), 1.0f);
     EXPECT_EQ(float_from_half(0x0001), std::ldexp(1.0f, -24));
     EXPECT_EQ(float_from_half(0xfbff), -65504.0f);
-    // Between each two neighbours: the middle goes to the even one, and all else to the nearer.
+    // Between each two neighbors: the middle goes to the even one, and all else to the nearer.
     for (std::uint16_t half = 0; half < 0x7bff; ++half) {
         const float low = float_from_half(half), high = float_from_half(static_cast<std::uint16_t>(half + 1));
         const float middle = low + (high - low) / 2;

@@ -9,9 +9,9 @@
 #include <string>
 #include <thread>
 
-#include "comm/delayed_any.h"
-#include "comm/outbox.h"
-#include "comm/wait_for_message.h"
+#include "comm/mpi/delayed_any.h"
+#include "comm/mpi/outbox.h"
+#include "comm/mpi/wait_for_message.h"
 #include "mpi_tests.h"
 
 using namespace voltpile;

@@ -1,4 +1,4 @@
-#include "comm/foreign_launcher.h"
+#include "comm/mpi/launch_check.h"
 
 #include <gtest/gtest.h>
 

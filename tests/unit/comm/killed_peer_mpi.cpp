@@ -10,9 +10,9 @@
 #include <string>
 
 #include "base/error.h"
-#include "comm/channel_group.h"
-#include "comm/mpi_session.h"
-#include "comm/stream_communicator.h"
+#include "comm/channel/group.h"
+#include "comm/mpi/session.h"
+#include "comm/collective/stream_communicator.h"
 
 using namespace voltpile;
 using Clock = std::chrono::steady_clock;

@@ -5,7 +5,7 @@
 
 #include <cstdio>
 
-#include "comm/mpi_session.h"
+#include "comm/mpi/session.h"
 
 namespace voltpile::test {
 

@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "base/host_name.h"
-#include "comm/channel_group.h"
+#include "comm/channel/group.h"
 #include "device/device.h"
 #include "mpi_tests.h"
 #include "stream_places.h"

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "comm/collective_half.h"
-#include "comm/stream_communicator.h"
+#include "base/half.h"
+#include "comm/collective/stream_communicator.h"
 
 namespace voltpile::stream_test {
 

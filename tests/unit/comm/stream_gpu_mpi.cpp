@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "comm/communicator.h"
+#include "comm/mpi/communicator.h"
 #include "device/device.h"
 #include "mpi_tests.h"
 #include "stream_places.h"
@@ -14,9 +14,9 @@
 #include <memory>
 #include <thread>
 
-#include "comm/collective_graph.h"
-#include "comm/nccl_communicator.h"
-#include "comm/peer_communicator.h"
+#include "comm/collective/graph.h"
+#include "comm/collective/nccl_communicator.h"
+#include "comm/collective/peer_communicator.h"
 #endif
 
 using namespace voltpile;

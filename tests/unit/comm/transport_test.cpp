@@ -1,4 +1,4 @@
-#include "comm/transport.h"
+#include "comm/mpi/transport.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -135,8 +135,8 @@ TEST(SlabMemory, NothingForNothingAndErrorsPassThrough) {
     EXPECT_EQ(memory.allocations(), 1U);
 }
 
-// Room that has come free in the middle is found again, neighbours together.
-TEST(SlabMemory, FreeNeighboursBecomeOne) {
+// Room that has come free in the middle is found again, neighbors together.
+TEST(SlabMemory, FreeNeighborsBecomeOne) {
     CountedMemory memory;
     SlabMemory slabs = memory.slabs();
     std::vector<SlabMemory::Piece> eighths;

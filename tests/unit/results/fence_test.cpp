@@ -8,10 +8,10 @@
 #include <random>
 #include <thread>
 
-#include "results/life_claim.h"
-#include "results/lives_journal.h"
+#include "results/parts/life_claim.h"
+#include "results/parts/lives_journal.h"
 #include "results/open_result.h"
-#include "results/part_listing.h"
+#include "results/parts/part_listing.h"
 #include "unit/results/result_fixtures.h"
 
 namespace voltpile {

@@ -1,4 +1,4 @@
-#include "results/hyperslab.h"
+#include "results/hdf5/hyperslab.h"
 
 #include <gtest/gtest.h>
 

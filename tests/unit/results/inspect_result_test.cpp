@@ -1,4 +1,4 @@
-#include "results/hdf5_attribute.h"
+#include "results/hdf5/attribute.h"
 #include "results/open_result.h"
 #include "results/result_reader.h"
 #include "unit/results/result_fixtures.h"

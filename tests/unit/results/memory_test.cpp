@@ -1,7 +1,7 @@
 // Memory must not grow with the sweep.
 #include <fstream>
 
-#include "results/plot.h"
+#include "plot/plot.h"
 #include "results/show.h"
 #include "results/statistics.h"
 #include "unit/results/result_fixtures.h"

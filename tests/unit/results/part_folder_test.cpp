@@ -1,4 +1,4 @@
-#include "results/part_folder.h"
+#include "results/parts/part_folder.h"
 
 #include "unit/results/result_fixtures.h"
 

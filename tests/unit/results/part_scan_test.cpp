@@ -1,6 +1,6 @@
 // What a restart trusts: every part that is whole, and no other.
-#include "results/hdf5_attribute.h"
-#include "results/part_file.h"
+#include "results/hdf5/attribute.h"
+#include "results/parts/part_file.h"
 #include "unit/results/result_fixtures.h"
 
 #if defined(__SANITIZE_ADDRESS__)

@@ -1,7 +1,7 @@
 // The file as users open it: tests/end_to_end/read_result.py looks at it with h5py and xarray.
 #include <cstdlib>
 
-#include "results/hdf5_attribute.h"
+#include "results/hdf5/attribute.h"
 #include "unit/results/result_fixtures.h"
 
 namespace voltpile {

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "results/consolidate.h"
-#include "results/part_folder.h"
+#include "results/parts/consolidate.h"
+#include "results/parts/part_folder.h"
 #include "results/result_state.h"
 
 namespace voltpile::test {

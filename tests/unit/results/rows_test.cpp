@@ -1,9 +1,9 @@
 // Lists and texts of any length: parts -> consolidated file -> reader.
 #include "results/rows.h"
 
-#include "results/hdf5_attribute.h"
-#include "results/part_file.h"
-#include "results/plot.h"
+#include "results/hdf5/attribute.h"
+#include "results/parts/part_file.h"
+#include "plot/plot.h"
 #include "results/result_reader.h"
 #include "results/show.h"
 #include "results/statistics.h"

@@ -5,8 +5,8 @@
 #include <random>
 #include <thread>
 
-#include "results/field_io.h"
-#include "results/lives_journal.h"
+#include "results/hdf5/field_io.h"
+#include "results/parts/lives_journal.h"
 #include "results/open_result.h"
 #include "results/result_reader.h"
 #include "unit/results/result_fixtures.h"

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "comm/mpi_session.h"
+#include "comm/mpi/session.h"
 #include "run/team_context.h"
 
 using namespace voltpile;

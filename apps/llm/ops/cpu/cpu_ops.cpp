@@ -1,0 +1,169 @@
+#include "llm/ops/cpu/cpu_ops.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "llm/ops/sampling_host.h"
+
+namespace voltpile::llm {
+namespace {
+
+// Rows of a matrix in one item of work: few, so that threads end together, but a panel at least where the
+// kernel makes panels.
+std::int64_t weights_of_item(std::int64_t rows) {
+    return rows < 8 ? 16 : product_weights;
+}
+
+std::int64_t items_of(const WeightMatrix& weight, std::int64_t rows) {
+    const std::int64_t each = weights_of_item(rows);
+    return (weight.rows() + each - 1) / each;
+}
+
+Product product_of(const WeightMatrix& weight, FloatRows x, std::int64_t item) {
+    Product p;
+    p.format = weight.format();
+    p.w = host(weight).row(0);
+    p.row_bytes = host(weight).row(1) - host(weight).row(0);
+    p.columns = weight.columns();
+    p.begin = item * weights_of_item(x.rows);
+    p.end = std::min(weight.rows(), p.begin + weights_of_item(x.rows));
+    p.x = x.data;
+    p.rows = x.rows;
+    return p;
+}
+
+}  // namespace
+
+CpuOps::CpuOps(const std::vector<int>& pus, const CpuKernels& kernels, bool clamp)
+    : HostOps(clamp), kernels_(kernels), team_(pus), scratch_(static_cast<std::size_t>(team_.size())) {
+    for (Scratch& scratch : scratch_) scratch.panel.resize(product_weights * product_columns);
+}
+
+std::string CpuOps::describe() const {
+    return fmt::format("{}, {} thread{}", kernels_.name, team_.size(), team_.size() == 1 ? "" : "s");
+}
+
+void CpuOps::add_rms_norm(FloatRows x, FloatRows delta, const float* weight, float eps, HiddenRows out,
+                          SentinelPlace place) {
+    means_.resize(static_cast<std::size_t>(x.rows));
+    team_.for_each(x.rows, [&](std::int64_t r, int) {
+        const std::int64_t at = r * x.columns;
+        means_[static_cast<std::size_t>(r)] =
+            kernels_.add_rms_norm(x.data + at, delta.data == nullptr ? nullptr : delta.data + at, weight, eps,
+                                  x.columns, host(out).data + at);
+    });
+    for (std::int64_t r = 0; r < x.rows; ++r) {
+        if (!std::isfinite(means_[static_cast<std::size_t>(r)])) trip(place, static_cast<int>(r));
+    }
+}
+
+void CpuOps::multiply(FloatRows x, std::span<const WeightMatrix* const> weights, FloatRows out) {
+    std::int64_t items = 0;
+    for (const WeightMatrix* weight : weights) items += items_of(*weight, x.rows);
+    team_.for_each(items, [&](std::int64_t item, int thread) {
+        std::int64_t column = 0;
+        std::size_t i = 0;
+        for (; item >= items_of(*weights[i], x.rows); ++i) {
+            item -= items_of(*weights[i], x.rows);
+            column += weights[i]->rows();
+        }
+        Product p = product_of(*weights[i], x, item);
+        p.out = out.data + column + p.begin;
+        p.out_stride = out.columns;
+        p.panel = scratch_[static_cast<std::size_t>(thread)].panel.data();
+        kernels_.product(p);
+    });
+}
+
+void CpuOps::matmul(HiddenRows x, std::span<const WeightMatrix* const> weights, HiddenRows out) {
+    multiply(host(x), weights, host(out));
+}
+
+void CpuOps::matmul(HiddenRows x, const WeightMatrix& weight, FloatRows out) {
+    const WeightMatrix* const one[] = {&weight};
+    multiply(host(x), one, out);
+}
+
+void CpuOps::gated_matmul(HiddenRows x, const WeightMatrix& gate, const WeightMatrix& up, HiddenRows out) {
+    team_.for_each(items_of(gate, x.rows), [&](std::int64_t item, int thread) {
+        Scratch& scratch = scratch_[static_cast<std::size_t>(thread)];
+        const std::int64_t stride = weights_of_item(x.rows);
+        scratch.other.resize(std::max(scratch.other.size(), static_cast<std::size_t>(x.rows * stride)));
+        Product p = product_of(gate, host(x), item);
+        p.panel = scratch.panel.data();
+        p.out = host(out).data + p.begin;
+        p.out_stride = out.columns;
+        kernels_.product(p);
+        float* const gates = p.out;
+        p = product_of(up, host(x), item);
+        p.panel = scratch.panel.data();
+        p.out = scratch.other.data();
+        p.out_stride = stride;
+        kernels_.product(p);
+        for (std::int64_t r = 0; r < x.rows; ++r)
+            kernels_.gate(gates + r * out.columns, p.out + r * stride, p.end - p.begin);
+    });
+}
+
+void CpuOps::attention(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
+                       const KvLayer& cache, float scale, int window, HiddenRows out) {
+    const int group = settings.heads / settings.kv_heads;
+    const int group_columns = group * settings.head_dim;
+    team_.for_each(
+        static_cast<std::int64_t>(batch.rows) * settings.kv_heads, [&](std::int64_t item, int thread) {
+            const auto r = item / settings.kv_heads;
+            const auto kv_head = item % settings.kv_heads;
+            float* to = host(out).data + r * out.columns + kv_head * group_columns;
+            if (batch.sequence[r] < 0) {
+                std::fill_n(to, group_columns, 0.0F);
+                return;
+            }
+            AttentionRow row;
+            row.q = host(qkv).data + r * qkv.columns + kv_head * group_columns;
+            row.out = to;
+            row.group = group;
+            row.head_dim = settings.head_dim;
+            row.element = cache.element;
+            const std::int64_t first_token = kv_head * kv_page_tokens;
+            const auto first_byte =
+                first_token * static_cast<std::int64_t>(bytes_of(cache.element)) * settings.head_dim;
+            row.keys = static_cast<const std::byte*>(cache.keys) + first_byte;
+            row.values = static_cast<const std::byte*>(cache.values) + first_byte;
+            if (cache.element == KvElement::I8) {
+                row.key_scales = cache.key_scales + first_token;
+                row.value_scales = cache.value_scales + first_token;
+            }
+            row.page_stride = static_cast<std::int64_t>(settings.kv_heads) * kv_page_tokens;
+            row.pages = batch.page_table + static_cast<std::int64_t>(batch.sequence[r]) * batch.max_pages;
+            row.last = batch.position[r];
+            row.first = window > 0 ? std::max(0, row.last - window + 1) : 0;
+            row.scale = scale;
+            auto& scores = scratch_[static_cast<std::size_t>(thread)].other;
+            const auto needed =
+                static_cast<std::size_t>(group) * static_cast<std::size_t>(row.last - row.first + 1 + 64);
+            scores.resize(std::max(scores.size(), needed));
+            row.scores = scores.data();
+            kernels_.attention(row);
+        });
+}
+
+void CpuOps::sample(FloatRows logits, const SamplingView& sampling, std::int32_t* tokens,
+                    float* log_probability) {
+    team_.for_each(logits.rows, [&](std::int64_t r, int) {
+        const SampledToken sampled = sample_row(
+            {logits.data + r * logits.columns, static_cast<std::size_t>(logits.columns)}, sampling, r);
+        tokens[r] = sampled.token;
+        if (log_probability != nullptr) log_probability[r] = sampled.log_probability;
+    });
+}
+
+void CpuOps::top_log_probabilities(FloatRows logits, int n, std::int32_t* tokens, float* log_probabilities) {
+    team_.for_each(logits.rows, [&](std::int64_t r, int) {
+        top_row({logits.data + r * logits.columns, static_cast<std::size_t>(logits.columns)}, n,
+                tokens + r * n, log_probabilities + r * n);
+    });
+}
+
+}  // namespace voltpile::llm

@@ -1,0 +1,53 @@
+// The operations on processors: SIMD kernels for the widest instruction set at hand, several threads. Weights
+// stay as they lie in the file and become fp32 in registers; sums are fp32. A row's result is the same to the
+// bit whatever else is in the batch, with any number of threads.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "llm/ops/cpu/kernels.h"
+#include "llm/ops/cpu/team.h"
+#include "llm/ops/host_ops.h"
+
+namespace voltpile::llm {
+
+class CpuOps final : public HostOps {
+  public:
+    // pus: the logical processors to run on, one thread each; the first is the calling thread's. -1: unbound.
+    explicit CpuOps(const std::vector<int>& pus, const CpuKernels& kernels = usable_cpu_kernels().front(),
+                    bool clamp = false);
+
+    std::string describe() const override;
+
+    void add_rms_norm(FloatRows x, FloatRows delta, const float* weight, float eps, HiddenRows out,
+                      SentinelPlace place) override;
+    void matmul(HiddenRows x, std::span<const WeightMatrix* const> weights, HiddenRows out) override;
+    void matmul(HiddenRows x, const WeightMatrix& weight, FloatRows out) override;
+    void gated_matmul(HiddenRows x, const WeightMatrix& gate, const WeightMatrix& up,
+                      HiddenRows out) override;
+    void rope_and_store(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
+                        const KvLayer& cache) override;
+    void attention(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch, const KvLayer& cache,
+                   float scale, int window, HiddenRows out) override;
+    void sample(FloatRows logits, const SamplingView& sampling, std::int32_t* tokens,
+                float* log_probability) override;
+    void top_log_probabilities(FloatRows logits, int n, std::int32_t* tokens,
+                               float* log_probabilities) override;
+
+  private:
+    // A thread's own memory, which grows to what was needed.
+    struct Scratch {
+        std::vector<float> panel;
+        std::vector<float> other;
+    };
+
+    void multiply(FloatRows x, std::span<const WeightMatrix* const> weights, FloatRows out);
+
+    CpuKernels kernels_;
+    CpuTeam team_;
+    std::vector<Scratch> scratch_;
+    std::vector<float> means_;
+};
+
+}  // namespace voltpile::llm

@@ -1,0 +1,194 @@
+// Products of rows of x with weights. Every pair of a row and a weight has one register of partial sums,
+// which takes 32 columns at a time in order and is summed up after product_columns of them. Whether weights
+// come from their blocks or from a panel expanded before, and how many rows and weights are worked on
+// together, changes nothing in that.
+#pragma once
+
+#include "llm/ops/cpu/formats.h"
+#include "llm/ops/cpu/kernels.h"
+
+namespace voltpile::llm {
+inline namespace VOLTPILE_TARGET {
+
+// Internal to each target's file: no symbol of these may reach the linker.
+namespace {
+
+// Weights that are worked on together: 4, or 1 at an end.
+struct Tile {
+    Bytes w;  // at the first column of the first weight
+    std::int64_t row_bytes;
+    const float* x;  // at the first column of the first row
+    std::int64_t x_stride;
+    int columns;
+    float* out;
+    std::int64_t out_stride;
+    bool first;  // columns: out is set, and else added to
+};
+
+template <WeightFormat format, int weights, int rows>
+VOLTPILE_INLINE void add_part(const Step<format> (&step)[weights], int part, const float* x,
+                              std::int64_t x_stride, Lanes (&partial)[weights][rows]) {
+#pragma GCC unroll 8
+    for (int v = 0; v < step_lanes; ++v) {
+        Lanes lanes[rows];
+#pragma GCC unroll 4
+        for (int r = 0; r < rows; ++r) lanes[r] = load(x + r * x_stride + v * lane_count);
+#pragma GCC unroll 4
+        for (int j = 0; j < weights; ++j) {
+            const Lanes w = step[j].load(part, v);
+#pragma GCC unroll 4
+            for (int r = 0; r < rows; ++r) partial[j][r] = fma(w, lanes[r], partial[j][r]);
+        }
+    }
+}
+
+template <WeightFormat format, int weights>
+struct Steps;
+template <WeightFormat format>
+struct Steps<format, 1> {
+    Step<format> step[1];
+    VOLTPILE_INLINE Steps(Bytes w, std::int64_t) : step{Step<format>(w)} {}
+};
+template <WeightFormat format>
+struct Steps<format, 4> {
+    Step<format> step[4];
+    VOLTPILE_INLINE Steps(Bytes w, std::int64_t row_bytes)
+        : step{Step<format>(w), Step<format>(w + row_bytes), Step<format>(w + 2 * row_bytes),
+               Step<format>(w + 3 * row_bytes)} {}
+};
+
+template <WeightFormat format, int weights, int rows>
+__attribute__((noinline)) void multiply(const Tile& tile) {
+    constexpr int columns = Step<format>::parts * step_columns;
+    Lanes partial[weights][rows] = {};
+    Bytes w = tile.w;
+    const float* x = tile.x;
+    int c = 0;
+    for (; c + columns <= tile.columns; c += columns, w += Step<format>::bytes) {
+        const Steps<format, weights> steps(w, tile.row_bytes);
+#pragma GCC unroll 8
+        for (int part = 0; part < Step<format>::parts; ++part, x += step_columns)
+            add_part<format, weights, rows>(steps.step, part, x, tile.x_stride, partial);
+    }
+    if (c < tile.columns) {  // of formats without blocks: the rest, filled up with zeros
+        std::uint8_t w_rest[weights * Step<format>::bytes] = {};
+        float x_rest[rows * step_columns] = {};
+        const int left = tile.columns - c;
+        for (int j = 0; j < weights; ++j)
+            __builtin_memcpy(w_rest + j * Step<format>::bytes, w + j * tile.row_bytes,
+                             static_cast<std::size_t>(left * Step<format>::bytes / step_columns));
+        for (int r = 0; r < rows; ++r)
+            __builtin_memcpy(x_rest + r * step_columns, x + r * tile.x_stride,
+                             static_cast<std::size_t>(left) * sizeof(float));
+        const Steps<format, weights> steps(w_rest, Step<format>::bytes);
+        add_part<format, weights, rows>(steps.step, 0, x_rest, step_columns, partial);
+    }
+    for (int r = 0; r < rows; ++r) {
+        for (int j = 0; j < weights; ++j) {
+            float& out = tile.out[r * tile.out_stride + j];
+            out = tile.first ? sum(partial[j][r]) : out + sum(partial[j][r]);
+        }
+    }
+}
+
+// All rows of x with `weights` weights.
+template <WeightFormat format, int weights>
+VOLTPILE_INLINE void multiply_rows(Tile tile, std::int64_t rows) {
+    // As many as leave room for the partial sums in the registers: 32 of AVX-512, 16 of others.
+    constexpr int together = VOLTPILE_LANE_BYTES == 64 ? 4 : 2;
+    std::int64_t r = 0;
+    for (; r + together <= rows; r += together) {
+        multiply<format, weights, together>(tile);
+        tile.x += together * tile.x_stride;
+        tile.out += together * tile.out_stride;
+    }
+    for (; r < rows; ++r) {
+        multiply<format, weights, 1>(tile);
+        tile.x += tile.x_stride;
+        tile.out += tile.out_stride;
+    }
+}
+
+template <WeightFormat format>
+VOLTPILE_INLINE void multiply_weights(Tile tile, std::int64_t weights, std::int64_t rows) {
+    std::int64_t j = 0;
+    for (; j + 4 <= weights; j += 4, tile.w += 4 * tile.row_bytes, tile.out += 4)
+        multiply_rows<format, 4>(tile, rows);
+    for (; j < weights; ++j, tile.w += tile.row_bytes, ++tile.out) multiply_rows<format, 1>(tile, rows);
+}
+
+template <WeightFormat format>
+void expand(Bytes w, int columns, float* to) {
+    constexpr int together = Step<format>::parts * step_columns;
+    for (int c = 0; c + together <= columns; c += together, w += Step<format>::bytes) {
+        const Step<format> step(w);
+#pragma GCC unroll 8
+        for (int part = 0; part < Step<format>::parts; ++part) {
+            for (int v = 0; v < step_lanes; ++v, to += lane_count) store(to, step.load(part, v));
+        }
+    }
+    if (const int left = columns % together; left != 0) {
+        std::uint8_t rest[Step<format>::bytes] = {};
+        __builtin_memcpy(rest, w, static_cast<std::size_t>(left * Step<format>::bytes / together));
+        float expanded[step_columns];
+        const Step<format> step(rest);
+        for (int v = 0; v < step_lanes; ++v) store(expanded + v * lane_count, step.load(0, v));
+        __builtin_memcpy(to, expanded, static_cast<std::size_t>(left) * sizeof(float));
+    }
+}
+
+template <WeightFormat format>
+void product_of(const Product& p) {
+    constexpr std::int64_t rows_for_panel = 8;  // from here on expanding once is cheaper than in every tile
+    const bool panel = format != WeightFormat::F32 && p.rows >= rows_for_panel;
+    for (std::int64_t j = p.begin; j < p.end; j += product_weights) {
+        const std::int64_t weights = p.end - j < product_weights ? p.end - j : product_weights;
+        for (std::int64_t c = 0; c < p.columns; c += product_columns) {
+            const std::int64_t columns = p.columns - c < product_columns ? p.columns - c : product_columns;
+            Bytes w = reinterpret_cast<Bytes>(p.w) + j * p.row_bytes +
+                      c / (Step<format>::parts * step_columns) * Step<format>::bytes;
+            Tile tile{w,
+                      p.row_bytes,
+                      p.x + c,
+                      p.columns,
+                      static_cast<int>(columns),
+                      p.out + (j - p.begin),
+                      p.out_stride,
+                      c == 0};
+            if (!panel) {
+                multiply_weights<format>(tile, weights, p.rows);
+                continue;
+            }
+            for (std::int64_t i = 0; i < weights; ++i)
+                expand<format>(w + i * p.row_bytes, tile.columns, p.panel + i * product_columns);
+            tile.w = reinterpret_cast<Bytes>(p.panel);
+            tile.row_bytes = product_columns * static_cast<std::int64_t>(sizeof(float));
+            multiply_weights<WeightFormat::F32>(tile, weights, p.rows);
+        }
+    }
+}
+
+void product(const Product& p) {
+    switch (p.format) {
+        case WeightFormat::F32:
+            return product_of<WeightFormat::F32>(p);
+        case WeightFormat::F16:
+            return product_of<WeightFormat::F16>(p);
+        case WeightFormat::BF16:
+            return product_of<WeightFormat::BF16>(p);
+        case WeightFormat::Q8_0:
+            return product_of<WeightFormat::Q8_0>(p);
+        case WeightFormat::Q4_0:
+            return product_of<WeightFormat::Q4_0>(p);
+        case WeightFormat::Q4_K:
+            return product_of<WeightFormat::Q4_K>(p);
+        case WeightFormat::Q5_K:
+            return product_of<WeightFormat::Q5_K>(p);
+        case WeightFormat::Q6_K:
+            return product_of<WeightFormat::Q6_K>(p);
+    }
+}
+
+}  // namespace
+}  // namespace VOLTPILE_TARGET
+}  // namespace voltpile::llm

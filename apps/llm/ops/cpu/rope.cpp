@@ -1,0 +1,103 @@
+#include <cmath>
+#include <limits>
+
+#include "llm/ops/cpu/cpu_ops.h"
+
+namespace voltpile::llm {
+namespace {
+
+// Of one row.
+struct Rotation {
+    std::span<const float> cosine, sine;  // (rope_dims / 2)
+};
+
+void norm_head(float* head, const float* weight, const QkvSettings& settings) {
+    float squares = 0;
+    for (int i = 0; i < settings.head_dim; ++i) squares += head[i] * head[i];
+    const float scale = 1 / std::sqrt(squares / static_cast<float>(settings.head_dim) + settings.norm_eps);
+    for (int i = 0; i < settings.head_dim; ++i) head[i] *= scale * weight[i];
+}
+
+void rotate_head(float* head, const Rotation& by, RopeStyle style) {
+    const std::size_t pairs = by.cosine.size();
+    const std::size_t step = style == RopeStyle::HalfSplit ? 1 : 2;
+    float* partner = head + (style == RopeStyle::HalfSplit ? pairs : 1);
+    for (std::size_t i = 0; i < pairs; ++i) {
+        const float x = head[step * i];
+        const float y = partner[step * i];
+        head[step * i] = x * by.cosine[i] - y * by.sine[i];
+        partner[step * i] = x * by.sine[i] + y * by.cosine[i];
+    }
+}
+
+// Bias, norm and rotation of `count` heads that lie side by side.
+void prepare_heads(float* heads, int count, const float* bias, const float* norm, const Rotation& by,
+                   const QkvSettings& settings) {
+    const int dim = settings.head_dim;
+    for (int i = 0; bias != nullptr && i < count * dim; ++i) heads[i] += bias[i];
+    for (int h = 0; h < count; ++h) {
+        if (norm != nullptr) norm_head(heads + h * dim, norm, settings);
+        rotate_head(heads + h * dim, by, settings.rope_style);
+    }
+}
+
+// See KvElement::I8. Returns the scale.
+float quantize(const float* from, std::int8_t* to, int count) {
+    float largest = 0, sum = 0;  // the sum of what is not finite is not finite
+    for (int i = 0; i < count; ++i) {
+        largest = std::max(largest, std::abs(from[i]));
+        sum += from[i] * 0.0F;
+    }
+    if (sum != 0 || std::isnan(sum)) {
+        std::fill_n(to, count, std::int8_t{0});
+        return std::numeric_limits<float>::quiet_NaN();
+    }
+    const float scale = largest / 127;
+    for (int i = 0; i < count; ++i) {
+        const float q = scale > 0 ? std::clamp(from[i] / scale, -127.0F, 127.0F) : 0;
+        to[i] = static_cast<std::int8_t>(std::nearbyint(q));
+    }
+    return scale;
+}
+
+}  // namespace
+
+void CpuOps::rope_and_store(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
+                            const KvLayer& cache) {
+    const int dim = settings.head_dim;
+    const auto pairs = static_cast<std::size_t>(settings.rope_dims / 2);
+    team_.for_each(batch.rows, [&](std::int64_t item, int thread) {
+        const int r = static_cast<int>(item);
+        if (batch.sequence[r] < 0) return;
+        auto& table = scratch_[static_cast<std::size_t>(thread)].other;
+        table.resize(std::max(table.size(), 2 * pairs));
+        for (std::size_t i = 0; i < pairs; ++i) {
+            const float angle = static_cast<float>(batch.position[r]) * settings.rope_frequencies[i];
+            table[i] = std::cos(angle) * settings.rope_magnitude;
+            table[pairs + i] = std::sin(angle) * settings.rope_magnitude;
+        }
+        const Rotation by{{table.data(), pairs}, {table.data() + pairs, pairs}};
+        float* q = host(qkv).data + r * qkv.columns;
+        float* k = q + settings.heads * dim;
+        float* v = k + settings.kv_heads * dim;
+        prepare_heads(q, settings.heads, settings.q_bias, settings.q_norm, by, settings);
+        prepare_heads(k, settings.kv_heads, settings.k_bias, settings.k_norm, by, settings);
+        for (int i = 0; settings.v_bias != nullptr && i < settings.kv_heads * dim; ++i)
+            v[i] += settings.v_bias[i];
+        limit(k, 2 * settings.kv_heads * dim);  // values follow keys
+        for (int h = 0; h < settings.kv_heads; ++h) {
+            const std::int64_t at = cached_token(batch, settings, batch.sequence[r], batch.position[r], h);
+            if (cache.element == KvElement::F16) {
+                kernels_.to_half(k + h * dim, static_cast<std::uint16_t*>(cache.keys) + at * dim, dim);
+                kernels_.to_half(v + h * dim, static_cast<std::uint16_t*>(cache.values) + at * dim, dim);
+            } else {
+                cache.key_scales[at] =
+                    quantize(k + h * dim, static_cast<std::int8_t*>(cache.keys) + at * dim, dim);
+                cache.value_scales[at] =
+                    quantize(v + h * dim, static_cast<std::int8_t*>(cache.values) + at * dim, dim);
+            }
+        }
+    });
+}
+
+}  // namespace voltpile::llm

@@ -1,0 +1,165 @@
+// The kernels of CpuOps that work on one row: norm, gate, attention, conversion.
+#pragma once
+
+#include "llm/ops/batch.h"
+#include "llm/ops/cpu/kernels.h"
+#include "llm/ops/cpu/lanes.h"
+
+namespace voltpile::llm {
+inline namespace VOLTPILE_TARGET {
+namespace {
+
+float add_rms_norm(float* x, const float* delta, const float* weight, float eps, std::int64_t columns,
+                   float* out) {
+    Lanes squares = {};
+    std::int64_t c = 0;
+    for (; c + lane_count <= columns; c += lane_count) {
+        Lanes lanes = load(x + c);
+        if (delta != nullptr) {
+            lanes += load(delta + c);
+            store(x + c, lanes);
+        }
+        squares = fma(lanes, lanes, squares);
+    }
+    float total = sum(squares);
+    for (; c < columns; ++c) {
+        if (delta != nullptr) x[c] += delta[c];
+        total += x[c] * x[c];
+    }
+    const float mean = total / static_cast<float>(columns);
+    const float scale = 1 / __builtin_sqrtf(mean + eps);
+    for (c = 0; c + lane_count <= columns; c += lane_count)
+        store(out + c, load(x + c) * scale * load(weight + c));
+    for (; c < columns; ++c) out[c] = x[c] * scale * weight[c];
+    return mean;
+}
+
+VOLTPILE_INLINE Lanes gated(Lanes gate, Lanes up) {
+    return gate / (1.0F + exponential(-gate)) * up;
+}
+
+void gate(float* values, const float* up, std::int64_t count) {
+    std::int64_t i = 0;
+    for (; i + lane_count <= count; i += lane_count) store(values + i, gated(load(values + i), load(up + i)));
+    if (i < count) {
+        float rest[2][lane_count] = {};
+        __builtin_memcpy(rest[0], values + i, static_cast<std::size_t>(count - i) * sizeof(float));
+        __builtin_memcpy(rest[1], up + i, static_cast<std::size_t>(count - i) * sizeof(float));
+        store(rest[0], gated(load(rest[0]), load(rest[1])));
+        __builtin_memcpy(values + i, rest[0], static_cast<std::size_t>(count - i) * sizeof(float));
+    }
+}
+
+void to_half(const float* from, std::uint16_t* to, std::int64_t count) {
+    std::int64_t i = 0;
+    for (; i + lane_count <= count; i += lane_count) store_halves(to + i, load(from + i));
+    if (i < count) {
+        float rest[lane_count] = {};
+        std::uint16_t halves[lane_count];
+        __builtin_memcpy(rest, from + i, static_cast<std::size_t>(count - i) * sizeof(float));
+        store_halves(halves, load(rest));
+        __builtin_memcpy(to + i, halves, static_cast<std::size_t>(count - i) * sizeof(std::uint16_t));
+    }
+}
+
+VOLTPILE_INLINE float half_number(const std::uint16_t* from) {
+    return half_at(reinterpret_cast<const std::uint8_t*>(from));
+}
+
+VOLTPILE_INLINE Lanes load_cached(const std::uint16_t* from) {
+    return load_halves(from);
+}
+VOLTPILE_INLINE Lanes load_cached(const std::int8_t* from) {
+    return to_float(load_signed_bytes(reinterpret_cast<const std::uint8_t*>(from)));
+}
+VOLTPILE_INLINE float cached_number(const std::uint16_t* from) {
+    return half_number(from);
+}
+VOLTPILE_INLINE float cached_number(const std::int8_t* from) {
+    return *from;
+}
+
+template <class Cached>
+VOLTPILE_INLINE float dot(const float* q, const Cached* k, int count) {
+    Lanes partial = {};
+    int i = 0;
+    for (; i + lane_count <= count; i += lane_count) partial = fma(load(q + i), load_cached(k + i), partial);
+    float total = sum(partial);
+    for (; i < count; ++i) total += q[i] * cached_number(k + i);
+    return total;
+}
+
+// Scores become their exponentials; returns the sum of these. `count` is filled up to whole registers.
+VOLTPILE_INLINE float soften(float* scores, int count) {
+    const int padded = (count + lane_count - 1) / lane_count * lane_count;
+    for (int i = count; i < padded; ++i) scores[i] = -__builtin_inff();
+    Lanes largest = load(scores);
+    for (int i = lane_count; i < padded; i += lane_count) largest = larger(load(scores + i), largest);
+    float top = largest[0];
+    for (int lane = 1; lane < lane_count; ++lane) top = largest[lane] > top ? largest[lane] : top;
+    Lanes total = {};
+    for (int i = 0; i < padded; i += lane_count) {
+        Lanes weight = exponential(load(scores + i) - top);
+        if (i + lane_count > count) {
+            for (int lane = 0; lane < lane_count; ++lane) {
+                if (i + lane >= count) weight[lane] = 0;
+            }
+        }
+        store(scores + i, weight);
+        total += weight;
+    }
+    return sum(total);
+}
+
+// Cached: std::uint16_t (fp16), or std::int8_t with scales.
+template <class Cached>
+void attention_over(const AttentionRow& row) {
+    const int count = row.last - row.first + 1;
+    const int stride = (count + lane_count - 1) / lane_count * lane_count;
+    const auto token = [&](int position) {
+        return row.pages[position / kv_page_tokens] * row.page_stride + position % kv_page_tokens;
+    };
+    const auto scale_of = [](const float* scales, std::int64_t at) {
+        return scales == nullptr ? 1 : scales[at];
+    };
+    for (int p = 0; p < count; ++p) {
+        const std::int64_t at = token(row.first + p);
+        const Cached* k = static_cast<const Cached*>(row.keys) + at * row.head_dim;
+        const float scale = row.scale * scale_of(row.key_scales, at);
+        for (int g = 0; g < row.group; ++g)
+            row.scores[g * stride + p] = dot(row.q + g * row.head_dim, k, row.head_dim) * scale;
+    }
+    for (int i = 0; i < row.group * row.head_dim; ++i) row.out[i] = 0;
+    for (int g = 0; g < row.group; ++g) {
+        float* weights = row.scores + g * stride;
+        const float scale = 1 / soften(weights, count);
+        for (int p = 0; p < count; ++p) weights[p] *= scale;
+    }
+    for (int p = 0; p < count; ++p) {
+        const std::int64_t at = token(row.first + p);
+        const Cached* values = static_cast<const Cached*>(row.values) + at * row.head_dim;
+        const float scale = scale_of(row.value_scales, at);
+        int i = 0;
+        for (; i + lane_count <= row.head_dim; i += lane_count) {
+            const Lanes v = load_cached(values + i) * scale;
+            for (int g = 0; g < row.group; ++g) {
+                float* out = row.out + g * row.head_dim + i;
+                store(out, fma(v, all(row.scores[g * stride + p]), load(out)));
+            }
+        }
+        for (; i < row.head_dim; ++i) {
+            for (int g = 0; g < row.group; ++g)
+                row.out[g * row.head_dim + i] +=
+                    cached_number(values + i) * scale * row.scores[g * stride + p];
+        }
+    }
+}
+
+void attention(const AttentionRow& row) {
+    if (row.element == KvElement::F16) return attention_over<std::uint16_t>(row);
+    attention_over<std::int8_t>(row);
+}
+
+}  // namespace
+}  // namespace VOLTPILE_TARGET
+}  // namespace voltpile::llm

@@ -1,0 +1,200 @@
+// What the attention kernels share.
+#pragma once
+
+#include <mma.h>
+
+#include "device/launch.cuh"
+#include "llm/ops/cuda/attention.h"
+#include "llm/ops/cuda/half.cuh"
+#include "llm/ops/cuda/units.cuh"
+
+namespace voltpile::llm {
+
+using Accumulator = nvcuda::wmma::fragment<nvcuda::wmma::accumulator, 16, 16, 16, float>;
+
+__device__ inline std::int64_t qkv_row(const AttentionArgs& a, int row) {
+    return static_cast<std::int64_t>(row) * (a.heads + 2 * a.kv_heads) * a.head_dim;
+}
+// Of a sequence's page and a KV head, the index into those of the cache.
+__device__ inline std::int64_t page_index(const AttentionArgs& a, int sequence, int page, int kv_head) {
+    const std::int64_t at =
+        a.batch.page_table[static_cast<std::int64_t>(sequence) * a.batch.max_pages + page];
+    return at * a.kv_heads + kv_head;
+}
+__device__ inline int first_position(const AttentionArgs& a, int position) {
+    return a.window > 0 ? max(0, position - a.window + 1) : 0;
+}
+// Where a head's result goes.
+__device__ inline __half* out_head(const AttentionArgs& a, int row, int head) {
+    return static_cast<__half*>(a.out) + static_cast<std::int64_t>(row) * a.out_columns + head * a.head_dim;
+}
+// The row of a sequence that has only one, else -1.
+__device__ inline int single_row(const AttentionArgs& a, int sequence) {
+    const int row = a.batch.row_begin[sequence];
+    const bool single = a.batch.row_begin[sequence + 1] - row == 1 && a.batch.sequence[row] == sequence;
+    return single ? row : -1;
+}
+
+// The softmax of one row over one split, and how the results of splits are joined. To the base of two, which
+// the hardware has: scores come multiplied by log2(e). A row's bits must not depend on the kernel: products
+// are spelled as they are rounded, so that no compiler fuses them in one place alone.
+struct SplitSum {
+    float largest, total;  // of the scores; of 2^(score - largest). -infinity and 0 if the row sees no token
+};
+__device__ inline float power_of_two(float x) {
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+__device__ inline float softmax_scale(const AttentionArgs& a) {
+    constexpr float log2_e = 1.44269504f;
+    return __fmul_rn(a.scale, log2_e);
+}
+
+// Which positions a row sees: first .. last.
+struct SeenRange {
+    int first, last;
+};
+
+// soften_split() of rows that all see the whole split, or not.
+template <bool whole, class Seen>
+__device__ inline void soften_rows(const float* score, int score_stride, __half* weight, int weight_stride,
+                                   int begin, float scale, const Seen& seen, SplitSum (&sums)[4]) {
+    constexpr int each = split_tokens / 64;  // pairs of neighbors
+    const int column = static_cast<int>(threadIdx.x) % 32 * 2;
+    const auto seen_by = [&](const SeenRange& range, int at) {
+        return whole || (at >= range.first && at <= range.last);
+    };
+    float2 value[4][each];
+#pragma unroll
+    for (int r = 0; r < 4; ++r) {
+        const SeenRange range = seen(r);
+        sums[r] = {-INFINITY, 0};
+#pragma unroll
+        for (int i = 0; i < each; ++i) {
+            const int at = begin + column + 64 * i;
+            float2& v = value[r][i];
+            v = *reinterpret_cast<const float2*>(score + r * score_stride + column + 64 * i);
+            v.x = seen_by(range, at) ? __fmul_rn(v.x, scale) : -INFINITY;
+            v.y = seen_by(range, at + 1) ? __fmul_rn(v.y, scale) : -INFINITY;
+            sums[r].largest = fmaxf(sums[r].largest, fmaxf(v.x, v.y));
+        }
+    }
+#pragma unroll
+    for (int offset = 16; offset > 0; offset /= 2) {
+#pragma unroll
+        for (int r = 0; r < 4; ++r)
+            sums[r].largest = fmaxf(sums[r].largest, __shfl_xor_sync(0xffffffffu, sums[r].largest, offset));
+    }
+    __syncwarp();
+#pragma unroll
+    for (int r = 0; r < 4; ++r) {
+        const SeenRange range = seen(r);
+#pragma unroll
+        for (int i = 0; i < each; ++i) {
+            const int at = begin + column + 64 * i;
+            const float2& v = value[r][i];
+            // A NaN has to come through: the largest does not show it.
+            const float x = seen_by(range, at) ? power_of_two(__fsub_rn(v.x, sums[r].largest)) : 0.0f;
+            const float y = seen_by(range, at + 1) ? power_of_two(__fsub_rn(v.y, sums[r].largest)) : 0.0f;
+            sums[r].total = __fadd_rn(sums[r].total, __fadd_rn(x, y));
+            *reinterpret_cast<__half2*>(weight + r * weight_stride + column + 64 * i) =
+                __floats2half2_rn(x, y);
+        }
+    }
+#pragma unroll
+    for (int offset = 16; offset > 0; offset /= 2) {
+#pragma unroll
+        for (int r = 0; r < 4; ++r)
+            sums[r].total = __fadd_rn(sums[r].total, __shfl_xor_sync(0xffffffffu, sums[r].total, offset));
+    }
+}
+
+// By a warp, all lanes, of 4 rows at a time: scores of the split_tokens tokens from `begin`, as the products
+// give them, into weights 2^(scale * score - largest) as fp16, 0 for tokens that the row (0 to 3) does not
+// see: seen(row). A row's weights may lie in the place of its scores. Strides in numbers, even.
+template <class Seen>
+__device__ inline void soften_split(const float* score, int score_stride, __half* weight, int weight_stride,
+                                    int begin, float scale, const Seen& seen, SplitSum (&sums)[4]) {
+    bool whole = true;
+#pragma unroll
+    for (int r = 0; r < 4; ++r) {
+        const SeenRange range = seen(r);
+        whole = whole && range.first <= begin && range.last >= begin + split_tokens - 1;
+    }
+    if (whole)
+        soften_rows<true>(score, score_stride, weight, weight_stride, begin, scale, seen, sums);
+    else
+        soften_rows<false>(score, score_stride, weight, weight_stride, begin, scale, seen, sums);
+}
+
+// All splits so far, and what the weighted values of those before and of the new one are multiplied by.
+struct JoinFactors {
+    float before, now;
+};
+__device__ inline JoinFactors join_split(SplitSum& all, const SplitSum& part) {
+    const float most = fmaxf(all.largest, part.largest);
+    const float before = all.largest == most ? 1.0f : power_of_two(__fsub_rn(all.largest, most));
+    const float now = part.largest == -INFINITY ? 0.0f : power_of_two(__fsub_rn(part.largest, most));
+    all = {most, fmaf(now, part.total, __fmul_rn(all.total, before))};
+    return {before, now};
+}
+__device__ inline float join_value(float before, float part, const JoinFactors& factors) {
+    return fmaf(factors.now, part, __fmul_rn(before, factors.before));
+}
+
+// A result of a row and head before it is joined with others, of a split or of a span: its largest score, the
+// sum of 2^(score - largest), and the weighted sum of values.
+__host__ __device__ constexpr int part_floats(int head_dim) {
+    return head_dim + 2;
+}
+// Number `part` of `parts`, of the launch's row or sequence `at`.
+__device__ inline float* part_of(const AttentionArgs& a, int at, int head, int part, int parts) {
+    return a.scratch +
+           ((static_cast<std::int64_t>(at) * a.heads + head) * parts + part) * part_floats(a.head_dim);
+}
+
+// Keys, or values, of a page and KV head.
+template <KvElement element>
+struct CachedPage;
+template <>
+struct CachedPage<KvElement::F16> {
+    const __half* data;
+    __device__ CachedPage(const void* all, const float*, std::int64_t page, int head_dim)
+        : data(static_cast<const __half*>(all) + page * (kv_page_tokens * head_dim)) {}
+    // Numbers 8 * piece .. + 8 of a token; as fp16.
+    using Raw = uint4;
+    __device__ Raw load(int token, int piece, int head_dim) const {
+        return *reinterpret_cast<const uint4*>(data + token * head_dim + piece * 8);
+    }
+    __device__ static uint4 halves(const Raw& raw) { return raw; }
+    __device__ float number(int token, int d, int head_dim) const {
+        return __half2float(data[token * head_dim + d]);
+    }
+};
+template <>
+struct CachedPage<KvElement::I8> {
+    const std::int8_t* data;
+    const float* scales;
+    __device__ CachedPage(const void* all, const float* all_scales, std::int64_t page, int head_dim)
+        : data(static_cast<const std::int8_t*>(all) + page * (kv_page_tokens * head_dim)),
+          scales(all_scales + page * kv_page_tokens) {}
+    struct Raw {
+        uint2 quants;
+        float scale;
+    };
+    __device__ Raw load(int token, int piece, int head_dim) const {
+        return {*reinterpret_cast<const uint2*>(data + token * head_dim + piece * 8), scales[token]};
+    }
+    __device__ static uint4 halves(const Raw& raw) {
+        float value[8];
+#pragma unroll
+        for (int i = 0; i < 8; ++i) value[i] = signed_byte(word(raw.quants, i / 4), i % 4) * raw.scale;
+        return halves_of(value);
+    }
+    __device__ float number(int token, int d, int head_dim) const {
+        return static_cast<float>(data[token * head_dim + d]) * scales[token];
+    }
+};
+
+}  // namespace voltpile::llm

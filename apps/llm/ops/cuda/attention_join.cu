@@ -1,0 +1,86 @@
+#include <algorithm>
+
+#include "llm/ops/cuda/attention.cuh"
+
+namespace voltpile::llm {
+
+namespace {
+
+// A column of a row's result.
+struct Joined {
+    SplitSum all{-INFINITY, 0};
+    float sum = 0;
+
+    __device__ void add(const SplitSum& part, float value) {
+        const JoinFactors factors = join_split(all, part);
+        sum = join_value(sum, value, factors);
+    }
+    __device__ void add(const float* part, int d) { add({part[0], part[1]}, part[2 + d]); }
+};
+
+__device__ void store(const AttentionArgs& a, int row, int head, int d, const Joined& joined) {
+    out_head(a, row, head)[d] = limited_half(__fdiv_rn(joined.sum, joined.all.total), a.limit);
+}
+
+// Grid: heads, sequences from first_sequence; a thread for each column of a head. Rows of one split have
+// their result already.
+__global__ void join_splits(const AttentionArgs a, int first_sequence, int splits) {
+    const int sequence = first_sequence + static_cast<int>(blockIdx.y);
+    const int row = sequence < a.batch.sequences ? single_row(a, sequence) : -1;
+    if (row < 0) return;
+    const int position = a.batch.position[row];
+    const int begin = first_position(a, position) / split_tokens, end = position / split_tokens + 1;
+    const int head = static_cast<int>(blockIdx.x), d = static_cast<int>(threadIdx.x);
+    if (end - begin == 1 || d >= a.head_dim) return;
+    const float* parts = part_of(a, static_cast<int>(blockIdx.y), head, 0, splits);
+    const int size = part_floats(a.head_dim);
+
+    Joined joined;
+    for (int s = begin; s < end;) {
+        const int span_end = min(end, (s / span_splits + 1) * span_splits);
+        const bool first = s == begin;
+        Joined span;
+#pragma unroll 8
+        for (; s < span_end; ++s) span.add(parts + s * size, d);
+        if (first)
+            joined = span;
+        else
+            joined.add(span.all, span.sum);
+    }
+    store(a, row, head, d, joined);
+}
+
+// Grid: heads, rows from first_row; the same of the rows of prompts and their spans.
+__global__ void join_spans(const AttentionArgs a, int first_row, int spans) {
+    const int row = first_row + static_cast<int>(blockIdx.y), sequence = a.batch.sequence[row];
+    if (sequence < 0 || single_row(a, sequence) >= 0) return;
+    const int position = a.batch.position[row];
+    const int begin = first_position(a, position) / span_tokens, end = position / span_tokens + 1;
+    const int head = static_cast<int>(blockIdx.x), d = static_cast<int>(threadIdx.x);
+    if (end - begin == 1 || d >= a.head_dim) return;
+    const float* parts = part_of(a, static_cast<int>(blockIdx.y), head, 0, spans);
+    const int size = part_floats(a.head_dim);
+
+    Joined joined{{parts[begin * size], parts[begin * size + 1]}, parts[begin * size + 2 + d]};
+#pragma unroll 8
+    for (int s = begin + 1; s < end; ++s) joined.add(parts + s * size, d);
+    store(a, row, head, d, joined);
+}
+
+int threads_of(const AttentionArgs& args) {
+    return (args.head_dim + 31) / 32 * 32;
+}
+
+}  // namespace
+
+void launch_join_splits(const AttentionArgs& args, int first, int sequences, const Stream& stream) {
+    launch("joining the splits of attention", join_splits, {args.heads, threads_of(args), 0, sequences},
+           stream, args, first, splits_of(args.batch.max_context));
+}
+
+void launch_join_spans(const AttentionArgs& args, int first, int rows, const Stream& stream) {
+    launch("joining the spans of attention", join_spans, {args.heads, threads_of(args), 0, rows}, stream,
+           args, first, spans_of(args.batch.max_context));
+}
+
+}  // namespace voltpile::llm

@@ -1,0 +1,127 @@
+// What a block of the attention kernels has in shared memory, and how it gets there.
+#pragma once
+
+#include "llm/ops/cuda/async_copy.cuh"
+#include "llm/ops/cuda/attention.cuh"
+
+namespace voltpile::llm {
+
+constexpr int attention_threads = 256;
+constexpr int tile_rows_of_queries = 64, teams = 4;  // two warps to 16 rows
+constexpr int score_stride = split_tokens + 4;       // floats
+constexpr int weight_stride = 2 * score_stride;      // halves: a row's weights lie in the place of its scores
+
+// A sequence's rows, 1 to 64, are in a tile for as many query heads of a KV head as have room, 16 rows of one
+// head to a team: small pieces of prompts would leave most of it empty.
+__host__ __device__ constexpr int teams_of_head(int rows) {
+    return (rows + 15) / 16;
+}
+__host__ __device__ constexpr int heads_of_tile(int rows) {
+    return teams / teams_of_head(rows);
+}
+
+// Rows of one sequence, in some heads of a KV head: what a tile takes.
+struct Segment {
+    int sequence, row, rows;  // of the batch; 1 to 64 rows
+    int head, heads;
+};
+// Those of a team, from the segment's first row on. None, if there is no head for it.
+struct TeamRows {
+    int head, first, count;
+};
+__device__ inline TeamRows team_rows(const Segment& segment, int team) {
+    const int each = teams_of_head(segment.rows), h = team / each, first = team % each * 16;
+    return {segment.head + h, first, h < segment.heads ? min(16, segment.rows - first) : 0};
+}
+constexpr int not_ours = -2;
+
+// For which a multiprocessor has shared memory: 96 KB are enough for one.
+constexpr int prompt_blocks = copies_run_alone ? 2 : 1;
+
+template <int width>
+struct Tiles {
+    static constexpr int stride = width + 8;
+    __half query[tile_rows_of_queries][stride];
+    __half cached[split_tokens][stride];  // keys, then values
+    float score[teams][16][score_stride];
+    JoinFactors factors[teams][16];
+    std::int64_t page[span_tokens / kv_page_tokens];  // of the cache
+    Segment segment;
+    // Of the block: the first row, the query heads of its KV head, and what becomes of rows
+    // (mark_segments()).
+    int first_row;
+    int group_begin, group_end, tile_of_group;
+    int sequence[tile_rows_of_queries];  // -1: empty; not_ours: not for this kernel
+    int segment_begin[tile_rows_of_queries];
+    int segment_end[tile_rows_of_queries];
+};
+
+// Which 16 bytes of fp16 a thread brings of rows of `width` numbers: number `piece` of rows row, row + step
+// and so on.
+template <int width>
+struct PiecePlace {
+    static constexpr int pieces = width / 8, step = attention_threads / pieces;
+    int piece = static_cast<int>(threadIdx.x) % pieces, row = static_cast<int>(threadIdx.x) / pieces;
+};
+
+// Rows of head_dim numbers, and zeros up to the width: what is multiplied need not ask. All are on their way
+// at once: piece(row, number of the piece).
+template <int width, int rows, class Piece>
+__device__ void fetch(__half (&to)[rows][width + 8], int head_dim, const Piece& piece) {
+    const PiecePlace<width> at;
+    constexpr int step = at.step, each = (rows + step - 1) / step;
+    static_assert(rows % step == 0 || step % rows == 0);
+    if (at.row >= rows) return;
+    const bool inside = at.piece * 8 < head_dim;
+    uint4 v[each];
+#pragma unroll
+    for (int n = 0; n < each; ++n)
+        v[n] = inside ? piece(at.row + n * step, at.piece) : make_uint4(0, 0, 0, 0);
+#pragma unroll
+    for (int n = 0; n < each; ++n) *reinterpret_cast<uint4*>(&to[at.row + n * step][at.piece * 8]) = v[n];
+}
+
+// The keys or values of the tokens tile .. + split_tokens, 0 outside of first .. last, on their way to shared
+// memory; page: of the tile's first token. start() sends for them, store() puts them there. In between other
+// work can be done: copies that run alone write `to` meanwhile, others wait in registers. All are there after
+// wait_for_copies() and a barrier.
+template <int width, KvElement element>
+class TokenFetch {
+  public:
+    static constexpr bool copies = copies_run_alone && element == KvElement::F16;
+    using Rows = __half[split_tokens][width + 8];
+
+    __device__ void start(Rows& to, const void* cache, const float* scales, const std::int64_t* page,
+                          int head_dim, int tile, int first, int last) {
+        const bool inside = at_.piece * 8 < head_dim;
+#pragma unroll
+        for (int n = 0; n < each; ++n) {
+            const int token = at_.row + n * at_.step, from = min(max(token, first - tile), last - tile);
+            const CachedPage<element> cached(cache, scales, page[from / kv_page_tokens], head_dim);
+            const bool wanted = inside && from == token;
+            if constexpr (copies) {
+                copy_alone(&to[token][at_.piece * 8],
+                           cached.data + from % kv_page_tokens * head_dim + (inside ? at_.piece * 8 : 0),
+                           wanted);
+            } else {
+                raw_[n] = {};
+                if (wanted) raw_[n] = cached.load(from % kv_page_tokens, at_.piece, head_dim);
+            }
+        }
+    }
+    __device__ void store(Rows& to) const {
+        if constexpr (!copies) {
+#pragma unroll
+            for (int n = 0; n < each; ++n)
+                *reinterpret_cast<uint4*>(&to[at_.row + n * at_.step][at_.piece * 8]) =
+                    CachedPage<element>::halves(raw_[n]);
+        }
+    }
+
+  private:
+    static constexpr int each = split_tokens / PiecePlace<width>::step;
+
+    PiecePlace<width> at_;
+    typename CachedPage<element>::Raw raw_[copies ? 1 : each];
+};
+}  // namespace voltpile::llm

@@ -1,0 +1,230 @@
+#include "llm/ops/cuda/cuda_ops.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "comm/collective/graph.h"
+#include "device/buffer.h"
+#include "device/check.h"
+#include "device/device.h"
+#include "device/slab_memory.h"
+#include "llm/ops/cuda/attention.h"
+#include "llm/ops/cuda/copies.h"
+#include "llm/ops/cuda/loader.h"
+#include "llm/ops/cuda/product.h"
+#include "llm/ops/cuda/rows.h"
+#include "llm/ops/cuda/sampling.h"
+
+namespace voltpile::llm {
+
+namespace {
+
+class GpuMemory final : public OpsMemory {
+  public:
+    GpuMemory(SlabMemory& slabs, std::size_t bytes)
+        : piece_(slabs.allocate(std::max<std::size_t>(bytes, 1))) {
+        data_ = piece_.data();
+        bytes_ = bytes;
+    }
+
+  private:
+    SlabMemory::Piece piece_;
+};
+
+class GpuRecording final : public Recording {
+  public:
+    GpuRecording(const Stream& stream, const std::function<void()>& enqueue)
+        : stream_(stream), graph_(stream, enqueue) {}
+    void replay() override { graph_.launch(stream_); }
+
+  private:
+    const Stream& stream_;
+    CollectiveGraph graph_;
+};
+
+class CudaOps final : public GpuOps {
+  public:
+    CudaOps(int device, const CudaOpsSettings& settings)
+        : info_((use_device(device), device_info(device))),
+          batch_invariant_(settings.batch_invariant),
+          limit_(half_limit(settings.clamp)),
+          scratch_(settings.scratch_bytes),
+          sentinel_(1),
+          sentinel_seen_(1),
+          product_(stream_, {scratch_.data(), scratch_.size()}, info_.multiprocessors,
+                   settings.batch_invariant, limit_) {
+        matrices_.expect(settings.matrix_bytes);
+        clear_sentinel();
+    }
+
+    const Stream& stream() const override { return stream_; }
+    Element hidden_element() const override { return Element::F16; }
+    std::string describe() const override {
+        return info_.name + (batch_invariant_ ? ", batch-invariant" : "");
+    }
+
+    std::unique_ptr<OpsMemory> allocate(std::size_t bytes) override {
+        return std::make_unique<GpuMemory>(buffers_, bytes);
+    }
+    void upload(void* to, const void* from_host, std::size_t bytes) override {
+        copies_.upload(to, from_host, bytes, stream_);
+    }
+    void download(void* to_host, const void* from, std::size_t bytes) override {
+        copies_.download(to_host, from, bytes, stream_);
+    }
+    std::unique_ptr<HostCopy> make_host_copy(std::size_t most_bytes) override {
+        return std::make_unique<PinnedHostCopy>(most_bytes, stream_);
+    }
+    void synchronize() override { stream_.synchronize(); }
+    std::unique_ptr<WeightMatrix> load_matrix(const MatrixSource& source) override {
+        return load_cuda_matrix(source, matrices_, staging_, {scratch_.data(), scratch_.size()}, stream_);
+    }
+    std::unique_ptr<Recording> record(std::function<void()> enqueue) override {
+        return std::make_unique<GpuRecording>(stream_, enqueue);
+    }
+
+    void embed(const WeightMatrix& table, const BatchView& batch, FloatRows x) override {
+        launch_embed(cuda(table).planes(), batch, static_cast<int>(x.columns), x.data, stream_);
+    }
+    void add_rms_norm(FloatRows x, FloatRows delta, const float* weight, float eps, HiddenRows out,
+                      SentinelPlace place) override {
+        launch_add_rms_norm(x.data, delta.data, weight, eps, out.data, static_cast<int>(x.rows),
+                            static_cast<int>(x.columns), limit_, sentinel_place(place), sentinel_.data(),
+                            stream_);
+    }
+    void matmul(HiddenRows x, std::span<const WeightMatrix* const> weights, HiddenRows out) override {
+        product_.run(x, weights, out.data, false, static_cast<int>(out.columns));
+    }
+    void matmul(HiddenRows x, const WeightMatrix& weight, FloatRows out) override {
+        const WeightMatrix* const one[] = {&weight};
+        product_.run(x, one, out.data, true, static_cast<int>(out.columns));
+    }
+    void gated_matmul(HiddenRows x, const WeightMatrix& gate, const WeightMatrix& up,
+                      HiddenRows out) override {
+        product_.run_gated(x, cuda(gate), cuda(up), out.data, static_cast<int>(out.columns));
+    }
+    void rope_and_store(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
+                        const KvLayer& cache) override {
+        launch_rope_and_store(qkv.data, settings, batch, cache, limit_, stream_);
+    }
+    void attention(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch, const KvLayer& cache,
+                   float scale, int window, HiddenRows out) override;
+    void gather_rows(HiddenRows x, const BatchView& batch, HiddenRows out) override {
+        launch_gather(x.data, static_cast<int>(x.columns) * 2, batch.logit_row, batch.logits, out.data,
+                      stream_);
+    }
+    void gather_float_rows(FloatRows x, const BatchView& batch, FloatRows out) override {
+        launch_gather(x.data, static_cast<int>(x.columns) * 4, batch.logit_row, batch.logits, out.data,
+                      stream_);
+    }
+    void join_columns(FloatRows parts, std::span<const std::int64_t> column_begin, FloatRows out) override;
+    void sample(FloatRows logits, const SamplingView& sampling, std::int32_t* tokens,
+                float* log_probability) override;
+    void top_log_probabilities(FloatRows logits, int n, std::int32_t* tokens,
+                               float* log_probabilities) override;
+    SentinelReport take_sentinel() override;
+
+  private:
+    void clear_sentinel() {
+        cuda_check(cudaMemsetAsync(sentinel_.data(), 0xff, sentinel_.bytes(), stream_.get()),
+                   "clearing the sentinel");
+        static_assert(sentinel_clear == ~std::uint64_t{0});
+    }
+
+    DeviceInfo info_;
+    bool batch_invariant_;
+    float limit_;
+    Stream stream_;
+    SlabMemory matrices_;
+    SlabMemory buffers_;  // apart, as networks may register whole allocations
+    DeviceBuffer<std::uint8_t> scratch_;
+    DeviceBuffer<std::uint64_t> sentinel_;
+    PinnedBuffer<std::uint64_t> sentinel_seen_;
+    LoadStaging staging_;
+    PinnedCopies copies_;
+    CudaProduct product_;
+};
+
+void CudaOps::attention(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
+                        const KvLayer& cache, float scale, int window, HiddenRows out) {
+    if (batch.rows == 0) return;
+    AttentionArgs args;
+    args.qkv = qkv.data;
+    args.out = out.data;
+    args.cache = cache;
+    args.out_columns = static_cast<int>(out.columns);
+    args.heads = settings.heads;
+    args.kv_heads = settings.kv_heads;
+    args.head_dim = settings.head_dim;
+    args.scale = scale;
+    args.limit = limit_;
+    args.window = window;
+    args.batch = batch;
+    args.scratch = reinterpret_cast<float*>(scratch_.data());
+    if (!tensor_cores_take(settings.head_dim)) return launch_plain_attention(args, stream_);
+    if (decode_scratch_bytes_per_sequence(args) > scratch_.size()) {
+        throw DeviceError(fmt::format("attention over {} tokens needs more than the {} MiB of scratch memory",
+                                      batch.max_context, scratch_.size() >> 20));
+    }
+    if (batch.max_new > 1) launch_prompt_attention(args, scratch_.size(), stream_);
+    launch_decode_attention(args, scratch_.size(), stream_);
+}
+
+void CudaOps::join_columns(FloatRows parts, std::span<const std::int64_t> column_begin, FloatRows out) {
+    for (std::size_t k = 0; k + 1 < column_begin.size() && out.rows > 0; ++k) {
+        const std::size_t width =
+            static_cast<std::size_t>(column_begin[k + 1] - column_begin[k]) * sizeof(float);
+        if (width == 0) continue;
+        const float* from = parts.data + static_cast<std::int64_t>(k) * out.rows * parts.columns;
+        cuda_check(
+            cudaMemcpy2DAsync(out.data + column_begin[k],
+                              static_cast<std::size_t>(out.columns) * sizeof(float), from, width, width,
+                              static_cast<std::size_t>(out.rows), cudaMemcpyDeviceToDevice, stream_.get()),
+            "joining columns");
+    }
+}
+
+void CudaOps::sample(FloatRows logits, const SamplingView& sampling, std::int32_t* tokens,
+                     float* log_probability) {
+    const auto fit =
+        static_cast<std::int64_t>(scratch_.size() / sampling_scratch_bytes_per_row(logits.columns));
+    if (fit == 0)
+        throw DeviceError(
+            fmt::format("sampling of {} tokens needs more scratch memory than there is", logits.columns));
+    for (std::int64_t row = 0; row < logits.rows; row += fit) {
+        launch_sample(logits.data, static_cast<int>(row), static_cast<int>(std::min(fit, logits.rows - row)),
+                      static_cast<int>(logits.columns), sampling, tokens, log_probability, scratch_.data(),
+                      stream_);
+    }
+}
+
+void CudaOps::top_log_probabilities(FloatRows logits, int n, std::int32_t* tokens, float* log_probabilities) {
+    const auto fit = static_cast<std::int64_t>(scratch_.size() / top_scratch_bytes_per_row(n));
+    for (std::int64_t row = 0; row < logits.rows; row += fit) {
+        launch_top(logits.data + row * logits.columns, static_cast<int>(std::min(fit, logits.rows - row)),
+                   static_cast<int>(logits.columns), n, tokens + row * n, log_probabilities + row * n,
+                   scratch_.data(), stream_);
+    }
+}
+
+SentinelReport CudaOps::take_sentinel() {
+    copy_to_host(sentinel_seen_.data(), sentinel_.data(), sentinel_.bytes(), stream_);
+    clear_sentinel();
+    stream_.synchronize();
+    const std::uint64_t word = *sentinel_seen_.data();
+    if (word == sentinel_clear) return {};
+    return {true,
+            {static_cast<int>(word >> 48), static_cast<int>(word >> 32 & 0xffff)},
+            static_cast<int>(word & 0xffffffff)};
+}
+
+}  // namespace
+
+std::unique_ptr<GpuOps> make_cuda_ops(int device, const CudaOpsSettings& settings) {
+    return std::make_unique<CudaOps>(device, settings);
+}
+
+}  // namespace voltpile::llm

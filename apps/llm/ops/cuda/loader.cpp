@@ -1,0 +1,81 @@
+#include "llm/ops/cuda/loader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "base/error.h"
+#include "base/parallel.h"
+#include "llm/ops/cuda/repack.h"
+
+namespace voltpile::llm {
+
+namespace {
+constexpr std::size_t piece_bytes = std::size_t{32} << 20;
+constexpr std::size_t copying_threads = 4;
+}  // namespace
+
+std::byte* LoadStaging::next(std::size_t bytes) {
+    piece_ ^= 1;
+    if (used_[piece_]) free_[piece_].synchronize();
+    if (pieces_[piece_].size() < bytes)
+        pieces_[piece_] = PinnedBuffer<std::byte>(std::max(bytes, piece_bytes));
+    return pieces_[piece_].data();
+}
+
+void LoadStaging::sent(const Stream& stream) {
+    free_[piece_].record(stream);
+    used_[piece_] = true;
+}
+
+std::unique_ptr<WeightMatrix> load_cuda_matrix(const MatrixSource& source, SlabMemory& slabs,
+                                               LoadStaging& staging, std::span<std::uint8_t> scratch,
+                                               const Stream& stream) {
+    const std::size_t packed = row_bytes(source.format, static_cast<std::size_t>(source.columns));
+    // Half of the scratch for each piece of staging: order on the stream keeps them apart.
+    if (source.rows > std::numeric_limits<int>::max() / 2 ||
+        source.columns > std::numeric_limits<int>::max() / 4 || packed > scratch.size() / 2) {
+        throw DeviceError(fmt::format("a matrix of {} x {} weights is too large for this GPU's operations",
+                                      source.rows, source.columns));
+    }
+    const PlaneBytes bytes = plane_bytes(source.format, source.rows, source.columns);
+    SlabMemory::Piece memory = slabs.allocate(bytes.total());
+    set_to_zero(memory.data(), memory.bytes(), stream);  // the padding
+
+    DeviceMatrix planes;
+    planes.format = block_size(source.format) > 1 ? source.format : WeightFormat::F16;
+    planes.rows = static_cast<int>(source.rows);
+    planes.columns = static_cast<int>((source.columns + 31) / 32 * 32);
+    planes.quants = reinterpret_cast<const std::uint8_t*>(memory.data());
+    planes.high = planes.quants + bytes.quants;
+    planes.scales = planes.high + bytes.high;
+    planes.super = planes.scales + bytes.scales;
+
+    const auto rows_each = static_cast<std::int64_t>(std::max<std::size_t>(1, piece_bytes / packed));
+    for (std::int64_t row = 0; row < source.rows; row += rows_each) {
+        const std::int64_t rows = std::min(rows_each, source.rows - row);
+        const std::size_t size = static_cast<std::size_t>(rows) * packed;
+        std::byte* host = staging.next(size);
+        const std::byte* from = source.data + static_cast<std::size_t>(row) * source.row_bytes;
+        // One thread would be slower than the bus, the more so where pages are touched for the first time.
+        in_parallel(static_cast<std::size_t>(rows), copying_threads, [&](std::size_t begin, std::size_t end) {
+            if (source.row_bytes == packed) {
+                std::memcpy(host + begin * packed, from + begin * packed, (end - begin) * packed);
+                return;
+            }
+            for (std::size_t r = begin; r < end; ++r)
+                std::memcpy(host + r * packed, from + r * source.row_bytes, packed);
+        });
+        std::uint8_t* blocks =
+            scratch.data() + static_cast<std::size_t>(staging.piece()) * (scratch.size() / 2);
+        copy_to_device(blocks, host, size, stream);
+        staging.sent(stream);
+        repack_rows(planes, source.format, blocks, static_cast<int>(row), static_cast<int>(rows),
+                    static_cast<int>(source.columns), stream);
+    }
+    return std::make_unique<CudaMatrix>(source, planes, std::move(memory));
+}
+
+}  // namespace voltpile::llm

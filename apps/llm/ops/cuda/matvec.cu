@@ -1,0 +1,75 @@
+#include <algorithm>
+#include <bit>
+
+#include "llm/ops/cuda/matvec.cuh"
+#include "llm/ops/cuda/row_units.cuh"
+
+namespace voltpile::llm {
+
+extern template void launch_matvec_of<WeightFormat::F16>(const MatmulArgs&, int, const Stream&);
+extern template void launch_matvec_of<WeightFormat::Q8_0>(const MatmulArgs&, int, const Stream&);
+extern template void launch_matvec_of<WeightFormat::Q4_0>(const MatmulArgs&, int, const Stream&);
+extern template void launch_matvec_of<WeightFormat::Q4_K>(const MatmulArgs&, int, const Stream&);
+extern template void launch_matvec_of<WeightFormat::Q5_K>(const MatmulArgs&, int, const Stream&);
+extern template void launch_matvec_of<WeightFormat::Q6_K>(const MatmulArgs&, int, const Stream&);
+
+namespace {
+
+// Rows that are not there repeat the last.
+__global__ void quantize_rows(const __half* x, int columns, int rows, int padded_rows, std::uint8_t* out) {
+    const int slices = columns / 16;
+    const int index = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+    if (index >= padded_rows * slices) return;
+    const int row = index / slices, slice = index % slices;
+    const QuantizedRow to{out + row * quantized_row_bytes(columns), columns};
+    quantize_slice(x + static_cast<std::int64_t>(min(row, rows - 1)) * columns + slice * 16, to, slice);
+}
+
+int unit_weights(WeightFormat format) {
+    return format == WeightFormat::F16 ? 8 : format == WeightFormat::Q8_0 ? 16 : 32;
+}
+int groups_in(const MatmulArgs& args) {
+    return args.first_group[args.gated ? 1 : args.matrices];
+}
+int most_blocks(int multiprocessors) {
+    return multiprocessors * matvec_blocks_per_multiprocessor;
+}
+
+}  // namespace
+
+void launch_quantize(const MatmulArgs& args, int padded_rows, const Stream& stream) {
+    const int items = padded_rows * (args.matrix[0].columns / 16);
+    launch("activations to fixed point", quantize_rows, {(items + 127) / 128, 128}, stream,
+           static_cast<const __half*>(args.x), args.matrix[0].columns, args.rows, padded_rows, args.scratch);
+}
+
+int matvec_split(const MatmulArgs& args, int multiprocessors) {
+    const int chunks = (args.matrix[0].columns / unit_weights(args.matrix[0].format) + 31) / 32;
+    int best = 1;
+    std::int64_t best_time = 0;
+    for (int split = 1; split <= 8 && split <= std::max(1, chunks); split *= 2) {
+        const int slots = 8 / split, sets = (groups_in(args) + slots - 1) / slots;
+        const int blocks = most_blocks(multiprocessors);
+        const std::int64_t time =
+            static_cast<std::int64_t>((sets + blocks - 1) / blocks) * ((chunks + split - 1) / split);
+        if (split == 1 || time < best_time) {
+            best = split;
+            best_time = time;
+        }
+    }
+    return best;
+}
+
+std::size_t matvec_scratch_bytes(const MatmulArgs& args) {
+    return std::bit_ceil(static_cast<unsigned>(args.rows)) *
+           static_cast<std::size_t>(quantized_row_bytes(args.matrix[0].columns));
+}
+
+void launch_matvec(const MatmulArgs& args, int multiprocessors, const Stream& stream) {
+    const int slots = 8 / args.split;
+    const int blocks = std::min((groups_in(args) + slots - 1) / slots, most_blocks(multiprocessors));
+    with_format(args.matrix[0].format,
+                [&](auto format) { launch_matvec_of<format.value>(args, blocks, stream); });
+}
+
+}  // namespace voltpile::llm

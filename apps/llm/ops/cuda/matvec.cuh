@@ -1,0 +1,276 @@
+// The matrix-vector product, for each format in a source of its own (they take long to compile).
+//
+// Blocks of 8 warps stay; each goes through sets of groups of 4 rows of weights. `split` warps share a group,
+// each taking every split-th chunk of its columns. A lane loads units of 4 rows, `depth` ahead of their use
+// and across the borders of groups, so that memory is never idle; weights then meet x from shared memory (one
+// row of x) or from the L1 cache.
+#pragma once
+
+#include "device/launch.cuh"
+#include "llm/ops/cuda/half.cuh"
+#include "llm/ops/cuda/matmul.h"
+#include "llm/ops/cuda/quantize.cuh"
+#include "llm/ops/cuda/units.cuh"
+
+namespace voltpile::llm {
+
+constexpr int matvec_threads = 256;
+constexpr int matvec_blocks_per_multiprocessor = 2;
+
+// x as fixed point into args.scratch, padded_rows rows.
+void launch_quantize(const MatmulArgs& args, int padded_rows, const Stream& stream);
+
+// Products of a unit of 4 rows of weights with R rows of x, added to sum.
+template <WeightFormat format>
+struct UnitProduct {
+    using U = Units<format>;
+    using Raw = typename U::Raw;
+    static constexpr int weights = 16 * U::slices;
+
+    template <int R>
+    __device__ __forceinline__ static void add(float (&sum)[4 * R], const Raw& raw, const std::uint8_t* x,
+                                               int columns, int unit, int) {
+#pragma unroll
+        for (int n = 0; n < U::slices; ++n) {
+            int quants[4][4];
+            float scale[4], offset[4];
+#pragma unroll
+            for (int j = 0; j < 4; ++j) {
+#pragma unroll
+                for (int i = 0; i < 4; ++i) quants[j][i] = U::quants(raw, j, n, i);
+                scale[j] = U::scale(raw, j, n);
+                offset[j] = U::offset(raw, j, n);
+            }
+            const int slice = unit * U::slices + n;
+#pragma unroll
+            for (int r = 0; r < R; ++r) {
+                const QuantizedRow row{const_cast<std::uint8_t*>(x) + r * quantized_row_bytes(columns),
+                                       columns};
+                const uint4 high = *reinterpret_cast<const uint4*>(row.high(slice));
+                const uint4 low = *reinterpret_cast<const uint4*>(row.low(slice));
+                const SliceScale s = *row.scale(slice);
+#pragma unroll
+                for (int j = 0; j < 4; ++j) {
+                    const float product = s.scale * static_cast<float>(dot_slice(quants[j], high, low));
+                    sum[j * R + r] = fmaf(scale[j], product, sum[j * R + r]);
+                    if (U::has_offset) sum[j * R + r] = fmaf(-offset[j], s.sum, sum[j * R + r]);
+                }
+            }
+        }
+    }
+    __device__ static Raw load(const DeviceMatrix& w, int group, int unit) { return U::load(w, group, unit); }
+};
+
+template <>
+struct UnitProduct<WeightFormat::F16> {
+    struct Raw {
+        uint4 halves[4];
+    };
+    static constexpr int weights = 8;
+
+    template <int R>
+    __device__ __forceinline__ static void add(float (&sum)[4 * R], const Raw& raw, const std::uint8_t* x,
+                                               int columns, int unit, int rows) {
+        float2 w[4][4];
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+#pragma unroll
+            for (int i = 0; i < 4; ++i) w[j][i] = floats_of(word(raw.halves[j], i));
+        }
+#pragma unroll
+        for (int r = 0; r < R; ++r) {
+            // Rows that are not there repeat the last.
+            const std::int64_t row = min(r, rows - 1);
+            const uint4 values = reinterpret_cast<const uint4*>(x + row * columns * 2)[unit];
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                const float2 v = floats_of(word(values, i));
+#pragma unroll
+                for (int j = 0; j < 4; ++j) {
+                    sum[j * R + r] = fmaf(w[j][i].x, v.x, sum[j * R + r]);
+                    sum[j * R + r] = fmaf(w[j][i].y, v.y, sum[j * R + r]);
+                }
+            }
+        }
+    }
+    __device__ static Raw load(const DeviceMatrix& w, int group, int unit) {
+        Raw raw;
+        const std::uint8_t* from =
+            w.quants + (static_cast<std::int64_t>(group) * 4 * w.columns + unit * 8) * 2;
+#pragma unroll
+        for (int j = 0; j < 4; ++j)
+            raw.halves[j] = stream16(from + static_cast<std::int64_t>(j) * w.columns * 2);
+        return raw;
+    }
+};
+
+// Sums each of the values over the warp: lanes that differ in `offset` first share the N values between them.
+template <int N, int offset, int size>
+__device__ __forceinline__ void sum_over_lanes(float (&value)[size], int lane) {
+    constexpr int half = N / 2;
+    if constexpr (half == 0) {
+        value[0] += __shfl_xor_sync(0xffffffffu, value[0], offset);
+    } else {
+        const bool upper = (lane & offset) != 0;
+#pragma unroll
+        for (int i = 0; i < half; ++i) {
+            const float a = value[i], b = value[i + half];
+            value[i] = (upper ? b : a) + __shfl_xor_sync(0xffffffffu, upper ? a : b, offset);
+        }
+    }
+    if constexpr (offset > 1) sum_over_lanes<half, offset / 2>(value, lane);
+}
+// Lane l returns the sum of value l / (32 / N).
+template <int N>
+__device__ __forceinline__ float sum_over_warp(float (&value)[N], int lane) {
+    sum_over_lanes<N, 16>(value, lane);
+    return value[0];
+}
+
+struct MatvecStep {
+    int set, chunk, pass;
+};
+
+// What registers allow: units that a lane has on their way, and blocks a multiprocessor.
+template <WeightFormat format, int R>
+struct MatvecShape {
+    static constexpr bool large = UnitProduct<format>::weights == 32;
+    static constexpr int depth = R == 1 || (R == 2 && !large) ? 2 : 1;
+    static constexpr int blocks = R == 4 && large ? 1 : matvec_blocks_per_multiprocessor;
+};
+
+template <WeightFormat format, int R, bool gated, bool fused>
+__global__ void __launch_bounds__(matvec_threads, MatvecShape<format, R>::blocks)
+    matvec(const MatmulArgs args) {
+    using Product = UnitProduct<format>;
+    constexpr int depth = MatvecShape<format, R>::depth;
+    constexpr int values = 4 * R;
+    __shared__ float partial[2][gated ? 2 : 1][8][values];
+    extern __shared__ __align__(16) std::uint8_t shared_x[];
+
+    const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
+    const int split = args.split, member = warp % split, slot = warp / split, slots = 8 / split;
+    const int columns = args.matrix[0].columns;
+    const int units = columns / Product::weights;
+    const int chunks = (units + 31) / 32;
+    const int chunks_each = (chunks + split - 1) / split;
+    const int groups = args.first_group[args.gated ? 1 : args.matrices];
+    const int sets = (groups + slots - 1) / slots;
+    const int stride = static_cast<int>(gridDim.x);
+
+    const auto next = [&](MatvecStep& at) {
+        if (++at.chunk < chunks_each) return;
+        at.chunk = 0;
+        if (gated && at.pass == 0) {
+            at.pass = 1;
+        } else {
+            at.pass = 0;
+            at.set += stride;
+        }
+    };
+    const auto matrix_of = [&](int group) {
+        return (args.matrices > 1 && group >= args.first_group[1]) +
+               (args.matrices > 2 && group >= args.first_group[2]);
+    };
+    const auto unit_of = [&](const MatvecStep& at) { return (member + at.chunk * split) * 32 + lane; };
+    const auto load = [&](const MatvecStep& at, typename Product::Raw& raw) {
+        const int group = at.set * slots + slot, unit = unit_of(at);
+        if (at.set >= sets || group >= groups || unit >= units) return;
+        const int m = gated ? at.pass : matrix_of(group);
+        raw = Product::load(args.matrix[m], gated ? group : group - args.first_group[m], unit);
+    };
+
+    typename Product::Raw raw[depth];
+    MatvecStep ahead{static_cast<int>(blockIdx.x), 0, 0};
+    MatvecStep at = ahead;
+#pragma unroll
+    for (int d = 0; d < depth; ++d, next(ahead)) load(ahead, raw[d]);
+
+    const std::uint8_t* x = static_cast<const std::uint8_t*>(args.x);
+    if (fused) {
+        const QuantizedRow row{shared_x, columns};
+        for (int slice = static_cast<int>(threadIdx.x); slice < columns / 16; slice += matvec_threads) {
+            quantize_slice(static_cast<const __half*>(args.x) + slice * 16, row, slice);
+        }
+        __syncthreads();
+        x = shared_x;
+    } else if (format != WeightFormat::F16) {
+        x = args.scratch;
+    }
+
+    float sum[values] = {};
+    const auto finish = [&](int parity, int set) {
+        __syncthreads();
+        const int t = static_cast<int>(threadIdx.x), value = t % values, r = value % R;
+        const int group = set * slots + t / values;
+        if (t >= slots * values || r >= args.rows || group >= groups) return;
+        float total[gated ? 2 : 1] = {};
+        for (int s = 0; s < split; ++s) {
+#pragma unroll
+            for (int p = 0; p < (gated ? 2 : 1); ++p)
+                total[p] += partial[parity][p][t / values * split + s][value];
+        }
+        const int m = gated ? 0 : matrix_of(group);
+        const int row = (gated ? group : group - args.first_group[m]) * 4 + value / R;
+        if (row >= args.matrix[m].rows) return;
+        const float result = gated ? silu(total[0]) * total[gated ? 1 : 0] : total[0];
+        const std::int64_t place = static_cast<std::int64_t>(r) * args.out_columns + args.out_begin[m] + row;
+        if (args.out_float) {
+            static_cast<float*>(args.out)[place] = result;
+        } else {
+            static_cast<__half*>(args.out)[place] = limited_half(result, args.limit);
+        }
+    };
+
+    int parity = 0;
+    while (at.set < sets) {
+#pragma unroll
+        for (int d = 0; d < depth; ++d) {
+            if (at.set >= sets) continue;
+            if (at.set * slots + slot < groups && unit_of(at) < units) {
+                Product::template add<R>(sum, raw[d], x, columns, unit_of(at), args.rows);
+            }
+            load(ahead, raw[d]);
+            next(ahead);
+            if (at.chunk + 1 == chunks_each) {
+                constexpr int lanes = 32 / values;
+                const float total = sum_over_warp(sum, lane);
+                if (lane % lanes == 0) partial[parity][at.pass][warp][lane / lanes] = total;
+#pragma unroll
+                for (int i = 0; i < values; ++i) sum[i] = 0;
+                if (!gated || at.pass == 1) {
+                    finish(parity, at.set);
+                    parity ^= 1;
+                }
+            }
+            next(at);
+        }
+    }
+}
+
+template <WeightFormat format, int R>
+void launch_matvec_rows(const MatmulArgs& args, int blocks, const Stream& stream) {
+    constexpr bool can_fuse = R == 1 && format != WeightFormat::F16;
+    // What fits beside the other block of a multiprocessor of 96 KB, without being asked for.
+    const std::int64_t shared = quantized_row_bytes(args.matrix[0].columns);
+    const auto start = [&](auto kernel, std::int64_t bytes) {
+        launch("matrix-vector product", kernel, {blocks, matvec_threads, static_cast<std::size_t>(bytes)},
+               stream, args);
+    };
+    if (can_fuse && shared <= 40 * 1024) {
+        start(args.gated ? matvec<format, R, true, can_fuse> : matvec<format, R, false, can_fuse>, shared);
+    } else {
+        if (format != WeightFormat::F16) launch_quantize(args, R, stream);
+        start(args.gated ? matvec<format, R, true, false> : matvec<format, R, false, false>, 0);
+    }
+}
+
+template <WeightFormat format>
+void launch_matvec_of(const MatmulArgs& args, int blocks, const Stream& stream) {
+    if (args.rows <= 1) return launch_matvec_rows<format, 1>(args, blocks, stream);
+    if (args.rows <= 2) return launch_matvec_rows<format, 2>(args, blocks, stream);
+    static_assert(matvec_rows == 4);
+    return launch_matvec_rows<format, 4>(args, blocks, stream);
+}
+
+}  // namespace voltpile::llm

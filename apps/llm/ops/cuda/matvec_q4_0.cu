@@ -1,0 +1,7 @@
+#include "llm/ops/cuda/matvec.cuh"
+
+namespace voltpile::llm {
+
+template void launch_matvec_of<WeightFormat::Q4_0>(const MatmulArgs&, int, const Stream&);
+
+}  // namespace voltpile::llm

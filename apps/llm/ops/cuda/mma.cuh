@@ -1,0 +1,159 @@
+// A warp's product on tensor cores with weights that come from memory into the registers where they are
+// wanted: 32 rows of weights times rows of x in shared memory, in steps of 128 columns. Which lane has which
+// numbers is the hardware's choice (PTX ISA: mma.m16n8k16 and mma.m8n8k4, fragments); which columns of a step
+// are multiplied together is ours, as long as weights and x agree: a lane has whole units of 32 weights.
+#pragma once
+
+#include <cuda_fp16.h>
+
+#include <cstdint>
+
+#include "llm/ops/cuda/row_units.cuh"
+
+namespace voltpile::llm {
+
+constexpr int warp_weights = 32;   // rows
+constexpr int step_columns = 128;  // at a time
+constexpr int lane_units = 4;      // of 32 weights that a lane has of a step
+constexpr int x_group = 8;         // rows of x that are multiplied at once
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 750
+
+// d += w x for 16 rows of weights and 8 of x, 16 columns.
+__device__ __forceinline__ void multiply_16(float* d, const std::uint32_t (&w)[4], std::uint32_t x0,
+                                            std::uint32_t x1) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(w[0]), "r"(w[1]), "r"(x0));
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(w[2]), "r"(w[3]), "r"(x1));
+#else
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+        "{%0,%1,%2,%3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3]), "r"(x0), "r"(x1));
+#endif
+}
+
+// Lane 4 g + t has unit t of rows g, g + 8, g + 16 and g + 24, and of x rows g.
+struct WarpProduct {
+    static constexpr int shared_stride = step_columns + 16;  // halves from row to row of x
+
+    __device__ static int lane() { return static_cast<int>(threadIdx.x) % 32; }
+    __device__ static int row(int i) { return lane() / 4 + 8 * i; }
+    __device__ static int unit(int) { return lane() % 4; }
+    // Where a row of x has its 16 bytes number `piece`: so that the lanes that read together meet all banks.
+    __device__ static int place(int piece) { return piece ^ piece >> 3; }
+
+    // sum[n]: of rows 8 n to 8 n + 8 of x.
+    template <WeightFormat format, int groups>
+    __device__ __forceinline__ static void multiply(const typename RowUnit<format>::Raw (&raw)[lane_units],
+                                                    const __half* x, float (&sum)[groups][8]) {
+        constexpr int together = groups % 4 == 0 ? 4 : 2;
+        static_assert(groups % together == 0);
+        const __half* mine = x + lane() / 4 * shared_stride;
+#pragma unroll
+        for (int piece = 0; piece < 4; ++piece) {
+            uint4 w[lane_units];
+#pragma unroll
+            for (int i = 0; i < lane_units; ++i) w[i] = RowUnit<format>::halves(raw[i], piece);
+            const std::uint32_t ws[2][2][4] = {
+                {{w[0].x, w[1].x, w[0].y, w[1].y}, {w[2].x, w[3].x, w[2].y, w[3].y}},
+                {{w[0].z, w[1].z, w[0].w, w[1].w}, {w[2].z, w[3].z, w[2].w, w[3].w}}};
+            const __half* from = mine + place(lane() % 4 * 4 + piece) * 8;
+#pragma unroll
+            for (int first = 0; first < groups; first += together) {
+                uint4 v[together];
+#pragma unroll
+                for (int n = 0; n < together; ++n)
+                    v[n] = *reinterpret_cast<const uint4*>(from + (first + n) * x_group * shared_stride);
+#pragma unroll
+                for (int half = 0; half < 2; ++half) {
+#pragma unroll
+                    for (int n = 0; n < together; ++n) {
+#pragma unroll
+                        for (int m = 0; m < 2; ++m)
+                            multiply_16(&sum[first + n][4 * m], ws[half][m], word(v[n], 2 * half),
+                                        word(v[n], 2 * half + 1));
+                    }
+                }
+            }
+        }
+    }
+
+    // result(row of weights, row of x in its group, sum), or with `paired`, where rows 16 to 32 belong to
+    // those before them, result(row, row of x, sum of row, sum of row + 16).
+    template <bool paired, class Result>
+    __device__ __forceinline__ static void each_result(const float (&sum)[8], const Result& result) {
+#pragma unroll
+        for (int i = 0; i < (paired ? 4 : 8); ++i)
+            result(i / 4 * 16 + i % 4 / 2 * 8 + lane() / 4, lane() % 4 * 2 + i % 2, sum[i],
+                   paired ? sum[(i + 4) % 8] : 0.0f);
+    }
+};
+
+#else
+
+__device__ __forceinline__ void multiply_4(float (&d)[8], std::uint32_t w0, std::uint32_t w1,
+                                           std::uint32_t x0, std::uint32_t x1) {
+    asm("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 {%0,%1,%2,%3,%4,%5,%6,%7}, {%8,%9}, {%10,%11}, "
+        "{%0,%1,%2,%3,%4,%5,%6,%7};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7])
+        : "r"(w0), "r"(w1), "r"(x0), "r"(x1));
+}
+
+// Each quad pair (lanes 4 q to 4 q + 4, and 16 further on) has 8 rows of weights, each lane one of them, and
+// all multiply by the same 8 rows of x.
+struct WarpProduct {
+    static constexpr int shared_stride = step_columns + 8;
+
+    __device__ static int lane() { return static_cast<int>(threadIdx.x) % 32; }
+    __device__ static int row_of_eight() { return lane() % 4 + lane() / 16 * 4; }
+    __device__ static int row(int) { return lane() % 16 / 4 * 8 + row_of_eight(); }
+    __device__ static int unit(int i) { return i; }
+    __device__ static int place(int piece) { return piece; }
+
+    template <WeightFormat format, int groups>
+    __device__ __forceinline__ static void multiply(const typename RowUnit<format>::Raw (&raw)[lane_units],
+                                                    const __half* x, float (&sum)[groups][8]) {
+        constexpr int together = groups >= 6 ? 1 : 2;
+        static_assert(groups % together == 0);
+        const __half* mine = x + row_of_eight() * shared_stride;
+#pragma unroll
+        for (int i = 0; i < lane_units; ++i) {
+#pragma unroll
+            for (int piece = 0; piece < 4; ++piece) {
+                const uint4 w = RowUnit<format>::halves(raw[i], piece);
+                const __half* from = mine + (i * 4 + piece) * 8;
+#pragma unroll
+                for (int first = 0; first < groups; first += together) {
+                    uint4 v[together];
+#pragma unroll
+                    for (int n = 0; n < together; ++n)
+                        v[n] = *reinterpret_cast<const uint4*>(from + (first + n) * x_group * shared_stride);
+#pragma unroll
+                    for (int n = 0; n < together; ++n) multiply_4(sum[first + n], w.x, w.y, v[n].x, v[n].y);
+#pragma unroll
+                    for (int n = 0; n < together; ++n) multiply_4(sum[first + n], w.z, w.w, v[n].z, v[n].w);
+                }
+            }
+        }
+    }
+
+    template <bool paired, class Result>
+    __device__ __forceinline__ static void each_result(const float (&sum)[8], const Result& result) {
+        const int first = lane() % 16 / 4 * 8 + lane() / 16 * 4 + lane() % 2;
+#pragma unroll
+        for (int i = 0; i < 8; ++i) {
+            const float other = paired ? __shfl_xor_sync(0xffffffffu, sum[i], 8) : 0.0f;
+            if (!paired || lane() % 16 < 8)
+                result(first + i % 4 / 2 * 2, i / 4 * 4 + lane() % 4 / 2 * 2 + i % 2, sum[i], other);
+        }
+    }
+};
+
+#endif
+
+}  // namespace voltpile::llm

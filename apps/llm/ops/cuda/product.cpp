@@ -1,0 +1,239 @@
+#include "llm/ops/cuda/product.h"
+
+#include <cublas_v2.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "llm/ops/cuda/cuda_ops.h"
+
+namespace voltpile::llm {
+
+namespace {
+
+void blas_check(cublasStatus_t status, const char* doing) {
+    if (status != CUBLAS_STATUS_SUCCESS)
+        throw DeviceError(fmt::format("{}: {}", doing, cublasGetStatusString(status)));
+}
+
+std::size_t aligned(std::size_t bytes) {
+    return (bytes + 255) / 256 * 256;
+}
+
+}  // namespace
+
+void CudaProduct::ReleaseBlas::operator()(cublasContext* blas) const noexcept {
+    cublasDestroy(blas);
+}
+
+CudaProduct::CudaProduct(const Stream& stream, std::span<std::uint8_t> scratch, int multiprocessors,
+                         bool batch_invariant, float limit)
+    : stream_(stream),
+      scratch_(scratch),
+      multiprocessors_(multiprocessors),
+      batch_invariant_(batch_invariant),
+      limit_(limit),
+      counters_(most_tiles),
+      blas_memory_(cublas_bytes) {
+    set_to_zero(counters_.data(), counters_.bytes(), stream);
+    cublasHandle_t blas = nullptr;
+    blas_check(cublasCreate(&blas), "starting cuBLAS");
+    blas_.reset(blas);
+    blas_check(cublasSetStream(blas, stream.get()), "giving cuBLAS its stream");
+    // Memory of our own, so that products can be captured into graphs.
+    blas_check(cublasSetWorkspace(blas, blas_memory_.data(), blas_memory_.size()), "giving cuBLAS memory");
+}
+
+const void* CudaProduct::padded(HiddenRows x, int columns, std::size_t& used) {
+    if (x.columns == columns) return x.data;
+    void* to = scratch_.data() + used;
+    used += aligned(static_cast<std::size_t>(x.rows) * static_cast<std::size_t>(columns) * 2);
+    if (used > scratch_.size()) throw DeviceError("activations of a matrix product need more scratch memory");
+    launch_pad(x.data, static_cast<int>(x.rows), static_cast<int>(x.columns), columns, to, stream_);
+    return to;
+}
+
+void CudaProduct::run(HiddenRows x, std::span<const WeightMatrix* const> weights, void* out, bool out_float,
+                      int out_columns) {
+    if (x.rows == 0) return;
+    std::size_t used = 0;
+    MatmulArgs args;
+    args.rows = static_cast<int>(x.rows);
+    args.out = out;
+    args.out_float = out_float;
+    args.out_columns = out_columns;
+    args.x = padded(x, cuda(*weights.front()).planes().columns, used);
+    int begin = 0;
+    for (std::size_t first = 0; first < weights.size();) {
+        args.matrices = 0;
+        for (std::size_t i = first; i < weights.size() && args.matrices < 3; ++i) {
+            const DeviceMatrix& w = cuda(*weights[i]).planes();
+            if (args.matrices > 0 && w.format != args.matrix[0].format) break;
+            args.matrix[args.matrices] = w;
+            args.out_begin[args.matrices] = begin;
+            args.first_group[args.matrices + 1] = args.first_group[args.matrices] + groups_of(w.rows);
+            ++args.matrices;
+            begin += w.rows;
+        }
+        first += static_cast<std::size_t>(args.matrices);
+        if (by_blas(args)) {
+            many_rows(args, used);
+        } else {
+            by_kernels(args, used);
+        }
+    }
+}
+
+void CudaProduct::run_gated(HiddenRows x, const CudaMatrix& gate, const CudaMatrix& up, void* out,
+                            int out_columns) {
+    if (x.rows == 0) return;
+    std::size_t used = 0;
+    MatmulArgs args;
+    args.gated = true;
+    args.limit = limit_;
+    args.matrices = 2;
+    args.matrix[0] = gate.planes();
+    args.matrix[1] = up.planes();
+    args.first_group[1] = groups_of(args.matrix[0].rows);
+    args.rows = static_cast<int>(x.rows);
+    args.out = out;
+    args.out_columns = out_columns;
+    args.x = padded(x, args.matrix[0].columns, used);
+    if (by_blas(args)) {
+        many_rows_gated(args, used);
+    } else if (args.matrix[0].format == args.matrix[1].format) {
+        by_kernels(args, used);
+    } else {
+        gated_of_two_formats(args, used);
+    }
+}
+
+// cuBLAS sums in an order of its own for each number of rows. Weights of other formats have to become fp16 in
+// memory for it, which pays for many rows alone.
+bool CudaProduct::by_blas(const MatmulArgs& args) const {
+    if (batch_invariant_) return false;
+    return args.rows > most_kernel_rows(args.matrix[0].format);
+}
+
+void CudaProduct::by_kernels(MatmulArgs& args, std::size_t used) {
+    args.scratch = scratch_.data() + used;
+    args.counters = counters_.data();
+    const std::size_t room = scratch_.size() - used;
+    if (args.rows <= matvec_rows && !batch_invariant_) {
+        args.split = matvec_split(args, multiprocessors_);
+        if (matvec_scratch_bytes(args) > room)
+            throw DeviceError("a matrix product needs more scratch memory");
+        return launch_matvec(args, multiprocessors_, stream_);
+    }
+    by_tiles(args, room);
+}
+
+// As many rows at a time as there is room for their sums and counters.
+void CudaProduct::by_tiles(const MatmulArgs& args, std::size_t room) {
+    const int pieces = pieces_of(args.rows);
+    const int workers = tile_workers(args, batch_invariant_ ? 1 : pieces, multiprocessors_);
+    const auto fit = static_cast<int>(std::min<std::size_t>(room / tile_scratch_bytes(1, workers), 1 << 16));
+    const int each = std::min(fit, most_tiles / tiles_of(args)) * tile_rows;
+    if (each == 0) throw DeviceError("a matrix product needs more scratch memory");
+    for (int row = 0; row < args.rows; row += each) {
+        MatmulArgs some = args;
+        some.workers = workers;
+        some.rows = std::min(each, args.rows - row);
+        some.x = static_cast<const std::uint8_t*>(args.x) +
+                 static_cast<std::int64_t>(row) * args.matrix[0].columns * 2;
+        some.out = static_cast<std::uint8_t*>(args.out) +
+                   static_cast<std::int64_t>(row) * args.out_columns * (args.out_float ? 4 : 2);
+        launch_tiles(some, stream_);
+    }
+}
+
+// Both products as fp32, of as many rows at a time as half of the scratch memory holds.
+void CudaProduct::gated_of_two_formats(const MatmulArgs& args, std::size_t used) {
+    const int outputs = args.matrix[0].rows;
+    const std::size_t row_bytes = 2 * sizeof(float) * static_cast<std::size_t>(outputs);
+    const auto each = static_cast<int>((scratch_.size() - used) / 2 / row_bytes);
+    if (each == 0) throw DeviceError("a matrix product needs more scratch memory");
+    auto* sums = reinterpret_cast<float*>(scratch_.data() + used);
+    for (int row = 0; row < args.rows; row += each) {
+        const int rows = std::min(each, args.rows - row);
+        MatmulArgs one;
+        one.x = static_cast<const std::uint8_t*>(args.x) +
+                static_cast<std::int64_t>(row) * args.matrix[0].columns * 2;
+        one.rows = rows;
+        one.out_float = true;
+        one.out_columns = 2 * outputs;
+        one.first_group[1] = groups_of(outputs);
+        for (int m = 0; m < 2; ++m) {
+            one.matrix[0] = args.matrix[m];
+            one.out = sums + m * outputs;
+            by_kernels(one, used + aligned(static_cast<std::size_t>(rows) * row_bytes));
+        }
+        launch_silu(
+            sums, sums + outputs, 2 * outputs,
+            static_cast<std::uint8_t*>(args.out) + static_cast<std::int64_t>(row) * args.out_columns * 2,
+            args.out_columns, rows, outputs, limit_, stream_);
+    }
+}
+
+const void* CudaProduct::as_fp16(const DeviceMatrix& w, int first_row, int rows, std::uint8_t* to) {
+    if (w.format == WeightFormat::F16) return w.quants + static_cast<std::int64_t>(first_row) * w.columns * 2;
+    launch_dequantize(w, first_row, rows, to, stream_);
+    return to;
+}
+
+void CudaProduct::many_rows(const MatmulArgs& args, std::size_t used) {
+    const std::size_t row_bytes = static_cast<std::size_t>(args.matrix[0].columns) * 2;
+    const auto fit = static_cast<int>(std::min<std::size_t>((scratch_.size() - used) / row_bytes, 1 << 30));
+    if (fit == 0) throw DeviceError("a matrix product needs more scratch memory");
+    const int element = args.out_float ? 4 : 2;
+    for (int m = 0; m < args.matrices; ++m) {
+        const DeviceMatrix& w = args.matrix[m];
+        const int each = w.format == WeightFormat::F16 ? w.rows : fit;
+        for (int row = 0; row < w.rows; row += each) {
+            const int rows = std::min(each, w.rows - row);
+            const void* half = as_fp16(w, row, rows, scratch_.data() + used);
+            multiply(args.x, args.rows, w.columns, half, rows,
+                     static_cast<std::uint8_t*>(args.out) +
+                         static_cast<std::int64_t>(args.out_begin[m] + row) * element,
+                     args.out_float, args.out_columns);
+        }
+    }
+}
+
+// In pieces for which the weights as fp16 and the products as fp32 fit into the scratch memory.
+void CudaProduct::many_rows_gated(const MatmulArgs& args, std::size_t used) {
+    const DeviceMatrix &gate = args.matrix[0], &up = args.matrix[1];
+    const std::size_t per_output =
+        2 * (static_cast<std::size_t>(gate.columns) * 2 + static_cast<std::size_t>(args.rows) * 4);
+    const auto fit =
+        static_cast<int>(std::min<std::size_t>((scratch_.size() - used) / per_output, 1 << 30)) / 128 * 128;
+    if (fit == 0) throw DeviceError("a matrix product needs more scratch memory");
+    const int each = std::min(fit, (gate.rows + 127) / 128 * 128);
+    std::uint8_t* half = scratch_.data() + used;
+    std::uint8_t* half_up = half + static_cast<std::size_t>(each) * gate.columns * 2;
+    auto* sums = reinterpret_cast<float*>(half_up + static_cast<std::size_t>(each) * gate.columns * 2);
+    for (int row = 0; row < gate.rows; row += each) {
+        const int outputs = std::min(each, gate.rows - row);
+        multiply(args.x, args.rows, gate.columns, as_fp16(gate, row, outputs, half), outputs, sums, true,
+                 2 * each);
+        multiply(args.x, args.rows, gate.columns, as_fp16(up, row, outputs, half_up), outputs, sums + each,
+                 true, 2 * each);
+        launch_silu(sums, sums + each, 2 * each,
+                    static_cast<std::uint8_t*>(args.out) + static_cast<std::int64_t>(row) * 2,
+                    args.out_columns, args.rows, outputs, limit_, stream_);
+    }
+}
+
+void CudaProduct::multiply(const void* x, int rows, int columns, const void* w, int outputs, void* out,
+                           bool out_float, int out_columns) {
+    // cuBLAS's matrices are column-major: out^T = w x^T.
+    const float one = 1, zero = 0;
+    blas_check(
+        cublasGemmEx(blas_.get(), CUBLAS_OP_T, CUBLAS_OP_N, outputs, rows, columns, &one, w, CUDA_R_16F,
+                     columns, x, CUDA_R_16F, columns, &zero, out, out_float ? CUDA_R_32F : CUDA_R_16F,
+                     out_columns, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+        "a matrix product of cuBLAS");
+}
+
+}  // namespace voltpile::llm

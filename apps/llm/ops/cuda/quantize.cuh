@@ -1,0 +1,79 @@
+// Activations for matrix-vector products: 16-bit fixed-point numbers with one scale for each slice of 16, as
+// bytes high and low: x = scale * (256 * high + low). Two dp4a instructions then multiply 4 quants; the sums
+// of a slice are exact, and the rounding, 2^-16 of the slice's largest, is finer than fp16's of most.
+#pragma once
+
+#include <cuda_fp16.h>
+
+#include <cstdint>
+
+namespace voltpile::llm {
+
+// Of rows of `columns` (a multiple of 32): high (columns), low (columns), slices (columns / 16).
+struct SliceScale {
+    float scale;
+    float sum;  // of the slice's x
+};
+__host__ __device__ constexpr std::int64_t quantized_row_bytes(int columns) {
+    return static_cast<std::int64_t>(columns) * 5 / 2;
+}
+struct QuantizedRow {
+    std::uint8_t* data;
+    int columns;
+    __device__ std::uint8_t* high(int slice) const { return data + slice * 16; }
+    __device__ std::uint8_t* low(int slice) const { return data + columns + slice * 16; }
+    __device__ SliceScale* scale(int slice) const {
+        return reinterpret_cast<SliceScale*>(data + 2 * static_cast<std::int64_t>(columns)) + slice;
+    }
+};
+
+// x: 16 numbers, aligned to 16 bytes. Anything not finite makes the scale NaN, and so the product.
+__device__ inline void quantize_slice(const __half* x, const QuantizedRow& to, int slice) {
+    const uint4 raw[2] = {reinterpret_cast<const uint4*>(x)[0], reinterpret_cast<const uint4*>(x)[1]};
+    float value[16];
+    float largest = 0;
+    bool finite = true;
+#pragma unroll
+    for (int i = 0; i < 16; ++i) {
+        value[i] = __half2float(reinterpret_cast<const __half*>(raw)[i]);
+        const float size = fabsf(value[i]);
+        finite = finite && size <= 65504.0f;
+        largest = fmaxf(largest, size);
+    }
+    constexpr float most = 127 * 256 + 127;
+    const float inverse = largest > 0 ? most / largest : 0.0f;
+    int sum = 0;
+    std::uint32_t high[4], low[4];
+#pragma unroll
+    for (int w = 0; w < 4; ++w) {
+        high[w] = low[w] = 0;
+#pragma unroll
+        for (int b = 0; b < 4; ++b) {
+            const int v = __float2int_rn(value[4 * w + b] * inverse);
+            const int h = (v + 128) >> 8;
+            sum += v;
+            high[w] |= static_cast<std::uint32_t>(h & 255) << (8 * b);
+            low[w] |= static_cast<std::uint32_t>((v - h * 256) & 255) << (8 * b);
+        }
+    }
+    const float scale = finite ? largest / most : __int_as_float(0x7fffffff);
+    *reinterpret_cast<uint4*>(to.high(slice)) = make_uint4(high[0], high[1], high[2], high[3]);
+    *reinterpret_cast<uint4*>(to.low(slice)) = make_uint4(low[0], low[1], low[2], low[3]);
+    *to.scale(slice) = {scale, scale * static_cast<float>(sum)};
+}
+
+// As an int, exact: sum over the slice of quants (4 words of 4 int8) times the fixed-point x.
+__device__ inline int dot_slice(const int (&quants)[4], const uint4& high, const uint4& low) {
+    int h = 0, l = 0;
+    h = __dp4a(quants[0], static_cast<int>(high.x), h);
+    l = __dp4a(quants[0], static_cast<int>(low.x), l);
+    h = __dp4a(quants[1], static_cast<int>(high.y), h);
+    l = __dp4a(quants[1], static_cast<int>(low.y), l);
+    h = __dp4a(quants[2], static_cast<int>(high.z), h);
+    l = __dp4a(quants[2], static_cast<int>(low.z), l);
+    h = __dp4a(quants[3], static_cast<int>(high.w), h);
+    l = __dp4a(quants[3], static_cast<int>(low.w), l);
+    return h * 256 + l;
+}
+
+}  // namespace voltpile::llm

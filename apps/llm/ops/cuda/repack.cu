@@ -1,0 +1,185 @@
+#include <cuda_fp16.h>
+
+#include "device/launch.cuh"
+#include "llm/ops/cuda/repack.h"
+
+namespace voltpile::llm {
+
+namespace {
+
+struct Planes {
+    std::uint8_t *quants, *high, *scales, *super;
+    int columns, first_row, rows;
+};
+
+struct Place {
+    std::int64_t unit, super;
+    std::uint8_t* quants;  // the unit's 16 bytes
+};
+__device__ Place place_of(const Planes& to, int row, int unit) {
+    const std::int64_t group = row / 4;
+    return {(group * (to.columns / 32) + unit) * 4 + row % 4,
+            (group * (to.columns / 256) + unit / 8) * 4 + row % 4,
+            to.quants + static_cast<std::int64_t>(row) * (to.columns / 2) + unit * 16};
+}
+
+__device__ std::uint16_t half_bits(const std::uint8_t* from) {
+    return static_cast<std::uint16_t>(from[0] | from[1] << 8);
+}
+
+__global__ void repack_q8_0(const std::uint8_t* blocks, Planes to) {
+    const int units = to.columns / 32;
+    const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (index >= static_cast<std::int64_t>(to.rows) * units) return;
+    const int row = to.first_row + static_cast<int>(index / units), unit = static_cast<int>(index % units);
+    const std::uint8_t* block = blocks + index * 34;
+    std::uint8_t* quants = to.quants + static_cast<std::int64_t>(row) * to.columns + unit * 32;
+    for (int i = 0; i < 32; ++i) quants[i] = block[2 + i];
+    reinterpret_cast<std::uint16_t*>(to.scales)[place_of(to, row, unit).unit] = half_bits(block);
+}
+
+__global__ void repack_q4_0(const std::uint8_t* blocks, Planes to) {
+    const int units = to.columns / 32;
+    const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (index >= static_cast<std::int64_t>(to.rows) * units) return;
+    const int row = to.first_row + static_cast<int>(index / units), unit = static_cast<int>(index % units);
+    const std::uint8_t* block = blocks + index * 18;
+    const Place place = place_of(to, row, unit);
+    for (int i = 0; i < 16; ++i) place.quants[i] = block[2 + i];
+    reinterpret_cast<std::uint16_t*>(to.scales)[place.unit] = half_bits(block);
+}
+
+// Q4_K: d, dmin, 12 bytes of 6-bit scales, 128 of nibbles; Q5_K: 32 bytes of fifth bits before the nibbles.
+template <bool five_bits>
+__global__ void repack_q4_k(const std::uint8_t* blocks, Planes to) {
+    const int units = to.columns / 32;
+    const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (index >= static_cast<std::int64_t>(to.rows) * units) return;
+    const int row = to.first_row + static_cast<int>(index / units), unit = static_cast<int>(index % units);
+    const int part = unit % 8;
+    const std::uint8_t* block = blocks + index / 8 * (five_bits ? 176 : 144);
+    const std::uint8_t* packed = block + 4;
+    const std::uint8_t* fifth = block + 16;
+    const std::uint8_t* nibbles = block + (five_bits ? 48 : 16) + part / 2 * 32;
+    const int shift = part % 2 * 4;
+    const Place place = place_of(to, row, unit);
+
+    for (int i = 0; i < 16; ++i) {
+        const int low = nibbles[i] >> shift & 15, high = nibbles[16 + i] >> shift & 15;
+        place.quants[i] = static_cast<std::uint8_t>(low | high << 4);
+    }
+    if (five_bits) {
+        std::uint32_t bits = 0;
+        for (int t = 0; t < 32; ++t) {
+            bits |= static_cast<std::uint32_t>(fifth[t] >> part & 1)
+                    << (8 * (t % 4) + 2 * (t % 16 / 4) + t / 16);
+        }
+        reinterpret_cast<std::uint32_t*>(to.high)[place.unit] = bits;
+    }
+    int scale = 0, min = 0;
+    if (part < 4) {
+        scale = packed[part] & 63;
+        min = packed[4 + part] & 63;
+    } else {
+        const int both = packed[4 + part];
+        scale = (both & 15) | packed[part - 4] >> 6 << 4;
+        min = both >> 4 | packed[part] >> 6 << 4;
+    }
+    to.scales[place.unit * 2] = static_cast<std::uint8_t>(scale);
+    to.scales[place.unit * 2 + 1] = static_cast<std::uint8_t>(min);
+    if (part == 0) {
+        reinterpret_cast<std::uint16_t*>(to.super)[place.super * 2] = half_bits(block);
+        reinterpret_cast<std::uint16_t*>(to.super)[place.super * 2 + 1] = half_bits(block + 2);
+    }
+}
+
+// Q6_K: 128 bytes of low nibbles, 64 of high pairs of bits, 16 int8 scales, d; two halves of 128 weights.
+__global__ void repack_q6_k(const std::uint8_t* blocks, Planes to) {
+    const int units = to.columns / 32;
+    const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (index >= static_cast<std::int64_t>(to.rows) * units) return;
+    const int row = to.first_row + static_cast<int>(index / units), unit = static_cast<int>(index % units);
+    const int part = unit % 8, half = part / 4, quarter = part % 4;
+    const std::uint8_t* block = blocks + index / 8 * 210;
+    const std::uint8_t* low = block + 64 * half + 32 * (quarter % 2);
+    const std::uint8_t* pairs = block + 128 + 32 * half;
+    const int shift = quarter / 2 * 4;
+    const Place place = place_of(to, row, unit);
+
+    for (int i = 0; i < 16; ++i) {
+        const int first = low[i] >> shift & 15, second = low[16 + i] >> shift & 15;
+        place.quants[i] = static_cast<std::uint8_t>(first | second << 4);
+    }
+    std::uint32_t bits[2] = {0, 0};
+    for (int t = 0; t < 32; ++t) {
+        const int n = t / 16, i = t % 16 / 4;
+        bits[i / 2] |= static_cast<std::uint32_t>(pairs[t] >> (2 * quarter) & 3)
+                       << (8 * (t % 4) + 4 * (i % 2) + 2 * n);
+    }
+    reinterpret_cast<std::uint32_t*>(to.high)[place.unit * 2] = bits[0];
+    reinterpret_cast<std::uint32_t*>(to.high)[place.unit * 2 + 1] = bits[1];
+    to.scales[place.unit * 2] = block[192 + 2 * part];
+    to.scales[place.unit * 2 + 1] = block[192 + 2 * part + 1];
+    if (part == 0) reinterpret_cast<std::uint16_t*>(to.super)[place.super] = half_bits(block + 208);
+}
+
+__device__ __half to_half(float v) {
+    return __float2half_rn(v);
+}
+__device__ __half to_half(__half v) {
+    return v;
+}
+struct BrainFloat {
+    std::uint16_t bits;
+};
+__device__ __half to_half(BrainFloat v) {
+    return __float2half_rn(__uint_as_float(static_cast<std::uint32_t>(v.bits) << 16));
+}
+
+template <class T>
+__global__ void repack_float(const T* values, Planes to, int columns) {
+    const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (index >= static_cast<std::int64_t>(to.rows) * columns) return;
+    const std::int64_t row = to.first_row + index / columns;
+    reinterpret_cast<__half*>(to.quants)[row * to.columns + index % columns] = to_half(values[index]);
+}
+
+}  // namespace
+
+void repack_rows(const DeviceMatrix& matrix, WeightFormat format, const std::uint8_t* blocks, int first_row,
+                 int rows, int columns, const Stream& stream) {
+    const Planes to{const_cast<std::uint8_t*>(matrix.quants),
+                    const_cast<std::uint8_t*>(matrix.high),
+                    const_cast<std::uint8_t*>(matrix.scales),
+                    const_cast<std::uint8_t*>(matrix.super),
+                    matrix.columns,
+                    first_row,
+                    rows};
+    const bool quantized = block_size(format) > 1;
+    const std::int64_t items = static_cast<std::int64_t>(rows) * (quantized ? matrix.columns / 32 : columns);
+    const LaunchShape shape{static_cast<int>((items + 255) / 256), 256};
+    const auto start = [&](auto kernel) { launch("repacking weights", kernel, shape, stream, blocks, to); };
+    switch (format) {
+        case WeightFormat::Q8_0:
+            return start(repack_q8_0);
+        case WeightFormat::Q4_0:
+            return start(repack_q4_0);
+        case WeightFormat::Q4_K:
+            return start(repack_q4_k<false>);
+        case WeightFormat::Q5_K:
+            return start(repack_q4_k<true>);
+        case WeightFormat::Q6_K:
+            return start(repack_q6_k);
+        case WeightFormat::F32:
+            return launch("repacking weights", repack_float<float>, shape, stream,
+                          reinterpret_cast<const float*>(blocks), to, columns);
+        case WeightFormat::F16:
+            return launch("repacking weights", repack_float<__half>, shape, stream,
+                          reinterpret_cast<const __half*>(blocks), to, columns);
+        case WeightFormat::BF16:
+            return launch("repacking weights", repack_float<BrainFloat>, shape, stream,
+                          reinterpret_cast<const BrainFloat*>(blocks), to, columns);
+    }
+}
+
+}  // namespace voltpile::llm

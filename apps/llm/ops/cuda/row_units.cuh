@@ -1,0 +1,246 @@
+// Units of 32 weights of one row, for what turns whole tiles of weights into fp16 or fp32. Both are rounded
+// once, from the same numbers.
+#pragma once
+
+#include <type_traits>
+
+#include "llm/ops/cuda/units.cuh"
+
+namespace voltpile::llm {
+
+// load(w, row, unit) and then eight(raw, q, out): weights 8 q to 8 q + 8 of the unit as fp32; or
+// halves(raw, q): as fp16.
+template <WeightFormat>
+struct RowUnit;
+
+struct RowIndex {
+    std::int64_t unit;   // gu * 4 + j
+    std::int64_t super;  // gs * 4 + j
+    __device__ RowIndex(const DeviceMatrix& w, int row, int u) {
+        const std::int64_t group = row / 4;
+        unit = (group * (w.columns / 32) + u) * 4 + row % 4;
+        super = (group * (w.columns / 256) + u / 8) * 4 + row % 4;
+    }
+};
+__device__ inline uint4 quants_at(const DeviceMatrix& w, int row, int unit) {
+    return *reinterpret_cast<const uint4*>(w.quants + static_cast<std::int64_t>(row) * (w.columns / 2) +
+                                           unit * 16);
+}
+
+template <WeightFormat format, class Raw>
+__device__ inline uint4 rounded_eight(const Raw& raw, int q) {
+    float value[8];
+    RowUnit<format>::eight(raw, q, value);
+    return halves_of(value);
+}
+
+// scale * (byte - zero) for the four bytes of a word, from 0 to 255, as fp16: numbers from 1024 on are whole,
+// and their last bits what the bytes say, so that nothing is rounded but the product.
+template <int zero>
+__device__ inline uint2 scaled_bytes(std::uint32_t bytes, __half scale) {
+    static_assert(zero == 8 || zero == 128);
+    constexpr std::uint32_t thousands = 0x64646464u, offsets = zero == 8 ? 0x64086408u : 0x64806480u;
+    const std::uint32_t words[2] = {__byte_perm(bytes, thousands, 0x4140),
+                                    __byte_perm(bytes, thousands, 0x4342)};
+    const __half2 factor = __half2half2(scale);
+    uint2 out;
+    auto* to = reinterpret_cast<__half2*>(&out);
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+        const __half2 whole = __hsub2(*reinterpret_cast<const __half2*>(&words[i]),
+                                      *reinterpret_cast<const __half2*>(&offsets));
+        to[i] = __hmul2(whole, factor);
+    }
+    return out;
+}
+
+template <>
+struct RowUnit<WeightFormat::F16> {
+    struct Raw {
+        uint4 halves[4];
+    };
+    __device__ __forceinline__ static Raw load(const DeviceMatrix& w, int row, int unit) {
+        Raw raw;
+        const auto* from = reinterpret_cast<const uint4*>(
+            w.quants + (static_cast<std::int64_t>(row) * w.columns + unit * 32) * 2);
+#pragma unroll
+        for (int i = 0; i < 4; ++i) raw.halves[i] = from[i];
+        return raw;
+    }
+    __device__ __forceinline__ static void eight(const Raw& raw, int q, float (&out)[8]) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            const float2 two = floats_of(word(raw.halves[q], i));
+            out[2 * i] = two.x;
+            out[2 * i + 1] = two.y;
+        }
+    }
+    __device__ __forceinline__ static uint4 halves(const Raw& raw, int q) { return raw.halves[q]; }
+};
+
+template <>
+struct RowUnit<WeightFormat::Q8_0> {
+    struct Raw {
+        uint4 quants[2];
+        __half d;
+    };
+    __device__ __forceinline__ static Raw load(const DeviceMatrix& w, int row, int unit) {
+        Raw raw;
+        const auto* from =
+            reinterpret_cast<const uint4*>(w.quants + static_cast<std::int64_t>(row) * w.columns + unit * 32);
+        raw.quants[0] = from[0];
+        raw.quants[1] = from[1];
+        raw.d = reinterpret_cast<const __half*>(w.scales)[RowIndex(w, row, unit).unit];
+        return raw;
+    }
+    __device__ __forceinline__ static void eight(const Raw& raw, int q, float (&out)[8]) {
+        const float d = __half2float(raw.d);
+#pragma unroll
+        for (int i = 0; i < 8; ++i) {
+            out[i] = d * signed_byte(word(raw.quants[q / 2], q % 2 * 2 + i / 4), i % 4);
+        }
+    }
+    __device__ __forceinline__ static uint4 halves(const Raw& raw, int q) {
+        const uint4& from = raw.quants[q / 2];
+        const uint2 low = scaled_bytes<128>(word(from, q % 2 * 2) ^ 0x80808080u, raw.d);
+        const uint2 high = scaled_bytes<128>(word(from, q % 2 * 2 + 1) ^ 0x80808080u, raw.d);
+        return make_uint4(low.x, low.y, high.x, high.y);
+    }
+};
+
+template <>
+struct RowUnit<WeightFormat::Q4_0> {
+    struct Raw {
+        uint4 quants;
+        __half d;
+    };
+    __device__ __forceinline__ static Raw load(const DeviceMatrix& w, int row, int unit) {
+        return {quants_at(w, row, unit),
+                reinterpret_cast<const __half*>(w.scales)[RowIndex(w, row, unit).unit]};
+    }
+    __device__ __forceinline__ static void eight(const Raw& raw, int q, float (&out)[8]) {
+        const float d = __half2float(raw.d);
+#pragma unroll
+        for (int i = 0; i < 8; ++i) {
+            out[i] = d * (unsigned_byte(low_bits(raw.quants, q / 2, q % 2 * 2 + i / 4), i % 4) - 8);
+        }
+    }
+    __device__ __forceinline__ static uint4 halves(const Raw& raw, int q) {
+        const uint2 low = scaled_bytes<8>(low_bits(raw.quants, q / 2, q % 2 * 2), raw.d);
+        const uint2 high = scaled_bytes<8>(low_bits(raw.quants, q / 2, q % 2 * 2 + 1), raw.d);
+        return make_uint4(low.x, low.y, high.x, high.y);
+    }
+};
+
+template <>
+struct RowUnit<WeightFormat::Q4_K> {
+    struct Raw {
+        uint4 quants;
+        __half2 d;
+        uchar2 scales;
+    };
+    template <class R>
+    __device__ static void load_common(R& raw, const DeviceMatrix& w, int row, int unit) {
+        const RowIndex index(w, row, unit);
+        raw.quants = quants_at(w, row, unit);
+        raw.d = reinterpret_cast<const __half2*>(w.super)[index.super];
+        raw.scales = reinterpret_cast<const uchar2*>(w.scales)[index.unit];
+    }
+    __device__ __forceinline__ static Raw load(const DeviceMatrix& w, int row, int unit) {
+        Raw raw;
+        load_common(raw, w, row, unit);
+        return raw;
+    }
+    template <class R, class Quants>
+    __device__ static void scaled(const R& raw, int q, Quants quants, float (&out)[8]) {
+        const float2 d = __half22float2(raw.d);
+        const float scale = d.x * static_cast<float>(raw.scales.x);
+        const float min = d.y * static_cast<float>(raw.scales.y);
+#pragma unroll
+        for (int i = 0; i < 8; ++i) {
+            out[i] = fmaf(scale, unsigned_byte(quants(q / 2, q % 2 * 2 + i / 4), i % 4), -min);
+        }
+    }
+    __device__ __forceinline__ static void eight(const Raw& raw, int q, float (&out)[8]) {
+        scaled(raw, q, [&](int n, int i) { return low_bits(raw.quants, n, i); }, out);
+    }
+    __device__ __forceinline__ static uint4 halves(const Raw& raw, int q) {
+        return rounded_eight<WeightFormat::Q4_K>(raw, q);
+    }
+};
+
+template <>
+struct RowUnit<WeightFormat::Q5_K> {
+    struct Raw {
+        uint4 quants;
+        __half2 d;
+        uchar2 scales;
+        std::uint32_t high;
+    };
+    __device__ __forceinline__ static Raw load(const DeviceMatrix& w, int row, int unit) {
+        Raw raw;
+        RowUnit<WeightFormat::Q4_K>::load_common(raw, w, row, unit);
+        raw.high = reinterpret_cast<const std::uint32_t*>(w.high)[RowIndex(w, row, unit).unit];
+        return raw;
+    }
+    __device__ __forceinline__ static void eight(const Raw& raw, int q, float (&out)[8]) {
+        RowUnit<WeightFormat::Q4_K>::scaled(
+            raw, q, [&](int n, int i) { return low_bits(raw.quants, n, i) | fifth_bits(raw.high, n, i); },
+            out);
+    }
+    __device__ __forceinline__ static uint4 halves(const Raw& raw, int q) {
+        return rounded_eight<WeightFormat::Q5_K>(raw, q);
+    }
+};
+
+template <>
+struct RowUnit<WeightFormat::Q6_K> {
+    struct Raw {
+        uint4 quants;
+        uint2 high;
+        char2 scales;
+        __half d;
+    };
+    __device__ __forceinline__ static Raw load(const DeviceMatrix& w, int row, int unit) {
+        const RowIndex index(w, row, unit);
+        return {quants_at(w, row, unit), reinterpret_cast<const uint2*>(w.high)[index.unit],
+                reinterpret_cast<const char2*>(w.scales)[index.unit],
+                reinterpret_cast<const __half*>(w.super)[index.super]};
+    }
+    __device__ __forceinline__ static void eight(const Raw& raw, int q, float (&out)[8]) {
+        const int n = q / 2;
+        const float scale = __half2float(raw.d) * static_cast<float>(n == 0 ? raw.scales.x : raw.scales.y);
+#pragma unroll
+        for (int i = 0; i < 8; ++i) {
+            const int w = q % 2 * 2 + i / 4;
+            const std::uint32_t quants = low_bits(raw.quants, n, w) | sixth_bits(word(raw.high, w / 2), n, w);
+            out[i] = scale * (unsigned_byte(quants, i % 4) - 32);
+        }
+    }
+    __device__ __forceinline__ static uint4 halves(const Raw& raw, int q) {
+        return rounded_eight<WeightFormat::Q6_K>(raw, q);
+    }
+};
+
+// `call` gets the format as a constant.
+template <class Call>
+void with_format(WeightFormat format, const Call& call) {
+    switch (format) {
+        case WeightFormat::Q8_0:
+            return call(std::integral_constant<WeightFormat, WeightFormat::Q8_0>());
+        case WeightFormat::Q4_0:
+            return call(std::integral_constant<WeightFormat, WeightFormat::Q4_0>());
+        case WeightFormat::Q4_K:
+            return call(std::integral_constant<WeightFormat, WeightFormat::Q4_K>());
+        case WeightFormat::Q5_K:
+            return call(std::integral_constant<WeightFormat, WeightFormat::Q5_K>());
+        case WeightFormat::Q6_K:
+            return call(std::integral_constant<WeightFormat, WeightFormat::Q6_K>());
+        case WeightFormat::F32:
+        case WeightFormat::F16:
+        case WeightFormat::BF16:
+            return call(std::integral_constant<WeightFormat, WeightFormat::F16>());
+    }
+}
+
+}  // namespace voltpile::llm

@@ -1,0 +1,206 @@
+#include <algorithm>
+
+#include "device/launch.cuh"
+#include "llm/ops/cuda/half.cuh"
+#include "llm/ops/cuda/rows.h"
+
+namespace voltpile::llm {
+
+namespace {
+
+__device__ float sum_over_block(float value, float* shared) {
+    const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
+    for (int offset = 16; offset > 0; offset /= 2) value += __shfl_xor_sync(0xffffffffu, value, offset);
+    if (lane == 0) shared[warp] = value;
+    __syncthreads();
+    value = lane < static_cast<int>(blockDim.x) / 32 ? shared[lane] : 0.0f;
+    for (int offset = 16; offset > 0; offset /= 2) value += __shfl_xor_sync(0xffffffffu, value, offset);
+    return value;
+}
+
+// Keeps the first place that trips, and of its rows the lowest.
+__device__ void trip(std::uint64_t* sentinel, std::uint64_t place, unsigned row) {
+    auto* word = reinterpret_cast<unsigned long long*>(sentinel);
+    const unsigned long long mine = place | row;
+    unsigned long long seen = atomicCAS(word, static_cast<unsigned long long>(sentinel_clear), mine);
+    while (seen != sentinel_clear && seen >> 32 == mine >> 32 && mine < seen) {
+        const unsigned long long before = atomicCAS(word, seen, mine);
+        if (before == seen) return;
+        seen = before;
+    }
+}
+
+// A block for each row, 4 columns at a time a thread where they are a multiple of 4.
+template <class Vector>
+__global__ void __launch_bounds__(1024)
+    add_rms_norm(float* x, const float* delta, const float* weight, float eps, __half* out, int columns,
+                 float limit, std::uint64_t place, std::uint64_t* sentinel) {
+    constexpr int width = sizeof(Vector) / sizeof(float);
+    __shared__ float shared[32];
+    const std::int64_t begin = static_cast<std::int64_t>(blockIdx.x) * columns;
+    auto* xs = reinterpret_cast<Vector*>(x + begin);
+    const auto* ds = reinterpret_cast<const Vector*>(delta + begin);
+    const auto* ws = reinterpret_cast<const Vector*>(weight);
+    float sum = 0;
+    for (int c = static_cast<int>(threadIdx.x); c < columns / width; c += static_cast<int>(blockDim.x)) {
+        Vector v = xs[c];
+        auto* value = reinterpret_cast<float*>(&v);
+        if (delta != nullptr) {
+            const Vector d = ds[c];
+#pragma unroll
+            for (int i = 0; i < width; ++i) value[i] += reinterpret_cast<const float*>(&d)[i];
+            xs[c] = v;
+        }
+#pragma unroll
+        for (int i = 0; i < width; ++i) sum = fmaf(value[i], value[i], sum);
+    }
+    const float mean = sum_over_block(sum, shared) / static_cast<float>(columns);
+    if (threadIdx.x == 0 && !isfinite(mean)) trip(sentinel, place, blockIdx.x);
+    const float scale = 1.0f / sqrtf(mean + eps);
+    for (int c = static_cast<int>(threadIdx.x); c < columns / width; c += static_cast<int>(blockDim.x)) {
+        const Vector v = xs[c], w = ws[c];
+        __half result[width];
+#pragma unroll
+        for (int i = 0; i < width; ++i) {
+            result[i] = limited_half(
+                reinterpret_cast<const float*>(&v)[i] * scale * reinterpret_cast<const float*>(&w)[i], limit);
+        }
+        if constexpr (width == 4) {
+            *reinterpret_cast<uint2*>(out + begin + c * 4) = *reinterpret_cast<const uint2*>(result);
+        } else {
+            out[begin + c] = result[0];
+        }
+    }
+}
+
+// A block for each row wanted.
+template <class Word>
+__global__ void gather(const Word* x, int words, const std::int32_t* rows_wanted, Word* out) {
+    const Word* from = x + static_cast<std::int64_t>(rows_wanted[blockIdx.x]) * words;
+    Word* to = out + static_cast<std::int64_t>(blockIdx.x) * words;
+    for (int i = static_cast<int>(threadIdx.x); i < words; i += static_cast<int>(blockDim.x)) to[i] = from[i];
+}
+
+constexpr int rope_warps = 4;
+
+// By a warp, see KvElement::I8.
+__device__ void quantize_head(float* v, int dim, float limit, std::int8_t* to, float* scale) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    float largest = 0;
+    bool finite = true;
+    for (int i = lane; i < dim; i += 32) {
+        v[i] = limited(v[i], limit);
+        largest = fmaxf(largest, fabsf(v[i]));
+        finite = finite && isfinite(v[i]);
+    }
+    for (int offset = 16; offset > 0; offset /= 2)
+        largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, offset));
+    finite = __all_sync(0xffffffffu, finite);
+    const float step = largest / 127.0f;
+    const bool any = finite && step > 0;
+    for (int i = lane; i < dim; i += 32) {
+        const float q = any ? fminf(fmaxf(__fdiv_rn(v[i], step), -127.0f), 127.0f) : 0.0f;
+        to[i] = static_cast<std::int8_t>(__float2int_rn(q));
+    }
+    if (lane == 0) *scale = finite ? step : NAN;
+}
+
+// A warp for each head of a row: queries, keys, values. shared: head_dim floats a warp.
+template <KvElement element>
+__global__ void __launch_bounds__(32 * rope_warps)
+    rope_and_store(__half* qkv, const QkvSettings s, const BatchView batch, const KvLayer cache,
+                   float limit) {
+    extern __shared__ float shared[];
+    const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
+    const int row = static_cast<int>(blockIdx.x), head = static_cast<int>(blockIdx.y) * rope_warps + warp;
+    const int sequence = batch.sequence[row];
+    if (sequence < 0 || head >= s.heads + 2 * s.kv_heads) return;
+    const bool is_query = head < s.heads, is_key = !is_query && head < s.heads + s.kv_heads;
+    const int kv_head = is_query ? 0 : is_key ? head - s.heads : head - s.heads - s.kv_heads;
+    const int position = batch.position[row], dim = s.head_dim;
+    __half* mine = qkv + (static_cast<std::int64_t>(row) * (s.heads + 2 * s.kv_heads) + head) * dim;
+    const float* bias = is_query ? s.q_bias : is_key ? s.k_bias : s.v_bias;
+    const float* norm = is_query ? s.q_norm : is_key ? s.k_norm : nullptr;
+    if (bias != nullptr) bias += (is_query ? head : kv_head) * dim;
+
+    float* v = shared + warp * dim;
+    float sum = 0;
+    for (int i = lane; i < dim; i += 32) {
+        v[i] = limited(__half2float(mine[i]), limit) + (bias != nullptr ? bias[i] : 0.0f);
+        sum = fmaf(v[i], v[i], sum);
+    }
+    if (norm != nullptr) {
+        for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, offset);
+        const float scale = 1.0f / sqrtf(sum / static_cast<float>(dim) + s.norm_eps);
+        for (int i = lane; i < dim; i += 32) v[i] *= scale * norm[i];
+    }
+    __syncwarp();
+    const int rotated = is_query || is_key ? s.rope_dims : 0;
+    for (int i = lane; i < rotated / 2; i += 32) {
+        // "Half" pairs across the rotated part of the head.
+        const int a = s.rope_style == RopeStyle::Interleaved ? 2 * i : i;
+        const int b = s.rope_style == RopeStyle::Interleaved ? 2 * i + 1 : i + rotated / 2;
+        float sine, cosine;
+        sincosf(static_cast<float>(position) * s.rope_frequencies[i], &sine, &cosine);
+        sine *= s.rope_magnitude;
+        cosine *= s.rope_magnitude;
+        const float x = v[a], y = v[b];
+        v[a] = x * cosine - y * sine;
+        v[b] = y * cosine + x * sine;
+    }
+    __syncwarp();
+    // Of the cache: the token's place among all.
+    std::int64_t token = 0;
+    if (!is_query) {
+        const int page = batch.page_table[static_cast<std::int64_t>(sequence) * batch.max_pages +
+                                          position / kv_page_tokens];
+        token = (static_cast<std::int64_t>(page) * s.kv_heads + kv_head) * kv_page_tokens +
+                position % kv_page_tokens;
+    }
+    if (element == KvElement::I8 && !is_query) {
+        float* scales = is_key ? cache.key_scales : cache.value_scales;
+        auto* to = static_cast<std::int8_t*>(is_key ? cache.keys : cache.values) + token * dim;
+        quantize_head(v, dim, limit, to, scales + token);
+        return;
+    }
+    __half* to = is_query ? mine : static_cast<__half*>(is_key ? cache.keys : cache.values) + token * dim;
+    for (int i = lane; i < dim; i += 32) to[i] = limited_half(v[i], limit);
+}
+
+}  // namespace
+
+void launch_add_rms_norm(float* x, const float* delta, const float* weight, float eps, void* out, int rows,
+                         int columns, float limit, std::uint64_t place, std::uint64_t* sentinel,
+                         const Stream& stream) {
+    if (rows == 0) return;
+    const bool wide = columns % 4 == 0;
+    const int threads = std::clamp(((wide ? columns / 4 : columns) + 31) / 32 * 32, 32, 1024);
+    launch("RMS norm", wide ? add_rms_norm<float4> : add_rms_norm<float>, {rows, threads}, stream, x, delta,
+           weight, eps, static_cast<__half*>(out), columns, limit, place, sentinel);
+}
+
+void launch_gather(const void* x, int row_bytes, const std::int32_t* rows_wanted, int wanted, void* out,
+                   const Stream& stream) {
+    if (wanted == 0) return;
+    if (row_bytes % 16 == 0) {
+        launch("gathering rows", gather<uint4>, {wanted, 256}, stream, static_cast<const uint4*>(x),
+               row_bytes / 16, rows_wanted, static_cast<uint4*>(out));
+    } else {
+        launch("gathering rows", gather<std::uint16_t>, {wanted, 256}, stream,
+               static_cast<const std::uint16_t*>(x), row_bytes / 2, rows_wanted,
+               static_cast<std::uint16_t*>(out));
+    }
+}
+
+void launch_rope_and_store(void* qkv, const QkvSettings& settings, const BatchView& batch,
+                           const KvLayer& cache, float limit, const Stream& stream) {
+    if (batch.rows == 0) return;
+    const int heads = settings.heads + 2 * settings.kv_heads;
+    const std::size_t shared = static_cast<std::size_t>(rope_warps * settings.head_dim) * sizeof(float);
+    launch("RoPE",
+           cache.element == KvElement::F16 ? rope_and_store<KvElement::F16> : rope_and_store<KvElement::I8>,
+           {batch.rows, 32 * rope_warps, shared, (heads + rope_warps - 1) / rope_warps}, stream,
+           static_cast<__half*>(qkv), settings, batch, cache, limit);
+}
+
+}  // namespace voltpile::llm

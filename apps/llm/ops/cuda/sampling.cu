@@ -1,0 +1,146 @@
+#include <algorithm>
+
+#include "device/launch.cuh"
+#include "llm/ops/cuda/sampling.h"
+#include "llm/ops/cuda/sampling_row.cuh"
+#include "llm/ops/philox.h"
+
+namespace voltpile::llm {
+
+namespace {
+
+constexpr int part_threads = 256;
+
+__device__ int listed(const std::int32_t* begin, int row) {
+    return begin == nullptr ? 0 : begin[row + 1] - begin[row];
+}
+__device__ bool changed(const SamplingView& s, int row) {
+    return listed(s.history_begin, row) > 0 || listed(s.bias_begin, row) > 0;
+}
+
+struct Scratch {
+    float* logits;      // (rows, padded vocabulary): changed by penalties
+    LogitsPart* parts;  // (rows, sampling_parts)
+    int stride;
+};
+
+// Grid: parts, rows. Finds the largest and the sum of exponentials; copies rows that are to be changed or
+// drawn.
+__global__ void __launch_bounds__(part_threads)
+    scan_logits(const float* logits, int first_row, int vocabulary, const SamplingView s,
+                const Scratch scratch) {
+    __shared__ Best best[part_threads / 32];
+    __shared__ float sums[part_threads / 32];
+    __shared__ int bad_shared;
+    const int row = first_row + static_cast<int>(blockIdx.y);
+    const int size = (vocabulary + sampling_parts - 1) / sampling_parts;
+    const int begin = static_cast<int>(blockIdx.x) * size, end = min(vocabulary, begin + size);
+    const float* from = logits + static_cast<std::int64_t>(row) * vocabulary;
+    float* copy = scratch.logits + static_cast<std::int64_t>(blockIdx.y) * scratch.stride;
+    const bool want_copy = changed(s, row) || s.temperature[row] > 0;
+    const int t = static_cast<int>(threadIdx.x);
+    if (t == 0) bad_shared = 0;
+
+    Best mine{-INFINITY, 0x7fffffff};
+    bool bad = false;
+    for (int i = begin + t; i < end; i += part_threads) {
+        const float v = from[i];
+        bad = bad || isnan(v) || v == INFINITY;
+        mine = better(mine, {v, i});
+        if (want_copy) copy[i] = v;
+    }
+    mine = best_of_block(mine, best);
+    if (bad) bad_shared = 1;
+    float sum = 0;
+    if (mine.logit > -INFINITY) {
+        for (int i = begin + t; i < end; i += part_threads) sum += expf(from[i] - mine.logit);
+    }
+    for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, offset);
+    if (t % 32 == 0) sums[t / 32] = sum;
+    __syncthreads();
+    if (t == 0) {
+        sum = 0;
+        for (const float part : sums) sum += part;
+        scratch.parts[static_cast<int>(blockIdx.y) * sampling_parts + static_cast<int>(blockIdx.x)] = {
+            mine.logit, mine.token, sum, bad_shared};
+    }
+}
+
+__device__ void penalize_and_bias(float* logits, const SamplingView& s, int row) {
+    for (int i = static_cast<int>(threadIdx.x); i < listed(s.history_begin, row); i += sample_threads) {
+        const int at = s.history_begin[row] + i;
+        float& logit = logits[s.history_token[at]];
+        const float repetition = s.repetition_penalty[row];
+        const float divided = logit > 0 ? logit / repetition : logit * repetition;
+        logit = divided - (s.presence_penalty[row] +
+                           s.frequency_penalty[row] * static_cast<float>(s.history_count[at]));
+    }
+    __syncthreads();
+    for (int i = static_cast<int>(threadIdx.x); i < listed(s.bias_begin, row); i += sample_threads) {
+        const int at = s.bias_begin[row] + i;
+        logits[s.bias_token[at]] += s.bias[at];
+    }
+    __syncthreads();
+}
+
+// A block for each row.
+__global__ void __launch_bounds__(sample_threads, 1)
+    sample_rows(const float* logits, int first_row, int vocabulary, const SamplingView s,
+                const Scratch scratch, std::int32_t* tokens, float* log_probability) {
+    __shared__ SampleShared shared;
+    const int row = first_row + static_cast<int>(blockIdx.x), t = static_cast<int>(threadIdx.x);
+    const LogitsPart* parts = scratch.parts + static_cast<int>(blockIdx.x) * sampling_parts;
+    Best best{-INFINITY, 0x7fffffff};
+    bool bad = false;
+    for (int p = 0; p < sampling_parts; ++p) {
+        best = better(best, {parts[p].largest, parts[p].token});
+        bad = bad || parts[p].bad != 0;
+    }
+    if (bad || best.logit == -INFINITY) {
+        if (t == 0) tokens[row] = -1;
+        if (t == 0 && log_probability != nullptr) log_probability[row] = NAN;
+        return;
+    }
+    float sum = 0;
+    for (int p = 0; p < sampling_parts; ++p) {
+        if (parts[p].largest > -INFINITY) sum += parts[p].sum * expf(parts[p].largest - best.logit);
+    }
+
+    const float largest = best.logit;
+    float* mine = scratch.logits + static_cast<std::int64_t>(blockIdx.x) * scratch.stride;
+    if (changed(s, row)) {
+        penalize_and_bias(mine, s, row);
+        best = {-INFINITY, 0x7fffffff};
+        for (int i = t; i < vocabulary; i += sample_threads) best = better(best, {mine[i], i});
+        best = best_of_block(best, shared.best);
+    }
+    int token = best.token;
+    if (s.temperature[row] > 0 && isfinite(best.logit)) {
+        SampleRow drawn{mine, vocabulary, best.logit, fmaxf(s.temperature[row], 1e-6f), shared};
+        token =
+            drawn.draw(s.top_k[row], s.top_p[row], s.min_p[row], uniform_of_step(s.seed[row], s.step[row]));
+    }
+    if (t != 0) return;
+    tokens[row] = token;
+    if (log_probability != nullptr) {
+        log_probability[row] =
+            logits[static_cast<std::int64_t>(row) * vocabulary + token] - largest - logf(sum);
+    }
+}
+
+}  // namespace
+
+void launch_sample(const float* logits, int first_row, int rows, int vocabulary, const SamplingView& sampling,
+                   std::int32_t* tokens, float* log_probability, std::uint8_t* scratch,
+                   const Stream& stream) {
+    const int stride = (vocabulary + 3) / 4 * 4;
+    const Scratch places{
+        reinterpret_cast<float*>(scratch),
+        reinterpret_cast<LogitsPart*>(scratch + static_cast<std::int64_t>(rows) * stride * 4), stride};
+    launch("looking through logits", scan_logits, {sampling_parts, part_threads, 0, rows}, stream, logits,
+           first_row, vocabulary, sampling, places);
+    launch("sampling", sample_rows, {rows, sample_threads}, stream, logits, first_row, vocabulary, sampling,
+           places, tokens, log_probability);
+}
+
+}  // namespace voltpile::llm

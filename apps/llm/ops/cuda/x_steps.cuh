@@ -1,0 +1,101 @@
+// The rows of x of a tiled product, as they come into shared memory step by step.
+#pragma once
+
+#include "llm/ops/cuda/async_copy.cuh"
+#include "llm/ops/cuda/tiles.cuh"
+
+namespace voltpile::llm {
+
+// One step is read while others come.
+__host__ __device__ constexpr int x_stages(bool alone) {
+    return alone ? 3 : 2;
+}
+// alone: device_copies_alone().
+constexpr std::size_t x_shared_bytes(int x_rows, bool alone) {
+    return static_cast<std::size_t>(x_stages(alone) * x_rows) * (step_columns + 16) * sizeof(__half);
+}
+static_assert(WarpProduct::shared_stride <= step_columns + 16);
+static_assert(2 * x_shared_bytes(tile_rows, false) <= 96 * 1024, "two blocks a multiprocessor");
+
+// By words: as a whole some compilers put it into local memory.
+__device__ __forceinline__ uint4 load_or_zero(const __half* from, bool wanted) {
+    uint4 v;
+    v.x = v.y = v.z = v.w = 0;
+    if (wanted) {
+        const uint4 read = *reinterpret_cast<const uint4*>(from);
+        v.x = read.x;
+        v.y = read.y;
+        v.z = read.z;
+        v.w = read.w;
+    }
+    return v;
+}
+
+// Rows x_begin .. + x_rows. Rows and columns that are not there are 0.
+template <int x_rows>
+class XSteps {
+  public:
+    __device__ XSteps(void* shared, const MatmulArgs& a, int x_begin)
+        : shared_(static_cast<__half*>(shared)), columns_(a.matrix[0].columns), rows_(a.rows - x_begin) {
+        from_ = static_cast<const __half*>(a.x) + static_cast<std::int64_t>(x_begin + row()) * columns_ +
+                column();
+    }
+    __device__ const __half* stage(int step) const { return shared_ + offset(step); }
+    // Copies that run alone; none from `end` on.
+    __device__ __forceinline__ void copy(int step, int end) {
+        if constexpr (copies_run_alone) {
+            if (step < end) {
+                each(step, [&](int i, const __half* from, bool wanted) {
+                    copy_alone(to_of(step, i), from, wanted);
+                });
+            }
+            end_of_copies();
+        }
+    }
+    // Elsewhere by way of registers, which only those of few rows have for long: the others' wait here.
+    static constexpr bool loads_early = x_rows <= 32;
+    __device__ __forceinline__ void load(int step, int end) {
+        if constexpr (!copies_run_alone) {
+            each(step, [&](int i, const __half* from, bool wanted) {
+                v_[i] = load_or_zero(from, wanted && step < end);
+            });
+        }
+    }
+    __device__ __forceinline__ void store(int step) {
+        if constexpr (!copies_run_alone) {
+#pragma unroll
+            for (int i = 0; i < rounds; ++i) *reinterpret_cast<uint4*>(to_of(step, i)) = v_[i];
+        }
+    }
+
+  private:
+    static constexpr int pieces = step_columns / 8, rows_each = tile_threads / pieces,
+                         rounds = x_rows / rows_each;
+    static_assert(x_rows % rows_each == 0);
+
+    __device__ static int offset(int step) {
+        return step % x_stages(copies_run_alone) * (x_rows * WarpProduct::shared_stride);
+    }
+    // Of the thread's first 16 bytes.
+    __device__ static int row() { return static_cast<int>(threadIdx.x) / pieces; }
+    __device__ static int column() { return static_cast<int>(threadIdx.x) % pieces * 8; }
+    __device__ __half* to_of(int step, int i) const {
+        return shared_ + offset(step) + row() * WarpProduct::shared_stride +
+               WarpProduct::place(column() / 8) * 8 + i * (rows_each * WarpProduct::shared_stride);
+    }
+    template <class Take>
+    __device__ __forceinline__ void each(int step, const Take& take) const {
+        const bool inside = step * step_columns + column() < columns_;
+#pragma unroll
+        for (int i = 0; i < rounds; ++i)
+            take(i, from_ + static_cast<std::int64_t>(i * rows_each) * columns_ + step * step_columns,
+                 inside && row() + i * rows_each < rows_);
+    }
+
+    __half* shared_;
+    int columns_, rows_;
+    const __half* from_;
+    uint4 v_[copies_run_alone ? 1 : rounds];
+};
+
+}  // namespace voltpile::llm

@@ -1,7 +1,0 @@
-#include "llm/ops/cuda_matvec.cuh"
-
-namespace voltpile::llm {
-
-template void launch_matvec_of<WeightFormat::Q4_0>(const MatmulArgs&, int, const Stream&);
-
-}  // namespace voltpile::llm

@@ -1,0 +1,229 @@
+#include "llm/prompt_job/llm_app.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/format.h"
+#include "device/device.h"
+#include "llm/engine/engine.h"
+#include "llm/prompt_job/prompt_feed.h"
+#include "llm/model/model_memory.h"
+#include "llm/model/synthetic_model.h"
+#include "llm/replica/same_model.h"
+#include "results/result_writer.h"
+#include "run/agreement.h"
+#include "run/rank_context.h"
+
+namespace voltpile {
+namespace {
+
+double mean_max_tokens(const std::vector<llm::Prompt>& prompts) {
+    double sum = 0;
+    for (const llm::Prompt& prompt : prompts) sum += prompt.settings.max_tokens;
+    return sum / static_cast<double>(prompts.size());
+}
+
+// Products of a weight with an activation that one token takes.
+double products_per_token(const llm::ModelSource& model) {
+    double sum = 0;
+    for (const llm::ModelTensor& tensor : model.tensors())
+        sum += static_cast<double>(tensor.rows) * static_cast<double>(tensor.columns);
+    if (!model.config().tied_embeddings)
+        sum -= static_cast<double>(model.config().vocab) * static_cast<double>(model.config().hidden);
+    return sum;
+}
+
+// Of each stage's fullest rank.
+std::vector<std::string> memory_notes(const llm::ReplicaPlan& plan) {
+    const auto tokens = static_cast<std::int64_t>(plan.pages) * llm::kv_page_tokens;
+    std::vector<std::string> notes;
+    for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+        const llm::StageNeeds& stage = plan.stages[s];
+        const auto bytes = [](auto count) { return bytes_text(static_cast<double>(count)); };
+        notes.push_back(
+            fmt::format("{}layers {} to {}: {} of weights a rank, {} for the keys and values of {} tokens",
+                        plan.stages.size() > 1 ? fmt::format("stage {}, ", s) : "", stage.layer_begin,
+                        stage.layer_end - 1, bytes(stage.weights),
+                        bytes(stage.kv_per_token * static_cast<std::uint64_t>(tokens)), count_text(tokens)));
+    }
+    return notes;
+}
+
+std::string replaced(std::string text, const std::string& old, const std::string& by) {
+    for (std::size_t at = 0; (at = text.find(old, at)) != std::string::npos; at += by.size())
+        text.replace(at, old.size(), by);
+    return text;
+}
+
+}  // namespace
+
+void LlmApp::prepare(const Communicator* world) {
+    const std::string& path = job_.text("model.path");
+    const bool synthetic = !job_.text("model.synthetic").empty();
+    const auto made = [&] {
+        return std::make_unique<llm::SyntheticModel>(job_.text("model.synthetic"), job_.text("model.format"));
+    };
+    if (synthetic)
+        model_ = agreed(made);
+    else if (world)
+        model_ = llm::open_model(*world, path);
+    else
+        model_ = std::make_unique<llm::ModelFiles>(path);
+    if (!world) {
+        prompts_ = checked_prompts();
+        return;
+    }
+    llm::check_same_model(*world, *model_);  // the job's fingerprint has that of the model
+    const std::string others = decide_on_root(*world, [&] {
+        prompts_ = checked_prompts();
+        return world->size() > 1 ? prompts_.to_bytes() : std::string();
+    });
+    if (world->rank() > 0) prompts_ = llm::JobPrompts::from_bytes(others);
+}
+
+// With their tokens, so that nothing is found to be wrong only later.
+llm::JobPrompts LlmApp::checked_prompts() {
+    if (const std::int64_t cache = job_.integer("engine.cache_tokens"); cache > 0 && cache < context())
+        throw JobError(
+            fmt::format("{}: engine.cache_tokens = {} is too small for one text of {} tokens "
+                        "(engine.context)",
+                        job_.path(), cache, context()));
+    llm::JobPrompts all = llm::read_prompts(job_);
+    llm::PromptTokenizer& tokenizer = this->tokenizer();
+    std::int64_t usable = 0;
+    for (llm::Prompt& prompt : all.prompts) {
+        if (!prompt.error.empty()) continue;
+        try {
+            prompt.tokens = tokenizer.tokens_of(prompt, context());
+            prompt.tokens.shrink_to_fit();  // there may be millions of prompts
+            all.mean_prompt_tokens += static_cast<double>(prompt.tokens.size());
+            ++usable;
+        } catch (const JobError& error) {
+            prompt.error = error.what();
+        }
+        prompt.messages.clear();
+        prompt.messages.shrink_to_fit();
+    }
+    if (usable > 0) all.mean_prompt_tokens /= static_cast<double>(usable);
+    if (job_.text("prompts.on_error") == "stop") llm::refuse_unusable(all.prompts);
+    return all;
+}
+
+llm::PromptTokenizer& LlmApp::tokenizer() {
+    if (!tokenizer_) tokenizer_.emplace(*model_);
+    return *tokenizer_;
+}
+
+int LlmApp::context() const {
+    const auto asked = static_cast<int>(job_.integer("engine.context"));
+    return asked > 0 ? asked : static_cast<int>(model_->config().context);
+}
+
+int LlmApp::top_n() const {
+    return static_cast<int>(job_.integer("generate.top_n"));
+}
+
+llm::ReplicaRequest LlmApp::replica_request(DeviceChoice device, int ranks_per_node) const {
+    const auto integer = [&](const char* key) { return static_cast<int>(job_.integer(key)); };
+    llm::ReplicaRequest request;
+    request.tensor = integer("engine.tensor");
+    request.pipeline = integer("engine.pipeline");
+    request.replicas = integer("engine.replicas");
+    request.device = device;
+    request.ranks_per_node = ranks_per_node;
+    request.context = context();
+    request.sequences = integer("engine.sequences");
+    request.cache_tokens = job_.integer("engine.cache_tokens");
+    request.shrinks = request.cache_tokens == 0;
+    request.rows = std::max(integer("engine.rows"), request.sequences);
+    request.logits = request.sequences;
+    if (job_.text("engine.cache") == "int8") request.cache = llm::KvElement::I8;
+    request.batch_invariant = job_.boolean("engine.batch_invariant");
+    request.clamp = job_.boolean("engine.clamp");
+    return request;
+}
+
+std::vector<FieldSpec> LlmApp::fields() const {
+    return llm::prompt_fields(top_n(), mean_max_tokens(prompts_.prompts), prompts_.mean_prompt_tokens);
+}
+
+Workload LlmApp::workload() const {
+    Workload work;
+    work.unit = "tokens";
+    work.units_per_point = prompts_.mean_prompt_tokens + mean_max_tokens(prompts_.prompts);
+    work.flop_per_unit = products_per_token(*model_);
+    work.fp64 = false;
+    work.points = std::ssize(prompts_.prompts);
+    for (const FieldSpec& field : fields())
+        work.bytes_per_point += static_cast<std::int64_t>(field.bytes_per_point());
+    // A batch is never of one range alone, so that it stays full over their ends.
+    work.most_range_points = std::max<std::int64_t>(1, job_.integer("engine.sequences") / 4);
+    return work;
+}
+
+ResultLayout LlmApp::layout(const JobSpec& job) const {
+    SweepAxis axis;
+    axis.name = "prompt";
+    axis.parameter = "number of the prompt";
+    axis.unit = "1";
+    axis.count = std::ssize(prompts_.prompts);
+    axis.to = static_cast<double>(axis.count);
+    const std::string& shape = job_.text("model.synthetic");
+    const std::string model = shape.empty()
+                                  ? job_.text("model.path")
+                                  : fmt::format("synthetic {} {}", shape, job_.text("model.format"));
+    std::vector<JobInput> inputs{{model, model_->fingerprint()}};
+    inputs.insert(inputs.end(), prompts_.inputs.begin(), prompts_.inputs.end());
+    ResultLayout layout = make_layout(job, fields(), {axis}, inputs);
+    layout.notes = {{"model", model}, {"modelFingerprint", inputs.front().fingerprint}};
+    return layout;
+}
+
+Plan LlmApp::plan(const PlanOptions& options, const Topology& topology) {
+    const auto in_words_of_a_job = [&](std::string text) {  // instead of other commands' options
+        for (const std::string key : {"tensor", "pipeline"})
+            text = replaced(text, "--" + key + " ", "engine." + key + " = ");
+        return fmt::format("{}: {}", job_.path(), text);
+    };
+    try {
+        planned_ = llm::plan_replica(*model_, replica_request(options.device, options.ranks_per_node),
+                                     topology, workload());
+        planned_->plan.notes = memory_notes(*planned_);
+        return planned_->plan;
+    } catch (const JobError& error) {
+        throw JobError(in_words_of_a_job(error.what()));
+    } catch (const MachineError& error) {
+        throw MachineError(in_words_of_a_job(error.what()));
+    }
+}
+
+void LlmApp::connect(const MpiSession& mpi) {
+    replica_ = std::make_unique<llm::Replica>(mpi, *model_, std::move(planned_.value()));
+}
+
+void LlmApp::run(RankContext& rank, WorkScheduler& work, ResultWriter& results) {
+    if (rank.mine().device >= 0) use_device(rank.mine().device);  // each thread has one
+    llm::run_passes(*replica_, [&](llm::ReplicaPasses& passes) { lead(passes, work, results); });
+}
+
+void LlmApp::lead(llm::ReplicaPasses& passes, WorkScheduler& work, ResultWriter& results) {
+    llm::EngineSettings settings;
+    settings.scheduler = passes.measured_settings();
+    settings.end_ids = model_->config().eos_ids;
+    llm::Engine engine(passes, &tokenizer().tokenizer(), settings);
+    llm::PromptRows rows(prompts_.prompts, top_n(), [&](WorkRange range, std::vector<FieldBuffer> data) {
+        results.submit(range, std::move(data));
+    });
+    const llm::FeedSettings feed{settings.scheduler.sequences, settings.scheduler.pages,
+                                 job_.real("run.range_seconds"), job_.boolean("generate.ignore_end"),
+                                 top_n()};
+    llm::feed_prompts(prompts_.prompts, engine, rows, work, feed);
+}
+
+std::unique_ptr<App> make_llm(const JobSpec& job) {
+    return std::make_unique<LlmApp>(job);
+}
+
+}  // namespace voltpile

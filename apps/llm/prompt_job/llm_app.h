@@ -1,0 +1,49 @@
+// Prompts from files, continued by a language model: the points of such a job are its prompts.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "job/job_spec.h"
+#include "llm/prompt_job/prompt_files.h"
+#include "llm/prompt_job/prompt_tokenizer.h"
+#include "llm/replica/replica_passes.h"
+#include "run/app.h"
+
+namespace voltpile {
+
+class LlmApp : public App {
+  public:
+    explicit LlmApp(const JobSpec& job) : job_(job) {}
+
+    // Every rank opens the model; rank 0 reads the prompts and the others get them from it.
+    void prepare(const Communicator* world) override;
+    std::vector<FieldSpec> fields() const override;
+    Workload workload() const override;
+    ResultLayout layout(const JobSpec& job) const override;
+    Plan plan(const PlanOptions& options, const Topology& topology) override;
+    void connect(const MpiSession& mpi) override;
+    void disconnect() override { replica_.reset(); }
+    void run(RankContext& rank, WorkScheduler& work, ResultWriter& results) override;
+
+  private:
+    int context() const;
+    int top_n() const;
+    llm::ReplicaRequest replica_request(DeviceChoice device, int ranks_per_node) const;
+    llm::JobPrompts checked_prompts();
+    llm::PromptTokenizer& tokenizer();  // loads it, once
+    void lead(llm::ReplicaPasses& passes, WorkScheduler& work, ResultWriter& results);
+
+    JobSpec job_;
+    std::unique_ptr<llm::ModelSource> model_;
+    std::optional<llm::PromptTokenizer> tokenizer_;
+    llm::JobPrompts prompts_;
+    std::optional<llm::ReplicaPlan> planned_;  // by plan(), for connect()
+    std::unique_ptr<llm::Replica> replica_;
+};
+
+std::unique_ptr<App> make_llm(const JobSpec& job);
+
+}  // namespace voltpile

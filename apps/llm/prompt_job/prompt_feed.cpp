@@ -1,0 +1,104 @@
+#include "llm/prompt_job/prompt_feed.h"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+
+#include "base/seconds_since.h"
+
+namespace voltpile::llm {
+namespace {
+
+constexpr double report_interval_s = 0.1;
+
+class PromptFeed {
+  public:
+    PromptFeed(const std::vector<Prompt>& prompts, Engine& engine, PromptRows& rows, WorkScheduler& work,
+               const FeedSettings& settings)
+        : prompts_(prompts), engine_(engine), rows_(rows), work_(work), settings_(settings) {}
+
+    void run() {
+        for (;;) {
+            fill();
+            if (engine_.idle()) break;
+            for (Outcome& outcome : engine_.step()) rows_.add(std::move(outcome));
+            report();
+            if (out_of_time()) break;
+        }
+        if (!engine_.idle()) engine_.abandon();
+        rows_.submit_rest();
+        last_report_.reset();
+        report();
+    }
+
+  private:
+    // Some beyond those that run, so that the place of one that ends is taken at once.
+    int wanted() const { return settings_.sequences + std::max(2, settings_.sequences / 8); }
+    int asked() const {
+        const SchedulerCounters now = engine_.counters().scheduler;
+        return now.running + now.waiting;
+    }
+
+    void fill() {
+        while (asked() < wanted()) {
+            const auto range = engine_.idle() ? work_.next() : work_.try_next();
+            if (!range) return;
+            for (const std::int64_t i : rows_.begin(*range)) engine_.submit(request(i));
+        }
+    }
+
+    Request request(std::int64_t number) const {
+        const Prompt& prompt = prompts_[static_cast<std::size_t>(number)];
+        Request request;
+        request.id = number;
+        request.prompt = prompt.tokens;
+        request.max_tokens = prompt.settings.max_tokens;
+        request.ignore_end = settings_.ignore_end;
+        request.continues = true;
+        request.sampling = prompt.settings.sampling;
+        request.stop = prompt.settings.stop;
+        request.top_n = settings_.top_n;
+        return request;
+    }
+
+    bool out_of_time() {
+        if (!work_.stopping()) return false;
+        if (!stopping_since_) stopping_since_ = Clock::now();
+        return seconds_since(*stopping_since_) >= settings_.grace_s;
+    }
+
+    void report() {
+        if (last_report_ && seconds_since(*last_report_) < report_interval_s) return;
+        last_report_ = Clock::now();
+        const EngineCounters now = engine_.counters();
+        const auto tokens = static_cast<double>(now.tokens_in + now.tokens_out);
+        work_.add_units(tokens - told_tokens_);
+        told_tokens_ = tokens;
+        work_.add_busy(now.busy_seconds - told_busy_s_);
+        told_busy_s_ = now.busy_seconds;
+        work_.set_gauges(
+            {{"in", "tok/s", Gauge::Kind::Rate, static_cast<double>(now.tokens_in)},
+             {"out", "tok/s", Gauge::Kind::Rate, static_cast<double>(now.tokens_out)},
+             {"batch", "", Gauge::Kind::Sum, static_cast<double>(now.scheduler.generating)},
+             {"cache", "%", Gauge::Kind::Mean, 100.0 * now.scheduler.pages_in_use / settings_.pages}});
+    }
+
+    using Clock = std::chrono::steady_clock;
+
+    const std::vector<Prompt>& prompts_;
+    Engine& engine_;
+    PromptRows& rows_;
+    WorkScheduler& work_;
+    FeedSettings settings_;
+    std::optional<Clock::time_point> last_report_, stopping_since_;
+    double told_tokens_ = 0, told_busy_s_ = 0;
+};
+
+}  // namespace
+
+void feed_prompts(const std::vector<Prompt>& prompts, Engine& engine, PromptRows& rows, WorkScheduler& work,
+                  const FeedSettings& settings) {
+    PromptFeed(prompts, engine, rows, work, settings).run();
+}
+
+}  // namespace voltpile::llm

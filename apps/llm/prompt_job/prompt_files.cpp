@@ -1,0 +1,151 @@
+#include "llm/prompt_job/prompt_files.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "base/error.h"
+#include "base/format.h"
+#include "job/fingerprint.h"
+#include "llm/prompt_job/prompt_line.h"
+#include "llm/replica/sampling_message.h"
+
+namespace voltpile::llm {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t most_named = 20;
+
+std::string contents_of(const std::string& path) {
+    std::error_code error;
+    if (fs::is_directory(path, error)) throw JobError(path + ": a folder, not a file with prompts");
+    std::ifstream file(path, std::ios::binary);
+    if (!file) throw JobError(fmt::format("cannot open {}: {}", path, std::strerror(errno)));
+    std::string contents{std::istreambuf_iterator<char>(file), {}};
+    if (file.bad()) throw JobError(fmt::format("cannot read {}: {}", path, std::strerror(errno)));
+    return contents;
+}
+
+bool is_jsonl(const std::string& path, const std::string& format) {
+    if (format != "auto") return format == "jsonl";
+    const fs::path ending = fs::path(path).extension();
+    return ending == ".jsonl" || ending == ".ndjson";
+}
+
+void add_lines(const std::string& path, std::string_view contents, bool jsonl, const PromptSettings& settings,
+               std::vector<Prompt>& prompts) {
+    constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+    if (contents.starts_with(byte_order_mark)) contents.remove_prefix(byte_order_mark.size());
+    for (int number = 1; !contents.empty(); ++number) {
+        const auto end = std::min(contents.find('\n'), contents.size());
+        std::string line(contents.substr(0, end));
+        contents.remove_prefix(std::min(end + 1, contents.size()));
+        if (line.ends_with('\r')) line.pop_back();
+        if (line.find_first_not_of(" \t") == std::string::npos) continue;
+        PromptSettings own = settings;
+        own.sampling.seed += prompts.size();
+        prompts.push_back((jsonl ? parse_json_line : parse_text_line)(line, own));
+        prompts.back().place = fmt::format("{}:{}", path, number);
+    }
+}
+
+constexpr std::size_t least_prompt_bytes = 5 * sizeof(std::size_t);  // of its texts and tokens alone
+
+void write(MessageWriter& to, const Prompt& prompt) {
+    for (const std::string* text : {&prompt.place, &prompt.id, &prompt.text, &prompt.error}) to.text(*text);
+    to.list(prompt.tokens);
+    write(to, prompt.settings.sampling);
+    to.value(prompt.settings.max_tokens);
+    to.value(prompt.settings.stop.size());
+    for (const std::string& each : prompt.settings.stop) to.text(each);
+}
+
+Prompt read_prompt(MessageReader& from) {
+    Prompt prompt;
+    for (std::string* text : {&prompt.place, &prompt.id, &prompt.text, &prompt.error}) *text = from.text();
+    prompt.tokens = from.list<std::int32_t>();
+    prompt.settings.sampling = read_sampling(from);
+    prompt.settings.max_tokens = from.value<int>();
+    prompt.settings.stop.resize(from.count(sizeof(std::size_t)));
+    for (std::string& each : prompt.settings.stop) each = from.text();
+    return prompt;
+}
+
+}  // namespace
+
+PromptSettings settings_of(const JobSpec& job) {
+    const auto real = [&](const char* key) { return static_cast<float>(job.real(key)); };
+    PromptSettings settings;
+    SamplingSettings& sampling = settings.sampling;
+    sampling.temperature = real("sampling.temperature");
+    sampling.top_k = static_cast<int>(job.integer("sampling.top_k"));
+    sampling.top_p = real("sampling.top_p");
+    sampling.min_p = real("sampling.min_p");
+    sampling.repetition_penalty = real("sampling.repetition_penalty");
+    sampling.presence_penalty = real("sampling.presence_penalty");
+    sampling.frequency_penalty = real("sampling.frequency_penalty");
+    sampling.seed = static_cast<std::uint64_t>(job.integer("sampling.seed"));
+    settings.max_tokens = static_cast<int>(job.integer("generate.max_tokens"));
+    settings.stop = job.texts("generate.stop");
+    return settings;
+}
+
+JobPrompts read_prompts(const JobSpec& job) {
+    const PromptSettings settings = settings_of(job);
+    JobPrompts all;
+    for (const std::string& path : job.texts("prompts.files")) {
+        const std::string contents = contents_of(path);
+        const bool jsonl = is_jsonl(path, job.text("prompts.format"));
+        add_lines(path, contents, jsonl, settings, all.prompts);
+        all.inputs.push_back({path, hash_128((jsonl ? "jsonl\n" : "text\n") + contents)});
+    }
+    if (all.prompts.empty()) throw JobError(job.path() + ": prompts.files holds no prompt");
+    return all;
+}
+
+void refuse_unusable(const std::vector<Prompt>& prompts) {
+    std::string text;
+    std::size_t count = 0;
+    for (const Prompt& prompt : prompts) {
+        if (prompt.error.empty() || ++count > most_named) continue;
+        text += fmt::format("{}{}: {}", text.empty() ? "" : "\n", prompt.place, prompt.error);
+    }
+    if (count == 0) return;
+    if (count > most_named)
+        text += fmt::format("\nand {} more", count_text(static_cast<std::int64_t>(count - most_named)));
+    throw JobError(text + "\nprompts.on_error = \"skip\" would compute the other prompts");
+}
+
+std::string JobPrompts::to_bytes() const {
+    MessageWriter to;
+    to.value(mean_prompt_tokens);
+    to.value(inputs.size());
+    for (const JobInput& input : inputs) {
+        to.text(input.name);
+        to.text(input.fingerprint);
+    }
+    to.value(prompts.size());
+    for (const Prompt& prompt : prompts) write(to, prompt);
+    return to.take();
+}
+
+JobPrompts JobPrompts::from_bytes(const std::string& bytes) {
+    MessageReader from(bytes, "the list of prompts");
+    JobPrompts all;
+    all.mean_prompt_tokens = from.value<double>();
+    all.inputs.resize(from.count(2 * sizeof(std::size_t)));
+    for (JobInput& input : all.inputs) {
+        input.name = from.text();
+        input.fingerprint = from.text();
+    }
+    all.prompts.resize(from.count(least_prompt_bytes));
+    for (Prompt& prompt : all.prompts) prompt = read_prompt(from);
+    from.end();
+    return all;
+}
+
+}  // namespace voltpile::llm

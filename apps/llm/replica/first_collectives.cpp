@@ -1,0 +1,49 @@
+#include "llm/replica/first_collectives.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "device/buffer.h"
+
+namespace voltpile::llm {
+namespace {
+
+constexpr std::chrono::milliseconds tick{1};  // between looks for the end
+
+// count: the least and the largest.
+template <class Function>
+void at_growing_sizes(std::int64_t least, std::int64_t most, Function&& collective) {
+    for (std::int64_t count = least; count < most; count *= 2) collective(count);
+    collective(most);
+}
+
+}  // namespace
+
+void do_first_collectives(const TeamContext& teams, const ModelConfig& config,
+                          const ReplicaRequest& request) {
+    StreamCommunicator& tensor = teams.tensor();
+    const std::int64_t ranks = tensor.size();
+    const std::int64_t sums = request.rows * config.hidden;
+    const std::int64_t words = (config.vocab + ranks - 1) / ranks;
+    const std::int64_t gathered = teams.last_stage() ? request.logits * words : 0;
+    const Stream stream;
+    DeviceBuffer<float> in(static_cast<std::size_t>(std::max(sums, gathered)));
+    DeviceBuffer<float> out(static_cast<std::size_t>(gathered * ranks));
+    set_to_zero(in.data(), in.bytes(), stream);
+    at_growing_sizes(config.hidden, sums, [&](std::int64_t count) {
+        tensor.all_reduce(in.data(), in.data(), count, ElementType::Float32, Reduction::Sum, stream);
+    });
+    if (gathered > 0)
+        at_growing_sizes(words, gathered, [&](std::int64_t count) {
+            tensor.all_gather(in.data(), out.data(), count, ElementType::Float32, stream);
+        });
+    tensor.watch(stream);
+    while (!stream.idle()) {
+        teams.check();
+        std::this_thread::sleep_for(tick);
+    }
+    teams.check();
+}
+
+}  // namespace voltpile::llm

@@ -1,0 +1,54 @@
+#include "llm/replica/pass_message.h"
+
+#include "llm/replica/sampling_message.h"
+
+namespace voltpile::llm {
+namespace {
+
+void write(MessageWriter& to, const Draw& draw) {
+    to.value(draw.step);
+    to.value(draw.top_n);
+    write(to, *draw.settings);
+    to.value(draw.history != nullptr);
+    if (draw.history) to.map(*draw.history);
+}
+
+Draw read_draw(MessageReader& from) {
+    Draw draw;
+    draw.step = from.value<std::int32_t>();
+    draw.top_n = from.value<int>();
+    draw.settings = std::make_shared<const SamplingSettings>(read_sampling(from));
+    if (from.value<bool>())
+        draw.history = std::make_shared<const std::map<std::int32_t, std::int32_t>>(
+            from.map<std::int32_t, std::int32_t>());
+    return draw;
+}
+
+constexpr auto lists = {&Batch::token,     &Batch::position,   &Batch::sequence,
+                        &Batch::row_begin, &Batch::page_table, &Batch::logit_row};
+
+}  // namespace
+
+std::string to_bytes(const PlannedPass& pass) {
+    MessageWriter to;
+    to.value(pass.lane);
+    to.value(pass.batch.max_pages);
+    for (const auto list : lists) to.list(pass.batch.*list);
+    to.value(pass.draws.size());
+    for (const Draw& draw : pass.draws) write(to, draw);
+    return to.take();
+}
+
+PlannedPass pass_from_bytes(const std::string& bytes) {
+    MessageReader from(bytes, "a message with a pass");
+    PlannedPass pass;
+    pass.lane = from.value<int>();
+    pass.batch.max_pages = from.value<int>();
+    for (const auto list : lists) pass.batch.*list = from.list<std::int32_t>();
+    const auto draws = from.value<std::size_t>();
+    for (std::size_t i = 0; i < draws; ++i) pass.draws.push_back(read_draw(from));
+    from.end();
+    return pass;
+}
+
+}  // namespace voltpile::llm

@@ -1,0 +1,43 @@
+#include "llm/replica/rank_ops.h"
+
+#include <vector>
+
+#include "base/bind_thread.h"
+#include "llm/ops/cpu/cpu_ops.h"
+#if VOLTPILE_CUDA
+#include "llm/ops/cuda/cuda_ops.h"
+#endif
+
+namespace voltpile::llm {
+
+std::vector<int> pus_of(const Plan& plan, int world_rank) {
+    const RankPlan& rank = plan.ranks[static_cast<std::size_t>(world_rank)];
+    std::vector<int> pus;
+    for (const int core : rank.cores)
+        pus.push_back(plan.host_of(rank).cores[static_cast<std::size_t>(core)].pu);
+    return pus;
+}
+
+void bind_to_cores(const Plan& plan, int world_rank) {
+    bind_this_thread(pus_of(plan, world_rank));
+}
+
+RankOps make_rank_ops(const Plan& plan, int world_rank, [[maybe_unused]] std::uint64_t weight_bytes,
+                      const ReplicaRequest& request) {
+#if VOLTPILE_CUDA
+    if (const int device = plan.ranks[static_cast<std::size_t>(world_rank)].device; device >= 0) {
+        CudaOpsSettings settings;
+        settings.matrix_bytes = weight_bytes;
+        settings.batch_invariant = request.batch_invariant;
+        settings.clamp = request.clamp;
+        auto ops = make_cuda_ops(device, settings);
+        const Stream* const stream = &ops->stream();
+        return {std::move(ops), stream};
+    }
+#endif
+    const std::vector<int> pus = pus_of(plan, world_rank);
+    bind_this_thread(pus.front());
+    return {std::make_unique<CpuOps>(pus, usable_cpu_kernels().front(), request.clamp), nullptr};
+}
+
+}  // namespace voltpile::llm

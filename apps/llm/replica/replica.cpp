@@ -1,0 +1,214 @@
+#include "llm/replica/replica.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "base/seconds_since.h"
+#include "device/device.h"
+#include "device/memory.h"
+#include "llm/replica/first_collectives.h"
+#include "llm/replica/load_progress.h"
+#include "llm/replica/rank_ops.h"
+#include "llm/replica/same_model.h"
+#include "run/agreement.h"
+#include "run/discover_topology.h"
+
+namespace voltpile::llm {
+namespace {
+
+constexpr int draw_channel = 1;
+constexpr std::chrono::seconds watch_interval{1};
+// Between processors a rank may be slow, or share its core, without being lost.
+constexpr std::chrono::minutes host_deadline{5};
+
+TeamOptions team_options(const RankPlan& rank) {
+    TeamOptions options;
+    if (rank.device >= 0) {
+        options.channels.patience = gpu_patience;
+        return options;
+    }
+    options.collectives.deadline_s = std::chrono::duration<double>(host_deadline).count();
+    options.channels.deadline = host_deadline;
+    return options;
+}
+
+}  // namespace
+
+ReplicaPlan agreed_plan(const MpiSession& session, const ModelSource& model, const ReplicaRequest& request) {
+    check_same_model(session.world(), model);
+    const Topology topology = discover_topology(session.world());
+    return agreed([&] { return plan_replica(model, request, topology); });
+}
+
+Replica::Replica(const MpiSession& session, const ModelSource& model, ReplicaPlan plan)
+    : session_(session), plan_(std::move(plan)) {
+    const Communicator& world = session.world();
+    const RankPlan& mine = plan_.plan.ranks[static_cast<std::size_t>(world.rank())];
+    bind_to_cores(plan_.plan, world.rank());  // first: whatever the teams start stays there
+    all_do(world, [&] { teams_ = std::make_unique<TeamContext>(world, plan_.plan, team_options(mine)); });
+    all_do(world, [&] {
+        if (!idle()) load(model);
+    });
+    if (idle() || mine.device < 0 || teams_->tensor().size() == 1) return;
+    watchdog_ =
+        std::jthread([this, device = mine.device](const std::stop_token& stop) { watch(stop, device); });
+}
+
+void Replica::watch(const std::stop_token& stop, int device) const {
+    std::mutex mutex;
+    std::condition_variable_any woken;
+    std::unique_lock lock(mutex);
+    try {
+        use_device(device);  // else asking for an event would make a context on the first GPU
+        while (!stop.stop_requested()) {
+            teams_->check();
+            woken.wait_for(lock, stop, watch_interval, [] { return false; });
+        }
+    } catch (const Error&) {
+        // The streams have come free, and whoever waited for them will ask.
+    }
+}
+
+Replica::~Replica() = default;
+
+void Replica::load(const ModelSource& model) {
+    const RankPlan& mine = plan_.plan.ranks[static_cast<std::size_t>(session_.world().rank())];
+    if (mine.device >= 0) {
+        use_device(mine.device);
+        if (teams_->tensor().size() > 1) do_first_collectives(*teams_, model.config(), plan_.request);
+        gpu_bytes_before_ = device_bytes_in_use();
+    }
+    const StageNeeds& stage = plan_.stages[static_cast<std::size_t>(teams_->place().stage)];
+    RankOps made = make_rank_ops(plan_.plan, session_.world().rank(), stage.weights, plan_.request);
+    ops_ = std::move(made.ops);
+    stream_ = made.stream;
+    links_ = std::make_unique<TeamLinks>(
+        *teams_, *ops_, made.stream,
+        static_cast<std::size_t>(plan_.request.rows * model.config().hidden) * sizeof(float));
+    LoadProgress progress(stage.stored, leads());
+    DecoderSettings settings;
+    settings.rank = teams_->place().tensor_rank;
+    settings.ranks = plan_.plan.teams.tensor;
+    settings.layer_begin = stage.layer_begin;
+    settings.layer_end = stage.layer_end;
+    settings.pages = plan_.pages;
+    settings.cache = plan_.request.cache;
+    settings.clamp = plan_.request.clamp;
+    settings.limits = plan_.request.limits();
+    settings.loaded = [&](std::uint64_t bytes) {
+        progress.add(bytes);
+        loaded_bytes_ += bytes;
+    };
+    timed_ops_ = std::make_unique<TimedOps>(*ops_);
+    timed_links_ = std::make_unique<TimedLinks>(*links_, *timed_ops_);
+    const auto begin = std::chrono::steady_clock::now();
+    DecoderLinks& links = settings.ranks > 1 ? static_cast<DecoderLinks&>(*timed_links_) : *links_;
+    decoder_ = std::make_unique<Decoder>(model, *timed_ops_, links, settings);
+    load_s_ = seconds_since(begin);
+    runner_ = std::make_unique<PassRunner>(*decoder_, *timed_ops_, settings.limits);
+    if (teams_->stages() > 1 && teams_->last_stage() && settings.rank == 0)
+        forwarder_ = std::make_unique<DrawForwarder>(teams_->to_stage(0, draw_channel), mine.device);
+    if (mine.device >= 0) gpu_bytes_loaded_ = device_bytes_in_use();
+}
+
+std::string Replica::describe() const {
+    const TeamPlan& teams = plan_.plan.teams;
+    std::string text = ops_->describe();
+    if (!teams.single()) text += fmt::format("; TP{} x PP{}", teams.tensor, teams.pipeline);
+    if (plan_.request.cache == KvElement::I8) text += "; int8 cache";
+    if (plan_.request.clamp) text += "; clamped to fp16";
+    return text;
+}
+
+FloatRows Replica::forward(const Batch& batch) {
+    const FloatRows logits = runner_->forward(batch);
+    links_->watch();
+    return logits;
+}
+
+std::span<const float> Replica::host_logits(const Batch& batch) {
+    const FloatRows logits = forward(batch);
+    const bool here = teams_->last_stage() && teams_->place().tensor_rank == 0;
+    host_logits_.resize(here ? static_cast<std::size_t>(logits.rows * logits.columns) : 0);
+    if (!host_logits_.empty())
+        ops_->download(host_logits_.data(), logits.data, host_logits_.size() * sizeof(float));
+    else
+        ops_->synchronize();
+    links_->check();
+    try {
+        decoder_->check(batch);
+    } catch (const Error& error) {
+        if (not_finite_.empty()) not_finite_ = error.what();
+    }
+    if (!not_finite_.empty()) return {};
+    return host_logits_;
+}
+
+void Replica::enqueue(const Batch& batch, std::span<const SamplingRow> sampling) {
+    runner_->enqueue(batch, sampling);
+    links_->watch();
+    if (forwarder_) forwarder_->push(runner_->send_draws());
+    if (!leads()) return;
+    if (teams_->stages() == 1) {
+        under_way_.push_back(runner_->send_draws());
+        return;
+    }
+    Awaited& next = awaited_.emplace_back();
+    next.draws = sampling.size();
+    next.top_n = largest_top_n(sampling);
+    next.message.resize(Draws::message_bytes(next.draws, next.top_n));
+    next.arrived = teams_->to_stage(teams_->stages() - 1, draw_channel)
+                       .receive(host_memory(next.message.data(), next.message.size()), nullptr, longest_pass);
+}
+
+Draws Replica::collect() {
+    Draws draws;
+    if (teams_->stages() == 1) {
+        draws = under_way_.front().wait();
+        under_way_.pop_front();
+    } else {
+        const Awaited& oldest = awaited_.front();
+        oldest.arrived.wait();
+        draws = Draws::from_message(oldest.message, oldest.draws, oldest.top_n);
+        awaited_.pop_front();
+    }
+    links_->check();
+    return draws;
+}
+
+void with_replica(const MpiSession& session, const ModelSource& model, ReplicaPlan plan,
+                  const std::function<void(Replica&)>& body, const std::function<void()>& meanwhile) {
+    // The others of a peer that is lost leave it to that one, or to the launcher, to say why and to end all.
+    constexpr std::chrono::seconds patience{2};
+    Replica replica(session, model, std::move(plan));
+    if (session.world().rank() == 0)
+        for (const std::string& warning : replica.plan().plan.warnings) spdlog::warn("{}", warning);
+    std::optional<AgreedError> failure;
+    try {
+        if (!replica.idle())
+            body(replica);
+        else if (meanwhile)
+            meanwhile();
+    } catch (const AgreedError& error) {
+        failure = error;
+    } catch (const CommError& error) {
+        std::this_thread::sleep_for(patience);
+        end_all_ranks(session, error);
+    } catch (const std::exception& error) {
+        end_all_ranks(session, error);
+    }
+    session.world().wait_asleep();
+    all_agree(session.world(), [&] {
+        if (failure) throw Error(*failure);
+        return std::string();
+    });
+}
+
+}  // namespace voltpile::llm

@@ -1,0 +1,163 @@
+#include "llm/replica/replica_passes.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "comm/mpi/wait_for_message.h"
+#include "llm/engine/measure_pace.h"
+#include "llm/replica/pass_message.h"
+#include "run/agreement.h"
+
+namespace voltpile::llm {
+namespace {
+
+// SchedulerSettings::pass_rows. With an 8B model in Q8_0 passes of 128 and 512 rows take an H200 8.3 and 25.3
+// ms: as long as 60 rows more. Processors are busy with a few rows. (Passes of which the pace is measured are
+// smaller than that.)
+constexpr int gpu_pass_rows = 64, host_pass_rows = 16;
+
+constexpr int pass_tag = 1, sum_tag = 2;  // of the team's messages
+// What the leader tells: a mark, and what belongs to it.
+constexpr char pass_mark = 'P', sum_mark = 'S', end_mark = 'E';
+
+std::vector<SamplingRow> rows_of(const PlannedPass& pass) {
+    std::vector<SamplingRow> rows;
+    for (const Draw& draw : pass.draws)
+        rows.push_back({draw.settings.get(), draw.step, draw.history.get(), draw.top_n});
+    return rows;
+}
+
+// Where a sum of this rank was first not finite since it was asked last; empty: all were.
+std::string first_not_finite(Replica& replica) {
+    try {
+        replica.decoder().check(Batch());
+    } catch (const Error& error) {
+        return error.what();
+    }
+    return {};
+}
+
+// On all ranks but the leader.
+void follow_passes(Replica& replica) {
+    const Communicator& team = replica.teams().team();
+    for (;;) {
+        // A rank that computes on cores has none to spare.
+        const auto patience = replica.stream() != nullptr ? gpu_patience : std::chrono::microseconds(0);
+        const Message told = wait_for_message(team, pass_tag, patience);
+        switch (told.bytes.front()) {
+            case pass_mark: {
+                const PlannedPass pass = pass_from_bytes(told.bytes.substr(1));
+                replica.enqueue(pass.batch, rows_of(pass));
+                break;
+            }
+            case sum_mark:
+                team.send(told.from, sum_tag, first_not_finite(replica));
+                break;
+            default:
+                return;
+        }
+    }
+}
+
+}  // namespace
+
+ReplicaPasses::ReplicaPasses(Replica& replica) : replica_(replica), outbox_(replica.teams().team()) {
+    if (!replica.leads()) throw std::logic_error("only the leader of a replica plans its passes");
+}
+
+int ReplicaPasses::lanes() const {
+    return std::min(replica_.teams().stages(), PassRunner::most_under_way);
+}
+
+bool ReplicaPasses::feeds() const {
+    // On processors enqueue() computes: nothing would be gained.
+    return replica_.teams().stages() == 1 && replica_.stream() != nullptr;
+}
+
+SchedulerSettings ReplicaPasses::settings() const {
+    const ReplicaRequest& request = replica_.request();
+    SchedulerSettings settings;
+    settings.limits = request.limits();
+    settings.pages = replica_.plan().pages;
+    settings.context = request.context;
+    settings.sequences = request.sequences;
+    settings.pass_rows = replica_.stream() != nullptr ? gpu_pass_rows : host_pass_rows;
+    return settings;
+}
+
+SchedulerSettings ReplicaPasses::measured_settings() {
+    SchedulerSettings settings = this->settings();
+    if (replica_.stream() != nullptr) settings.pace = measure_pace(*this, settings.limits, settings.pages);
+    return settings;
+}
+
+void ReplicaPasses::tell(std::string bytes) {
+    const auto shared = std::make_shared<const std::string>(std::move(bytes));
+    for (int rank = 1; rank < replica_.teams().team().size(); ++rank) outbox_.send(rank, pass_tag, shared);
+}
+
+void ReplicaPasses::enqueue(const PlannedPass& pass) {
+    if (replica_.teams().team().size() > 1) tell(pass_mark + to_bytes(pass));
+    std::vector<int>& top_n = top_n_.emplace_back();
+    for (const Draw& draw : pass.draws) top_n.push_back(draw.top_n);
+    replica_.enqueue(pass.batch, rows_of(pass));
+}
+
+std::vector<DrawnToken> ReplicaPasses::collect() {
+    Draws draws = replica_.collect();
+    top_ = std::move(draws.top);
+    for (std::size_t i = 0; i < top_.size(); ++i) {
+        const auto wanted = static_cast<std::size_t>(top_n_.front()[i]);
+        top_[i].token.resize(wanted);
+        top_[i].log_probability.resize(wanted);
+    }
+    top_n_.pop_front();
+    asked_ = asked_ahead_ > 0;
+    if (asked_) --asked_ahead_;
+    return std::move(draws.tokens);
+}
+
+std::vector<TopTokens> ReplicaPasses::top() {
+    return std::exchange(top_, {});
+}
+
+std::string ReplicaPasses::why_no_numbers() {
+    if (!asked_) ask_for_not_finite();
+    return not_finite_.empty() ? PassExecutor::why_no_numbers() : not_finite_;
+}
+
+// Each rank tells of its passes so far and forgets it.
+void ReplicaPasses::ask_for_not_finite() {
+    const Communicator& team = replica_.teams().team();
+    tell(std::string(1, sum_mark));
+    std::vector<std::string> sums(static_cast<std::size_t>(team.size()));
+    sums.front() = first_not_finite(replica_);
+    for (int rank = 1; rank < team.size(); ++rank) {
+        Message told = wait_for_message(team, sum_tag);
+        sums[static_cast<std::size_t>(told.from)] = std::move(told.bytes);
+    }
+    const auto first = std::ranges::find_if(sums, [](const std::string& each) { return !each.empty(); });
+    not_finite_ = first != sums.end() ? *first : std::string();
+    asked_ = true;
+    asked_ahead_ = top_n_.size();
+}
+
+void ReplicaPasses::end() {
+    while (!top_n_.empty()) collect();
+    tell(std::string(1, end_mark));
+    outbox_.drain();
+}
+
+void run_passes(Replica& replica, const std::function<void(ReplicaPasses&)>& lead) {
+    if (!replica.leads()) return follow_passes(replica);
+    ReplicaPasses passes(replica);
+    try {
+        lead(passes);
+    } catch (const AgreedError&) {
+        passes.end();
+        throw;
+    }
+    passes.end();
+}
+
+}  // namespace voltpile::llm

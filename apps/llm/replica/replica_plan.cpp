@@ -1,0 +1,271 @@
+#include "llm/replica/replica_plan.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "base/error.h"
+#include "base/format.h"
+#include "llm/model/tensor_parallel.h"
+
+namespace voltpile::llm {
+namespace {
+
+constexpr double no_room = 1;  // bytes, as shares of the layers want something positive
+constexpr int kWidest = 16;    // tensor parallelism that messages speak of
+
+class ReplicaPlanner {
+  public:
+    ReplicaPlanner(const ModelSource& model, const ReplicaRequest& request, const Topology& topology,
+                   Workload work)
+        : model_(model), request_(request), points_(work.points) {
+        work.points = std::max(work.points, std::ssize(topology.ranks));  // which of the ranks have any is
+                                                                          // not known yet
+        PlanOptions options;
+        options.device = request.device;
+        options.ranks_per_node = request.ranks_per_node;
+        machine_ = make_plan(work, options, topology);
+        candidates_ = team_candidates(machine_);
+    }
+
+    ReplicaPlan plan() const {
+        check_request();
+        std::optional<ReplicaPlan> largest;  // of those that there are ranks for
+        for (const int tensor : tensors())
+            for (const int pipeline : pipelines(tensor)) {
+                std::optional<ReplicaPlan> each = with(tensor, pipeline);
+                if (!each) continue;
+                if (fits(*each)) return estimated(with_cache(std::move(*each)));
+                if (!largest || ranks_of(*each) > ranks_of(*largest)) largest = std::move(each);
+            }
+        if (!largest) plan_teams(shape(request_.tensor, request_.pipeline), candidates_);  // says why not
+        refuse(*largest);
+    }
+
+  private:
+    void check_request() const {
+        if (request_.pages_per_sequence() > std::numeric_limits<int>::max() / request_.sequences)
+            throw JobError(fmt::format("{} texts of {} tokens each: no cache can be so large",
+                                       request_.sequences, request_.context));
+        const ModelConfig& config = model_.config();
+        if (request_.tensor > 0)
+            if (const auto obstacle = tensor_parallel_obstacle(model_, request_.tensor); !obstacle.empty())
+                throw JobError(fmt::format("tensor parallelism over {} ranks: {}; {} would do",
+                                           request_.tensor, obstacle, fmt::join(possible_tensors(), ", ")));
+        if (request_.pipeline > config.layers)
+            throw JobError(fmt::format("{} pipeline stages: the model has {} layers, so at most {} stages",
+                                       request_.pipeline, config.layers, config.layers));
+    }
+
+    std::vector<int> possible_tensors() const {
+        std::vector<int> all;
+        for (int t = 1; t <= kWidest; ++t)
+            if (tensor_parallel_obstacle(model_, t).empty()) all.push_back(t);
+        return all;
+    }
+
+    // To be tried, the best first: sums within a group cost less than stages that wait for each other.
+    std::vector<int> tensors() const {
+        if (request_.tensor > 0) return {request_.tensor};
+        std::vector<int> all = possible_tensors();
+        std::ranges::reverse(all);
+        return all;
+    }
+    std::vector<int> pipelines(int tensor) const {
+        if (request_.pipeline > 0) return {request_.pipeline};
+        const auto most = std::min(model_.config().layers, std::ssize(candidates_) / tensor);
+        std::vector<int> all;
+        for (int p = 1; p <= most; ++p) all.push_back(p);
+        return all;
+    }
+
+    TeamShape shape(int tensor, int pipeline) const {
+        TeamShape shape;
+        shape.tensor = tensor;
+        shape.pipeline = pipeline;
+        shape.replicas = request_.replicas;
+        shape.tensor_divides = static_cast<int>(model_.config().heads);
+        return shape;
+    }
+
+    // Nothing if there are too few ranks for it.
+    std::optional<ReplicaPlan> with(int tensor, int pipeline) const {
+        ReplicaPlan out;
+        out.request = request_;
+        out.plan = machine_;
+        try {
+            out.plan.teams = plan_teams(shape(tensor, pipeline), candidates_);
+        } catch (const MachineError&) {
+            return std::nullopt;
+        }
+        if (request_.context > model_.config().context)
+            out.plan.warnings.push_back(fmt::format("the model was made for {} tokens of context, not for {}",
+                                                    count_text(model_.config().context),
+                                                    count_text(request_.context)));
+        out.plan.warnings.insert(out.plan.warnings.end(), out.plan.teams.notes.begin(),
+                                 out.plan.teams.notes.end());
+        out.working = working_bytes(model_.config(), layout_of(out.plan),
+                                    {tensor, pipeline, request_.rows, request_.logits});
+        out.stages = cut_into_stages(model_, layout_of(out.plan), tensor, capacities(out), request_.cache);
+        return out;
+    }
+
+    static int ranks_of(const ReplicaPlan& plan) { return plan.plan.teams.tensor * plan.plan.teams.pipeline; }
+
+    // Ranks without a GPU are in no team where others have one.
+    static WeightLayout layout_of(const Plan& plan) {
+        const int rank = plan.teams.teams.front().stages.front().front();
+        return plan.ranks[static_cast<std::size_t>(rank)].gpu >= 0 ? WeightLayout::Gpu : WeightLayout::File;
+    }
+
+    // What a rank has for weights and cache: of its GPU, or its part of what the ranks in teams share.
+    double room_of(const ReplicaPlan& replica, int rank) const {
+        const Plan& plan = replica.plan;
+        const auto at = static_cast<std::size_t>(rank);
+        if (plan.ranks[at].gpu >= 0)
+            return static_cast<double>(candidates_[at].memory_bytes) -
+                   reserved_bytes_of_gpu(plan.teams.tensor) - static_cast<double>(replica.working);
+        std::int64_t sharing = 0;
+        for (std::size_t other = 0; other < plan.ranks.size(); ++other)
+            sharing += plan.ranks[other].host == plan.ranks[at].host && plan.ranks[other].gpu < 0 &&
+                       plan.teams.places[other].replica >= 0;
+        return static_cast<double>(plan.host_of(plan.ranks[at]).memory_bytes) / static_cast<double>(sharing) -
+               reserved_bytes_of_host - static_cast<double>(replica.working);
+    }
+
+    static std::uint64_t connections(const Plan& plan) {
+        const bool any = layout_of(plan) == WeightLayout::Gpu && plan.teams.tensor > 1;
+        return any ? static_cast<std::uint64_t>(connection_bytes_of_gpu) : 0;
+    }
+
+    double taken(std::size_t stage) const {
+        return request_.taken.empty() ? 0 : static_cast<double>(request_.taken.at(stage));
+    }
+
+    // Of a rank of each stage, the least of all replicas.
+    std::vector<double> capacities(const ReplicaPlan& plan) const {
+        std::vector<double> least(static_cast<std::size_t>(plan.plan.teams.pipeline), 1e300);
+        for (const Team& team : plan.plan.teams.teams)
+            for (std::size_t s = 0; s < least.size(); ++s)
+                for (const int rank : team.stages[s])
+                    least[s] = std::min(least[s], std::max(room_of(plan, rank) - taken(s), no_room));
+        return least;
+    }
+
+    std::uint64_t tokens() const {
+        return static_cast<std::uint64_t>(request_.least_pages()) * kv_page_tokens;
+    }
+    double need(const StageNeeds& stage) const {
+        return static_cast<double>(stage.weights + stage.kv_per_token * tokens());
+    }
+    bool fits(const std::vector<StageNeeds>& stages, const std::vector<double>& room) const {
+        for (std::size_t s = 0; s < stages.size(); ++s)
+            if (need(stages[s]) > room[s]) return false;
+        return true;
+    }
+    bool fits(const ReplicaPlan& plan) const { return fits(plan.stages, capacities(plan)); }
+
+    ReplicaPlan with_cache(ReplicaPlan plan) const {
+        const auto wanted = static_cast<std::uint64_t>(request_.pages()) * kv_page_tokens;
+        const std::uint64_t most = most_tokens(plan, wanted);
+        // A cache that takes what it finds leaves something for what no plan knows.
+        const std::uint64_t taken = most < wanted ? std::max(most / 20 * 19, tokens()) : most;
+        plan.pages = static_cast<int>(taken / kv_page_tokens);
+        return plan;
+    }
+
+    // Tokens that have room in all stages, at most so many as are wanted.
+    std::uint64_t most_tokens(const ReplicaPlan& plan, std::uint64_t wanted) const {
+        const std::vector<double> room = capacities(plan);
+        std::uint64_t least = wanted;
+        for (std::size_t s = 0; s < room.size(); ++s)
+            least = std::min(least, tokens_in({&plan.stages[s], 1}, static_cast<std::uint64_t>(room[s])));
+        return least / kv_page_tokens * kv_page_tokens;
+    }
+
+    // The fewest processors with so much room each that hold the model in groups of `tensor`; 0 if no number
+    // does.
+    int enough_processors(const Plan& like, double room) const {
+        const int tensor = like.teams.tensor;
+        for (int p = 1; p <= model_.config().layers; ++p) {
+            const std::vector<double> equal(static_cast<std::size_t>(p), room);
+            if (fits(cut_into_stages(model_, layout_of(like), tensor, equal, request_.cache), equal))
+                return tensor * p;
+        }
+        return 0;
+    }
+
+    [[noreturn]] void refuse(const ReplicaPlan& plan) const {
+        const std::vector<double> room = capacities(plan);
+        std::size_t worst = 0;
+        for (std::size_t s = 0; s < room.size(); ++s)
+            if (need(plan.stages[s]) / room[s] > need(plan.stages[worst]) / room[worst]) worst = s;
+        const StageNeeds& stage = plan.stages[worst];
+        const int rank = plan.plan.teams.teams.front().stages[worst].front();
+        const RankPlan& where = plan.plan.ranks[static_cast<std::size_t>(rank)];
+        const bool gpu = where.gpu >= 0;
+        const auto bytes = [](auto count) { return bytes_text(static_cast<double>(count)); };
+        std::vector<std::string> ways;
+        if (const auto most = most_tokens(plan, tokens()) /
+                              static_cast<std::uint64_t>(request_.shrinks ? 1 : request_.sequences);
+            most > 0)
+            ways.push_back(fmt::format("with a context of at most {} tokens",
+                                       count_text(static_cast<std::int64_t>(most))));
+        if (const int count =
+                request_.taken.empty() ? enough_processors(plan.plan, std::ranges::min(room)) : 0;
+            count > ranks_of(plan))
+            ways.push_back(fmt::format("on {} {}", count, gpu ? "such GPUs" : "ranks with so much each"));
+        throw MachineError(fmt::format(
+            "the model does not fit: over {} rank{} (TP{} x PP{}) rank {} on {} needs {} for weights and {} "
+            "for the keys and values of {} tokens, and {} has {}{}{}{}",
+            ranks_of(plan), ranks_of(plan) == 1 ? "" : "s", plan.plan.teams.tensor, plan.plan.teams.pipeline,
+            rank, plan.plan.host_of(where).name, bytes(stage.weights), bytes(stage.kv_per_token * tokens()),
+            count_text(static_cast<std::int64_t>(tokens())),
+            gpu ? "its " + processor_text(plan.plan, where) : "its share of the host's memory",
+            room[worst] > no_room ? "room for " + bytes(room[worst]) : "none beside what a pass works with",
+            taken(worst) > 0 ? fmt::format(" beside the {} of the other model", bytes(taken(worst))) : "",
+            ways.empty() ? "" : "; it would fit ", fmt::join(ways, ", or ")));
+    }
+
+    // Of the ranks that are in teams. Those without a GPU hold weights and cache in the host's memory.
+    ReplicaPlan estimated(ReplicaPlan out) const {
+        double points_per_s = 0;
+        for (const double speed : leader_speeds(out.plan)) points_per_s += speed;
+        out.plan.workload.points = points_;
+        out.plan.seconds = static_cast<double>(points_) / points_per_s;
+        for (const StageNeeds& stage : out.stages)
+            out.takes.push_back(out.kept_bytes(stage) + connections(out.plan) + out.working);
+        for (std::size_t r = 0; r < out.plan.ranks.size(); ++r) {
+            RankPlan& rank = out.plan.ranks[r];
+            const TeamPlace& place = out.plan.teams.places[r];
+            if (place.replica < 0 || rank.gpu >= 0) continue;
+            rank.memory_bytes +=
+                static_cast<std::int64_t>(out.kept_bytes(out.stages[static_cast<std::size_t>(place.stage)]));
+        }
+        return out;
+    }
+
+    const ModelSource& model_;
+    const ReplicaRequest& request_;
+    std::int64_t points_;
+    Plan machine_;
+    std::vector<TeamCandidate> candidates_;
+};
+
+}  // namespace
+
+int ReplicaRequest::pages() const {
+    const int all = sequences * pages_per_sequence();
+    if (cache_tokens == 0) return all;
+    return static_cast<int>(std::min<std::int64_t>(pages_for(cache_tokens), all));
+}
+
+ReplicaPlan plan_replica(const ModelSource& model, const ReplicaRequest& request, const Topology& topology,
+                         const Workload& work) {
+    return ReplicaPlanner(model, request, topology, work).plan();
+}
+
+}  // namespace voltpile::llm

@@ -1,0 +1,67 @@
+#include "llm/replica/team_links.h"
+
+#include <cstring>
+
+#include "base/error.h"
+#include "device/memory.h"
+
+namespace voltpile::llm {
+TeamLinks::TeamLinks(const TeamContext& teams, Ops& ops, const Stream* stream, std::size_t most_bytes)
+    : teams_(teams), stream_(stream) {
+    if (teams.last_stage()) return;
+    for (Slot& slot : slots_) slot.memory = ops.allocate(most_bytes);
+}
+
+TeamLinks::~TeamLinks() {
+    for (const Slot& slot : slots_) {
+        try {
+            slot.sent.wait();
+        } catch (const Error&) {
+            // Whoever needed it has found out.
+        }
+    }
+}
+
+Memory TeamLinks::memory(void* data, std::size_t bytes) const {
+    return stream_ != nullptr ? gpu_memory(data, bytes) : host_memory(data, bytes);
+}
+
+void TeamLinks::all_reduce(FloatRows x) {
+    if (teams_.tensor().size() == 1) return;
+    teams_.tensor().all_reduce(x.data, x.data, x.rows * x.columns, ElementType::Float32, Reduction::Sum,
+                               where());
+}
+
+void TeamLinks::all_gather(FloatRows part, FloatRows parts) {
+    teams_.tensor().all_gather(part.data, parts.data, part.rows * part.columns, ElementType::Float32,
+                               where());
+}
+
+void TeamLinks::send_to_next(FloatRows x) {
+    const std::size_t bytes = static_cast<std::size_t>(x.rows * x.columns) * sizeof(float);
+    Slot& slot = slots_[next_slot_];
+    next_slot_ = (next_slot_ + 1) % slots_.size();
+    slot.sent.wait();
+    if (stream_ != nullptr)
+        copy_on_device(slot.memory->data(), x.data, bytes, *stream_);
+    else
+        std::memcpy(slot.memory->data(), x.data, bytes);
+    slot.sent = teams_.next().send(memory(slot.memory->data(), bytes), stream_);
+}
+
+void TeamLinks::receive_from_previous(FloatRows x) {
+    const std::size_t bytes = static_cast<std::size_t>(x.rows * x.columns) * sizeof(float);
+    // Waits on the host: what is enqueued behind a stream that waits may have to be loaded first, for which
+    // CUDA can wait for the stream, with a lock that the channel's thread then needs.
+    teams_.previous().receive(memory(x.data, bytes), stream_, longest_pass).wait();
+}
+
+void TeamLinks::watch() {
+    if (stream_ != nullptr && teams_.tensor().size() > 1) teams_.tensor().watch(where());
+}
+
+void TeamLinks::check() {
+    teams_.check();
+}
+
+}  // namespace voltpile::llm

@@ -1,0 +1,143 @@
+#include "cluster/hosts/agent.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
+
+#include "base/build_info.h"
+#include "base/error.h"
+#include "base/host_name.h"
+#include "cluster/hosts/folder.h"
+#include "cluster/hosts/hardware.h"
+#include "cluster/hosts/libraries.h"
+#include "cluster/hosts/names.h"
+#include "cluster/hosts/ports.h"
+#include "cluster/hosts/report.h"
+#include "run/same_build.h"
+
+namespace voltpile {
+namespace {
+
+using nlohmann::json;
+
+constexpr int silence_ms = 120'000;
+constexpr int resolving_seconds = 5, connecting_seconds = 3;
+
+// Lines of stdin, without standard streams: these could not be waited for with a limit.
+class Questions {
+  public:
+    std::optional<std::string> next() {
+        while (true) {
+            const auto end = text_.find('\n');
+            if (end != std::string::npos) {
+                std::string line = text_.substr(0, end);
+                text_.erase(0, end + 1);
+                return line;
+            }
+            pollfd input{STDIN_FILENO, POLLIN, 0};
+            if (poll(&input, 1, silence_ms) <= 0) return std::nullopt;
+            std::array<char, 4096> buffer;
+            const ssize_t n = read(STDIN_FILENO, buffer.data(), buffer.size());
+            if (n <= 0) return std::nullopt;
+            text_.append(buffer.data(), static_cast<std::size_t>(n));
+        }
+    }
+
+  private:
+    std::string text_;
+};
+
+void say(const json& answer) {
+    // A foreign byte (a device's name) must not stop the report.
+    fmt::print("{}{}\n", answer_prefix, answer.dump(-1, ' ', false, json::error_handler_t::replace));
+    std::fflush(stdout);
+}
+
+// SSH_CONNECTION: "client address, client port, server address, server port".
+void describe_connection(HostReport& report) {
+    const char* connection = std::getenv("SSH_CONNECTION");
+    std::istringstream words(connection ? connection : "");
+    std::string port;
+    words >> report.reached_from >> port >> report.reached_at;
+}
+
+class Agent {
+  public:
+    json answer(const json& question) {
+        const std::string what = question.value("do", "");
+        if (what == "clock") return clock();
+        if (what == "report") return report(question);
+        if (what == "connect") return connect(question);
+        throw CommError("no such question: " + what);
+    }
+
+  private:
+    static json clock() {
+        const auto now = std::chrono::system_clock::now().time_since_epoch();
+        return {{"time", std::chrono::duration<double>(now).count()}};
+    }
+
+    json report(const json& question) {
+        HostReport report;
+        const BuildIdentity build = this_build();
+        report.hostname = build.host;
+        report.version = build.version;
+        report.git_revision = build.git_revision;
+        report.checksum = build.checksum;
+        report.cuda = build_info().cuda;
+        report.libraries = libraries_in_use();
+        describe_hardware(report);
+        describe_connection(report);
+        report.names = resolve_names(question.at("names"), resolving_seconds);
+        report.folder = look_at_folder(question.at("folder").get<std::string>(), question.at("seen"),
+                                       question.at("own"), question.at("text"), folder_);
+        listener_.emplace(question.at("greeting").get<std::string>());
+        report.port = listener_->port();
+        return to_json(report);
+    }
+
+    static json connect(const json& question) {
+        std::vector<PortTarget> targets;
+        for (const json& each : question.at("targets"))
+            targets.push_back({each.at("host"), each.at("address"), each.at("port"), each.at("greeting")});
+        json attempts = json::array();
+        for (const PortAttempt& attempt : connect_to(targets, connecting_seconds))
+            attempts.push_back(
+                {{"host", attempt.host}, {"address", attempt.address}, {"error", attempt.error}});
+        return {{"attempts", attempts}};
+    }
+
+    FolderProbe folder_;
+    std::optional<PortListener> listener_;
+};
+
+}  // namespace
+
+int run_host_agent() {
+    int code = 0;
+    {
+        Agent agent;
+        Questions questions;
+        say({{"ready", true}});
+        while (const auto line = questions.next()) {
+            try {
+                say(agent.answer(json::parse(*line)));
+            } catch (const std::exception& error) {
+                fmt::print(stderr, "{}\n", error.what());
+                code = static_cast<int>(ExitCode::Failed);
+                break;
+            }
+        }
+    }
+    std::fflush(nullptr);
+    std::_Exit(code);  // threads may still wait for the name service
+}
+
+}  // namespace voltpile

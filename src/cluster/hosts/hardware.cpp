@@ -1,0 +1,116 @@
+#include "cluster/hosts/hardware.h"
+
+#include <ifaddrs.h>
+#include <netdb.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <set>
+
+#include "comm/network.h"
+#include "device/device.h"
+
+namespace voltpile {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string first_line(const fs::path& path) {
+    std::ifstream file(path);
+    std::string line;
+    std::getline(file, line);
+    return line;
+}
+
+std::vector<fs::path> entries_of(const fs::path& folder) {
+    std::vector<fs::path> entries;
+    std::error_code error;
+    for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
+        entries.push_back(it->path());
+    std::ranges::sort(entries);
+    return entries;
+}
+
+int physical_cores() {
+    std::set<std::string> cores;
+    for (const fs::path& cpu : entries_of("/sys/devices/system/cpu"))
+        if (const std::string siblings = first_line(cpu / "topology/thread_siblings_list"); !siblings.empty())
+            cores.insert(siblings);
+    return cores.empty() ? static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)) : static_cast<int>(cores.size());
+}
+
+int nvidia_gpus_on_bus() {
+    int count = 0;
+    for (const fs::path& device : entries_of("/sys/bus/pci/devices"))
+        if (first_line(device / "vendor") == "0x10de" && first_line(device / "class").starts_with("0x03"))
+            ++count;
+    return count;
+}
+
+std::vector<std::string> addresses_of(const std::string& interface, const ifaddrs* all) {
+    std::vector<std::string> out;
+    for (const ifaddrs* each = all; each; each = each->ifa_next) {
+        if (interface != each->ifa_name || !each->ifa_addr) continue;
+        const int family = each->ifa_addr->sa_family;
+        if (family != AF_INET && family != AF_INET6) continue;
+        std::array<char, NI_MAXHOST> text{};
+        const socklen_t length = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+        if (getnameinfo(each->ifa_addr, length, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST) == 0)
+            out.emplace_back(text.data());
+    }
+    return out;
+}
+
+}  // namespace
+
+std::vector<HostInterface> host_interfaces() {
+    ifaddrs* all = nullptr;
+    if (getifaddrs(&all) != 0) all = nullptr;
+    const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owner(all, freeifaddrs);
+    std::vector<HostInterface> out;
+    for (const NetworkInterface& each : network_interfaces()) {
+        const fs::path folder = fs::path("/sys/class/net") / each.name;
+        HostInterface interface;
+        interface.name = each.name;
+        interface.is_virtual = each.is_virtual;
+        interface.gb_per_s = each.gb_per_s;
+        interface.mtu = std::atoi(first_line(folder / "mtu").c_str());
+        interface.half_duplex = first_line(folder / "duplex") == "half";
+        interface.addresses = addresses_of(each.name, all);
+        out.push_back(interface);
+    }
+    return out;
+}
+
+std::vector<HostRdmaPort> rdma_ports(const fs::path& sys) {
+    std::vector<HostRdmaPort> out;
+    for (const fs::path& device : entries_of(sys / "class/infiniband")) {
+        for (const fs::path& port : entries_of(device / "ports")) {
+            const std::string state = first_line(port / "state");  // "4: ACTIVE"
+            out.push_back({device.filename(), std::atoi(port.filename().c_str()),
+                           state.substr(std::min(state.find_first_not_of("0123456789: "), state.size())),
+                           std::atof(first_line(port / "rate").c_str())});  // "100 Gb/sec (4X EDR)"
+        }
+    }
+    return out;
+}
+
+void describe_hardware(HostReport& report) {
+    report.cores = physical_cores();
+    report.memory_bytes =
+        static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::int64_t>(sysconf(_SC_PAGESIZE));
+    for (int index = 0; index < device_count(); ++index) {
+        const DeviceInfo info = device_info(index);
+        report.gpus.push_back({info.name, info.memory_bytes});
+    }
+    report.gpus_on_bus = nvidia_gpus_on_bus();
+    report.interfaces = host_interfaces();
+    report.rdma_ports = rdma_ports();
+}
+
+}  // namespace voltpile

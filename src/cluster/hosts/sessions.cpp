@@ -1,0 +1,117 @@
+#include "cluster/hosts/sessions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "cluster/hosts/access.h"
+#include "cluster/hosts/agent.h"
+
+namespace voltpile {
+namespace {
+
+using namespace std::chrono_literals;
+using nlohmann::json;
+
+constexpr int cannot_start = 127;
+
+}  // namespace
+
+HostSessions::HostSessions(std::string program, ProgressListener progress)
+    : program_(std::move(program)), progress_(std::move(progress)) {}
+
+void HostSessions::add(HostVisit visit, const std::string& user) {
+    Session& session = sessions_.emplace_back();
+    session.visit = std::move(visit);
+    session.user = user;
+}
+
+void HostSessions::start(Clock::duration limit) {
+    for (Session& session : sessions_) {
+        const std::vector<std::string> command =
+            session.visit.here ? std::vector<std::string>{"/bin/sh", "-c", remote_script(program_)}
+                               : ssh_command(session.user, session.visit.name, remote_command(program_));
+        session.process = std::make_unique<LineProcess>(command);
+    }
+    collect("asking the hosts", limit);
+    for (Session& session : sessions_)
+        if (session.alive()) session.visit.access = Access::Answered;
+}
+
+void HostSessions::ask(const std::string& what, Clock::duration limit,
+                       const std::function<json(std::size_t)>& question) {
+    for (std::size_t i = 0; i < sessions_.size(); ++i) {
+        Session& session = sessions_[i];
+        session.answer.reset();
+        if (!session.alive()) continue;
+        const std::string line = question(i).dump();
+        session.asked = Clock::now();
+        session.process->send(line);
+    }
+    collect(what, limit);
+}
+
+void HostSessions::collect(const std::string& what, Clock::duration limit) {
+    const auto until = Clock::now() + limit;
+    while (true) {
+        std::vector<LineProcess*> waiting;
+        for (Session& session : sessions_)
+            if (session.alive() && !session.answer) waiting.push_back(session.process.get());
+        progress_(fmt::format("{}: {} of {}", what, sessions_.size() - waiting.size(), sessions_.size()));
+        if (waiting.empty()) return;
+        if (Clock::now() >= until) break;
+        LineProcess::pump(waiting, 200ms);
+        for (Session& session : sessions_)
+            if (session.alive() && !session.answer) take_in(session);
+    }
+    for (Session& session : sessions_)
+        if (session.alive() && !session.answer) give_up(session);
+}
+
+void HostSessions::take_in(Session& session) {
+    HostVisit& visit = session.visit;
+    while (!session.process->lines.empty() && !session.answer) {
+        const std::string line = std::move(session.process->lines.front());
+        session.process->lines.pop_front();
+        if (!line.starts_with(answer_prefix)) {
+            read_shell_line(line, visit.shell, visit.access);
+            continue;
+        }
+        session.answered = Clock::now();
+        session.answer = json::parse(line.substr(answer_prefix.size()), nullptr, false);
+        if (!session.answer->is_object()) session.answer.reset();
+    }
+    if (session.answer || session.process->running()) return;
+
+    const int exit_code = session.process->exit_code();
+    const std::string& errors = session.process->errors;
+    visit.access_error = essence(errors);
+    if (exit_code == cannot_start && visit.access_error.starts_with("cannot start ssh"))
+        throw MachineError(visit.access_error + " (install openssh-client)");
+    if (visit.access != Access::ProgramMissing && visit.access != Access::ProgramNotExecutable)
+        visit.access = access_failure(visit.shell, exit_code, errors);
+    if (visit.access_error.empty()) visit.access_error = fmt::format("it ended with exit code {}", exit_code);
+    session.process.reset();
+}
+
+void HostSessions::give_up(Session& session) {
+    session.visit.access = session.visit.shell.reached ? Access::NoAnswer : Access::Unreachable;
+    session.visit.access_error = "no answer in time";
+    session.process.reset();
+}
+
+void HostSessions::end() {
+    std::vector<LineProcess*> leaving;
+    for (Session& session : sessions_) {
+        if (!session.alive()) continue;
+        session.process->close_input();
+        leaving.push_back(session.process.get());
+    }
+    for (const auto until = Clock::now() + 2s; !leaving.empty() && Clock::now() < until;) {
+        LineProcess::pump(leaving, 100ms);
+        std::erase_if(leaving, [](const LineProcess* process) { return !process->running(); });
+    }
+}
+
+}  // namespace voltpile

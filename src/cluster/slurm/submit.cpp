@@ -1,0 +1,161 @@
+#include "cluster/slurm/submit.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/error.h"
+#include "base/format.h"
+#include "cluster/process.h"
+#include "cluster/slurm/queue.h"
+#include "cluster/slurm/script.h"
+#include "cluster/slurm/submit_plan.h"
+#include "results/parts/part_listing.h"
+#include "results/result_state.h"
+
+namespace voltpile {
+namespace {
+
+namespace fs = std::filesystem;
+
+SubmitPaths paths_of(const SubmitRequest& request, const JobSpec& job) {
+    SubmitPaths paths;
+    paths.program = fs::read_symlink("/proc/self/exe");
+    paths.folder = fs::current_path();
+    const fs::path result =
+        request.run.output.empty() ? fs::path("results") / (job.name() + ".h5") : request.run.output;
+    paths.result = fs::absolute(result).lexically_normal();
+    return paths;
+}
+
+// What the job itself would refuse, on nodes, after having waited for them.
+void check_result(const SubmitRequest& request, const fs::path& result, const std::string& fingerprint) {
+    std::error_code error;
+    const fs::path folder = result.parent_path();
+    if (!request.run.output.empty() && !fs::is_directory(folder, error))
+        throw JobError(
+            fmt::format("--output: there is no folder {}: make it, on a file system that all nodes see",
+                        folder.string()));
+    switch (inspect_result(result, fingerprint)) {
+        case ResultState::Complete:
+            throw JobError(
+                fmt::format("{} is complete already; remove it, or choose another --output, to compute it "
+                            "again",
+                            result.string()));
+        case ResultState::OtherJob:
+            throw JobError(
+                fmt::format("{} holds the result of another job; choose another --output", result.string()));
+        case ResultState::NotOurs:
+            throw JobError(fmt::format("{} exists and was not written by voltpile; choose another --output",
+                                       result.string()));
+        case ResultState::Damaged:  // moved aside by the run, or computed again
+        case ResultState::Absent:
+            break;
+    }
+    const fs::path parts = parts_path(result);
+    if (!fs::is_directory(parts, error)) return;
+    const auto layout = read_manifest(parts);
+    if (layout && layout->fingerprint != fingerprint)
+        throw JobError(
+            fmt::format("{} holds the parts of another job; choose another --output", parts.string()));
+}
+
+NodeSpeeds read_speeds(const fs::path& file, const SlurmMachine& machine) {
+    NodeSpeeds speeds;
+    if (file.empty()) return speeds;
+    speeds.described = load_cluster(file.string(), 1).hosts;
+    const bool any = std::any_of(speeds.described.begin(), speeds.described.end(), [&](const Host& host) {
+        return std::any_of(machine.nodes.begin(), machine.nodes.end(),
+                           [&](const SlurmNode& node) { return node.name == host.name; });
+    });
+    if (!any)
+        throw JobError(fmt::format("{}: none of its hosts ({}, ...) is a node of this Slurm ({}, ...)",
+                                   file.string(), speeds.described.front().name,
+                                   machine.nodes.empty() ? "it has none" : machine.nodes.front().name));
+    return speeds;
+}
+
+void warn_of_twins(const SubmitRequest& request, const fs::path& result) {
+    if (!request.dependency.empty()) return;
+    for (const QueuedJob& job : read_my_queue())
+        if (job.result == result && (job.waiting() || job.running()))
+            spdlog::warn("job {} ({}) writes the same result: one of the two will be refused", job.id,
+                         job.state);
+}
+
+std::string shape_text(const SubmitPlan& plan) {
+    const Layout& layout = plan.layout;
+    std::string text =
+        fmt::format("{} node{} of {} x {} rank{}", layout.nodes.size(), layout.nodes.size() == 1 ? "" : "s",
+                    plan.partition, layout.share.ranks, layout.share.ranks == 1 ? "" : "s");
+    text += layout.share.gpus > 0
+                ? fmt::format(", {} GPU{} a node", layout.share.gpus, layout.share.gpus == 1 ? "" : "s")
+                : fmt::format(", {} cores a node", layout.share.cores);
+    if (plan.array > 0) text = fmt::format("{} elements on {}", plan.array, text);
+    return text;
+}
+
+std::string submit_script(const std::string& script) {
+    const ProcessResult result = run_process({{"sbatch", "--parsable"}, script, {}, std::chrono::minutes(2)});
+    if (result.timed_out)
+        throw MachineError("sbatch has not ended within 2 min: look with squeue whether the job is there");
+    if (result.exit_code != 0)
+        throw MachineError(fmt::format("refused by Slurm: {}", trimmed(result.err + result.out)));
+    if (!trimmed(result.err).empty()) spdlog::warn("{}", trimmed(result.err));
+    return trimmed(result.out.substr(0, result.out.find(';')));
+}
+
+// The default partition may be this user's own default.
+SubmitRequest with_defaults(SubmitRequest request) {
+    const char* partition = std::getenv("SBATCH_PARTITION");
+    if (request.partition.empty() && partition) request.partition = partition;
+    for (fs::path* file : {&request.environment, &request.cluster}) {
+        std::error_code error;
+        if (file->empty()) continue;
+        *file = fs::absolute(*file).lexically_normal();
+        if (!fs::is_regular_file(*file, error)) throw JobError(file->string() + ": there is no such file");
+    }
+    return request;
+}
+
+}  // namespace
+
+void submit(const SubmitRequest& asked, std::span<const AppEntry> apps) {
+    const SubmitRequest request = with_defaults(asked);
+    const DescribedJob described(apps, request.run);
+    const JobSpec& job = described.spec();
+    const ResultLayout layout = described.layout();
+    require_slurm("sbatch");
+
+    const SubmitPaths paths = paths_of(request, job);
+    check_result(request, paths.result, layout.fingerprint);
+    const SlurmMachine machine = read_machine();
+    const Planner planner = [&](const Topology& topology) { return described.plan(topology); };
+    const SubmitPlan plan = plan_submission(request, job, layout.point_count(), machine,
+                                            read_speeds(request.cluster, machine), planner);
+    const std::string script = batch_script(plan, request, paths);
+    for (const std::string& note : plan.notes) spdlog::info("{}", note);
+    warn_of_twins(request, paths.result);
+
+    const std::string summary =
+        fmt::format("{}; estimate {}, limit {}", shape_text(plan), duration_text(plan.estimate_s),
+                    slurm_time_text(plan.time.limit_s));
+    if (request.dry_run) {
+        std::error_code error;
+        if (!fs::is_directory(paths.result.parent_path(), error))
+            spdlog::warn("make the folder {} before you submit this: Slurm writes the log there",
+                         paths.result.parent_path().string());
+        spdlog::info("{}", summary);
+        fmt::print("{}", script);
+        return;
+    }
+    fs::create_directories(
+        paths.result.parent_path());  // the default one; Slurm does not make it for the log
+    const std::string id = submit_script(script);
+    fmt::print("job     {} {}: {}\nresult  {}\nlog     {}\nfollow  voltpile status {}\n", id, plan.job_name,
+               summary, paths.result.string(), paths.log_of(id, plan.array > 0), id);
+}
+
+}  // namespace voltpile

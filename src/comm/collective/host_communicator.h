@@ -1,0 +1,63 @@
+// Collectives on host memory, over MPI: each has happened when the call returns. For ranks without GPUs, and
+// beneath the way through host memory (staged_communicator.h). Slow and simple.
+//
+// A call that has failed may leave messages with MPI that it can neither take back nor finish. What they lie
+// in, the call's `in` and `out` too, is MPI's until the process ends: keep it (left_unfinished()).
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "comm/collective/group.h"
+
+namespace voltpile {
+
+class HostCommunicator final : public StreamCommunicator {
+  public:
+    // Collective: every rank calls. Calls come from the process's main thread, or from any one thread if MPI
+    // was started with MPI_THREAD_MULTIPLE.
+    HostCommunicator(const Communicator& group, double deadline_s);
+    ~HostCommunicator() override;
+
+    int rank() const override { return group_.rank(); }
+    int size() const override { return group_.size(); }
+    void all_reduce(const void* in, void* out, std::int64_t count, ElementType type, Reduction reduction,
+                    StreamRef stream) override;
+    void all_gather(const void* in, void* out, std::int64_t count, ElementType type,
+                    StreamRef stream) override;
+    void reduce_scatter(const void* in, void* out, std::int64_t count, ElementType type, Reduction reduction,
+                        StreamRef stream) override;
+    void broadcast(const void* in, void* out, std::int64_t count, ElementType type, int root,
+                   StreamRef stream) override;
+    void send(const void* in, std::int64_t count, ElementType type, int to, StreamRef stream) override;
+    void receive(void* out, std::int64_t count, ElementType type, int from, StreamRef stream) override;
+    void watch(StreamRef) override {}  // calls look after their deadline themselves
+    void check() override;
+    void abort() noexcept override { group_.fail(); }
+    CollectiveGroup& group() { return group_; }
+    bool left_unfinished() const { return left_unfinished_; }  // a call has failed so
+    std::string describe() const override { return "MPI on host memory for all sizes"; }
+
+  private:
+    struct Part {
+        int peer;
+        void* data;  // is only read where it is sent
+        std::int64_t bytes;
+    };
+    // Sends and receives all parts; throws CommError at the deadline.
+    void exchange(std::span<const Part> sends, std::span<const Part> receives, int tag);
+    void wait(std::vector<MPI_Request>& requests);
+    void take_back(std::span<MPI_Request> requests, std::size_t receives) noexcept;
+    // scratch_ = the reduction of everybody's count elements at in + r * stride on rank r.
+    void reduce_share(const char* in, std::int64_t stride, std::span<const std::int64_t> counts,
+                      ElementType type, Reduction reduction);
+
+    Communicator mpi_;  // its messages meet no others
+    CollectiveGroup group_;
+    double deadline_s_;
+    bool any_thread_ = false;
+    bool left_unfinished_ = false;
+    std::vector<char> scratch_;
+};
+
+}  // namespace voltpile

@@ -1,0 +1,76 @@
+// Collectives by our own kernels, over the links between the GPUs of one host.
+#pragma once
+
+#include <chrono>
+#include <mutex>
+
+#include "comm/collective/group.h"
+#include "comm/collective/watch.h"
+#include "comm/collective/peer_kernels.h"
+#include "comm/collective/peer_memory.h"
+
+namespace voltpile {
+
+// How a collective is to be done: what there is to choose from.
+struct PeerPlan {
+    PeerWire wire = PeerWire::Flagged;
+    bool two_shot = false;  // all_reduce only
+    PeerShape shape;        // blocks == 0: default_shape()
+};
+
+// Blocks and threads for a piece of this size.
+PeerShape default_shape(PeerWire wire, std::int64_t bytes);
+
+// What serves when nothing was measured.
+PeerPlan default_plan(Collective collective, std::int64_t bytes, int size);
+
+class PeerCommunicator final : public StreamCommunicator {
+  public:
+    // Collective: every rank calls.
+    PeerCommunicator(const Communicator& group, std::unique_ptr<PeerMemory> memory, double deadline_s);
+
+    int rank() const override { return group_.rank(); }
+    int size() const override { return group_.size(); }
+    void all_reduce(const void* in, void* out, std::int64_t count, ElementType type, Reduction reduction,
+                    StreamRef stream) override;
+    void all_gather(const void* in, void* out, std::int64_t count, ElementType type,
+                    StreamRef stream) override;
+    void reduce_scatter(const void* in, void* out, std::int64_t count, ElementType type, Reduction reduction,
+                        StreamRef stream) override;
+    void broadcast(const void* in, void* out, std::int64_t count, ElementType type, int root,
+                   StreamRef stream) override;
+    void send(const void* in, std::int64_t count, ElementType type, int to, StreamRef stream) override;
+    void receive(void* out, std::int64_t count, ElementType type, int from, StreamRef stream) override;
+    void watch(StreamRef stream) override { watch_.watch(stream.stream()); }
+    void check() override;
+    void abort() noexcept override;
+    std::string describe() const override;
+
+    // The next calls of this kind are done like this, whatever their size; null: default_plan(). The same on
+    // all ranks.
+    void set_plan(const PeerPlan* plan);
+
+    bool over_nvlink() const { return memory_->over_nvlink(); }
+
+  private:
+    struct Call {
+        Collective collective;
+        PeerMessage message;  // whole: in, out, root, type, reduction, stride
+        std::int64_t bytes;   // of each rank's part, or of all
+    };
+    void run(const Call& call, const Stream& stream);
+    [[noreturn]] void give_up(const std::string& why);
+
+    CollectiveGroup group_;
+    std::unique_ptr<PeerMemory> memory_;
+    CollectiveWatch watch_;
+    PeerPlan plan_;
+    bool has_plan_ = false;
+
+    std::mutex stall_mutex_;
+    unsigned long long stall_ = 0;  // the last report seen, and when it and its call were first seen
+    std::chrono::steady_clock::time_point stall_seen_;
+    std::chrono::steady_clock::time_point stall_since_;
+};
+
+}  // namespace voltpile

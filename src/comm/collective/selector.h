@@ -1,0 +1,59 @@
+// Takes the fastest way for each size: NCCL or our kernels, as a table says. For sources with CUDA only.
+#pragma once
+
+#include <memory>
+
+#include "comm/collective/table.h"
+#include "comm/collective/peer_communicator.h"
+
+namespace voltpile {
+
+class CollectiveSelector final : public StreamCommunicator {
+  public:
+    // nccl, peer: null where there is none; not both. Without a table: NCCL if there is, else our kernels by
+    // their own rule.
+    CollectiveSelector(std::unique_ptr<StreamCommunicator> nccl, std::unique_ptr<PeerCommunicator> peer);
+
+    // The same on all ranks.
+    void set_table(const CollectiveTable& table) { table_ = table; }
+
+    // Collective: every rank calls. Measures all possible ways at all sizes, on the current GPU: seconds. All
+    // ranks get the same table.
+    CollectiveTable measure(const Communicator& group);
+
+    int rank() const override { return any().rank(); }
+    int size() const override { return any().size(); }
+    void all_reduce(const void* in, void* out, std::int64_t count, ElementType type, Reduction reduction,
+                    StreamRef stream) override;
+    void all_gather(const void* in, void* out, std::int64_t count, ElementType type,
+                    StreamRef stream) override;
+    void reduce_scatter(const void* in, void* out, std::int64_t count, ElementType type, Reduction reduction,
+                        StreamRef stream) override;
+    void broadcast(const void* in, void* out, std::int64_t count, ElementType type, int root,
+                   StreamRef stream) override;
+    void send(const void* in, std::int64_t count, ElementType type, int to, StreamRef stream) override;
+    void receive(void* out, std::int64_t count, ElementType type, int from, StreamRef stream) override;
+    // By our kernels if there are any: NCCL must not be called off while one of them waits on the GPU, for
+    // it waits for the GPU in turn.
+    void watch(StreamRef stream) override {
+        if (peer_)
+            peer_->watch(stream);
+        else
+            nccl_->watch(stream);
+    }
+    void check() override;
+    void abort() noexcept override;
+    std::string describe() const override;
+
+  private:
+    StreamCommunicator& any() const;
+    // The one that does it, with its plan set.
+    StreamCommunicator& by(const CollectiveWay& way);
+    StreamCommunicator& chosen(Collective collective, std::int64_t bytes);
+
+    std::unique_ptr<StreamCommunicator> nccl_;
+    std::unique_ptr<PeerCommunicator> peer_;
+    std::optional<CollectiveTable> table_;
+};
+
+}  // namespace voltpile

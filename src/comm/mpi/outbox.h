@@ -1,0 +1,49 @@
+// Messages that are sent without waiting for the others to take them. A thread sees to it that they get on:
+// MPI moves long ones only while somebody calls it.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "comm/mpi/communicator.h"
+
+namespace voltpile {
+
+class Outbox {
+  public:
+    // MPI must have been started with MPI_THREAD_MULTIPLE.
+    explicit Outbox(const Communicator& group);
+    // Does not wait: what nobody has taken by then is never taken back.
+    ~Outbox();
+    Outbox(const Outbox&) = delete;
+    Outbox& operator=(const Outbox&) = delete;
+
+    // As Communicator::send, but returns at once. From one thread at a time. Throws CommError, also for what
+    // became of earlier ones.
+    void send(int to, int tag, std::shared_ptr<const std::string> bytes);
+
+    // Until all have been taken; asleep. Throws CommError.
+    void drain();
+
+  private:
+    struct Sent {
+        MPI_Request request;
+        std::shared_ptr<const std::string> bytes;
+    };
+    void run(const std::stop_token& stop);
+    void forget_taken();
+
+    Communicator group_;
+    std::mutex mutex_;
+    std::condition_variable_any changed_;
+    std::deque<Sent> sent_;
+    std::exception_ptr failure_;
+    std::jthread thread_;
+};
+
+}  // namespace voltpile

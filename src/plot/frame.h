@@ -1,0 +1,33 @@
+// What stands around the field of a plot: axes, title, color bar.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "plot/color_scale.h"
+#include "plot/overlay.h"
+#include "plot/labels.h"
+
+namespace voltpile {
+
+class PlotFrame {
+  public:
+    // Of a field of so many pixels, equally many for each point. Sizes of texts go with it.
+    PlotFrame(const PlotLabels& labels, const ColorScale& scale, std::int64_t field_width,
+              std::int64_t field_height);
+
+    std::int64_t width() const { return width_; }
+    std::int64_t height() const { return height_; }
+    const Box& field() const { return field_; }  // the pixels inside the frame
+
+    // Row y, white where the field will be. rgb: 3 * width() bytes.
+    void paint(std::int64_t y, std::span<std::uint8_t> rgb) const;
+
+  private:
+    std::int64_t width_ = 0, height_ = 0;
+    Box field_, bar_;
+    bool constant_ = false;  // the bar has one color
+    Overlay overlay_;
+};
+
+}  // namespace voltpile

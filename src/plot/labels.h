@@ -1,0 +1,36 @@
+// What is written around the picture of a field.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "results/field.h"
+#include "results/result_layout.h"
+#include "plot/slice.h"
+
+namespace voltpile {
+
+// Points at equal distances from `first` to `last`.
+struct PlotAxis {
+    std::string name;  // with its unit
+    double first = 0, last = 0;
+    std::int64_t count = 1;
+};
+
+struct PlotLabels {
+    std::string title, subtitle;
+    PlotAxis x;
+    std::optional<PlotAxis> y;       // none: a strip
+    std::string shown;               // the quantity that the colors show, with its unit
+    bool whole = false;              // it is a whole number
+    std::vector<std::string> words;  // which stand for 0, 1, ...; may be empty
+};
+
+// "50000 - steps_together": what the picture of a field shows.
+std::string shown_quantity(const FieldSpec& field);
+
+PlotLabels plot_labels(const ResultLayout& layout, const FieldSpec& field, const Slice& slice);
+
+}  // namespace voltpile

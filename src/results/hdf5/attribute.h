@@ -1,0 +1,33 @@
+// Attributes of HDF5 objects, by value. Texts are variable-length UTF-8, which h5py and xarray read as str.
+// All throw FileError; the caller holds an Hdf5Guard.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "results/hdf5/handle.h"
+
+namespace voltpile {
+
+void write_text(hid_t object, const std::string& name, const std::string& value);
+void write_texts(hid_t object, const std::string& name, const std::vector<std::string>& values);
+void write_integer(hid_t object, const std::string& name, std::int64_t value);
+void write_integers(hid_t object, const std::string& name, const std::vector<int>& values);
+void write_flag(hid_t object, const std::string& name, bool value);  // int 0 or 1; overwrites an existing one
+void write_real(hid_t object, const std::string& name, double value);
+
+// Of fixed length: stored inside the object's header, so its checksum covers it.
+void write_fixed_text(hid_t object, const std::string& name, const std::string& value);
+
+bool has_attribute(hid_t object, const std::string& name);
+std::string read_text(hid_t object, const std::string& name);
+std::vector<std::string> read_texts(hid_t object, const std::string& name);
+std::int64_t read_integer(hid_t object, const std::string& name);
+double read_real(hid_t object, const std::string& name);
+
+// The type of a text of any length, and all texts of a dataset of texts.
+Hdf5Type text_type();
+std::vector<std::string> read_text_dataset(hid_t dataset);
+
+}  // namespace voltpile

@@ -1,0 +1,33 @@
+// Values of a field, point by point, into and out of HDF5 datasets. The caller holds an Hdf5Guard; all throw
+// FileError.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "results/field.h"
+#include "results/hdf5/handle.h"
+#include "work/work_range.h"
+
+namespace voltpile {
+
+hid_t memory_type(FieldType type);  // HDF5's own constant: not to be closed
+FieldType field_type(hid_t type);
+
+std::vector<hsize_t> dataset_dims(hid_t dataset);
+
+// The leading dimensions of `dataset`, less the field's own ones, are the points, flattened in row-major
+// order. data: the values, of `type`.
+void write_points(hid_t dataset, const FieldSpec& field, WorkRange range, hid_t type, const void* data);
+void read_points(hid_t dataset, const FieldSpec& field, WorkRange range, hid_t type, void* data);
+
+// How many points to read or write at once: about 4 MiB, at least one; of variable fields what is likely so.
+std::int64_t points_per_block(const FieldSpec& field);
+
+// Of variable fields in a consolidated file, as HDF5's own variable-length texts and lists. A NUL, which
+// such texts cannot hold, becomes U+FFFD.
+Hdf5Type rows_type(const FieldSpec& field);
+void write_rows(hid_t dataset, const FieldSpec& field, WorkRange range, const FieldBuffer& rows);
+FieldBuffer read_rows(hid_t dataset, const FieldSpec& field, WorkRange range);
+
+}  // namespace voltpile

@@ -1,0 +1,114 @@
+#include "results/parts/consolidate.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "results/parts/durable_file.h"
+#include "results/hdf5/attribute.h"
+#include "results/hdf5/layout_file.h"
+#include "results/parts/part_file.h"
+#include "work/range_set.h"
+
+namespace voltpile {
+namespace {
+
+void copy_field(const PartFile& part, std::size_t index, const FieldSpec& field, hid_t dataset) {
+    const std::int64_t block = points_per_block(field);
+    std::vector<std::byte> bytes;
+    for (std::int64_t at = part.range().begin; at < part.range().end; at += block) {
+        const WorkRange piece{at, std::min(at + block, part.range().end)};
+        bytes.resize(static_cast<std::size_t>(piece.size()) * field.bytes_per_point());
+        part.read(index, piece, memory_type(field.type), bytes.data());
+        write_points(dataset, field, piece, memory_type(field.type), bytes.data());
+    }
+}
+
+void copy_rows(const PartFile& part, std::size_t index, const FieldSpec& field, hid_t dataset) {
+    const std::int64_t block = points_per_block(field);
+    for (std::int64_t at = part.range().begin; at < part.range().end; at += block) {
+        const WorkRange piece{at, std::min(at + block, part.range().end)};
+        write_rows(dataset, field, piece, part.read_rows(index, piece));
+    }
+}
+
+void copy_part(const PartInfo& info, const ResultLayout& layout, const std::vector<Hdf5Dataset>& datasets) {
+    const PartFile part(info.path, layout);
+    for (std::size_t i = 0; i < datasets.size(); ++i) {
+        const FieldSpec& field = layout.fields[i];
+        (field.variable() ? copy_rows : copy_field)(part, i, field, datasets[i].get());
+    }
+}
+
+}  // namespace
+
+struct Consolidation::Impl {
+    Life life;
+    std::filesystem::path temporary;
+    ResultLayout layout;
+    RangeSet covered;
+    Hdf5File file;
+    std::vector<Hdf5Dataset> datasets;
+    bool published = false;
+};
+
+Consolidation::Consolidation(Life life, const ResultLayout& layout) : impl_(std::make_unique<Impl>()) {
+    impl_->temporary = temporary_in(life, life.result.filename());
+    impl_->life = std::move(life);
+    impl_->layout = layout;
+    Hdf5Guard guard;
+    try {
+        impl_->file = create_hdf5(impl_->temporary.string());
+        write_layout(impl_->file.get(), layout);
+        write_coordinates(impl_->file.get(), layout);
+        for (const FieldSpec& field : layout.fields)
+            impl_->datasets.push_back(open_dataset(impl_->file.get(), field.name));
+    } catch (...) {
+        impl_->datasets.clear();
+        impl_->file = {};
+        discard_file(impl_->temporary);
+        check_not_taken_over(impl_->life);
+        throw;
+    }
+}
+
+Consolidation::~Consolidation() {
+    if (impl_->published) return;
+    Hdf5Guard guard;
+    impl_->datasets.clear();
+    impl_->file = {};
+    discard_file(impl_->temporary);
+}
+
+void Consolidation::add(const PartInfo& part) {
+    Hdf5Guard guard;
+    copy_part(part, impl_->layout, impl_->datasets);
+    impl_->covered.insert(part.range);
+}
+
+bool Consolidation::covers_all() const {
+    return impl_->covered.contains(impl_->layout.whole());
+}
+
+void Consolidation::publish(const Provenance& provenance) {
+    if (!covers_all()) throw std::logic_error("the parts do not cover the whole sweep");
+    if (provenance.software != software_name) throw std::logic_error("the software is not voltpile");
+    {
+        Hdf5Guard guard;
+        impl_->datasets.clear();
+        write_provenance(impl_->file.get(), provenance);
+        write_flag(impl_->file.get(), "complete", true);
+        impl_->file.close(impl_->temporary.string());
+    }
+    publish_in(impl_->life, impl_->temporary, impl_->life.result);
+    impl_->published = true;
+}
+
+void consolidate(const Life& life, const ResultLayout& layout, const std::vector<PartInfo>& parts,
+                 const Provenance& provenance) {
+    Consolidation consolidation(life, layout);
+    for (const PartInfo& part : parts) consolidation.add(part);
+    consolidation.publish(provenance);
+}
+
+}  // namespace voltpile

@@ -1,0 +1,168 @@
+#include "results/parts/durable_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <climits>
+#include <functional>
+#include <system_error>
+#include <thread>
+
+#include "base/error.h"
+#include "base/host_name.h"
+
+namespace voltpile {
+namespace {
+
+void write_all(int fd, std::span<const std::byte> bytes, const std::filesystem::path& target) {
+    while (!bytes.empty()) {
+        const ssize_t written = ::write(fd, bytes.data(), bytes.size());
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0) throw FileError("write", target.string(), errno);
+        bytes = bytes.subspan(static_cast<std::size_t>(written));
+    }
+}
+
+void sync_file(int fd, const std::filesystem::path& path) {
+    // Some network and user-space file systems have no fsync of folders: EINVAL. Then there is nothing to
+    // wait for.
+    if (::fsync(fd) != 0 && errno != EINVAL) throw FileError("write", path.string(), errno);
+}
+
+// Whether there or not.
+bool is_same_file(const std::filesystem::path& a, const std::filesystem::path& b) {
+    std::error_code error;
+    const auto whole = [&](const std::filesystem::path& path) {
+        return std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
+    };
+    return std::filesystem::equivalent(a, b, error) || whole(a) == whole(b);
+}
+
+}  // namespace
+
+std::filesystem::path folder_of(const std::filesystem::path& path) {
+    return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+}
+
+FileDescriptor::~FileDescriptor() {
+    if (fd_ >= 0) ::close(fd_);
+}
+
+std::filesystem::path temporary_name(const std::filesystem::path& target) {
+    const std::size_t thread = std::hash<std::thread::id>{}(std::this_thread::get_id());
+    const std::string ending =
+        fmt::format(".{}-{}-{:x}{}", host_name(), ::getpid(), thread, temporary_ending);
+    std::string name = target.filename().string();
+    name.resize(std::min(name.size(), NAME_MAX - ending.size()));
+    return target.parent_path() / (name + ending);
+}
+
+void sync_folder(const std::filesystem::path& folder) {
+    FileDescriptor fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (fd.get() < 0) throw FileError("open", folder.string(), errno);
+    sync_file(fd.get(), folder);
+}
+
+void discard_file(const std::filesystem::path& path) noexcept {
+    if (::truncate(path.c_str(), 0) != 0) {
+        // Not there or not ours to shrink: unlinking is all that is left.
+    }
+    ::unlink(path.c_str());
+}
+
+void check_output_place(const std::filesystem::path& path, std::string_view what,
+                        const std::vector<std::filesystem::path>& kept) {
+    std::error_code error;
+    const auto folder = folder_of(std::filesystem::absolute(path));
+    if (!std::filesystem::is_directory(folder, error))
+        throw JobError(fmt::format("{}: there is no folder {}", what, folder.string()));
+    if (::access(folder.c_str(), W_OK | X_OK) != 0)
+        throw JobError(fmt::format("{}: cannot write to the folder {}: {}", what, folder.string(),
+                                   std::generic_category().message(errno)));
+    const auto status = std::filesystem::status(path, error);
+    if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
+        throw JobError(fmt::format("{}: {} is there, and is no regular file", what, path.string()));
+    for (const auto& other : kept)
+        if (is_same_file(path, other))
+            throw JobError(
+                fmt::format("{}: {} would replace {}, which is needed", what, path.string(), other.string()));
+}
+
+void publish_file(const std::filesystem::path& temporary, const std::filesystem::path& target) {
+    try {
+        FileDescriptor fd(::open(temporary.c_str(), O_RDONLY | O_CLOEXEC));
+        if (fd.get() < 0) throw FileError("open", temporary.string(), errno);
+        sync_file(fd.get(), target);
+        if (::rename(temporary.c_str(), target.c_str()) != 0)
+            throw FileError("write", target.string(), errno);
+    } catch (...) {
+        discard_file(temporary);
+        throw;
+    }
+    sync_folder(folder_of(target));
+}
+
+void write_temporary(const std::filesystem::path& temporary, std::span<const std::byte> bytes,
+                     const std::filesystem::path& target) {
+    FileDescriptor fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+    if (fd.get() < 0) throw FileError("create", target.string(), errno);
+    try {
+        write_all(fd.get(), bytes, target);
+        // Quotas and network file systems may report only now that there is no room.
+        if (::close(fd.release()) != 0) throw FileError("write", target.string(), errno);
+    } catch (...) {
+        discard_file(temporary);
+        throw;
+    }
+}
+
+std::filesystem::path follow_links(const std::filesystem::path& path) {
+    constexpr int most_links = 40;  // as the kernel has it
+    std::filesystem::path at = path;
+    for (int i = 0; i < most_links; ++i) {
+        std::error_code error;
+        const std::filesystem::path to = std::filesystem::read_symlink(at, error);
+        if (error) return at;  // no link
+        at = to.is_absolute() ? to : folder_of(at) / to;
+    }
+    throw FileError("open", path.string(), ELOOP, ExitCode::BadInput);
+}
+
+void create_folders(const std::filesystem::path& folder) {
+    std::error_code error;
+    if (folder.empty() || std::filesystem::is_directory(folder, error)) return;
+    create_folders(folder.parent_path());
+    if (::mkdir(folder.c_str(), 0777) == 0) {
+        sync_folder(folder_of(folder));
+        return;
+    }
+    const int why = errno;  // another rank, or run, may have been faster
+    if (!std::filesystem::is_directory(folder, error))
+        throw FileError("create the folder", folder.string(), why == EEXIST ? ENOTDIR : why,
+                        ExitCode::BadInput);
+}
+
+void remove_entry(const std::filesystem::path& path) {
+    using namespace std::chrono;
+    const auto deadline = steady_clock::now() + seconds(30);
+    for (;;) {
+        std::error_code error;
+        std::filesystem::remove_all(path, error);
+        if (!error || error == std::errc::no_such_file_or_directory) return;
+        if (error != std::errc::directory_not_empty || steady_clock::now() > deadline)
+            throw FileError("remove", path.string(), error.value());
+    }
+}
+
+void sync_file_system(const std::filesystem::path& folder) {
+    FileDescriptor fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (fd.get() < 0) throw FileError("open", folder.string(), errno);
+    if (::syncfs(fd.get()) != 0) throw FileError("write", folder.string(), errno);
+}
+
+}  // namespace voltpile

@@ -1,0 +1,153 @@
+#include "results/parts/life.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <random>
+
+#include "results/parts/durable_file.h"
+#include "results/parts/lock_file.h"
+
+namespace voltpile {
+namespace {
+
+constexpr std::string_view prefix = "life-";
+
+// Asked of the server, not of what a network file system's client remembers: only making something does that.
+bool is_gone(const Life& life) {
+    const std::filesystem::path probe = temporary_in(life, "alive");
+    const FileDescriptor fd(::open(probe.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
+    if (fd.get() >= 0) {
+        ::unlink(probe.c_str());
+        return false;
+    }
+    return errno == ENOENT || errno == ENOTDIR || errno == ESTALE;
+}
+
+void rename_or_throw(const Life& life, const std::filesystem::path& from, const std::filesystem::path& to) {
+    if (::rename(from.c_str(), to.c_str()) == 0) return;
+    const int why = errno;
+    check_not_taken_over(life);
+    throw FileError("rename", from.string(), why);
+}
+
+void write_temporary_in(const Life& life, const std::filesystem::path& temporary,
+                        std::span<const std::byte> bytes, const std::filesystem::path& target) {
+    try {
+        write_temporary(temporary, bytes, target);
+    } catch (const FileError&) {
+        check_not_taken_over(life);
+        throw;
+    }
+}
+
+}  // namespace
+
+std::string LifeName::text() const {
+    return shard.is_whole() ? fmt::format("{}{}-{}", prefix, number, nonce)
+                            : fmt::format("{}{}of{}-{}-{}", prefix, shard.index, shard.count, number, nonce);
+}
+
+std::optional<LifeName> LifeName::parse(const std::string& text) {
+    if (!text.starts_with(prefix)) return std::nullopt;
+    const auto nonce = text.rfind('-');
+    const char* at = text.data() + prefix.size();
+    const char* const end = text.data() + nonce;
+    if (at >= end) return std::nullopt;
+    LifeName life;
+    life.nonce = text.substr(nonce + 1);
+    if (const auto of = text.find("of"); of < nonce) {
+        at = std::from_chars(at, end, life.shard.index).ptr;
+        at = std::from_chars(std::min(at + 2, end), end, life.shard.count).ptr;
+        at = std::min(at + 1, end);
+    }
+    std::from_chars(at, end, life.number);
+    // Whatever is not exactly what we write is not ours.
+    if (life.text() != text || life.nonce.empty() || life.number < 1) return std::nullopt;
+    return life;
+}
+
+std::string random_nonce() {
+    std::random_device device;
+    return fmt::format("{:08x}{:08x}", device(), device());
+}
+
+std::filesystem::path temporary_in(const Life& life, const std::string& file_name) {
+    return temporary_name(life.folder() / file_name);
+}
+
+void publish_in(const Life& life, const std::filesystem::path& temporary,
+                const std::filesystem::path& target) {
+    try {
+        publish_file(temporary, target);
+    } catch (const FileError&) {
+        check_not_taken_over(life);
+        throw;
+    }
+}
+
+void write_in(const Life& life, const std::filesystem::path& target, std::span<const std::byte> bytes,
+              Flush flush) {
+    const std::filesystem::path temporary = temporary_in(life, target.filename());
+    write_temporary_in(life, temporary, bytes, target);
+    if (flush == Flush::Now)
+        publish_in(life, temporary, target);
+    else
+        rename_or_throw(life, temporary, target);
+}
+
+bool create_in(const Life& life, const std::filesystem::path& target, std::span<const std::byte> bytes) {
+    const std::filesystem::path temporary = temporary_in(life, target.filename());
+    write_temporary_in(life, temporary, bytes, target);
+    const int why = ::link(temporary.c_str(), target.c_str()) == 0 ? 0 : errno;
+    if (why == EEXIST) {
+        discard_file(temporary);
+        return false;
+    }
+    // Renaming it over itself does nothing but flush; where there are no links (EPERM) it is the next best.
+    if (why != 0) check_not_taken_over(life);
+    publish_in(life, temporary, target);
+    ::unlink(temporary.c_str());
+    return true;
+}
+
+void withdraw_in(const Life& life, const std::filesystem::path& path) {
+    const std::filesystem::path away = temporary_in(life, path.filename());
+    if (::rename(path.c_str(), away.c_str()) != 0) {
+        const int why = errno;
+        check_not_taken_over(life);
+        if (why == ENOENT) return;
+        throw FileError("remove", path.string(), why);
+    }
+    ::unlink(away.c_str());  // if that fails, it goes with the life's folder
+}
+
+void rename_in(const Life& life, const std::filesystem::path& from, const std::filesystem::path& to) {
+    const std::filesystem::path between = temporary_in(life, from.filename());
+    rename_or_throw(life, from, between);
+    rename_or_throw(life, between, to);
+}
+
+void throw_taken_over(const Life& life) {
+    const std::string what = "this one ends; what it had committed is kept";
+    for (const std::filesystem::path& lock : lock_files(life.parts)) {
+        const std::optional<LifeRecord> record = read_lock(lock);
+        std::error_code error;
+        if (record && record->folder != life.name &&
+            std::filesystem::exists(life.parts / record->folder, error))
+            throw TakenOverError(fmt::format("another run has taken over {} ({}): {}", life.result.string(),
+                                             record->text(), what));
+    }
+    throw TakenOverError(fmt::format("another run has taken over {}, or {} has been removed: {}",
+                                     life.result.string(), life.folder().string(), what));
+}
+
+void check_not_taken_over(const Life& life) {
+    if (is_gone(life)) throw_taken_over(life);
+}
+
+}  // namespace voltpile

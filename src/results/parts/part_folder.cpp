@@ -1,0 +1,220 @@
+#include "results/parts/part_folder.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
+
+#include "base/error.h"
+#include "results/parts/durable_file.h"
+#include "results/parts/life_claim.h"
+#include "results/parts/lives_journal.h"
+#include "results/parts/lock_file.h"
+#include "results/parts/part_adoption.h"
+#include "results/parts/part_file.h"
+#include "results/parts/part_listing.h"
+
+namespace voltpile {
+namespace {
+
+void check_can_be_written(const std::filesystem::path& folder) {
+    if (::access(folder.c_str(), W_OK | X_OK) != 0)
+        throw FileError("write to the folder", folder.string(), errno, ExitCode::BadInput);
+    // The result is put together in here and renamed to its place.
+    struct stat inside{};
+    struct stat beside{};
+    if (::stat(folder.c_str(), &inside) != 0 || ::stat(folder_of(folder).c_str(), &beside) != 0)
+        throw FileError("open", folder.string(), errno, ExitCode::BadInput);
+    if (inside.st_dev != beside.st_dev)
+        throw JobError(
+            fmt::format("{} is on another file system than the folder it is in; choose another --output",
+                        folder.string()));
+}
+
+bool is_folder(const std::filesystem::path& path) {
+    std::error_code error;
+    return std::filesystem::is_directory(std::filesystem::symlink_status(path, error));
+}
+
+[[noreturn]] void refuse(const std::filesystem::path& result, const Shard& shard,
+                         const std::optional<LifeRecord>& holder) {
+    std::string who = holder ? holder->run.text() : "not known which";
+    if (!shard.is_whole()) who = shard.text() + ", " + who;
+    throw FileError(fmt::format("another run is writing {} ({}); if that host is out of reach, --take-over",
+                                result.string(), who),
+                    ExitCode::CannotRun);
+}
+
+bool may_take_over(const Claim& claim, const std::optional<LifeRecord>& holder) {
+    return claim.take_over || (holder && claim.run.supersedes(holder->run));
+}
+
+}  // namespace
+
+std::filesystem::path parts_path(const std::filesystem::path& result) {
+    return follow_links(result).string() + ".parts";
+}
+
+PartFolder::PartFolder(const std::filesystem::path& result, const ResultLayout& layout, IfOther if_other,
+                       const Claim& claim)
+    : path_(parts_path(result)),
+      result_(result),
+      claim_(claim),
+      interval_(claim.shard.interval(layout.point_count())),
+      date_(fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))) {
+    create_folders(path_);
+    check_can_be_written(path_);
+    // First without touching anything, then again under the lock.
+    check_may_use(path_, result, layout, if_other);
+    refuse_others();
+
+    std::optional<FileDescriptor> lock = try_lock(own_lock());
+    const std::optional<LifeRecord> holder = read_lock(own_lock());
+    if (!lock && !may_take_over(claim_, holder)) refuse(result, claim_.shard, holder);
+    std::int64_t known = 0;
+    for (const LifeRecord& each : read_journal(path_, claim_.shard)) known = std::max(known, each.number);
+    life_ = std::make_unique<ClaimedLife>(
+        follow_links(result), path_, claim_.shard, known, [&](const Life& life) {
+            // This process may have been stopped since it looked, and somebody else may have begun since.
+            const std::optional<LifeRecord> now = read_lock(own_lock());
+            const bool same_holder =
+                now.has_value() == holder.has_value() && (!now || now->folder == holder->folder);
+            if (!same_holder || (lock && !is_still_there(*lock, own_lock()))) throw_taken_over(life);
+            refuse_others();
+        });
+    // Another one that took over at the same moment may have replaced the lock before its life was ended.
+    if (lock && is_still_there(*lock, own_lock()))
+        write_lock(*lock, own_lock(), record());
+    else
+        lock = replace_lock(life(), own_lock(), record());
+    lock_ = std::move(*lock);
+    withdraw_other_locks();
+
+    check_may_use(path_, result, layout, if_other);
+    if (if_other == IfOther::Discard) discard_parts();
+    // Of several shards that begin at once only one can say which job this is.
+    if (!write_manifest(life(), layout, !claim_.shard.is_whole()))
+        check_may_use(path_, result, layout, IfOther::Refuse);
+    std::error_code error;
+    if (if_other == IfOther::Discard && std::filesystem::exists(result, error))
+        write_in(life(), path_ / replaces_name, {});
+}
+
+PartFolder::~PartFolder() = default;
+
+const Life& PartFolder::life() const {
+    return life_->life();
+}
+
+std::filesystem::path PartFolder::own_lock() const {
+    return path_ / lock_name(claim_.shard);
+}
+
+LifeRecord PartFolder::record() const {
+    LifeRecord record;
+    record.run = claim_.run;
+    record.number = life_->number();
+    record.folder = life().name;
+    record.date = date_;
+    return record;
+}
+
+// A whole run and a shard, or shards of different counts, would compute the same points.
+void PartFolder::refuse_others() const {
+    for (const std::filesystem::path& path : lock_files(path_)) {
+        const Shard other = *parse_lock_name(path.filename().string());
+        if (other.count == claim_.shard.count || !is_locked(path)) continue;
+        const std::optional<LifeRecord> holder = read_lock(path);
+        if (!may_take_over(claim_, holder)) refuse(result_, other, holder);
+    }
+}
+
+// Their lives have ended with the beginning of this one.
+void PartFolder::withdraw_other_locks() const {
+    withdraw_all([&](const std::filesystem::path& entry) {
+        const std::optional<Shard> shard = parse_lock_name(entry.filename().string());
+        return shard && shard->count != claim_.shard.count;
+    });
+}
+
+// Folders are never ours, whatever they are called, but for those of lives.
+void PartFolder::withdraw_all(const std::function<bool(const std::filesystem::path&)>& which) const {
+    for (const std::filesystem::path& entry : list_folder(path_))
+        if (which(entry) && !is_folder(entry)) withdraw_in(life(), entry);
+}
+
+void PartFolder::discard_parts() const {
+    withdraw_all([](const std::filesystem::path& entry) {
+        return is_part(entry) || is_rejected(entry) || is_journal_name(entry.filename().string()) ||
+               entry.filename() == replaces_name;
+    });
+}
+
+void PartFolder::check_progress(std::int64_t points) const {
+    voltpile::check_progress(result_, read_journal(path_, claim_.shard), claim_.run, points);
+}
+
+void PartFolder::record_life(std::int64_t points) {
+    LifeRecord now = record();
+    now.points = points;
+    append_life(life(), claim_.shard, now);
+}
+
+std::optional<FileDescriptor> PartFolder::lock_result() const {
+    const std::filesystem::path path = path_ / result_lock_name;
+    std::optional<FileDescriptor> lock = try_lock(path);
+    if (lock)
+        write_lock(*lock, path, record());
+    else if (may_take_over(claim_, read_lock(path)))
+        lock = replace_lock(life(), path, record());
+    return lock;
+}
+
+void PartFolder::remove() {
+    // The mark goes first: from here on the result is the new one. The manifest goes after the parts: without
+    // it they would be nobody's. Our own lock goes last. Nothing is removed that may be somebody else's.
+    withdraw_in(life(), path_ / replaces_name);
+    life_->end_all_others();
+    withdraw_all([](const auto& entry) { return is_part(entry) || is_rejected(entry) || is_probe(entry); });
+    withdraw_all([](const auto& entry) { return entry.filename() == manifest_name; });
+    withdraw_all([&](const auto& entry) { return is_record(entry) && entry != own_lock(); });
+    withdraw_in(life(), own_lock());
+    life_.reset();
+    if (::rmdir(path_.c_str()) == 0 || errno == ENOENT) return;
+    for (const std::filesystem::path& entry : list_folder(path_)) {
+        if (is_ours(entry) && (is_life(entry) || !is_folder(entry)))
+            continue;  // a run that is just beginning
+        spdlog::warn("{} holds files that are not voltpile's: it stays", path_.string());
+        return;
+    }
+}
+
+void PartFolder::remove_own() {
+    bool others = false;
+    withdraw_all([&](const std::filesystem::path& entry) {
+        const std::string name = entry.filename();
+        if (!is_part(entry) && (!parse_lock_name(name) || entry == own_lock())) return false;
+        const std::optional<WorkRange> range = parse_part_name(name);
+        const bool own = claim_.shard.is_whole() || (range && interval_.contains(range->begin));
+        others |= !own;
+        return own;
+    });
+    if (!others) return remove();
+    withdraw_in(life(), path_ / journal_name(claim_.shard));
+    withdraw_in(life(), own_lock());
+}
+
+bool parts_replace_result(const std::filesystem::path& result, const std::string& fingerprint) {
+    const std::filesystem::path parts = parts_path(result);
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(parts / replaces_name, error)) return false;
+    const std::optional<ResultLayout> found = read_manifest(parts);
+    return found && found->fingerprint == fingerprint;
+}
+
+}  // namespace voltpile

@@ -1,0 +1,208 @@
+#include "plot/plot.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <cmath>
+
+#include "plot/colormap.h"
+#include "unit/results/png_fixtures.h"
+#include "unit/results/result_fixtures.h"
+
+namespace voltpile {
+namespace {
+
+using namespace test;
+
+// Published values of matplotlib's "inferno": its ends and its middle.
+constexpr Rgb first{0, 0, 3}, middle{187, 55, 84}, last{252, 254, 164};
+constexpr Rgb gray{128, 128, 128};
+
+class Plot : public testing::Test {
+  protected:
+    template <class T>
+    void commit(WorkRange range, const std::vector<T>& values) {
+        PartFolder parts(result, layout, PartFolder::IfOther::Refuse);
+        commit_part(parts.path(), layout, range, {buffer(values)});
+    }
+    Picture draw(PlotOptions options = {}) {
+        options.bare = true;
+        return read_png(plot(ResultReader(result), options));
+    }
+    std::string refusal(const PlotOptions& options) {
+        const auto [message, code] = error_of([&] { plot(ResultReader(result), options); });
+        EXPECT_EQ(code, ExitCode::BadInput);
+        return message;
+    }
+    static bool has(const std::string& text, const std::string& part) {
+        return text.find(part) != std::string::npos;
+    }
+
+    TemporaryFolder folder;
+    std::filesystem::path result = folder.path() / "map.h5";
+    std::filesystem::path png = folder.path() / "map.png";
+    ResultLayout layout = layout_of(some_axes({3, 2}), {field("steps", FieldType::Int32)});
+};
+
+TEST(Colormap, IsThePublishedInferno) {
+    EXPECT_EQ(inferno(0), first);
+    EXPECT_EQ(inferno(0.5), middle);  // matplotlib takes entry int(256 * 0.5)
+    EXPECT_EQ(inferno(1), last);
+    EXPECT_EQ(inferno(-1), first);
+    EXPECT_EQ(inferno(2), last);
+    EXPECT_EQ(inferno(0.4999), (Rgb{186, 54, 85}));  // entry 127
+}
+
+// The first axis runs to the right, the second downwards, and each point is an upright square of pixels.
+TEST_F(Plot, Orientation) {
+    commit<std::int32_t>({0, 6}, {0, 50, 100, 100, 0, 0});
+    const Picture picture = draw({.scale = 10});
+    ASSERT_EQ(picture.width, 30);
+    ASSERT_EQ(picture.height, 20);
+    const Rgb expected[2][3] = {{first, middle, last}, {last, first, first}};
+    for (std::int64_t y = 0; y < 20; ++y) {
+        for (std::int64_t x = 0; x < 30; ++x)
+            EXPECT_EQ(picture.at(x, y), expected[y / 10][x / 10]) << x << " " << y;
+    }
+}
+
+TEST_F(Plot, CustomaryTransform) {
+    layout.fields[0].plot_from = 100;
+    commit<std::int32_t>({0, 6}, {0, 50, 100, 100, 0, 0});
+    const Picture picture = draw({.scale = 1});
+    EXPECT_EQ(picture.at(0, 0), last);
+    EXPECT_EQ(picture.at(2, 0), first);
+    EXPECT_TRUE(has(file_text(png), "Shown: 100 - steps [1], from 0 (black) to 100 (yellow), linear"));
+}
+
+TEST_F(Plot, UnfinishedIsGray) {
+    commit<std::int32_t>({1, 4}, {0, 100, 0});
+    const Picture picture = draw({.scale = 1});
+    EXPECT_EQ(picture.at(0, 0), gray);
+    EXPECT_EQ(picture.at(1, 0), first);
+    EXPECT_EQ(picture.at(2, 0), last);
+    EXPECT_EQ(picture.at(0, 1), first);
+    EXPECT_EQ(picture.at(1, 1), gray);
+}
+
+TEST_F(Plot, NanAndInfinityAreGrayAndDoNotSpoilTheScale) {
+    layout.fields[0].type = FieldType::Float64;
+    commit<double>({0, 6}, {0, NAN, 100, INFINITY, 50, -INFINITY});
+    const Picture picture = draw({.scale = 1});
+    EXPECT_EQ(picture.at(0, 0), first);
+    EXPECT_EQ(picture.at(1, 0), gray);
+    EXPECT_EQ(picture.at(2, 0), last);
+    EXPECT_EQ(picture.at(0, 1), gray);
+    EXPECT_EQ(picture.at(1, 1), middle);
+    EXPECT_EQ(picture.at(2, 1), gray);
+}
+
+// 1e-8, 1e-4, 1: evenly spaced in the logarithm.
+TEST_F(Plot, DecadesAreLogarithmic) {
+    layout.fields[0].type = FieldType::Float64;
+    commit<double>({0, 6}, {1e-8, 1.001e-4, 1, 1, 1, 1});
+    const Picture picture = draw({.scale = 1});
+    EXPECT_EQ(picture.at(0, 0), first);
+    EXPECT_EQ(picture.at(1, 0), middle);
+    EXPECT_EQ(picture.at(2, 0), last);
+    EXPECT_TRUE(has(file_text(png), "from 1e-08 (black) to 1 (yellow), logarithmic"));
+}
+
+TEST_F(Plot, ConstantField) {
+    commit<std::int32_t>({0, 6}, {7, 7, 7, 7, 7, 7});
+    EXPECT_EQ(draw({.scale = 1}).at(1, 1), first);
+}
+
+TEST_F(Plot, SmallMapsAreEnlarged) {
+    commit<std::int32_t>({0, 6}, {0, 50, 100, 100, 0, 0});
+    const Picture picture = draw();
+    EXPECT_EQ(picture.width, 801);  // 3 * 267
+    EXPECT_EQ(picture.height, 534);
+}
+
+TEST_F(Plot, OneAxisIsAStrip) {
+    layout.axes.resize(1);
+    commit<std::int32_t>({0, 3}, {0, 50, 100});
+    const Picture picture = draw();
+    EXPECT_EQ(picture.width, 801);
+    EXPECT_GE(picture.height, 80);
+    EXPECT_EQ(picture.at(400, picture.height - 1), middle);
+}
+
+TEST_F(Plot, OtherDimensionsAreChosen) {
+    layout = layout_of(some_axes({3, 2, 2}), {field("state", FieldType::Int32, {{"body", {"sun", "moon"}}})});
+    std::vector<std::int32_t> values(24, 0);
+    values[2 * 6 + 1] = 100;  // z = 1 begins at point 6; body 1 of its first point
+    values[2 * 11 + 1] = 50;  // and of its last
+    commit<std::int32_t>({0, 12}, values);
+    const Picture picture = draw({.at = {"body=1", "z=1"}, .scale = 1});
+    EXPECT_EQ(picture.at(0, 0), last);
+    EXPECT_EQ(picture.at(1, 0), first);
+    EXPECT_EQ(picture.at(2, 1), middle);
+    EXPECT_TRUE(has(file_text(png), "at body=1, z=1"));
+
+    const std::string all = refusal({});
+    EXPECT_TRUE(has(all, "--at z=0 ... z=1   (system.position[0].z = -20 to ")) << all;
+    EXPECT_TRUE(has(all, "--at body=0 ... body=1   (sun, moon)")) << all;
+    for (const std::vector<std::string>& at : {std::vector<std::string>{"z=1"},
+                                               {"z=1", "body=2"},
+                                               {"z=1", "body=-1"},
+                                               {"z=1", "body=sun"},
+                                               {"z=1", "body"},
+                                               {"z=1", "z=1", "body=1"},
+                                               {"z=1", "body=1", "x=1"}}) {
+        EXPECT_TRUE(has(refusal({.at = at}), "--at body=0 ... body=1")) << at.back();
+    }
+}
+
+TEST_F(Plot, Texts) {
+    commit<std::int32_t>({0, 6}, {0, 50, 100, 100, 0, 0});
+    plot(ResultReader(result), {});
+    const std::string bytes = file_text(png);
+    const std::string zero(1, '\0');
+    EXPECT_TRUE(has(bytes, "tEXtTitle" + zero + "steps of map.h5"));
+    EXPECT_TRUE(has(bytes, "tEXtSoftware" + zero + "voltpile "));
+    EXPECT_TRUE(
+        has(bytes, "tEXtDescription" + zero + "steps (the steps of the pair). Shown: steps [1], from 0"));
+}
+
+TEST_F(Plot, Names) {
+    layout.fields.push_back(field("energy", FieldType::Float64));
+    {
+        PartFolder parts(result, layout, PartFolder::IfOther::Refuse);
+        commit_all(parts.path(), layout, {0, 6});
+    }
+    EXPECT_EQ(plot(ResultReader(result), {}), png);
+    EXPECT_EQ(plot(ResultReader(result), {.field = "energy"}), folder.path() / "map_energy.png");
+    EXPECT_EQ(plot(ResultReader(result), {.output = folder.path() / "a.png"}), folder.path() / "a.png");
+    EXPECT_EQ(names_in(folder.path()),
+              (std::vector<std::string>{"a.png", "map.h5.parts", "map.png", "map_energy.png"}));
+    EXPECT_TRUE(has(refusal({.field = "enrgy"}), "there is no field enrgy; there is steps, energy"));
+    EXPECT_TRUE(has(refusal({.output = result}), "ends in .png"));
+    EXPECT_TRUE(has(refusal({.output = folder.path() / "no" / "a.png"}), "No such file or directory"));
+    EXPECT_TRUE(has(refusal({.scale = 1'000'000}), "too large"));
+}
+
+TEST_F(Plot, SinglePointIsRefused) {
+    layout.axes.clear();
+    commit<std::int32_t>({0, 1}, {7});
+    EXPECT_TRUE(has(refusal({}), "nothing to draw"));
+}
+
+TEST_F(Plot, FullDiskLeavesTheOldPicture) {
+    commit<std::int32_t>({0, 6}, {0, 50, 100, 100, 0, 0});
+    write_text_file(png, "the old one");
+    const int code = run_in_child([&] {
+        ::signal(SIGXFSZ, SIG_IGN);
+        const rlimit limit{50, 50};
+        ::setrlimit(RLIMIT_FSIZE, &limit);
+        const auto [message, exit_code] = error_of([&] { plot(ResultReader(result), {}); });
+        return has(message, "map.png: File too large") && exit_code == ExitCode::Failed ? 0 : 1;
+    });
+    EXPECT_EQ(code, 0);
+    EXPECT_EQ(file_text(png), "the old one");
+    EXPECT_EQ(names_in(folder.path()), (std::vector<std::string>{"map.h5.parts", "map.png"}));
+}
+
+}  // namespace
+}  // namespace voltpile
