@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cstring>
 #include <string_view>
+
+#include "base/shell_quote.h"
 
 namespace voltpile {
 namespace {
@@ -51,21 +52,8 @@ std::vector<std::string> lines_of(const std::string& text) {
 
 }  // namespace
 
-std::string shell_quoted(const std::string& text) {
-    const auto is_plain = [](unsigned char c) { return std::isalnum(c) || std::strchr("/._-+,:@%=", c); };
-    if (!text.empty() && std::ranges::all_of(text, is_plain)) return text;
-    std::string out = "'";
-    for (const char c : text) {
-        if (c == '\'')
-            out += "'\\''";
-        else
-            out += c;
-    }
-    return out + "'";
-}
-
 std::string remote_script(const std::string& program) {
-    const std::string file = shell_quoted(program);
+    const std::string file = shell_quote(program);
     return fmt::format(
         "say() {{ echo \"{0}$*\"; }}; say reached; "
         "say mpirun $(command -v mpirun); "
@@ -78,7 +66,7 @@ std::string remote_script(const std::string& program) {
 }
 
 std::string remote_command(const std::string& program) {
-    return "exec /bin/sh -c " + shell_quoted(remote_script(program));
+    return "exec /bin/sh -c " + shell_quote(remote_script(program));
 }
 
 std::vector<std::string> ssh_command(const std::string& user, const std::string& host,

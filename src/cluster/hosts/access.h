@@ -28,7 +28,4 @@ Access access_failure(const RemoteShell& shell, int exit_code, const std::string
 // The line of `errors` that says it best.
 std::string essence(const std::string& errors);
 
-// As one word for a POSIX shell: as it is if it is plain, else 'it'\''s'.
-std::string shell_quoted(const std::string& text);
-
 }  // namespace voltpile

@@ -1,6 +1,7 @@
 // Whether ssh gets there, and whether the same program answers.
 #include <fmt/format.h>
 
+#include "base/shell_quote.h"
 #include "cluster/hosts/access.h"
 #include "cluster/hosts/finding_list.h"
 
@@ -9,8 +10,8 @@ namespace {
 
 void judge_failure(const HostVisit& visit, const HostSurvey& survey, FindingList& list) {
     const std::string copy = fmt::format("ssh %h mkdir -p {0} && scp {1} %h:{1}",
-                                         shell_quoted(survey.program.substr(0, survey.program.rfind('/'))),
-                                         shell_quoted(survey.program));
+                                         shell_quote(survey.program.substr(0, survey.program.rfind('/'))),
+                                         shell_quote(survey.program));
     const auto problem = [&](const std::string& what, const std::string& fix) {
         list.must_fix(visit.name, what, fix);
     };
@@ -47,7 +48,7 @@ void judge_failure(const HostVisit& visit, const HostSurvey& survey, FindingList
             return problem("there is no " + survey.program, copy + "   (or keep it in a shared folder)");
         case Access::ProgramNotExecutable:
             return problem(survey.program + " is there but may not be executed",
-                           "ssh %h chmod a+rx " + shell_quoted(survey.program));
+                           "ssh %h chmod a+rx " + shell_quote(survey.program));
         case Access::ProgramFails:
             return problem(
                 fmt::format("{} does not work there: {}", survey.program, visit.access_error),
@@ -71,7 +72,7 @@ void judge_build(const HostVisit& visit, const HostVisit& reference, const HostS
                           mine.version, mine.git_revision, reference.name, mine.checksum, its.checksum)
             : fmt::format("voltpile {} (git {}), but {} has {} (git {})", mine.version, mine.git_revision,
                           reference.name, its.version, its.git_revision),
-        fmt::format("scp {0} %h:{0}", shell_quoted(survey.program)));
+        fmt::format("scp {0} %h:{0}", shell_quote(survey.program)));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/format.h"
+#include "base/shell_quote.h"
 #include "cluster/hosts/access.h"
 #include "cluster/hosts/finding_list.h"
 
@@ -42,7 +43,7 @@ void remark_if_unequal(const HostSurvey& survey, FindingList& list, const Descri
 }  // namespace
 
 void judge_folder(const HostSurvey& survey, FindingList& list) {
-    const std::string folder = shell_quoted(survey.folder);
+    const std::string folder = shell_quote(survey.folder);
     for (const HostVisit& visit : survey.visits) {
         if (!visit.report) continue;
         const FolderView& view = visit.report->folder;

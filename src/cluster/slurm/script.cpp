@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "base/error.h"
+#include "base/shell_quote.h"
 
 namespace voltpile {
 namespace {
@@ -48,7 +49,7 @@ std::string literal_in_pattern(const std::string& text) {
 // Nothing that reaches the script may end a line of it.
 void check_one_line(const std::string& text) {
     if (std::any_of(text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; }))
-        throw JobError(fmt::format("control characters cannot be passed to Slurm: {}", shell_word(text)));
+        throw JobError(fmt::format("control characters cannot be passed to Slurm: {}", shell_quote(text)));
 }
 
 class Script {
@@ -71,7 +72,7 @@ class Script {
     void setting(std::string_view name, const std::string& value) {
         if (value.empty()) return;
         check_one_line(value);
-        text_ += fmt::format("export {}={}\n", name, shell_word(value));
+        text_ += fmt::format("export {}={}\n", name, shell_quote(value));
     }
     void line(std::string_view line) { text_ += fmt::format("{}\n", line); }
     std::string text() const { return text_; }
@@ -89,19 +90,12 @@ std::string run_arguments(const SubmitRequest& request, const SubmitPaths& paths
     std::string line;
     for (const std::string& word : words) {
         check_one_line(word);
-        line += " " + shell_word(word);
+        line += " " + shell_quote(word);
     }
     return line;
 }
 
 }  // namespace
-
-std::string shell_word(const std::string& text) {
-    if (is_plain(text)) return text;
-    std::string out = "'";
-    for (char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    return out + "'";
-}
 
 std::string sbatch_word(const std::string& text) {
     if (is_plain(text)) return text;

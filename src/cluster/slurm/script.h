@@ -32,8 +32,7 @@ std::string result_of_comment(std::string_view comment);
 // slurm/run.sbatch as it was when this program was built.
 std::string_view run_sbatch_text();
 
-// As one word of a shell command, and as the value of an option in an #SBATCH line.
-std::string shell_word(const std::string& text);
+// Quotes the value of an option in an #SBATCH line.
 std::string sbatch_word(const std::string& text);
 
 }  // namespace voltpile

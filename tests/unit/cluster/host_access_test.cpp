@@ -65,14 +65,6 @@ TEST(HostAccess, WhatTheShellThereSays) {
     EXPECT_EQ(access, Access::ProgramMissing);
 }
 
-TEST(HostAccess, WordsForAShell) {
-    EXPECT_EQ(shell_quoted("/opt/voltpile-1.0"), "/opt/voltpile-1.0");
-    EXPECT_EQ(shell_quoted("a b"), "'a b'");
-    EXPECT_EQ(shell_quoted("it's"), "'it'\\''s'");
-    EXPECT_EQ(shell_quoted(""), "''");
-    EXPECT_EQ(shell_quoted("$x"), "'$x'");
-}
-
 // No host name may become an option, and nothing may be asked.
 TEST(HostAccess, SshNeitherAsksNorWaits) {
     const auto command = ssh_command("me", "node1", "true");

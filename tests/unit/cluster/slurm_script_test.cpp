@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/shell_quote.h"
 #include "cluster/process.h"
 #include "cluster/slurm/script.h"
 #include "unit/cluster/slurm_submit_fixtures.h"
@@ -93,12 +94,12 @@ TEST(SlurmScript, TheBodyIsThatOfTheScriptInTheSourceTree) {
 TEST(SlurmScript, WordsReachTheProgramAsTheyAre) {
     for (const std::string word : {"plain", "a b", "it's", "\"quoted\"", "$HOME `id` $(id)", "back\\slash",
                                    "*?[a]", "", "#", "~", "ü", "!x", "{a,b}", "a;b&c|d>e<f", "-n"}) {
-        const ProcessResult echoed =
-            run_process({{"bash", "-c",
-                          "printf %s \"$1\"; : ; set -- " + shell_word(word) + "; printf '|%s|%s' $# \"$1\""},
-                         "",
-                         {},
-                         std::chrono::seconds(20)});
+        const ProcessResult echoed = run_process(
+            {{"bash", "-c",
+              "printf %s \"$1\"; : ; set -- " + shell_quote(word) + "; printf '|%s|%s' $# \"$1\""},
+             "",
+             {},
+             std::chrono::seconds(20)});
         EXPECT_EQ(echoed.out, "|1|" + word);
     }
 }

@@ -1,0 +1,19 @@
+// The standard streams of the process: open, and safe to write messages to.
+#pragma once
+
+#include <string_view>
+
+namespace voltpile {
+
+// Opens /dev/null for each of stdin, stdout and stderr that the caller of the program has closed, so that no
+// file opened later gets number 0, 1 or 2 and takes in what is printed. Call it first in main().
+void open_missing_streams() noexcept;
+
+// Writes to stderr. A stderr that cannot be written to (full disk, closed pipe) loses the text: messages must
+// neither end a job nor make an error path fail a second time.
+void print_stderr(std::string_view text) noexcept;
+
+// The same for a message of one line or more; adds the last line's end.
+void print_error(std::string_view message) noexcept;
+
+}  // namespace voltpile
