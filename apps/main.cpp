@@ -7,9 +7,12 @@
 #include <cstdio>
 #include <span>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "base/build_info.h"
+#include "base/shell_quote.h"
+#include "base/standard_streams.h"
 #include "cli/command.h"
 #include "job/nearest.h"
 #include "llm/prompt_job/keys.h"
@@ -22,17 +25,6 @@ namespace {
 
 std::vector<AppEntry> app_table() {
     return {{threebody_schema(), make_threebody}, {llm_schema(), make_llm}};
-}
-
-std::string command_line(int argc, char** argv) {
-    std::string line;
-    for (int i = 0; i < argc; ++i) {
-        const std::string word = argv[i];
-        const bool plain =
-            !word.empty() && word.find_first_of(" \t\n\"'\\$*?[]{}()<>|&;#~`!") == std::string::npos;
-        line += fmt::format("{}{}", i ? " " : "", plain ? word : "'" + word + "'");
-    }
-    return line;
 }
 
 void define_commands(CLI::App& cli, cli::Action& action) {
@@ -64,10 +56,11 @@ void define_commands(CLI::App& cli, cli::Action& action) {
     cli::add_chat(cli, action);
 }
 
-// A full disk may have taken what was printed, whether or not it was still in the buffer.
+// Throws if stdout did not take everything, whether or not that was still in the buffer (a full disk).
 ExitCode with_all_printed(ExitCode code) {
     if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
-    throw Error(ExitCode::Failed, "not all of the output could be written (standard output)");
+    throw Error(ExitCode::Failed,
+                "cannot write all output to stdout: the disk is full or the reader is gone");
 }
 
 // CLI11 would only say that a subcommand is required. at: the program, or a command of commands.
@@ -85,35 +78,52 @@ void check_command_is_known(const CLI::App& at, const std::string& name, std::sp
                                did_you_mean(nearest_word(word, known))));
 }
 
-int run_command(int argc, char** argv) {
+// Prints the help or version that was asked for, or what is wrong with the arguments, on the first rank.
+ExitCode answer_parse_error(const CLI::App& cli, const CLI::ParseError& error) {
+    if (cli::launched_rank() == 0) cli.exit(error);
+    return error.get_exit_code() == 0 ? with_all_printed(ExitCode::Done) : ExitCode::BadInput;
+}
+
+ExitCode run_command(int argc, char** argv) {
     CLI::App cli("Voltpile runs one job file on all the processors and GPUs it is given, over MPI.",
                  "voltpile");
     cli::Action action;
     define_commands(cli, action);
     try {
+        const std::vector<std::string> words(argv, argv + argc);
         check_command_is_known(cli, "voltpile", std::span(argv, static_cast<std::size_t>(argc)).subspan(1));
         cli.parse(argc, argv);
         const std::vector<AppEntry> apps = app_table();
-        return static_cast<int>(with_all_printed(action({argc, argv, command_line(argc, argv), apps})));
+        return with_all_printed(action({argc, argv, shell_command_line(words), apps}));
     } catch (const CLI::ParseError& error) {
-        if (cli::launched_rank() != 0)
-            return error.get_exit_code() == 0 ? 0 : static_cast<int>(ExitCode::BadInput);
-        return cli.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::BadInput);
-    } catch (const Error& error) {
-        if (cli::launched_rank() == 0) fmt::print(stderr, "{}\n", error.what());
-        return static_cast<int>(error.exit_code());
-    } catch (const std::exception& error) {
-        fmt::print(stderr, "voltpile: {}\n", error.what());
-        return static_cast<int>(ExitCode::Failed);
+        return answer_parse_error(cli, error);
     }
+}
+
+// Turns every exception into a message and an exit code. Nothing that is printed here can throw.
+ExitCode report_errors(int argc, char** argv) noexcept {
+    try {
+        return run_command(argc, argv);
+    } catch (const Error& error) {
+        if (cli::launched_rank() == 0) print_error(error.what());
+        return error.exit_code();
+    } catch (const std::system_error& error) {
+        print_stderr(std::ferror(stdout) != 0 ? "cannot write to stdout: " : "voltpile: ");
+        print_error(error.what());
+    } catch (const std::exception& error) {
+        print_stderr("voltpile: ");
+        print_error(error.what());
+    }
+    return ExitCode::Failed;
 }
 
 }  // namespace
 }  // namespace voltpile
 
 int main(int argc, char** argv) {
+    voltpile::open_missing_streams();
     auto logger = spdlog::stderr_color_mt("voltpile");
     logger->set_pattern("%^%l%$: %v");
     spdlog::set_default_logger(logger);
-    return voltpile::run_command(argc, argv);
+    return static_cast<int>(voltpile::report_errors(argc, argv));
 }

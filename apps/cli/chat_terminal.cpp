@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <iostream>
 
+#include "base/standard_streams.h"
 #include "cli/process_rank.h"
 
 namespace voltpile::cli {
@@ -26,12 +27,11 @@ OwnTerminal::OwnTerminal(bool json)
 std::optional<std::string> OwnTerminal::question() {
     for (;;) {
         if (interactive_) {
-            fmt::print(stderr, "> ");
-            std::fflush(stderr);
+            print_stderr("> ");
         }
         std::string line;
         if (!std::getline(std::cin, line)) {
-            if (interactive_) fmt::print(stderr, "\n");
+            if (interactive_) print_stderr("\n");
             return std::nullopt;
         }
         if (line.ends_with('\r')) line.pop_back();
@@ -58,10 +58,7 @@ void OwnTerminal::line(const std::string& text) {
 
 void OwnTerminal::remark(const std::string& text) {
     settle_stdout();
-    if (dim_)
-        fmt::print(stderr, "\033[2m{}\033[0m\n", text);
-    else
-        fmt::print(stderr, "{}\n", text);
+    print_error(dim_ ? fmt::format("\033[2m{}\033[0m", text) : text);
 }
 
 }  // namespace voltpile::cli

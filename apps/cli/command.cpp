@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include "base/host_name.h"
+#include "base/standard_streams.h"
 #include "cli/process_rank.h"
 #include "comm/mpi/launch_check.h"
 #include "run/agreement.h"
@@ -46,7 +47,7 @@ ExitCode with_mpi(const Invocation& invocation, const std::function<ExitCode(con
     try {
         return body(mpi);
     } catch (const AgreedError& error) {  // all ranks are here
-        if (mpi.world().rank() == 0) fmt::print(stderr, "{}\n", error.what());
+        if (mpi.world().rank() == 0) print_error(error.what());
         return error.exit_code();
     } catch (const std::exception& error) {
         end_all_ranks(mpi, error);

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/standard_streams.h"
 #include "cli/command.h"
 #include "cli/generated_text.h"
 #include "cli/process_rank.h"
@@ -60,9 +61,9 @@ void continue_text(llm::ReplicaPasses& passes, const llm::ModelFiles& model, con
         fmt::print("{}\n", generated_json(generated, tokenizer.decode(generated.tokens), prompt).dump());
         return;
     }
-    fmt::print(stderr, "{} ({})\n", rates_text(generated, prompt), where);
+    print_error(fmt::format("{} ({})", rates_text(generated, prompt), where));
     if (generated.finish == llm::Finish::Context)
-        fmt::print(stderr, "{}\n", context_full_text("text", args.replica.context));
+        print_error(context_full_text("text", args.replica.context));
 }
 
 ExitCode generate_text(const MpiSession& session, GenerateArguments args) {

@@ -7,14 +7,15 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/standard_streams.h"
 #include "cli/command.h"
 #include "cluster/hosts/agent.h"
-#include "cluster/hosts/host_file.h"
 #include "cluster/hosts/findings.h"
+#include "cluster/hosts/host_file.h"
 #include "cluster/hosts/link_probe.h"
 #include "cluster/hosts/links.h"
-#include "cluster/hosts/survey.h"
 #include "cluster/hosts/report_text.h"
+#include "cluster/hosts/survey.h"
 #include "comm/mpi/transport.h"
 #include "run/stop_signals.h"
 
@@ -38,10 +39,10 @@ class StatusLine {
     StatusLine() : shown_(isatty(STDERR_FILENO) == 1) {}
     ~StatusLine() { clear(); }
     void show(const std::string& text) {
-        if (shown_) fmt::print(stderr, "\r\033[K{}", text);
+        if (shown_) print_stderr("\r\033[K" + text);
     }
     void clear() {
-        if (shown_) fmt::print(stderr, "\r\033[K");
+        if (shown_) print_stderr("\r\033[K");
     }
 
   private:
