@@ -6,8 +6,9 @@ SUDO   := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
 # Distribution packages (Debian 12 and newer, Ubuntu 24.04 and newer).
 PACKAGES := g++ cmake make git pkg-config openmpi-bin libopenmpi-dev libhdf5-dev libpng-dev libhwloc-dev \
-            libcli11-dev libfmt-dev libspdlog-dev libtomlplusplus-dev nlohmann-json3-dev libxxhash-dev libucx-dev libgtest-dev \
-            libpcre2-dev libutf8proc-dev libstb-dev fonts-dejavu-core python3-h5py python3-xarray python3-h5netcdf
+            libcli11-dev libfmt-dev libspdlog-dev libtomlplusplus-dev nlohmann-json3-dev libxxhash-dev libucx-dev \
+            libpcre2-dev libutf8proc-dev libstb-dev fonts-dejavu-core
+TEST_PACKAGES := libgtest-dev python3-h5py python3-xarray python3-h5netcdf
 # For the tests on a rack of namespace nodes, with ssh and Slurm of its own. CLUSTER=no leaves these out: the tests that
 # need them are then skipped.
 CLUSTER ?= yes
@@ -26,7 +27,7 @@ help:
 	@echo 'make demo    the three-body map on 2 ranks -> results/seed_map.h5 and .png; a few lines by a small model'
 	@echo 'make test    build and run all tests; CLUSTER=no: without installing Slurm and sshd for them'
 	@echo 'make deps    install the distribution packages that are missing'
-	@echo 'make build   configure and build ($(BUILD)/voltpile); PRESET=debug or asan for the others'
+	@echo 'make build   configure and build $(BUILD)/voltpile; PRESET=debug or asan for the others'
 	@echo 'make format  clang-format all sources'
 	@echo 'make sm70    compile every GPU kernel for V100 (sm_70) and report registers and spills'
 
@@ -39,15 +40,18 @@ demo: build
 	$(BUILD)/voltpile plot results/seed_map.h5 --output results/seed_map.png
 	$(BUILD)/voltpile generate data/tiny_model/tiny-q8_0.gguf "And it came to pass" --max-tokens 100
 
-test: build
+test: deps
+	$(call install,$(TEST_PACKAGES))
 ifeq ($(CLUSTER),yes)
 	$(call install,$(CLUSTER_PACKAGES))
 endif
+	@cmake --preset $(PRESET) -Wno-dev -DBUILD_TESTING=ON
+	@cmake --build --preset $(PRESET) --parallel $(JOBS)
 	ctest --test-dir $(BUILD) --output-on-failure --parallel $(JOBS)
 
 build: deps
-	@cmake --preset $(PRESET) -Wno-dev
-	@cmake --build --preset $(PRESET) --parallel $(JOBS)
+	@cmake --preset $(PRESET) -Wno-dev -DBUILD_TESTING=OFF
+	@cmake --build --preset $(PRESET) --parallel $(JOBS) --target voltpile
 
 # Installs by the distribution's own means, and only what is missing.
 missing = $(shell for p in $(1); do dpkg-query -W -f='$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || echo $$p; done)

@@ -72,13 +72,6 @@ std::vector<std::string> environment_with(const std::vector<std::string>& change
     return all;
 }
 
-std::vector<char*> pointers_to(std::vector<std::string>& words) {
-    std::vector<char*> pointers;
-    for (std::string& word : words) pointers.push_back(word.data());
-    pointers.push_back(nullptr);
-    return pointers;
-}
-
 // Returns the error number of posix_spawnp. The signals that this process has blocked or ignores are the
 // program's own again.
 int spawn(pid_t& pid, const ProcessRequest& request, int in_fd, int out_fd, int err_fd) {
@@ -106,6 +99,13 @@ int spawn(pid_t& pid, const ProcessRequest& request, int in_fd, int out_fd, int 
 }
 
 }  // namespace
+
+std::vector<char*> pointers_to(std::vector<std::string>& words) {
+    std::vector<char*> pointers;
+    for (std::string& word : words) pointers.push_back(word.data());
+    pointers.push_back(nullptr);
+    return pointers;
+}
 
 Process::Process(const ProcessRequest& request) : deadline_(steady_clock::now() + request.timeout) {
     const int in_fd = memory_file_with(request.input);

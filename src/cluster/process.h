@@ -24,6 +24,10 @@ struct ProcessResult {
     bool succeeded() const { return exit_code == 0 && !timed_out; }
 };
 
+// The argv or envp array that exec and posix_spawn take: pointers into `words`, then nullptr. Valid while
+// `words` is unchanged.
+std::vector<char*> pointers_to(std::vector<std::string>& words);
+
 // One running program; several can run at the same time. It stays in this process's group, so that Ctrl-C
 // reaches it too. Its output goes to memory files and not to pipes: a grandchild that outlives it cannot keep
 // anybody waiting.

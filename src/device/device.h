@@ -6,6 +6,9 @@
 
 namespace voltpile {
 
+// The message of the DeviceError that every device function throws in a build without CUDA.
+inline constexpr const char* kNoCuda = "this program was built without CUDA";
+
 struct DeviceInfo {
     std::string name;
     std::string pci_bus_id;      // "0000:1b:00.0"

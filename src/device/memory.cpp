@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "device/device.h"
 #include "device/stream.h"
 #if VOLTPILE_CUDA
 #include "device/check.h"
@@ -53,32 +54,28 @@ void set_to_zero(void* device, std::size_t bytes, const Stream& stream) {
 
 #else
 
-namespace {
-constexpr const char* no_cuda = "this program was built without CUDA";
-}
-
 void* allocate_device(std::size_t) {
-    throw DeviceError(no_cuda);
+    throw DeviceError(kNoCuda);
 }
 void release_device(void*) noexcept {}
 void* allocate_pinned(std::size_t) {
-    throw DeviceError(no_cuda);
+    throw DeviceError(kNoCuda);
 }
 void release_pinned(void*) noexcept {}
 void copy_to_device(void*, const void*, std::size_t, const Stream&) {
-    throw DeviceError(no_cuda);
+    throw DeviceError(kNoCuda);
 }
 void copy_to_host(void*, const void*, std::size_t, const Stream&) {
-    throw DeviceError(no_cuda);
+    throw DeviceError(kNoCuda);
 }
 void copy_on_device(void*, const void*, std::size_t, const Stream&) {
-    throw DeviceError(no_cuda);
+    throw DeviceError(kNoCuda);
 }
 std::int64_t device_bytes_in_use() {
-    throw DeviceError(no_cuda);
+    throw DeviceError(kNoCuda);
 }
 void set_to_zero(void*, std::size_t, const Stream&) {
-    throw DeviceError(no_cuda);
+    throw DeviceError(kNoCuda);
 }
 
 #endif

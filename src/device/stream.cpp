@@ -1,6 +1,7 @@
 #include "device/stream.h"
 
 #include "base/error.h"
+#include "device/device.h"
 #if VOLTPILE_CUDA
 #include "device/check.h"
 #endif
@@ -62,35 +63,31 @@ double Event::seconds_since(const Event& start) const {
 
 #else
 
-namespace {
-constexpr const char* no_cuda = "this program was built without CUDA";
-}
-
 Stream::Stream() {
-    throw DeviceError(no_cuda);
+    throw DeviceError(kNoCuda);
 }
 Stream::~Stream() = default;
 void Stream::synchronize() const {
-    throw DeviceError(no_cuda);
+    throw DeviceError(kNoCuda);
 }
 bool Stream::idle() const {
-    throw DeviceError(no_cuda);
+    throw DeviceError(kNoCuda);
 }
 Event::Event() {
-    throw DeviceError(no_cuda);
+    throw DeviceError(kNoCuda);
 }
 Event::~Event() = default;
 void Event::record(const Stream&) {
-    throw DeviceError(no_cuda);
+    throw DeviceError(kNoCuda);
 }
 void Event::record_time(const Stream&) {
-    throw DeviceError(no_cuda);
+    throw DeviceError(kNoCuda);
 }
 void Event::synchronize() const {
-    throw DeviceError(no_cuda);
+    throw DeviceError(kNoCuda);
 }
 double Event::seconds_since(const Event&) const {
-    throw DeviceError(no_cuda);
+    throw DeviceError(kNoCuda);
 }
 
 #endif

@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr std::int64_t points_per_block = 256;
+constexpr std::int64_t kPointsPerRead = 256;
 
 ordered_json number(double value, FieldType type) {
     if (!std::isfinite(value)) return nullptr;
@@ -101,8 +101,8 @@ void write_json_lines(const std::filesystem::path& path, const ResultReader& res
         errno = 0;
         std::ofstream file(temporary, std::ios::binary);
         const std::int64_t points = layout.point_count();
-        for (std::int64_t at = 0; at < points && file; at += points_per_block) {
-            const WorkRange range{at, std::min(at + points_per_block, points)};
+        for (std::int64_t at = 0; at < points && file; at += kPointsPerRead) {
+            const WorkRange range{at, std::min(at + kPointsPerRead, points)};
             std::vector<ordered_json> lines(static_cast<std::size_t>(range.size()));
             add_axes(layout, at, lines);
             for (const FieldSpec& field : layout.fields) add_field(result, field, range, lines);

@@ -34,7 +34,7 @@ void check_load(const LlmBenchOptions& options, const ModelConfig& config) {
 }
 
 // What the replica has to have room for.
-void fill_in_request(LlmBenchOptions& options) {
+void fill_in_load_request(LlmBenchOptions& options) {
     const LoadSettings& load = options.load;
     ReplicaRequest& request = options.request;
     request.context = load.context();
@@ -102,7 +102,7 @@ void run_load_bench(const MpiSession& session, LlmBenchOptions options) {
         check_load(options, model->config());
         return true;
     });
-    fill_in_request(options);
+    fill_in_load_request(options);
     with_replica(session, *model, agreed_plan(session, *model, options.request), [&](Replica& replica) {
         run_passes(replica,
                    [&](ReplicaPasses& passes) { LoadBench(replica, passes, *model, options).run(); });

@@ -14,7 +14,7 @@
 namespace voltpile::llm {
 namespace {
 
-constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kLargestInteger = std::numeric_limits<std::int64_t>::max();
 
 // Tokens that end an answer, whatever the metadata say: files converted from base models name only one of
 // them.
@@ -57,7 +57,7 @@ class GgufConfigReader {
     std::optional<std::int64_t> find_absolute(std::string_view key) const {
         const auto value = file_.find<std::uint64_t>(key);
         if (!value) return std::nullopt;
-        if (*value > static_cast<std::uint64_t>(kMost))
+        if (*value > static_cast<std::uint64_t>(kLargestInteger))
             fail(fmt::format("{} is {}, out of range", key, *value));
         return static_cast<std::int64_t>(*value);
     }

@@ -56,7 +56,7 @@ class TemporaryFile {
             }
         } while (!has_its_name());  // published by another process in the meantime
         if (::ftruncate(descriptor_, 0) != 0) abandon("write", errno);
-        struct statvfs room{};
+        struct statvfs room {};
         if (::fstatvfs(descriptor_, &room) == 0 && room.f_bavail * room.f_frsize < bytes)
             abandon("write", ENOSPC);
     }
@@ -83,7 +83,8 @@ class TemporaryFile {
 
   private:
     bool has_its_name() const {
-        struct stat mine{}, named{};
+        struct stat mine {
+        }, named{};
         return ::fstat(descriptor_, &mine) == 0 && ::stat(temporary_.c_str(), &named) == 0 &&
                mine.st_dev == named.st_dev && mine.st_ino == named.st_ino;
     }

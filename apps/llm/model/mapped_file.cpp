@@ -16,7 +16,7 @@ MappedFile::MappedFile(std::string path) : path_(std::move(path)) {
     // Without O_NONBLOCK a named pipe would have this wait for who writes to it.
     const int descriptor = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (descriptor < 0) throw FileError("open", path_, errno, ExitCode::BadInput);
-    struct stat status{};
+    struct stat status {};
     void* address = nullptr;
     int error = 0;
     if (::fstat(descriptor, &status) != 0) {

@@ -40,7 +40,7 @@ void print(const char* text) {
 [[noreturn]] void report(const MappedSlot& slot) {
     if (watch.reported.test_and_set())
         for (;;) ::pause();  // another thread says it, and ends this one too
-    struct stat now{};
+    struct stat now {};
     const bool shorter = ::stat(slot.path, &now) == 0 && static_cast<std::size_t>(now.st_size) < slot.size;
     print("error: ");
     print(slot.path);
@@ -62,7 +62,7 @@ void on_bus_error(int signal, siginfo_t* info, void*) {
 }
 
 bool install() {
-    struct sigaction action{};
+    struct sigaction action {};
     action.sa_sigaction = on_bus_error;
     action.sa_flags = SA_SIGINFO;
     sigemptyset(&action.sa_mask);

@@ -17,7 +17,7 @@ using nlohmann::json;
 
 constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;  // the limit of the format's own library
 constexpr int kMaxDepth = 4;
-constexpr std::size_t kMaxDimensions = 4;
+constexpr std::size_t kMaxTensorDimensions = 4;
 constexpr std::uint64_t kMaxWeights = std::uint64_t{1} << 40;  // of a tensor; keeps all products in range
 
 class HeaderReader {
@@ -67,7 +67,7 @@ class HeaderReader {
     }
 
     void set_shape(const std::string& name, const json& shape, StoredTensor& tensor) const {
-        if (!shape.is_array() || shape.empty() || shape.size() > kMaxDimensions)
+        if (!shape.is_array() || shape.empty() || shape.size() > kMaxTensorDimensions)
             fail(name, "has a shape that is not a list of 1 to 4 numbers");
         std::uint64_t weights = 1;
         for (const json& extent : shape) {

@@ -80,7 +80,7 @@ class LinkJudge {
                 "", fmt::format("between {} no MPI message came through ({})", pair, links_.failure),
                 "look at the cable, the switch port and the firewalls of these two");
         std::string mtus;
-        if (const HostReport *x = report(a), *y = report(b); x && y)
+        if (const HostReport* x = report(a), *y = report(b); x && y)
             for (const HostInterface& i : x->interfaces)
                 for (const HostInterface& j : y->interfaces)
                     if (i.name == j.name && i.mtu != j.mtu)

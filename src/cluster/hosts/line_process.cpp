@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "cluster/process.h"
 
 namespace voltpile {
 namespace {
@@ -51,13 +52,6 @@ class Pipe {
   private:
     std::array<int, 2> ends_{-1, -1};
 };
-
-std::vector<char*> pointers_to(std::vector<std::string>& words) {
-    std::vector<char*> pointers;
-    for (std::string& word : words) pointers.push_back(word.data());
-    pointers.push_back(nullptr);
-    return pointers;
-}
 
 std::vector<std::string> environment_with(const LineProcess::Environment& added) {
     std::vector<std::string> all;
@@ -144,8 +138,8 @@ void LineProcess::close_input() {
 
 void LineProcess::write_pending() {
     // A program that has gone: EPIPE, and not a signal that would end this process.
-    struct sigaction ignore{};
-    struct sigaction before{};
+    struct sigaction ignore {};
+    struct sigaction before {};
     ignore.sa_handler = SIG_IGN;
     sigaction(SIGPIPE, &ignore, &before);
     while (in_ >= 0 && !pending_.empty()) {

@@ -73,9 +73,18 @@ void run_link_probe(const MpiSession& mpi, double seconds_per_pair) {
     alarm(life_limit(world.size(), seconds_per_pair));
     const auto before = bytes_sent();
     probe_links(mpi, seconds_per_pair,
-                {[](double hop) { say({{"ring_us", hop}}); }, [](int a, int b) { say({{"begin", {a, b}}}); },
-                 [](int, int, double latency) { say({{"latency_us", latency}}); },
-                 [](int, int, double forth, double back) { say({{"bytes_per_s", {forth, back}}}); }});
+                {[](double hop) {
+                     say({{"ring_us", hop}});
+                 },
+                 [](int a, int b) {
+                     say({{"begin", {a, b}}});
+                 },
+                 [](int, int, double latency) {
+                     say({{"latency_us", latency}});
+                 },
+                 [](int, int, double forth, double back) {
+                     say({{"bytes_per_s", {forth, back}}});
+                 }});
     const json mine = {
         {"hostname", host_name()}, {"transport", transport_text()}, {"device", busiest(before)}};
     json ends = json::array();

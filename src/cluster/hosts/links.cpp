@@ -26,7 +26,7 @@ using namespace std::chrono_literals;
 using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto start_limit = 30s;  // mpirun has to start a daemon on every host
+constexpr auto kMpirunStartLimit = 30s;  // mpirun has to start a daemon on every host
 constexpr auto stall_limit = 10s;  // between two steps, of which the longest takes a second on a slow link
 constexpr auto end_limit = 10s;
 
@@ -184,7 +184,7 @@ LinkSurvey measure_hosts(std::span<const HostEntry> hosts, const LinkOptions& op
     const std::size_t pairs = hosts.size() * (hosts.size() - 1) / 2;
     std::size_t done = 0;
     bool last = false;
-    auto until = Clock::now() + start_limit;
+    auto until = Clock::now() + kMpirunStartLimit;
     options.progress("starting mpirun");
     while (Clock::now() < until) {
         const std::array<LineProcess*, 1> one{&mpirun};

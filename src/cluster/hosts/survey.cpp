@@ -21,7 +21,7 @@ using nlohmann::json;
 using Clock = HostSessions::Clock;
 using Session = HostSessions::Session;
 
-constexpr auto start_limit = 12s;  // ssh itself gives up connecting after 5 s
+constexpr auto kSshStartLimit = 12s;  // ssh itself gives up connecting after 5 s
 constexpr auto clock_limit = 3s;
 constexpr auto report_limit = 15s;  // the CUDA driver may take seconds to wake four GPUs
 constexpr auto connect_limit = 8s;
@@ -88,7 +88,7 @@ class Survey {
     HostSurvey run() {
         // If it cannot be written, the report of this very host says why.
         folder_.write(std::filesystem::path(options_.folder) / file_of_asker(), word_);
-        sessions_.start(start_limit);
+        sessions_.start(kSshStartLimit);
         ask_clocks();
         ask_reports();
         ask_connections();

@@ -13,12 +13,12 @@ namespace voltpile {
 namespace {
 
 // Between columns: in no name, path or comment that anybody types.
-constexpr char separator = '\x1f';
+constexpr char kColumnSeparator = '\x1f';
 
 std::vector<std::string> columns_of(std::string_view line) {
     std::vector<std::string> columns;
     for (std::size_t begin = 0; begin <= line.size();) {
-        const std::size_t end = std::min(line.find(separator, begin), line.size());
+        const std::size_t end = std::min(line.find(kColumnSeparator, begin), line.size());
         columns.push_back(trimmed(line.substr(begin, end - begin)));
         begin = end + 1;
     }
@@ -53,7 +53,7 @@ std::string queue_format() {
     // Id, name, partition, state, reason, nodes, their number, time used, limit, left, start, comment.
     std::string format;
     for (char field : std::string_view("ijPTrNDMlLSk")) {
-        if (!format.empty()) format += separator;
+        if (!format.empty()) format += kColumnSeparator;
         format += {'%', field};
     }
     return format;
