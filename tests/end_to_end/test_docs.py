@@ -2,8 +2,10 @@
 
 import glob
 import importlib.util
+import os
 import pathlib
 import re
+import subprocess
 import unittest
 import xml.etree.ElementTree
 
@@ -11,7 +13,7 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 PAGES = [*SOURCE.glob("*.md"), *SOURCE.glob("docs/*.md")]
 # A path of the repository: in backquotes, in a command, or in a message that the page quotes.
 PATH = re.compile(r"(?<![\w/.<-])(?:src|apps|docs|jobs|data|slurm|tests|\.ci)/[\w./{},*-]*")
-LINK = re.compile(r"\]\(([^)\s]+)\)")
+LINK = re.compile(r"(?:\]\(|<img src=\")([^)\"\s]+)")
 EXAMPLES = {"jobs/x.toml"}  # names that stand for a file of the reader's
 
 
@@ -36,6 +38,17 @@ def anchors(text):
     text = re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
     for heading in re.findall(r"^#+ (.*)$", text, re.M):
         yield re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+
+
+def commands(text):
+    """The commands of a page, as (words that choose the command, its options)."""
+    code = re.findall(r"^ *```\w*\n(.*?)^ *```", text, re.M | re.S) + re.findall(r"`(voltpile [^`]*)`", text)
+    for line in "\n".join(code).replace("\\\n", " ").splitlines():
+        for call in re.findall(r"(?:^|\s)voltpile ([^#|>\n]*)", line):
+            call = call.split("   ")[0]
+            words = re.match(r"(?:(?:model|bench) )?[a-z]+(?= |$)", call)
+            if words:
+                yield words[0], re.findall(r"(?<!\S)--?[a-z][\w-]*", call[words.end() :])
 
 
 class Docs(unittest.TestCase):
@@ -66,6 +79,32 @@ class Docs(unittest.TestCase):
         for page in SOURCE.glob("docs/*.md"):
             if page.name != "README.md":
                 self.assertIn(f"({page.name})", index, "docs/README.md does not list it")
+
+    def test_every_named_command_and_option_exists(self):
+        helps = {}
+
+        def help_of(words):
+            if words not in helps:
+                run = subprocess.run([os.environ["VOLTPILE"], *words.split(), "--help"], capture_output=True, text=True)
+                helps[words] = run.stdout if run.returncode == 0 else ""
+            return helps[words]
+
+        seen = 0
+        for page in PAGES:
+            for words, options in commands(page.read_text()):
+                seen += 1
+                text = help_of(words)
+                if not text and " " in words:  # `bench threebody`: the app is an argument of the command
+                    words = words.split()[0]
+                    text = help_of(words)
+                self.assertTrue(text, f"{page.name} names `voltpile {words}`, which does not exist")
+                for option in options:
+                    self.assertRegex(text, rf"(?<![\w-]){option}(?![\w-])", f"{page.name}: voltpile {words} {option}")
+        self.assertGreater(seen, 50)
+
+    def test_finds_commands(self):
+        page = "```\nmpirun -np 4 voltpile bench llm a.gguf --batch 1,8   # rates\n```\nRun `voltpile run x --fresh`.\n"
+        self.assertEqual(list(commands(page)), [("bench llm", ["--batch"]), ("run", ["--fresh"])])
 
     def test_finds_missing_paths(self):
         self.assertEqual(list(named_paths("see `src/a/{b,c}.h`, docs/x.md.")), ["src/a/b.h", "src/a/c.h", "docs/x.md"])
