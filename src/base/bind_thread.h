@@ -1,13 +1,13 @@
-// Where a thread runs.
+// Binds threads to processors.
 #pragma once
 
 #include <span>
 
 namespace voltpile {
 
-// Keeps the calling thread, and those that it starts, to these logical processors; -1 among them: wherever
-// the system lets this process run, even if mpirun has bound it to one core. A matter of speed alone, so a
-// refusal (a container's limits) is no error.
+// Binds the calling thread, and the threads it starts, to these logical processors. -1 among them means
+// wherever the system lets this process run, even if mpirun has bound it to one core. Binding affects speed
+// only, so a failure (a container's limits) is not an error.
 void bind_this_thread(std::span<const int> pus);
 void bind_this_thread(int pu);
 

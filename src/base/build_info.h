@@ -1,4 +1,4 @@
-// What this program is, for --version and for the provenance of results.
+// Describes this build, for --version and for the provenance of results.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ struct BuildInfo {
 
 BuildInfo build_info();
 
-// For `voltpile --version`, several lines.
+// Returns the lines that `voltpile --version` prints.
 std::string to_text(const BuildInfo& info);
 
 }  // namespace voltpile

@@ -4,10 +4,10 @@
 
 namespace voltpile {
 
-// This host's name, as the kernel has it.
+// Returns this host's name according to the kernel.
 std::string host_name();
 
-// Differs between hosts that share a name: with the id of this boot.
+// Returns the host's name with the id of this boot, which differs even between hosts that share a name.
 std::string host_identity();
 
 }  // namespace voltpile

@@ -1,5 +1,5 @@
-// Values as a string of bytes, for messages between ranks: all run the same program on the same kind of
-// machine, so plain bytes will do.
+// Packs values into a string of bytes for messages between ranks. All ranks run the same program on the same
+// kind of machine, so plain bytes suffice.
 #pragma once
 
 #include <cstring>
@@ -46,8 +46,8 @@ class MessageWriter {
 
 class MessageReader {
   public:
-    // what: the message, for errors ("a scheduler message"). `bytes` outlives it. What takes more than there
-    // is throws CommError.
+    // what: names the message in errors ("a scheduler message"). `bytes` must outlive it. Reading past the
+    // end throws CommError.
     MessageReader(const std::string& bytes, const char* what) : bytes_(bytes), what_(what) {}
 
     template <class T>
@@ -78,13 +78,13 @@ class MessageReader {
         const std::size_t size = count(1);
         return {take(size), size};
     }
-    // Of values that follow, each of at least so many bytes.
+    // Reads the number of values that follow, each of at least that many bytes.
     std::size_t count(std::size_t bytes_each) {
         const auto count = value<std::size_t>();
         if (count > (bytes_.size() - at_) / bytes_each) refuse();
         return count;
     }
-    // Throws CommError if there is more.
+    // Throws CommError if bytes are left.
     void end() const {
         if (at_ != bytes_.size()) refuse();
     }

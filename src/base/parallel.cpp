@@ -14,7 +14,7 @@ void in_parallel(std::size_t count, std::size_t threads,
     std::vector<std::jthread> others;
     for (std::size_t part = 1; part < parts; ++part)
         others.emplace_back([&work, count, parts, part] {
-            bind_this_thread(-1);  // the thread that calls may be bound to its core
+            bind_this_thread(-1);  // the calling thread may be bound to its core
             work(count * part / parts, count * (part + 1) / parts);
         });
     if (parts > 0) work(0, count / parts);

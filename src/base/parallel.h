@@ -1,4 +1,4 @@
-// Short work on several threads of this process at once, wherever it may run.
+// Runs short work on several threads of this process at once, on any processor that it may use.
 #pragma once
 
 #include <cstddef>
@@ -6,8 +6,8 @@
 
 namespace voltpile {
 
-// work(begin, end) for about equal parts of 0 .. count, on at most `threads` threads, the calling one among
-// them; returns when all are done. work does not throw.
+// Calls work(begin, end) for about equal parts of 0 .. count on at most `threads` threads, including the
+// calling one, and returns when all are done. work must not throw.
 void in_parallel(std::size_t count, std::size_t threads,
                  const std::function<void(std::size_t begin, std::size_t end)>& work);
 

@@ -1,4 +1,4 @@
-// Memory on the GPU and pinned memory on the host, owned. Contents start undefined.
+// Owning buffers of GPU memory and of pinned host memory. Their contents start undefined.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ class OwnedBuffer {
 
   public:
     OwnedBuffer() = default;
-    // Throws DeviceError if there is not enough memory. size: in elements; 0 allocates nothing.
+    // Allocates `size` elements; 0 allocates nothing. Throws DeviceError if there is not enough memory.
     explicit OwnedBuffer(std::size_t size)
         : data_(size == 0 ? nullptr : static_cast<T*>(allocate(size * sizeof(T)))), size_(size) {}
     ~OwnedBuffer() {
@@ -40,8 +40,8 @@ class OwnedBuffer {
 };
 
 template <class T>
-using DeviceBuffer = OwnedBuffer<T, allocate_device, release_device>;  // only the GPU may follow data()
+using DeviceBuffer = OwnedBuffer<T, allocate_device, release_device>;  // only the GPU may read data()
 template <class T>
-using PinnedBuffer = OwnedBuffer<T, allocate_pinned, release_pinned>;  // the GPU may follow data() as well
+using PinnedBuffer = OwnedBuffer<T, allocate_pinned, release_pinned>;  // host and GPU may read data()
 
 }  // namespace voltpile

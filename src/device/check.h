@@ -1,4 +1,4 @@
-// Turns CUDA's error codes into DeviceError. For sources that are built with CUDA only.
+// Turns CUDA's error codes into DeviceError. Include it only in sources that need CUDA.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -9,7 +9,8 @@ namespace voltpile {
 
 [[noreturn]] void throw_device_error(cudaError_t error, std::string_view doing);
 
-// doing: what for the call was, as in "GPU 2: allocating 16 bytes: out of memory".
+// Throws DeviceError unless the call succeeded. doing: its purpose, as in "GPU 2: allocating 16 bytes: out of
+// memory".
 inline void cuda_check(cudaError_t error, std::string_view doing) {
     if (error != cudaSuccess) throw_device_error(error, doing);
 }

@@ -13,7 +13,7 @@ namespace voltpile {
 
 int device_count() {
     int count = 0;
-    // No driver and no device are no errors: there are zero devices then.
+    // A missing driver or device is not an error: there are zero devices then.
     if (cudaGetDeviceCount(&count) != cudaSuccess) {
         cudaGetLastError();
         return 0;

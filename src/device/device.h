@@ -1,4 +1,4 @@
-// The GPUs that this process can see. Built without CUDA, or without a driver, there are none.
+// Lists the GPUs that this process can see. Without CUDA or without a driver there are none.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,10 @@ struct DeviceInfo {
 
 int device_count();
 
-// index: in 0 .. device_count() - 1. Throws DeviceError on any other.
+// index: 0 to device_count() - 1. Throws DeviceError for any other.
 DeviceInfo device_info(int index);
 
-// Makes the calling thread's later device work go to this GPU. Throws DeviceError, also where there is no
+// Selects the GPU for the calling thread's later device work. Throws DeviceError, also in a build without
 // CUDA.
 void use_device(int index);
 

@@ -1,4 +1,4 @@
-// Starts a kernel and tells at once if the GPU refuses it.
+// Launches a kernel and reports at once if the launch fails.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -13,14 +13,14 @@ namespace voltpile {
 
 struct LaunchShape {
     int blocks = 1;
-    int threads = 32;  // a block
+    int threads = 32;  // per block
     std::size_t shared_bytes = 0;
     int blocks_y = 1;
     int blocks_z = 1;
 };
 
-// name: for the message. Throws DeviceError if the launch is refused (a failure of the kernel itself shows up
-// later).
+// name: for the message. Throws DeviceError if the launch fails. A failure of the kernel itself appears
+// later, at the next synchronization.
 template <class... Parameters, class... Arguments>
 void launch(std::string_view name, void (*kernel)(Parameters...), const LaunchShape& shape,
             const Stream& stream, Arguments&&... arguments) {

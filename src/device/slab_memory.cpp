@@ -19,8 +19,7 @@ std::size_t rounded(std::size_t bytes) {
 
 }  // namespace
 
-// One allocation, with the ranges of it that are free: offset and bytes, all multiples of the alignment, no
-// two of them adjacent.
+// One allocation with its free ranges: offset and bytes, all multiples of the alignment, no two adjacent.
 class SlabMemory::Slab {
   public:
     Slab(const Allocate& allocate, Release release, std::size_t bytes)
@@ -31,14 +30,14 @@ class SlabMemory::Slab {
     Slab(const Slab&) = delete;
     Slab& operator=(const Slab&) = delete;
 
-    // The smallest free range that is large enough: its bytes; 0 if there is none.
+    // Returns the bytes of the smallest free range that is large enough; 0 if there is none.
     std::size_t best_room(std::size_t bytes) const {
         std::size_t best = 0;
         for (const auto& [offset, room] : free_)
             if (room >= bytes && (best == 0 || room < best)) best = room;
         return best;
     }
-    // room: as best_room() says.
+    // room: the result of best_room().
     std::byte* take(std::size_t bytes, std::size_t room) {
         const auto range = std::ranges::find(free_, room, [](const auto& each) { return each.second; });
         const std::size_t offset = range->first;

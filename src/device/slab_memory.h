@@ -1,5 +1,5 @@
-// Many pieces of memory out of few allocations. CUDA rounds each of its own up to 2 MiB, which for the
-// hundreds of matrices of a model comes to several hundred MB.
+// Cuts many pieces of memory from few allocations. CUDA rounds each allocation up to 2 MiB, which wastes
+// several hundred MB for the hundreds of matrices of a model.
 #pragma once
 
 #include <cstddef>
@@ -15,10 +15,10 @@ class SlabMemory {
     class Slab;
 
   public:
-    static constexpr std::size_t alignment = 256;  // of every piece, in its allocation
+    static constexpr std::size_t alignment = 256;  // of every piece within its allocation
     static constexpr std::size_t default_slab_bytes = std::size_t{16} << 20;
 
-    // Owned; may outlive its SlabMemory. Contents start undefined.
+    // An owned piece of memory. It may outlive its SlabMemory. Its contents start undefined.
     class Piece {
       public:
         Piece() = default;
@@ -27,7 +27,7 @@ class SlabMemory {
         Piece& operator=(Piece&& other) noexcept;
 
         std::byte* data() const { return data_; }
-        std::size_t bytes() const { return bytes_; }  // as asked for
+        std::size_t bytes() const { return bytes_; }  // as requested
 
       private:
         friend SlabMemory;
@@ -38,21 +38,20 @@ class SlabMemory {
         std::size_t bytes_ = 0;
     };
 
-    using Allocate = std::function<void*(std::size_t)>;  // throws if there is not enough
+    using Allocate = std::function<void*(std::size_t)>;  // throws if there is not enough memory
     using Release = std::function<void(void*)>;
 
-    // Of the current GPU, or of whatever the functions stand for.
+    // Takes slabs from the current GPU, or from the given functions.
     explicit SlabMemory(std::size_t slab_bytes = default_slab_bytes, Allocate allocate = allocate_device,
                         Release release = release_device);
 
-    // The next slab will have so much, for all that is known to come: then nothing is lost between the
-    // pieces.
+    // Sets the size of the next slab. Pass the sum of all known pieces, so that no room is lost between them.
     void expect(std::size_t bytes) { expected_ = bytes; }
 
-    // From a slab with room, else from a new one; above half of that an allocation of its own. A slab is
-    // released with its last piece. 0 bytes: an empty piece. What a released piece held may still be read by
-    // work that was enqueued before, so all pieces are to be used in the order of one stream, or waited for.
-    // Not for several threads at once.
+    // Returns a piece from a slab with room, else from a new slab; a piece above half a slab gets an
+    // allocation of its own. 0 bytes give an empty piece. A slab is released with its last piece. Work
+    // enqueued earlier may still read the memory of a released piece, so use all pieces in the order of one
+    // stream, or synchronize. Not thread-safe.
     Piece allocate(std::size_t bytes);
 
   private:
@@ -60,7 +59,7 @@ class SlabMemory {
     std::size_t expected_ = 0;
     Allocate allocate_;
     Release release_;
-    std::vector<std::weak_ptr<Slab>> slabs_;  // without allocations for single pieces
+    std::vector<std::weak_ptr<Slab>> slabs_;  // excludes allocations for single pieces
 };
 
 }  // namespace voltpile

@@ -1,8 +1,8 @@
-// Streams and events of the current GPU (use_device), owned. Without CUDA nothing of this can be made:
+// Owning streams and events of the current GPU (use_device). In a build without CUDA the constructors throw
 // DeviceError.
 #pragma once
 
-struct CUstream_st;  // CUDA's own names, so that this header needs none of CUDA's
+struct CUstream_st;  // CUDA's own names, so that this header needs no CUDA header
 struct CUevent_st;
 
 namespace voltpile {
@@ -15,8 +15,8 @@ class Stream {
     Stream& operator=(const Stream&) = delete;
 
     CUstream_st* get() const { return stream_; }
-    void synchronize() const;  // throws DeviceError, also for what failed in earlier work on the GPU
-    bool idle() const;         // all that was enqueued is done; throws DeviceError if it failed
+    void synchronize() const;  // throws DeviceError, also for failures of earlier work on the GPU
+    bool idle() const;         // true if all enqueued work is done; throws DeviceError if it failed
 
   private:
     CUstream_st* stream_ = nullptr;
@@ -30,11 +30,11 @@ class Event {
     Event& operator=(const Event&) = delete;
 
     void record(const Stream& stream);
-    // For times alone, also within a graph: while the stream is captured, each launch of the graph sets the
-    // time anew, and the event orders nothing.
+    // Records the event for timing only, also within a graph: if the stream is being captured, each launch of
+    // the graph sets the time again, and the event orders nothing.
     void record_time(const Stream& stream);
     void synchronize() const;
-    // Both must have been reached.
+    // Requires that the stream has passed both events.
     double seconds_since(const Event& start) const;
 
   private:

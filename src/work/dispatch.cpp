@@ -115,7 +115,7 @@ void DispatchServer::receive(int rank, const RankReport& report, double now_s) {
                           static_cast<double>(report.progress.points) / (now_s - first_grant_s_[index]));
     if (report.finished) finished_[index] = true;
     if (report.stop_requested) stop();
-    if (stopping_) return;  // it has been told, or is about to be
+    if (stopping_) return;  // its message is sent or queued
     for (int i = 0; i < report.wanted; ++i) {
         auto range = policy_.next(rank);
         if (!range) {

@@ -1,6 +1,6 @@
-// Handing out ranges: the messages between each rank and rank 0, and both ends' state. No MPI and no clock in
-// here, so that the protocol can be tested in one process; run/runner moves the messages on each rank's main
-// thread.
+// Hands out ranges: the messages between each rank and rank 0, and the state of both ends. This file uses
+// neither MPI nor a clock, so one process can test the protocol; run/job_loop moves the messages on each
+// rank's main thread.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@
 
 namespace voltpile {
 
-// Rank -> rank 0.
+// The message from a rank to rank 0.
 struct RankReport {
-    int wanted = 0;               // ranges it asks for, beyond those asked for before
+    int wanted = 0;               // additional ranges it requests
     bool stop_requested = false;  // a signal asked this rank to stop
-    bool finished = false;        // its app has ended and all it computed is committed; the last report
+    bool finished = false;        // its app has returned and all its results are committed; the last report
     RankProgress progress;
     std::vector<WorkRange> committed;  // since the last report
     std::vector<Gauge> gauges;
@@ -28,13 +28,13 @@ struct RankReport {
     static RankReport from_bytes(const std::string& bytes);
 };
 
-// Rank 0 -> rank.
+// The message from rank 0 to a rank.
 struct RankGrant {
     enum class Kind : int {
         Range,
         Close,
         Stop
-    };  // Close: no more will come. Stop: drop also what is queued.
+    };  // Close: no more ranges follow. Stop: also drop the queued ones.
     Kind kind = Kind::Range;
     WorkRange range;
 
@@ -42,14 +42,14 @@ struct RankGrant {
     static RankGrant from_bytes(const std::string& bytes);
 };
 
-// Each rank's end.
+// The end on each rank.
 class DispatchClient {
   public:
     // Keeps `depth` ranges queued in `work` ahead of the app, so that it never waits for an answer.
     DispatchClient(WorkScheduler& work, int depth) : work_(work), depth_(depth) {}
 
-    // What to tell rank 0 now, if anything: a wish, news of commits, or a sign of life after `quiet_s`
-    // seconds.
+    // Returns the report to send to rank 0 now, if any: requested ranges, commits, or a sign of life after
+    // `quiet_s` seconds.
     std::optional<RankReport> report(double now_s, bool stop_requested, bool finished);
     void receive(const RankGrant& grant);
 
@@ -58,27 +58,27 @@ class DispatchClient {
 
     WorkScheduler& work_;
     int depth_;
-    int outstanding_ = 0;  // ranges asked for and not yet received
+    int outstanding_ = 0;  // ranges requested and not yet received
     double last_report_s_ = -1e9;
     bool stop_told_ = false;
     bool finish_told_ = false;
 };
 
-// Rank 0's end.
+// The end on rank 0.
 class DispatchServer {
   public:
-    // completed: what earlier runs have committed. points_per_s: the plan's estimate for each rank; 0 for
-    // those that take no ranges.
+    // completed: points that earlier runs have committed. points_per_s: the plan's estimate for each rank; 0
+    // for ranks that take no ranges.
     DispatchServer(WorkRange whole, const RangeSet& completed, std::vector<double> points_per_s,
                    RangeLimits limits);
 
     void receive(int rank, const RankReport& report, double now_s);
 
-    // No more ranges from now on; every rank is told.
+    // Hands out no more ranges and notifies every rank.
     void stop();
     bool stopping() const { return stopping_; }
 
-    // What to send, since the last call: (rank, grant).
+    // Returns the messages to send since the last call: (rank, grant).
     std::vector<std::pair<int, RankGrant>> take_replies();
 
     bool all_finished() const;  // every rank has sent its last report

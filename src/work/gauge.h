@@ -1,4 +1,4 @@
-// A number that an app adds to the progress line: "batch 37", "cache 61 %".
+// A named number that an app adds to the progress line: "batch 37", "cache 61 %".
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@ namespace voltpile {
 
 struct Gauge {
     enum class Kind : int {
-        Rate,  // `value` grows; shown is by how much a second, of all teams together
-        Sum,   // of all teams
-        Mean,  // of those that tell it
+        Rate,  // `value` grows; the line shows its increase per second, summed over teams
+        Sum,   // over all teams
+        Mean,  // over the teams that set it
     };
     std::string name;
     std::string unit;  // empty: none
@@ -19,7 +19,7 @@ struct Gauge {
     bool operator==(const Gauge&) const = default;
 };
 
-// One of each name, in the order in which names first occur.
+// Merges the gauges of all ranks: one of each name, in the order in which names first occur.
 std::vector<Gauge> merged(const std::vector<std::vector<Gauge>>& by_rank);
 
 }  // namespace voltpile

@@ -8,13 +8,14 @@
 namespace voltpile {
 namespace {
 
-// A range is at least this part of the longest: below it the commit (some milliseconds) would begin to show.
+// A range is at least this part of the longest: in shorter ones the commit (some milliseconds) would cost
+// time.
 constexpr double shortest_part = 1.0 / 20;
-// Before a team's speed is known its ranges are short: an estimate counts the steps of a point and not what
-// each point costs besides, so for points of few steps it can be a hundred times too high.
+// Before a team's speed is known its ranges are short: the estimate counts the steps of a point but not the
+// fixed cost of a point, so for points of few steps it can be a hundred times too high.
 constexpr double unmeasured_part = 1.0 / 40;
-// With several teams each gets this part of its fair share of what remains, so that there is something left
-// to even out the end with.
+// With several teams each gets this part of its fair share of the remaining points, so that enough is left to
+// balance the end.
 constexpr double share_of_rest = 1.0 / 2;
 
 }  // namespace

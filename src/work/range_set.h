@@ -1,5 +1,5 @@
-// A set of points of the flattened sweep, kept as disjoint, sorted, merged ranges: its size in memory follows
-// the number of gaps, not the number of points.
+// A set of points of the flattened sweep, stored as disjoint, sorted, merged ranges. Its memory grows with
+// the number of gaps, not with the number of points.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +22,10 @@ class RangeSet {
     bool empty() const { return size_ == 0; }
     std::vector<WorkRange> ranges() const;
 
-    // The points of `whole` that are not in this set, in order.
+    // Returns the points of `whole` that are not in this set, in order.
     RangeSet complement(WorkRange whole) const;
 
-    // The points of `whole` that are in this set.
+    // Returns the points of `whole` that are in this set.
     RangeSet within(WorkRange whole) const { return complement(whole).complement(whole); }
 
     // Removes and returns the first `count` points, or fewer if a gap comes first. The set must not be empty.

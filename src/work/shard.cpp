@@ -11,7 +11,7 @@ namespace {
 
 constexpr int most_shards = 100'000;
 
-// points * index / count, rounded down, without overflow.
+// Returns points * index / count, rounded down, without overflow.
 std::int64_t bound(std::int64_t points, std::int64_t index, std::int64_t count) {
     return points / count * index + points % count * index / count;
 }

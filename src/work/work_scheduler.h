@@ -1,6 +1,6 @@
-// A rank's end of the scheduler, as its app sees it: takes ranges, reports progress. Thread-safe. The
-// messages to rank 0 travel on the rank's main thread (work/dispatch.h), so an app deep in computing delays
-// nobody.
+// A rank's queue of ranges between its app and the messages: the app takes ranges and reports progress.
+// Thread-safe. The rank's main thread exchanges the messages with rank 0 (work/dispatch.h), so an app that is
+// computing delays nobody.
 #pragma once
 
 #include <condition_variable>
@@ -15,46 +15,48 @@
 
 namespace voltpile {
 
-// What a rank has done so far; grows only.
+// A rank's progress so far. The numbers only grow.
 struct RankProgress {
     std::int64_t points = 0;  // committed
-    double units = 0;         // of work, finished or under way (for the rate); see Workload::unit
-    double busy_s = 0;        // seconds in which the processor was computing
+    double units = 0;         // of work, finished or in progress (for the rate); see Workload::unit
+    double busy_s = 0;        // seconds during which the processor was computing
 };
 
 class WorkScheduler {
   public:
     // --- the app's side ---
 
-    // The next range, waiting for it if need be; nothing once there is no more (or the job is stopping).
+    // Returns the next range, after waiting for it if necessary; nothing if no more ranges follow or the job
+    // is stopping.
     std::optional<WorkRange> next();
 
-    // The next range if one is at hand now. An app that overlaps ranges uses this to feed idle lanes, and
-    // next() when it has nothing left in flight.
+    // Returns the next range if one is queued. An app that overlaps ranges feeds idle lanes with try_next(),
+    // and calls next() when it has nothing left in flight.
     std::optional<WorkRange> try_next();
 
-    // No more ranges will come, now or later.
+    // True if no more ranges follow.
     bool exhausted() const;
 
-    // Work done since the last call, for the live rate: call often (every 0.1 to 1 s), from any thread.
+    // Adds the work done since the last call, for the live rate. Call it often (every 0.1 to 1 s), from any
+    // thread.
     void add_units(double units);
 
-    // Seconds during which this rank's processor was computing since the last call; with n threads, 1/n of
-    // each one's.
+    // Adds the seconds during which this rank's processor was computing since the last call; with n threads,
+    // each adds 1/n of its own.
     void add_busy(double seconds);
 
-    // What the progress line shall show of this rank, from now on.
+    // Sets what the progress line shows of this rank from now on.
     void set_gauges(std::vector<Gauge> gauges);
 
-    // The job shall end before all is computed: what is under way may be left.
+    // True if the job ends before all points are computed: the app may abandon unfinished ranges.
     bool stopping() const;
 
     // --- the spine's side ---
 
     void offer(WorkRange range);      // a range has come from rank 0
-    void close();                     // no more will come; queued ones are still handed out
-    void stop();                      // as close(), and queued ones are dropped
-    void committed(WorkRange range);  // the writer has made it durable
+    void close();                     // no more ranges follow; queued ones are still handed out
+    void stop();                      // like close(), and drops queued ones
+    void committed(WorkRange range);  // the writer has committed it
     int queued() const;
     bool closed() const;
     RankProgress progress() const;
