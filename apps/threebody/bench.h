@@ -1,5 +1,5 @@
-// `voltpile bench threebody`: the published map's speed, beside the processor's own limits and simpler ways
-// to compute it.
+// `voltpile bench threebody`: measures the published map beside the processor's own limits and simpler
+// algorithms.
 #pragma once
 
 namespace voltpile {

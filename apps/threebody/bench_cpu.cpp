@@ -20,7 +20,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Pair-steps/s, the best of several, each of about `seconds`.
+// Returns pair-steps/s, the best of several runs of about `seconds` each.
 template <class Run>
 double best_rate(double seconds, Run run) {
     double best = 0;
@@ -95,7 +95,7 @@ void bench_cpu(const BenchOptions& options) {
     const std::vector<int> pus = usable_pus();
     const auto targets = usable_cpu_targets();
     const std::int64_t points = static_cast<std::int64_t>(options.size) * options.size;
-    // A quarter up the picture, where there is some of everything; a few seconds at most.
+    // A quarter of the way up, the picture has fast and slow points; takes a few seconds at most.
     const std::int64_t few = std::min<std::int64_t>(points / 2, 256);
     const WorkRange sample = {points / 4, points / 4 + few};
 

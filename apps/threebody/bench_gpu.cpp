@@ -15,7 +15,7 @@ namespace voltpile::threebody {
 
 namespace {
 
-// Seconds of what `enqueue` puts on the stream.
+// Returns the seconds that the work takes which `enqueue` puts on the stream.
 template <class Enqueue>
 double time_on(const Stream& stream, Enqueue enqueue) {
     Event start, end;
@@ -26,8 +26,8 @@ double time_on(const Stream& stream, Enqueue enqueue) {
     return end.seconds_since(start);
 }
 
-// FP64 multiply-adds per second, the best of several runs. Each lasts as long as the sweep that it is
-// compared with: clocks fall under load, so a short burst would be faster than anything that lasts.
+// Returns FP64 multiply-adds per second, the best of several runs. Each lasts as long as the sweep it is
+// compared with: clocks fall under load, so a short burst would be faster than any sustained work.
 double fma_peak(const DeviceInfo& info, const Stream& stream, double seconds_each) {
     constexpr int trial_rounds = 20000;
     const int blocks = 8 * info.multiprocessors;
@@ -72,7 +72,7 @@ Sweep time_sweep(const Problem& problem, const Problem* on_gpu, std::uint32_t po
     return best;
 }
 
-// Seconds of one step of all pairs, the plain way.
+// Returns the seconds of one step of all pairs with the straightforward kernel.
 double time_plain_step(const Problem& problem, const Problem* on_gpu, std::size_t points,
                        const Stream& stream) {
     constexpr int steps = 300;

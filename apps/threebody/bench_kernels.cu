@@ -17,7 +17,7 @@ __global__ void fma_loop(int rounds, double factor, double term, double* out) {
     double sum = 0;
 #pragma unroll
     for (int i = 0; i < 8; ++i) sum += value[i];
-    if (sum == 0.123) *out = sum;  // never, but the compiler cannot know
+    if (sum == 0.123) *out = sum;  // never true, but the compiler cannot know
 }
 
 __global__ void plain_start(const Problem* problem, std::size_t points, double* state,
@@ -33,7 +33,7 @@ __global__ void plain_start(const Problem* problem, std::size_t points, double* 
         state[(18 + i) * points + point] = i < 3 ? x + p.twin_shift[i] : x;
         state[(27 + i) * points + point] = v;
     }
-    steps_together[point] = -1;  // not decided
+    steps_together[point] = -1;  // undecided
 }
 
 struct Forces {

@@ -1,4 +1,4 @@
-// Kernels that the GPU's bench compares with.
+// Kernels for comparison in the GPU benchmark.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,11 @@
 
 namespace voltpile::threebody {
 
-// FP64 fused multiply-adds and nothing else: blocks * 256 * rounds * 16 of them. out: one double.
+// Executes blocks * 256 * rounds * 16 FP64 fused multiply-adds and nothing else. out: one double.
 void launch_fma_loop(int blocks, int rounds, double* out, const Stream& stream);
 
-// The memory-bound way: one launch a step, every pair's state loaded and stored. state: 36 arrays of `points`
-// numbers; steps_together: (points).
+// Advances all pairs by one step in the memory-bound way: one launch per step loads and stores every pair's
+// state. state: 36 arrays of `points` numbers; steps_together: (points).
 void launch_plain_start(const Problem* problem, std::size_t points, double* state,
                         std::int32_t* steps_together, const Stream& stream);
 void launch_plain_step(const Problem& problem, std::size_t points, double* state,

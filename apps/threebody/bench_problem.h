@@ -1,4 +1,4 @@
-// What the bench computes: the published map, at any size.
+// The problem of the benchmark: the published map at any size.
 #pragma once
 
 #include "threebody/bench.h"

@@ -1,5 +1,5 @@
-// The CPU kernel: one pair of systems a SIMD lane, a new pair in as soon as one is decided. Compiled once per
-// target.
+// The CPU kernel: each SIMD lane integrates one pair of systems and takes a new pair as soon as one is
+// decided. Compiled once per target.
 #pragma once
 
 #include "threebody/diagnostics.h"
@@ -37,14 +37,14 @@ class CpuKernel {
     using Real = Pack<Scalar>;
     static constexpr int lanes = Real::lanes;
     static constexpr int longest_stretch =
-        4096;  // steps until idle lanes ask again, and work done is reported
+        4096;  // steps until idle lanes ask again and the kernel reports its work
     static constexpr unsigned all_lanes = (1U << (lanes - 1) << 1) - 1U;
 
   public:
     VOLTPILE_HD CpuKernel(const Problem& problem, PointStream& stream)
         : problem_(problem), stream_(stream), limit_(problem.separation * problem.separation) {}
 
-    // Returns when no lane has a point any more and the stream has none either, or when the stream says stop.
+    // Returns when neither the lanes nor the stream have a point left, or when the stream stops it.
     VOLTPILE_HD void run() {
         constexpr std::int64_t steps_between_reports = 1 << 18;
         std::int64_t steps = 0;
@@ -68,7 +68,7 @@ class CpuKernel {
         std::int32_t state = 0;  // steps done
     };
 
-    // Draws points for idle lanes and starts them.
+    // Takes points for idle lanes and starts them.
     VOLTPILE_HD void refill() {
         unsigned filled = 0;
         System<Real> first, twin;
@@ -104,7 +104,8 @@ class CpuKernel {
         active_ |= filled;
     }
 
-    // Advances all lanes together until one is decided, or for the longest stretch. Returns the steps done.
+    // Advances all lanes together until one is decided, at most for the longest stretch. Returns the steps
+    // done.
     VOLTPILE_HD int advance() {
         int stretch = longest_stretch;
         for (int i = 0; i < lanes; ++i) {
@@ -136,7 +137,7 @@ class CpuKernel {
         return k;
     }
 
-    // Finishes the lanes whose systems have parted or have done all steps. Returns whether there were any.
+    // Finishes the lanes whose systems have parted or have done all steps. Returns true if there were any.
     VOLTPILE_HD bool decide() {
         unsigned decided = active_ & ~together_;
         for (int i = 0; i < lanes; ++i) {
@@ -192,7 +193,7 @@ class CpuKernel {
     double pair_steps_ = 0;
 };
 
-// Internal to each target's file: no symbol of these may reach the linker.
+// Internal to each target's file: the linker must not see any of these symbols.
 namespace {
 
 template <class Integrator, class Scalar, bool closest>

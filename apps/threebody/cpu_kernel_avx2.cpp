@@ -1,4 +1,4 @@
-// The kernel for AVX2 with fused multiply-add (Haswell, Zen and newer). Nothing else belongs into this file:
+// The kernel for AVX2 with fused multiply-add (Haswell, Zen and newer). Nothing else belongs in this file:
 // see portable.h.
 #define VOLTPILE_TARGET avx2
 #define VOLTPILE_PACK_BYTES 32

@@ -1,4 +1,4 @@
-// The kernel for AVX-512F (Skylake-SP, Zen 4 and newer). Nothing else belongs into this file: see portable.h.
+// The kernel for AVX-512F (Skylake-SP, Zen 4 and newer). Nothing else belongs in this file: see portable.h.
 #define VOLTPILE_TARGET avx512
 #define VOLTPILE_PACK_BYTES 64
 #include "threebody/cpu_kernel.h"

@@ -1,4 +1,4 @@
-// The kernel for any 64-bit processor (SSE2 on x86). Nothing else belongs into this file: see portable.h.
+// The kernel for any 64-bit processor (SSE2 on x86). Nothing else belongs in this file: see portable.h.
 #define VOLTPILE_TARGET baseline
 #define VOLTPILE_PACK_BYTES 16
 #include "threebody/cpu_kernel.h"

@@ -12,7 +12,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A thread's view of the feed: also keeps the accounts of work and time.
+// A thread's view of the feed, which also counts its work and time.
 class ThreadStream : public PointStream {
   public:
     ThreadStream(PointFeed& feed, WorkScheduler& work, std::size_t threads)

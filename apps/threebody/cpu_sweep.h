@@ -10,9 +10,9 @@
 
 namespace voltpile::threebody {
 
-// One thread for each of `pus` (operating-system indices of hardware threads), bound to it. Returns when
-// `work` has no more ranges and all that were taken are submitted; throws what the first failing thread
-// threw.
+// Starts one thread for each of `pus` (operating-system indices of hardware threads) and binds it there.
+// Returns when `work` has no more ranges and all taken ones are submitted. Rethrows the exception of the
+// first thread that fails.
 void sweep_on_cpu(const Problem& problem, const std::vector<OutcomeField>& fields, const CpuTarget& target,
                   const std::vector<int>& pus, WorkScheduler& work, const SubmitRange& submit);
 

@@ -7,7 +7,7 @@ namespace voltpile::threebody {
 std::vector<CpuTarget> usable_cpu_targets() {
     std::vector<CpuTarget> targets;
 #if defined(__x86_64__)
-    // These also ask whether the operating system saves the wide registers.
+    // These checks include whether the operating system saves the wide registers.
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("fma")) {
         targets.push_back({"avx512", 512, sweep_avx512, fma_rounds_avx512, true});
     }

@@ -1,4 +1,4 @@
-// The instruction sets that the CPU kernel is compiled for, and the choice among them.
+// Lists the instruction sets that the CPU kernel is compiled for and chooses among them.
 #pragma once
 
 #include <string_view>
@@ -9,7 +9,7 @@
 
 namespace voltpile::threebody {
 
-// Runs pairs from the stream until it has none left: on the calling thread, one pair a SIMD lane.
+// Integrates pairs from the stream until it has none left, on the calling thread, one pair per SIMD lane.
 using CpuSweep = void (*)(const Problem&, PointStream&);
 
 void sweep_baseline(const Problem& problem, PointStream& stream);
@@ -20,11 +20,11 @@ struct CpuTarget {
     std::string_view name;  // "avx512"
     int bits;               // of a register
     CpuSweep sweep;
-    double (*fma_rounds)(long rounds);  // for the bench: see peak.h
-    bool fused;                         // has fused multiply-add: all targets that have agree bit for bit
+    double (*fma_rounds)(long rounds);  // for the benchmark: see peak.h
+    bool fused;                         // has fused multiply-add: all such targets give the same bits
 };
 
-// Those that this processor and operating system can run, widest first; never empty.
+// Returns the targets that this processor and operating system can run, widest first; never empty.
 std::vector<CpuTarget> usable_cpu_targets();
 
 }  // namespace voltpile::threebody

@@ -1,5 +1,5 @@
-// What is said about the first system of a pair besides its divergence time. Always in double, from the state
-// as it is.
+// Diagnostics of the first system of a pair: energy and closest approach. Always in double, from the state in
+// its own precision.
 #pragma once
 
 #include "threebody/parameters.h"
@@ -34,8 +34,8 @@ VOLTPILE_HD double total_energy(const System<double>& s, double G, const double 
     return kinetic + potential;
 }
 
-// a if a < b, else b: what is not a number on the left is forgotten. The same on every processor, unlike
-// fmin.
+// Returns a if a < b, else b, so a NaN on the left is ignored. Unlike fmin it gives the same on every
+// processor.
 VOLTPILE_HD double smaller(double a, double b) {
     return a < b ? a : b;
 }
@@ -43,7 +43,7 @@ VOLTPILE_HD float smaller(float a, float b) {
     return a < b ? a : b;
 }
 
-// Squared distance of the two nearest bodies.
+// Returns the squared distance of the two nearest bodies.
 template <class Real>
 VOLTPILE_HD Real smallest_squared_distance(const Real (&x)[3][3]) {
     Real smallest = squared_length(x[1][0] - x[0][0], x[1][1] - x[0][1], x[1][2] - x[0][2]);
@@ -65,7 +65,7 @@ VOLTPILE_HD System<double> to_double(const System<Real>& s) {
     return result;
 }
 
-// state: synchronized. Recomputes the energy at the start from the parameters, so that nobody has to keep it.
+// state: synchronized. Recomputes the initial energy from the parameters, so that nobody has to store it.
 template <class Real>
 VOLTPILE_HD double energy_error(const Parameters& parameters, const System<double>& state) {
     System<Real> first, twin;

@@ -7,7 +7,8 @@ namespace voltpile::threebody {
 inline namespace VOLTPILE_TARGET {
 
 VOLTPILE_HD double fma_loop(long rounds) {
-    constexpr int chains = 12;  // more than latency times operations a cycle, and few enough for 16 registers
+    constexpr int chains =
+        12;  // more than latency times operations per cycle, and few enough for 16 registers
     DoublePack value[chains];
     _Pragma("GCC unroll 12") for (int i = 0; i < chains; ++i) value[i] = DoublePack(1.0 + i);
     DoublePack factor(0.999999);

@@ -1,5 +1,5 @@
-// The GPU kernel: one pair of systems a lane, all of its state in registers for the whole trajectory, and the
-// next pair in as soon as one is decided. Nothing touches memory between a pair's start and its decision.
+// The GPU kernel: each lane integrates one pair of systems with all of its state in registers, and takes the
+// next pair as soon as one is decided. Between a pair's start and its decision nothing touches memory.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -11,8 +11,9 @@
 namespace voltpile::threebody {
 inline namespace VOLTPILE_TARGET {
 
-// One block to a multiprocessor, so that pairs can be packed over all of its warps. common: used if
-// same_forces, else every lane has constants of its own. limit_squared: of the separation.
+// One block per multiprocessor, so that pairs can be packed over all of its warps. common: used if
+// same_forces; otherwise every lane has its own constants. limit_squared: the squared limit of the
+// separation.
 template <class Integrator, class Real, bool same_forces, bool closest, int threads>
 __global__ __launch_bounds__(threads, 1) void sweep_kernel(const Problem* problem,
                                                            const StepConstants<Real> common,
@@ -26,7 +27,7 @@ __global__ __launch_bounds__(threads, 1) void sweep_kernel(const Problem* proble
     Lane<Real> lane;
     StepConstants<Real> constants = common;
     make_idle(lane);
-    lane.left = 0;  // asks for a point at once
+    lane.left = 0;  // requests a point at once
     bool exhausted = false;
     for (unsigned steps_done = 0;;) {
         const bool decided = lane.left <= 0 || !together(lane.first, lane.twin, limit_squared);
@@ -56,7 +57,7 @@ __global__ __launch_bounds__(threads, 1) void sweep_kernel(const Problem* proble
             continue;
         }
         if (steps_done % steps_between_packings == steps_between_packings - 1) {
-            // Every warp of the block learns of it here, at the latest at its next visit.
+            // Every warp of the block sees it here, at its next visit at the latest.
             const std::uint32_t next = *static_cast<volatile std::uint32_t*>(&range.counters->next);
             if (__shfl_sync(full_warp, next, 0) >= range.points) {
                 exhausted = true;
@@ -74,8 +75,7 @@ __global__ __launch_bounds__(threads, 1) void sweep_kernel(const Problem* proble
     leave_packing(space);
 }
 
-// What the sweep left to be done, a thread for each point: velocities at the time of the positions, energy,
-// square roots.
+// Finishes the outcomes, one thread per point: velocities at the time of the positions, energy, square roots.
 template <class Integrator, class Real>
 __global__ void complete_outcomes(const Problem* problem, const GpuRange range) {
     const std::uint32_t point = blockIdx.x * blockDim.x + threadIdx.x;
@@ -106,7 +106,7 @@ __global__ void complete_outcomes(const Problem* problem, const GpuRange range) 
     }
 }
 
-// Threads of a block, one block to a multiprocessor: as many as leave each lane the registers that it needs.
+// Threads of a block, one block per multiprocessor: as many as the registers of each lane allow.
 template <class Integrator, class Real, bool same_forces>
 constexpr int block_threads() {
     if (sizeof(Real) == 4) return 640;
@@ -120,7 +120,7 @@ void launch_kernel(const char* name, const Problem& problem, const Problem* on_g
     constexpr int threads = block_threads<Integrator, Real, same_forces>();
     StepConstants<Real> common;
     set_step_constants(parameters_at(problem, range.begin), common, Assign<Real>{});
-    // Warps draw points 32 at a time, so that a small range spreads over all multiprocessors.
+    // Warps take 32 points at a time, so that a small range spreads over all multiprocessors.
     const std::int64_t warps = (static_cast<std::int64_t>(range.points) + 31) / 32;
     LaunchShape shape;
     shape.blocks = static_cast<int>(warps < multiprocessors ? warps : multiprocessors);

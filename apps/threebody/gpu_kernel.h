@@ -1,4 +1,4 @@
-// The GPU kernel, as its caller sees it.
+// The interface of the GPU kernel.
 #pragma once
 
 #include <cstdint>
@@ -8,32 +8,32 @@
 
 namespace voltpile::threebody {
 
-// A range of points on its way through a GPU. All pointers are to memory on the GPU; those of fields that are
-// not wanted are null. Outcomes are indexed from the range's begin, as in struct Outcome.
+// A range of points on a GPU. All pointers point to GPU memory; those of fields that are not requested are
+// null. Outcomes are indexed from the range's begin, as in struct Outcome.
 struct GpuRange {
     std::int64_t begin = 0;
     std::uint32_t points = 0;  // at most 2^31
 
     struct Counters {
-        unsigned long long pair_steps;  // of pairs that are decided
-        std::uint32_t next;             // points handed out to lanes; may overshoot
+        unsigned long long pair_steps;  // of decided pairs
+        std::uint32_t next;             // number of points handed out to lanes; may exceed `points`
     };
-    Counters* counters = nullptr;  // zero at the start
+    Counters* counters = nullptr;  // must be zero at the start
 
     std::int32_t* steps_together = nullptr;
     double* energy_error = nullptr;
     double* closest_approach = nullptr;
     double* final_state = nullptr;  // (points, 18)
     double* raw_state =
-        nullptr;  // (points, 18), if either of energy_error and final_state is wanted; may be final_state
+        nullptr;  // (points, 18), if energy_error or final_state is requested; may be final_state
 };
 
-// Enqueues the whole range. on_gpu: the same problem in the GPU's memory. multiprocessors: of the current
-// GPU. Throws DeviceError if a launch is refused.
+// Enqueues the whole range. on_gpu: the same problem in GPU memory. multiprocessors: of the current GPU.
+// Throws DeviceError if a launch fails.
 void launch_sweep(const Problem& problem, const Problem* on_gpu, const GpuRange& range, int multiprocessors,
                   const Stream& stream);
 
-// One for each integrator, in files of their own so that they compile side by side.
+// One function for each integrator, in files of their own so that they compile in parallel.
 void launch_euler(const Problem& problem, const Problem* on_gpu, const GpuRange& range, int multiprocessors,
                   const Stream& stream);
 void launch_leapfrog(const Problem& problem, const Problem* on_gpu, const GpuRange& range,

@@ -1,4 +1,4 @@
-// A lane's pair of systems: how it starts, ends, and idles.
+// Starts, ends and idles a lane's pair of systems.
 #pragma once
 
 #include "threebody/diagnostics.h"
@@ -11,7 +11,7 @@ inline namespace VOLTPILE_TARGET {
 constexpr unsigned full_warp = ~0U;
 constexpr std::uint32_t no_point = ~0U;
 
-// Whether the twins are no farther apart than the limit; not if that is not a number.
+// Returns true if the twins are no farther apart than the limit; false if the distance is NaN.
 template <class Real>
 __device__ __forceinline__ bool together(const System<Real>& first, const System<Real>& twin,
                                          Real limit_squared) {
@@ -22,12 +22,12 @@ __device__ __forceinline__ bool together(const System<Real>& first, const System
 template <class Real>
 struct Lane {
     System<Real> first, twin;
-    std::uint32_t point;  // in the range; no_point: idle
-    std::int32_t left;    // steps to do; the number of all steps is in shared memory: registers are dear
+    std::uint32_t point;  // index in the range; no_point: idle
+    std::int32_t left;    // remaining steps; shared memory holds the total, because registers are scarce
     Real closest_squared;
 };
 
-// Far from each other and at rest: stays together, and harmless, for as long as a warp's other lanes go on.
+// Two systems at rest, far from each other: they stay together and harmless while the warp's other lanes run.
 template <class Real>
 __device__ __forceinline__ void make_idle(Lane<Real>& lane) {
     VOLTPILE_UNROLL
@@ -43,7 +43,8 @@ __device__ __forceinline__ void make_idle(Lane<Real>& lane) {
     lane.closest_squared = 0;
 }
 
-// The next point for every lane that asks; no_point if there is none. All lanes of the warp call.
+// Returns the next point for every lane that requests one; no_point if there is none. All lanes of the warp
+// call it.
 __device__ __forceinline__ std::uint32_t draw(bool asks, const GpuRange& range) {
     const unsigned asking = __ballot_sync(full_warp, asks);
     const unsigned lane = threadIdx.x % 32;
@@ -54,9 +55,9 @@ __device__ __forceinline__ std::uint32_t draw(bool asks, const GpuRange& range) 
     return asks && point < range.points ? point : no_point;
 }
 
-// Sets up the lanes that say so, each at its lane.point. steps: the lane's place for its number of steps. The
-// parameters of a point are computed by the whole warp, a lane for each: that takes few registers, of which
-// the other lanes' pairs leave none to spare. All lanes of the warp call.
+// Sets up the requesting lanes, each at its lane.point. steps: where the lane stores its number of steps. The
+// whole warp computes the parameters of a point, one per lane: that takes few registers, and the other lanes'
+// pairs leave none to spare. All lanes of the warp call it.
 template <class Real, bool same_forces>
 __device__ __forceinline__ void set_up(bool mine, Lane<Real>& lane, const Problem* problem,
                                        std::int64_t begin, Parameters& shared, std::int32_t& steps,
@@ -78,8 +79,8 @@ __device__ __forceinline__ void set_up(bool mine, Lane<Real>& lane, const Proble
     }
 }
 
-// Writes what the lane's decided pair has come to; the rest is made from raw_state afterwards
-// (complete_outcomes).
+// Writes the outcome of the lane's decided pair; complete_outcomes computes the rest from raw_state
+// afterwards.
 template <class Real, bool closest>
 __device__ __forceinline__ void store(const Lane<Real>& lane, std::int32_t steps, const GpuRange& range) {
     atomicAdd(&range.counters->pair_steps, static_cast<unsigned long long>(steps - lane.left));

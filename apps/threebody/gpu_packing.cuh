@@ -1,5 +1,5 @@
-// When there are no new points: gathers a block's remaining pairs in as few warps as possible, so that the
-// others can end instead of occupying the FP64 units for a few lanes.
+// Gathers a block's remaining pairs in as few warps as possible when there are no new points, so that the
+// other warps end instead of occupying the FP64 units for a few lanes.
 #pragma once
 
 #include "threebody/gpu_lane.cuh"
@@ -7,7 +7,7 @@
 namespace voltpile::threebody {
 inline namespace VOLTPILE_TARGET {
 
-// threads: of the block.
+// threads: number of threads of the block.
 template <class Real, int threads>
 struct PackingSpace {
     Real numbers[9][threads];
@@ -18,12 +18,12 @@ struct PackingSpace {
 
 struct Move {
     int rank;       // the thread's pair among the block's
-    int slot;       // the thread among those of warps that still run: gets the pair of that rank
+    int slot;       // the thread's index within running warps: it receives the pair of that rank
     bool active;    // has a pair
-    bool receives;  // gets one
+    bool receives;  // receives a pair
 };
 
-// Moves `count` numbers of each pair. All warps of the block that still run call.
+// Moves `count` numbers of each pair. All running warps of the block call it.
 template <int count, class T, int threads>
 __device__ __forceinline__ void move_numbers(T* values, T (*space)[threads], const Move& move) {
     VOLTPILE_UNROLL
@@ -38,8 +38,8 @@ __device__ __forceinline__ void move_numbers(T* values, T (*space)[threads], con
     __syncthreads();
 }
 
-// False for a warp that has nothing left, which then must end. All warps of the block that still run call;
-// one that ends by itself calls leave_packing.
+// Returns false for a warp that has no pair left, which then must end. All running warps of the block call
+// it; a warp that ends by itself calls leave_packing.
 template <bool same_forces, class Real, int threads>
 __device__ __forceinline__ bool pack_lanes(Lane<Real>& lane, StepConstants<Real>& constants,
                                            PackingSpace<Real, threads>& space) {
@@ -50,7 +50,7 @@ __device__ __forceinline__ bool pack_lanes(Lane<Real>& lane, StepConstants<Real>
     __syncthreads();
     int before = 0;
     int total = 0;
-    int running = 0;  // warps; one that has no pair left has ended
+    int running = 0;  // number of warps; a warp without a pair has ended
     int running_before = 0;
     VOLTPILE_UNROLL
     for (int w = 0; w < threads / 32; ++w) {
@@ -82,14 +82,14 @@ __device__ __forceinline__ bool pack_lanes(Lane<Real>& lane, StepConstants<Real>
     lane.left = integers[1];
     space.steps[threadIdx.x] = integers[2];
     if (!move.receives) make_idle(lane);
-    if (threadIdx.x % 32 == 0) space.active[warp] = 0;  // a warp that stays sets it anew
+    if (threadIdx.x % 32 == 0) space.active[warp] = 0;  // a warp that stays sets it again
     return 32 * running_before < total;
 }
 
 template <class Real, int threads>
 __device__ __forceinline__ void leave_packing(PackingSpace<Real, threads>& space) {
     if (threadIdx.x % 32 == 0) space.active[threadIdx.x / 32] = 0;
-    __threadfence_block();  // before the others stop waiting for this warp
+    __threadfence_block();  // must come before the others stop waiting for this warp
 }
 
 }  // namespace VOLTPILE_TARGET

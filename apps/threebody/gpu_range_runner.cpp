@@ -58,7 +58,7 @@ void GpuRangeRunner::start_part() {
     range.raw_state = state_.data();
     pair_steps_taken_ = 0;
     set_to_zero(counters_.data(), counters_.bytes(), stream_);
-    stream_.synchronize();  // so that take_pair_steps never sees the counts of the part before
+    stream_.synchronize();  // so that take_pair_steps never sees the counts of the previous part
     launch_sweep(problem_, on_gpu_, range, multiprocessors_, stream_);
 
     std::byte* to = staging_.data();

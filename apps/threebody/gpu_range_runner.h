@@ -1,4 +1,4 @@
-// Takes one range at a time through the GPU: a stream and the memory that goes with it.
+// Computes one range at a time on the GPU, with a stream and memory of its own.
 #pragma once
 
 #include <cstddef>
@@ -15,24 +15,24 @@ namespace voltpile::threebody {
 
 class GpuRangeRunner {
   public:
-    // on_gpu: the problem in the current GPU's memory. Both must outlive the runner.
+    // on_gpu: the problem in the current GPU's memory. Both problems must outlive the runner.
     GpuRangeRunner(const Problem& problem, const Problem* on_gpu, std::vector<OutcomeField> fields,
                    int multiprocessors);
 
-    // Enqueues the range, or its first part: long ranges go in parts, so that memory on the GPU is bounded.
+    // Enqueues the range, or its first part: long ranges run in parts, so that GPU memory is bounded.
     void start(WorkRange range);
 
     bool busy() const { return !range_.empty(); }
 
-    // Looks whether the GPU is done, and goes on with the next part. True: the range is finished; take() it.
+    // Checks whether the GPU is done and enqueues the next part. True: the range is finished; take() it.
     bool advance();
 
-    // The finished range's buffers, one for each field; the runner is free again.
+    // Returns the finished range's buffers, one for each field. The runner is free again.
     std::vector<FieldBuffer> take();
 
     WorkRange range() const { return range_; }
 
-    // Pair-steps done since the last call, of pairs that are decided.
+    // Returns the pair-steps of pairs that were decided since the last call.
     double take_pair_steps();
 
   private:
@@ -55,7 +55,7 @@ class GpuRangeRunner {
     DeviceBuffer<double> energy_error_, closest_approach_, state_;
     PinnedBuffer<std::byte> staging_;
     double pair_steps_taken_ = 0;  // of the part
-    double pair_steps_ = 0;        // of earlier parts, not taken yet
+    double pair_steps_ = 0;        // of earlier parts, not yet taken
 
     // Last, so that they are destroyed first.
     Stream stream_;

@@ -54,7 +54,7 @@ void sweep_on_gpu(const Problem& problem, const std::vector<OutcomeField>& field
             const bool busy = any_busy(runners);
             if (!busy) account(true);
             const auto range = busy ? work.try_next() : work.next();
-            if (!busy) reported = Clock::now();  // waiting was not work
+            if (!busy) reported = Clock::now();  // waiting does not count as busy
             if (range && !range->empty()) runner->start(*range);
         }
         if (!any_busy(runners)) {

@@ -11,7 +11,7 @@
 namespace voltpile::threebody {
 
 // gpu: index as in device_info(). Keeps two ranges in flight, so that the last pairs of one run beside the
-// first of the next. Returns when `work` has no more ranges and all that were taken are submitted. Throws
+// first pairs of the next. Returns when `work` has no more ranges and all taken ones are submitted. Throws
 // DeviceError.
 void sweep_on_gpu(const Problem& problem, const std::vector<OutcomeField>& fields, int gpu,
                   WorkScheduler& work, const SubmitRange& submit);

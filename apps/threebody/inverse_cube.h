@@ -1,9 +1,9 @@
-// r^-3 from r^2, without a square root or a division: y = seed(r^2) ~ r^-1, then with the small e = 1 - r^2
-// y^2
+// Computes r^-3 from r^2 without a square root or a division: y = seed(r^2) ~ r^-1, then with the small
+// e = 1 - r^2 y^2
 //     r^-3 = y^3 (1 + 3/2 e + 15/8 e^2 + 35/16 e^3 + ...)
-// cut where the next term falls below the rounding. The strength of the force is multiplied into the
-// coefficients of the series, so that scaling costs nothing. r^2 = 0 gives NaN or infinity: a collision ends
-// as "diverged".
+// truncated where the next term falls below the rounding. The strength of the force is multiplied into the
+// coefficients of the series, so scaling costs nothing. r^2 = 0 gives NaN or infinity: a collision counts as
+// "diverged".
 #pragma once
 
 #include "threebody/portable.h"
@@ -11,7 +11,8 @@
 namespace voltpile::threebody {
 inline namespace VOLTPILE_TARGET {
 
-// Plain numbers. On a GPU these are the hardware's fused operations; on a host only reference code uses them.
+// Operations on plain numbers. On a GPU they are the hardware's fused operations; on a host only reference
+// code uses them.
 template <class Real>
 VOLTPILE_HD Real real(double value) {
     return Real(value);
@@ -40,7 +41,7 @@ VOLTPILE_HD float fnma(float a, float b, float c) {
 template <class Real>
 struct InverseCube;
 
-// `terms` and `series`: what the strength is to be multiplied with, once.
+// `terms` and `series`: the factors that the strength is multiplied with, once.
 // times(r2, coefficient) = coefficient/series * r2^(-3/2).
 template <>
 struct InverseCube<double> {
@@ -49,7 +50,7 @@ struct InverseCube<double> {
 
     static VOLTPILE_HD double times(double r2, const double (&coefficient)[terms]) {
 #if defined(__CUDA_ARCH__)
-        double y;  // relative error below 2^-20, so e < 2e-6 and the first term left out is below 2e-17
+        double y;  // relative error below 2^-20, so e < 2e-6 and the first omitted term is below 2e-17
         asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(r2));
 #else
         const double y = 1.0 / __builtin_sqrt(r2);

@@ -158,7 +158,7 @@ bool is_swept(const JobSpec& job, const std::string& key, int first_element, int
     return false;
 }
 
-// Bodies at one point attract each other without limit, so not one step would be a number.
+// Bodies at the same point attract each other without limit, so every step would give NaN.
 void refuse_coincident_bodies(const JobSpec& job, const ReportProblem& report) {
     const auto& position = job.reals("system.position");
     const auto& shift = job.reals("system.twin_shift");
@@ -179,7 +179,7 @@ void refuse_coincident_bodies(const JobSpec& job, const ReportProblem& report) {
     }
 }
 
-// Numbers that FP64 holds and FP32 does not.
+// Rejects numbers that fit FP64 but not FP32.
 void refuse_beyond_fp32(const JobSpec& job, const ReportProblem& report) {
     const auto fits = [](double x) { return std::abs(x) <= std::numeric_limits<float>::max(); };
     const auto vanishes = [](double x) { return x != 0 && std::abs(x) < std::numeric_limits<float>::min(); };
@@ -207,7 +207,7 @@ void refuse_beyond_fp32(const JobSpec& job, const ReportProblem& report) {
     }
 }
 
-// A field and an axis become datasets side by side in the result.
+// A field and an axis become datasets in the same group of the result.
 void refuse_field_names(const JobSpec& job, const ReportProblem& report) {
     for (std::size_t i = 0; i < job.axes().size(); ++i)
         for (const char* const taken :

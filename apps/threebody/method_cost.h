@@ -1,18 +1,18 @@
-// How many floating-point instructions the kernels spend on one step of a pair of systems.
+// Counts the floating-point instructions that the kernels spend on one step of a pair of systems.
 #pragma once
 
 #include "threebody/problem.h"
 
 namespace voltpile::threebody {
 
-// The CPU kernel for Euler: its seed costs four floating-point instructions more, and a longer series two.
+// Of the CPU kernel for Euler: its seed costs four more floating-point instructions, its longer series two.
 constexpr int cpu_instructions_per_pair_step() {
     constexpr int pair_of_bodies = 3 + 3 + 4 + 7 + 6;  // distance, its square, seed, impulse, two kicks
     return 2 * 3 * pair_of_bodies + 2 * 9 + 6;
 }
 
-// Instructions (a fused multiply-add is one) of the GPU kernel's loop, of the type that it computes in:
-// counted in docs/numerics.md and compared with the machine code in docs/benchmarks.md.
+// Of the GPU kernel's loop, in the type that it computes in; a fused multiply-add counts as one.
+// docs/numerics.md has the count, docs/benchmarks.md the comparison with the machine code.
 constexpr int instructions_per_pair_step(Method method) {
     constexpr int pair_of_bodies = 3 + 3 + 6 + 6;  // distance, its square, impulse, two kicks
     constexpr int forces = 2 * 3 * pair_of_bodies;

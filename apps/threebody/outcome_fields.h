@@ -1,4 +1,4 @@
-// The fields that a three-body job can write, and how outcomes are laid out in their buffers.
+// Defines the fields that a three-body job can write and the layout of outcomes in their buffers.
 #pragma once
 
 #include <string_view>
@@ -11,17 +11,17 @@ namespace voltpile::threebody {
 
 enum class OutcomeField { StepsTogether, EnergyError, ClosestApproach, FinalState };
 
-// `name` as in the job key output.fields. Throws std::logic_error on any other.
+// name: one of the choices of the job key output.fields. Throws std::logic_error for any other.
 OutcomeField outcome_field(std::string_view name);
 
 FieldSpec field_spec(OutcomeField field, const Problem& problem);
 
-// One buffer a field, as ResultWriter::submit wants them, for `points` points.
+// One buffer per field for `points` points, as ResultWriter::submit takes them.
 class OutcomeBuffers {
   public:
     OutcomeBuffers(std::vector<OutcomeField> fields, std::size_t points);
 
-    // Different indices may be stored from different threads at once.
+    // Different threads may store different indices at the same time.
     void store(std::size_t index, const Outcome& outcome);
 
     std::vector<FieldBuffer> release() { return std::move(data_); }

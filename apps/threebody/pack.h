@@ -1,6 +1,6 @@
-// A vector register of numbers, one trajectory a lane. Each CPU target compiles this with its own
-// VOLTPILE_TARGET and VOLTPILE_PACK_BYTES. Where the processor has fused multiply-add, every operation here
-// is exact to the bit on every processor and width: so are, then, the results.
+// A vector register of numbers, one trajectory per lane. Each CPU target compiles this file with its own
+// VOLTPILE_TARGET and VOLTPILE_PACK_BYTES. On processors with fused multiply-add every operation here gives
+// the same bits at every width, and so do the results.
 #pragma once
 
 #if defined(__FMA__) || defined(__SSE2__)
@@ -66,7 +66,7 @@ VOLTPILE_HD DoublePack fnma(DoublePack a, DoublePack b, DoublePack c) {
 VOLTPILE_HD FloatPack fnma(FloatPack a, FloatPack b, FloatPack c) {
     return _mm512_fnmadd_ps(a.v, b.v, c.v);
 }
-// One bit a lane: a <= b. Not for NaN.
+// Returns one bit per lane: a <= b, which is false for NaN.
 VOLTPILE_HD unsigned lanes_not_above(DoublePack a, DoublePack b) {
     return _mm512_cmp_pd_mask(a.v, b.v, _CMP_LE_OQ);
 }
@@ -93,7 +93,7 @@ VOLTPILE_HD unsigned lanes_not_above(FloatPack a, FloatPack b) {
     return static_cast<unsigned>(_mm256_movemask_ps(_mm256_cmp_ps(a.v, b.v, _CMP_LE_OQ)));
 }
 #else
-// No fused operation here: results differ from the others' in the last bits.
+// This target has no fused operation: its results differ from the others' in the last bits.
 template <class Scalar>
 VOLTPILE_HD Pack<Scalar> fma(Pack<Scalar> a, Pack<Scalar> b, Pack<Scalar> c) {
     return a * b + c;
@@ -112,8 +112,8 @@ VOLTPILE_HD unsigned lanes_not_above(FloatPack a, FloatPack b) {
 #else
 template <class Scalar>
 VOLTPILE_HD unsigned lanes_not_above(Pack<Scalar> a, Pack<Scalar> b) {
-    // Number by number: of a subscripted comparison, (a.v <= b.v)[i], GCC 12 with -fsanitize=bounds makes
-    // code that reads an index it has not set.
+    // Compares number by number: for a subscripted comparison, (a.v <= b.v)[i], GCC 12 with -fsanitize=bounds
+    // generates code that reads an uninitialized index.
     unsigned bits = 0;
     for (int i = 0; i < Pack<Scalar>::lanes; ++i) bits |= (a.v[i] <= b.v[i] ? 1U : 0U) << i;
     return bits;
@@ -126,11 +126,11 @@ VOLTPILE_HD Pack<Scalar> smaller(Pack<Scalar> a, Pack<Scalar> b) {
     return Pack<Scalar>(a.v < b.v ? a.v : b.v);
 }
 
-// The seed is made of integer operations (the well-known shift of the exponent and mantissa, within 3.5 % of
-// r^-1) and one step u = r^2 y^2 + a; y <- y (u^2 + b): the best quadratic for t^(-1/2) over the range that
-// the first guess leaves, with its square completed. It leaves |e| < 5.0e-5, scaled: with c the quadratic's
-// leading coefficient, y is r^-1 / c and 1/c^2 - r^2 y^2 = e / c^2. The powers of c go into the series. The
-// processors' own seed instructions differ from vendor to vendor, and AVX2 has none for double.
+// The seed consists of integer operations (the well-known shift of exponent and mantissa, within 3.5 % of
+// r^-1) and one step u = r^2 y^2 + a; y <- y (u^2 + b): the best quadratic for t^(-1/2) over the range of the
+// first guess, with its square completed. The result has |e| < 5.0e-5 and is scaled: with c the quadratic's
+// leading coefficient, y is r^-1 / c and 1/c^2 - r^2 y^2 = e / c^2. The series contains the powers of c. The
+// processors' own seed instructions differ between vendors, and AVX2 has none for double.
 template <>
 struct InverseCube<DoublePack> {
     static constexpr int terms = 4;
@@ -154,7 +154,7 @@ struct InverseCube<DoublePack> {
     }
 };
 
-// The same in single precision, where two terms of the series are enough: 15/8 e^2 < 5e-9.
+// The same in single precision, where two terms of the series suffice: 15/8 e^2 < 5e-9.
 template <>
 struct InverseCube<FloatPack> {
     static constexpr int terms = 2;

@@ -1,4 +1,4 @@
-// The values of one point of the sweep, and the pair of systems that starts from them.
+// Computes the values of one point of the sweep and the pair of systems that starts from them.
 #pragma once
 
 #include "threebody/portable.h"
@@ -8,7 +8,7 @@
 namespace voltpile::threebody {
 inline namespace VOLTPILE_TARGET {
 
-// The order of these operations is that of SweepAxis::value: coordinates in the result are exactly these
+// The operations have the same order as in SweepAxis::value, so the result's coordinates are exactly these
 // numbers.
 VOLTPILE_HD double value_at(const ParameterSource& source, std::int64_t point) {
     if (source.count == 0) return source.base;
@@ -38,7 +38,7 @@ VOLTPILE_HD std::int32_t step_count(const Parameters& p) {
     return static_cast<std::int32_t>(p.steps + 0.5);
 }
 
-// `set` is called as set(where, value) for each constant: Assign for plain numbers, one lane for packs.
+// Calls set(where, value) for each constant: Assign for plain numbers, one lane for packs.
 template <class Real, class Set>
 VOLTPILE_HD void set_step_constants(const Parameters& p, StepConstants<Real>& constants, Set set) {
     VOLTPILE_UNROLL
@@ -58,7 +58,7 @@ struct Assign {
     VOLTPILE_HD void operator()(Real& where, double value) const { where = static_cast<Real>(value); }
 };
 
-// The first system and its twin at state 0, with momenta at the same time as the positions.
+// Sets the first system and its twin to state 0, with momenta at the time of the positions.
 template <class Real>
 VOLTPILE_HD void initial_pair(const Parameters& p, System<Real>& first, System<Real>& twin) {
     VOLTPILE_UNROLL

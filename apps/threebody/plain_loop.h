@@ -1,6 +1,6 @@
-// The published recurrence as anybody would first write it: one pair after the other, every body adding up
-// the pulls of the two others, square roots and divisions as in the formula. What the kernels are compared
-// with, in speed and in result.
+// The published recurrence in its most direct form: one pair after the other, each body sums the forces of
+// the two others, with square roots and divisions as in the formula. The reference for the kernels' speed and
+// results.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ struct PlainSystem {
     double v[3][3];
 };
 
-// The number of steps that the two stay within `separation` of each other.
+// Returns the number of steps during which the two stay within `separation` of each other.
 std::int64_t plain_steps_together(PlainSystem first, PlainSystem twin, double G, const double (&mass)[3],
                                   double dt, std::int64_t steps, double separation);
 

@@ -1,6 +1,6 @@
-// Points of several ranges, handed out to many threads: when a range has none left, threads go on into the
-// next, so nobody idles while the last pairs of a range finish. Whoever finishes a range's last point submits
-// it.
+// Hands out the points of several ranges to many threads. When a range has no points left, threads continue
+// with the next one, so nobody idles while the last pairs of a range finish. The thread that finishes a
+// range's last point submits the range.
 #pragma once
 
 #include <atomic>
@@ -21,18 +21,18 @@ using SubmitRange = std::function<void(WorkRange, std::vector<FieldBuffer>)>;
 // Thread-safe.
 class PointFeed {
   public:
-    // submit: called from the threads that call finish(); may throw, which ends up in theirs.
+    // submit: called from the threads that call finish(), which rethrows its exceptions.
     PointFeed(WorkScheduler& work, std::vector<OutcomeField> fields, SubmitRange submit);
 
-    // False if there is no point now. Never waits.
+    // Returns false if there is no point now. Never waits.
     bool draw(Ticket& ticket);
 
-    // Waits until there is a point to draw. False: there will never be one.
+    // Waits until there is a point. Returns false if there will never be one.
     bool wait();
 
     void finish(const Ticket& ticket, const Outcome& outcome);
 
-    // No more points: another thread has failed.
+    // Hands out no more points, because another thread has failed.
     void stop() { stopped_ = true; }
     bool stopped() const { return stopped_; }
 

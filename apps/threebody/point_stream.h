@@ -1,4 +1,4 @@
-// Where a CPU kernel gets its starting points and leaves what became of them.
+// The source of a CPU kernel's starting points and the sink of their outcomes.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace voltpile::threebody {
 
-// A point handed out; `owner` is the stream's own business.
+// A point handed out; only the stream uses `owner`.
 struct Ticket {
     std::int64_t point = 0;
     void* owner = nullptr;
@@ -17,13 +17,13 @@ class PointStream {
   public:
     virtual ~PointStream();
 
-    // False if there is none now. Never waits.
+    // Returns false if there is no point now. Never waits.
     virtual bool draw(Ticket& ticket) = 0;
 
     virtual void finish(const Ticket& ticket, const Outcome& outcome) = 0;
 
-    // Called every few milliseconds with the pair-steps done since. False: stop, whatever is in flight is not
-    // wanted.
+    // The kernel calls it every few milliseconds with the pair-steps done since. False tells the kernel to
+    // stop and drop all pairs in flight.
     virtual bool report(double pair_steps) = 0;
 };
 

@@ -1,6 +1,6 @@
-// The same source serves GPUs and several CPU instruction sets. Everything marked VOLTPILE_HD is always
-// inlined, and lives in an inline namespace named after the target, so that code compiled for AVX-512 can
-// never be the copy which the linker picks for the whole program.
+// Lets one source serve GPUs and several CPU instruction sets. Everything marked VOLTPILE_HD is always
+// inlined and lives in an inline namespace named after the target. So the linker can never pick code compiled
+// for AVX-512 for the whole program.
 #pragma once
 
 #if defined(__CUDACC__)
@@ -11,7 +11,7 @@
 
 #if defined(__CUDA_ARCH__) || defined(__clang__)
 #define VOLTPILE_UNROLL _Pragma("unroll")
-#elif defined(__CUDACC__)  // nvcc's pass for the host understands neither
+#elif defined(__CUDACC__)  // nvcc's host pass understands neither
 #define VOLTPILE_UNROLL
 #else
 #define VOLTPILE_UNROLL _Pragma("GCC unroll 9")

@@ -1,4 +1,4 @@
-// A three-body job as plain data: what both kernels, on CPU and GPU, are given. No functions here: see
+// A three-body job as plain data, the input of both the CPU and the GPU kernel. Its functions are in
 // parameters.h.
 #pragma once
 
@@ -10,7 +10,7 @@ enum class Method : int { Euler, Leapfrog, Yoshida4, RungeKutta4 };
 
 // One scalar of the job: fixed, or an axis of the sweep. Axis index of a point: (point / stride) % count.
 struct ParameterSource {
-    double base = 0;  // the value where it is not swept
+    double base = 0;  // the value if it is not swept
     double from = 0;
     double to = 0;
     std::int64_t intervals = 1;  // value = from + (to - from) * index / intervals
@@ -18,7 +18,7 @@ struct ParameterSource {
     std::int64_t stride = 1;
 };
 
-// One T for each scalar that can be swept; nothing else, so that they can be counted through as an array.
+// Holds one T for each scalar that can be swept and nothing else, so that code can index them as an array.
 template <class T>
 struct ParameterSet {
     T G;
@@ -45,7 +45,7 @@ struct Problem {
     std::int32_t largest_steps = 0;  // over the sweep
 };
 
-// What becomes of one pair. State s is the one after s steps.
+// The outcome of one pair. State s is the state after s steps.
 struct Outcome {
     // The first state whose separation exceeds the limit (or is not a number), in 0 .. steps - 1; else
     // `steps`.

@@ -1,4 +1,4 @@
-// From the job file to the plain data that the kernels are given.
+// Converts a job file to the plain data that the kernels take.
 #pragma once
 
 #include <vector>

@@ -9,8 +9,8 @@
 namespace voltpile::threebody {
 namespace {
 
-// Rounding errors of n steps, each at random up to half a unit in the last place, add up to about sqrt(n)
-// units. Where that exceeds this part of the twins' shift, their separation begins to be the rounding's.
+// Rounding errors of n steps, each randomly up to half a unit in the last place, add up to about sqrt(n)
+// units. If that exceeds this part of the twins' shift, rounding begins to determine their separation.
 constexpr double tolerable_part = 0.01;
 // Neighboring points closer than this many units in the last place begin to coincide.
 constexpr double least_units_between_points = 4;
@@ -34,7 +34,7 @@ std::vector<std::string> resolution_warnings(const Problem& problem) {
     const ParameterSet<ParameterSource>& sources = problem.sources;
     std::vector<std::string> warnings;
 
-    double extent = 0;  // of the system at the start: the least that positions grow to
+    double extent = 0;  // of the system at the start: positions grow at least to this
     for (const auto& body : sources.position)
         for (const ParameterSource& component : body) extent = std::max(extent, largest(component));
     double shift = 0;

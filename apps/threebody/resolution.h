@@ -1,5 +1,5 @@
-// Whether the numbers are fine enough for what a job asks of them: zooming into a map takes smaller and
-// smaller shifts and spacings, until rounding is all there is to see.
+// Checks whether floating-point numbers are fine enough for a job: zooming into a map takes smaller and
+// smaller shifts and spacings, until the picture shows only rounding.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace voltpile::threebody {
 
-// For the user, before anything is computed; empty if all is well.
+// Returns warnings for the user, to print before computing; empty if all is well.
 std::vector<std::string> resolution_warnings(const Problem& problem);
 
 }  // namespace voltpile::threebody

@@ -1,5 +1,5 @@
-// One system of three bodies and the forces in it. Momenta instead of velocities: the impulse of a pair then
-// needs one multiplication instead of two.
+// A system of three bodies and the forces in it. It stores momenta instead of velocities, because the impulse
+// of a pair then needs one multiplication instead of two.
 #pragma once
 
 #include "threebody/inverse_cube.h"
@@ -14,7 +14,7 @@ struct System {
     Real p[3][3];
 };
 
-// What a step of length dt needs to know, with everything that can be multiplied beforehand multiplied.
+// The constants of a step of length dt, with every possible product computed beforehand.
 template <class Real>
 struct StepConstants {
     Real kick[3][InverseCube<Real>::terms];  // [pair]: G m_i m_j dt times the series of InverseCube
@@ -34,8 +34,8 @@ VOLTPILE_HD Real squared_length(Real x, Real y, Real z) {
     return fma(z, z, fma(y, y, x * x));
 }
 
-// What the three pairs do to each other within dt at given positions: body i of a pair gains impulse * d,
-// body j loses it.
+// The impulses of the three pairs within dt at given positions: body i of a pair gains impulse * d, body j
+// loses it.
 template <class Real>
 struct PairForces {
     Real impulse[3];  // [pair]

@@ -1,5 +1,5 @@
-// Three-body sweeps: how long a system and its slightly shifted twin stay together, over a grid of starting
-// values.
+// The three-body app: computes how long a system and its slightly shifted twin stay together, over a grid of
+// starting values.
 #pragma once
 
 #include <memory>
@@ -20,7 +20,7 @@ class ThreebodyApp : public App {
     Workload workload() const override;
     std::vector<std::string> warnings() const override;
 
-    // On this rank's GPU if the plan gives it one, else on its cores.
+    // Computes on this rank's GPU if the plan gives it one, else on its cores.
     void run(RankContext& rank, WorkScheduler& work, ResultWriter& results) override;
 
   private:

@@ -1,5 +1,5 @@
-// Explicit Euler, the recurrence of the published picture: positions advance with the OLD momenta. Kept to
-// reproduce that picture; it is no good integrator.
+// Explicit Euler, the recurrence of the published picture: positions advance with the OLD momenta. It exists
+// to reproduce that picture; it is not a good integrator.
 #pragma once
 
 #include "threebody/system.h"
@@ -11,7 +11,7 @@ struct Euler {
     static constexpr int order = 1;
     static constexpr int force_evaluations = 1;
 
-    // Brings momenta from the time of the positions to where `step` wants them.
+    // Moves momenta from the time of the positions to the time that `step` expects.
     template <class Real>
     static VOLTPILE_HD void start(System<Real>&, const StepConstants<Real>&) {}
 
@@ -22,7 +22,7 @@ struct Euler {
         kick(s.p, forces);
     }
 
-    // Undoes `start`: brings the momenta back to the time of the positions.
+    // Undoes `start`: moves momenta back to the time of the positions.
     template <class Real>
     static VOLTPILE_HD void synchronize(System<Real>&, const StepConstants<Real>&) {}
 };

@@ -1,5 +1,5 @@
-// Leapfrog, kick-drift-kick: symplectic, second order. The closing half kick of a step and the opening one of
-// the next are done as one, so a step costs one evaluation of the forces.
+// Leapfrog, kick-drift-kick: symplectic, second order. The closing half kick of a step and the opening half
+// kick of the next are merged, so a step costs one evaluation of the forces.
 #pragma once
 
 #include "threebody/system.h"

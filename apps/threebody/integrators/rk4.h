@@ -1,5 +1,5 @@
-// The classical Runge-Kutta method of fourth order, in the form that it takes when forces depend on positions
-// alone: with k1..k4 the impulses within dt at the four positions
+// The classical Runge-Kutta method of fourth order, in its form for forces that depend only on positions:
+// with k1..k4 the impulses within dt at the four positions
 //     x2 = x + h/2 p/m,  x3 = x2 + h/4 k1/m,  x4 = x + h (p + k2/2)/m
 //     x' = x + h (p + (k1 + k2 + k3)/6)/m,    p' = p + (k1 + 2 k2 + 2 k3 + k4)/6
 #pragma once
@@ -47,7 +47,7 @@ struct RungeKutta4 {
             VOLTPILE_UNROLL
             for (int c = 0; c < 3; ++c) {
                 sum[i][c] = sum[i][c] + k[i][c];
-                k[i][c] = k[i][c] + k2[i][c];  // k2 + k3: what the two sums differ by, but for k4
+                k[i][c] = k[i][c] + k2[i][c];  // k2 + k3: the difference of the two sums, except for k4
                 x[i][c] = fma(constants.drift[i], fma(k2[i][c], real<Real>(0.5), s.p[i][c]), s.x[i][c]);
             }
         }
@@ -67,7 +67,7 @@ struct RungeKutta4 {
     static VOLTPILE_HD void synchronize(System<Real>&, const StepConstants<Real>&) {}
 
   private:
-    // Impulse of each body within dt at positions x.
+    // Computes the impulse of each body within dt at positions x.
     template <class Real>
     static VOLTPILE_HD void impulses(const Real (&x)[3][3], const StepConstants<Real>& constants,
                                      Real (&k)[3][3]) {

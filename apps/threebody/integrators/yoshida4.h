@@ -1,5 +1,5 @@
 // Yoshida's fourth-order composition of three leapfrog steps of lengths w1, w0, w1 (H. Yoshida, Phys. Lett. A
-// 150, 262, 1990), symplectic; adjoining kicks are done as one.
+// 150, 262, 1990), symplectic; adjoining kicks are merged.
 #pragma once
 
 #include "threebody/system.h"
