@@ -22,7 +22,7 @@ bool have_room(const std::vector<PlacedTick>& ticks, Direction direction, int em
     return true;
 }
 
-// The most of make(most) that have room, each placed by to_pixel(value).
+// Returns the most ticks of make(most) that have room; to_pixel(value) places each.
 template <class Make, class ToPixel>
 std::vector<PlacedTick> fitting(Direction direction, int em_pixels, Make make, ToPixel to_pixel) {
     std::vector<PlacedTick> placed;
@@ -53,11 +53,11 @@ std::vector<PlacedTick> axis_ticks(const PlotAxis& axis, Direction direction, st
         return std::clamp<std::int64_t>(static_cast<std::int64_t>(pixel), -1, pixels);
     };
     const auto make = [&](int most) {
-        // No finer than the points.
+        // Ticks are no finer than the points.
         return linear_ticks(value(-1), value(static_cast<double>(pixels)), most, std::abs(step) * (1 - 1e-9));
     };
     std::vector<PlacedTick> ticks;
-    if (axis.count <= most_ticks) {  // each point, if they have room
+    if (axis.count <= most_ticks) {  // one tick per point, if there is room
         for (double i = 0; i < count; ++i) {
             const double at = axis.first + i * step;
             ticks.push_back({to_pixel(at), number(at, em_pixels)});

@@ -1,4 +1,4 @@
-// The ticks of a plot's axes and color bar, in pixels, so many that their labels have room.
+// Places the ticks of a plot's axes and color bar, in pixels, as many as their labels leave room for.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,14 @@ struct PlacedTick {
 
 enum class Direction { Right, Down };
 
-// Of an axis whose points share `pixels` equally: a value's place is the middle of its point's pixels. Round
-// values, or the points' own where they are few; at least one tick.
+// Returns the ticks of an axis whose points share `pixels` equally; a value lies at the middle of its point's
+// pixels. Ticks are at round values, or at the points' own values if these are few. There is at least one
+// tick.
 std::vector<PlacedTick> axis_ticks(const PlotAxis& axis, Direction direction, std::int64_t pixels,
                                    int em_pixels);
 
-// Of a color bar, counted from its top, where the greatest value is; none if there are no values.
+// Returns the ticks of a color bar, counted from its top, where the greatest value is; none if there are no
+// values.
 std::vector<PlacedTick> bar_ticks(const PlotLabels& labels, const ColorScale& scale, std::int64_t pixels,
                                   int em_pixels);
 

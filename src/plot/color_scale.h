@@ -1,4 +1,4 @@
-// From the values of a field to colors.
+// Maps the values of a field to colors.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace voltpile {
 constexpr Rgb no_value{128, 128, 128};
 
 struct ColorScale {
-    double min = std::numeric_limits<double>::infinity();  // of the finite values; > max: there are none
+    double min = std::numeric_limits<double>::infinity();  // of the finite values; > max if there are none
     double max = -std::numeric_limits<double>::infinity();
     bool logarithmic = false;
     bool any_without = false;  // some are not finite, or not computed
@@ -26,11 +26,11 @@ struct ColorScale {
         max = std::max(max, value);
     }
 
-    // 0 at min, 1 at max.
+    // Returns 0 at min and 1 at max.
     double position(double value) const {
         if (!(max > min)) return 0;
         if (logarithmic) return (std::log(value) - std::log(min)) / (std::log(max) - std::log(min));
-        return (value / 2 - min / 2) / (max / 2 - min / 2);  // differences may be too large for a double
+        return (value / 2 - min / 2) / (max / 2 - min / 2);  // a difference may exceed a double
     }
 
     Rgb color(double value) const { return std::isfinite(value) ? inferno(position(value)) : no_value; }

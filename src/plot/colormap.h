@@ -1,4 +1,4 @@
-// The color map of the published pictures.
+// The color map of the published pictures, "inferno".
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,8 @@ namespace {
 
 constexpr Rgb black{0, 0, 0}, dark{80, 80, 80};
 
-// Text for a picture that is looked at as a whole: by the longer side, but not large beside the shorter one.
+// The text size follows the longer side, so that it is legible when the whole picture fits a screen, but
+// stays small beside the shorter side.
 int em_pixels(std::int64_t width, std::int64_t height) {
     const std::int64_t by_longer = std::max(width, height) / 60, by_shorter = std::min(width, height) / 20;
     return static_cast<int>(std::clamp<std::int64_t>(std::min(by_longer, by_shorter), 14, 96));
@@ -21,7 +22,7 @@ int widest(const std::vector<PlacedTick>& ticks) {
     return width;
 }
 
-// Ticks on the left (towards = -1) or right (+1) of x, their labels beyond them.
+// Draws ticks on the left (towards = -1) or right (+1) of x, with their labels beyond them.
 void draw_ticks_aside(Overlay& overlay, std::vector<PlacedTick>& ticks, std::int64_t x, std::int64_t y,
                       int length, int towards) {
     for (PlacedTick& tick : ticks) {
@@ -46,8 +47,8 @@ PlotFrame::PlotFrame(const PlotLabels& labels, const ColorScale& scale, std::int
     TextImage bar_name = turned(text(labels.shown));
     const int line = subtitle.height;
 
-    // From the left: name and labels of the second axis, field, bar and its labels and name. The first
-    // axis' labels may stand half beyond the field.
+    // From the left: name and labels of the second axis, field, bar with its labels and name. The first axis'
+    // labels may extend beyond the field by half.
     std::vector<PlacedTick> x_ticks = axis_ticks(labels.x, Direction::Right, field_width, em), y_ticks;
     if (labels.y) y_ticks = axis_ticks(*labels.y, Direction::Down, field_height, em);
     const int half_label = widest(x_ticks) / 2;
@@ -56,7 +57,7 @@ PlotFrame::PlotFrame(const PlotLabels& labels, const ColorScale& scale, std::int
     field_ = {gap + y_name.width + left_of_field + 1, gap + title.height + line + gap + 1, field_width,
               field_height};
     const std::int64_t content_width = std::max<std::int64_t>(field_width, x_name.width);
-    // A bar shorter than this, or than what is written along it, would be hard to read.
+    // A bar shorter than this, or than the text along it, would be hard to read.
     const std::int64_t content_height =
         std::max<std::int64_t>({field_height, 8 * em, y_name.height, bar_name.height});
     const bool any_value = scale.max >= scale.min;

@@ -1,18 +1,19 @@
-// What stands around the field of a plot: axes, title, color bar.
+// The surroundings of the field in a plot: axes, title, color bar.
 #pragma once
 
 #include <cstdint>
 #include <span>
 
 #include "plot/color_scale.h"
-#include "plot/overlay.h"
 #include "plot/labels.h"
+#include "plot/overlay.h"
 
 namespace voltpile {
 
 class PlotFrame {
   public:
-    // Of a field of so many pixels, equally many for each point. Sizes of texts go with it.
+    // Frames a field of the given size in pixels, with equally many pixels for each point. Text grows with
+    // it.
     PlotFrame(const PlotLabels& labels, const ColorScale& scale, std::int64_t field_width,
               std::int64_t field_height);
 
@@ -20,7 +21,7 @@ class PlotFrame {
     std::int64_t height() const { return height_; }
     const Box& field() const { return field_; }  // the pixels inside the frame
 
-    // Row y, white where the field will be. rgb: 3 * width() bytes.
+    // Paints row y, white where the field will be. rgb: 3 * width() bytes.
     void paint(std::int64_t y, std::span<std::uint8_t> rgb) const;
 
   private:

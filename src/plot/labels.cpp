@@ -8,13 +8,14 @@
 namespace voltpile {
 namespace {
 
-// Longer ones would make the picture wider than its field.
+// Longer lines would make the picture wider than its field.
 constexpr std::size_t longest_line = 100;  // bytes
 
 std::string shortened(std::string text) {
     if (text.size() <= longest_line) return text;
     std::size_t end = longest_line;
-    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;  // inside a character
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80)
+        --end;  // not in the middle of a character
     return text.substr(0, end) + " ...";
 }
 

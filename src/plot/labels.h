@@ -1,4 +1,4 @@
-// What is written around the picture of a field.
+// The labels around the picture of a field.
 #pragma once
 
 #include <cstdint>
@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "plot/slice.h"
 #include "results/field.h"
 #include "results/result_layout.h"
-#include "plot/slice.h"
 
 namespace voltpile {
 
-// Points at equal distances from `first` to `last`.
+// An axis with points at equal distances from `first` to `last`.
 struct PlotAxis {
     std::string name;  // with its unit
     double first = 0, last = 0;
@@ -25,10 +25,10 @@ struct PlotLabels {
     std::optional<PlotAxis> y;       // none: a strip
     std::string shown;               // the quantity that the colors show, with its unit
     bool whole = false;              // it is a whole number
-    std::vector<std::string> words;  // which stand for 0, 1, ...; may be empty
+    std::vector<std::string> words;  // for the values 0, 1, ...; may be empty
 };
 
-// "50000 - steps_together": what the picture of a field shows.
+// Returns the name of the quantity that the picture shows: "50000 - steps_together".
 std::string shown_quantity(const FieldSpec& field);
 
 PlotLabels plot_labels(const ResultLayout& layout, const FieldSpec& field, const Slice& slice);

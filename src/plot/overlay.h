@@ -1,4 +1,4 @@
-// Rectangles and texts on a picture that is made row by row.
+// Draws rectangles and texts on a picture that is made row by row.
 #pragma once
 
 #include <cstdint>
@@ -19,16 +19,16 @@ class Overlay {
   public:
     void fill(const Box& box, Rgb color) { marks_.push_back({box, color, {}}); }
 
-    // The upper left corner of the image at (x, y).
+    // Places the upper left corner of the image at (x, y).
     void ink(std::int64_t x, std::int64_t y, TextImage image, Rgb color) {
         marks_.push_back({{x, y, image.width, image.height}, color, std::move(image)});
     }
 
-    // One pixel wide, around the box.
+    // Draws a frame one pixel wide around the box.
     void outline(const Box& box, Rgb color);
 
-    // Paints what touches row y, in the order of the calls above. rgb: 3 bytes a pixel; what lies beyond its
-    // ends is left out.
+    // Paints everything on row y, in the order of the calls above. rgb: 3 bytes per pixel. Parts beyond its
+    // ends are omitted.
     void paint(std::int64_t y, std::span<std::uint8_t> rgb) const;
 
   private:

@@ -20,7 +20,7 @@ namespace voltpile {
 namespace {
 
 constexpr std::int64_t least_long_side = 800;  // pixels
-constexpr std::int64_t strip_height = 80;      // pixels of a picture with only one axis
+constexpr std::int64_t strip_height = 80;      // in pixels, of a picture with only one axis
 constexpr std::int64_t most_around = 20'000;   // pixels of titles, axes and bar, along a side
 
 const FieldSpec& chosen_field(const ResultLayout& layout, const std::string& name) {
@@ -52,7 +52,7 @@ std::filesystem::path output_path(const ResultReader& result, const FieldSpec& f
     return path;
 }
 
-// The values to draw of one row.
+// Returns the values of one row.
 std::vector<double> drawn_row(const ResultReader& result, const FieldSpec& field, const Slice& slice,
                               std::int64_t y) {
     const std::int64_t begin = slice.first_point + y * slice.width;
@@ -71,12 +71,12 @@ ColorScale color_scale(const ResultReader& result, const FieldSpec& field, const
     for (std::int64_t y = 0; y < slice.height; ++y) {
         for (const double value : drawn_row(result, field, slice, y)) scale.include(value);
     }
-    // Errors span decades. A picture with plot_from is a customary one, which is linear.
+    // Errors span decades. A field with plot_from has a customary picture, which is linear.
     scale.logarithmic = !field.plot_from && scale.min > 0 && scale.max / scale.min > 1e3;
     return scale;
 }
 
-// How many pixels make one point.
+// Pixels per point.
 struct Enlargement {
     std::int64_t x = 1;
     std::int64_t y = 1;
@@ -87,7 +87,7 @@ Enlargement enlargement(const Slice& slice, bool is_strip, int wanted) {
     const std::int64_t longer = std::max(slice.width, slice.height);
     const std::int64_t scale =
         wanted > 0 ? wanted : std::max<std::int64_t>(1, (least_long_side + longer - 1) / longer);
-    // With room for what stands around them.
+    // Leaves room for the frame.
     if (longer > (PngFile::max_side - most_around) / scale) {
         throw JobError(
             fmt::format("a picture of {} x {} points, {} pixels each, is too large: at most {} pixels a side",
@@ -96,7 +96,7 @@ Enlargement enlargement(const Slice& slice, bool is_strip, int wanted) {
     return {scale, is_strip ? std::max(scale, strip_height) : scale};
 }
 
-// `pixels` of each color, one beside the other.
+// Repeats each color for `pixels` pixels.
 void write_points(const std::vector<Rgb>& colors, std::int64_t pixels, std::span<std::uint8_t> rgb) {
     std::size_t at = 0;
     for (const Rgb color : colors) {

@@ -12,8 +12,8 @@
 namespace voltpile {
 namespace {
 
-// libpng reports errors by longjmp, which must not pass over a destructor: so each of its calls that can fail
-// is made in a function that owns nothing.
+// libpng reports errors by longjmp, which must not skip a destructor. So each libpng call that can fail is in
+// a function that owns nothing.
 bool write_header(png_structp png, png_infop info, std::FILE* file, png_uint_32 width, png_uint_32 height,
                   png_textp texts, int text_count) {
     if (setjmp(png_jmpbuf(png))) return false;
@@ -48,7 +48,7 @@ std::string latin1(const std::string& text) {
             const auto next = static_cast<unsigned char>(text[++i]);
             out += static_cast<char>(static_cast<unsigned char>((byte & 0x03) << 6 | (next & 0x3f)));
         } else if ((byte & 0xc0) == 0xc0) {
-            out += '?';  // the first byte of a longer character; the others are skipped
+            out += '?';  // the first byte of a longer character; the loop skips the others
         }
     }
     return out;

@@ -1,4 +1,4 @@
-// An RGB picture written row by row, so that its size is bounded by the disk and not by memory.
+// Writes an RGB picture row by row, so that the disk and not memory bounds its size.
 #pragma once
 
 #include <cstdint>
@@ -11,22 +11,22 @@
 
 namespace voltpile {
 
-// Keyword and text of tEXt chunks; what is not Latin-1 in UTF-8 input becomes '?'.
+// Keyword and text (UTF-8) of tEXt chunks; a character outside Latin-1 becomes '?'.
 using PngTexts = std::vector<std::pair<std::string, std::string>>;
 
 class PngFile {
   public:
-    static constexpr std::int64_t max_side = 1'000'000;  // libpng's own limit, and that of most readers
+    static constexpr std::int64_t max_side = 1'000'000;  // the limit of libpng and of most readers
 
-    // Starts under a temporary name. All throw FileError with errno's text.
+    // Starts the file under a temporary name. All functions throw FileError with errno's text.
     PngFile(const std::filesystem::path& path, std::int64_t width, std::int64_t height,
             const PngTexts& texts);
-    ~PngFile();  // unless finished, leaves nothing behind
+    ~PngFile();  // removes the file unless it is finished
     PngFile(const PngFile&) = delete;
     PngFile& operator=(const PngFile&) = delete;
 
-    void write_row(std::span<const std::uint8_t> rgb);  // 3 * width bytes, from the top
-    void finish();                                      // after `height` rows: gives the file its name
+    void write_row(std::span<const std::uint8_t> rgb);  // 3 * width bytes; rows from the top
+    void finish();  // call it after `height` rows; gives the file its name
 
   private:
     struct Impl;

@@ -12,7 +12,7 @@ namespace {
 constexpr double width = 760, height = 420;  // of one chart, in pixels
 constexpr double left = 70, right = 190, top = 36, bottom = 48;
 
-// Okabe and Ito's colors, which people with any color vision tell apart.
+// Okabe and Ito's colors, which people with any color vision can distinguish.
 constexpr std::array colors{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"};
 
 std::string escaped(const std::string& text) {
@@ -28,7 +28,7 @@ std::string escaped(const std::string& text) {
     return out;
 }
 
-// The logarithms of an axis' ends, at least a factor of two apart.
+// The logarithms of an axis' ends, which are at least a factor of two apart.
 struct Axis {
     double low = 1e300, high = -1e300;
     double from = 0, to = 0;  // pixels
@@ -62,7 +62,7 @@ void for_round_values(int first, Use use) {
             if (!use(digit, digit * std::pow(10.0, decade))) return;
 }
 
-// Moves an axis' ends out to round values.
+// Extends an axis to round values.
 void round_ends(Axis& axis) {
     const double low = std::exp2(axis.low), high = std::exp2(axis.high);
     for_round_values(static_cast<int>(std::floor(std::log10(low))), [&](int, double value) {
@@ -83,7 +83,7 @@ std::string rule(double x1, double y1, double x2, double y2) {
 
 std::string grid(const Axis& x, const Axis& y) {
     std::string svg;
-    // So many powers of two from line to line that their labels have room.
+    // The powers of two from line to line, so that labels have room.
     const int step = std::max(1, static_cast<int>(std::ceil((x.high - x.low) / 10)));
     for (int power = static_cast<int>(std::ceil(x.low)); power <= x.high; power += step) {
         const double at = x.at(std::exp2(power));

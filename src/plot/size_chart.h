@@ -1,5 +1,5 @@
-// Charts of measurements over message sizes, both axes logarithmic, as an SVG picture: text is text in it,
-// and any browser shows it.
+// Draws charts of measurements over message sizes as an SVG picture for browsers, with both axes logarithmic
+// and labels as text.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace voltpile {
 
 struct ChartLine {
     std::string name;
-    std::vector<std::pair<double, double>> points;  // (bytes, value), both positive; others are left out
+    std::vector<std::pair<double, double>> points;  // (bytes, value), both positive; others are omitted
 };
 
 struct SizeChart {
@@ -18,11 +18,11 @@ struct SizeChart {
     std::string value_label;  // of the vertical axis, with the unit
     std::vector<ChartLine> lines;
 
-    // The line of that name, made if there is none.
+    // Returns the line of that name, after creating it if necessary.
     ChartLine& line(const std::string& name);
 };
 
-// One below the other. Charts without points are left out.
+// Returns the charts one below the other. Charts without points are omitted.
 std::string to_svg(const std::vector<SizeChart>& charts);
 
 }  // namespace voltpile

@@ -12,7 +12,7 @@
 namespace voltpile {
 namespace {
 
-// A dimension that a picture cannot show, so that one of its indices must be chosen.
+// A dimension that a picture cannot show, so the user must choose one of its indices.
 struct FreeDimension {
     std::string name;
     std::int64_t count = 1;

@@ -1,4 +1,4 @@
-// Which points of a result a picture shows.
+// Selects the points of a result that a picture shows.
 #pragma once
 
 #include <cstdint>
@@ -9,18 +9,18 @@
 
 namespace voltpile {
 
-// width x height points from first_point on, the first axis to the right, the second one down; one component
-// of each.
+// One component of width x height points from first_point on; the first axis runs to the right, the second
+// down.
 struct Slice {
     std::int64_t width = 1;
     std::int64_t height = 1;
     std::int64_t first_point = 0;
     std::size_t component = 0;
-    std::string place;  // where that is on the other dimensions: "z = 0.5, body moon"; may be empty
+    std::string place;  // the place on the other dimensions: "z = 0.5, body moon"; may be empty
 };
 
-// at: "name=index" for each axis beyond the second and each of the field's own dimensions. Throws JobError,
-// which lists the choices.
+// at: "name=index" for each axis beyond the second and each of the field's own dimensions. Throws a JobError
+// that lists the choices.
 Slice make_slice(const ResultLayout& layout, const FieldSpec& field, const std::vector<std::string>& at);
 
 }  // namespace voltpile

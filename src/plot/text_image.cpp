@@ -10,7 +10,7 @@
 #define STBTT_STATIC
 #include <stb_truetype.h>
 
-// The whole file, as the build found it; its own tables hold its copyright and license.
+// The whole font file; its own tables hold its copyright and license.
 __asm__(
     ".pushsection .rodata\n"
     ".balign 16\n"
@@ -24,7 +24,7 @@ namespace voltpile {
 namespace {
 
 const stbtt_fontinfo& opened_font() {
-    static const stbtt_fontinfo font = [] {  // the same for all texts
+    static const stbtt_fontinfo font = [] {  // shared by all texts
         stbtt_fontinfo info{};
         if (!stbtt_InitFont(&info, voltpile_font, 0)) throw std::logic_error("the font is none");
         return info;
@@ -53,7 +53,7 @@ class Font {
 
     int glyph(int codepoint) const { return stbtt_FindGlyphIndex(&info_, codepoint); }
 
-    // Adds the glyph's ink, its origin at x on the baseline.
+    // Adds the glyph's ink with its origin at x on the baseline.
     void draw(int glyph, double x, TextImage& image) const {
         const double left = std::floor(x);
         const auto fraction = static_cast<float>(x - left);

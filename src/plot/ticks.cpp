@@ -9,16 +9,16 @@
 namespace voltpile {
 namespace {
 
-// Beyond these, labels have exponents.
+// Outside these bounds labels have exponents.
 constexpr int most_digits = 6, most_decimals = 5;
 
-// So many steps from zero a double still holds all of them.
+// Up to this many steps from zero, doubles represent each step.
 constexpr double most_steps = 1e14;
 
-// Ends and values may have been rounded; in steps.
+// Tolerance for rounded ends and values, in steps.
 constexpr double slack = 1e-6;
 
-// digit * 10^power, the double that is read from such a text.
+// Returns digit * 10^power as the double that parsing such a text gives.
 double decimal(int digit, int power) {
     return std::strtod(fmt::format("{}e{}", digit, power).c_str(), nullptr);
 }
@@ -27,7 +27,7 @@ int power_of_ten(double value) {
     return static_cast<int>(std::floor(std::log10(std::abs(value)) + 1e-9));
 }
 
-// "1.50e-08" as "1.50e-8".
+// Shortens "1.50e-08" to "1.50e-8".
 std::string short_exponent(std::string text) {
     const auto e = text.find('e');
     if (e == std::string::npos) return text;
@@ -35,7 +35,7 @@ std::string short_exponent(std::string text) {
     return fmt::format("{}e{}", text.substr(0, e), exponent);
 }
 
-// With as many digits as tell multiples of 10^power apart.
+// Formats with enough digits to distinguish multiples of 10^power.
 std::string label(double value, int power, double largest) {
     if (value == 0) return "0";
     const int decimals = std::max(0, -power);
