@@ -1,4 +1,4 @@
-// Orders and errors of the integrators against problems whose solution is known.
+// Tests orders and errors of the integrators on problems with known solutions.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr double figure_eight_period = 6.32591398292621;
 
-// How far the bodies are from where they started after one period: norm of all nine coordinates.
+// Returns the distance of the bodies from their start after one period: the norm of all nine coordinates.
 double position_error(const Processor& processor, Method method, std::int32_t steps) {
     const Problem problem = figure_eight(method, steps, figure_eight_period);
     const Outcome outcome = processor.run(problem, {0}).front();
@@ -33,13 +33,13 @@ struct Expected {
 };
 
 // Reference figures: position errors after one period at 1000 and 2000 steps, by other programs.
-TEST(Integrators, ReturnToTheFigureEightsStartAsWellAsTheirOrderAllows) {
+TEST(Integrators, ReturnToTheFigureEightsStartWithinTheirOrder) {
     const Expected table[] = {
         {Method::Euler, 1.27, 0.667, 0.005},
         {Method::Leapfrog, 1.126e-4, 2.817e-5, 0.0005},
         {Method::Yoshida4, 2.197e-7, 1.373e-8, 0.0005},
-        // Half a part in a hundred more: the starting values themselves have 14 digits, so return only to
-        // within 1e-12.
+        // Allows 0.5 % more: the starting values have 14 digits, so the exact orbit returns only within
+        // 1e-12.
         {Method::RungeKutta4, 9.30e-9, 5.26e-10, 0.005},
     };
     for (const Processor& processor : cpu_processors()) {
@@ -109,7 +109,7 @@ TEST(Integrators, FindThePythagoreanProblemsClosestApproach) {
 // The equilateral triangle turns with omega = sqrt(3) (masses, side and G of 1); a disturbance grows by e^(2
 // pi / sqrt 2) = 85.02 a period. Twins that differ by 1e-9 differ by 85.02 times more after the second period
 // than after the first, once the growing direction dominates.
-TEST(Integrators, LetTheLagrangeTriangleFallApartAtTheRightRate) {
+TEST(Integrators, ReproduceTheLagrangeTrianglesGrowthRate) {
     const double period = 2 * 3.14159265358979323846 / std::sqrt(3.0);
     const double radius = 1 / std::sqrt(3.0);
     double position[3][3] = {};

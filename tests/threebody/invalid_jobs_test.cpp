@@ -1,4 +1,4 @@
-// Every job of tests/invalid_jobs is refused, with exactly the expected messages.
+// Tests that every job of tests/invalid_jobs fails with exactly the expected messages.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ bool agrees(const std::string& line, const std::string& expected) {
     return line == expected;
 }
 
-TEST(InvalidJobs, AreRefusedWithTheExpectedMessages) {
+TEST(InvalidJobs, GiveTheExpectedMessages) {
     const std::vector<AppSchema> apps{threebody_schema()};
     int jobs = 0;
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {

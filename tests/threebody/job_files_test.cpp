@@ -1,4 +1,4 @@
-// The job files that are shipped.
+// Tests the job files of jobs/.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -19,7 +19,7 @@ JobSpec load(const std::string& name) {
     return load_job((jobs / name).string(), {}, apps);
 }
 
-TEST(JobFiles, AllAreAccepted) {
+TEST(JobFiles, AreValid) {
     const std::vector<AppSchema> apps{threebody_schema()};
     int accepted = 0;
     for (const char* const folder : {"threebody", "smoke"})
@@ -33,14 +33,14 @@ TEST(JobFiles, AllAreAccepted) {
     EXPECT_GE(accepted, 12);
 }
 
-TEST(JobFiles, TheExampleInTheHelpIsThePublishedMap) {
+TEST(JobFiles, MatchTheExampleInTheHelp) {
     const std::vector<AppSchema> apps{threebody_schema()};
     EXPECT_EQ(parse_job(apps[0].example, "example", {}, apps).fingerprint(),
               load("threebody/seed_map.toml").fingerprint());
 }
 
 // The published map's numbers.
-TEST(JobFiles, TheSeedMapIsThePublishedOne) {
+TEST(JobFiles, DescribeThePublishedMap) {
     const auto job = load("threebody/seed_map.toml");
     EXPECT_EQ(job.real("system.G"), 9.8);
     EXPECT_EQ(job.reals("system.mass"), (Reals{10, 20, 30}));
@@ -63,7 +63,7 @@ TEST(JobFiles, TheSeedMapIsThePublishedOne) {
     }
 }
 
-TEST(JobFiles, TheFigureEightIsInTheMiddleOfItsMap) {
+TEST(JobFiles, CenterTheFigureEightInItsMap) {
     const auto job = load("threebody/figure_eight.toml");
     const auto& velocity = job.reals("system.velocity");
     ASSERT_EQ(job.axes().size(), 2u);

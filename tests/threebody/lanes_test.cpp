@@ -1,4 +1,4 @@
-// What becomes of a point depends on nothing but the point: not on its neighbors, threads or ranges.
+// Tests that the outcome of a point depends only on the point, not on neighbors, threads or ranges.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -63,7 +63,7 @@ std::vector<std::int32_t> sweep_in_ranges(const Problem& problem, std::int64_t p
     return result;
 }
 
-TEST(Lanes, GiveTheSameInAnyRangesAndThreads) {
+TEST(Lanes, GiveTheSameForAnyRangesAndThreads) {
     Problem problem = small_map();
     problem.want_energy_error = problem.want_closest_approach = problem.want_final_state = false;
     const auto expected = sweep_in_ranges(problem, 400, 400, 1);
@@ -74,7 +74,7 @@ TEST(Lanes, GiveTheSameInAnyRangesAndThreads) {
     EXPECT_EQ(sweep_in_ranges(problem, 400, 150, 4), expected);
 }
 
-TEST(Lanes, PassOnWhatSubmittingThrows) {
+TEST(Lanes, PassOnExceptionsOfSubmit) {
     WorkScheduler work;
     for (std::int64_t i = 0; i < 400; i += 10) work.offer({i, i + 10});
     work.close();
@@ -84,7 +84,7 @@ TEST(Lanes, PassOnWhatSubmittingThrows) {
                  std::runtime_error);
 }
 
-TEST(Lanes, CountWhatIsNotANumberAsDiverged) {
+TEST(Lanes, CountNanAsDiverged) {
     for (const double value :
          {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
         Problem problem = small_map();
@@ -95,9 +95,9 @@ TEST(Lanes, CountWhatIsNotANumberAsDiverged) {
     }
 }
 
-// Bodies 2 and 3 at one point attract each other without limit. With explicit Euler their momenta are no
-// numbers in state 1, their positions in state 2, the momentum of body 1 in state 3 and its position, which
-// decides, in state 4.
+// Bodies 2 and 3 at one point attract each other without limit. With explicit Euler their momenta are NaN in
+// state 1, their positions in state 2, the momentum of body 1 in state 3 and its position, which decides, in
+// state 4.
 TEST(Lanes, CountACollisionAsDiverged) {
     for (const bool single : {false, true}) {
         Problem problem = small_map();

@@ -1,4 +1,4 @@
-// The GPU kernel: golden values, agreement with the CPU in every field, tails and refills.
+// Tests the GPU kernel: golden values, agreement with the CPU in every field, tails and refills.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -111,11 +111,11 @@ TEST_F(Gpu, AgreesWithTheCpuYoshida4) {
 TEST_F(Gpu, AgreesWithTheCpuRungeKutta4) {
     expect_agreement_with_cpu(Method::RungeKutta4, true, 3000, 1e-8);
 }
-TEST_F(Gpu, AgreesWithTheCpuWithForcesOfEachLane) {
+TEST_F(Gpu, AgreesWithTheCpuWithPerLaneForces) {
     expect_agreement_with_cpu(Method::Euler, false, 3000, 1e-8);
 }
 
-TEST_F(Gpu, AgreesWithTheCpuOnTheWholePictureSubsampled) {
+TEST_F(Gpu, AgreesWithTheCpuOnTheSubsampledPicture) {
     const auto gpu = run_on_gpu(published_map(64), 0, 4096, 1000);
     const auto cpu = cpu_processors().front().run(published_map(64), consecutive(0, 4096));
     int different = 0;
@@ -152,7 +152,7 @@ TEST_F(Gpu, ReturnsToTheFigureEightsStart) {
     }
 }
 
-TEST_F(Gpu, GivesTheSameInAnyRanges) {
+TEST_F(Gpu, GivesTheSameForAnyRanges) {
     Problem problem = published_map(60);
     set_time(problem, 0.01, 5000);
     problem.want_energy_error = problem.want_closest_approach = problem.want_final_state = true;
@@ -189,7 +189,7 @@ TEST_F(Gpu, SweepsStepsAndForces) {
     }
 }
 
-TEST_F(Gpu, CountsWhatIsNotANumberAsDiverged) {
+TEST_F(Gpu, CountsNanAsDiverged) {
     Problem problem = published_map(4);
     problem.sources.position[0][2].base = NAN;
     EXPECT_EQ(run_on_gpu(problem, 0, 1, 1).front().steps_together, 0);

@@ -1,4 +1,4 @@
-// The problems that the tests run, and ways to run them on whatever processor.
+// The problems that the tests run, and functions that run them on any processor.
 #pragma once
 
 #include <cmath>
@@ -50,7 +50,7 @@ inline Problem published_map(std::int64_t size = 1000) {
     return problem;
 }
 
-inline constexpr double never = HUGE_VAL;  // as a separation: the pair is never decided before its last step
+inline constexpr double never = HUGE_VAL;  // as a separation: no pair is decided before its last step
 
 // Chenciner and Montgomery's figure-eight; period 6.32591398292621.
 inline Problem figure_eight(Method method, std::int32_t steps, double time) {
@@ -94,7 +94,7 @@ class ListStream : public PointStream {
     std::size_t next_ = 0;
 };
 
-// Runs points of a problem, in the order given, and returns what became of them, in that order.
+// Runs points of a problem in the given order and returns their outcomes in the same order.
 using RunPoints = std::function<std::vector<Outcome>(const Problem&, const std::vector<std::int64_t>&)>;
 
 struct Processor {
@@ -103,7 +103,7 @@ struct Processor {
     RunPoints run;
 };
 
-// One thread of each CPU target that this machine has.
+// Returns one single-threaded runner for each CPU target that this machine supports.
 inline std::vector<Processor> cpu_processors() {
     std::vector<Processor> processors;
     for (const CpuTarget& target : usable_cpu_targets()) {

@@ -27,18 +27,18 @@ Problem zoom_frame(int k) {
 
 }  // namespace
 
-TEST(Resolution, ThePublishedMapIsFineInFp64) {
+TEST(Resolution, AcceptsThePublishedMapInFp64) {
     EXPECT_TRUE(resolution_warnings(zoom_frame(0)).empty());
 }
 
-TEST(Resolution, TheSameInFp32IsNot) {
+TEST(Resolution, WarnsAboutThePublishedMapInFp32) {
     // 50,000 roundings of 20 in FP32: sqrt(5e4) 1.2e-7 20 = 5e-4, a third of the shift.
     Problem problem = zoom_frame(0);
     problem.single_precision = true;
     EXPECT_EQ(resolution_warnings(problem).size(), 1u);
 }
 
-TEST(Resolution, DeepFramesOfTheZoomAreWarnedAbout) {
+TEST(Resolution, WarnsAboutDeepFramesOfTheZoom) {
     int first = 0;
     while (resolution_warnings(zoom_frame(first)).empty() && first < 2000) ++first;
     // Care is needed "long before" FP64's spacing shows; at frame 1000 the shift is 100 units in the last
@@ -47,7 +47,7 @@ TEST(Resolution, DeepFramesOfTheZoomAreWarnedAbout) {
     EXPECT_LT(first, 1000);
 }
 
-TEST(Resolution, CoincidingPoints) {
+TEST(Resolution, WarnsAboutCoincidingPoints) {
     Problem problem = zoom_frame(0);
     problem.sources.position[0][0] = {0, 5.0, 5.0 + 1e-13, 1000, 1000, 1};
     ASSERT_EQ(resolution_warnings(problem).size(), 1u);

@@ -6,7 +6,7 @@
 
 using namespace voltpile;
 
-TEST(Format, BytesInPowersOfThousand) {
+TEST(Format, FormatsBytesInPowersOfThousand) {
     EXPECT_EQ(bytes_text(0), "0 B");
     EXPECT_EQ(bytes_text(999), "999 B");
     EXPECT_EQ(bytes_text(1000), "1.0 kB");
@@ -15,7 +15,7 @@ TEST(Format, BytesInPowersOfThousand) {
     EXPECT_EQ(bytes_text(4e9), "4.0 GB");
 }
 
-TEST(Format, Durations) {
+TEST(Format, FormatsDurations) {
     EXPECT_EQ(duration_text(0.4234), "0.42 s");
     EXPECT_EQ(duration_text(59.7), "60 s");
     EXPECT_EQ(duration_text(185), "3 min 05 s");
@@ -24,7 +24,7 @@ TEST(Format, Durations) {
     EXPECT_EQ(duration_text(std::numeric_limits<double>::infinity()), "unknown");
 }
 
-TEST(Format, Counts) {
+TEST(Format, FormatsCounts) {
     EXPECT_EQ(count_text(0), "0");
     EXPECT_EQ(count_text(999), "999");
     EXPECT_EQ(count_text(1000), "1,000");

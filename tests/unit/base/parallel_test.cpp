@@ -8,7 +8,7 @@
 namespace voltpile {
 namespace {
 
-TEST(InParallel, EveryIndexOnce) {
+TEST(InParallel, VisitsEveryIndexOnce) {
     for (const std::size_t count : {0, 1, 3, 4, 1001}) {
         for (const std::size_t threads : {0, 1, 4, 7}) {
             std::vector<std::atomic<int>> visits(count);

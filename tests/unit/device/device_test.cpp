@@ -11,7 +11,7 @@
 namespace voltpile {
 namespace {
 
-TEST(Device, AsksForAnAbsentGpuInVain) {
+TEST(Device, RejectsAnAbsentGpu) {
     EXPECT_GE(device_count(), 0);
     EXPECT_THROW(use_device(device_count()), DeviceError);
     EXPECT_THROW(device_info(device_count()), DeviceError);
@@ -23,14 +23,14 @@ TEST(Device, AllocatesNothingForEmptyBuffers) {
     EXPECT_EQ(buffer.bytes(), 0U);
 }
 
-TEST(Device, RefusesWorkWithoutAGpu) {
+TEST(Device, RejectsWorkWithoutAGpu) {
     if (device_count() > 0) GTEST_SKIP() << "this machine has a GPU";
     EXPECT_THROW(DeviceBuffer<double>(1), DeviceError);
     EXPECT_THROW(PinnedBuffer<double>(1), DeviceError);
     EXPECT_THROW(Stream(), DeviceError);
 }
 
-TEST(GpuDevice, CopiesThereAndBack) {
+TEST(GpuDevice, CopiesToTheGpuAndBack) {
     if (device_count() == 0) GTEST_SKIP() << "no GPU on this machine";
     use_device(0);
     const DeviceInfo info = device_info(0);
@@ -57,7 +57,7 @@ TEST(GpuDevice, CopiesThereAndBack) {
     }
 }
 
-TEST(GpuDevice, SaysWhenMemoryIsShort) {
+TEST(GpuDevice, ReportsLackOfMemory) {
     if (device_count() == 0) GTEST_SKIP() << "no GPU on this machine";
     use_device(0);
     EXPECT_THROW(DeviceBuffer<char>(std::size_t{1} << 50), DeviceError);

@@ -1,4 +1,4 @@
-// Over an allocator that counts instead of one of a GPU.
+// Tests SlabMemory with an allocator that counts, instead of a GPU's.
 #include "device/slab_memory.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t slab_bytes = 1 << 20;
 
-// Gives out ranges of addresses that nobody follows.
+// Returns ranges of addresses that nobody dereferences.
 class CountedMemory {
   public:
     SlabMemory::Allocate allocate() {
@@ -61,7 +61,7 @@ class CountedMemory {
     std::map<std::uintptr_t, std::size_t> held_;
 };
 
-TEST(SlabMemory, PiecesShareAnAllocation) {
+TEST(SlabMemory, PutsPiecesInOneAllocation) {
     CountedMemory memory;
     SlabMemory slabs = memory.slabs();
     std::vector<SlabMemory::Piece> pieces;
@@ -72,7 +72,7 @@ TEST(SlabMemory, PiecesShareAnAllocation) {
     EXPECT_EQ(memory.bytes(), 2 * slab_bytes);
 }
 
-TEST(SlabMemory, LargeOnesAreAlone) {
+TEST(SlabMemory, GivesLargePiecesAnAllocationOfTheirOwn) {
     CountedMemory memory;
     SlabMemory slabs = memory.slabs();
     const auto half = slabs.allocate(slab_bytes / 2);
@@ -86,8 +86,8 @@ TEST(SlabMemory, LargeOnesAreAlone) {
     EXPECT_EQ(memory.allocations(), 3U);
 }
 
-// Exactly what was expected is one allocation, however large its pieces; then slabs are as ever.
-TEST(SlabMemory, WhatIsExpectedIsTakenAtOnce) {
+// The expected bytes come from one allocation, however large its pieces; later slabs have the usual size.
+TEST(SlabMemory, AllocatesTheExpectedBytesAtOnce) {
     CountedMemory memory;
     SlabMemory slabs = memory.slabs();
     constexpr std::size_t each = slab_bytes / 3 * 2 / SlabMemory::alignment * SlabMemory::alignment;
@@ -103,7 +103,7 @@ TEST(SlabMemory, WhatIsExpectedIsTakenAtOnce) {
     EXPECT_EQ(memory.bytes(), 7 * each + slab_bytes);
 }
 
-TEST(SlabMemory, ASlabGoesWithItsLastPiece) {
+TEST(SlabMemory, ReleasesASlabWithItsLastPiece) {
     CountedMemory memory;
     SlabMemory::Piece last;
     EXPECT_EQ(last.data(), nullptr);
@@ -121,7 +121,7 @@ TEST(SlabMemory, ASlabGoesWithItsLastPiece) {
     EXPECT_EQ(memory.allocations(), 0U);
 }
 
-TEST(SlabMemory, NothingForNothingAndErrorsPassThrough) {
+TEST(SlabMemory, AllocatesNothingForZeroBytesAndPassesErrorsOn) {
     CountedMemory memory;
     SlabMemory slabs = memory.slabs();
     const auto none = slabs.allocate(0);
@@ -135,8 +135,8 @@ TEST(SlabMemory, NothingForNothingAndErrorsPassThrough) {
     EXPECT_EQ(memory.allocations(), 1U);
 }
 
-// Room that has come free in the middle is found again, neighbors together.
-TEST(SlabMemory, FreeNeighborsBecomeOne) {
+// SlabMemory reuses free room in the middle and merges free neighbors.
+TEST(SlabMemory, MergesFreeNeighbors) {
     CountedMemory memory;
     SlabMemory slabs = memory.slabs();
     std::vector<SlabMemory::Piece> eighths;
@@ -148,7 +148,7 @@ TEST(SlabMemory, FreeNeighborsBecomeOne) {
     EXPECT_EQ(memory.allocations(), 1U);
 }
 
-// Of several gaps the smallest that is large enough, so that large ones stay.
+// SlabMemory takes the smallest gap that is large enough, so that large gaps remain.
 TEST(SlabMemory, FillsTheSmallestGap) {
     CountedMemory memory;
     SlabMemory slabs = memory.slabs();
@@ -164,7 +164,7 @@ TEST(SlabMemory, FillsTheSmallestGap) {
 
 // Thousands of allocations and releases in a random order: no two pieces overlap, all are aligned and within
 // what was allocated, and nothing is left at the end.
-TEST(SlabMemory, PiecesNeverOverlap) {
+TEST(SlabMemory, NeverOverlapsPieces) {
     CountedMemory memory;
     SlabMemory slabs = memory.slabs();
     std::mt19937 random(7);

@@ -1,10 +1,10 @@
-// Pictures with all that stands around the field, as a reader sees them: by their pixels.
+// Tests pictures with their frame by reading pixels.
 #include "plot/frame.h"
 
 #include <cmath>
 
-#include "plot/plot.h"
 #include "plot/axis_ticks.h"
+#include "plot/plot.h"
 #include "unit/results/png_fixtures.h"
 #include "unit/results/result_fixtures.h"
 
@@ -16,7 +16,7 @@ using namespace test;
 constexpr Rgb black{0, 0, 0}, white{255, 255, 255}, gray{128, 128, 128};
 constexpr Rgb least{0, 0, 3}, middle{187, 55, 84}, greatest{252, 254, 164};  // of matplotlib's "inferno"
 
-// The first black rectangle that many pixels wide, reading from the top: its inside.
+// Returns the inside of the first black rectangle of that width in pixels, from the top.
 Box find_frame(const Picture& picture, std::int64_t from_x, std::int64_t inner_width) {
     for (std::int64_t y = 0; y < picture.height; ++y) {
         std::int64_t run = 0;
@@ -60,7 +60,7 @@ void expect_white_edge(const Picture& picture) {
     }
 }
 
-TEST_F(Frame, HoldsTheFieldsPixelsWhateverItsShape) {
+TEST_F(Frame, KeepsTheFieldsPixelsForAnyShape) {
     const std::vector<std::vector<std::int64_t>> shapes{{20, 30}, {1, 1}, {1000, 3}, {3, 1000}, {37}, {1200}};
     for (const auto& shape : shapes) {
         const TemporaryFolder other;
@@ -78,7 +78,7 @@ TEST_F(Frame, HoldsTheFieldsPixelsWhateverItsShape) {
     }
 }
 
-// Runs of marked places along a line, as their middles; places closer than `near` belong together.
+// Returns the middles of the runs of marked places along a line; places closer than `near` form one run.
 std::vector<double> middles(const std::vector<std::int64_t>& places, std::int64_t near) {
     std::vector<double> out;
     for (std::size_t i = 0, begin = 0; i < places.size(); ++i) {
@@ -90,7 +90,7 @@ std::vector<double> middles(const std::vector<std::int64_t>& places, std::int64_
 }
 
 // 40 points from -20 on, 1 apart, 20 pixels each: -20, -15 ... 15 are in the middles of every fifth.
-TEST_F(Frame, TicksStandAtTheirPoints) {
+TEST_F(Frame, PlacesTicksAtTheirPoints) {
     commit([](std::int64_t i) { return static_cast<double>(i); });
     const Picture picture = draw();
     const Box frame = find_frame(picture, 0, 800);
@@ -113,8 +113,8 @@ TEST_F(Frame, TicksStandAtTheirPoints) {
         EXPECT_NEAR(labels[i], static_cast<double>(expected[i]), 2);
 }
 
-// A few points have a tick each, round or not.
-TEST_F(Frame, FewPointsAreAllNamed) {
+// If there are few points, each has a tick, round or not.
+TEST_F(Frame, LabelsEveryPointOfAShortAxis) {
     layout.axes = some_axes({7, 3});
     commit([](std::int64_t i) { return static_cast<double>(i); });
     const Picture picture = draw();
@@ -126,7 +126,7 @@ TEST_F(Frame, FewPointsAreAllNamed) {
 }
 
 // The second axis goes down: from -20 to 21 over 40 points with both ends.
-TEST_F(Frame, TicksOfTheSecondAxisGoDown) {
+TEST_F(Frame, RunsTicksOfTheSecondAxisDownwards) {
     commit([](std::int64_t i) { return static_cast<double>(i); });
     const Picture picture = draw();
     const Box frame = find_frame(picture, 0, 800);
@@ -138,7 +138,7 @@ TEST_F(Frame, TicksOfTheSecondAxisGoDown) {
     EXPECT_EQ(ticks, expected);
 }
 
-TEST_F(Frame, ColorBarGoesUpFromTheLeastValue) {
+TEST_F(Frame, RunsTheColorBarUpFromTheLeastValue) {
     layout.axes = some_axes({2, 2});
     commit([](std::int64_t i) { return i == 0 ? 0.0 : i == 1 ? 50.0 : 100.0; });
     const Picture picture = draw();
@@ -155,7 +155,7 @@ TEST_F(Frame, ColorBarGoesUpFromTheLeastValue) {
     EXPECT_EQ(ticks, (std::vector<std::int64_t>{0, 160, 320, 480, 640, 799}));  // 100, 80 ... 0
 }
 
-TEST_F(Frame, ColorBarOfDecadesHasPowersOfTen) {
+TEST_F(Frame, LabelsALogarithmicBarWithPowersOfTen) {
     layout.axes = some_axes({2, 2});
     commit([](std::int64_t i) { return std::pow(10.0, static_cast<double>(-2 * i)); });  // 1 ... 1e-6
     const Picture picture = draw();
@@ -168,7 +168,7 @@ TEST_F(Frame, ColorBarOfDecadesHasPowersOfTen) {
         EXPECT_NEAR(static_cast<double>(ticks[i]), static_cast<double>(i) * 800 / 6, 1.01);
 }
 
-TEST(BarTicks, AreTheWordsThatNumbersStandFor) {
+TEST(BarTicks, UseTheWordsOfLabeledValues) {
     PlotLabels labels;
     labels.whole = true;
     labels.words = {"end", "length", "stop"};
@@ -185,7 +185,7 @@ TEST(BarTicks, AreTheWordsThatNumbersStandFor) {
 }
 
 // The legend's gray square is there if and only if some point is gray.
-TEST_F(Frame, ExplainsGrayWhereThereIsSome) {
+TEST_F(Frame, ExplainsGrayOnlyIfSomePointIsGray) {
     for (const bool some : {false, true}) {
         const TemporaryFolder other;
         result = other.path() / "map.h5";
@@ -201,7 +201,7 @@ TEST_F(Frame, ExplainsGrayWhereThereIsSome) {
     }
 }
 
-TEST_F(Frame, WithoutAnyValueHasNoBar) {
+TEST_F(Frame, OmitsTheBarWithoutValues) {
     commit([](std::int64_t) { return NAN; });
     const Picture picture = draw();
     const Box frame = find_frame(picture, 0, 800);

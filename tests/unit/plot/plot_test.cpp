@@ -44,7 +44,7 @@ class Plot : public testing::Test {
     ResultLayout layout = layout_of(some_axes({3, 2}), {field("steps", FieldType::Int32)});
 };
 
-TEST(Colormap, IsThePublishedInferno) {
+TEST(Colormap, MatchesMatplotlibsInferno) {
     EXPECT_EQ(inferno(0), first);
     EXPECT_EQ(inferno(0.5), middle);  // matplotlib takes entry int(256 * 0.5)
     EXPECT_EQ(inferno(1), last);
@@ -54,7 +54,7 @@ TEST(Colormap, IsThePublishedInferno) {
 }
 
 // The first axis runs to the right, the second downwards, and each point is an upright square of pixels.
-TEST_F(Plot, Orientation) {
+TEST_F(Plot, DrawsTheFirstAxisRightAndTheSecondDown) {
     commit<std::int32_t>({0, 6}, {0, 50, 100, 100, 0, 0});
     const Picture picture = draw({.scale = 10});
     ASSERT_EQ(picture.width, 30);
@@ -66,7 +66,7 @@ TEST_F(Plot, Orientation) {
     }
 }
 
-TEST_F(Plot, CustomaryTransform) {
+TEST_F(Plot, SubtractsFromPlotFrom) {
     layout.fields[0].plot_from = 100;
     commit<std::int32_t>({0, 6}, {0, 50, 100, 100, 0, 0});
     const Picture picture = draw({.scale = 1});
@@ -75,7 +75,7 @@ TEST_F(Plot, CustomaryTransform) {
     EXPECT_TRUE(has(file_text(png), "Shown: 100 - steps [1], from 0 (black) to 100 (yellow), linear"));
 }
 
-TEST_F(Plot, UnfinishedIsGray) {
+TEST_F(Plot, DrawsMissingPointsGray) {
     commit<std::int32_t>({1, 4}, {0, 100, 0});
     const Picture picture = draw({.scale = 1});
     EXPECT_EQ(picture.at(0, 0), gray);
@@ -85,7 +85,7 @@ TEST_F(Plot, UnfinishedIsGray) {
     EXPECT_EQ(picture.at(1, 1), gray);
 }
 
-TEST_F(Plot, NanAndInfinityAreGrayAndDoNotSpoilTheScale) {
+TEST_F(Plot, DrawsNanAndInfinityGrayAndIgnoresThemInTheScale) {
     layout.fields[0].type = FieldType::Float64;
     commit<double>({0, 6}, {0, NAN, 100, INFINITY, 50, -INFINITY});
     const Picture picture = draw({.scale = 1});
@@ -98,7 +98,7 @@ TEST_F(Plot, NanAndInfinityAreGrayAndDoNotSpoilTheScale) {
 }
 
 // 1e-8, 1e-4, 1: evenly spaced in the logarithm.
-TEST_F(Plot, DecadesAreLogarithmic) {
+TEST_F(Plot, UsesALogarithmicScaleForDecades) {
     layout.fields[0].type = FieldType::Float64;
     commit<double>({0, 6}, {1e-8, 1.001e-4, 1, 1, 1, 1});
     const Picture picture = draw({.scale = 1});
@@ -108,19 +108,19 @@ TEST_F(Plot, DecadesAreLogarithmic) {
     EXPECT_TRUE(has(file_text(png), "from 1e-08 (black) to 1 (yellow), logarithmic"));
 }
 
-TEST_F(Plot, ConstantField) {
+TEST_F(Plot, DrawsAConstantField) {
     commit<std::int32_t>({0, 6}, {7, 7, 7, 7, 7, 7});
     EXPECT_EQ(draw({.scale = 1}).at(1, 1), first);
 }
 
-TEST_F(Plot, SmallMapsAreEnlarged) {
+TEST_F(Plot, EnlargesSmallMaps) {
     commit<std::int32_t>({0, 6}, {0, 50, 100, 100, 0, 0});
     const Picture picture = draw();
     EXPECT_EQ(picture.width, 801);  // 3 * 267
     EXPECT_EQ(picture.height, 534);
 }
 
-TEST_F(Plot, OneAxisIsAStrip) {
+TEST_F(Plot, DrawsOneAxisAsAStrip) {
     layout.axes.resize(1);
     commit<std::int32_t>({0, 3}, {0, 50, 100});
     const Picture picture = draw();
@@ -129,7 +129,7 @@ TEST_F(Plot, OneAxisIsAStrip) {
     EXPECT_EQ(picture.at(400, picture.height - 1), middle);
 }
 
-TEST_F(Plot, OtherDimensionsAreChosen) {
+TEST_F(Plot, DrawsTheChosenIndexOfOtherDimensions) {
     layout = layout_of(some_axes({3, 2, 2}), {field("state", FieldType::Int32, {{"body", {"sun", "moon"}}})});
     std::vector<std::int32_t> values(24, 0);
     values[2 * 6 + 1] = 100;  // z = 1 begins at point 6; body 1 of its first point
@@ -155,7 +155,7 @@ TEST_F(Plot, OtherDimensionsAreChosen) {
     }
 }
 
-TEST_F(Plot, Texts) {
+TEST_F(Plot, WritesTextChunks) {
     commit<std::int32_t>({0, 6}, {0, 50, 100, 100, 0, 0});
     plot(ResultReader(result), {});
     const std::string bytes = file_text(png);
@@ -166,7 +166,7 @@ TEST_F(Plot, Texts) {
         has(bytes, "tEXtDescription" + zero + "steps (the steps of the pair). Shown: steps [1], from 0"));
 }
 
-TEST_F(Plot, Names) {
+TEST_F(Plot, NamesThePictureAfterTheResult) {
     layout.fields.push_back(field("energy", FieldType::Float64));
     {
         PartFolder parts(result, layout, PartFolder::IfOther::Refuse);
@@ -183,13 +183,13 @@ TEST_F(Plot, Names) {
     EXPECT_TRUE(has(refusal({.scale = 1'000'000}), "too large"));
 }
 
-TEST_F(Plot, SinglePointIsRefused) {
+TEST_F(Plot, RejectsASinglePoint) {
     layout.axes.clear();
     commit<std::int32_t>({0, 1}, {7});
     EXPECT_TRUE(has(refusal({}), "nothing to draw"));
 }
 
-TEST_F(Plot, FullDiskLeavesTheOldPicture) {
+TEST_F(Plot, KeepsTheOldPictureOnAFullDisk) {
     commit<std::int32_t>({0, 6}, {0, 50, 100, 100, 0, 0});
     write_text_file(png, "the old one");
     const int code = run_in_child([&] {

@@ -18,7 +18,7 @@ std::pair<int, int> inked_rows(const TextImage& image) {
 }
 
 // Advances of DejaVu Sans 2.37 by its table "hmtx", in 1/2048 em: M 1767, i 569, 0 1303, mu 1303, two 821.
-TEST(TextImage, WidthsAreTheFonts) {
+TEST(TextImage, HasTheFontsWidths) {
     for (const int em : {12, 14, 33}) {
         const auto pixels = [&](int units) {
             return static_cast<int>(std::ceil(units * em / 2048.0 - 1e-4));
@@ -30,7 +30,7 @@ TEST(TextImage, WidthsAreTheFonts) {
     EXPECT_EQ(render_text("", 14).width, 0);
 }
 
-TEST(TextImage, LettersStandOnOneLine) {
+TEST(TextImage, PutsLettersOnOneBaseline) {
     const auto capital = inked_rows(render_text("E", 100)), small = inked_rows(render_text("x", 100));
     const auto low = inked_rows(render_text("p", 100));
     EXPECT_EQ(capital.second, small.second);
@@ -41,12 +41,12 @@ TEST(TextImage, LettersStandOnOneLine) {
     EXPECT_LT(low.second, render_text("p", 100).height);
 }
 
-TEST(TextImage, WhatIsNoTextIsDrawnAllTheSame) {
+TEST(TextImage, DrawsInvalidUtf8) {
     EXPECT_EQ(render_text("a\xff", 20).coverage, render_text("a\ufffd", 20).coverage);
     EXPECT_GT(render_text("\u6f22", 20).width, 0);  // not in the font
 }
 
-TEST(TextImage, TurnedReadsUpwards) {
+TEST(TextImage, ReadsUpwardsWhenTurned) {
     const TextImage upright{3, 2, {1, 2, 3, 4, 5, 6}};
     const TextImage image = turned(upright);
     EXPECT_EQ(image.width, 2);

@@ -22,12 +22,12 @@ TEST(LinearTicks, AreRoundNumbers) {
     EXPECT_EQ(labels(linear_ticks(0, 50'000, 6)), (Labels{"0", "10000", "20000", "30000", "40000", "50000"}));
 }
 
-TEST(LinearTicks, ValuesAreThoseOfTheLabels) {
+TEST(LinearTicks, HaveTheValuesOfTheirLabels) {
     for (const Tick& tick : linear_ticks(-0.7, 0.7, 10)) EXPECT_DOUBLE_EQ(tick.value, std::stod(tick.label));
     for (const Tick& tick : linear_ticks(3e-9, 9e-9, 10)) EXPECT_DOUBLE_EQ(tick.value, std::stod(tick.label));
 }
 
-TEST(LinearTicks, LargeAndSmallNumbersHaveExponents) {
+TEST(LinearTicks, UseExponentsForLargeAndSmallNumbers) {
     EXPECT_EQ(labels(linear_ticks(0, 2e6, 4)), (Labels{"0", "1e6", "2e6"}));
     EXPECT_EQ(labels(linear_ticks(1.0e7, 1.2e7, 5)),
               (Labels{"1.00e7", "1.05e7", "1.10e7", "1.15e7", "1.20e7"}));
@@ -35,18 +35,18 @@ TEST(LinearTicks, LargeAndSmallNumbersHaveExponents) {
 }
 
 // Digits enough to tell them apart, however far from zero.
-TEST(LinearTicks, OfANarrowRangeDiffer) {
+TEST(LinearTicks, StayDistinctInANarrowRange) {
     EXPECT_EQ(labels(linear_ticks(1000.001, 1000.003, 3)), (Labels{"1000.001", "1000.002", "1000.003"}));
     EXPECT_EQ(labels(linear_ticks(1 + 1e-7, 1 + 3e-7, 3)),
               (Labels{"1.0000001e0", "1.0000002e0", "1.0000003e0"}));
 }
 
-TEST(LinearTicks, StepsAreNoSmallerThanAsked) {
+TEST(LinearTicks, RespectTheLeastStep) {
     EXPECT_EQ(labels(linear_ticks(0, 3, 10, 1)), (Labels{"0", "1", "2", "3"}));
     EXPECT_EQ(labels(linear_ticks(0, 3, 10, 1.5)), (Labels{"0", "2"}));
 }
 
-TEST(LinearTicks, NoneWhereThereIsNoRange) {
+TEST(LinearTicks, AreEmptyWithoutARange) {
     EXPECT_TRUE(linear_ticks(7, 7, 10).empty());
     EXPECT_TRUE(linear_ticks(-1.7e308, 1.7e308, 10).empty());  // the difference is no double
     EXPECT_TRUE(linear_ticks(0, 1, 0).empty());
@@ -59,7 +59,7 @@ TEST(DecadeTicks, ArePowersOfTen) {
     EXPECT_EQ(decade_ticks(1e-8, 1, 10).front().value, 1e-8);
 }
 
-TEST(DecadeTicks, AreFewerOverManyDecades) {
+TEST(DecadeTicks, ThinOutOverManyDecades) {
     EXPECT_EQ(labels(decade_ticks(1e-20, 1, 6)), (Labels{"1e-20", "1e-16", "1e-12", "1e-8", "1e-4", "1"}));
     EXPECT_TRUE(decade_ticks(2, 9, 5).empty());
     EXPECT_EQ(labels(decade_ticks(4e-320, 1e308, 2)).back(), "1e308");

@@ -12,7 +12,7 @@ using namespace voltpile;
 
 namespace {
 
-// Ranks in one process: messages are delivered at random moments, apps compute in random order.
+// Simulates ranks in one process: messages arrive at random moments, apps compute in random order.
 class Cluster {
   public:
     Cluster(int ranks, std::int64_t points, const RangeSet& completed, unsigned seed,
@@ -66,7 +66,7 @@ class Cluster {
 
 }  // namespace
 
-TEST(Dispatch, EveryPointOnceForAnyNumberOfRanks) {
+TEST(Dispatch, HandsOutEveryPointOnceToAnyNumberOfRanks) {
     for (int ranks : {1, 2, 4, 17})
         for (unsigned seed = 0; seed < 20; ++seed) {
             Cluster cluster(ranks, 12'345, {}, seed);
@@ -77,7 +77,7 @@ TEST(Dispatch, EveryPointOnceForAnyNumberOfRanks) {
         }
 }
 
-TEST(Dispatch, ResumesWithWhatIsMissing) {
+TEST(Dispatch, ResumesWithMissingPoints) {
     RangeSet completed;
     completed.insert({100, 200});
     completed.insert({5000, 9000});
@@ -88,21 +88,21 @@ TEST(Dispatch, ResumesWithWhatIsMissing) {
     for (const WorkRange& range : completed.ranges()) EXPECT_FALSE(cluster.handed_out().overlaps(range));
 }
 
-TEST(Dispatch, NothingToDoEndsAtOnce) {
+TEST(Dispatch, EndsAtOnceWithoutWork) {
     Cluster cluster(4, 10, RangeSet({0, 10}), 1);
     cluster.run(10'000);
     EXPECT_TRUE(cluster.server().all_finished());
     EXPECT_TRUE(cluster.handed_out().empty());
 }
 
-TEST(Dispatch, MoreRanksThanPoints) {
+TEST(Dispatch, HandlesMoreRanksThanPoints) {
     Cluster cluster(17, 3, {}, 1);
     cluster.run(100'000);
     EXPECT_TRUE(cluster.server().all_finished());
     EXPECT_TRUE(cluster.server().complete());
 }
 
-TEST(Dispatch, ASignalOnOneRankStopsAllAndLosesNoCommit) {
+TEST(Dispatch, StopsAllRanksOnASignalWithoutLosingCommits) {
     for (unsigned seed = 0; seed < 20; ++seed) {
         Cluster cluster(4, 1'000'000'000, {}, seed, 1000);
         cluster.run(1'000'000, 300);
@@ -112,7 +112,7 @@ TEST(Dispatch, ASignalOnOneRankStopsAllAndLosesNoCommit) {
     }
 }
 
-TEST(Dispatch, AMessageCutShortIsAnError) {
+TEST(Dispatch, RejectsTruncatedMessages) {
     RankReport report;
     report.committed = {{1, 2}};
     const std::string bytes = report.to_bytes();
@@ -121,7 +121,7 @@ TEST(Dispatch, AMessageCutShortIsAnError) {
     EXPECT_EQ(RankReport::from_bytes(bytes).committed, report.committed);
 }
 
-TEST(Dispatch, GaugesTravelWithReportsAndAreBroughtTogether) {
+TEST(Dispatch, MergesGaugesOfReports) {
     WorkScheduler first, second;
     DispatchClient clients[] = {{first, 1}, {second, 1}};
     first.set_gauges({{"in", "tok/s", Gauge::Kind::Rate, 100}, {"cache", "%", Gauge::Kind::Mean, 50}});
@@ -136,7 +136,7 @@ TEST(Dispatch, GaugesTravelWithReportsAndAreBroughtTogether) {
                                                            {"batch", "", Gauge::Kind::Sum, 8}}));
 }
 
-TEST(Dispatch, ARankThatLeadsNoTeamAsksForNothingAndEndsWithTheOthers) {
+TEST(Dispatch, GivesNoRangesToRanksThatLeadNoTeam) {
     WorkScheduler leader, follower;
     follower.close();
     DispatchClient asks(leader, 1), silent(follower, 1);

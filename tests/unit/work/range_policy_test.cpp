@@ -10,7 +10,7 @@ using namespace voltpile;
 
 namespace {
 
-// Teams of given true speeds draw ranges until none is left; returns when each has finished its last.
+// Lets teams of given true speeds take ranges until none is left; returns when each finished its last one.
 struct Simulation {
     std::vector<double> finished_s;
     std::vector<std::int64_t> sizes;
@@ -51,7 +51,7 @@ TEST(RangePolicy, HandsOutEveryPointOnce) {
     EXPECT_EQ(run.handed_out.ranges(), (std::vector<WorkRange>{{0, 100'003}}));
 }
 
-TEST(RangePolicy, UnequalProcessorsFinishTogether) {
+TEST(RangePolicy, FinishesUnequalProcessorsTogether) {
     // A GPU of an RTX 3060 beside a 1060 beside eight cores, with estimates that are off by a factor of two
     // each way.
     const std::vector<double> speeds{8000, 1000, 250};
@@ -63,20 +63,20 @@ TEST(RangePolicy, UnequalProcessorsFinishTogether) {
     EXPECT_LT(*last, ideal + 0.3);
 }
 
-TEST(RangePolicy, RangesShrinkTowardsTheEnd) {
+TEST(RangePolicy, ShrinksRangesTowardsTheEnd) {
     const auto run = simulate(1'000'000, {1000, 1000}, {1000, 1000}, {20.0, 0});
     const auto largest = *std::max_element(run.sizes.begin(), run.sizes.end());
     EXPECT_LE(run.sizes.back(), largest / 8);
     EXPECT_LE(largest, 20'000);  // never longer than range_seconds
 }
 
-TEST(RangePolicy, MaximumByNumber) {
+TEST(RangePolicy, RespectsTheMaximumNumberOfPoints) {
     const auto run = simulate(1000, {1e6}, {1e6}, {2.0, 7});
     for (std::int64_t size : run.sizes) EXPECT_LE(size, 7);
     EXPECT_EQ(run.sizes.size(), 143u);  // 142 x 7 + 6
 }
 
-TEST(RangePolicy, SkipsWhatIsDone) {
+TEST(RangePolicy, SkipsCompletedPoints) {
     RangeSet todo;
     todo.insert({5, 6});
     todo.insert({8, 10});
@@ -86,7 +86,7 @@ TEST(RangePolicy, SkipsWhatIsDone) {
     EXPECT_FALSE(policy.next(0));
 }
 
-TEST(RangePolicy, AbsurdSpeedsNeverGiveEmptyRanges) {
+TEST(RangePolicy, NeverGivesEmptyRangesForAbsurdSpeeds) {
     RangePolicy policy(RangeSet({0, 3}), {1e-300, 1e300}, {1e-9, 0});
     policy.set_speed(0, 0);                                         // ignored
     policy.set_speed(0, std::numeric_limits<double>::quiet_NaN());  // ignored
@@ -95,7 +95,7 @@ TEST(RangePolicy, AbsurdSpeedsNeverGiveEmptyRanges) {
 }
 
 // One team of four ranks, of which the first asks: its ranges are those of a single team.
-TEST(RangePolicy, RanksWithoutSpeedHaveNoShare) {
+TEST(RangePolicy, GivesRanksWithoutSpeedNoShare) {
     RangePolicy alone(RangeSet({0, 1000}), {10}, {100, 0});
     RangePolicy team(RangeSet({0, 1000}), {10, 0, 0, 0}, {100, 0});
     alone.set_speed(0, 10);

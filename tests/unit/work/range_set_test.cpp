@@ -8,7 +8,7 @@
 
 using namespace voltpile;
 
-TEST(RangeSet, MergesWhatTouchesOrOverlaps) {
+TEST(RangeSet, MergesTouchingAndOverlappingRanges) {
     RangeSet set;
     set.insert({10, 20});
     set.insert({30, 40});
@@ -20,7 +20,7 @@ TEST(RangeSet, MergesWhatTouchesOrOverlaps) {
     EXPECT_EQ(set.size(), 30);
 }
 
-TEST(RangeSet, Complement) {
+TEST(RangeSet, ReturnsMissingRanges) {
     RangeSet set;
     set.insert({0, 3});
     set.insert({5, 7});
@@ -29,7 +29,7 @@ TEST(RangeSet, Complement) {
     EXPECT_TRUE(RangeSet({0, 10}).complement({0, 10}).empty());
 }
 
-TEST(RangeSet, TakeFrontStopsAtGaps) {
+TEST(RangeSet, StopsTakeFrontAtGaps) {
     RangeSet set;
     set.insert({0, 3});
     set.insert({5, 9});
@@ -39,7 +39,7 @@ TEST(RangeSet, TakeFrontStopsAtGaps) {
     EXPECT_EQ(set.size(), 1);
 }
 
-// Against the plainest implementation there is: a flag for each point.
+// Compares with the simplest implementation: one flag per point.
 TEST(RangeSet, AgreesWithFlagsOnRandomOperations) {
     std::mt19937 random(1);
     for (int trial = 0; trial < 200; ++trial) {

@@ -7,7 +7,7 @@
 namespace voltpile {
 namespace {
 
-TEST(ShardTest, CoverTheSweepWithoutOverlap) {
+TEST(ShardTest, CoversTheSweepWithoutOverlap) {
     for (const std::int64_t points : {0L, 1L, 7L, 90L, 1'000'000'007L, 9'000'000'000'000'000'000L}) {
         for (const int count : {1, 2, 3, 7, 1000, 100'000}) {
             std::int64_t at = 0;
@@ -23,12 +23,12 @@ TEST(ShardTest, CoverTheSweepWithoutOverlap) {
     }
 }
 
-TEST(ShardTest, BoundsAreTheProductsRoundedDown) {
+TEST(ShardTest, RoundsBoundsDown) {
     EXPECT_EQ((Shard{1, 4}.interval(90)), (WorkRange{22, 45}));  // 90 / 4 = 22.5
     EXPECT_EQ((Shard{2, 3}.interval(10)), (WorkRange{6, 10}));   // 20 / 3 = 6.7
 }
 
-TEST(ShardTest, Parse) {
+TEST(ShardTest, ParsesIndexAndCount) {
     EXPECT_EQ(parse_shard("2/4"), (Shard{2, 4}));
     EXPECT_EQ(parse_shard("0/1"), Shard{});
     EXPECT_EQ(parse_shard("2/4").text(), "shard 2/4");
@@ -43,7 +43,7 @@ TEST(ShardTest, Parse) {
     }
 }
 
-TEST(PointsText, OneIsNotPlural) {
+TEST(PointsText, UsesTheSingularForOne) {
     EXPECT_EQ(points_text(1), "1 point");
     EXPECT_EQ(points_text(0), "0 points");
     EXPECT_EQ(points_text(12'000), "12,000 points");
