@@ -23,7 +23,26 @@ constexpr std::size_t most_bytes = std::size_t{1} << 20;
         fmt::format("cannot {} {}: {}", action, path, std::generic_category().message(error_number)));
 }
 
-std::string read_file(const std::string& path) {
+template <typename List>
+const List& look_up(const std::map<std::string, Value>& values, const std::string& path) {
+    const auto found = values.find(path);
+    if (found == values.end()) throw std::logic_error("no such key in the table: " + path);
+    const auto* list = std::get_if<List>(&found->second);
+    if (!list) throw std::logic_error("key of another type: " + path);
+    return *list;
+}
+
+template <typename List>
+typename List::const_reference look_up_scalar(const std::map<std::string, Value>& values,
+                                              const std::string& path) {
+    const auto& list = look_up<List>(values, path);
+    if (list.size() != 1) throw std::logic_error("not a scalar: " + path);
+    return list[0];
+}
+
+}  // namespace
+
+std::string read_job_text(const std::string& path) {
     const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (file < 0) refuse("open job file", path, errno);
     std::string text(most_bytes + 1, '\0');
@@ -44,25 +63,6 @@ std::string read_file(const std::string& path) {
     text.resize(size);
     return text;
 }
-
-template <typename List>
-const List& look_up(const std::map<std::string, Value>& values, const std::string& path) {
-    const auto found = values.find(path);
-    if (found == values.end()) throw std::logic_error("no such key in the table: " + path);
-    const auto* list = std::get_if<List>(&found->second);
-    if (!list) throw std::logic_error("key of another type: " + path);
-    return *list;
-}
-
-template <typename List>
-typename List::const_reference look_up_scalar(const std::map<std::string, Value>& values,
-                                              const std::string& path) {
-    const auto& list = look_up<List>(values, path);
-    if (list.size() != 1) throw std::logic_error("not a scalar: " + path);
-    return list[0];
-}
-
-}  // namespace
 
 double SweepAxis::value(std::int64_t i) const {
     const std::int64_t intervals = endpoint ? count - 1 : count;
@@ -107,7 +107,7 @@ std::int64_t JobSpec::point_count() const {
 
 JobSpec load_job(const std::string& path, std::span<const std::string> overrides,
                  std::span<const AppSchema> apps) {
-    return parse_job(read_file(path), path, overrides, apps);
+    return parse_job(read_job_text(path), path, overrides, apps);
 }
 
 JobSpec parse_job(const std::string& text, const std::string& path, std::span<const std::string> overrides,

@@ -70,6 +70,9 @@ class JobSpec {
 JobSpec load_job(const std::string& path, std::span<const std::string> overrides,
                  std::span<const AppSchema> apps);
 
+// Returns the text of a job file, unparsed. Throws JobError if it cannot be read or is larger than 1 MiB.
+std::string read_job_text(const std::string& path);
+
 // The same on a text already in memory: `path` only names it in messages. What ranks other than 0 use.
 JobSpec parse_job(const std::string& text, const std::string& path, std::span<const std::string> overrides,
                   std::span<const AppSchema> apps);

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <limits>
 
 #include "comm/mpi/transport.h"
@@ -46,9 +47,15 @@ Plan make_plan_of(App& app, const JobSpec& spec, const Topology& topology) {
     return plan;
 }
 
+JobSpec load(const RunOptions& options, std::span<const AppSchema> schemas) {
+    return options.job_text ? parse_job(*options.job_text, options.job_path, options.overrides, schemas)
+                            : load_job(options.job_path, options.overrides, schemas);
+}
+
 TransportRequest transport_asked_for(std::span<const AppEntry> apps, const RunOptions& options) {
+    if (!options.job_text && is_piped_job(options.job_path)) return {};  // the first rank has read it
     try {
-        const JobSpec job = load_job(options.job_path, options.overrides, schemas_of(apps));
+        const JobSpec job = load(options, schemas_of(apps));
         const std::string& transport = job.text("cluster.transport");
         return {transport == "tcp"   ? Transport::Tcp
                 : transport == "ucx" ? Transport::Ucx
@@ -61,6 +68,13 @@ TransportRequest transport_asked_for(std::span<const AppEntry> apps, const RunOp
 
 }  // namespace
 
+bool is_piped_job(const std::string& path) {
+    std::error_code error;
+    const std::filesystem::file_status status = std::filesystem::status(path, error);
+    return std::filesystem::exists(status) && !std::filesystem::is_regular_file(status) &&
+           !std::filesystem::is_directory(status);
+}
+
 void choose_transport(std::span<const AppEntry> apps, const RunOptions& options) {
     apply(transport_settings(transport_asked_for(apps, options), network_interfaces(), active_rdma_ports()));
 }
@@ -68,8 +82,13 @@ void choose_transport(std::span<const AppEntry> apps, const RunOptions& options)
 OpenedJob open_job(const Communicator& world, std::span<const AppEntry> apps, const RunOptions& options) {
     // Rank 0 reads the file; the others see the very same text, also where they could not see the file.
     const std::vector<AppSchema> schemas = schemas_of(apps);
-    const std::string text =
-        decide_on_root(world, [&] { return load_job(options.job_path, options.overrides, schemas).text(); });
+    const std::string text = decide_on_root(world, [&] {
+        // Each rank chooses its transport by the job file before MPI starts.
+        if (options.job_text && world.size() > 1)
+            throw JobError(options.job_path +
+                           ": several ranks cannot read a piped job file: save it as a file");
+        return load(options, schemas).text();
+    });
     JobSpec spec = agreed([&] { return parse_job(text, options.job_path, options.overrides, schemas); });
     std::unique_ptr<App> app = agreed([&] { return make_app(spec, apps); });
     app->prepare(&world);

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,13 +20,14 @@ namespace voltpile {
 
 struct RunOptions {
     std::string job_path;
-    std::vector<std::string> overrides;  // --set
-    std::filesystem::path output;        // empty: results/<job name>.h5
-    bool fresh = false;                  // discard what earlier runs have left
-    Shard shard;                         // compute only this part of the sweep
-    std::filesystem::path jsonl;         // also write the result's points as lines of JSON; empty: not
-    bool take_over = false;              // also from a run that is still there, or out of reach
-    std::string command_line;            // for the record
+    std::optional<std::string> job_text;  // of a piped job file, which can be read only once
+    std::vector<std::string> overrides;   // --set
+    std::filesystem::path output;         // empty: results/<job name>.h5
+    bool fresh = false;                   // discard what earlier runs have left
+    Shard shard;                          // compute only this part of the sweep
+    std::filesystem::path jsonl;          // also write the result's points as lines of JSON; empty: not
+    bool take_over = false;               // also from a run that is still there, or out of reach
+    std::string command_line;             // for the record
 };
 
 // The job file, and what its app has found in its inputs.
@@ -40,6 +42,9 @@ struct PreparedJob {
     std::unique_ptr<App> app;
     Plan plan;
 };
+
+// Returns whether a job file is a pipe or a device, which cannot be read twice and by one process only.
+bool is_piped_job(const std::string& path);
 
 // Before MPI starts: has it use the transport that the job asks for. Where this process cannot read the job
 // file, or the file is wrong (open_job will say so), the choice is Open MPI's.
