@@ -94,21 +94,24 @@ void add_axes(const ResultLayout& layout, std::int64_t first, std::vector<ordere
 
 }  // namespace
 
-void write_json_lines(const std::filesystem::path& path, const ResultReader& result) {
+void write_json_lines(std::ostream& to, const ResultReader& result, WorkRange points) {
     const ResultLayout& layout = result.layout();
+    for (std::int64_t at = points.begin; at < points.end && to; at += kPointsPerRead) {
+        const WorkRange range{at, std::min(at + kPointsPerRead, points.end)};
+        std::vector<ordered_json> lines(static_cast<std::size_t>(range.size()));
+        add_axes(layout, at, lines);
+        for (const FieldSpec& field : layout.fields) add_field(result, field, range, lines);
+        for (const ordered_json& line : lines)
+            to << line.dump(-1, ' ', false, ordered_json::error_handler_t::replace) << '\n';
+    }
+}
+
+void write_json_lines(const std::filesystem::path& path, const ResultReader& result) {
     const std::filesystem::path temporary = temporary_name(path);
     try {
         errno = 0;
         std::ofstream file(temporary, std::ios::binary);
-        const std::int64_t points = layout.point_count();
-        for (std::int64_t at = 0; at < points && file; at += kPointsPerRead) {
-            const WorkRange range{at, std::min(at + kPointsPerRead, points)};
-            std::vector<ordered_json> lines(static_cast<std::size_t>(range.size()));
-            add_axes(layout, at, lines);
-            for (const FieldSpec& field : layout.fields) add_field(result, field, range, lines);
-            for (const ordered_json& line : lines)
-                file << line.dump(-1, ' ', false, ordered_json::error_handler_t::replace) << '\n';
-        }
+        write_json_lines(file, result, result.layout().whole());
         file.close();
         if (!file) throw FileError("write", path.string(), errno);
         publish_file(temporary, path);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <iosfwd>
 
 #include "results/result_reader.h"
 
@@ -11,5 +12,9 @@ namespace voltpile {
 // infinite) are null, values of labeled fields are their labels, and a field's own dimensions are nested
 // lists. The file is there whole or not at all. Throws FileError.
 void write_json_lines(const std::filesystem::path& path, const ResultReader& result);
+
+// The same for the points of one range, which must be computed, into an open stream. Stops early if the
+// stream fails.
+void write_json_lines(std::ostream& to, const ResultReader& result, WorkRange points);
 
 }  // namespace voltpile
