@@ -1,10 +1,8 @@
 #include "cluster/status.h"
 
 #include <map>
-#include <string_view>
 
 #include "base/error.h"
-#include "cluster/process.h"
 
 namespace voltpile {
 namespace {
@@ -28,31 +26,6 @@ std::vector<JobStatus> with_progress(std::vector<QueuedJob> jobs) {
         all.push_back({std::move(job), it->second});
     }
     return all;
-}
-
-// "123", or "123_4": an element of an array.
-bool is_job_id(const std::string& subject) {
-    const auto is_number = [](std::string_view text) {
-        return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
-    };
-    const std::string_view text = subject;
-    const std::size_t cut = text.find('_');
-    const bool looks_like_one =
-        is_number(text.substr(0, cut)) && (cut == std::string_view::npos || is_number(text.substr(cut + 1)));
-    std::error_code error;
-    return looks_like_one && !std::filesystem::exists(subject, error);
-}
-
-std::vector<QueuedJob> jobs_that_write(const std::filesystem::path& result) {
-    if (!find_program("squeue")) return {};
-    try {
-        std::vector<QueuedJob> jobs = read_my_queue();
-        const std::filesystem::path absolute = std::filesystem::absolute(result).lexically_normal();
-        std::erase_if(jobs, [&](const QueuedJob& job) { return job.result.lexically_normal() != absolute; });
-        return jobs;
-    } catch (const MachineError&) {
-        return {};  // the file was asked for, not Slurm
-    }
 }
 
 std::string status_of_result(const std::string& path) {

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "base/error.h"
+#include "cluster/process.h"
 #include "cluster/slurm/machine.h"
 #include "cluster/slurm/script.h"
 
@@ -98,6 +100,37 @@ std::vector<QueuedJob> read_my_queue() {
     std::vector<QueuedJob> queue = read_queue({"--me"});
     std::erase_if(queue, [](const QueuedJob& job) { return job.result.empty(); });
     return queue;
+}
+
+bool QueuedJob::ended() const {
+    static constexpr std::array<std::string_view, 9> living{"PENDING",      "RUNNING",     "SUSPENDED",
+                                                            "COMPLETING",   "CONFIGURING", "REQUEUED",
+                                                            "REQUEUE_HOLD", "STOPPED",     "RESIZING"};
+    return std::ranges::find(living, state) == living.end();
+}
+
+bool is_job_id(const std::string& subject) {
+    const auto is_number = [](std::string_view text) {
+        return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+    };
+    const std::string_view text = subject;
+    const std::size_t cut = text.find('_');
+    const bool looks_like_one =
+        is_number(text.substr(0, cut)) && (cut == std::string_view::npos || is_number(text.substr(cut + 1)));
+    std::error_code error;
+    return looks_like_one && !std::filesystem::exists(subject, error);
+}
+
+std::vector<QueuedJob> jobs_that_write(const std::filesystem::path& result) {
+    if (!find_program("squeue")) return {};
+    try {
+        std::vector<QueuedJob> jobs = read_my_queue();
+        const std::filesystem::path absolute = std::filesystem::absolute(result).lexically_normal();
+        std::erase_if(jobs, [&](const QueuedJob& job) { return job.result.lexically_normal() != absolute; });
+        return jobs;
+    } catch (const MachineError&) {
+        return {};  // the file was asked for, not Slurm
+    }
 }
 
 std::vector<QueuedJob> read_job(const std::string& id) {

@@ -18,6 +18,7 @@ struct QueuedJob {
     int restarts = 0;
     std::filesystem::path result;  // empty: no job of voltpile's
 
+    bool ended() const;  // in whatever way: Slurm will not run it again
     bool waiting() const { return state == "PENDING"; }
     bool running() const { return state == "RUNNING"; }
 };
@@ -33,5 +34,12 @@ std::vector<QueuedJob> read_my_queue();
 // One job, or the elements of an array, whoever's and whatever they are. Throws as above, and JobError if
 // Slurm knows no such job (any more).
 std::vector<QueuedJob> read_job(const std::string& id);
+
+// Returns whether a command's argument is a job ("12"; "12_3", an element of an array) and not a file of that
+// name.
+bool is_job_id(const std::string& subject);
+
+// This user's jobs that write `result`, ended ones too; none where Slurm is not installed or does not answer.
+std::vector<QueuedJob> jobs_that_write(const std::filesystem::path& result);
 
 }  // namespace voltpile

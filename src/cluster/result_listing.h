@@ -1,0 +1,45 @@
+// What lies under a folder, for `voltpile list` and `voltpile clean`: results, unfinished jobs, and part
+// folders that a finished job has left. Reads headers and touches nothing, so jobs may be running meanwhile.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "results/parts/unused_parts.h"
+
+namespace voltpile {
+
+enum class FoundKind {
+    Complete,    // a result
+    Unfinished,  // a part folder to go on with
+    LeftOver,    // a part folder beside its complete result: a run was killed before it removed the folder
+    Damaged,     // a file that began as a result and cannot be read
+};
+
+struct FoundResult {
+    FoundKind kind = FoundKind::Complete;
+    std::filesystem::path result;  // also for part folders, where it may not exist yet
+    std::filesystem::path place;   // the file or the part folder
+    std::string app;               // "" if it cannot be read
+    std::string job_path;
+    std::int64_t points = 0, points_done = 0;
+    std::uintmax_t bytes = 0;          // of the file, or of all files in the part folder
+    double age_s = 0;                  // since the last change
+    std::vector<PartsWriter> writers;  // runs that are writing now
+    std::string problem;               // why it cannot be read; "" if it can
+};
+
+// Looks through `folder` and all folders below it, but neither through hidden ones nor through symbolic
+// links. Sorted by path. Files that are not voltpile's, or may not be read, are passed over. Throws JobError
+// if `folder` is no folder.
+std::vector<FoundResult> find_results(const std::filesystem::path& folder);
+
+// A table for the terminal, one line for each; says so if there is none.
+std::string listing_text(const std::vector<FoundResult>& found, const std::filesystem::path& folder);
+
+// "done" as people read it: "complete", "40.6 %", "left over", "damaged".
+std::string progress_text(const FoundResult& found);
+
+}  // namespace voltpile
