@@ -12,6 +12,7 @@
 
 #include "base/build_info.h"
 #include "base/shell_quote.h"
+#include "base/stack_limit.h"
 #include "base/standard_streams.h"
 #include "cli/command.h"
 #include "job/nearest.h"
@@ -30,7 +31,7 @@ std::vector<AppEntry> app_table() {
 void define_commands(CLI::App& cli, cli::Action& action) {
     cli.require_subcommand(1);
     cli.set_version_flag("--version", to_text(build_info()),
-                         "print version, git revision and what is built in");
+                         "print version, git revision and built-in libraries");
     cli.footer(
         "examples:\n"
         "  voltpile run jobs/threebody/seed_map.toml\n"
@@ -38,22 +39,29 @@ void define_commands(CLI::App& cli, cli::Action& action) {
         "  voltpile show results/seed_map.h5\n"
         "  voltpile plot results/seed_map.h5 --output map.png\n"
         "  voltpile generate model.gguf \"And it came to pass\"\n"
+        "  voltpile list results\n"
+        "  voltpile export results/seed_map.h5 --output map.nc\n"
         "  voltpile help job threebody\n\n"
         "exit codes: 0 done; 2 the job file or the arguments are wrong; 3 this machine cannot run the job;\n"
-        "            4 it failed in running; 5 it was stopped and can be resumed by the same command\n\n"
+        "            4 it failed while running; 5 it was stopped and the same command resumes it\n\n"
         "Voltpile is free software under the Apache License 2.0.");
     cli::add_run(cli, action);
     cli::add_plan(cli, action);
+    cli::add_list(cli, action);
     cli::add_show(cli, action);
+    cli::add_export(cli, action);
     cli::add_plot(cli, action);
     cli::add_help(cli, action);
     cli::add_bench(cli, action);
     cli::add_hosts(cli, action);
     cli::add_submit(cli, action);
     cli::add_status(cli, action);
+    cli::add_cancel(cli, action);
+    cli::add_clean(cli, action);
     cli::add_model(cli, action);
     cli::add_generate(cli, action);
     cli::add_chat(cli, action);
+    cli::add_tokenize(cli, action);
 }
 
 // Throws if stdout did not take everything, whether or not that was still in the buffer (a full disk).
@@ -63,7 +71,9 @@ ExitCode with_all_printed(ExitCode code) {
                 "cannot write all output to stdout: the disk is full or the reader is gone");
 }
 
-// CLI11 would only say that a subcommand is required. at: the program, or a command of commands.
+// Throws JobError for an unknown command and suggests the nearest one; CLI11 would only say that a subcommand
+// is required. at: the program, or a command that has commands (`model`). words: the arguments after its
+// name.
 void check_command_is_known(const CLI::App& at, const std::string& name, std::span<char*> words) {
     if (words.empty() || at.get_require_subcommand_min() == 0) return;
     const std::string word = words.front();
@@ -85,8 +95,7 @@ ExitCode answer_parse_error(const CLI::App& cli, const CLI::ParseError& error) {
 }
 
 ExitCode run_command(int argc, char** argv) {
-    CLI::App cli("Voltpile runs one job file on all the processors and GPUs it is given, over MPI.",
-                 "voltpile");
+    CLI::App cli("Voltpile runs one job file on all processors and GPUs it is given, over MPI.", "voltpile");
     cli::Action action;
     define_commands(cli, action);
     try {
@@ -103,6 +112,7 @@ ExitCode run_command(int argc, char** argv) {
 // Turns every exception into a message and an exit code. Nothing that is printed here can throw.
 ExitCode report_errors(int argc, char** argv) noexcept {
     try {
+        raise_stack_limit();
         return run_command(argc, argv);
     } catch (const Error& error) {
         if (cli::launched_rank() == 0) print_error(error.what());

@@ -3,7 +3,7 @@
 namespace voltpile::cli {
 namespace {
 
-volatile std::sig_atomic_t interrupted = 0;  // a signal handler can reach nothing else
+volatile std::sig_atomic_t interrupted = 0;  // global, because a signal handler can reach nothing else
 
 void note(int) {
     interrupted = 1;

@@ -1,4 +1,5 @@
-// While one lives, a Ctrl-C (SIGINT) does not end the program but is noted; a second one ends it.
+// Catches Ctrl-C during an answer: the first SIGINT in the life of an AnswerInterrupt is only noted, the second
+// one ends the program.
 #pragma once
 
 #include <csignal>

@@ -1,3 +1,4 @@
+#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "cli/command.h"
@@ -6,7 +7,7 @@
 namespace voltpile::cli {
 
 void add_bench(CLI::App& cli, Action& action) {
-    CLI::App* bench = cli.add_subcommand("bench", "measure how fast this machine is");
+    CLI::App* bench = cli.add_subcommand("bench", "measure the speed of this machine");
     bench->footer(
         "examples:\n"
         "  voltpile bench threebody\n"
@@ -16,13 +17,13 @@ void add_bench(CLI::App& cli, Action& action) {
     add_bench_comm(*bench, action);
     add_bench_llm(*bench, action);
     CLI::App* threebody =
-        bench->add_subcommand("threebody", "the three-body map's kernels against the processor's peak");
+        bench->add_subcommand("threebody", "measure the three-body kernels against the processor's peak");
     threebody->footer("example: voltpile bench threebody --size 1000 --steps 50000");
     auto options = std::make_shared<BenchOptions>();
     threebody->add_option("--size", options->size, "points along each edge of the map")
         ->check(CLI::Range(1, 46340))  // fewer than 2^31 points
         ->capture_default_str();
-    threebody->add_option("--steps", options->steps, "steps a point")
+    threebody->add_option("--steps", options->steps, "integration steps for each point")
         ->check(CLI::Range(1, 100000000))
         ->capture_default_str();
     threebody->add_flag("--cpu", options->cpu, "measure the processor even if there is a GPU");

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,15 +26,15 @@ void add_lists(CLI::App& command, llm::LlmBenchOptions& options) {
             ->type_name("N,...")
             ->capture_default_str();
     };
-    add("--prompt", options.prompts, "lengths of prompts");
-    add("--context", options.contexts, "tokens of each text before generation");
-    add("--batch", options.batches, "texts that are generated at once");
-    command.add_option("--generate", options.generated, "tokens of each text that are timed")
+    add("--prompt", options.prompts, "lengths of the prompts, in tokens");
+    add("--context", options.contexts, "tokens in the KV cache of each sequence before generation");
+    add("--batch", options.batches, "sequences that are generated at once");
+    command.add_option("--generate", options.generated, "timed decode steps")
         ->check(CLI::Range(1, 1 << 16))
         ->capture_default_str();
 }
 
-// "128" or "64:512"
+// Reads "128" or "64:512".
 llm::Lengths lengths_of(const std::string& name, const std::string& text) {
     const std::size_t colon = text.find(':');
     llm::Lengths lengths;
@@ -41,8 +42,8 @@ llm::Lengths lengths_of(const std::string& name, const std::string& text) {
         !CLI::detail::lexical_cast(colon == std::string::npos ? text : text.substr(colon + 1),
                                    lengths.most) ||
         lengths.least < 1 || lengths.most < lengths.least || lengths.most > 1 << 20)
-        throw CLI::ValidationError(
-            name, fmt::format("{} is neither a length nor a range of lengths like 64:512", text));
+        throw CLI::ValidationError(name,
+                                   fmt::format("{} is neither a length nor a range such as 64:512", text));
     return lengths;
 }
 
@@ -51,14 +52,14 @@ void add_load(CLI::App& command, llm::LlmBenchOptions& options) {
     CLI::Option* const requests =
         command
             .add_option("--requests", load.requests,
-                        "instead of all that: so many requests, answered as they come")
+                        "serve this many requests as they arrive, instead of timing fixed batches")
             ->check(CLI::Range(1, 1 << 20));
     for (const char* other : {"--prompt", "--context", "--batch", "--generate"})
         requests->excludes(command.get_option(other));
     const auto add = [&](const char* name, auto& value, const char* help) {
         return command.add_option(name, value, help)->needs(requests);
     };
-    add("--rate", load.rate, "of them a second, as a Poisson process [all at once]")
+    add("--rate", load.rate, "requests per second, as a Poisson process [all at once]")
         ->check(number_between(0.001, 1e6));
     const auto add_lengths = [&](const std::string& name, llm::Lengths& lengths, const char* help) {
         command
@@ -67,50 +68,55 @@ void add_load(CLI::App& command, llm::LlmBenchOptions& options) {
             ->needs(requests)
             ->type_name("N|A:B");
     };
-    add_lengths("--prompt-lengths", load.prompt, "tokens of their prompts [128]");
-    add_lengths("--generate-lengths", load.generate, "tokens generated for each [128]");
-    add("--sequences", options.sequences, "texts at once [all, up to 256]")->check(CLI::Range(1, 1 << 16));
-    add("--cache-tokens", options.request.cache_tokens, "room of all texts together [what memory gives]")
+    add_lengths("--prompt-lengths", load.prompt, "tokens of each prompt: a length or a range [128]");
+    add_lengths("--generate-lengths", load.generate,
+                "tokens generated for each request: a length or a range [128]");
+    add("--sequences", options.sequences, "sequences at once [all, up to 256]")
+        ->check(CLI::Range(1, 1 << 16));
+    add("--cache-tokens", options.request.cache_tokens,
+        "tokens in the KV cache of all sequences together [what fits into memory]")
         ->check(CLI::Range(1, 1 << 30));
     add("--interrupt-with", load.interrupt_prompt,
-        "a prompt of so many tokens comes when all others generate")
+        "send a prompt of this many tokens while all others generate")
         ->check(CLI::Range(1, 1 << 24));
-    add_seed(command, load.seed, "of lengths, arrivals and tokens")->needs(requests);
+    add_seed(command, load.seed, "seed of lengths, arrivals and tokens")->needs(requests);
 }
 
 }  // namespace
 
 void add_bench_llm(CLI::App& bench, Action& action) {
     CLI::App* command = bench.add_subcommand(
-        "llm", "prompt and generation rates of a language model, against what the memory gives");
+        "llm", "measure prefill and decode rates of a language model against memory bandwidth");
     command->footer(
         "examples:\n"
         "  voltpile bench llm model.gguf --batch 1,8,32\n"
         "  mpirun -np 4 voltpile bench llm --shape llama-3-70b --quant q5_k_m --context 512,4096\n"
         "  voltpile bench llm model.gguf --requests 200 --rate 5 --prompt-lengths 64:1024\n\n"
-        "docs/models.md says what is measured and how.");
+        "docs/models.md describes what is measured and how.");
     auto options = std::make_shared<llm::LlmBenchOptions>();
     std::vector<std::string> mixtures;
     for (const auto& entry : llm::kQuantMixtures) mixtures.emplace_back(entry.name);
     add_model_option(*command, options->model);
     command
         ->add_option("--shape", options->shape,
-                     fmt::format("random weights in memory instead: {}",
+                     fmt::format("instead of MODEL: random weights in memory, of this shape: {}",
                                  fmt::join(llm::synthetic_shape_names(), ", ")))
         ->type_name("NAME");
-    command->add_option("--quant", options->quant, fmt::format("of these: {}", fmt::join(mixtures, ", ")))
+    command
+        ->add_option("--quant", options->quant,
+                     fmt::format("precision of these weights: {}", fmt::join(mixtures, ", ")))
         ->type_name("NAME")
         ->capture_default_str();
     add_lists(*command, *options);
     add_team_options(*command, options->request);
-    command->add_flag("--json", options->json, "print what was measured as JSON");
+    command->add_flag("--json", options->json, "print the measurements as JSON");
     command->add_option("--output", options->output, "also write the results to this HDF5 file")
         ->type_name("FILE")
         ->check(some_name());
     add_load(*command, *options);
     command->callback([options, &action] {
         if (options->model.empty() == options->shape.empty())
-            throw CLI::ValidationError("bench llm", "wants a MODEL or a --shape");
+            throw CLI::ValidationError("bench llm", "needs either a MODEL or a --shape");
         action = [options](const Invocation& invocation) {
             options->command_line = invocation.command_line;
             return with_mpi(invocation, [&](const MpiSession& session) {

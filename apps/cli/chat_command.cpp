@@ -1,9 +1,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
 #include <limits>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "cli/answer_interrupt.h"
@@ -13,6 +16,7 @@
 #include "cli/generated_text.h"
 #include "cli/replica_options.h"
 #include "cli/sampling_options.h"
+#include "job/nearest.h"
 #include "llm/chat/conversation.h"
 #include "llm/decoder/model_tokenizer.h"
 #include "llm/replica/same_model.h"
@@ -23,7 +27,20 @@
 namespace voltpile::cli {
 namespace {
 
-constexpr int usual_context = 8192;  // tokens; models made for more would fill their GPUs with it
+constexpr int usual_context = 8192;  // tokens; a longer context that the model supports could fill its GPUs
+
+constexpr const char* kChatHelp =
+    "/help   this list\n"
+    "/clear  forget the conversation and begin anew\n"
+    "/exit   end (also Ctrl-D)\n"
+    "Ctrl-C  stop the answer; without one, end\n"
+    "Every other line is sent to the model; begin it with a space to send a line that looks like a command.";
+
+// "/word": text that only begins with a slash ("/etc/hosts is ...") is not a command.
+bool is_chat_command(const std::string& line) {
+    return line.size() > 1 && line.front() == '/' &&
+           std::all_of(line.begin() + 1, line.end(), [](unsigned char c) { return std::islower(c) != 0; });
+}
 
 struct ChatArguments {
     std::string model;
@@ -40,16 +57,16 @@ llm::ChatTemplate template_of(const llm::ModelFiles& model, const ChatArguments&
     if (!args.chat_template.empty()) return llm::ChatTemplate::named(args.chat_template);
     if (model.config().chat_template.empty())
         throw JobError(fmt::format(
-            "{}: the model has no chat template, so it may not have been trained to chat; one can be "
-            "chosen by --template: {}",
+            "{}: the model has no chat template, so it may not have been trained to chat; choose one "
+            "by --template: {}",
             args.model, fmt::join(llm::ChatTemplate::names(), ", ")));
     return llm::ChatTemplate::recognized(model.config().chat_template, args.model);
 }
 
-// On the leader of a replica.
+// The dialog, on the leader of a replica: reads questions and streams answers.
 class Chat {
   public:
-    // interruptible: an answer ends where Ctrl-C is pressed.
+    // interruptible: Ctrl-C ends the answer, not the program.
     Chat(llm::ReplicaPasses& passes, const llm::Tokenizer& tokenizer, const llm::ModelConfig& config,
          llm::Conversation conversation, const ChatArguments& args, ChatTerminal& terminal,
          bool interruptible)
@@ -62,13 +79,11 @@ class Chat {
 
     void run() {
         while (const auto question = terminal_.question()) {
-            if (*question == "/clear") {
-                conversation_.clear();
-                terminal_.remark("the conversation begins anew");
-                continue;
-            }
             try {
-                answer(*question);
+                if (is_chat_command(*question))
+                    obey(*question);
+                else
+                    answer(*question);
             } catch (const JobError& error) {
                 if (!terminal_.interactive()) throw AgreedError(error.exit_code(), error.what());
                 terminal_.remark(error.what());
@@ -78,12 +93,26 @@ class Chat {
 
     void greet(std::string_view where, std::string_view chat_template) {
         if (!terminal_.interactive()) return;
-        terminal_.remark(
-            fmt::format("{}; template {}; {} tokens of context; /clear begins anew, /exit or Ctrl-D ends",
-                        where, chat_template, args_.replica.context));
+        terminal_.remark(fmt::format("{}; template {}; {} tokens of context; /help lists the commands", where,
+                                     chat_template, args_.replica.context));
     }
 
   private:
+    // Throws JobError for an unknown command. The terminal itself obeys /exit.
+    void obey(const std::string& command) {
+        if (command == "/clear") {
+            conversation_.clear();
+            terminal_.remark("the conversation begins anew");
+        } else if (command == "/help") {
+            terminal_.remark(kChatHelp);
+        } else {
+            const std::vector<std::string> known{"/help", "/clear", "/exit"};
+            throw JobError(
+                fmt::format("there is no command {}{} (/help lists them; a space before it sends it as text)",
+                            command, did_you_mean(nearest_word(command, known))));
+        }
+    }
+
     void answer(const std::string& question) {
         llm::Request request = args_.request;
         request.prompt = conversation_.ask(question);
@@ -92,7 +121,7 @@ class Chat {
             conversation_.withdraw();
             throw JobError(
                 fmt::format("the context is full: with this message the conversation has {} tokens, and "
-                            "{} leave no room for an answer (--context; /clear begins anew)",
+                            "{} leave no room for an answer (raise --context, or type /clear)",
                             asked, args_.replica.context));
         }
         const auto [generated, prompt_rows] = write(std::move(request));
@@ -127,7 +156,7 @@ class Chat {
                 return !interrupt || !interrupt->arrived();
             });
         } catch (...) {
-            if (begun) end_line();  // the message has a line of its own
+            if (begun) end_line();  // so that the error message starts on a new line
             throw;
         }
         end_line();
@@ -143,13 +172,13 @@ class Chat {
     int turns_ = 0;
 };
 
-// On the leader: rank 0, unless that is in no team.
+// The terminal as the leader sees it: its own on rank 0, else that of rank 0 (which is then in no team).
 std::unique_ptr<ChatTerminal> terminal_of(const Communicator& world, const ChatArguments& args) {
     if (world.rank() == 0) return std::make_unique<OwnTerminal>(args.json);
     return std::make_unique<FarTerminal>(world);
 }
 
-// What every rank finds alike in the model's files.
+// What every rank reads from the model's files, with the same outcome.
 struct Preparation {
     llm::Tokenizer tokenizer;
     llm::ChatTemplate chat_template;
@@ -172,7 +201,7 @@ ExitCode chat(const MpiSession& session, ChatArguments args) {
     llm::ReplicaPlan plan = llm::agreed_plan(session, *model, args.replica);
     const auto lead = [&](llm::Replica& replica, llm::ReplicaPasses& passes) {
         const auto terminal = terminal_of(world, args);
-        const bool interruptible = world.size() == 1;  // mpirun ends its ranks on Ctrl-C whatever they do
+        const bool interruptible = world.size() == 1;  // mpirun ends its ranks on Ctrl-C, whatever they do
         Chat chat(passes, prepared->tokenizer, model->config(), prepared->conversation, args, *terminal,
                   interruptible);
         chat.greet(replica.describe(), prepared->chat_template.name());
@@ -201,20 +230,22 @@ void add_chat(CLI::App& cli, Action& action) {
         "  mpirun -np 4 voltpile chat model.gguf --json < questions.txt");
     auto args = std::make_shared<ChatArguments>();
     add_model_option(*command, args->model)->required();
-    command->add_option("--system", args->system, "what the model is to be")->type_name("TEXT");
+    command->add_option("--system", args->system, "system message: how the model is to behave")
+        ->type_name("TEXT");
     command
         ->add_option("--template", args->chat_template,
                      fmt::format("{} [the model's own]", fmt::join(llm::ChatTemplate::names(), ", ")))
         ->type_name("NAME");
     command
-        ->add_option("-n,--max-tokens", args->request.max_tokens, "of an answer [until the context is full]")
+        ->add_option("-n,--max-tokens", args->request.max_tokens,
+                     "longest answer, in tokens [until the context is full]")
         ->check(CLI::Range(1, 1 << 24));
     add_replica_options(*command, args->replica);
     command->get_option("--context")
-        ->description(fmt::format(
-            "room for so many tokens of conversation [{}, or what the model was made for]", usual_context));
+        ->description(fmt::format("longest conversation, in tokens [{}, or less if the model supports less]",
+                                  usual_context));
     add_sampling_options(*command, args->request.sampling);
-    command->add_flag("--json", args->json, "print each answer as a line of JSON, with tokens and rates");
+    command->add_flag("--json", args->json, "print each answer as a line of JSON with tokens and rates");
     command->callback([args, &action] {
         action = [args](const Invocation& invocation) {
             return with_mpi(invocation, [&](const MpiSession& session) { return chat(session, *args); });

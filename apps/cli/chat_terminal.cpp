@@ -12,7 +12,7 @@
 namespace voltpile::cli {
 namespace {
 
-// A terminal's line discipline keeps no more of a line (N_TTY_BUF_SIZE less the newline), and says nothing.
+// A terminal's line discipline silently drops what is longer (N_TTY_BUF_SIZE less the newline).
 constexpr std::size_t longest_typed_line = 4095;
 
 bool is_blank(const std::string& line) {
@@ -40,7 +40,7 @@ std::optional<std::string> OwnTerminal::question() {
         if (!interactive_ || line.size() < longest_typed_line) return line;
         remark(fmt::format(
             "not sent: the terminal keeps {} bytes of a line, so the end of this one may be missing; "
-            "longer ones can come from a file (voltpile chat MODEL < FILE)",
+            "send longer lines from a file (voltpile chat MODEL < FILE)",
             longest_typed_line));
     }
 }

@@ -1,4 +1,4 @@
-// Where a chat's questions come from and its answers go: a terminal, or pipes and files.
+// Where the questions of a chat come from and its answers go: a terminal, or pipes and files.
 #pragma once
 
 #include <optional>
@@ -10,19 +10,19 @@ class ChatTerminal {
   public:
     virtual ~ChatTerminal() = default;
 
-    virtual bool interactive() const = 0;  // somebody types the questions
+    virtual bool interactive() const = 0;  // a person types the questions
 
-    // The next line that is not blank; nothing at the end of input, or for /exit. One that the terminal may
-    // have cut is refused here.
+    // Returns the next line that is not blank; nothing at the end of input or for /exit. Rejects, with a
+    // remark, a typed line that the terminal may have cut.
     virtual std::optional<std::string> question() = 0;
 
-    virtual void answer(const std::string& text) = 0;  // a piece of it
+    virtual void answer(const std::string& text) = 0;  // a piece of the text, printed at once
     void end_of_answer() { answer("\n"); }
-    virtual void line(const std::string& text) = 0;    // for programs, in place of the answer
+    virtual void line(const std::string& text) = 0;    // JSON, in place of the answer
     virtual void remark(const std::string& text) = 0;  // on stderr, dim on a terminal
 };
 
-// This process's.
+// The terminal, or the pipes, of this process.
 class OwnTerminal final : public ChatTerminal {
   public:
     explicit OwnTerminal(bool json);

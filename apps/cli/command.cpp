@@ -9,15 +9,21 @@
 #include "comm/mpi/launch_check.h"
 #include "run/agreement.h"
 
+#include <CLI/CLI.hpp>
+
 namespace voltpile::cli {
 
 void add_job_options(CLI::App& command, RunOptions& run) {
     command.add_option("JOB", run.job_path, "job file (TOML)")->required()->check(some_name());
     command
         .add_option("--set", run.overrides,
-                    "override a key of the job file, e.g. integrate.steps=5000 or sweep.x.count=100")
+                    "override a key of the job file, such as integrate.steps=5000 or sweep.x.count=100")
         ->type_name("KEY=VALUE")
         ->allow_extra_args(false);
+}
+
+void keep_piped_job(RunOptions& run) {
+    if (is_piped_job(run.job_path) && launched_rank() == 0) run.job_text = read_job_text(run.job_path);
 }
 
 CLI::Validator some_name() {
@@ -46,7 +52,7 @@ ExitCode with_mpi(const Invocation& invocation, const std::function<ExitCode(con
             fmt::format("%^%l%$ (rank {} on {}): %v", mpi.world().rank(), host_name()));
     try {
         return body(mpi);
-    } catch (const AgreedError& error) {  // all ranks are here
+    } catch (const AgreedError& error) {  // thrown by all ranks
         if (mpi.world().rank() == 0) print_error(error.what());
         return error.exit_code();
     } catch (const std::exception& error) {

@@ -1,7 +1,6 @@
-// The subcommands of the command line: one file each, added to the parser by one function each.
+// The commands of the program: each has one file and one function that adds it to the parser.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <span>
 #include <string>
@@ -10,23 +9,30 @@
 #include "comm/mpi/session.h"
 #include "run/runner.h"
 
+namespace CLI {
+class App;
+class Validator;
+}  // namespace CLI
+
 namespace voltpile::cli {
 
-// What a command needs to know of how it was called.
+// How the program was called.
 struct Invocation {
     int argc;
     char** argv;
-    std::string command_line;  // quoted, for the record
+    std::string command_line;  // quoted for a shell, for the provenance of results
     std::span<const AppEntry> apps;
 };
 
-// What the chosen subcommand does once everything has been parsed. Throws Error.
+// What the chosen command does once all arguments are parsed. Throws Error.
 using Action = std::function<ExitCode(const Invocation&)>;
 
-// Each adds its subcommand; when that is the one chosen, parsing sets `action`.
+// Each of these adds a command to `cli`; parsing sets `action` if the user chose that command.
 void add_run(CLI::App& cli, Action& action);
 void add_plan(CLI::App& cli, Action& action);
+void add_list(CLI::App& cli, Action& action);
 void add_show(CLI::App& cli, Action& action);
+void add_export(CLI::App& cli, Action& action);
 void add_plot(CLI::App& cli, Action& action);
 void add_help(CLI::App& cli, Action& action);
 void add_bench(CLI::App& cli, Action& action);
@@ -35,25 +41,33 @@ void add_bench_llm(CLI::App& bench, Action& action);
 void add_hosts(CLI::App& cli, Action& action);
 void add_submit(CLI::App& cli, Action& action);
 void add_status(CLI::App& cli, Action& action);
+void add_cancel(CLI::App& cli, Action& action);
+void add_clean(CLI::App& cli, Action& action);
 void add_model(CLI::App& cli, Action& action);
 void add_eval(CLI::App& model, Action& action);
 void add_generate(CLI::App& cli, Action& action);
 void add_chat(CLI::App& cli, Action& action);
+void add_tokenize(CLI::App& cli, Action& action);
 
-// JOB and --set, which run, plan and submit share.
+// Adds JOB and --set, which run, plan and submit share.
 void add_job_options(CLI::App& command, RunOptions& run);
 
-// Of an option for a file or a folder: refuses "".
+// Reads a job file that is a pipe (/dev/stdin) into run.job_text, on the first rank: it can be read only
+// once.
+void keep_piped_job(RunOptions& run);
+
+// A check for options that take a file or a folder: rejects "".
 CLI::Validator some_name();
 
-// This rank, as the launcher tells it before MPI has started: so that help and errors about the arguments are
-// printed once.
+// Returns the number of this rank as the launcher sets it before MPI starts, 0 without a launcher. Help and
+// errors in the arguments are printed on rank 0 only.
 int launched_rank();
 
-// `action` for what is for one process: if started as several ranks, the others leave at once.
+// Wraps an action that one process does: other ranks return Done at once.
 Action on_first_rank(std::function<ExitCode(const Invocation&)> action);
 
-// Runs `body` on all ranks; it may throw whatever its rank meets.
+// Starts MPI and runs `body` on all ranks. An AgreedError is printed once, by rank 0; any other exception
+// ends all ranks.
 ExitCode with_mpi(const Invocation& invocation, const std::function<ExitCode(const MpiSession&)>& body);
 
 }  // namespace voltpile::cli

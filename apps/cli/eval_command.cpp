@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
@@ -22,7 +23,7 @@ namespace voltpile::cli {
 namespace {
 
 constexpr int usual_window = 2048;  // tokens
-constexpr int pass_rows = 256;      // all of them with logits
+constexpr int pass_rows = 256;      // each of them computes logits
 
 struct EvalArguments {
     std::string model;
@@ -55,7 +56,7 @@ struct CutText {
 CutText cut_text(const std::string& text, const llm::ModelFiles& model, const llm::ModelFiles* reference,
                  const EvalArguments& args) {
     const llm::Tokenizer tokenizer = llm::load_tokenizer(model);
-    // Text is text: "<|end_of_text|>" in it is no special token.
+    // The name of a special token in the text ("<|end_of_text|>") is text.
     const llm::EncodeOptions plain{.add_special = false, .parse_special = false};
     CutText result;
     result.tokens = tokenizer.encode(text, plain, name_of(args.text));
@@ -111,28 +112,28 @@ ExitCode evaluate_model(const MpiSession& session, EvalArguments args) {
 
 void add_eval(CLI::App& model, Action& action) {
     CLI::App* eval =
-        model.add_subcommand("eval", "measure a model on a text: perplexity, and divergence from another");
+        model.add_subcommand("eval", "measure a model on a text: perplexity, and KL divergence from another");
     auto args = std::make_shared<EvalArguments>();
     add_model_option(*eval, args->model)->required();
-    eval->add_option("TEXT", args->text, "a file of UTF-8; -: standard input")
-        ->required()
-        ->check(some_name());
-    eval->add_option("--against", args->reference,
-                     "the same model in another precision: KL divergence of MODEL from it")
+    eval->add_option("TEXT", args->text, "a UTF-8 file; - reads stdin")->required()->check(some_name());
+    eval->add_option(
+            "--against", args->reference,
+            "also measure the KL divergence of MODEL from this one: the same model in another precision")
         ->type_name("MODEL")
         ->check(some_name());
     add_replica_options(*eval, args->replica);
     eval->get_option("--context")
-        ->description(fmt::format("tokens of a window [{}, or what the model was made for]", usual_window));
+        ->description(
+            fmt::format("tokens in a window [{}, or less if the model supports less]", usual_window));
     eval->add_option(
             "--stride", args->stride,
-            "windows begin so many tokens apart; what they share is only context [they share nothing]")
+            "tokens from the start of one window to the next; shared tokens are context only [no overlap]")
         ->check(CLI::Range(1, 1 << 24));
     eval->add_flag("--second-halves", args->second_halves,
-                   "score the second half of each whole window alone, as llama.cpp does");
+                   "score only the second half of each full window, as llama.cpp does");
     eval->add_flag("--no-begin-token", args->no_begin_token,
-                   "windows without the token that prompts begin with");
-    eval->add_flag("--json", args->json, "print everything as JSON");
+                   "do not begin each window with the token that begins prompts");
+    eval->add_flag("--json", args->json, "print the measurements as JSON");
     eval->callback([args, &action] {
         action = [args](const Invocation& invocation) {
             return with_mpi(invocation,

@@ -8,12 +8,12 @@
 namespace voltpile::cli {
 namespace {
 
-constexpr int request_tag = 1, reply_tag = 2;  // of the world's messages
-// To rank 0: a mark, and the text that belongs to it.
+constexpr int request_tag = 1, reply_tag = 2;  // on the world communicator
+// Requests to rank 0: a mark, followed by a text.
 constexpr char interactive_mark = 'I', question_mark = 'Q', answer_mark = 'A', line_mark = 'L',
                remark_mark = 'R', end_mark = 'E';
-// From there.
-const std::string yes = "Y", no = "N";  // no: of a question: there are no more
+// Replies from rank 0.
+const std::string yes = "Y", no = "N";  // no, in reply to question_mark: the input has ended
 constexpr char text_mark = 'T';
 
 }  // namespace
@@ -25,7 +25,7 @@ FarTerminal::~FarTerminal() {
     try {
         world_.send(0, request_tag, {end_mark});
     } catch (const CommError& error) {
-        spdlog::debug("{}", error.what());  // whoever is lost says so itself
+        spdlog::debug("{}", error.what());  // the rank that failed reports itself
     }
 }
 

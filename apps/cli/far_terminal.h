@@ -1,5 +1,5 @@
-// The terminal of rank 0, to which alone launchers give one, for a chat that another rank leads: that of a
-// machine where rank 0 is in no team.
+// Lets another rank use the terminal of rank 0, the only rank to which launchers give one. Needed where rank
+// 0 is in no team, so that another rank leads the chat.
 #pragma once
 
 #include "cli/chat_terminal.h"
@@ -7,11 +7,11 @@
 
 namespace voltpile::cli {
 
-// On the rank that leads. Throws CommError.
+// The terminal as the leader of the chat sees it. All methods throw CommError.
 class FarTerminal final : public ChatTerminal {
   public:
     explicit FarTerminal(const Communicator& world);
-    ~FarTerminal() override;  // rank 0 need not serve any more
+    ~FarTerminal() override;  // ends serve_far_terminal on rank 0
     FarTerminal(const FarTerminal&) = delete;
     FarTerminal& operator=(const FarTerminal&) = delete;
 
@@ -28,7 +28,8 @@ class FarTerminal final : public ChatTerminal {
     bool interactive_;
 };
 
-// On rank 0, meanwhile; asleep while there is nothing to do.
+// Serves a FarTerminal: rank 0 calls this and returns when the FarTerminal is destroyed. Sleeps between
+// requests. Throws CommError.
 void serve_far_terminal(const Communicator& world, ChatTerminal& terminal);
 
 }  // namespace voltpile::cli

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -30,7 +31,7 @@ struct GenerateArguments {
     GenerateArguments() { request.max_tokens = 128; }
 };
 
-// On the leader of a replica.
+// Prints the continuation as it is generated. The leader of the replica calls this.
 void continue_text(llm::ReplicaPasses& passes, const llm::ModelFiles& model, const std::string& where,
                    const GenerateArguments& args) {
     const llm::Tokenizer tokenizer = llm::load_tokenizer(model);
@@ -52,7 +53,7 @@ void continue_text(llm::ReplicaPasses& passes, const llm::ModelFiles& model, con
     try {
         generated = stream.write(args.request, show).outcome;
     } catch (...) {
-        end_line();  // the message has a line of its own
+        end_line();  // so that the error message starts on a new line
         throw;
     }
     end_line();
@@ -97,17 +98,17 @@ void add_generate(CLI::App& cli, Action& action) {
         "examples:\n"
         "  voltpile generate model.gguf \"And it came to pass\" --max-tokens 60\n"
         "  mpirun -np 4 voltpile generate model.gguf \"And it came to pass\" --temperature 0.8 --seed 7\n\n"
-        "docs/models.md says how a model is cut over the ranks.");
+        "docs/models.md describes how a model is split over the ranks.");
     auto args = std::make_shared<GenerateArguments>();
     add_model_option(*generate, args->model)->required();
-    generate->add_option("TEXT", args->prompt, "what is to be continued")->required();
-    generate->add_option("-n,--max-tokens", args->request.max_tokens, "at most so many more tokens")
+    generate->add_option("TEXT", args->prompt, "the prompt")->required();
+    generate->add_option("-n,--max-tokens", args->request.max_tokens, "generate at most this many tokens")
         ->check(CLI::Range(1, 1 << 24))
         ->capture_default_str();
     add_replica_options(*generate, args->replica);
     add_sampling_options(*generate, args->request.sampling);
-    generate->add_flag("--ignore-end", args->request.ignore_end, "go on after a token that ends a text");
-    generate->add_flag("--json", args->json, "print text, tokens, log-probabilities and rates as JSON");
+    generate->add_flag("--ignore-end", args->request.ignore_end, "do not stop at a token that ends the text");
+    generate->add_flag("--json", args->json, "print text, tokens, log probabilities and rates as JSON");
     generate->callback([args, &action] {
         action = [args](const Invocation& invocation) {
             return with_mpi(invocation,

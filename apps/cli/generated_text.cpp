@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 namespace voltpile::cli {
 namespace {
 
@@ -9,7 +11,7 @@ double per_second(std::size_t tokens, double seconds) {
     return seconds > 0 ? static_cast<double>(tokens) / seconds : 0;
 }
 
-// Of the tokens after the first one, whose computing is the prompt's; one that ended the text counts.
+// The first token is computed by prefill and does not count; a token that ends the text does.
 double generation_rate(const llm::Outcome& generated) {
     const std::size_t drawn = generated.tokens.size() + (generated.finish == llm::Finish::End ? 1 : 0);
     return per_second(drawn - 1, generated.generation_seconds);

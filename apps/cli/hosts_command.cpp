@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
@@ -29,11 +30,11 @@ struct HostsArguments {
     std::string transport = "auto";
     std::string network;
     bool json = false;
-    bool report = false;       // internal: answer another host's questions
-    double probe_seconds = 0;  // internal: measure the links, under mpirun
+    bool report = false;       // internal: report on this host to another one
+    double probe_seconds = 0;  // internal: measure the links under mpirun
 };
 
-// A line that is written over again and again, on a terminal only.
+// A line of progress on stderr that overwrites itself; shown on a terminal only.
 class StatusLine {
   public:
     StatusLine() : shown_(isatty(STDERR_FILENO) == 1) {}
@@ -49,11 +50,11 @@ class StatusLine {
     bool shown_;
 };
 
-// The listed hosts as the survey found them; here is the name by which mpirun knows this host.
 std::vector<HostEntry> read_hosts(const HostsArguments& args) {
     if (args.file.empty() == args.list.empty())
         throw JobError(
-            "which hosts? voltpile hosts HOSTS (a host file as for mpirun --hostfile) or --host node1,node2");
+            "no hosts given: voltpile hosts HOSTS (a host file as for mpirun --hostfile), or --host "
+            "node1,node2");
     return args.file.empty() ? parse_host_list(args.list) : load_host_file(args.file);
 }
 
@@ -97,7 +98,8 @@ ExitCode check_hosts(const HostsArguments& args) {
         fmt::print("{}\n", host_table(survey, findings, color));
         if (links && links->complete()) fmt::print("{}\n", link_text(*links, survey));
         if (const std::string text = finding_text(findings, color); !text.empty()) fmt::print("{}\n", text);
-        if (!measure && !well) fmt::print("The links have not been measured: first fix the above.\n");
+        if (!measure && !well)
+            fmt::print("The links have not been measured: fix the problems above first.\n");
         if (well) fmt::print("All is well: {} host{}.\n", hosts.size(), hosts.size() == 1 ? "" : "s");
     }
     return well ? ExitCode::Done : ExitCode::CannotRun;
@@ -117,33 +119,35 @@ ExitCode probe(const HostsArguments& args, const Invocation& invocation) {
 }  // namespace
 
 void add_hosts(CLI::App& cli, Action& action) {
-    CLI::App* hosts = cli.add_subcommand("hosts", "test the nodes of a cluster, and say what to fix");
+    CLI::App* hosts = cli.add_subcommand("hosts", "test the nodes of a cluster and say what to fix");
     auto args = std::make_shared<HostsArguments>();
     hosts
         ->add_option("HOSTS", args->file,
                      "host file, as for mpirun --hostfile: a name and slots=N on each line")
         ->check(some_name());
-    hosts->add_option("--host", args->list, "hosts instead of a file, e.g. node1:4,node2:4")
+    hosts->add_option("--host", args->list, "hosts instead of a file, such as node1:4,node2:4")
         ->type_name("LIST");
-    hosts->add_option("--folder", args->folder, "where results will be written [the present folder]")
+    hosts
+        ->add_option("--folder", args->folder,
+                     "folder for results, tested on every host [the current folder]")
         ->type_name("FOLDER")
         ->check(some_name());
-    hosts->add_option("--transport", args->transport, "between the hosts: auto, tcp or ucx")
+    hosts->add_option("--transport", args->transport, "how MPI connects the hosts: auto, tcp or ucx")
         ->check(CLI::IsMember({"auto", "tcp", "ucx"}))
         ->capture_default_str();
     hosts
         ->add_option("--network", args->network,
-                     "network interface or RDMA device to use, e.g. eth0 or mlx5_0")
+                     "network interface or RDMA device to use, such as eth0 or mlx5_0")
         ->type_name("DEVICE");
-    hosts->add_flag("--json", args->json, "print everything as JSON");
+    hosts->add_flag("--json", args->json, "print the report as JSON");
     hosts->add_flag("--report", args->report)->group("");
     hosts->add_option("--probe", args->probe_seconds)->group("");
     hosts->footer(
-        "It goes to all hosts by ssh, tries names, connections, clocks and the folder, compares programs "
-        "and\n"
-        "libraries, then measures the links between all pairs. Exit code 0: all is well; 3: something must "
-        "be\n"
-        "fixed; 2: the host file or the arguments are wrong.\n"
+        "Visits all hosts by ssh: tests names, connections, clocks and the folder, compares programs and "
+        "libraries,\n"
+        "then measures the links between all pairs. Exit code 0: all is well; 3: something must be fixed; 2: "
+        "the\n"
+        "host file or the arguments are wrong.\n"
         "example: voltpile hosts HOSTS --folder /shared/results");
     hosts->callback([args, &action] {
         if (args->report)

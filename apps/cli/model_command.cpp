@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "base/format.h"
@@ -45,7 +46,7 @@ ExitCode make_model(const SynthArguments& args) {
         print_model(model);
         return ExitCode::Done;
     }
-    StopSignals signals;  // a hundred gigabytes shall not stay behind
+    StopSignals signals;  // an interrupted run removes its file, which may have 100 GB
     model.write_gguf(args.output, [&] { return signals.received() > 0; });
     fmt::print("wrote {}\n", args.output);
     return ExitCode::Done;
@@ -53,7 +54,7 @@ ExitCode make_model(const SynthArguments& args) {
 
 void add_info(CLI::App& model, Action& action) {
     CLI::App* info =
-        model.add_subcommand("info", "say what a model is and what it needs on 1, 2, 4 and 8 GPUs");
+        model.add_subcommand("info", "describe a model and the memory it needs on 1, 2, 4 and 8 GPUs");
     auto path = std::make_shared<std::string>();
     add_model_option(*info, *path)->required();
     info->callback(
@@ -61,7 +62,7 @@ void add_info(CLI::App& model, Action& action) {
 }
 
 void add_synth(CLI::App& model, Action& action) {
-    CLI::App* synth = model.add_subcommand("synth", "make a model of a true shape with random weights");
+    CLI::App* synth = model.add_subcommand("synth", "write a model of a published shape with random weights");
     auto args = std::make_shared<SynthArguments>();
     std::vector<std::string> mixtures;
     for (const auto& entry : llm::kQuantMixtures) mixtures.emplace_back(entry.name);
@@ -72,10 +73,10 @@ void add_synth(CLI::App& model, Action& action) {
     synth->add_option("--quant", args->mixture, fmt::format("{}", fmt::join(mixtures, ", ")))
         ->type_name("NAME")
         ->required();
-    synth->add_option("-o,--output", args->output, "write this GGUF file [only say what it would be]")
+    synth->add_option("-o,--output", args->output, "write this GGUF file [only describe the model]")
         ->type_name("FILE")
         ->check(some_name());
-    add_seed(*synth, args->seed, "of the random numbers");
+    add_seed(*synth, args->seed, "seed of the random weights");
     synth->callback(
         [args, &action] { action = on_first_rank([args](const Invocation&) { return make_model(*args); }); });
 }
@@ -84,7 +85,7 @@ void add_synth(CLI::App& model, Action& action) {
 
 void add_model(CLI::App& cli, Action& action) {
     CLI::App* model =
-        cli.add_subcommand("model", "look at language models, measure them, or make synthetic ones");
+        cli.add_subcommand("model", "describe language models, measure them, or write synthetic ones");
     model->footer(
         "examples:\n"
         "  voltpile model info model.gguf\n"

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "cli/command.h"
@@ -30,16 +31,18 @@ ExitCode plan_this_machine(const PlanArguments& args, const Invocation& invocati
 }  // namespace
 
 void add_plan(CLI::App& cli, Action& action) {
-    CLI::App* plan =
-        cli.add_subcommand("plan", "say who would compute what, how long and how much; run nothing");
+    CLI::App* plan = cli.add_subcommand(
+        "plan", "print who would compute what, how long it takes and what it needs; run nothing");
     plan->footer("example: voltpile plan jobs/threebody/seed_map.toml --cluster data/clusters/t181_x3.toml");
     auto args = std::make_shared<PlanArguments>();
     add_job_options(*plan, args->run);
-    CLI::Option* cluster = plan->add_option("--cluster", args->cluster,
-                                            "plan for a described machine, e.g. data/clusters/t181_x3.toml")
-                               ->type_name("FILE")
-                               ->check(some_name());
-    plan->add_option("--ranks-per-host", args->ranks_per_host, "with --cluster [one for each GPU]")
+    CLI::Option* cluster =
+        plan->add_option("--cluster", args->cluster,
+                         "plan for a described machine, such as data/clusters/t181_x3.toml")
+            ->type_name("FILE")
+            ->check(some_name());
+    plan->add_option("--ranks-per-host", args->ranks_per_host,
+                     "ranks on each host of --cluster [one for each GPU]")
         ->check(CLI::Range(1, 4096))
         ->needs(cluster);
     plan->callback([args, &action] {

@@ -14,7 +14,7 @@ std::optional<int> launcher_rank() {
 }
 
 void settle_stdout() {
-    constexpr std::chrono::milliseconds on_its_way{50};  // a launcher takes up what has come within a few
+    constexpr std::chrono::milliseconds on_its_way{50};  // a launcher forwards output within a few ms
     std::fflush(stdout);
     if (launcher_rank()) std::this_thread::sleep_for(on_its_way);
 }

@@ -1,14 +1,16 @@
-// mpirun and its like, as the processes that they start see them.
+// Launchers (mpirun, srun) as seen by the processes that they start.
 #pragma once
 
 #include <optional>
 
 namespace voltpile::cli {
 
-// This process's number, as its launcher tells it before MPI has started; nothing if there is none.
+// Returns the rank of this process from the environment that its launcher sets, before MPI starts; nothing
+// without a launcher.
 std::optional<int> launcher_rank();
 
-// For what stdout has to come before what is written to stderr next: launchers carry the two apart.
+// Flushes stdout and lets the launcher forward it, so that it appears before what is written to stderr next:
+// launchers forward the two streams separately.
 void settle_stdout();
 
 }  // namespace voltpile::cli

@@ -2,6 +2,8 @@
 
 #include "cli/command.h"
 
+#include <CLI/CLI.hpp>
+
 namespace voltpile::cli {
 namespace {
 
@@ -16,24 +18,25 @@ void add_switch(CLI::App& command, const char* name, bool& on, const char* help)
 }  // namespace
 
 CLI::Option* add_model_option(CLI::App& command, std::string& path) {
-    return command.add_option("MODEL", path, "a .gguf, or a Hugging Face folder with safetensors")
+    return command.add_option("MODEL", path, "a .gguf file, or a Hugging Face folder with safetensors")
         ->check(some_name());
 }
 
 void add_team_options(CLI::App& command, llm::ReplicaRequest& request) {
     command
         .add_option("--tensor", request.tensor,
-                    "ranks that share each layer (tensor parallelism) [as many as there are]")
+                    "ranks that share each layer (tensor parallelism) [as many as possible]")
         ->check(CLI::Range(0, 1 << 10));
     command
         .add_option("--pipeline", request.pipeline,
-                    "stages that share out the layers (pipeline parallelism) [as few as hold the model]")
+                    "pipeline stages, each with a part of the layers [as few as hold the model]")
         ->check(CLI::Range(0, 1 << 10));
     command.add_flag_callback(
-        "--cpu", [&request] { request.device = DeviceChoice::Cpu; }, "on cores even where there are GPUs");
+        "--cpu", [&request] { request.device = DeviceChoice::Cpu; },
+        "compute on cores even where there are GPUs");
     command
         .add_option("--ranks-per-node", request.ranks_per_node,
-                    "a host counts as several nodes of so many ranks [as one]")
+                    "treat each host as several nodes with this many ranks each [one node]")
         ->check(CLI::Range(0, 1 << 20));
     command
         .add_option_function<std::string>(
@@ -41,22 +44,22 @@ void add_team_options(CLI::App& command, llm::ReplicaRequest& request) {
             [&request](const std::string& element) {
                 request.cache = element == "int8" ? llm::KvElement::I8 : llm::KvElement::F16;
             },
-            "keys and values in memory: int8 takes about half as much, and rounds more [fp16]")
+            "element type of the KV cache: int8 takes about half the memory and rounds more [fp16]")
         ->check(CLI::IsMember({"fp16", "int8"}))
         ->type_name("ELEMENT");
     add_switch(
         command, "--batch-invariant", request.batch_invariant,
-        "on GPUs, a text is the same to the last bit whatever else is in the batch; on cores it always "
-        "is [off]");
+        "on GPUs, compute each sequence bit for bit the same whatever else is in the batch; on cores this "
+        "is always so [off]");
     add_switch(command, "--clamp", request.clamp,
-               "activations that fp16 cannot hold become its largest number, and not infinite [off]");
+               "clamp activations to the largest fp16 number instead of overflowing to infinity [off]");
 }
 
 void add_replica_options(CLI::App& command, llm::ReplicaRequest& request) {
     add_team_options(command, request);
     command
         .add_option("--context", request.context,
-                    "room for so many tokens, prompt included [what the model was made for]")
+                    "longest sequence in tokens, prompt included [what the model supports]")
         ->check(CLI::Range(2, 1 << 24));
 }
 

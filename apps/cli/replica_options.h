@@ -1,20 +1,25 @@
-// The options of all commands that run a model: on which ranks, and how large.
+// The options that all commands which run a model share.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 
 #include "llm/replica/replica_plan.h"
 
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
 namespace voltpile::cli {
 
-// MODEL: a path.
+// Adds MODEL, a path.
 CLI::Option* add_model_option(CLI::App& command, std::string& path);
 
-// --tensor, --pipeline, --cpu, --ranks-per-node, --cache, --batch-invariant and --clamp.
+// Adds --tensor, --pipeline, --cpu, --ranks-per-node, --cache, --batch-invariant and --clamp. `request` must
+// outlive the parser.
 void add_team_options(CLI::App& command, llm::ReplicaRequest& request);
 
-// These and --context, which stays 0 if it is not given.
+// Adds these and --context; request.context stays 0 if the option is not given.
 void add_replica_options(CLI::App& command, llm::ReplicaRequest& request);
 
 }  // namespace voltpile::cli

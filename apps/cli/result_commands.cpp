@@ -1,6 +1,7 @@
 // show and plot.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "cli/command.h"
@@ -24,20 +25,20 @@ void add_show(CLI::App& cli, Action& action) {
 }
 
 void add_plot(CLI::App& cli, Action& action) {
-    CLI::App* plot_command = cli.add_subcommand("plot", "draw a field of a result as a picture (PNG)");
+    CLI::App* plot_command = cli.add_subcommand("plot", "draw a field of a result as a PNG picture");
     auto result = std::make_shared<std::string>();
     auto options = std::make_shared<PlotOptions>();
     plot_command->add_option("FILE", *result, "result file (.h5)")->required()->check(some_name());
-    plot_command->add_option("--field", options->field, "which field [the first]");
-    plot_command->add_option("--output", options->output, "picture [beside the result]")
+    plot_command->add_option("--field", options->field, "the field to draw [the first]");
+    plot_command->add_option("--output", options->output, "write the picture here [beside the result]")
         ->type_name("PNG")
         ->check(some_name());
     plot_command
-        ->add_option("--at", options->at, "index, counted from 0, on a further dimension, e.g. body=1")
+        ->add_option("--at", options->at,
+                     "index, from 0, along a further dimension of the field, such as body=1")
         ->type_name("NAME=INDEX")
         ->allow_extra_args(false);
-    plot_command->add_flag("--bare", options->bare,
-                           "the field's pixels alone: no axes, title and color bar");
+    plot_command->add_flag("--bare", options->bare, "only the field's pixels: no axes, title or color bar");
     plot_command->footer(
         "example: voltpile plot results/seed_map.h5 --field energy_error --output energy.png");
     plot_command->callback([result, options, &action] {

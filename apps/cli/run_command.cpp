@@ -1,3 +1,4 @@
+#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "cli/command.h"
@@ -6,7 +7,7 @@
 namespace voltpile::cli {
 
 void add_run(CLI::App& cli, Action& action) {
-    CLI::App* run = cli.add_subcommand("run", "run a job, or go on with one that was stopped");
+    CLI::App* run = cli.add_subcommand("run", "run a job, or resume one that was stopped");
     auto options = std::make_shared<RunOptions>();
     auto shard = std::make_shared<std::string>();
     add_job_options(*run, *options);
@@ -14,25 +15,26 @@ void add_run(CLI::App& cli, Action& action) {
         ->type_name("FILE")
         ->check(some_name());
     run->add_flag("--fresh", options->fresh,
-                  "discard what earlier runs of this job have left, and start again");
+                  "discard what earlier runs of this job computed and start again");
     CLI::Option* part =
         run->add_option("--shard", *shard,
-                        "compute only part I (from 0) of K; the last of the K runs to end writes the result")
+                        "compute only part I (from 0) of K; the last of the K runs writes the result")
             ->type_name("I/K");
     part->excludes("--fresh");
-    run->add_option("--jsonl", options->jsonl, "also write the result as lines of JSON, one a point")
+    run->add_option("--jsonl", options->jsonl, "also write the result as lines of JSON, one for each point")
         ->type_name("FILE")
         ->check(some_name())
         ->excludes(part);
     run->add_flag(
         "--take-over", options->take_over,
-        "go on with a job though another run of it seems to be alive, because its host is out of reach: "
-        "nothing that run still does will count");
+        "resume although another run of the job seems to be alive, because its host is out of reach; "
+        "nothing that the other run still does will count");
     run->footer("example: mpirun -np 4 voltpile run jobs/threebody/seed_map.toml --output /scratch/map.h5");
     run->callback([options, shard, &action] {
         action = [options, shard](const Invocation& invocation) {
             if (!shard->empty()) options->shard = parse_shard(*shard);
             options->command_line = invocation.command_line;
+            keep_piped_job(*options);
             StopSignals signals;
             choose_transport(invocation.apps, *options);
             return with_mpi(invocation, [&](const MpiSession& mpi) {

@@ -1,21 +1,26 @@
-// How tokens are drawn, for the commands that make a model write.
+// The sampling options of the commands that generate text.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
 
 #include "llm/ops/sampling.h"
 
+namespace CLI {
+class App;
+class Option;
+class Validator;
+}  // namespace CLI
+
 namespace voltpile::cli {
 
-// --temperature, --top-k and so on, into `sampling`, which outlives the parser.
+// Adds --temperature, --top-k and so on. `sampling` must outlive the parser.
 void add_sampling_options(CLI::App& command, llm::SamplingSettings& sampling);
 
-// --seed, a whole number of 64 bits; what it is of, for the help.
-CLI::Option* add_seed(CLI::App& command, std::uint64_t& seed, const std::string& of);
+// Adds --seed, a 64-bit integer. help: what it seeds. `seed` must outlive the parser.
+CLI::Option* add_seed(CLI::App& command, std::uint64_t& seed, const std::string& help);
 
-// For check(). CLI::Range lets "nan" through.
+// A check for an option: a number in [low, high]. CLI::Range would accept "nan".
 CLI::Validator number_between(double low, double high);
 
 }  // namespace voltpile::cli

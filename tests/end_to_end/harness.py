@@ -55,6 +55,9 @@ device = "cpu"
 threads = 1
 """
 
+SMALL = ("--set", "sweep.x.count=7", "--set", "sweep.y.count=5", "--set", "integrate.steps=100")  # 35 points at once
+SLOW = ("--set", "run.range_points=20")  # many parts, so that there is time to look at the run
+
 
 class Case(unittest.TestCase):
     def setUp(self):
@@ -108,6 +111,14 @@ class Case(unittest.TestCase):
         self.wait_for_parts(result, count)
         process.send_signal(signal.SIGINT)
         return self.finish(process, expect=STOPPED)
+
+    def small_result(self, name="a.h5"):
+        self.voltpile("run", self.job, "--output", name, *SMALL)
+        return self.folder / name
+
+    def unfinished_result(self, name="stopped.h5"):
+        self.stop_with_parts(self.folder / name, 3, "run", self.job, "--output", name, *SLOW)
+        return self.folder / name
 
     def parts(self, result):
         return sorted(pathlib.Path(str(result) + ".parts").glob("part-*.h5"))

@@ -88,6 +88,17 @@ exec unshare --uts sh -c 'hostname '$host' && exec {VOLTPILE} "$@"' sh "$@"
         self.assertIn("begins anew", err)
         self.assertEqual(self.chat([]), ("", ""))
 
+    def test_commands(self):
+        out, err = self.chat(["/help"])
+        self.assertEqual(out, "")
+        for command in ("/help", "/clear", "/exit"):
+            self.assertRegex(err, rf"(?m)^{command} ")
+        out, err = self.chat(["/claer"], expect=BAD_INPUT)
+        self.assertEqual((out, err.count("there is no command /claer; did you mean /clear?")), ("", 1), err)
+        for line in ("/etc/hosts is a file", " /claer"):  # texts that only look like commands
+            out, _ = self.chat([line], "-n", "1", "--json")
+            self.assertEqual(json.loads(out)["turn"], 1)
+
     def test_draws_differ_from_turn_to_turn_and_by_seed(self):
         def texts(seed):
             out, _ = self.chat([QUESTIONS[0], "/clear", QUESTIONS[0]], "-n", "20", "--temperature", "1", "--seed", seed, "--json")
@@ -221,6 +232,9 @@ class ChatAtTheTerminal(Case):
         terminal.wait_for("> ")
         terminal.type(QUESTIONS[0] + "\n")
         terminal.wait_for(EXPECTED["turns"][0]["text"])
+        terminal.wait_for("> ")
+        terminal.type("/clera\n")
+        terminal.wait_for("there is no command /clera; did you mean /clear?")
         terminal.wait_for("> ")
         terminal.type("/exit\n")
         self.assertEqual(os.waitstatus_to_exitcode(terminal.end()), DONE)

@@ -64,10 +64,10 @@ class Generate(Case):
             ((model, ""), "the prompt is empty"),
             ((model, "And", "--temperature", "-1"), "--temperature"),
             ((model, "And", "--top-p", "2"), "--top-p"),
-            ((model, "And", "--repetition-penalty", "nan"), "--repetition-penalty: nan is no number from"),
+            ((model, "And", "--repetition-penalty", "nan"), "--repetition-penalty: nan is not a number from"),
             ((model, "And", "-n", "0"), "--max-tokens"),
-            ((model, "And", "--seed", "-1"), "--seed: -1 is no whole number from 0 to 2^64 - 1"),
-            ((model, "And", "--seed", "18446744073709551616"), "--seed: 18446744073709551616 is no whole number"),
+            ((model, "And", "--seed", "-1"), "--seed: -1 is not a whole number from 0 to 2^64 - 1"),
+            ((model, "And", "--seed", "18446744073709551616"), "--seed: 18446744073709551616 is not a whole number"),
             ((model,), "TEXT"),
         )
         for arguments, says in cases:

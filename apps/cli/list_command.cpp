@@ -1,0 +1,29 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "cli/command.h"
+#include "cluster/result_listing.h"
+
+namespace voltpile::cli {
+
+void add_list(CLI::App& cli, Action& action) {
+    CLI::App* list = cli.add_subcommand("list", "list the results and unfinished jobs under a folder");
+    auto folder = std::make_shared<std::string>(".");
+    list->add_option("FOLDER", *folder, "where to look, with all folders below it [the current folder]")
+        ->check(some_name());
+    list->footer(
+        "Prints for each how much is done, the app, the points of the whole job, the size on disk, the time "
+        "since\n"
+        "the last change and, while a run is writing, its process and host. Hidden folders are passed over.\n"
+        "example: voltpile list results");
+    list->callback([folder, &action] {
+        action = on_first_rank([folder](const Invocation&) {
+            fmt::print("{}", listing_text(find_results(*folder), *folder));
+            return ExitCode::Done;
+        });
+    });
+}
+
+}  // namespace voltpile::cli
