@@ -1,4 +1,4 @@
-"""Quantises to Q5_K and Q6_K, GGUF's super-blocks of 256 weights, by a search for the scale of least squared error.
+"""Quantizes to Q5_K and Q6_K, GGUF's super-blocks of 256 weights; searches for the scale of least squared error.
 
 Q5_K, 176 bytes: fp16 d, fp16 dmin, 12 bytes of eight 6-bit scales and eight 6-bit minima, 32 bytes of fifth bits, 128 bytes of
 low nibbles; weight = d * scale * q - dmin * minimum, q in 0..31, sub-blocks of 32.
@@ -12,17 +12,17 @@ SUPER_BLOCK = 256
 
 
 def as_bytes(halves):
-    """One fp16 a super-block as two bytes each."""
+    """Returns the fp16 number of each super-block as two bytes."""
     return halves.astype("<f2").reshape(-1, 1).view(np.uint8)
 
 
 def inverse(x):
-    """1 / x, and 0 where x is 0."""
+    """Returns 1 / x, and 0 where x is 0."""
     return np.divide(1.0, x, out=np.zeros_like(x), where=x != 0)
 
 
 def fit_with_minimum(x, top):
-    """scale >= 0 and minimum >= 0 of x ~ scale * q - minimum with q in 0..top, along the last axis."""
+    """Returns scale >= 0 and minimum >= 0 of x ~ scale * q - minimum with q in 0..top, along the last axis."""
     low = np.minimum(x.min(-1, keepdims=True), 0)
     span = x.max(-1, keepdims=True) - low
     best = [np.full_like(low, np.inf), span / top, -low]
@@ -39,7 +39,7 @@ def fit_with_minimum(x, top):
 
 
 def fit_symmetric(x, top):
-    """scale of either sign of x ~ scale * q with q in -top..top - 1, along the last axis."""
+    """Returns the scale, of either sign, of x ~ scale * q with q in -top..top - 1, along the last axis."""
     extreme = np.take_along_axis(x, np.abs(x).argmax(-1)[..., None], -1)
     best = [np.full_like(extreme, np.inf), np.zeros_like(extreme)]
     for steps in np.linspace(top - 1.5, top + 1.5, 25):
@@ -52,7 +52,7 @@ def fit_symmetric(x, top):
 
 
 def pack_scales(scale, minimum):
-    """Eight 6-bit scales and minima, [n, 8] each, in 12 bytes: the upper two bits of the last four lie above the first eight bytes."""
+    """Packs eight 6-bit scales and minima, [n, 8] each, into 12 bytes: the upper two bits of the last four lie above the first eight bytes."""
     first = scale[:, :4] | (scale[:, 4:] >> 4) << 6
     second = minimum[:, :4] | (minimum[:, 4:] >> 4) << 6
     return np.hstack([first, second, (scale[:, 4:] & 15) | (minimum[:, 4:] & 15) << 4])
@@ -85,7 +85,7 @@ def quantize_q6_k(weights):
 
 
 def quantize(weights, kind):
-    """weights: [rows, columns], columns a multiple of 256; gives uint8 [rows, bytes of a row]."""
+    """weights: [rows, columns], columns a multiple of 256; returns uint8 [rows, bytes of a row]."""
     if weights.shape[-1] % SUPER_BLOCK:
         raise ValueError(f"rows of {weights.shape[-1]} weights are not whole super-blocks of {SUPER_BLOCK}")
     blocks = {"Q5_K": quantize_q5_k, "Q6_K": quantize_q6_k}[kind](weights)

@@ -1,9 +1,9 @@
-"""A chat of two turns with the tiny model as transformers has it in fp32, greedily: chat_expected.json.
+"""Writes chat_expected.json: a greedy chat of two turns with the tiny model, computed by transformers in fp32.
 
 usage: make_chat_expected.py FOLDER            (needs torch, transformers, accelerate, gguf; FOLDER holds hf/ and tiny-f16.gguf)
 
-The template is ChatML, whose marks are plain text to this model. Each turn's ids are those of the turns before, as they were drawn,
-and those of what the template adds. least_margin is the least lead of a chosen logit: rounding does not change such an answer.
+The template is ChatML, whose marks are plain text to this model. Each turn's ids are the drawn ids of earlier turns followed by the
+ids of the text that the template adds. least_margin is the least lead of a chosen logit: rounding does not change such an answer.
 """
 
 import json

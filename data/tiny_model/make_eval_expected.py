@@ -1,8 +1,8 @@
-"""What `voltpile model eval` must find for the tiny model, computed with transformers in fp32 and numpy in fp64: eval_expected.json.
+"""Writes eval_expected.json: the figures `voltpile model eval` must find, from transformers in fp32 and numpy in fp64.
 
 usage: make_eval_expected.py FOLDER            (needs torch, transformers, accelerate, gguf; FOLDER holds tiny-*.gguf and held_out.txt)
 
-perplexity   by cutting of held_out.txt into windows; files, tokens scored, mean negative log likelihood, its standard error
+perplexity   for each way to cut held_out.txt into windows: files, tokens scored, mean negative log likelihood, its standard error
 divergence   of the Q5_K_M file from the F16 one over the pieces of make_expected.py: sum p log(p / q), p of F16, in nats
 """
 
@@ -22,20 +22,20 @@ def load(folder, name):
 
 
 def log_probabilities(model, window):
-    """(len(window), words) in fp64: row i is of the token after window[i]."""
+    """Returns (len(window), words) in fp64: row i predicts the token after window[i]."""
     logits = model(torch.tensor([window])).logits[0].double().numpy()
     logits -= logits.max(axis=1, keepdims=True)
     return logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
 
 
 def losses_of(model, window, first):
-    """Of the tokens window[first:]."""
+    """Returns the losses of the tokens window[first:]."""
     rows = log_probabilities(model, window)
     return [-rows[i - 1, window[i]] for i in range(first, len(window))]
 
 
 def fixed_length_guide(model, ids, length, stride):
-    """The loop of the guide "Perplexity of fixed-length models": a token is scored by the first window that reaches it."""
+    """The loop of the guide "Perplexity of fixed-length models": the first window that reaches a token scores it."""
     losses, end_before = [], 0
     for begin in range(0, len(ids), stride):
         end = min(begin + length, len(ids))
@@ -57,8 +57,8 @@ def behind_begin_token(model, ids, length, stride, bos):
 
 
 def second_halves(model, ids, length, bos):
-    """llama.cpp's: the text behind a begin token, cut into whole windows, whose first token it replaces, and of which those after
-    the one at length / 2 are scored."""
+    """llama.cpp's loop: cuts the text behind a begin token into whole windows, replaces each first token by the begin token, and
+    scores the tokens after the one at length / 2."""
     ids, losses = [bos, *ids], []
     for begin in range(0, len(ids) - length + 1, length):
         losses += losses_of(model, [bos, *ids[begin + 1 : begin + length]], length // 2 + 1)
@@ -76,7 +76,7 @@ def summary(losses):
 
 
 def divergence(model, reference, pieces):
-    """Of every prediction of a token of the text."""
+    """For every prediction of a token of the text."""
     values, same = [], 0
     for piece in pieces:
         q, p = (log_probabilities(m, piece.tolist())[:-1] for m in (model, reference))

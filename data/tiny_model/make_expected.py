@@ -1,10 +1,10 @@
-"""What transformers computes of the tiny model in fp32 on the CPU, for each of its files, written to expected.json.
+"""Writes expected.json: what transformers computes for each file of the tiny model, in fp32 on the CPU.
 
 usage: make_expected.py KJV.txt FOLDER            (needs torch, transformers, accelerate, gguf; FOLDER holds hf/ and tiny-*.gguf)
 
-Also writes held_out.txt, the chapters that were not trained on. GGUF files are dequantised by transformers itself.
-  perplexity     exp of the mean negative log likelihood of every token of held_out.txt: tokenised whole without the begin token,
-                 cut into pieces of context - 1, each computed on its own behind a begin token
+Also writes held_out.txt, the chapters that training never saw. transformers itself dequantizes the GGUF files.
+  perplexity     exp of the mean negative log likelihood of every token of held_out.txt: tokenized whole without the begin token,
+                 cut into pieces of context - 1, each evaluated alone behind a begin token
   kl_divergence  mean over the same tokens of sum p log(p / q), p of the fp16 weights and q of the file, in nats
   greedy         the begin token and the prompt, continued greedily; least_margin is the least lead of the chosen logit
 """
@@ -59,7 +59,7 @@ def windows(ids, context, begin):
 
 
 def held_out_scores(model, reference, pieces):
-    """(perplexity, mean KL divergence from the reference)"""
+    """Returns (perplexity, mean KL divergence from the reference)."""
     loss = divergence = count = 0
     for piece in pieces:
         logits, truth = (m(piece[None, :-1]).logits[0] for m in (model, reference))

@@ -27,7 +27,7 @@ LAYER_NAMES = {
 
 
 def gguf_tensors(weights, config):
-    """name -> weights in fp32, rows of Q and K in GGUF's order: pairs that rotate together lie side by side."""
+    """Returns name -> weights in fp32, with rows of Q and K in GGUF's order: pairs that rotate together are adjacent."""
     heads = {"attn_q": config["num_attention_heads"], "attn_k": config["num_key_value_heads"]}
     yield "token_embd.weight", weights["model.embed_tokens.weight"].astype(np.float32)
     for layer in range(config["num_hidden_layers"]):
@@ -40,7 +40,7 @@ def gguf_tensors(weights, config):
 
 
 def q5_k_m(name, layers):
-    """Which of the two formats the mixture Q5_K_M gives a matrix; the tied embedding counts as the output head."""
+    """Returns the format that the mixture Q5_K_M gives a matrix; the tied embedding counts as the output head."""
     parts = name.split(".")
     if parts[0] != "blk":
         return Type.Q6_K

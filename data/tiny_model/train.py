@@ -2,7 +2,7 @@
 
 usage: train.py --text KJV.txt --tokenizer TOKENIZER.json --out FOLDER [--steps N --batch N --dropout P --seed N]
 
-Needs torch >= 2.5, safetensors, tokenizers; no network. Minutes on one data-centre GPU; on a CPU only for trying a few steps.
+Needs torch >= 2.5, safetensors, tokenizers; no network. Takes minutes on one data-center GPU; use a CPU only to try a few steps.
 """
 
 import argparse
@@ -63,7 +63,7 @@ class RmsNorm(nn.Module):
 
 
 def rope_table(device):
-    """cos and sin, each [CONTEXT, HEAD / 2], for the half-rotated layout of Hugging Face's Llama."""
+    """Returns cos and sin, each [CONTEXT, HEAD / 2], for the half-rotated layout of Hugging Face's Llama."""
     frequency = CONFIG["rope_theta"] ** (-torch.arange(0, HEAD, 2, device=device).float() / HEAD)
     angle = torch.outer(torch.arange(CONTEXT, device=device).float(), frequency)
     return angle.cos(), angle.sin()
@@ -140,7 +140,7 @@ class Llama(nn.Module):
 
 
 class Windows:
-    """Pieces of CONTEXT + 1 tokens, each the begin token and then text from the start of a verse on."""
+    """Returns pieces of CONTEXT + 1 tokens: the begin token, then text from the start of a verse."""
 
     def __init__(self, chapters, tokenizer, device):
         ids, starts = [], []
@@ -162,7 +162,7 @@ class Windows:
 
 @torch.no_grad()
 def held_out_loss(model, windows, table, cast):
-    """Mean negative log likelihood a token, the text cut into consecutive windows."""
+    """Returns the mean negative log likelihood per token over consecutive windows of the text."""
     model.eval()
     total = count = 0
     for piece in windows.ids.split(CONTEXT):

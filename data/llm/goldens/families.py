@@ -1,4 +1,4 @@
-"""The small random models: config.json of each in the form in which the family's models are published."""
+"""The config.json of each small random model, in the form in which the family's models are published."""
 
 COMMON = {
     "attention_dropout": 0.0,
@@ -34,13 +34,13 @@ YARN = {"factor": 8.0, "original_max_position_embeddings": 32, "rope_type": "yar
 
 
 def in_current_form(config):
-    """The form that transformers 5 writes: RoPE in one table, dtype for torch_dtype."""
+    """Converts to the form that transformers 5 writes: RoPE in one table, dtype for torch_dtype."""
     config = dict(config)
     rope = config.pop("rope_scaling") | {"rope_theta": config.pop("rope_theta")}
     return config | {"rope_parameters": rope, "dtype": config.pop("torch_dtype")}
 
 
-# name -> (config, what distinguishes the model: a change of the config, or parameters to neutralise, that must change the logits)
+# name -> (config, what distinguishes the model: a change of the config, or parameters to neutralize, that must change the logits)
 MODELS = {
     "llama2": (LLAMA | {"num_key_value_heads": 4, "torch_dtype": "float32", "rope_scaling": None}, {"rope_theta": 500.0}),
     "llama3": (LLAMA | {"rope_theta": 500000.0, "rope_scaling": LLAMA3_SCALING}, {"rope_scaling": None}),

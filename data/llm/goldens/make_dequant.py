@@ -1,10 +1,10 @@
-"""Makes random blocks of each quantised GGUF type and the floats that the gguf package dequantises them to.
+"""Makes random blocks of each quantized GGUF type and the floats that the gguf package dequantizes them to.
 
 usage: make_dequant.py OUT_FOLDER                 (needs gguf, numpy)
 
-OUT/<type>.blocks are raw blocks, OUT/<type>.f32 their weights as little-endian fp32, to be met bit for bit (no fused multiply-add).
-All other bytes being random, the fp16 scales go through ordinary sizes of both signs, zeros of both signs, fp16's least and largest
-subnormals, its least normal and its largest numbers.
+OUT/<type>.blocks are raw blocks, OUT/<type>.f32 their weights as little-endian fp32, which tests compare bit for bit (no fused
+multiply-add). The fp16 scales take ordinary values of both signs, zeros of both signs, fp16's least and largest subnormals, its
+least normal and its largest numbers; all other bytes are random.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Makes a small random model of each family and the logits that transformers computes of it on the CPU in fp32.
+"""Makes a small random model of each family and its logits, computed by transformers on the CPU in fp32.
 
 usage: make_goldens.py OUT_FOLDER                 (needs torch, transformers, safetensors)
 
@@ -7,8 +7,8 @@ OUT/<model>/ is a Hugging Face folder without a tokenizer, and in it
   logits.f32   little-endian fp32; row i holds the logits after token i of prompt + greedy, so that
                the largest of row len(prompt) - 1 + k is greedy[k].
 The prompt is longer than the window of Mistral, the original context of the scaled RoPE, and several KV pages. At each greedy step
-the best logit leads by at least LEAST_MARGIN of their rms, so that rounding does not change the text. What distinguishes a family is checked to
-matter: without it the logits differ far more than any tolerance.
+the best logit leads by at least LEAST_MARGIN of their rms, so that rounding does not change the text. The script checks that the feature of each
+family matters: without it the logits differ far more than any tolerance.
 """
 
 import json
@@ -52,7 +52,7 @@ def random_weights(shapes, generator, dtype):
 
 
 def build(config, weights):
-    """The model in fp32 with the stored weights; tied weights follow the embedding."""
+    """Returns the model in fp32 with the stored weights; tied weights follow the embedding."""
     model = AutoModelForCausalLM.from_config(
         AutoConfig.for_model(**config), dtype=torch.float32, attn_implementation="eager"
     )
@@ -80,7 +80,7 @@ def nmse(x, reference):
 
 
 def without(config, weights, feature):
-    """The model without what distinguishes it."""
+    """Returns the model without its distinguishing feature."""
     if isinstance(feature, dict):
         return build(config | feature, weights)
     neutral = torch.zeros_like if feature == "bias" else torch.ones_like
