@@ -26,24 +26,9 @@ double position_error(const Processor& processor, Method method, std::int32_t st
     return std::sqrt(r2);
 }
 
-struct Expected {
-    Method method;
-    double error_1000, error_2000;
-    double tolerance;  // the reference figures have three or four digits
-};
-
-// Reference figures: position errors after one period at 1000 and 2000 steps, by other programs.
 TEST(Integrators, ReturnToTheFigureEightsStartWithinTheirOrder) {
-    const Expected table[] = {
-        {Method::Euler, 1.27, 0.667, 0.005},
-        {Method::Leapfrog, 1.126e-4, 2.817e-5, 0.0005},
-        {Method::Yoshida4, 2.197e-7, 1.373e-8, 0.0005},
-        // Allows 0.5 % more: the starting values have 14 digits, so the exact orbit returns only within
-        // 1e-12.
-        {Method::RungeKutta4, 9.30e-9, 5.26e-10, 0.005},
-    };
     for (const Processor& processor : cpu_processors()) {
-        for (const Expected& expected : table) {
+        for (const FigureEightError& expected : kFigureEightErrors) {
             SCOPED_TRACE(processor.name + ", method " + std::to_string(static_cast<int>(expected.method)));
             const double e1000 = position_error(processor, expected.method, 1000);
             const double e2000 = position_error(processor, expected.method, 2000);

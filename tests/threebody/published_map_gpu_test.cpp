@@ -125,17 +125,8 @@ TEST_F(Gpu, AgreesWithTheCpuOnTheSubsampledPicture) {
     EXPECT_EQ(different, 0) << "of 4096";
 }
 
-// Position errors after one period by other programs; tolerances as for the CPU (integrators_test.cpp).
 TEST_F(Gpu, ReturnsToTheFigureEightsStart) {
-    struct Expected {
-        Method method;
-        double error_1000, error_2000, tolerance;
-    };
-    const Expected table[] = {{Method::Euler, 1.27, 0.667, 0.005},
-                              {Method::Leapfrog, 1.126e-4, 2.817e-5, 0.0005},
-                              {Method::Yoshida4, 2.197e-7, 1.373e-8, 0.0005},
-                              {Method::RungeKutta4, 9.30e-9, 5.26e-10, 0.005}};
-    for (const Expected& expected : table) {
+    for (const FigureEightError& expected : kFigureEightErrors) {
         for (const std::int32_t steps : {1000, 2000}) {
             const Problem problem = figure_eight(expected.method, steps, 6.32591398292621);
             const Outcome outcome = run_on_gpu(problem, 0, 1, 1).front();
