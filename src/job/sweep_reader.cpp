@@ -1,9 +1,11 @@
 #include "job/sweep_reader.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include "job/parameter.h"
@@ -152,6 +154,26 @@ void check_duplicates(const std::vector<SweepAxis>& axes, const SweepAxis& axis,
     }
 }
 
+// Blames the axis with the most points if the product of the counts overflows.
+void check_point_count(const std::vector<SweepAxis>& axes, const std::vector<Origin>& counts,
+                       Problems& problems) {
+    std::int64_t points = 1;
+    double product = 1;
+    bool fits = true;
+    std::vector<std::int64_t> factors;
+    for (const auto& axis : axes) {
+        fits = fits && !__builtin_mul_overflow(points, axis.count, &points);
+        product *= static_cast<double>(axis.count);
+        factors.push_back(axis.count);
+    }
+    if (fits) return;
+    const auto largest = std::ranges::max_element(axes, {}, &SweepAxis::count) - axes.begin();
+    problems.add(counts[static_cast<std::size_t>(largest)],
+                 fmt::format("sweep.count = {}: the axes have {} = {:.3g} points in all, more than {}",
+                             axes[static_cast<std::size_t>(largest)].count, fmt::join(factors, " x "),
+                             product, std::numeric_limits<std::int64_t>::max()));
+}
+
 }  // namespace
 
 std::vector<SweepAxis> read_sweep(const Node& document, const KeyTable& table,
@@ -167,7 +189,7 @@ std::vector<SweepAxis> read_sweep(const Node& document, const KeyTable& table,
                          : "a sweep is a list of axes: begin each with a line [[sweep]]");
         return axes;
     }
-    std::int64_t points = 1;
+    std::vector<Origin> counts;  // where the count of each axis is written
     for (const auto& node : sweep->items) {
         if (node.kind != NodeKind::Table) {
             problems.add(node.origin, "an axis is a table: begin each with a line [[sweep]]");
@@ -178,13 +200,9 @@ std::vector<SweepAxis> read_sweep(const Node& document, const KeyTable& table,
         if (!axis) continue;
         check_duplicates(axes, *axis, reader, problems);
         axes.push_back(*axis);
-        if (points > 0 && __builtin_mul_overflow(points, axis->count, &points)) {
-            problems.add(reader.origin_of("count"),
-                         fmt::format("sweep.count = {}: the sweep has more than {} points in all",
-                                     axis->count, std::numeric_limits<std::int64_t>::max()));
-            points = 0;  // said once
-        }
+        counts.push_back(reader.origin_of("count"));
     }
+    check_point_count(axes, counts, problems);
     return axes;
 }
 

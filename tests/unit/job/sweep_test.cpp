@@ -112,8 +112,17 @@ TEST(Sweep, CountsArePositiveAndTheirProductFits) {
     EXPECT_EQ(parse_bowl(bowl_job + axis("bowl.depth", "1", "2", huge)).point_count(), INT64_MAX);
     EXPECT_EQ(
         sweep_problems(axis("bowl.depth", "1", "2", huge) + axis("rim.depth", "1", "2", huge, "name = 'r'")),
-        "b.toml:17: sweep.count = 9223372036854775807: the sweep has more than 9223372036854775807 points in "
-        "all");
+        "b.toml:11: sweep.count = 9223372036854775807: the axes have 9223372036854775807 x "
+        "9223372036854775807 = 8.51e+37 points in all, more than 9223372036854775807");
+}
+
+TEST(Sweep, TooManyPointsBlameTheLargestAxis) {
+    const std::string axes = axis("bowl.depth", "1", "2", "12") +
+                             axis("rim.depth", "1", "2", "4000000000000000000", "name = 'r'") +
+                             axis("weight[0]", "1", "2", "12");
+    EXPECT_EQ(sweep_problems(axes),
+              "b.toml:17: sweep.count = 4000000000000000000: the axes have 12 x 4000000000000000000 x 12 = "
+              "5.76e+20 points in all, more than 9223372036854775807");
 }
 
 TEST(Sweep, NamesAreUsableAndUnique) {
