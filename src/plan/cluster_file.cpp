@@ -9,7 +9,19 @@
 namespace voltpile {
 namespace {
 
-// Reads one table of a machine description and remembers where to blame.
+// Bounds on a description, so that a typing error cannot fill the memory. The largest systems of the TOP500
+// list of 2024 have about 10,000 nodes and 75,000 GPUs.
+constexpr int kMostHosts = 20'000;
+constexpr int kMostRanks = 100'000;
+constexpr int kMostSockets = 64;
+constexpr int kMostCoresPerHost = 1024;
+constexpr int kMostGpusPerHost = 64;
+constexpr int kMostSimdBits = 65'536;
+constexpr int kMostMultiprocessors = 4096;
+constexpr int kMostComputeCapability = 999;
+constexpr double kMostMemoryGb = 1e6;
+
+// Reads one table of a machine description; its errors name the file and the line.
 class Table {
   public:
     Table(const toml::table& table, std::string path) : table_(table), path_(std::move(path)) {}
@@ -20,15 +32,25 @@ class Table {
         if (!node) fail(table_, fmt::format("{} is missing", key));
         const auto value = node->value<T>();
         if (!value) fail(*node, fmt::format("{} has the wrong type", key));
-        if constexpr (std::is_arithmetic_v<T>)
-            if (!(*value > 0)) fail(*node, fmt::format("{} = {}: must be greater than 0", key, *value));
+        if constexpr (std::is_same_v<T, double>)
+            if (!(*value > 0) || !std::isfinite(*value))
+                fail(*node, fmt::format("{} = {}: must be finite and greater than 0", key, *value));
         return *value;
     }
 
-    template <class T>
-    T get_or(std::string_view key, T otherwise) const {
-        return table_.contains(key) ? get<T>(key) : otherwise;
+    // An integer from 1 to `most`.
+    int count(std::string_view key, int most) const {
+        const auto value = get<std::int64_t>(key);
+        if (value < 1 || value > most)
+            fail(*table_.get(key), fmt::format("{} = {}: must be between 1 and {}", key, value, most));
+        return static_cast<int>(value);
     }
+
+    int count_or(std::string_view key, int most, int otherwise) const {
+        return table_.contains(key) ? count(key, most) : otherwise;
+    }
+
+    const toml::node& node(std::string_view key) const { return *table_.get(key); }
 
     std::vector<Table> tables(std::string_view key) const {
         std::vector<Table> out;
@@ -77,34 +99,48 @@ Throughput throughput_of(int compute_capability) {
     }
 }
 
+std::int64_t memory_of(const Table& table) {
+    const auto gb = table.get<double>("memory_gb");
+    if (gb > kMostMemoryGb)
+        table.fail(table.node("memory_gb"),
+                   fmt::format("memory_gb = {}: must be at most {}", gb, kMostMemoryGb));
+    return static_cast<std::int64_t>(gb * 1e9);
+}
+
 void add_hosts(const Table& table, Topology& topology) {
     Host host;
     const auto name = table.get<std::string>("name");
-    const auto count = table.get<std::int64_t>("count");
-    const auto sockets = table.get<std::int64_t>("sockets");
+    const int count = table.count("count", kMostHosts);
+    const int sockets = table.count("sockets", kMostSockets);
     host.cpu_name = table.get<std::string>("cpu");
     host.cpu_ghz = table.get<double>("cpu_ghz");
-    host.simd_bits = static_cast<int>(table.get<std::int64_t>("simd_bits"));
-    host.memory_bytes = static_cast<std::int64_t>(table.get<double>("memory_gb") * 1e9);
-    const auto cores = table.get<std::int64_t>("cores_per_socket");
+    host.simd_bits = table.count("simd_bits", kMostSimdBits);
+    host.memory_bytes = memory_of(table);
+    const int cores = table.count("cores_per_socket", kMostCoresPerHost / sockets);
     int islands = 0;
-    for (std::int64_t i = 0; i < sockets * cores; ++i)
-        host.cores.push_back({static_cast<int>(i), static_cast<int>(i / cores)});
+    for (int i = 0; i < sockets * cores; ++i) host.cores.push_back({i, i / cores});
     for (const Table& gpus : table.tables("gpu")) {
         Gpu gpu;
         gpu.name = gpus.get<std::string>("name");
-        gpu.compute_capability = static_cast<int>(gpus.get<std::int64_t>("compute_capability"));
-        gpu.multiprocessors = static_cast<int>(gpus.get<std::int64_t>("multiprocessors"));
+        gpu.compute_capability = gpus.count("compute_capability", kMostComputeCapability);
+        gpu.multiprocessors = gpus.count("multiprocessors", kMostMultiprocessors);
         gpu.clock_ghz = gpus.get<double>("clock_ghz");
-        gpu.memory_bytes = static_cast<std::int64_t>(gpus.get<double>("memory_gb") * 1e9);
+        gpu.memory_bytes = memory_of(gpus);
         set_throughput(gpu);
-        const auto of_island = gpus.get_or<std::int64_t>("nvlink_island", 1);
-        for (std::int64_t i = 0; i < gpus.get<std::int64_t>("count"); ++i) {
+        const int of_island = gpus.count_or("nvlink_island", kMostGpusPerHost, 1);
+        const int of_this_kind = gpus.count("count", kMostGpusPerHost);
+        if (std::ssize(host.gpus) + of_this_kind > kMostGpusPerHost)
+            gpus.fail(gpus.node("count"), fmt::format("count = {}: a host can have at most {} GPUs in all",
+                                                      of_this_kind, kMostGpusPerHost));
+        for (int i = 0; i < of_this_kind; ++i) {
             if (of_island > 1 && i % of_island == 0) gpu.nvlink_island = islands++;
             host.gpus.push_back(gpu);
         }
     }
-    for (std::int64_t i = 0; i < count; ++i) {
+    if (std::ssize(topology.hosts) + count > kMostHosts)
+        table.fail(table.node("count"),
+                   fmt::format("count = {}: a cluster can have at most {} hosts in all", count, kMostHosts));
+    for (int i = 0; i < count; ++i) {
         host.name = count == 1 ? name : fmt::format("{}{}", name, i + 1);
         topology.hosts.push_back(host);
     }
@@ -133,6 +169,9 @@ Topology load_cluster(const std::string& path, int ranks_per_host) {
         const Host& host = topology.hosts[h];
         const int ranks =
             ranks_per_host > 0 ? ranks_per_host : std::max(1, static_cast<int>(host.gpus.size()));
+        if (std::ssize(topology.ranks) + ranks > kMostRanks)
+            throw JobError(fmt::format("{}: {} ranks on each of {} hosts; a plan can have at most {} ranks",
+                                       path, ranks, topology.hosts.size(), kMostRanks));
         for (int local = 0; local < ranks; ++local) {
             RankPlace place{static_cast<int>(h), local, {}, {}};
             for (std::size_t core = 0; core < host.cores.size(); ++core)

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <fstream>
 #include <set>
 #include <string>
 
@@ -155,9 +156,41 @@ TEST(Plan, GpuAskedForWhereNoneIs) {
         FAIL() << "accepted";
     } catch (const MachineError& error) {
         EXPECT_EQ(error.exit_code(), ExitCode::CannotRun);
-        EXPECT_NE(std::string(error.what()).find("has no GPUs"), std::string::npos) << error.what();
+        EXPECT_STREQ(error.what(),
+                     "run.device = \"gpu\": node has no GPUs; set run.device = \"auto\" or \"cpu\"");
     }
-    EXPECT_THROW(make_plan(map_workload(), options, make_topology({make_host(8, 2)}, 3)), MachineError);
+}
+
+TEST(Plan, RejectsMoreGpuRanksThanGpus) {
+    PlanOptions options;
+    options.device = DeviceChoice::Gpu;
+    const auto message = [&](const Topology& topology) -> std::string {
+        try {
+            make_plan(map_workload(), options, topology);
+        } catch (const MachineError& error) {
+            return error.what();
+        }
+        return "accepted";
+    };
+    Topology topology = make_topology({make_host(8, 2)}, 3);
+    EXPECT_EQ(message(topology),
+              "run.device = \"gpu\": node has 2 GPUs but 3 ranks; start at most 2 ranks there, or set "
+              "run.device = \"auto\" or \"cpu\"");
+    for (RankPlace& place : topology.ranks) place.visible_gpus = {0};
+    EXPECT_EQ(
+        message(topology),
+        "run.device = \"gpu\": the 3 ranks on node can use only 1 of its 2 GPUs; check "
+        "CUDA_VISIBLE_DEVICES and what the batch system gives each rank, or set run.device = \"auto\" or "
+        "\"cpu\"");
+}
+
+TEST(Plan, PrintsGpuMemoryBesideHostMemory) {
+    Plan plan = make_plan(map_workload(), {}, make_topology({make_host(8, 1)}, 1));
+    EXPECT_NE(to_text(plan).find("host memory\n"), std::string::npos) << to_text(plan);
+    EXPECT_EQ(to_text(plan).find("GPU memory"), std::string::npos) << to_text(plan);
+    plan.ranks[0].gpu_memory_bytes = 11'000'000'000;
+    EXPECT_NE(to_text(plan).find("GPU memory\n"), std::string::npos) << to_text(plan);
+    EXPECT_NE(to_text(plan).find(" 11.0 GB\n"), std::string::npos) << to_text(plan);
 }
 
 TEST(Plan, CpuAskedForWhereGpusAre) {
@@ -217,7 +250,8 @@ TEST(ClusterFile, BadFilesNameTheLine) {
         }
         return "accepted";
     };
-    EXPECT_EQ(message("[[host]]\nname = \"a\"\ncount = 0\n"), path + ":3: count = 0: must be greater than 0");
+    EXPECT_EQ(message("[[host]]\nname = \"a\"\ncount = 0\n"),
+              path + ":3: count = 0: must be between 1 and 20000");
     EXPECT_EQ(message("[[host]]\nname = \"a\"\n"), path + ":1: count is missing");
     EXPECT_EQ(message("[[host]]\nname = 3\n"), path + ":2: name has the wrong type");
     EXPECT_EQ(message("host = 3\n"), path + ":1: host must be an array of tables: [[host]]");
@@ -225,6 +259,46 @@ TEST(ClusterFile, BadFilesNameTheLine) {
     EXPECT_EQ(message("a = \n").substr(0, path.size() + 3), path + ":1:");
     EXPECT_NE(message(""), "accepted");
     EXPECT_THROW(load_cluster("/nonexistent/cluster.toml", 1), JobError);
+}
+
+TEST(ClusterFile, RejectsCountsThatWouldFillTheMemory) {
+    const std::string path = testing::TempDir() + "huge_cluster.toml";
+    const auto message = [&path](const std::string& text, int ranks_per_host) -> std::string {
+        std::ofstream(path) << text;
+        try {
+            load_cluster(path, ranks_per_host);
+        } catch (const JobError& error) {
+            return error.what();
+        }
+        return "accepted";
+    };
+    // One host table; the arguments replace its counts. Lines: count is 3, sockets 4, cores_per_socket 5.
+    const auto host = [](const std::string& count, const std::string& sockets, const std::string& cores) {
+        return "[[host]]\nname = \"a\"\ncount = " + count + "\nsockets = " + sockets +
+               "\ncores_per_socket = " + cores +
+               "\ncpu = \"Xeon\"\ncpu_ghz = 2.0\nsimd_bits = 256\nmemory_gb = 64\n";
+    };
+    const auto gpus = [](const std::string& count) {
+        return "[[host.gpu]]\nname = \"V100\"\ncompute_capability = 70\nmultiprocessors = 80\n"
+               "clock_ghz = 1.53\nmemory_gb = 16\ncount = " +
+               count + "\n";
+    };
+    const std::string huge = "9223372036854775807";
+    EXPECT_EQ(message(host("1", "2", "8") + gpus("4"), 0), "accepted");
+    EXPECT_EQ(message(host(huge, "2", "8"), 0),
+              path + ":3: count = " + huge + ": must be between 1 and 20000");
+    EXPECT_EQ(message(host("1", huge, "8"), 0),
+              path + ":4: sockets = " + huge + ": must be between 1 and 64");
+    EXPECT_EQ(message(host("1", "2", huge), 0),
+              path + ":5: cores_per_socket = " + huge + ": must be between 1 and 512");
+    EXPECT_EQ(message(host("1", "2", "8") + gpus(huge), 0),
+              path + ":16: count = " + huge + ": must be between 1 and 64");
+    EXPECT_EQ(message(host("1", "2", "8") + gpus("40") + gpus("40"), 0),
+              path + ":23: count = 40: a host can have at most 64 GPUs in all");
+    EXPECT_EQ(message(host("15000", "2", "8") + host("15000", "2", "8"), 0),
+              path + ":12: count = 15000: a cluster can have at most 20000 hosts in all");
+    EXPECT_EQ(message(host("20000", "2", "8"), 4096),
+              path + ": 4096 ranks on each of 20000 hosts; a plan can have at most 100000 ranks");
 }
 
 TEST(Plan, OfATeamTheFirstRankTakesTheRangesAtTheSpeedOfAll) {
