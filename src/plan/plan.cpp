@@ -31,6 +31,24 @@ int free_device(const RankPlace& place, const std::vector<bool>& taken) {
     return -1;
 }
 
+// Why a rank of a host finds no GPU when run.device = "gpu". taken: GPUs that other ranks of the host drive.
+std::string missing_gpu_text(const Topology& topology, int host_index, std::size_t taken) {
+    const Host& host = topology.hosts[static_cast<std::size_t>(host_index)];
+    const auto here = std::ranges::count(topology.ranks, host_index, &RankPlace::host);
+    const std::string_view other_devices = "set run.device = \"auto\" or \"cpu\"";
+    if (host.gpus.empty())
+        return fmt::format("run.device = \"gpu\": {} has no GPUs; {}", host.name, other_devices);
+    if (taken < host.gpus.size())
+        return fmt::format(
+            "run.device = \"gpu\": the {} ranks on {} can use only {} of its {} GPUs; check "
+            "CUDA_VISIBLE_DEVICES "
+            "and what the batch system gives each rank, or {}",
+            here, host.name, taken, host.gpus.size(), other_devices);
+    return fmt::format(
+        "run.device = \"gpu\": {} has {} GPU{} but {} ranks; start at most {} rank{} there, or {}", host.name,
+        taken, taken == 1 ? "" : "s", here, taken, taken == 1 ? "" : "s", other_devices);
+}
+
 // The first ranks of a host take its GPUs, one each.
 HostRanks assign_gpus(Plan& plan, const PlanOptions& options, int host_index) {
     const Host& host = plan.topology.hosts[static_cast<std::size_t>(host_index)];
@@ -42,12 +60,7 @@ HostRanks assign_gpus(Plan& plan, const PlanOptions& options, int host_index) {
         const RankPlace& place = plan.topology.ranks[r];
         const int device = options.device == DeviceChoice::Cpu ? -1 : free_device(place, taken);
         if (options.device == DeviceChoice::Gpu && device < 0)
-            throw MachineError(
-                fmt::format("run.device = \"gpu\", but {} has {} GPU{} for its ranks; start at most that "
-                            "many ranks there, or set "
-                            "run.device = \"auto\" or \"cpu\"",
-                            host.name, host.gpus.empty() ? "no" : std::to_string(host.gpus.size()),
-                            host.gpus.size() == 1 ? "" : "s"));
+            throw MachineError(missing_gpu_text(plan.topology, host_index, ranks.with_gpu.size()));
         if (device < 0) {
             ranks.on_cores.push_back(static_cast<int>(r));
             continue;

@@ -15,12 +15,13 @@ namespace voltpile {
 struct RankPlan {
     int host = 0;
     int local_rank = 0;
-    int node = 0;                   // index into Plan::nodes
-    int gpu = -1;                   // index into Host::gpus; -1: computes on its cores
-    int device = -1;                // the same GPU as CUDA counts it in this rank
-    std::vector<int> cores;         // indices into Host::cores
-    double units_per_s = 0;         // estimated speed
-    std::int64_t memory_bytes = 0;  // of the host, estimated; does not grow with the sweep
+    int node = 0;                       // index into Plan::nodes
+    int gpu = -1;                       // index into Host::gpus; -1: computes on its cores
+    int device = -1;                    // the same GPU as CUDA counts it in this rank
+    std::vector<int> cores;             // indices into Host::cores
+    double units_per_s = 0;             // estimated speed
+    std::int64_t memory_bytes = 0;      // host memory, estimated; does not grow with the sweep
+    std::int64_t gpu_memory_bytes = 0;  // memory of the rank's GPU, estimated; 0: too little to plan
 };
 
 struct Plan {

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/format.h"
 #include "plan/plan.h"
 
@@ -30,13 +32,18 @@ std::string to_text(const Plan& plan) {
          fmt::format("{} on {} host{}{}", plan.ranks.size(), hosts, hosts == 1 ? "" : "s",
                      plan.nodes.size() <= hosts ? "" : fmt::format(" as {} nodes", plan.nodes.size())));
     if (!plan.teams.single()) line("teams", to_text(plan.teams, team_candidates(plan)));
-    text += fmt::format("\n{:>5}  {:<16} {:<52} {:>12} {:>10}\n", "rank", "node", "computes on",
-                        work.unit + "/s", "memory");
+    const bool on_gpu =
+        std::ranges::any_of(plan.ranks, [](const RankPlan& rank) { return rank.gpu_memory_bytes > 0; });
+    text += fmt::format("\n{:>5}  {:<16} {:<52} {:>12} {:>12}{}\n", "rank", "node", "computes on",
+                        work.unit + "/s", "host memory", on_gpu ? "   GPU memory" : "");
     for (std::size_t r = 0; r < plan.ranks.size(); ++r) {
         const RankPlan& rank = plan.ranks[r];
-        text += fmt::format("{:>5}  {:<16} {:<52} {:>12.3g} {:>10}\n", r,
+        text += fmt::format("{:>5}  {:<16} {:<52} {:>12.3g} {:>12}", r,
                             plan.nodes[static_cast<std::size_t>(rank.node)], processor_text(plan, rank),
                             rank.units_per_s, bytes_text(static_cast<double>(rank.memory_bytes)));
+        if (rank.gpu_memory_bytes > 0)
+            text += fmt::format(" {:>12}", bytes_text(static_cast<double>(rank.gpu_memory_bytes)));
+        text += '\n';
     }
     if (!plan.notes.empty()) text += '\n';
     for (const std::string& note : plan.notes) text += note + '\n';

@@ -53,6 +53,25 @@ TEST(ReplicaPlan, AsManyTensorRanksAsThereAreAndAsFewStagesAsHoldTheModel) {
     EXPECT_NE(two.plan.warnings.back().find("4 ranks are in no team: 8, 9, 10, 11"), std::string::npos);
 }
 
+TEST(ReplicaPlan, CountsMemoryWhereTheModelLies) {
+    const SyntheticModel model("llama-3-8b", "q8_0");
+    // 8.03e9 weights, 34 bytes for 32 of them, over four ranks.
+    constexpr std::int64_t weights = 8'030'000'000 / 32 * 34 / 4;
+    ReplicaRequest what = request(2048);
+    const ReplicaPlan on_gpus = plan_replica(model, what, cluster("t180.toml"));
+    for (const RankPlan& rank : on_gpus.plan.ranks) {
+        EXPECT_GT(rank.gpu_memory_bytes, weights);
+        EXPECT_LT(rank.gpu_memory_bytes, 2 * weights);
+        EXPECT_LT(rank.memory_bytes, 200'000'000);
+    }
+    what.device = DeviceChoice::Cpu;
+    const ReplicaPlan on_cores = plan_replica(model, what, cluster("t180.toml"));
+    for (const RankPlan& rank : on_cores.plan.ranks) {
+        EXPECT_EQ(rank.gpu_memory_bytes, 0);
+        EXPECT_GT(rank.memory_bytes, weights);
+    }
+}
+
 TEST(ReplicaPlan, AHostCanStandForTwoNodes) {
     ReplicaRequest what = request(2048);
     what.ranks_per_node = 2;

@@ -230,7 +230,7 @@ class ReplicaPlanner {
             ways.empty() ? "" : "; it would fit ", fmt::join(ways, ", or ")));
     }
 
-    // Of the ranks that are in teams. Those without a GPU hold weights and cache in the host's memory.
+    // Adds speed, time and memory. Ranks without a GPU hold weights, cache and activations in host memory.
     ReplicaPlan estimated(ReplicaPlan out) const {
         double points_per_s = 0;
         for (const double speed : leader_speeds(out.plan)) points_per_s += speed;
@@ -241,9 +241,12 @@ class ReplicaPlanner {
         for (std::size_t r = 0; r < out.plan.ranks.size(); ++r) {
             RankPlan& rank = out.plan.ranks[r];
             const TeamPlace& place = out.plan.teams.places[r];
-            if (place.replica < 0 || rank.gpu >= 0) continue;
-            rank.memory_bytes +=
-                static_cast<std::int64_t>(out.kept_bytes(out.stages[static_cast<std::size_t>(place.stage)]));
+            if (place.replica < 0) continue;
+            const auto bytes = static_cast<std::int64_t>(out.takes[static_cast<std::size_t>(place.stage)]);
+            if (rank.gpu >= 0)
+                rank.gpu_memory_bytes = bytes;
+            else
+                rank.memory_bytes += bytes;
         }
         return out;
     }
