@@ -282,7 +282,10 @@ class Refused(LlmJob):
 
     def test_skipped_lines_say_why(self):
         self.write_prompts([{"prompt": "And it"}, "{", {"prompt": "The", "id": "x", "top_p": 2}])
-        self.voltpile("run", self.job, "--output", "a.h5", "--set", "prompts.on_error=skip")
+        _, err = self.voltpile("run", self.job, "--output", "a.h5", "--set", "prompts.on_error=skip")
+        self.assertRegex(err, r"skips 2 of 3 prompts .*; the first is \S*prompts\.jsonl:2: not valid JSON at byte 2")
+        with h5py.File(self.folder / "a.h5") as file:
+            self.assertEqual(file.attrs["skippedPrompts"], "2")
         rows = self.rows()
         self.assertEqual([row[3] for row in rows], ["length", "error", "error"])
         self.assertEqual([row[4] for row in rows],
@@ -382,6 +385,15 @@ class Plans(LlmJob):
                                            f"model.format={mixture}", "--set",
                                            f"prompts.files=['{JOBS}/prompts/questions.jsonl']")
                     self.assertIn("teams", out)
+                    self.assertIn("GPU memory", out)
+
+    def test_missing_model_says_where_it_looked(self):
+        for ranks in (None, 2):
+            with self.subTest(ranks=ranks):
+                cluster = ("--cluster", SOURCE / "data/clusters/t180.toml") if ranks is None else ()
+                _, err = self.voltpile("plan", JOBS / "llama3_8b_q8_0.toml", *cluster, ranks=ranks, expect=BAD_INPUT)
+                self.assertIn(f"does not exist in {self.folder};", err)
+                self.assertIn("--set model.synthetic=", err)
 
     def test_too_little_memory_is_said(self):
         _, err = self.voltpile("plan", JOBS / "llama3_70b_f16_3_nodes.toml", "--cluster", SOURCE / "data/clusters/t180.toml",

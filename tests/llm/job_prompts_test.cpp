@@ -1,17 +1,20 @@
 // Prompt files: what is taken, and what is said of the rest.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+#include <thread>
+#include <utility>
 
 #include "base/error.h"
+#include "llm/model/synthetic_model.h"
 #include "llm/prompt_job/keys.h"
 #include "llm/prompt_job/prompt_files.h"
 #include "llm/prompt_job/prompt_line.h"
 #include "llm/prompt_job/prompt_rows.h"
 #include "llm/prompt_job/prompt_tokenizer.h"
-#include "llm/model/synthetic_model.h"
 
 namespace voltpile::llm {
 namespace {
@@ -110,15 +113,30 @@ class PromptFiles : public testing::Test {
     }
     ~PromptFiles() override { std::filesystem::remove_all(folder_); }
 
-    JobPrompts read(const std::string& name, const std::string& contents, const std::string& more = "") {
+    JobPrompts read(const std::string& name, const std::string& contents, const std::string& more = "",
+                    const PromptLimits& limits = {}) {
         std::ofstream(folder_ / name, std::ios::binary) << contents;
-        const std::string text = "app = \"llm\"\n[model]\nsynthetic = \"tiny\"\n[prompts]\nfiles = [\"" +
-                                 (folder_ / name).string() + "\"]\n" + more;
-        const std::vector<AppSchema> apps{llm_schema()};
-        return read_prompts(parse_job(text, "job.toml", {}, apps));
+        return read_existing(folder_ / name, more, limits);
     }
+    static JobPrompts read_existing(const std::filesystem::path& file, const std::string& more = "",
+                                    const PromptLimits& limits = {}) {
+        const std::string text = "app = \"llm\"\n[model]\nsynthetic = \"tiny\"\n[prompts]\nfiles = [\"" +
+                                 file.string() + "\"]\n" + more;
+        const std::vector<AppSchema> apps{llm_schema()};
+        return read_prompts(parse_job(text, "job.toml", {}, apps), limits);
+    }
+    template <class Read>
+    static std::string error_of(Read&& read) {
+        try {
+            read();
+        } catch (const JobError& error) {
+            return error.what();
+        }
+        return "accepted";
+    }
+    std::string place_of(const std::string& name) const { return (folder_ / name).string(); }
     std::string place(const std::string& name, int line) const {
-        return (folder_ / name).string() + ":" + std::to_string(line);
+        return place_of(name) + ":" + std::to_string(line);
     }
 
     std::filesystem::path folder_;
@@ -158,6 +176,47 @@ TEST_F(PromptFiles, FilesThatAreNotThereOrEmptyAreNamed) {
     EXPECT_THROW(read("empty.jsonl", "\n\n"), JobError);
     std::filesystem::create_directory(folder_ / "sub");
     EXPECT_THROW(read("sub", ""), JobError);
+}
+
+TEST_F(PromptFiles, RejectsDevices) {
+    EXPECT_EQ(error_of([] { read_existing("/dev/zero"); }),
+              "/dev/zero: a device; prompts.files takes regular files and pipes, such as /dev/stdin");
+}
+
+TEST_F(PromptFiles, ReadsPipesUpToALimit) {
+    const std::filesystem::path pipe = folder_ / "pipe";
+    ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+    const auto read_from_writer = [&](const PromptLimits& limits) {
+        std::thread writer([&] { std::ofstream(pipe) << "one\ntwo\n"; });
+        std::string error;
+        JobPrompts all;
+        error = error_of([&] { all = read_existing(pipe, "", limits); });
+        writer.join();
+        return std::pair(error, all.prompts.size());
+    };
+    EXPECT_EQ(read_from_writer({.pipe_bytes = 8}), (std::pair<std::string, std::size_t>("accepted", 2)));
+    EXPECT_EQ(read_from_writer({.file_bytes = 100, .pipe_bytes = 7}).first,
+              pipe.string() + ": more than 7 bytes, the most that a job reads from a pipe; split it");
+}
+
+TEST_F(PromptFiles, LimitsTheBytesOfAFileAndOfALine) {
+    EXPECT_EQ(error_of([&] { read("a.txt", "123456", "", {.file_bytes = 5}); }),
+              place_of("a.txt") + ": more than 5 bytes, the most that a job reads from a file; split it");
+    const JobPrompts all = read("b.txt", "12345\n123456\n\n1\n", "", {.line_bytes = 5});
+    ASSERT_EQ(all.prompts.size(), 3u);
+    EXPECT_EQ(all.prompts[0].error, "");
+    EXPECT_EQ(all.prompts[1].error, "the line has 6 bytes; at most 5 are allowed");
+    EXPECT_EQ(all.prompts[1].place, place("b.txt", 2));
+    EXPECT_EQ(all.prompts[1].text, "");
+    EXPECT_EQ(all.prompts[2].error, "");
+}
+
+TEST_F(PromptFiles, CountsSkippedPromptsAndNamesTheFirst) {
+    EXPECT_EQ(skipped_text(read("good.jsonl", "{\"prompt\": \"p\"}\n").prompts), "");
+    const JobPrompts all = read("bad.jsonl", "{\"prompt\": \"p\"}\n{]\n\n{]\n");
+    EXPECT_EQ(unusable_count(all.prompts), 2);
+    EXPECT_EQ(skipped_text(all.prompts), "skips 2 of 3 prompts (prompts.on_error = \"skip\"); the first is " +
+                                             place("bad.jsonl", 2) + ": not valid JSON at byte 2");
 }
 
 TEST_F(PromptFiles, TravelToOtherRanks) {

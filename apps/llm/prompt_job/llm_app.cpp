@@ -1,16 +1,19 @@
 #include "llm/prompt_job/llm_app.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include "base/format.h"
 #include "device/device.h"
 #include "llm/engine/engine.h"
-#include "llm/prompt_job/prompt_feed.h"
 #include "llm/model/model_memory.h"
 #include "llm/model/synthetic_model.h"
+#include "llm/model/synthetic_shapes.h"
+#include "llm/prompt_job/prompt_feed.h"
 #include "llm/replica/same_model.h"
 #include "results/result_writer.h"
 #include "run/agreement.h"
@@ -35,18 +38,35 @@ double products_per_token(const llm::ModelSource& model) {
     return sum;
 }
 
-// Of each stage's fullest rank.
+// Throws FileError if the job's model does not exist: says where it looked and how to do without.
+void check_model_exists(const JobSpec& job) {
+    const std::filesystem::path path = job.text("model.path");
+    std::error_code error;
+    if (std::filesystem::exists(path, error)) return;
+    const std::string looked =
+        path.is_absolute() ? "" : fmt::format(" in {}", std::filesystem::current_path(error).string());
+    throw FileError(
+        fmt::format(
+            "{}: model.path = \"{}\" does not exist{}; give the model's place with --set model.path=..., or "
+            "use random weights of a model's shape with --set model.synthetic=... ({})",
+            job.path(), path.string(), looked, fmt::join(llm::synthetic_shape_names(), ", ")),
+        ExitCode::BadInput);
+}
+
+// What the fullest rank of each stage holds: one line a stage. The sum is its memory in the plan's table.
 std::vector<std::string> memory_notes(const llm::ReplicaPlan& plan) {
     const auto tokens = static_cast<std::int64_t>(plan.pages) * llm::kv_page_tokens;
     std::vector<std::string> notes;
     for (std::size_t s = 0; s < plan.stages.size(); ++s) {
         const llm::StageNeeds& stage = plan.stages[s];
         const auto bytes = [](auto count) { return bytes_text(static_cast<double>(count)); };
-        notes.push_back(
-            fmt::format("{}layers {} to {}: {} of weights a rank, {} for the keys and values of {} tokens",
-                        plan.stages.size() > 1 ? fmt::format("stage {}, ", s) : "", stage.layer_begin,
-                        stage.layer_end - 1, bytes(stage.weights),
-                        bytes(stage.kv_per_token * static_cast<std::uint64_t>(tokens)), count_text(tokens)));
+        notes.push_back(fmt::format(
+            "{}layers {} to {}: {} of weights a rank, {} for the keys and values of {} tokens, {} "
+            "for activations and connections",
+            plan.stages.size() > 1 ? fmt::format("stage {}, ", s) : "", stage.layer_begin,
+            stage.layer_end - 1, bytes(stage.weights),
+            bytes(stage.kv_per_token * static_cast<std::uint64_t>(tokens)), count_text(tokens),
+            bytes(plan.takes[s] - plan.kept_bytes(stage))));
     }
     return notes;
 }
@@ -67,10 +87,13 @@ void LlmApp::prepare(const Communicator* world) {
     };
     if (synthetic)
         model_ = agreed(made);
-    else if (world)
+    else if (world) {
+        llm::all_do(*world, [&] { check_model_exists(job_); });
         model_ = llm::open_model(*world, path);
-    else
+    } else {
+        check_model_exists(job_);
         model_ = std::make_unique<llm::ModelFiles>(path);
+    }
     if (!world) {
         prompts_ = checked_prompts();
         return;
@@ -178,6 +201,8 @@ ResultLayout LlmApp::layout(const JobSpec& job) const {
     inputs.insert(inputs.end(), prompts_.inputs.begin(), prompts_.inputs.end());
     ResultLayout layout = make_layout(job, fields(), {axis}, inputs);
     layout.notes = {{"model", model}, {"modelFingerprint", inputs.front().fingerprint}};
+    if (const std::int64_t skipped = llm::unusable_count(prompts_.prompts); skipped > 0)
+        layout.notes.emplace_back("skippedPrompts", std::to_string(skipped));
     return layout;
 }
 
@@ -197,6 +222,11 @@ Plan LlmApp::plan(const PlanOptions& options, const Topology& topology) {
     } catch (const MachineError& error) {
         throw MachineError(in_words_of_a_job(error.what()));
     }
+}
+
+std::vector<std::string> LlmApp::warnings() const {
+    const std::string skipped = llm::skipped_text(prompts_.prompts);
+    return skipped.empty() ? std::vector<std::string>{} : std::vector{skipped};
 }
 
 void LlmApp::connect(const MpiSession& mpi) {

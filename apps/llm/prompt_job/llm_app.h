@@ -24,6 +24,7 @@ class LlmApp : public App {
     Workload workload() const override;
     ResultLayout layout(const JobSpec& job) const override;
     Plan plan(const PlanOptions& options, const Topology& topology) override;
+    std::vector<std::string> warnings() const override;
     void connect(const MpiSession& mpi) override;
     void disconnect() override { replica_.reset(); }
     void run(RankContext& rank, WorkScheduler& work, ResultWriter& results) override;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -20,12 +21,26 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t most_named = 20;
 
-std::string contents_of(const std::string& path) {
+std::string contents_of(const std::string& path, const PromptLimits& limits) {
     std::error_code error;
-    if (fs::is_directory(path, error)) throw JobError(path + ": a folder, not a file with prompts");
+    const fs::file_type type = fs::status(path, error).type();
+    if (type == fs::file_type::directory) throw JobError(path + ": a folder, not a file with prompts");
+    const bool is_device = type == fs::file_type::character || type == fs::file_type::block;
+    if (is_device)
+        throw JobError(path + ": a device; prompts.files takes regular files and pipes, such as /dev/stdin");
     std::ifstream file(path, std::ios::binary);
     if (!file) throw JobError(fmt::format("cannot open {}: {}", path, std::strerror(errno)));
-    std::string contents{std::istreambuf_iterator<char>(file), {}};
+    const bool is_regular = type == fs::file_type::regular;
+    const std::uint64_t most = is_regular ? limits.file_bytes : limits.pipe_bytes;
+    std::string contents;
+    std::vector<char> chunk(std::size_t{1} << 20);
+    while (file.read(chunk.data(), std::ssize(chunk)), file.gcount() > 0) {
+        contents.append(chunk.data(), static_cast<std::size_t>(file.gcount()));
+        if (contents.size() > most)
+            throw JobError(
+                fmt::format("{}: more than {} bytes, the most that a job reads from a {}; split it", path,
+                            count_text(static_cast<std::int64_t>(most)), is_regular ? "file" : "pipe"));
+    }
     if (file.bad()) throw JobError(fmt::format("cannot read {}: {}", path, std::strerror(errno)));
     return contents;
 }
@@ -36,19 +51,35 @@ bool is_jsonl(const std::string& path, const std::string& format) {
     return ending == ".jsonl" || ending == ".ndjson";
 }
 
-void add_lines(const std::string& path, std::string_view contents, bool jsonl, const PromptSettings& settings,
+struct PromptFormat {
+    bool jsonl = false;
+    std::size_t line_bytes = 0;
+    PromptSettings settings;
+};
+
+Prompt parse_line(const std::string& line, const PromptFormat& format, const PromptSettings& settings) {
+    if (line.size() <= format.line_bytes)
+        return (format.jsonl ? parse_json_line : parse_text_line)(line, settings);
+    Prompt prompt;
+    prompt.settings = settings;
+    prompt.error = fmt::format("the line has {} bytes; at most {} are allowed", count_text(std::ssize(line)),
+                               count_text(static_cast<std::int64_t>(format.line_bytes)));
+    return prompt;
+}
+
+void add_lines(const std::string& path, std::string_view contents, const PromptFormat& format,
                std::vector<Prompt>& prompts) {
     constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
     if (contents.starts_with(byte_order_mark)) contents.remove_prefix(byte_order_mark.size());
-    for (int number = 1; !contents.empty(); ++number) {
+    for (std::int64_t number = 1; !contents.empty(); ++number) {
         const auto end = std::min(contents.find('\n'), contents.size());
         std::string line(contents.substr(0, end));
         contents.remove_prefix(std::min(end + 1, contents.size()));
         if (line.ends_with('\r')) line.pop_back();
         if (line.find_first_not_of(" \t") == std::string::npos) continue;
-        PromptSettings own = settings;
+        PromptSettings own = format.settings;
         own.sampling.seed += prompts.size();
-        prompts.push_back((jsonl ? parse_json_line : parse_text_line)(line, own));
+        prompts.push_back(parse_line(line, format, own));
         prompts.back().place = fmt::format("{}:{}", path, number);
     }
 }
@@ -94,14 +125,14 @@ PromptSettings settings_of(const JobSpec& job) {
     return settings;
 }
 
-JobPrompts read_prompts(const JobSpec& job) {
-    const PromptSettings settings = settings_of(job);
+JobPrompts read_prompts(const JobSpec& job, const PromptLimits& limits) {
+    PromptFormat format{.line_bytes = limits.line_bytes, .settings = settings_of(job)};
     JobPrompts all;
     for (const std::string& path : job.texts("prompts.files")) {
-        const std::string contents = contents_of(path);
-        const bool jsonl = is_jsonl(path, job.text("prompts.format"));
-        add_lines(path, contents, jsonl, settings, all.prompts);
-        all.inputs.push_back({path, hash_128((jsonl ? "jsonl\n" : "text\n") + contents)});
+        const std::string contents = contents_of(path, limits);
+        format.jsonl = is_jsonl(path, job.text("prompts.format"));
+        add_lines(path, contents, format, all.prompts);
+        all.inputs.push_back({path, hash_128((format.jsonl ? "jsonl\n" : "text\n") + contents)});
     }
     if (all.prompts.empty()) throw JobError(job.path() + ": prompts.files holds no prompt");
     return all;
@@ -118,6 +149,19 @@ void refuse_unusable(const std::vector<Prompt>& prompts) {
     if (count > most_named)
         text += fmt::format("\nand {} more", count_text(static_cast<std::int64_t>(count - most_named)));
     throw JobError(text + "\nprompts.on_error = \"skip\" would compute the other prompts");
+}
+
+std::int64_t unusable_count(const std::vector<Prompt>& prompts) {
+    return std::ranges::count_if(prompts, [](const Prompt& prompt) { return !prompt.error.empty(); });
+}
+
+std::string skipped_text(const std::vector<Prompt>& prompts) {
+    const std::int64_t count = unusable_count(prompts);
+    if (count == 0) return "";
+    const Prompt& first =
+        *std::ranges::find_if(prompts, [](const Prompt& prompt) { return !prompt.error.empty(); });
+    return fmt::format("skips {} of {} prompts (prompts.on_error = \"skip\"); the first is {}: {}",
+                       count_text(count), count_text(std::ssize(prompts)), first.place, first.error);
 }
 
 std::string JobPrompts::to_bytes() const {
