@@ -8,6 +8,11 @@
 namespace voltpile::cli {
 namespace {
 
+// Beyond any cluster, so that messages name a range that people can read.
+constexpr int kMostNodes = 100'000;
+constexpr int kMostPerNode = 4096;
+constexpr int kMostElements = 4'000'000;  // Slurm's own limit of MaxArraySize
+
 void add_options(CLI::App& submit, SubmitRequest& request) {
     submit
         .add_option("--output", request.run.output,
@@ -17,15 +22,15 @@ void add_options(CLI::App& submit, SubmitRequest& request) {
     submit
         .add_option("--nodes", request.nodes,
                     "number of nodes [as few as finish within --time, or within an hour]")
-        ->check(CLI::PositiveNumber);
+        ->check(CLI::Range(1, kMostNodes));
     submit
         .add_option("--tasks-per-node", request.tasks_per_node,
                     "ranks on each node [one for each GPU; without GPUs one for each socket]")
-        ->check(CLI::PositiveNumber);
+        ->check(CLI::Range(1, kMostPerNode));
     submit
         .add_option("--gpus-per-node", request.gpus_per_node,
                     "GPUs on each node; 0 computes on CPUs [as many as the nodes have]")
-        ->check(CLI::NonNegativeNumber);
+        ->check(CLI::Range(0, kMostPerNode));
     submit.add_option("--time", request.time,
                       "time limit until the job is requeued: 30, 2:00:00, 1-12 [from the estimate]");
     submit.add_option("--partition", request.partition, "Slurm partition [Slurm's default]")
@@ -38,7 +43,7 @@ void add_options(CLI::App& submit, SubmitRequest& request) {
     submit
         .add_option("--array", request.array,
                     "submit K jobs, each with a share of the sweep; they write one result")
-        ->check(CLI::PositiveNumber)
+        ->check(CLI::Range(1, kMostElements))
         ->type_name("K");
     submit
         .add_option("--cluster", request.cluster,

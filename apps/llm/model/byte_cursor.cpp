@@ -11,10 +11,12 @@ void ByteCursor::fail(const std::string& message) const {
 }
 
 void ByteCursor::fail_cut_off(std::string_view what, std::uint64_t count, std::size_t element_bytes) const {
-    fail(element_bytes == 1 || count > 1
-             ? fmt::format("{} should have {} {}, but the file ends {} bytes further on", what, count,
-                           element_bytes == 1 ? "bytes" : "elements", remaining())
-             : fmt::format("the file ends within {}", what));
+    // count * element_bytes may overflow: a damaged length can be anything.
+    const std::string needed = element_bytes == 1 ? fmt::format("{} bytes", count)
+                               : count == 1       ? fmt::format("{} bytes", element_bytes)
+                                                  : fmt::format("{} x {} bytes", count, element_bytes);
+    fail(fmt::format("the file ends inside {}: it needs {} here, but {} remain{}", what, needed, remaining(),
+                     remaining() == 1 ? "s" : ""));
 }
 
 std::string printable(std::string_view name) {
