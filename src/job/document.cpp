@@ -4,10 +4,68 @@
 #include <toml++/toml.h>
 
 #include "base/error.h"
-#include "job/toml_depth.h"
 
 namespace voltpile {
 namespace {
+
+// Keys with more dots are rejected: the TOML library recurses once per level of nesting. It limits nested
+// lists and inline tables by itself, but not the dots of a key (`a.a.a.a... = 1`).
+constexpr int max_key_dots = 8;
+
+// Returns the first line on which a key has more than max_key_dots dots; 0 if there is none.
+int line_nested_too_deeply(std::string_view toml) {
+    int line = 1;
+    int dots = 0;
+    std::string_view quote;  // what ends the string that we are in; "\n" for a comment
+    for (std::size_t i = 0; i < toml.size(); ++i) {
+        const char c = toml[i];
+        if (!quote.empty()) {
+            const bool escapes = quote.front() == '"' && c == '\\';
+            if (escapes && i + 1 < toml.size() && toml[i + 1] != '\n') {
+                ++i;
+            } else if (toml.substr(i).starts_with(quote)) {
+                i += quote.size() - 1;
+                quote = {};
+            } else if (c == '\n' && quote.size() == 1) {
+                quote = {};  // unterminated: the library will say so
+            }
+            if (c == '\n') {
+                ++line;
+                if (quote.empty()) dots = 0;
+            }
+            continue;
+        }
+        switch (c) {
+            case '"':
+                quote = toml.substr(i).starts_with("\"\"\"") ? "\"\"\"" : "\"";
+                break;
+            case '\'':
+                quote = toml.substr(i).starts_with("'''") ? "'''" : "'";
+                break;
+            case '#':
+                quote = "\n";
+                break;
+            case '.':
+                if (++dots > max_key_dots) return line;
+                break;
+            case '\n':
+                ++line;
+                [[fallthrough]];
+            case ',':
+            case '=':
+            case '[':
+            case ']':
+            case '{':
+            case '}':
+                dots = 0;
+                break;
+            default:
+                break;
+        }
+        if (!quote.empty() && quote != "\n") i += quote.size() - 1;
+    }
+    return 0;
+}
 
 int line_of(const toml::source_region& region) {
     return static_cast<int>(region.begin.line);

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "job/fingerprint.h"
+#include "job/key_words.h"
 #include "job/nearest.h"
 #include "job/sweep_reader.h"
 #include "job/value_reader.h"

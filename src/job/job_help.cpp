@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "job/key_table.h"
-#include "job/text_wrap.h"
+#include "job/key_words.h"
 
 namespace voltpile {
 namespace {
@@ -26,7 +26,133 @@ std::string heading(const std::string& table) {
     return table == "sweep" ? "[[sweep]], once for each axis; the first varies fastest" : "[" + table + "]";
 }
 
+constexpr const char* introduction = R"(# Job files
+
+A job file says what to compute. `voltpile run JOB.toml` runs it, `voltpile plan JOB.toml` says what that would take,
+`voltpile help job APP` prints the keys below in the terminal. It is written in [TOML](https://toml.io): `key = value` under
+a `[table]`, `#` begins a comment.
+
+This page is generated from the table in the code that also checks job files, so the two cannot differ.
+
+## How a job file is made up
+
+`app = "..."` at the top says which app runs the job. The tables that follow give that app's keys, and each `[[sweep]]` adds
+an axis: the app's work is done at every point of the grid that the axes span. A job without `[[sweep]]` is a single point.
+
+```toml
+[[sweep]]
+parameter = "position[0].x"    # the x of the first position; in full "system.position[0].x"
+name = "x"
+from = -20.0
+to = 20.0
+count = 1000                   # points; here at -20, -19.96, ..., 19.96
+endpoint = false               # true: the last point is at 20
+```
+
+- Any number of axes; the first varies fastest. The value at point i is `from + (to - from) * i / n`, with n = `count`, or
+  `count - 1` with `endpoint = true`. What the swept key says itself is then not used.
+- A parameter is one number: `"G"`, `"mass[1]"`, `"position[0].x"` (the same as `"position[0][0]"`), `"integrate.dt"`. Indices
+  count from 0. The table's name may be left out where only one table has such a key.
+- Integers may stand where real numbers are wanted, not the other way round. `inf` is refused except where the range below
+  says so, and `nan` everywhere.
+
+## Changing keys on the command line
+
+`--set key=value` overrides the file, and may be repeated; the last one wins.
+
+```sh
+voltpile run job.toml --set integrate.steps=5000                  # a key
+voltpile run job.toml --set integrate.method=rk4                  # a text needs no quotes
+voltpile run job.toml --set 'system.mass=[1, 2, 3]'               # a list
+voltpile run job.toml --set 'system.position[0].x=3'              # one number of a list
+voltpile run job.toml --set sweep.x.count=100                     # of the axis named x
+```
+
+## Mistakes
+
+A job file is checked whole before anything is computed. Everything that is wrong is reported at once, each with the file and
+the line (and the column, where it is not TOML), or with the `--set` that is to blame, and the exit code is 2:
+
+```
+jobs/x.toml:9: unknown key integrate.stpes; did you mean integrate.steps?
+jobs/x.toml:14: system.mass[1] = 0.0: must be greater than 0
+--set integrate.method=eulr: integrate.method = "eulr": must be one of euler, leapfrog, yoshida4, rk4; did you mean "euler"?
+```
+
+## Which changes make another job
+
+An unfinished job goes on where it stopped, as long as it is the same job: the same app, the same axes and the same values of
+all keys that change the result, whether they are written down or left at their default. Comments, the order of keys, the
+spelling of numbers and the table `[run]` do not matter.
+)";
+
+std::string code(const std::string& text) {
+    return text.empty() ? "" : "`" + text + "`";
+}
+
+// A bar would end the cell of the table.
+std::string cell(const std::string& text) {
+    std::string result;
+    for (const char c : text) {
+        if (c == '|') result += '\\';
+        result += c;
+    }
+    return result;
+}
+
+std::string row(const KeySpec& spec) {
+    const auto key = spec.path.substr(spec.path.rfind('.') + 1);  // npos + 1 is 0
+    auto range = short_range(spec);
+    if (spec.type == ValueType::Text && !range.empty()) range = "one of " + range;
+    const auto default_value =
+        spec.default_value ? code(to_toml(*spec.default_value, spec.shape)) : "required";
+    auto text = fmt::format("| `{}` | {} | {} | {} | {} | {}", key, describe_type(spec), spec.unit,
+                            default_value, range, cell(spec.help));
+    if (spec.sweepable) text += " Can be swept.";
+    return text + " |\n";
+}
+
+std::string tables(const std::vector<KeySpec>& rows, const std::string& heading_level) {
+    std::string text;
+    std::string table = "none yet";
+    for (const auto& spec : rows) {
+        if (table_of(spec.path) != table) {
+            table = table_of(spec.path);
+            const auto name = table.empty()      ? "At the top"
+                              : table == "sweep" ? "`[[sweep]]`"
+                                                 : "`[" + table + "]`";
+            text += fmt::format(
+                "\n{} {}\n\n| key | type | unit | default | range | |\n|---|---|---|---|---|---|\n",
+                heading_level, name);
+        }
+        text += row(spec);
+    }
+    return text;
+}
+
 }  // namespace
+
+std::string wrap(std::string_view text, std::size_t columns, std::size_t indentation) {
+    std::string result;
+    std::size_t column = 0;
+    while (!text.empty()) {
+        const auto end = text.find(' ');
+        const auto word = text.substr(0, end);
+        text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+        if (word.empty()) continue;
+        if (column > 0 && column + 1 + word.size() <= columns) {
+            result += ' ';
+            ++column;
+        } else {
+            if (column > 0) result += '\n';
+            result.append(indentation, ' ');
+            column = indentation;
+        }
+        result += word;
+        column += word.size();
+    }
+    return result;
+}
 
 std::string job_help(const AppSchema& app) {
     std::string text = fmt::format("Job files of the app {}\n{}\n", app.name, wrap(app.summary, columns, 0));
@@ -45,6 +171,15 @@ std::string job_help(const AppSchema& app) {
         fmt::format("\nAny key can be changed on the command line: --set run.device=cpu{}.\n\nExample\n\n",
                     app.sweeps ? ", --set sweep.x.count=100" : "");
     return text + app.example;
+}
+
+std::string job_file_markdown(std::span<const AppSchema> apps) {
+    std::string text = introduction;
+    text += "\n## Keys of every app\n" + tables(common_keys(), "###");
+    for (const auto& app : apps)
+        text += fmt::format("\n## App `{}`\n\n{}\n{}\n### Example\n\n```toml\n{}```\n", app.name, app.summary,
+                            tables(app.keys, "###"), app.example);
+    return text;
 }
 
 }  // namespace voltpile

@@ -2,10 +2,119 @@
 
 #include <algorithm>
 
-#include "job/common_keys.h"
 #include "job/nearest.h"
 
 namespace voltpile {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+std::vector<KeySpec> sweep_keys() {
+    return {
+        {.path = "sweep.parameter",
+         .type = ValueType::Text,
+         .help = "What the axis varies: one number of a key that can be swept, such as \"position[0].x\", "
+                 "\"mass[1]\" or "
+                 "\"integrate.dt\". The table's name may be left out where the key is in one table only."},
+        {.path = "sweep.name",
+         .type = ValueType::Text,
+         .default_value = Texts{""},
+         .help = "Name of the axis: of the dimension in the result, and in --set sweep.NAME.count=100. "
+                 "Letters, digits "
+                 "and underscores. Left out, it is made of the parameter: position_0_x."},
+        {.path = "sweep.from", .help = "Value at the first point, in the parameter's unit."},
+        {.path = "sweep.to",
+         .help = "Value at the end of the axis: that of the last point with endpoint = true, else of the "
+                 "point after it."},
+        {.path = "sweep.count",
+         .type = ValueType::Integer,
+         .unit = "1",
+         .range = {.min = 1},
+         .help = "Number of points. Point i is at from + (to - from) * i / n, with n = count, or count - 1 "
+                 "with endpoint."},
+        {.path = "sweep.endpoint",
+         .type = ValueType::Boolean,
+         .default_value = Booleans{false},
+         .help = "Whether the last point is at `to`, or one spacing before it."},
+    };
+}
+
+std::vector<KeySpec> run_keys() {
+    return {
+        {.path = "run.device",
+         .type = ValueType::Text,
+         .default_value = Texts{"auto"},
+         .choices = {"auto", "cpu", "gpu"},
+         .identity = false,
+         .help = "What the ranks compute on. auto: a GPU for each rank that can have one of its own, CPU "
+                 "cores for the others."},
+        {.path = "run.threads",
+         .type = ValueType::Integer,
+         .unit = "1",
+         .default_value = Integers{0},
+         .range = {.min = 0, .max = 65536},
+         .identity = false,
+         .help = "Threads of a rank that computes on the CPU; 0: one for each core of its share."},
+        {.path = "run.range_seconds",
+         .unit = "s",
+         .default_value = Reals{2.0},
+         .range = {.min = 0, .min_open = true},
+         .identity = false,
+         .help = "How long one range of points should keep a rank busy. A killed job loses at most the "
+                 "ranges under way."},
+        {.path = "run.range_points",
+         .type = ValueType::Integer,
+         .unit = "1",
+         .default_value = Integers{0},
+         .range = {.min = 0},
+         .identity = false,
+         .help = "The most points that one range may have; 0: as many as fit run.range_seconds."},
+        {.path = "run.time_limit_s",
+         .unit = "s",
+         .default_value = Reals{infinity},
+         .range = {.min = 0, .max = infinity, .min_open = true},
+         .identity = false,
+         .help = "Stop after this time, when the ranges under way are done, with exit code 5; the same "
+                 "command then "
+                 "goes on where it stopped."},
+    };
+}
+
+std::vector<KeySpec> cluster_keys() {
+    return {
+        {.path = "cluster.transport",
+         .type = ValueType::Text,
+         .default_value = Texts{"auto"},
+         .choices = {"auto", "tcp", "ucx"},
+         .identity = false,
+         .help = "How messages travel between hosts. auto: UCX where there are RDMA devices that Open MPI "
+                 "knows, else TCP. What mpirun is told (--mca pml ...) comes first."},
+        {.path = "cluster.network",
+         .type = ValueType::Text,
+         .default_value = Texts{""},
+         .identity = false,
+         .help = "The network interface or RDMA device to use, such as \"eth0\" or \"mlx5_0\", the same on "
+                 "every host; empty: all that lead to other hosts."},
+        {.path = "cluster.ranks_per_node",
+         .type = ValueType::Integer,
+         .unit = "1",
+         .default_value = Integers{0},
+         .range = {.min = 0, .max = 65536},
+         .identity = false,
+         .help = "Ranks that make up a node; 0: all those of a host. With less a host counts as several "
+                 "nodes, so that teams are laid out on it as on a cluster: 2 makes four GPUs two nodes."},
+    };
+}
+
+}  // namespace
+
+std::vector<KeySpec> common_keys() {
+    std::vector<KeySpec> rows{{.path = "app", .type = ValueType::Text, .help = "Which app runs this job."}};
+    for (auto& row : sweep_keys()) rows.push_back(std::move(row));
+    for (auto& row : run_keys()) rows.push_back(std::move(row));
+    for (auto& row : cluster_keys()) rows.push_back(std::move(row));
+    return rows;
+}
 
 KeyTable::KeyTable(const AppSchema& app) : rows_(common_keys()) {
     if (!app.sweeps) std::erase_if(rows_, is_sweep_key);

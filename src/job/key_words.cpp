@@ -1,11 +1,10 @@
-// Rows of the table in words.
+#include "job/key_words.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <cmath>
 #include <span>
-
-#include "job/key_table.h"
 
 namespace voltpile {
 namespace {

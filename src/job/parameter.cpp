@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "job/document.h"
+#include "job/key_words.h"
 #include "job/nearest.h"
 
 namespace voltpile {

@@ -8,6 +8,7 @@
 #include <limits>
 #include <map>
 
+#include "job/key_words.h"
 #include "job/parameter.h"
 #include "job/value_reader.h"
 

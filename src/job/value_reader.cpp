@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "job/key_table.h"
+#include "job/key_words.h"
 #include "job/nearest.h"
 
 namespace voltpile {

@@ -6,7 +6,6 @@
 
 #include "bowl_schema.h"
 #include "job/key_table.h"
-#include "job/text_wrap.h"
 
 namespace voltpile::testing {
 namespace {
