@@ -15,6 +15,7 @@
 #include "cluster/hosts/host_file.h"
 #include "cluster/hosts/link_probe.h"
 #include "cluster/hosts/links.h"
+#include "cluster/hosts/report_json.h"
 #include "cluster/hosts/report_text.h"
 #include "cluster/hosts/survey.h"
 #include "comm/mpi/transport.h"

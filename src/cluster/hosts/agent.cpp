@@ -15,11 +15,9 @@
 #include "base/error.h"
 #include "base/host_name.h"
 #include "cluster/hosts/folder.h"
-#include "cluster/hosts/hardware.h"
-#include "cluster/hosts/libraries.h"
-#include "cluster/hosts/names.h"
-#include "cluster/hosts/ports.h"
-#include "cluster/hosts/report.h"
+#include "cluster/hosts/inventory.h"
+#include "cluster/hosts/network.h"
+#include "cluster/hosts/report_json.h"
 #include "run/same_build.h"
 
 namespace voltpile {

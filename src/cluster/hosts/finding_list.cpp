@@ -87,30 +87,4 @@ std::string address_of(const HostVisit& visit, const HostSurvey& survey) {
     return "";
 }
 
-std::vector<Finding> judge_hosts(const HostSurvey& survey) {
-    FindingList list;
-    judge_access(survey, list);
-    judge_software(survey, list);
-    judge_names(survey, list);
-    judge_connections(survey, list);
-    judge_network_cards(survey, list);
-    judge_folder(survey, list);
-    judge_clocks(survey, list);
-    judge_hardware(survey, list);
-    std::vector<std::string> order;
-    for (const HostVisit& visit : survey.visits) order.push_back(visit.name);
-    return list.take(order);
-}
-
-std::string host_list(const std::vector<std::string>& hosts) {
-    constexpr std::size_t enough = 6;
-    if (hosts.size() <= enough) return fmt::format("{}", fmt::join(hosts, ", "));
-    return fmt::format("{} and {} more", fmt::join(hosts.begin(), hosts.begin() + enough - 1, ", "),
-                       hosts.size() - (enough - 1));
-}
-
-bool any_must_fix(const std::vector<Finding>& findings) {
-    return std::ranges::any_of(findings, [](const Finding& each) { return each.must_fix; });
-}
-
 }  // namespace voltpile

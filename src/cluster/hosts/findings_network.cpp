@@ -7,7 +7,7 @@
 #include <set>
 
 #include "cluster/hosts/finding_list.h"
-#include "cluster/hosts/names.h"
+#include "cluster/hosts/network.h"
 
 namespace voltpile {
 namespace {

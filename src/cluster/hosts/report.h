@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -66,10 +65,5 @@ struct HostReport {
     std::string reached_at, reached_from;  // both ends of the ssh connection; empty if there is none
     int port = 0;                          // where it listens for the test of connections
 };
-
-nlohmann::json to_json(const HostReport& report);
-
-// Takes what it finds, so that the report of another version can be judged. Throws CommError if it is none.
-HostReport parse_host_report(const nlohmann::json& json);
 
 }  // namespace voltpile

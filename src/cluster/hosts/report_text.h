@@ -1,8 +1,6 @@
 // The report of `voltpile hosts`, for people and for programs.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,8 +17,5 @@ std::string link_text(const LinkSurvey& links, const HostSurvey& survey);
 
 // "what to fix", numbered, then what is worth knowing. Empty if there is neither.
 std::string finding_text(const std::vector<Finding>& findings, bool color);
-
-nlohmann::json survey_json(const HostSurvey& survey, const std::optional<LinkSurvey>& links,
-                           const std::vector<Finding>& findings);
 
 }  // namespace voltpile

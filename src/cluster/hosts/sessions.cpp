@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "cluster/hosts/access.h"
@@ -12,7 +13,6 @@ namespace voltpile {
 namespace {
 
 using namespace std::chrono_literals;
-using nlohmann::json;
 
 constexpr int cannot_start = 127;
 
@@ -40,12 +40,12 @@ void HostSessions::start(Clock::duration limit) {
 }
 
 void HostSessions::ask(const std::string& what, Clock::duration limit,
-                       const std::function<json(std::size_t)>& question) {
+                       const std::function<std::string(std::size_t)>& question) {
     for (std::size_t i = 0; i < sessions_.size(); ++i) {
         Session& session = sessions_[i];
         session.answer.reset();
         if (!session.alive()) continue;
-        const std::string line = question(i).dump();
+        const std::string line = question(i);
         session.asked = Clock::now();
         session.process->send(line);
     }
@@ -79,8 +79,8 @@ void HostSessions::take_in(Session& session) {
             continue;
         }
         session.answered = Clock::now();
-        session.answer = json::parse(line.substr(answer_prefix.size()), nullptr, false);
-        if (!session.answer->is_object()) session.answer.reset();
+        std::string answer = line.substr(answer_prefix.size());
+        if (nlohmann::json::parse(answer, nullptr, false).is_object()) session.answer = std::move(answer);
     }
     if (session.answer || session.process->running()) return;
 

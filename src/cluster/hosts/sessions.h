@@ -4,7 +4,6 @@
 #include <chrono>
 #include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,7 +24,7 @@ class HostSessions {
         HostVisit visit;
         std::string user;                      // for ssh; empty: the one who calls
         std::unique_ptr<LineProcess> process;  // none once it has failed; visit.access says why
-        std::optional<nlohmann::json> answer;  // to the last question
+        std::optional<std::string> answer;     // to the last question: a JSON object
         Clock::time_point asked, answered;
 
         bool alive() const { return process != nullptr; }
@@ -42,7 +41,7 @@ class HostSessions {
     // Asks every session that is alive, and waits for the answers. Whoever does not answer in time has
     // failed.
     void ask(const std::string& what, Clock::duration limit,
-             const std::function<nlohmann::json(std::size_t)>& question);
+             const std::function<std::string(std::size_t)>& question);
 
     // Ends the conversations in good order: each agent removes what it has written before it goes.
     void end();

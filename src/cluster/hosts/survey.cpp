@@ -5,13 +5,15 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <random>
 #include <set>
 
 #include "base/host_name.h"
 #include "cluster/hosts/folder.h"
-#include "cluster/hosts/hardware.h"
-#include "cluster/hosts/names.h"
+#include "cluster/hosts/inventory.h"
+#include "cluster/hosts/network.h"
+#include "cluster/hosts/report_json.h"
 
 namespace voltpile {
 namespace {
@@ -108,7 +110,7 @@ class Survey {
 
     void ask_clocks() {
         for (int i = 0; i < clock_questions; ++i) {
-            sessions_.ask("comparing clocks", clock_limit, [](std::size_t) { return json{{"do", "clock"}}; });
+            sessions_.ask("comparing clocks", clock_limit, [](std::size_t) { return R"({"do": "clock"})"; });
             const double wall =
                 std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
             const auto steady = Clock::now();
@@ -121,7 +123,7 @@ class Survey {
                 const auto middle = session.asked + (session.answered - session.asked) / 2;
                 const double here = wall - std::chrono::duration<double>(steady - middle).count();
                 session.visit.clock_uncertainty_s = half;
-                session.visit.clock_offset_s = session.answer->value("time", here) - here;
+                session.visit.clock_offset_s = json::parse(*session.answer).value("time", here) - here;
             }
         }
     }
@@ -130,12 +132,13 @@ class Survey {
         std::set<std::string> names;
         for (const Session& session : sessions_.all()) names.insert(session.visit.name);
         sessions_.ask("looking at the hosts", report_limit, [&](std::size_t i) {
-            return json{
+            const json question{
                 {"do", "report"},    {"names", names}, {"folder", options_.folder}, {"seen", file_of_asker()},
                 {"own", file_of(i)}, {"text", word_},  {"greeting", greeting_of(i)}};
+            return question.dump();
         });
         for (Session& session : sessions_.all())
-            if (session.answer) session.visit.report = parse_host_report(*session.answer);
+            if (session.answer) session.visit.report = parse_host_report(json::parse(*session.answer));
     }
 
     json targets_of(std::size_t from) {
@@ -155,11 +158,11 @@ class Survey {
 
     void ask_connections() {
         sessions_.ask("connecting each to each", connect_limit, [&](std::size_t from) {
-            return json{{"do", "connect"}, {"targets", targets_of(from)}};
+            return json{{"do", "connect"}, {"targets", targets_of(from)}}.dump();
         });
         for (Session& session : sessions_.all()) {
             if (!session.answer) continue;
-            for (const json& each : session.answer->value("attempts", json::array()))
+            for (const json& each : json::parse(*session.answer).value("attempts", json::array()))
                 session.visit.connections.push_back(
                     {each.value("host", ""), each.value("address", ""), each.value("error", "")});
         }

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cluster/hosts/ports.h"
+#include "cluster/hosts/network.h"
 #include "cluster/hosts/report.h"
 
 namespace voltpile {

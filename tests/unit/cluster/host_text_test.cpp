@@ -1,3 +1,4 @@
+#include "cluster/hosts/report_json.h"
 #include "cluster/hosts/report_text.h"
 
 #include <gtest/gtest.h>

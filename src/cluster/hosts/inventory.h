@@ -1,7 +1,8 @@
-// Cores, memory, GPUs and network of this host, from /sys and /proc.
+// What this host has: cores, memory, GPUs, network cards and libraries.
 #pragma once
 
 #include <filesystem>
+#include <vector>
 
 #include "cluster/hosts/report.h"
 
@@ -15,5 +16,8 @@ std::vector<HostInterface> host_interfaces();
 
 // All RDMA ports, whatever their state.
 std::vector<HostRdmaPort> rdma_ports(const std::filesystem::path& sys = "/sys");
+
+// Those that are there, with version and file: MPI, HDF5, UCX, NCCL, the CUDA and NVIDIA drivers.
+std::vector<LibraryInUse> libraries_in_use();
 
 }  // namespace voltpile

@@ -1,12 +1,21 @@
-// TCP connections between hosts on a port of the kernel's choice, as mpirun and MPI make them: what a
-// firewall forbids although ssh gets through.
+// The network as this host sees it: which addresses a name has, and whether TCP connections on ports of the
+// kernel's choice, such as mpirun and MPI make, get through to other hosts.
 #pragma once
 
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "cluster/hosts/report.h"
+
 namespace voltpile {
+
+// The addresses of each name, all asked for at the same time; a name without an answer after so many seconds
+// has that as its error.
+std::vector<ResolvedName> resolve_names(const std::vector<std::string>& names, int seconds);
+
+// "127.0.1.1", "::1"
+bool is_loopback(const std::string& address);
 
 // Listens on all addresses and answers every connection with `greeting`, in a thread of its own.
 class PortListener {

@@ -1,4 +1,4 @@
-#include "cluster/hosts/ports.h"
+#include "cluster/hosts/network.h"
 
 #include <gtest/gtest.h>
 
