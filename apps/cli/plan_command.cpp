@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "cli/command.h"
+#include "plan/cluster_file.h"
 
 namespace voltpile::cli {
 namespace {

@@ -1,10 +1,11 @@
+#include "plan/cluster_file.h"
+
 #include <fmt/format.h>
 
 #include <toml++/toml.h>
 #include <cmath>
 
 #include "base/error.h"
-#include "plan/topology.h"
 
 namespace voltpile {
 namespace {
@@ -75,30 +76,6 @@ class Table {
     std::string path_;
 };
 
-// FP64 and FP32 instructions per clock and multiprocessor, from the CUDA programming guide's table of
-// throughputs.
-struct Throughput {
-    double fp64, fp32;
-};
-Throughput throughput_of(int compute_capability) {
-    switch (compute_capability) {
-        case 60:
-            return {32, 64};
-        case 70:
-            return {32, 64};
-        case 80:
-            return {32, 64};
-        case 90:
-            return {64, 128};
-        case 100:
-            return {64, 128};
-        case 75:
-            return {2, 64};
-        default:
-            return {2, 128};
-    }
-}
-
 std::int64_t memory_of(const Table& table) {
     const auto gb = table.get<double>("memory_gb");
     if (gb > kMostMemoryGb)
@@ -147,12 +124,6 @@ void add_hosts(const Table& table, Topology& topology) {
 }
 
 }  // namespace
-
-void set_throughput(Gpu& gpu) {
-    const Throughput throughput = throughput_of(gpu.compute_capability);
-    gpu.fp64_per_clock = throughput.fp64;
-    gpu.fp32_per_clock = throughput.fp32;
-}
 
 Topology load_cluster(const std::string& path, int ranks_per_host) {
     Topology topology;

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "plan/core_division.h"
-#include "plan/core_rate.h"
+#include "base/format.h"
+#include "plan/cores.h"
 
 namespace voltpile {
 namespace {
@@ -202,6 +202,50 @@ Plan make_plan(const Workload& workload, const PlanOptions& options, const Topol
                                             workload.points, workload.points == 1 ? "" : "s",
                                             plan.teams.single() ? "ranks" : "teams"));
     return plan;
+}
+
+std::string processor_text(const Plan& plan, const RankPlan& rank) {
+    const Host& host = plan.host_of(rank);
+    if (rank.gpu >= 0)
+        return fmt::format("GPU {} ({})", rank.gpu, host.gpus[static_cast<std::size_t>(rank.gpu)].name);
+    return fmt::format("{} core{} of {} ({}-bit SIMD)", rank.cores.size(), rank.cores.size() == 1 ? "" : "s",
+                       host.cpu_name, host.simd_bits);
+}
+
+std::string to_text(const Plan& plan) {
+    const Workload& work = plan.workload;
+    std::string text;
+    auto line = [&text](std::string_view name, const std::string& value) {
+        text += fmt::format("{:<10} {}\n", name, value);
+    };
+    const double units = static_cast<double>(work.points) * work.units_per_point;
+    line("points", count_text(work.points));
+    line("work", fmt::format("at most {:.4g} {} ({:.4g} {} instructions each)", units, work.unit,
+                             work.flop_per_unit, work.fp64 ? "FP64" : "FP32"));
+    line("result", bytes_text(static_cast<double>(plan.result_bytes())));
+    line("time", fmt::format("about {} (an upper bound: points may end early)", duration_text(plan.seconds)));
+    const std::size_t hosts = plan.topology.hosts.size();
+    line("ranks",
+         fmt::format("{} on {} host{}{}", plan.ranks.size(), hosts, hosts == 1 ? "" : "s",
+                     plan.nodes.size() <= hosts ? "" : fmt::format(" as {} nodes", plan.nodes.size())));
+    if (!plan.teams.single()) line("teams", to_text(plan.teams, team_candidates(plan)));
+    const bool on_gpu =
+        std::ranges::any_of(plan.ranks, [](const RankPlan& rank) { return rank.gpu_memory_bytes > 0; });
+    text += fmt::format("\n{:>5}  {:<16} {:<52} {:>12} {:>12}{}\n", "rank", "node", "computes on",
+                        work.unit + "/s", "host memory", on_gpu ? "   GPU memory" : "");
+    for (std::size_t r = 0; r < plan.ranks.size(); ++r) {
+        const RankPlan& rank = plan.ranks[r];
+        text += fmt::format("{:>5}  {:<16} {:<52} {:>12.3g} {:>12}", r,
+                            plan.nodes[static_cast<std::size_t>(rank.node)], processor_text(plan, rank),
+                            rank.units_per_s, bytes_text(static_cast<double>(rank.memory_bytes)));
+        if (rank.gpu_memory_bytes > 0)
+            text += fmt::format(" {:>12}", bytes_text(static_cast<double>(rank.gpu_memory_bytes)));
+        text += '\n';
+    }
+    if (!plan.notes.empty()) text += '\n';
+    for (const std::string& note : plan.notes) text += note + '\n';
+    for (const std::string& warning : plan.warnings) text += fmt::format("warning: {}\n", warning);
+    return text;
 }
 
 }  // namespace voltpile

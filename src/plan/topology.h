@@ -55,15 +55,7 @@ struct Topology {
     std::vector<RankPlace> ranks;
 };
 
-// "node1, node2: UCX over mlx5_0 (100 Gb/s); node3: TCP over eth0": hosts that go the same way together, the
-// first few by name.
-std::string transports_text(const Topology& topology);
-
 // Fills in a GPU's FP64 and FP32 instructions per clock from its compute capability.
 void set_throughput(Gpu& gpu);
-
-// A machine description (data/clusters/*.toml) with `ranks_per_host` ranks on each host (0: one for each GPU,
-// or one), every core allowed to all of them. Throws JobError on a malformed file.
-Topology load_cluster(const std::string& path, int ranks_per_host);
 
 }  // namespace voltpile

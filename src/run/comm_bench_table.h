@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "comm/collective/bench.h"
 #include "comm/channel/pair_bench.h"
-#include "plan/link.h"
+#include "comm/collective/bench.h"
+#include "plan/links.h"
 #include "run/comm_bench.h"
 
 namespace voltpile {

@@ -10,9 +10,10 @@
 #include <vector>
 
 #include "base/format.h"
+#include "plan/links.h"
+#include "results/json_lines.h"
 #include "results/parts/background_consolidation.h"
 #include "results/parts/durable_file.h"
-#include "results/json_lines.h"
 #include "run/agreement.h"
 #include "run/finish_job.h"
 #include "run/job_loop.h"

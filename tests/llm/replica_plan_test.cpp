@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "llm/model/synthetic_model.h"
+#include "plan/cluster_file.h"
 
 namespace voltpile::llm {
 namespace {

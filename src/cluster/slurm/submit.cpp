@@ -12,6 +12,7 @@
 #include "cluster/slurm/queue.h"
 #include "cluster/slurm/script.h"
 #include "cluster/slurm/submit_plan.h"
+#include "plan/cluster_file.h"
 #include "results/parts/part_listing.h"
 #include "results/result_state.h"
 

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "plan/cluster_file.h"
 
 using namespace voltpile;
 

@@ -7,7 +7,8 @@
 #include <set>
 
 #include "base/error.h"
-#include "plan/link.h"
+#include "plan/cluster_file.h"
+#include "plan/links.h"
 #include "plan/plan.h"
 
 using namespace voltpile;

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "plan/topology.h"
+#include "plan/links.h"
 
 namespace voltpile {
 namespace {

@@ -1,4 +1,4 @@
-#include "plan/core_rate.h"
+#include "plan/cores.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// The cores of one host, divided among the ranks on it: no core to two ranks unless there are too few.
+// The cores of a host: how fast one is, and which rank computes on which.
 #pragma once
 
 #include <vector>
@@ -6,6 +6,15 @@
 #include "plan/topology.h"
 
 namespace voltpile {
+
+// Numbers processed a second by one core: vectors of the type, times lanes, as far as the kernels reach it
+// (docs/benchmarks.md has what they were measured at).
+double core_lanes_per_s(const Host& host, bool fp64);
+
+// How many vectors of the host's width a core multiplies and adds in one clock. At 512 bits that depends on
+// the model: Intel lists it as "number of AVX-512 FMA units", and AMD's Zen 4 takes two clocks for two
+// halves.
+int vector_units(const Host& host);
 
 // The ranks of one host, as indices into Topology::ranks, by what they need.
 struct HostRanks {

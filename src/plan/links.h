@@ -1,4 +1,4 @@
-// What connects two ranks, and what it could carry at best.
+// What connects ranks and hosts.
 #pragma once
 
 #include <string>
@@ -15,5 +15,9 @@ struct RankLink {
 // Between the GPUs of two ranks if both have one, else between their hosts' memories. Two ranks on one host
 // are on one link whatever cluster.ranks_per_node says.
 RankLink link_between(const Plan& plan, int a, int b);
+
+// Describes how MPI goes between hosts: "node1, node2: UCX over mlx5_0 (100 Gb/s); node3: TCP over eth0".
+// Hosts with the same transport stand together; at most eight of them are named.
+std::string transports_text(const Topology& topology);
 
 }  // namespace voltpile
