@@ -79,7 +79,7 @@ Node convert(const toml::node& from, int line) {
         case toml::node_type::table:
             node.kind = NodeKind::Table;
             for (const auto& [key, value] : *from.as_table()) {
-                // A value that spans lines is blamed where its key stands.
+                // Errors in a value that spans lines name the line of its key.
                 const int key_line = line_of(key.source()) > 0 ? line_of(key.source()) : line;
                 node.keys.emplace_back(key.str());
                 node.items.push_back(convert(value, key_line));
@@ -111,7 +111,7 @@ Node convert(const toml::node& from, int line) {
     return node;
 }
 
-// The library cannot know that a table that repeats should have been a list of tables.
+// The library cannot know that a repeated [sweep] should have been [[sweep]].
 std::string_view hint(std::string_view description) {
     const bool repeated = description.find("redefine existing table 'sweep'") != std::string_view::npos;
     return repeated ? "; begin each axis with [[sweep]], with two brackets on each side" : "";
@@ -154,9 +154,8 @@ void Node::set(const std::string& key, Node value) {
 
 Node parse_document(const std::string& text, const std::string& path) {
     if (const int line = line_nested_too_deeply(text))
-        throw JobError(
-            fmt::format("{}:{}: this key has more than {} dots: no job file nests its tables as deeply", path,
-                        line, max_key_dots));
+        throw JobError(fmt::format("{}:{}: this key has more than {} dots; job files do not nest that deeply",
+                                   path, line, max_key_dots));
     try {
         return convert(toml::parse(text, path), 0);
     } catch (const toml::parse_error& error) {
@@ -168,12 +167,12 @@ Node parse_document(const std::string& text, const std::string& path) {
 
 Node parse_value(const std::string& text) {
     if (text.empty()) throw JobError("the value is missing");
-    if (line_nested_too_deeply(text)) throw JobError("the value nests its tables too deeply");
+    if (line_nested_too_deeply(text)) throw JobError("the value has a key with too many dots");
     try {
-        // The newline lets a comment or an unclosed list end here and not in what follows.
+        // The newline ends a trailing comment.
         const toml::table table = toml::parse("value = " + text + "\n");
         if (table.size() == 1) return convert(*table.get("value"), 0);
-        throw JobError("this is more than one TOML value");
+        throw JobError("expected one TOML value, found several");
     } catch (const toml::parse_error& error) {
         if (!is_bare_word(text))
             throw JobError(fmt::format("not a TOML value: {}", shown(error.description())));
@@ -189,7 +188,7 @@ std::string shown(std::string_view text) {
     std::string result;
     for (std::size_t i = 0; i < text.size(); ++i) {
         const auto c = static_cast<unsigned char>(text[i]);
-        // Cut between characters: 10xxxxxx continues one in UTF-8.
+        // Cut between characters: in UTF-8, bytes 10xxxxxx continue one.
         if (result.size() >= longest && (c & 0xC0) != 0x80) return result + "...";
         if (c < 0x20 || c == 0x7F)
             result += fmt::format("\\x{:02x}", c);

@@ -1,5 +1,4 @@
-// A TOML text as a plain tree that remembers where everything stands. document.cpp alone knows the TOML
-// library.
+// A TOML document as a plain tree of nodes that know their lines. Only document.cpp uses the TOML library.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +8,10 @@
 
 namespace voltpile {
 
-// Where a value was written: a line of the file, or an override given with --set.
+// Where a value was written: a line of the file or an override (--set).
 struct Origin {
     int line = 0;             // 0: unknown
-    int override_index = -1;  // into the overrides; -1: the file
+    int override_index = -1;  // index into the overrides; -1: the value is in the file
 };
 
 enum class NodeKind { Table, List, Text, Integer, Real, Boolean, Date };
@@ -24,8 +23,8 @@ struct Node {
     std::int64_t integer = 0;
     double real = 0;
     bool boolean = false;
-    std::vector<Node> items;        // of a list or of a table
-    std::vector<std::string> keys;  // of a table: keys[i] names items[i]
+    std::vector<Node> items;        // elements of a list, values of a table
+    std::vector<std::string> keys;  // tables only: keys[i] names items[i]
 
     const Node* find(std::string_view key) const;
     Node* find(std::string_view key);
@@ -33,20 +32,20 @@ struct Node {
     void set(const std::string& key, Node value);          // replaces an entry or appends one
 };
 
-// Throws JobError, `path:line:column: message`, if the text is not TOML, or nests its keys deeper than any
-// job file.
+// Parses a whole document. Throws JobError `path:line:column: message` if the text is not TOML or a key has
+// too many dots.
 Node parse_document(const std::string& text, const std::string& path);
 
-// A single TOML value, as in `--set key=value`; a bare word is taken as text. Throws JobError without a
-// place.
+// Parses a single TOML value, as in `--set key=value`. A bare word is a string. Throws JobError without a
+// line.
 Node parse_value(const std::string& text);
 
-// As messages show it: scalars in TOML, long texts shortened, control characters escaped; lists and tables as
-// "[...]".
+// Returns a value as messages show it: scalars in TOML, long strings shortened, control characters escaped,
+// lists and tables as "[...]" and "{...}".
 std::string shown(const Node& node);
-std::string shown(std::string_view text);  // without quotes
+std::string shown(std::string_view text);  // without quotation marks
 
-// "a text", "an integer", "a list of 2", ...
+// Returns the kind of a value with an article: "a text", "an integer", "a list of 2".
 std::string kind_name(const Node& node);
 
 }  // namespace voltpile

@@ -20,7 +20,7 @@ std::string canonical(const JobSpec& job, const KeySpec& spec) {
         case ValueType::Boolean:
             for (const bool x : job.booleans(spec.path)) text += x ? " true" : " false";
             break;
-        case ValueType::Text:  // with their length, so that no two lists of texts look alike
+        case ValueType::Text:  // lengths keep different lists of strings apart
             for (const auto& x : job.texts(spec.path)) text += fmt::format(" {}:{}", x.size(), x);
             break;
     }

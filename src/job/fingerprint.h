@@ -1,4 +1,4 @@
-// What makes two jobs the same job.
+// The fingerprint of a job: equal for two jobs that must compute the same result.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace voltpile {
 
-// One line for the app and its numerics version, for every identity key, and for every axis. Numbers are
-// written with 17 significant digits, which tell any two doubles apart.
+// Returns what the fingerprint is computed from: a line for the app and its numerics version, one for each
+// identity key and one for each axis. Numbers have 17 significant digits, enough to distinguish all doubles.
 std::string canonical_text(const JobSpec& job, const AppSchema& app, const KeyTable& table);
 
-// XXH3's 128-bit hash as 32 hexadecimal digits, most significant first.
+// Returns the 128-bit XXH3 hash as 32 hexadecimal digits, most significant first.
 std::string hash_128(const std::string& text);
 
 }  // namespace voltpile

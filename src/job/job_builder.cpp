@@ -14,8 +14,8 @@
 namespace voltpile {
 namespace {
 
-// A key as TOML spells it: one with dots or blanks in it keeps its quotes, so that it is not taken for a
-// path.
+// Returns a key as TOML spells it. A key with dots or spaces keeps its quotation marks, so that it does not
+// read like a path.
 std::string spelled(const std::string& key) {
     const bool bare = !key.empty() && key.find_first_not_of(
                                           "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -49,8 +49,9 @@ JobSpec JobBuilder::build() {
     };
     const auto problems_before = problems_.size();
     if (const Node* sweep = document_.find("sweep"); sweep && !app.sweeps)
-        problems_.add(sweep->items.empty() ? sweep->origin : sweep->items.front().origin,
-                      fmt::format("[[sweep]]: the points of the app {} are not a sweep", app.name));
+        problems_.add(
+            sweep->items.empty() ? sweep->origin : sweep->items.front().origin,
+            fmt::format("[[sweep]]: the app {} has no sweep; its points come from other keys", app.name));
     else
         job_.axes_ = read_sweep(document_, table, length_of, problems_);
     const bool have_axes = problems_.size() == problems_before;
@@ -61,7 +62,7 @@ JobSpec JobBuilder::build() {
     return std::move(job_);
 }
 
-// Without the app nothing else can be checked, so problems with it are reported at once.
+// Returns the schema of the job's app. Throws at once if there is none: nothing else can be checked then.
 const AppSchema& JobBuilder::choose_app(const std::vector<Override>& overrides) {
     for (const auto& change : overrides)
         if (change.path.size() == 1 && change.path[0].name == "app") document_.set("app", change.value);
@@ -86,7 +87,7 @@ const AppSchema& JobBuilder::choose_app(const std::vector<Override>& overrides) 
                                                 did_you_mean(suggestion)));
     }
     problems_.throw_if_any();
-    throw std::logic_error("an app that is neither found nor refused");
+    throw std::logic_error("the app was neither found nor reported");
 }
 
 void JobBuilder::refuse_unknown(const Node& table_node, const std::string& prefix, const KeyTable& table) {
@@ -124,7 +125,7 @@ void JobBuilder::refuse_unknown(const Node& table_node, const std::string& prefi
     }
 }
 
-// Returns whether every key has a value now.
+// Reads all values. Returns whether every key has one.
 bool JobBuilder::read_values(const KeyTable& table) {
     bool complete = true;
     for (const auto& spec : table.rows()) {
@@ -159,7 +160,7 @@ void JobBuilder::check(const AppSchema& app) {
     });
 }
 
-// Of the key, else of the innermost table around it that the document has.
+// Returns where a key is written, or the innermost existing table around it.
 Origin JobBuilder::origin_of(const std::string& path) const {
     const auto steps = parse_path(path);
     const Node* node = &document_;

@@ -1,4 +1,4 @@
-// Makes a JobSpec out of a document: the one place that may.
+// Builds a JobSpec from the text of a job file. Nothing else can.
 #pragma once
 
 #include <map>
@@ -17,11 +17,11 @@ namespace voltpile {
 
 class JobBuilder {
   public:
-    // All are kept by reference.
+    // Keeps references to all arguments.
     JobBuilder(const std::string& text, const std::string& path, std::span<const std::string> overrides,
                std::span<const AppSchema> apps);
 
-    // Throws JobError with all problems. To be called once.
+    // Validates everything. Throws JobError with all problems. Call it once.
     JobSpec build();
 
   private:
@@ -35,7 +35,7 @@ class JobBuilder {
     Problems problems_;
     Node document_;
     JobSpec job_;
-    std::vector<std::string> excused_;  // missing keys and tables for which a misspelling has been reported
+    std::vector<std::string> excused_;  // missing keys and tables already reported as misspelled
 };
 
 }  // namespace voltpile

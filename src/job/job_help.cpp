@@ -90,7 +90,7 @@ std::string code(const std::string& text) {
     return text.empty() ? "" : "`" + text + "`";
 }
 
-// A bar would end the cell of the table.
+// Escapes bars, which would end a cell of a Markdown table.
 std::string cell(const std::string& text) {
     std::string result;
     for (const char c : text) {

@@ -1,4 +1,4 @@
-// Help and documentation of the job file, made from the table of keys.
+// Help and documentation of job files, generated from the table of keys.
 #pragma once
 
 #include <cstddef>
@@ -10,14 +10,14 @@
 
 namespace voltpile {
 
-// For the terminal: `voltpile help job threebody`.
+// Returns the help for the terminal: `voltpile help job threebody`.
 std::string job_help(const AppSchema& app);
 
-// docs/job_file.md, whole. A test compares the file in the repository with this.
+// Returns the whole of docs/job_file.md. A test compares the file in the repository with it.
 std::string job_file_markdown(std::span<const AppSchema> apps);
 
-// Breaks `text` at blanks so that no line is longer than `columns`, indentation included, unless a single
-// word is. No newline at the end.
+// Breaks text at spaces into lines of at most `columns` characters, indentation included. Longer words stay
+// whole. The result has no newline at its end.
 std::string wrap(std::string_view text, std::size_t columns, std::size_t indentation);
 
 }  // namespace voltpile

@@ -15,7 +15,7 @@
 namespace voltpile {
 namespace {
 
-// Far beyond any job file, and soon refused where someone names a result or a device instead.
+// No job file is larger. Bounds the read if someone names a result file or a device instead.
 constexpr std::size_t most_bytes = std::size_t{1} << 20;
 
 [[noreturn]] void refuse(const char* action, const std::string& path, int error_number) {
@@ -59,7 +59,8 @@ std::string read_job_text(const std::string& path) {
         size += static_cast<std::size_t>(count);
     }
     close(file);
-    if (size > most_bytes) throw JobError(fmt::format("{}: larger than 1 MiB, so this is no job file", path));
+    if (size > most_bytes)
+        throw JobError(fmt::format("{}: larger than 1 MiB, so it is not a job file", path));
     text.resize(size);
     return text;
 }
@@ -100,7 +101,7 @@ const Texts& JobSpec::texts(const std::string& path) const {
 }
 
 std::int64_t JobSpec::point_count() const {
-    std::int64_t points = 1;  // the reader has made sure that this fits
+    std::int64_t points = 1;  // read_sweep() has checked for overflow
     for (const auto& axis : axes_) points *= axis.count;
     return points;
 }

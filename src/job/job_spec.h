@@ -13,32 +13,31 @@ namespace voltpile {
 
 // One axis of the sweep. Points are `from + (to - from) * i / n`, n = count, or count - 1 with `endpoint`.
 struct SweepAxis {
-    std::string name;       // of the dimension in the result; default: of the parameter: "position_0_x"
-    std::string parameter;  // element of a sweepable key, resolved: "system.position[0].x"
-    std::string key;        // the row it belongs to: "system.position"
-    int element = 0;        // row-major index into that key's value
+    std::string name;       // dimension in the result; made from the parameter if not given: "position_0_x"
+    std::string parameter;  // full path of the swept number: "system.position[0].x"
+    std::string key;        // the key it belongs to: "system.position"
+    int element = 0;        // row-major index into the key's value
     std::string unit;
     double from = 0;
     double to = 0;
     std::int64_t count = 1;
     bool endpoint = false;
 
-    // Evaluated in exactly this order, without contraction, on every processor.
+    // Returns the value at point i. Every processor evaluates the formula in this order, without FMA.
     double value(std::int64_t i) const;
 };
 
 class JobSpec {
   public:
     const std::string& app() const { return app_; }
-    const std::string& path() const { return path_; }                         // as given by the user
-    const std::string& text() const { return text_; }                         // the file's text, as read
-    const std::vector<std::string>& overrides() const { return overrides_; }  // --set, as given
+    const std::string& path() const { return path_; }                         // as given on the command line
+    const std::string& text() const { return text_; }                         // the file's contents
+    const std::vector<std::string>& overrides() const { return overrides_; }  // the arguments of --set
 
-    // The file's name without folder and ending: the default name of the result.
+    // Returns the file name without folder and extension: the default name of the result.
     std::string name() const;
 
-    // Values by path. Asking for a path that is not in the table, or by the wrong type, is a bug:
-    // std::logic_error.
+    // Return the value of a key ("system.mass"). An unknown key or a wrong type is a bug: std::logic_error.
     double real(const std::string& path) const;
     std::int64_t integer(const std::string& path) const;
     bool boolean(const std::string& path) const;
@@ -49,11 +48,11 @@ class JobSpec {
     const Texts& texts(const std::string& path) const;
 
     const std::vector<SweepAxis>& axes() const { return axes_; }  // the first axis varies fastest
-    std::int64_t point_count() const;                             // product of the counts
+    std::int64_t point_count() const;                             // product of the axes' counts
 
-    // 32 hexadecimal digits over everything that changes the result: app, its numerics version, the resolved
-    // values of all identity keys (defaults included) and the axes. Equal for job files that differ in
-    // comments, order, spelling of numbers or [run] settings.
+    // Returns 32 hexadecimal digits that stand for everything that affects the result: the app, its numerics
+    // version, the values of all identity keys (defaults included) and the axes. Comments, order, the
+    // spelling of numbers and the table [run] do not matter.
     const std::string& fingerprint() const { return fingerprint_; }
 
   private:
@@ -64,16 +63,16 @@ class JobSpec {
     std::vector<SweepAxis> axes_;
 };
 
-// Reads, overrides (`key=value`; value in TOML; a bare word is taken as text; `sweep.<axis
-// name>.<key>=value`) and validates. Throws JobError with ALL problems, each as `file:line: message`
-// (line:column for syntax errors, `--set key=value` in place of file:line where an override is to blame).
+// Reads a job file, applies overrides and validates the result. Overrides are `key=value` with a TOML value
+// or a bare word, or `sweep.<axis name>.<key>=value`. Throws JobError with ALL problems, each as
+// `file:line: message` (`file:line:column` for syntax errors, `--set key=value` for overrides).
 JobSpec load_job(const std::string& path, std::span<const std::string> overrides,
                  std::span<const AppSchema> apps);
 
 // Returns the text of a job file, unparsed. Throws JobError if it cannot be read or is larger than 1 MiB.
 std::string read_job_text(const std::string& path);
 
-// The same on a text already in memory: `path` only names it in messages. What ranks other than 0 use.
+// The same for text in memory; `path` names it in messages. Ranks other than 0 use this.
 JobSpec parse_job(const std::string& text, const std::string& path, std::span<const std::string> overrides,
                   std::span<const AppSchema> apps);
 

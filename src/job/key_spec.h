@@ -1,6 +1,5 @@
-// One row of the table of job-file keys. Validation, `voltpile help job APP` and docs/job_file.md all come
-// from these rows and from nothing else. The rows that every app shares are in common_keys.cpp; an app adds
-// its own.
+// One row of the table of job-file keys. Validation, `voltpile help job APP` and docs/job_file.md are all
+// generated from these rows. key_table.cpp has the rows that every app shares; an app adds its own.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +16,14 @@ class JobSpec;
 
 enum class ValueType { Real, Integer, Boolean, Text };
 
-// A scalar is a list of one. Arrays are row-major.
+// The value of a key. A scalar is a list of one element; nested lists are flattened in row-major order.
 using Reals = std::vector<double>;
 using Integers = std::vector<std::int64_t>;
 using Booleans = std::vector<bool>;
 using Texts = std::vector<std::string>;
 using Value = std::variant<Reals, Integers, Booleans, Texts>;
 
-// NaN is never inside. Infinity is inside only when `max` is infinite and not open.
+// A range of numbers. NaN is never inside; infinity only if `max` is infinite and not open.
 struct ValueRange {
     double min = -std::numeric_limits<double>::max();
     double max = std::numeric_limits<double>::max();
@@ -35,34 +34,35 @@ struct ValueRange {
 inline constexpr int any_length = -1;
 
 struct KeySpec {
-    std::string path = {};  // "system.mass": table and key
+    std::string path = {};  // table and key: "system.mass"
     ValueType type = ValueType::Real;
-    std::vector<int> shape = {};  // {}: a scalar; {3}: three; {3, 3}: three of three; {any_length}: a list
-    // The last dimension is a vector in space: its elements are .x .y .z as well as [0] [1] [2].
+    std::vector<int> shape =
+        {};  // {}: a scalar; {3}: a list of 3; {3, 3}: 3 lists of 3; {any_length}: a list
+    // The last dimension is a vector in space: .x .y .z name its elements, as do [0] [1] [2].
     bool spatial = false;
-    std::string unit = {};                    // UDUNITS spelling; "1" for pure numbers, "" for texts
+    std::string unit = {};                    // UDUNITS spelling; "1": dimensionless; "": strings
     std::optional<Value> default_value = {};  // none: the key is required
     ValueRange range = {};                    // Real and Integer
-    // Text: what it may be; empty: anything. A list of choices must not be empty and must not repeat one.
+    // Allowed strings; empty: any. A list with choices must have elements and must not repeat one.
     Texts choices = {};
-    bool sweepable = false;  // any scalar element of it may be a sweep axis
-    bool identity = true;    // changes the result, so it is part of the job's fingerprint
+    bool sweepable = false;  // a sweep axis may vary any of its numbers
+    bool identity = true;    // affects the result, so it is part of the job's fingerprint
     std::string help = {};
 };
 
-// Collects what an app's own check finds wrong; `key` finds the line to blame.
+// Reports a problem that an app's own check found. `key` determines the line that the message names.
 using ReportProblem = std::function<void(const std::string& key, const std::string& message)>;
 
-// What an app tells the job file's reader about itself.
+// What the job layer needs to know about an app.
 struct AppSchema {
     std::string name = {};  // as in `app = "..."`
-    // Raised when the app's results change bit-wise, so that old parts are never mixed with new ones.
+    // Increment it when results change in any bit, so that old and new parts never mix.
     int numerics_version = 1;
     std::string summary = {};        // one line for --help
-    std::vector<KeySpec> keys = {};  // its rows of the table
-    bool sweeps = true;              // whether [[sweep]] makes its points
+    std::vector<KeySpec> keys = {};  // the app's own rows of the table
+    bool sweeps = true;              // whether [[sweep]] defines its points
     std::string example = {};        // a complete job file, shown by `help job`
-    // Impossible combinations; may be empty. Called when every key and every axis is sound by itself.
+    // Reports invalid combinations of values; may be empty. Runs only if each key and axis is valid.
     std::function<void(const JobSpec&, const ReportProblem&)> check = {};
 };
 

@@ -1,4 +1,4 @@
-// The whole table of keys of one app's job files: the common rows, then its own.
+// The table of all keys in the job files of one app: the common rows, then the app's own.
 #pragma once
 
 #include <string>
@@ -15,9 +15,10 @@ class KeyTable {
 
     const std::vector<KeySpec>& rows() const { return rows_; }
     const KeySpec* find(std::string_view path) const;
-    bool has_table(std::string_view path) const;  // "system" if there is a key "system.mass"
+    bool has_table(std::string_view path) const;  // true of "system" if there is a key "system.mass"
 
-    // "integrate.stpes" -> "integrate.steps": of keys that stand in a table or at the top, not of [[sweep]].
+    // Return the closest spelling: "integrate.stpes" -> "integrate.steps". Keys of [[sweep]] are candidates
+    // only for paths in it.
     std::optional<std::string> nearest_key(std::string_view path) const;
     std::optional<std::string> nearest_table(std::string_view path) const;
 
@@ -25,14 +26,13 @@ class KeyTable {
     std::vector<KeySpec> rows_;
 };
 
-// Returns the rows that every app shares: `app`, [[sweep]] (its rows hold for each axis), [run] and
-// [cluster].
+// Returns the rows that all apps share: `app`, [[sweep]], [run] and [cluster].
 std::vector<KeySpec> common_keys();
 
-// The rows of [[sweep]] describe one axis each time, so they are no keys of the job as a whole.
+// Returns whether the row belongs to [[sweep]]. Such rows describe each axis, not the job as a whole.
 bool is_sweep_key(const KeySpec& spec);
 
-// "system" of "system.mass"; "" of "app".
+// Returns the table of a key: "system" for "system.mass", "" for "app".
 std::string table_of(std::string_view path);
 
 }  // namespace voltpile

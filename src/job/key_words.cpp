@@ -26,7 +26,7 @@ std::string noun(ValueType type, bool plural) {
 }
 
 std::string number(double value) {
-    // Bounds of integers are whole numbers, and read better as such: 2147483646, not 2.147e+09.
+    // Whole numbers read better as such: 2147483646, not 2.147e+09.
     if (std::trunc(value) == value && std::abs(value) < 1e16) return fmt::format("{:.0f}", value);
     return fmt::format("{}", value);
 }
@@ -66,7 +66,7 @@ std::string describe_type(const KeySpec& spec) {
 bool in_range(const ValueRange& range, double value) {
     const bool above = range.min_open ? value > range.min : value >= range.min;
     const bool below = range.max_open ? value < range.max : value <= range.max;
-    return above && below;  // never true of NaN
+    return above && below;  // false for NaN
 }
 
 std::string describe_range(const KeySpec& spec, double value) {
@@ -77,7 +77,7 @@ std::string describe_range(const KeySpec& spec, double value) {
             fmt::format("{} {}", range.min_open ? "greater than" : "at least", number(range.min)));
     if (range.max < largest)
         bounds.push_back(fmt::format("{} {}", range.max_open ? "less than" : "at most", number(range.max)));
-    // That numbers are finite goes without saying, unless this one is not.
+    // Mentions finiteness only if the value is not finite or there are no other bounds.
     if (range.max == largest && (bounds.empty() || !std::isfinite(value))) bounds.push_back("finite");
     if (range.max > largest && std::isnan(value)) bounds.push_back("not nan");
     if (bounds.empty()) bounds.push_back("more than -inf");

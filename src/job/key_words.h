@@ -1,4 +1,4 @@
-// Rows of the table of keys in words, for messages and help.
+// Descriptions of keys and values for messages and help.
 #pragma once
 
 #include <cstddef>
@@ -9,26 +9,27 @@
 
 namespace voltpile {
 
-// "a real number", "a list of 3 lists of 3 real numbers", "a list of texts", ...
+// Returns the type in words: "a real number", "a list of 3 lists of 3 real numbers", "a list of texts".
 std::string describe_type(const KeySpec& spec);
 
-// Why a value is refused: "must be greater than 0", "must be at least 1 and at most 9", "must be finite", ...
+// Returns why a value is out of range: "must be greater than 0", "must be at least 1 and at most 9".
 std::string describe_range(const KeySpec& spec, double value);
 bool in_range(const ValueRange& range, double value);
 
-// As in a column of help: "> 0", "1 to 9", "finite", the choices; "" for anything.
+// Returns the range for a column of help: "> 0", ">= 1 and <= 9", "finite", or the choices; "" for any value.
 std::string short_range(const KeySpec& spec);
 
-// In TOML: "0.5", "[0.001, 0.001, 0.001]". `shape` as in the row.
+// Returns a value in TOML: "0.5", "[0.001, 0.001, 0.001]". shape: KeySpec::shape.
 std::string to_toml(const Value& value, const std::vector<int>& shape);
 
-// "3 kg"; a pure number's unit is not shown.
+// Returns a number with its unit: "3 kg". Dimensionless numbers have none.
 std::string with_unit(double value, const std::string& unit);
 
-// "system.position[0].x" of element 0 in row-major order. `length`: number of elements of the whole value.
+// Returns the name of an element, counted in row-major order: "system.position[0].x". length: elements of
+// the whole value.
 std::string element_name(const KeySpec& spec, std::size_t element, std::size_t length);
 
-// spec.shape with any_length replaced, for a value of `length` elements.
+// Returns spec.shape for a value of `length` elements, with any_length replaced.
 std::vector<int> actual_shape(const KeySpec& spec, std::size_t length);
 
 }  // namespace voltpile

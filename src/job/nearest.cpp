@@ -7,13 +7,13 @@
 namespace voltpile {
 namespace {
 
-constexpr std::size_t longest_word = 64;  // no key is as long, and the distance takes quadratic time
+constexpr std::size_t longest_word = 64;  // longer than any key; the distance takes quadratic time
 
 char lower(char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
-// How many mistakes a word of this length may hold and still be recognized.
+// Returns how many errors a word of this length may have and still get a suggestion.
 int permitted_distance(std::size_t length) {
     return length < 2 ? 0 : std::max(1, static_cast<int>(length + 1) / 3);
 }
@@ -71,7 +71,7 @@ std::optional<std::string> nearest_path(std::string_view path, std::span<const s
         const auto [other_table, other_key] = split_path(candidate);
         const int distance = edit_distance(key, other_key);
         if (distance > permitted_distance(key.size())) continue;
-        // A right key in another table is likelier than a wrong key there.
+        // Prefer a correct key in the wrong table to a misspelled key in the right one.
         const int score = 2 * distance + (table == other_table ? 0 : 1);
         if (score >= best_score) continue;
         best_score = score;

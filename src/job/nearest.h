@@ -1,4 +1,4 @@
-// "Did you mean ...?"
+// Suggestions for misspelled words: "did you mean ...?"
 #pragma once
 
 #include <optional>
@@ -8,17 +8,17 @@
 
 namespace voltpile {
 
-// Insertions, deletions, replacements and swaps of neighbors that turn one text into the other (optimal
-// string alignment), ignoring the case of ASCII letters.
+// Returns the optimal string alignment distance: insertions, deletions, substitutions and transpositions of
+// neighbors. Ignores the case of ASCII letters.
 int edit_distance(std::string_view a, std::string_view b);
 
-// The candidate that `word` is most likely a misspelling of, if one is close enough to be worth suggesting.
+// Returns the candidate closest to `word`, if one is close enough to suggest.
 std::optional<std::string> nearest_word(std::string_view word, std::span<const std::string> candidates);
 
-// The same for dotted paths: "integrate.stpes" -> "integrate.steps"; "dt" or "system.dt" -> "integrate.dt".
+// The same for paths of keys: "integrate.stpes" -> "integrate.steps"; "dt" or "system.dt" -> "integrate.dt".
 std::optional<std::string> nearest_path(std::string_view path, std::span<const std::string> candidates);
 
-// "; did you mean X?", or nothing.
+// Returns "; did you mean X?", or "" without a suggestion.
 std::string did_you_mean(const std::optional<std::string>& suggestion);
 
 }  // namespace voltpile

@@ -15,7 +15,7 @@ class Setter {
     Setter(const Override& change, const KeyTable& table, Problems& problems)
         : change_(change), table_(table), problems_(problems) {}
 
-    // `from`: the first step that has not been taken yet; `path`: the dotted names of those that have.
+    // Descends from `node`. from: index of the next step; path: dotted names of the steps already taken.
     void set(Node& node, std::size_t from, const std::string& path) {
         const auto& step = change_.path[from];
         if (node.kind == NodeKind::List) return set_in_list(node, from, path);
@@ -31,7 +31,7 @@ class Setter {
   private:
     void complain(const std::string& message) { problems_.add(change_.origin, message); }
 
-    // What stands for an entry that the document leaves out: the key's default, else a table.
+    // Returns what stands for an entry that is not in the document: the key's default, else a table.
     Node absent(const std::string& path) const {
         const KeySpec* const spec = table_.find(path);
         if (spec && spec->default_value) return make_node(*spec->default_value, spec->shape, change_.origin);
@@ -90,8 +90,7 @@ std::vector<Override> parse_overrides(std::span<const std::string> texts, Proble
         }
         auto path = parse_path(std::string_view(text).substr(0, equals));
         if (!path) {
-            problems.add(origin,
-                         "this names no key; write for example integrate.steps=5000 or sweep.x.count=100");
+            problems.add(origin, "not a key; write for example integrate.steps=5000 or sweep.x.count=100");
             continue;
         }
         try {
@@ -121,7 +120,7 @@ std::string axis_name(const Node& axis, const KeyTable& table) {
     if (name && name->kind == NodeKind::Text && !name->text.empty()) return name->text;
     const Node* const parameter = axis.find("parameter");
     if (!parameter || parameter->kind != NodeKind::Text) return "";
-    // Lengths of open lists do not matter to the name; any that is long enough will do.
+    // The length of an open list does not affect the name: assume a long one.
     const auto long_enough = [](const KeySpec&) { return std::size_t{1} << 30; };
     const auto resolved = resolve_parameter(parameter->text, table, long_enough);
     const auto* found = std::get_if<Parameter>(&resolved);

@@ -1,4 +1,4 @@
-// --set key=value: changes to the document before it is validated.
+// Overrides (--set key=value): changes to the document before validation.
 #pragma once
 
 #include <span>
@@ -18,15 +18,15 @@ struct Override {
     Origin origin;
 };
 
-// Malformed ones are reported and left out.
+// Parses overrides. Reports malformed ones and leaves them out.
 std::vector<Override> parse_overrides(std::span<const std::string> texts, Problems& problems);
 
-// `sweep.NAME.key` addresses the axis of that name; an element of a list may be addressed by [i] or, of a
-// vector in space, by .x .y .z. An element of a value that the document leaves out changes that element of
-// the default.
+// Applies one override. `sweep.NAME.key` addresses the axis of that name; [i] addresses an element of a list,
+// as do .x .y .z for a vector in space. An element of a value that is not in the document changes that
+// element of the default.
 void apply_override(Node& document, const Override& change, const KeyTable& table, Problems& problems);
 
-// The name of an axis as the document gives it, or as its parameter makes it; "" if neither does.
+// Returns the name of an axis: as given, else made from its parameter, else "".
 std::string axis_name(const Node& axis, const KeyTable& table);
 
 }  // namespace voltpile

@@ -12,7 +12,7 @@
 namespace voltpile {
 namespace {
 
-constexpr std::size_t max_path_steps = 16;  // tables nest, and are walked recursively
+constexpr std::size_t max_path_steps = 16;  // bounds the recursion through nested tables
 
 bool is_word_char(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
@@ -22,12 +22,12 @@ int component_of(const std::string& name) {
     return name == "x" ? 0 : name == "y" ? 1 : name == "z" ? 2 : -1;
 }
 
-// A parameter's text taken apart: key, indices, and the text of what follows the key.
+// A parameter's name taken apart.
 struct Parts {
     std::string key;
     std::vector<int> indices;
     std::string component;  // "x", "y", "z" or nothing
-    std::string suffix;     // "[0].x"
+    std::string suffix;     // what follows the key: "[0].x"
 };
 
 std::optional<Parts> take_apart(const std::string& text) {
@@ -50,7 +50,7 @@ std::optional<Parts> take_apart(const std::string& text) {
     return parts;
 }
 
-// Rows whose path is `key`, or ends with it.
+// Returns the rows whose path is `key` or ends with it. Sweepable rows take precedence over others.
 std::vector<const KeySpec*> matches(const std::string& key, const KeyTable& table) {
     std::vector<const KeySpec*> found;
     for (const auto& row : table.rows()) {
@@ -83,7 +83,7 @@ Resolved select_element(const KeySpec& spec, const Parts& parts, std::size_t len
     auto indices = parts.indices;
     if (!parts.component.empty()) {
         if (!spec.spatial)
-            return fmt::format("{} is no vector in space, so it has no .{}", spec.path, parts.component);
+            return fmt::format("{} is not a vector in space, so it has no .{}", spec.path, parts.component);
         indices.push_back(component_of(parts.component));
     }
     std::size_t whole = length;
@@ -95,13 +95,13 @@ Resolved select_element(const KeySpec& spec, const Parts& parts, std::size_t len
     if (indices.size() != spec.shape.size()) {
         const auto what = spec.shape.empty() ? "a single number" : describe_type(spec);
         return fmt::format("{} is {}; write \"{}\"{}", spec.path, what, element_name(spec, 0, whole),
-                           spec.shape.empty() ? "" : " for the first of them");
+                           spec.shape.empty() ? "" : " for its first element");
     }
     const auto shape = actual_shape(spec, whole);
     std::size_t element = 0;
     for (std::size_t i = 0; i < shape.size(); ++i) {
         if (indices[i] >= shape[i])
-            return fmt::format("{}: index {} is not within 0 to {}", spec.path, indices[i], shape[i] - 1);
+            return fmt::format("{}: index {} is out of range 0 to {}", spec.path, indices[i], shape[i] - 1);
         element = element * static_cast<std::size_t>(shape[i]) + static_cast<std::size_t>(indices[i]);
     }
     const auto path = element_name(spec, element, whole);
@@ -146,8 +146,7 @@ Resolved resolve_parameter(const std::string& text, const KeyTable& table,
                            const std::function<std::size_t(const KeySpec&)>& length_of) {
     auto parts = take_apart(text);
     if (!parts)
-        return std::string(
-            "this names no parameter; write for example \"position[0].x\" or \"integrate.dt\"");
+        return std::string("not a parameter; write for example \"position[0].x\" or \"integrate.dt\"");
 
     auto found = matches(parts->key, table);
     if (found.empty() && parts->indices.empty()) {
@@ -169,10 +168,10 @@ Resolved resolve_parameter(const std::string& text, const KeyTable& table,
     if (found.size() > 1) {
         std::vector<std::string> paths;
         for (const auto* row : found) paths.push_back('"' + row->path + parts->suffix + '"');
-        return fmt::format("this can be {}: write one of them", fmt::join(paths, " or "));
+        return fmt::format("ambiguous: write {}", fmt::join(paths, " or "));
     }
     if (!found[0]->sweepable)
-        return fmt::format("{} cannot be swept; what can: {}", found[0]->path, fmt::join(sweepable, ", "));
+        return fmt::format("{} cannot be swept; these can: {}", found[0]->path, fmt::join(sweepable, ", "));
     return select_element(*found[0], *parts, length_of(*found[0]));
 }
 

@@ -1,4 +1,4 @@
-// Names of single numbers: "position[0].x", "integrate.dt". Used by sweep axes and by --set.
+// Names of single numbers: "position[0].x", "integrate.dt". Sweep axes and overrides use them.
 #pragma once
 
 #include <functional>
@@ -12,24 +12,24 @@
 
 namespace voltpile {
 
-// "a.b[2].x" is {"a"}, {"b"}, {2}, {"x"}.
+// A step of a path: "a.b[2].x" has the steps {"a"}, {"b"}, {2}, {"x"}.
 struct PathStep {
     std::string name;
-    int index = -1;  // >= 0: an index, and no name
+    int index = -1;  // -1: the step is a name
 };
 
-// Nothing if the text is no such path.
+// Splits a path into steps. Returns nothing if the text is not a path.
 std::optional<std::vector<PathStep>> parse_path(std::string_view text);
 
 struct Parameter {
     const KeySpec* spec = nullptr;
     int element = 0;    // row-major
     std::string path;   // "system.position[0].x"
-    std::string label;  // "position_0_x": default name of an axis over it
+    std::string label;  // default name of its axis: "position_0_x"
 };
 
-// The sweepable number that `text` names, or why it names none. length_of gives the number of elements that
-// the value of a key has in this job; 0: unknown.
+// Returns the sweepable number that `text` names, or a message that says why it names none. length_of returns
+// the number of elements of a key's value in this job; 0: unknown.
 using Resolved = std::variant<Parameter, std::string>;
 Resolved resolve_parameter(const std::string& text, const KeyTable& table,
                            const std::function<std::size_t(const KeySpec&)>& length_of);

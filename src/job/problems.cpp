@@ -10,7 +10,7 @@
 namespace voltpile {
 namespace {
 
-constexpr std::size_t most_shown = 50;  // a binary file can have a problem on every line
+constexpr std::size_t most_shown = 50;  // a binary file can have a problem on each line
 
 }  // namespace
 
@@ -23,7 +23,7 @@ void Problems::throw_if_any() const {
     auto sorted = list_;
     std::stable_sort(sorted.begin(), sorted.end(), [](const Problem& a, const Problem& b) {
         const auto order = [](const Problem& p) {
-            // In the file, then the file as a whole, then overrides.
+            // Lines of the file, then the file as a whole, then overrides.
             return std::tuple(p.origin.override_index, p.origin.line == 0, p.origin.line);
         };
         return order(a) < order(b);

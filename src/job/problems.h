@@ -1,4 +1,4 @@
-// Everything that is wrong with a job file, collected so that all of it is reported at once.
+// Collects the problems of a job file, so that one error reports all of them.
 #pragma once
 
 #include <span>
@@ -11,14 +11,15 @@ namespace voltpile {
 
 class Problems {
   public:
-    // path: of the job file, for messages. Both are kept by reference.
+    // path: the job file, for messages. Keeps references to both arguments.
     Problems(const std::string& path, std::span<const std::string> overrides)
         : path_(path), overrides_(overrides) {}
 
     void add(Origin origin, const std::string& message);
     std::size_t size() const { return list_.size(); }
 
-    // JobError with one line a problem, in the order of the file, then of the overrides.
+    // Throws JobError with one line for each problem, if any: in the order of the file, then of the
+    // overrides.
     void throw_if_any() const;
 
   private:

@@ -24,7 +24,7 @@ bool is_axis_name(const std::string& name) {
            std::all_of(name.begin(), name.end(), [&](char c) { return letter(c) || digit(c); });
 }
 
-// The values of one [[sweep]] by key, where they are there and right.
+// Reads one [[sweep]]. Its values_ hold the keys that are present and valid.
 class AxisReader {
   public:
     AxisReader(const Node& node, const KeyTable& table, Problems& problems)
@@ -59,7 +59,7 @@ class AxisReader {
         return axis;
     }
 
-    // Where a key of this axis was written.
+    // Returns where a key of this axis is written.
     Origin origin_of(const char* key) const {
         const Node* const found = node_.find(key);
         return found ? found->origin : node_.origin;
@@ -86,12 +86,12 @@ class AxisReader {
 
     bool read_name(SweepAxis& axis) {
         const auto& name = std::get<Texts>(values_["name"])[0];
-        if (name.empty()) return true;  // made of the parameter
+        if (name.empty()) return true;  // keeps the name made from the parameter
         if (!is_axis_name(name)) {
             problems_.add(
                 origin_of("name"),
-                fmt::format("sweep.name = \"{}\": must be letters, digits and underscores, not starting "
-                            "with a digit, at most 64 of them",
+                fmt::format("sweep.name = \"{}\": must have at most 64 letters, digits and underscores and "
+                            "not start with a digit",
                             shown(name)));
             return false;
         }
@@ -100,7 +100,7 @@ class AxisReader {
     }
 
     bool check_values(const SweepAxis& axis, const KeySpec& spec) {
-        // So that value() cannot overflow on the way.
+        // SweepAxis::value() must not overflow in between.
         if (!std::isfinite((axis.to - axis.from) * static_cast<double>(axis.count))) {
             problems_.add(origin_of("to"),
                           fmt::format("sweep.to = {}: too far from sweep.from = {}", axis.to, axis.from));
@@ -124,13 +124,13 @@ class AxisReader {
     bool check_integers(const SweepAxis& axis, const KeySpec& spec) {
         const auto intervals = static_cast<double>(axis.endpoint ? axis.count - 1 : axis.count);
         const double span = axis.to - axis.from;
-        // With products below 2^53, value() is exact, so whole spacings suffice.
+        // value() is exact if products stay below 2^53, so integral spacings suffice.
         const bool whole_from = std::trunc(axis.from) == axis.from;
         const bool whole_spacing = axis.count == 1 || (std::fmod(span, intervals) == 0 &&
                                                        std::abs(span) * intervals <= largest_exact_integer);
         if (whole_from && whole_spacing) return true;
         problems_.add(origin_of(whole_from ? "count" : "from"),
-                      fmt::format("sweep over {}: it takes integers, and {} of this axis is {}", spec.path,
+                      fmt::format("sweep over {}: needs integers, but {} of this axis is {}", spec.path,
                                   whole_from ? "point 1" : "point 0", axis.value(whole_from ? 1 : 0)));
         return false;
     }
@@ -146,7 +146,7 @@ void check_duplicates(const std::vector<SweepAxis>& axes, const SweepAxis& axis,
     for (const auto& other : axes) {
         if (other.parameter == axis.parameter)
             problems.add(reader.origin_of("parameter"),
-                         fmt::format("{} is swept already, by axis \"{}\"", axis.parameter, other.name));
+                         fmt::format("axis \"{1}\" already sweeps {0}", axis.parameter, other.name));
         if (other.name == axis.name)
             problems.add(reader.origin_of("name"),
                          fmt::format("a second axis is named \"{}\"; give it another name "
@@ -187,13 +187,13 @@ std::vector<SweepAxis> read_sweep(const Node& document, const KeyTable& table,
         problems.add(sweep->origin,
                      sweep->kind == NodeKind::Table
                          ? "a sweep is a list of axes: write [[sweep]], with two brackets on each side"
-                         : "a sweep is a list of axes: begin each with a line [[sweep]]");
+                         : "a sweep is a list of axes: start each with a line [[sweep]]");
         return axes;
     }
     std::vector<Origin> counts;  // where the count of each axis is written
     for (const auto& node : sweep->items) {
         if (node.kind != NodeKind::Table) {
-            problems.add(node.origin, "an axis is a table: begin each with a line [[sweep]]");
+            problems.add(node.origin, "an axis is a table: start each with a line [[sweep]]");
             continue;
         }
         AxisReader reader(node, table, problems);

@@ -1,4 +1,4 @@
-// [[sweep]] as axes.
+// Reads the axes of a job: its [[sweep]] tables.
 #pragma once
 
 #include <functional>
@@ -11,8 +11,8 @@
 
 namespace voltpile {
 
-// length_of: number of elements that the value of a key has in this job; 0: unknown. Every axis that is
-// returned is sound; problems are reported.
+// Returns the valid axes and reports problems with the others. length_of returns the number of elements of a
+// key's value in this job; 0: unknown.
 std::vector<SweepAxis> read_sweep(const Node& document, const KeyTable& table,
                                   const std::function<std::size_t(const KeySpec&)>& length_of,
                                   Problems& problems);

@@ -13,7 +13,7 @@
 namespace voltpile {
 namespace {
 
-constexpr int most_complaints = 20;  // about one value: a long list can be wrong in every element
+constexpr int most_complaints = 20;  // for one value: a long list can be wrong in every element
 
 class ValueReader {
   public:
@@ -67,7 +67,7 @@ class ValueReader {
         }
     }
 
-    // What should stand at this depth of the nested list.
+    // Describes what is expected at this depth of a nested list.
     std::string expected(std::size_t depth) const {
         KeySpec inner = spec_;
         inner.shape.erase(inner.shape.begin(), inner.shape.begin() + static_cast<std::ptrdiff_t>(depth));
@@ -127,7 +127,7 @@ class ValueReader {
                                    describe_type(scalar), kind_name(node), hint));
     }
 
-    // A list of choices says which of them: not none, and none twice.
+    // Checks that a list of choices is not empty and names no choice twice.
     void check_set(const Node& node) {
         const auto& texts = std::get<Texts>(value_);
         if (texts.empty())

@@ -1,4 +1,4 @@
-// A node of the document as the value of a key: type, shape, range and choices are checked.
+// Converts between nodes of a document and values of keys.
 #pragma once
 
 #include <optional>
@@ -10,10 +10,10 @@
 
 namespace voltpile {
 
-// Nothing if something was wrong with it: then that has been added to `problems`.
+// Checks type, shape, range and choices. Returns nothing after reporting problems.
 std::optional<Value> read_value(const KeySpec& spec, const Node& node, Problems& problems);
 
-// A value as it could have been written in the file.
+// Returns a value as a node, as if it had been written at `origin`. shape: KeySpec::shape.
 Node make_node(const Value& value, const std::vector<int>& shape, Origin origin);
 
 }  // namespace voltpile

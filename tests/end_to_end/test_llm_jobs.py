@@ -356,7 +356,7 @@ class Refused(LlmJob):
             with self.subTest(arguments=arguments):
                 self.assertIn(words, self.refused(*[word for each in arguments for word in ("--set", each)]))
         self.job.write_text(self.job.read_text() + '[[sweep]]\nparameter = "sampling.seed"\nfrom = 0\nto = 9\ncount = 9\n')
-        self.assertRegex(self.refused(), r"job.toml:\d+: \[\[sweep\]\]: the points of the app llm are not a sweep")
+        self.assertRegex(self.refused(), r"job.toml:\d+: \[\[sweep\]\]: the app llm has no sweep; its points come from other keys")
 
     def test_lines_never_replace_what_the_job_needs(self):
         self.write_prompts([{"prompt": "And"}])

@@ -13,12 +13,12 @@ std::string fingerprint(const std::string& text, const std::vector<std::string>&
     return parse_bowl(text, overrides).fingerprint();
 }
 
-TEST(Fingerprint, IsThePublishedHash) {
+TEST(Fingerprint, MatchesPublishedTestVector) {
     // XXH3_128bits of no bytes with seed 0, from the xxHash specification's test vectors.
     EXPECT_EQ(hash_128(""), "99aa06d3014798d86001c324468d497f");
 }
 
-TEST(Fingerprint, DoesNotDependOnHowTheJobIsWritten) {
+TEST(Fingerprint, IgnoresSpellingOfTheJob) {
     const auto expected = fingerprint(bowl_job);
     EXPECT_EQ(expected.size(), 32u);
     EXPECT_EQ(fingerprint("# a comment\nroll.rounds = 10\nbowl = {depth = 25e-1}\napp = 'bowl'\n"), expected);
@@ -30,7 +30,7 @@ TEST(Fingerprint, DoesNotDependOnHowTheJobIsWritten) {
               expected);
 }
 
-TEST(Fingerprint, DependsOnEverythingThatChangesTheResult) {
+TEST(Fingerprint, ChangesWithEverythingThatAffectsResults) {
     std::set<std::string> seen{fingerprint(bowl_job)};
     const auto differs = [&seen](const std::string& text, const std::vector<std::string>& overrides) {
         EXPECT_TRUE(seen.insert(fingerprint(text, overrides)).second) << text << overrides.at(0);
@@ -51,7 +51,7 @@ TEST(Fingerprint, DependsOnEverythingThatChangesTheResult) {
     differs(swept, {"sweep.a.parameter=bowl.depth"});
 }
 
-TEST(Fingerprint, DependsOnTheAppsNumericsVersion) {
+TEST(Fingerprint, ChangesWithNumericsVersion) {
     std::vector<AppSchema> apps{bowl_schema()};
     apps[0].numerics_version = 2;
     EXPECT_NE(parse_job(bowl_job, "b.toml", {}, apps).fingerprint(), fingerprint(bowl_job));

@@ -14,7 +14,7 @@ bool contains(const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;
 }
 
-TEST(JobHelp, TellsAllOfEachKey) {
+TEST(JobHelp, DescribesEachKeyCompletely) {
     const auto text = job_help(bowl_schema());
     EXPECT_TRUE(contains(
         text, "[bowl]\n  depth\n      a real number; > 0; unit m; required; can be swept\n      Depth.\n"));
@@ -29,7 +29,7 @@ TEST(JobHelp, TellsAllOfEachKey) {
     for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100u) << line;
 }
 
-TEST(JobHelp, AndItsMarkdownNameEveryKey) {
+TEST(JobHelp, NamesEveryKeyAlsoInMarkdown) {
     const std::vector<AppSchema> apps{bowl_schema()};
     const auto markdown = job_file_markdown(apps);
     const auto help = job_help(apps[0]);
@@ -45,13 +45,13 @@ TEST(JobHelp, AndItsMarkdownNameEveryKey) {
     EXPECT_TRUE(contains(markdown, "```toml\napp = \"bowl\"\n```\n"));
 }
 
-TEST(JobHelp, BarsDoNotEndTheCellsOfMarkdown) {
+TEST(JobHelp, EscapesBarsInMarkdownTables) {
     std::vector<AppSchema> apps{bowl_schema()};
     apps[0].keys[0].help = "The size |x|.";
     EXPECT_TRUE(contains(job_file_markdown(apps), "| > 0 | The size \\|x\\|. Can be swept. |\n"));
 }
 
-TEST(TextWrap, BreaksAtBlanks) {
+TEST(TextWrap, BreaksAtSpaces) {
     EXPECT_EQ(wrap("one two three", 8, 0), "one two\nthree");
     EXPECT_EQ(wrap("one two three", 9, 2), "  one two\n  three");
     EXPECT_EQ(wrap("unbreakable x", 4, 0), "unbreakable\nx");

@@ -5,7 +5,7 @@
 namespace voltpile::testing {
 namespace {
 
-TEST(Keys, UnknownOnesAreRefusedWithTheNearest) {
+TEST(Keys, RejectsUnknownKeysWithSuggestion) {
     EXPECT_EQ(problems_of(bowl_job + "rouns = 3\n"),
               "b.toml:7: unknown key roll.rouns; did you mean roll.rounds?");
     EXPECT_EQ(problems_of(bowl_job + "qwertz = 3\n"), "b.toml:7: unknown key roll.qwertz");
@@ -17,17 +17,17 @@ TEST(Keys, UnknownOnesAreRefusedWithTheNearest) {
     EXPECT_EQ(problems_of(bowl_job + "[elsewhere]\n"), "b.toml:7: unknown table [elsewhere]");
 }
 
-TEST(Keys, AQuotedKeyIsNoPath) {
+TEST(Keys, DoesNotReadQuotedKeyAsPath) {
     EXPECT_EQ(problems_of("\"roll.rounds\" = 3\n" + bowl_job),
               "b.toml:1: unknown key \"roll.rounds\"; did you mean roll.rounds?");
 }
 
-TEST(Keys, AMisspelledTableIsNotReportedAsMissingToo) {
+TEST(Keys, ReportsMisspelledTableOnce) {
     EXPECT_EQ(problems_of("app = 'bowl'\n[bowll]\ndepth = 1\n[roll]\nrounds = 1\n"),
               "b.toml:2: unknown table [bowll]; did you mean [bowl]?");
 }
 
-TEST(Keys, TablesMustBeTables) {
+TEST(Keys, RejectsValueInPlaceOfTable) {
     EXPECT_EQ(problems_of("app = 'bowl'\nbowl = 3\n[roll]\nrounds = 1\n"),
               "b.toml:2: bowl must be a table, found an integer: write [bowl] on a line of its own, and its "
               "keys below");
@@ -38,13 +38,13 @@ TEST(Keys, TablesMustBeTables) {
               "b.toml:2: bowl.depth = {...}: expected a real number, found a table");
 }
 
-TEST(Keys, MissingOnesAreNamed) {
+TEST(Keys, NamesMissingKeys) {
     EXPECT_EQ(problems_of("app = 'bowl'\n[bowl]\n"),
               "b.toml:2: missing key bowl.depth (a real number)\n"
               "b.toml: missing key roll.rounds (an integer)");
 }
 
-TEST(Keys, TheAppMustBeKnown) {
+TEST(Keys, RejectsUnknownApp) {
     EXPECT_EQ(problems_of(""), "b.toml: missing key app: begin the file with app = \"...\", one of bowl");
     EXPECT_EQ(problems_of("app = \"bwol\"\n"),
               "b.toml:1: app = \"bwol\": must be one of bowl; did you mean \"bowl\"?");

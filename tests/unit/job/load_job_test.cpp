@@ -34,7 +34,7 @@ class LoadJob : public ::testing::Test {
         std::filesystem::temp_directory_path() / ("voltpile_load_job_" + std::to_string(getpid()));
 };
 
-TEST_F(LoadJob, ReadsAFile) {
+TEST_F(LoadJob, ReadsFile) {
     const auto path = write("marbles.toml", bowl_job);
     const std::vector<AppSchema> apps{bowl_schema()};
     const auto job = load_job(path, {}, apps);
@@ -43,7 +43,7 @@ TEST_F(LoadJob, ReadsAFile) {
     EXPECT_EQ(job.name(), "marbles");
 }
 
-TEST_F(LoadJob, SaysWhyAFileCannotBeRead) {
+TEST_F(LoadJob, ReportsWhyFileCannotBeRead) {
     const auto missing = (folder_ / "none.toml").string();
     EXPECT_EQ(problem(missing), "cannot open job file " + missing + ": No such file or directory");
     EXPECT_EQ(problem(folder_.string()), "cannot read job file " + folder_.string() + ": Is a directory");
@@ -55,10 +55,10 @@ TEST_F(LoadJob, SaysWhyAFileCannotBeRead) {
     EXPECT_EQ(problem(secret), root ? "" : "cannot open job file " + secret + ": Permission denied");
 }
 
-TEST_F(LoadJob, RefusesWhatIsTooLargeForAJobFile) {
+TEST_F(LoadJob, RejectsOversizedFile) {
     const auto large = write("large.toml", bowl_job + std::string(1 << 20, '#'));
-    EXPECT_EQ(problem(large), large + ": larger than 1 MiB, so this is no job file");
-    EXPECT_EQ(problem("/dev/zero"), "/dev/zero: larger than 1 MiB, so this is no job file");
+    EXPECT_EQ(problem(large), large + ": larger than 1 MiB, so it is not a job file");
+    EXPECT_EQ(problem("/dev/zero"), "/dev/zero: larger than 1 MiB, so it is not a job file");
 }
 
 }  // namespace

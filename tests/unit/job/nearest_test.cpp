@@ -5,7 +5,7 @@
 namespace voltpile {
 namespace {
 
-TEST(Nearest, CountsInsertionsDeletionsReplacementsAndSwaps) {
+TEST(Nearest, CountsInsertionsDeletionsSubstitutionsAndTranspositions) {
     EXPECT_EQ(edit_distance("", ""), 0);
     EXPECT_EQ(edit_distance("abc", ""), 3);
     EXPECT_EQ(edit_distance("kitten", "sitting"), 3);  // the textbook example
@@ -13,7 +13,7 @@ TEST(Nearest, CountsInsertionsDeletionsReplacementsAndSwaps) {
     EXPECT_EQ(edit_distance("G", "g"), 0);
 }
 
-TEST(Nearest, SuggestsOnlyWhatIsNear) {
+TEST(Nearest, SuggestsOnlyCloseWords) {
     const std::vector<std::string> words{"euler", "leapfrog", "rk4"};
     EXPECT_EQ(nearest_word("eulr", words), "euler");
     EXPECT_EQ(nearest_word("Leap-frog", words), "leapfrog");
@@ -22,7 +22,7 @@ TEST(Nearest, SuggestsOnlyWhatIsNear) {
     EXPECT_EQ(nearest_word(std::string(1000000, 'e'), words), std::nullopt);
 }
 
-TEST(Nearest, FindsAKeyInAnotherTable) {
+TEST(Nearest, FindsKeyInAnotherTable) {
     const std::vector<std::string> paths{"system.G", "integrate.dt", "integrate.steps", "run.steps"};
     EXPECT_EQ(nearest_path("integrate.stpes", paths), "integrate.steps");
     EXPECT_EQ(nearest_path("run.step", paths), "run.steps");

@@ -29,11 +29,11 @@ TEST(Override, ReplacesValues) {
     EXPECT_EQ(job.text(), bowl_job);
 }
 
-TEST(Override, TheLastOneWins) {
+TEST(Override, LastOneWins) {
     EXPECT_EQ(parse_bowl(bowl_job, {"roll.rounds=20", "roll.rounds=30"}).integer("roll.rounds"), 30);
 }
 
-TEST(Override, ChangesElementsOfListsAndOfDefaults) {
+TEST(Override, ChangesElementsOfListsAndDefaults) {
     EXPECT_EQ(parse_bowl(bowl_job, {"bowl.corner[1].y=5", "bowl.corner[0][2]=-1"}).reals("bowl.corner"),
               (Reals{0, 0, -1, 1, 5, 1}));
     EXPECT_EQ(parse_bowl(bowl_job, {"bowl.corner[1]=[7,8,9]"}).reals("bowl.corner"),
@@ -54,18 +54,17 @@ TEST(Override, AddressesAxesByName) {
     EXPECT_TRUE(parse_bowl(swept_job, {"sweep=[]"}).axes().empty());
 }
 
-TEST(Override, BadOnesAreBlamed) {
+TEST(Override, ReportsMalformedOverrides) {
     EXPECT_EQ(complaint("roll.rounds"), "must be key=value, as in integrate.steps=5000");
-    EXPECT_EQ(complaint("=3"),
-              "this names no key; write for example integrate.steps=5000 or sweep.x.count=100");
+    EXPECT_EQ(complaint("=3"), "not a key; write for example integrate.steps=5000 or sweep.x.count=100");
     EXPECT_EQ(complaint("roll rounds=3"),
-              "this names no key; write for example integrate.steps=5000 or sweep.x.count=100");
+              "not a key; write for example integrate.steps=5000 or sweep.x.count=100");
     EXPECT_EQ(complaint("roll.rounds="), "the value is missing");
     EXPECT_EQ(complaint("roll.rouns=3"), "unknown key roll.rouns; did you mean roll.rounds?");
     EXPECT_EQ(complaint("rol.rounds=3"), "unknown table [rol]; did you mean [roll]?");
     EXPECT_EQ(complaint("roll.rounds=many"), "roll.rounds = \"many\": expected an integer, found a text");
     EXPECT_EQ(problems_of(bowl_job, {"bowl.depth=1\ntwo=2"}),
-              "--set bowl.depth=1\\x0atwo=2: this is more than one TOML value");
+              "--set bowl.depth=1\\x0atwo=2: expected one TOML value, found several");
     EXPECT_EQ(complaint("bowl.corner[2].x=1"), "bowl.corner has 2 elements: there is no [2]");
     EXPECT_EQ(complaint("bowl.corner[0].w=1"), "bowl.corner is a list: it has no .w");
     EXPECT_EQ(complaint("bowl.depth[0]=1"), "bowl.depth is not a list");

@@ -7,7 +7,7 @@
 namespace voltpile::testing {
 namespace {
 
-TEST(Values, AreReadAndDefaultsFilledIn) {
+TEST(Values, ReadsValuesAndDefaults) {
     const auto job = parse_bowl(bowl_job);
     EXPECT_EQ(job.app(), "bowl");
     EXPECT_EQ(job.path(), "b.toml");
@@ -29,14 +29,14 @@ TEST(Values, AreReadAndDefaultsFilledIn) {
     EXPECT_EQ(job.point_count(), 1);
 }
 
-TEST(Values, AskingForAnotherKeyOrTypeIsABug) {
+TEST(Values, ThrowsLogicErrorForUnknownKeyOrWrongType) {
     const auto job = parse_bowl(bowl_job);
     EXPECT_THROW(job.real("bowl.width"), std::logic_error);
     EXPECT_THROW(job.real("roll.rounds"), std::logic_error);
     EXPECT_THROW(job.real("bowl.corner"), std::logic_error);
 }
 
-TEST(Values, IntegersStandForRealsButNotTheOtherWayRound) {
+TEST(Values, AcceptsIntegersForRealsButNotReverse) {
     EXPECT_EQ(parse_bowl("app = 'bowl'\nbowl = {depth = 3}\nroll = {rounds = 1}").real("bowl.depth"), 3.0);
     EXPECT_EQ(problems_of("app = 'bowl'\nbowl.depth = 3\nroll.rounds = 5.0"),
               "b.toml:3: roll.rounds = 5.0: expected an integer, found a real number; write 5");
@@ -45,7 +45,7 @@ TEST(Values, IntegersStandForRealsButNotTheOtherWayRound) {
               "b.toml:3: roll.rounds = true: expected an integer, found true or false");
 }
 
-TEST(Values, RangesAreChecked) {
+TEST(Values, ChecksRanges) {
     const auto depth = [](const std::string& value) {
         return problems_of("app = 'bowl'\nroll.rounds = 1\nbowl.depth = " + value);
     };
@@ -65,7 +65,7 @@ TEST(Values, RangesAreChecked) {
               "--set rim.depth=-inf: rim.depth = -inf m: must be finite");
 }
 
-TEST(Values, ShapesAreChecked) {
+TEST(Values, ChecksShapes) {
     const auto corner = [](const std::string& value) {
         return problems_of(bowl_job, {"bowl.corner=" + value});
     };
@@ -90,14 +90,14 @@ TEST(Values, ShapesAreChecked) {
               "b.toml:7: unknown key bowl.depth2; did you mean bowl.depth?");
 }
 
-TEST(Values, ElementsAreBlamedOnTheirOwnLine) {
+TEST(Values, ReportsLineOfEachElement) {
     EXPECT_EQ(problems_of(bowl_job + "[rim]\ndepth = 1\n[run]\nthreads = [\n  2\n]\n"),
               "b.toml:10: run.threads = [...]: expected an integer, found a list of 1");
     EXPECT_EQ(problems_of("app = 'bowl'\nroll.rounds = 1\n[bowl]\ndepth = 1\nweight = [\n  1,\n  -2,\n]\n"),
               "b.toml:7: bowl.weight[1] = -2 kg: must be at least 0");
 }
 
-TEST(Values, ChoicesAreChecked) {
+TEST(Values, ChecksChoices) {
     EXPECT_EQ(
         problems_of(bowl_job, {"roll.mode=quikc"}),
         "--set roll.mode=quikc: roll.mode = \"quikc\": must be one of exact, quick; did you mean \"quick\"?");
@@ -107,7 +107,7 @@ TEST(Values, ChoicesAreChecked) {
               "--set roll.show=['path','path']: roll.show names \"path\" twice");
 }
 
-TEST(Values, AllProblemsComeAtOnceInTheOrderOfTheFile) {
+TEST(Values, ReportsAllProblemsInFileOrder) {
     EXPECT_EQ(problems_of("app = 'bowl'\n[roll]\nmode = 'fast'\nronuds = 3\n[bowl]\nweight = [-1]\n",
                           {"roll.noisy=1", "run.threads=-1"}),
               "b.toml:3: roll.mode = \"fast\": must be one of exact, quick\n"
@@ -118,7 +118,7 @@ TEST(Values, AllProblemsComeAtOnceInTheOrderOfTheFile) {
               "--set run.threads=-1: run.threads = -1: must be at least 0 and at most 65536");
 }
 
-TEST(Values, TheAppsOwnCheckIsHeard) {
+TEST(Values, RunsTheAppsOwnCheck) {
     EXPECT_EQ(problems_of(bowl_job, {"roll.rounds=13"}), "--set roll.rounds=13: 13 brings bad luck");
     EXPECT_EQ(problems_of("app = 'bowl'\nbowl.depth = 1\nroll.rounds = 13\n"),
               "b.toml:3: 13 brings bad luck");
