@@ -8,11 +8,11 @@
 namespace voltpile {
 namespace {
 
-// Of what the units could do at their nominal clock: between 0.5 and 0.75 by method, type and width, in
-// instructions as Workload counts them, of which the CPU kernels need up to a fifth more.
+// Share of the peak rate at nominal clock. Measured: 0.5 to 0.75 by method, type and width, in instructions
+// as Workload counts them; the CPU kernels execute up to a fifth more.
 constexpr double efficiency = 0.65;
 
-// First and second generation Xeon Scalable, 11th generation Core, and Zen 4.
+// Models with one 512-bit unit: first and second generation Xeon Scalable, 11th generation Core, and Zen 4.
 constexpr std::array single_unit{"Xeon(R) Bronze 3",
                                  "Xeon(R) Silver 41",
                                  "Xeon(R) Silver 42",
@@ -65,7 +65,7 @@ int divide_cores(const Topology& topology, const Host& host, const HostRanks& ra
         if (best >= 0) give(rank, best);
     }
 
-    // Which of the computing ranks may use each free core; each such set shares its cores in equal blocks.
+    // Group the free cores by the set of ranks that may use them; each set shares its cores in equal blocks.
     std::vector<std::vector<int>> may_use(host.cores.size());
     for (int rank : ranks.on_cores)
         for (int core : allowed(rank)) may_use[static_cast<std::size_t>(core)].push_back(rank);

@@ -7,25 +7,24 @@
 
 namespace voltpile {
 
-// Numbers processed a second by one core: vectors of the type, times lanes, as far as the kernels reach it
-// (docs/benchmarks.md has what they were measured at).
+// Returns the estimated rate of one core: SIMD lanes of the type per second that the kernels reach
+// (docs/benchmarks.md has the measurements).
 double core_lanes_per_s(const Host& host, bool fp64);
 
-// How many vectors of the host's width a core multiplies and adds in one clock. At 512 bits that depends on
-// the model: Intel lists it as "number of AVX-512 FMA units", and AMD's Zen 4 takes two clocks for two
-// halves.
+// Returns how many vector FMAs of the host's width a core starts per clock. At 512 bits it depends on the
+// model: Intel lists the "number of AVX-512 FMA units"; AMD's Zen 4 splits a vector into two halves.
 int vector_units(const Host& host);
 
-// The ranks of one host, as indices into Topology::ranks, by what they need.
+// The ranks of one host by what they need, as indices into Topology::ranks.
 struct HostRanks {
-    std::vector<int> with_gpu;          // one core each, to drive it ...
-    std::vector<int> numa_node_of_gpu;  // ... near it
-    std::vector<int> on_cores;          // share all the others
+    std::vector<int> with_gpu;          // get one core each
+    std::vector<int> numa_node_of_gpu;  // [i]: the NUMA node near the GPU of with_gpu[i]
+    std::vector<int> on_cores;          // share the remaining cores
 };
 
-// cores[i] for rank i of Topology::ranks; ranks of other hosts are left alone. Ranks with equal permissions
-// get contiguous blocks, which keeps a rank on one socket where possible. A rank for which no core is left
-// shares one: returns how many such ranks there are.
+// Divides the cores of a host among its ranks: fills cores[r] for each rank r of Topology::ranks on this
+// host. Ranks that may use the same cores get contiguous blocks, which keeps a rank on one socket where
+// possible. A rank for which no core is left shares one; returns the number of such ranks.
 int divide_cores(const Topology& topology, const Host& host, const HostRanks& ranks,
                  std::vector<std::vector<int>>& cores);
 

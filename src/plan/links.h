@@ -9,11 +9,11 @@ namespace voltpile {
 
 struct RankLink {
     std::string text;               // "NVLink", "PCIe", "network", "host memory"
-    double theory_bytes_per_s = 0;  // one direction; 0: not known
+    double theory_bytes_per_s = 0;  // one direction; 0: unknown
 };
 
-// Between the GPUs of two ranks if both have one, else between their hosts' memories. Two ranks on one host
-// are on one link whatever cluster.ranks_per_node says.
+// Returns the link between the GPUs of two ranks if both have one, else between their hosts' memories.
+// cluster.ranks_per_node has no effect: ranks on one host do not communicate through the network.
 RankLink link_between(const Plan& plan, int a, int b);
 
 // Describes how MPI goes between hosts: "node1, node2: UCX over mlx5_0 (100 Gb/s); node3: TCP over eth0".

@@ -11,12 +11,12 @@
 namespace voltpile {
 namespace {
 
-// What the kernels reach of a GPU's peak rate (docs/benchmarks.md); only estimates hang on it.
+// Share of a GPU's peak rate that the kernels reach (docs/benchmarks.md). Only estimates depend on it.
 constexpr double gpu_efficiency = 0.9;
 
-// A rank's own program, MPI and HDF5, before any result.
+// Memory of the program, MPI and HDF5 in a rank without results.
 constexpr std::int64_t base_memory_bytes = 64 << 20;
-// Ranges in flight, in the writer's queue and in HDF5's image of a part.
+// Copies of a range's results: in flight, in the writer's queue and in HDF5's image of a part.
 constexpr double result_copies = 10;
 
 double gpu_units_per_s(const Gpu& gpu, const Workload& work) {
@@ -24,7 +24,7 @@ double gpu_units_per_s(const Gpu& gpu, const Workload& work) {
     return gpu.multiprocessors * per_clock * gpu.clock_ghz * 1e9 * gpu_efficiency / work.flop_per_unit;
 }
 
-// The first GPU that the rank sees and nobody has taken; -1 if there is none. Its place in visible_gpus.
+// Returns the index into visible_gpus of the first free GPU that the rank sees; -1 if there is none.
 int free_device(const RankPlace& place, const std::vector<bool>& taken) {
     for (std::size_t device = 0; device < place.visible_gpus.size(); ++device)
         if (!taken[static_cast<std::size_t>(place.visible_gpus[device])]) return static_cast<int>(device);
@@ -49,7 +49,7 @@ std::string missing_gpu_text(const Topology& topology, int host_index, std::size
         taken, taken == 1 ? "" : "s", here, taken, taken == 1 ? "" : "s", other_devices);
 }
 
-// The first ranks of a host take its GPUs, one each.
+// Gives the GPUs of a host to its first ranks, one each.
 HostRanks assign_gpus(Plan& plan, const PlanOptions& options, int host_index) {
     const Host& host = plan.topology.hosts[static_cast<std::size_t>(host_index)];
     HostRanks ranks;
@@ -74,12 +74,12 @@ HostRanks assign_gpus(Plan& plan, const PlanOptions& options, int host_index) {
     const auto idle = std::count(taken.begin(), taken.end(), false);
     if (options.device != DeviceChoice::Cpu && idle > 0)
         plan.warnings.push_back(fmt::format(
-            "{} GPU{} of {} stay{} idle: each rank drives one, so start {} ranks there (mpirun -np {})", idle,
+            "{} GPU{} of {} stay{} idle: each rank drives one; start {} ranks there (mpirun -np {})", idle,
             idle == 1 ? "" : "s", host.name, idle == 1 ? "s" : "", host.gpus.size(), host.gpus.size()));
     return ranks;
 }
 
-// How much of their cores the ranks have, where several share one.
+// Returns how many cores a rank has, counting a core that n ranks share as 1/n.
 double share_of_cores(const Plan& plan, const RankPlan& rank) {
     double share = 0;
     for (int core : rank.cores)
@@ -112,7 +112,7 @@ void estimate(Plan& plan, const PlanOptions& options, bool shared) {
     plan.seconds = static_cast<double>(plan.workload.points) * plan.workload.units_per_point / all;
 }
 
-// Numbers the nodes; a node's ranks follow each other on their host.
+// Assigns ranks to nodes: consecutive ranks of a host form a node.
 void assign_nodes(Plan& plan, int ranks_per_node) {
     for (std::size_t h = 0; h < plan.topology.hosts.size(); ++h) {
         std::vector<RankPlan*> here;

@@ -1,5 +1,5 @@
-// Who does what, decided before anything runs: ranks -> GPUs and cores, with estimates. Pure: same input,
-// same plan.
+// The plan of a job: which rank computes on which GPU or cores, with estimates of time and memory. Pure: the
+// same input gives the same plan.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ struct RankPlan {
     int host = 0;
     int local_rank = 0;
     int node = 0;                       // index into Plan::nodes
-    int gpu = -1;                       // index into Host::gpus; -1: computes on its cores
-    int device = -1;                    // the same GPU as CUDA counts it in this rank
+    int gpu = -1;                       // index into Host::gpus; -1: the rank computes on its cores
+    int device = -1;                    // CUDA's number of this GPU in this rank
     std::vector<int> cores;             // indices into Host::cores
     double units_per_s = 0;             // estimated speed
     std::int64_t memory_bytes = 0;      // host memory, estimated; does not grow with the sweep
@@ -28,10 +28,10 @@ struct Plan {
     Topology topology;
     Workload workload;
     std::vector<RankPlan> ranks;
-    std::vector<std::string> nodes;  // hosts, or parts of hosts that count as nodes ("t181-1:0")
+    std::vector<std::string> nodes;  // names of hosts, or of parts of hosts that count as nodes ("t181-1:0")
     TeamPlan teams;
-    double seconds = 0;  // estimate, all ranks together, an upper bound where points may end early
-    std::vector<std::string> notes;     // what its app has decided besides, a line each
+    double seconds = 0;                 // estimated run time; an upper bound if points may end early
+    std::vector<std::string> notes;     // further decisions of the app, one line each
     std::vector<std::string> warnings;  // idle GPUs, more ranks than cores, ...
 
     const Host& host_of(const RankPlan& rank) const {
@@ -46,25 +46,25 @@ enum class DeviceChoice { Auto, Cpu, Gpu };  // job key run.device
 struct PlanOptions {
     DeviceChoice device = DeviceChoice::Auto;
     int threads = 0;             // per rank; 0: all its cores
-    double range_seconds = 2.0;  // for the memory estimate
-    int ranks_per_node = 0;      // a host counts as several nodes of so many ranks; 0: as one
+    double range_seconds = 2.0;  // length of a range, for the memory estimate
+    int ranks_per_node = 0;      // splits hosts into nodes of this many ranks; 0: a host is one node
 };
 
-// Throws MachineError if GPUs are asked for and a host has fewer of them than ranks, if a rank may use no
-// core, or if the teams that workload.team asks for cannot be had.
+// Plans a job. Throws MachineError if run.device is "gpu" and a host has fewer GPUs than ranks, if a rank may
+// not use any core, or if workload.team does not fit the ranks.
 Plan make_plan(const Workload& workload, const PlanOptions& options, const Topology& topology);
 
-// How many points a second the team of each rank computes, by rank: of those that take ranges for it, which
-// are the first of each team in the order of the world; 0 for the others.
+// Returns, by rank, the points per second of the team that the rank leads, 0 for ranks that lead none. The
+// leader of a team is its lowest rank; it takes the ranges.
 std::vector<double> leader_speeds(const Plan& plan);
 
-// What `voltpile plan` prints.
+// Returns what `voltpile plan` prints.
 std::string to_text(const Plan& plan);
 
-// What plan.teams was made of, and is described with.
+// Returns the ranks as plan_teams() and to_text(TeamPlan) take them.
 std::vector<TeamCandidate> team_candidates(const Plan& plan);
 
-// "4x Tesla V100-SXM2-16GB" or "20 cores of Xeon ...": what a rank computes on.
+// Describes what a rank computes on: "GPU 0 (Tesla V100-SXM2-16GB)", "20 cores of Xeon ... (512-bit SIMD)".
 std::string processor_text(const Plan& plan, const RankPlan& rank);
 
 }  // namespace voltpile

@@ -14,7 +14,7 @@
 namespace voltpile {
 namespace {
 
-// Ranks among which a tensor-parallel group may be formed.
+// Ranks that may form tensor-parallel groups: those of one node and NVLink island.
 struct Cell {
     std::string name;  // "t181-1"
     std::vector<int> ranks;
@@ -73,12 +73,12 @@ class TeamPlanner {
         int busy() const { return tensor * pipeline * replicas; }
     };
 
-    // Messages name the options of the commands, which are where people give these counts.
+    // Messages name the command-line options that set these counts.
     void check_limits() const {
         if (shape_.tensor < 0 || shape_.pipeline < 0 || shape_.replicas < 0)
             throw JobError("tensor-parallel ranks, pipeline stages and replicas cannot be negative");
         if (shape_.tensor > 0 && !divides(shape_.tensor))
-            throw JobError(fmt::format("--tensor {} does not divide the model's {} heads; {} would",
+            throw JobError(fmt::format("--tensor {} does not divide the model's {} heads; possible: {}",
                                        shape_.tensor, shape_.tensor_divides, fmt::join(tensors(), ", ")));
         if (shape_.most_stages > 0 && shape_.pipeline > shape_.most_stages)
             throw JobError(fmt::format("--pipeline {}: the model has {} layers, so at most {} stages",
@@ -87,8 +87,8 @@ class TeamPlanner {
             const auto cell =
                 std::ranges::max_element(cells_, {}, [](const Cell& each) { return each.ranks.size(); });
             throw MachineError(
-                fmt::format("--tensor {}: no node (and NVLink island) has so many ranks, {} has {}; "
-                            "{} would fit",
+                fmt::format("--tensor {}: no node (and NVLink island) has so many ranks; {} has {}; "
+                            "possible: {}",
                             shape_.tensor, cell == cells_.end() ? "none" : cell->name, largest_,
                             fmt::join(tensors(), ", ")));
         }
@@ -96,7 +96,7 @@ class TeamPlanner {
 
     bool divides(int tensor) const { return shape_.tensor_divides % tensor == 0; }
 
-    // Those that are possible.
+    // Returns the possible sizes of a tensor-parallel group.
     std::vector<int> tensors() const {
         std::vector<int> all;
         for (int t = 1; t <= largest_; ++t)
@@ -114,14 +114,14 @@ class TeamPlanner {
         return groups;
     }
 
-    // The fewest stages that hold the model, as far as the smallest processor goes.
+    // Returns the fewest stages that hold the model, judged by the processor with the least memory.
     std::int64_t stages_for_memory(int tensor) const {
         if (shape_.memory_bytes <= 0) return 1;
         const std::int64_t stage = std::max<std::int64_t>(least_memory_, 1) * tensor;
         return std::max<std::int64_t>(1, (shape_.memory_bytes + stage - 1) / stage);
     }
 
-    // Nothing if the groups are too few.
+    // Returns the best choice with this group size, or nothing if there are too few groups.
     std::optional<Choice> with_tensor(int tensor) const {
         const auto groups = static_cast<int>(groups_of(tensor).size());
         const std::int64_t needed = stages_for_memory(tensor);
@@ -163,7 +163,7 @@ class TeamPlanner {
         if (shape_.replicas > 0)
             wanted.push_back(fmt::format("{} replica{}", shape_.replicas, shape_.replicas == 1 ? "" : "s"));
         throw MachineError(fmt::format(
-            "{} do not fit {} rank{}: {}; stages times replicas can be at most the number of groups",
+            "{} do not fit {} rank{}: {}; stages times replicas must not exceed the number of groups",
             wanted.empty() ? "teams" : fmt::format("{}", fmt::join(wanted, ", ")), ranks_.size(),
             ranks_.size() == 1 ? "" : "s", fmt::join(room, ", ")));
     }
@@ -190,7 +190,7 @@ class TeamPlanner {
     std::int64_t least_memory_ = std::numeric_limits<std::int64_t>::max();
 };
 
-// Of sweeps: every rank, whatever it computes on, is a team.
+// Makes every rank a team of its own, with or without GPU.
 TeamPlan single_ranks(std::size_t count) {
     TeamPlan plan;
     for (std::size_t r = 0; r < count; ++r) {

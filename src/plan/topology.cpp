@@ -3,8 +3,8 @@
 namespace voltpile {
 namespace {
 
-// FP64 and FP32 instructions per clock and multiprocessor, from the CUDA programming guide's table of
-// throughputs.
+// FP64 and FP32 instructions per clock and multiprocessor, from the table of arithmetic throughput in the
+// CUDA programming guide.
 struct Throughput {
     double fp64, fp32;
 };

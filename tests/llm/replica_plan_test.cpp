@@ -118,7 +118,7 @@ TEST(ReplicaPlan, RefusesCutsThatTheModelDoesNotAllow) {
 TEST(ReplicaPlan, RefusesMoreThanThereAreRanks) {
     const SyntheticModel model("llama-3-8b", "q8_0");
     const std::string wide = refusal<MachineError>(model, request(64, 8), cluster("t180.toml"));
-    EXPECT_NE(wide.find("t180 has 4; 1, 2, 4 would fit"), std::string::npos) << wide;
+    EXPECT_NE(wide.find("t180 has 4; possible: 1, 2, 4"), std::string::npos) << wide;
     EXPECT_NE(refusal<MachineError>(model, request(64, 4, 2), cluster("t180.toml")), "");
 }
 

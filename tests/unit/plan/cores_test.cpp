@@ -14,7 +14,7 @@ Host host(const std::string& name, int bits, double ghz = 1) {
 }
 
 // "# of AVX-512 FMA Units" by Intel's product pages.
-TEST(CoreRate, VectorUnitsAreThoseOfTheModel) {
+TEST(Cores, KnowsVectorUnitsOfModels) {
     EXPECT_EQ(vector_units(host("Intel(R) Xeon(R) Gold 6148 CPU @ 2.40GHz", 512)), 2);
     EXPECT_EQ(vector_units(host("Intel(R) Xeon(R) Platinum 8160 CPU @ 2.10GHz", 512)), 2);
     EXPECT_EQ(vector_units(host("Intel(R) Xeon(R) Silver 4110 CPU @ 2.10GHz", 512)), 1);
@@ -29,7 +29,7 @@ TEST(CoreRate, VectorUnitsAreThoseOfTheModel) {
 // Pair-steps for each second of a core's time, Euler, FP64 (133 instructions), by the kernels of each width
 // on one virtual machine: docs/benchmarks.md. Its clock is not the one that it says, so a factor of 1.6 is
 // allowed: the time limit of a batch job has a margin of 1.5.
-TEST(CoreRate, AgreesWithMeasurements) {
+TEST(Cores, AgreesWithMeasurements) {
     const struct {
         Host host;
         double rate;

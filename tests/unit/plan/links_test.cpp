@@ -16,7 +16,7 @@ Topology hosts_with(const std::vector<std::pair<std::string, std::string>>& tran
     return topology;
 }
 
-TEST(TransportsText, HostsThatGoTheSameWayStandTogether) {
+TEST(TransportsText, GroupsHostsByTransport) {
     EXPECT_EQ(transports_text(hosts_with({{"a", "TCP over eth0"}, {"b", "TCP over eth0"}})),
               "a, b: TCP over eth0");
     EXPECT_EQ(transports_text(hosts_with({{"a", "UCX over mlx5_0 (100 Gb/s)"},
@@ -25,7 +25,7 @@ TEST(TransportsText, HostsThatGoTheSameWayStandTogether) {
               "a, c: UCX over mlx5_0 (100 Gb/s); b: TCP over eth0");
 }
 
-TEST(TransportsText, ManyHostsAreCounted) {
+TEST(TransportsText, CountsHostsBeyondTheFirst) {
     std::vector<std::pair<std::string, std::string>> hosts;
     for (int i = 1; i <= 40; ++i) hosts.emplace_back("n" + std::to_string(i), "TCP");
     EXPECT_EQ(transports_text(hosts_with(hosts)), "n1, n2, n3, n4, n5, n6, n7, n8 and 32 more: TCP");

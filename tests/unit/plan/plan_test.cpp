@@ -71,7 +71,7 @@ void expect_nothing_shared(const Plan& plan) {
 
 }  // namespace
 
-TEST(Plan, RanksShareTheCoresOfAHostInEqualBlocks) {
+TEST(Plan, DividesCoresInEqualBlocks) {
     const Plan plan = make_plan(map_workload(), {}, make_topology({make_host(20, 0)}, 4));
     expect_nothing_shared(plan);
     for (const RankPlan& rank : plan.ranks) {
@@ -80,7 +80,7 @@ TEST(Plan, RanksShareTheCoresOfAHostInEqualBlocks) {
     }
 }
 
-TEST(Plan, FourRanksDriveFourGpusEachWithACoreNearIt) {
+TEST(Plan, GivesEachGpuRankANearbyCore) {
     const Plan plan = make_plan(map_workload(), {}, make_topology({make_host(40, 4)}, 4));
     expect_nothing_shared(plan);
     const Host& host = plan.topology.hosts[0];
@@ -95,7 +95,7 @@ TEST(Plan, FourRanksDriveFourGpusEachWithACoreNearIt) {
     EXPECT_NEAR(plan.seconds, 1e6 * 5e4 * 139 / (4 * 80 * 32 * 1.53e9 * 0.9), 1e-9);
 }
 
-TEST(Plan, ARankTakesOnlyAGpuThatItSees) {
+TEST(Plan, UsesOnlyVisibleGpus) {
     // A batch system that shows each rank one GPU, which CUDA then counts as 0 in each of them.
     Topology topology = make_topology({make_host(8, 4)}, 4);
     for (std::size_t r = 0; r < 4; ++r) topology.ranks[r].visible_gpus = {static_cast<int>(3 - r)};
@@ -109,7 +109,7 @@ TEST(Plan, ARankTakesOnlyAGpuThatItSees) {
     EXPECT_EQ(make_plan(map_workload(), {}, topology).ranks[3].gpu, -1);
 }
 
-TEST(Plan, RanksBeyondTheGpusUseTheRemainingCores) {
+TEST(Plan, GivesRemainingCoresToRanksWithoutGpu) {
     const Plan plan = make_plan(map_workload(), {}, make_topology({make_host(8, 1)}, 3));
     expect_nothing_shared(plan);
     EXPECT_EQ(plan.ranks[0].gpu, 0);
@@ -117,13 +117,13 @@ TEST(Plan, RanksBeyondTheGpusUseTheRemainingCores) {
     EXPECT_EQ(plan.ranks[1].cores.size() + plan.ranks[2].cores.size(), 7u);
 }
 
-TEST(Plan, IdleGpusAreMentioned) {
+TEST(Plan, WarnsAboutIdleGpus) {
     const Plan plan = make_plan(map_workload(), {}, make_topology({make_host(8, 4)}, 1));
     ASSERT_EQ(plan.warnings.size(), 1u);
     EXPECT_NE(plan.warnings[0].find("3 GPUs of node stay idle"), std::string::npos) << plan.warnings[0];
 }
 
-TEST(Plan, BindingsOfTheLauncherAreRespected) {
+TEST(Plan, RespectsLauncherBindings) {
     Topology topology = make_topology({make_host(8, 0)}, 2);
     topology.ranks[0].allowed_cores = {0, 1, 2, 3};
     topology.ranks[1].allowed_cores = {4, 5};
@@ -132,7 +132,7 @@ TEST(Plan, BindingsOfTheLauncherAreRespected) {
     EXPECT_EQ(plan.ranks[1].cores, (std::vector<int>{4, 5}));
 }
 
-TEST(Plan, OverlappingBindingsShareOnlyTheOverlap) {
+TEST(Plan, SharesOnlyTheOverlapOfBindings) {
     Topology topology = make_topology({make_host(6, 0)}, 2);
     topology.ranks[0].allowed_cores = {0, 1, 2, 3};
     topology.ranks[1].allowed_cores = {2, 3, 4, 5};
@@ -142,14 +142,14 @@ TEST(Plan, OverlappingBindingsShareOnlyTheOverlap) {
     EXPECT_EQ(plan.ranks[1].cores.size(), 3u);
 }
 
-TEST(Plan, MoreRanksThanCoresShareAndSaySo) {
+TEST(Plan, WarnsWhenRanksShareCores) {
     const Plan plan = make_plan(map_workload(), {}, make_topology({make_host(2, 0)}, 4));
     for (const RankPlan& rank : plan.ranks) EXPECT_EQ(rank.cores.size(), 1u);
     ASSERT_EQ(plan.warnings.size(), 1u);
     EXPECT_NE(plan.warnings[0].find("fewer cores than ranks"), std::string::npos);
 }
 
-TEST(Plan, GpuAskedForWhereNoneIs) {
+TEST(Plan, RejectsGpuDeviceWithoutGpus) {
     PlanOptions options;
     options.device = DeviceChoice::Gpu;
     try {
@@ -194,7 +194,7 @@ TEST(Plan, PrintsGpuMemoryBesideHostMemory) {
     EXPECT_NE(to_text(plan).find(" 11.0 GB\n"), std::string::npos) << to_text(plan);
 }
 
-TEST(Plan, CpuAskedForWhereGpusAre) {
+TEST(Plan, LeavesGpusAloneForCpuDevice) {
     PlanOptions options;
     options.device = DeviceChoice::Cpu;
     options.threads = 3;
@@ -214,7 +214,7 @@ TEST(Plan, MemoryDoesNotGrowWithTheSweep) {
     EXPECT_LT(large, 200'000'000);
 }
 
-TEST(Plan, MoreRanksThanWork) {
+TEST(Plan, WarnsAboutMoreRanksThanPoints) {
     Workload work = map_workload();
     work.points = 1;
     const Plan plan = make_plan(work, {}, make_topology({make_host(8, 0)}, 2));
@@ -232,13 +232,13 @@ TEST(ClusterFile, DescribesThreeNodesOfFourV100) {
     expect_nothing_shared(make_plan(map_workload(), {}, topology));
 }
 
-TEST(ClusterFile, AThousandRanks) {
+TEST(ClusterFile, PlansAThousandRanks) {
     Topology topology = load_cluster(VOLTPILE_SOURCE_DIR "/data/clusters/t181_x3.toml", 334);
     const Plan plan = make_plan(map_workload(), {}, topology);
     EXPECT_EQ(plan.ranks.size(), 1002u);
 }
 
-TEST(ClusterFile, BadFilesNameTheLine) {
+TEST(ClusterFile, ReportsLineOfErrors) {
     const std::string path = testing::TempDir() + "bad_cluster.toml";
     auto message = [&path](const char* text) -> std::string {
         FILE* file = std::fopen(path.c_str(), "w");
@@ -302,7 +302,7 @@ TEST(ClusterFile, RejectsCountsThatWouldFillTheMemory) {
               path + ": 4096 ranks on each of 20000 hosts; a plan can have at most 100000 ranks");
 }
 
-TEST(Plan, OfATeamTheFirstRankTakesTheRangesAtTheSpeedOfAll) {
+TEST(Plan, LeaderSpeedIsSumOverTeam) {
     const Host host = make_host(8, 0);
     Workload work = map_workload();
     const Plan alone = make_plan(work, {}, make_topology({host}, 4));

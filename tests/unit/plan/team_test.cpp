@@ -79,7 +79,7 @@ void expect_in(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-TEST(Team, OfASweepIsEveryRankByItself) {
+TEST(Team, SweepTeamsAreSingleRanks) {
     auto ranks = nodes_of({1, 1});
     ranks[1].has_gpu = false;  // computes on its cores, all the same
     const TeamPlan plan = plan_teams({}, ranks);
@@ -88,7 +88,7 @@ TEST(Team, OfASweepIsEveryRankByItself) {
     expect_sound(plan, ranks);
 }
 
-TEST(Team, ThreeNodesOfFourAreOnePipelineOfThreeStages) {
+TEST(Team, PlansOnePipelineStagePerNode) {
     const auto ranks = nodes_of({4, 4, 4});
     const TeamPlan plan = plan_teams(shape(4, 3, 0), ranks);
     expect_sound(plan, ranks);
@@ -99,7 +99,7 @@ TEST(Team, ThreeNodesOfFourAreOnePipelineOfThreeStages) {
               "        0  node0: 0 1 2 3  ->  node1: 4 5 6 7  ->  node2: 8 9 10 11\n");
 }
 
-TEST(Team, CountsLeftOpenUseEveryRank) {
+TEST(Team, OpenCountsUseEveryRank) {
     const auto ranks = nodes_of({4, 4, 4});
     const TeamPlan all_open = plan_teams(shape(0, 0, 0), ranks);
     EXPECT_EQ(all_open.tensor, 4);
@@ -114,7 +114,7 @@ TEST(Team, CountsLeftOpenUseEveryRank) {
     for (const TeamPlan& plan : {all_open, one_replica, of_two}) expect_sound(plan, ranks);
 }
 
-TEST(Team, MemoryAsksForStages) {
+TEST(Team, AddsStagesToFitMemory) {
     TeamShape wanted = shape(0, 0, 0);
     wanted.memory_bytes = 140 * gb;  // 70e9 weights of fp16 take nine of these; four a stage: three stages
     const auto ranks = nodes_of({4, 4, 4});
@@ -133,7 +133,7 @@ TEST(Team, MemoryAsksForStages) {
     expect_in(error_of([&] { plan_teams(wanted, ranks); }), "needs 2 of them for the memory");
 }
 
-TEST(Team, HeadsLimitTheChoice) {
+TEST(Team, TensorDividesHeads) {
     TeamShape wanted = shape(0, 1, 0);
     wanted.tensor_divides = 9;
     const auto ranks = nodes_of({4, 4});
@@ -141,13 +141,13 @@ TEST(Team, HeadsLimitTheChoice) {
     wanted.tensor = 2;
     EXPECT_THROW(plan_teams(wanted, ranks), JobError);
     expect_in(error_of([&] { plan_teams(wanted, ranks); }),
-              "--tensor 2 does not divide the model's 9 heads; 1, 3 would");
+              "--tensor 2 does not divide the model's 9 heads; possible: 1, 3");
 }
 
-TEST(Team, WhatDoesNotFitIsSaid) {
+TEST(Team, ExplainsWhatDoesNotFit) {
     const auto ranks = nodes_of({4, 2});
     EXPECT_THROW(plan_teams(shape(8, 1, 0), ranks), MachineError);
-    expect_in(error_of([&] { plan_teams(shape(8, 1, 0), ranks); }), "node0 has 4; 1, 2, 3, 4 would fit");
+    expect_in(error_of([&] { plan_teams(shape(8, 1, 0), ranks); }), "node0 has 4; possible: 1, 2, 3, 4");
     expect_in(error_of([&] { plan_teams(shape(2, 2, 2), ranks); }),
               "--tensor 2, --pipeline 2, 2 replicas do not fit 6 ranks: --tensor 2 makes 3 groups");
     TeamShape wanted = shape(1, 6, 1);
@@ -157,7 +157,7 @@ TEST(Team, WhatDoesNotFitIsSaid) {
     EXPECT_THROW(plan_teams(shape(2, 1, 1), {}), MachineError);
 }
 
-TEST(Team, UnevenNodesLeaveOutWhatDoesNotFillAGroup) {
+TEST(Team, LeavesRanksIdleOnUnevenNodes) {
     const auto ranks = nodes_of({4, 3, 1});
     const TeamPlan pairs = plan_teams(shape(2, 1, 0), ranks);
     expect_sound(pairs, ranks);
@@ -167,7 +167,7 @@ TEST(Team, UnevenNodesLeaveOutWhatDoesNotFillAGroup) {
     EXPECT_EQ(plan_teams(shape(0, 1, 0), ranks).tensor, 1);  // the only count that uses all
 }
 
-TEST(Team, GroupsKeepToAnNvlinkIsland) {
+TEST(Team, KeepsGroupsInsideNvlinkIslands) {
     auto ranks = nodes_of({4});
     for (std::size_t r = 0; r < 4; ++r) ranks[r].island = static_cast<int>(r % 2);
     const TeamPlan plan = plan_teams(shape(2, 0, 1), ranks);
@@ -178,7 +178,7 @@ TEST(Team, GroupsKeepToAnNvlinkIsland) {
     EXPECT_EQ(plan_teams(shape(4, 1, 0), ranks).teams.size(), 1u);
 }
 
-TEST(Team, RanksOfOneNodeNeedNotFollowEachOther) {
+TEST(Team, AcceptsInterleavedNodes) {
     std::vector<TeamCandidate> ranks;  // mpirun --map-by node
     for (int r = 0; r < 8; ++r) ranks.push_back({r % 2, r % 2 ? "b" : "a", true, 0, 16 * gb});
     const TeamPlan plan = plan_teams(shape(4, 2, 1), ranks);
@@ -186,7 +186,7 @@ TEST(Team, RanksOfOneNodeNeedNotFollowEachOther) {
     EXPECT_EQ(plan.teams[0].stages, (std::vector<std::vector<int>>{{0, 2, 4, 6}, {1, 3, 5, 7}}));
 }
 
-TEST(Team, AThousandRanksInEveryShape) {
+TEST(Team, PlansAThousandRanksInEveryShape) {
     const auto ranks = nodes_of(std::vector<int>(250, 4));
     for (const int tensor : {0, 1, 2, 3, 4})
         for (const int pipeline : {0, 1, 2, 3, 7, 50, 250})
@@ -197,7 +197,7 @@ TEST(Team, AThousandRanksInEveryShape) {
     EXPECT_EQ(plan_teams(shape(4, 5, 0), ranks).teams.size(), 50u);
 }
 
-TEST(Team, NvlinkIslandsAreCliques) {
+TEST(Team, FindsNvlinkCliques) {
     // Eight V100 in a hybrid cube mesh: two full quads, and one link from each GPU to its twin.
     std::vector<std::vector<bool>> cube(8, std::vector<bool>(8));
     for (std::size_t a = 0; a < 8; ++a)
@@ -221,7 +221,7 @@ Plan plan_for(const std::string& cluster, const TeamShape& team, int ranks_per_n
 
 }  // namespace
 
-TEST(TeamOfCluster, ThreeT181AreThreeStages) {
+TEST(TeamOfCluster, PlansThreeStagesOnThreeT181) {
     const Plan plan = plan_for("t181_x3.toml", shape(0, 0, 1));
     expect_sound(plan.teams, team_candidates(plan));
     EXPECT_EQ(plan.teams.tensor, 4);
@@ -229,7 +229,7 @@ TEST(TeamOfCluster, ThreeT181AreThreeStages) {
     expect_in(to_text(plan), "t181-1: 0 1 2 3  ->  t181-2: 4 5 6 7  ->  t181-3: 8 9 10 11");
 }
 
-TEST(TeamOfCluster, OneHostStandsForTwoNodes) {
+TEST(TeamOfCluster, SplitsHostIntoNodes) {
     const Plan plan = plan_for("t180.toml", shape(0, 0, 1), 2);
     expect_sound(plan.teams, team_candidates(plan));
     EXPECT_EQ(plan.nodes, (std::vector<std::string>{"t180:0", "t180:1"}));
@@ -242,7 +242,7 @@ TEST(TeamOfCluster, OneHostStandsForTwoNodes) {
     EXPECT_THROW(plan_for("t180.toml", shape(4, 1, 0), 2), MachineError);
 }
 
-TEST(TeamOfCluster, RanksWithoutAGpuAreLeftOutWhereOthersHaveOne) {
+TEST(TeamOfCluster, ExcludesRanksWithoutGpu) {
     const Plan plan = plan_for("mixed_home.toml", shape(0, 0, 1));
     expect_sound(plan.teams, team_candidates(plan));
     EXPECT_EQ(plan.teams.teams.size(), 1u);
@@ -251,7 +251,7 @@ TEST(TeamOfCluster, RanksWithoutAGpuAreLeftOutWhereOthersHaveOne) {
     EXPECT_EQ(plan_for("mixed_home.toml", {}).teams.teams.size(), 2u);  // a sweep uses both
 }
 
-TEST(Link, BetweenRanks) {
+TEST(Link, NamesWhatConnectsRanks) {
     Plan plan = plan_for("t181_x3.toml", {});
     for (Host& host : plan.topology.hosts) {
         host.network_gbit_per_s = 100;
