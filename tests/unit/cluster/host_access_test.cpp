@@ -7,7 +7,7 @@
 using namespace voltpile;
 
 // Messages as OpenSSH 9.2 prints them.
-TEST(HostAccess, WhySshFailed) {
+TEST(HostAccess, ClassifiesSshFailures) {
     const RemoteShell unreached;
     const std::vector<std::pair<std::string, Access>> cases{
         {"ssh: Could not resolve hostname node9: Name or service not known", Access::NameUnknown},
@@ -34,7 +34,7 @@ TEST(HostAccess, WhySshFailed) {
         EXPECT_EQ(access_failure(unreached, 255, errors), access) << errors;
 }
 
-TEST(HostAccess, OnceThereItIsTheProgramOrTheLink) {
+TEST(HostAccess, FailureAfterLoginBlamesProgramOrLink) {
     RemoteShell reached;
     reached.reached = true;
     EXPECT_EQ(access_failure(reached, 127, "error while loading shared libraries"), Access::ProgramFails);
@@ -42,14 +42,14 @@ TEST(HostAccess, OnceThereItIsTheProgramOrTheLink) {
     EXPECT_EQ(access_failure(reached, 255, "Timeout, server node2 not responding."), Access::NoAnswer);
 }
 
-TEST(HostAccess, TheLineThatSaysItBest) {
+TEST(HostAccess, PicksTheMostTellingLine) {
     EXPECT_EQ(essence("Warning: something\nroot@node2: Permission denied (publickey).\r\n"),
               "root@node2: Permission denied (publickey).");
     EXPECT_EQ(essence("one\ntwo\n\n"), "two");
     EXPECT_EQ(essence(""), "");
 }
 
-TEST(HostAccess, WhatTheShellThereSays) {
+TEST(HostAccess, ReadsShellLines) {
     RemoteShell shell;
     Access access = Access::Unreachable;
     for (const char* line :
@@ -66,7 +66,7 @@ TEST(HostAccess, WhatTheShellThereSays) {
 }
 
 // No host name may become an option, and nothing may be asked.
-TEST(HostAccess, SshNeitherAsksNorWaits) {
+TEST(HostAccess, SshNeverPromptsOrHangs) {
     const auto command = ssh_command("me", "node1", "true");
     EXPECT_EQ(command.front(), "ssh");
     const auto has = [&](const char* word) { return std::ranges::find(command, word) != command.end(); };

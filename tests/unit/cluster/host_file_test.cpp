@@ -21,7 +21,7 @@ std::string problems_of(const std::string& text) {
 }  // namespace
 
 // The grammar is that of mpirun(1), "Host file".
-TEST(HostFile, NamesSlotsAndComments) {
+TEST(HostFile, ReadsNamesSlotsAndComments) {
     const auto hosts = parse_host_file(
         "# the rack\n"
         "node1 slots=2 max_slots=4\n"
@@ -45,12 +45,12 @@ TEST(HostFile, NamesSlotsAndComments) {
     EXPECT_EQ(hosts[3].name, "fd00::4");
 }
 
-TEST(HostFile, AnEmptyFileIsAnError) {
+TEST(HostFile, RejectsEmptyFile) {
     EXPECT_EQ(problems_of(""), "HOSTS: no host in it: it needs a line for each, e.g. `node1 slots=4`");
     EXPECT_NE(problems_of("\n# node1\n"), "");
 }
 
-TEST(HostFile, AllProblemsAtOnceWithTheirLines) {
+TEST(HostFile, ReportsAllProblemsWithLines) {
     EXPECT_EQ(problems_of("node1 slots=2\n"
                           "node2 slots=two\n"
                           "node1\n"
@@ -69,18 +69,18 @@ TEST(HostFile, AllProblemsAtOnceWithTheirLines) {
 }
 
 // What ssh would take for an option, or a shell for more than a word, is no name.
-TEST(HostFile, NamesThatAreNone) {
+TEST(HostFile, RejectsInvalidNames) {
     for (const char* name :
          {"-oProxyCommand=touch", "a;b", "$(x)", "user@", "@host", "-l@host", "h\"", "h/x"})
         EXPECT_NE(problems_of(name), "") << name;
 }
 
-TEST(HostFile, MissingFileAndFolder) {
+TEST(HostFile, RejectsMissingFileAndFolder) {
     EXPECT_THROW(load_host_file("/nonexistent/HOSTS"), FileError);
     EXPECT_THROW(load_host_file("/tmp"), FileError);
 }
 
-TEST(HostList, NamesWithSlots) {
+TEST(HostList, ReadsNamesAndSlots) {
     const auto hosts = parse_host_list("node1:2,node2");
     ASSERT_EQ(hosts.size(), 2u);
     EXPECT_EQ(hosts[0].name, "node1");
@@ -89,7 +89,7 @@ TEST(HostList, NamesWithSlots) {
     EXPECT_EQ(hosts[1].slots, 0);
 }
 
-TEST(HostList, Problems) {
+TEST(HostList, RejectsInvalidLists) {
     for (const char* list : {"", "node1:x", "node1:0", "node1,node1", "node1,,node2", ":3"})
         EXPECT_THROW(parse_host_list(list), JobError) << list;
 }

@@ -35,11 +35,11 @@ void lose(HostVisit& visit, Access access) {
 
 }  // namespace
 
-TEST(HostFindings, ASoundClusterHasNone) {
+TEST(HostFindings, HealthyClusterHasNone) {
     for (const int hosts : {1, 2, 3, 40}) EXPECT_TRUE(judge_hosts(sound_survey(hosts)).empty()) << hosts;
 }
 
-TEST(HostFindings, EveryWayOfNotGettingThereHasItsCommand) {
+TEST(HostFindings, SuggestsCommandForEveryAccessFailure) {
     const std::vector<std::tuple<Access, std::string, std::string>> cases{
         {Access::NameUnknown, "does not know the name", "/etc/hosts"},
         {Access::Unreachable, "cannot be reached", "ping -c 3 node2"},
@@ -60,21 +60,21 @@ TEST(HostFindings, EveryWayOfNotGettingThereHasItsCommand) {
     }
 }
 
-TEST(HostFindings, TheLoadersMessageIsPassedOn) {
+TEST(HostFindings, QuotesTheLoadersMessage) {
     HostSurvey survey = sound_survey(2);
     lose(survey.visits[1], Access::ProgramFails);
     survey.visits[1].access_error = "error while loading shared libraries: libmpi.so.40";
     expect_only(survey, true, {"node2"}, "libmpi.so.40", "");
 }
 
-TEST(HostFindings, EqualFindingsOfSeveralHostsAreOneWithACommandForEach) {
+TEST(HostFindings, MergesEqualFindingsIntoOneLoop) {
     HostSurvey survey = sound_survey(4);
     lose(survey.visits[3], Access::KeyNotAccepted);
     lose(survey.visits[1], Access::KeyNotAccepted);
     expect_only(survey, true, {"node2", "node4"}, "key", "for h in node2 node4; do ssh-copy-id $h");
 }
 
-TEST(HostFindings, ManyHostsAreNotAllNamedButInCommands) {
+TEST(HostFindings, NamesFewHostsButLoopsOverAll) {
     HostSurvey survey = sound_survey(40);
     for (std::size_t i = 1; i < 40; ++i) lose(survey.visits[i], Access::Refused);
     const Finding finding = only_finding(survey);
@@ -84,7 +84,7 @@ TEST(HostFindings, ManyHostsAreNotAllNamedButInCommands) {
     EXPECT_NE(only_finding(survey).fix.find("node39 node40; do ssh-copy-id $h"), std::string::npos);
 }
 
-TEST(HostFindings, DifferentPrograms) {
+TEST(HostFindings, ReportsDifferentPrograms) {
     HostSurvey survey = sound_survey(3);
     survey.visits[2].report->checksum = "fedcba9876543210";
     expect_only(survey, true, {"node3"}, "another build of voltpile 0.1.0", "scp /opt/voltpile node3:");
@@ -92,14 +92,14 @@ TEST(HostFindings, DifferentPrograms) {
     expect_only(survey, true, {"node3"}, "voltpile 0.0.9 (git 1a2b3c), but node1 has 0.1.0", "scp");
 }
 
-TEST(HostFindings, DifferentOpenMpi) {
+TEST(HostFindings, ReportsDifferentOpenMpi) {
     HostSurvey survey = sound_survey(3);
     survey.visits[1].report->libraries[0].version = "4.1.5";
     survey.visits[1].shell.mpirun_version = "mpirun (Open MPI) 4.1.5";
     expect_only(survey, true, {"node2"}, "Open MPI 4.1.5, node1 has 4.1.4", "install Open MPI 4.1.4");
 }
 
-TEST(HostFindings, TheMpirunOfAnotherMpi) {
+TEST(HostFindings, ReportsMpirunOfAnotherMpi) {
     HostSurvey survey = sound_survey(3);
     survey.visits[0].shell.mpirun_version = "HYDRA build details:";
     expect_only(survey, true, {"node1"}, "is that of MPICH, but voltpile uses Open MPI 4.1.4",
@@ -108,14 +108,14 @@ TEST(HostFindings, TheMpirunOfAnotherMpi) {
     EXPECT_EQ(mpi_of("mpirun (Open MPI) 5.0.7"), "Open MPI 5.0.7");
 }
 
-TEST(HostFindings, WithoutItsDaemonMpirunCannotStartAnything) {
+TEST(HostFindings, ReportsMissingDaemon) {
     HostSurvey survey = sound_survey(3);
     survey.visits[2].shell.orted.clear();
     expect_only(survey, true, {"node3"}, "orted, Open MPI's daemon, is not in the PATH",
                 "apt install openmpi-bin");
 }
 
-TEST(HostFindings, OtherLibrariesAreOnlyWorthKnowing) {
+TEST(HostFindings, RemarksOnOtherLibraries) {
     HostSurvey survey = sound_survey(3);
     survey.visits[2].report->libraries[1].version = "1.14.0";
     expect_only(survey, false, {"node3"}, "HDF5 1.14.0, node1 has 1.10.8", "");
@@ -124,7 +124,7 @@ TEST(HostFindings, OtherLibrariesAreOnlyWorthKnowing) {
     expect_only(survey, false, {"node3"}, "UCX 1.13.1, node1 has none", "");
 }
 
-TEST(HostFindings, ClockSkewBeyondASecondAndItsUncertainty) {
+TEST(HostFindings, ReportsClockSkewBeyondUncertainty) {
     HostSurvey survey = sound_survey(3);
     survey.visits[1].clock_offset_s = -3.2;
     survey.visits[1].clock_uncertainty_s = 0.001;
@@ -137,7 +137,7 @@ TEST(HostFindings, ClockSkewBeyondASecondAndItsUncertainty) {
     EXPECT_TRUE(judge_hosts(survey).empty());
 }
 
-TEST(HostFindings, NamesThatLeadAstray) {
+TEST(HostFindings, ReportsMisresolvedNames) {
     HostSurvey survey = sound_survey(3);
     survey.visits[0].report->names[1].addresses = {"127.0.1.1"};
     expect_only(survey, true, {"node1"}, "node2 is taken for 127.0.1.1, which is the host itself",
@@ -155,13 +155,13 @@ TEST(HostFindings, NamesThatLeadAstray) {
                 "on node1, node2: echo '10.0.0.3 node3' | sudo tee -a /etc/hosts");
 }
 
-TEST(HostFindings, DebiansOwnNameIsOnlyWorthKnowing) {
+TEST(HostFindings, RemarksOnDebiansLoopbackName) {
     HostSurvey survey = sound_survey(3);
     for (std::size_t i = 0; i < 3; ++i) survey.visits[i].report->names[i].addresses = {"127.0.1.1"};
     expect_only(survey, false, {"node1", "node2", "node3"}, "own name stands for 127.0.1.1", "/etc/hosts");
 }
 
-TEST(HostFindings, OneNameForTwoMachinesAndTwoNamesForOne) {
+TEST(HostFindings, ReportsDuplicateHostnamesAndMachines) {
     HostSurvey survey = sound_survey(3);
     survey.visits[2].report->hostname = "node2";
     expect_only(survey, true, {"node2", "node3"}, "call themselves by the same name, node2", "set-hostname");
@@ -174,7 +174,7 @@ TEST(HostFindings, OneNameForTwoMachinesAndTwoNamesForOne) {
     expect_only(survey, true, {"node2", "node3"}, "one and the same machine", "keep one of node2, node3");
 }
 
-TEST(HostFindings, AFirewallThatLetsNobodyIn) {
+TEST(HostFindings, ReportsFirewallThatBlocksEveryone) {
     HostSurvey survey = sound_survey(3);
     survey.visits[0].connections[1].error = "No route to host";
     survey.visits[1].connections[1].error = "No route to host";
@@ -182,13 +182,13 @@ TEST(HostFindings, AFirewallThatLetsNobodyIn) {
                 "sudo ufw allow from 10.0.0.0/24");
 }
 
-TEST(HostFindings, AConnectionThatFailsInOneDirection) {
+TEST(HostFindings, ReportsOneWayConnectionFailure) {
     HostSurvey survey = sound_survey(3);
     survey.visits[1].connections[1].error = "no answer in 3 s";  // node2 to node3
     expect_only(survey, true, {"node2"}, "cannot connect to node3 (10.0.0.3)", "node3");
 }
 
-TEST(HostFindings, Folders) {
+TEST(HostFindings, ReportsFolderProblems) {
     HostSurvey survey = sound_survey(3);
     survey.visits[1].report->folder = {};
     expect_only(survey, true, {"node2"}, "there is no folder /shared", "ssh node2 mkdir -p /shared");
@@ -208,7 +208,7 @@ TEST(HostFindings, Folders) {
     expect_only(survey, false, {"node2"}, "only 5.0 MB left", "");
 }
 
-TEST(HostFindings, NetworkCards) {
+TEST(HostFindings, ReportsNetworkCardProblems) {
     HostSurvey survey = sound_survey(3);
     survey.visits[1].report->interfaces[0].gb_per_s = 0.1;
     expect_only(survey, true, {"node2"}, "eth0 runs at 100 Mb/s, others at 1 Gb/s", "cable");
@@ -226,7 +226,7 @@ TEST(HostFindings, NetworkCards) {
     expect_only(survey, true, {"node1"}, "no subnet manager", "opensm");
 }
 
-TEST(HostFindings, Gpus) {
+TEST(HostFindings, ReportsGpuProblems) {
     HostSurvey survey = sound_survey(3);
     survey.visits[1].report->gpus.pop_back();  // it fell off the driver, not off the bus
     const auto findings = judge_hosts(survey);
@@ -245,7 +245,7 @@ TEST(HostFindings, Gpus) {
                 "supports CUDA 11.4, but voltpile was built with CUDA 12.8", "newer driver");
 }
 
-TEST(HostFindings, SlotsAndChatter) {
+TEST(HostFindings, RemarksOnSlotsAndLoginOutput) {
     HostSurvey survey = sound_survey(2);
     survey.visits[1].slots = 32;
     expect_only(survey, false, {"node2"}, "slots=32 in the host file, but there are 16 cores", "");
@@ -254,7 +254,7 @@ TEST(HostFindings, SlotsAndChatter) {
     expect_only(survey, false, {"node2"}, "Welcome!", "[ -t 1 ]");
 }
 
-TEST(HostFindings, WhatMustBeFixedComesFirst) {
+TEST(HostFindings, ListsMustFixFirst) {
     HostSurvey survey = sound_survey(3);
     survey.visits[0].slots = 99;
     survey.visits[2].clock_offset_s = 10;

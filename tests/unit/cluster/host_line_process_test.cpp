@@ -29,7 +29,7 @@ bool alive(pid_t pid) {
 
 }  // namespace
 
-TEST(LineProcess, AConversation) {
+TEST(LineProcess, ExchangesLines) {
     LineProcess cat({"cat"});
     cat.send("one");
     cat.send("two");
@@ -43,7 +43,7 @@ TEST(LineProcess, AConversation) {
 }
 
 // More than a pipe holds, to a program that does not read until later.
-TEST(LineProcess, SendingNeverWaits) {
+TEST(LineProcess, SendNeverBlocks) {
     LineProcess slow({"sh", "-c", "sleep 0.3; wc -c"});
     const auto begin = Clock::now();
     for (int i = 0; i < 1000; ++i) slow.send(std::string(999, 'x'));
@@ -53,7 +53,7 @@ TEST(LineProcess, SendingNeverWaits) {
     EXPECT_EQ(std::stoi(slow.lines[0]), 1'000'000);
 }
 
-TEST(LineProcess, ExitCodesAndStderr) {
+TEST(LineProcess, ReportsExitCodeAndStderr) {
     LineProcess failing({"sh", "-c", "echo oh >&2; exit 7"});
     ASSERT_TRUE(pump_until(failing, [&] { return !failing.running(); }));
     EXPECT_EQ(failing.exit_code(), 7);
@@ -67,7 +67,7 @@ TEST(LineProcess, ExitCodesAndStderr) {
     EXPECT_EQ(missing.errors, "cannot start /nonexistent/program: No such file or directory\n");
 }
 
-TEST(LineProcess, EndsWhatWillNotEnd) {
+TEST(LineProcess, KillsProcessThatIgnoresSigterm) {
     pid_t child = 0, grandchild = 0;
     const auto begin = Clock::now();
     {
@@ -85,7 +85,7 @@ TEST(LineProcess, EndsWhatWillNotEnd) {
 }
 
 // An ssh that stays in the background for later connections holds the pipes open.
-TEST(LineProcess, DoesNotWaitForWhatIsLeftBehind) {
+TEST(LineProcess, DoesNotWaitForOrphans) {
     LineProcess parent({"sh", "-c", "setsid sleep 3 & echo done"});
     const auto begin = Clock::now();
     ASSERT_TRUE(pump_until(parent, [&] { return !parent.running(); }));
@@ -93,7 +93,7 @@ TEST(LineProcess, DoesNotWaitForWhatIsLeftBehind) {
     EXPECT_EQ(parent.lines.at(0), "done");
 }
 
-TEST(LineProcess, EnvironmentIsAdded) {
+TEST(LineProcess, AddsEnvironment) {
     LineProcess process({"sh", "-c", "echo $ADDED $HOME"}, {{"ADDED", "yes"}});
     ASSERT_TRUE(pump_until(process, [&] { return !process.running(); }));
     EXPECT_EQ(process.lines.at(0), std::string("yes ") + getenv("HOME"));

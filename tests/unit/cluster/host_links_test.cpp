@@ -19,7 +19,7 @@ void expect_only(const LinkSurvey& links, const HostSurvey& survey, bool must_fi
 
 }  // namespace
 
-TEST(HostLinks, SoundLinksAndTheNoiseOfBusyHosts) {
+TEST(HostLinks, ToleratesNoiseOfBusyHosts) {
     for (const int hosts : {2, 3, 8, 40}) {
         LinkSurvey links = sound_links(hosts);
         EXPECT_TRUE(judge_links(links, sound_survey(hosts)).empty()) << hosts;
@@ -28,7 +28,7 @@ TEST(HostLinks, SoundLinksAndTheNoiseOfBusyHosts) {
     }
 }
 
-TEST(HostLinks, OneSlowPair) {
+TEST(HostLinks, ReportsOneSlowPair) {
     for (const int hosts : {3, 8}) {
         LinkSurvey links = sound_links(hosts);
         set_pair(links, 0, 2, 11e6);
@@ -38,7 +38,7 @@ TEST(HostLinks, OneSlowPair) {
     }
 }
 
-TEST(HostLinks, OneHostBehindABadCable) {
+TEST(HostLinks, ReportsHostBehindBadCable) {
     for (const int hosts : {3, 8}) {
         LinkSurvey links = sound_links(hosts);
         for (std::size_t other = 0; other < static_cast<std::size_t>(hosts); ++other)
@@ -49,7 +49,7 @@ TEST(HostLinks, OneHostBehindABadCable) {
     }
 }
 
-TEST(HostLinks, ASlowerCardThatDoesItsBestIsOnlyWorthKnowing) {
+TEST(HostLinks, RemarksOnSlowerCardAtFullSpeed) {
     LinkSurvey links = sound_links(3);
     for (auto& row : links.bytes_per_s) row.assign(3, 1.1e9);
     for (std::size_t other = 0; other < 3; ++other) set_pair(links, 2, other, 117e6);
@@ -58,21 +58,21 @@ TEST(HostLinks, ASlowerCardThatDoesItsBestIsOnlyWorthKnowing) {
     expect_only(links, survey, false, {"node3"}, "the links to all others are slow");
 }
 
-TEST(HostLinks, OneDirectionOnly) {
+TEST(HostLinks, ReportsAsymmetricLink) {
     LinkSurvey links = sound_links(3);
     links.bytes_per_s[0][1] = 45e6;  // not slow enough by itself
     links.bytes_per_s[1][0] = 200e6;
     expect_only(links, sound_survey(3), true, {}, "from node1 to node2 only 45.0 MB/s pass, back 200 MB/s");
 }
 
-TEST(HostLinks, FarBelowWhatTheCardsCanDo) {
+TEST(HostLinks, RemarksOnLinksFarBelowCardSpeed) {
     LinkSurvey links = sound_links(2);
     HostSurvey survey = sound_survey(2);
     for (HostVisit& visit : survey.visits) visit.report->interfaces[0].gb_per_s = 10;
     expect_only(links, survey, false, {}, "passes only 117 MB/s of the 1.2 GB/s");
 }
 
-TEST(HostLinks, AFasterWayThatIsNotUsed) {
+TEST(HostLinks, RemarksOnUnusedFasterNetwork) {
     const LinkSurvey links = sound_links(2);
     HostSurvey survey = sound_survey(2);
     for (HostVisit& visit : survey.visits) visit.report->rdma_ports = {{"mlx5_0", 1, "ACTIVE", 100}};
@@ -82,13 +82,13 @@ TEST(HostLinks, AFasterWayThatIsNotUsed) {
     EXPECT_TRUE(judge_links(links, survey).empty());
 }
 
-TEST(HostLinks, HostsThatShareAMachine) {
+TEST(HostLinks, RemarksOnHostsThatShareAMachine) {
     LinkSurvey links = sound_links(2);
     for (LinkEnd& end : links.ends) end.device = "";
     expect_only(links, sound_survey(2), false, {"node1", "node2"}, "share one machine");
 }
 
-TEST(HostLinks, WhatIsSaidStepByStep) {
+TEST(HostLinks, ReadsProgressLines) {
     LinkSurvey survey = sound_links(3);
     survey.ends.clear();
     for (auto& row : survey.bytes_per_s) row.assign(3, 0);
@@ -117,7 +117,7 @@ TEST(HostLinks, WhatIsSaidStepByStep) {
     EXPECT_EQ(survey.ends.at(0).device, "eth0");
 }
 
-TEST(HostLinks, WhereItGotStuck) {
+TEST(HostLinks, ReportsStuckPair) {
     LinkSurvey links = sound_links(3);
     links.failure = "mpirun said nothing more and was ended";
     links.stuck = {0, 2};
@@ -131,7 +131,7 @@ TEST(HostLinks, WhereItGotStuck) {
     expect_only(links, sound_survey(3), true, {}, "mpirun does not work over all hosts");
 }
 
-TEST(HostLinks, TheTimeForAllPairsIsLimited) {
+TEST(HostLinks, LimitsTotalMeasuringTime) {
     EXPECT_DOUBLE_EQ(seconds_per_pair(3), 0.2);
     for (const std::size_t hosts : {10u, 20u, 40u})
         EXPECT_LE(seconds_per_pair(hosts) * static_cast<double>(hosts * (hosts - 1) / 2), 10.001) << hosts;

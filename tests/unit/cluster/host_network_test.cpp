@@ -4,7 +4,7 @@
 
 using namespace voltpile;
 
-TEST(HostPorts, OnlyTheRightAnswerCounts) {
+TEST(HostNetwork, AcceptsOnlyTheExpectedGreeting) {
     const PortListener listener("voltpile abc 0\n"), other("voltpile abc 1\n");
     const auto attempts = connect_to({{"a", "127.0.0.1", listener.port(), "voltpile abc 0\n"},
                                       {"b", "127.0.0.1", other.port(), "voltpile abc 0\n"},
@@ -19,7 +19,7 @@ TEST(HostPorts, OnlyTheRightAnswerCounts) {
     EXPECT_NE(attempts[3].error, "");
 }
 
-TEST(HostPorts, ManyAtATime) {
+TEST(HostNetwork, ConnectsToManyAtOnce) {
     const PortListener listener("hello\n");
     const std::vector<PortTarget> targets(200, {"a", "127.0.0.1", listener.port(), "hello\n"});
     for (const PortAttempt& attempt : connect_to(targets, 5)) EXPECT_EQ(attempt.error, "");

@@ -11,7 +11,7 @@
 
 using namespace voltpile;
 
-TEST(HostText, ATableWithTheNumbersOfTheFindings) {
+TEST(HostText, NumbersFindingsInTable) {
     HostSurvey survey = sound_survey(3);
     survey.visits[1].clock_offset_s = 5;
     survey.visits[1].report->folder = {};
@@ -33,7 +33,7 @@ TEST(HostText, ATableWithTheNumbersOfTheFindings) {
     EXPECT_NE(text.find("\n  2. node2: there is no folder /shared\n       -> "), std::string::npos) << text;
 }
 
-TEST(HostText, AMatrixWithTheoryBesideIt) {
+TEST(HostText, PrintsMatrixAndCardSpeed) {
     LinkSurvey links = sound_links(2);
     links.bytes_per_s[0][1] = 99e6;
     EXPECT_EQ(link_text(links, sound_survey(2)),
@@ -52,7 +52,7 @@ TEST(HostText, AMatrixWithTheoryBesideIt) {
               "The slowest card, eth0 of node1, can do 1 Gb/s = 125 MB/s.\n");
 }
 
-TEST(HostText, ManyHostsGetALineEach) {
+TEST(HostText, SummarizesManyHosts) {
     LinkSurvey links = sound_links(40);
     set_pair(links, 7, 30, 2e6);
     const std::string text = link_text(links, sound_survey(40));
@@ -62,7 +62,7 @@ TEST(HostText, ManyHostsGetALineEach) {
         EXPECT_LT(text.find('\n', begin) - begin, 120u);
 }
 
-TEST(HostText, ForPrograms) {
+TEST(HostText, WritesJson) {
     HostSurvey survey = sound_survey(2);
     survey.visits[1].clock_offset_s = 2;
     const auto json = survey_json(survey, std::nullopt, judge_hosts(survey));
@@ -73,7 +73,7 @@ TEST(HostText, ForPrograms) {
     EXPECT_EQ(survey_json(survey, sound_links(2), {})["links"]["bytes_per_s"][0][1], 117e6);
 }
 
-TEST(HostReport, SurvivesItsWayThroughJson) {
+TEST(HostReport, RoundTripsThroughJson) {
     const HostReport sent = *sound_survey(2).visits[1].report;
     const HostReport got = parse_host_report(nlohmann::json::parse(to_json(sent).dump()));
     EXPECT_EQ(to_json(got), to_json(sent));

@@ -32,7 +32,7 @@ TEST(SlurmMachine, ReadsNodesAndPartitions) {
     EXPECT_EQ(machine.max_array_size, 1001);
 }
 
-TEST(SlurmMachine, CountsCoresWhereSlurmCountsThreadsOrKeepsSomeBack) {
+TEST(SlurmMachine, CountsCoresDespiteThreadsAndReservedCores) {
     const auto node = [](const char* line) { return parse_machine(line, "", "").nodes.at(0); };
     // Two sockets of 20 cores with two threads each.
     const SlurmNode threads =
@@ -48,7 +48,7 @@ TEST(SlurmMachine, CountsCoresWhereSlurmCountsThreadsOrKeepsSomeBack) {
     EXPECT_EQ(cores.cpus_per_core, 1);
 }
 
-TEST(SlurmMachine, KnowsWhichStatesTakeJobs) {
+TEST(SlurmMachine, KnowsUsableStates) {
     SlurmNode node;
     for (const char* good :
          {"IDLE", "MIXED", "ALLOCATED", "IDLE+CLOUD+POWERED_DOWN", "MIXED+PLANNED", "RESERVED"}) {
@@ -62,7 +62,7 @@ TEST(SlurmMachine, KnowsWhichStatesTakeJobs) {
     }
 }
 
-TEST(SlurmMachine, GpuTypesAreFoundInTheNamesOfSitesAndOfNvml) {
+TEST(SlurmMachine, RecognizesGpuTypesFromSitesAndNvml) {
     const auto known = [](const char* type) {
         const SlurmGpu gpu = gpu_of_type(type);
         EXPECT_TRUE(gpu.known) << type;
@@ -84,7 +84,7 @@ TEST(SlurmMachine, GpuTypesAreFoundInTheNamesOfSitesAndOfNvml) {
     EXPECT_GT(gpu_of_type("fake").gpu.fp64_per_clock, 0);
 }
 
-TEST(SlurmMachine, TopologyHasTheShareOfEachNodeAndNotMore) {
+TEST(SlurmMachine, TopologyHasOnlyTheJobsShare) {
     SlurmNode node;
     node.name = "t181-1";
     node.sockets = 2;
@@ -109,7 +109,7 @@ TEST(SlurmMachine, TopologyHasTheShareOfEachNodeAndNotMore) {
     EXPECT_TRUE(topology_of(nodes, {2, 40, 0}, {}).hosts[0].gpus.empty());
 }
 
-TEST(SlurmMachine, DescribedHostsGiveTheSpeeds) {
+TEST(SlurmMachine, TakesSpeedsFromDescribedHosts) {
     SlurmNode node;
     node.name = "t181-1";
     node.gpus = {{"mystery", 1, {}}};

@@ -32,7 +32,7 @@ bool noted(const SubmitPlan& plan, const std::string& words) {
 
 }  // namespace
 
-TEST(SlurmPlan, OneRankForEachGpuWithCoresToDriveIt) {
+TEST(SlurmPlan, StartsOneRankPerGpu) {
     SubmitRequest request;
     request.nodes = 3;
     const SubmitPlan plan = plan_for(request, t181_cluster());
@@ -47,7 +47,7 @@ TEST(SlurmPlan, OneRankForEachGpuWithCoresToDriveIt) {
     EXPECT_LT(plan.estimate_s, 1.5 * at_peak_s);
 }
 
-TEST(SlurmPlan, OnProcessorsARankForEachSocketWithAllItsCores) {
+TEST(SlurmPlan, StartsOneRankPerSocketWithoutGpus) {
     const SubmitPlan plan = plan_for({}, t181_cluster(), "device = \"cpu\"");
     EXPECT_EQ(plan.layout.share.ranks, 2);
     EXPECT_EQ(plan.layout.share.gpus, 0);
@@ -60,13 +60,13 @@ TEST(SlurmPlan, OnProcessorsARankForEachSocketWithAllItsCores) {
     EXPECT_EQ(plan_for(request, t181_cluster()).layout.share.ranks, 2);
 }
 
-TEST(SlurmPlan, RanksOfFewThreadsFillTheNode) {
+TEST(SlurmPlan, FillsNodesWithRanksOfFewThreads) {
     const SubmitPlan plan = plan_for({}, t181_cluster(), "device = \"cpu\"\nthreads = 4");
     EXPECT_EQ(plan.layout.share.ranks, 10);
     EXPECT_EQ(plan.layout.cpus_per_task, 4 * 2);
 }
 
-TEST(SlurmPlan, AsFewNodesAsFinishInTime) {
+TEST(SlurmPlan, UsesFewestNodesThatFinishInTime) {
     // The map on one node takes seconds; 60,000 times the map 8 h on one node and less than 3 h on three.
     EXPECT_EQ(plan_for({}, t181_cluster()).layout.nodes.size(), 1u);
     EXPECT_EQ(plan_for({}, t181_cluster(), "", 60000).layout.nodes.size(), 3u);
@@ -80,7 +80,7 @@ TEST(SlurmPlan, AsFewNodesAsFinishInTime) {
     EXPECT_TRUE(noted(plan, "2 of 3 nodes"));
 }
 
-TEST(SlurmPlan, UnequalNodesGiveWhatMostOfThemHave) {
+TEST(SlurmPlan, UsesWhatMostNodesHave) {
     std::vector<SlurmNode> nodes{make_node("big", 40, 8)};
     for (int i = 0; i < 10; ++i) nodes.push_back(make_node("small" + std::to_string(i), 20, 4));
     SubmitRequest request;
@@ -91,20 +91,20 @@ TEST(SlurmPlan, UnequalNodesGiveWhatMostOfThemHave) {
     EXPECT_EQ(plan_for(request, make_machine(nodes)).layout.share.gpus, 4);
 }
 
-TEST(SlurmPlan, TheEstimateHoldsForTheSlowestNodesThatSlurmMayChoose) {
+TEST(SlurmPlan, EstimatesForTheSlowestNodes) {
     SubmitRequest request;
     request.nodes = 1;
     const auto machine = make_machine({make_node("fast", 20, 4, "a100"), make_node("slow", 20, 4, "p100")});
     EXPECT_EQ(plan_for(request, machine).layout.nodes.at(0).name, "slow");
 }
 
-TEST(SlurmPlan, UnknownGpusAreCountedAndNamed) {
+TEST(SlurmPlan, CountsAndNamesUnknownGpus) {
     const SubmitPlan plan = plan_for({}, make_machine({make_node("a", 8, 2, "fake")}));
     EXPECT_EQ(plan.layout.share.gpus, 2);
     EXPECT_TRUE(noted(plan, "not known: fake"));
 }
 
-TEST(SlurmPlan, NodesThatAreDownAreNotCountedOn) {
+TEST(SlurmPlan, IgnoresNodesThatAreDown) {
     SlurmMachine machine = t181_cluster();
     machine.nodes[0].state = "DOWN*";
     EXPECT_EQ(plan_for({}, machine, "", 60000).layout.nodes.size(), 2u);
@@ -113,7 +113,7 @@ TEST(SlurmPlan, NodesThatAreDownAreNotCountedOn) {
     EXPECT_TRUE(noted(plan_for(request, machine), "t181-1 (DOWN*)"));
 }
 
-TEST(SlurmPlan, AnArrayIsASharedSweep) {
+TEST(SlurmPlan, ArraySharesTheSweep) {
     SubmitRequest request;
     request.nodes = 1;
     const double whole = plan_for(request, t181_cluster()).estimate_s;
@@ -123,7 +123,7 @@ TEST(SlurmPlan, AnArrayIsASharedSweep) {
     EXPECT_DOUBLE_EQ(plan.estimate_s, whole / 4);
 }
 
-TEST(SlurmPlan, MemoryIsAskedForWithAMarginButNotMoreThanThereIs) {
+TEST(SlurmPlan, RequestsMemoryWithMarginUpToTheNodes) {
     SlurmMachine machine = t181_cluster();
     const int generous = plan_for({}, machine).memory_mb;
     EXPECT_GT(generous, 4 * 1024);  // four ranks that use CUDA
@@ -134,7 +134,7 @@ TEST(SlurmPlan, MemoryIsAskedForWithAMarginButNotMoreThanThereIs) {
     EXPECT_TRUE(has(refusal<MachineError>({}, machine), "memory"));
 }
 
-TEST(SlurmPlan, RefusesWhatIsWrong) {
+TEST(SlurmPlan, RejectsInvalidRequests) {
     SlurmMachine machine = t181_cluster();
     SubmitRequest request;
     request.partition = "mian";
@@ -156,7 +156,7 @@ TEST(SlurmPlan, RefusesWhatIsWrong) {
     EXPECT_TRUE(has(refusal<JobError>(request, t181_cluster(), "device = \"gpu\""), "--gpus-per-node"));
 }
 
-TEST(SlurmPlan, RefusesWhatDoesNotFit) {
+TEST(SlurmPlan, RejectsRequestsThatDoNotFit) {
     const auto refused = [](auto&& change, const std::string& run_keys = "") {
         SubmitRequest request;
         SlurmMachine machine = t181_cluster();

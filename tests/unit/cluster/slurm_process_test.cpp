@@ -28,7 +28,7 @@ TEST(SlurmProcess, CapturesOutputAndExitCode) {
     EXPECT_EQ(shell("kill -9 $$").exit_code, 128 + 9);
 }
 
-TEST(SlurmProcess, PassesInputAndOutputLargerThanAnyPipeHolds) {
+TEST(SlurmProcess, PassesInputAndOutputLargerThanPipes) {
     const std::string megabytes(5 << 20, 'x');
     const ProcessResult result = run_process({{"cat"}, megabytes, {}, 20s});
     EXPECT_EQ(result.out.size(), megabytes.size());
@@ -43,7 +43,7 @@ TEST(SlurmProcess, ChangesTheEnvironment) {
     EXPECT_EQ(result.out, "new kept\n");
 }
 
-TEST(SlurmProcess, EndsWhatDoesNotEnd) {
+TEST(SlurmProcess, KillsProcessAtTimeout) {
     const auto begin = std::chrono::steady_clock::now();
     const ProcessResult result = shell("trap '' TERM; echo begun; while :; do sleep 0.1; done", 300ms);
     EXPECT_TRUE(result.timed_out);
@@ -53,13 +53,13 @@ TEST(SlurmProcess, EndsWhatDoesNotEnd) {
     EXPECT_LT(seconds_since(begin), 15);  // 0.3 s, 2 s until SIGKILL, and whatever a busy machine adds
 }
 
-TEST(SlurmProcess, DoesNotWaitForWhatHoldsTheOutputOpen) {
+TEST(SlurmProcess, DoesNotWaitForOrphansHoldingOutput) {
     const auto begin = std::chrono::steady_clock::now();
     EXPECT_EQ(shell("sleep 40 & echo done").out, "done\n");
     EXPECT_LT(seconds_since(begin), 20);
 }
 
-TEST(SlurmProcess, SeveralRunAtTheSameTime) {
+TEST(SlurmProcess, RunsSeveralConcurrently) {
     const auto begin = std::chrono::steady_clock::now();
     const ProcessRequest request{{"sleep", "3"}, "", {}, 30s};
     Process a(request), b(request), c(request);
@@ -69,7 +69,7 @@ TEST(SlurmProcess, SeveralRunAtTheSameTime) {
     EXPECT_LT(seconds_since(begin), 8.5);  // one after the other it would be 9
 }
 
-TEST(SlurmProcess, SaysWhichProgramIsMissing) {
+TEST(SlurmProcess, NamesMissingProgram) {
     try {
         run_process({{"no-such-program-anywhere"}, "", {}, 1s});
         FAIL() << "it has been started";

@@ -33,7 +33,7 @@ void expect_valid(const std::string& script) {
 
 }  // namespace
 
-TEST(SlurmScript, AsksForWhatThePlanSays) {
+TEST(SlurmScript, RequestsWhatThePlanSays) {
     SubmitRequest request;
     request.nodes = 3;
     const std::string script = script_for(request);
@@ -54,7 +54,7 @@ TEST(SlurmScript, AsksForWhatThePlanSays) {
     expect_valid(script);
 }
 
-TEST(SlurmScript, HasEveryWishOfTheUser) {
+TEST(SlurmScript, PassesEveryUserOption) {
     SubmitRequest request;
     request.array = 8;
     request.account = "physics";
@@ -77,12 +77,12 @@ TEST(SlurmScript, HasEveryWishOfTheUser) {
     expect_valid(script);
 }
 
-TEST(SlurmScript, NoLineOfSbatchComesAfterTheFirstCommand) {
+TEST(SlurmScript, PutsAllDirectivesBeforeCommands) {
     const std::string script = script_for({});
     EXPECT_LT(script.rfind("\n#SBATCH"), script.find("\nexport VOLTPILE="));
 }
 
-TEST(SlurmScript, TheBodyIsThatOfTheScriptInTheSourceTree) {
+TEST(SlurmScript, BodyMatchesSourceTree) {
     const ProcessResult file =
         run_process({{"cat", VOLTPILE_SOURCE_DIR "/slurm/run.sbatch"}, "", {}, std::chrono::seconds(20)});
     EXPECT_EQ(run_sbatch_text(), file.out);
@@ -91,7 +91,7 @@ TEST(SlurmScript, TheBodyIsThatOfTheScriptInTheSourceTree) {
     EXPECT_EQ(script.substr(script.find(from)), file.out.substr(file.out.find(from)));
 }
 
-TEST(SlurmScript, WordsReachTheProgramAsTheyAre) {
+TEST(SlurmScript, QuotesArguments) {
     for (const std::string word : {"plain", "a b", "it's", "\"quoted\"", "$HOME `id` $(id)", "back\\slash",
                                    "*?[a]", "", "#", "~", "ü", "!x", "{a,b}", "a;b&c|d>e<f", "-n"}) {
         const ProcessResult echoed = run_process(
@@ -104,7 +104,7 @@ TEST(SlurmScript, WordsReachTheProgramAsTheyAre) {
     }
 }
 
-TEST(SlurmScript, NothingCanEndALine) {
+TEST(SlurmScript, RejectsNewlines) {
     SubmitRequest request;
     request.account = "a\n#SBATCH --nice";
     EXPECT_THROW(script_for(request), JobError);
@@ -116,13 +116,13 @@ TEST(SlurmScript, NothingCanEndALine) {
     EXPECT_THROW(script_for(request), JobError);
 }
 
-TEST(SlurmScript, CommentsLeadBackToResults) {
+TEST(SlurmScript, CommentEncodesResultPath) {
     EXPECT_EQ(result_of_comment(job_comment("/a b/c.h5")), "/a b/c.h5");
     for (const char* other : {"", "voltpile", "voltpile ", "voltpiles /a", "my voltpile /a", "(null)"})
         EXPECT_EQ(result_of_comment(other), "") << other;
 }
 
-TEST(SlurmScript, LogsLieBesideTheResult) {
+TEST(SlurmScript, PutsLogsBesideTheResult) {
     const SubmitPaths paths{"/v", "/", "/data/100%/map.v2.h5"};
     EXPECT_EQ(paths.log_pattern(false), "/data/100%%/map.v2-%j.log");
     EXPECT_EQ(paths.log_of("12", false), "/data/100%/map.v2-12.log");

@@ -68,7 +68,7 @@ TEST(SlurmStatus, ReadsTheQueue) {
     EXPECT_TRUE(parse_queue("", "").empty());
 }
 
-TEST(SlurmStatus, TimeLeftIsWhatRemainsAtTheRateOfLate) {
+TEST(SlurmStatus, EstimatesTimeLeftFromRecentRate) {
     ResultProgress progress = half_done();
     EXPECT_DOUBLE_EQ(progress.seconds_left().value(), 3000 / 100.0);
     progress.last_commit_age_s = 3600;  // it stands still
@@ -81,7 +81,7 @@ TEST(SlurmStatus, TimeLeftIsWhatRemainsAtTheRateOfLate) {
     EXPECT_FALSE(progress.seconds_left());
 }
 
-TEST(SlurmStatus, TheTableHasALineForEachJob) {
+TEST(SlurmStatus, PrintsOneLinePerJob) {
     const auto jobs = queue();
     const std::string table = status_table({{jobs[0], half_done()}, {jobs[1], std::nullopt}}, {});
     EXPECT_EQ(table,
@@ -95,14 +95,14 @@ TEST(SlurmStatus, TheTableHasALineForEachJob) {
     EXPECT_EQ(status_table({}, {}), "no jobs of voltpile in the queue\n");
 }
 
-TEST(SlurmStatus, ColorsOnlyWhereAskedFor) {
+TEST(SlurmStatus, ColorsOnlyOnRequest) {
     const std::vector<JobStatus> jobs{{queue()[0], half_done()}};
     EXPECT_EQ(status_table(jobs, {false}).find('\x1b'), std::string::npos);
     EXPECT_NE(status_table(jobs, {true}).find('\x1b'), std::string::npos);
     EXPECT_EQ(job_status_text(jobs, {false}).find('\x1b'), std::string::npos);
 }
 
-TEST(SlurmStatus, OneJobInDetail) {
+TEST(SlurmStatus, DescribesOneJob) {
     EXPECT_EQ(job_status_text({{queue()[0], half_done()}}, {}),
               "job 7 map\n"
               "  state      RUNNING: on node[1-3] (low)\n"
@@ -113,7 +113,7 @@ TEST(SlurmStatus, OneJobInDetail) {
               "  commit     2.00 s ago\n");
 }
 
-TEST(SlurmStatus, NeverAHundredPercentBeforeItIsThere) {
+TEST(SlurmStatus, NeverPrintsHundredPercentEarly) {
     ResultProgress progress = half_done();
     progress.points_done = 4000;  // all parts, not yet put together
     EXPECT_NE(status_table({{queue()[0], progress}}, {}).find("99.9 %"), std::string::npos);

@@ -6,7 +6,7 @@
 
 using namespace voltpile;
 
-TEST(SlurmText, RecordsKeepBlanksAndEqualSignsInValues) {
+TEST(SlurmText, KeepsSpacesAndEqualSignsInValues) {
     // Slurm 22.05.8.
     const SlurmRecord record(
         "NodeName=node1 Arch=x86_64 CoresPerSocket=4  CPUAlloc=0 CPUEfctv=4 CPUTot=4 CPULoad=1.98 "
@@ -25,18 +25,18 @@ TEST(SlurmText, RecordsKeepBlanksAndEqualSignsInValues) {
     EXPECT_EQ(record.integer("NodeName"), 0);
 }
 
-TEST(SlurmText, TheFirstOfTwoEqualKeysCounts) {
+TEST(SlurmText, FirstOfDuplicateKeysWins) {
     EXPECT_EQ(SlurmRecord("JobState=RUNNING Comment=JobState=FAILED JobState=FAILED").text("JobState"),
               "RUNNING");
 }
 
-TEST(SlurmText, RecordsAreLines) {
+TEST(SlurmText, ReadsOneRecordPerLine) {
     EXPECT_EQ(parse_records("NodeName=a State=IDLE \nNodeName=b State=DOWN*\n\n").size(), 2u);
     EXPECT_TRUE(parse_records("").empty());
     EXPECT_TRUE(parse_records("No nodes in the system\n").empty());
 }
 
-TEST(SlurmText, ConfigurationIsReadByName) {
+TEST(SlurmText, ReadsConfigurationByName) {
     const char* text =
         "MaxArraySize            = 1001\nMaxJobCount             = 10000\nMaxMemPerNode = UNLIMITED\n";
     EXPECT_EQ(config_integer(text, "MaxArraySize"), 1001);
@@ -45,7 +45,7 @@ TEST(SlurmText, ConfigurationIsReadByName) {
     EXPECT_EQ(config_integer(text, "MaxArray"), std::nullopt);
 }
 
-TEST(SlurmText, TimesHaveTheSixFormsOfTheManual) {
+TEST(SlurmText, ParsesAllDocumentedTimes) {
     // sbatch(1): "minutes", "minutes:seconds", "hours:minutes:seconds", "days-hours", "days-hours:minutes"
     // and "days-hours:minutes:seconds".
     EXPECT_EQ(parse_slurm_time("90"), 5400);
@@ -61,7 +61,7 @@ TEST(SlurmText, TimesHaveTheSixFormsOfTheManual) {
         EXPECT_FALSE(parse_slurm_time(wrong)) << wrong;
 }
 
-TEST(SlurmText, TimesAreWrittenSoThatTheyReadBack) {
+TEST(SlurmText, WritesTimesThatParseBack) {
     EXPECT_EQ(slurm_time_text(90), "00:01:30");
     EXPECT_EQ(slurm_time_text(86399.2), "1-00:00:00");
     EXPECT_EQ(slurm_time_text(131400), "1-12:30:00");
@@ -70,7 +70,7 @@ TEST(SlurmText, TimesAreWrittenSoThatTheyReadBack) {
         EXPECT_EQ(parse_slurm_time(slurm_time_text(seconds)), seconds);
 }
 
-TEST(SlurmText, GresNamesGpusTheirTypesAndSockets) {
+TEST(SlurmText, ParsesGresTypesAndSockets) {
     // scontrol show node on machines with GPUs, from Slurm's documentation and mailing list.
     const auto v100 = parse_gres("gpu:v100:4(S:0-1)");
     ASSERT_EQ(v100.size(), 1u);

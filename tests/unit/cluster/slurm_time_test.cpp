@@ -7,7 +7,7 @@
 
 using namespace voltpile;
 
-TEST(SlurmTime, ALimitHoldsTheWorkTheLeadAndSlurmsEarlyMinute) {
+TEST(SlurmTime, LimitCoversWorkAndSignalLead) {
     for (double estimate_s : {1.0, 100.0, 3600.0, 50'000.0, 1e6}) {
         const TimePlan plan = plan_time({estimate_s, 2, HUGE_VAL, {}});
         EXPECT_GE(plan.limit_s, 1.2 * estimate_s + plan.signal_lead_s + 60) << estimate_s;
@@ -17,7 +17,7 @@ TEST(SlurmTime, ALimitHoldsTheWorkTheLeadAndSlurmsEarlyMinute) {
     }
 }
 
-TEST(SlurmTime, TheSignalComesAMinuteAndAFewRangesBeforeALongLimit) {
+TEST(SlurmTime, SignalsAMinuteAndAFewRangesEarly) {
     EXPECT_GE(plan_time({7200, 2, HUGE_VAL, {}}).signal_lead_s, 60 + 2 * 2);
     EXPECT_GE(plan_time({7200, 100, HUGE_VAL, {}}).signal_lead_s, 60 + 2 * 100);
     // Of two minutes a quarter at most is given away, of one minute too.
@@ -26,7 +26,7 @@ TEST(SlurmTime, TheSignalComesAMinuteAndAFewRangesBeforeALongLimit) {
     EXPECT_GE(plan_time({7200, 2, HUGE_VAL, 60}).signal_lead_s, 2 * 2);
 }
 
-TEST(SlurmTime, WorkThatDoesNotFitTakesSeveralLives) {
+TEST(SlurmTime, SplitsLongWorkIntoLives) {
     const TimePlan plan = plan_time({36'000, 2, 7200, {}});
     EXPECT_EQ(plan.limit_s, 7200);
     // 7200 s less the lead of 68 s, the 30 s that Slurm may be early, and the start: 7000 s and something a
@@ -36,7 +36,7 @@ TEST(SlurmTime, WorkThatDoesNotFitTakesSeveralLives) {
     EXPECT_EQ(plan_time({10, 2, 7200, {}}).lives, 1);
 }
 
-TEST(SlurmTime, RefusesWhatIsTooLongOrTooShort) {
+TEST(SlurmTime, RejectsTooLongOrTooShortLimits) {
     EXPECT_THROW(plan_time({10, 2, 7200, 7260}), MachineError);
     EXPECT_NO_THROW(plan_time({10, 2, 7200, 7200}));
     // A range of 40 s in a life of 60 s, of which the signal takes some.
@@ -46,7 +46,7 @@ TEST(SlurmTime, RefusesWhatIsTooLongOrTooShort) {
     EXPECT_NO_THROW(plan_time({10, 40, HUGE_VAL, 600}));
 }
 
-TEST(SlurmTime, UnlimitedStaysUnlimited) {
+TEST(SlurmTime, KeepsUnlimited) {
     const TimePlan plan = plan_time({100, 2, HUGE_VAL, HUGE_VAL});
     EXPECT_TRUE(std::isinf(plan.limit_s));
     EXPECT_TRUE(std::isfinite(plan.signal_lead_s));

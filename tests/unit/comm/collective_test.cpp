@@ -6,11 +6,11 @@
 #include <fstream>
 #include <limits>
 
-#include "comm/collective/cache.h"
 #include "base/half.h"
+#include "comm/collective/cache.h"
+#include "comm/collective/peer_layout.h"
 #include "comm/collective/reduce.h"
 #include "comm/collective/table.h"
-#include "comm/collective/peer_layout.h"
 
 using namespace voltpile;
 namespace fs = std::filesystem;

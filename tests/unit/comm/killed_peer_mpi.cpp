@@ -11,8 +11,8 @@
 
 #include "base/error.h"
 #include "comm/channel/group.h"
-#include "comm/mpi/session.h"
 #include "comm/collective/stream_communicator.h"
+#include "comm/mpi/session.h"
 
 using namespace voltpile;
 using Clock = std::chrono::steady_clock;

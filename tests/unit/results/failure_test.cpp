@@ -39,8 +39,9 @@ TEST_F(FullDisk, CommitFailsAndLeavesNothing) {
     const auto before = names_in(parts.path());
     const int code = run_in_child([&] {
         limit_file_size(100'000);
-        const auto [message, exit_code] = error_of(
-            [&] { commit_part(parts.path(), layout, {100, 100'000}, data_of(layout, {100, 100'000})); });
+        const auto [message, exit_code] = error_of([&] {
+            commit_part(parts.path(), layout, {100, 100'000}, data_of(layout, {100, 100'000}));
+        });
         std::fprintf(stderr, "%s\n", message.c_str());
         return says(message, "part-000000000100-000000100000.h5: File too large") &&
                        exit_code == ExitCode::Failed
@@ -61,7 +62,9 @@ TEST_F(FullDisk, WriterPassesTheErrorOn) {
         writer.submit({100, 100'000}, data_of(layout, {100, 100'000}));
         const std::string drained = error_of([&] { writer.drain(); }).first;
         const std::string submitted =
-            error_of([&] { writer.submit({100'000, 100'001}, data_of(layout, {100'000, 100'001})); }).first;
+            error_of([&] {
+                writer.submit({100'000, 100'001}, data_of(layout, {100'000, 100'001}));
+            }).first;
         if (!says(drained, "File too large") || !says(submitted, "File too large")) return 1;
         return durable == std::vector<WorkRange>{{0, 100}} ? 0 : 2;
     });

@@ -8,9 +8,9 @@
 #include <random>
 #include <thread>
 
+#include "results/open_result.h"
 #include "results/parts/life_claim.h"
 #include "results/parts/lives_journal.h"
-#include "results/open_result.h"
 #include "results/parts/part_listing.h"
 #include "unit/results/result_fixtures.h"
 
@@ -60,8 +60,12 @@ TEST_F(Fence, NothingOfAPredecessorSucceeds) {
     const auto successor = open(take_over);
     const auto before = snapshot(folder.path());
     const std::vector<std::function<void()>> attempts{
-        [&] { commit_part(predecessor->life(), layout, {20, 30}, data_of(layout, {20, 30})); },
-        [&] { put_part(predecessor->life(), {20, 30}, {}); },
+        [&] {
+            commit_part(predecessor->life(), layout, {20, 30}, data_of(layout, {20, 30}));
+        },
+        [&] {
+            put_part(predecessor->life(), {20, 30}, {});
+        },
         [&] { half_way.publish(some_provenance()); },
         [&] { Consolidation(predecessor->life(), layout); },
         [&] { write_manifest(predecessor->life(), layout, false); },
@@ -126,9 +130,7 @@ TEST_F(Fence, NoLifeHasTheNameOfAnEarlierOne) {
 
 // A successor that dies while it ends its predecessor's life has it inside its own.
 TEST_F(Fence, EndsWhatADeadSuccessorHadNotEnded) {
-    {
-        PartFolder parts(result, layout, IfOther::Refuse);
-    }
+    { PartFolder parts(result, layout, IfOther::Refuse); }
     const auto inner = parts_path(result) / "life-1-0000000000000001" / "life-1-0000000000000000";
     std::filesystem::create_directories(inner);
     write_text_file(inner / "part.tmp", "half");

@@ -27,17 +27,13 @@ TEST_F(PartFolderTest, CreatesTheFoldersAbove) {
 }
 
 TEST_F(PartFolderTest, KeepsThePartsOfTheSameJob) {
-    {
-        commit_all(PartFolder(result, layout, IfOther::Refuse).path(), layout, {0, 4});
-    }
+    { commit_all(PartFolder(result, layout, IfOther::Refuse).path(), layout, {0, 4}); }
     const PartFolder again(result, layout, IfOther::Refuse);
     EXPECT_EQ(scan_parts(again.path(), layout).completed.size(), 4);
 }
 
 TEST_F(PartFolderTest, RefusesThePartsOfAnotherJob) {
-    {
-        commit_all(PartFolder(result, layout, IfOther::Refuse).path(), layout, {0, 4});
-    }
+    { commit_all(PartFolder(result, layout, IfOther::Refuse).path(), layout, {0, 4}); }
     const auto before = names_in(parts_path(result));
     const auto [message, code] = error_of([&] { PartFolder(result, other, IfOther::Refuse); });
     EXPECT_EQ(code, ExitCode::BadInput);
@@ -49,9 +45,7 @@ TEST_F(PartFolderTest, RefusesThePartsOfAnotherJob) {
 }
 
 TEST_F(PartFolderTest, DiscardsOnDemand) {
-    {
-        commit_all(PartFolder(result, layout, IfOther::Refuse).path(), layout, {0, 4, 9});
-    }
+    { commit_all(PartFolder(result, layout, IfOther::Refuse).path(), layout, {0, 4, 9}); }
     {
         const PartFolder fresh(result, other, IfOther::Discard);
         EXPECT_TRUE(scan_parts(fresh.path(), other).completed.empty());
@@ -62,9 +56,7 @@ TEST_F(PartFolderTest, DiscardsOnDemand) {
 }
 
 TEST_F(PartFolderTest, DiscardsThePartsOfTheSameJobToo) {
-    {
-        commit_all(PartFolder(result, layout, IfOther::Refuse).path(), layout, {0, 4});
-    }
+    { commit_all(PartFolder(result, layout, IfOther::Refuse).path(), layout, {0, 4}); }
     const PartFolder fresh(result, layout, IfOther::Discard);
     EXPECT_TRUE(scan_parts(fresh.path(), layout).completed.empty());
 }
@@ -108,9 +100,7 @@ TEST_F(PartFolderTest, AdoptsAnEmptyFolder) {
 }
 
 TEST_F(PartFolderTest, AdoptsPartsOfThisJobWithoutAManifest) {
-    {
-        commit_all(PartFolder(result, layout, IfOther::Refuse).path(), layout, {0, 4});
-    }
+    { commit_all(PartFolder(result, layout, IfOther::Refuse).path(), layout, {0, 4}); }
     std::filesystem::remove(parts_path(result) / "layout.h5");
     write_text_file(parts_path(result) / "notes.txt", "mine");
     {
@@ -126,9 +116,7 @@ TEST_F(PartFolderTest, AdoptsPartsOfThisJobWithoutAManifest) {
 }
 
 TEST_F(PartFolderTest, DiscardsPartsOfAnotherJobWithoutAManifest) {
-    {
-        commit_all(PartFolder(result, layout, IfOther::Refuse).path(), layout, {0, 4});
-    }
+    { commit_all(PartFolder(result, layout, IfOther::Refuse).path(), layout, {0, 4}); }
     std::filesystem::remove(parts_path(result) / "layout.h5");
     const PartFolder parts(result, other, IfOther::Discard);
     EXPECT_EQ(names_in(parts.path()), (std::vector<std::string>{"layout.h5", "lock"}));

@@ -1,8 +1,8 @@
 // Parts -> consolidated file -> reader, bit for bit; the file itself is looked at through HDF5's own calls.
 #include <cmath>
 
-#include "results/hdf5/field_io.h"
 #include "results/hdf5/attribute.h"
+#include "results/hdf5/field_io.h"
 #include "results/result_reader.h"
 #include "unit/results/result_fixtures.h"
 

@@ -1,9 +1,9 @@
 // Lists and texts of any length: parts -> consolidated file -> reader.
 #include "results/rows.h"
 
+#include "plot/plot.h"
 #include "results/hdf5/attribute.h"
 #include "results/parts/part_file.h"
-#include "plot/plot.h"
 #include "results/result_reader.h"
 #include "results/show.h"
 #include "results/statistics.h"
@@ -208,9 +208,7 @@ TEST(Inputs, ThatHaveChangedAreNamed) {
         }
         return std::string("accepted");
     };
-    {
-        const PartFolder parts(result, before, PartFolder::IfOther::Refuse);
-    }
+    { const PartFolder parts(result, before, PartFolder::IfOther::Refuse); }
     EXPECT_NE(refusal().find("prompts/a.jsonl is not what it was (fingerprint a2, then a1)"),
               std::string::npos)
         << refusal();

@@ -6,8 +6,8 @@
 #include <thread>
 
 #include "results/hdf5/field_io.h"
-#include "results/parts/lives_journal.h"
 #include "results/open_result.h"
+#include "results/parts/lives_journal.h"
 #include "results/result_reader.h"
 #include "unit/results/result_fixtures.h"
 
@@ -123,17 +123,13 @@ TEST_F(Shards, OfTwoJobsTheSecondIsRefused) {
 }
 
 TEST_F(Shards, GoOnWithWhatAWholeRunHasLeftAndTheOtherWayRound) {
-    {
-        compute(PartFolder(result, layout, IfOther::Refuse), {20, 50});
-    }
+    { compute(PartFolder(result, layout, IfOther::Refuse), {20, 50}); }
     {
         const auto shard = open(1, 4);  // 22 ... 44
         EXPECT_TRUE(scan_parts(shard->life(), layout, shard->interval()).completed.contains({22, 45}));
         EXPECT_EQ(finish(*shard), ShardEnd::OthersToCome);
     }
-    {
-        compute(*open(0, 4), {0, 20});
-    }
+    { compute(*open(0, 4), {0, 20}); }
     PartFolder whole(result, layout, IfOther::Refuse);
     EXPECT_EQ(scan_parts(whole.life(), layout, layout.whole()).completed.size(), 50);
 }
