@@ -57,39 +57,37 @@ std::vector<KeySpec> system_keys() {
          .range = {.min = 0},
          .sweepable = true,
          .help = "Gravitational constant. The problem is dimensionless: choose units of length, mass and "
-                 "time, and give G in "
-                 "them."},
+                 "time and express G in them."},
         {.path = "system.mass",
          .shape = {3},
          .unit = "1",
          .range = {.min = 0, .min_open = true},
          .sweepable = true,
-         .help = "Masses of the bodies. Not zero: momenta are advanced, and divided by the mass."},
+         .help = "Masses of the bodies. They must not be zero: the integrators advance momenta and divide by "
+                 "the mass."},
         {.path = "system.position",
          .shape = {3, 3},
          .spatial = true,
          .unit = "1",
          .sweepable = true,
-         .help = "Positions of the bodies at the start (length), one [x, y, z] for each."},
+         .help = "Initial positions of the bodies (length), one [x, y, z] each."},
         {.path = "system.velocity",
          .shape = {3, 3},
          .spatial = true,
          .unit = "1",
          .sweepable = true,
-         .help = "Velocities of the bodies at the start (length per time), one [x, y, z] for each."},
+         .help = "Initial velocities of the bodies (length per time), one [x, y, z] each."},
         {.path = "system.twin_shift",
          .shape = {3},
          .spatial = true,
          .unit = "1",
          .default_value = Reals{0.001, 0.001, 0.001},
          .sweepable = true,
-         .help = "The twin is the same system with this added to the position of body 1 (length). Zooming "
-                 "into a map takes "
-                 "smaller shifts, and the spacing of FP64 numbers sets an end: at the center (5.30031, "
-                 "-0.45), with a frame of "
-                 "width 40/2^(k/30) and a shift of 0.001/2^(k/30), near k = 490. Long before that, pixels "
-                 "depend on the "
-                 "order in which sums are rounded."},
+         .help =
+             "The twin is a copy of the system with this vector added to the position of body 1 (length). "
+             "Zooming into a map requires smaller shifts, limited by the spacing of FP64 numbers: at the "
+             "center (5.30031, -0.45), with a frame of width 40/2^(k/30) and a shift of 0.001/2^(k/30), the "
+             "limit is near k = 490. Long before that, pixels depend on the order of summation."},
     };
 }
 
@@ -98,11 +96,10 @@ std::vector<KeySpec> integrate_keys() {
         {.path = "integrate.method",
          .type = ValueType::Text,
          .choices = {"euler", "leapfrog", "yoshida4", "rk4"},
-         .help = "euler: explicit, order 1, of the published map; its energy drifts. leapfrog: order 2, "
-                 "symplectic, at the "
-                 "same cost: forces once a step. yoshida4: order 4, symplectic, forces 3 times a step. rk4: "
-                 "order 4, "
-                 "Runge-Kutta, forces 4 times a step."},
+         .help =
+             "euler: explicit, order 1, used by the published map; its energy drifts. leapfrog: symplectic, "
+             "order 2, same cost: one force evaluation per step. yoshida4: symplectic, order 4, three force "
+             "evaluations per step. rk4: Runge-Kutta, order 4, four force evaluations per step."},
         {.path = "integrate.dt",
          .unit = "1",
          .range = {.min = 0, .min_open = true},
@@ -113,12 +110,12 @@ std::vector<KeySpec> integrate_keys() {
          .unit = "1",
          .range = {.min = 1, .max = 2147483646},
          .sweepable = true,
-         .help = "Number of steps, unless the twins part before."},
+         .help = "Maximum number of steps; the integration ends earlier if the twins part."},
         {.path = "integrate.precision",
          .type = ValueType::Text,
          .default_value = Texts{"fp64"},
          .choices = {"fp64", "fp32"},
-         .help = "Type of the numbers that are computed with."},
+         .help = "Floating-point type of the computation."},
     };
 }
 
@@ -128,21 +125,18 @@ std::vector<KeySpec> output_keys() {
          .unit = "1",
          .default_value = Reals{0.5},
          .range = {.min = 0, .max = infinity, .min_open = true},
-         .help = "The twins have parted when body 1 of one is farther than this from body 1 of the other "
-                 "(length); then "
-                 "the integration ends. inf: never."},
+         .help = "The twins part when the distance between body 1 and its twin exceeds this (length). The "
+                 "integration then ends. inf: never."},
         {.path = "output.fields",
          .type = ValueType::Text,
          .shape = {any_length},
          .default_value = Texts{"steps_together"},
          .choices = {"steps_together", "energy_error", "closest_approach", "final_state"},
-         .help = "What the result holds for every point. steps_together: the first step at whose beginning "
-                 "the twins have "
-                 "parted, else integrate.steps. And of the system that is not the twin, up to that step: "
-                 "energy_error: "
-                 "|E - E0| / |E0|, the relative error of its total energy; closest_approach: the smallest "
-                 "distance of two "
-                 "bodies; final_state: positions and velocities."},
+         .help = "The fields of the result at each point. steps_together: the first step at whose start the "
+                 "twins have parted, else integrate.steps. The other fields describe the system without "
+                 "shift up to that step. energy_error: |E - E0| / |E0|, the relative error of its total "
+                 "energy. closest_approach: the smallest distance between two bodies. final_state: positions "
+                 "and velocities."},
     };
 }
 
@@ -158,7 +152,7 @@ bool is_swept(const JobSpec& job, const std::string& key, int first_element, int
     return false;
 }
 
-// Bodies at the same point attract each other without limit, so every step would give NaN.
+// Bodies at the same point attract each other with infinite force, so no step would be finite.
 void refuse_coincident_bodies(const JobSpec& job, const ReportProblem& report) {
     const auto& position = job.reals("system.position");
     const auto& shift = job.reals("system.twin_shift");
@@ -179,7 +173,7 @@ void refuse_coincident_bodies(const JobSpec& job, const ReportProblem& report) {
     }
 }
 
-// Rejects numbers that fit FP64 but not FP32.
+// Rejects numbers that FP64 can represent and FP32 cannot.
 void refuse_beyond_fp32(const JobSpec& job, const ReportProblem& report) {
     const auto fits = [](double x) { return std::abs(x) <= std::numeric_limits<float>::max(); };
     const auto vanishes = [](double x) { return x != 0 && std::abs(x) < std::numeric_limits<float>::min(); };
@@ -207,14 +201,14 @@ void refuse_beyond_fp32(const JobSpec& job, const ReportProblem& report) {
     }
 }
 
-// A field and an axis become datasets in the same group of the result.
+// Fields and axes are datasets in the same group of the result, so their names must differ.
 void refuse_field_names(const JobSpec& job, const ReportProblem& report) {
     for (std::size_t i = 0; i < job.axes().size(); ++i)
         for (const char* const taken :
              {"steps_together", "energy_error", "closest_approach", "final_state", "body", "component"})
             if (job.axes()[i].name == taken)
                 report(fmt::format("sweep[{}].name", i),
-                       fmt::format("an axis cannot be named \"{}\": the result has another use for that name",
+                       fmt::format("an axis cannot be named \"{}\": the result uses that name",
                                    taken));
 }
 
@@ -230,9 +224,8 @@ AppSchema threebody_schema() {
     AppSchema schema;
     schema.name = "threebody";
     schema.summary =
-        "Integrates three bodies and a twin whose body 1 starts slightly displaced, and says how long the "
-        "two stay together: "
-        "a map of how predictable each start is.";
+        "Integrates three bodies and a twin system whose body 1 starts slightly displaced, and records how "
+        "long the two stay together: a map of how predictable each start is.";
     for (auto rows : {system_keys(), integrate_keys(), output_keys()})
         schema.keys.insert(schema.keys.end(), rows.begin(), rows.end());
     schema.example = example;

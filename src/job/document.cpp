@@ -224,7 +224,7 @@ std::string shown(const Node& node) {
 std::string kind_name(const Node& node) {
     switch (node.kind) {
         case NodeKind::Text:
-            return "a text";
+            return "a string";
         case NodeKind::Integer:
             return "an integer";
         case NodeKind::Real:

@@ -45,7 +45,7 @@ Node parse_value(const std::string& text);
 std::string shown(const Node& node);
 std::string shown(std::string_view text);  // without quotation marks
 
-// Returns the kind of a value with an article: "a text", "an integer", "a list of 2".
+// Returns the kind of a value with an article: "a string", "an integer", "a list of 2".
 std::string kind_name(const Node& node);
 
 }  // namespace voltpile

@@ -75,7 +75,7 @@ const AppSchema& JobBuilder::choose_app(const std::vector<Override>& overrides) 
         problems_.add({},
                       fmt::format("missing key app: begin the file with app = \"...\", one of {}", choices));
     } else if (node->kind != NodeKind::Text) {
-        problems_.add(node->origin, fmt::format("app = {}: expected a text, one of {}, found {}",
+        problems_.add(node->origin, fmt::format("app = {}: expected a string, one of {}, found {}",
                                                 shown(*node), choices, kind_name(*node)));
     } else {
         job_.app_ = node->text;

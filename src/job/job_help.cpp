@@ -28,20 +28,20 @@ std::string heading(const std::string& table) {
 
 constexpr const char* introduction = R"(# Job files
 
-A job file says what to compute. `voltpile run JOB.toml` runs it, `voltpile plan JOB.toml` says what that would take,
-`voltpile help job APP` prints the keys below in the terminal. It is written in [TOML](https://toml.io): `key = value` under
-a `[table]`, `#` begins a comment.
+A job file describes a computation. `voltpile run JOB.toml` runs it, `voltpile plan JOB.toml` estimates time and memory, and
+`voltpile help job APP` prints the keys below in the terminal. Job files are written in [TOML](https://toml.io):
+`key = value` under a `[table]`; `#` starts a comment.
 
-This page is generated from the table in the code that also checks job files, so the two cannot differ.
+This page is generated from the table of keys that also validates job files.
 
-## How a job file is made up
+## Structure of a job file
 
-`app = "..."` at the top says which app runs the job. The tables that follow give that app's keys, and each `[[sweep]]` adds
-an axis: the app's work is done at every point of the grid that the axes span. A job without `[[sweep]]` is a single point.
+`app = "..."` at the top names the app that runs the job. The tables that follow set the keys of that app. Each `[[sweep]]`
+adds an axis: the app computes every point of the grid that the axes span. A job without `[[sweep]]` has a single point.
 
 ```toml
 [[sweep]]
-parameter = "position[0].x"    # the x of the first position; in full "system.position[0].x"
+parameter = "position[0].x"    # x of the first position, in full "system.position[0].x"
 name = "x"
 from = -20.0
 to = 20.0
@@ -49,29 +49,29 @@ count = 1000                   # points; here at -20, -19.96, ..., 19.96
 endpoint = false               # true: the last point is at 20
 ```
 
-- Any number of axes; the first varies fastest. The value at point i is `from + (to - from) * i / n`, with n = `count`, or
-  `count - 1` with `endpoint = true`. What the swept key says itself is then not used.
+- There may be any number of axes; the first varies fastest. The value at point i is `from + (to - from) * i / n`, with
+  n = `count`, or `count - 1` with `endpoint = true`. It replaces the value of the swept key.
 - A parameter is one number: `"G"`, `"mass[1]"`, `"position[0].x"` (the same as `"position[0][0]"`), `"integrate.dt"`. Indices
-  count from 0. The table's name may be left out where only one table has such a key.
-- Integers may stand where real numbers are wanted, not the other way round. `inf` is refused except where the range below
-  says so, and `nan` everywhere.
+  start at 0. The table may be omitted if only one table has the key.
+- Integers are accepted for real numbers, but not the reverse. `inf` is accepted only if the range below includes it, `nan`
+  never.
 
 ## Changing keys on the command line
 
-`--set key=value` overrides the file, and may be repeated; the last one wins.
+`--set key=value` overrides the file. It may be repeated; the last one wins.
 
 ```sh
 voltpile run job.toml --set integrate.steps=5000                  # a key
-voltpile run job.toml --set integrate.method=rk4                  # a text needs no quotes
+voltpile run job.toml --set integrate.method=rk4                  # strings need no quotes
 voltpile run job.toml --set 'system.mass=[1, 2, 3]'               # a list
 voltpile run job.toml --set 'system.position[0].x=3'              # one number of a list
-voltpile run job.toml --set sweep.x.count=100                     # of the axis named x
+voltpile run job.toml --set sweep.x.count=100                     # a key of the axis named x
 ```
 
 ## Mistakes
 
-A job file is checked whole before anything is computed. Everything that is wrong is reported at once, each with the file and
-the line (and the column, where it is not TOML), or with the `--set` that is to blame, and the exit code is 2:
+The whole job file is validated before anything is computed. All problems are reported at once, each with its file and line
+(and column, for syntax errors) or with its `--set`. The exit code is 2:
 
 ```
 jobs/x.toml:9: unknown key integrate.stpes; did you mean integrate.steps?
@@ -79,11 +79,10 @@ jobs/x.toml:14: system.mass[1] = 0.0: must be greater than 0
 --set integrate.method=eulr: integrate.method = "eulr": must be one of euler, leapfrog, yoshida4, rk4; did you mean "euler"?
 ```
 
-## Which changes make another job
+## Which changes make a different job
 
-An unfinished job goes on where it stopped, as long as it is the same job: the same app, the same axes and the same values of
-all keys that change the result, whether they are written down or left at their default. Comments, the order of keys, the
-spelling of numbers and the table `[run]` do not matter.
+An unfinished job resumes only if it is the same job: the same app, the same axes and the same values of all keys that affect
+the result, given or default. Comments, the order of keys, the spelling of numbers and the table `[run]` do not matter.
 )";
 
 std::string code(const std::string& text) {

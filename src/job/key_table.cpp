@@ -13,29 +13,28 @@ std::vector<KeySpec> sweep_keys() {
     return {
         {.path = "sweep.parameter",
          .type = ValueType::Text,
-         .help = "What the axis varies: one number of a key that can be swept, such as \"position[0].x\", "
-                 "\"mass[1]\" or "
-                 "\"integrate.dt\". The table's name may be left out where the key is in one table only."},
+         .help =
+             "The number that the axis varies: one element of a sweepable key, such as \"position[0].x\", "
+             "\"mass[1]\" or \"integrate.dt\". The table may be omitted if only one table has the key."},
         {.path = "sweep.name",
          .type = ValueType::Text,
          .default_value = Texts{""},
-         .help = "Name of the axis: of the dimension in the result, and in --set sweep.NAME.count=100. "
-                 "Letters, digits "
-                 "and underscores. Left out, it is made of the parameter: position_0_x."},
-        {.path = "sweep.from", .help = "Value at the first point, in the parameter's unit."},
+         .help = "Name of the axis: the dimension in the result, also used in --set sweep.NAME.count=100. "
+                 "Letters, digits and underscores. Default: made from the parameter (position_0_x)."},
+        {.path = "sweep.from", .help = "Value at the first point, in the unit of the parameter."},
         {.path = "sweep.to",
-         .help = "Value at the end of the axis: that of the last point with endpoint = true, else of the "
-                 "point after it."},
+         .help = "Value at the end of the axis: at the last point with endpoint = true, else one spacing "
+                 "after it."},
         {.path = "sweep.count",
          .type = ValueType::Integer,
          .unit = "1",
          .range = {.min = 1},
          .help = "Number of points. Point i is at from + (to - from) * i / n, with n = count, or count - 1 "
-                 "with endpoint."},
+                 "with endpoint = true."},
         {.path = "sweep.endpoint",
          .type = ValueType::Boolean,
          .default_value = Booleans{false},
-         .help = "Whether the last point is at `to`, or one spacing before it."},
+         .help = "Whether the last point lies at `to` or one spacing before it."},
     };
 }
 
@@ -46,8 +45,8 @@ std::vector<KeySpec> run_keys() {
          .default_value = Texts{"auto"},
          .choices = {"auto", "cpu", "gpu"},
          .identity = false,
-         .help = "What the ranks compute on. auto: a GPU for each rank that can have one of its own, CPU "
-                 "cores for the others."},
+         .help = "What the ranks compute on. auto: each rank drives a GPU if there is one for it, else it "
+                 "uses CPU cores."},
         {.path = "run.threads",
          .type = ValueType::Integer,
          .unit = "1",
@@ -60,23 +59,22 @@ std::vector<KeySpec> run_keys() {
          .default_value = Reals{2.0},
          .range = {.min = 0, .min_open = true},
          .identity = false,
-         .help = "How long one range of points should keep a rank busy. A killed job loses at most the "
-                 "ranges under way."},
+         .help = "How long a rank should take to compute one range of points. A killed job loses at most the "
+                 "ranges in progress."},
         {.path = "run.range_points",
          .type = ValueType::Integer,
          .unit = "1",
          .default_value = Integers{0},
          .range = {.min = 0},
          .identity = false,
-         .help = "The most points that one range may have; 0: as many as fit run.range_seconds."},
+         .help = "Maximum number of points in a range; 0: as many as fit run.range_seconds."},
         {.path = "run.time_limit_s",
          .unit = "s",
          .default_value = Reals{infinity},
          .range = {.min = 0, .max = infinity, .min_open = true},
          .identity = false,
-         .help = "Stop after this time, when the ranges under way are done, with exit code 5; the same "
-                 "command then "
-                 "goes on where it stopped."},
+         .help = "Stop after this time, once the ranges in progress are done, with exit code 5. The same "
+                 "command then resumes the job."},
     };
 }
 
@@ -87,29 +85,30 @@ std::vector<KeySpec> cluster_keys() {
          .default_value = Texts{"auto"},
          .choices = {"auto", "tcp", "ucx"},
          .identity = false,
-         .help = "How messages travel between hosts. auto: UCX where there are RDMA devices that Open MPI "
-                 "knows, else TCP. What mpirun is told (--mca pml ...) comes first."},
+         .help = "How messages travel between hosts. auto: UCX if Open MPI supports the RDMA devices, else "
+                 "TCP. Options given to mpirun (--mca pml ...) take precedence."},
         {.path = "cluster.network",
          .type = ValueType::Text,
          .default_value = Texts{""},
          .identity = false,
-         .help = "The network interface or RDMA device to use, such as \"eth0\" or \"mlx5_0\", the same on "
-                 "every host; empty: all that lead to other hosts."},
+         .help = "Network interface or RDMA device to use, such as \"eth0\" or \"mlx5_0\", the same on every "
+                 "host; empty: all that lead to other hosts."},
         {.path = "cluster.ranks_per_node",
          .type = ValueType::Integer,
          .unit = "1",
          .default_value = Integers{0},
          .range = {.min = 0, .max = 65536},
          .identity = false,
-         .help = "Ranks that make up a node; 0: all those of a host. With less a host counts as several "
-                 "nodes, so that teams are laid out on it as on a cluster: 2 makes four GPUs two nodes."},
+         .help = "Ranks in a node; 0: all ranks of a host. A smaller number splits hosts into several nodes, "
+                 "so that teams are laid out as on a cluster: 2 makes two nodes of four GPUs."},
     };
 }
 
 }  // namespace
 
 std::vector<KeySpec> common_keys() {
-    std::vector<KeySpec> rows{{.path = "app", .type = ValueType::Text, .help = "Which app runs this job."}};
+    std::vector<KeySpec> rows{
+        {.path = "app", .type = ValueType::Text, .help = "The app that runs this job."}};
     for (auto& row : sweep_keys()) rows.push_back(std::move(row));
     for (auto& row : run_keys()) rows.push_back(std::move(row));
     for (auto& row : cluster_keys()) rows.push_back(std::move(row));

@@ -20,7 +20,7 @@ std::string noun(ValueType type, bool plural) {
         case ValueType::Boolean:
             return plural ? "of true or false" : "true or false";
         case ValueType::Text:
-            return plural ? "texts" : "a text";
+            return plural ? "strings" : "a string";
     }
     return "";
 }

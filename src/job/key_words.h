@@ -9,7 +9,7 @@
 
 namespace voltpile {
 
-// Returns the type in words: "a real number", "a list of 3 lists of 3 real numbers", "a list of texts".
+// Returns the type in words: "a real number", "a list of 3 lists of 3 real numbers", "a list of strings".
 std::string describe_type(const KeySpec& spec);
 
 // Returns why a value is out of range: "must be greater than 0", "must be at least 1 and at most 9".

@@ -349,7 +349,7 @@ class Refused(LlmJob):
                 (["model.synthetic=tny"], "did you mean tiny?"),
                 (["model.path=''"], "model.path is missing"),
                 (["generate.top_n=21"], "generate.top_n"),
-                (["prompts.files=[]"], "names no file"),
+                (["prompts.files=[]"], "prompts.files is empty"),
                 (["prompts.files=['gone.txt']"], "cannot open gone.txt: No such file or directory"),
                 (["model.path=gone.gguf"], "gone.gguf"),
                 (["sampling.top_p=2"], "sampling.top_p")):

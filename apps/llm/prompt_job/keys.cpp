@@ -33,7 +33,7 @@ stop = ["\n\n"]
 
 [engine]
 context = 4096
-sequences = 64                           # texts written at once
+sequences = 64                           # sequences generated at once
 )";
 
 KeySpec text_key(std::string path, const char* otherwise, const char* help) {
@@ -63,7 +63,7 @@ KeySpec with_choices(KeySpec spec, Texts choices) {
     return spec;
 }
 
-// Of what decides how fast the texts come, and not what is in them; or of what counts by its contents.
+// Marks keys that are not part of the fingerprint: they affect speed only, or their content is hashed instead.
 KeySpec no_identity(KeySpec spec) {
     spec.identity = false;
     return spec;
@@ -78,115 +78,112 @@ std::vector<KeySpec> model_keys() {
     for (const auto& entry : llm::kQuantMixtures) mixtures.emplace_back(entry.name);
     return {
         no_identity(text_key("model.path", "",
-                             "A .gguf file, or a Hugging Face folder with safetensors. Every rank opens it, "
-                             "each through its own file system. The same model elsewhere is the same job.")),
+                             "A .gguf file or a Hugging Face folder with safetensors. Every rank opens it "
+                             "through its own file system. The same model at another path is the same job.")),
         no_identity({.path = "model.synthetic",
                      .type = ValueType::Text,
                      .default_value = Texts{""},
                      .help = fmt::format(
-                         "In place of model.path: random weights of this shape ({}), to plan or to measure "
-                         "without a file. With a tokenizer of single bytes, and the ChatML template.",
+                         "Instead of model.path: random weights with the shape of this model ({}), to plan "
+                         "or measure without a file. Uses a byte tokenizer and the ChatML template.",
                          fmt::join(llm::synthetic_shape_names(), ", "))}),
         no_identity(
-            with_choices(text_key("model.format", "q8_0", "How synthetic weights are quantized."), mixtures)),
+            with_choices(text_key("model.format", "q8_0", "Quantization of synthetic weights."), mixtures)),
     };
 }
 
 std::vector<KeySpec> prompt_keys() {
-    auto files =
-        no_identity(list_key("prompts.files",
-                             "Files with the prompts, read by rank 0 alone, in this order. Which files does "
-                             "not matter for what job "
-                             "it is, but what is in them: a job whose prompts have changed is refused."));
+    auto files = no_identity(
+        list_key("prompts.files",
+                 "Files with the prompts, in this order; rank 0 alone reads them. Regular files up to 16 "
+                 "GiB, pipes up to 1 GiB, lines up to 64 MiB. A job is identified by the content of its "
+                 "prompts, not by their paths; it cannot be resumed with changed prompts."));
     return {
         files,
         no_identity(with_choices(
-            text_key(
-                "prompts.format", "auto",
-                "jsonl: a JSON object a line (docs/models.md has its fields). text: a prompt a line. auto: "
-                "jsonl for files that end in .jsonl or .ndjson, text for others."),
+            text_key("prompts.format", "auto",
+                     "jsonl: one JSON object per line (docs/models.md lists its fields). text: one prompt "
+                     "per line. auto: jsonl for names ending in .jsonl or .ndjson, else text."),
             {"auto", "jsonl", "text"})),
-        with_choices(text_key("prompts.on_error", "stop",
-                              "What to do about lines that cannot be used. stop: name them all and compute "
-                              "nothing. skip: their rows say why, the others are computed."),
-                     {"stop", "skip"}),
+        with_choices(
+            text_key("prompts.on_error", "stop",
+                     "What to do with invalid lines. stop: list them and compute nothing. skip: compute the "
+                     "other prompts, print how many lines were skipped, and store the reason in their rows."),
+            {"stop", "skip"}),
     };
 }
 
 std::vector<KeySpec> sampling_keys() {
     return {
-        real_key("sampling.temperature", 0, 0, 100, "0: always the most probable token."),
+        real_key("sampling.temperature", 0, 0, 100, "0: always take the most probable token."),
         integer_key("sampling.top_k", 0, {.min = 0, .max = 1 << 24},
-                    "Draw from so many tokens; 0: from all."),
-        real_key("sampling.top_p", 1, 0, 1, "Draw from the fewest tokens with this share of probability."),
-        real_key("sampling.min_p", 0, 0, 1, "Draw from tokens above this share of the first's probability."),
+                    "Sample from the k most probable tokens; 0: from all."),
+        real_key("sampling.top_p", 1, 0, 1,
+                 "Sample from the smallest set of tokens whose probabilities add up to this."),
+        real_key("sampling.min_p", 0, 0, 1,
+                 "Sample from tokens whose probability is at least this fraction of the highest."),
         real_key("sampling.repetition_penalty", 1, 0.01, 100,
-                 "Logits of tokens in the text are divided by it if positive, else multiplied."),
+                 "Divides positive logits of tokens already in the sequence and multiplies negative ones."),
         real_key("sampling.presence_penalty", 0, -100, 100,
-                 "Subtracted from the logits of tokens in the text."),
+                 "Subtracted from the logits of tokens already in the sequence."),
         real_key("sampling.frequency_penalty", 0, -100, 100,
-                 "Subtracted from the logits of tokens in the text, for each time they occur."),
-        integer_key(
-            "sampling.seed", 0, {.min = 0},
-            "Of the draws. Prompt n (from 0) has the seed plus n, unless its line has one, so that the "
-            "order of work does not matter."),
+                 "Subtracted from the logits of tokens already in the sequence, once for each occurrence."),
+        integer_key("sampling.seed", 0, {.min = 0},
+                    "Seed of the random draws. Prompt n (from 0) uses seed + n unless its line has a seed, "
+                    "so the order of computation does not matter."),
     };
 }
 
 std::vector<KeySpec> generate_keys() {
-    auto stop = list_key("generate.stop", "A text ends before the first of these that it would contain.");
+    auto stop = list_key("generate.stop", "Generation stops before the first of these strings.");
     stop.default_value = Texts{};
     return {
         integer_key("generate.max_tokens", 128, {.min = 1, .max = 1 << 24},
-                    "At most so many tokens for each prompt."),
+                    "Maximum number of tokens generated for a prompt."),
         stop,
         integer_key("generate.top_n", 0, {.min = 0, .max = llm::Ops::most_top},
-                    "So many of the most probable tokens are written with each one drawn, with their "
+                    "Also store this many of the most probable tokens at each position, with their "
                     "log-probabilities."),
         {.path = "generate.ignore_end",
          .type = ValueType::Boolean,
          .default_value = Booleans{false},
-         .help = "Go on after a token that ends a text."},
+         .help = "Continue after an end-of-sequence token."},
     };
 }
 
 std::vector<KeySpec> engine_keys() {
     return {
         integer_key("engine.context", 0, {.min = 0, .max = 1 << 24},
-                    "Room for so many tokens of each text, prompt included; 0: what the model was made for."),
+                    "Maximum number of tokens in a sequence, prompt included; 0: the model's context."),
         no_identity(integer_key("engine.sequences", 64, {.min = 1, .max = 4096},
-                                "Texts that each copy of the model writes at once.")),
-        no_identity(integer_key("engine.rows", 512, {.min = 1, .max = 65536},
-                                "The most tokens of a pass through the model; at least engine.sequences.")),
-        with_choices(text_key("engine.cache", "fp16",
-                              "How keys and values are kept. int8 has room for twice the tokens."),
+                                "Sequences that each replica of the model generates at once.")),
+        no_identity(
+            integer_key("engine.rows", 512, {.min = 1, .max = 65536},
+                        "Maximum number of tokens in a pass through the model; at least engine.sequences.")),
+        with_choices(text_key("engine.cache", "fp16", "Type of the KV cache. int8 holds twice the tokens."),
                      {"fp16", "int8"}),
-        no_identity(
-            integer_key("engine.cache_tokens", 0, {.min = 0},
-                        "Room for so many tokens of all texts together; 0: for the context of each, or "
-                        "what memory has.")),
-        no_identity(
-            integer_key("engine.tensor", 0, {.min = 0, .max = 1024},
-                        "Ranks that share each layer (tensor parallelism); 0: as many as there are and "
-                        "the model can be cut over.")),
-        no_identity(
-            integer_key("engine.pipeline", 0, {.min = 0, .max = 1024},
-                        "Stages that share out the layers (pipeline parallelism); 0: as few as hold the "
-                        "model.")),
+        no_identity(integer_key("engine.cache_tokens", 0, {.min = 0},
+                                "Tokens that the KV cache holds for all sequences together; 0: the context "
+                                "of each sequence, or what fits into memory.")),
+        no_identity(integer_key("engine.tensor", 0, {.min = 0, .max = 1024},
+                                "Ranks that share each layer (tensor parallelism); 0: as many as there are "
+                                "and the model can be split over.")),
+        no_identity(integer_key(
+            "engine.pipeline", 0, {.min = 0, .max = 1024},
+            "Stages that divide the layers (pipeline parallelism); 0: as few as hold the model.")),
         no_identity(integer_key("engine.replicas", 0, {.min = 0, .max = 65536},
-                                "Copies of the model, which share the prompts; 0: as many as there is room "
-                                "for.")),
+                                "Copies of the model, which share the prompts; 0: as many as fit.")),
         no_identity(
             {.path = "engine.batch_invariant",
              .type = ValueType::Boolean,
              .default_value = Booleans{false},
-             .help = "On GPUs: a text is the same to the bit whatever else is computed with it, as it "
-                     "always is on processors. Prompts then take a tenth longer, a single text a quarter."}),
+             .help = "On GPUs: compute each sequence to the same bits whatever else is in the batch, as CPUs "
+                     "always do. Prompts then take a tenth longer, a single sequence a quarter."}),
         {.path = "engine.clamp",
          .type = ValueType::Boolean,
          .default_value = Booleans{false},
-         .help = "Activations that fp16 cannot hold become its largest number, 65504, and not infinite: for "
-                 "models trained in bf16 whose texts end with logits that are not finite."},
+         .help = "Clamp activations that overflow fp16 to 65504, its largest number, instead of infinity: "
+                 "for models trained in bf16 whose logits become non-finite."},
     };
 }
 
@@ -200,10 +197,10 @@ void check(const JobSpec& job, const ReportProblem& report) {
                fmt::format("model.synthetic = \"{}\": must be one of {}{}", shape, fmt::join(shapes, ", "),
                            did_you_mean(nearest_word(shape, shapes))));
     if (!path && !synthetic)
-        report("model", "model.path is missing (or model.synthetic, for random weights)");
-    if (job.texts("prompts.files").empty()) report("prompts.files", "prompts.files names no file");
+        report("model", "model.path is missing (or model.synthetic for random weights)");
+    if (job.texts("prompts.files").empty()) report("prompts.files", "prompts.files is empty: name at least one file");
     for (const std::string& stop : job.texts("generate.stop"))
-        if (stop.empty()) report("generate.stop", "generate.stop has an empty text, which is everywhere");
+        if (stop.empty()) report("generate.stop", "generate.stop contains an empty string");
     const std::int64_t context = job.integer("engine.context");
     if (context > 0 && job.integer("generate.max_tokens") >= context)
         report("generate.max_tokens",
@@ -217,8 +214,8 @@ AppSchema llm_schema() {
     AppSchema schema;
     schema.name = "llm";
     schema.summary =
-        "Has a language model continue, or answer, every prompt of one or more files: many at once, into one "
-        "row of the result each.";
+        "Generates a continuation or an answer for every prompt of one or more files with a language model: "
+        "many prompts at once, one row of the result each.";
     for (auto rows : {model_keys(), prompt_keys(), sampling_keys(), generate_keys(), engine_keys()})
         schema.keys.insert(schema.keys.end(), rows.begin(), rows.end());
     schema.example = example;

@@ -21,7 +21,7 @@ TEST(JobHelp, DescribesEachKeyCompletely) {
     EXPECT_TRUE(contains(text, "  limit\n      a real number; >= 0, or inf; unit s; default inf\n"));
     EXPECT_TRUE(
         contains(text, "  rounds\n      an integer; >= 1 and <= 100; unit 1; required; can be swept\n"));
-    EXPECT_TRUE(contains(text, "  mode\n      a text; one of exact, quick; default \"exact\"\n"));
+    EXPECT_TRUE(contains(text, "  mode\n      a string; one of exact, quick; default \"exact\"\n"));
     EXPECT_TRUE(contains(text, "default [1.0, 2.0]"));
     EXPECT_TRUE(contains(text, "Rolls marbles in a bowl."));
     EXPECT_TRUE(text.ends_with("app = \"bowl\"\n"));

@@ -62,7 +62,7 @@ TEST(Override, ReportsMalformedOverrides) {
     EXPECT_EQ(complaint("roll.rounds="), "the value is missing");
     EXPECT_EQ(complaint("roll.rouns=3"), "unknown key roll.rouns; did you mean roll.rounds?");
     EXPECT_EQ(complaint("rol.rounds=3"), "unknown table [rol]; did you mean [roll]?");
-    EXPECT_EQ(complaint("roll.rounds=many"), "roll.rounds = \"many\": expected an integer, found a text");
+    EXPECT_EQ(complaint("roll.rounds=many"), "roll.rounds = \"many\": expected an integer, found a string");
     EXPECT_EQ(problems_of(bowl_job, {"bowl.depth=1\ntwo=2"}),
               "--set bowl.depth=1\\x0atwo=2: expected one TOML value, found several");
     EXPECT_EQ(complaint("bowl.corner[2].x=1"), "bowl.corner has 2 elements: there is no [2]");

@@ -41,7 +41,7 @@ TEST(Values, AcceptsIntegersForRealsButNotReverse) {
     EXPECT_EQ(problems_of("app = 'bowl'\nbowl.depth = 3\nroll.rounds = 5.0"),
               "b.toml:3: roll.rounds = 5.0: expected an integer, found a real number; write 5");
     EXPECT_EQ(problems_of("app = 'bowl'\nbowl.depth = '3'\nroll.rounds = true"),
-              "b.toml:2: bowl.depth = \"3\": expected a real number, found a text\n"
+              "b.toml:2: bowl.depth = \"3\": expected a real number, found a string\n"
               "b.toml:3: roll.rounds = true: expected an integer, found true or false");
 }
 
@@ -81,7 +81,7 @@ TEST(Values, ChecksShapes) {
               "list of 2");
     EXPECT_EQ(corner("[[1,2,3],[4,'a',6]]"),
               "--set bowl.corner=[[1,2,3],[4,'a',6]]: bowl.corner[1].y = \"a\": expected a real number, "
-              "found a text");
+              "found a string");
     EXPECT_EQ(
         problems_of(bowl_job, {"bowl.weight=7"}),
         "--set bowl.weight=7: bowl.weight = 7: expected a list of real numbers, found an integer; write [7]");
