@@ -113,7 +113,7 @@ class Sound(HostsCase):
     def test_a_slow_link_is_named_and_its_speed_is_right(self):
         self.rack.slow("node3", "80mbit")  # 10 MB/s
         survey = self.survey(expect=CANNOT_RUN)
-        self.assert_fix(survey, ["node3"], "the links to all others are slow")
+        self.assert_fix(survey, ["node3"], "the links to all other hosts are slow")
         self.assertEqual(len(self.fixes(survey)), 1)
         rates = survey["links"]["bytes_per_s"]
         for a, b in ((0, 2), (2, 0), (1, 2), (2, 1)):
@@ -125,11 +125,11 @@ class Sound(HostsCase):
 class BadInput(HostsCase):
     def test_host_files(self):
         for text, problems in (
-                ("", ["HOSTS: no host in it"]),
-                ("# nothing\n\n", ["HOSTS: no host in it"]),
-                ("node1 slots=2\nnode2\nnode1\n", ["HOSTS:3: node1 is there already, on line 1"]),
+                ("", ["HOSTS: no hosts"]),
+                ("# nothing\n\n", ["HOSTS: no hosts"]),
+                ("node1 slots=2\nnode2\nnode1\n", ["HOSTS:3: node1 is already on line 1"]),
                 ("node1 slots=no\nnode2 slots=0\nnode3 slot=1\n-oProxyCommand=x\n",
-                 ["HOSTS:1: slots=no", "HOSTS:2: slots=0", 'HOSTS:3: no setting "slot"', 'HOSTS:4: "-oProxyCommand=x" is no host name'])):
+                 ["HOSTS:1: slots=no", "HOSTS:2: slots=0", 'HOSTS:3: unknown setting "slot"', 'HOSTS:4: "-oProxyCommand=x" is not a host name'])):
             with self.subTest(text):
                 self.hosts.write_text(text)
                 result = self.voltpile("HOSTS", expect=BAD_INPUT)
@@ -203,7 +203,7 @@ class Broken(HostsCase):
             file.write(b"x")
         self.only_fix(["node3"], "another build of voltpile", program=program)
         shutil.copy("/bin/false", self.rack.disk("node3") / "voltpile")
-        self.only_fix(["node3"], "does not work there: it ended with exit code 1", program=program)
+        self.only_fix(["node3"], "does not work there: exited with code 1", program=program)
         (self.rack.disk("node3") / "voltpile").chmod(0o644)
         self.only_fix(["node3"], "may not be executed", program=program)
         (self.rack.disk("node3") / "voltpile").unlink()
@@ -226,8 +226,8 @@ class Broken(HostsCase):
         path = self.rack.layout.own("node2") / "hosts"
         good = path.read_text()
         self.addCleanup(path.write_text, good)
-        for line, pattern in (("127.0.1.1 node3", "node3 is taken for 127.0.1.1, which is the host itself"),
-                              ("10.77.0.9 node3", "node3 is taken for 10.77.0.9, but its address is 10.77.0.3"),
+        for line, pattern in (("127.0.1.1 node3", "node3 resolves to 127.0.1.1, which is the host itself"),
+                              ("10.77.0.9 node3", "node3 resolves to 10.77.0.9, but its address is 10.77.0.3"),
                               ("10.77.0.3 other", "the name node3 is unknown there")):
             with self.subTest(line):
                 path.write_text(good.replace("10.77.0.3 node3", line))
@@ -241,14 +241,14 @@ class Broken(HostsCase):
             path.write_text(good.replace(f"{self.rack.layout.address(node)} {node}", f"127.0.1.1 {node}"))
         survey = self.survey()
         self.assertTrue(survey["ok"])
-        self.assertIn((list(NODES), True), [(finding["hosts"], "own name stands for" in finding["what"])
+        self.assertIn((list(NODES), True), [(finding["hosts"], "own name resolves to" in finding["what"])
                                             for finding in survey["findings"]])
         self.assertEqual([end["device"] for end in survey["links"]["ends"]], ["eth0"] * 3)
 
     def test_two_hosts_of_one_name(self):
         self.rack.run("node3", ["hostname", "node2"], expect=0)
         self.addCleanup(self.rack.run, "node3", ["hostname", "node3"])
-        self.only_fix(["node2", "node3"], "call themselves by the same name")
+        self.only_fix(["node2", "node3"], "have the same host name")
 
     def test_folder_missing_on_one_host(self):
         self.rack.hide("node2")

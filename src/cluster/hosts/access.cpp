@@ -20,7 +20,7 @@ struct Phrase {
     Access access;
 };
 
-// Of OpenSSH, which does not translate them. The first that occurs counts.
+// Messages of OpenSSH, which it does not translate. The first match counts.
 constexpr std::array<Phrase, 14> phrases{{
     {"HOST IDENTIFICATION HAS CHANGED", Access::HostKeyChanged},
     {"Host key verification failed", Access::HostKeyUnknown},
@@ -59,7 +59,7 @@ std::string remote_script(const std::string& program) {
         "say mpirun $(command -v mpirun); "
         "say orted $(command -v orted || command -v prted); "
         "say version $(mpirun --version 2>&1 </dev/null | head -n 1); "
-        "test -e {1} || {{ say missing; exit 0; }}; "  // no "!", which csh would take for its own
+        "test -e {1} || {{ say missing; exit 0; }}; "  // csh would expand "!"
         "test -x {1} || {{ say not-executable; exit 0; }}; "
         "exec {1} hosts --report",
         shell_prefix, file);

@@ -8,24 +8,24 @@
 
 namespace voltpile {
 
-// For /bin/sh there: tells in lines what can be told without the program (read_shell_line), then becomes
-// `program hosts --report`. `program`: absolute path.
+// Returns a script for /bin/sh on the host: it prints lines for read_shell_line(), then executes
+// `program hosts --report`. program: absolute path.
 std::string remote_script(const std::string& program);
 
-// The same as a single word for whatever the user's login shell is.
+// Returns the script as a command that any login shell can run.
 std::string remote_command(const std::string& program);
 
-// `ssh` with the options that keep it from asking and from waiting.
+// Returns an ssh command that never prompts and gives up after seconds.
 std::vector<std::string> ssh_command(const std::string& user, const std::string& host,
                                      const std::string& remote_command);
 
-// Takes in a line of remote_script or of anything else that speaks there before the program does.
+// Reads a line that remote_script(), a login script or ssh printed before the program started.
 void read_shell_line(const std::string& line, RemoteShell& shell, Access& access);
 
-// Why a session has ended before the program answered. errors: the stderr of ssh.
+// Returns why a session ended before the program answered. errors: stderr of ssh.
 Access access_failure(const RemoteShell& shell, int exit_code, const std::string& errors);
 
-// The line of `errors` that says it best.
+// Returns the line of `errors` that names the cause, or the last line.
 std::string essence(const std::string& errors);
 
 }  // namespace voltpile

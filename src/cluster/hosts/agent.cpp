@@ -28,7 +28,7 @@ using nlohmann::json;
 constexpr int silence_ms = 120'000;
 constexpr int resolving_seconds = 5, connecting_seconds = 3;
 
-// Lines of stdin, without standard streams: these could not be waited for with a limit.
+// Reads lines of stdin with a timeout, which standard streams do not have.
 class Questions {
   public:
     std::optional<std::string> next() {
@@ -53,12 +53,12 @@ class Questions {
 };
 
 void say(const json& answer) {
-    // A foreign byte (a device's name) must not stop the report.
+    // Invalid UTF-8, such as in the name of a device, must not stop the report.
     fmt::print("{}{}\n", answer_prefix, answer.dump(-1, ' ', false, json::error_handler_t::replace));
     std::fflush(stdout);
 }
 
-// SSH_CONNECTION: "client address, client port, server address, server port".
+// Reads SSH_CONNECTION: client address, client port, server address, server port.
 void describe_connection(HostReport& report) {
     const char* connection = std::getenv("SSH_CONNECTION");
     std::istringstream words(connection ? connection : "");
@@ -73,7 +73,7 @@ class Agent {
         if (what == "clock") return clock();
         if (what == "report") return report(question);
         if (what == "connect") return connect(question);
-        throw CommError("no such question: " + what);
+        throw CommError("unknown question: " + what);
     }
 
   private:
@@ -135,7 +135,7 @@ int run_host_agent() {
         }
     }
     std::fflush(nullptr);
-    std::_Exit(code);  // threads may still wait for the name service
+    std::_Exit(code);  // skips threads that still wait for the name service
 }
 
 }  // namespace voltpile

@@ -1,4 +1,4 @@
-// Collects findings; for cluster/hosts/findings*.cpp only.
+// Collects findings. Only findings*.cpp and report_text.cpp include this.
 #pragma once
 
 #include <string>
@@ -10,11 +10,12 @@ namespace voltpile {
 
 class FindingList {
   public:
-    // fix: "%H" stands for the hosts' names; "%h" for one of them, in a command that is to be given for each.
+    // Adds a finding. fix: "%H" stands for the names of all its hosts, "%h" for each of them in a command
+    // that is run once for each host.
     void must_fix(const std::string& host, const std::string& what, const std::string& fix);
     void remark(const std::string& host, const std::string& what, const std::string& fix = "");
 
-    // The finished findings, the must-fix ones first; `order`: all hosts.
+    // Returns the findings, those that must be fixed first, and empties the list. order: all hosts.
     std::vector<Finding> take(const std::vector<std::string>& order);
 
   private:
@@ -22,20 +23,19 @@ class FindingList {
     std::vector<Finding> findings_;
 };
 
-// The host that all are compared with: the one that asks, or the first of which there is a report. Null if
-// there is none.
+// Returns the host that all others are compared with: the local one, else the first with a report; else null.
 const HostVisit* reference_host(const HostSurvey& survey);
 
-// Version of a library of the report; empty if it is not there.
+// Returns the version of a library, or "" if the host lacks it.
 std::string library_version(const HostReport& report, const std::string& name);
 
-// The interface that has the address; null if none.
+// Returns the interface with the address, or null.
 const HostInterface* interface_of(const HostReport& report, const std::string& address);
 
-// An address under which the host is reached by others; empty if not known.
+// Returns an address by which other hosts reach this one, or "".
 std::string address_of(const HostVisit& visit, const HostSurvey& survey);
 
-// One aspect each.
+// Each adds the findings about one aspect.
 void judge_access(const HostSurvey& survey, FindingList& list);
 void judge_software(const HostSurvey& survey, FindingList& list);
 void judge_names(const HostSurvey& survey, FindingList& list);

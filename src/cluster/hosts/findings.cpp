@@ -27,27 +27,26 @@ void judge_failure(const HostVisit& visit, const HostSurvey& survey, FindingList
         case Access::Answered:
             return;
         case Access::NameUnknown:
-            return problem("this host does not know the name",
-                           "correct the name in the host file, or add it here to /etc/hosts: ADDRESS %H");
+            return problem(
+                "this host does not know the name",
+                "correct the name in the host file, or add a line to /etc/hosts on this host: ADDRESS %H");
         case Access::Unreachable:
-            return problem("cannot be reached: is it on, is its cable in, is its address right?",
-                           "ping -c 3 %h");
+            return problem("cannot be reached: check its power, cable and address", "ping -c 3 %h");
         case Access::Refused:
-            return problem("ssh connections are refused: no ssh server runs there",
+            return problem("ssh connections are refused: no ssh server is running",
                            "on %H: sudo apt install openssh-server && sudo systemctl enable --now ssh");
         case Access::KeyNotAccepted:
-            return problem("ssh needs a password there: your key is not accepted",
+            return problem("ssh asks for a password: your key is not accepted",
                            "ssh-copy-id %h   (before that, if you have no key: ssh-keygen -t ed25519)");
         case Access::HostKeyUnknown:
-            return problem("ssh has never been there and does not know the host key",
-                           "ssh-keyscan %h >> ~/.ssh/known_hosts");
+            return problem("ssh does not know its host key", "ssh-keyscan %h >> ~/.ssh/known_hosts");
         case Access::HostKeyChanged:
             return problem(
                 "the ssh host key has changed: the host was installed anew, or another machine has the "
                 "address",
                 "if you know why: ssh-keygen -R %h && ssh-keyscan %h >> ~/.ssh/known_hosts");
         case Access::SshFailed:
-            return problem("ssh fails: " + visit.access_error, "try it by hand: ssh -v %h true");
+            return problem("ssh fails: " + visit.access_error, "try ssh by hand: ssh -v %h true");
         case Access::NoAnswer:
             return problem(
                 "ssh gets there, but then nothing more comes (" + visit.access_error + ")",
@@ -55,7 +54,7 @@ void judge_failure(const HostVisit& visit, const HostSurvey& survey, FindingList
         case Access::ProgramMissing:
             return problem("there is no " + survey.program, copy + "   (or keep it in a shared folder)");
         case Access::ProgramNotExecutable:
-            return problem(survey.program + " is there but may not be executed",
+            return problem(survey.program + " exists but is not executable",
                            "ssh %h chmod a+rx " + shell_quote(survey.program));
         case Access::ProgramFails:
             return problem(
@@ -112,12 +111,12 @@ struct Rule {
     const char* why;
 };
 
-// Different versions of these do not understand each other, or compute and write differently.
+// Different versions of these are incompatible, or compute and write differently.
 constexpr std::array<Rule, 6> rules{{
-    {"Open MPI", true, "ranks of different Open MPI do not work together"},
-    {"UCX", true, "different UCX need not understand each other"},
-    {"NCCL", true, "ranks of different NCCL do not work together"},
-    {"HDF5", false, "results will be written by different versions"},
+    {"Open MPI", true, "ranks need the same version of Open MPI"},
+    {"UCX", true, "versions of UCX may be incompatible"},
+    {"NCCL", true, "ranks need the same version of NCCL"},
+    {"HDF5", false, "different versions will write results"},
     {"CUDA driver", false, ""},
     {"NVIDIA driver", false, ""},
 }};
@@ -127,7 +126,7 @@ void compare_libraries(const HostVisit& visit, const HostVisit& reference, Findi
         const std::string its = library_version(*visit.report, rule.library);
         const std::string other = library_version(*reference.report, rule.library);
         if (its == other) continue;
-        // A host without GPUs needs no driver, one without RDMA needs no UCX.
+        // Hosts without GPUs need no driver, hosts without RDMA no UCX.
         const bool both = !its.empty() && !other.empty();
         const std::string what =
             fmt::format("{} {}, {} has {}{}{}", rule.library, its.empty() ? "is missing" : its,
@@ -162,7 +161,7 @@ std::string gpus_text(const HostReport& report) {
     return parts.empty() ? "no GPU" : fmt::format("{}", fmt::join(parts, ", "));
 }
 
-// Says once which hosts have what, if they do not all have the same.
+// Adds one remark that lists which hosts have what, unless all have the same.
 template <class Describe>
 void remark_if_unequal(const HostSurvey& survey, FindingList& list, const Describe& describe) {
     std::map<std::string, std::vector<std::string>> hosts_of;

@@ -1,4 +1,5 @@
-// What the measured links say: pairs that are much slower than the others, and ways that are not used.
+// Findings about measured links: pairs that are much slower than others, and faster networks that MPI
+// ignores.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -12,9 +13,10 @@
 namespace voltpile {
 namespace {
 
-constexpr double low_share = 0.3;  // of what the cards can do; TCP on sound gigabit cards reaches 0.9
-// Times. A gigabit card that has fallen back to 100 Mb/s is ten times slower; half of this is what busy hosts
-// do to each other.
+// Share of the cards' bandwidth below which links are remarkable; TCP over gigabit cards reaches 0.9.
+constexpr double low_share = 0.3;
+// Factor by which a bad link is slower. A gigabit card that fell back to 100 Mb/s is ten times slower; load
+// on the hosts accounts for half of this factor.
 constexpr double much_slower = 4;
 
 std::string rate_text(double bytes_per_s) {
@@ -53,7 +55,7 @@ class LinkJudge {
         return nullptr;
     }
 
-    // Gigabits of the device that the bytes went through; 0: not known.
+    // Returns the speed in Gb/s of the device that carried the bytes; 0: unknown.
     double gigabits(std::size_t rank) const {
         if (const HostInterface* interface = card(rank)) return interface->gb_per_s;
         const HostReport* its = report(rank);
@@ -77,7 +79,7 @@ class LinkJudge {
         const std::string pair = fmt::format("{} and {}", name(a), name(b));
         if (!links_.small_messages_pass)
             return list_.must_fix(
-                "", fmt::format("between {} no MPI message came through ({})", pair, links_.failure),
+                "", fmt::format("no MPI message got through between {} ({})", pair, links_.failure),
                 "look at the cable, the switch port and the firewalls of these two");
         std::string mtus;
         if (const HostReport* x = report(a), *y = report(b); x && y)
@@ -87,12 +89,12 @@ class LinkJudge {
                         mtus += fmt::format(" ({} has MTU {} on {} and {} on {})", i.name, i.mtu, name(a),
                                             j.mtu, name(b));
         list_.must_fix(
-            "", fmt::format("between {} small messages pass, but large ones got stuck{}", pair, mtus),
+            "", fmt::format("small messages pass between {}, but large ones get stuck{}", pair, mtus),
             "give the interfaces of both, and the switch, the same MTU: sudo ip link set dev eth0 mtu 1500");
     }
 
-    // The rate that a sound pair here has: the upper quartile, so that one bad host, which spoils most of the
-    // pairs of a small cluster, does not set the standard.
+    // Returns the rate of a healthy pair: the upper quartile, because one bad host spoils most pairs of a
+    // small cluster.
     double usual_rate() const {
         std::vector<double> rates;
         for (std::size_t a = 0; a < size(); ++a)
@@ -118,7 +120,7 @@ class LinkJudge {
         return why;
     }
 
-    // A card that was bought slower is not broken.
+    // Returns whether the rate is normal for the rank's card, which is slower than the others.
     bool is_just_a_slower_card(std::size_t rank, double rate, double usual) const {
         const double its = gigabits(rank) * 1e9 / 8;
         return its > 1e8 / 8 && rate > its / much_slower && its < usual;
@@ -145,7 +147,7 @@ class LinkJudge {
             if (!all) continue;
             blamed.insert(a);
             const std::string what =
-                fmt::format("the links to all others are slow: at best {}, where others have {}{}",
+                fmt::format("the links to all other hosts are slow: at best {}, where others reach {}{}",
                             rate_text(best), rate_text(usual), why_slow(a));
             if (is_just_a_slower_card(a, best, usual))
                 list_.remark(name(a), what);
@@ -156,7 +158,7 @@ class LinkJudge {
             if (blamed.contains(a) || blamed.contains(b)) continue;
             list_.must_fix(
                 "",
-                fmt::format("between {} and {} the link is slow: {}, where others have {}{}", name(a),
+                fmt::format("the link between {} and {} is slow: {}, where others reach {}{}", name(a),
                             name(b), rate_text(slower_way(a, b)), rate_text(usual), why_slow(a)),
                 look_at(fmt::format("{} and {}", name(a), name(b)), a));
         }
@@ -180,13 +182,13 @@ class LinkJudge {
                     links_.bytes_per_s[a][b] * much_slower < links_.bytes_per_s[b][a])
                     list_.must_fix(
                         "",
-                        fmt::format("from {} to {} only {} pass, back {}", name(a), name(b),
+                        fmt::format("{} to {} reaches only {}, the reverse direction {}", name(a), name(b),
                                     rate_text(links_.bytes_per_s[a][b]), rate_text(links_.bytes_per_s[b][a])),
-                        "one end runs half duplex, or a cable is bad: " +
+                        "one end runs half duplex or a cable is bad: " +
                             look_at(fmt::format("{} and {}", name(a), name(b)), a));
     }
 
-    // Against what the cards of the best pair could do: with two hosts there is nothing else to compare with.
+    // Compares the best pair with the speed of its cards: with two hosts there is no other pair to compare.
     void judge_best() {
         double best = 0, theory = 0;
         std::string pair;
@@ -206,13 +208,13 @@ class LinkJudge {
             "busy hosts, or a slower switch or cable between them; beyond 10 Gb/s, RDMA: --transport ucx");
     }
 
-    // Whether the bytes went the best way that there is.
+    // Remarks on ranks whose messages used a slower device than the host has.
     void judge_ways() {
         for (std::size_t rank = 0; rank < size() && rank < links_.ends.size() && size() > 1; ++rank) {
             const HostReport* its = report(rank);
             if (!its) continue;
             if (links_.ends[rank].device.empty()) {
-                list_.remark(name(rank), "no byte went through a network card: the hosts share one machine");
+                list_.remark(name(rank), "no data went through a network card: the hosts share one machine");
                 continue;
             }
             std::string better;
@@ -232,8 +234,8 @@ class LinkJudge {
             if (!better.empty())
                 list_.remark(
                     name(rank),
-                    fmt::format("messages went over {} ({:g} Gb/s), but it has {}", links_.ends[rank].device,
-                                gigabits(rank), better),
+                    fmt::format("messages went over {} ({:g} Gb/s), but the host has {}",
+                                links_.ends[rank].device, gigabits(rank), better),
                     "name it: voltpile hosts HOSTS --network DEVICE --transport ucx (or tcp), and in the job "
                     "file cluster.network and cluster.transport");
         }

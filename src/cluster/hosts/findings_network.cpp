@@ -1,4 +1,4 @@
-// Names, TCP connections and network cards.
+// Findings about host names, TCP connections and network cards.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -31,7 +31,7 @@ void judge_name(const HostVisit& from, const ResolvedName& name, const HostSurve
                 FindingList& list) {
     const HostVisit* target = visit_of(survey, name.name);
     if (!target || is_address(name.name) || name.name == "localhost") return;
-    if (target->access == Access::NameUnknown) return;  // said already
+    if (target->access == Access::NameUnknown) return;  // judge_access() reports it
     const std::string add =
         fmt::format("on %H: echo '{}' | sudo tee -a /etc/hosts", hosts_line(*target, survey));
     const std::string change = fmt::format("on %H: in /etc/hosts, let the line of {} be: {}", name.name,
@@ -41,27 +41,27 @@ void judge_name(const HostVisit& from, const ResolvedName& name, const HostSurve
                              fmt::format("the name {} is unknown there ({})", name.name, name.error), add);
     const bool loops = std::ranges::all_of(name.addresses, is_loopback);
     if (loops && target == &from)
-        // What Debian's installer writes. mpirun and MPI go by the interfaces; other programs do not.
+        // Debian's installer writes this. mpirun and MPI use the interfaces instead; other programs do not.
         return list.remark(
             from.name,
-            fmt::format("the host's own name stands for {}: other software may stumble over that",
+            fmt::format("the host's own name resolves to {}, which may confuse other software",
                         name.addresses.front()),
-            "on %H: in /etc/hosts, give the host's own name its address in the cluster, not 127.0.1.1");
+            "on %H: in /etc/hosts, map the host's own name to its address in the cluster, not to 127.0.1.1");
     if (loops)
         return list.must_fix(
             from.name,
-            fmt::format("{} is taken for {}, which is the host itself", name.name, name.addresses.front()),
+            fmt::format("{} resolves to {}, which is the host itself", name.name, name.addresses.front()),
             change);
     if (!target->report) return;
     for (const std::string& address : name.addresses)
         if (!is_loopback(address) && interface_of(*target->report, address)) return;
     list.must_fix(from.name,
-                  fmt::format("{} is taken for {}, but its address is {}", name.name, name.addresses.front(),
+                  fmt::format("{} resolves to {}, but its address is {}", name.name, name.addresses.front(),
                               address_of(*target, survey)),
                   change);
 }
 
-// "10.0.0.0/24" for "10.0.0.7": most likely the cluster's network.
+// Guesses the cluster's network from an address: "10.0.0.0/24" for "10.0.0.7".
 std::string network_of(const std::string& address) {
     const auto dot = address.rfind('.');
     return dot == std::string::npos ? address : address.substr(0, dot) + ".0/24";
@@ -74,7 +74,7 @@ std::string open_firewall(const std::string& address) {
         network_of(address));
 }
 
-// The network card that others reach it by.
+// Returns the network card by which other hosts reach this one, or null.
 const HostInterface* card_of(const HostVisit& visit, const HostSurvey& survey) {
     return visit.report ? interface_of(*visit.report, address_of(visit, survey)) : nullptr;
 }
@@ -106,8 +106,8 @@ void judge_names(const HostSurvey& survey, FindingList& list) {
         const bool one_machine = !address.empty() && interface_of(*visits[1]->report, address);
         for (const HostVisit* visit : visits)
             list.must_fix(visit->name,
-                          one_machine ? fmt::format("they are one and the same machine, {}", hostname)
-                                      : fmt::format("they call themselves by the same name, {}", hostname),
+                          one_machine ? fmt::format("these names are the same machine, {}", hostname)
+                                      : fmt::format("these hosts have the same host name, {}", hostname),
                           one_machine ? "keep one of %H in the host file"
                                       : "on each of %H: sudo hostnamectl set-hostname ITS_NAME");
     }
@@ -130,7 +130,7 @@ void judge_connections(const HostSurvey& survey, FindingList& list) {
         std::size_t failures = 0;
         for (const auto& [error, hosts] : failed) failures += hosts.size();
         for (const auto& [error, hosts] : failed) {
-            if (failures == asked) {  // nobody gets in
+            if (failures == asked) {  // no host gets through
                 list.must_fix(
                     target.name,
                     fmt::format("ssh gets in, but connections to the TCP ports that MPI uses do not "
@@ -153,7 +153,7 @@ void judge_connections(const HostSurvey& survey, FindingList& list) {
 
 void judge_network_cards(const HostSurvey& survey, FindingList& list) {
     double fastest = 0;
-    std::map<int, int> mtus;  // how many hosts have it
+    std::map<int, int> mtus;  // hosts by MTU
     for (const HostVisit& visit : survey.visits) {
         if (const HostInterface* card = card_of(visit, survey)) {
             fastest = std::max(fastest, card->gb_per_s);

@@ -1,4 +1,4 @@
-// Whether a folder is the same on several hosts, tried with small files that are gone afterwards.
+// Tests with small temporary files whether several hosts see the same folder.
 #pragma once
 
 #include <chrono>
@@ -10,7 +10,7 @@
 
 namespace voltpile {
 
-// Removes the files that it has written when it goes.
+// Writes files and removes them in its destructor.
 class FolderProbe {
   public:
     FolderProbe() = default;
@@ -18,19 +18,19 @@ class FolderProbe {
     FolderProbe(const FolderProbe&) = delete;
     FolderProbe& operator=(const FolderProbe&) = delete;
 
-    // Writes `text` into a new file. Returns why it could not; empty: it could.
+    // Writes `text` into a new file. Returns an error message, or "" on success.
     std::string write(const std::filesystem::path& file, const std::string& text);
 
   private:
     std::vector<std::filesystem::path> written_;
 };
 
-// Whether the file holds `text`, now or within `patience`: network file systems show new files a little
-// later.
+// Returns whether the file contains `text`, now or within `patience`: network file systems show new files
+// with a delay.
 bool appears(const std::filesystem::path& file, const std::string& text, std::chrono::milliseconds patience);
 
-// What the calling host left as `seen` and what this host leaves as `own`, both in the folder and with the
-// same text.
+// Looks for the file `seen` that the calling host wrote and writes the file `own`, both in `folder` with the
+// contents `text`.
 FolderView look_at_folder(const std::filesystem::path& folder, const std::string& seen,
                           const std::string& own, const std::string& text, FolderProbe& probe);
 

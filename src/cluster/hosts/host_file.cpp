@@ -17,8 +17,7 @@ namespace {
 
 constexpr std::string_view blanks = " \t\r\v\f";
 
-// Letters, digits and what names and addresses are written with. A name that begins with "-" would be taken
-// for an option by ssh.
+// Accepts the characters of names and addresses. ssh would read a name that starts with "-" as an option.
 bool is_host_name(std::string_view name) {
     static constexpr std::string_view others = ".-_:%";
     if (name.empty() || name.front() == '-') return false;
@@ -44,7 +43,7 @@ std::vector<std::string_view> words_of(std::string_view line) {
         const auto begin = line.find_first_not_of(blanks);
         if (begin == std::string_view::npos) return words;
         line.remove_prefix(begin);
-        // "=" is a word by itself, but not in the host's name.
+        // "=" is a word of its own, except within the host's name.
         const bool in_name = words.empty();
         const auto end =
             line.front() == '=' && !in_name
@@ -69,16 +68,16 @@ class Reader {
         if (at != std::string_view::npos) entry.user = word.substr(0, at);
         entry.name = word.substr(at == std::string_view::npos ? 0 : at + 1);
         if (!is_host_name(entry.name) || (at != std::string_view::npos && !is_host_name(entry.user))) {
-            problem(entry.line, fmt::format("\"{}\" is no host name", word));
+            problem(entry.line, fmt::format("\"{}\" is not a host name", word));
             return;
         }
         const auto [first, is_new] = line_of_.emplace(entry.name, entry.line);
         if (!is_new) {
             problem(entry.line,
                     first->second > 0
-                        ? fmt::format("{} is there already, on line {}: give it one line, with slots=N",
-                                      entry.name, first->second)
-                        : fmt::format("{} is there twice: give it once, as {}:N", entry.name, entry.name));
+                        ? fmt::format("{} is already on line {}: list it once, with slots=N", entry.name,
+                                      first->second)
+                        : fmt::format("{} is listed twice: list it once, as {}:N", entry.name, entry.name));
             return;
         }
         entries_.push_back(std::move(entry));
@@ -92,20 +91,18 @@ class Reader {
         for (std::size_t i = 1; i < words.size(); i += 3) {
             const std::string_view key = words[i];
             if (i + 1 >= words.size() || words[i + 1] != "=") {
-                problem(
-                    line,
-                    fmt::format("\"{}\" after the host's name: there it goes on with slots=N or max_slots=N",
-                                key));
+                problem(line,
+                        fmt::format("\"{}\" after the host's name: expected slots=N or max_slots=N", key));
                 return;
             }
             const std::string_view value = i + 2 < words.size() ? words[i + 2] : "";
             if (key != "slots" && key != "max_slots" && key != "max-slots") {
-                problem(line, fmt::format("no setting \"{}\": there are slots and max_slots", key));
+                problem(line, fmt::format("unknown setting \"{}\": use slots or max_slots", key));
                 return;
             }
             const auto count = positive_number(value);
             if (!count) {
-                problem(line, fmt::format("{}={}: it must be a number of at least 1", key, value));
+                problem(line, fmt::format("{}={}: must be an integer of at least 1", key, value));
                 return;
             }
             (key == "slots" ? entry.slots : entry.max_slots) = *count;
@@ -137,7 +134,7 @@ std::vector<HostEntry> parse_host_file(std::string_view text, const std::string&
         reader.read_line(text.substr(0, end), line);
         text.remove_prefix(std::min(end + 1, text.size()));
     }
-    return reader.finish("no host in it: it needs a line for each, e.g. `node1 slots=4`");
+    return reader.finish("no hosts: write one per line, such as `node1 slots=4`");
 }
 
 std::vector<HostEntry> load_host_file(const std::string& path) {
@@ -160,14 +157,14 @@ std::vector<HostEntry> parse_host_list(std::string_view list) {
         if (colon != std::string_view::npos) {
             const auto count = positive_number(item.substr(colon + 1));
             if (!count) {
-                reader.problem(0, fmt::format("\"{}\": after the colon goes a number of slots", item));
+                reader.problem(0, fmt::format("\"{}\": expected a number of slots after the colon", item));
                 continue;
             }
             entry.slots = *count;
         }
         reader.add_host(std::move(entry), item.substr(0, colon));
     }
-    return reader.finish("no host in it");
+    return reader.finish("no hosts");
 }
 
 }  // namespace voltpile

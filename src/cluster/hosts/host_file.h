@@ -1,4 +1,4 @@
-// The nodes of an ad-hoc cluster: Open MPI's host file (`mpirun --hostfile`) or host list (`mpirun --host`).
+// The hosts of an ad-hoc cluster: Open MPI's host file (`mpirun --hostfile`) or host list (`mpirun --host`).
 #pragma once
 
 #include <string>
@@ -8,19 +8,19 @@
 namespace voltpile {
 
 struct HostEntry {
-    std::string name;   // as ssh shall reach it
-    std::string user;   // of "user@name"; empty: whoever calls
-    int slots = 0;      // ranks it may get; 0: not said
-    int max_slots = 0;  // 0: not said
-    int line = 0;       // of the file; 0: from a list
+    std::string name;   // name or address for ssh
+    std::string user;   // from "user@name"; empty: the caller
+    int slots = 0;      // ranks that it may run; 0: not given
+    int max_slots = 0;  // 0: not given
+    int line = 0;       // line of the file; 0: from a list
 };
 
-// One host a line: `name [slots=N] [max_slots=M]`, # begins a comment. Throws JobError with all that is
-// wrong, a line each: `file:line: message`.
+// Read one host per line: `name [slots=N] [max_slots=M]`; # starts a comment. Throw JobError with all
+// problems, one `file:line: message` per line. load_host_file() throws FileError if it cannot read the file.
 std::vector<HostEntry> load_host_file(const std::string& path);
 std::vector<HostEntry> parse_host_file(std::string_view text, const std::string& path);
 
-// "node1:2,node2". Throws JobError.
+// Parses a list such as "node1:2,node2". Throws JobError.
 std::vector<HostEntry> parse_host_list(std::string_view list);
 
 }  // namespace voltpile

@@ -80,15 +80,15 @@ std::string real_path(void* symbol) {
     return error ? where.dli_fname : path.string();
 }
 
-// A library is asked by its own function, found by name, so that none of these has to be there.
+// A library and its function that returns the version, found by name because the library may be missing.
 struct Question {
     const char* name;
-    const char* file;  // loaded if the program has not done so already
+    const char* file;  // to load; null: the program is linked with it
     const char* function;
     std::function<std::string(void*)> ask;
 };
 
-std::string packed_version(int version, int major, int minor) {  // 12080 is 12.8
+std::string packed_version(int version, int major, int minor) {  // 12080 -> "12.8"
     return fmt::format("{}.{}", version / major, version % major / minor);
 }
 

@@ -8,16 +8,17 @@
 
 namespace voltpile {
 
-// Fills in what the report says of them.
+// Sets the hardware fields of a report: cores, memory, GPUs, interfaces and RDMA ports, from /sys and /proc.
 void describe_hardware(HostReport& report);
 
-// Those that are up, with their addresses; without loopback.
+// Returns the network interfaces that are up, with their addresses, except loopback.
 std::vector<HostInterface> host_interfaces();
 
-// All RDMA ports, whatever their state.
+// Returns all RDMA ports in any state.
 std::vector<HostRdmaPort> rdma_ports(const std::filesystem::path& sys = "/sys");
 
-// Those that are there, with version and file: MPI, HDF5, UCX, NCCL, the CUDA and NVIDIA drivers.
+// Returns the libraries that this process uses or would load, with version and file: MPI, HDF5, UCX, NCCL,
+// the CUDA and NVIDIA drivers.
 std::vector<LibraryInUse> libraries_in_use();
 
 }  // namespace voltpile

@@ -1,4 +1,4 @@
-// A program with which this one talks in lines (ssh to a host, mpirun), one of many at the same time.
+// A child process that exchanges lines with this one (ssh to a host, mpirun). Many can run at the same time.
 #pragma once
 
 #include <chrono>
@@ -14,30 +14,30 @@ class LineProcess {
   public:
     using Environment = std::map<std::string, std::string>;
 
-    // Starts it in a process group of its own, which also ends if this process dies. environment: added to
-    // this process's. A program that cannot be started ends with 127 and says why on stderr. Throws
-    // FileError.
+    // Starts the program in a process group of its own, which ends when this process dies. environment: added
+    // to this process's environment. If the program cannot be started, the child exits with 127 and a message
+    // on stderr. Throws FileError.
     explicit LineProcess(const std::vector<std::string>& command, const Environment& environment = {});
 
     ~LineProcess();  // terminate()
     LineProcess(const LineProcess&) = delete;
     LineProcess& operator=(const LineProcess&) = delete;
 
-    void send(const std::string& line);  // never waits: what does not go at once is kept
-    void close_input();                  // once all is sent
+    void send(const std::string& line);  // never blocks: queues what the pipe does not take
+    void close_input();                  // after everything queued is sent
 
-    // Ends its whole group: by the end of its input and SIGTERM, and after the grace by SIGKILL.
+    // Ends the whole group: closes stdin and sends SIGTERM, then SIGKILL after `grace`.
     void terminate(std::chrono::milliseconds grace = std::chrono::milliseconds(1500));
 
     bool running() const { return !ended_; }
-    int exit_code() const { return exit_code_; }  // once it has ended; 128 + N if signal N did it
+    int exit_code() const { return exit_code_; }  // valid after the end; 128 + N if signal N ended it
 
-    // Whole lines of its stdout that nobody has taken yet.
+    // Complete lines of its stdout; the caller removes them.
     std::deque<std::string> lines;
-    // The end of what it wrote to stderr.
+    // The last part of its stderr.
     std::string errors;
 
-    // Waits until one of them has said something or has ended, at most so long, and takes in what they say.
+    // Waits until one of them writes or ends, at most `at_most`, and reads what they wrote.
     static void pump(std::span<LineProcess* const> processes, std::chrono::milliseconds at_most);
 
   private:

@@ -30,7 +30,7 @@ double number_in(const fs::path& path) {
     return file >> value ? value : 0;
 }
 
-// Bytes that have left through each network interface and RDMA device since the host started.
+// Returns the bytes that each network interface and RDMA device has sent since the host booted.
 std::map<std::string, double> bytes_sent() {
     std::map<std::string, double> sent;
     std::error_code error;
@@ -42,14 +42,14 @@ std::map<std::string, double> bytes_sent() {
         for (fs::directory_iterator port(it->path() / "ports", error), last; !error && port != last;
              port.increment(error))
             sent[it->path().filename()] +=
-                4 * number_in(port->path() / "counters/port_xmit_data");  // in words
+                4 * number_in(port->path() / "counters/port_xmit_data");  // counted in 4-byte words
     return sent;
 }
 
-// The one through which most has gone since; empty if next to nothing has gone anywhere.
+// Returns the device that has sent the most bytes since `before`; empty if none has sent much.
 std::string busiest(const std::map<std::string, double>& before) {
     std::string device;
-    double most = 64e3;  // less is the chatter of an idle host
+    double most = 64e3;  // idle hosts send less
     for (const auto& [name, bytes] : bytes_sent()) {
         const auto earlier = before.find(name);
         const double grown = bytes - (earlier == before.end() ? 0 : earlier->second);

@@ -1,13 +1,13 @@
-// What each rank does that `voltpile hosts` has started by mpirun (cluster/hosts/links).
+// The MPI program that `voltpile hosts` starts with mpirun on all hosts (cluster/hosts/links).
 #pragma once
 
 #include "comm/mpi/session.h"
 
 namespace voltpile {
 
-// Collective: every rank calls. Measures ring and pairs; rank 0 says each step on stdout as it is done. Ends
-// the process by itself after a time that no sound network needs, so that nothing stays behind on a host that
-// nobody can reach any more.
+// Measures the ring and all pairs. Collective. Rank 0 prints each step to stdout for take_in(). An alarm ends
+// the process after a time that no healthy network needs, so that nothing stays behind on a host that became
+// unreachable.
 void run_link_probe(const MpiSession& mpi, double seconds_per_pair);
 
 }  // namespace voltpile

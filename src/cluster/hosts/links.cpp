@@ -27,11 +27,11 @@ using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
 constexpr auto kMpirunStartLimit = 30s;  // mpirun has to start a daemon on every host
-constexpr auto stall_limit = 10s;  // between two steps, of which the longest takes a second on a slow link
+constexpr auto stall_limit = 10s;  // between two steps; the longest takes a second on a slow link
 constexpr auto end_limit = 10s;
 
-// The host file as it is given to mpirun: every host once. In memory, so that nothing is left of it even if
-// this process is killed; mpirun, on the same host and of the same user, opens it under /proc.
+// The host file for mpirun, with each host once. It is in memory so that nothing remains if this process is
+// killed; mpirun, on the same host as the same user, opens it under /proc.
 class HostFile {
   public:
     explicit HostFile(std::span<const HostEntry> hosts) : fd_(memfd_create("voltpile-hosts", MFD_CLOEXEC)) {
@@ -47,8 +47,7 @@ class HostFile {
     FileDescriptor fd_;
 };
 
-// What mpirun leaves behind when it has to be killed (its ssh to a host that does not answer) becomes a child
-// of this process, which ends it.
+// Adopts and kills the processes that a killed mpirun leaves behind, such as its ssh to an unresponsive host.
 class OrphanKeeper {
   public:
     OrphanKeeper() { prctl(PR_SET_CHILD_SUBREAPER, 1); }
@@ -64,16 +63,16 @@ class OrphanKeeper {
     }
 };
 
-// For mpirun of Open MPI 4 and, under its other name, 5.
+// Returns settings for mpirun of Open MPI 4 (OMPI_*) and 5 (PRTE_*).
 LineProcess::Environment mpirun_settings() {
     LineProcess::Environment settings;
     for (const char* prefix : {"OMPI_MCA_", "PRTE_MCA_"}) {
-        // A cut link is to be noticed in seconds.
+        // Detect a cut link within seconds.
         settings[std::string(prefix) + "oob_tcp_keepalive_time"] = "5";
         settings[std::string(prefix) + "oob_tcp_keepalive_intvl"] = "1";
         settings[std::string(prefix) + "oob_tcp_keepalive_probes"] = "3";
     }
-    settings["OMPI_MCA_mpi_yield_when_idle"] = "1";  // the host may be busy with a job
+    settings["OMPI_MCA_mpi_yield_when_idle"] = "1";  // the host may run a job
     settings["OMPI_MCA_hwloc_base_binding_policy"] = "none";
     settings["PRTE_MCA_hwloc_default_binding_policy"] = "none";
     if (geteuid() == 0) {
@@ -93,7 +92,7 @@ std::vector<std::string> mpirun_command(const std::string& host_file, std::size_
                                      "--map-by",
                                      "ppr:1:node",
                                      "--wdir",
-                                     "/",  // which is there on every host
+                                     "/",  // exists on every host
                                      options.program,
                                      "hosts",
                                      "--probe",
@@ -108,7 +107,7 @@ void prepare(std::span<const HostEntry> hosts, LinkSurvey& survey) {
     survey.bytes_per_s = survey.latency_us;
 }
 
-// What mpirun and the ranks have to say, without frames and empty lines.
+// Returns the messages of mpirun and the ranks without frames and empty lines, shortened.
 std::string told(const std::string& errors) {
     std::string text;
     for (std::size_t begin = 0; begin < errors.size();) {
@@ -124,7 +123,7 @@ std::string told(const std::string& errors) {
 
 std::string why_it_stopped(const LineProcess& mpirun, bool timed_out) {
     const std::string text = told(mpirun.errors);
-    const std::string what = timed_out ? "mpirun said nothing more and was ended"
+    const std::string what = timed_out ? "mpirun stopped responding and was ended"
                                        : fmt::format("mpirun ended with exit code {}", mpirun.exit_code());
     return text.empty() ? what : fmt::format("{}:\n{}", what, text);
 }
@@ -132,7 +131,7 @@ std::string why_it_stopped(const LineProcess& mpirun, bool timed_out) {
 int rank_of(const json& value, const LinkSurvey& survey) {
     const int rank = value.get<int>();
     if (rank < 0 || rank >= static_cast<int>(survey.hosts.size()))
-        throw CommError("a rank that was not started");
+        throw CommError("the probe reported a rank that was not started");
     return rank;
 }
 

@@ -41,7 +41,7 @@ ResolvedName resolve(const std::string& name) {
     return out;
 }
 
-// For IPv4 and, where the kernel has it, IPv6; port 0 is the kernel's choice.
+// Returns a listening socket for IPv4 and, if the kernel supports it, IPv6, on a port of the kernel's choice.
 int listening_socket() {
     FileDescriptor fd(socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     sockaddr_in6 any{};
@@ -84,7 +84,7 @@ std::string reason(int error_number, int seconds) {
     return std::strerror(error_number);
 }
 
-// Why it does not answer as it should; empty: it does.
+// Connects to a target. Returns an error message, or "" if it sent its greeting.
 std::string try_target(const PortTarget& target, int seconds) {
     addrinfo hints{}, *found = nullptr;
     hints.ai_socktype = SOCK_STREAM;
@@ -94,7 +94,7 @@ std::string try_target(const PortTarget& target, int seconds) {
         return gai_strerror(error);
     const FileDescriptor fd(socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
     const timeval limit{seconds, 0};
-    setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);  // holds for connect(), too
+    setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);  // also applies to connect()
     setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     const int failed = connect(fd.get(), found->ai_addr, found->ai_addrlen);
     const int error_number = errno;
@@ -109,7 +109,7 @@ std::string try_target(const PortTarget& target, int seconds) {
 }  // namespace
 
 std::vector<ResolvedName> resolve_names(const std::vector<std::string>& names, int seconds) {
-    // The resolver cannot be stopped, so a thread that waits for it is left to itself.
+    // The resolver cannot be interrupted, so threads that wait for it are detached.
     std::vector<std::future<ResolvedName>> answers;
     for (const std::string& name : names) {
         std::packaged_task<ResolvedName()> task([name] { return resolve(name); });

@@ -10,14 +10,13 @@
 
 namespace voltpile {
 
-// The addresses of each name, all asked for at the same time; a name without an answer after so many seconds
-// has that as its error.
+// Resolves all names concurrently. A name without an answer within `seconds` gets an error.
 std::vector<ResolvedName> resolve_names(const std::vector<std::string>& names, int seconds);
 
-// "127.0.1.1", "::1"
+// Returns whether an address is a loopback address, such as "127.0.1.1" or "::1".
 bool is_loopback(const std::string& address);
 
-// Listens on all addresses and answers every connection with `greeting`, in a thread of its own.
+// Listens on all addresses and sends `greeting` to every connection, in a thread of its own.
 class PortListener {
   public:
     explicit PortListener(std::string greeting);  // throws FileError
@@ -38,16 +37,16 @@ struct PortTarget {
     std::string host;  // its name in the host file
     std::string address;
     int port = 0;
-    std::string greeting;  // that proves that it was the right host
+    std::string greeting;  // identifies the right host
 };
 
 struct PortAttempt {
     std::string host;
     std::string address;
-    std::string error;  // empty: connected and greeted
+    std::string error;  // empty: connected and received the greeting
 };
 
-// Connects to all of them at the same time; each has `seconds`.
+// Connects to all targets concurrently, with a timeout of `seconds` each.
 std::vector<PortAttempt> connect_to(const std::vector<PortTarget>& targets, int seconds);
 
 }  // namespace voltpile

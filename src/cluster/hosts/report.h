@@ -1,5 +1,4 @@
-// What a host tells of itself when `voltpile hosts` asks it, as plain data, and its way through a line of
-// JSON.
+// The report of a host to `voltpile hosts`, as plain data (cluster/hosts/report_json has it in JSON).
 #pragma once
 
 #include <cstdint>
@@ -14,10 +13,11 @@ struct LibraryInUse {
     std::string path;     // the file that was loaded
 };
 
-struct HostInterface {        // one that is up
+// A network interface that is up.
+struct HostInterface {
     std::string name;         // "eth0"
-    bool is_virtual = false;  // of containers and virtual machines
-    double gb_per_s = 0;      // gigabits; 0: the kernel does not say
+    bool is_virtual = false;  // belongs to containers or virtual machines
+    double gb_per_s = 0;      // gigabits per second; 0: unknown to the kernel
     int mtu = 0;
     bool half_duplex = false;
     std::vector<std::string> addresses;
@@ -27,7 +27,7 @@ struct HostRdmaPort {
     std::string device;  // "mlx5_0"
     int port = 1;
     std::string state;    // "ACTIVE", "INIT", "DOWN"
-    double gb_per_s = 0;  // gigabits
+    double gb_per_s = 0;  // gigabits per second
 };
 
 struct HostGpu {
@@ -38,32 +38,32 @@ struct HostGpu {
 struct ResolvedName {
     std::string name;
     std::vector<std::string> addresses;
-    std::string error;  // why there are none
+    std::string error;  // why there are no addresses
 };
 
 struct FolderView {
     bool exists = false;
-    bool sees_probe = false;  // the file that the calling host has written there
+    bool sees_probe = false;  // sees the file that the calling host wrote
     bool writable = false;
-    std::string error;  // of writing
+    std::string error;  // why it is not writable
     std::int64_t free_bytes = 0;
 };
 
 struct HostReport {
     std::string hostname;
-    std::string version, git_revision, checksum;  // of the program
-    std::string cuda;                             // toolkit it was built with, or "no"
+    std::string version, git_revision, checksum;  // the program's
+    std::string cuda;                             // version of its CUDA toolkit, or "no"
     std::vector<LibraryInUse> libraries;
     int cores = 0;
     std::int64_t memory_bytes = 0;
-    std::vector<HostGpu> gpus;  // that the program can use
-    int gpus_on_bus = 0;        // NVIDIA's, whether or not the driver has them
+    std::vector<HostGpu> gpus;  // GPUs that the program can use
+    int gpus_on_bus = 0;        // NVIDIA GPUs on the PCI bus, with or without driver
     std::vector<HostInterface> interfaces;
     std::vector<HostRdmaPort> rdma_ports;
     std::vector<ResolvedName> names;
     FolderView folder;
-    std::string reached_at, reached_from;  // both ends of the ssh connection; empty if there is none
-    int port = 0;                          // where it listens for the test of connections
+    std::string reached_at, reached_from;  // addresses of the ssh connection's ends; empty without ssh
+    int port = 0;                          // TCP port where it listens for the connection test
 };
 
 }  // namespace voltpile

@@ -12,9 +12,11 @@ namespace voltpile {
 
 nlohmann::json to_json(const HostReport& report);
 
-// Takes what it finds, so that the report of another version can be judged. Throws CommError if it is none.
+// Reads the known keys, so that reports of other versions are accepted. Throws CommError if a value has the
+// wrong type.
 HostReport parse_host_report(const nlohmann::json& json);
 
+// Returns the whole survey for `voltpile hosts --json`.
 nlohmann::json survey_json(const HostSurvey& survey, const std::optional<LinkSurvey>& links,
                            const std::vector<Finding>& findings);
 

@@ -24,7 +24,7 @@ std::string colored(const std::string& text, const char* color, bool wanted) {
     return wanted ? color + text + plain : text;
 }
 
-// Columns as wide as they need to be; `paint` is given the finished cells of the second column.
+// Aligns rows in columns. `paint` colors the padded cells of the second column.
 template <class Paint>
 std::string table(const std::vector<Row>& rows, bool right_aligned, const Paint& paint) {
     std::vector<std::size_t> widths;
@@ -98,7 +98,7 @@ std::string state_text(const HostVisit& visit, const std::vector<Finding>& findi
 // ---- links
 // -----------------------------------------------------------------------------------------------------------
 
-constexpr std::size_t largest_matrix = 12;  // hosts; more do not fit on a terminal
+constexpr std::size_t largest_matrix = 12;  // hosts; more columns do not fit a terminal
 
 template <class Cell>
 std::string matrix(const LinkSurvey& links, const Cell& cell) {
@@ -120,7 +120,7 @@ std::string latency_text(double latency_us) {
     return latency_us > 0 ? small_time(latency_us / 1e6) : "?";
 }
 
-// For many hosts: of each, the slowest and the fastest link.
+// Returns the slowest and the fastest link of each host.
 std::string summary(const LinkSurvey& links) {
     std::vector<Row> rows{{"", "slowest link", "to", "fastest link", "to", "longest latency", "to"}};
     for (std::size_t a = 0; a < links.hosts.size(); ++a) {
@@ -142,7 +142,7 @@ std::string summary(const LinkSurvey& links) {
     return table(rows);
 }
 
-// The slowest of the cards through which the bytes went.
+// Names the slowest card that carried data.
 std::string theory_text(const LinkSurvey& links, const HostSurvey& survey) {
     std::string slowest;
     double least = 0;
@@ -170,9 +170,10 @@ std::string ways_text(const LinkSurvey& links) {
     std::map<std::string, std::vector<std::string>> hosts_of;
     for (std::size_t rank = 0; rank < links.ends.size(); ++rank)
         hosts_of[links.ends[rank].transport].push_back(links.hosts[rank]);
-    if (hosts_of.size() == 1) return fmt::format("By {}.\n", hosts_of.begin()->first);
+    if (hosts_of.size() == 1) return fmt::format("Transport: {}.\n", hosts_of.begin()->first);
     std::string text;
-    for (const auto& [way, hosts] : hosts_of) text += fmt::format("{}: by {}.\n", host_list(hosts), way);
+    for (const auto& [way, hosts] : hosts_of)
+        text += fmt::format("Transport of {}: {}.\n", host_list(hosts), way);
     return text;
 }
 
@@ -210,7 +211,7 @@ std::string link_text(const LinkSurvey& links, const HostSurvey& survey) {
     } else {
         text += summary(links);
     }
-    text += fmt::format("\nA token round the ring of all hosts takes {} a hop.\n",
+    text += fmt::format("\nA token passed around the ring of all hosts takes {} per hop.\n",
                         small_time(links.ring_hop_us / 1e6));
     return text + ways_text(links) + theory_text(links, survey);
 }

@@ -1,4 +1,4 @@
-// The report of `voltpile hosts`, for people and for programs.
+// The printed report of `voltpile hosts`.
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@
 
 namespace voltpile {
 
-// A row for each host: what it is, and either ok or the numbers of the findings to fix.
+// Returns a table with a row for each host: its properties, and "ok" or the numbers of its findings.
 std::string host_table(const HostSurvey& survey, const std::vector<Finding>& findings, bool color);
 
-// Bandwidth and latency between all pairs (of many hosts: the best and worst of each), and what the slowest
-// card could do.
+// Returns bandwidth and latency of all pairs (for many hosts: of the best and worst pair of each) and the
+// speed of the slowest card. Empty if links are missing.
 std::string link_text(const LinkSurvey& links, const HostSurvey& survey);
 
-// "what to fix", numbered, then what is worth knowing. Empty if there is neither.
+// Returns the numbered list "What to fix", then "Worth knowing". Empty without findings.
 std::string finding_text(const std::vector<Finding>& findings, bool color);
 
 }  // namespace voltpile

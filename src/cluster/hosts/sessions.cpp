@@ -91,7 +91,7 @@ void HostSessions::take_in(Session& session) {
         throw MachineError(visit.access_error + " (install openssh-client)");
     if (visit.access != Access::ProgramMissing && visit.access != Access::ProgramNotExecutable)
         visit.access = access_failure(visit.shell, exit_code, errors);
-    if (visit.access_error.empty()) visit.access_error = fmt::format("it ended with exit code {}", exit_code);
+    if (visit.access_error.empty()) visit.access_error = fmt::format("exited with code {}", exit_code);
     session.process.reset();
 }
 

@@ -1,4 +1,4 @@
-// The conversations with all hosts at the same time, by ssh, and with this host without.
+// Concurrent sessions with the agents on all hosts: over ssh, and directly on this host.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@
 
 namespace voltpile {
 
-// Called with what is going on, several times a second; may throw to end it all.
+// Receives a progress text several times a second. May throw to abort.
 using ProgressListener = std::function<void(const std::string&)>;
 
 class HostSessions {
@@ -22,8 +22,8 @@ class HostSessions {
 
     struct Session {
         HostVisit visit;
-        std::string user;                      // for ssh; empty: the one who calls
-        std::unique_ptr<LineProcess> process;  // none once it has failed; visit.access says why
+        std::string user;                      // for ssh; empty: the caller
+        std::unique_ptr<LineProcess> process;  // null after a failure, which visit.access describes
         std::optional<std::string> answer;     // to the last question: a JSON object
         Clock::time_point asked, answered;
 
@@ -32,18 +32,18 @@ class HostSessions {
 
     HostSessions(std::string program, ProgressListener progress);
 
-    // Before start().
+    // Adds a host. Call it before start().
     void add(HostVisit visit, const std::string& user);
 
-    // Starts the program on every host. Throws MachineError where there is no ssh.
+    // Starts the agent on every host. Throws MachineError if ssh is not installed.
     void start(Clock::duration limit);
 
-    // Asks every session that is alive, and waits for the answers. Whoever does not answer in time has
-    // failed.
+    // Sends question(i) to each live session i and waits for the answers. Sessions that do not answer within
+    // `limit` fail. what: for progress.
     void ask(const std::string& what, Clock::duration limit,
              const std::function<std::string(std::size_t)>& question);
 
-    // Ends the conversations in good order: each agent removes what it has written before it goes.
+    // Ends all sessions; each agent removes its files before it exits.
     void end();
 
     std::vector<Session>& all() { return sessions_; }

@@ -25,7 +25,7 @@ using Session = HostSessions::Session;
 
 constexpr auto kSshStartLimit = 12s;  // ssh itself gives up connecting after 5 s
 constexpr auto clock_limit = 3s;
-constexpr auto report_limit = 15s;  // the CUDA driver may take seconds to wake four GPUs
+constexpr auto report_limit = 15s;  // the CUDA driver may take seconds to initialize four GPUs
 constexpr auto connect_limit = 8s;
 constexpr int clock_questions = 5;
 
@@ -45,14 +45,14 @@ std::string first_label(const std::string& name) {
     return is_address ? name : name.substr(0, name.find('.'));
 }
 
-// A name that leads to 127.0.0.1 by mistake is not this host; one that leads to its own address is.
+// Returns whether an entry is this host. A name that wrongly resolves to 127.0.0.1 is not.
 bool is_this_host(const ResolvedName& entry, const std::vector<HostInterface>& own) {
     if (first_label(entry.name) == first_label(host_name())) return true;
     if (entry.name == "localhost" || is_loopback(entry.name)) return true;
     return std::ranges::any_of(entry.addresses, [&](const std::string& a) { return has_address(own, a); });
 }
 
-// An address of `to` under which `from` should reach it.
+// Returns an address by which `from` should reach `to`.
 std::string address_between(const HostVisit& from, const HostVisit& to) {
     const auto& interfaces = to.report->interfaces;
     const std::string& seen = to.here ? from.report->reached_from : to.report->reached_at;
@@ -88,7 +88,7 @@ class Survey {
     }
 
     HostSurvey run() {
-        // If it cannot be written, the report of this very host says why.
+        // If writing fails, this host's report says why.
         folder_.write(std::filesystem::path(options_.folder) / file_of_asker(), word_);
         sessions_.start(kSshStartLimit);
         ask_clocks();
@@ -119,7 +119,7 @@ class Survey {
                 const double half =
                     std::chrono::duration<double>(session.answered - session.asked).count() / 2;
                 if (i > 0 && half >= session.visit.clock_uncertainty_s) continue;
-                // This host's time in the middle between question and answer.
+                // Local time halfway between question and answer.
                 const auto middle = session.asked + (session.answered - session.asked) / 2;
                 const double here = wall - std::chrono::duration<double>(steady - middle).count();
                 session.visit.clock_uncertainty_s = half;
@@ -170,7 +170,7 @@ class Survey {
 
     void look_for_their_files() {
         const std::filesystem::path folder = options_.folder;
-        const auto until = Clock::now() + 1s;  // for all of them together
+        const auto until = Clock::now() + 1s;  // for all files together
         for (std::size_t i = 0; i < sessions_.all().size(); ++i) {
             HostVisit& visit = sessions_.all()[i].visit;
             if (!visit.report || !visit.report->folder.writable) continue;
@@ -180,7 +180,7 @@ class Survey {
     }
 
     const SurveyOptions& options_;
-    std::string word_;  // that nobody else's files and greetings hold
+    std::string word_;  // random; makes file names and greetings unique
     FolderProbe folder_;
     HostSessions sessions_;
 };

@@ -1,4 +1,4 @@
-// Goes to all hosts at the same time and asks each the same questions.
+// Surveys all hosts concurrently.
 #pragma once
 
 #include <span>
@@ -11,14 +11,14 @@
 namespace voltpile {
 
 struct SurveyOptions {
-    std::string program;  // absolute path of this program, which is to be the same on every host
-    std::string folder;   // absolute path, tried on every host
+    std::string program;  // absolute path of this program, the same on every host
+    std::string folder;   // absolute path of the folder to test on every host
     ProgressListener progress;
 };
 
-// Takes half a minute at the worst, and leaves nothing running and no file behind, however it ends. The host
-// that asks takes part, in the list or not: mpirun runs there, and all must reach it. Throws MachineError
-// where there is no ssh.
+// Takes at most about half a minute and always removes its processes and files. The local host takes part
+// even if it is not listed: mpirun runs there, and all hosts must reach it. Throws MachineError if ssh is not
+// installed.
 HostSurvey survey_hosts(std::span<const HostEntry> entries, const SurveyOptions& options);
 
 }  // namespace voltpile

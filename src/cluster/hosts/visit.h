@@ -1,5 +1,4 @@
-// What was learned of a host by going there: plain data, from which cluster/hosts/findings tells what is
-// wrong.
+// What a survey learned about each host: plain data, the input of cluster/hosts/findings.
 #pragma once
 
 #include <optional>
@@ -11,7 +10,7 @@
 
 namespace voltpile {
 
-// How far one got.
+// How far the access to a host got.
 enum class Access {
     Answered,
     NameUnknown,
@@ -20,34 +19,34 @@ enum class Access {
     KeyNotAccepted,
     HostKeyUnknown,
     HostKeyChanged,
-    SshFailed,  // for a reason of its own
-    NoAnswer,   // ssh got through, and then nothing came in time
+    SshFailed,  // for another reason
+    NoAnswer,   // ssh got through, but no answer came in time
     ProgramMissing,
     ProgramNotExecutable,
-    ProgramFails,  // it did not start, or ended before it had answered
+    ProgramFails,  // did not start, or ended before it answered
 };
 
-// What a shell there says without the program.
+// What a shell on the host reports without the program.
 struct RemoteShell {
     bool reached = false;
     std::string mpirun, orted;         // their paths; empty: not in PATH
     std::string mpirun_version;        // first line of `mpirun --version`
-    std::vector<std::string> chatter;  // lines that login scripts have printed
+    std::vector<std::string> chatter;  // lines that login scripts printed
 };
 
 struct HostVisit {
     std::string name;    // as in the host file
-    bool here = false;   // the host that asks
-    bool listed = true;  // in the host file; the host that asks need not be
-    int slots = 0;       // 0: not said
+    bool here = false;   // the local host
+    bool listed = true;  // in the host file; the local host need not be
+    int slots = 0;       // 0: not given
 
     Access access = Access::Unreachable;
-    std::string access_error;  // what ssh, or the program there, said
+    std::string access_error;  // message of ssh or of the program
     RemoteShell shell;
     std::optional<HostReport> report;
-    double clock_offset_s = 0;       // its clock minus that of the host that asks
+    double clock_offset_s = 0;       // its clock minus the local clock
     double clock_uncertainty_s = 0;  // half a round trip
-    bool folder_seen_here = false;   // the file that it wrote there is seen by the host that asks
+    bool folder_seen_here = false;   // the local host sees the file that it wrote
     std::vector<PortAttempt> connections;
 };
 

@@ -46,7 +46,7 @@ TEST(HostFile, ReadsNamesSlotsAndComments) {
 }
 
 TEST(HostFile, RejectsEmptyFile) {
-    EXPECT_EQ(problems_of(""), "HOSTS: no host in it: it needs a line for each, e.g. `node1 slots=4`");
+    EXPECT_EQ(problems_of(""), "HOSTS: no hosts: write one per line, such as `node1 slots=4`");
     EXPECT_NE(problems_of("\n# node1\n"), "");
 }
 
@@ -59,13 +59,13 @@ TEST(HostFile, ReportsAllProblemsWithLines) {
                           "node5 slots\n"
                           "node6 slots=0\n"
                           "node7 slots=\n"),
-              "HOSTS:2: slots=two: it must be a number of at least 1\n"
-              "HOSTS:3: node1 is there already, on line 1: give it one line, with slots=N\n"
-              "HOSTS:4: no setting \"slot\": there are slots and max_slots\n"
+              "HOSTS:2: slots=two: must be an integer of at least 1\n"
+              "HOSTS:3: node1 is already on line 1: list it once, with slots=N\n"
+              "HOSTS:4: unknown setting \"slot\": use slots or max_slots\n"
               "HOSTS:5: slots=4 is more than max_slots=2\n"
-              "HOSTS:6: \"slots\" after the host's name: there it goes on with slots=N or max_slots=N\n"
-              "HOSTS:7: slots=0: it must be a number of at least 1\n"
-              "HOSTS:8: slots=: it must be a number of at least 1");
+              "HOSTS:6: \"slots\" after the host's name: expected slots=N or max_slots=N\n"
+              "HOSTS:7: slots=0: must be an integer of at least 1\n"
+              "HOSTS:8: slots=: must be an integer of at least 1");
 }
 
 // What ssh would take for an option, or a shell for more than a word, is no name.

@@ -140,12 +140,12 @@ TEST(HostFindings, ReportsClockSkewBeyondUncertainty) {
 TEST(HostFindings, ReportsMisresolvedNames) {
     HostSurvey survey = sound_survey(3);
     survey.visits[0].report->names[1].addresses = {"127.0.1.1"};
-    expect_only(survey, true, {"node1"}, "node2 is taken for 127.0.1.1, which is the host itself",
+    expect_only(survey, true, {"node1"}, "node2 resolves to 127.0.1.1, which is the host itself",
                 "10.0.0.2 node2");
 
     survey = sound_survey(3);
     survey.visits[2].report->names[1].addresses = {"10.0.0.77"};
-    expect_only(survey, true, {"node3"}, "node2 is taken for 10.0.0.77, but its address is 10.0.0.2",
+    expect_only(survey, true, {"node3"}, "node2 resolves to 10.0.0.77, but its address is 10.0.0.2",
                 "/etc/hosts");
 
     survey = sound_survey(3);
@@ -158,20 +158,20 @@ TEST(HostFindings, ReportsMisresolvedNames) {
 TEST(HostFindings, RemarksOnDebiansLoopbackName) {
     HostSurvey survey = sound_survey(3);
     for (std::size_t i = 0; i < 3; ++i) survey.visits[i].report->names[i].addresses = {"127.0.1.1"};
-    expect_only(survey, false, {"node1", "node2", "node3"}, "own name stands for 127.0.1.1", "/etc/hosts");
+    expect_only(survey, false, {"node1", "node2", "node3"}, "own name resolves to 127.0.1.1", "/etc/hosts");
 }
 
 TEST(HostFindings, ReportsDuplicateHostnamesAndMachines) {
     HostSurvey survey = sound_survey(3);
     survey.visits[2].report->hostname = "node2";
-    expect_only(survey, true, {"node2", "node3"}, "call themselves by the same name, node2", "set-hostname");
+    expect_only(survey, true, {"node2", "node3"}, "have the same host name, node2", "set-hostname");
 
     survey = sound_survey(3);
     survey.visits[2].report->hostname = "node2";
     survey.visits[2].report->interfaces = survey.visits[1].report->interfaces;
     survey.visits[2].report->reached_at = "10.0.0.2";
     for (HostVisit& visit : survey.visits) visit.report->names[2].addresses = {"10.0.0.2"};
-    expect_only(survey, true, {"node2", "node3"}, "one and the same machine", "keep one of node2, node3");
+    expect_only(survey, true, {"node2", "node3"}, "the same machine", "keep one of node2, node3");
 }
 
 TEST(HostFindings, ReportsFirewallThatBlocksEveryone) {

@@ -34,7 +34,7 @@ TEST(HostLinks, ReportsOneSlowPair) {
         set_pair(links, 0, 2, 11e6);
         // Of three hosts it could be either of the two; it is neither, because both have a sound link.
         expect_only(links, sound_survey(hosts), true, {},
-                    "between node1 and node3 the link is slow: 11.0 MB/s");
+                    "the link between node1 and node3 is slow: 11.0 MB/s");
     }
 }
 
@@ -55,7 +55,7 @@ TEST(HostLinks, RemarksOnSlowerCardAtFullSpeed) {
     for (std::size_t other = 0; other < 3; ++other) set_pair(links, 2, other, 117e6);
     HostSurvey survey = sound_survey(3);
     for (std::size_t i : {0, 1}) survey.visits[i].report->interfaces[0].gb_per_s = 10;
-    expect_only(links, survey, false, {"node3"}, "the links to all others are slow");
+    expect_only(links, survey, false, {"node3"}, "the links to all other hosts are slow");
 }
 
 TEST(HostLinks, ReportsAsymmetricLink) {
@@ -77,7 +77,7 @@ TEST(HostLinks, RemarksOnUnusedFasterNetwork) {
     HostSurvey survey = sound_survey(2);
     for (HostVisit& visit : survey.visits) visit.report->rdma_ports = {{"mlx5_0", 1, "ACTIVE", 100}};
     expect_only(links, survey, false, {"node1", "node2"},
-                "messages went over eth0 (1 Gb/s), but it has mlx5_0 (100 Gb/s)");
+                "messages went over eth0 (1 Gb/s), but the host has mlx5_0 (100 Gb/s)");
     for (HostVisit& visit : survey.visits) visit.report->rdma_ports[0].state = "DOWN";
     EXPECT_TRUE(judge_links(links, survey).empty());
 }
@@ -119,9 +119,9 @@ TEST(HostLinks, ReadsProgressLines) {
 
 TEST(HostLinks, ReportsStuckPair) {
     LinkSurvey links = sound_links(3);
-    links.failure = "mpirun said nothing more and was ended";
+    links.failure = "mpirun stopped responding and was ended";
     links.stuck = {0, 2};
-    expect_only(links, sound_survey(3), true, {}, "between node1 and node3 no MPI message came through");
+    expect_only(links, sound_survey(3), true, {}, "no MPI message got through between node1 and node3");
     links.small_messages_pass = true;
     HostSurvey survey = sound_survey(3);
     survey.visits[2].report->interfaces[0].mtu = 9000;

@@ -47,8 +47,8 @@ TEST(HostText, PrintsMatrixAndCardSpeed) {
               "node1      -  50 us\n"
               "node2  50 us      -\n"
               "\n"
-              "A token round the ring of all hosts takes 50 us a hop.\n"
-              "By TCP over eth0 (1 Gb/s).\n"
+              "A token passed around the ring of all hosts takes 50 us per hop.\n"
+              "Transport: TCP over eth0 (1 Gb/s).\n"
               "The slowest card, eth0 of node1, can do 1 Gb/s = 125 MB/s.\n");
 }
 
