@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <toml++/toml.h>
+#include <cerrno>
 #include <cmath>
+#include <cstring>
+#include <fstream>
 
 #include "base/error.h"
 
@@ -12,6 +15,7 @@ namespace {
 
 // Bounds on a description, so that a typing error cannot fill the memory. The largest systems of the TOP500
 // list of 2024 have about 10,000 nodes and 75,000 GPUs.
+constexpr std::size_t kMostBytes = std::size_t{1} << 20;
 constexpr int kMostHosts = 20'000;
 constexpr int kMostRanks = 100'000;
 constexpr int kMostSockets = 64;
@@ -123,12 +127,24 @@ void add_hosts(const Table& table, Topology& topology) {
     }
 }
 
+std::string contents_of(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    if (!file) throw JobError(fmt::format("cannot open {}: {}", path, std::strerror(errno)));
+    std::string text(kMostBytes + 1, '\0');
+    file.read(text.data(), std::ssize(text));
+    if (file.bad()) throw JobError(fmt::format("cannot read {}: {}", path, std::strerror(errno)));
+    text.resize(static_cast<std::size_t>(file.gcount()));
+    if (text.size() > kMostBytes)
+        throw JobError(fmt::format("{}: larger than 1 MiB, so it is not a machine description", path));
+    return text;
+}
+
 }  // namespace
 
 Topology load_cluster(const std::string& path, int ranks_per_host) {
     Topology topology;
     try {
-        const toml::table file = toml::parse_file(path);
+        const toml::table file = toml::parse(contents_of(path), path);
         for (const Table& host : Table(file, path).tables("host")) add_hosts(host, topology);
     } catch (const toml::parse_error& error) {
         const auto at = error.source().begin;

@@ -6,7 +6,6 @@
 #include <charconv>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <optional>
 
@@ -15,6 +14,8 @@
 namespace voltpile {
 namespace {
 
+// No host file is larger. Bounds the read if someone names a device instead.
+constexpr std::size_t kMostBytes = std::size_t{16} << 20;
 constexpr std::string_view blanks = " \t\r\v\f";
 
 // Accepts the characters of names and addresses. ssh would read a name that starts with "-" as an option.
@@ -142,7 +143,11 @@ std::vector<HostEntry> load_host_file(const std::string& path) {
     if (std::filesystem::is_directory(path, error)) throw FileError("read", path, EISDIR, ExitCode::BadInput);
     std::ifstream file(path, std::ios::binary);
     if (!file) throw FileError("read", path, errno, ExitCode::BadInput);
-    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    std::string text(kMostBytes + 1, '\0');
+    file.read(text.data(), std::ssize(text));
+    text.resize(static_cast<std::size_t>(file.gcount()));
+    if (text.size() > kMostBytes)
+        throw JobError(fmt::format("{}: larger than 16 MiB, so it is not a host file", path));
     return parse_host_file(text, path);
 }
 

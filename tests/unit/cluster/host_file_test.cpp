@@ -78,6 +78,7 @@ TEST(HostFile, RejectsInvalidNames) {
 TEST(HostFile, RejectsMissingFileAndFolder) {
     EXPECT_THROW(load_host_file("/nonexistent/HOSTS"), FileError);
     EXPECT_THROW(load_host_file("/tmp"), FileError);
+    EXPECT_THROW(load_host_file("/dev/zero"), JobError);
 }
 
 TEST(HostList, ReadsNamesAndSlots) {

@@ -260,6 +260,7 @@ TEST(ClusterFile, ReportsLineOfErrors) {
     EXPECT_EQ(message("a = \n").substr(0, path.size() + 3), path + ":1:");
     EXPECT_NE(message(""), "accepted");
     EXPECT_THROW(load_cluster("/nonexistent/cluster.toml", 1), JobError);
+    EXPECT_THROW(load_cluster("/dev/zero", 1), JobError);
 }
 
 TEST(ClusterFile, RejectsCountsThatWouldFillTheMemory) {
