@@ -72,8 +72,7 @@ std::vector<std::string> environment_with(const std::vector<std::string>& change
     return all;
 }
 
-// Returns the error number of posix_spawnp. The signals that this process has blocked or ignores are the
-// program's own again.
+// Returns the error number of posix_spawnp. Resets blocked and ignored signals to their defaults.
 int spawn(pid_t& pid, const ProcessRequest& request, int in_fd, int out_fd, int err_fd) {
     posix_spawn_file_actions_t files;
     posix_spawn_file_actions_init(&files);
@@ -135,7 +134,7 @@ bool Process::ended_within(milliseconds time) {
         if (ended == pid_) return reaped_ = true;
         const auto left = std::chrono::ceil<milliseconds>(until - steady_clock::now()).count();
         if (left <= 0) return false;
-        // Kernels without pidfd (5.2 and older) look every few milliseconds.
+        // Without pidfd (Linux 5.2 and older) poll every few milliseconds.
         pollfd event{pid_fd_, POLLIN, 0};
         const auto step = pid_fd_ >= 0 ? left : std::min<std::int64_t>(left, 5);
         poll(&event, 1, static_cast<int>(std::min<std::int64_t>(step, 1'000'000)));

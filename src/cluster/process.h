@@ -1,4 +1,4 @@
-// Other programs (scontrol, sbatch, ssh, ...), run with a deadline and with all that they write captured.
+// Runs other programs (scontrol, sbatch, ...) with a deadline and captures their output.
 #pragma once
 
 #include <chrono>
@@ -10,9 +10,9 @@
 namespace voltpile {
 
 struct ProcessRequest {
-    std::vector<std::string> command;      // a name without "/" is looked for in PATH; no shell is involved
-    std::string input;                     // what it reads from stdin
-    std::vector<std::string> environment;  // "NAME=value", replacing those of this process
+    std::vector<std::string> command;      // program and arguments, without a shell; PATH is searched
+    std::string input;                     // contents of stdin
+    std::vector<std::string> environment;  // "NAME=value", replaces variables of this process
     std::chrono::milliseconds timeout{30'000};
 };
 
@@ -24,24 +24,25 @@ struct ProcessResult {
     bool succeeded() const { return exit_code == 0 && !timed_out; }
 };
 
-// The argv or envp array that exec and posix_spawn take: pointers into `words`, then nullptr. Valid while
+// Returns the argv or envp array for exec and posix_spawn: pointers into `words`, then nullptr. Valid while
 // `words` is unchanged.
 std::vector<char*> pointers_to(std::vector<std::string>& words);
 
-// One running program; several can run at the same time. It stays in this process's group, so that Ctrl-C
-// reaches it too. Its output goes to memory files and not to pipes: a grandchild that outlives it cannot keep
-// anybody waiting.
+// A running program; several can run at the same time. It stays in this process's group, so that Ctrl-C
+// reaches it too. Its output goes to files in memory rather than pipes, so that a grandchild that outlives it
+// cannot block the reader.
 class Process {
   public:
-    // Throws MachineError if it cannot be started ("cannot start sbatch: No such file or directory").
+    // Throws MachineError if the program cannot be started ("cannot start sbatch: No such file or
+    // directory").
     explicit Process(const ProcessRequest& request);
-    // Ends it (SIGTERM, a little later SIGKILL) if it still runs.
+    // Ends the program with SIGTERM, then SIGKILL, if it still runs.
     ~Process();
     Process(const Process&) = delete;
     Process& operator=(const Process&) = delete;
 
-    // Once it has ended by itself, or been ended because its timeout, counted from its start, is over. Call
-    // it once.
+    // Waits for the end of the program; ends it when its timeout, counted from its start, expires. Call it
+    // once.
     ProcessResult wait();
 
   private:
@@ -57,10 +58,10 @@ class Process {
     std::chrono::steady_clock::time_point deadline_;
 };
 
-// Starts and waits.
+// Starts a program and waits for it.
 ProcessResult run_process(const ProcessRequest& request);
 
-// Where PATH has an executable file of this name; nothing if nowhere.
+// Returns the path of an executable in PATH, or nothing.
 std::optional<std::filesystem::path> find_program(const std::string& name);
 
 }  // namespace voltpile

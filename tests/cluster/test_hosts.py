@@ -205,7 +205,7 @@ class Broken(HostsCase):
         shutil.copy("/bin/false", self.rack.disk("node3") / "voltpile")
         self.only_fix(["node3"], "does not work there: exited with code 1", program=program)
         (self.rack.disk("node3") / "voltpile").chmod(0o644)
-        self.only_fix(["node3"], "may not be executed", program=program)
+        self.only_fix(["node3"], "exists but is not executable", program=program)
         (self.rack.disk("node3") / "voltpile").unlink()
         self.only_fix(["node3"], f"there is no {program}", program=program)
 

@@ -25,8 +25,7 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t errors_kept = 16 << 10;
-// Its end is looked for this often: what it leaves behind may keep its pipes open (an ssh that goes on in the
-// background for later connections).
+// Interval between checks for its end: orphans may keep its pipes open, such as an ssh in the background.
 constexpr std::chrono::milliseconds patrol = 20ms;
 
 class Pipe {
@@ -42,7 +41,7 @@ class Pipe {
     }
     int reading() const { return ends_[0]; }
     int writing() const { return ends_[1]; }
-    // Gives away one end, which from now on never waits.
+    // Releases one end in non-blocking mode.
     int take(int end) {
         const int fd = std::exchange(ends_[static_cast<std::size_t>(end)], -1);
         fcntl(fd, F_SETFL, O_NONBLOCK);
@@ -63,12 +62,12 @@ std::vector<std::string> environment_with(const LineProcess::Environment& added)
     return all;
 }
 
-// Between fork and exec only calls that are safe there.
+// Calls only functions that are safe between fork and exec.
 [[noreturn]] void become(const std::vector<char*>& words, char** environment, int in, int out, int err,
                          pid_t parent) {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (getppid() != parent) _exit(127);  // it died before the line above
+    if (getppid() != parent) _exit(127);  // the parent died before prctl
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -95,7 +94,7 @@ LineProcess::LineProcess(const std::vector<std::string>& command, const Environm
     if (pid_ < 0) throw FileError("start", command.front(), errno);
     if (pid_ == 0)
         become(word_pointers, variable_pointers.data(), in.reading(), out.writing(), err.writing(), parent);
-    setpgid(pid_, pid_);  // whoever is first: it must have its group before it is signalled
+    setpgid(pid_, pid_);  // parent and child both do this: the group must exist before it gets signals
     in_ = in.take(1);
     out_ = out.take(0);
     err_ = err.take(0);
@@ -112,7 +111,7 @@ void LineProcess::terminate(std::chrono::milliseconds grace) {
     if (!ended_) {
         signal_group(SIGTERM);
         for (const auto until = Clock::now() + grace; !ended_ && Clock::now() < until;) {
-            read_all();  // so that it cannot be stuck in saying goodbye
+            read_all();  // keeps it from blocking on a full pipe
             reap(false);
             if (!ended_) std::this_thread::sleep_for(5ms);
         }
@@ -137,7 +136,7 @@ void LineProcess::close_input() {
 }
 
 void LineProcess::write_pending() {
-    // A program that has gone: EPIPE, and not a signal that would end this process.
+    // A dead program must cause EPIPE, not a signal that would end this process.
     struct sigaction ignore {};
     struct sigaction before {};
     ignore.sa_handler = SIG_IGN;
@@ -190,8 +189,7 @@ void LineProcess::reap(bool wait_for_it) {
             waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOWAIT | (wait_for_it ? 0 : WNOHANG));
     } while (failed && errno == EINTR);
     if (!failed && info.si_pid == 0) return;
-    signal_group(
-        SIGKILL);  // what it has left behind; as long as it is not waited for, nobody else has its number
+    signal_group(SIGKILL);  // its orphans; the group's id stays taken until waitpid
     waitpid(pid_, nullptr, 0);
     ended_ = true;
     exit_code_ = info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;
@@ -206,7 +204,7 @@ void LineProcess::pump(std::span<LineProcess* const> processes, std::chrono::mil
             const auto lines_before = process->lines.size();
             const bool ran = process->running();
             process->reap(false);
-            process->read_all();  // after reap(): whatever it wrote before its end is there now
+            process->read_all();  // after reap(): everything it wrote is available
             news = news || process->lines.size() > lines_before || (ran && !process->running());
             if (process->out_ >= 0) fds.push_back({process->out_, POLLIN, 0});
             if (process->err_ >= 0) fds.push_back({process->err_, POLLIN, 0});

@@ -17,7 +17,7 @@ struct KnownGpu {
     double memory_gb;
 };
 
-// From the vendor's data sheets. A key that another one begins with comes after it.
+// From NVIDIA's data sheets. A key that is a prefix of another one comes after it.
 constexpr std::array known_gpus{
     KnownGpu{"p100", "Tesla P100", 60, 56, 1.48, 16},
     KnownGpu{"p40", "Tesla P40", 61, 30, 1.53, 24},
@@ -49,7 +49,8 @@ bool is_digit(char c) {
     return std::isdigit(static_cast<unsigned char>(c)) != 0;
 }
 
-// As a word of its own: "l4" is not in "l40", "a10" not in "a100"; "3090" is in "rtx3090", "v100" in "v100s".
+// Returns whether `key` occurs as a word: "l4" not in "l40", "a10" not in "a100", but "3090" in "rtx3090" and
+// "v100" in "v100s".
 bool names(std::string_view type, std::string_view key) {
     for (std::size_t at = type.find(key); at != std::string_view::npos; at = type.find(key, at + 1)) {
         const char before = at > 0 ? type[at - 1] : ' ';

@@ -36,7 +36,7 @@ SlurmNode to_node(const SlurmRecord& record) {
     node.sockets = number("Sockets");
     const int physical = node.sockets * number("CoresPerSocket");
     const int cpus = number("CPUTot");
-    // Fewer CPUs than threads: the site counts cores, or leaves some to the system.
+    // Fewer CPUs than threads: the site counts cores or reserves some for the system.
     node.cpus_per_core = std::max(1, cpus / physical);
     const auto for_jobs = static_cast<int>(record.integer("CPUEfctv"));
     node.cores = std::max(1, std::min(physical, (for_jobs > 0 ? for_jobs : cpus) / node.cpus_per_core));
@@ -59,7 +59,7 @@ SlurmPartition to_partition(const SlurmRecord& record) {
     return partition;
 }
 
-// Core i of n on a node of so many sockets.
+// Returns core i of n on a node with `sockets` sockets.
 int socket_of(int i, int n, int sockets) {
     return static_cast<int>(static_cast<std::int64_t>(i) * sockets / std::max(n, 1));
 }
@@ -91,7 +91,7 @@ bool SlurmNode::usable() const {
     static constexpr std::array<std::string_view, 10> unusable{
         "DOWN",    "DRAIN",          "DRAINED", "DRAINING", "FAIL",
         "FAILING", "NOT_RESPONDING", "FUTURE",  "UNKNOWN",  "INVAL"};
-    if (state.ends_with('*')) return false;  // does not respond
+    if (state.ends_with('*')) return false;  // Slurm marks unresponsive nodes with *
     for (std::string word : words_of(state, '+')) {
         while (!word.empty() && !std::isalpha(static_cast<unsigned char>(word.back()))) word.pop_back();
         if (std::find(unusable.begin(), unusable.end(), word) != unusable.end()) return false;
@@ -117,13 +117,12 @@ void require_slurm(const std::string& program) {
 
 std::string ask_slurm(const std::vector<std::string>& command) {
     require_slurm(command.front());
-    // So that times look the same whatever the user has set.
+    // Prints times in the same format whatever the user has set.
     ProcessResult result = run_process({command, "", {"SLURM_TIME_FORMAT=standard", "LC_ALL=C"}});
     if (result.timed_out)
-        throw MachineError(
-            fmt::format("Slurm does not answer: {} has not ended within 30 s", command.front()));
+        throw MachineError(fmt::format("Slurm does not respond: {} took longer than 30 s", command.front()));
     if (result.exit_code != 0)
-        throw MachineError(fmt::format("Slurm does not answer: {}", trimmed(result.err + result.out)));
+        throw MachineError(fmt::format("Slurm does not respond: {}", trimmed(result.err + result.out)));
     return std::move(result.out);
 }
 

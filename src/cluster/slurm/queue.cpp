@@ -14,7 +14,7 @@
 namespace voltpile {
 namespace {
 
-// Between columns: in no name, path or comment that anybody types.
+// Separates columns: does not occur in names, paths or comments.
 constexpr char kColumnSeparator = '\x1f';
 
 std::vector<std::string> columns_of(std::string_view line) {

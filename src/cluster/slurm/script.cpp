@@ -22,7 +22,7 @@ std::string_view body() {
     return script.substr(at + body_mark.size());
 }
 
-// The body's first line, which tells shellcheck what it cannot know.
+// Returns the body's first line, a directive for shellcheck.
 std::string_view shellcheck_line() {
     return body().substr(0, body().find('\n'));
 }
@@ -34,7 +34,7 @@ bool is_plain(const std::string& text) {
     });
 }
 
-// In the pattern of a log's name % is special; \ switches all patterns off and is itself lost.
+// Escapes % in the pattern of a log's name. A backslash turns all patterns off and disappears.
 std::string literal_in_pattern(const std::string& text) {
     std::string out;
     for (char c : text) {
@@ -46,7 +46,7 @@ std::string literal_in_pattern(const std::string& text) {
     return out;
 }
 
-// Nothing that reaches the script may end a line of it.
+// Rejects newlines, which could end a line of the script, and other control characters.
 void check_one_line(const std::string& text) {
     if (std::any_of(text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; }))
         throw JobError(fmt::format("control characters cannot be passed to Slurm: {}", shell_quote(text)));
@@ -139,7 +139,7 @@ std::string batch_script(const SubmitPlan& plan, const SubmitRequest& request, c
     script.option("nodes", std::to_string(layout.nodes.size()));
     script.option("ntasks-per-node", std::to_string(layout.share.ranks));
     script.option("cpus-per-task", std::to_string(layout.cpus_per_task));
-    // Of the node, not of the task: every rank sees all of them, so that they reach each other directly.
+    // GPUs per node, not per task: every rank sees all of them and can reach the others directly.
     if (layout.share.gpus > 0) script.option("gpus-per-node", std::to_string(layout.share.gpus));
     script.option("mem", fmt::format("{}M", plan.memory_mb));
     script.option("time", slurm_time_text(plan.time.limit_s));
@@ -155,7 +155,7 @@ std::string batch_script(const SubmitPlan& plan, const SubmitRequest& request, c
     script.option("comment", job_comment(paths.result));
     script.options_as_given(request.sbatch_options);
     script.line("");
-    script.line(shellcheck_line());  // which must come before the first command
+    script.line(shellcheck_line());  // must precede the first command
     script.setting("VOLTPILE", paths.program.string());
     script.setting("VOLTPILE_ENV", request.environment.string());
     script.setting("VOLTPILE_LAUNCHER", request.launcher);

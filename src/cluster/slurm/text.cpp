@@ -29,7 +29,7 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
     return pieces;
 }
 
-// "Gres" of "Gres=gpu:4"; "" if the word does not begin with a key.
+// Returns the key of a word: "Gres" of "Gres=gpu:4"; "" if the word does not start with a key.
 std::string_view key_of(std::string_view word) {
     const std::size_t equals = word.find('=');
     if (equals == std::string_view::npos || equals == 0) return {};
@@ -42,7 +42,7 @@ std::string_view key_of(std::string_view word) {
     return good ? key : std::string_view{};
 }
 
-// "0-1", "0,2": as in "(S:0-1)".
+// Parses a list of sockets: "0-1" or "0,2", as in "(S:0-1)".
 std::vector<int> parse_sockets(std::string_view text) {
     std::vector<int> sockets;
     for (std::string_view piece : split(text, ',')) {
@@ -56,7 +56,7 @@ std::vector<int> parse_sockets(std::string_view text) {
     return sockets;
 }
 
-// "gpu:v100:4(S:0-1)"; nothing for what is no GPU.
+// Parses one item such as "gpu:v100:4(S:0-1)". Returns nothing for items other than GPUs.
 std::optional<GresGpus> parse_gres_item(std::string_view item) {
     GresGpus gpus;
     const std::size_t open = item.find('(');

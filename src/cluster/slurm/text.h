@@ -1,5 +1,5 @@
-// What Slurm's commands print, as values. Reads `scontrol --oneliner show ...`, which has looked the same for
-// a dozen versions; the --json of 22.05 is there for some commands only and changes from version to version.
+// Parses the output of Slurm's commands. `scontrol --oneliner show ...` has had the same format for a dozen
+// versions; --json (22.05) exists for some commands only and changes between versions.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@
 
 namespace voltpile {
 
-// One line of `scontrol --oneliner show node|partition|job`: KEY=VALUE, where values may hold blanks
-// ("OS=Linux 6.1 #1 SMP") and further "=" ("CfgTRES=cpu=4"). Of a key that comes twice the first counts.
+// One line of `scontrol --oneliner show node|partition|job`: KEY=VALUE pairs. Values may contain spaces
+// ("OS=Linux 6.1 #1 SMP") and "=" ("CfgTRES=cpu=4"). The first of several equal keys counts.
 class SlurmRecord {
   public:
     explicit SlurmRecord(std::string_view line);
 
-    // "" where the key is missing or "(null)".
+    // Returns "" if the key is missing or "(null)".
     const std::string& text(const std::string& key) const;
-    // 0 where the key is missing or no number.
+    // Returns 0 if the key is missing or not a number.
     std::int64_t integer(const std::string& key) const;
 
   private:
@@ -28,25 +28,27 @@ class SlurmRecord {
 
 std::vector<SlurmRecord> parse_records(std::string_view output);
 
-// `scontrol show config`: "MaxArraySize            = 1001".
+// Returns a number of `scontrol show config` ("MaxArraySize            = 1001"), or nothing.
 std::optional<std::int64_t> config_integer(std::string_view output, std::string_view key);
 
-// Seconds of Slurm's durations: "MIN", "MIN:SEC", "H:MIN:SEC", "D-H", "D-H:MIN", "D-H:MIN:SEC"; "UNLIMITED"
-// and "infinite" are infinity. Nothing if it is none of these.
+// Parses a Slurm duration into seconds: "MIN", "MIN:SEC", "H:MIN:SEC", "D-H", "D-H:MIN", "D-H:MIN:SEC", or
+// "UNLIMITED" and "infinite" (infinity). Returns nothing for other texts.
 std::optional<double> parse_slurm_time(std::string_view text);
 
-// "02:30:00", "1-06:00:00", "UNLIMITED": as sbatch takes it. Rounded up to whole seconds.
+// Returns a duration for sbatch, rounded up to seconds: "02:30:00", "1-06:00:00", "UNLIMITED".
 std::string slurm_time_text(double seconds);
 
-// Kinds of GPUs on a node, out of "gpu:v100:4(S:0-1),gpu:2,nvme:1(S:0)". type: "" if Slurm was told none.
+// GPUs of one type on a node.
 struct GresGpus {
-    std::string type;
+    std::string type;  // "" if the site configured none
     int count = 0;
-    std::vector<int> sockets;  // near them; empty if Slurm does not know
+    std::vector<int> sockets;  // near these GPUs; empty: unknown
 };
+
+// Returns the GPUs in a Gres value such as "gpu:v100:4(S:0-1),gpu:2,nvme:1(S:0)".
 std::vector<GresGpus> parse_gres(std::string_view text);
 
-// Without white space at its ends.
+// Returns `text` without white space at its ends.
 std::string trimmed(std::string_view text);
 
 }  // namespace voltpile

@@ -50,7 +50,7 @@ TEST(HostFindings, SuggestsCommandForEveryAccessFailure) {
         {Access::SshFailed, "ssh fails", "ssh -v node2 true"},
         {Access::NoAnswer, "nothing more comes", "ssh node2 uptime"},
         {Access::ProgramMissing, "there is no /opt/voltpile", "scp /opt/voltpile node2:/opt/voltpile"},
-        {Access::ProgramNotExecutable, "may not be executed", "ssh node2 chmod a+rx /opt/voltpile"},
+        {Access::ProgramNotExecutable, "exists but is not executable", "ssh node2 chmod a+rx /opt/voltpile"},
         {Access::ProgramFails, "does not work there", "same packages"},
     };
     for (const auto& [access, what, fix] : cases) {

@@ -62,7 +62,7 @@ TEST(HostLinks, ReportsAsymmetricLink) {
     LinkSurvey links = sound_links(3);
     links.bytes_per_s[0][1] = 45e6;  // not slow enough by itself
     links.bytes_per_s[1][0] = 200e6;
-    expect_only(links, sound_survey(3), true, {}, "from node1 to node2 only 45.0 MB/s pass, back 200 MB/s");
+    expect_only(links, sound_survey(3), true, {}, "node1 to node2 reaches only 45.0 MB/s, the reverse direction 200 MB/s");
 }
 
 TEST(HostLinks, RemarksOnLinksFarBelowCardSpeed) {
@@ -126,7 +126,7 @@ TEST(HostLinks, ReportsStuckPair) {
     HostSurvey survey = sound_survey(3);
     survey.visits[2].report->interfaces[0].mtu = 9000;
     expect_only(links, survey, true, {},
-                "large ones got stuck (eth0 has MTU 1500 on node1 and 9000 on node3)");
+                "large ones get stuck (eth0 has MTU 1500 on node1 and 9000 on node3)");
     links.stuck.reset();
     expect_only(links, sound_survey(3), true, {}, "mpirun does not work over all hosts");
 }
