@@ -1,4 +1,4 @@
-"""For tests on a rack: brings one up for a test class, runs programs on its hosts, waits for things to happen."""
+"""Support for tests on a rack: brings one up for a test class, runs programs on its hosts and waits for events."""
 
 import dataclasses
 import os
@@ -23,7 +23,7 @@ _KILL_AFTER_S = 5
 
 
 def wait_for(predicate, timeout, what, interval=0.05):
-    """Returns the first true value of predicate(); fails with `what` if there is none within `timeout` seconds."""
+    """Returns the first true value of predicate(). Fails with `what` after `timeout` seconds."""
     deadline = time.monotonic() + timeout
     while True:
         value = predicate()
@@ -38,7 +38,7 @@ def wait_for(predicate, timeout, what, interval=0.05):
 class Result:
     host: str
     command: list
-    returncode: int  # TIMED_OUT if it had to be ended; -N if signal N ended it, which a crash of its host does with 9
+    returncode: int  # TIMED_OUT after the time limit; -N if signal N ended it (9 if its host crashed)
     stdout: str
     stderr: str
     seconds: float
@@ -49,7 +49,7 @@ class Result:
 
 
 class Client:
-    """A program running on a host. It writes to files: a pipe would be held open by whatever it leaves behind."""
+    """A program running on a host. It writes to files, because orphans could hold a pipe open."""
 
     def __init__(self, rack, host, command, environment, folder, timeout, input_text):
         self.host, self.command = host, [str(word) for word in command]
@@ -67,7 +67,7 @@ class Client:
 
     @property
     def stdout(self):
-        """What it has written so far."""
+        """Returns what it has written so far."""
         return self._files[0].read_text(errors="replace")
 
     @property
@@ -78,7 +78,7 @@ class Client:
         return self._process.poll() is None
 
     def wait(self):
-        """Result, once it has ended. It ends, because its time is limited."""
+        """Waits for the end, which the time limit guarantees. Returns the Result."""
         grace = self._begin + self._timeout + 2 * _KILL_AFTER_S - time.monotonic()
         try:
             self._process.wait(timeout=max(grace, 0.1))
@@ -89,8 +89,8 @@ class Client:
                       time.monotonic() - self._begin)
 
     def pid(self):
-        """Process number of the program on this machine (not on its host)."""
-        def below_timeout():  # nsenter -> timeout -> the program; the processes before it have exec'ed each other
+        """Returns the process number of the program on this machine (not on its host)."""
+        def below_timeout():  # nsenter -> timeout -> the program
             timeouts = [pid for pid in children(self._process.pid) if _name(pid) == "timeout"]
             return next((pid for parent in timeouts for pid in children(parent) if _name(pid) != "timeout"), 0)
         found = wait_for(lambda: below_timeout() or (not self.running() and "none"), 10, f"start of {self.command[0]}")
@@ -102,7 +102,7 @@ class Client:
         os.kill(self.pid(), number)
 
     def terminate(self):
-        """Asks it to end; it is killed if it has not after a few seconds."""
+        """Sends SIGTERM; `timeout` kills it after a few seconds."""
         while self.running():
             inside = children(self._process.pid)
             for pid in inside:
@@ -112,10 +112,10 @@ class Client:
                     pass
             if inside:
                 return
-            time.sleep(0.002)  # it has yet to enter its host
+            time.sleep(0.002)  # it has not entered its host yet
 
     def end(self):
-        """Result, after ending it if it is still running."""
+        """Ends it if it still runs and returns the Result."""
         self.terminate()
         try:
             self._process.wait(2 * _KILL_AFTER_S)
@@ -124,7 +124,7 @@ class Client:
         return self.wait()
 
     def abandon(self):
-        """For when its host is to vanish anyway."""
+        """Kills the client when its host is about to end."""
         self._process.kill()
         self._process.wait()
 
@@ -137,7 +137,7 @@ def _name(pid):
 
 
 class Rack(PlainRack):
-    """A rack in a fresh folder. It is gone when this process is, whichever way this process ends."""
+    """A rack in a new folder. It ends when this process ends in any way."""
 
     def __init__(self, nodes=3, with_slurm=False):
         folder = tempfile.mkdtemp(prefix="voltpile-rack-")
@@ -172,7 +172,7 @@ class Rack(PlainRack):
         return self.layout.local
 
     def disk(self, host):
-        """Where this process sees the files that the host has in `local`."""
+        """Returns where this process sees the files in the host's `local`."""
         return self.layout.disk(host)
 
     def output_file(self, host, program, kind):
@@ -182,12 +182,12 @@ class Rack(PlainRack):
     # ---- programs ----------------------------------------------------------------------------------------------
 
     def start(self, host, command, env=None, timeout=60, cwd=None, stdin=""):
-        """Starts a program on a host, in the shared folder unless told otherwise. Nothing but env is added to the
-        environment of a login. After `timeout` seconds it is ended."""
+        """Starts a program on a host. cwd: the shared folder by default; env: added to a login environment. Ends it after
+        `timeout` seconds."""
         return Client(self, host, command, env or {}, cwd or self.shared, timeout, stdin)
 
     def run(self, host, command, env=None, timeout=60, cwd=None, stdin="", expect=None):
-        """Result of a program. expect: exit code that it must have."""
+        """Runs a program and returns its Result. expect: required exit code."""
         result = self.start(host, command, env, timeout, cwd, stdin).wait()
         if expect is not None and result.returncode != expect:
             raise AssertionError(f"expected exit {expect}: {result}")
@@ -202,11 +202,11 @@ class Rack(PlainRack):
     # ---- Slurm -------------------------------------------------------------------------------------------------
 
     def head(self, *command, expect=0, timeout=20):
-        """Output of a command on the head: rack.head("squeue", "-t", "all")."""
+        """Returns the output of a command on the head: rack.head("squeue", "-t", "all")."""
         return self.run("head", command, timeout=timeout, expect=expect).stdout
 
     def sbatch(self, script, *options):
-        """Submits a script (its text, or the path of a file) and returns the job id."""
+        """Submits a script (text, or the path of a file) and returns the job id."""
         if not isinstance(script, pathlib.Path):
             path = self.output_file("head", "sbatch", "sh")
             path.write_text(script)
@@ -214,12 +214,12 @@ class Rack(PlainRack):
         return int(self.head("sbatch", "--parsable", *options, script).partition(";")[0])
 
     def job(self, job_id):
-        """What Slurm says of a job, key -> text: rack.job(7)["JobState"]."""
+        """Returns Slurm's description of a job, key -> text: rack.job(7)["JobState"]."""
         line = self.head("scontrol", "-o", "show", "job", str(job_id)).strip().partition("\n")[0]
         return dict(re.findall(r"(?:^| )([A-Za-z:/_]+)=(.*?)(?= [A-Za-z:/_]+=|$)", line))
 
     def wait_job(self, job_id, states, timeout):
-        """Waits until the job is in one of the states ("COMPLETED", "RUNNING PENDING"); returns what job() says."""
+        """Waits until the job is in one of the states ("COMPLETED", "RUNNING PENDING"). Returns job()."""
         wanted = states.split()
         seen = []
 
@@ -236,7 +236,7 @@ class Rack(PlainRack):
     # ---- between tests -----------------------------------------------------------------------------------------
 
     def restore(self):
-        """Ends what tests have left behind: programs, jobs, crashes, cuts."""
+        """Repairs the rack after a test: ends programs and jobs, boots crashed hosts, heals links."""
         for client in self.clients:
             client.terminate()
         for client in self.clients:
@@ -270,7 +270,7 @@ class Rack(PlainRack):
         slurm.await_idle(self, self.layout.nodes, 60)
 
     def report(self, lines=15):
-        """The ends of the logs that tell something."""
+        """Returns the last lines of the logs, except those of sshd."""
         texts = []
         for path in sorted((self.layout.folder / "log").iterdir()):
             if path.suffix == ".sshd":
@@ -281,7 +281,7 @@ class Rack(PlainRack):
 
 
 class ClusterCase(unittest.TestCase):
-    """A test class with a rack of its own, in good order at the start of each test."""
+    """A test class with its own rack, repaired after each test."""
 
     nodes = 3
     with_slurm = False
@@ -302,7 +302,7 @@ class ClusterCase(unittest.TestCase):
             try:
                 print(f"\n{self.id()} failed; the rack's logs:\n{self.rack.report()}", file=sys.stderr, flush=True)
             except (OSError, AttributeError):
-                pass  # the rack itself is what failed
+                pass  # the rack itself failed
         return result
 
     def tearDown(self):

@@ -3,10 +3,10 @@
 
 usage: run_tests.py [--at-once N] MODULE [CLASS | CLASS.test ...]
 
---at-once N: each test in a process of its own, with a rack of its own, up to N at the same time: for tests that mostly
-wait, for Slurm for one. With classes or tests named, each of these in a process of its own.
+--at-once N: runs each test (or each named class or test) in its own process with its own rack, up to N at the same time,
+for tests that mostly wait, such as for Slurm.
 
-Exits with 0 if all passed, 1 if not, and 77, which ctest shows as skipped, if this machine could run none of them.
+Exits with 0 if all passed, 1 if not, and 77 (skipped, for ctest) if this machine cannot run any of them.
 """
 
 import argparse
@@ -36,7 +36,7 @@ def run_here(module, names):
 
 
 def all_tests(suite):
-    """CLASS.test of each; whatever cannot be loaded fails when it is run."""
+    """Yields CLASS.test for each test; tests that cannot be loaded fail when they run."""
     for each in suite:
         if isinstance(each, unittest.TestSuite):
             yield from all_tests(each)

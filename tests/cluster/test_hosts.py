@@ -1,4 +1,4 @@
-"""`voltpile hosts` on a rack: what it says of sound nodes, and that it names what a test has broken."""
+"""`voltpile hosts` on a rack: what it reports for healthy nodes, and that it names what a test breaks."""
 
 import json
 import os
@@ -27,22 +27,22 @@ class HostsCase(ClusterCase):
         return self.rack.run(host, [program, "hosts", *arguments], timeout=timeout, expect=expect)
 
     def survey(self, *arguments, **options):
-        """What --json says."""
+        """Returns the survey that --json prints."""
         return json.loads(self.voltpile(self.hosts, "--json", *arguments, **options).stdout)
 
     def fixes(self, survey):
         return [(finding["hosts"], finding["what"]) for finding in survey["findings"] if finding["must_fix"]]
 
     def assert_fix(self, survey, hosts, pattern):
-        """There is a finding to fix on just these hosts."""
+        """Asserts that a must-fix finding names exactly these hosts."""
         found = self.fixes(survey)
         self.assertTrue(any(names == list(hosts) and re.search(pattern, what) for names, what in found),
                         f"no finding {pattern} for {hosts} in {found}")
 
     def assert_nothing_is_left(self):
-        """No process, and no file in the folders that were tried."""
+        """Asserts that no process and no file in the tested folders remains."""
         def processes():
-            # Nodes that a test has crashed or silenced are asked through their namespaces, too.
+            # Looks through namespaces, which also works for crashed or silenced nodes.
             listing = [self.rack.run(node, ["ps", "-eo", "args"], cwd="/").stdout for node in NODES
                        if self.rack.status()[node][0] != "down"]
             return [line for text in listing for line in text.splitlines()
@@ -54,18 +54,18 @@ class HostsCase(ClusterCase):
 
 
 class Sound(HostsCase):
-    def test_all_is_well(self):
+    def test_healthy_cluster_has_no_findings(self):
         before = {node: self.rack.bytes_sent(node) for node in NODES}
         result = self.voltpile(self.hosts)
         self.assertLess(result.seconds, 20)
         self.assertIn("All is well: 3 hosts.", result.stdout)
         self.assertNotIn("What to fix", result.stdout)
-        self.assertNotIn("\033", result.stdout)  # no colors where there is no terminal
+        self.assertNotIn("\033", result.stdout)  # no colors without a terminal
         self.assertEqual(result.stderr, "")
-        for node in NODES:  # at the very least 256 kB each way with each other node
+        for node in NODES:  # at least 256 kB in each direction with each other node
             self.assertGreater(self.rack.bytes_sent(node) - before[node], 1_000_000)
 
-    def test_figures(self):
+    def test_measured_figures_are_plausible(self):
         survey = self.survey()
         self.assertTrue(survey["ok"])
         self.assertEqual([host["name"] for host in survey["hosts"]], list(NODES))
@@ -75,7 +75,7 @@ class Sound(HostsCase):
             self.assertEqual(report["hostname"], host["name"])
             self.assertEqual({name["name"]: name["addresses"] for name in report["names"]},
                              {node: [self.rack.layout.address(node)] for node in NODES})
-            # They share the machine's clock.
+            # All hosts share the machine's clock.
             self.assertLess(abs(host.get("clock_offset_s", 0)), host.get("clock_uncertainty_s", 0) + 0.01)
             self.assertEqual(sorted(c["host"] for c in host["connections"]), sorted(set(NODES) - {host["name"]}))
             self.assertEqual([c["error"] for c in host["connections"]], ["", ""])
@@ -89,14 +89,14 @@ class Sound(HostsCase):
             for b in range(3):
                 (self.assertEqual if a == b else self.assertGreater)(links["bytes_per_s"][a][b], 0)
 
-    def test_asked_by_a_host_that_is_not_in_the_list(self):
+    def test_unlisted_local_host_takes_part(self):
         survey = self.survey(host="head")
         asker = survey["hosts"][-1]
         self.assertEqual((asker["name"], asker["here"], asker["listed"]), ("head", True, False))
         self.assertEqual(sorted(c["host"] for c in asker["connections"]), list(NODES))
-        self.assertEqual(survey["links"]["hosts"], list(NODES))  # mpirun starts no rank on it
+        self.assertEqual(survey["links"]["hosts"], list(NODES))  # mpirun starts no rank on the unlisted host
 
-    def test_a_list_instead_of_a_file(self):
+    def test_accepts_host_list(self):
         self.assertIn("All is well: 2 hosts.", self.voltpile("--host", "node1:2,node3:2").stdout)
 
     def test_one_host_has_no_links(self):
@@ -104,26 +104,26 @@ class Sound(HostsCase):
         self.assertIn("All is well: 1 host.", out)
         self.assertNotIn("bandwidth", out)
 
-    def test_node_local_folder_is_only_a_remark(self):
+    def test_remarks_on_node_local_folder(self):
         survey = self.survey("--folder", self.rack.local)
         self.assertTrue(survey["ok"])
         remarks = [finding for finding in survey["findings"] if "gathered from the host's own disk" in finding["what"]]
         self.assertEqual([finding["hosts"] for finding in remarks], [["node2", "node3"]])
 
-    def test_a_slow_link_is_named_and_its_speed_is_right(self):
+    def test_names_slow_link_and_measures_its_speed(self):
         self.rack.slow("node3", "80mbit")  # 10 MB/s
         survey = self.survey(expect=CANNOT_RUN)
         self.assert_fix(survey, ["node3"], "the links to all other hosts are slow")
         self.assertEqual(len(self.fixes(survey)), 1)
         rates = survey["links"]["bytes_per_s"]
         for a, b in ((0, 2), (2, 0), (1, 2), (2, 1)):
-            # The limiter lets a first burst pass unslowed; a busy machine does not come up to its rate.
+            # The first burst passes at full speed, and a busy machine may not reach the rate.
             self.assertTrue(3e6 < rates[a][b] < 12e6, rates)
         self.assertGreater(rates[0][1], 30e6)
 
 
 class BadInput(HostsCase):
-    def test_host_files(self):
+    def test_rejects_invalid_host_files(self):
         for text, problems in (
                 ("", ["HOSTS: no hosts"]),
                 ("# nothing\n\n", ["HOSTS: no hosts"]),
@@ -144,7 +144,7 @@ class BadInput(HostsCase):
 
 
 class Broken(HostsCase):
-    """Each test breaks one thing, and exactly that is to be named."""
+    """Each test breaks one thing, and `voltpile hosts` must name exactly that."""
 
     def only_fix(self, hosts, pattern, *arguments, **options):
         survey = self.survey(*arguments, expect=CANNOT_RUN, **options)
@@ -157,7 +157,7 @@ class Broken(HostsCase):
         self.rack.run(node, ["mount", "-n", "--bind", source, target], expect=0)
         self.addCleanup(self.rack.run, node, ["umount", "-n", "-l", target])
 
-    def test_a_host_that_is_off(self):
+    def test_host_is_off(self):
         self.rack.crash("node2")
         result = self.voltpile(self.hosts, expect=CANNOT_RUN)
         self.assertLess(result.seconds, 20)
@@ -165,11 +165,11 @@ class Broken(HostsCase):
         self.assertRegex(result.stdout, r"1\. node2: cannot be reached")
         self.assertIn("The links have not been measured", result.stdout)
 
-    def test_a_host_that_swallows_everything(self):
+    def test_host_drops_all_packets(self):
         self.rack.silence("node3")
         self.only_fix(["node3"], "cannot be reached")
 
-    def test_an_unknown_name(self):
+    def test_unknown_name(self):
         self.hosts.write_text("node1\nnode2\nnode9\n")
         self.only_fix(["node9"], "does not know the name")
 
@@ -194,7 +194,7 @@ class Broken(HostsCase):
                 finally:
                     path.write_text(good)
 
-    def test_programs_that_differ(self):
+    def test_different_programs(self):
         program = self.rack.local / "voltpile"
         for node in NODES:
             shutil.copy(VOLTPILE, self.rack.disk(node) / "voltpile")
@@ -209,7 +209,7 @@ class Broken(HostsCase):
         (self.rack.disk("node3") / "voltpile").unlink()
         self.only_fix(["node3"], f"there is no {program}", program=program)
 
-    def test_a_library_that_is_missing(self):
+    def test_missing_library(self):
         out = self.rack.run("node1", ["ldd", VOLTPILE], expect=0).stdout
         library = re.search(r"=> (\S*libfmt\S*)", out).group(1)
         self.bind("node2", "/dev/null", os.path.realpath(library))
@@ -222,7 +222,7 @@ class Broken(HostsCase):
         self.bind("node3", script, os.path.realpath("/usr/bin/mpirun"))
         self.only_fix(["node3"], r"is that of Open MPI 3\.1\.6, but voltpile uses Open MPI")
 
-    def test_names_that_lead_astray(self):
+    def test_misresolved_names(self):
         path = self.rack.layout.own("node2") / "hosts"
         good = path.read_text()
         self.addCleanup(path.write_text, good)
@@ -233,7 +233,7 @@ class Broken(HostsCase):
                 path.write_text(good.replace("10.77.0.3 node3", line))
                 self.only_fix(["node2"], pattern)
 
-    def test_debians_own_name_is_only_a_remark_because_mpi_works(self):
+    def test_remarks_on_debians_loopback_name(self):
         for node in NODES:
             path = self.rack.layout.own(node) / "hosts"
             good = path.read_text()
@@ -245,7 +245,7 @@ class Broken(HostsCase):
                                             for finding in survey["findings"]])
         self.assertEqual([end["device"] for end in survey["links"]["ends"]], ["eth0"] * 3)
 
-    def test_two_hosts_of_one_name(self):
+    def test_duplicate_host_names(self):
         self.rack.run("node3", ["hostname", "node2"], expect=0)
         self.addCleanup(self.rack.run, "node3", ["hostname", "node3"])
         self.only_fix(["node2", "node3"], "have the same host name")
@@ -256,23 +256,23 @@ class Broken(HostsCase):
         missing.mkdir()
         self.only_fix(["node2"], "there is no folder", "--folder", missing)
 
-    def test_folder_that_cannot_be_written(self):
+    def test_read_only_folder(self):
         self.bind("node3", self.rack.shared, self.rack.shared)
         self.rack.run("node3", ["mount", "-n", "-o", "remount,bind,ro", self.rack.shared], expect=0)
         self.only_fix(["node3"], "cannot be written: Read-only file system")
 
-    def test_a_firewall_between_two(self):
+    def test_firewall_between_two_hosts(self):
         rule = ["to", "10.77.0.3", "ipproto", "tcp", "dport", "1024-65534", "prohibit"]
         self.rack.run("node2", ["ip", "rule", "add", *rule], expect=0)
         self.addCleanup(self.rack.run, "node2", ["ip", "rule", "del", *rule])
         survey = self.survey(expect=CANNOT_RUN)
         self.assert_fix(survey, ["node2"], r"cannot connect to node3 \(10\.77\.0\.3\)")
-        # The rule knows nothing of connections, so that it stops the answers to node3's as well.
+        # The rule is stateless, so it also blocks the answers to node3's connections.
         self.assert_fix(survey, ["node3"], r"cannot connect to node2 \(10\.77\.0\.2\)")
         self.assertEqual(len(self.fixes(survey)), 2)
 
-    def test_large_packets_that_get_lost(self):
-        # A switch that drops what is longer than it likes: small messages pass, and everybody waits for the rest.
+    def test_large_packets_are_dropped(self):
+        # As with a switch that drops long packets: small messages pass, large ones hang.
         self.rack.run("node3", ["ip", "link", "set", "dev", "eth0", "mtu", "1000"], expect=0)
         self.addCleanup(self.rack.run, "node3", ["ip", "link", "set", "dev", "eth0", "mtu", "1500"])
         result = self.voltpile(self.hosts, expect=None, timeout=120)
@@ -283,7 +283,7 @@ class Broken(HostsCase):
 class Interrupted(HostsCase):
     def start(self):
         for node in NODES:
-            self.rack.slow(node, "10mbit")  # so that measuring takes a while
+            self.rack.slow(node, "10mbit")  # makes the measurement slow
         client = self.rack.start("node1", [VOLTPILE, "hosts", self.hosts])
         def measuring():
             out = self.rack.run("node3", ["ps", "-eo", "args"]).stdout
@@ -291,7 +291,7 @@ class Interrupted(HostsCase):
         wait_for(measuring, 30, "ranks on node3")
         return client
 
-    def test_stopped_by_hand(self):
+    def test_interrupted_by_user(self):
         client = self.start()
         client.signal(signal.SIGINT)
         result = client.wait()
@@ -302,7 +302,7 @@ class Interrupted(HostsCase):
         client = self.start()
         client.signal(signal.SIGKILL)
         client.wait()
-        # That nothing is left is looked at after every test.
+        # tearDown checks that nothing is left.
 
     def test_link_cut_while_measuring(self):
         client = self.start()

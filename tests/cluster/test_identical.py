@@ -1,10 +1,10 @@
-"""The same map, to the bit, whichever way and wherever it is computed."""
+"""The same map, bit for bit, however and wherever it is computed."""
 
 import unittest
 
 from voltpile_case import SHARED_CORES, SOURCE, VOLTPILE, VoltpileCase, fields, map_job
 
-# What six ranks say to each other at the very least, in bytes, when they are on three nodes.
+# The least traffic of six ranks on three nodes, in bytes.
 LEAST_TRAFFIC = 10_000
 
 

@@ -1,4 +1,4 @@
-"""Language models over three nodes: at the prompt and as a job, by mpirun, srun and submit, as on one rank."""
+"""Language models over three nodes give the same text as one rank: generate and jobs, with mpirun, srun and submit."""
 
 import json
 import re

@@ -29,7 +29,7 @@ class Hosts(ClusterCase):
         address = self.rack.layout.address("node3")
         self.assertEqual(self.rack.run("node1", ["ssh", address, "hostname"], expect=0).stdout, "node3\n")
 
-    def test_hosts_share_nothing_but_the_network(self):
+    def test_hosts_share_only_the_network(self):
         for host in self.rack.layout.hosts:
             self.rack.run(host, ["sh", "-c", "hostname > /dev/shm/mark; hostname > /run/mark"], expect=0)
         for host in self.rack.layout.hosts:
@@ -37,7 +37,7 @@ class Hosts(ClusterCase):
                                                    "ls /sys/class/net; ls -d /proc/[0-9]* | wc -l"], expect=0).stdout
             *words, processes = out.split()
             self.assertEqual(words, [host] * 4 + ["eth0", "lo"])
-            self.assertLess(int(processes), 10)  # its own, not those of the other hosts or of the machine
+            self.assertLess(int(processes), 10)  # its own processes only
 
     def test_shared_and_local_folders(self):
         rack = self.rack
@@ -74,7 +74,7 @@ class Hosts(ClusterCase):
         self.assertIn("kept", out)
         self.assertNotIn("lost", out)
 
-    def test_head_crashes_like_any_other(self):
+    def test_head_can_crash(self):
         self.rack.crash("head")
         self.assertTrue(self.ping("node1", "node2"), "the switch must not depend on the head")
         self.rack.boot("head")
@@ -98,17 +98,17 @@ class Hosts(ClusterCase):
         slowed = {way: self.send(*way, megabytes) for way in (("node1", "node2"), ("node2", "node1"))}
         self.rack.fast("node2")
         for way, seconds in slowed.items():
-            # A token bucket lets its burst of 128 KiB through at once; the rest at the rate.
+            # A token bucket passes its burst of 128 KiB at once and the rest at the rate.
             self.assertGreater(seconds, (megabytes * MEGABYTE - 128 * 1024) * 8 / rate)
             self.assertLess(self.send(*way, megabytes), seconds)
 
-    def test_counters_show_what_went_over_the_wire(self):
+    def test_counters_match_traffic(self):
         before = {node: self.rack.byte_counts(node) for node in self.rack.layout.nodes}
         self.send("node1", "node2", 10)
         received, sent = ({node: self.rack.byte_counts(node)[i] - before[node][i] for node in before} for i in (0, 1))
         for count in (sent["node1"], received["node2"]):
             self.assertGreater(count, 10 * MEGABYTE)
-            self.assertLess(count, 12 * MEGABYTE)  # headers and ssh take a few per cent
+            self.assertLess(count, 12 * MEGABYTE)  # headers and ssh add a few percent
         for count in (sent["node2"], received["node1"], received["node3"], sent["node3"]):
             self.assertLess(count, MEGABYTE)
 
@@ -131,7 +131,7 @@ class Programs(ClusterCase):
         with self.assertRaisesRegex(AssertionError, "expected exit 0.*exit 3"):
             self.rack.run("node1", ["sh", "-c", "exit 3"], expect=0)
 
-    def test_environment_is_that_of_a_login(self):
+    def test_environment_is_a_login_environment(self):
         out = self.rack.run("node1", ["env"], expect=0).stdout
         self.assertNotIn("VOLTPILE", out)
         self.assertIn(f"RACK={self.rack.layout.folder}\n", out)
@@ -147,7 +147,7 @@ class Programs(ClusterCase):
         result = client.wait()
         self.assertEqual((result.returncode, result.stdout), (9, "ready\ngot\n"))
 
-    def test_no_signal_to_what_has_ended(self):
+    def test_signal_after_end_fails(self):
         client = self.rack.start("node1", ["true"])
         client.wait()
         with self.assertRaisesRegex(AssertionError, "no longer running: true on node1: exit 0"):

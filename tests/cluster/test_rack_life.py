@@ -1,4 +1,4 @@
-"""A rack leaves nothing behind, whichever way it ends, and does not touch what is not its own."""
+"""A rack leaves nothing behind, however it ends, and does not touch anything else."""
 
 import os
 import pathlib
@@ -30,7 +30,7 @@ client.wait()
 
 
 def processes_with(*words):
-    """Command lines of processes that contain one of the words."""
+    """Returns the command lines of processes that contain one of the words."""
     found = []
     for folder in pathlib.Path("/proc").iterdir():
         try:
@@ -47,7 +47,7 @@ def mounts_with(word):
 
 
 def own_network():
-    """What the machine's network looks like: a rack must not change a word of it."""
+    """Returns the state of the machine's network, which a rack must not change."""
     commands = (["ip", "-o", "link"], ["ip", "-o", "addr"], ["ip", "route"], ["tc", "qdisc"])
     outputs = [subprocess.run(command, capture_output=True, text=True, check=True).stdout for command in commands]
     return [" ".join(word for word in line.split() if not word.endswith("sec")) for out in outputs
@@ -72,7 +72,7 @@ class Life(unittest.TestCase):
         self.base = pathlib.Path(tempfile.mkdtemp(prefix="voltpile-rack-life-"))
         self.addCleanup(shutil.rmtree, self.base, ignore_errors=True)
         self.folder = self.base / "rack"
-        self.mark = f"86400.{os.getpid()}{id(self) % 1000:03}"  # seconds for `sleep`, to recognize it by
+        self.mark = f"86400.{os.getpid()}{id(self) % 1000:03}"  # seconds for `sleep`, which identify it
 
     def assert_nothing_left(self, folder, timeout=10):
         wait_for(lambda: not processes_with(str(folder), self.mark), timeout,
@@ -121,12 +121,12 @@ class Life(unittest.TestCase):
                     self.assert_nothing_left(self.folder)
                 else:
                     self.assertEqual(rack_command("down", folder=self.folder).returncode, 0)
-        done = rack_command("up", folder=self.folder)  # whatever is left must not be in the way
+        done = rack_command("up", folder=self.folder)  # leftovers must not prevent this
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(rack_command("down", folder=self.folder).returncode, 0)
         self.assert_nothing_left(self.folder)
 
-    def test_by_hand(self):
+    def test_command_line(self):
         before = own_network()
         up = rack_command("up", "--nodes", "2", folder=self.folder)
         self.assertEqual(up.returncode, 0, up.stderr)
@@ -147,7 +147,7 @@ class Life(unittest.TestCase):
         self.assert_nothing_left(self.folder)
         self.assertEqual(own_network(), before)
 
-    def test_mistakes_by_hand(self):
+    def test_command_line_errors(self):
         def says(text, *arguments, folder=self.folder):
             done = rack_command(*arguments, folder=folder)
             self.assertEqual(done.returncode, 1)
@@ -170,7 +170,7 @@ class Life(unittest.TestCase):
         for command in ("sh", "crash", "cut", "silence", "heal", "hide"):
             says("node1 is down (rack boot node1)", command, "node1")
 
-    def test_two_racks_at_a_time(self):
+    def test_two_racks_are_independent(self):
         try:
             check_machine(needs_slurm=True)
         except CannotRun as error:
@@ -181,7 +181,7 @@ class Life(unittest.TestCase):
                     path = rack.shared / "word"
                     script = f"echo {word} > {path}; cat {path}; ssh node2 cat {path}"
                     self.assertEqual(rack.run("node1", ["sh", "-c", script], expect=0).stdout.split(), [word] * 2)
-                # The same names, addresses, ports and job numbers: each sees its own.
+                # Names, addresses, ports and job numbers are equal; each rack sees its own.
                 before = one.bytes_sent("node1"), one.bytes_sent("node2")
                 job = other.sbatch(f"#!/bin/sh\nsrun -N2 --mpi=pmix hostname\nmpirun hostname\n"
                                    f"dd if=/dev/zero bs=1M count=4 | ssh node1 cat | ssh node2 'cat >/dev/null'\n",
@@ -205,12 +205,12 @@ class Life(unittest.TestCase):
 
     def test_without_root(self):
         nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
-        script = self.base / "copy"  # the checkout itself may be out of nobody's reach
+        script = self.base / "copy"  # user nobody may have no access to the checkout
         shutil.copytree(HERE, script, ignore=shutil.ignore_patterns("__pycache__"))
         self.base.chmod(0o755)
         done = subprocess.run([*nobody, script / "rack", "up", "--dir", "/tmp/voltpile-nobody"], capture_output=True,
                               text=True, check=False)
-        self.assertEqual((done.returncode, done.stderr), (3, "rack: needs root, to make network namespaces\n"))
+        self.assertEqual((done.returncode, done.stderr), (3, "rack: needs root to create network namespaces\n"))
         temporary = self.base / "tmp"
         temporary.mkdir()
         temporary.chmod(0o777)

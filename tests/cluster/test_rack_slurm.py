@@ -1,11 +1,11 @@
-"""Slurm on the rack does what the tests of the program's jobs rely on."""
+"""Slurm on the rack behaves as the tests of the program's jobs expect."""
 
 import time
 import unittest
 
 from harness import ClusterCase, wait_for
 
-# Says which life of the job this is, then stays until told to end.
+# Prints the restart count of the job, then waits for SIGTERM.
 LINGER = """#!/bin/bash
 trap 'echo TERM; exit 0' TERM
 echo "life ${SLURM_RESTART_COUNT:-0}"
@@ -17,7 +17,7 @@ class Slurm(ClusterCase):
     with_slurm = True
 
     def submit(self, script, *options):
-        """(job id, function that reads what the job has written)"""
+        """Submits a script. Returns (job id, function that reads its output)."""
         name = f"{self._testMethodName}-{time.monotonic_ns()}.out"
         path = self.rack.shared / name
         job = self.rack.sbatch(script, "-o", path, "--open-mode=append", *options)
@@ -45,7 +45,7 @@ class Slurm(ClusterCase):
         self.assertEqual(sorted(output().split()), sorted(self.rack.layout.nodes * 2))
         self.assertEqual(self.rack.job(job)["NumNodes"], "3")
 
-    def test_jobs_that_cannot_run_are_refused(self):
+    def test_rejects_jobs_that_cannot_run(self):
         script = self.rack.shared / "job.sh"
         script.write_text("#!/bin/bash\n")
         test = ("sbatch", "--test-only")
@@ -58,7 +58,7 @@ class Slurm(ClusterCase):
         two = [self.rack.start("head", ["srun", "-w", "node1", "--gres=gpu:2", "bash", "-c", show]) for _ in range(2)]
         seen = [client.wait().stdout.strip().split(",") for client in two]
         self.assertEqual([len(devices) for devices in seen], [2, 2])
-        self.assertEqual(sorted(seen[0] + seen[1]), ["0", "1", "2", "3"])  # no device for both
+        self.assertEqual(sorted(seen[0] + seen[1]), ["0", "1", "2", "3"])  # no device twice
 
     def test_requeue(self):
         job, output = self.submit(LINGER, "-N", "3")
@@ -74,10 +74,10 @@ class Slurm(ClusterCase):
         self.await_life(job, output, 1, 60)
         self.assertEqual(self.rack.job(job)["NodeList"], "node[1,3]")
 
-    def test_jobs_survive_the_daemons(self):
+    def test_jobs_survive_daemon_restarts(self):
         job, output = self.submit(LINGER, "-N", "3")
         self.await_life(job, output, 0, 20)
-        time.sleep(3)  # a job that slurmctld loses in its first seconds is held, by Slurm's design
+        time.sleep(3)  # Slurm holds a job that slurmctld loses in its first seconds
         self.rack.slurmctld("restart")
         self.rack.slurmctld("kill")
         self.rack.slurmctld("start")
@@ -91,12 +91,12 @@ class Slurm(ClusterCase):
     def test_preemption(self):
         step = self.rack.shared / "linger.sh"
         step.write_text(LINGER)
-        # The batch script itself hears nothing of it, only the steps do.
+        # Only job steps get the signal, not the batch script.
         job, output = self.submit(f"#!/bin/bash\nexec srun -n 1 bash {step}\n", "-N", "3", "--exclusive", "-p", "low")
         self.await_life(job, output, 0, 20)
         begin = time.monotonic()
         out = self.rack.head("srun", "-N", "3", "-p", "high", "hostname", timeout=60)
-        self.assertLess(time.monotonic() - begin, 19)  # the job ended by itself, before its grace time was over
+        self.assertLess(time.monotonic() - begin, 19)  # the job ended by itself within its grace time
         self.assertEqual(sorted(out.split()), self.rack.layout.nodes)
         self.assertIn("TERM", output())
 

@@ -1,4 +1,4 @@
-"""voltpile submit, voltpile status and slurm/run.sbatch, on a Slurm of three nodes."""
+"""voltpile submit, voltpile status and slurm/run.sbatch on three nodes with Slurm."""
 
 import pathlib
 import re
@@ -12,7 +12,7 @@ from voltpile_case import SOURCE, VOLTPILE, VoltpileCase, fields, map_job
 
 RUN_SBATCH = SOURCE / "slurm/run.sbatch"
 
-# In the place of voltpile, to see what the script makes of an exit code and what the ranks are given.
+# Replaces voltpile to test how the script handles exit codes and what it passes to the ranks.
 STAND_IN = """#!/bin/bash
 [ "$SLURM_PROCID" = 0 ] && echo "rank 0 of $SLURM_NTASKS: $* | GPUs $CUDA_VISIBLE_DEVICES | $FROM_ENV"
 codes=({codes})
@@ -34,7 +34,7 @@ class SlurmCase(VoltpileCase):
         return self.rack.run("head", ["env", "PATH=/nonexistent", VOLTPILE, *arguments], cwd=self.folder, expect=expect)
 
     def submit(self, job, *options):
-        """Job id and log of a submitted job; job: its file."""
+        """Submits a job file. Returns the job id and the log."""
         out = self.voltpile("submit", job, "--output", self.folder / "map.h5", *options).stdout
         job_id = re.search(r"^job +(\d+) ", out, re.M).group(1)
         return job_id, pathlib.Path(re.search(r"^log +(.*)", out, re.M).group(1))
@@ -82,7 +82,7 @@ class Submit(SlurmCase):
                     subprocess.run(["shellcheck", script], check=True)
         self.assertEqual(self.queue(), before)
 
-    def test_what_is_wrong_or_cannot_fit_never_reaches_the_queue(self):
+    def test_invalid_requests_never_reach_the_queue(self):
         (self.folder / "bad.toml").write_text(map_job().replace("steps =", "stpes ="))
         (self.folder / "other.h5").write_text("not a result")
         before = self.queue()
@@ -114,7 +114,7 @@ class Submit(SlurmCase):
                 self.assertEqual(result.stdout, "")
         self.assertEqual(self.queue(), before)
 
-    def test_no_slurm_here(self):
+    def test_machine_without_slurm(self):
         for arguments, program in ((["submit", self.job], "sbatch"), (["submit", self.job, "--dry-run"], "sbatch"),
                                    (["status"], "squeue"), (["status", "7"], "squeue")):
             result = self.without_slurm(*arguments, expect=3)
@@ -160,8 +160,7 @@ class Submit(SlurmCase):
 
 
 class Lives(SlurmCase):
-    """A job that has to be interrupted. Its ranks are held once they have begun, so that it is not done before that,
-    however fast the machine."""
+    """Jobs that a test interrupts. It stops their ranks after the start, so that no machine is fast enough to finish."""
 
     SHAPE = ["--nodes", "2", "--tasks-per-node", "1"]
 
@@ -175,7 +174,7 @@ class Lives(SlurmCase):
     def start(self, *options, parts=5):
         job_id, _ = self.submit(self.job, *self.SHAPE, *options)
         self.wait_for_parts(self.folder / "map.h5", parts)
-        # Not by scancel: Slurm marks a job as stopped when its nodes have answered, and so perhaps after it ended.
+        # Not with scancel: Slurm marks a job as stopped when its nodes have answered, possibly after its end.
         for node in range(1, self.nodes + 1):
             self.rack.run(f"node{node}", ["pkill", "-STOP", "-x", "voltpile"])
         return job_id
@@ -192,7 +191,7 @@ class Lives(SlurmCase):
 
     def test_signal_before_the_limit(self):
         job_id = self.start()
-        self.rack.head("scancel", "--batch", "--signal=USR1", job_id)  # as Slurm does it for --signal=B:USR1@N
+        self.rack.head("scancel", "--batch", "--signal=USR1", job_id)  # as Slurm does for --signal=B:USR1@N
         self.let_go(job_id)
         log = self.complete_after(job_id, 1)
         self.assertIn("goes back into the queue (stopped)", log)
@@ -207,18 +206,18 @@ class Lives(SlurmCase):
 
     def test_cancelled_is_not_requeued(self):
         job_id = self.start()
-        self.rack.head("scancel", job_id)  # lets the ranks go on, as preemption does
+        self.rack.head("scancel", job_id)  # continues the ranks, as preemption does
         _, log = self.ended(job_id, "CANCELLED")
         time.sleep(1)
         self.assertEqual(self.rack.job(job_id)["Restarts"], "0")
         self.assertEqual(self.rack.job(job_id)["JobState"], "CANCELLED", log)
-        # What it has computed is kept for the next one.
+        # The next job resumes its results.
         _, log = self.ended(self.submit(self.job, *self.SHAPE)[0])
         self.assertIn("resuming: ", log)
         self.assertEqual(fields(self.folder / "map.h5"), fields(self.rack.shared / "expected.h5"))
 
     def test_real_time_limit(self):
-        # Slurm looks at its clock for signals every 30 s.
+        # Slurm checks for pending signals every 30 s.
         job_id = self.start("--time", "1", "--", "--signal=B:USR1@55")
         log = self.folder / f"map-{job_id}.log"
         wait_for(lambda: "time limit ahead: asks the ranks to stop" in log.read_text(), 40, "Slurm's signal")
@@ -250,7 +249,7 @@ class Lives(SlurmCase):
 
 
 class Script(SlurmCase):
-    """slurm/run.sbatch by itself: its launchers, and what it makes of exit codes."""
+    """slurm/run.sbatch by itself: its launchers and its handling of exit codes."""
 
     def stand_in(self, codes):
         path = self.folder / f"stand_in_{codes.replace(' ', '_')}.sh"
@@ -276,7 +275,7 @@ class Script(SlurmCase):
             "5 0": ("COMPLETED", 1, "goes back into the queue (stopped)"),
             "77 77 77": ("FAILED", 2, "failed (launcher's exit code 77) again"),
         }
-        # All at once, because a requeued job waits for seconds.
+        # Concurrently, because a requeued job waits for seconds.
         jobs = {codes: self.sbatch(self.stand_in(codes), ["-N1", "-n1", f"--output={self.folder}/{codes}.log"],
                                    "x.toml") for codes in expected}
         element = self.start_array_whose_element_stops()
@@ -299,7 +298,7 @@ class Script(SlurmCase):
     def check_what_the_ranks_were_given(self, job_id):
         self.ended(job_id)
         log = (self.folder / "job.log").read_text()
-        # All GPUs of the node in each rank; a later life does not begin afresh.
+        # Each rank sees all GPUs of the node; a requeued job drops --fresh.
         self.assertIn("rank 0 of 4: run x.toml --output y.h5 --fresh | GPUs 0,1,2,3 | sourced", log)
         self.assertIn("rank 0 of 4: run x.toml --output y.h5 | GPUs 0,1,2,3 | sourced", log)
 
@@ -321,7 +320,7 @@ class Script(SlurmCase):
             self.rack.wait_job(f"{job_id}_{element}", "COMPLETED", 30)
             self.assertIn(f"run x.toml --shard {index}/3 ", (self.folder / f"{element}.log").read_text())
 
-    def test_refusals_of_the_script_itself(self):
+    def test_script_rejects_invalid_environments(self):
         for words, code, options in (("no program", "3:0", {"program": "/nonexistent/voltpile"}),
                                      ("cannot read", "2:0", {"env": ",VOLTPILE_ENV=/nonexistent.sh"}),
                                      ("must be srun or mpirun", "2:0", {"env": ",VOLTPILE_LAUNCHER=rsh"})):

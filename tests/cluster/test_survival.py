@@ -1,4 +1,4 @@
-"""Under Slurm, with everything going wrong: each job ends complete and right without a hand on it."""
+"""Jobs under Slurm survive every failure: each ends complete and correct without intervention."""
 
 import time
 import unittest
@@ -17,21 +17,21 @@ class Survival(VoltpileCase):
         cls.expected = cls.alone(cls.job, "reference.h5")
 
     def submit(self, *options):
-        """On two of the three nodes, so that one may be lost. Returns the job, its result and its nodes."""
+        """Starts a job on two of the three nodes, so that one may fail. Returns the job, its result and its nodes."""
         self.result = self.rack.shared / f"{self._testMethodName}.h5"
         self.rack.run("head", [VOLTPILE, "submit", self.job, "--output", self.result, "--nodes", "2",
                                "--tasks-per-node", "2", *options], expect=0)
         job = self.rack.head("squeue", "-h", "-o", "%A").split()[0]
         self.rack.wait_job(job, "RUNNING COMPLETED", 60)
         first, last = self.nodes_of(job)
-        self.wait_for_parts(self.result, 4)  # last: what is to happen must happen before all are there
+        self.wait_for_parts(self.result, 4)  # last: the failure must happen before the job is complete
         return job, first, last
 
     def nodes_of(self, job):
         return self.rack.head("scontrol", "show", "hostnames", self.rack.job(job)["NodeList"]).split()
 
     def check(self, job, lives, since):
-        """It ended complete and right after so many lives, and nobody is left at work on it."""
+        """Asserts that the job is complete and correct after this many runs and that no process still works on it."""
         self.rack.wait_job(job, "COMPLETED", 120)
         print(f"{self._testMethodName}: complete {time.monotonic() - since:.1f} s after the event", flush=True)
         self.assertEqual(fields(self.result), self.expected)
@@ -48,14 +48,14 @@ class Survival(VoltpileCase):
         self.rack.head("scontrol", "requeue", job)
         self.check(job, 2, since)
 
-    def test_signalled(self):
+    def test_signal_requeues(self):
         job, _, _ = self.submit()
         since = time.monotonic()
         self.rack.head("scancel", "--batch", "--signal=USR1", job)
         self.check(job, 2, since)
 
     def test_slurmd_is_killed(self):
-        # Stopped for as long as Slurm needs to notice, for the ranks would have finished by then.
+        # Stops the ranks while Slurm notices, because they would finish earlier.
         job, _, last = self.submit()
         since = time.monotonic()
         self.rack.slurmd(last, "kill")
@@ -89,7 +89,7 @@ class Survival(VoltpileCase):
         self.check(job, 2, since)
 
     def test_link_of_batch_node_is_cut(self):
-        # Rank 0 stays alive there, with the lock in its hands and the shared folder in its sight.
+        # Rank 0 survives there; it holds the lock and sees the shared folder.
         job, first, _ = self.submit()
         since = time.monotonic()
         self.rack.cut(first)

@@ -1,4 +1,4 @@
-"""What the tests of the program on a rack share: its job, its command lines, and how results are compared."""
+"""Shared by tests of the program on a rack: the job, command lines and comparison of results."""
 
 import os
 import pathlib
@@ -8,7 +8,7 @@ from harness import ClusterCase, wait_for
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 VOLTPILE = os.environ.get("VOLTPILE", str(SOURCE / "build/release/voltpile"))  # set by ctest
 
-# The published map, reduced. Two cores stand for three nodes: one thread a rank.
+# A reduced version of the published map with one thread per rank: three nodes share two cores.
 MAP = """
 app = "threebody"
 [system]
@@ -40,7 +40,7 @@ threads = 1
 range_points = {range_points}
 """
 
-# Six ranks on two cores: nobody is bound, and whoever waits lets the others run.
+# Six ranks on two cores: do not bind ranks, and yield while waiting.
 SHARED_CORES = {"OMPI_MCA_hwloc_base_binding_policy": "none", "OMPI_MCA_mpi_yield_when_idle": "1"}
 
 
@@ -49,7 +49,7 @@ def map_job(x=60, y=50, steps=4000, range_points=100):
 
 
 def fields(path):
-    """Every field's bytes of a complete result, by name."""
+    """Returns the bytes of each field of a complete result, by name."""
     import h5py
 
     with h5py.File(path, "r") as file:
@@ -67,7 +67,7 @@ class VoltpileCase(ClusterCase):
 
     @classmethod
     def alone(cls, job, output):
-        """The same job on one rank: what every other way must equal."""
+        """Runs the job on one rank and returns its fields, the reference for all other ways."""
         cls.rack.run("node1", [VOLTPILE, "run", job, "--output", output], expect=0, timeout=120)
         return fields(cls.rack.shared / output)
 

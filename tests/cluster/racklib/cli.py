@@ -14,16 +14,16 @@ EXAMPLES = """\
 examples:
   rack up --slurm                        three nodes and a head, with ssh and Slurm, in about a second
   rack sh node1                          a shell on node1
-  rack sh node1 ssh node2 hostname       one command; its exit code is that of rack
+  rack sh node1 ssh node2 hostname       one command; rack returns its exit code
   rack sh head sbatch -N 3 job.sh        Slurm's commands work on every host
   rack crash node2; rack boot node2      power cut, and power back
-  rack silence node2; rack heal node2    nothing gets through, though the link looks well
+  rack silence node2; rack heal node2    drops all packets while the link stays up
   rack slow node2 200mbit; rack fast node2
-  rack hide node2                        the shared folder is missing on node2; rack show node2 ends it
+  rack hide node2                        hides the shared folder on node2; rack show node2 restores it
   rack down                              ends everything and removes the rack's folder
 
-In the rack's folder: shared/ is the same on all hosts, local/ each host's own disk, log/ has the logs.
-$RACK, $RACK_SHARED and $RACK_LOCAL name them on the hosts. Several racks can be up, each with its --dir.
+In the rack's folder, shared/ is the same on all hosts, local/ is each host's own disk, and log/ has the logs.
+$RACK, $RACK_SHARED and $RACK_LOCAL are their paths on the hosts. Several racks can be up, each with its own --dir.
 """
 
 
@@ -42,20 +42,20 @@ def _parser():
 
     up = add("up", "bring up a rack")
     up.add_argument("--nodes", type=int, default=3, help="number of nodes besides the head (2 to 8; default 3)")
-    up.add_argument("--slurm", action="store_true", help="with munge, slurmctld on head, slurmd on the nodes")
+    up.add_argument("--slurm", action="store_true", help="also start munge, slurmctld on head and slurmd on the nodes")
     up.add_argument("--owner", type=int, metavar="PID", help="take the rack down when this process ends")
     add("down", "end everything and remove the rack's folder")
-    add("status", "what is up, cut, silent")
+    add("status", "show which hosts are up, cut or silent")
     shell = add("sh", "run a command on a host, or a shell")
     shell.add_argument("host", metavar="NODE")
     shell.add_argument("arguments", nargs=argparse.REMAINDER, metavar="COMMAND ...")
     for name, text in (("crash", "power cut"), ("boot", "power back"), ("cut", "pull the network cable"),
-                       ("silence", "let nothing through, though the link looks well"), ("heal", "end cut and silence"),
+                       ("silence", "drop all packets while the link stays up"), ("heal", "end cut and silence"),
                        ("fast", "end slow"), ("hide", "hide the shared folder on this host"), ("show", "end hide")):
         add(name, text).add_argument("host", metavar="NODE")
     slow = add("slow", "limit the rate of a host's link")
     slow.add_argument("host", metavar="NODE")
-    slow.add_argument("rate", metavar="RATE", help="as for tc, 200mbit")
+    slow.add_argument("rate", metavar="RATE", help="in the syntax of tc: 200mbit")
     slurmd = add("slurmd", "kill or start slurmd on a node")
     slurmd.add_argument("host", metavar="NODE")
     slurmd.add_argument("action", choices=["kill", "start"])

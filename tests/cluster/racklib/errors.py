@@ -1,6 +1,6 @@
 class RackError(Exception):
-    """Something about this rack: a node that is down, a folder that is taken. Says what and where."""
+    """A problem with this rack, such as a node that is down. The message says what and where."""
 
 
 class CannotRun(RackError):
-    """This machine cannot have a rack at all: no root, a program missing, namespaces not permitted."""
+    """This machine cannot run a rack: not root, a missing program, or namespaces not permitted."""

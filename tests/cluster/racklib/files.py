@@ -1,4 +1,4 @@
-"""The files that nodes see in place of the machine's own: names, ssh, Open MPI, shell."""
+"""The files that replace the machine's own on the nodes: host names, ssh, Open MPI, shell."""
 
 import os
 import pathlib
@@ -13,12 +13,12 @@ def write(layout):
     _write_ssh(layout)
     _write_openmpi(layout)
     _write_shadow(layout)
-    # Whatever root's own shell start-up does (changing PATH, taking its time) is not part of the rack.
+    # Replaces root's own start-up file, which may change PATH or take long.
     (layout.folder / "etc/bashrc").write_text("PS1='\\u@\\h:\\w\\$ '\n")
 
 
 def replacements(layout, host):
-    """(file of the rack, file of the machine) to be put in its place on that host, if the machine has it."""
+    """Returns pairs (file of the rack, file of the machine that it replaces on the host), if the machine has it."""
     pairs = [
         (layout.own(host) / "hosts", pathlib.Path("/etc/hosts")),
         (layout.own(host) / "hostname", pathlib.Path("/etc/hostname")),
@@ -32,7 +32,7 @@ def replacements(layout, host):
 
 def _write_names(layout):
     lines = ["127.0.0.1 localhost"] + [f"{layout.address(host)} {host}" for host in layout.hosts]
-    for host in layout.hosts:  # one file each, so that a test can spoil the names of one node
+    for host in layout.hosts:  # one file per host, so that a test can break the names of one node
         (layout.own(host) / "hosts").write_text("\n".join(lines) + "\n")
         (layout.own(host) / "hostname").write_text(host + "\n")
 
@@ -73,8 +73,8 @@ SetEnv {settings}
 
 
 def _write_openmpi(layout):
-    """The distribution's settings and those of a rack on few cores. Session folders go to the node's own /run: they are
-    named after host and process number, which the nodes of two racks, or a node before and after a crash, share."""
+    """Adds settings for few cores to the distribution's. Session folders are in the node's own /run: their names contain
+    host and process number, which nodes of different racks, or a node before and after a crash, share."""
     text = OPENMPI_PARAMETERS.read_text() if OPENMPI_PARAMETERS.exists() else ""
     (layout.folder / "etc/openmpi-mca-params.conf").write_text(text + """
 orte_tmpdir_base = /run/openmpi
@@ -84,7 +84,7 @@ mpi_yield_when_idle = 1
 
 
 def _write_shadow(layout):
-    """sshd turns away a root whose password is locked with '!', even with the right key."""
+    """Replaces a password locked with '!': sshd rejects such a root, even with the right key."""
     with open("/etc/shadow", encoding="utf-8") as file:
         lines = file.readlines()
     locked = [line for line in lines if line.startswith("root:!")]

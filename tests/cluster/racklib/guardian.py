@@ -1,10 +1,10 @@
-"""First process of a rack's own process, network and mount namespaces: all nodes live and die inside them.
+"""First process of a rack's own process, network and mount namespaces, which contain all nodes.
 
 usage: guardian.py FOLDER CONTROL_FD OWNER_FD
 
-Holds the switch. Ends the rack and removes its folder when told to (SIGTERM), when the owner ends (OWNER_FD, a process
-handle; -1 for none), or when whoever brings the rack up goes away before saying "up" over CONTROL_FD. Should this
-process itself be killed, the kernel ends everything inside; then only the folder is left.
+Creates the switch. Ends the rack and removes its folder on SIGTERM, when the owner ends (OWNER_FD: a pidfd; -1: none), or
+when the process that brings the rack up ends before it sends "up" over CONTROL_FD. If this process is killed, the kernel ends
+everything inside; only the folder remains.
 """
 
 import os
@@ -41,7 +41,7 @@ def reap():
 
 
 def guard(control, owner_fd):
-    """Returns when the rack is to end."""
+    """Returns when the rack must end."""
     wakeup_read, wakeup_write = os.pipe()
     for fd in (wakeup_read, wakeup_write):
         os.set_blocking(fd, False)

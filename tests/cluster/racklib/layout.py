@@ -1,4 +1,4 @@
-"""Names, addresses and paths of a rack: everything follows from its folder and its number of nodes."""
+"""Names, addresses and paths of a rack, all derived from its folder and its number of nodes."""
 
 import dataclasses
 import json
@@ -12,7 +12,7 @@ MAX_NODES = 8
 GPUS_PER_NODE = 4
 CPUS_PER_NODE = 4
 MEMORY_MB_PER_NODE = 4000
-GPU_DEVICES = "/run/gpu"  # in the node's own memory file system: the rack's folder may lie where devices are refused
+GPU_DEVICES = "/run/gpu"  # on the node's own tmpfs: the rack's folder may be on a file system without device files
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,21 +42,21 @@ class Layout:
         return "10.77.0.254" if host == "head" else f"10.77.0.{host.removeprefix('node')}"
 
     def mac(self, host):
-        """Fixed, so that a node that boots again is not looked for at the address of its former card."""
+        """Returns a fixed address: peers keep the address of a node in their caches when it reboots."""
         return f"02:00:0a:4d:00:{int(self.address(host).rpartition('.')[2]):02x}"
 
     @property
     def shared(self):
-        """The same files on every node, as on NFS."""
+        """The folder with the same files on every node, as on NFS."""
         return self.folder / "shared"
 
     @property
     def local(self):
-        """The same path on every node, but each node's own disk; outlives a crash of the node."""
+        """The same path on every node, but each node's own disk; survives a crash of the node."""
         return self.folder / "local"
 
     def disk(self, host):
-        """Where the machine that carries the rack sees the files of `local` of that host."""
+        """Where the machine sees the files of a host's `local`."""
         return self.own(host) / "local"
 
     def own(self, host):
@@ -66,7 +66,7 @@ class Layout:
         return self.folder / "log" / name
 
     def log_end(self, name, lines=5):
-        """For messages: the folder with the log may be about to go."""
+        """Returns the last lines of a log for messages; the log may be missing."""
         try:
             return "\n".join(self.log(name).read_text(errors="replace").splitlines()[-lines:]) or "its log is empty"
         except OSError:
@@ -76,7 +76,7 @@ class Layout:
         return self.folder / "run" / f"{host}.pid"
 
     def crash_file(self, host):
-        """Its time is that of the last crash."""
+        """A file whose modification time is the time of the last crash."""
         return self.folder / "run" / f"{host}.crashed"
 
     @property
@@ -95,7 +95,7 @@ class Layout:
         self.shared.chmod(0o1777)
 
     def rack_environment(self):
-        """What a process on a node gets besides the ordinary environment of a login."""
+        """Returns the variables that a process on a node has in addition to a login environment."""
         environment = {
             "RACK": str(self.folder),
             "RACK_SHARED": str(self.shared),
@@ -108,7 +108,7 @@ class Layout:
         return environment
 
     def environment(self):
-        """The whole environment of a login. Nothing of the caller's comes along: tests are the same everywhere."""
+        """Returns the whole environment of a process. It inherits nothing from the caller, so that tests are reproducible."""
         environment = {
             "HOME": os.path.expanduser("~root"),
             "USER": "root",

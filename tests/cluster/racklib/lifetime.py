@@ -1,4 +1,4 @@
-"""The beginning and the end of a rack: its folder and its guardian."""
+"""Start and end of a rack: its folder and its guardian."""
 
 import os
 import pathlib
@@ -15,7 +15,7 @@ _GUARDIAN = "run/guardian.pid"
 
 
 def guardian_of(folder):
-    """The process that the rack in `folder` lives under, alive or not; None if the folder does not say."""
+    """Returns the guardian of the rack in `folder`, alive or not; None if the folder does not name it."""
     try:
         return Process.load(pathlib.Path(folder) / _GUARDIAN)
     except (OSError, ValueError):
@@ -23,9 +23,9 @@ def guardian_of(folder):
 
 
 def claim(folder):
-    """Makes the folder for a new rack, or says why it cannot be had."""
+    """Creates the folder for a new rack. Raises RackError that says why it cannot be used."""
     if any(character.isspace() for character in str(folder)):
-        raise RackError(f"{folder}: a folder without spaces is needed, ssh and Slurm do not take them everywhere")
+        raise RackError(f"{folder}: choose a folder without spaces; ssh and Slurm do not accept them everywhere")
     for hidden in ("/run", "/dev", "/proc", "/sys"):
         if folder.resolve().is_relative_to(hidden):
             raise RackError(f"{folder}: nodes have their own {hidden}; choose a folder elsewhere")
@@ -40,7 +40,7 @@ def claim(folder):
 
 
 def start_guardian(layout, line, owner):
-    """Starts the process that everything of this rack lives under, and waits until the switch is there."""
+    """Starts the guardian, the ancestor of all processes of the rack, and waits until it has created the switch."""
     passed = [line.theirs.fileno()]
     try:
         owner_fd = -1 if owner is None else os.pidfd_open(owner)
@@ -70,11 +70,11 @@ def start_guardian(layout, line, owner):
 
 
 def take_down(folder):
-    """Ends the rack in `folder`, alive or dead, and removes the folder. Leaves folders alone that are not a rack's."""
+    """Ends the rack in `folder`, alive or dead, and removes the folder. Raises RackError for other folders."""
     folder = pathlib.Path(folder).absolute()
     if not (folder / "rack.json").exists():
         raise RackError(f"no rack in {folder}")
     guardian = guardian_of(folder)
     if guardian and not guardian.end(signal.SIGTERM, 10):
         guardian.end(signal.SIGKILL, 10)
-    shutil.rmtree(folder, ignore_errors=True)  # by the guardian already, if it could
+    shutil.rmtree(folder, ignore_errors=True)  # usually the guardian has removed it

@@ -1,4 +1,4 @@
-"""The rack's switch: a bridge in the rack's own network namespace, one port `p-<host>` for each host."""
+"""The rack's switch: a bridge in the rack's network namespace with a port `p-<host>` for each host."""
 
 import json
 import subprocess
@@ -17,11 +17,11 @@ def _ip(guardian_pid, *arguments, batch=None, check=True):
 
 
 def wire(guardian_pid, layout, pids):
-    """Cables for newly booted hosts. pids: host -> its first process."""
+    """Connects newly booted hosts. pids: host -> its first process."""
     ports = ports_of(guardian_pid)
     batch = []
     for host, pid in pids.items():
-        if f"p-{host}" in ports:  # of a former life of the node, if it did not end by our hand
+        if f"p-{host}" in ports:  # left over if the node did not end through crash()
             batch.append(f"link del p-{host}")
         batch += [f"link add p-{host} type veth peer name eth0 address {layout.mac(host)} netns {pid}",
                   f"link set p-{host} master {SWITCH} up"]
@@ -29,14 +29,14 @@ def wire(guardian_pid, layout, pids):
 
 
 def ports_of(guardian_pid):
-    """port -> {"up": administratively, "switched": on the bridge}"""
+    """Returns port -> {"up": administratively up, "switched": attached to the bridge}."""
     links = json.loads(_ip(guardian_pid, "-json", "link", "show") or "[]")
     return {link["ifname"]: {"up": "UP" in link["flags"], "switched": link.get("master") == SWITCH}
             for link in links if link["ifname"].startswith("p-")}
 
 
 def cut(guardian_pid, host):
-    """Cable pulled: the node sees that it has no carrier."""
+    """Pulls the cable: the node loses its carrier."""
     _ip(guardian_pid, "link", "set", f"p-{host}", "down")
 
 
@@ -46,7 +46,7 @@ def unplug(guardian_pid, host):
 
 
 def silence(guardian_pid, host):
-    """Carrier stays, but nothing gets through in either direction."""
+    """Drops all packets in both directions; the carrier stays."""
     _ip(guardian_pid, "link", "set", f"p-{host}", "nomaster")
 
 
@@ -55,7 +55,7 @@ def heal(guardian_pid, host):
 
 
 def slow(guardian_pid, host, node_pid, rate):
-    """Limits both directions of the cable. rate: as tc understands it, 200mbit."""
+    """Limits both directions of the cable. rate: in the syntax of tc, such as 200mbit."""
     for pid, device in ((guardian_pid, f"p-{host}"), (node_pid, "eth0")):
         done = subprocess.run(
             ["nsenter", "-t", str(pid), "-n", "tc", "qdisc", "replace", "dev", device, "root", "tbf", "rate", rate,
@@ -71,7 +71,7 @@ def fast(guardian_pid, host, node_pid):
 
 
 def byte_counts(node_pid):
-    """(received, sent) over eth0 since boot, as counted in the node."""
+    """Returns the bytes (received, sent) over eth0 since boot, as counted in the node."""
     with open(f"/proc/{node_pid}/net/dev", encoding="ascii") as file:
         for line in file:
             name, _, numbers = line.partition(":")

@@ -1,8 +1,8 @@
-"""First process of a node: makes the node's view of the machine, starts its services, then reaps.
+"""First process of a node: sets up the node's file systems and network, starts its services, then reaps processes.
 
 usage: node_init.py FOLDER HOST CONTROL_FD      (in fresh net, uts, mount, ipc and pid namespaces)
 
-Over CONTROL_FD: says "born", waits for "wired" (its end of the cable is there), says "ready" or what went wrong.
+Over CONTROL_FD it sends "born", waits for "wired" (the network card exists) and sends "ready" or an error message.
 """
 
 import os
@@ -31,7 +31,7 @@ def mount_node(layout, host):
     mount("-t", "tmpfs", "-o", "mode=755", "tmpfs", "/run")
     for name in ("sshd", "munge", "slurmd", "slurmtmp", "openmpi", "lock", "cgroup"):
         os.mkdir(f"/run/{name}")
-    # UCX reads the list of network cards from /sys, which shows those of whoever mounted it.
+    # UCX lists network cards from /sys, which shows those of the namespace that mounted it.
     cgroups = os.path.isdir("/sys/fs/cgroup")
     if cgroups:
         mount("--rbind", "/sys/fs/cgroup", "/run/cgroup")
@@ -41,7 +41,7 @@ def mount_node(layout, host):
     for source, target in files.replacements(layout, host):
         bind(source, target)
     user_settings = os.path.expanduser("~root/.ssh")
-    if os.path.isdir(user_settings):  # would come before the rack's
+    if os.path.isdir(user_settings):  # would take precedence over the rack's
         mount("-t", "tmpfs", "-o", "mode=700", "tmpfs", user_settings)
     bind(layout.disk(host), layout.local)
 
@@ -68,7 +68,7 @@ link set eth0 up
 
 
 def start_sshd(layout, host):
-    # sshd insists on its full path.
+    # sshd requires its absolute path.
     subprocess.run([shutil.which("sshd"), "-f", layout.folder / "ssh/sshd_config", "-E", layout.log(f"{host}.sshd")],
                    check=True)
 
@@ -99,10 +99,10 @@ def boot(layout, host, control):
         make_gpus()
         start_munged(layout, host)
     if control.recv(64) != b"wired":
-        raise ConnectionError("whoever booted this node went away")
+        raise ConnectionError("the process that booted this node ended")
     configure_network(layout, host)
     start_sshd(layout, host)
-    await_file("/run/sshd.pid", 20)  # written once it listens
+    await_file("/run/sshd.pid", 20)  # sshd writes it when it listens
 
 
 def reap_for_ever():

@@ -1,4 +1,4 @@
-"""Processes named so that a recycled number cannot be taken for the old process."""
+"""Processes identified by number and start time, so that a recycled number is not mistaken for the old process."""
 
 import dataclasses
 import os
@@ -9,7 +9,7 @@ import struct
 
 
 def _start_time(pid):
-    """Clock ticks since boot at which `pid` started, or None if it is gone or a zombie."""
+    """Returns the clock ticks since boot at which `pid` started, or None if it is gone or a zombie."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
             fields = file.read().rpartition(")")[2].split()
@@ -50,7 +50,7 @@ class Process:
         return _start_time(self.pid) == self.started
 
     def end(self, signal_number, timeout_s):
-        """Sends the signal and waits for the end; False if the process is still there after timeout_s."""
+        """Sends the signal and waits for the end. Returns False if the process still exists after timeout_s."""
         try:
             handle = os.pidfd_open(self.pid)
         except ProcessLookupError:
@@ -67,19 +67,19 @@ class Process:
 
 
 class Newborn:
-    """The line to a process being started in other namespaces: it reports over a socket, and the kernel says which
-    process that is in our own numbering."""
+    """A socket to a process that starts in other namespaces. The kernel translates the sender's number into our
+    namespace."""
 
     def __init__(self):
         self._ours, self.theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
 
     def started(self):
-        """To be called once the process holds its end."""
+        """Closes our copy of the other end. Call it after starting the process."""
         self.theirs.close()
 
     def receive(self, timeout_s):
-        """(message, pid of the sender); an empty message if the process ended. Raises TimeoutError."""
+        """Returns (message, pid of the sender); the message is empty if the process ended. Raises TimeoutError."""
         if not select.select([self._ours], [], [], timeout_s)[0]:
             raise TimeoutError
         credentials = struct.Struct("3i")

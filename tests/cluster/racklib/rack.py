@@ -1,4 +1,4 @@
-"""A rack that is up: what can be done to it and on it."""
+"""A running rack: operations on its hosts, network and Slurm."""
 
 import contextlib
 import os
@@ -27,10 +27,10 @@ def default_folder():
 
 
 def check_machine(needs_slurm):
-    """Raises CannotRun if this machine cannot have a rack."""
+    """Raises CannotRun if this machine cannot run a rack."""
     if os.geteuid() != 0:
-        raise CannotRun("needs root, to make network namespaces")
-    os.environ["PATH"] += ":/usr/sbin:/sbin"  # where an ordinary user's PATH, kept by su or sudo, does not reach
+        raise CannotRun("needs root to create network namespaces")
+    os.environ["PATH"] += ":/usr/sbin:/sbin"  # su and sudo may keep a user's PATH without these
     for program, package in (PROGRAMS | (SLURM_PROGRAMS if needs_slurm else {})).items():
         if shutil.which(program) is None:
             raise CannotRun(f"{program} is not installed (Debian package {package})")
@@ -41,7 +41,7 @@ def check_machine(needs_slurm):
 
 
 class Rack:
-    """Handle to the rack in a folder. All methods raise RackError with what is wrong."""
+    """Handle to the rack in a folder. All methods raise RackError."""
 
     def __init__(self, folder):
         folder = pathlib.Path(folder).absolute()
@@ -57,14 +57,14 @@ class Rack:
 
     @staticmethod
     def up(folder, nodes=3, with_slurm=False, owner=None):
-        """Makes a rack in `folder`, which must be empty or absent. owner: process whose end takes the rack down."""
+        """Creates a rack in `folder`, which must be empty or absent. owner: the process whose end takes the rack down."""
         check_machine(with_slurm)
         if not 2 <= nodes <= MAX_NODES:
             raise RackError(f"a rack has 2 to {MAX_NODES} nodes, not {nodes}")
         folder = pathlib.Path(folder).absolute()
         lifetime.claim(folder)
         layout = Layout(folder, nodes, with_slurm)
-        layout.save()  # first: by it the folder is known for a rack's, and what is left of it can be taken away
+        layout.save()  # first: it marks the folder as a rack's, so that leftovers can be removed
         layout.make_folders()
         line = Newborn()
         try:
@@ -81,7 +81,7 @@ class Rack:
             line.send("up")
             return rack
         except BaseException:
-            with contextlib.suppress(RackError):  # the guardian may have done it
+            with contextlib.suppress(RackError):  # the guardian may have done this
                 lifetime.take_down(folder)
             raise
         finally:
@@ -93,7 +93,7 @@ class Rack:
     # ---- processes on hosts ------------------------------------------------------------------------------------
 
     def process(self, host):
-        """First process of a host that is up."""
+        """Returns the first process of a host that is up."""
         self._check_name(host)
         try:
             process = Process.load(self.layout.pid_file(host))
@@ -131,8 +131,8 @@ class Rack:
     # ---- power, network, folders -------------------------------------------------------------------------------
 
     def crash(self, host):
-        """Power cut: every process of the host is gone at once, its disk stays. Its peers hear nothing, not even that
-        the kernel closes its connections."""
+        """Cuts the power: ends every process of the host at once; its disk survives. Peers receive nothing, not even the
+        end of connections."""
         first = self.process(host)
         network.unplug(self.guardian.pid, host)
         if not first.end(signal.SIGKILL, BOOT_TIMEOUT_S):
@@ -140,7 +140,7 @@ class Rack:
         self.layout.crash_file(host).touch()
 
     def boot(self, host):
-        """Boots a host that has crashed, with all its services."""
+        """Boots a crashed host with all its services."""
         self._check_name(host)
         if self.is_up(host):
             raise RackError(f"{host} is up")
@@ -158,34 +158,34 @@ class Rack:
         network.cut(self.guardian.pid, host)
 
     def silence(self, host):
-        """Silent partition: the link looks well and nothing gets through."""
+        """Partitions the host silently: the link stays up, but all packets are dropped."""
         self.process(host)
         network.silence(self.guardian.pid, host)
 
     def heal(self, host):
-        """Ends cut and silence."""
+        """Undoes cut() and silence()."""
         self.process(host)
         network.heal(self.guardian.pid, host)
 
     def slow(self, host, rate):
-        """Limits the cable in both directions. rate as for tc: 200mbit."""
+        """Limits the cable in both directions. rate: in the syntax of tc, such as 200mbit."""
         network.slow(self.guardian.pid, host, self.process(host).pid, rate)
 
     def fast(self, host):
-        """Ends slow."""
+        """Undoes slow()."""
         network.fast(self.guardian.pid, host, self.process(host).pid)
 
     def byte_counts(self, host):
-        """(received, sent) over the host's eth0 since it booted."""
+        """Returns the bytes (received, sent) over the host's eth0 since it booted."""
         return network.byte_counts(self.process(host).pid)
 
     def hide(self, host, folder=None):
-        """Puts an empty folder in place of the shared one (or of another) on one host, as if it were not mounted."""
+        """Hides the shared folder (or another one) on one host behind an empty one, as if it were not mounted."""
         folder = folder or self.layout.shared
         self.check_output(host, ["mount", "-n", "-t", "tmpfs", "-o", "mode=1777", "hidden", folder])
 
     def show(self, host):
-        """Ends all that hide did on this host."""
+        """Undoes all hide() on this host."""
         with open(f"/proc/{self.process(host).pid}/mounts", encoding="utf-8") as file:
             hidden = [line.split()[1] for line in file if line.startswith("hidden ")]
         for folder in reversed(hidden):
@@ -194,7 +194,7 @@ class Rack:
     # ---- Slurm -------------------------------------------------------------------------------------------------
 
     def slurmd(self, node, action):
-        """action: kill (job steps go on), start."""
+        """Kills slurmd on a node (job steps continue) or starts it. action: kill, start."""
         self._check_slurm()
         if node == "head":
             raise RackError("head has no slurmd")
@@ -206,7 +206,7 @@ class Rack:
             slurm.start_daemons(self, [node])
 
     def slurmctld(self, action):
-        """action: kill, start, restart (in good order, as by an administrator)."""
+        """Controls slurmctld. action: kill, start, restart (an orderly restart with SIGTERM)."""
         self._check_slurm()
         if action == "kill":
             slurm.end_daemon(self, "head", "slurmctld")
@@ -224,7 +224,7 @@ class Rack:
     # ---- reports -----------------------------------------------------------------------------------------------
 
     def status(self):
-        """host -> words on its state"""
+        """Returns host -> a list of words that describe its state."""
         ports = network.ports_of(self.guardian.pid)
         states = {}
         for host in self.layout.hosts:
@@ -263,7 +263,7 @@ class Rack:
                 line.close()
 
     def _start_init(self, host):
-        """Started inside the rack's process namespace and left to the guardian there, so that it cannot outlive it."""
+        """Starts a node inside the rack's process namespace as a child of the guardian, so that it cannot outlive it."""
         line = Newborn()
         with open(self.layout.log(f"{host}.init"), "ab") as log:
             subprocess.run(

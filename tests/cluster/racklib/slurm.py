@@ -11,7 +11,7 @@ from .errors import RackError
 
 CONTROLLER_PORT = 6817
 
-# Times are as short as Slurm takes them: it is the order of events that is tested, not patience.
+# Timeouts are as short as Slurm accepts: tests check the order of events.
 CONFIGURATION = """\
 ClusterName=rack
 SlurmctldHost=head({head})
@@ -19,7 +19,7 @@ SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
 CredType=cred/munge
-# How long a requeued job has to wait (120 s by default): the credentials of its former life must have run out.
+# A requeued job waits until the credentials of its previous run expire (120 s by default).
 AuthInfo=cred_expire=5
 MpiDefault=pmix
 MailProg=/bin/true
@@ -66,7 +66,7 @@ PartitionName=low   Nodes={nodes} MaxTime=INFINITE PriorityTier=1 PreemptMode=RE
 PartitionName=high  Nodes={nodes} MaxTime=INFINITE PriorityTier=100 PreemptMode=OFF State=UP
 """
 
-# A job that runs on a node again finds the sockets of its former life there, and pmix gives up.
+# A requeued job may find the sockets of its previous run on a node, which makes pmix fail.
 PROLOG = """\
 #!/bin/sh
 rm -rf /run/slurmd/stepd.slurm.pmix."$SLURM_JOB_ID".* /run/slurmtmp/spmix_appdir_*_"$SLURM_JOB_ID".*
@@ -106,7 +106,7 @@ def start_controller(rack, timeout_s=15):
 
 
 def start_daemons(rack, nodes, rebooted=False):
-    """Starts slurmd on these nodes, all at once. rebooted: tells the controller that the node has lost its jobs."""
+    """Starts slurmd on these nodes concurrently. rebooted: tells the controller that the nodes lost their jobs."""
     arguments = ["slurmd", "-f", str(rack.layout.slurm_conf), *(["-b"] if rebooted else [])]
     started = time.time()
     starting = {node: rack.popen(node, arguments) for node in nodes}
@@ -119,7 +119,7 @@ def start_daemons(rack, nodes, rebooted=False):
 
 
 def end_daemon(rack, host, name, number=signal.SIGKILL, timeout_s=15):
-    """Ends slurmd or slurmctld on a host and waits until it is gone. Job steps go on."""
+    """Ends slurmd or slurmctld on a host and waits until it is gone. Job steps continue."""
     command = ('pid=$(cat /run/$0.pid) && kill -$1 $pid || exit 1; i=0; '
                'while kill -0 $pid 2>/dev/null; do i=$((i+1)); [ $i -lt $2 ] || exit 2; sleep 0.02; done; '
                'rm -f /run/$0.pid')
@@ -134,14 +134,14 @@ def daemon_alive(rack, host, name):
 
 
 def await_next_second(moment):
-    """Slurm tells a reboot from a short silence by comparing whole seconds: a node must not be back in the second in
-    which it went. No real node is."""
+    """Waits until the second after `moment`. Slurm compares whole seconds to tell a reboot from a short silence, so a node
+    must not return in the second of its crash."""
     time.sleep(max(0, int(moment) + 1.05 - time.time()))
 
 
 def _return_to_service(rack, node, started, timeout_s=10):
-    """What a site's boot script does once it finds the node healthy: Slurm keeps a node that rebooted under a job out
-    of service until told otherwise. Without a controller that can be reached there is nobody to tell."""
+    """Resumes a node, as a site's boot script does: Slurm keeps a node that rebooted during a job out of service. Gives up
+    after timeout_s if the controller is unreachable."""
     environment = rack.layout.environment() | {"TZ": "UTC0"}
     deadline = time.time() + timeout_s
     while time.time() < deadline:
@@ -151,7 +151,7 @@ def _return_to_service(rack, node, started, timeout_s=10):
         registered = _seconds(facts.get("SlurmdStartTime")) >= int(started)
         if registered and facts["State"].startswith("DOWN"):
             rack.check_output(node, ["scontrol", "update", f"NodeName={node}", "State=RESUME"])
-        elif registered and time.time() > started + 1.5:  # before that Slurm can take the same boot for another one
+        elif registered and time.time() > started + 1.5:  # earlier, Slurm may mistake this boot for another one
             return
         time.sleep(0.03)
 
@@ -164,13 +164,13 @@ def _seconds(utc):
 
 
 def node_states(rack):
-    """node -> Slurm's word for its state, with a "*" if it does not respond"""
+    """Returns node -> its state in Slurm, with a "*" if it does not respond."""
     output = rack.check_output("head", ["sinfo", "-h", "-N", "-p", "main", "-o", "%N %T"])
     return dict(line.split() for line in output.splitlines())
 
 
 def await_idle(rack, nodes, timeout_s=30):
-    """Returns once Slurm counts these nodes as idle."""
+    """Waits until Slurm reports these nodes as idle."""
     deadline = time.monotonic() + timeout_s
     while True:
         states = node_states(rack)
