@@ -6,7 +6,7 @@
 
 using namespace voltpile;
 
-// Messages as OpenSSH 9.2 prints them.
+// Messages of OpenSSH 9.2.
 TEST(HostAccess, ClassifiesSshFailures) {
     const RemoteShell unreached;
     const std::vector<std::pair<std::string, Access>> cases{
@@ -65,7 +65,7 @@ TEST(HostAccess, ReadsShellLines) {
     EXPECT_EQ(access, Access::ProgramMissing);
 }
 
-// No host name may become an option, and nothing may be asked.
+// Host names must not become options, and ssh must not prompt.
 TEST(HostAccess, SshNeverPromptsOrHangs) {
     const auto command = ssh_command("me", "node1", "true");
     EXPECT_EQ(command.front(), "ssh");

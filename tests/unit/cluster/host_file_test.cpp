@@ -20,7 +20,7 @@ std::string problems_of(const std::string& text) {
 
 }  // namespace
 
-// The grammar is that of mpirun(1), "Host file".
+// The grammar of mpirun(1), "Host file".
 TEST(HostFile, ReadsNamesSlotsAndComments) {
     const auto hosts = parse_host_file(
         "# the rack\n"
@@ -68,7 +68,7 @@ TEST(HostFile, ReportsAllProblemsWithLines) {
               "HOSTS:8: slots=: must be an integer of at least 1");
 }
 
-// What ssh would take for an option, or a shell for more than a word, is no name.
+// Rejects names that ssh would read as options or a shell as several words.
 TEST(HostFile, RejectsInvalidNames) {
     for (const char* name :
          {"-oProxyCommand=touch", "a;b", "$(x)", "user@", "@host", "-l@host", "h\"", "h/x"})

@@ -10,7 +10,7 @@ namespace {
 
 using Hosts = std::vector<std::string>;
 
-// The one finding of a survey that a test has broken in one way.
+// Expects exactly one finding in a survey that a test broke in one way.
 Finding only_finding(const HostSurvey& survey) {
     const auto findings = judge_hosts(survey);
     EXPECT_EQ(findings.size(), 1u);
@@ -133,7 +133,7 @@ TEST(HostFindings, ReportsClockSkewBeyondUncertainty) {
     survey.visits[1].clock_offset_s = 0.9;
     EXPECT_TRUE(judge_hosts(survey).empty());
     survey.visits[1].clock_offset_s = 1.5;
-    survey.visits[1].clock_uncertainty_s = 0.6;  // may be 0.9 s as well
+    survey.visits[1].clock_uncertainty_s = 0.6;  // the true skew may be 0.9 s
     EXPECT_TRUE(judge_hosts(survey).empty());
 }
 
@@ -198,7 +198,7 @@ TEST(HostFindings, ReportsFolderProblems) {
     survey.visits[1].report->folder.error = "Permission denied";
     expect_only(survey, true, {"node2"}, "cannot be written: Permission denied", "ls -ld /shared");
 
-    survey = sound_survey(3);  // there, but another disk: a legal choice
+    survey = sound_survey(3);  // a different disk: a valid choice
     survey.visits[1].report->folder.sees_probe = false;
     survey.visits[1].folder_seen_here = false;
     expect_only(survey, false, {"node2"}, "gathered from the host's own disk", "");
@@ -228,13 +228,13 @@ TEST(HostFindings, ReportsNetworkCardProblems) {
 
 TEST(HostFindings, ReportsGpuProblems) {
     HostSurvey survey = sound_survey(3);
-    survey.visits[1].report->gpus.pop_back();  // it fell off the driver, not off the bus
+    survey.visits[1].report->gpus.pop_back();  // on the bus, but the driver lost it
     const auto findings = judge_hosts(survey);
     ASSERT_EQ(findings.size(), 2u);
     EXPECT_TRUE(findings[0].must_fix);
     EXPECT_NE(findings[0].what.find("4 NVIDIA GPUs are on the bus, but CUDA can use 3"), std::string::npos);
 
-    survey = sound_survey(3);  // unequal by choice
+    survey = sound_survey(3);  // deliberately unequal
     survey.visits[1].report->gpus.assign(2, {"NVIDIA GeForce RTX 3060", 12'000'000'000});
     survey.visits[1].report->gpus_on_bus = 2;
     expect_only(survey, false, {}, "node2: 2x NVIDIA GeForce RTX 3060", "");

@@ -1,4 +1,4 @@
-// A sound cluster of any number of hosts, for tests to break.
+// A healthy cluster of any size, which tests then break.
 #pragma once
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ inline std::string address_of(int index) {
     return fmt::format("10.0.0.{}", index + 1);
 }
 
-// node1 asks; all have one gigabit card.
+// Returns a survey of healthy hosts with one gigabit card each; node1 is the local host.
 inline HostSurvey sound_survey(int hosts) {
     HostSurvey survey{"/opt/voltpile", "/shared", {}};
     for (int i = 0; i < hosts; ++i) {
@@ -53,7 +53,7 @@ inline HostSurvey sound_survey(int hosts) {
     return survey;
 }
 
-// All links at 117 MB/s, what TCP makes of a gigabit card, and 50 us.
+// Returns links of 117 MB/s, the rate of TCP over gigabit cards, and 50 us.
 inline LinkSurvey sound_links(int hosts) {
     LinkSurvey links;
     const auto n = static_cast<std::size_t>(hosts);

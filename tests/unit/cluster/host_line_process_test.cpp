@@ -42,7 +42,7 @@ TEST(LineProcess, ExchangesLines) {
     EXPECT_EQ(cat.exit_code(), 0);
 }
 
-// More than a pipe holds, to a program that does not read until later.
+// Sends more than a pipe holds to a program that reads later.
 TEST(LineProcess, SendNeverBlocks) {
     LineProcess slow({"sh", "-c", "sleep 0.3; wc -c"});
     const auto begin = Clock::now();
@@ -80,11 +80,11 @@ TEST(LineProcess, KillsProcessThatIgnoresSigterm) {
     EXPECT_LT(Clock::now() - begin, 5s);
     EXPECT_FALSE(alive(child));
     for (const auto until = Clock::now() + 5s; alive(grandchild) && Clock::now() < until;)
-        std::this_thread::sleep_for(10ms);  // until whoever inherits it has reaped it
+        std::this_thread::sleep_for(10ms);  // until its new parent has reaped it
     EXPECT_FALSE(alive(grandchild));
 }
 
-// An ssh that stays in the background for later connections holds the pipes open.
+// An ssh in the background holds the pipes open.
 TEST(LineProcess, DoesNotWaitForOrphans) {
     LineProcess parent({"sh", "-c", "setsid sleep 3 & echo done"});
     const auto begin = Clock::now();

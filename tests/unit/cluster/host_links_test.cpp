@@ -32,7 +32,7 @@ TEST(HostLinks, ReportsOneSlowPair) {
     for (const int hosts : {3, 8}) {
         LinkSurvey links = sound_links(hosts);
         set_pair(links, 0, 2, 11e6);
-        // Of three hosts it could be either of the two; it is neither, because both have a sound link.
+        // Both hosts of the slow pair have a healthy link, so neither is to blame alone.
         expect_only(links, sound_survey(hosts), true, {},
                     "the link between node1 and node3 is slow: 11.0 MB/s");
     }
@@ -60,9 +60,10 @@ TEST(HostLinks, RemarksOnSlowerCardAtFullSpeed) {
 
 TEST(HostLinks, ReportsAsymmetricLink) {
     LinkSurvey links = sound_links(3);
-    links.bytes_per_s[0][1] = 45e6;  // not slow enough by itself
+    links.bytes_per_s[0][1] = 45e6;  // not slow enough on its own
     links.bytes_per_s[1][0] = 200e6;
-    expect_only(links, sound_survey(3), true, {}, "node1 to node2 reaches only 45.0 MB/s, the reverse direction 200 MB/s");
+    expect_only(links, sound_survey(3), true, {},
+                "node1 to node2 reaches only 45.0 MB/s, the reverse direction 200 MB/s");
 }
 
 TEST(HostLinks, RemarksOnLinksFarBelowCardSpeed) {
@@ -106,7 +107,7 @@ TEST(HostLinks, ReadsProgressLines) {
     EXPECT_FALSE(survey.stuck);
     EXPECT_DOUBLE_EQ(survey.bytes_per_s[0][2], 1e6);
     EXPECT_DOUBLE_EQ(survey.bytes_per_s[2][0], 5e6);
-    // Measured again: the best of each counts.
+    // Repeated measurements: the best counts.
     say("{\"begin\": [0, 2]}");
     say("{\"latency_us\": 9}");
     say("{\"bytes_per_s\": [3e6, 4e6]}");

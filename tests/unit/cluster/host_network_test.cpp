@@ -8,7 +8,7 @@ TEST(HostNetwork, AcceptsOnlyTheExpectedGreeting) {
     const PortListener listener("voltpile abc 0\n"), other("voltpile abc 1\n");
     const auto attempts = connect_to({{"a", "127.0.0.1", listener.port(), "voltpile abc 0\n"},
                                       {"b", "127.0.0.1", other.port(), "voltpile abc 0\n"},
-                                      {"c", "127.0.0.1", 1, "voltpile abc 0\n"},  // tcpmux: nobody has it
+                                      {"c", "127.0.0.1", 1, "voltpile abc 0\n"},  // tcpmux: usually closed
                                       {"d", "nonsense", 1, "x"}},
                                      2);
     ASSERT_EQ(attempts.size(), 4u);

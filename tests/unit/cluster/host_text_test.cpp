@@ -79,7 +79,7 @@ TEST(HostReport, RoundTripsThroughJson) {
     EXPECT_EQ(to_json(got), to_json(sent));
     EXPECT_EQ(got.interfaces.at(0).addresses.at(0), "10.0.0.2");
     EXPECT_EQ(got.gpus.size(), 4u);
-    // Of another version, with fewer keys and with more.
+    // Reports of other versions have fewer or more keys.
     EXPECT_EQ(parse_host_report(nlohmann::json::parse("{\"hostname\": \"x\", \"new\": 1}")).hostname, "x");
     EXPECT_ANY_THROW(parse_host_report(nlohmann::json::parse("{\"cores\": \"many\"}")));
 }

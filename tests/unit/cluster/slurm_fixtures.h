@@ -1,5 +1,5 @@
-// What Slurm 22.05.8 prints: `scontrol --oneliner show node`, `... partition`, `scontrol show config`,
-// shortened.
+// Shortened output of Slurm 22.05.8: `scontrol --oneliner show node`, `... partition`, `scontrol show
+// config`.
 #pragma once
 
 inline constexpr const char* rack_nodes =

@@ -34,15 +34,15 @@ TEST(SlurmMachine, ReadsNodesAndPartitions) {
 
 TEST(SlurmMachine, CountsCoresDespiteThreadsAndReservedCores) {
     const auto node = [](const char* line) { return parse_machine(line, "", "").nodes.at(0); };
-    // Two sockets of 20 cores with two threads each.
+    // Two sockets with 20 cores of two threads each.
     const SlurmNode threads =
         node("NodeName=a Sockets=2 CoresPerSocket=20 ThreadsPerCore=2 CPUTot=80 CPUEfctv=80");
     EXPECT_EQ(threads.cores, 40);
     EXPECT_EQ(threads.cpus_per_core, 2);
-    // The same, four threads kept for the system (CoreSpecCount=2).
+    // The same with four threads reserved for the system (CoreSpecCount=2).
     EXPECT_EQ(node("NodeName=a Sockets=2 CoresPerSocket=20 ThreadsPerCore=2 CPUTot=80 CPUEfctv=76").cores,
               38);
-    // The same, the site counts cores; and a Slurm that does not say CPUEfctv yet.
+    // The same on a site that counts cores, with an older Slurm without CPUEfctv.
     const SlurmNode cores = node("NodeName=a Sockets=2 CoresPerSocket=20 ThreadsPerCore=2 CPUTot=40");
     EXPECT_EQ(cores.cores, 40);
     EXPECT_EQ(cores.cpus_per_core, 1);
@@ -105,7 +105,7 @@ TEST(SlurmMachine, TopologyHasOnlyTheJobsShare) {
     EXPECT_EQ(host.gpus[2].numa_node, 1);
     ASSERT_EQ(topology.ranks.size(), 4u);
     for (const RankPlace& rank : topology.ranks)
-        EXPECT_EQ(rank.visible_gpus.size(), 4u);  // all of the node's
+        EXPECT_EQ(rank.visible_gpus.size(), 4u);  // every GPU of the node
     EXPECT_TRUE(topology_of(nodes, {2, 40, 0}, {}).hosts[0].gpus.empty());
 }
 

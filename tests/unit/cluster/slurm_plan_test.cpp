@@ -8,7 +8,7 @@ using namespace voltpile::testing;
 
 namespace {
 
-// What a refusal says.
+// Returns the message of the rejection.
 template <class Refusal>
 std::string refusal(const SubmitRequest& request, const SlurmMachine& machine,
                     const std::string& run_keys = "") {
@@ -41,7 +41,7 @@ TEST(SlurmPlan, StartsOneRankPerGpu) {
     EXPECT_EQ(plan.layout.share.gpus, 4);
     EXPECT_EQ(plan.layout.cpus_per_task, 4 * 2);  // hardware threads
     EXPECT_TRUE(plan.notes.empty()) << plan.notes.front();
-    // A V100 does 7.8 TFLOP/s, 3.9e12 FMA instructions: more than that no estimate may promise.
+    // A V100 peaks at 7.8 TFLOP/s, 3.9e12 FMA instructions per second; estimates must not exceed that.
     const double at_peak_s = 1e6 * 50'000 * 139 / (12 * 3.9e12);
     EXPECT_GT(plan.estimate_s, at_peak_s);
     EXPECT_LT(plan.estimate_s, 1.5 * at_peak_s);
@@ -54,7 +54,7 @@ TEST(SlurmPlan, StartsOneRankPerSocketWithoutGpus) {
     EXPECT_EQ(plan.layout.share.cores, 40);
     EXPECT_EQ(plan.layout.cpus_per_task, 20 * 2);
     EXPECT_TRUE(noted(plan, "2 GHz"));
-    // The same where there are GPUs that the user does not want.
+    // The same on nodes with GPUs if the user does not want them.
     SubmitRequest request;
     request.gpus_per_node = 0;
     EXPECT_EQ(plan_for(request, t181_cluster()).layout.share.ranks, 2);
@@ -67,7 +67,8 @@ TEST(SlurmPlan, FillsNodesWithRanksOfFewThreads) {
 }
 
 TEST(SlurmPlan, UsesFewestNodesThatFinishInTime) {
-    // The map on one node takes seconds; 60,000 times the map 8 h on one node and less than 3 h on three.
+    // The map takes seconds on one node; 60,000 times the map takes 8 h on one node and less than 3 h on
+    // three.
     EXPECT_EQ(plan_for({}, t181_cluster()).layout.nodes.size(), 1u);
     EXPECT_EQ(plan_for({}, t181_cluster(), "", 60000).layout.nodes.size(), 3u);
     SubmitRequest request;

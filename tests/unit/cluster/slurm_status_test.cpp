@@ -7,7 +7,7 @@ using namespace voltpile;
 
 namespace {
 
-// squeue of 22.05.8 with our formats.
+// Output of squeue 22.05.8 with our formats.
 const std::string jobs_output =
     "7\x1fmap\x1flow\x1fRUNNING\x1fNone\x1fnode[1-3]\x1f"
     "3\x1f"
@@ -71,7 +71,7 @@ TEST(SlurmStatus, ReadsTheQueue) {
 TEST(SlurmStatus, EstimatesTimeLeftFromRecentRate) {
     ResultProgress progress = half_done();
     EXPECT_DOUBLE_EQ(progress.seconds_left().value(), 3000 / 100.0);
-    progress.last_commit_age_s = 3600;  // it stands still
+    progress.last_commit_age_s = 3600;  // no progress
     EXPECT_FALSE(progress.seconds_left());
     progress = half_done();
     progress.points_per_s.reset();
@@ -115,7 +115,7 @@ TEST(SlurmStatus, DescribesOneJob) {
 
 TEST(SlurmStatus, NeverPrintsHundredPercentEarly) {
     ResultProgress progress = half_done();
-    progress.points_done = 4000;  // all parts, not yet put together
+    progress.points_done = 4000;  // all parts exist, not yet consolidated
     EXPECT_NE(status_table({{queue()[0], progress}}, {}).find("99.9 %"), std::string::npos);
     progress.complete = true;
     EXPECT_NE(status_table({{queue()[0], progress}}, {}).find("100.0 %"), std::string::npos);

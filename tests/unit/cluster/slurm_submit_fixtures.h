@@ -1,4 +1,4 @@
-// Made-up clusters, a job and its plan, for the tests of submission.
+// Fictional clusters, a job and its plan, for tests of submission.
 #pragma once
 
 #include <cmath>
@@ -39,7 +39,7 @@ inline SlurmMachine make_machine(std::vector<SlurmNode> nodes) {
     return machine;
 }
 
-// Three T181-G20: two sockets of 20 cores with two threads each, four V100.
+// Three T181-G20 nodes: two sockets with 20 cores of two threads each, four V100.
 inline SlurmMachine t181_cluster() {
     std::vector<SlurmNode> nodes;
     for (const char* name : {"t181-1", "t181-2", "t181-3"}) {
@@ -53,7 +53,7 @@ inline JobSpec job_with(const std::string& run_keys, int points = 1000) {
     return parse_bowl(bowl_job + axis("bowl.depth", "1", "2", std::to_string(points)) + "[run]\n" + run_keys);
 }
 
-// The published map's workload, so many times as large, planned as the job's keys say.
+// Plans the published map's workload, scaled by a factor, with the job's keys.
 inline Planner planner_for(const JobSpec& job, double size = 1) {
     Workload work;
     work.unit = "pair-steps";

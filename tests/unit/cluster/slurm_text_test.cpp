@@ -71,7 +71,7 @@ TEST(SlurmText, WritesTimesThatParseBack) {
 }
 
 TEST(SlurmText, ParsesGresTypesAndSockets) {
-    // scontrol show node on machines with GPUs, from Slurm's documentation and mailing list.
+    // Output of scontrol show node on machines with GPUs, from Slurm's documentation and mailing list.
     const auto v100 = parse_gres("gpu:v100:4(S:0-1)");
     ASSERT_EQ(v100.size(), 1u);
     EXPECT_EQ(v100[0].type, "v100");

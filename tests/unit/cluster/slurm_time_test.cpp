@@ -20,7 +20,7 @@ TEST(SlurmTime, LimitCoversWorkAndSignalLead) {
 TEST(SlurmTime, SignalsAMinuteAndAFewRangesEarly) {
     EXPECT_GE(plan_time({7200, 2, HUGE_VAL, {}}).signal_lead_s, 60 + 2 * 2);
     EXPECT_GE(plan_time({7200, 100, HUGE_VAL, {}}).signal_lead_s, 60 + 2 * 100);
-    // Of two minutes a quarter at most is given away, of one minute too.
+    // The lead takes at most a quarter of a short limit.
     EXPECT_LE(plan_time({7200, 2, HUGE_VAL, 120}).signal_lead_s, 30);
     EXPECT_LE(plan_time({7200, 2, HUGE_VAL, 60}).signal_lead_s, 15);
     EXPECT_GE(plan_time({7200, 2, HUGE_VAL, 60}).signal_lead_s, 2 * 2);
@@ -29,8 +29,8 @@ TEST(SlurmTime, SignalsAMinuteAndAFewRangesEarly) {
 TEST(SlurmTime, SplitsLongWorkIntoLives) {
     const TimePlan plan = plan_time({36'000, 2, 7200, {}});
     EXPECT_EQ(plan.limit_s, 7200);
-    // 7200 s less the lead of 68 s, the 30 s that Slurm may be early, and the start: 7000 s and something a
-    // life.
+    // 7200 s minus the lead of 68 s, the 30 s that Slurm may be early, and the start leave over 7000 s per
+    // run.
     EXPECT_EQ(plan.lives, 6);
     EXPECT_GT(plan_time({36'000, 2, HUGE_VAL, 3600}).lives, 9);
     EXPECT_EQ(plan_time({10, 2, 7200, {}}).lives, 1);
@@ -39,7 +39,7 @@ TEST(SlurmTime, SplitsLongWorkIntoLives) {
 TEST(SlurmTime, RejectsTooLongOrTooShortLimits) {
     EXPECT_THROW(plan_time({10, 2, 7200, 7260}), MachineError);
     EXPECT_NO_THROW(plan_time({10, 2, 7200, 7200}));
-    // A range of 40 s in a life of 60 s, of which the signal takes some.
+    // A range of 40 s does not fit a limit of 60 s minus the lead.
     EXPECT_THROW(plan_time({10, 40, HUGE_VAL, 60}), MachineError);
     EXPECT_THROW(plan_time({10, 100, 120, {}}), MachineError);
     EXPECT_NO_THROW(plan_time({10, 2, HUGE_VAL, 60}));

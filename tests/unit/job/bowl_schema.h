@@ -1,4 +1,4 @@
-// A small made-up app for the tests of the job layer, with one key of every kind.
+// A small fictional app with one key of every kind, for tests of the job layer.
 #pragma once
 
 #include <string>
@@ -73,7 +73,7 @@ inline AppSchema bowl_schema() {
     return schema;
 }
 
-// The least that a bowl job must say; tests append to it, from line 7 on.
+// A minimal bowl job. Tests append to it; the first appended line is line 7.
 inline const std::string bowl_job = "app = \"bowl\"\n[bowl]\ndepth = 2.5\n[roll]\nrounds = 10\n\n";
 
 inline JobSpec parse_bowl(const std::string& text, const std::vector<std::string>& overrides = {}) {
@@ -81,7 +81,7 @@ inline JobSpec parse_bowl(const std::string& text, const std::vector<std::string
     return parse_job(text, "b.toml", overrides, apps);
 }
 
-// What is wrong with the text; "" if nothing is.
+// Returns the problems of a job file; "" if it is valid.
 inline std::string problems_of(const std::string& text, const std::vector<std::string>& overrides = {}) {
     try {
         parse_bowl(text, overrides);

@@ -1,4 +1,4 @@
-// Texts that are no job files, or are made to break the reader: each must end in a JobError, soon.
+// Inputs that are not job files or that attack the reader: each must cause a JobError quickly.
 #include <gtest/gtest.h>
 
 #include "bowl_schema.h"

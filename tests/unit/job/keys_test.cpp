@@ -48,7 +48,8 @@ TEST(Keys, RejectsUnknownApp) {
     EXPECT_EQ(problems_of(""), "b.toml: missing key app: begin the file with app = \"...\", one of bowl");
     EXPECT_EQ(problems_of("app = \"bwol\"\n"),
               "b.toml:1: app = \"bwol\": must be one of bowl; did you mean \"bowl\"?");
-    EXPECT_EQ(problems_of("app = 3\n"), "b.toml:1: app = 3: expected a string, one of bowl, found an integer");
+    EXPECT_EQ(problems_of("app = 3\n"),
+              "b.toml:1: app = 3: expected a string, one of bowl, found an integer");
     EXPECT_EQ(problems_of("[bowl]\ndepth = 1\n[roll]\nrounds = 1\n", {"app=bowl"}), "");
 }
 

@@ -171,7 +171,7 @@ TEST(Sweep, IsRejectedForAppsWithTheirOwnPoints) {
     const std::vector<AppSchema> apps{schema};
     try {
         parse_job(bowl_job + axis("bowl.depth", "1", "2", "2"), "b.toml", {}, apps);
-        FAIL() << "it was taken";
+        FAIL() << "accepted";
     } catch (const JobError& error) {
         EXPECT_STREQ(error.what(),
                      "b.toml:7: [[sweep]]: the app bowl has no sweep; its points come from other keys");

@@ -13,7 +13,7 @@ Host host(const std::string& name, int bits, double ghz = 1) {
     return host;
 }
 
-// "# of AVX-512 FMA Units" by Intel's product pages.
+// "# of AVX-512 FMA Units" on Intel's product pages.
 TEST(Cores, KnowsVectorUnitsOfModels) {
     EXPECT_EQ(vector_units(host("Intel(R) Xeon(R) Gold 6148 CPU @ 2.40GHz", 512)), 2);
     EXPECT_EQ(vector_units(host("Intel(R) Xeon(R) Platinum 8160 CPU @ 2.10GHz", 512)), 2);
@@ -26,9 +26,9 @@ TEST(Cores, KnowsVectorUnitsOfModels) {
     EXPECT_EQ(vector_units(host("AMD EPYC 7302 16-Core Processor", 256)), 2);
 }
 
-// Pair-steps for each second of a core's time, Euler, FP64 (133 instructions), by the kernels of each width
-// on one virtual machine: docs/benchmarks.md. Its clock is not the one that it says, so a factor of 1.6 is
-// allowed: the time limit of a batch job has a margin of 1.5.
+// Pair-steps per second of one core (Euler, FP64, 133 instructions) with the kernels of each width on a
+// virtual machine: docs/benchmarks.md. The machine reports a wrong clock, so the test allows a factor of 1.6;
+// the time limit of a batch job has a margin of 1.5.
 TEST(Cores, AgreesWithMeasurements) {
     const struct {
         Host host;

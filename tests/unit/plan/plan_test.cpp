@@ -63,9 +63,9 @@ void expect_nothing_shared(const Plan& plan) {
     std::set<std::pair<int, int>> cores, gpus;
     for (const RankPlan& rank : plan.ranks) {
         for (int core : rank.cores)
-            EXPECT_TRUE(cores.insert({rank.host, core}).second) << "core " << core << " was given twice";
+            EXPECT_TRUE(cores.insert({rank.host, core}).second) << "core " << core << " assigned twice";
         if (rank.gpu < 0) continue;
-        EXPECT_TRUE(gpus.insert({rank.host, rank.gpu}).second) << "GPU given twice";
+        EXPECT_TRUE(gpus.insert({rank.host, rank.gpu}).second) << "GPU assigned twice";
     }
 }
 
@@ -96,7 +96,7 @@ TEST(Plan, GivesEachGpuRankANearbyCore) {
 }
 
 TEST(Plan, UsesOnlyVisibleGpus) {
-    // A batch system that shows each rank one GPU, which CUDA then counts as 0 in each of them.
+    // The batch system shows each rank one GPU, which is device 0 for CUDA in every rank.
     Topology topology = make_topology({make_host(8, 4)}, 4);
     for (std::size_t r = 0; r < 4; ++r) topology.ranks[r].visible_gpus = {static_cast<int>(3 - r)};
     const Plan plan = make_plan(map_workload(), {}, topology);
@@ -274,7 +274,7 @@ TEST(ClusterFile, RejectsCountsThatWouldFillTheMemory) {
         }
         return "accepted";
     };
-    // One host table; the arguments replace its counts. Lines: count is 3, sockets 4, cores_per_socket 5.
+    // Returns a host table with count on line 3, sockets on line 4 and cores_per_socket on line 5.
     const auto host = [](const std::string& count, const std::string& sockets, const std::string& cores) {
         return "[[host]]\nname = \"a\"\ncount = " + count + "\nsockets = " + sockets +
                "\ncores_per_socket = " + cores +

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t gb = 1'000'000'000;
 
-// Nodes of so many GPUs of 16 GB, each node one NVLink island.
+// Returns nodes with these numbers of GPUs of 16 GB; each node is one NVLink island.
 std::vector<TeamCandidate> nodes_of(const std::vector<int>& gpus) {
     std::vector<TeamCandidate> ranks;
     for (std::size_t n = 0; n < gpus.size(); ++n)
@@ -34,7 +34,7 @@ TeamShape shape(int tensor, int pipeline, int replicas) {
     return out;
 }
 
-// What holds of every plan, whatever its shape.
+// Checks what must hold for every plan.
 void expect_sound(const TeamPlan& plan, const std::vector<TeamCandidate>& ranks) {
     std::set<int> used;
     ASSERT_EQ(plan.places.size(), ranks.size());
@@ -81,7 +81,7 @@ void expect_in(const std::string& text, const std::string& part) {
 
 TEST(Team, SweepTeamsAreSingleRanks) {
     auto ranks = nodes_of({1, 1});
-    ranks[1].has_gpu = false;  // computes on its cores, all the same
+    ranks[1].has_gpu = false;  // computes on its cores
     const TeamPlan plan = plan_teams({}, ranks);
     EXPECT_TRUE(plan.single());
     ASSERT_EQ(plan.teams.size(), 2u);
@@ -116,14 +116,14 @@ TEST(Team, OpenCountsUseEveryRank) {
 
 TEST(Team, AddsStagesToFitMemory) {
     TeamShape wanted = shape(0, 0, 0);
-    wanted.memory_bytes = 140 * gb;  // 70e9 weights of fp16 take nine of these; four a stage: three stages
+    wanted.memory_bytes = 140 * gb;  // 70e9 fp16 weights need nine GPUs of 16 GB: three stages of four
     const auto ranks = nodes_of({4, 4, 4});
     const TeamPlan plan = plan_teams(wanted, ranks);
     expect_sound(plan, ranks);
     EXPECT_EQ(plan.tensor, 4);
     EXPECT_EQ(plan.pipeline, 3);
     EXPECT_EQ(plan.teams.size(), 1u);
-    wanted.memory_bytes = 20 * gb;  // two would do, and four of a node use the machine best
+    wanted.memory_bytes = 20 * gb;  // two would suffice; four per group keep all ranks busy
     EXPECT_EQ(plan_teams(wanted, ranks).teams.size(), 3u);
     wanted.memory_bytes = 200 * gb;  // more than 12 * 16 GB
     expect_in(error_of([&] { plan_teams(wanted, ranks); }), "needs 4 of them for the memory");
@@ -137,7 +137,7 @@ TEST(Team, TensorDividesHeads) {
     TeamShape wanted = shape(0, 1, 0);
     wanted.tensor_divides = 9;
     const auto ranks = nodes_of({4, 4});
-    EXPECT_EQ(plan_teams(wanted, ranks).tensor, 1);  // 3 divides as well, but leaves two ranks idle
+    EXPECT_EQ(plan_teams(wanted, ranks).tensor, 1);  // 3 divides too, but leaves two ranks idle
     wanted.tensor = 2;
     EXPECT_THROW(plan_teams(wanted, ranks), JobError);
     expect_in(error_of([&] { plan_teams(wanted, ranks); }),
@@ -164,7 +164,7 @@ TEST(Team, LeavesRanksIdleOnUnevenNodes) {
     EXPECT_EQ(pairs.teams.size(), 3u);
     ASSERT_EQ(pairs.notes.size(), 1u);
     expect_in(pairs.notes[0], "2 ranks are in no team: 6, 7;");
-    EXPECT_EQ(plan_teams(shape(0, 1, 0), ranks).tensor, 1);  // the only count that uses all
+    EXPECT_EQ(plan_teams(shape(0, 1, 0), ranks).tensor, 1);  // the only count that uses all ranks
 }
 
 TEST(Team, KeepsGroupsInsideNvlinkIslands) {
@@ -174,7 +174,7 @@ TEST(Team, KeepsGroupsInsideNvlinkIslands) {
     expect_sound(plan, ranks);
     EXPECT_EQ(plan.teams[0].stages, (std::vector<std::vector<int>>{{0, 2}, {1, 3}}));
     EXPECT_THROW(plan_teams(shape(4, 1, 0), ranks), MachineError);
-    for (TeamCandidate& each : ranks) each.island = -1;  // none has NVLink: PCIe serves all alike
+    for (TeamCandidate& each : ranks) each.island = -1;  // no NVLink: all GPUs are equal
     EXPECT_EQ(plan_teams(shape(4, 1, 0), ranks).teams.size(), 1u);
 }
 
@@ -198,7 +198,7 @@ TEST(Team, PlansAThousandRanksInEveryShape) {
 }
 
 TEST(Team, FindsNvlinkCliques) {
-    // Eight V100 in a hybrid cube mesh: two full quads, and one link from each GPU to its twin.
+    // Eight V100 in a hybrid cube mesh: two fully connected quads and a link from each GPU to its twin.
     std::vector<std::vector<bool>> cube(8, std::vector<bool>(8));
     for (std::size_t a = 0; a < 8; ++a)
         for (std::size_t b = 0; b < 8; ++b) cube[a][b] = a != b && (a / 4 == b / 4 || a % 4 == b % 4);
