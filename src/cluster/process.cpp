@@ -46,7 +46,7 @@ int memory_file_with(const std::string& text) {
     return fd;
 }
 
-std::string content_of(int fd) {
+std::string captured_text(int fd) {
     std::string text;
     char buffer[65536];
     for (off_t at = 0;;) {
@@ -156,8 +156,8 @@ ProcessResult Process::wait() {
         terminate();
     }
     result.exit_code = WIFSIGNALED(status_) ? 128 + WTERMSIG(status_) : WEXITSTATUS(status_);
-    result.out = content_of(out_fd_);
-    result.err = content_of(err_fd_);
+    result.out = captured_text(out_fd_);
+    result.err = captured_text(err_fd_);
     return result;
 }
 

@@ -52,7 +52,7 @@ class Questions {
     std::string text_;
 };
 
-void say(const json& answer) {
+void send_answer(const json& answer) {
     // Invalid UTF-8, such as in the name of a device, must not stop the report.
     fmt::print("{}{}\n", answer_prefix, answer.dump(-1, ' ', false, json::error_handler_t::replace));
     std::fflush(stdout);
@@ -123,10 +123,10 @@ int run_host_agent() {
     {
         Agent agent;
         Questions questions;
-        say({{"ready", true}});
+        send_answer({{"ready", true}});
         while (const auto line = questions.next()) {
             try {
-                say(agent.answer(json::parse(*line)));
+                send_answer(agent.answer(json::parse(*line)));
             } catch (const std::exception& error) {
                 fmt::print(stderr, "{}\n", error.what());
                 code = static_cast<int>(ExitCode::Failed);

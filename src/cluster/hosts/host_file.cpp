@@ -37,7 +37,7 @@ std::optional<int> positive_number(std::string_view text) {
 }
 
 // "name slots = 2" -> name, slots, =, 2
-std::vector<std::string_view> words_of(std::string_view line) {
+std::vector<std::string_view> host_line_words(std::string_view line) {
     std::vector<std::string_view> words;
     line = line.substr(0, line.find('#'));
     while (true) {
@@ -85,7 +85,7 @@ class Reader {
     }
 
     void read_line(std::string_view text, int line) {
-        const auto words = words_of(text);
+        const auto words = host_line_words(text);
         if (words.empty()) return;
         HostEntry entry;
         entry.line = line;

@@ -52,7 +52,7 @@ class Pipe {
     std::array<int, 2> ends_{-1, -1};
 };
 
-std::vector<std::string> environment_with(const LineProcess::Environment& added) {
+std::vector<std::string> environment_plus(const LineProcess::Environment& added) {
     std::vector<std::string> all;
     for (const auto& [name, value] : added) all.push_back(fmt::format("{}={}", name, value));
     for (char** entry = environ; *entry; ++entry) {
@@ -86,7 +86,7 @@ std::vector<std::string> environment_with(const LineProcess::Environment& added)
 
 LineProcess::LineProcess(const std::vector<std::string>& command, const Environment& environment) {
     Pipe in, out, err;
-    std::vector<std::string> words = command, variables = environment_with(environment);
+    std::vector<std::string> words = command, variables = environment_plus(environment);
     const std::vector<char*> word_pointers = pointers_to(words);
     std::vector<char*> variable_pointers = pointers_to(variables);
     const pid_t parent = getpid();

@@ -18,17 +18,17 @@ constexpr const char* green = "\033[32m";
 constexpr const char* yellow = "\033[33m";
 constexpr const char* plain = "\033[0m";
 
-using Row = std::vector<std::string>;
+using TableRow = std::vector<std::string>;
 
-std::string colored(const std::string& text, const char* color, bool wanted) {
+std::string painted(const std::string& text, const char* color, bool wanted) {
     return wanted ? color + text + plain : text;
 }
 
 // Aligns rows in columns. `paint` colors the padded cells of the second column.
 template <class Paint>
-std::string table(const std::vector<Row>& rows, bool right_aligned, const Paint& paint) {
+std::string table(const std::vector<TableRow>& rows, bool right_aligned, const Paint& paint) {
     std::vector<std::size_t> widths;
-    for (const Row& row : rows) {
+    for (const TableRow& row : rows) {
         widths.resize(std::max(widths.size(), row.size()), 0);
         for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
     }
@@ -47,7 +47,7 @@ std::string table(const std::vector<Row>& rows, bool right_aligned, const Paint&
     return text;
 }
 
-std::string table(const std::vector<Row>& rows) {
+std::string table(const std::vector<TableRow>& rows) {
     return table(rows, true, [](const std::string& cell) { return cell; });
 }
 
@@ -102,17 +102,17 @@ constexpr std::size_t largest_matrix = 12;  // hosts; more columns do not fit a 
 
 template <class Cell>
 std::string matrix(const LinkSurvey& links, const Cell& cell) {
-    std::vector<Row> rows{{""}};
+    std::vector<TableRow> rows{{""}};
     rows[0].insert(rows[0].end(), links.hosts.begin(), links.hosts.end());
     for (std::size_t a = 0; a < links.hosts.size(); ++a) {
-        Row row{links.hosts[a]};
+        TableRow row{links.hosts[a]};
         for (std::size_t b = 0; b < links.hosts.size(); ++b) row.push_back(a == b ? "-" : cell(a, b));
         rows.push_back(row);
     }
     return table(rows);
 }
 
-std::string rate_text(double bytes_per_s) {
+std::string bandwidth_text(double bytes_per_s) {
     return bytes_per_s > 0 ? bytes_text(bytes_per_s) + "/s" : "?";
 }
 
@@ -122,7 +122,7 @@ std::string latency_text(double latency_us) {
 
 // Returns the slowest and the fastest link of each host.
 std::string summary(const LinkSurvey& links) {
-    std::vector<Row> rows{{"", "slowest link", "to", "fastest link", "to", "longest latency", "to"}};
+    std::vector<TableRow> rows{{"", "slowest link", "to", "fastest link", "to", "longest latency", "to"}};
     for (std::size_t a = 0; a < links.hosts.size(); ++a) {
         const auto better = [&](const auto& figures, std::size_t x, std::size_t y, bool larger) {
             return larger ? figures[a][x] > figures[a][y] : figures[a][x] < figures[a][y];
@@ -135,8 +135,8 @@ std::string summary(const LinkSurvey& links) {
             if (better(links.bytes_per_s, b, fastest, true)) fastest = b;
             if (better(links.latency_us, b, latest, true)) latest = b;
         }
-        rows.push_back({links.hosts[a], rate_text(links.bytes_per_s[a][slowest]), links.hosts[slowest],
-                        rate_text(links.bytes_per_s[a][fastest]), links.hosts[fastest],
+        rows.push_back({links.hosts[a], bandwidth_text(links.bytes_per_s[a][slowest]), links.hosts[slowest],
+                        bandwidth_text(links.bytes_per_s[a][fastest]), links.hosts[fastest],
                         latency_text(links.latency_us[a][latest]), links.hosts[latest]});
     }
     return table(rows);
@@ -180,10 +180,10 @@ std::string ways_text(const LinkSurvey& links) {
 }  // namespace
 
 std::string host_table(const HostSurvey& survey, const std::vector<Finding>& findings, bool color) {
-    std::vector<Row> rows{{"host", "state", "cores", "memory", "GPUs", "network", "clock", "voltpile"}};
+    std::vector<TableRow> rows{{"host", "state", "cores", "memory", "GPUs", "network", "clock", "voltpile"}};
     for (const HostVisit& visit : survey.visits) {
-        Row row{visit.name + (visit.here ? visit.listed ? " (here)" : " (here, not in the list)" : ""),
-                state_text(visit, findings)};
+        TableRow row{visit.name + (visit.here ? visit.listed ? " (here)" : " (here, not in the list)" : ""),
+                     state_text(visit, findings)};
         if (visit.report) {
             const HostReport& report = *visit.report;
             row.insert(row.end(),
@@ -194,7 +194,7 @@ std::string host_table(const HostSurvey& survey, const std::vector<Finding>& fin
         rows.push_back(row);
     }
     return table(rows, false, [&](const std::string& cell) {
-        return colored(cell, cell.starts_with("ok") ? green : red, color);
+        return painted(cell, cell.starts_with("ok") ? green : red, color);
     });
 }
 
@@ -203,7 +203,7 @@ std::string link_text(const LinkSurvey& links, const HostSurvey& survey) {
     std::string text;
     if (links.hosts.size() <= largest_matrix) {
         text += "bandwidth from (row) to (column)\n" + matrix(links, [&](std::size_t a, std::size_t b) {
-                    return rate_text(links.bytes_per_s[a][b]);
+                    return bandwidth_text(links.bytes_per_s[a][b]);
                 });
         text += "\nlatency\n" + matrix(links, [&](std::size_t a, std::size_t b) {
                     return latency_text(links.latency_us[a][b]);
@@ -232,9 +232,9 @@ std::string finding_text(const std::vector<Finding>& findings, bool color) {
         }
     }
     std::string text;
-    if (!fixes.empty()) text += colored("What to fix", red, color) + "\n" + fixes;
+    if (!fixes.empty()) text += painted("What to fix", red, color) + "\n" + fixes;
     if (!remarks.empty())
-        text += (text.empty() ? "" : "\n") + colored("Worth knowing", yellow, color) + "\n" + remarks;
+        text += (text.empty() ? "" : "\n") + painted("Worth knowing", yellow, color) + "\n" + remarks;
     return text;
 }
 
