@@ -8,7 +8,7 @@
 namespace voltpile {
 namespace {
 
-constexpr std::size_t columns = 100;
+constexpr std::size_t kHelpColumns = 100;
 
 // "a real number; > 0; unit s; default 2.0; can be swept"
 std::string properties(const KeySpec& spec) {
@@ -154,7 +154,8 @@ std::string wrap(std::string_view text, std::size_t columns, std::size_t indenta
 }
 
 std::string job_help(const AppSchema& app) {
-    std::string text = fmt::format("Job files of the app {}\n{}\n", app.name, wrap(app.summary, columns, 0));
+    std::string text =
+        fmt::format("Job files of the app {}\n{}\n", app.name, wrap(app.summary, kHelpColumns, 0));
     const KeyTable keys(app);
     std::string table = "none yet";
     for (const auto& spec : keys.rows()) {
@@ -163,8 +164,8 @@ std::string job_help(const AppSchema& app) {
             text += "\n" + heading(table) + "\n";
         }
         const auto key = spec.path.substr(table.empty() ? 0 : table.size() + 1);
-        text += fmt::format("  {}\n{}\n{}\n", key, wrap(properties(spec), columns, 6),
-                            wrap(spec.help, columns, 6));
+        text += fmt::format("  {}\n{}\n{}\n", key, wrap(properties(spec), kHelpColumns, 6),
+                            wrap(spec.help, kHelpColumns, 6));
     }
     text +=
         fmt::format("\nAny key can be changed on the command line: --set run.device=cpu{}.\n\nExample\n\n",

@@ -9,7 +9,7 @@
 namespace voltpile {
 namespace {
 
-constexpr double largest = std::numeric_limits<double>::max();
+constexpr double largest_double = std::numeric_limits<double>::max();
 
 std::string noun(ValueType type, bool plural) {
     switch (type) {
@@ -72,14 +72,14 @@ bool in_range(const ValueRange& range, double value) {
 std::string describe_range(const KeySpec& spec, double value) {
     const auto& range = spec.range;
     std::vector<std::string> bounds;
-    if (range.min > -largest)
+    if (range.min > -largest_double)
         bounds.push_back(
             fmt::format("{} {}", range.min_open ? "greater than" : "at least", number(range.min)));
-    if (range.max < largest)
+    if (range.max < largest_double)
         bounds.push_back(fmt::format("{} {}", range.max_open ? "less than" : "at most", number(range.max)));
     // Mentions finiteness only if the value is not finite or there are no other bounds.
-    if (range.max == largest && (bounds.empty() || !std::isfinite(value))) bounds.push_back("finite");
-    if (range.max > largest && std::isnan(value)) bounds.push_back("not nan");
+    if (range.max == largest_double && (bounds.empty() || !std::isfinite(value))) bounds.push_back("finite");
+    if (range.max > largest_double && std::isnan(value)) bounds.push_back("not nan");
     if (bounds.empty()) bounds.push_back("more than -inf");
     return fmt::format("must be {}", fmt::join(bounds, " and "));
 }
@@ -88,13 +88,13 @@ std::string short_range(const KeySpec& spec) {
     if (spec.type == ValueType::Text) return fmt::format("{}", fmt::join(spec.choices, ", "));
     if (spec.type == ValueType::Boolean) return "";
     const auto& range = spec.range;
-    const bool has_min = range.min > -largest;
-    const bool has_max = range.max < largest;
+    const bool has_min = range.min > -largest_double;
+    const bool has_max = range.max < largest_double;
     const auto min = has_min ? fmt::format("{} {}", range.min_open ? ">" : ">=", number(range.min)) : "";
     const auto max = has_max ? fmt::format("{} {}", range.max_open ? "<" : "<=", number(range.max)) : "";
     if (has_min && has_max) return min + " and " + max;
     if (has_max) return max;
-    const bool to_infinity = range.max > largest;
+    const bool to_infinity = range.max > largest_double;
     if (has_min) return to_infinity ? min + ", or inf" : min;
     return spec.type == ValueType::Integer ? "any" : to_infinity ? "any, or inf" : "finite";
 }

@@ -168,10 +168,10 @@ void check_point_count(const std::vector<SweepAxis>& axes, const std::vector<Ori
         factors.push_back(axis.count);
     }
     if (fits) return;
-    const auto largest = std::ranges::max_element(axes, {}, &SweepAxis::count) - axes.begin();
-    problems.add(counts[static_cast<std::size_t>(largest)],
+    const auto longest = std::ranges::max_element(axes, {}, &SweepAxis::count) - axes.begin();
+    problems.add(counts[static_cast<std::size_t>(longest)],
                  fmt::format("sweep.count = {}: the axes have {} = {:.3g} points in all, more than {}",
-                             axes[static_cast<std::size_t>(largest)].count, fmt::join(factors, " x "),
+                             axes[static_cast<std::size_t>(longest)].count, fmt::join(factors, " x "),
                              product, std::numeric_limits<std::int64_t>::max()));
 }
 
