@@ -40,7 +40,9 @@ class BadInput(Case):
             with self.subTest(arguments=arguments):
                 self.voltpile(*arguments, expect=BAD_INPUT)
         _, err = self.voltpile("submit", self.job, "--nodes", "0", expect=BAD_INPUT)
-        self.assertRegex(err, r"--nodes: .*\b0\b.*\[1 - 100000\]")
+        self.assertIn("--nodes", err)
+        self.assertIn("100000", err)
+        self.assertNotRegex(err, r"\d{20}")
         self.refuse(self.job, "--set", "nonsense", says="--set nonsense")
         self.refuse(self.job, "--set", "sweep.z.count=3", says="--set sweep.z.count=3")
 
