@@ -16,12 +16,12 @@ namespace {
 constexpr const char* red = "\033[31m";
 constexpr const char* green = "\033[32m";
 constexpr const char* yellow = "\033[33m";
-constexpr const char* plain = "\033[0m";
+constexpr const char* default_color = "\033[0m";
 
 using TableRow = std::vector<std::string>;
 
 std::string painted(const std::string& text, const char* color, bool wanted) {
-    return wanted ? color + text + plain : text;
+    return wanted ? color + text + default_color : text;
 }
 
 // Aligns rows in columns. `paint` colors the padded cells of the second column.
