@@ -1,4 +1,4 @@
-"""Runs the program as a user does, in a folder of its own, and looks at what comes out."""
+"""Runs the program as a user does, in a temporary folder, and inspects its output."""
 
 import os
 import pathlib
@@ -12,7 +12,7 @@ import unittest
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 VOLTPILE = os.environ["VOLTPILE"]  # the program under test; set by ctest
 MPIRUN = os.environ.get("MPIRUN", "mpirun")
-PATIENCE = float(os.environ.get("VOLTPILE_PATIENCE", 1))  # times as long as the program should take
+PATIENCE = float(os.environ.get("VOLTPILE_PATIENCE", 1))  # factor on every time limit, for slow builds
 DONE, BAD_INPUT, CANNOT_RUN, FAILED, STOPPED = 0, 2, 3, 4, 5
 
 ENVIRONMENT = dict(
@@ -76,7 +76,7 @@ class Case(unittest.TestCase):
         return launcher + limit + [VOLTPILE, *map(str, arguments)]
 
     def start(self, *arguments, ranks=None, file_limit=None, environment={}, stdin=subprocess.DEVNULL):
-        """In the background; file_limit: no file may grow beyond so many bytes (a full disk, for all but its name)."""
+        """Starts the program in the background. file_limit: the largest size of a file in bytes, to imitate a full disk."""
         return subprocess.Popen(
             self.command(*arguments, ranks=ranks, file_limit=file_limit),
             cwd=self.folder,
@@ -106,7 +106,7 @@ class Case(unittest.TestCase):
         self.fail(f"{folder} has not got {count} parts within {timeout} s")
 
     def stop_with_parts(self, result, count, *arguments):
-        """Runs until there are so many parts, or more, and stops it: the same on slow and on fast machines."""
+        """Runs until `count` parts exist, then stops the run: independent of the machine's speed."""
         process = self.start(*arguments)
         self.wait_for_parts(result, count)
         process.send_signal(signal.SIGINT)
@@ -124,7 +124,7 @@ class Case(unittest.TestCase):
         return sorted(pathlib.Path(str(result) + ".parts").glob("part-*.h5"))
 
     def fields(self, result):
-        """Every field's bytes, by name."""
+        """Returns the bytes of every field, by name."""
         import h5py
 
         with h5py.File(self.folder / result, "r") as file:

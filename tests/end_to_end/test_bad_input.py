@@ -1,4 +1,4 @@
-"""Each kind of bad input: one clear message, its exit code, and nothing that was there is touched."""
+"""Bad input of each kind gives one clear message and its exit code, and leaves existing files as they are."""
 
 import os
 import unittest
@@ -17,24 +17,24 @@ class BadInput(Case):
         self.assertEqual(err.count(says), 1, f"said more than once:\n{err}")
         return out, err
 
-    def test_job_files(self):
+    def test_rejects_wrong_job_files(self):
         self.refuse("missing.toml", says="missing.toml: No such file or directory")
         self.refuse(self.folder, says="Is a directory")
         self.refuse(self.write("bad.toml", MAP + "[[["), says=f"bad.toml:{MAP.count(chr(10)) + 1}:")
         self.refuse(self.write("typo.toml", MAP.replace("steps =", "stpes =")), says="did you mean integrate.steps?")
         self.assertEqual(os.listdir(self.folder).count("results"), 0)
 
-    def test_under_mpirun_too_and_once(self):
+    def test_rank_0_alone_reports_under_mpirun(self):
         _, err = self.refuse(self.write("typo.toml", MAP.replace("steps =", "stpes =")), says="did you mean", ranks=3)
         self.refuse("missing.toml", says="missing.toml: No such file", ranks=3)
 
-    def test_all_problems_at_once(self):
+    def test_reports_all_problems_at_once(self):
         text = MAP.replace("count = 120", "count = -120").replace("dt = 0.001", "dt = 0").replace("20.0, 30.0]", "nan, 0]")
         _, err = self.voltpile("run", self.write("many.toml", text), expect=BAD_INPUT)
         for key in ("count", "integrate.dt", "system.mass[1]", "system.mass[2]"):
             self.assertIn(key, err)
 
-    def test_arguments(self):
+    def test_rejects_wrong_arguments(self):
         for arguments in (("run",), ("run", self.job, "--color"), ("fly",), (), ("plot", self.job, "--at"),
                           ("help", "job", "fourbody"), ("bench", "threebody", "--size", "0")):
             with self.subTest(arguments=arguments):
@@ -46,7 +46,7 @@ class BadInput(Case):
         self.refuse(self.job, "--set", "nonsense", says="--set nonsense")
         self.refuse(self.job, "--set", "sweep.z.count=3", says="--set sweep.z.count=3")
 
-    def test_empty_names(self):
+    def test_rejects_empty_names(self):
         for arguments, option in (
             (("run", ""), "JOB"), (("run", self.job, "--jsonl", ""), "--jsonl"), (("run", self.job, "--output", ""), "--output"),
             (("show", ""), "FILE"), (("model", "info", ""), "MODEL"), (("model", "eval", "model.gguf", ""), "TEXT"),
@@ -56,11 +56,11 @@ class BadInput(Case):
                 _, err = self.voltpile(*arguments, expect=BAD_INPUT)
                 self.assertIn(f"{option}: the name is empty", err)
 
-    def test_command_is_named(self):
+    def test_suggests_the_nearest_command(self):
         _, err = self.voltpile("plann", self.job, expect=BAD_INPUT)
         self.assertIn("no command plann; did you mean plan?", err)
 
-    def test_output_that_is_not_ours(self):
+    def test_keeps_files_that_are_not_ours(self):
         for name, content in (("notes.h5", b"my notes\n"), ("empty.h5", b"")):
             path = self.folder / name
             path.write_bytes(content)
@@ -68,27 +68,27 @@ class BadInput(Case):
             self.refuse(self.job, "--output", name, "--fresh", says="was not written by voltpile")
             self.assertEqual(path.read_bytes(), content)
 
-    def test_hdf5_of_somebody_else(self):
+    def test_keeps_hdf5_files_that_are_not_ours(self):
         with h5py.File(self.folder / "theirs.h5", "w") as file:
             file["data"] = [1, 2, 3]
         before = (self.folder / "theirs.h5").read_bytes()
         self.refuse(self.job, "--output", "theirs.h5", "--fresh", says="was not written by voltpile")
         self.assertEqual((self.folder / "theirs.h5").read_bytes(), before)
 
-    def test_output_folder(self):
+    def test_rejects_output_folders_that_cannot_be_written(self):
         self.write("file", "in the way")
         self.refuse(self.job, "--output", "file/map.h5", says="file")
         self.refuse(self.job, "--output", "/proc/nowhere/map.h5", says="/proc/nowhere")
         self.refuse(self.job, "--output", self.folder, says="was not written by voltpile")
 
-    def test_result_of_another_job(self):
+    def test_keeps_the_result_of_another_job(self):
         self.voltpile("run", self.job, "--output", "a.h5", *QUICK)
         before = (self.folder / "a.h5").read_bytes()
         self.refuse(self.job, "--output", "a.h5", "--set", "integrate.steps=501", says="holds the result of another job")
         self.assertEqual((self.folder / "a.h5").read_bytes(), before)
         self.voltpile("run", self.job, "--output", "a.h5", "--set", "integrate.steps=501", "--fresh")
 
-    def test_parts_of_another_job(self):
+    def test_keeps_the_parts_of_another_job(self):
         self.voltpile("run", self.job, "--output", "a.h5", "--set", "run.range_points=20", "--set",
                       "run.time_limit_s=0.2", expect=STOPPED)
         parts = [(part, part.read_bytes()) for part in self.parts(self.folder / "a.h5")]
@@ -97,7 +97,7 @@ class BadInput(Case):
             self.assertEqual(part.read_bytes(), content)
         self.voltpile("run", self.job, "--output", "a.h5", "--set", "system.G=9.81", "--fresh", *QUICK)
 
-    def test_corrupt_and_foreign_parts_are_named_and_computed_again(self):
+    def test_names_and_recomputes_corrupt_and_foreign_parts(self):
         arguments = ("--set", "run.range_points=20", "--set", "integrate.steps=20000")
         self.voltpile("run", self.job, "--output", "whole.h5", *arguments)
         self.stop_with_parts(self.folder / "a.h5", 3, "run", self.job, "--output", "a.h5", *arguments)
@@ -115,7 +115,7 @@ class BadInput(Case):
             self.assertIn(part.name, err)
         self.assert_same_result("whole.h5", "a.h5")
 
-    def test_disk_full_in_the_middle(self):
+    def test_full_disk_keeps_committed_parts(self):
         arguments = ("run", self.job, "--output", "a.h5", "--set", "run.range_points=20")
         self.voltpile(*arguments, "--set", "run.time_limit_s=0.2", expect=STOPPED)
         committed = {part.name for part in self.parts(self.folder / "a.h5")}
@@ -128,28 +128,28 @@ class BadInput(Case):
         self.voltpile("run", self.job, "--output", "whole.h5")
         self.assert_same_result("whole.h5", "a.h5")
 
-    def test_disk_full_while_consolidating(self):
+    def test_full_disk_during_consolidation_loses_nothing(self):
         size = ("--set", "sweep.x.count=300", "--set", "sweep.y.count=200", "--set", "integrate.steps=20")
         arguments = ("run", self.job, "--output", "a.h5", *size, "--set", "run.range_points=2000")
-        _, err = self.voltpile(*arguments, expect=FAILED, file_limit=200_000)  # a part: 24 kB, the result: 720 kB
+        _, err = self.voltpile(*arguments, expect=FAILED, file_limit=200_000)  # a part has 24 kB, the result 720 kB
         self.assertIn("a.h5", err)
         self.assertFalse((self.folder / "a.h5").exists())
         self.assertEqual([p.name for p in self.folder.iterdir() if "tmp" in p.name], [])
         out, _ = self.voltpile(*arguments)
         self.assertIn("resuming: 60,000 of 60,000", out)
 
-    def test_gpu_asked_for_where_none_is(self):
+    def test_rejects_gpu_jobs_without_gpus(self):
         for ranks in (None, 2):
             self.refuse(self.job, "--set", "run.device=gpu", says="no GPUs", expect=CANNOT_RUN, ranks=ranks,
                         environment={"CUDA_VISIBLE_DEVICES": ""})
 
-    def test_two_runs_of_one_result(self):
+    def test_second_run_of_a_result_is_rejected(self):
         first = self.start("run", self.job, "--output", "a.h5", "--set", "run.range_points=20")
         self.wait_for_parts(self.folder / "a.h5", 1)
         self.refuse(self.job, "--output", "a.h5", says="another run is writing", expect=CANNOT_RUN)
         self.finish(first)
 
-    def test_show_and_plot(self):
+    def test_show_and_plot_name_the_culprit(self):
         for command in ("show", "plot"):
             _, err = self.voltpile(command, "nothing.h5", expect=BAD_INPUT)
             self.assertIn("nothing.h5", err)

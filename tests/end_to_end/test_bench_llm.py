@@ -1,4 +1,4 @@
-"""`voltpile bench llm`: what it measures, its JSON and its file, and what it refuses."""
+"""`voltpile bench llm`: its measurements, its JSON and HDF5 output, and rejected arguments."""
 
 import json
 import pathlib
@@ -16,8 +16,8 @@ SMALL = ("--prompt", "40", "--context", "20", "--batch", "1,3", "--generate", "4
 
 
 def weight_bytes_q8_0(ranks=1):
-    """Of one pass on one of `ranks`: its part of all matrices (34 bytes for 32 weights), the embedding only as the head
-    that it also is, and the norms in fp32."""
+    """Returns the bytes that one of `ranks` reads in a pass: its part of all matrices (34 bytes for 32 weights), with the
+    embedding counted once as the output head, and the norms in fp32."""
     config = json.loads((MODELS / "hf" / "config.json").read_text())
     hidden, inner, layers = config["hidden_size"], config["intermediate_size"], config["num_hidden_layers"]
     head_dim = config.get("head_dim") or hidden // config["num_attention_heads"]
@@ -100,7 +100,7 @@ class BenchLlm(Case):
         self.assertIn("-> load.h5", out)
         again = ("bench", "llm", "--shape", "tiny", "--requests", "1", "--generate-lengths", "1", "--cpu")
         self.voltpile(*again, "--output", "again.h5")
-        self.voltpile(*again, "--output", "again.h5")  # may replace its own
+        self.voltpile(*again, "--output", "again.h5")  # a table may replace one of the same command
         with h5py.File(self.folder / "load.h5") as file:
             self.assertIn("--rate 200", file.attrs["commandLine"])
             measured = json.loads(file.attrs["measurements"])
@@ -124,7 +124,7 @@ class BenchLlm(Case):
         self.assertEqual((answer["requests"], answer["largest_batch"]), (4, 5))
         interruption = answer["interruption"]
         self.assertGreater(interruption["first_token_seconds"], 0)
-        # Its pieces are computed in passes of the others.
+        # Passes of the other sequences compute its pieces.
         self.assertGreater(interruption["between_tokens_during"]["p99_seconds"],
                            interruption["between_tokens_before"]["median_seconds"])
 

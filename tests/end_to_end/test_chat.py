@@ -1,5 +1,5 @@
-"""voltpile chat with the tiny model, which answers in the manner of the King James Bible: what transformers answers, how
-much is processed, what is refused; and at a terminal."""
+"""voltpile chat with the tiny model, which answers in the manner of the King James Bible: the answers of transformers,
+reuse of the KV cache, commands and rejected input, from a file and at a terminal."""
 
 import json
 import os
@@ -32,13 +32,13 @@ class Chat(Case):
         with open(questions) as stdin:
             return self.voltpile(*command, *options, stdin=stdin, **more)
 
-    def test_answers_are_those_of_transformers(self):
+    def test_gives_the_answers_of_transformers(self):
         out, err = self.chat(QUESTIONS, "-n", "20")
         self.assertEqual(out, "".join(turn["text"] + "\n" for turn in EXPECTED["turns"]))
         self.assertEqual(len(re.findall(r"^prompt \d+ tokens, \d+ tok/s; generated 20 tokens, [\d.]+ tok/s$", err, re.M)), 2, err)
         self.assertNotIn("\x1b", out + err)
 
-    def test_only_new_tokens_are_processed(self):
+    def test_processes_only_new_tokens(self):
         out, _ = self.chat(QUESTIONS, "-n", "20", "--json")
         turns = [json.loads(line) for line in out.splitlines()]
         for i, (turn, expected) in enumerate(zip(turns, EXPECTED["turns"], strict=True)):
@@ -46,19 +46,19 @@ class Chat(Case):
             self.assertEqual(turn["finish_reason"], "length")
         first, both = (sum(turn["added"] + len(turn["ids"]) for turn in EXPECTED["turns"][:n]) for n in (1, 2))
         self.assertEqual([turn["context_tokens"] for turn in turns], [first, both])
-        # The cache keeps whole pages of 16 tokens. An answer that was cut off has its last token still to be processed.
+        # The cache keeps whole pages of 16 tokens. The last token of an answer that was cut off is not processed yet.
         self.assertEqual(turns[0]["prompt_tokens"], EXPECTED["turns"][0]["added"])
         self.assertEqual(turns[1]["prompt_tokens"], both - len(EXPECTED["turns"][1]["ids"]) - (first - 1) // 16 * 16)
 
-    def test_the_same_on_several_ranks(self):
+    def test_several_ranks_give_the_same_answers(self):
         for cut in (("--tensor", "2"), ("--tensor", "1", "--pipeline", "2")):
             with self.subTest(cut=cut):
                 out, _ = self.chat(QUESTIONS, "-n", "20", *cut, ranks=2)
                 self.assertEqual(out, "".join(turn["text"] + "\n" for turn in EXPECTED["turns"]))
 
     @unittest.skipUnless(can_rename_hosts(), "needs root, for ranks on hosts of other names")
-    def test_rank_0_in_no_team(self):
-        """Rank 0 alone on its host, two that share layers on another: it has the terminal, they have the model."""
+    def test_rank_0_lends_its_terminal_to_the_leader(self):
+        """Rank 0 is alone on its host and has the terminal; two ranks on another host share the layers of the model."""
         wrapper = self.write("rank.sh", f"""#!/bin/sh
 [ "$OMPI_COMM_WORLD_RANK" = 0 ] && host=one || host=two
 exec unshare --uts sh -c 'hostname '$host' && exec {VOLTPILE} "$@"' sh "$@"
@@ -82,13 +82,13 @@ exec unshare --uts sh -c 'hostname '$host' && exec {VOLTPILE} "$@"' sh "$@"
         out, err = chat(QUESTIONS, "-n", "5", "--context", str(EXPECTED["turns"][0]["added"] + 9), expect=BAD_INPUT)
         self.assertEqual((len(out.splitlines()), err.count("the context is full")), (1, 1), err)
 
-    def test_begins_anew_and_ends(self):
+    def test_clear_and_exit(self):
         out, err = self.chat([QUESTIONS[0], "", "/clear", QUESTIONS[0], "/exit", QUESTIONS[1]], "-n", "20")
         self.assertEqual(out, 2 * (EXPECTED["turns"][0]["text"] + "\n"))
         self.assertIn("begins anew", err)
         self.assertEqual(self.chat([]), ("", ""))
 
-    def test_commands(self):
+    def test_help_and_unknown_commands(self):
         out, err = self.chat(["/help"])
         self.assertEqual(out, "")
         for command in ("/help", "/clear", "/exit"):
@@ -109,7 +109,7 @@ exec unshare --uts sh -c 'hostname '$host' && exec {VOLTPILE} "$@"' sh "$@"
         self.assertEqual(first, texts("7"))
         self.assertNotEqual(first, texts("8"))
 
-    def test_full_context(self):
+    def test_reports_a_full_context(self):
         first = EXPECTED["turns"][0]["added"]
         out, err = self.chat(QUESTIONS[:1], "--context", str(first + 5), "--json")
         turn = json.loads(out)
@@ -119,7 +119,7 @@ exec unshare --uts sh -c 'hostname '$host' && exec {VOLTPILE} "$@"' sh "$@"
         self.assertEqual(len(out.splitlines()), 1)
         self.assertIn("the context is full: with this message the conversation has", err)
 
-    def test_refused(self):
+    def test_rejects_wrong_arguments(self):
         names = "chatml, qwen2, qwen2.5, qwen3, llama2, llama3, llama3.1, mistral-v0.1"
         for options, says in (
             ((), "has no chat template"),
@@ -139,7 +139,7 @@ exec unshare --uts sh -c 'hostname '$host' && exec {VOLTPILE} "$@"' sh "$@"
 
 
 class Terminal:
-    """The program with a terminal of its own."""
+    """Runs the program with a pseudo-terminal of its own."""
 
     def __init__(self, *arguments):
         self.pid, self.fd = pty.fork()
@@ -149,7 +149,7 @@ class Terminal:
         self.shown = ""
 
     def wait_for(self, text, timeout=60):
-        """What was shown up to `text`, which must come."""
+        """Returns what is shown before `text`; fails if `text` does not come."""
         deadline = time.monotonic() + timeout * PATIENCE
         while text not in self.shown:
             if not select.select([self.fd], [], [], max(0, deadline - time.monotonic()))[0]:
@@ -168,7 +168,7 @@ class Terminal:
         os.write(self.fd, keys.encode())
 
     def end(self):
-        """The wait status, once all has been read."""
+        """Reads to the end and returns the wait status."""
         try:
             while os.read(self.fd, 4096):
                 pass
@@ -191,9 +191,9 @@ class ChatAtTheTerminal(Case):
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
         except OSError:
-            pass  # it has ended, as it should
+            pass  # it has ended as expected
 
-    def test_turns(self):
+    def test_answers_each_question(self):
         terminal = self.start_chat("-n", "20")
         for turn in EXPECTED["turns"]:
             terminal.type(turn["question"] + "\n")
@@ -222,7 +222,7 @@ class ChatAtTheTerminal(Case):
         terminal.type("\x03")
         self.assertEqual(os.waitstatus_to_exitcode(terminal.end()), -signal.SIGINT)
 
-    def test_goes_on_after_what_cannot_be_answered(self):
+    def test_continues_after_a_rejected_question(self):
         terminal = self.start_chat("-n", "20", "--context", "90")
         terminal.type("And " * 60 + "\n")
         terminal.wait_for("the context is full")

@@ -1,4 +1,4 @@
-"""voltpile generate with the tiny model: the text that transformers gives, and what is refused."""
+"""voltpile generate with the tiny model: the same text as transformers, and rejected arguments."""
 
 import json
 import unittest
@@ -8,7 +8,7 @@ from tiny_model import EXPECTED, FILES, MODELS, copy_with_large_weights
 
 
 class Generate(Case):
-    def test_text_of_every_file(self):
+    def test_every_file_gives_the_text_of_transformers(self):
         for name, path in FILES.items():
             wanted = EXPECTED[name]["greedy"][0]
             count = str(len(wanted["ids"]))
@@ -17,7 +17,7 @@ class Generate(Case):
                 self.assertEqual(out, wanted["prompt"] + wanted["text"] + "\n")
                 self.assertRegex(err, r"prompt \d+ tokens, \d+ tok/s; generated 32 tokens, [\d.]+ tok/s")
 
-    def test_json(self):
+    def test_json_has_tokens_and_rates(self):
         wanted = EXPECTED["q8_0"]["greedy"][1]
         out, _ = self.voltpile("generate", MODELS / "tiny-q8_0.gguf", wanted["prompt"], "--json", "-n", "32")
         answer = json.loads(out)
@@ -28,20 +28,20 @@ class Generate(Case):
         self.assertEqual(len(answer["log_probabilities"]), 32)
         self.assertTrue(all(p <= 0 for p in answer["log_probabilities"]))
 
-    def test_seed_decides(self):
+    def test_seed_decides_the_text(self):
         def text(*options):
             return self.voltpile("generate", MODELS / "tiny-q8_0.gguf", "And", "-n", "40", "--temperature", "1", *options)[0]
 
         self.assertEqual(text("--seed", "7", "--top-k", "50"), text("--seed", "7", "--top-k", "50"))
         self.assertNotEqual(text("--seed", "7"), text("--seed", "8"))
 
-    def test_says_what_the_context_ended(self):
+    def test_reports_a_full_context(self):
         _, err = self.voltpile("generate", MODELS / "tiny-q8_0.gguf", "And", "--context", "4")
         self.assertIn("the text ends here because the context of 4 tokens is full", err)
         _, err = self.voltpile("generate", MODELS / "tiny-q8_0.gguf", "And", "-n", "520", "--context", "600")
         self.assertEqual(err.count("the model was made for 512 tokens of context, not for 52"), 1, err)
 
-    def test_clamp(self):
+    def test_clamp_replaces_overflow(self):
         model = self.folder / "large"
         copy_with_large_weights(model, "model.layers.1.self_attn.v_proj.weight", 1e6)
         _, err = self.voltpile("generate", model, "And", "-n", "8", expect=FAILED)
@@ -50,11 +50,11 @@ class Generate(Case):
         _, err = self.voltpile("generate", model, "And", "-n", "8", "--clamp", "on")
         self.assertIn("generated 8 tokens", err)
 
-        wanted = EXPECTED["f16"]["greedy"][0]  # where nothing is too large, nothing changes
+        wanted = EXPECTED["f16"]["greedy"][0]  # without overflow, --clamp changes nothing
         out, _ = self.voltpile("generate", MODELS / FILES["f16"], wanted["prompt"], "-n", str(len(wanted["ids"])), "--clamp", "on")
         self.assertEqual(out, wanted["prompt"] + wanted["text"] + "\n")
 
-    def test_refused(self):
+    def test_rejects_wrong_arguments(self):
         model = MODELS / "tiny-q8_0.gguf"
         cases = (
             (("missing.gguf", "And"), "missing.gguf"),

@@ -1,5 +1,5 @@
-"""voltpile generate on GPUs, as many as there are: the tiny model's text on every cut is the cores' text. Skipped
-without a GPU."""
+"""voltpile generate on all GPUs of the machine: every split of the tiny model gives the text that the cores give.
+Skipped without a GPU."""
 
 import json
 import subprocess
@@ -32,19 +32,19 @@ class GenerateOnGpus(Case):
                                  *options, ranks=ranks, timeout=300)
         return out, err
 
-    # At every step the best token leads by 0.09 at least in a logit; rounding to fp16 changes logits by far less.
-    def test_text_of_every_file_on_every_cut(self):
+    # At every step the best token leads by a logit difference of at least 0.09; rounding to fp16 changes logits far less.
+    def test_every_file_gives_the_same_text_on_every_cut(self):
         for name, path in FILES.items():
             for cut in self.cuts():
                 if name == "q5_k_m" and cut[1] == 4:
-                    continue  # 768 has but 3 blocks of 256
+                    continue  # 768 has only 3 blocks of 256
                 with self.subTest(file=name, cut=cut):
                     wanted = EXPECTED[name]["greedy"][0]
                     out, err = self.generate(MODELS / path, wanted["prompt"], len(wanted["ids"]), cut)
                     self.assertEqual(out, wanted["prompt"] + wanted["text"] + "\n")
-                    self.assertNotRegex(err, "thread")  # not on cores
+                    self.assertNotRegex(err, "thread")  # it did not run on cores
 
-    def test_a_host_as_two_nodes(self):
+    def test_one_host_can_count_as_two_nodes(self):
         if GPUS < 4:
             self.skipTest("needs 4 GPUs")
         wanted = EXPECTED["q8_0"]["greedy"][1]
@@ -52,8 +52,8 @@ class GenerateOnGpus(Case):
         self.assertEqual(out, wanted["prompt"] + wanted["text"] + "\n")
         self.assertIn("TP2 x PP2", err)
 
-    # Prompts of more than one piece, and log-probabilities near the cores' (fp16 activations: some 1e-3 a logit).
-    def test_long_prompt(self):
+    # Prompts of several pieces; log probabilities near those of the cores (fp16 activations change a logit by some 1e-3).
+    def test_long_prompt_matches_the_cores(self):
         text = (MODELS / "held_out.txt").read_text()[:1200]  # more than 256 tokens
         cpu, _ = self.voltpile("generate", MODELS / "tiny-f16.gguf", text, "-n", "4", "--json", "--cpu")
         for cut in self.cuts():
@@ -62,7 +62,7 @@ class GenerateOnGpus(Case):
                 here, there = json.loads(out), json.loads(cpu)
                 self.assertAlmostEqual(here["log_probabilities"][0], there["log_probabilities"][0], delta=0.02)
 
-    def test_ranks_without_a_gpu_are_left_out(self):
+    def test_leaves_out_ranks_without_a_gpu(self):
         wanted = EXPECTED["q8_0"]["greedy"][1]
         out, err = self.voltpile("generate", MODELS / "tiny-q8_0.gguf", wanted["prompt"], "-n", "8", "--json", ranks=GPUS + 1,
                                  timeout=300)

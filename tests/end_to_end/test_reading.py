@@ -1,4 +1,4 @@
-"""Results as users read them, and what the program says about itself."""
+"""Reads results with the field's tools; checks progress, version, help and memory use."""
 
 import fcntl
 import os
@@ -31,7 +31,7 @@ class Reading(Case):
                 self.assertIn("complete", out)
 
     def test_every_shipped_job_plans(self):
-        # Those of the llm app expect models: test_llm_jobs plans them.
+        # Jobs of the llm app need models: test_llm_jobs plans them.
         jobs = [job for job in sorted((SOURCE / "jobs").rglob("*.toml")) if job.parent.name != "llm"]
         self.assertGreaterEqual(len(jobs), 6)
         for job in jobs:
@@ -50,7 +50,7 @@ class Reading(Case):
                 self.assertEqual(int(file["steps_together"][0, :992].sum(dtype=numpy.int64)), expected)
                 self.assertEqual(file["y"][0], -20 + 40 * row / 1000)
 
-    def test_provenance(self):
+    def test_result_records_its_provenance(self):
         self.voltpile("run", self.job, "--output", "a.h5", "--set", "integrate.steps=50", ranks=2)
         with h5py.File(self.folder / "a.h5") as file:
             text = {name: str(value) for name, value in file.attrs.items()}
@@ -63,7 +63,7 @@ class Reading(Case):
             for name in ("machine", "author", "gitRevision"):
                 self.assertTrue(text[name])
 
-    def test_plot(self):
+    def test_plot_writes_pictures_of_whole_pixels(self):
         self.voltpile("run", self.job, "--output", "a.h5", "--set", "integrate.steps=5000")
         self.voltpile("plot", "a.h5")
         self.voltpile("plot", "a.h5", "--bare", "--output", "bare.png")
@@ -73,9 +73,9 @@ class Reading(Case):
             content = (self.folder / name).read_bytes()
             self.assertEqual(content[:8], b"\x89PNG\r\n\x1a\n")
             sizes[name] = struct.unpack(">II", content[16:24])
-        self.assertEqual(sizes["bare.png"], (7 * 120, 7 * 100))  # the least whole pixels that make 800
+        self.assertEqual(sizes["bare.png"], (7 * 120, 7 * 100))  # the smallest whole pixels that reach 800
         self.assertEqual(sizes["energy.png"], sizes["bare.png"])
-        # Around it: at the least a title of two lines, two lines of text below, a bar and its numbers.
+        # Around the field: at least a title of two lines, two lines of text below, a color bar and its numbers.
         self.assertGreater(sizes["a.png"][0], 7 * 120 + 100)
         self.assertGreater(sizes["a.png"][1], 7 * 100 + 60)
 
@@ -83,7 +83,7 @@ class Reading(Case):
             "--set", "run.range_points=16")
     LINE = r"map \[[#.]{20}\] +\d+\.\d %  \S+ pair-steps/s  elapsed \S+ s  left [^\r\n]+  \d ranks?"
 
-    def test_progress_is_a_plain_line_every_ten_seconds_where_there_is_no_terminal(self):
+    def test_progress_is_a_plain_line_every_ten_seconds_without_a_terminal(self):
         _, err = self.voltpile("run", self.job, *self.LONG, "--set", "run.time_limit_s=11", ranks=2, expect=STOPPED)
         self.assertEqual(len(re.findall(self.LINE + r"\n", err)), 1, err)
         self.assertNotIn("\r", err)
@@ -101,7 +101,7 @@ class Reading(Case):
             try:
                 while chunk := os.read(ours, 4096):
                     seen += chunk
-            except OSError:  # the other end is closed
+            except OSError:  # the program has closed the terminal
                 pass
             os.close(ours)
             self.assertEqual(process.wait(), STOPPED)
@@ -139,7 +139,7 @@ class Itself(Case):
 
 
 class Size(Case):
-    """A rank's memory does not grow with the sweep."""
+    """The memory of a rank does not grow with the sweep."""
 
     def peak_kb(self, *arguments, ranks=None):
         command = ["/usr/bin/env", "python3", "-c",
@@ -158,7 +158,7 @@ class Size(Case):
         small = self.peak_kb("run", self.job, "--output", "s.h5", "--set", "integrate.steps=2000", *limit)
         large = self.peak_kb("run", self.job, "--output", "l.h5", *self.BILLION, *limit)
         self.assertTrue(self.parts(self.folder / "l.h5"))
-        # Results of 12 bytes a point, all at once, would be 12 GB. What is in flight is a few ranges of 0.2 s.
+        # All results together, 12 bytes a point, would take 12 GB; a few ranges of 0.2 s are in memory at once.
         self.assertLess(large - small, 200_000)
         out, _ = self.voltpile("show", "l.h5")
         self.assertIn("1,000,000,000", out)

@@ -14,20 +14,20 @@ QUICK = ("--set", "integrate.steps=500", "--set", "run.range_points=100")
 
 class Streams(Case):
     def shell(self, line, expect, timeout=120):
-        """The program by a shell, with redirections. Returns its stderr."""
+        """Runs the program by a shell, with redirections, and returns its stderr."""
         done = subprocess.run(["sh", "-c", line.replace("voltpile", shlex.quote(VOLTPILE), 1)], cwd=self.folder,
                               env=ENVIRONMENT, capture_output=True, text=True, timeout=timeout * PATIENCE)
         self.assertEqual(done.returncode, expect, f"{line}\n{done.stdout}\n{done.stderr}")
         return done.stderr
 
-    def test_errors_with_a_broken_stderr(self):
+    def test_broken_stderr_keeps_the_exit_code(self):
         for redirection in ("2>/dev/full", "2>&-", "1>&- 2>&-", "0>&- 1>&- 2>&-"):
             for arguments in ("run nope.toml", "show nope.h5", "plan nope.toml", "fly", "run --color", "model info nope.gguf",
                               "generate nope.gguf text"):
                 with self.subTest(arguments=arguments, redirection=redirection):
                     self.shell(f"voltpile {arguments} {redirection}", BAD_INPUT)
 
-    def test_closed_streams(self):
+    def test_closed_streams_lead_to_dev_null(self):
         self.voltpile("run", self.job, "--output", "a.h5", *QUICK)
         for arguments in ("--help", "--version", "help job threebody", "show a.h5", f"plan {self.job}"):
             with self.subTest(arguments=arguments):
@@ -48,14 +48,14 @@ class Streams(Case):
         self.voltpile("run", TINY, "--output", "b.h5")
         self.assert_same_result("a.h5", "b.h5")
 
-    def test_job_from_a_pipe(self):
+    def test_reads_a_job_from_a_pipe(self):
         self.shell(f"cat {TINY} | voltpile run /dev/stdin --output a.h5", DONE)
         self.voltpile("run", TINY, "--output", "b.h5")
         self.assert_same_result("a.h5", "b.h5")
         self.shell(f"cat {TINY} | voltpile plan /dev/stdin", DONE)
         self.shell(f"voltpile run /dev/stdin --output c.h5 < {TINY}", DONE)
 
-    def test_job_from_a_pipe_is_refused_by_several_ranks(self):
+    def test_several_ranks_reject_a_job_from_a_pipe(self):
         with open(TINY, "rb") as job:
             reader, writer = os.pipe()
             os.write(writer, job.read())
@@ -74,7 +74,7 @@ class Streams(Case):
         words = subprocess.run(["sh", "-c", f"printf '%s\\0' {line}"], capture_output=True, text=True, check=True).stdout
         self.assertEqual(words.split("\0")[1:-1], arguments)
 
-    def test_small_stack(self):
+    def test_raises_a_small_stack_limit(self):
         """The limit is raised; only where the hard limit forbids that (not for root) the program refuses to start."""
         tokenize = f"tokenize {SOURCE / 'data/tiny_model/tiny-f16.gguf'} 'And it came to pass' --plain"  # PCRE2's stack
         for arguments, expect in (("--version", DONE), ("show nope.h5", BAD_INPUT), (tokenize, DONE),
