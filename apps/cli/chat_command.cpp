@@ -85,7 +85,7 @@ class Chat {
                 else
                     answer(*question);
             } catch (const JobError& error) {
-                if (!terminal_.interactive()) throw AgreedError(error.exit_code(), error.what());
+                if (!terminal_.interactive()) throw llm::LeaderError(error.exit_code(), error.what());
                 terminal_.remark(error.what());
             }
         }

@@ -3,12 +3,11 @@
 #include <spdlog/spdlog.h>
 
 #include "base/error.h"
-#include "comm/mpi/wait_for_message.h"
+#include "comm/mpi/message_tags.h"
 
 namespace voltpile::cli {
 namespace {
 
-constexpr int request_tag = 1, reply_tag = 2;  // on the world communicator
 // Requests to rank 0: a mark, followed by a text.
 constexpr char interactive_mark = 'I', question_mark = 'Q', answer_mark = 'A', line_mark = 'L',
                remark_mark = 'R', end_mark = 'E';
@@ -23,15 +22,15 @@ FarTerminal::FarTerminal(const Communicator& world)
 
 FarTerminal::~FarTerminal() {
     try {
-        world_.send(0, request_tag, {end_mark});
+        world_.send(0, kTerminalRequestTag, {end_mark});
     } catch (const CommError& error) {
         spdlog::debug("{}", error.what());  // the rank that failed reports itself
     }
 }
 
 std::string FarTerminal::ask(char mark) const {
-    world_.send(0, request_tag, {mark});
-    return wait_for_message(world_, reply_tag).bytes;
+    world_.send(0, kTerminalRequestTag, {mark});
+    return world_.wait_for(kTerminalReplyTag).bytes;
 }
 
 std::optional<std::string> FarTerminal::question() {
@@ -41,28 +40,28 @@ std::optional<std::string> FarTerminal::question() {
 }
 
 void FarTerminal::answer(const std::string& text) {
-    world_.send(0, request_tag, answer_mark + text);
+    world_.send(0, kTerminalRequestTag, answer_mark + text);
 }
 
 void FarTerminal::line(const std::string& text) {
-    world_.send(0, request_tag, line_mark + text);
+    world_.send(0, kTerminalRequestTag, line_mark + text);
 }
 
 void FarTerminal::remark(const std::string& text) {
-    world_.send(0, request_tag, remark_mark + text);
+    world_.send(0, kTerminalRequestTag, remark_mark + text);
 }
 
 void serve_far_terminal(const Communicator& world, ChatTerminal& terminal) {
     for (;;) {
-        const Message request = wait_for_message(world, request_tag);
+        const Message request = world.wait_for(kTerminalRequestTag);
         const std::string text = request.bytes.substr(1);
         switch (request.bytes.front()) {
             case interactive_mark:
-                world.send(request.from, reply_tag, terminal.interactive() ? yes : no);
+                world.send(request.from, kTerminalReplyTag, terminal.interactive() ? yes : no);
                 break;
             case question_mark: {
                 const auto question = terminal.question();
-                world.send(request.from, reply_tag, question ? text_mark + *question : no);
+                world.send(request.from, kTerminalReplyTag, question ? text_mark + *question : no);
                 break;
             }
             case answer_mark:

@@ -68,7 +68,7 @@ void continue_text(llm::ReplicaPasses& passes, const llm::ModelFiles& model, con
 }
 
 ExitCode generate_text(const MpiSession& session, GenerateArguments args) {
-    if (args.prompt.empty()) throw AgreedError(ExitCode::BadInput, "the prompt is empty");
+    if (args.prompt.empty()) throw_agreed(ExitCode::BadInput, "the prompt is empty");
     const auto model = llm::open_model(session.world(), args.model);
     const std::int64_t most = args.replica.context > 0 ? args.replica.context : model->config().context;
     const auto room_for = [&](std::size_t prompt) {

@@ -4,6 +4,10 @@
 
 namespace voltpile {
 
+void throw_agreed(ExitCode exit_code, const std::string& message) {
+    throw AgreedError(exit_code, message);
+}
+
 ExitCode exit_code_of(const std::exception& error) {
     const auto* known = dynamic_cast<const Error*>(&error);
     return known != nullptr ? known->exit_code() : ExitCode::Failed;
@@ -25,7 +29,7 @@ std::string decide_on_root(const Communicator& world, const std::function<std::s
     }
     bytes = world.broadcast(bytes, 0);
     const auto code = static_cast<ExitCode>(bytes.front());
-    if (code != ExitCode::Done) throw AgreedError(code, bytes.substr(1));
+    if (code != ExitCode::Done) throw_agreed(code, bytes.substr(1));
     return bytes.substr(1);
 }
 
@@ -40,7 +44,7 @@ std::vector<std::string> all_agree(const Communicator& world, const std::functio
     for (std::string& each : all) {
         const auto code = static_cast<ExitCode>(each.front());
         each.erase(0, 1);
-        if (code != ExitCode::Done) throw AgreedError(code, each);
+        if (code != ExitCode::Done) throw_agreed(code, each);
     }
     return all;
 }

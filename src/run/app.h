@@ -45,7 +45,8 @@ class App {
     // What the user should know before anything is computed, though it is no error.
     virtual std::vector<std::string> warnings() const { return {}; }
 
-    // Before and after run(). Collective: every rank calls, those in no team too, from its main thread.
+    // Before and after run(). Collective: every rank calls, those in no team too, from its main thread. An
+    // app whose run() calls MPI hands its communicators over (comm/mpi/communicator.h) and back.
     virtual void connect(const MpiSession& mpi) { static_cast<void>(mpi); }
     virtual void disconnect() {}
 

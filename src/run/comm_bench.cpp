@@ -88,8 +88,8 @@ class CommBench {
         if (options_.pairs && world_.size() > 1) measure_pairs();
         const auto has_rows = [](const PairResult& pair) { return !pair.rows.empty(); };
         if (result_.collectives.empty() && !std::ranges::any_of(result_.pairs, has_rows))
-            throw AgreedError(ExitCode::BadInput,
-                              fmt::format("--path: these links have no way named like {}", options_.path));
+            throw_agreed(ExitCode::BadInput,
+                         fmt::format("--path: these links have no way named like {}", options_.path));
         if (world_.rank() == 0 && !options_.output.empty()) {
             write_comm_bench(result_, plan_, options_);
             fmt::print("-> {}, and charts of it beside it (.svg)\n", options_.output.string());

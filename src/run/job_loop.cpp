@@ -12,6 +12,7 @@
 
 #include "base/host_name.h"
 #include "base/seconds_since.h"
+#include "comm/mpi/message_tags.h"
 #include "results/result_writer.h"
 #include "run/agreement.h"
 #include "run/parent_launcher.h"
@@ -22,8 +23,6 @@
 namespace voltpile {
 namespace {
 
-constexpr int report_tag = 1;
-constexpr int failure_tag = 3;
 // How long a rank that has failed leaves it to rank 0 to say so and to end the job.
 constexpr std::chrono::seconds patience{5};
 // Ranges kept ready on a rank beyond those its app is working on.
@@ -94,7 +93,7 @@ class RankFailure : public Error {
 // Prints why and ends every rank.
 [[noreturn]] void end_job(const MpiSession& mpi, const std::exception& error) {
     if (mpi.world().rank() != 0) {
-        mpi.world().send(0, failure_tag, RankFailure::to_bytes(error));
+        mpi.world().send(0, kFailureTag, RankFailure::to_bytes(error));
         std::this_thread::sleep_for(patience);
     }
     if (const auto* elsewhere = dynamic_cast<const RankFailure*>(&error))
@@ -123,8 +122,8 @@ class Coordinator {
     }
 
     void tick(double now_s, DispatchClient& own) {
-        if (auto message = world_.poll(failure_tag)) throw RankFailure(*message);
-        while (auto message = world_.poll(report_tag))
+        if (auto message = world_.poll(kFailureTag)) throw RankFailure(*message);
+        while (auto message = world_.poll(kReportTag))
             receive(message->from, RankReport::from_bytes(message->bytes), now_s);
         if (now_s >= time_limit_s_ && !server_.stopping()) server_.stop();
         if (server_.stopping() && !stop_said_) {
@@ -137,7 +136,7 @@ class Coordinator {
             if (rank == 0)
                 own.receive(grant);
             else
-                world_.send(rank, grant_tag, grant.to_bytes());
+                world_.send(rank, kGrantTag, grant.to_bytes());
         }
         state_.elapsed_s = now_s;
         state_.units = 0;
@@ -200,7 +199,7 @@ LoopOutcome run_job_loop(const MpiSession& mpi, StopSignals& signals, PreparedJo
         bool finished = false;  // here; rank 0 stays until all have
         while (!finished || (coordinator && !coordinator->finished())) {
             const double now = clock.seconds();
-            while (auto message = world.poll(grant_tag))
+            while (auto message = world.poll(kGrantTag))
                 client.receive(RankGrant::from_bytes(message->bytes));
             const int signals_received = signals.received();
             if (signals_received > 1)
@@ -211,7 +210,7 @@ LoopOutcome run_job_loop(const MpiSession& mpi, StopSignals& signals, PreparedJo
                 if (coordinator)
                     coordinator->receive(0, *report, now);
                 else
-                    world.send(0, report_tag, report->to_bytes());
+                    world.send(0, kReportTag, report->to_bytes());
             }
             if (coordinator) coordinator->tick(now, client);
             std::this_thread::sleep_for(tick);

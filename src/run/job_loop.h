@@ -14,10 +14,6 @@
 
 namespace voltpile {
 
-// MPI tag of what rank 0 sends to the others while the loop runs; a last one may still be under way when it
-// ends. The loop uses 1 to 3.
-inline constexpr int grant_tag = 2;
-
 // What of the sweep is to be computed: `interval`, but for what has been completed (rank 0's view counts).
 struct LoopTask {
     std::string title;  // of the progress line

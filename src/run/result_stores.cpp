@@ -9,16 +9,15 @@
 #include <thread>
 
 #include "base/host_name.h"
-#include "results/parts/durable_file.h"
+#include "comm/mpi/message_tags.h"
 #include "results/open_result.h"
+#include "results/parts/durable_file.h"
 #include "run/agreement.h"
 #include "run/job_loop.h"
 
 namespace voltpile {
 namespace {
 
-constexpr int outcome_tag = grant_tag + 2;  // from rank 0: a request for a part, or how it ended
-constexpr int part_tag = grant_tag + 3;     // to rank 0
 constexpr char request_mark = 'P', outcome_mark = 'E';
 constexpr char sent_mark = 'S', failed_mark = 'F';
 const std::string complete_mark = "complete";  // never the bytes of ranges, whose size is a multiple of 16
@@ -191,9 +190,9 @@ void ResultStores::gather(const std::function<void(WorkRange)>& on_part) {
 }
 
 std::vector<std::byte> ResultStores::fetch(const Elsewhere& part) const {
-    world_.send(part.leader, outcome_tag, request_mark + to_bytes({part.range}));
+    world_.send(part.leader, kOutcomeTag, request_mark + to_bytes({part.range}));
     for (Nap nap;; nap.take()) {
-        const auto reply = world_.poll(part_tag);
+        const auto reply = world_.poll(kPartTag);
         if (!reply) continue;
         const std::string_view bytes = std::string_view(reply->bytes).substr(1);
         if (reply->bytes.front() == failed_mark)
@@ -213,12 +212,12 @@ void ResultStores::hand_out(const std::string& request) const {
     } catch (const Error& error) {
         reply = failed_mark + std::string(error.what());
     }
-    world_.send(0, part_tag, reply);
+    world_.send(0, kPartTag, reply);
 }
 
 void ResultStores::tell_outcome(ExitCode code) {
     for (int rank = 1; rank < world_.size(); ++rank)
-        world_.send(rank, outcome_tag, {outcome_mark, static_cast<char>(code)});
+        world_.send(rank, kOutcomeTag, {outcome_mark, static_cast<char>(code)});
 }
 
 void ResultStores::remove_own() {
@@ -231,9 +230,9 @@ void ResultStores::remove_own() {
 
 ExitCode ResultStores::await_outcome() {
     for (Nap nap;; nap.take()) {
-        while (world_.poll(grant_tag)) {  // may have been under way when this rank finished
+        while (world_.poll(kGrantTag)) {  // may have been under way when this rank finished
         }
-        const auto message = world_.poll(outcome_tag);
+        const auto message = world_.poll(kOutcomeTag);
         if (!message) continue;
         nap.busy();
         if (message->bytes.front() == request_mark) {

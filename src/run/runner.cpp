@@ -108,7 +108,7 @@ ExitCode run_opened(const MpiSession& mpi, StopSignals& signals, OpenedJob opene
     if (world.rank() != 0) {
         const ExitCode code = stores.await_outcome();
         if (code != ExitCode::Done && code != ExitCode::Stopped)
-            throw AgreedError(code, "rank 0 could not finish");
+            throw_agreed(code, "rank 0 could not finish");
         return code;
     }
     try {
@@ -117,7 +117,7 @@ ExitCode run_opened(const MpiSession& mpi, StopSignals& signals, OpenedJob opene
         return code;
     } catch (const Error& error) {
         stores.tell_outcome(error.exit_code());
-        throw AgreedError(error.exit_code(), error.what());
+        throw_agreed(error.exit_code(), error.what());
     }
 }
 

@@ -63,11 +63,11 @@ void check_same_build(const Communicator& world) {
         const auto rank = nlohmann::json::parse(bytes);
         if (rank.size() < 5) throw CommError("a rank told nothing of its program");
         if (!rank[4].get<std::string>().empty())
-            throw AgreedError(ExitCode::CannotRun, rank[4].get<std::string>());
+            throw_agreed(ExitCode::CannotRun, rank[4].get<std::string>());
         builds.push_back({rank[0], rank[1], rank[2], rank[3]});
     }
     const std::string text = mismatch_text(builds);
-    if (!text.empty()) throw AgreedError(ExitCode::CannotRun, text);
+    if (!text.empty()) throw_agreed(ExitCode::CannotRun, text);
 }
 
 }  // namespace voltpile

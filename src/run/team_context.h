@@ -41,6 +41,9 @@ class TeamContext {
     const Communicator& team() const { return team_; }
     const ChannelGroup& channels() const { return *channels_; }
 
+    // Gives the communicators of the team to the thread that calls next (comm/mpi/communicator.h).
+    void hand_over() const { team_.hand_over(); }
+
     // Hook of the watchdog: throws CommError if the tensor-parallel group has failed.
     void check() const;
     // Calls off what is under way, here at once; the others of the team find out.

@@ -7,7 +7,6 @@
 #include "base/seconds_since.h"
 #include "llm/decoder/batch_builder.h"
 #include "llm/engine/engine.h"
-#include "run/agreement.h"
 
 namespace voltpile::llm {
 namespace {
@@ -33,7 +32,7 @@ class LanePasses {
     void collect() {
         --under_way_;
         for (const DrawnToken& each : passes_.collect())
-            if (each.token < 0) throw AgreedError(ExitCode::Failed, passes_.why_no_numbers());
+            if (each.token < 0) throw LeaderError(ExitCode::Failed, passes_.why_no_numbers());
     }
 
     PassExecutor& passes_;
@@ -95,7 +94,7 @@ BenchTexts::Answered BenchTexts::answer_prompt(ReplicaPasses& passes, int tokens
     engine.submit(std::move(request));
     while (!engine.idle())
         for (const Outcome& outcome : engine.step())
-            if (outcome.finish == Finish::Failed) throw AgreedError(ExitCode::Failed, outcome.error);
+            if (outcome.finish == Finish::Failed) throw LeaderError(ExitCode::Failed, outcome.error);
     return {seconds_since(begin), static_cast<int>(engine.counters().passes)};
 }
 

@@ -19,7 +19,7 @@ class BenchTexts {
     void place(int count, int tokens);
 
     // As place(); their prompts go through, in passes as large as can be. On GPUs a pass is handed over ahead
-    // of the one that runs, as by an engine. Throws AgreedError if the model gives no numbers.
+    // of the one that runs, as by an engine. Throws LeaderError if the model gives no numbers.
     void read_prompts(PassExecutor& passes, int count, int tokens);
 
     // A token more for each text. Seconds of the `steps` passes, until the tokens of the last are known.

@@ -231,11 +231,13 @@ std::vector<std::string> LlmApp::warnings() const {
 
 void LlmApp::connect(const MpiSession& mpi) {
     replica_ = std::make_unique<llm::Replica>(mpi, *model_, std::move(planned_.value()));
+    replica_->teams().hand_over();  // run() has a thread of its own
 }
 
 void LlmApp::run(RankContext& rank, WorkScheduler& work, ResultWriter& results) {
     if (rank.mine().device >= 0) use_device(rank.mine().device);  // each thread has one
     llm::run_passes(*replica_, [&](llm::ReplicaPasses& passes) { lead(passes, work, results); });
+    replica_->teams().hand_over();  // back to the main thread, which frees them
 }
 
 void LlmApp::lead(llm::ReplicaPasses& passes, WorkScheduler& work, ResultWriter& results) {

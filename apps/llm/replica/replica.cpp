@@ -16,6 +16,7 @@
 #include "llm/replica/first_collectives.h"
 #include "llm/replica/load_progress.h"
 #include "llm/replica/rank_ops.h"
+#include "llm/replica/replica_passes.h"
 #include "llm/replica/same_model.h"
 #include "run/agreement.h"
 #include "run/discover_topology.h"
@@ -190,13 +191,15 @@ void with_replica(const MpiSession& session, const ModelSource& model, ReplicaPl
     Replica replica(session, model, std::move(plan));
     if (session.world().rank() == 0)
         for (const std::string& warning : replica.plan().plan.warnings) spdlog::warn("{}", warning);
-    std::optional<AgreedError> failure;
+    std::optional<Error> failure;  // of a whole team, or of a leader that has ended its passes
     try {
         if (!replica.idle())
             body(replica);
         else if (meanwhile)
             meanwhile();
     } catch (const AgreedError& error) {
+        failure = error;
+    } catch (const LeaderError& error) {
         failure = error;
     } catch (const CommError& error) {
         std::this_thread::sleep_for(patience);
@@ -206,7 +209,7 @@ void with_replica(const MpiSession& session, const ModelSource& model, ReplicaPl
     }
     session.world().wait_asleep();
     all_agree(session.world(), [&] {
-        if (failure) throw Error(*failure);
+        if (failure) throw *failure;
         return std::string();
     });
 }

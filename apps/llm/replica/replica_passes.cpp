@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "comm/mpi/wait_for_message.h"
+#include "comm/mpi/message_tags.h"
 #include "llm/engine/measure_pace.h"
 #include "llm/replica/pass_message.h"
-#include "run/agreement.h"
 
 namespace voltpile::llm {
 namespace {
@@ -16,7 +15,6 @@ namespace {
 // smaller than that.)
 constexpr int gpu_pass_rows = 64, host_pass_rows = 16;
 
-constexpr int pass_tag = 1, sum_tag = 2;  // of the team's messages
 // What the leader tells: a mark, and what belongs to it.
 constexpr char pass_mark = 'P', sum_mark = 'S', end_mark = 'E';
 
@@ -43,7 +41,7 @@ void follow_passes(Replica& replica) {
     for (;;) {
         // A rank that computes on cores has none to spare.
         const auto patience = replica.stream() != nullptr ? gpu_patience : std::chrono::microseconds(0);
-        const Message told = wait_for_message(team, pass_tag, patience);
+        const Message told = team.wait_for(kPassTag, patience);
         switch (told.bytes.front()) {
             case pass_mark: {
                 const PlannedPass pass = pass_from_bytes(told.bytes.substr(1));
@@ -51,7 +49,7 @@ void follow_passes(Replica& replica) {
                 break;
             }
             case sum_mark:
-                team.send(told.from, sum_tag, first_not_finite(replica));
+                team.send(told.from, kNotFiniteTag, first_not_finite(replica));
                 break;
             default:
                 return;
@@ -93,7 +91,7 @@ SchedulerSettings ReplicaPasses::measured_settings() {
 
 void ReplicaPasses::tell(std::string bytes) {
     const auto shared = std::make_shared<const std::string>(std::move(bytes));
-    for (int rank = 1; rank < replica_.teams().team().size(); ++rank) outbox_.send(rank, pass_tag, shared);
+    for (int rank = 1; rank < replica_.teams().team().size(); ++rank) outbox_.send(rank, kPassTag, shared);
 }
 
 void ReplicaPasses::enqueue(const PlannedPass& pass) {
@@ -133,7 +131,7 @@ void ReplicaPasses::ask_for_not_finite() {
     std::vector<std::string> sums(static_cast<std::size_t>(team.size()));
     sums.front() = first_not_finite(replica_);
     for (int rank = 1; rank < team.size(); ++rank) {
-        Message told = wait_for_message(team, sum_tag);
+        Message told = team.wait_for(kNotFiniteTag);
         sums[static_cast<std::size_t>(told.from)] = std::move(told.bytes);
     }
     const auto first = std::ranges::find_if(sums, [](const std::string& each) { return !each.empty(); });
@@ -153,7 +151,7 @@ void run_passes(Replica& replica, const std::function<void(ReplicaPasses&)>& lea
     ReplicaPasses passes(replica);
     try {
         lead(passes);
-    } catch (const AgreedError&) {
+    } catch (const LeaderError&) {
         passes.end();
         throw;
     }

@@ -7,11 +7,20 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "comm/mpi/outbox.h"
 #include "llm/engine/scheduler.h"
 #include "llm/replica/replica.h"
 
 namespace voltpile::llm {
+
+// An error that the leader of a replica meets alone between passes: the others are waiting for its next
+// message, so run_passes() ends the passes in order and rethrows it, and with_replica() makes all ranks agree
+// on it.
+class LeaderError : public Error {
+  public:
+    using Error::Error;
+};
 
 class ReplicaPasses final : public PassExecutor {
   public:
@@ -52,7 +61,7 @@ class ReplicaPasses final : public PassExecutor {
 };
 
 // Collective over the team: the leader has `lead` plan the replica's passes, the others take part in them
-// until it returns, or throws AgreedError. What else a rank throws leaves the others where they are: see
+// until it returns or throws LeaderError. Any other exception leaves the others where they are: see
 // with_replica().
 void run_passes(Replica& replica, const std::function<void(ReplicaPasses&)>& lead);
 

@@ -53,9 +53,9 @@ void all_do(const Communicator& world, const std::function<void()>& work) {
     if (first == all.end()) return;
     const bool alike = std::ranges::all_of(
         all, [&](const Answer& each) { return failed(each) && each.text == first->text; });
-    throw AgreedError(
-        first->code, alike ? first->text
-                           : fmt::format("rank {} on {}: {}", first - all.begin(), first->host, first->text));
+    throw_agreed(first->code,
+                 alike ? first->text
+                       : fmt::format("rank {} on {}: {}", first - all.begin(), first->host, first->text));
 }
 
 std::unique_ptr<ModelFiles> open_model(const Communicator& world, const std::string& path) {
@@ -69,8 +69,8 @@ void check_same_model(const Communicator& world, const ModelSource& model) {
     const std::vector<Answer> all = answers(world, [&] { return model.fingerprint(); });
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
         if (all[rank].code != ExitCode::Done)
-            throw AgreedError(all[rank].code,
-                              fmt::format("rank {} on {}: {}", rank, all[rank].host, all[rank].text));
+            throw_agreed(all[rank].code,
+                         fmt::format("rank {} on {}: {}", rank, all[rank].host, all[rank].text));
         ranks_of[all[rank].text].push_back(fmt::format("rank {} on {}", rank, all[rank].host));
     }
     if (ranks_of.size() == 1) return;
@@ -81,8 +81,7 @@ void check_same_model(const Communicator& world, const ModelSource& model) {
         text += fmt::format("  fingerprint {}: {}{}\n", fingerprint, fmt::join(ranks, ", "),
                             count > kMostNamed ? fmt::format(" and {} more", count - kMostNamed) : "");
     }
-    throw AgreedError(ExitCode::CannotRun,
-                      text + "copy one model to all nodes, or keep it in a shared folder");
+    throw_agreed(ExitCode::CannotRun, text + "copy one model to all nodes, or keep it in a shared folder");
 }
 
 }  // namespace voltpile::llm

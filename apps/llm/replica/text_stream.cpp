@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "run/agreement.h"
-
 namespace voltpile::llm {
 namespace {
 
@@ -27,7 +25,7 @@ TextStream::Written TextStream::write(Request request, Engine::Told told) {
     std::vector<Outcome> answered;
     while (answered.empty()) answered = engine_.step();
     Outcome& outcome = answered.front();
-    if (outcome.finish == Finish::Failed) throw AgreedError(ExitCode::Failed, outcome.error);
+    if (outcome.finish == Finish::Failed) throw LeaderError(ExitCode::Failed, outcome.error);
     drawn_ += static_cast<std::int32_t>(outcome.token_seconds.size());
     return {std::move(outcome), static_cast<int>(engine_.counters().scheduler.prompt_rows - rows_before)};
 }

@@ -17,7 +17,7 @@ class TextStream {
     };
 
     // A text of request.max_tokens, or fewer if the context is full before. No two draw alike. Throws
-    // JobError as Engine::submit, AgreedError if the model gives no numbers to draw from.
+    // JobError as Engine::submit, LeaderError if the model gives no numbers to draw from.
     Written write(Request request, Engine::Told told);
 
   private:

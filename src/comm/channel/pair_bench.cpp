@@ -12,6 +12,7 @@
 #include "comm/collective/enqueue.h"
 #include "comm/collective/nccl_communicator.h"
 #include "comm/collective/stream_communicator.h"
+#include "comm/mpi/message_tags.h"
 #include "device/buffer.h"
 #include "device/device.h"
 #if VOLTPILE_CUDA
@@ -22,7 +23,7 @@ namespace voltpile {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr int window = 16, repeats = 5, tag = 1;
+constexpr int window = 16, repeats = 5;
 constexpr bool channel_there = VOLTPILE_UCX != 0;
 constexpr const char *channel_name = "channel", *mpi_name = "mpi", *gpu_channel_name = "channel (GPU)",
                      *nccl_name = "nccl", *copy_name = "peer copy";
@@ -56,9 +57,9 @@ PairWay mpi_way(const Communicator& pair, char* out, char* in) {
         const int length = static_cast<int>(bytes);
         const auto begin = Clock::now();
         for (int i = 0; i < rounds; ++i) {
-            if (first) MPI_Send(out, length, MPI_BYTE, other, tag, comm);
-            MPI_Recv(in, length, MPI_BYTE, other, tag, comm, MPI_STATUS_IGNORE);
-            if (!first) MPI_Send(out, length, MPI_BYTE, other, tag, comm);
+            if (first) MPI_Send(out, length, MPI_BYTE, other, kPairTag, comm);
+            MPI_Recv(in, length, MPI_BYTE, other, kPairTag, comm, MPI_STATUS_IGNORE);
+            if (!first) MPI_Send(out, length, MPI_BYTE, other, kPairTag, comm);
         }
         return seconds_since(begin) / (2.0 * rounds);
     };
@@ -68,14 +69,14 @@ PairWay mpi_way(const Communicator& pair, char* out, char* in) {
         for (int done = 0; done < count;) {
             std::vector<MPI_Request> open(static_cast<std::size_t>(std::min(window, count - done)));
             for (MPI_Request& each : open)
-                first ? MPI_Isend(out, length, MPI_BYTE, other, tag, comm, &each)
-                      : MPI_Irecv(in, length, MPI_BYTE, other, tag, comm, &each);
+                first ? MPI_Isend(out, length, MPI_BYTE, other, kPairTag, comm, &each)
+                      : MPI_Irecv(in, length, MPI_BYTE, other, kPairTag, comm, &each);
             MPI_Waitall(static_cast<int>(open.size()), open.data(), MPI_STATUSES_IGNORE);
             done += static_cast<int>(open.size());
         }
         char said = 0;  // the receiver has everything
-        first ? MPI_Recv(&said, 1, MPI_BYTE, other, tag, comm, MPI_STATUS_IGNORE)
-              : MPI_Send(&said, 1, MPI_BYTE, other, tag, comm);
+        first ? MPI_Recv(&said, 1, MPI_BYTE, other, kPairTag, comm, MPI_STATUS_IGNORE)
+              : MPI_Send(&said, 1, MPI_BYTE, other, kPairTag, comm);
         return static_cast<double>(bytes) * count / seconds_since(begin);
     };
     return {mpi_name, one_way, rate};

@@ -9,8 +9,8 @@
 #if VOLTPILE_CUDA
 #include "comm/collective/enqueue.h"
 #include "comm/collective/graph.h"
-#include "comm/collective/selector.h"
 #include "comm/collective/nccl_communicator.h"
+#include "comm/collective/selector.h"
 #include "comm/collective/staged_communicator.h"
 #include "device/buffer.h"
 #include "device/device.h"
@@ -105,11 +105,8 @@ std::vector<CollectiveBenchRow> bench_collective(const Communicator& group, int 
              way.nccl ? std::nullopt : std::optional(PeerPlan{way.wire, way.two_shot, {0, 0}})});
     contenders.push_back({chosen_name, chosen.get(), std::nullopt});
 
-    int threads = MPI_THREAD_SINGLE;
-    MPI_Query_thread(&threads);
-    std::unique_ptr<StreamCommunicator> staged;  // needs a thread of its own that calls MPI
-    if (threads == MPI_THREAD_MULTIPLE) staged = std::make_unique<StagedCommunicator>(group, 60);
-    if (staged) contenders.push_back({staged_name, staged.get(), std::nullopt});
+    const auto staged = std::make_unique<StagedCommunicator>(group, 60);
+    contenders.push_back({staged_name, staged.get(), std::nullopt});
     std::erase_if(contenders,
                   [&](const Contender& each) { return each.name.find(options.path) == std::string::npos; });
 

@@ -11,27 +11,19 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "comm/collective/reduce.h"
+#include "comm/mpi/message_tags.h"
 
 namespace voltpile {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr int collective_tag = 1, point_to_point_tag = 2;
 constexpr std::int64_t piece_bytes = 4
                                      << 20;  // bounds the memory for partial sums, and MPI's counts are ints
-
-void mpi_check(int code, const char* call) {
-    if (code != MPI_SUCCESS) throw CommError(fmt::format("{} failed", call));
-}
 
 }  // namespace
 
 HostCommunicator::HostCommunicator(const Communicator& group, double deadline_s)
-    : mpi_(group.split(0)), group_(group), deadline_s_(deadline_s) {
-    int level = MPI_THREAD_SINGLE;
-    mpi_check(MPI_Query_thread(&level), "MPI_Query_thread");
-    any_thread_ = level == MPI_THREAD_MULTIPLE;
-}
+    : mpi_(group.split(0)), group_(group), deadline_s_(deadline_s) {}
 
 HostCommunicator::~HostCommunicator() {
     if (group_.failed()) mpi_.abandon();
@@ -77,10 +69,6 @@ void HostCommunicator::take_back(std::span<MPI_Request> requests, std::size_t re
 }
 
 void HostCommunicator::exchange(std::span<const Part> sends, std::span<const Part> receives, int tag) {
-    int is_main = 0;
-    mpi_check(MPI_Is_thread_main(&is_main), "MPI_Is_thread_main");
-    if (!is_main && !any_thread_)
-        throw CommError("collectives through host memory outside the main thread need MPI_THREAD_MULTIPLE");
     std::vector<MPI_Request> requests;
     try {
         for (const Part& part : receives) {
@@ -117,7 +105,7 @@ void HostCommunicator::reduce_share(const char* in, std::int64_t stride, std::sp
         sends.push_back({r, for_them, counts[static_cast<std::size_t>(r)] * size_of(type)});
         receives.push_back({r, theirs, bytes});
     }
-    exchange(sends, receives, collective_tag);
+    exchange(sends, receives, kCollectiveTag);
     reduce_in_order(parts, scratch_.data(), mine, type, reduction);
 }
 
@@ -143,7 +131,7 @@ void HostCommunicator::all_reduce(const void* in, void* out, std::int64_t count,
             sends.push_back({r, scratch_.data(), bytes});
             receives.push_back({r, to + r * each * element, counts[static_cast<std::size_t>(r)] * element});
         }
-        exchange(sends, receives, collective_tag);
+        exchange(sends, receives, kCollectiveTag);
     }
 }
 
@@ -175,7 +163,7 @@ void HostCommunicator::all_gather(const void* in, void* out, std::int64_t count,
             sends.push_back({r, own + begin, length});
             receives.push_back({r, static_cast<char*>(out) + r * bytes + begin, length});
         }
-        exchange(sends, receives, collective_tag);
+        exchange(sends, receives, kCollectiveTag);
     }
 }
 
@@ -191,7 +179,7 @@ void HostCommunicator::broadcast(const void* in, void* out, std::int64_t count, 
         if (rank() != root) receives.push_back({root, at, length});
         for (int r = 0; rank() == root && r < size(); ++r)
             if (r != root) sends.push_back({r, at, length});
-        exchange(sends, receives, collective_tag);
+        exchange(sends, receives, kCollectiveTag);
     }
 }
 
@@ -201,7 +189,7 @@ void HostCommunicator::send(const void* in, std::int64_t count, ElementType type
     for (std::int64_t begin = 0; begin < bytes; begin += piece_bytes) {
         const Part part{to, static_cast<char*>(const_cast<void*>(in)) + begin,
                         std::min(piece_bytes, bytes - begin)};
-        exchange({&part, 1}, {}, point_to_point_tag);
+        exchange({&part, 1}, {}, kPointToPointTag);
     }
 }
 
@@ -210,7 +198,7 @@ void HostCommunicator::receive(void* out, std::int64_t count, ElementType type, 
     const std::int64_t bytes = count * size_of(type);
     for (std::int64_t begin = 0; begin < bytes; begin += piece_bytes) {
         const Part part{from, static_cast<char*>(out) + begin, std::min(piece_bytes, bytes - begin)};
-        exchange({}, {&part, 1}, point_to_point_tag);
+        exchange({}, {&part, 1}, kPointToPointTag);
     }
 }
 

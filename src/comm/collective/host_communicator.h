@@ -14,8 +14,8 @@ namespace voltpile {
 
 class HostCommunicator final : public StreamCommunicator {
   public:
-    // Collective: every rank calls. Calls come from the process's main thread, or from any one thread if MPI
-    // was started with MPI_THREAD_MULTIPLE.
+    // Collective: every rank calls. The thread that owns `group` makes the calls, or the one that calls first
+    // after set_own_thread().
     HostCommunicator(const Communicator& group, double deadline_s);
     ~HostCommunicator() override;
 
@@ -35,6 +35,7 @@ class HostCommunicator final : public StreamCommunicator {
     void check() override;
     void abort() noexcept override { group_.fail(); }
     CollectiveGroup& group() { return group_; }
+    void set_own_thread() { mpi_.set_own_thread(); }
     bool left_unfinished() const { return left_unfinished_; }  // a call has failed so
     std::string describe() const override { return "MPI on host memory for all sizes"; }
 
@@ -55,7 +56,6 @@ class HostCommunicator final : public StreamCommunicator {
     Communicator mpi_;  // its messages meet no others
     CollectiveGroup group_;
     double deadline_s_;
-    bool any_thread_ = false;
     bool left_unfinished_ = false;
     std::vector<char> scratch_;
 };

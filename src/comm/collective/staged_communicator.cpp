@@ -51,10 +51,7 @@ StagedCommunicator::StagedCommunicator(const Communicator& group, double deadlin
       up_(down_.size()),
       state_(2),
       begun_(1) {
-    int level = MPI_THREAD_SINGLE;
-    MPI_Query_thread(&level);
-    if (level != MPI_THREAD_MULTIPLE)
-        throw CommError("collectives of GPUs through host memory need MPI_THREAD_MULTIPLE");
+    host_.set_own_thread();
     state_.data()[0] = state_.data()[1] = 0;
     cuda_check(cudaMemset(begun_.data(), 0, begun_.bytes()), "clearing a counter");
     cuda_check(cudaDeviceSynchronize(), "clearing a counter");

@@ -9,16 +9,15 @@
 #include <string>
 #include <thread>
 
-#include "comm/collective/watch.h"
 #include "comm/collective/host_communicator.h"
+#include "comm/collective/watch.h"
 #include "device/buffer.h"
 
 namespace voltpile {
 
 class StagedCommunicator final : public StreamCommunicator {
   public:
-    // Collective: every rank calls. The current GPU is this rank's. Throws CommError unless MPI was started
-    // with MPI_THREAD_MULTIPLE: a thread of its own makes the calls.
+    // Collective: every rank calls. The current GPU is this rank's. A thread of its own calls MPI.
     StagedCommunicator(const Communicator& group, double deadline_s);
     ~StagedCommunicator() override;
 

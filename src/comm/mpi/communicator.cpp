@@ -1,11 +1,17 @@
 #include "comm/mpi/communicator.h"
 
-#include <chrono>
+#include <fmt/format.h>
+
+#include <atomic>
+#include <limits>
+#include <stdexcept>
+#include <string_view>
 #include <thread>
 
-#include "comm/mpi/check.h"
+#include "base/error.h"
 
 namespace voltpile {
+
 struct Communicator::Owned {
     MPI_Comm comm = MPI_COMM_NULL;
     bool abandoned = false;
@@ -20,7 +26,23 @@ struct Communicator::Owned {
     }
 };
 
-Communicator::Communicator(MPI_Comm comm) : comm_(comm) {
+// The thread that makes all calls of one or more communicators.
+class Communicator::Owner {
+  public:
+    void check() {
+        const std::thread::id mine = std::this_thread::get_id();
+        std::thread::id owner = thread_.load(std::memory_order_relaxed);
+        if (owner == mine) return;
+        if (owner == std::thread::id() && thread_.compare_exchange_strong(owner, mine)) return;
+        throw std::logic_error("a thread calls MPI on a communicator that another thread owns");
+    }
+    void release() { thread_.store({}); }
+
+  private:
+    std::atomic<std::thread::id> thread_ = std::this_thread::get_id();  // none: the next caller
+};
+
+Communicator::Communicator(MPI_Comm comm) : owner_(std::make_shared<Owner>()), comm_(comm) {
     mpi_check(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     mpi_check(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
     mpi_check(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");
@@ -28,11 +50,29 @@ Communicator::Communicator(MPI_Comm comm) : comm_(comm) {
 
 Communicator Communicator::split(int color) const {
     MPI_Comm part = MPI_COMM_NULL;
-    mpi_check(MPI_Comm_split(comm_, color, rank_, &part), "MPI_Comm_split");
-    auto owner = std::make_shared<Owned>(part);
+    mpi_check(MPI_Comm_split(mpi(), color, rank_, &part), "MPI_Comm_split");
+    auto owned = std::make_shared<Owned>(part);
     Communicator group(part);
-    group.owned_ = std::move(owner);
+    group.owned_ = std::move(owned);
+    if (owned_) group.owner_ = owner_;  // else this is the world, whose owner never changes
     return group;
+}
+
+void Communicator::hand_over() const {
+    owner_->check();
+    if (!owned_) throw std::logic_error("the world stays with the main thread");
+    owner_->release();
+}
+
+void Communicator::set_own_thread() {
+    owner_->check();
+    owner_ = std::make_shared<Owner>();
+    owner_->release();
+}
+
+MPI_Comm Communicator::mpi() const {
+    owner_->check();
+    return comm_;
 }
 
 void Communicator::abandon() const {
@@ -42,7 +82,7 @@ void Communicator::abandon() const {
 bool Communicator::barrier(double timeout_s) const {
     using Clock = std::chrono::steady_clock;
     MPI_Request request = MPI_REQUEST_NULL;
-    mpi_check(MPI_Ibarrier(comm_, &request), "MPI_Ibarrier");
+    mpi_check(MPI_Ibarrier(mpi(), &request), "MPI_Ibarrier");
     const auto end = Clock::now() + std::chrono::duration<double>(timeout_s);
     for (;;) {
         int done = 0;
@@ -55,23 +95,23 @@ bool Communicator::barrier(double timeout_s) const {
 
 void Communicator::wait_asleep() const {
     MPI_Request request = MPI_REQUEST_NULL;
-    mpi_check(MPI_Ibarrier(comm_, &request), "MPI_Ibarrier");
+    mpi_check(MPI_Ibarrier(mpi(), &request), "MPI_Ibarrier");
     for (int done = 0; !done; mpi_check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test"))
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
 std::string Communicator::broadcast(const std::string& bytes, int root) const {
     int length = rank_ == root ? mpi_length(bytes) : 0;
-    mpi_check(MPI_Bcast(&length, 1, MPI_INT, root, comm_), "MPI_Bcast");
+    mpi_check(MPI_Bcast(&length, 1, MPI_INT, root, mpi()), "MPI_Bcast");
     std::string out = rank_ == root ? bytes : std::string(static_cast<std::size_t>(length), '\0');
-    mpi_check(MPI_Bcast(out.data(), length, MPI_BYTE, root, comm_), "MPI_Bcast");
+    mpi_check(MPI_Bcast(out.data(), length, MPI_BYTE, root, mpi()), "MPI_Bcast");
     return out;
 }
 
 std::vector<std::string> Communicator::all_gather(const std::string& bytes) const {
     const int length = mpi_length(bytes);
     std::vector<int> lengths(static_cast<std::size_t>(size_));
-    mpi_check(MPI_Allgather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, comm_), "MPI_Allgather");
+    mpi_check(MPI_Allgather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, mpi()), "MPI_Allgather");
     std::vector<int> starts;
     int total = 0;
     for (int each : lengths) {
@@ -80,7 +120,7 @@ std::vector<std::string> Communicator::all_gather(const std::string& bytes) cons
     }
     std::string all(static_cast<std::size_t>(total), '\0');
     mpi_check(MPI_Allgatherv(bytes.data(), length, MPI_BYTE, all.data(), lengths.data(), starts.data(),
-                             MPI_BYTE, comm_),
+                             MPI_BYTE, mpi()),
               "MPI_Allgatherv");
     std::vector<std::string> out;
     for (std::size_t i = 0; i < lengths.size(); ++i)
@@ -89,20 +129,47 @@ std::vector<std::string> Communicator::all_gather(const std::string& bytes) cons
 }
 
 void Communicator::send(int to, int tag, const std::string& bytes) const {
-    mpi_check(MPI_Send(bytes.data(), mpi_length(bytes), MPI_BYTE, to, tag, comm_), "MPI_Send");
+    mpi_check(MPI_Send(bytes.data(), mpi_length(bytes), MPI_BYTE, to, tag, mpi()), "MPI_Send");
 }
 
 std::optional<Message> Communicator::poll(int tag) const {
     int arrived = 0;
     MPI_Status status;
-    mpi_check(MPI_Iprobe(MPI_ANY_SOURCE, tag, comm_, &arrived, &status), "MPI_Iprobe");
+    mpi_check(MPI_Iprobe(MPI_ANY_SOURCE, tag, mpi(), &arrived, &status), "MPI_Iprobe");
     if (!arrived) return std::nullopt;
     int length = 0;
     mpi_check(MPI_Get_count(&status, MPI_BYTE, &length), "MPI_Get_count");
     Message message{status.MPI_SOURCE, std::string(static_cast<std::size_t>(length), '\0')};
-    mpi_check(MPI_Recv(message.bytes.data(), length, MPI_BYTE, message.from, tag, comm_, MPI_STATUS_IGNORE),
+    mpi_check(MPI_Recv(message.bytes.data(), length, MPI_BYTE, message.from, tag, mpi(), MPI_STATUS_IGNORE),
               "MPI_Recv");
     return message;
+}
+
+Message Communicator::wait_for(int tag, std::chrono::microseconds patience) const {
+    constexpr std::chrono::microseconds tick{100};  // between looks
+    const auto sleep_from = std::chrono::steady_clock::now() + patience;
+    for (;;) {
+        if (auto message = poll(tag)) return std::move(*message);
+        if (std::chrono::steady_clock::now() < sleep_from)
+            std::this_thread::yield();
+        else
+            std::this_thread::sleep_for(tick);
+    }
+}
+
+void mpi_check(int code, const char* call) {
+    if (code == MPI_SUCCESS) return;
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length = 0;
+    MPI_Error_string(code, text, &length);
+    throw CommError(
+        fmt::format("{} failed: {}", call, std::string_view(text, static_cast<std::size_t>(length))));
+}
+
+int mpi_length(const std::string& bytes) {
+    if (bytes.size() > static_cast<std::size_t>(std::numeric_limits<int>::max()))
+        throw CommError(fmt::format("a message of {} bytes is too long for MPI", bytes.size()));
+    return static_cast<int>(bytes.size());
 }
 
 }  // namespace voltpile

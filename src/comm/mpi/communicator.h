@@ -1,10 +1,21 @@
 // One group of ranks. Host data travels by MPI, as byte strings: the callers' messages are small and rare.
-// All calls of one process come from its main thread. Errors throw CommError naming the
-// call.
+// Errors throw CommError naming the call.
+//
+// Threads. MPI runs at MPI_THREAD_MULTIPLE (comm/mpi/session.h), and one thread at a time makes all calls on
+// a communicator: its owner. Every call checks that and throws std::logic_error.
+//   - The world belongs to the main thread for the life of the process.
+//   - A communicator split from the world belongs to the thread that split it, together with all that is
+//   split
+//     from it in turn, until hand_over(): then to the thread that calls next. A job's teams are made and
+//     freed by the main thread and used by the app's thread in between.
+//   - A StagedCommunicator's thread owns the communicator of its messages (set_own_thread()).
+// Two calls name no communicator and come from any thread: MPI_Test on the caller's own requests (Outbox) and
+// MpiSession::abort().
 #pragma once
 
 #include <mpi.h>
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,11 +30,19 @@ struct Message {
 
 class Communicator {
   public:
-    explicit Communicator(MPI_Comm comm);  // borrowed, not freed
+    // Borrows `comm` and never frees it. It belongs to this thread for good.
+    explicit Communicator(MPI_Comm comm);
 
     // Collective: every rank calls. The ranks that give the same color form a group, in the order they have
     // here; its messages never mix with this one's. Freed with its last copy (collective, too).
     Communicator split(int color) const;
+
+    // Gives this communicator, and all that share its owner, to the thread that calls next. Not for the
+    // world.
+    void hand_over() const;
+
+    // Gives this communicator alone to the thread that calls next, apart from those it was split from.
+    void set_own_thread();
 
     // For a group that has failed: it and its copies are never freed. A late message of a peer that goes on
     // must not meet another group under the same number, which MPI would give away again.
@@ -31,35 +50,48 @@ class Communicator {
 
     int rank() const { return rank_; }
     int size() const { return size_; }
-    MPI_Comm mpi() const { return comm_; }
+    MPI_Comm mpi() const;  // for a call that this thread is about to make
 
     // Collective: every rank calls. Returns the root's bytes on every rank.
     std::string broadcast(const std::string& bytes, int root) const;
 
-    // Collective: every rank calls. Everybody's bytes, by rank.
+    // Collective: every rank calls. Returns everybody's bytes, by rank.
     std::vector<std::string> all_gather(const std::string& bytes) const;
 
-    // Collective: every rank calls. False if not everybody has come within the time, with nobody waiting on.
+    // Collective: every rank calls. Returns false if not everybody has come within the time, with nobody
+    // waiting on.
     bool barrier(double timeout_s) const;
 
     // Collective: every rank calls. Returns when all have come, asleep until then, so that those who still
     // work have the cores.
     void wait_asleep() const;
 
-    // Point to point. Messages from one rank under one tag arrive in order. send() returns when `bytes` may
-    // be reused.
+    // Point to point. Messages from one rank under one tag (comm/mpi/message_tags.h) arrive in order. send()
+    // returns when `bytes` may be reused.
     void send(int to, int tag, const std::string& bytes) const;
 
-    // A message under `tag` if one has arrived; never waits (a waiting MPI call would burn the core it waits
-    // on).
+    // Returns a message under `tag` if one has arrived; never waits (a waiting MPI call would burn the core
+    // it waits on).
     std::optional<Message> poll(int tag) const;
+
+    // Returns the next message under `tag`. Polls without pause for `patience`, then between short sleeps.
+    Message wait_for(int tag, std::chrono::microseconds patience = {}) const;
 
   private:
     struct Owned;
+    class Owner;
+
     std::shared_ptr<Owned> owned_;  // frees comm_ where it is not borrowed
+    std::shared_ptr<Owner> owner_;  // the calling thread
     MPI_Comm comm_;
     int rank_ = 0;
     int size_ = 1;
 };
+
+// Throws CommError naming the call, with MPI's text, unless it succeeded.
+void mpi_check(int code, const char* call);
+
+// The length as MPI counts it. Throws CommError for more than MPI can send at once.
+int mpi_length(const std::string& bytes);
 
 }  // namespace voltpile

@@ -3,8 +3,6 @@
 #include <chrono>
 #include <thread>
 
-#include "comm/mpi/check.h"
-
 namespace voltpile {
 
 DelayedAny::DelayedAny(const Communicator& group, int delay) : group_(group), delay_(delay) {}

@@ -12,11 +12,11 @@
 
 #include "base/error.h"
 #include "base/seconds_since.h"
+#include "comm/mpi/message_tags.h"
 
 namespace voltpile {
 namespace {
 
-constexpr int order_tag = 11, result_tag = 12, data_tag = 13, header_tag = 14, reply_tag = 15;
 constexpr int ring_rounds = 10;
 constexpr std::size_t window = 16;  // messages on their way at a time
 constexpr int first_message = 16 << 10, largest_message = 4 << 20;
@@ -68,10 +68,10 @@ double ring_hop_us(const Communicator& world) {
               previous = (world.rank() + world.size() - 1) % world.size();
     const auto round = [&] {
         if (world.rank() == 0) {
-            send(next, data_tag, 0);
-            receive(previous, data_tag);
+            send(next, kLinkDataTag, 0);
+            receive(previous, kLinkDataTag);
         } else {
-            send(next, data_tag, receive(previous, data_tag));
+            send(next, kLinkDataTag, receive(previous, kLinkDataTag));
         }
     };
     round();  // makes the connections
@@ -86,8 +86,8 @@ double ring_hop_us(const Communicator& world) {
 double latency_us(int partner, double seconds) {
     const auto ping = [&] {
         const auto begin = Clock::now();
-        send(partner, data_tag, 1);
-        receive(partner, data_tag);
+        send(partner, kLinkDataTag, 1);
+        receive(partner, kLinkDataTag);
         return seconds_since(begin);
     };
     ping();  // makes the connection
@@ -95,13 +95,13 @@ double latency_us(int partner, double seconds) {
     const int repetitions = std::clamp(static_cast<int>(seconds / std::max(first, 1e-7)), 3, 1000);
     std::vector<double> times;
     for (int i = 0; i < repetitions; ++i) times.push_back(ping());
-    send(partner, data_tag, 0);
+    send(partner, kLinkDataTag, 0);
     std::nth_element(times.begin(), times.begin() + repetitions / 2, times.end());
     return times[static_cast<std::size_t>(repetitions / 2)] / 2 * 1e6;
 }
 
 void answer_pings(int partner) {
-    while (receive(partner, data_tag) != 0) send(partner, data_tag, 1);
+    while (receive(partner, kLinkDataTag) != 0) send(partner, kLinkDataTag, 1);
 }
 
 // ---- bandwidth
@@ -113,12 +113,12 @@ using Buffers = std::vector<std::vector<char>>;
 double send_window(int partner, int length, const std::vector<char>& buffer) {
     std::array<MPI_Request, window> requests{};
     const auto begin = Clock::now();
-    send(partner, header_tag, length);
+    send(partner, kLinkHeaderTag, length);
     for (auto& request : requests)
-        check(MPI_Isend(buffer.data(), length, MPI_BYTE, partner, data_tag, MPI_COMM_WORLD, &request),
+        check(MPI_Isend(buffer.data(), length, MPI_BYTE, partner, kLinkDataTag, MPI_COMM_WORLD, &request),
               "MPI_Isend");
     check(MPI_Waitall(static_cast<int>(window), requests.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
-    receive(partner, reply_tag);
+    receive(partner, kLinkReplyTag);
     return seconds_since(begin);
 }
 
@@ -132,21 +132,21 @@ double measure_sending(int partner, double seconds, double latency_s) {
         rate = static_cast<double>(window) * length / std::max(elapsed - latency_s, elapsed / 4);
         if (elapsed > seconds / 2) break;
     }
-    send(partner, header_tag, 0);
+    send(partner, kLinkHeaderTag, 0);
     return rate;
 }
 
 void receive_all(int partner) {
     Buffers buffers;
-    while (const int length = receive(partner, header_tag)) {
+    while (const int length = receive(partner, kLinkHeaderTag)) {
         buffers.assign(window, std::vector<char>(static_cast<std::size_t>(length)));
         std::array<MPI_Request, window> requests{};
         for (std::size_t i = 0; i < window; ++i)
-            check(MPI_Irecv(buffers[i].data(), length, MPI_BYTE, partner, data_tag, MPI_COMM_WORLD,
+            check(MPI_Irecv(buffers[i].data(), length, MPI_BYTE, partner, kLinkDataTag, MPI_COMM_WORLD,
                             &requests[i]),
                   "MPI_Irecv");
         check(MPI_Waitall(static_cast<int>(window), requests.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
-        send(partner, reply_tag, 0);
+        send(partner, kLinkReplyTag, 0);
     }
 }
 
@@ -170,7 +170,7 @@ void lead(int follower, double seconds, const Report& report) {
     receive_all(follower);
     const std::string back = [&] {
         std::string bytes(sizeof(double), '\0');
-        check(MPI_Recv(bytes.data(), sizeof(double), MPI_BYTE, follower, reply_tag, MPI_COMM_WORLD,
+        check(MPI_Recv(bytes.data(), sizeof(double), MPI_BYTE, follower, kLinkReplyTag, MPI_COMM_WORLD,
                        MPI_STATUS_IGNORE),
               "MPI_Recv");
         return bytes;
@@ -182,7 +182,7 @@ void follow(const Communicator& world, int leader, double seconds) {
     answer_pings(leader);
     receive_all(leader);
     // The leader's latency is not known here; sending in the other direction takes the same.
-    world.send(leader, reply_tag, pack(measure_sending(leader, seconds / 2, 0)));
+    world.send(leader, kLinkReplyTag, pack(measure_sending(leader, seconds / 2, 0)));
 }
 
 // The pairs as rank 0 has them measured.
@@ -202,7 +202,7 @@ class Coordinator {
                 if (is_suspicious(rates, usual) && seconds_since(begin) < repetition_limit_s)
                     measure(pair.first, pair.second);
         }
-        for (int rank = 1; rank < world_.size(); ++rank) world_.send(rank, order_tag, pack(Order{}));
+        for (int rank = 1; rank < world_.size(); ++rank) world_.send(rank, kLinkOrderTag, pack(Order{}));
     }
 
   private:
@@ -228,13 +228,13 @@ class Coordinator {
     void measure(int a, int b) {
         listener_.begin(a, b);
         const std::string order = pack(Order{a, b});
-        world_.send(b, order_tag, order);
+        world_.send(b, kLinkOrderTag, order);
         if (a == 0) {
             lead(b, seconds_, [&](const Result& result) { take(a, b, result); });
             return;
         }
-        world_.send(a, order_tag, order);
-        for (int i = 0; i < 2; ++i) take(a, b, unpack<Result>(wait_for(world_, result_tag).bytes));
+        world_.send(a, kLinkOrderTag, order);
+        for (int i = 0; i < 2; ++i) take(a, b, unpack<Result>(wait_for(world_, kLinkResultTag).bytes));
     }
 
     void take(int a, int b, const Result& result) {
@@ -252,11 +252,11 @@ class Coordinator {
 
 void obey(const Communicator& world, double seconds) {
     while (true) {
-        const Order order = unpack<Order>(wait_for(world, order_tag).bytes);
+        const Order order = unpack<Order>(wait_for(world, kLinkOrderTag).bytes);
         if (order.leader < 0) return;
         if (order.leader == world.rank())
             lead(order.follower, seconds,
-                 [&](const Result& result) { world.send(0, result_tag, pack(result)); });
+                 [&](const Result& result) { world.send(0, kLinkResultTag, pack(result)); });
         else
             follow(world, order.leader, seconds);
     }

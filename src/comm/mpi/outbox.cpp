@@ -3,8 +3,6 @@
 #include <chrono>
 #include <utility>
 
-#include "comm/mpi/check.h"
-
 namespace voltpile {
 namespace {
 

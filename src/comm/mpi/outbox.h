@@ -16,7 +16,6 @@ namespace voltpile {
 
 class Outbox {
   public:
-    // MPI must have been started with MPI_THREAD_MULTIPLE.
     explicit Outbox(const Communicator& group);
     // Does not wait: what nobody has taken by then is never taken back.
     ~Outbox();

@@ -1,9 +1,12 @@
 #include "comm/mpi/session.h"
 
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <cstdlib>
 
 #include "base/error.h"
+#include "comm/mpi/library.h"
 
 namespace voltpile {
 namespace {
@@ -15,15 +18,29 @@ void need_no_daemon_alone() {
     setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
 }
 
+const char* thread_level_name(int level) {
+    switch (level) {
+        case MPI_THREAD_SINGLE:
+            return "MPI_THREAD_SINGLE";
+        case MPI_THREAD_FUNNELED:
+            return "MPI_THREAD_FUNNELED";
+        default:
+            return "MPI_THREAD_SERIALIZED";
+    }
+}
+
 MPI_Comm start(int& argc, char**& argv) {
     need_no_daemon_alone();
     int provided = MPI_THREAD_SINGLE;
-    // Collectives of GPUs by way of the host have a thread of their own; all else is called by the main
-    // thread.
     if (MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided) != MPI_SUCCESS)
         throw CommError("MPI_Init_thread failed");
-    if (provided < MPI_THREAD_FUNNELED)
-        throw CommError("this MPI does not support threads (MPI_THREAD_FUNNELED)");
+    if (provided < MPI_THREAD_MULTIPLE) {
+        MPI_Finalize();
+        throw MachineError(fmt::format(
+            "{} gives its programs {} only, and voltpile calls MPI from several threads: use an MPI that "
+            "supports MPI_THREAD_MULTIPLE (ompi_info | grep MPI_THREAD_MULTIPLE shows it)",
+            mpi_library().path, thread_level_name(provided)));
+    }
     return MPI_COMM_WORLD;
 }
 

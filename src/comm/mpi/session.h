@@ -7,7 +7,8 @@ namespace voltpile {
 
 class MpiSession {
   public:
-    // Throws CommError if MPI cannot start.
+    // Starts MPI at MPI_THREAD_MULTIPLE; communicator.h says which thread may call it. Throws CommError if
+    // MPI cannot start, MachineError on all ranks if it supports only a lower thread level.
     MpiSession(int& argc, char**& argv);
     ~MpiSession();  // collective unless abort() was called
     MpiSession(const MpiSession&) = delete;
@@ -15,7 +16,8 @@ class MpiSession {
 
     const Communicator& world() const { return world_; }
 
-    // Ends every rank of the job at once, whatever they are doing; does not return. Alone it just exits.
+    // Ends every rank of the job at once, whatever they are doing; does not return. Alone it just exits. Any
+    // thread may call it.
     [[noreturn]] void abort(int exit_code) const;
 
   private:

@@ -6,12 +6,12 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <stdexcept>
 #include <string>
 #include <thread>
 
 #include "comm/mpi/delayed_any.h"
 #include "comm/mpi/outbox.h"
-#include "comm/mpi/wait_for_message.h"
 #include "mpi_tests.h"
 
 using namespace voltpile;
@@ -63,6 +63,46 @@ TEST(Communicator, MessagesOfOneRankArriveInOrderAndTagsDoNotMix) {
             EXPECT_EQ(message->bytes, "other");
         }
     }
+}
+
+// What `call` throws on a thread of its own; empty: nothing.
+template <class Call>
+std::string thrown_elsewhere(Call call) {
+    std::string text;
+    std::thread([&] {
+        try {
+            call();
+        } catch (const std::logic_error& error) {
+            text = error.what();
+        }
+    }).join();
+    return text;
+}
+
+TEST(CommunicatorThreads, TheWorldStaysWithTheMainThread) {
+    EXPECT_NE(thrown_elsewhere([] { world().poll(1); }), "");
+    EXPECT_NE(thrown_elsewhere([] { world().hand_over(); }), "");
+    EXPECT_THROW(world().hand_over(), std::logic_error);
+    EXPECT_FALSE(world().poll(1));
+}
+
+TEST(CommunicatorThreads, APartBelongsToOneThreadAtATime) {
+    const Communicator team = world().split(0);
+    const Communicator group = team.split(0);
+    EXPECT_NE(thrown_elsewhere([&] { group.all_gather(""); }), "");
+    team.hand_over();
+    EXPECT_EQ(thrown_elsewhere([&] { group.all_gather(""); }), "");
+    EXPECT_THROW(team.poll(1), std::logic_error);  // the other thread has both
+    EXPECT_THROW(team.hand_over(), std::logic_error);
+}
+
+TEST(CommunicatorThreads, OneOfSeveralMayHaveAThreadOfItsOwn) {
+    const Communicator team = world().split(0);
+    Communicator group = team.split(0);
+    group.set_own_thread();
+    EXPECT_EQ(thrown_elsewhere([&] { group.all_gather(""); }), "");
+    EXPECT_FALSE(team.poll(1));
+    EXPECT_THROW(group.poll(1), std::logic_error);
 }
 
 // The sender does not call MPI until somebody has seen what it sent.
@@ -125,7 +165,7 @@ TEST(DelayedAny, ARankMayBeAhead) {
         tell_all();
         for (int rank = 1; rank < world().size(); ++rank) world().send(rank, tag, "begin");
     } else {
-        wait_for_message(world(), tag);
+        world().wait_for(tag);
         tell_all();
     }
     any.finish();
