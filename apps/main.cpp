@@ -1,12 +1,12 @@
 // The command line and the table of apps.
 #include <fmt/format.h>
-#include <spdlog/sinks/stdout_color_sinks.h>
-#include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <span>
+#include <sstream>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -18,6 +18,7 @@
 #include "job/nearest.h"
 #include "llm/prompt_job/keys.h"
 #include "llm/prompt_job/llm_app.h"
+#include "run/stop_signals.h"
 #include "threebody/keys.h"
 #include "threebody/threebody_app.h"
 
@@ -90,7 +91,12 @@ void check_command_is_known(const CLI::App& at, const std::string& name, std::sp
 
 // Prints the help or version that was asked for, or what is wrong with the arguments, on the first rank.
 ExitCode answer_parse_error(const CLI::App& cli, const CLI::ParseError& error) {
-    if (cli::launched_rank() == 0) cli.exit(error);
+    if (cli::launched_rank() == 0) {
+        std::ostringstream out, err;
+        cli.exit(error, out, err);
+        fmt::print("{}", out.str());
+        print_stderr(err.str());
+    }
     return error.get_exit_code() == 0 ? with_all_printed(ExitCode::Done) : ExitCode::BadInput;
 }
 
@@ -132,8 +138,8 @@ ExitCode report_errors(int argc, char** argv) noexcept {
 
 int main(int argc, char** argv) {
     voltpile::open_missing_streams();
-    auto logger = spdlog::stderr_color_mt("voltpile");
-    logger->set_pattern("%^%l%$: %v");
-    spdlog::set_default_logger(logger);
+    // Before anything else: a signal that arrives while MPI starts counts as well.
+    if (argc > 1 && std::string_view(argv[1]) == "run") voltpile::block_stop_signals();
+    voltpile::log_to_stderr();
     return static_cast<int>(voltpile::report_errors(argc, argv));
 }

@@ -1,12 +1,59 @@
 #include "base/standard_streams.h"
 
 #include <fcntl.h>
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
+#include <ctime>
+#include <memory>
+#include <string>
+#include <utility>
 
 namespace voltpile {
+namespace {
+
+// Keeps SIGPIPE from this thread while it writes. The signal goes to the thread that wrote, so blocking it
+// here and taking it back afterwards changes nothing for the rest of the process: `voltpile show | head`
+// still ends by SIGPIPE.
+class BrokenPipeGuard {
+  public:
+    BrokenPipeGuard() noexcept {
+        sigemptyset(&pipe_);
+        sigaddset(&pipe_, SIGPIPE);
+        sigset_t pending;
+        sigemptyset(&pending);
+        sigpending(&pending);
+        was_pending_ = sigismember(&pending, SIGPIPE) == 1;
+        pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+    }
+    ~BrokenPipeGuard() {
+        constexpr timespec now{};
+        if (!was_pending_)
+            while (sigtimedwait(&pipe_, nullptr, &now) == -1 && errno == EINTR) {
+            }
+        pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    }
+    BrokenPipeGuard(const BrokenPipeGuard&) = delete;
+    BrokenPipeGuard& operator=(const BrokenPipeGuard&) = delete;
+
+  private:
+    sigset_t pipe_{}, before_{};
+    bool was_pending_ = false;
+};
+
+class LogSink final : public spdlog::sinks::stderr_color_sink_mt {
+  public:
+    void log(const spdlog::details::log_msg& message) override {
+        const BrokenPipeGuard guard;
+        spdlog::sinks::stderr_color_sink_mt::log(message);  // ignores what it cannot write
+    }
+};
+
+}  // namespace
 
 void open_missing_streams() noexcept {
     for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
@@ -17,12 +64,21 @@ void open_missing_streams() noexcept {
 }
 
 void print_stderr(std::string_view text) noexcept {
+    const BrokenPipeGuard guard;
     std::fwrite(text.data(), 1, text.size(), stderr);
+    std::fflush(stderr);
 }
 
 void print_error(std::string_view message) noexcept {
-    print_stderr(message);
-    print_stderr("\n");
+    const BrokenPipeGuard guard;
+    std::fprintf(stderr, "%.*s\n", static_cast<int>(message.size()), message.data());  // one write
+}
+
+void log_to_stderr() {
+    auto logger = std::make_shared<spdlog::logger>("voltpile", std::make_shared<LogSink>());
+    logger->set_pattern("%^%l%$: %v");
+    logger->set_error_handler([](const std::string&) {});  // the message is lost
+    spdlog::set_default_logger(std::move(logger));
 }
 
 }  // namespace voltpile

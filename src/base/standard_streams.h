@@ -10,10 +10,14 @@ namespace voltpile {
 void open_missing_streams() noexcept;
 
 // Writes to stderr. A stderr that cannot be written to (full disk, closed pipe) loses the text: messages must
-// neither end a job nor make an error path fail a second time.
+// neither end a job nor make an error path fail a second time. No SIGPIPE arrives. Thread-safe.
 void print_stderr(std::string_view text) noexcept;
 
 // The same for a message of one line or more; adds the last line's end.
 void print_error(std::string_view message) noexcept;
+
+// Sends spdlog's messages to stderr under the same promise, as "error: ...", in color on a terminal. Call it
+// once, at the start of main().
+void log_to_stderr();
 
 }  // namespace voltpile

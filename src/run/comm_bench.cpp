@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/standard_streams.h"
 #include "results/hdf5/table_file.h"
 #include "run/agreement.h"
 #include "run/comm_bench_table.h"
@@ -27,8 +28,7 @@ class Progress {
     Progress(const Progress&) = delete;
     Progress& operator=(const Progress&) = delete;
     void say(const std::string& text) const {
-        if (shown_) fmt::print(stderr, "\r\x1b[K{}", text);
-        std::fflush(stderr);
+        if (shown_) print_stderr("\r\x1b[K" + text);
     }
 
   private:

@@ -4,9 +4,9 @@
 #include <spdlog/spdlog.h>
 
 #include "base/format.h"
+#include "results/open_result.h"
 #include "results/parts/consolidate.h"
 #include "results/parts/lives_journal.h"
-#include "results/open_result.h"
 #include "run/provenance.h"
 
 namespace voltpile {
@@ -40,12 +40,14 @@ void print_result(const std::filesystem::path& result) {
 class Finish {
   public:
     Finish(const RunOptions& options, const std::filesystem::path& result, const ResultLayout& layout,
-           ResultStores& stores, std::optional<BackgroundConsolidation>& consolidation)
+           ResultStores& stores, std::optional<BackgroundConsolidation>& consolidation,
+           ForcedStop& forced_stop)
         : options_(options),
           result_(result),
           layout_(layout),
           stores_(stores),
-          consolidation_(consolidation) {}
+          consolidation_(consolidation),
+          forced_stop_(forced_stop) {}
 
     void gather() {
         kept_if_it_fails([&] {
@@ -65,6 +67,7 @@ class Finish {
             if (!scan.completed.contains(layout_.whole())) return false;
             kept_if_it_fails([&] { consolidate(folder.life(), layout_, scan.parts, provenance); });
         }
+        forced_stop_.disarm();
         folder.remove();
         return true;
     }
@@ -73,6 +76,7 @@ class Finish {
         const Shard& shard = options_.shard;
         ShardEnd end{};
         kept_if_it_fails([&] { end = finish_shard(stores_.folder(), result_, layout_, provenance); });
+        forced_stop_.disarm();
         if (end == ShardEnd::ResultIsThere) return print_result(result_);
         const double share = 100.0 * static_cast<double>(shard.interval(layout_.point_count()).size()) /
                              static_cast<double>(layout_.point_count());
@@ -120,14 +124,15 @@ class Finish {
     const ResultLayout& layout_;
     ResultStores& stores_;
     std::optional<BackgroundConsolidation>& consolidation_;
+    ForcedStop& forced_stop_;
 };
 
 }  // namespace
 
 ExitCode finish_job(const PreparedJob& job, const RunOptions& options, const std::filesystem::path& result,
                     const ResultLayout& layout, const LoopOutcome& outcome, ResultStores& stores,
-                    std::optional<BackgroundConsolidation>& consolidation) {
-    Finish finish(options, result, layout, stores, consolidation);
+                    std::optional<BackgroundConsolidation>& consolidation, ForcedStop& forced_stop) {
+    Finish finish(options, result, layout, stores, consolidation, forced_stop);
     if (!outcome.complete) {
         print_summary(job, outcome);
         return finish.stop();

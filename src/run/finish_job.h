@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "results/parts/background_consolidation.h"
+#include "run/forced_stop.h"
 #include "run/job_loop.h"
 #include "run/result_stores.h"
 #include "run/runner.h"
@@ -12,9 +13,10 @@
 namespace voltpile {
 
 // Gathers the parts, puts the result together and removes the part folder; or says how far the job has come.
-// Prints the summary. Returns Done or Stopped; throws Error, and all that was computed is kept.
+// Prints the summary. Disarms `forced_stop` once the result is committed. Returns Done or Stopped; throws
+// Error, and all that was computed is kept.
 ExitCode finish_job(const PreparedJob& job, const RunOptions& options, const std::filesystem::path& result,
                     const ResultLayout& layout, const LoopOutcome& outcome, ResultStores& stores,
-                    std::optional<BackgroundConsolidation>& consolidation);
+                    std::optional<BackgroundConsolidation>& consolidation, ForcedStop& forced_stop);
 
 }  // namespace voltpile

@@ -12,9 +12,11 @@
 
 #include "base/host_name.h"
 #include "base/seconds_since.h"
+#include "base/standard_streams.h"
 #include "comm/mpi/message_tags.h"
 #include "results/result_writer.h"
 #include "run/agreement.h"
+#include "run/forced_stop.h"
 #include "run/parent_launcher.h"
 #include "run/progress.h"
 #include "run/rank_context.h"
@@ -128,8 +130,7 @@ class Coordinator {
         if (now_s >= time_limit_s_ && !server_.stopping()) server_.stop();
         if (server_.stopping() && !stop_said_) {
             display_.clear();
-            fmt::print(stderr,
-                       "stopping when the ranges under way are done; a second signal stops at once\n");
+            print_error("stopping when the ranges under way are done; a second signal stops at once");
             stop_said_ = true;
         }
         for (const auto& [rank, grant] : server_.take_replies()) {
@@ -202,9 +203,7 @@ LoopOutcome run_job_loop(const MpiSession& mpi, StopSignals& signals, PreparedJo
             while (auto message = world.poll(kGrantTag))
                 client.receive(RankGrant::from_bytes(message->bytes));
             const int signals_received = signals.received();
-            if (signals_received > 1)
-                throw Error(ExitCode::Stopped,
-                            "stopped at once by a second signal; run the same command again to go on");
+            if (signals_received > 1) throw stopped_at_once();
             finished = finished || !app || app->done();
             if (auto report = client.report(now, signals_received > 0, finished)) {
                 if (coordinator)

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 
 #include "base/format.h"
+#include "base/standard_streams.h"
 
 namespace voltpile {
 namespace {
@@ -66,17 +66,15 @@ bool LiveLine::due(double elapsed_s) {
 
 void LiveLine::show(const std::string& line) {
     if (columns_ > 0)  // a line that wraps could not be overwritten
-        fmt::print(stderr, "\r\033[K{}", line.substr(0, static_cast<std::size_t>(columns_ - 1)));
+        print_stderr("\r\033[K" + line.substr(0, static_cast<std::size_t>(columns_ - 1)));
     else
-        fmt::print(stderr, "{}\n", line);
-    std::fflush(stderr);
+        print_error(line);
     line_shown_ = columns_ > 0;
 }
 
 void LiveLine::clear() {
     if (!line_shown_) return;
-    fmt::print(stderr, "\r\033[K");
-    std::fflush(stderr);
+    print_stderr("\r\033[K");
     line_shown_ = false;
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
+#include <csignal>
 #include <filesystem>
 #include <optional>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "results/parts/durable_file.h"
 #include "run/agreement.h"
 #include "run/finish_job.h"
+#include "run/forced_stop.h"
 #include "run/job_loop.h"
 #include "run/result_stores.h"
 
@@ -81,6 +83,7 @@ ExitCode end_complete(const Communicator& world, const std::filesystem::path& re
 ExitCode run_opened(const MpiSession& mpi, StopSignals& signals, OpenedJob opened,
                     const std::filesystem::path& result, const RunOptions& options) {
     const Communicator& world = mpi.world();
+    std::optional<ForcedStop> forced_stop(std::in_place, mpi, signals);
     const ResultLayout layout = agreed([&] { return opened.app->layout(opened.spec); });
     if (!options.fresh && find_complete(world, result, layout)) return end_complete(world, result);
 
@@ -95,6 +98,7 @@ ExitCode run_opened(const MpiSession& mpi, StopSignals& signals, OpenedJob opene
     job.app->connect(mpi);
     const LoopTask task{title(job.spec, options.shard), options.shard.interval(layout.point_count()),
                         stores.completed()};
+    forced_stop.reset();  // the loop looks for signals itself
     const LoopOutcome outcome = run_job_loop(mpi, signals, job, layout, stores.life(), task,
                                              {[&](int rank, WorkRange range) {
                                                   if (stores.committed(rank, range) && consolidation)
@@ -102,9 +106,10 @@ ExitCode run_opened(const MpiSession& mpi, StopSignals& signals, OpenedJob opene
                                               },
                                               [&] { consolidation.reset(); }});
 
+    // From here on one signal changes nothing: the result is being written, or the job stops already. Rank 0
+    // answers a second one, because it knows when the result is committed.
+    if (world.rank() == 0) forced_stop.emplace(mpi, signals);
     job.app->disconnect();
-
-    signals.release();  // all is committed: from here on nothing can be lost
     if (world.rank() != 0) {
         const ExitCode code = stores.await_outcome();
         if (code != ExitCode::Done && code != ExitCode::Stopped)
@@ -112,7 +117,8 @@ ExitCode run_opened(const MpiSession& mpi, StopSignals& signals, OpenedJob opene
         return code;
     }
     try {
-        const ExitCode code = finish_job(job, options, result, layout, outcome, stores, consolidation);
+        const ExitCode code =
+            finish_job(job, options, result, layout, outcome, stores, consolidation, *forced_stop);
         stores.tell_outcome(code);
         return code;
     } catch (const Error& error) {
@@ -126,6 +132,7 @@ ExitCode run_opened(const MpiSession& mpi, StopSignals& signals, OpenedJob opene
 ExitCode run_job(const MpiSession& mpi, StopSignals& signals, std::span<const AppEntry> apps,
                  const RunOptions& options) {
     const Communicator& world = mpi.world();
+    std::signal(SIGPIPE, SIG_IGN);  // a reader of stdout that leaves does not end the job
     OpenedJob job = open_job(world, apps, options);
     const std::filesystem::path result = result_path(options, job.spec);
     if (options.jsonl.empty()) return run_opened(mpi, signals, std::move(job), result, options);

@@ -14,6 +14,7 @@
 #include "base/build_info.h"
 #include "base/error.h"
 #include "base/host_name.h"
+#include "base/standard_streams.h"
 #include "cluster/hosts/folder.h"
 #include "cluster/hosts/inventory.h"
 #include "cluster/hosts/network.h"
@@ -128,7 +129,7 @@ int run_host_agent() {
             try {
                 send_answer(agent.answer(json::parse(*line)));
             } catch (const std::exception& error) {
-                fmt::print(stderr, "{}\n", error.what());
+                print_error(error.what());
                 code = static_cast<int>(ExitCode::Failed);
                 break;
             }
