@@ -1,10 +1,19 @@
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <memory>
 
 #include "cli/command.h"
+#include "run/launcher_guard.h"
+#include "run/link_watch.h"
 #include "run/same_build.h"
 
 namespace voltpile::cli {
+namespace {
+
+// How long mpirun gets to end a job that is done, though it may not reach every node any more.
+constexpr std::chrono::seconds kLauncherGrace{30};
+
+}  // namespace
 
 void add_run(CLI::App& cli, Action& action) {
     CLI::App* run = cli.add_subcommand("run", "run a job, or resume one that was stopped");
@@ -39,7 +48,9 @@ void add_run(CLI::App& cli, Action& action) {
             choose_transport(invocation.apps, *options);
             return with_mpi(invocation, [&](const MpiSession& mpi) {
                 check_same_build(mpi.world());
-                return run_job(mpi, signals, invocation.apps, *options);
+                const ExitCode code = run_job(mpi, signals, invocation.apps, *options);
+                if (mpi.world().rank() == 0 && LinkWatch::needed()) end_launcher_after(kLauncherGrace);
+                return code;
             });
         };
     });

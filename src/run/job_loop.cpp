@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <exception>
 #include <optional>
 #include <thread>
@@ -17,6 +18,8 @@
 #include "results/result_writer.h"
 #include "run/agreement.h"
 #include "run/forced_stop.h"
+#include "run/launcher_guard.h"
+#include "run/link_watch.h"
 #include "run/parent_launcher.h"
 #include "run/progress.h"
 #include "run/rank_context.h"
@@ -92,8 +95,19 @@ class RankFailure : public Error {
     std::string origin_;
 };
 
+// How long mpirun gets to end a job of which it may not reach every node.
+constexpr std::chrono::seconds kLauncherGrace{3};
+
 // Prints why and ends every rank.
 [[noreturn]] void end_job(const MpiSession& mpi, const std::exception& error) {
+    if (dynamic_cast<const LostLink*>(&error)) {
+        if (mpi.world().rank() == 0) {
+            end_launcher_after(kLauncherGrace);
+            end_all_ranks(mpi, error);
+        }
+        spdlog::error("{}", error.what());
+        std::_Exit(static_cast<int>(exit_code_of(error)));  // MPI_Abort would wait for mpirun, out of reach
+    }
     if (mpi.world().rank() != 0) {
         mpi.world().send(0, kFailureTag, RankFailure::to_bytes(error));
         std::this_thread::sleep_for(patience);
@@ -123,10 +137,12 @@ class Coordinator {
         for (const WorkRange& range : report.committed) hooks_.on_commit(rank, range);
     }
 
-    void tick(double now_s, DispatchClient& own) {
+    void tick(double now_s, DispatchClient& own, LinkWatch* links) {
         if (auto message = world_.poll(kFailureTag)) throw RankFailure(*message);
-        while (auto message = world_.poll(kReportTag))
+        while (auto message = world_.poll(kReportTag)) {
             receive(message->from, RankReport::from_bytes(message->bytes), now_s);
+            if (links && server_.finished(message->from)) links->finished(message->from);
+        }
         if (now_s >= time_limit_s_ && !server_.stopping()) server_.stop();
         if (server_.stopping() && !stop_said_) {
             display_.clear();
@@ -191,6 +207,8 @@ LoopOutcome run_job_loop(const MpiSession& mpi, StopSignals& signals, PreparedJo
     DispatchClient client(work, queue_depth);
     std::optional<Coordinator> coordinator;
     if (world.rank() == 0) coordinator.emplace(job, task, world, hooks);
+    std::optional<LinkWatch> links;
+    if (LinkWatch::needed()) links.emplace(world, job.plan);
 
     ResultWriter writer(life, layout, [&work](WorkRange range) { work.committed(range); });
     std::optional<AppThread> app;
@@ -211,7 +229,8 @@ LoopOutcome run_job_loop(const MpiSession& mpi, StopSignals& signals, PreparedJo
                 else
                     world.send(0, kReportTag, report->to_bytes());
             }
-            if (coordinator) coordinator->tick(now, client);
+            if (coordinator) coordinator->tick(now, client, links ? &*links : nullptr);
+            if (links) links->look();
             std::this_thread::sleep_for(tick);
         }
     } catch (const std::exception& error) {

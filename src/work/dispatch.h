@@ -81,7 +81,9 @@ class DispatchServer {
     // Returns the messages to send since the last call: (rank, grant).
     std::vector<std::pair<int, RankGrant>> take_replies();
 
-    bool all_finished() const;  // every rank has sent its last report
+    // The rank, or every rank, has sent its last report.
+    bool finished(int rank) const { return finished_[static_cast<std::size_t>(rank)]; }
+    bool all_finished() const;
     bool complete() const { return completed_.contains(whole_); }
     const RangeSet& completed() const { return completed_; }
     const std::vector<RankProgress>& progress() const { return progress_; }

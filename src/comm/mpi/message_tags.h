@@ -10,6 +10,7 @@ inline constexpr int kGrantTag = 2;    // 0 -> rank: RankGrant; the last one may
 inline constexpr int kFailureTag = 3;  // rank -> 0: exit code, host, '\n', message of a rank that failed
 inline constexpr int kOutcomeTag = 4;  // 0 -> rank: a mark, then the range of a part to send or the exit code
 inline constexpr int kPartTag = 5;     // rank -> 0: a mark, then the bytes of that part or why it has none
+inline constexpr int kAliveTag = 6;    // 0 <-> rank, each second of the job loop: empty
 
 // ---- The world: `voltpile chat` with its first rank on another host (apps/cli/far_terminal) ----
 inline constexpr int kTerminalRequestTag = 1;  // leader -> 0: a mark, then text to print

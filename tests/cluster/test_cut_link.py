@@ -1,0 +1,62 @@
+"""A link that is cut under mpirun ends the job in seconds, also where TCP alone would try for a quarter of an hour."""
+
+import signal
+import time
+import unittest
+
+from voltpile_case import SHARED_CORES, VOLTPILE, VoltpileCase, fields, map_job
+
+KEEPALIVE = ("--mca", "oob_tcp_keepalive_time", "5", "--mca", "oob_tcp_keepalive_intvl", "1",
+             "--mca", "oob_tcp_keepalive_probes", "3")
+# Rank 0 waits 15 s for a sign of life, the guard of a job that is done 30 s, and each gives mpirun some seconds more.
+LIMIT_S = 60
+
+
+class CutLink(VoltpileCase):
+    nodes = 2
+
+    def start_job(self, output, job):
+        command = ["mpirun", *KEEPALIVE, "--host", "node1:2,node2:1", VOLTPILE, "run", job, "--output", output]
+        return self.rack.start("node1", command, env=SHARED_CORES, timeout=120)
+
+    def silence(self, job):
+        """Cuts the link while mpirun has a message for the other node in flight, which suspends TCP's keepalive."""
+        self.rack.silence("node2")
+        job.signal(signal.SIGUSR1)
+        return time.monotonic()
+
+    def voltpiles(self, node):
+        return self.rack.run(node, ["pgrep", "-cx", "voltpile"]).stdout.strip()
+
+    def test_while_it_computes(self):
+        job = self.write("map.toml", map_job(x=80, y=60, steps=200000, range_points=40))
+        output = self.rack.shared / "computing.h5"
+        run = self.start_job(output, job)
+        self.wait_for_parts(output, 3)
+        since = self.silence(run)
+        result = run.wait()
+        self.assertLess(time.monotonic() - since, LIMIT_S, str(result))
+        self.assertNotEqual(result.returncode, 0)
+        self.assertRegex(result.stderr, r"rank 2 on node2 has not answered for \d+ s")
+        print(f"noticed after {time.monotonic() - since:.1f} s", flush=True)
+        self.assertEqual(self.voltpiles("node1"), "0")
+        self.rack.heal("node2")
+        expected = self.alone(self.write("small.toml", map_job()), "alone.h5")
+        resumed = self.rack.run("node1", [VOLTPILE, "run", self.write("small.toml", map_job()), "--output", "again.h5"])
+        self.assertEqual(resumed.returncode, 0)
+        self.assertEqual(fields(self.rack.shared / "again.h5"), expected)
+
+    def test_after_the_result(self):
+        job = self.write("short.toml", map_job())
+        output = self.rack.shared / "done.h5"
+        run = self.start_job(output, job)
+        while run.running() and "result: " not in run.stdout:
+            time.sleep(0.005)
+        since = self.silence(run)
+        result = run.wait()
+        self.assertLess(time.monotonic() - since, LIMIT_S, str(result))
+        self.assertEqual(fields(output), self.alone(job, "done-alone.h5"))
+
+
+if __name__ == "__main__":
+    unittest.main()
