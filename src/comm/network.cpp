@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 std::string first_line(const fs::path& path) {
     std::ifstream file(path);
     std::string line;
-    std::getline(file, line);  // fails, and leaves nothing, where the kernel has no answer
+    std::getline(file, line);  // fails and leaves an empty line where the kernel has no answer
     return line;
 }
 
@@ -27,7 +27,7 @@ std::vector<fs::path> entries_of(const fs::path& folder) {
     return entries;
 }
 
-// By name, because a bridge may as well be a node's real way out.
+// By name, because a bridge may also be the node's real interface.
 bool is_of_containers(std::string_view name) {
     constexpr std::array<std::string_view, 9> beginnings{"docker",  "br-",  "veth",   "virbr", "cni",
                                                          "flannel", "cali", "podman", "vnet"};
@@ -41,7 +41,7 @@ std::vector<NetworkInterface> network_interfaces(const fs::path& sys) {
     std::vector<NetworkInterface> found;
     for (const fs::path& entry : entries_of(sys / "class/net")) {
         const std::string state = first_line(entry / "operstate");
-        if (state != "up" && state != "unknown") continue;  // some drivers never know
+        if (state != "up" && state != "unknown") continue;  // some drivers never know the state
         if (std::atoi(first_line(entry / "type").c_str()) == loopback_type) continue;
         const std::string name = entry.filename().string();
         const double megabits = std::atof(first_line(entry / "speed").c_str());

@@ -1,4 +1,4 @@
-// The network as this host's kernel shows it in /sys: interfaces and RDMA ports.
+// The interfaces and RDMA ports of this host, as the kernel shows them in /sys.
 #pragma once
 
 #include <filesystem>
@@ -8,9 +8,10 @@
 namespace voltpile {
 
 struct NetworkInterface {
-    std::string name;         // "eth0"
-    double gb_per_s = 0;      // gigabits; 0: the kernel does not say
-    bool is_virtual = false;  // a bridge or tunnel of containers and virtual machines: leads to no other node
+    std::string name;     // "eth0"
+    double gb_per_s = 0;  // gigabits; 0: unknown
+    bool is_virtual =
+        false;  // a bridge or tunnel of containers or virtual machines, which leads to no other node
 };
 
 struct RdmaPort {
@@ -19,10 +20,10 @@ struct RdmaPort {
     double gb_per_s = 0;
 };
 
-// Those that are up, without loopback, by name.
+// Returns the interfaces that are up, without loopback, by name.
 std::vector<NetworkInterface> network_interfaces(const std::filesystem::path& sys = "/sys");
 
-// Those whose link is active, by device and port.
+// Returns the ports with an active link, by device and port.
 std::vector<RdmaPort> active_rdma_ports(const std::filesystem::path& sys = "/sys");
 
 }  // namespace voltpile

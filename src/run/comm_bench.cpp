@@ -20,7 +20,7 @@ namespace {
 
 using nlohmann::json;
 
-// One live line on rank 0's terminal; none elsewhere.
+// A live line on rank 0's terminal; nothing elsewhere.
 class Progress {
   public:
     explicit Progress(bool here) : shown_(here && terminal_columns() > 0) {}
@@ -44,7 +44,7 @@ Plan plan_of(const Communicator& world, const CommBenchOptions& options) {
     return agreed([&] { return make_plan(nothing, plan_options, topology); });
 }
 
-// The largest message for which the buffers of all_gather take no more than a quarter of the memory.
+// Returns the largest message whose all_gather buffers take no more than a quarter of the memory.
 std::int64_t room_for(const Plan& plan, bool on_gpus) {
     std::int64_t least = std::int64_t{1} << 62;
     const std::vector<TeamCandidate> ranks = team_candidates(plan);
@@ -74,7 +74,7 @@ class CommBench {
     }
 
     void run() {
-        decide_on_root(world_, [&] {  // before hours of measuring
+        decide_on_root(world_, [&] {  // refuse before hours of measuring
             if (!options_.output.empty()) check_table_place(options_.output, comm_bench_title, "--output");
             check_path();
             return std::string();
@@ -89,7 +89,7 @@ class CommBench {
         const auto has_rows = [](const PairResult& pair) { return !pair.rows.empty(); };
         if (result_.collectives.empty() && !std::ranges::any_of(result_.pairs, has_rows))
             throw_agreed(ExitCode::BadInput,
-                         fmt::format("--path: these links have no way named like {}", options_.path));
+                         fmt::format("--path: no path of these links has a name with {}", options_.path));
         if (world_.rank() == 0 && !options_.output.empty()) {
             write_comm_bench(result_, plan_, options_);
             fmt::print("-> {}, and charts of it beside it (.svg)\n", options_.output.string());
@@ -97,7 +97,7 @@ class CommBench {
     }
 
   private:
-    // Of all that is to be measured, whatever the links are.
+    // Checks --path against everything that may be measured, whatever the links are.
     void check_path() const {
         std::set<std::string> names;
         const auto add = [&](const std::vector<std::string>& more) {
@@ -108,7 +108,7 @@ class CommBench {
         if (options_.pairs && world_.size() > 1) add(pair_way_names(on_gpus_));
         const auto matches = [&](const std::string& name) { return name.find(options_.path) != name.npos; };
         if (!std::ranges::any_of(names, matches))
-            throw JobError(fmt::format("--path: there is no way named like {} here; there are {}",
+            throw JobError(fmt::format("--path: no path here has a name with {}; the names are {}",
                                        options_.path, fmt::join(names, ", ")));
     }
 
@@ -154,7 +154,7 @@ class CommBench {
                     {a, b, link_between(plan_, a, b), measure_pair(channels, a, b, options)});
             }
         std::vector<std::string> links;
-        for (const PairResult& pair : result_.pairs) {  // sizes in full for one of each kind
+        for (const PairResult& pair : result_.pairs) {  // all sizes for one pair of each kind of link
             if (std::ranges::find(links, pair.link.text) != links.end() || pair.rows.empty()) continue;
             links.push_back(pair.link.text);
             print(sizes_text(pair));
@@ -162,7 +162,7 @@ class CommBench {
         if (!links.empty()) print(pairs_text(result_.pairs));
     }
 
-    // All ranks get the rows.
+    // Returns the rows on all ranks.
     std::vector<PairBenchRow> measure_pair(ChannelGroup& channels, int a, int b,
                                            const PairBenchOptions& options) const {
         const bool in = world_.rank() == a || world_.rank() == b;

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <span>
 
-#include "results/parts/durable_file.h"
 #include "plot/size_chart.h"
 #include "results/hdf5/table_file.h"
+#include "results/parts/durable_file.h"
 #include "run/provenance.h"
 
 namespace voltpile {
@@ -32,7 +32,7 @@ std::string gb_text(double bytes_per_s) {
     return fmt::format("{:.2f} GB/s", 1e-9 * bytes_per_s);
 }
 
-// "1.23 us  24.10 GB/s  96 %" over all sizes of one way.
+// Returns "1.23 us  24.10 GB/s  96 %" over all sizes of one path.
 std::string best_of(const PairResult& pair, const std::string& way) {
     double latency = 0, rate = 0;
     for (const PairBenchRow& row : pair.rows) {
@@ -41,7 +41,7 @@ std::string best_of(const PairResult& pair, const std::string& way) {
         rate = std::max(rate, row.bytes_per_s);
     }
     if (rate <= 0) return "-";
-    // Of host memory of ranks that have GPUs the figure of the GPUs' link says nothing.
+    // The figure of the GPUs' link says nothing about host memory.
     const bool over_link = pair.link.text == "network" || (way != "channel" && way != "mpi");
     const std::string share = over_link && pair.link.theory_bytes_per_s > 0
                                   ? fmt::format(" {:3.0f} %", 100 * rate / pair.link.theory_bytes_per_s)
@@ -57,7 +57,7 @@ std::string memory_of(const PairBenchRow& row) {
     return row.way == "channel" || row.way == "mpi" ? "host" : "gpu";
 }
 
-// A chart for each collective and memory, and one for the first pair of each kind of link.
+// Draws a chart for each collective and memory, and one for the first pair of each kind of link.
 std::vector<SizeChart> charts_of(const CommBenchResult& result) {
     std::vector<SizeChart> charts;
     const auto chart = [&charts](const std::string& title, const char* label) -> SizeChart& {

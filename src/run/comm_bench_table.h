@@ -1,4 +1,4 @@
-// What bench comm has measured, as text and as a file. Rank 0.
+// Turns the measurements of `bench comm` into text and into a file. Rank 0 only.
 #pragma once
 
 #include <string>
@@ -22,14 +22,14 @@ struct CommBenchResult {
     std::vector<PairResult> pairs;
 };
 
-// A line for each pair: the link, its theoretical figure, and for each way the shortest latency and the
-// highest bandwidth with its share of that figure.
+// One line per pair: the link, its theoretical figure, and for each path the shortest latency and the highest
+// bandwidth with its share of that figure.
 std::string pairs_text(const std::vector<PairResult>& pairs);
 
-// A line for each size of one pair, a column for each way: latency and bandwidth.
+// One line per size of one pair, one column per path: latency and bandwidth.
 std::string sizes_text(const PairResult& pair);
 
-// The table, and charts of it beside it, with the ending .svg. Throws FileError.
+// Writes the table, and charts of it beside it with the extension .svg. Throws FileError.
 void write_comm_bench(const CommBenchResult& result, const Plan& plan, const CommBenchOptions& options);
 
 }  // namespace voltpile

@@ -16,8 +16,8 @@
 
 #include "base/error.h"
 #include "base/host_name.h"
-#include "comm/network.h"
 #include "comm/mpi/transport.h"
+#include "comm/network.h"
 #include "device/device.h"
 #include "plan/team.h"
 #include "run/gpu_links.h"
@@ -47,8 +47,8 @@ std::vector<int> allowed_pus() {
 }
 
 double processor_ghz() {
-    // The nominal clock, which wide vectors on all cores come closer to than to the highest; else the highest
-    // that the kernel knows of, else the present one.
+    // Prefer the nominal clock, which wide vectors on all cores come closer to than to the highest one. Else
+    // the highest that the kernel knows, else the present one.
     for (const char* name : {"base_frequency", "cpuinfo_max_freq"}) {
         std::ifstream cpufreq(fmt::format("/sys/devices/system/cpu/cpu0/cpufreq/{}", name));
         double khz = 0;
@@ -68,9 +68,10 @@ int simd_bits() {
     return 128;
 }
 
-// Slurm may give a job fewer CPUs than the node has and yet leave its processes free to run on all of them
-// (TaskPlugin=task/none). Then the job keeps to that number, and lets the system choose which: it cannot know
-// which cores are another job's. 0: no such limit.
+// Returns the number of CPUs that Slurm has given this job, 0 for no limit. Slurm may give a job fewer CPUs
+// than the node has and yet leave its processes free to run on all of them (TaskPlugin=task/none). Then the
+// job keeps to that number and lets the system choose which, because it cannot know which cores belong to
+// other jobs.
 int cpus_given_by_slurm() {
     const char* cpus = std::getenv("SLURM_CPUS_ON_NODE");
     return cpus && std::getenv("SLURM_JOB_ID") ? std::max(std::atoi(cpus), 1) : 0;
@@ -82,9 +83,9 @@ json unbound_cores(int count) {
     return cores;
 }
 
-// The physical cores that this rank may use, as [index of its first hardware thread, of the one to use, NUMA
-// node]: operating-system indices, which mean the same to all ranks of a host, whatever part of it each is
-// shown.
+// Returns the physical cores that this rank may use, as [index of the first hardware thread, of the one to
+// use, NUMA node]. Indices are the operating system's, which mean the same to all ranks of a host, whatever
+// part of it each one sees.
 json describe_cpus() {
     hwloc_topology_t raw = nullptr;
     if (hwloc_topology_init(&raw) != 0) throw MachineError("hwloc_topology_init failed");
@@ -118,7 +119,7 @@ json describe_cpus() {
             {"cores", cores}};
 }
 
-// The NUMA node that a PCI device hangs on, from the kernel; -1 if it does not say.
+// Returns the NUMA node of a PCI device as the kernel reports it, -1 if it does not.
 int numa_node_of(const std::string& pci_bus_id) {
     std::ifstream file(fmt::format("/sys/bus/pci/devices/{}/numa_node", plain_bus_id(pci_bus_id)));
     int node = -1;
@@ -151,7 +152,7 @@ Gpu to_gpu(const json& text) {
     return gpu;
 }
 
-// Gigabits a second of the fastest way to other hosts, as the kernel tells.
+// Returns the gigabits per second of the fastest interface to other hosts, as the kernel reports it.
 double fastest_network() {
     double fastest = 0;
     for (const RdmaPort& port : active_rdma_ports()) fastest = std::max(fastest, port.gb_per_s);
@@ -160,7 +161,7 @@ double fastest_network() {
     return fastest;
 }
 
-// What the ranks of one host have told: the host is all that any of them sees.
+// Merges what the ranks of one host report: the host has whatever any of them sees.
 class HostView {
   public:
     void add(const json& rank) {
@@ -227,8 +228,8 @@ class HostView {
     }
 
     std::vector<json> ranks_;
-    std::map<int, Core> cores_;                                     // by the core's first hardware thread
-    std::map<std::string, Gpu> gpus_;                               // by PCI bus id
+    std::map<int, Core> cores_;        // by the first hardware thread of the core
+    std::map<std::string, Gpu> gpus_;  // by PCI bus id
     std::map<std::string, std::map<std::string, double>> nvlinks_;  // GpuLinks::nvlink_gb_per_s by GPU
 };
 

@@ -1,4 +1,4 @@
-// Reads the machine: hosts, cores, GPUs, and where each rank stands.
+// Reads the machine: hosts, cores, GPUs, and the place of each rank.
 #pragma once
 
 #include "comm/mpi/communicator.h"
@@ -6,12 +6,11 @@
 
 namespace voltpile {
 
-// Collective: every rank calls; all get the same.
+// Collective: every rank calls, and all get the same topology.
 //
-// A rank may use the cores of its own affinity mask. Open MPI's mpirun binds each rank to a core or socket of
-// its own accord, though nobody asked for it; unless the user did (--bind-to), the mask of mpirun itself (or
-// of its daemon on that node) counts, which is what the batch system or the user has given to the job as a
-// whole.
+// A rank may use the cores of its own affinity mask. Open MPI's mpirun binds each rank to a core or socket by
+// default. Unless the user asked for that (--bind-to), the mask of mpirun itself, or of its daemon on that
+// node, counts: it is what the batch system or the user gave to the whole job.
 Topology discover_topology(const Communicator& world);
 
 }  // namespace voltpile

@@ -15,7 +15,7 @@
 namespace voltpile {
 namespace {
 
-// This rank's probes, gone with it however it ends.
+// The probe files of this rank. The destructor removes them.
 class Probes {
   public:
     explicit Probes(const std::filesystem::path& parts) : parts_(parts) {}
@@ -48,7 +48,7 @@ class Finder {
     }
 
   private:
-    // Which store each rank sees, the first if several; -1: none.
+    // Finds which store each rank sees, the first if several, -1 for none.
     bool all_see_one() {
         int mine = -1;
         for (std::size_t s = 0; s < map_.stores.size() && mine < 0; ++s)
@@ -59,7 +59,7 @@ class Finder {
         return std::none_of(seen_.begin(), seen_.end(), [](int store) { return store < 0; });
     }
 
-    // One of each host's ranks that see nothing yet makes a store for them.
+    // One rank of each host that sees nothing yet makes a store for that host.
     void make_probes() {
         std::set<std::string> hosts_before;
         const int me = world_.rank();
@@ -75,7 +75,7 @@ class Finder {
     std::string probe_unless_seen() {
         try {
             create_folders(parts_);
-            // Making the folder tells of one that was there though it had not been seen.
+            // Making the folder fails if one was there unseen.
             for (const PartStore& store : map_.stores)
                 if (sees(parts_, store.seen_by)) return "";
             return probes_.make();
@@ -86,7 +86,7 @@ class Finder {
         }
     }
 
-    // Of stores that are one folder only the first is used.
+    // Two stores in one folder count as the first.
     void choose_leaders() {
         map_.store_of.assign(seen_.begin(), seen_.end());
         for (int r = world_.size() - 1; r >= 0; --r) map_.stores[map_.store_of[rank(r)]].leader = r;
@@ -128,7 +128,7 @@ bool first_of_other_folder(const Communicator& world, const std::filesystem::pat
     try {
         if (std::filesystem::is_directory(parts, error)) mine = own.make();
     } catch (const Error& problem) {
-        spdlog::debug("{}", problem.what());  // what cannot be written to cannot be tidied up either
+        spdlog::debug("{}", problem.what());  // a folder that cannot be written to cannot be tidied up either
     }
     const std::vector<std::string> probes = world.all_gather(mine);
     bool first = world.rank() > 0 && !mine.empty();

@@ -57,12 +57,12 @@ class Finish {
         });
     }
 
-    // False if parts are missing though they had been committed.
+    // Returns false if committed parts are missing.
     bool put_together(const Provenance& provenance) {
         PartFolder& folder = stores_.folder();
         if (!consolidation_ || !consolidation_->publish(provenance)) {
             consolidation_.reset();
-            // Not from memory but from the folder: what cannot be read back does not count as done.
+            // Reads the folder, not the memory: what cannot be read back does not count as done.
             const PartScan scan = scan_again();
             if (!scan.completed.contains(layout_.whole())) return false;
             kept_if_it_fails([&] { consolidate(folder.life(), layout_, scan.parts, provenance); });

@@ -10,7 +10,7 @@
 namespace voltpile {
 namespace {
 
-// As NVML's documentation declares them; its header is not in every CUDA installation.
+// Declared as in NVML's documentation: not every CUDA installation has its header.
 struct NvmlPci {
     char legacy_bus_id[16];
     unsigned domain, bus, device, device_id, subsystem_id;
@@ -20,7 +20,7 @@ using NvmlDevice = struct NvmlDeviceOpaque*;
 constexpr unsigned most_links = 18;
 constexpr int remote_is_gpu = 0, remote_is_switch = 2;
 
-// NVML while it is in use; all calls return 0 for success.
+// Loads NVML and unloads it again. All calls return 0 for success.
 class Nvml {
   public:
     Nvml()
@@ -64,14 +64,14 @@ class Nvml {
     bool ready_ = false;
 };
 
-// Gigabytes a second and direction of one link, by NVML's number of NVLink's
-// version: 1.0, 2.0, 2.2, 3.0, 3.1, 4.0, 5.0. The vendor's figures.
+// Gigabytes per second and direction of one NVLink, by NVML's number of its version: 1.0, 2.0, 2.2, 3.0, 3.1,
+// 4.0, 5.0. The vendor's figures.
 double nvlink_rate(unsigned version) {
     constexpr std::array<double, 8> rates{0, 20, 25, 25, 25, 25, 25, 50};
     return rates[std::min<std::size_t>(version, rates.size() - 1)];
 }
 
-// The same of a lane of PCIe: transfers a second less the encoding.
+// The same for one PCIe lane: transfers per second less the encoding.
 double pcie_lane_rate(unsigned generation) {
     constexpr std::array<double, 7> rates{0, 0.25, 0.5, 0.985, 1.969, 3.938, 7.563};
     return rates[std::min<std::size_t>(generation, rates.size() - 1)];
@@ -96,7 +96,7 @@ GpuLinks gpu_links(const std::string& pci_bus_id) {
                           nvml.number("nvmlDeviceGetMaxPcieLinkWidth", device);
     for (unsigned link = 0; link < most_links; ++link) {
         unsigned active = 0, generation = 0;
-        int remote = remote_is_gpu;  // older drivers cannot say
+        int remote = remote_is_gpu;  // the answer of older drivers, which cannot tell
         NvmlPci pci{};
         if (!nvml.of_link("nvmlDeviceGetNvLinkState", device, link, active) || !active) continue;
         if (!nvml.of_link("nvmlDeviceGetNvLinkVersion", device, link, generation)) continue;

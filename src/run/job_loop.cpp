@@ -28,11 +28,11 @@
 namespace voltpile {
 namespace {
 
-// How long a rank that has failed leaves it to rank 0 to say so and to end the job.
+// A rank that fails waits this long for rank 0 to report it and to end the job.
 constexpr std::chrono::seconds patience{5};
-// Ranges kept ready on a rank beyond those its app is working on.
+// Ranges kept ready on a rank, on top of those its app is computing.
 constexpr int queue_depth = 1;
-// How often messages and signals are looked for. An MPI call that waits would burn the core that the app
+// The interval between looks at messages and signals. A waiting MPI call would burn the core that the app
 // computes on.
 constexpr std::chrono::microseconds tick{500};
 
@@ -44,8 +44,8 @@ class Clock {
     std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-// The app on its thread. `done` is set, with `failure` where there was one, when it has ended and all is
-// committed.
+// Runs the app on a thread. Once it has ended and everything is committed, `done` is set, and `failure` if it
+// threw.
 class AppThread {
   public:
     AppThread(App& app, RankContext& rank, WorkScheduler& work, ResultWriter& writer)
@@ -64,7 +64,7 @@ class AppThread {
     AppThread(const AppThread&) = delete;
     AppThread& operator=(const AppThread&) = delete;
 
-    // True once it has ended well; throws what it threw.
+    // Returns true once the app has ended well; rethrows what it threw.
     bool done() {
         if (!done_.load(std::memory_order_acquire)) return false;
         if (failure_) std::rethrow_exception(failure_);
@@ -77,8 +77,8 @@ class AppThread {
     std::thread thread_;
 };
 
-// What another rank has failed of, as rank 0 hears of it: one disk that is full may fail them all at once,
-// and is to be told of once.
+// The failure of another rank as rank 0 receives it. One full disk may fail all ranks at once, and is
+// reported once.
 class RankFailure : public Error {
   public:
     RankFailure(const Message& message)
@@ -95,10 +95,10 @@ class RankFailure : public Error {
     std::string origin_;
 };
 
-// How long mpirun gets to end a job of which it may not reach every node.
+// How long mpirun gets to end a job whose nodes it may not all reach.
 constexpr std::chrono::seconds kLauncherGrace{3};
 
-// Prints why and ends every rank.
+// Prints the error and ends every rank.
 [[noreturn]] void end_job(const MpiSession& mpi, const std::exception& error) {
     if (dynamic_cast<const LostLink*>(&error)) {
         if (mpi.world().rank() == 0) {
@@ -117,7 +117,7 @@ constexpr std::chrono::seconds kLauncherGrace{3};
     end_all_ranks(mpi, error);
 }
 
-// Rank 0's duties beside its own computing.
+// What rank 0 does besides its own computing.
 class Coordinator {
   public:
     Coordinator(const PreparedJob& job, const LoopTask& task, const Communicator& world,
@@ -173,7 +173,7 @@ class Coordinator {
         const int bar_width = columns > 0 && columns < room_for_bar ? 0 : 20;
         return {ProgressMeter(task.title, job.plan.workload.unit, bar_width), columns};
     }
-    // Ranges of a very long job are longer than asked for, so that there never are more than so many parts.
+    // The ranges of a very long job are longer than requested, which bounds the number of parts.
     static RangeLimits limits(const PreparedJob& job, const LoopTask& task) {
         constexpr double most_parts = 1e5;
         const double share =
@@ -215,7 +215,7 @@ LoopOutcome run_job_loop(const MpiSession& mpi, StopSignals& signals, PreparedJo
     if (!rank.idle()) app.emplace(*job.app, rank, work, writer);
     if (!rank.leads()) work.close();
     try {
-        bool finished = false;  // here; rank 0 stays until all have
+        bool finished = false;  // on this rank; rank 0 stays until all have finished
         while (!finished || (coordinator && !coordinator->finished())) {
             const double now = clock.seconds();
             while (auto message = world.poll(kGrantTag))
@@ -234,8 +234,8 @@ LoopOutcome run_job_loop(const MpiSession& mpi, StopSignals& signals, PreparedJo
             std::this_thread::sleep_for(tick);
         }
     } catch (const std::exception& error) {
-        // The app may be deep in computing, so there is no waiting for it: say why and end the whole job.
-        coordinator.reset();  // takes the live line away
+        // The app may be deep in computing, so do not wait for it: print why and end the whole job.
+        coordinator.reset();  // clears the live line
         if (world.rank() == 0) hooks.on_failure();
         end_job(mpi, error);
     }

@@ -1,5 +1,5 @@
-// The part of a job in which something is computed: the app on a thread of its own, and on the main thread
-// the messages between the ranks, signals, the time limit and the progress line.
+// The part of a job that computes: the app runs on a thread of its own while the main thread handles messages
+// between ranks, signals, the time limit and the progress line.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@
 
 namespace voltpile {
 
-// What of the sweep is to be computed: `interval`, but for what has been completed (rank 0's view counts).
+// The points to compute: `interval` minus `completed`. Rank 0's view counts.
 struct LoopTask {
     std::string title;  // of the progress line
     WorkRange interval;
@@ -22,19 +22,19 @@ struct LoopTask {
 };
 
 struct LoopOutcome {
-    bool complete = false;  // every point of the interval is committed. Known on rank 0 only
+    bool complete = false;  // every point of the interval is committed; known on rank 0 only
     double seconds = 0;
     std::vector<RankProgress> ranks;  // rank 0 only
 };
 
-// What rank 0 does beside its own computing, on its main thread.
+// Callbacks on rank 0's main thread.
 struct LoopHooks {
     std::function<void(int rank, WorkRange)> on_commit;
-    std::function<void()> on_failure;  // a rank has failed, and the job is about to be ended
+    std::function<void()> on_failure;  // a rank has failed, and the job is about to end
 };
 
-// Collective: every rank calls. life: where this rank commits. A failure of any rank ends the whole job,
-// after it has been printed, once, by rank 0 if that answers; this does not return then.
+// Collective: every rank calls. life: where this rank commits. If any rank fails, rank 0 prints the error, or
+// the rank itself if rank 0 does not answer, the whole job ends, and this does not return.
 LoopOutcome run_job_loop(const MpiSession& mpi, StopSignals& signals, PreparedJob& job,
                          const ResultLayout& layout, const Life& life, const LoopTask& task,
                          const LoopHooks& hooks);

@@ -20,7 +20,7 @@ std::string first_line(const std::string& path) {
 }
 
 int parent_of(int pid) {
-    // "pid (name) state parent ...": the name may hold anything, so look behind its last parenthesis.
+    // "pid (name) state parent ...": the name may hold anything, so search behind its last parenthesis.
     const std::string stat = first_line(fmt::format("/proc/{}/stat", pid));
     const auto close = stat.rfind(')');
     if (close == std::string::npos || close + 4 >= stat.size()) return 0;

@@ -1,4 +1,4 @@
-// The program that started this rank (mpirun, orted), found among its ancestors in /proc.
+// Finds the program that started this rank (mpirun, orted) among its ancestors in /proc.
 #pragma once
 
 #include <optional>
@@ -11,11 +11,11 @@ struct Launcher {
     std::string name;  // "mpirun", "orted", ...
 };
 
-// Nothing when started by hand, by a batch shell or by srun.
+// Returns nothing for a program started by hand, by a batch shell or by srun.
 std::optional<Launcher> find_launcher();
 
-// Columns of the terminal on which what this process writes to stderr ends; 0 if that is none. Under mpirun
-// its own stderr is a pipe to mpirun, so mpirun's is looked at.
+// Returns the columns of the terminal that shows this process's stderr, 0 if there is none. Under mpirun,
+// stderr is a pipe to mpirun, so mpirun's own stderr counts.
 int terminal_columns();
 
 }  // namespace voltpile

@@ -21,7 +21,7 @@ std::vector<AppSchema> schemas_of(std::span<const AppEntry> apps) {
 std::unique_ptr<App> make_app(const JobSpec& job, std::span<const AppEntry> apps) {
     for (const AppEntry& entry : apps)
         if (entry.schema.name == job.app()) return entry.make(job);
-    throw JobError("no app " + job.app());  // the job's own validation comes first
+    throw JobError("no app " + job.app());  // validation has refused unknown apps by now
 }
 
 PlanOptions plan_options(const JobSpec& job) {
@@ -80,7 +80,7 @@ void choose_transport(std::span<const AppEntry> apps, const RunOptions& options)
 }
 
 OpenedJob open_job(const Communicator& world, std::span<const AppEntry> apps, const RunOptions& options) {
-    // Rank 0 reads the file; the others see the very same text, also where they could not see the file.
+    // Rank 0 reads the file. The others get its text, so they need not see the file.
     const std::vector<AppSchema> schemas = schemas_of(apps);
     const std::string text = decide_on_root(world, [&] {
         // Each rank chooses its transport by the job file before MPI starts.

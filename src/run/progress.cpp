@@ -41,7 +41,7 @@ std::string ProgressMeter::line(const ProgressState& state) {
                        state.ranks == 1 ? "" : "s", gauges_text(state));
 }
 
-// The oldest sample may be from before an app told of a gauge: which then began with nothing.
+// The oldest sample may be from before an app reported a gauge, which then started at 0.
 std::string ProgressMeter::gauges_text(const ProgressState& state) const {
     const Sample& first = samples_.front();
     const double span = state.elapsed_s - first.elapsed_s;
@@ -65,7 +65,7 @@ bool LiveLine::due(double elapsed_s) {
 }
 
 void LiveLine::show(const std::string& line) {
-    if (columns_ > 0)  // a line that wraps could not be overwritten
+    if (columns_ > 0)  // a line that wraps cannot be overwritten
         print_stderr("\r\033[K" + line.substr(0, static_cast<std::size_t>(columns_ - 1)));
     else
         print_error(line);

@@ -1,4 +1,4 @@
-// What a person sees while a job runs: one live line on a terminal, a plain line now and then elsewhere.
+// The progress of a job on stderr: one live line on a terminal, a plain line now and then elsewhere.
 #pragma once
 
 #include <cstdint>
@@ -12,23 +12,23 @@
 namespace voltpile {
 
 struct ProgressState {
-    std::int64_t points_done = 0;    // in all, earlier runs included
+    std::int64_t points_done = 0;    // in total, earlier runs included
     std::int64_t points_before = 0;  // done by earlier runs
     std::int64_t points = 0;
-    double units = 0;  // of work, in this run
+    double units = 0;  // work done in this run
     double elapsed_s = 0;
     int ranks = 1;
-    std::vector<Gauge> gauges;  // what the app adds
+    std::vector<Gauge> gauges;  // added by the app
 };
 
-// Rate over the last seconds and the lines made of it. Pure: time comes in with the state.
+// Computes the rate over the last seconds and formats the line. Pure: the time comes in with the state.
 class ProgressMeter {
   public:
-    // bar_width: 0 for none, where there is little room.
+    // bar_width: 0 for no bar where space is short.
     ProgressMeter(std::string job, std::string unit, int bar_width = 20);
 
-    // "seed_map [#########...........]  45.3 %  1.37e+08 pair-steps/s  elapsed 12 s  left 15 s  2 ranks",
-    // and then the gauges: "  in 1.2e+03 tok/s  batch 37"
+    // Returns "seed_map [#########...........]  45.3 %  1.37e+08 pair-steps/s  elapsed 12 s  left 15 s  2
+    // ranks", followed by the gauges: "  in 1.2e+03 tok/s  batch 37".
     std::string line(const ProgressState& state);
 
   private:
@@ -46,18 +46,18 @@ class ProgressMeter {
     std::deque<Sample> samples_;
 };
 
-// Puts lines where they belong, on stderr, often enough and no more often than that.
+// Shows lines on stderr at the right intervals.
 class LiveLine {
   public:
-    // columns: of the terminal, which the live line must fit; 0: no terminal, plain lines.
+    // columns: of the terminal, which the live line must fit; 0 for plain lines.
     explicit LiveLine(int columns) : columns_(columns) {}
     ~LiveLine() { clear(); }
     LiveLine(const LiveLine&) = delete;
     LiveLine& operator=(const LiveLine&) = delete;
 
-    bool due(double elapsed_s);  // whether it is time for the next one; it counts as shown then
+    bool due(double elapsed_s);  // true when the next line is due, which then counts as shown
     void show(const std::string& line);
-    void clear();  // takes a live line off the screen, before something else is printed
+    void clear();  // clears the live line before something else is printed
 
   private:
     int columns_;
@@ -65,10 +65,10 @@ class LiveLine {
     bool line_shown_ = false;
 };
 
-// A job's lines.
+// The progress line of a job.
 class ProgressDisplay {
   public:
-    // columns: as LiveLine's.
+    // columns: as for LiveLine.
     ProgressDisplay(ProgressMeter meter, int columns) : meter_(std::move(meter)), line_(columns) {}
 
     void update(const ProgressState& state) {

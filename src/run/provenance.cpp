@@ -50,7 +50,7 @@ Provenance make_provenance(const Plan& plan, const std::string& command_line) {
     provenance.software_version = build.version;
     provenance.git_revision = build.git_revision;
     provenance.date =
-        fmt::format("{:%Y-%m-%d %H:%M:%S %z}", fmt::localtime(std::time(nullptr)));  // as openPMD has it
+        fmt::format("{:%Y-%m-%d %H:%M:%S %z}", fmt::localtime(std::time(nullptr)));  // openPMD's format
     provenance.machine = machine_text(plan);
     provenance.author = user_name();
     provenance.command_line = command_line;

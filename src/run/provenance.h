@@ -8,7 +8,7 @@
 
 namespace voltpile {
 
-// Of this process, now. How many lives the job has had the caller adds.
+// Returns the provenance of this process, now. The caller adds the number of the job's lives.
 Provenance make_provenance(const Plan& plan, const std::string& command_line);
 
 // "3 hosts (t181-1, t181-2, t181-3): 12x Tesla V100-SXM2-16GB" ...

@@ -1,4 +1,4 @@
-// What one rank owns and knows while a job runs: passed to the app instead of globals.
+// What one rank owns and knows while a job runs. The app gets it instead of globals.
 #pragma once
 
 #include <string>

@@ -34,20 +34,19 @@ std::vector<WorkRange> ranges_of(std::string_view bytes) {
     return ranges;
 }
 
-// A run that was killed after its result got its name may have left parts on other hosts' disks. What rank 0
-// sees is its own business: it has tidied up already.
+// A run that was killed after its result got its name may have left parts on other hosts' disks. Rank 0 has
+// already tidied up what it sees.
 void clean_up_elsewhere(const Communicator& world, const std::filesystem::path& result,
                         const ResultLayout& layout) {
     if (first_of_other_folder(world, parts_path(result))) remove_left_over_parts(result, layout);
 }
 
-// For ranks elsewhere: they may have been started in another folder.
+// Ranks on other hosts may have been started in another folder.
 std::string whole_path(const std::filesystem::path& result) {
     return std::filesystem::absolute(follow_links(result)).string();
 }
 
-// Sleeps between looks at messages: shortly while there are some, longer when there have been none for a
-// while.
+// Sleeps between looks at messages: briefly while messages arrive, longer when none has come for a while.
 class Nap {
   public:
     void busy() { last_ = std::chrono::steady_clock::now(); }
@@ -153,7 +152,7 @@ std::string ResultStores::unless_complete(const std::function<std::string()>& bo
     }
 }
 
-// Of ranges that overlap, those in rank 0's folder count, then those of the hosts in turn.
+// Where ranges overlap, those in rank 0's folder count, then those of the hosts in order.
 void ResultStores::add_completed(const std::vector<std::string>& scans) {
     completed_ = scan_.completed;
     for (const PartStore& store : map_.stores) {
@@ -230,7 +229,7 @@ void ResultStores::remove_own() {
 
 ExitCode ResultStores::await_outcome() {
     for (Nap nap;; nap.take()) {
-        while (world_.poll(kGrantTag)) {  // may have been under way when this rank finished
+        while (world_.poll(kGrantTag)) {  // sent before this rank finished
         }
         const auto message = world_.poll(kOutcomeTag);
         if (!message) continue;

@@ -1,6 +1,6 @@
 // Where the parts of a running job are. On a shared file system that is one folder, rank 0's, which all ranks
-// see. Hosts that do not see it keep a part folder at the same path on a disk of their own, and at the end
-// rank 0 gathers the parts from there.
+// see. Hosts that do not see it keep a part folder at the same path on their own disk, and rank 0 gathers
+// those parts at the end.
 #pragma once
 
 #include <filesystem>
@@ -16,26 +16,26 @@
 
 namespace voltpile {
 
-// Collective: every rank calls. Whether the result is there already; parts that were left beside it, or on
-// other hosts' disks, are then removed. Throws AgreedError.
+// Collective: every rank calls. Returns true if the result is complete, and removes parts left beside it or
+// on other hosts' disks. Throws AgreedError.
 bool find_complete(const Communicator& world, const std::filesystem::path& result,
                    const ResultLayout& layout);
 
 class ResultStores {
   public:
-    // Collective: every rank calls. Opens the folders and reads what is in them. Throws AgreedError: also if
-    // a host neither sees rank 0's folder nor can write one itself (CannotRun).
+    // Collective: every rank calls. Opens the folders and reads what is in them. Throws AgreedError, with
+    // CannotRun if a host neither sees rank 0's folder nor can write one itself.
     ResultStores(const Communicator& world, const std::filesystem::path& result, const ResultLayout& layout,
                  bool fresh, const Claim& claim);
     ~ResultStores();
     ResultStores(const ResultStores&) = delete;
     ResultStores& operator=(const ResultStores&) = delete;
 
-    bool complete() const { return complete_; }  // the result is there by now; then nothing below is
+    bool complete() const { return complete_; }  // the result is complete by now; then do not use the rest
     const Life& life() const { return life_; }   // where this rank commits
 
-    // Rank 0, after the others have been told: hands out parts and waits without burning a core, until rank 0
-    // tells how the job has ended; what it has gathered is then removed here.
+    // Ranks other than 0: hands out parts and waits asleep until rank 0 sends how the job has ended. After
+    // Done, removes the parts gathered from here.
     ExitCode await_outcome();
 
     // --- rank 0 only ---
@@ -45,16 +45,16 @@ class ResultStores {
     const RangeSet& completed() const { return completed_; }  // of the run's interval, in any of the folders
     const std::vector<std::string>& hosts_apart() const { return map_.hosts_apart; }
 
-    std::vector<WorkRange> ranges_elsewhere() const;  // whose parts are on other hosts' disks
+    std::vector<WorkRange> ranges_elsewhere() const;  // those whose parts are on other hosts' disks
 
-    // A rank has committed a range. True if its part is in rank 0's own folder.
+    // Records a committed range. Returns true if its part is in rank 0's own folder.
     bool committed(int rank, WorkRange range);
 
-    // Brings all parts here, one at a time, and flushes them to the disk; on_part after each. Throws
-    // FileError; then all are still where they were.
+    // Copies all parts here, one at a time, and flushes them to the disk; calls `on_part` after each. Throws
+    // FileError; all parts are then still where they were.
     void gather(const std::function<void(WorkRange)>& on_part);
 
-    void tell_outcome(ExitCode code);  // to all others
+    void tell_outcome(ExitCode code);  // sends it to all other ranks
 
   private:
     struct Elsewhere {
@@ -77,8 +77,8 @@ class ResultStores {
     Life life_;
     bool complete_ = false;
     StoreMap map_;
-    std::unique_ptr<PartFolder> folder_;  // of leaders
-    PartScan scan_;                       // of leaders
+    std::unique_ptr<PartFolder> folder_;  // on leaders
+    PartScan scan_;                       // on leaders
     RangeSet completed_;
     std::vector<Elsewhere> elsewhere_;
 };

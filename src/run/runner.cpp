@@ -29,7 +29,7 @@ std::filesystem::path result_path(const RunOptions& options, const JobSpec& spec
     return std::filesystem::path("results") / (spec.name() + ".h5");
 }
 
-// Copying in the background needs room for the parts and the result at once, and some to spare.
+// Copying in the background needs room for the parts, the result and a margin.
 bool room_for_both(const std::filesystem::path& folder, const ResultLayout& layout) {
     std::error_code error;
     const auto space = std::filesystem::space(folder, error);
@@ -38,7 +38,7 @@ bool room_for_both(const std::filesystem::path& folder, const ResultLayout& layo
     return !error && static_cast<double>(space.available) > needed;
 }
 
-// Rank 0. With shards, whoever is last does it in the end.
+// Rank 0. With shards the last one to finish writes the result.
 void consolidate_in_background(ResultStores& stores, const ResultLayout& layout,
                                std::optional<BackgroundConsolidation>& consolidation) {
     const PartFolder& folder = stores.folder();
@@ -89,8 +89,8 @@ ExitCode run_opened(const MpiSession& mpi, StopSignals& signals, OpenedJob opene
 
     PreparedJob job = plan_job(world, std::move(opened));
     ResultStores stores(world, result, layout, options.fresh, {options.shard, options.take_over, this_run()});
-    if (stores.complete()) return end_complete(world, result);  // other shards have done it meanwhile
-    std::optional<BackgroundConsolidation> consolidation;       // rank 0
+    if (stores.complete()) return end_complete(world, result);  // other shards have finished it meanwhile
+    std::optional<BackgroundConsolidation> consolidation;       // on rank 0
     if (world.rank() == 0) {
         print_start(job, result, stores);
         consolidate_in_background(stores, layout, consolidation);

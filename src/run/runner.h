@@ -1,4 +1,4 @@
-// job file -> plan -> ranks -> work -> results: one job from its first line to its last message.
+// Runs one job from its file to its result: job file -> plan -> ranks -> work -> results.
 #pragma once
 
 #include <filesystem>
@@ -25,18 +25,18 @@ struct RunOptions {
     std::filesystem::path output;         // empty: results/<job name>.h5
     bool fresh = false;                   // discard what earlier runs have left
     Shard shard;                          // compute only this part of the sweep
-    std::filesystem::path jsonl;          // also write the result's points as lines of JSON; empty: not
-    bool take_over = false;               // also from a run that is still there, or out of reach
+    std::filesystem::path jsonl;          // also write the result's points as lines of JSON; empty: do not
+    bool take_over = false;               // take the job over from a run that is alive or out of reach
     std::string command_line;             // for the record
 };
 
-// The job file, and what its app has found in its inputs.
+// The job file, and what its app has read from its inputs.
 struct OpenedJob {
     JobSpec spec;
     std::unique_ptr<App> app;
 };
 
-// What is known before anything is computed.
+// A job that is ready to run.
 struct PreparedJob {
     JobSpec spec;
     std::unique_ptr<App> app;
@@ -46,20 +46,20 @@ struct PreparedJob {
 // Returns whether a job file is a pipe or a device, which cannot be read twice and by one process only.
 bool is_piped_job(const std::string& path);
 
-// Before MPI starts: has it use the transport that the job asks for. Where this process cannot read the job
-// file, or the file is wrong (open_job will say so), the choice is Open MPI's.
+// Makes MPI use the job's transport. Call it before MPI starts. If this process cannot read the job file, or
+// the file is wrong (open_job reports it), Open MPI chooses.
 void choose_transport(std::span<const AppEntry> apps, const RunOptions& options);
 
-// Collective: every rank calls. Throws AgreedError.
+// Collective: every rank calls. Reads the job file and its app's inputs. Throws AgreedError.
 OpenedJob open_job(const Communicator& world, std::span<const AppEntry> apps, const RunOptions& options);
 
-// Collective: every rank calls. Plans for the machine at hand. Throws AgreedError.
+// Collective: every rank calls. Plans for the machine it runs on. Throws AgreedError.
 PreparedJob plan_job(const Communicator& world, OpenedJob job);
 
-// A job that is looked at and not run, by one process without MPI: for described machines.
+// A job that one process without MPI examines but does not run, for described machines.
 class DescribedJob {
   public:
-    // Throws Error: JobError for a wrong job file, what the app finds wrong with its inputs.
+    // Throws Error: JobError for a wrong job file, and what the app finds wrong with its inputs.
     DescribedJob(std::span<const AppEntry> apps, const RunOptions& options);
 
     const JobSpec& spec() const { return spec_; }
@@ -71,10 +71,10 @@ class DescribedJob {
     std::unique_ptr<App> app_;
 };
 
-// Collective: every rank calls. Runs the job, resuming what earlier runs have left, and consolidates its
-// result; one that is complete is not planned, so that any machine can tell. Returns Done or Stopped. Throws
-// AgreedError on all ranks alike; an error that a rank has alone ends all ranks (MpiSession::abort) after it
-// has been printed.
+// Collective: every rank calls. Runs the job, resumes what earlier runs have left, and consolidates its
+// result. A complete result is not planned, so any machine can report it. Returns Done or Stopped. Throws
+// AgreedError on all ranks alike; a rank that fails alone prints its error and ends all ranks
+// (MpiSession::abort).
 ExitCode run_job(const MpiSession& mpi, StopSignals& signals, std::span<const AppEntry> apps,
                  const RunOptions& options);
 

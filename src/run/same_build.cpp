@@ -49,7 +49,7 @@ std::string mismatch_text(const std::vector<BuildIdentity>& builds) {
 }
 
 void check_same_build(const Communicator& world) {
-    // What a rank cannot do alone must not leave the others waiting for it.
+    // A rank that fails here alone must not leave the others waiting for it.
     BuildIdentity mine;
     std::string problem;
     try {
@@ -61,7 +61,7 @@ void check_same_build(const Communicator& world) {
     std::vector<BuildIdentity> builds;
     for (const std::string& bytes : world.all_gather(line.dump())) {
         const auto rank = nlohmann::json::parse(bytes);
-        if (rank.size() < 5) throw CommError("a rank told nothing of its program");
+        if (rank.size() < 5) throw CommError("a rank sent an incomplete description of its program");
         if (!rank[4].get<std::string>().empty())
             throw_agreed(ExitCode::CannotRun, rank[4].get<std::string>());
         builds.push_back({rank[0], rank[1], rank[2], rank[3]});

@@ -1,5 +1,5 @@
-// Refuses to start on nodes that do not all have the same program: ranks of two builds would speak two
-// protocols and write two formats.
+// Refuses to start if nodes have different programs: ranks of two builds would speak two protocols and write
+// two formats.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +14,19 @@ struct BuildIdentity {
     std::string host;
     std::string version;       // "0.1.0"
     std::string git_revision;  // "1a2b3c4d5e6f"
-    std::string checksum;      // of the program's file, 16 hexadecimal digits
+    std::string checksum;      // of the program file, 16 hexadecimal digits
 };
 
-// 64 bits of XXH3 over the file's bytes, in hexadecimal. Throws FileError.
+// Returns 64 bits of XXH3 over the file's bytes, in hexadecimal. Throws FileError.
 std::string file_checksum(const std::string& path);
 
-// Of the program that is running.
+// Returns the identity of the running program.
 BuildIdentity this_build();
 
-// Which hosts have which build, if there are several; empty if all have the same.
+// Says which hosts have which build if there are several; empty if all have the same.
 std::string mismatch_text(const std::vector<BuildIdentity>& builds);
 
-// Collective: every rank calls. Throws AgreedError (CannotRun) on all of them if their programs differ.
+// Collective: every rank calls. Throws AgreedError (CannotRun) on all ranks if their programs differ.
 void check_same_build(const Communicator& world);
 
 }  // namespace voltpile

@@ -64,7 +64,7 @@ class BenchComm(Case):
                 out, err = self.voltpile("bench", "comm", "--host", "--path", "pigeon", *options, ranks=ranks,
                                          expect=BAD_INPUT)
                 self.assertEqual(out, "")
-                self.assertRegex(err, f"--path: there is no way named like pigeon here; there are {there}\n")
+                self.assertRegex(err, f"--path: no path here has a name with pigeon; the names are {there}\n")
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ void stream(Channel& channel, bool sender, Memory memory, int count, int window)
         under_way.push_back(sender ? channel.send(memory) : channel.receive(memory));
     }
     for (const Transfer& each : under_way) each.wait();
-    // The receiver says that it has everything.
+    // The receiver signals that it has everything.
     sender ? channel.receive(Memory{}).wait() : channel.send(ConstMemory{}).wait();
 }
 

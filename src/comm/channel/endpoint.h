@@ -1,5 +1,5 @@
-// What all channels share: arguments are checked, transfers made, and a full channel waited for. What becomes
-// of the transfers is the derived class's.
+// What all channels share: it checks arguments, makes transfers, and waits for a full channel. Derived
+// classes complete the transfers.
 #pragma once
 
 #include "comm/channel/channel.h"
@@ -21,10 +21,10 @@ class ChannelEndpoint : public Channel {
   protected:
     const ChannelOptions& options() const { return options_; }
 
-    // All with the lock held.
+    // Call these with the lock held.
     virtual void accept_send(std::shared_ptr<TransferState> transfer) = 0;
     virtual void accept_receive(std::shared_ptr<TransferState> transfer) = 0;
-    virtual const std::string& failure() const = 0;    // empty: none
+    virtual const std::string& failure() const = 0;    // empty: no failure
     virtual void give_up(const std::string& why) = 0;  // fails the channel
     virtual int unreceived_sends() const = 0;
     virtual std::size_t unfinished_bytes() const = 0;  // of sends

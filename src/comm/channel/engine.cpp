@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 using std::chrono::nanoseconds;
 
 constexpr auto spin = 50us;           // of the engine's thread, after the last movement
-constexpr auto alone = 50us;          // for which a waiting thread keeps its core to itself
+constexpr auto alone = 50us;          // a waiting thread keeps its core to itself for this long
 constexpr auto shortest_nap = 100us;  // of the engine's thread while others do its work
 constexpr auto longest_nap = 500us;
 constexpr auto gpu_interval = 20us;  // between looks at the GPU
@@ -44,7 +44,7 @@ ChannelEngine::Lock::~Lock() {
 ChannelEngine::ChannelEngine(EngineWork& work, nanoseconds patience)
     : work_(work), patience_(patience), wake_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     if (wake_fd_ < 0) throw CommError(fmt::format("eventfd: {}", std::strerror(errno)));
-    // Signals are for the threads of the application, which know what to do with them.
+    // Signals belong to the application's threads.
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -68,7 +68,7 @@ void ChannelEngine::stop_thread() {
     {
         const std::lock_guard lock(mutex_);
         stopping_ = true;
-        asleep_ = true;  // or in a nap, which shall end too
+        asleep_ = true;  // or in a nap, which must end too
         changed();
     }
     thread_.join();
@@ -108,10 +108,10 @@ bool ChannelEngine::sleep(nanoseconds limit, bool network_too) {
 
 void ChannelEngine::run() {
     pthread_setname_np(pthread_self(), "channels");
-    prctl(PR_SET_TIMERSLACK, 1'000);  // naps are of microseconds
+    prctl(PR_SET_TIMERSLACK, 1'000);  // naps last microseconds
     if (work_.gpu() != nullptr) work_.gpu()->adopt_thread();
     auto last_move = ChannelClock::now();
-    nanoseconds nap = shortest_nap;  // the longer the others have been at it
+    nanoseconds nap = shortest_nap;  // grows while others move the transfers
     while (true) {
         while (wanted_.load() > 0) std::this_thread::yield();
         nanoseconds pause = nap;
@@ -140,7 +140,7 @@ void ChannelEngine::run() {
         const bool woken = sleep(pause, network_too);
         const std::lock_guard lock(mutex_);
         asleep_ = false;
-        if (woken) last_move = ChannelClock::now();  // what comes next may come soon
+        if (woken) last_move = ChannelClock::now();  // more may follow soon
     }
 }
 

@@ -1,8 +1,8 @@
-// Keeps a group's transfers moving. One lock guards all of a group's state, so that UCX and the GPU are
-// entered by one thread at a time. Two kinds of threads move transfers: those that wait for one, themselves
-// (no hand-over between threads, hence the latency of the bare library), and, when nobody waits, a thread of
-// the engine's own. That one sleeps in the kernel until the network has something, for it shares the cores
-// with the application's computing.
+// Keeps a group's transfers moving. One lock guards all state of a group, so one thread at a time enters UCX
+// and the GPU. Two kinds of threads move transfers: a thread that waits for one moves it itself (no hand-over
+// between threads, hence the latency of the bare library), and the engine's own thread does while nobody
+// waits. That thread sleeps in the kernel until the network has something, because it shares the cores with
+// the application's computing.
 #pragma once
 
 #include <atomic>
@@ -15,25 +15,25 @@
 
 namespace voltpile {
 
-// What is kept moving. All calls come with the lock held.
+// What the engine moves. It calls with the lock held.
 class EngineWork {
   public:
     virtual ~EngineWork() = default;
 
-    // Moves what can be moved without waiting; returns whether anything moved. Does not throw: what goes
-    // wrong fails the transfers that it concerns.
+    // Moves what can be moved without waiting and returns whether anything moved. Does not throw: an error
+    // fails the transfers it concerns.
     virtual bool progress(ChannelClock::time_point now) = 0;
 
     struct Outlook {
-        bool busy = false;              // transfers are under way: worth a moment's spinning
+        bool busy = false;              // transfers are in flight: a moment's spinning pays
         bool polls = false;             // some wait for the GPU, which wakes nobody
         ChannelClock::time_point next;  // when to look again even if nothing happens
     };
     virtual Outlook outlook(ChannelClock::time_point now) = 0;
 
-    // Readable when the network has something, once arm() was called; -1: none.
+    // Readable when the network has something, after arm(); -1: there is none.
     virtual int wake_fd() const = 0;
-    virtual bool arm() = 0;  // false: there is something already
+    virtual bool arm() = 0;  // false: the network has something already
 
     virtual ChannelGpu* gpu() const = 0;  // nullptr: none
 };
@@ -46,8 +46,8 @@ class ChannelEngine {
     ChannelEngine(const ChannelEngine&) = delete;
     ChannelEngine& operator=(const ChannelEngine&) = delete;
 
-    // Needed for whatever touches the group's state. Comes before the engine's own thread if that wants the
-    // lock too. While it is held the group's GPU is the thread's device.
+    // Guards all that touches the group's state, and comes before the engine's own thread if both want the
+    // lock. While it is held the group's GPU is the thread's device.
     class Lock {
       public:
         explicit Lock(ChannelEngine& engine);
@@ -62,16 +62,16 @@ class ChannelEngine {
         int previous_device_ = -1;
     };
 
-    // Moves transfers until met() holds, which is asked with the lock held and must come true by itself in
-    // the end (deadlines). Not to be called with the lock held.
+    // Moves transfers until met() holds. met() is called with the lock held, and must come true by itself in
+    // the end (deadlines). Do not call this with the lock held.
     void wait(const std::function<bool()>& met);
 
-    // The clock of deadlines: it stands still while the whole process does (stopped by a signal, suspended by
-    // Slurm), so that nobody is thought lost afterwards. With the lock held.
+    // The clock of deadlines. It stands still while the whole process does (stopped by a signal, suspended by
+    // Slurm), so no peer counts as lost afterwards. Call it with the lock held.
     ChannelClock::time_point time();
 
-    // To be called with the lock held, after something was started that the engine's thread must move, or
-    // ended that others wait for.
+    // Call it with the lock held after starting something that the engine's thread must move, or ending
+    // something that others wait for.
     void changed();
 
   private:
@@ -89,7 +89,7 @@ class ChannelEngine {
     ChannelClock::time_point last_driven_{};
     ChannelClock::time_point last_time_{};
     ChannelClock::duration stood_still_{0};
-    bool asleep_ = false;  // the engine's thread, in a sleep that changed() must end
+    bool asleep_ = false;  // the engine's thread is in a sleep that changed() must end
     bool stopping_ = false;
     int wake_fd_ = -1;
     std::thread thread_;

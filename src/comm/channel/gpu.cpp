@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t flag_count = 4096;
 
-// A function of the driver, by way of the runtime: so that the program starts where there is no driver.
+// Loads a function of the driver through the runtime, so that the program starts without a driver.
 template <class Function>
 Function* driver_function(const char* name) {
     void* function = nullptr;
@@ -71,8 +71,8 @@ class CudaChannelGpu : public ChannelGpu {
   public:
     explicit CudaChannelGpu(int device) : device_(device) {
         use_device(device);
-        // The highest priority: streams of one priority may share a queue of the hardware, and behind a
-        // stream that waits for a flag these copies would wait for ever.
+        // The highest priority: streams of one priority may share a hardware queue, and behind a stream that
+        // waits for a flag these copies would wait forever.
         int lowest = 0, highest = 0;
         cuda_check(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "asking for stream priorities");
         cuda_check(cudaStreamCreateWithPriority(&copies_, cudaStreamNonBlocking, highest),
@@ -110,7 +110,7 @@ class CudaChannelGpu : public ChannelGpu {
 
     void adopt_thread() noexcept override {
         cudaSetDevice(device_);
-        // Asking for events from here must not break a capture that another thread has begun.
+        // Querying events here must not break a capture that another thread has begun.
         cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
         cudaThreadExchangeStreamCaptureMode(&mode);
     }
@@ -202,7 +202,7 @@ class CudaChannelGpu : public ChannelGpu {
     int device_;
     cudaStream_t copies_ = nullptr;
     std::uint32_t* flags_ = nullptr;      // pinned
-    std::vector<std::uint32_t> numbers_;  // last given out
+    std::vector<std::uint32_t> numbers_;  // the last number of each flag
     std::vector<std::size_t> free_flags_;
     std::vector<cudaEvent_t> free_events_;
     CUresult (*wait_value_)(CUstream, CUdeviceptr, cuuint32_t, unsigned) = nullptr;

@@ -17,11 +17,11 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int channel_ids = 4096;
-constexpr auto farewell = 5s;  // in all, for what is unfinished and for the peers
-constexpr auto closing = 1s;   // of connections
+constexpr auto farewell = 5s;  // in total, for unfinished transfers and for the peers
+constexpr auto closing = 1s;   // for closing the connections
 
-// What a rank tells the others, in lines: what is wrong with it, or nothing; what must be alike; who it is.
-// Then its address, which is binary.
+// What a rank tells the others, in lines: its problem if any; what must be equal on all; its identity. Then
+// its address, which is binary.
 struct Card {
     std::string problem, alike, member, address;
 };
@@ -69,7 +69,7 @@ class ChannelGroup::Members : public EngineWork {
             network_ = make_ucx_network(options_, gpu_.get());
             if (network_ != nullptr) card.address = network_->describe(self);
         } catch (const std::exception& error) {
-            card.problem = error.what();  // said to all, so that nobody waits for this rank
+            card.problem = error.what();  // sent to all, so that nobody waits for this rank
         }
         card.alike = fmt::format("max_in_flight = {}, staging_bytes = {}, UCX: {}", options_.max_in_flight,
                                  options_.staging_bytes, network_ != nullptr ? "yes" : "no");
@@ -164,7 +164,7 @@ class ChannelGroup::Members : public EngineWork {
     }
 
     void say_farewell() noexcept {
-        if (engine_ == nullptr) return;  // it did not come to be
+        if (engine_ == nullptr) return;  // construction failed
         try {
             if (network_ != nullptr) {
                 {
@@ -183,7 +183,7 @@ class ChannelGroup::Members : public EngineWork {
             }
             if (network_ != nullptr) await(closing, [this] { return network_->closed(); });
         } catch (...) {
-            // Nothing here is needed by others: the connections end with the process at the latest.
+            // Nobody needs anything of this: the connections end with the process at the latest.
         }
     }
 

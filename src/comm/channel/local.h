@@ -13,10 +13,10 @@ class LocalChannel : public ChannelEndpoint {
 
     int peer() const override { return rank_; }
 
-    // With the lock held.
+    // Call these with the lock held.
     bool progress(ChannelClock::time_point now);  // true: something moved
     bool busy() const { return !sends_.empty() || !receives_.empty(); }
-    bool polls() const;  // a stream's work or a copy is waited for
+    bool polls() const;  // true while it waits for a stream's work or a copy
     void give_up(const std::string& why) override;
 
   protected:
@@ -28,7 +28,7 @@ class LocalChannel : public ChannelEndpoint {
 
   private:
     bool move();
-    bool advance();  // one transfer, or one step of it
+    bool advance();  // by one transfer, or one step of it
     void check_limit(std::deque<std::shared_ptr<TransferState>>& transfers, ChannelClock::time_point now,
                      const char* what_is_missing);
 

@@ -15,13 +15,13 @@ class ChannelNetwork {
   public:
     virtual ~ChannelNetwork() = default;
 
-    // Completes what the others must know of this rank; returns what connections to it need.
+    // Completes what the others must know of this rank. Returns what connections to it need.
     virtual std::string describe(ChannelMember& self) = 0;
-    // Everybody's, by rank, this one's too.
+    // Everybody's, by rank, this rank included.
     virtual void join(const ChannelMember& self, std::vector<ChannelMember> members,
                       std::vector<std::string> addresses) = 0;
 
-    // The channel to another rank. Throws CommError if no way leads there.
+    // Returns the channel to another rank. Throws CommError if no network leads there.
     virtual Channel& channel(ChannelEngine& engine, int peer, int id) = 0;
     virtual std::vector<std::string> paths() const = 0;
 
@@ -30,16 +30,16 @@ class ChannelNetwork {
     virtual int wake_fd() const = 0;
     virtual bool arm() = 0;
 
-    virtual void fail(const std::string& why) = 0;  // all there is, with all peers
-    // Says goodbye as soon as all sends are done. ended(): so have the peers, or they are lost.
+    virtual void fail(const std::string& why) = 0;  // fails everything, with all peers
+    // Says goodbye once all sends are done. ended(): so have the peers, or they are lost.
     virtual void end() = 0;
     virtual bool ended() const = 0;
-    // Starts closing the connections; what is unfinished fails. closed() when done.
+    // Starts closing the connections; unfinished transfers fail. closed() when done.
     virtual void close() = 0;
     virtual bool closed() const = 0;
 };
 
-// nullptr where UCX is not built in. options and gpu (may be nullptr) must outlive it.
+// Returns nullptr if UCX is not built in. options and gpu (may be nullptr) must outlive it.
 std::unique_ptr<ChannelNetwork> make_ucx_network(const ChannelOptions& options, ChannelGpu* gpu);
 
 }  // namespace voltpile

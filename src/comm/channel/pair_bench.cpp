@@ -28,7 +28,8 @@ constexpr bool channel_there = VOLTPILE_UCX != 0;
 constexpr const char *channel_name = "channel", *mpi_name = "mpi", *gpu_channel_name = "channel (GPU)",
                      *nccl_name = "nccl", *copy_name = "peer copy";
 
-// Both ends call both, with the same numbers. Seconds a message one way; bytes a second.
+// Both ends call both functions with the same numbers. They return seconds per message one way, and bytes per
+// second.
 struct PairWay {
     std::string name;
     std::function<double(std::int64_t bytes, int rounds)> one_way;
@@ -108,7 +109,7 @@ PairWay nccl_way(StreamCommunicator& comm, const Stream& stream, char* out, char
     return {nccl_name, one_way, rate};
 }
 
-// The driver's own copy from the first rank's GPU to the second's, made by the first: what the link gives.
+// The driver's own copy from the first rank's GPU to the second's, made by the first: the limit of the link.
 PairWay copy_way(bool first, int from, int to, const char* source, char* target, const Stream& stream) {
     const auto copies = [=, &stream](std::int64_t bytes, int count, bool one_by_one) {
         if (!first) return 0.0;
@@ -128,7 +129,7 @@ PairWay copy_way(bool first, int from, int to, const char* source, char* target,
             }};
 }
 
-// The GPU of the pair's other rank as CUDA counts it here; -1: not seen here.
+// Returns the GPU of the pair's other rank as CUDA counts it here, -1 if it is not visible here.
 int device_of_other(const Communicator& pair, int device) {
     const auto ids = pair.all_gather(device_info(device).pci_bus_id);
     int found = -1;
@@ -137,7 +138,7 @@ int device_of_other(const Communicator& pair, int device) {
         cudaGetLastError();
         found = -1;
     }
-    // Only if both see each other, and they are two.
+    // Only if each sees the other, and they are two GPUs.
     for (const std::string& each : pair.all_gather(found < 0 || found == device ? "-" : "+"))
         if (each == "-") return -1;
     return found;
@@ -147,7 +148,7 @@ int device_of_other(const Communicator& pair, int device) {
 
 void measure(const Communicator& pair, const PairWay& way, const PairBenchOptions& options,
              std::vector<PairBenchRow>& rows) {
-    way.one_way(options.sizes.front(), 3);  // connects
+    way.one_way(options.sizes.front(), 3);  // opens connections
     for (const std::int64_t bytes : options.sizes) {
         const double about = slowest_of(pair, way.one_way(bytes, 2));
         const int rounds =
@@ -210,7 +211,7 @@ std::vector<PairBenchRow> bench_pair(const Communicator& pair, ChannelGroup& cha
         use_device(other);
         DeviceBuffer<char> target(first ? largest : 0);
         use_device(options.device);
-        cudaDeviceEnablePeerAccess(other, 0);  // may be on already
+        cudaDeviceEnablePeerAccess(other, 0);  // may be enabled already
         cudaGetLastError();
         measure_way(copy_way(first, options.device, other, out.data(), target.data(), stream));
         stream.synchronize();

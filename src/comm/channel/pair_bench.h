@@ -1,4 +1,4 @@
-// How fast two ranks exchange data, each way side by side.
+// Measures how fast two ranks exchange data, path by path.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ namespace voltpile {
 
 struct PairBenchOptions {
     std::vector<std::int64_t> sizes;  // bytes of a message
-    double seconds_per_point = 0.02;  // about
-    std::string path;                 // measure only ways whose names contain this
+    double seconds_per_point = 0.02;  // approximate
+    std::string path;                 // measure only paths whose names contain this
     int device = -1;                  // this rank's GPU; -1: host memory only
 };
 
@@ -24,7 +24,7 @@ struct PairBenchRow {
     double bytes_per_s = 0;  // of many messages in flight; median
 };
 
-// The ways that there may be; the links between two ranks decide which there are.
+// All candidate paths; the links between two ranks decide which exist.
 std::vector<std::string> pair_way_names(bool on_gpus);
 
 // Collective over the two ranks of `pair`, whose rank 0 gets the rows. channels: of a group that has both;

@@ -88,7 +88,7 @@ std::vector<std::string> transports_in(const std::string& description) {
             if (word.find('/') == std::string::npos) continue;
             if (lane) {
                 word.erase(0, word.rfind(':', word.find('/')) + 1);   // the device has a colon too: mlx5_0:1
-                word.resize(std::min(word.size(), word.rfind('.')));  // the path's number
+                word.resize(std::min(word.size(), word.rfind('.')));  // the number of the path
             }
             if (std::find(found.begin(), found.end(), word) == found.end()) found.push_back(word);
             break;

@@ -1,4 +1,5 @@
-// Which way data takes between two ranks, and why: from what each rank's UCX and host can do. Pure.
+// Chooses the path that data takes between two ranks, and says why, from what UCX and the host of each rank
+// can do. Pure.
 #pragma once
 
 #include <string>
@@ -15,15 +16,15 @@ struct ChannelMember {
     std::string ucx;  // version
     bool has_gpu = false;
     bool stages = false;    // its user wants GPU buffers staged
-    bool ucx_cuda = false;  // its UCX takes GPU memory
-    std::string tls;        // its setting UCX_TLS, empty if there is none
+    bool ucx_cuda = false;  // its UCX supports GPU memory
+    std::string tls;        // its UCX_TLS, empty if unset
     bool cuda_ipc = false;  // its UCX reads other processes' GPU memory
     bool rdma = false;      // its UCX has an RDMA device it may use
-    bool gpu_rdma = false;  // its kernel lets RDMA devices into GPU memory
+    bool gpu_rdma = false;  // its kernel lets RDMA devices access GPU memory
 };
 
 std::string to_text(const ChannelMember& member);
-ChannelMember channel_member_from(const std::string& text);  // throws CommError if it is none
+ChannelMember channel_member_from(const std::string& text);  // throws CommError for other text
 
 // "rank 3 on node2".
 std::string name_of(const ChannelMember& member);
@@ -34,15 +35,15 @@ struct GpuPath {
     std::string text;  // "GPU buffers staged through pinned memory: UCX 1.13.1 of rank 0 has no CUDA support"
 };
 
-// The same on both sides: symmetric in staged and rdma.
+// The same at both ends: symmetric in staged and rdma.
 GpuPath gpu_path(const ChannelMember& self, const ChannelMember& peer);
 
-// Transports with their devices as UCX's descriptions of contexts and endpoints name them ("tcp/eth0"), each
-// once, in order.
+// Returns the transports with their devices as UCX's descriptions of contexts and endpoints name them
+// ("tcp/eth0"), each once, in order.
 std::vector<std::string> transports_in(const std::string& description);
 
-// Value for UCX_NET_DEVICES that keeps UCX from the interfaces of containers and virtual machines, which have
-// the same address on every host; empty: there are none, UCX may choose from all.
+// Returns the value for UCX_NET_DEVICES that excludes the interfaces of containers and virtual machines,
+// which have the same address on every host. Empty: there are none, and UCX may choose from all.
 std::string usable_net_devices(const std::vector<NetworkInterface>& interfaces,
                                const std::vector<RdmaPort>& ports);
 

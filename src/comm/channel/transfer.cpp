@@ -13,7 +13,7 @@ using Status = TransferState::Status;
 
 void end(TransferState& transfer, Status status) {
     transfer.status.store(status, std::memory_order_release);
-    // Streams go on after a failure too: a stream that waits for ever could not even be destroyed.
+    // Streams continue after a failure too: a stream that waits forever could not even be destroyed.
     if (transfer.flag) transfer.gpu->raise_flag(*transfer.flag);
     transfer.flag.reset();
     transfer.ready.reset();

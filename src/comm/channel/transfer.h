@@ -1,4 +1,4 @@
-// What a Transfer stands for. Guarded by the engine's lock but for `status`.
+// The state behind a Transfer. The engine's lock guards all but `status`.
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,8 @@ using ChannelClock = std::chrono::steady_clock;
 struct TransferState {
     enum class Status { Pending, Done, Failed };
 
-    // An unfinished transfer's engine and GPU (nullptr: none) are alive: a group fails what it leaves behind.
+    // The engine and GPU (nullptr: none) of an unfinished transfer are alive: a group fails what it leaves
+    // behind.
     ChannelEngine* engine = nullptr;
     ChannelGpu* gpu = nullptr;
 
@@ -30,8 +31,8 @@ struct TransferState {
     MemoryKind kind = MemoryKind::Host;
     std::chrono::milliseconds limit{0};
 
-    std::unique_ptr<GpuMark> ready;  // what it must wait for on the GPU before it starts
-    std::size_t started_bytes = 0;   // pieces are started in order
+    std::unique_ptr<GpuMark> ready;  // the GPU work it waits for before it starts
+    std::size_t started_bytes = 0;   // pieces start in order
     bool all_started = false;
     int open_pieces = 0;  // started and not done
     std::optional<ChannelClock::time_point> next_in_order_since;
@@ -41,13 +42,13 @@ struct TransferState {
     std::optional<ChannelGpu::Flag> flag;
 
     bool pending() const { return status.load(std::memory_order_acquire) == Status::Pending; }
-    // Whether the work it waits for on the GPU is done.
+    // True once the GPU work it waits for is done.
     bool is_ready();
     void finish();
     void fail(const std::string& why);
 };
 
-// "3.2 MB of host memory": for messages.
+// Returns "3.2 MB of host memory", for messages.
 std::string text_of(const TransferState& transfer);
 
 }  // namespace voltpile

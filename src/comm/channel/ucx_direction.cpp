@@ -95,8 +95,8 @@ void UcxDirection::post(Piece& piece) {
     }
 }
 
-// One step of a piece; false: it must wait. A send: copied to the host, then sent. A receive: received, then
-// copied to the GPU.
+// Does one step of a piece; returns false if it must wait. A send is copied to the host, then sent. A receive
+// is received, then copied to the GPU.
 bool UcxDirection::advance(Piece& piece) {
     if (piece.copy != nullptr) {
         if (!piece.copy->reached()) return false;

@@ -35,7 +35,7 @@ std::string net_devices(const ChannelOptions& options) {
     return usable_net_devices(network_interfaces(), active_rdma_ports());
 }
 
-// NVIDIA's module that gives network cards a way into GPU memory; needed on Volta.
+// NVIDIA's module that lets network cards access GPU memory; Volta needs it.
 bool has_peermem() {
     return std::filesystem::exists("/sys/module/nvidia_peermem") ||
            std::filesystem::exists("/sys/kernel/mm/memory_peers/nv_mem");

@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// How long UCX may take to give back the buffers of failed transfers, before they are told to have failed.
+// How long UCX may take to return the buffers of failed transfers before these are marked failed.
 constexpr auto grace = 20ms;
 constexpr auto longest_look = 1s;
 constexpr const char* ended_text = "the other end has ended its channels";
@@ -131,7 +131,7 @@ bool UcxPeer::progress(ChannelClock::time_point now) {
     return look_after_time(now) || moved;
 }
 
-// Deadlines, signs of life, the last word. true: something was failed or sent.
+// Handles deadlines, signs of life and the goodbye. Returns true if something was failed or sent.
 bool UcxPeer::look_after_time(ChannelClock::time_point now) {
     const auto sending = [](const auto& each) { return each.second->sends().busy(); };
     if (ending_ && !goodbye_sent_ && std::none_of(channels_.begin(), channels_.end(), sending)) {
@@ -144,7 +144,7 @@ bool UcxPeer::look_after_time(ChannelClock::time_point now) {
     next_look_ = now + interval;
     if (now >= next_alive_ && !goodbye_sent_) {
         next_alive_ = now + 2 * interval;
-        // None goes out on top of one that has not, else they pile up in front of a silent peer.
+        // No second sign while one is unsent, else they pile up in front of a silent peer.
         if (outgoing_.empty()) tell(Control::Alive);
     }
     std::size_t bytes = 0;
@@ -159,7 +159,7 @@ bool UcxPeer::look_after_time(ChannelClock::time_point now) {
             return true;
         }
     }
-    // What the other end sent came before its goodbye, and was taken as soon as it was asked for.
+    // What the other end sent came before its goodbye, and was received when asked for.
     if (goodbye_came_ && transfers_under_way() && !polls()) {
         fail(ended_text);
         return true;

@@ -1,5 +1,5 @@
 // Another rank: the connection to it, its channels, and the signs of life. One connection serves all channels
-// between two ranks, so they fail together. With the lock held.
+// between two ranks, so they fail together. All calls come with the lock held.
 #pragma once
 
 #include <deque>
@@ -21,10 +21,10 @@ class UcxChannel : public ChannelEndpoint {
 
     int peer() const override;
 
-    bool progress();  // what goes wrong fails the peer
+    bool progress();  // an error fails the peer
     UcxDirection& sends() { return sends_; }
     UcxDirection& receives() { return receives_; }
-    // The peer has received that many transfers.
+    // The peer has received this many transfers.
     void credited(std::int64_t received) { received_there_ = received; }
 
   protected:
@@ -40,7 +40,7 @@ class UcxChannel : public ChannelEndpoint {
     int id_;
     UcxDirection sends_, receives_;
     std::int64_t received_there_ = 0;
-    std::int64_t told_ = 0;  // received here, as the peer knows
+    std::int64_t told_ = 0;  // transfers received here, as far as the peer knows
 };
 
 class UcxPeer {
@@ -56,12 +56,12 @@ class UcxPeer {
     std::string path() const;
 
     bool progress(ChannelClock::time_point now);
-    bool busy() const;   // transfers, or a failure to be brought to its end
-    bool polls() const;  // waits for the GPU
+    bool busy() const;   // it has transfers, or a failure to complete
+    bool polls() const;  // it waits for the GPU
     bool gpu_memory_with_ucx() const;
     ChannelClock::time_point next_look() const { return next_look_; }
 
-    // All transfers fail, and everything later; the peer is told, unless it is the one that told.
+    // Fails all transfers, current and future, and tells the peer unless the peer told first.
     void fail(const std::string& why, bool tells = true);
     const std::string& failure() const { return failure_; }
 
@@ -85,7 +85,7 @@ class UcxPeer {
         UcxOperation operation;
     };
 
-    std::string connection_error() const;  // empty: none
+    std::string connection_error() const;  // empty: no error
     void tell(Control control, int channel = 0, std::int64_t count = 0, const std::string& why = "");
     bool take_notice();
     void await_notice();
@@ -98,7 +98,7 @@ class UcxPeer {
     ChannelGpu* gpu_;
     ChannelMember self_, peer_;
     GpuPath gpu_path_;
-    std::unique_ptr<UcxConnection> connection_, fast_;  // fast_: nullptr where it would be no faster
+    std::unique_ptr<UcxConnection> connection_, fast_;  // fast_: nullptr if it would be no faster
     std::map<int, std::unique_ptr<UcxChannel>> channels_;
     std::string failure_;
     std::optional<ChannelClock::time_point> failed_at_;

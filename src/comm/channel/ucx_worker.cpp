@@ -36,7 +36,7 @@ void on_received(void* request, ucs_status_t status, const ucp_tag_recv_info_t* 
 }
 
 void started(UcxOperation& operation, ucs_status_ptr_t request) {
-    if (operation.done) return;  // its callback has been called already
+    if (operation.done) return;  // its callback has run already
     if (request == nullptr)
         finish(operation, UCS_OK, 0);
     else if (UCS_PTR_IS_ERR(request))
@@ -49,7 +49,7 @@ ucs_memory_type_t memory_type(bool gpu) {
     return gpu ? UCS_MEMORY_TYPE_CUDA : UCS_MEMORY_TYPE_HOST;
 }
 
-// As far as the user's setting goes.
+// Within the limits of the user's setting.
 bool may_use_shared_memory() {
     const char* setting = std::getenv("UCX_TLS");
     if (setting == nullptr) return true;
@@ -61,7 +61,7 @@ bool may_use_shared_memory() {
     return false;
 }
 
-// What UCX prints about something.
+// Returns what UCX prints about an object.
 template <class Print>
 std::string printed(Print print) {
     char* text = nullptr;
@@ -94,7 +94,8 @@ UcxWorker::UcxWorker(const std::string& net_devices, double keepalive_seconds) {
     };
     if (!net_devices.empty()) set("NET_DEVICES", net_devices);
     set("KEEPALIVE_INTERVAL", fmt::format("{:.3f}s", keepalive_seconds));
-    // Else shared memory is left out wherever errors are to be told. UCX warns of settings without effect.
+    // Without this UCX leaves shared memory out wherever it must report errors. UCX warns of settings without
+    // effect.
     if (may_use_shared_memory()) set("MM_ERROR_HANDLING", "y");
 
     ucp_params_t params = {};
@@ -126,7 +127,7 @@ UcxWorker::UcxWorker(const std::string& net_devices, double keepalive_seconds) {
 }
 
 UcxWorker::~UcxWorker() {
-    // UCX warns of messages that nobody has asked for; these are left by failures, which are told elsewhere.
+    // UCX warns of messages that nobody received; failures leave these, and are reported elsewhere.
     ucp_tag_recv_info_t info = {};
     while (const ucp_tag_message_h message = ucp_tag_probe_nb(worker_, 0, 0, 1, &info)) {
         const ucp_request_param_t param = {};
@@ -164,7 +165,7 @@ void UcxWorker::send(const UcxConnection& to, const void* data, std::size_t byte
 
 void UcxWorker::receive(void* data, std::size_t bytes, std::uint64_t tag, bool gpu, UcxOperation& operation) {
     ucp_request_param_t param = {};
-    // Only the callback tells how much has come, so it must be called in any case.
+    // Only the callback tells how much arrived, so it must run in any case.
     param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
                          UCP_OP_ATTR_FIELD_MEMORY_TYPE | UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
     param.cb.recv = on_received;
@@ -212,7 +213,7 @@ void UcxConnection::close(bool by_force) {
     if (close_ != nullptr) return;
     transports();
     close_ = std::make_unique<UcxOperation>();
-    if (by_force && kind_ == Kind::Fast) {  // UCX cannot; it does so when the worker ends
+    if (by_force && kind_ == Kind::Fast) {  // UCX cannot close it by force; the worker's end does
         close_->done = true;
         return;
     }

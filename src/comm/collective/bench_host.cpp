@@ -1,4 +1,4 @@
-// bench_host_collective.
+// bench_host_collective(): collectives on host memory.
 #include <algorithm>
 #include <chrono>
 #include <functional>
@@ -18,7 +18,7 @@ struct Buffers {
     std::vector<float> in, out;
 };
 
-// bytes: of each rank's part in all_gather and reduce_scatter.
+// bytes: of each rank's part for all_gather and reduce_scatter.
 void call_ours(StreamCommunicator& by, Collective collective, Buffers& memory, std::int64_t bytes) {
     const std::int64_t count = bytes / 4;
     const StreamRef host = StreamRef::host();
@@ -85,7 +85,7 @@ std::vector<CollectiveBenchRow> bench_host_collective(const Communicator& group,
         for (const auto& [name, way] : ways) {
             if (name.find(options.path) == std::string::npos) continue;
             const auto call = [&] { way(bytes); };
-            call();  // warms up
+            call();  // warm up
             const double about = std::max(slowest_of(group, seconds_of(call, 1)), 1e-7);
             const int calls =
                 std::clamp(static_cast<int>(options.seconds_per_point / (repeats * about)), 1, 1000);

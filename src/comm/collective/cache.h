@@ -1,4 +1,4 @@
-// Keeps measured tables in files, so that a machine is measured once.
+// Keeps measured tables in files, so that each machine is measured once.
 #pragma once
 
 #include <filesystem>
@@ -9,29 +9,29 @@
 
 namespace voltpile {
 
-// What a measurement holds for.
+// What a measurement depends on.
 struct CollectiveCacheKey {
     std::string gpu;     // "NVIDIA H200"
     std::string driver;  // "580.159.04"
-    std::string nccl;    // "2.28.9"; empty: without
+    std::string nccl;    // "2.28.9"; empty: no NCCL
     int ranks = 1;
     std::string links;  // "nvlink", "pcie", "none"
 };
 
-// $XDG_CACHE_HOME/voltpile, else ~/.cache/voltpile; empty if neither is set.
+// Returns $XDG_CACHE_HOME/voltpile, else ~/.cache/voltpile; empty if neither variable is set.
 std::filesystem::path default_cache_folder();
 
-// "collectives-NVIDIA-H200-x4-nvlink.json" in the folder.
+// Returns "collectives-NVIDIA-H200-x4-nvlink.json" in the folder.
 std::filesystem::path cache_file(const std::filesystem::path& folder, const CollectiveCacheKey& key);
 
-// Nothing if there is no such file, or if it is damaged or was measured with another key or other kernels.
+// Returns nothing if the file is missing or damaged, or was measured with another key or other kernels.
 std::optional<CollectiveTable> load_table(const std::filesystem::path& file, const CollectiveCacheKey& key);
 
-// Replaces the file at once, so that nobody ever reads half of it. What cannot be written is left: false.
+// Replaces the file atomically, so that no reader sees half of it. Returns false if it cannot be written.
 bool save_table(const std::filesystem::path& file, const CollectiveCacheKey& key,
                 const CollectiveTable& table);
 
-// The table as text and back, for the other ranks.
+// Converts the table to text and back, for the other ranks.
 std::string to_json(const CollectiveCacheKey& key, const CollectiveTable& table);
 std::optional<CollectiveTable> table_from_json(const std::string& text, const CollectiveCacheKey& key);
 

@@ -1,4 +1,4 @@
-// make_stream_communicator: what a group can use.
+// make_stream_communicator(): picks an implementation for a group.
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
@@ -8,8 +8,8 @@
 #include "base/error.h"
 #include "base/host_name.h"
 #include "comm/collective/cache.h"
-#include "comm/collective/local.h"
 #include "comm/collective/host_communicator.h"
+#include "comm/collective/local.h"
 #include "comm/collective/nccl_communicator.h"
 #include "comm/collective/staged_communicator.h"
 #include "device/device.h"
@@ -47,7 +47,7 @@ std::string driver_version() {
     return fmt::format("CUDA {}", number);
 }
 
-// From the file, or measured and then kept there. The same on all ranks.
+// Returns the table from the file, or measures it and keeps it there. The same on all ranks.
 CollectiveTable switch_over_sizes(const Communicator& group, CollectiveSelector& selector,
                                   const CollectiveCacheKey& key, const StreamOptions& options) {
     const auto folder = options.cache_folder.empty() ? default_cache_folder() : options.cache_folder;
@@ -60,7 +60,7 @@ CollectiveTable switch_over_sizes(const Communicator& group, CollectiveSelector&
         if (const auto table = table_from_json(known, key)) return *table;
     const CollectiveTable table = selector.measure(group);
     if (group.rank() == 0 && !file.empty() && !save_table(file, key, table))
-        spdlog::warn("the measured times of collectives could not be kept in {}", file.string());
+        spdlog::warn("cannot write the measured times of collectives to {}", file.string());
     return table;
 }
 

@@ -15,15 +15,15 @@
 namespace voltpile {
 
 struct FailureBoard::Page {
-    std::atomic<int> by = 0;  // rank + 1 of who posted
+    std::atomic<int> by = 0;  // rank + 1 of the poster
     std::atomic<int> written = 0;
     char why[1000] = "";
 };
-static_assert(std::atomic<int>::is_always_lock_free);  // as memory that processes share needs it
+static_assert(std::atomic<int>::is_always_lock_free);  // required in memory that processes share
 
 namespace {
 
-// Memory of `bytes` behind `file`, or this process's own if there is none.
+// Maps `bytes` of `file`, or memory of this process alone if there is no file.
 void* map(int file, std::size_t bytes) {
     void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                           file >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS, file, 0);
@@ -39,7 +39,7 @@ FailureBoard::FailureBoard(const Communicator& group) {
     const auto leader =
         static_cast<std::size_t>(std::find(hosts.begin(), hosts.end(), *self) - hosts.begin());
 
-    // A file without a name is gone with its last process, however that ends.
+    // A file without a name vanishes with its last process, however that ends.
     int file = -1;
     std::string path;
     if (leads) {
@@ -51,7 +51,7 @@ FailureBoard::FailureBoard(const Communicator& group) {
     if (!leads && !shared.empty()) file = open(shared.c_str(), O_RDWR | O_CLOEXEC);
     void* at = map(file, sizeof(Page));
     if (!at && file >= 0) at = map(-1, sizeof(Page));
-    // Whoever leads keeps its file open until all have opened it. Zeros are an empty board.
+    // The first rank of the host keeps its file open until all have opened it. Zeros are an empty board.
     group.all_gather("");
     if (file >= 0) close(file);
     if (!at) throw Error(ExitCode::Failed, "out of memory");

@@ -1,6 +1,6 @@
-// Where a rank tells the others of its group, on the same host, that it calls their common work off. When it
-// does, what it has sent so far may be garbage, and kernels of the others that wait for it may end with that:
-// a rank whose kernels have ended looks here before it believes them.
+// Where a rank tells the other ranks of its group on the same host that it cancels their common work. What it
+// has sent so far may then be garbage, and kernels of the others that wait for it may end with that. So a
+// rank whose kernels have ended reads the board before it trusts their results.
 #pragma once
 
 #include <string>
@@ -12,16 +12,16 @@ namespace voltpile {
 class FailureBoard {
   public:
     // Collective: every rank calls. Ranks that cannot reach the memory of their host's first rank (other
-    // containers) have a board of their own.
+    // containers) get a board of their own.
     explicit FailureBoard(const Communicator& group);
     ~FailureBoard();
     FailureBoard(const FailureBoard&) = delete;
     FailureBoard& operator=(const FailureBoard&) = delete;
 
-    // The first to post stays; why: its first few hundred bytes are kept.
+    // Only the first post counts. why: its first few hundred bytes are kept.
     void post(int rank, const std::string& why) noexcept;
 
-    int rank() const noexcept;  // who posted; -1: nobody
+    int rank() const noexcept;  // the poster; -1: nobody
     std::string why() const;
 
   private:

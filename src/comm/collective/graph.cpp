@@ -29,7 +29,7 @@ double median_seconds(const Stream& stream, int rounds, const std::function<void
 }  // namespace
 
 CollectiveGraph::CollectiveGraph(const Stream& stream, const std::function<void()>& enqueue) {
-    // Relaxed: NCCL enqueues from a thread of its own.
+    // Relaxed, because NCCL enqueues from a thread of its own.
     cuda_check(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeRelaxed), "capturing a graph");
     cudaGraph_t graph = nullptr;
     try {

@@ -1,4 +1,4 @@
-// A CUDA graph of what is enqueued on one stream. For sources that are built with CUDA only.
+// A CUDA graph of the work enqueued on one stream. Only for sources that are built with CUDA.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@ namespace voltpile {
 
 class CollectiveGraph {
   public:
-    // Captures what `enqueue` enqueues on `stream`, which is not run by that. Throws DeviceError.
+    // Captures what `enqueue` enqueues on `stream`, without running it. Throws DeviceError.
     CollectiveGraph(const Stream& stream, const std::function<void()>& enqueue);
     ~CollectiveGraph();
     CollectiveGraph(const CollectiveGraph&) = delete;
@@ -23,11 +23,11 @@ class CollectiveGraph {
     CUgraphExec_st* executable_ = nullptr;
 };
 
-// Median seconds of one of the `calls` calls that `enqueue` enqueues, as a graph, over `launches` launches
-// after one to warm up. Waits for the stream.
+// Returns the median seconds of one of the `calls` calls that `enqueue` enqueues, as a graph, over `launches`
+// launches after one warm-up. Waits for the stream.
 double seconds_in_graph(const Stream& stream, int calls, int launches, const std::function<void()>& enqueue);
 
-// The same without a graph: median over `rounds` rounds of calling `enqueue`.
+// The same without a graph: the median over `rounds` calls of `enqueue`.
 double seconds_eager(const Stream& stream, int calls, int rounds, const std::function<void()>& enqueue);
 
 }  // namespace voltpile

@@ -1,5 +1,5 @@
-// What every implementation of StreamCommunicator shares: who is in the group, whether it still lives, and
-// the checks of arguments.
+// What all implementations of StreamCommunicator share: the members of the group, whether it has failed, and
+// the argument checks.
 #pragma once
 
 #include <atomic>
@@ -22,13 +22,14 @@ class CollectiveGroup {
     std::string rank_text(int rank) const;                            // "rank 3 (node2)"
     std::string others_text() const;  // all but this rank: "rank 0 (node1), rank 3 (node2)"
 
-    // Calls it off, here and for the ranks on the same host. To be called before anything is let go that
-    // peers could take for data. True for the first call on this rank.
+    // Cancels the group's work here and for the ranks on the same host. Call it before releasing anything
+    // that peers could take for data. Returns true for the first call on this rank.
     bool fail(const std::string& why = "") noexcept;
     bool failed() const { return failed_.load() || board_.rank() >= 0; }
     std::string failure_text() const;  // "rank 3 (node2): its group was called off by rank 0 (node2): why"
 
-    // Throw CommError: the group has failed; the arguments are wrong. False: nothing to do.
+    // Throw CommError if the group has failed or the arguments are wrong. Return false if there is nothing to
+    // do.
     bool begin(std::int64_t count) const;
     bool begin_reduction(std::int64_t count, ElementType type) const;
     bool begin_with_peer(std::int64_t count, int peer) const;

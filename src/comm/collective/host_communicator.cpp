@@ -48,8 +48,8 @@ void HostCommunicator::wait(std::vector<MPI_Request>& requests) {
     }
 }
 
-// MPI takes back receives that nothing has come for, but no sends. What a peer has begun with ends soon, if
-// that peer lives.
+// MPI can cancel receives that nothing has arrived for, but no sends. A message that a live peer has begun
+// ends soon.
 void HostCommunicator::take_back(std::span<MPI_Request> requests, std::size_t receives) noexcept {
     constexpr std::chrono::milliseconds patience{100}, tick{1};
     for (std::size_t i = 0; i < std::min(receives, requests.size()); ++i)
@@ -124,7 +124,7 @@ void HostCommunicator::all_reduce(const void* in, void* out, std::int64_t count,
 
         char* to = static_cast<char*>(out) + begin * element;
         const std::int64_t bytes = counts[static_cast<std::size_t>(rank())] * element;
-        std::copy_n(scratch_.data(), bytes, to + rank() * each * element);  // may be none
+        std::copy_n(scratch_.data(), bytes, to + rank() * each * element);  // may be empty
         std::vector<Part> sends, receives;
         for (int r = 0; r < size(); ++r) {
             if (r == rank()) continue;

@@ -10,13 +10,13 @@
 namespace voltpile {
 
 void LocalCommunicator::check() {
-    if (aborted_) throw CommError("the group was called off");
+    if (aborted_) throw CommError("the group was aborted");
 }
 
 void LocalCommunicator::copy(const void* in, void* out, std::int64_t count, ElementType type,
                              StreamRef stream) {
     check();
-    if (count < 0) throw CommError("a collective of fewer than no elements");
+    if (count < 0) throw CommError("the count of a collective must be at least 0");
     if (in == out || count == 0) return;
     const auto bytes = static_cast<std::size_t>(count * size_of(type));
     if (stream.is_host()) {

@@ -1,4 +1,4 @@
-// A group of one rank: copies, or nothing.
+// A group of one rank: copies, or does nothing.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// CollectiveSelector::measure: the switch-over sizes of this machine.
+// CollectiveSelector::measure(): the switch-over sizes of this machine.
 #if VOLTPILE_CUDA
 
 #include <algorithm>
@@ -23,8 +23,8 @@ CollectiveTable CollectiveSelector::measure(const Communicator& group) {
     for (int i = 0; i < collective_count; ++i) {
         const auto collective = static_cast<Collective>(i);
         const auto ways = possible_ways(collective, size(), nccl_ != nullptr, peer_ != nullptr);
-        // Sizes in a row at which it took more than twice the best: the ways for small messages only fall
-        // further behind as these grow. NCCL and the flagged wire, on the contrary, come into their own.
+        // Consecutive sizes at which an algorithm took more than twice the best time. Algorithms for small
+        // messages only fall further behind as messages grow, while NCCL and the flagged wire catch up.
         std::vector<int> hopeless(ways.size(), 0);
         const auto for_small = [&](std::size_t w) {
             return !ways[w].nccl && ways[w].wire != PeerWire::Flagged;
@@ -37,7 +37,7 @@ CollectiveTable CollectiveSelector::measure(const Communicator& group) {
                 if (for_small(w) && hopeless[w] >= 2) continue;
                 StreamCommunicator& it = by(ways[w]);
                 enqueue_collective(it, collective, in.data(), out.data(), bytes,
-                                   stream);  // connects, if it has not yet
+                                   stream);  // connects if it has not yet
                 seconds[w] = slowest_of(group, seconds_in_graph(stream, calls, launches, [&] {
                                             for (int k = 0; k < calls; ++k)
                                                 enqueue_collective(it, collective, in.data(), out.data(),
@@ -45,7 +45,7 @@ CollectiveTable CollectiveSelector::measure(const Communicator& group) {
                                         }));
             }
             std::size_t best = static_cast<std::size_t>(std::ranges::min_element(seconds) - seconds.begin());
-            // Ties go to the way of the size below: fewer changes, and those at the same sizes in every run.
+            // Ties go to the algorithm of the size below: fewer changes, and at the same sizes in every run.
             auto& row = table.ways[static_cast<std::size_t>(i)];
             for (std::size_t w = 0; c > 0 && w < ways.size(); ++w)
                 if (ways[w] == row[static_cast<std::size_t>(c) - 1] && seconds[w] < 1.03 * seconds[best])

@@ -67,7 +67,7 @@ class NcclCommunicator final : public StreamCommunicator {
         if (state == ncclSuccess)
             ncclCommDestroy(comm_);
         else
-            ncclCommAbort(comm_);  // a peer is gone: nobody to say goodbye to
+            ncclCommAbort(comm_);  // a peer is gone, so NCCL must not wait for it
     }
 
     int rank() const override { return group_.rank(); }
@@ -135,7 +135,7 @@ class NcclCommunicator final : public StreamCommunicator {
     }
 
     void abort() noexcept override {
-        group_.fail();  // a call under way sees this and lets go of the lock
+        group_.fail();  // a call in progress sees this and releases the lock
         const std::lock_guard lock(mutex_);
         drop("");
     }
@@ -150,8 +150,8 @@ class NcclCommunicator final : public StreamCommunicator {
         finish(function(), name);
     }
 
-    // NCCL enqueues in the background; the next operation on the stream must not overtake it. Waits for the
-    // enqueueing, not for the stream.
+    // NCCL enqueues in the background, and the next operation on the stream must not overtake it. Waits for
+    // the enqueueing, not for the stream.
     void finish(ncclResult_t state, const char* doing) {
         const auto end =
             Clock::now() + std::chrono::duration<double>(std::max(watch_.deadline_s(), least_limit_s));
@@ -174,7 +174,7 @@ class NcclCommunicator final : public StreamCommunicator {
         drop(why);
         throw CommError(group_.failure_text());
     }
-    // The others are told first: their kernels may take what NCCL lets go of for data.
+    // Tell the others first: their kernels may take what NCCL releases for data.
     void drop(const std::string& why) noexcept {
         group_.fail(why);
         if (comm_) ncclCommAbort(comm_);
@@ -183,7 +183,7 @@ class NcclCommunicator final : public StreamCommunicator {
 
     CollectiveGroup group_;
     CollectiveWatch watch_;
-    std::mutex mutex_;  // NCCL's calls do not wait, so it is never held for long
+    std::mutex mutex_;  // never held for long, because NCCL's calls do not wait
     ncclComm_t comm_ = nullptr;
 };
 

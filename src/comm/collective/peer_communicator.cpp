@@ -43,8 +43,7 @@ void launch_on(PeerWire wire, PeerAlgorithm algorithm, const PeerView& view, con
 }  // namespace
 
 PeerShape default_shape(PeerWire wire, std::int64_t bytes) {
-    // A step of a thread moves so much (peer_wire.cuh); each thread takes one, while there are
-    // blocks.
+    // Each thread moves one step of this size (peer_wire.cuh) until the blocks run out.
     constexpr int threads = 256;
     const std::int64_t block_bytes = wire == PeerWire::LowLatency ? 8 * threads : 16 * threads;
     const std::int64_t most = wire == PeerWire::LowLatency ? 32 : max_peer_blocks;
@@ -83,7 +82,7 @@ void PeerCommunicator::run(const Call& call, const Stream& stream) {
     if (plan.shape.blocks == 0)
         plan.shape = default_shape(plan.wire, shares ? call.bytes / size() : call.bytes);
     const PeerAlgorithm algorithm = algorithm_of(call.collective, plan.two_shot);
-    // Shares of a two-shot call are rounded up to whole steps, so that a little less than the slots fits.
+    // Shares of a two-shot call are rounded up to whole steps, so a little less than the slots fits.
     const std::int64_t most = shares ? (data_bytes(plan.wire) - 16) * size() : data_bytes(plan.wire);
     const std::int64_t largest = most / 16 * 16;
     for (std::int64_t begin = 0; begin < call.bytes; begin += largest) {
@@ -155,7 +154,7 @@ void PeerCommunicator::give_up(const std::string& why) {
     throw CommError(group_.failure_text());
 }
 
-// A kernel that waits reports again and again, with a clock; one that goes on falls silent.
+// A waiting kernel reports again and again, with a clock; a running one falls silent.
 void PeerCommunicator::check() {
     if (group_.failed()) {
         abort();  // here, too

@@ -5,23 +5,23 @@
 #include <mutex>
 
 #include "comm/collective/group.h"
-#include "comm/collective/watch.h"
 #include "comm/collective/peer_kernels.h"
 #include "comm/collective/peer_memory.h"
+#include "comm/collective/watch.h"
 
 namespace voltpile {
 
-// How a collective is to be done: what there is to choose from.
+// The choices for one collective.
 struct PeerPlan {
     PeerWire wire = PeerWire::Flagged;
     bool two_shot = false;  // all_reduce only
     PeerShape shape;        // blocks == 0: default_shape()
 };
 
-// Blocks and threads for a piece of this size.
+// Returns blocks and threads for a piece of this size.
 PeerShape default_shape(PeerWire wire, std::int64_t bytes);
 
-// What serves when nothing was measured.
+// Returns the plan to use if nothing was measured.
 PeerPlan default_plan(Collective collective, std::int64_t bytes, int size);
 
 class PeerCommunicator final : public StreamCommunicator {
@@ -46,8 +46,8 @@ class PeerCommunicator final : public StreamCommunicator {
     void abort() noexcept override;
     std::string describe() const override;
 
-    // The next calls of this kind are done like this, whatever their size; null: default_plan(). The same on
-    // all ranks.
+    // Sets how the next calls of this kind run, whatever their size; null: default_plan(). The same on all
+    // ranks.
     void set_plan(const PeerPlan* plan);
 
     bool over_nvlink() const { return memory_->over_nvlink(); }
@@ -55,8 +55,8 @@ class PeerCommunicator final : public StreamCommunicator {
   private:
     struct Call {
         Collective collective;
-        PeerMessage message;  // whole: in, out, root, type, reduction, stride
-        std::int64_t bytes;   // of each rank's part, or of all
+        PeerMessage message;  // the whole call: in, out, root, type, reduction, stride
+        std::int64_t bytes;   // of each rank's part, or of the whole
     };
     void run(const Call& call, const Stream& stream);
     [[noreturn]] void give_up(const std::string& why);
@@ -68,7 +68,7 @@ class PeerCommunicator final : public StreamCommunicator {
     bool has_plan_ = false;
 
     std::mutex stall_mutex_;
-    unsigned long long stall_ = 0;  // the last report seen, and when it and its call were first seen
+    unsigned long long stall_ = 0;  // the last report, and when it and its call were first seen
     std::chrono::steady_clock::time_point stall_seen_;
     std::chrono::steady_clock::time_point stall_since_;
 };

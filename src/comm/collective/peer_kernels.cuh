@@ -1,5 +1,5 @@
 // The collectives, written once over a wire (peer_wire.cuh). N: the largest group this code is for. Each
-// thread writes only elements that it has itself read before: in-place calls are safe.
+// thread writes only elements that it has itself read before, so in-place calls are safe.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@ struct OneShotKernel {
     }
 };
 
-// Rank r sums steps r * share .. (r + 1) * share - 1; those beyond the end travel as zeros.
+// Rank r sums steps r * share .. (r + 1) * share - 1. Steps beyond the end travel as zeros.
 struct TwoShotKernel {
     template <int N, class Wire>
     __device__ static void run(Wire& wire, const PeerMessage& m) {
@@ -115,9 +115,9 @@ struct AllGatherKernel {
     }
 };
 
-// The root's data travel in phase 0. In phase 1 everybody tells everybody that it is here, with one empty
-// step: slots may be reused only because each call waits for all (peer_wire.cuh). Where flags are apart from
-// the data, those of phase 0 do that.
+// The root's data travels in phase 0. In phase 1 every rank signals every other with one empty step: slots
+// may be reused only because each call waits for all ranks (peer_wire.cuh). If flags are apart from the data,
+// those of phase 0 serve.
 struct BroadcastKernel {
     template <int N, class Wire>
     __device__ static void run(Wire& wire, const PeerMessage& m) {

@@ -1,4 +1,4 @@
-// Starting the kernels of collectives between GPUs that reach each other's memory.
+// Launches the kernels of collectives between GPUs that reach each other's memory.
 #pragma once
 
 #include "comm/collective/peer_layout.h"
@@ -8,7 +8,7 @@ namespace voltpile {
 
 struct PeerShape {
     int blocks = 1;     // at most max_peer_blocks
-    int threads = 256;  // of a block, a multiple of 32, at most max_peer_threads
+    int threads = 256;  // per block, a multiple of 32, at most max_peer_threads
 };
 
 // Each enqueues one call, or one piece of one: every rank calls with the same algorithm, bytes and shape.
@@ -18,12 +18,12 @@ void launch_low_latency(PeerAlgorithm algorithm, const PeerView& view, const Pee
 void launch_flagged(PeerAlgorithm algorithm, const PeerView& view, const PeerMessage& message,
                     PeerShape shape, const Stream& stream);
 
-// One piece of a message from rank to rank, at most send_slot_bytes. p: the peer, as in PeerView.
+// Enqueues one piece of a message between two ranks, at most send_slot_bytes. p: the peer, as in PeerView.
 void launch_send(const PeerView& view, int p, const void* from, unsigned bytes, const Stream& stream);
 void launch_receive(const PeerView& view, int p, void* to, unsigned bytes, const Stream& stream);
 
-// Put the kernels for a group of this size onto the GPU. CUDA would do that at the first launch and wait for
-// the GPU meanwhile, which may wait for a peer that waits for this launch.
+// Loads the kernels for a group of this size onto the GPU. CUDA would do that at the first launch and wait
+// for the GPU meanwhile, which may wait for a peer that waits for this launch.
 void load_low_latency(int size);
 void load_flagged(int size);
 void load_send();

@@ -15,14 +15,14 @@
 namespace voltpile {
 namespace {
 
-// All ranks get the first rank's problem, or none.
+// Returns the first rank's problem on all ranks, empty if there is none.
 std::string agreed_problem(const Communicator& group, const std::string& mine) {
     for (const std::string& each : group.all_gather(mine))
         if (!each.empty()) return each;
     return "";
 }
 
-// What keeps this rank's GPU from reaching the peers'; sets over_nvlink.
+// Returns what keeps this rank's GPU from reaching its peers; sets over_nvlink.
 std::string access_problem(int device, const std::vector<std::string>& pci_bus_ids, int rank,
                            bool& over_nvlink) {
     over_nvlink = true;
@@ -37,7 +37,7 @@ std::string access_problem(int device, const std::vector<std::string>& pci_bus_i
         int can = 0;
         cuda_check(cudaDeviceCanAccessPeer(&can, device, peer), "asking for access to a peer");
         if (!can) return fmt::format("the GPUs of ranks {} and {} do not reach each other", rank, r);
-        int atomics = 0;  // NVLink has them, PCIe has not
+        int atomics = 0;  // NVLink has them, PCIe does not
         cuda_check(cudaDeviceGetP2PAttribute(&atomics, cudaDevP2PAttrNativeAtomicSupported, device, peer),
                    "asking for the link to a peer");
         over_nvlink = over_nvlink && atomics;
@@ -78,7 +78,7 @@ PeerMemory::PeerMemory(const Communicator& group, std::uint64_t first_call)
     cuda_check(
         cudaMemcpy(own_.data() + offsetof(MailboxHeader, epoch), epochs, sizeof epochs, cudaMemcpyDefault),
         "setting up the mailbox");
-    cuda_check(cudaDeviceSynchronize(), "setting up the mailbox");  // at start: peers may write from now on
+    cuda_check(cudaDeviceSynchronize(), "setting up the mailbox");  // peers may write from now on
     view_.own = own_.data();
     view_.stall = host_.data();
     view_.abort = reinterpret_cast<const int*>(host_.data() + 1);
@@ -116,7 +116,7 @@ bool PeerMemory::open(const Communicator& group, std::string& why_not) {
 PeerMemory::~PeerMemory() {
     for (char* mapped : view_.peer)
         if (mapped) cudaIpcCloseMemHandle(mapped);
-    // Memory must not be freed while a peer has it mapped; a peer that is gone has not.
+    // Memory must not be freed while a peer has it mapped. A peer that is gone has not.
     constexpr double patience_s = 5;
     try {
         if (*abort_flag() == 0) group_.barrier(patience_s);

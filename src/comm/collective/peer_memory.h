@@ -5,17 +5,17 @@
 #include <memory>
 #include <string>
 
-#include "comm/mpi/communicator.h"
 #include "comm/collective/peer_layout.h"
+#include "comm/mpi/communicator.h"
 #include "device/buffer.h"
 
 namespace voltpile {
 
 class PeerMemory {
   public:
-    // Collective: every rank calls. Null, on all ranks, where the group cannot do this; why_not then says
+    // Collective: every rank calls. Returns null on all ranks if the group cannot do this; why_not then says
     // why. device: this rank's GPU, in use by this thread. first_call: the number of the first call, for
-    // tests of what happens after 2^31 calls.
+    // tests beyond 2^31 calls.
     static std::unique_ptr<PeerMemory> map(const Communicator& group, int device, std::string& why_not,
                                            std::uint64_t first_call = 0);
 
@@ -25,11 +25,11 @@ class PeerMemory {
     PeerMemory& operator=(const PeerMemory&) = delete;
 
     const PeerView& view() const { return view_; }
-    bool over_nvlink() const { return over_nvlink_; }  // all pairs of the group
+    bool over_nvlink() const { return over_nvlink_; }  // true for all pairs of the group
 
-    // Makes kernels that wait end; for ever.
+    // Makes waiting kernels end, for good.
     void abort() noexcept { *abort_flag() = 1; }
-    // As in peer_wait.cuh; 0: none was ever made.
+    // The report as in peer_wait.cuh; 0 if none was made.
     unsigned long long stall() const {
         return *static_cast<const volatile unsigned long long*>(host_.data());
     }

@@ -1,5 +1,6 @@
-// From one rank to another: each block sends its share of a piece into its part of the receiver's slot when
-// the share before it was taken. Counters, not the calls' numbers: only two ranks take part.
+// Sends from one rank to another: each block writes its share of a piece into its part of the receiver's slot
+// once the share before it was consumed. It uses counters instead of call numbers, because only two ranks
+// take part.
 #include "comm/collective/peer_kernels.h"
 #include "comm/collective/peer_wire.cuh"
 #include "device/launch.cuh"

@@ -1,14 +1,14 @@
-// The two ways in which data travel into a peer's mailbox. Data are always pushed, so that they cross the
-// link once; a rank waits by looking at its own memory.
+// The two ways data travels into a peer's mailbox. Data is always pushed, so that it crosses the link once; a
+// rank waits by reading its own memory.
 //
-//   LowLatencyWire  each 8 bytes are 4 of data and the call's number: there when the number is. No fence, no
-//                   barrier, but twice the bytes. (Lines of 128 bytes with one number, as NCCL has them, came
-//                   torn on an H200 while another group's calls ran.)
-//   FlaggedWire     plain data, then a fence, then one flag a block. Least bytes, most latency.
+//   LowLatencyWire  every 8 bytes hold 4 of data and the call's number: the data is there when the number is.
+//   No fence and no barrier, but twice the bytes. (Lines of 128 bytes with one number, as NCCL has them,
+//   arrived torn on an H200 while another group's calls ran.)
+//   FlaggedWire     plain data, then a fence, then one flag per block. Fewest bytes, most latency.
 //
 // All waits of a call end only when every peer has begun the same call, and so has finished the one before: a
-// rank that begins call k + 2 knows that everybody has read what it sent in call k. Hence two sets of slots,
-// taken in turn, need no further barrier.
+// rank that begins call k + 2 knows that all have read what it sent in call k. So two sets of slots, used in
+// turn, need no further barrier.
 #pragma once
 
 #include "comm/collective/peer_wait.cuh"
@@ -25,7 +25,7 @@ class WireBase {
 
     __device__ int rank() const { return view_.rank; }
     __device__ int size() const { return view_.size; }
-    __device__ int rank_behind(int p) const {  // whom peer p is
+    __device__ int rank_behind(int p) const {  // the rank of peer p
         const int r = view_.rank + p;
         return r < view_.size ? r : r - view_.size;
     }
@@ -35,7 +35,7 @@ class WireBase {
         const int index = (static_cast<int>(epoch_ & 1) * 2 + phase) * view_.size + source;
         return region_offset(wire, view_.size) + static_cast<std::size_t>(index) * slot_bytes(wire);
     }
-    // Selected without indexing: an index only known at run time would put the whole view into local memory.
+    // Selects without indexing: an index known only at run time would put the whole view into local memory.
     __device__ char* mailbox_of(int p) const {
         char* mailbox = view_.peer[0];
 #pragma unroll
@@ -47,11 +47,13 @@ class WireBase {
         return reinterpret_cast<MailboxHeader*>(mailbox);
     }
 
-    // Never 0, which is what cleaned slots hold; distinct for 2^31 calls.
-    __device__ unsigned flag() const { return static_cast<unsigned>(epoch_) | 0x80000000u; }
+    // Never 0, which cleaned slots hold. Distinct for 2^31 calls.
+    __device__ unsigned flag() const {
+        return static_cast<unsigned>(epoch_) | 0x80000000u;
+    }
 
-    // Zeroes this call's slots of one region from `from` on: of those, nobody writes any now. With flags that
-    // repeat after 2^31 calls, slots last written then must not look new: cleaned twice within that time.
+    // Zeroes this call's slots of one region from `from` on; nobody writes them now. Flags repeat after 2^31
+    // calls, and slots last written then must not look new: they are cleaned twice within that time.
     __device__ void clean(PeerWire wire, const unsigned (&from)[2]) const {
         for (int phase = 0; phase < 2; ++phase)
             for (int source = 0; source < view_.size; ++source) {
@@ -62,13 +64,13 @@ class WireBase {
             }
     }
 
-    // At the end of the kernel: the blocks that were not started count the call as well.
+    // At the end of the kernel: blocks that were not started count the call as well.
     __device__ void count_call(PeerWire wire, const unsigned (&used)[2]) const {
         if ((epoch_ & 0x3fffffff) < 2) {
             const unsigned none[2] = {0, 0};
             clean(PeerWire::LowLatency, wire == PeerWire::LowLatency ? used : none);
         }
-        __syncthreads();  // everybody has read the epoch
+        __syncthreads();  // all threads have read the epoch
         std::uint64_t* epoch = header(view_.own)->epoch;
         if (threadIdx.x == 0) epoch[blockIdx.x] = epoch_ + 1;
         if (blockIdx.x == 0)
@@ -81,8 +83,8 @@ class WireBase {
     Patience patience_;
 };
 
-// What collectives (peer_kernels.cuh) ask of a wire. Data go in steps, `step_bytes` of them for each thread
-// or warp; step s of a slot belongs to the same thread of the same block on every rank.
+// What collectives (peer_kernels.cuh) need of a wire. Data goes in steps of `step_bytes` per thread or warp;
+// step s of a slot belongs to the same thread of the same block on every rank.
 class LowLatencyWire : public WireBase {
   public:
     static constexpr bool flags_in_data = true;
@@ -105,7 +107,7 @@ class LowLatencyWire : public WireBase {
         char* line = view_.peer[p - 1] + slot(PeerWire::LowLatency, phase, rank()) + 16ull * step;
         store_volatile(reinterpret_cast<uint4*>(line), make_uint4(low, flag(), high, flag()));
     }
-    // Waits for everybody's step. got[rank()], and those beyond the group, become `mine`.
+    // Waits for everybody's step. got[rank()] and the entries beyond the group become `mine`.
     template <int N>
     __device__ void collect(int phase, unsigned step, const Piece& mine, Piece (&got)[N]) {
         const char* lines = view_.own + slot(PeerWire::LowLatency, phase, 0) + 16ull * step;
@@ -176,7 +178,7 @@ class FlaggedWire : public WireBase {
         char* to = view_.peer[p - 1] + slot(PeerWire::Flagged, phase, rank()) + 16ull * step;
         *reinterpret_cast<ulonglong2*>(to) = make_ulonglong2(piece.word[0], piece.word[1]);
     }
-    // After wait(): everything is there.
+    // After wait() all data is there.
     template <int N>
     __device__ void collect(int phase, unsigned step, const Piece& mine, Piece (&got)[N]) const {
         const char* from = view_.own + slot(PeerWire::Flagged, phase, 0) + 16ull * step;
@@ -197,14 +199,14 @@ class FlaggedWire : public WireBase {
         const uint4 v = load_volatile(reinterpret_cast<const uint4*>(at));
         return {{static_cast<Word>(v.y) << 32 | v.x, static_cast<Word>(v.w) << 32 | v.z}};
     }
-    // What this block has pushed in this phase is complete.
+    // Signals that what this block has pushed in this phase is complete.
     __device__ void signal(int phase) const {
         __threadfence_system();
         __syncthreads();
         const int p = static_cast<int>(threadIdx.x) + 1;
         if (p < size()) store_release(&header(mailbox_of(p))->flag[phase][rank()][blockIdx.x], epoch_ + 1);
     }
-    // Waits until every peer's same block has signalled.
+    // Waits until every peer's same block has signaled.
     __device__ void wait(int phase) {
         const int p = static_cast<int>(threadIdx.x) + 1;
         if (p < size()) {

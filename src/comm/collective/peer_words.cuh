@@ -1,4 +1,4 @@
-// User data as 8-byte words: loading, storing and summing them, whatever the alignment and the type.
+// User data as 8-byte words: loads, stores and sums them, whatever the alignment and the type.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -32,12 +32,12 @@ __device__ void store_parts(char* to, unsigned bytes, Word word) {
             reinterpret_cast<Part*>(to)[i] = static_cast<Part>(word >> (8 * sizeof(Part) * i));
 }
 
-// The widest part that both the address and the length allow: 4, 2 or 1 bytes.
+// Returns the widest access that address and length both allow: 4, 2 or 1 bytes.
 __device__ inline unsigned part_mask(const char* at, unsigned bytes) {
     return (static_cast<unsigned>(reinterpret_cast<std::size_t>(at)) | bytes) & 3;
 }
 
-// Word `index` of the `bytes` bytes at `base`; what lies beyond is zero. base is aligned to its elements.
+// Returns word `index` of the `bytes` bytes at `base`, zero beyond the end. base is aligned to its elements.
 __device__ inline Word load_word(const char* base, unsigned bytes, unsigned index) {
     const unsigned begin = 8 * index;
     if (begin >= bytes) return 0;
@@ -66,8 +66,7 @@ __device__ inline void store_word(char* base, unsigned bytes, unsigned index, Wo
         store_parts<unsigned char>(to, left, word);
 }
 
-// ---- Reducing: each element in the order of the ranks
-// ----------------------------------------------------------
+// ---- Reducing: each element in rank order ----
 
 struct Int32Lanes {
     using Value = unsigned;  // wraps around

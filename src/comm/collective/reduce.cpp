@@ -15,7 +15,7 @@ T load(const void* from, std::int64_t i) {
     return value;
 }
 
-// read, write: between what is stored and what is summed.
+// read, write: convert between the stored and the summed type.
 template <class Stored, class Read, class Write>
 void reduce_as(std::span<const void* const> in, void* out, std::int64_t count, Reduction reduction, Read read,
                Write write) {

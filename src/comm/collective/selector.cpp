@@ -56,7 +56,7 @@ void CollectiveSelector::receive(void* out, std::int64_t count, ElementType type
 
 void CollectiveSelector::check() {
     try {
-        if (peer_) peer_->check();  // first: it knows which peer is missing
+        if (peer_) peer_->check();  // first, because it knows which peer is missing
         if (nccl_) nccl_->check();
     } catch (...) {
         abort();

@@ -1,24 +1,24 @@
-// Takes the fastest way for each size: NCCL or our kernels, as a table says. For sources with CUDA only.
+// Picks the fastest algorithm for each size, NCCL or our kernels, from a table. Only for sources with CUDA.
 #pragma once
 
 #include <memory>
 
-#include "comm/collective/table.h"
 #include "comm/collective/peer_communicator.h"
+#include "comm/collective/table.h"
 
 namespace voltpile {
 
 class CollectiveSelector final : public StreamCommunicator {
   public:
-    // nccl, peer: null where there is none; not both. Without a table: NCCL if there is, else our kernels by
-    // their own rule.
+    // nccl, peer: at most one of them is null. Without a table it uses NCCL if there is one, else our kernels
+    // by their own rule.
     CollectiveSelector(std::unique_ptr<StreamCommunicator> nccl, std::unique_ptr<PeerCommunicator> peer);
 
-    // The same on all ranks.
+    // The same table on all ranks.
     void set_table(const CollectiveTable& table) { table_ = table; }
 
-    // Collective: every rank calls. Measures all possible ways at all sizes, on the current GPU: seconds. All
-    // ranks get the same table.
+    // Collective: every rank calls. Measures all candidates at all sizes on the current GPU, which takes
+    // seconds. All ranks get the same table.
     CollectiveTable measure(const Communicator& group);
 
     int rank() const override { return any().rank(); }
@@ -33,7 +33,7 @@ class CollectiveSelector final : public StreamCommunicator {
                    StreamRef stream) override;
     void send(const void* in, std::int64_t count, ElementType type, int to, StreamRef stream) override;
     void receive(void* out, std::int64_t count, ElementType type, int from, StreamRef stream) override;
-    // By our kernels if there are any: NCCL must not be called off while one of them waits on the GPU, for
+    // Uses our kernels if there are any: NCCL must not be aborted while one of them waits on the GPU, because
     // it waits for the GPU in turn.
     void watch(StreamRef stream) override {
         if (peer_)
@@ -47,7 +47,7 @@ class CollectiveSelector final : public StreamCommunicator {
 
   private:
     StreamCommunicator& any() const;
-    // The one that does it, with its plan set.
+    // Returns the implementation that runs the call, with its plan set.
     StreamCommunicator& by(const CollectiveWay& way);
     StreamCommunicator& chosen(Collective collective, std::int64_t bytes);
 

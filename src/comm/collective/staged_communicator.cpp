@@ -25,7 +25,7 @@ void for_pieces(std::int64_t count, ElementType type, Step step) {
     for (std::int64_t begin = 0; begin < count; begin += most) step(begin, std::min(most, count - begin));
 }
 
-// rows parts of `bytes` each, from every `from_stride` bytes to every `to_stride` bytes.
+// Copies `rows` parts of `bytes` each, from every `from_stride` bytes to every `to_stride` bytes.
 void copy_parts(void* to, std::int64_t to_stride, const void* from, std::int64_t from_stride,
                 std::int64_t bytes, int rows, const Stream& stream) {
     cuda_check(cudaMemcpy2DAsync(to, static_cast<std::size_t>(to_stride), from,
@@ -96,7 +96,7 @@ void StagedCommunicator::serve() {
     }
 }
 
-// On CUDA's own thread, which must not wait: several communicators share it.
+// Runs on CUDA's own thread, which must not wait: several communicators share it.
 void StagedCommunicator::post(void* job) {
     StagedCommunicator* self = static_cast<Job*>(job)->owner;
     {

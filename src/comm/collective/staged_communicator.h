@@ -1,5 +1,5 @@
-// Collectives on GPU memory through the host: copied down, over MPI, copied up. The slow way, for GPUs that
-// neither NCCL nor our kernels connect.
+// Collectives on GPU memory through the host: copied down, sent over MPI, copied up. The slow fallback for
+// GPUs that neither NCCL nor our kernels connect.
 #pragma once
 
 #include <condition_variable>
@@ -42,9 +42,9 @@ class StagedCommunicator final : public StreamCommunicator {
     struct Job {
         StagedCommunicator* owner;
         std::function<void()> work;
-        bool again;  // part of a graph
+        bool again;  // part of a graph, so it runs again
     };
-    // Enqueues: work() on the thread, in order; what follows on the stream comes after it.
+    // Enqueues work() for the thread, in order. Later work on the stream comes after it.
     void enqueue(std::function<void()> work, const Stream& stream);
     static void post(void* job);
     void serve();

@@ -1,4 +1,4 @@
-// What collectives work on.
+// The element types and operations of collectives.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,8 @@
 
 namespace voltpile {
 
-enum class ElementType : int { Byte, Int32, Float16, Float32, Float64 };  // Byte: for what only moves data
-enum class Reduction : int { Sum, Max };  // Max: which of them it is, if one is not a number, is open
+enum class ElementType : int { Byte, Int32, Float16, Float32, Float64 };  // Byte: only moves data
+enum class Reduction : int { Sum, Max };  // Max: unspecified if one value is NaN
 enum class Collective : int { AllReduce, AllGather, ReduceScatter, Broadcast };
 
 constexpr std::int64_t size_of(ElementType type) {

@@ -10,7 +10,7 @@ namespace voltpile {
 
 namespace {
 
-// Asking about events is forbidden while any thread captures a graph, unless one says that it is meant.
+// Querying events is forbidden while any thread captures a graph, unless the thread opts in.
 class AllowedWhileCapturing {
   public:
     AllowedWhileCapturing() { cudaThreadExchangeStreamCaptureMode(&mode_); }

@@ -1,4 +1,4 @@
-// Finds out that enqueued work does not end, without waiting for it.
+// Detects enqueued work that does not end, without waiting for it.
 #pragma once
 
 #include <chrono>
@@ -19,11 +19,11 @@ class CollectiveWatch {
 
     double deadline_s() const { return deadline_s_; }
 
-    // What is enqueued on `stream` by now must be done within the deadline.
+    // Starts the deadline for all work enqueued on `stream` so far.
     void watch(const Stream& stream);
 
-    // True if something watched is late. Forgets what is done. Throws DeviceError if the GPU has failed. May
-    // be called while a thread captures a graph.
+    // Returns true if watched work is late. Forgets what is done. Throws DeviceError if the GPU has failed.
+    // Safe while a thread captures a graph.
     bool late();
 
   private:

@@ -1,16 +1,16 @@
-// One group of ranks. Host data travels by MPI, as byte strings: the callers' messages are small and rare.
+// One group of ranks. Host data travels over MPI as byte strings; the callers' messages are small and rare.
 // Errors throw CommError naming the call.
 //
-// Threads. MPI runs at MPI_THREAD_MULTIPLE (comm/mpi/session.h), and one thread at a time makes all calls on
-// a communicator: its owner. Every call checks that and throws std::logic_error.
-//   - The world belongs to the main thread for the life of the process.
-//   - A communicator split from the world belongs to the thread that split it, together with all that is
-//   split
-//     from it in turn, until hand_over(): then to the thread that calls next. A job's teams are made and
-//     freed by the main thread and used by the app's thread in between.
-//   - A StagedCommunicator's thread owns the communicator of its messages (set_own_thread()).
-// Two calls name no communicator and come from any thread: MPI_Test on the caller's own requests (Outbox) and
-// MpiSession::abort().
+// Threads. MPI runs at MPI_THREAD_MULTIPLE (comm/mpi/session.h). One thread at a time makes all calls on a
+// communicator: its owner. Every call checks that and throws std::logic_error.
+// - The world belongs to the main thread for the life of the process.
+// - A communicator split from the world, with all that is split from it in turn, belongs to the thread that
+//   split it. After hand_over() they belong to the thread that calls next. A job's teams are made and freed
+//   by the main thread, and used by the app's thread in between.
+// - A StagedCommunicator's thread owns the communicator of its messages (set_own_thread()).
+//
+// Two calls name no communicator and may come from any thread: MPI_Test on the caller's own requests
+// (Outbox), and MpiSession::abort().
 #pragma once
 
 #include <mpi.h>

@@ -1,5 +1,6 @@
-// Whether something has come up on any rank of a group, learned some calls later, so that ranks which are not
-// quite in step need not wait for each other.
+// Tells all ranks of a group that something has come up on one of them, some calls later, so that ranks which
+// are not quite in step need not wait for each other. It is here, far from its user (llm/eval), because mpi.h
+// stays inside comm.
 #pragma once
 
 #include <mpi.h>
@@ -12,17 +13,18 @@ namespace voltpile {
 
 class DelayedAny {
   public:
-    // delay: calls that a rank may be ahead of another without waiting for it; the same on all, at least 1.
+    // delay: the calls that a rank may be ahead of another without waiting for it; the same on all ranks, at
+    // least 1.
     DelayedAny(const Communicator& group, int delay);
     ~DelayedAny();
     DelayedAny(const DelayedAny&) = delete;
     DelayedAny& operator=(const DelayedAny&) = delete;
 
-    // Collective: every rank calls, again and again. True on all ranks at the same call, less than 2 * delay
-    // calls after the first at which a rank's `mine` was true. Waits asleep. Throws CommError.
+    // Collective: every rank calls, again and again. Returns true on all ranks at the same call, less than 2
+    // * delay calls after the first one with a true `mine` on any rank. Waits asleep. Throws CommError.
     bool tell(bool mine);
 
-    // Collective, after the last call. Without it what is under way stays so: for ranks that are ended.
+    // Collective: every rank calls, after the last tell(). Ranks that are about to be ended leave it out.
     void finish();
 
   private:

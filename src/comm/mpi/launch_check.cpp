@@ -52,7 +52,7 @@ std::vector<std::string> ancestors_of_this_process() {
     std::vector<std::string> names;
     for (int pid = getppid(), generation = 0; pid > 1 && generation < 8; ++generation) {
         names.push_back(first_line(fmt::format("/proc/{}/comm", pid)));
-        // "pid (name) state parent ...": the name may hold anything, so look behind its last parenthesis.
+        // "pid (name) state parent ...": the name may hold anything, so search behind its last parenthesis.
         const std::string stat = first_line(fmt::format("/proc/{}/stat", pid));
         const auto close = stat.rfind(')');
         pid =
@@ -96,7 +96,8 @@ std::string started_by(const Launch& launch) {
 Launch read_launch(const Environment& environment, const std::vector<std::string>& ancestors) {
     Launch launch;
     launch.over_pmix = environment.contains("PMIX_NAMESPACE") || environment.contains("PMIX_RANK");
-    // mpirun inside an allocation starts its daemons by srun, so Slurm's variables are there as well: last.
+    // Check for srun last: mpirun inside an allocation starts its daemons by srun, so Slurm's variables are
+    // set too.
     if (environment.contains("OMPI_COMM_WORLD_SIZE")) {
         const auto version = environment.find("OMPI_VERSION");  // since Open MPI 5
         launch.launcher = "mpirun of Open MPI";
@@ -129,7 +130,7 @@ std::string launch_problem(const Launch& launch, const MpiLibrary& library) {
         return "";
     if (launch.over_pmi && library.speaks_pmi && launch.slurm_step) return "";
     if (launch.launcher.starts_with("mpirun of Open MPI")) return "";
-    if (launch.size == 1) return "";  // needs nobody
+    if (launch.size == 1) return "";  // it needs no other process
     if (launch.slurm_step)
         return fmt::format("{} without PMIx, by which alone {} {} finds the other processes: {}",
                            started_by(launch), library.name, library.version, what_to_do(launch, library));
@@ -151,7 +152,7 @@ void check_launcher() {
         throw MachineError(problem);
     const bool findable = launch.over_pmix || launch.over_flux || (launch.over_pmi && library.speaks_pmi);
     if (launch.size == 1 && !findable) {
-        unsetenv("SLURM_STEP_ID");  // by which Open MPI knows srun
+        unsetenv("SLURM_STEP_ID");  // Open MPI recognizes srun by it
         setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
     }
 }

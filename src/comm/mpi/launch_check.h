@@ -1,6 +1,6 @@
-// Names the mistake of starting the program by the launcher of another MPI (MPICH's mpiexec, plain srun,
-// ...): MPI would either refuse in words that help nobody, or start every process alone, as rank 0 of 1, and
-// all of them would do the whole job.
+// Detects that the launcher of another MPI started the program (MPICH's mpiexec, plain srun, ...). MPI would
+// fail with an obscure message, or start every process as rank 0 of 1, and all of them would do the whole
+// job.
 #pragma once
 
 #include <map>
@@ -11,10 +11,10 @@
 
 namespace voltpile {
 
-// What the environment and the ancestors of a process tell of how it was started.
+// How this process was started, from its environment and its ancestors.
 struct Launch {
     std::string launcher;    // "mpirun of Open MPI", "MPICH's mpiexec", "srun"; empty: by hand
-    int size = 0;            // processes it says it has started; 0: it does not say
+    int size = 0;            // the number of processes it reports; 0: it does not report one
     bool over_pmix = false;  // Open MPI can find the others
     bool over_pmi = false;   // only an MPI that speaks PMI-1 or PMI-2 can
     bool over_flux = false;
@@ -25,18 +25,18 @@ struct Launch {
 Launch read_launch(const std::map<std::string, std::string>& environment,
                    const std::vector<std::string>& ancestors);
 
-// Why processes started like this would not find each other; empty if they would.
+// Returns why processes started like this would not find each other; empty if they would.
 std::string launch_problem(const Launch& launch, const MpiLibrary& library);
 
-// The same once MPI has started and found `size` ranks.
+// Returns the same once MPI has started and found `size` ranks.
 std::string size_problem(const Launch& launch, const MpiLibrary& library, int size);
 
-// Call before MPI starts. Throws MachineError: all processes alike, so that only that of rank 0 should print.
-// A single process in a Slurm step without PMIx, which Open MPI refuses though it needs nobody, is made one
-// that was started by hand.
+// Call it before MPI starts. Throws MachineError on all processes alike, so only rank 0 should print it. Open
+// MPI refuses a single process in a Slurm step without PMIx, though it needs no other; such a process is
+// treated as started by hand.
 void check_launcher();
 
-// Call right after MPI has started. Throws MachineError as above.
+// Call it right after MPI has started. Throws MachineError as above.
 void check_world_size(int size);
 
 }  // namespace voltpile

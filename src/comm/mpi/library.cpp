@@ -28,7 +28,7 @@ void read_version(std::string_view text, MpiLibrary& library) {
     library.name = name;
 }
 
-// The distribution lets several MPIs share the name mpirun: a link that ends at another's is not ours.
+// The distribution lets several MPIs share the name mpirun: a link to another MPI's launcher does not count.
 bool is_of_another(const fs::path& program) {
     std::error_code error;
     const std::string real = fs::canonical(program, error).filename().string();
@@ -58,7 +58,7 @@ MpiLibrary mpi_library() {
     MpiLibrary library;
     char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
     int length = 0;
-    MPI_Get_library_version(text, &length);  // one of the few calls that are allowed before MPI starts
+    MPI_Get_library_version(text, &length);  // one of the few calls allowed before MPI starts
     read_version({text, static_cast<std::size_t>(length)}, library);
 
     Dl_info where{};

@@ -18,7 +18,7 @@ namespace voltpile {
 namespace {
 
 constexpr int ring_rounds = 10;
-constexpr std::size_t window = 16;  // messages on their way at a time
+constexpr std::size_t window = 16;  // messages in flight
 constexpr int first_message = 16 << 10, largest_message = 4 << 20;
 
 using Clock = std::chrono::steady_clock;
@@ -37,7 +37,7 @@ int receive(int from, int tag) {
     return value;
 }
 
-// Without burning the core that a measured pair may need.
+// Sleeps between looks, because a measured pair may need the core.
 Message wait_for(const Communicator& world, int tag) {
     while (true) {
         if (auto message = world.poll(tag)) return *message;
@@ -59,10 +59,9 @@ Value unpack(const std::string& bytes) {
     return value;
 }
 
-// ---- the ring
-// ------------------------------------------------------------------------------------------------------
+// ---- the ring ----
 
-// Mean time of a hop, on rank 0.
+// Returns the mean time of a hop, on rank 0.
 double ring_hop_us(const Communicator& world) {
     const int next = (world.rank() + 1) % world.size(),
               previous = (world.rank() + world.size() - 1) % world.size();
@@ -74,14 +73,13 @@ double ring_hop_us(const Communicator& world) {
             send(next, kLinkDataTag, receive(previous, kLinkDataTag));
         }
     };
-    round();  // makes the connections
+    round();  // opens the connections
     const auto begin = Clock::now();
     for (int i = 0; i < ring_rounds; ++i) round();
     return seconds_since(begin) / (ring_rounds * world.size()) * 1e6;
 }
 
-// ---- latency
-// -------------------------------------------------------------------------------------------------------
+// ---- latency ----
 
 double latency_us(int partner, double seconds) {
     const auto ping = [&] {
@@ -90,7 +88,7 @@ double latency_us(int partner, double seconds) {
         receive(partner, kLinkDataTag);
         return seconds_since(begin);
     };
-    ping();  // makes the connection
+    ping();  // opens the connection
     const double first = ping();
     const int repetitions = std::clamp(static_cast<int>(seconds / std::max(first, 1e-7)), 3, 1000);
     std::vector<double> times;
@@ -104,12 +102,11 @@ void answer_pings(int partner) {
     while (receive(partner, kLinkDataTag) != 0) send(partner, kLinkDataTag, 1);
 }
 
-// ---- bandwidth
-// -----------------------------------------------------------------------------------------------------
+// ---- bandwidth ----
 
 using Buffers = std::vector<std::vector<char>>;
 
-// Sends `window` messages and waits until the partner has them; seconds.
+// Sends `window` messages and waits until the partner has them. Returns seconds.
 double send_window(int partner, int length, const std::vector<char>& buffer) {
     std::array<MPI_Request, window> requests{};
     const auto begin = Clock::now();
@@ -122,8 +119,8 @@ double send_window(int partner, int length, const std::vector<char>& buffer) {
     return seconds_since(begin);
 }
 
-// Bytes a second to the partner. The amount grows until it takes long enough: the first bytes of a connection
-// travel more slowly (TCP's slow start) or faster (a rate limiter's burst) than the rest.
+// Returns bytes per second to the partner. The amount grows until it takes long enough: the first bytes of a
+// connection travel more slowly (TCP's slow start) or faster (a rate limiter's burst) than the rest.
 double measure_sending(int partner, double seconds, double latency_s) {
     const std::vector<char> buffer(largest_message, 'v');
     double rate = 0;
@@ -150,8 +147,7 @@ void receive_all(int partner) {
     }
 }
 
-// ---- one pair
-// ------------------------------------------------------------------------------------------------------
+// ---- one pair ----
 
 struct Order {
     int leader = -1, follower = -1;  // leader < 0: all pairs are done
@@ -181,11 +177,11 @@ void lead(int follower, double seconds, const Report& report) {
 void follow(const Communicator& world, int leader, double seconds) {
     answer_pings(leader);
     receive_all(leader);
-    // The leader's latency is not known here; sending in the other direction takes the same.
+    // The leader's latency is unknown here; sending in the other direction takes the same time.
     world.send(leader, kLinkReplyTag, pack(measure_sending(leader, seconds / 2, 0)));
 }
 
-// The pairs as rank 0 has them measured.
+// Runs the pairs one after the other, on rank 0.
 class Coordinator {
   public:
     Coordinator(const Communicator& world, double seconds, const LinkListener& listener)
@@ -208,9 +204,9 @@ class Coordinator {
   private:
     using Rates = std::pair<double, double>;  // forth and back
 
-    // A host that is busy for a moment looks like a bad cable: what looks bad is measured again.
+    // A host that is busy for a moment looks like a bad cable, so a bad-looking pair is measured again.
     static constexpr int repetitions = 5;
-    static constexpr double suspicious = 2;  // times slower than usual, or than the other way
+    static constexpr double suspicious = 2;  // times slower than usual, or than the other direction
     static constexpr double repetition_limit_s = 10;
 
     static bool is_suspicious(const Rates& rates, double usual) {

@@ -1,5 +1,5 @@
-// Messages that are sent without waiting for the others to take them. A thread sees to it that they get on:
-// MPI moves long ones only while somebody calls it.
+// Sends messages without waiting for their receivers. A thread keeps them moving, because MPI moves long
+// messages only while somebody calls it.
 #pragma once
 
 #include <condition_variable>
@@ -17,16 +17,16 @@ namespace voltpile {
 class Outbox {
   public:
     explicit Outbox(const Communicator& group);
-    // Does not wait: what nobody has taken by then is never taken back.
+    // Does not wait: messages that nobody has received by then stay with MPI for good.
     ~Outbox();
     Outbox(const Outbox&) = delete;
     Outbox& operator=(const Outbox&) = delete;
 
-    // As Communicator::send, but returns at once. From one thread at a time. Throws CommError, also for what
-    // became of earlier ones.
+    // As Communicator::send, but returns at once. From one thread at a time. Throws CommError, also for
+    // earlier messages that failed.
     void send(int to, int tag, std::shared_ptr<const std::string> bytes);
 
-    // Until all have been taken; asleep. Throws CommError.
+    // Waits asleep until all messages have been received. Throws CommError.
     void drain();
 
   private:

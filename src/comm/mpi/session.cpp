@@ -11,7 +11,7 @@
 namespace voltpile {
 namespace {
 
-// Started by hand: Open MPI would then start a daemon of its own, which only MPI_Comm_spawn needs.
+// A program started by hand: Open MPI would start a daemon of its own, which only MPI_Comm_spawn needs.
 void need_no_daemon_alone() {
     for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "SLURM_STEP_ID"})
         if (std::getenv(name)) return;

@@ -18,7 +18,7 @@ void append(std::string& list, const std::string& item, const char* separator = 
     list += item;
 }
 
-// UCX over TCP: Open MPI by itself uses UCX on RDMA devices only, and UCX would try every interface.
+// UCX over TCP: by default Open MPI uses UCX on RDMA devices only, and UCX tries every interface.
 void use_ucx_without_rdma(Settings& settings, const std::vector<NetworkInterface>& interfaces) {
     settings["OMPI_MCA_pml_ucx_tls"] = "any";
     settings["OMPI_MCA_pml_ucx_devices"] = "any";
@@ -37,7 +37,7 @@ bool ucx_is_loaded() {
     return false;
 }
 
-// Whether `list`, "eth0,mlx5_0:1", names it. An empty list names all.
+// Returns true if `list`, "eth0,mlx5_0:1", names the device. An empty list names all.
 bool names(const std::string& list, const std::string& device) {
     if (list.empty()) return true;
     for (std::size_t begin = 0; begin <= list.size();) {
@@ -86,14 +86,14 @@ Settings transport_settings(const TransportRequest& request, const std::vector<N
         std::string excluded;
         for (const NetworkInterface& each : interfaces)
             if (each.is_virtual) append(excluded, each.name);
-        // Setting it replaces Open MPI's own list, which these two are.
+        // This replaces Open MPI's own list, so the first two entries repeat it.
         if (!excluded.empty()) settings[tcp_exclude] = "127.0.0.1/8,sppp," + excluded;
     }
     return settings;
 }
 
 void apply(const Settings& settings) {
-    // The two lists exclude each other, also when one of them comes from the command line.
+    // The two lists exclude each other, also if one of them comes from the command line.
     const bool listed = std::getenv(tcp_include) || std::getenv(tcp_exclude);
     for (const auto& [name, value] : settings)
         if (!(listed && (name == tcp_include || name == tcp_exclude))) setenv(name.c_str(), value.c_str(), 0);

@@ -1,5 +1,5 @@
-// How MPI's messages travel between hosts. Open MPI decides when it starts, from its settings; these settings
-// are made here, before it starts, and afterwards it can be said what came of them.
+// How MPI's messages travel between hosts. Open MPI decides when it starts, from its settings. This makes
+// those settings before it starts, and reports the choice afterwards.
 #pragma once
 
 #include <map>
@@ -14,26 +14,28 @@ enum class Transport { Auto, Tcp, Ucx };
 
 struct TransportRequest {
     Transport transport = Transport::Auto;
-    std::string device;  // network interface or RDMA device to use; empty: every one that leads anywhere
+    std::string device;  // network interface or RDMA device to use; empty: all that lead to other nodes
 };
 
 // Environment variables by name.
 using Settings = std::map<std::string, std::string>;
 
-// The settings of Open MPI and UCX that the request comes to on a host with these networks. Auto leaves the
-// choice to Open MPI (UCX where there are RDMA ports it knows, else TCP), and only keeps it from interfaces
-// of containers and virtual machines: these have the same address on every host, so that ranks would wait
-// for each other for ever.
+// Returns the settings of Open MPI and UCX for the request on a host with these networks. Auto leaves the
+// choice to Open MPI (UCX where it knows the RDMA ports, else TCP) and only excludes interfaces of containers
+// and virtual machines: these have the same address on every host, so ranks would wait for each other
+// forever.
 Settings transport_settings(const TransportRequest& request, const std::vector<NetworkInterface>& interfaces,
                             const std::vector<RdmaPort>& ports);
 
-// Applies them to this process, before MPI starts; what is set already (mpirun --mca ..., -x ...) stays.
+// Applies the settings to this process, before MPI starts. Variables that are set already (mpirun --mca ...,
+// -x ...) stay.
 void apply(const Settings& settings);
 
-// What this process uses, once MPI has started: "UCX over mlx5_0 (100 Gb/s)", "TCP over eth0 (10 Gb/s)".
+// Returns what this process uses, once MPI has started: "UCX over mlx5_0 (100 Gb/s)", "TCP over eth0 (10
+// Gb/s)".
 std::string transport_text();
 
-// The same from its parts. settings: those in force.
+// Returns the same text from its parts. settings: those in force.
 std::string transport_text(bool ucx, const Settings& settings,
                            const std::vector<NetworkInterface>& interfaces,
                            const std::vector<RdmaPort>& ports);

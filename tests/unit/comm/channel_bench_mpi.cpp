@@ -1,5 +1,5 @@
-// Latency and bandwidth of a channel between the first two ranks, for host memory and, where there are GPUs,
-// between GPU buffers, beside the copy between the two GPUs that the driver makes. Usage:
+// Latency and bandwidth of a channel between the first two ranks, for host memory and, with GPUs, for GPU
+// buffers, beside the driver's own copy between the two GPUs. Usage:
 //   mpirun -np 2 bench_channel [LARGEST_BYTES [SECONDS_PER_LINE [NET_DEVICES]]]
 #include <fmt/format.h>
 
@@ -21,7 +21,7 @@ using namespace voltpile;
 
 namespace {
 
-// Of cudaMemcpyPeer between the first two GPUs; 0 where it cannot be had.
+// Bytes per second of cudaMemcpyPeer between the first two GPUs, 0 if unavailable.
 double peer_copy_bytes_per_second([[maybe_unused]] std::size_t bytes) {
 #if VOLTPILE_CUDA
     if (device_count() < 2) return 0;
@@ -58,10 +58,10 @@ void measure(const MpiSession& session, ChannelOptions options, MemoryKind kind,
             fmt::print("{}\n{:>12} {:>14} {:>12} {:>16}\n", group.paths().at(0), "bytes", "one way", "stream",
                        kind == MemoryKind::Gpu ? "cudaMemcpyPeer" : "");
         TestBuffer greeting(MemoryKind::Host, 8);
-        one_way_seconds(channel, first, greeting.memory(), greeting.memory(), 1000);  // connects
+        one_way_seconds(channel, first, greeting.memory(), greeting.memory(), 1000);  // opens the connection
         for (std::size_t bytes = 8; bytes <= largest; bytes *= bytes == 1U << 18 ? 4 : 8) {
             TestBuffer out(kind, bytes), in(kind, bytes);
-            // How many fit into the time, found by one short run, the same at both ends.
+            // A short run finds how many messages fit into the time, the same at both ends.
             double once = one_way_seconds(channel, first, out.memory(), in.memory(), 20);
             Memory shared = host_memory(&once, sizeof once);
             first ? channel.send(shared).wait() : channel.receive(shared).wait();

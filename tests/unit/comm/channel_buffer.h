@@ -1,4 +1,4 @@
-// For tests of channels: buffers on the host or on the GPU with contents that tell where they come from.
+// For tests of channels: buffers on the host or on the GPU whose contents identify their origin.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace voltpile {
 
-// Bytes that depend on the seed and on their place.
+// Returns bytes that depend on the seed and on their position.
 inline std::vector<std::uint8_t> pattern(std::size_t bytes, std::uint64_t seed) {
     std::vector<std::uint8_t> out(bytes);
     std::uint64_t state = seed * 0x9E3779B97F4A7C15U + 1;

@@ -22,7 +22,7 @@ ChannelOptions quick() {
     return options;
 }
 
-// The message of the CommError that `call` throws, within the limit.
+// Returns the message of the CommError that `call` throws within the limit.
 template <class Call>
 std::string failure_of(Call call, std::chrono::milliseconds limit) {
     const auto begin = Clock::now();
@@ -37,7 +37,7 @@ std::string failure_of(Call call, std::chrono::milliseconds limit) {
     throw std::runtime_error("no CommError");
 }
 
-// It names both ends, and `what`.
+// The message names both ends and contains `what`.
 void require_names(const std::string& message, const TextGather& gather, const std::string& what) {
     const std::vector<std::string> hosts = gather(host_name());
     for (int rank : {0, 1})
@@ -61,7 +61,7 @@ auto memory_of(Container& data) {
     return host_memory(data.data(), data.size());
 }
 
-// Both ends have something to do with each other once, so that they are connected.
+// Exchanges a message, so that both ends are connected.
 void greet(Channel& channel) {
     std::vector<char> out = block(100), in = block(100, 0);
     const Transfer sent = channel.send(memory_of(out));
@@ -78,7 +78,7 @@ class ChannelFailure : public testing::Test {
 };
 class ChannelSetUp : public ChannelFailure {};
 
-TEST_F(ChannelFailure, KilledPeer) {
+TEST_F(ChannelFailure, NoticesAKilledPeer) {
     const auto results = run_ranks(2, [](int rank, const TextGather& gather) {
         const std::vector<std::string> hosts = gather(host_name());
         ChannelGroup group(rank, gather, quick());
@@ -86,7 +86,7 @@ TEST_F(ChannelFailure, KilledPeer) {
         greet(channel);
         if (rank == 1) raise(SIGKILL);
         std::vector<char> in = block(100), out = block(32 << 20);
-        Transfer received, sent;  // unless it is known already when they start
+        Transfer received, sent;  // unless the failure is known when they start
         const std::string message = failure_of(
             [&] {
                 received = channel.receive(memory_of(in));
@@ -105,7 +105,7 @@ TEST_F(ChannelFailure, KilledPeer) {
     EXPECT_EQ(results[1].signal, SIGKILL);
 }
 
-TEST_F(ChannelFailure, StoppedPeerIsNoticedAndNoticesWhenItGoesOn) {
+TEST_F(ChannelFailure, NoticesAStoppedPeerWhichFailsOnceItContinues) {
     expect_all_passed(run_ranks(2, [](int rank, const TextGather& gather) {
         const std::vector<std::string> hosts = gather(host_name());
         const auto begin = Clock::now();
@@ -115,7 +115,7 @@ TEST_F(ChannelFailure, StoppedPeerIsNoticedAndNoticesWhenItGoesOn) {
             greet(channel);
             std::vector<char> in = block(100), out = block(32 << 20);
             if (rank == 1) raise(SIGSTOP);
-            Transfer sent;  // unless it is known already when it starts
+            Transfer sent;  // unless the failure is known when it starts
             const std::string message = failure_of(
                 [&] {
                     sent = channel.send(memory_of(out));
@@ -128,7 +128,7 @@ TEST_F(ChannelFailure, StoppedPeerIsNoticedAndNoticesWhenItGoesOn) {
     }));
 }
 
-TEST_F(ChannelFailure, PeerThatNeverReceives) {
+TEST_F(ChannelFailure, NoticesAPeerThatNeverReceives) {
     expect_all_passed(run_ranks(2, [](int rank, const TextGather& gather) {
         ChannelGroup group(rank, gather, quick());
         Channel& channel = group.channel(1 - rank);
@@ -145,7 +145,7 @@ TEST_F(ChannelFailure, PeerThatNeverReceives) {
     }));
 }
 
-TEST_F(ChannelFailure, PeerThatNeverReceivesSmallOnes) {
+TEST_F(ChannelFailure, NoticesAPeerThatNeverReceivesSmallMessages) {
     expect_all_passed(run_ranks(2, [](int rank, const TextGather& gather) {
         ChannelGroup group(rank, gather, quick());
         Channel& channel = group.channel(1 - rank);
@@ -153,7 +153,7 @@ TEST_F(ChannelFailure, PeerThatNeverReceivesSmallOnes) {
         std::vector<char> out = block(1000);
         std::string message;
         if (rank == 0) {
-            for (int i = 0; i < 63; ++i) channel.send(memory_of(out)).wait();  // done: they are on their way
+            for (int i = 0; i < 63; ++i) channel.send(memory_of(out)).wait();  // done: they are in flight
             message = failure_of([&] { channel.send(memory_of(out)), channel.send(memory_of(out)); },
                                  deadline + margin);
         }
@@ -165,7 +165,7 @@ TEST_F(ChannelFailure, PeerThatNeverReceivesSmallOnes) {
     }));
 }
 
-TEST_F(ChannelFailure, PeerThatNeverSends) {
+TEST_F(ChannelFailure, NoticesAPeerThatNeverSends) {
     expect_all_passed(run_ranks(2, [](int rank, const TextGather& gather) {
         ChannelGroup group(rank, gather, quick());
         Channel& channel = group.channel(1 - rank);
@@ -182,7 +182,7 @@ TEST_F(ChannelFailure, PeerThatNeverSends) {
     }));
 }
 
-TEST_F(ChannelFailure, AReceiveMayBeGivenLonger) {
+TEST_F(ChannelFailure, LimitOfAReceiveReplacesTheDeadline) {
     expect_all_passed(run_ranks(2, [](int rank, const TextGather& gather) {
         ChannelGroup group(rank, gather, quick());
         Channel& channel = group.channel(1 - rank);
@@ -198,7 +198,7 @@ TEST_F(ChannelFailure, AReceiveMayBeGivenLonger) {
     }));
 }
 
-TEST_F(ChannelFailure, SizesThatDiffer) {
+TEST_F(ChannelFailure, RejectsDifferentSizesAtTheTwoEnds) {
     expect_all_passed(run_ranks(2, [](int rank, const TextGather& gather) {
         for (const auto& [sent, received] :
              {std::pair{100, 99}, {99, 100}, {0, 1}, {20'000'000, 10'000'000}}) {
@@ -237,7 +237,7 @@ TEST_F(ChannelFailure, AbortReachesThePeer) {
     }));
 }
 
-TEST_F(ChannelFailure, NothingSentIsLostWhenTheSenderEnds) {
+TEST_F(ChannelFailure, DeliversEverythingSentBeforeTheSenderEnds) {
     expect_all_passed(run_ranks(2, [](int rank, const TextGather& gather) {
         const auto begin = Clock::now();
         std::vector<char> large = block(5 << 20);
@@ -270,7 +270,7 @@ TEST_F(ChannelFailure, NothingSentIsLostWhenTheSenderEnds) {
     }));
 }
 
-TEST_F(ChannelSetUp, RanksMustAgreeOnOptions) {
+TEST_F(ChannelSetUp, RejectsRanksWithDifferentOptions) {
     expect_all_passed(run_ranks(3, [](int rank, const TextGather& gather) {
         ChannelOptions options = quick();
         if (rank == 1) options.max_in_flight = 5;
@@ -281,7 +281,7 @@ TEST_F(ChannelSetUp, RanksMustAgreeOnOptions) {
     }));
 }
 
-TEST_F(ChannelSetUp, ARankThatCannotJoinIsNamedOnAll) {
+TEST_F(ChannelSetUp, NamesARankThatCannotJoinOnAllRanks) {
     expect_all_passed(run_ranks(3, [](int rank, const TextGather& gather) {
         ChannelOptions options = quick();
         if (rank == 2) options.gpu = 99;
@@ -291,7 +291,7 @@ TEST_F(ChannelSetUp, ARankThatCannotJoinIsNamedOnAll) {
     }));
 }
 
-TEST_F(ChannelSetUp, TakesTheNetworkDeviceItIsGiven) {
+TEST_F(ChannelSetUp, UsesTheGivenNetworkDevice) {
     expect_all_passed(run_ranks(2, [](int rank, const TextGather& gather) {
         setenv("UCX_TLS", "tcp,self", 1);
         ChannelOptions options = quick();

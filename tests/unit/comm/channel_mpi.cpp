@@ -1,5 +1,5 @@
-// Channels between the ranks of mpirun: at 1 (local), 2 and 4 ranks. The suites named Gpu... need a GPU for
-// each rank, or share one, and skip themselves where there is none.
+// Channels between the ranks of mpirun: at 1 (local), 2 and 4 ranks. Suites named Gpu... need a GPU, which
+// ranks may share, and skip themselves without one.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -47,7 +47,7 @@ std::uint64_t seed_of(int sender, std::uint64_t number) {
     return static_cast<std::uint64_t>(sender) << 32 | number;
 }
 
-// The two directions of a ring: at two ranks both with the same peer, at one rank both with itself.
+// The two directions of a ring: at two ranks both lead to the same peer, at one rank to itself.
 class ChannelTest : public testing::TestWithParam<Way> {
   protected:
     void SetUp() override {
@@ -55,14 +55,14 @@ class ChannelTest : public testing::TestWithParam<Way> {
         if (GetParam().kind == MemoryKind::Gpu && device_count() == 0) GTEST_SKIP() << "no GPU";
         if (GetParam().kind == MemoryKind::Gpu) use_device(world().rank() % device_count());
     }
-    // What runs on one rank only must not end before it.
+    // Code that runs on one rank only must not end before this.
     void TearDown() override { world().all_gather(""); }
     MemoryKind kind() const { return GetParam().kind; }
 };
 
 }  // namespace
 
-TEST_P(ChannelTest, EverySizeBothWaysAtOnce) {
+TEST_P(ChannelTest, TransfersEverySizeInBothDirections) {
     ChannelGroup group(world(), options_for(GetParam()));
     Channel& forth = group.channel(after(), 1);
     Channel& back = group.channel(before(), 1);
@@ -80,7 +80,7 @@ TEST_P(ChannelTest, EverySizeBothWaysAtOnce) {
     for (const std::string& line : group.paths()) std::cout << line << '\n';
 }
 
-TEST_P(ChannelTest, ManyInFlightKeepTheirOrder) {
+TEST_P(ChannelTest, KeepsTheOrderOfManyInFlight) {
     constexpr int count = 300;
     ChannelGroup group(world(), options_for(GetParam()));
     Channel& forth = group.channel(after());
@@ -111,7 +111,7 @@ TEST_P(ChannelTest, ManyInFlightKeepTheirOrder) {
             << i;
 }
 
-TEST_P(ChannelTest, ChannelsOfOnePairDoNotMix) {
+TEST_P(ChannelTest, KeepsChannelsOfOnePairApart) {
     ChannelGroup group(world(), options_for(GetParam()));
     constexpr std::size_t bytes = 5000;
     constexpr int ids[] = {0, 7, 4095};
@@ -132,7 +132,7 @@ TEST_P(ChannelTest, ChannelsOfOnePairDoNotMix) {
                     pattern(bytes, seed_of(before(), static_cast<std::uint64_t>(ids[2 - i]))));
 }
 
-TEST_P(ChannelTest, RandomSchedulesWithRandomDelays) {
+TEST_P(ChannelTest, CompletesRandomSchedulesWithRandomDelays) {
     const int schedules = kind() == MemoryKind::Host ? 10'000 : 2'000;
     ChannelGroup group(world(), options_for(GetParam()));
     std::mt19937 common(4711);                                      // the same on all ranks
@@ -155,7 +155,7 @@ TEST_P(ChannelTest, RandomSchedulesWithRandomDelays) {
             }
     };
     for (int schedule = 0; schedule < schedules; ++schedule) {
-        // How many of which size each rank sends forth in this one.
+        // The number of messages of each size that each rank sends in this round.
         std::vector<std::vector<std::size_t>> sizes(static_cast<std::size_t>(world().size()));
         for (auto& of_rank : sizes)
             for (auto n = common() % 4; n > 0; --n) of_rank.push_back(common() % largest);
@@ -182,7 +182,7 @@ TEST_P(ChannelTest, RandomSchedulesWithRandomDelays) {
             each.wait();
         }
         if (kind() == MemoryKind::Gpu && schedule % 50 != 0)
-            continue;  // looking takes longer than transferring
+            continue;  // polling takes longer than transferring
         for (std::size_t i = 0; i < theirs.size(); ++i) {
             std::vector<std::uint8_t> found = in[i].get(), expected = pattern(largest, seed_of(before(), i));
             found.resize(theirs[i]);
@@ -192,7 +192,7 @@ TEST_P(ChannelTest, RandomSchedulesWithRandomDelays) {
     }
 }
 
-TEST_P(ChannelTest, AFullChannelRefusesUntilThePeerReceives) {
+TEST_P(ChannelTest, RefusesSendsWhileFull) {
     if (world().size() > 1 && world().rank() > 1) {
         ChannelOptions options = options_for(GetParam());
         options.max_in_flight = 8;
@@ -247,11 +247,11 @@ std::size_t resident_bytes() {
 
 }  // namespace
 
-TEST(ChannelLimits, UnreceivedDataTakesBoundedMemory) {
+TEST(ChannelLimits, BoundsTheMemoryOfUnreceivedData) {
     if (!VOLTPILE_UCX) GTEST_SKIP() << "built without UCX";
     constexpr std::size_t bytes = 8000;
     constexpr int count = 20'000;  // 160 MB
-    // Outlives the group: the last sends may be under way until that ends.
+    // Outlives the group: the last sends may be in flight until it ends.
     std::vector<std::uint8_t> data(bytes);
     ChannelGroup group(world(), ChannelOptions{});
     if (world().rank() < 2 && world().size() > 1) {
@@ -271,7 +271,7 @@ TEST(ChannelLimits, UnreceivedDataTakesBoundedMemory) {
     world().all_gather("");
 }
 
-TEST(ChannelLimits, BytesUnderWay) {
+TEST(ChannelLimits, LimitsBytesInFlight) {
     if (!VOLTPILE_UCX && world().size() > 1) GTEST_SKIP() << "built without UCX";
     ChannelOptions options;
     options.max_bytes_in_flight = 10 << 20;
@@ -298,10 +298,10 @@ TEST(ChannelLimits, BytesUnderWay) {
     world().all_gather("");
 }
 
-// Streams are ordered with transfers though the host never waits for them.
+// Streams are ordered with transfers although the host never waits for them.
 class GpuStreamOrder : public testing::TestWithParam<bool> {};
 
-TEST_P(GpuStreamOrder, SendAfterWorkAndWorkAfterReceive) {
+TEST_P(GpuStreamOrder, SendsAfterWorkAndWorksAfterReceive) {
     if (device_count() == 0) GTEST_SKIP() << "no GPU";
     use_device(world().rank() % device_count());
     ChannelGroup group(world(), options_for({MemoryKind::Gpu, GetParam()}));
@@ -319,7 +319,7 @@ TEST_P(GpuStreamOrder, SendAfterWorkAndWorkAfterReceive) {
     std::vector<Transfer> transfers;
     for (int i = 0; i < rounds; ++i) {
         const std::size_t at = static_cast<std::size_t>(i) * bytes;
-        set_to_zero(large.data(), large.bytes(), compute);  // keeps the stream behind the host
+        set_to_zero(large.data(), large.bytes(), compute);  // keeps the stream busy behind the host
         copy_to_device(out.data(), given.data() + at, bytes, compute);
         transfers.push_back(forth.send(gpu_memory(out.data(), bytes), &compute));
         set_to_zero(in.data(), bytes, compute);
@@ -338,7 +338,7 @@ TEST_P(GpuStreamOrder, SendAfterWorkAndWorkAfterReceive) {
     world().all_gather("");
 }
 
-TEST_P(GpuStreamOrder, NothingWaitsOnTheHost) {
+TEST_P(GpuStreamOrder, NeverWaitsOnTheHost) {
     if (device_count() == 0) GTEST_SKIP() << "no GPU";
     use_device(world().rank() % device_count());
     ChannelGroup group(world(), options_for({MemoryKind::Gpu, GetParam()}));
@@ -348,7 +348,7 @@ TEST_P(GpuStreamOrder, NothingWaitsOnTheHost) {
         late_in(MemoryKind::Gpu, bytes);
     early.set(pattern(bytes, seed_of(world().rank(), 1)));
     late.set(pattern(bytes, seed_of(world().rank(), 2)));
-    // The stream waits for what is sent last, and what is sent first waits for the stream.
+    // The stream waits for the last send, and the first send waits for the stream.
     const Transfer late_received = group.channel(before(), 1).receive(late_in.memory());
     late_received.wait_on(compute);
     const Transfer early_sent = group.channel(after(), 0).send(early.memory(), &compute);

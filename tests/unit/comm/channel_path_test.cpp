@@ -16,7 +16,7 @@ ChannelMember capable(int rank, const std::string& host) {
     return member;
 }
 
-TEST(ChannelPath, TheBestThatBothCan) {
+TEST(ChannelPath, PicksTheBestPathOfBothEnds) {
     const GpuPath inside = gpu_path(capable(0, "a"), capable(1, "a"));
     EXPECT_FALSE(inside.staged || inside.rdma);
     EXPECT_EQ(inside.text, "GPU buffers by cuda_ipc");
@@ -27,7 +27,7 @@ TEST(ChannelPath, TheBestThatBothCan) {
     EXPECT_EQ(gpu_path(ChannelMember{}, ChannelMember{}).text, "no GPU buffers");
 }
 
-TEST(ChannelPath, WhyNotABetterOne) {
+TEST(ChannelPath, SaysWhyThereIsNoBetterPath) {
     const std::string staged = "GPU buffers staged through pinned memory: ";
     const auto why = [&](auto change, const std::string& other_host) {
         ChannelMember self = capable(0, "a"), peer = capable(1, other_host);
@@ -50,7 +50,7 @@ TEST(ChannelPath, WhyNotABetterOne) {
     EXPECT_EQ(why([](ChannelMember& m) { m.stages = true; }, "a"), staged + "rank 1 was told to");
 }
 
-TEST(ChannelPath, OneEndWithoutAGpu) {
+TEST(ChannelPath, SupportsOneEndWithoutAGpu) {
     ChannelMember host_only = capable(1, "b");
     host_only.has_gpu = host_only.ucx_cuda = false;
     EXPECT_FALSE(gpu_path(capable(0, "a"), host_only).staged);
@@ -60,7 +60,7 @@ TEST(ChannelPath, OneEndWithoutAGpu) {
     EXPECT_TRUE(gpu_path(host_only, without_cuda).staged);
 }
 
-TEST(ChannelPath, MembersSurviveTheJourney) {
+TEST(ChannelPath, RoundTripsMembersAsText) {
     ChannelMember member = capable(3, "node2");
     member.stages = true;
     member.tls = "tcp,self";
@@ -71,7 +71,7 @@ TEST(ChannelPath, MembersSurviveTheJourney) {
     EXPECT_THROW(channel_member_from(""), CommError);
 }
 
-TEST(ChannelPath, TransportsInWhatUcxPrints) {
+TEST(ChannelPath, ParsesTransportsFromUcxOutput) {
     EXPECT_EQ(
         transports_in(
             "#\n# UCP endpoint \n#\n"
@@ -89,7 +89,7 @@ TEST(ChannelPath, TransportsInWhatUcxPrints) {
     EXPECT_TRUE(transports_in("").empty());
 }
 
-TEST(ChannelPath, KeepsFromContainersNetworks) {
+TEST(ChannelPath, ExcludesNetworksOfContainers) {
     EXPECT_EQ(usable_net_devices({{"eth0", 10, false}}, {}), "");
     EXPECT_EQ(usable_net_devices({{"docker0", 0, true}, {"eth0", 10, false}}, {{"mlx5_0", 1, 100}}),
               "mlx5_0:1,eth0");

@@ -1,5 +1,5 @@
-// Ranks without MPI, for tests in which ranks are killed and stopped: processes of this one, which pass each
-// other texts by way of it.
+// Ranks without MPI, for tests that kill and stop ranks: child processes that exchange texts through their
+// parent.
 #pragma once
 
 #include <sched.h>
@@ -50,11 +50,11 @@ inline bool get(int fd, std::string& text) {
 
 struct RankResult {
     bool passed = false;
-    int signal = 0;  // that ended it
+    int signal = 0;  // the signal that ended it
 };
 
-// Runs body(rank, gather) in `ranks` processes; a body that throws fails. Each is on a "host" of its own name
-// if this user may set one. Whoever is stopped goes on after `stopped_for` seconds. All are killed after a
+// Runs body(rank, gather) in `ranks` processes; a body that throws fails. Each process has its own host name
+// if this user may set one. A stopped process continues after `stopped_for` seconds. All are killed after a
 // minute.
 inline std::vector<RankResult> run_ranks(int ranks, const std::function<void(int, const TextGather&)>& body,
                                          unsigned stopped_for = 3) {
@@ -109,7 +109,7 @@ inline std::vector<RankResult> run_ranks(int ranks, const std::function<void(int
                           WIFSIGNALED(status) ? WTERMSIG(status) : 0};
         }
     });
-    for (bool all_there = true; all_there;) {  // rounds of gathering, until a rank ends
+    for (bool all_there = true; all_there;) {  // rounds of gathering until a rank ends
         std::vector<std::string> texts(static_cast<std::size_t>(ranks));
         for (std::size_t i = 0; i < texts.size(); ++i) all_there &= processes::get(lines[i], texts[i]);
         for (int line : lines)
@@ -122,7 +122,7 @@ inline std::vector<RankResult> run_ranks(int ranks, const std::function<void(int
     return results;
 }
 
-// In bodies: fails the rank.
+// For bodies: fails the rank.
 inline void require(bool condition, const std::string& what) {
     if (!condition) throw std::runtime_error("not so: " + what);
 }

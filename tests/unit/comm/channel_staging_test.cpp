@@ -1,4 +1,4 @@
-// Staging of GPU buffers, with plain memory that plays the GPU's.
+// Staging of GPU buffers, with plain memory in place of the GPU's.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -12,7 +12,7 @@
 namespace voltpile {
 namespace {
 
-// Copies happen after some looks at them, as on a GPU; what was not waited for is therefore missing.
+// Copies happen after some polls, as on a GPU, so data is missing if nobody waits for it.
 class PlayedGpu : public ChannelGpu {
   public:
     class Mark : public GpuMark {
@@ -87,7 +87,7 @@ class ChannelStaging : public testing::Test {
     }
 };
 
-TEST_F(ChannelStaging, AllSizesAndKindsOfMemoryBothWays) {
+TEST_F(ChannelStaging, TransfersAllSizesAndKindsOfMemory) {
     const auto results = run_ranks(2, [](int rank, const TextGather& gather) {
         auto owned = std::make_unique<PlayedGpu>();
         const PlayedGpu& gpu = *owned;
@@ -114,7 +114,7 @@ TEST_F(ChannelStaging, AllSizesAndKindsOfMemoryBothWays) {
     for (const RankResult& each : results) EXPECT_TRUE(each.passed);
 }
 
-TEST_F(ChannelStaging, ManyInFlightAndOneEndWithoutAGpu) {
+TEST_F(ChannelStaging, KeepsManyInFlightWithOneEndWithoutAGpu) {
     const auto results = run_ranks(2, [](int rank, const TextGather& gather) {
         ChannelGroup group(rank, gather, in_pieces(), rank == 0 ? std::make_unique<PlayedGpu>() : nullptr);
         Channel& channel = group.channel(1 - rank);

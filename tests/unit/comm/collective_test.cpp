@@ -39,7 +39,7 @@ CollectiveTable some_table() {
 
 }  // namespace
 
-TEST(Half, EveryHalfReturnsFromSinglePrecision) {
+TEST(Half, RoundTripsEveryHalfThroughFloat) {
     for (int bits = 0; bits < 1 << 16; ++bits) {
         const auto half = static_cast<std::uint16_t>(bits);
         const float value = float_from_half(half);
@@ -50,11 +50,11 @@ TEST(Half, EveryHalfReturnsFromSinglePrecision) {
     }
 }
 
-TEST(Half, RoundsToTheNearestAndTiesToEven) {
+TEST(Half, RoundsToNearestTiesToEven) {
     EXPECT_EQ(float_from_half(0x3c00), 1.0f);
     EXPECT_EQ(float_from_half(0x0001), std::ldexp(1.0f, -24));
     EXPECT_EQ(float_from_half(0xfbff), -65504.0f);
-    // Between each two neighbors: the middle goes to the even one, and all else to the nearer.
+    // Between two neighbors the midpoint goes to the even one, and all else to the nearer one.
     for (std::uint16_t half = 0; half < 0x7bff; ++half) {
         const float low = float_from_half(half), high = float_from_half(static_cast<std::uint16_t>(half + 1));
         const float middle = low + (high - low) / 2;
@@ -67,7 +67,7 @@ TEST(Half, RoundsToTheNearestAndTiesToEven) {
     EXPECT_EQ(half_from_float(-std::numeric_limits<float>::infinity()), 0xfc00);
 }
 
-TEST(Reduce, SumsInTheOrderOfTheRanksAndRoundsOnce) {
+TEST(Reduce, SumsInRankOrderAndRoundsOnce) {
     const double large[] = {1e300, 1}, minus[] = {-1e300, 2}, one[] = {1, 3};
     double out[2];
     const void* in[] = {large, minus, one};
@@ -91,7 +91,7 @@ TEST(Reduce, SumsInTheOrderOfTheRanksAndRoundsOnce) {
     EXPECT_EQ(sum, std::numeric_limits<std::int32_t>::min());
 }
 
-TEST(Table, SizesBelongToTheClassThatReachesThem) {
+TEST(Table, PutsEachSizeIntoTheSmallestClassThatHoldsIt) {
     EXPECT_EQ(CollectiveTable::class_of(1), 0);
     EXPECT_EQ(CollectiveTable::class_of(512), 0);
     EXPECT_EQ(CollectiveTable::class_of(513), 1);
@@ -99,7 +99,7 @@ TEST(Table, SizesBelongToTheClassThatReachesThem) {
     EXPECT_EQ(CollectiveTable::class_of(std::int64_t{1} << 40), CollectiveTable::classes - 1);
 }
 
-TEST(Table, SaysWhatItHolds) {
+TEST(Table, DescribesItsContents) {
     EXPECT_EQ(some_table().text(),
               "all_reduce: to 8 KiB one-shot low-latency, to 16 KiB two-shot flagged, above nccl\n"
               "all_gather: to 8 KiB one-shot low-latency, above nccl\n"
@@ -108,7 +108,7 @@ TEST(Table, SaysWhatItHolds) {
     EXPECT_EQ(CollectiveTable{}.text().substr(0, 24), "all_reduce: always nccl\n");
 }
 
-TEST(Table, WaysAsTextAndBack) {
+TEST(Table, RoundTripsAlgorithmNames) {
     for (const auto& way : possible_ways(Collective::AllReduce, 4, true, true))
         EXPECT_EQ(way_from_text(to_text(way)), way);
     EXPECT_EQ(possible_ways(Collective::AllReduce, 4, true, true).size(), 5u);
@@ -117,7 +117,7 @@ TEST(Table, WaysAsTextAndBack) {
     EXPECT_FALSE(way_from_text("three-shot flagged"));
 }
 
-TEST(Cache, KeepsATableForItsKeyOnly) {
+TEST(Cache, ReturnsATableOnlyForItsKey) {
     const Folder folder;
     const fs::path file = cache_file(folder.path / "deep" / "er", key);
     EXPECT_EQ(file.filename(), "collectives-NVIDIA-H200-x4-nvlink.json");
@@ -132,11 +132,11 @@ TEST(Cache, KeepsATableForItsKeyOnly) {
                                      CollectiveCacheKey{"NVIDIA H200", "580.1", "2.28.9", 2, "nvlink"},
                                      CollectiveCacheKey{"NVIDIA H200", "580.1", "2.28.9", 4, "pcie"}})
         EXPECT_FALSE(load_table(file, other));
-    // Nothing else is left behind.
+    // No other file is left behind.
     EXPECT_EQ(std::distance(fs::directory_iterator(file.parent_path()), {}), 1);
 }
 
-TEST(Cache, ADamagedFileIsAsGoodAsNone) {
+TEST(Cache, IgnoresADamagedFile) {
     const Folder folder;
     const fs::path file = cache_file(folder.path, key);
     ASSERT_TRUE(save_table(file, key, some_table()));
@@ -151,20 +151,20 @@ TEST(Cache, ADamagedFileIsAsGoodAsNone) {
     wrong.replace(wrong.find("one-shot low-latency"), 8, "six-shot");
     std::ofstream(file) << wrong;
     EXPECT_FALSE(load_table(file, key));
-    // A way that is not possible there: two-shot between two.
+    // An algorithm that is impossible there: two-shot between two.
     const CollectiveCacheKey two{"NVIDIA H200", "580.1", "2.28.9", 2, "nvlink"};
     EXPECT_FALSE(table_from_json(to_json(two, some_table()), two));
     EXPECT_FALSE(table_from_json("[]", key));
     EXPECT_FALSE(table_from_json("null", key));
 }
 
-TEST(Cache, WhatCannotBeWrittenIsLeft) {
+TEST(Cache, ReportsAFileThatCannotBeWritten) {
     const Folder folder;
     std::ofstream(folder.path / "file") << "in the way";
     EXPECT_FALSE(save_table(cache_file(folder.path / "file", key), key, some_table()));
 }
 
-TEST(Cache, LiesInTheUsersFolder) {
+TEST(Cache, UsesTheUsersCacheFolder) {
     const char* before = std::getenv("XDG_CACHE_HOME");
     const std::string kept = before ? before : "";
     setenv("XDG_CACHE_HOME", "/somewhere", 1);
@@ -174,7 +174,7 @@ TEST(Cache, LiesInTheUsersFolder) {
     if (before) setenv("XDG_CACHE_HOME", kept.c_str(), 1);
 }
 
-TEST(PeerLayout, RegionsFollowEachOtherAndKeepTheirAlignment) {
+TEST(PeerLayout, AlignsConsecutiveRegions) {
     for (int size = 2; size <= max_peers; ++size) {
         std::size_t end = mailbox_header_bytes;
         for (const PeerWire wire : {PeerWire::LowLatency, PeerWire::Flagged}) {

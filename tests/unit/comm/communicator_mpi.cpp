@@ -25,7 +25,7 @@ std::string text_of(int rank) {
 
 }  // namespace
 
-TEST(Communicator, BroadcastFromEveryRoot) {
+TEST(Communicator, BroadcastsFromEveryRoot) {
     for (int root = 0; root < world().size(); ++root) {
         const std::string mine = world().rank() == root ? text_of(root) : "something else";
         EXPECT_EQ(world().broadcast(mine, root), text_of(root));
@@ -40,7 +40,7 @@ TEST(Communicator, AllGatherKeepsLengthsAndOrder) {
         EXPECT_EQ(all[static_cast<std::size_t>(rank)], text_of(rank));
 }
 
-TEST(Communicator, MessagesOfOneRankArriveInOrderAndTagsDoNotMix) {
+TEST(Communicator, KeepsTheOrderOfMessagesUnderOneTag) {
     constexpr int tag = 7, other_tag = 8, count = 100;
     if (world().rank() != 0) {
         world().send(0, other_tag, "other");
@@ -65,7 +65,7 @@ TEST(Communicator, MessagesOfOneRankArriveInOrderAndTagsDoNotMix) {
     }
 }
 
-// What `call` throws on a thread of its own; empty: nothing.
+// Returns what `call` throws on a thread of its own, empty if nothing.
 template <class Call>
 std::string thrown_elsewhere(Call call) {
     std::string text;
@@ -79,14 +79,14 @@ std::string thrown_elsewhere(Call call) {
     return text;
 }
 
-TEST(CommunicatorThreads, TheWorldStaysWithTheMainThread) {
+TEST(CommunicatorThreads, WorldStaysWithTheMainThread) {
     EXPECT_NE(thrown_elsewhere([] { world().poll(1); }), "");
     EXPECT_NE(thrown_elsewhere([] { world().hand_over(); }), "");
     EXPECT_THROW(world().hand_over(), std::logic_error);
     EXPECT_FALSE(world().poll(1));
 }
 
-TEST(CommunicatorThreads, APartBelongsToOneThreadAtATime) {
+TEST(CommunicatorThreads, PartsBelongToOneThreadAtATime) {
     const Communicator team = world().split(0);
     const Communicator group = team.split(0);
     EXPECT_NE(thrown_elsewhere([&] { group.all_gather(""); }), "");
@@ -96,7 +96,7 @@ TEST(CommunicatorThreads, APartBelongsToOneThreadAtATime) {
     EXPECT_THROW(team.hand_over(), std::logic_error);
 }
 
-TEST(CommunicatorThreads, OneOfSeveralMayHaveAThreadOfItsOwn) {
+TEST(CommunicatorThreads, OnePartCanHaveItsOwnThread) {
     const Communicator team = world().split(0);
     Communicator group = team.split(0);
     group.set_own_thread();
@@ -105,8 +105,8 @@ TEST(CommunicatorThreads, OneOfSeveralMayHaveAThreadOfItsOwn) {
     EXPECT_THROW(group.poll(1), std::logic_error);
 }
 
-// The sender does not call MPI until somebody has seen what it sent.
-TEST(Outbox, LongMessagesArriveWhileTheSenderIsElsewhere) {
+// The sender does not call MPI until every receiver has confirmed.
+TEST(Outbox, DeliversLongMessagesWhileTheSenderDoesNotCallMpi) {
     constexpr int tag = 9;
     const std::filesystem::path folder = world().broadcast(
         (std::filesystem::temp_directory_path() / fmt::format("outbox-{}", getpid())).string(), 0);
@@ -134,7 +134,7 @@ TEST(Outbox, LongMessagesArriveWhileTheSenderIsElsewhere) {
     }
 }
 
-TEST(DelayedAny, AllLearnAtTheSameCallAndSoon) {
+TEST(DelayedAny, AllRanksLearnAtTheSameCall) {
     for (const int delay : {1, 3})
         for (int first = 1; first <= 7; ++first)
             for (int who = 0; who < world().size(); ++who) {
@@ -148,14 +148,14 @@ TEST(DelayedAny, AllLearnAtTheSameCallAndSoon) {
             }
 }
 
-TEST(DelayedAny, NothingHasComeUpWhereNobodySaysSo) {
+TEST(DelayedAny, StaysFalseIfNoRankSaysTrue) {
     DelayedAny any(world(), 2);
     for (int i = 0; i < 9; ++i) EXPECT_FALSE(any.tell(false));
     any.finish();
 }
 
-// Would wait for ever.
-TEST(DelayedAny, ARankMayBeAhead) {
+// Would hang if a rank waited for the others.
+TEST(DelayedAny, LetsARankRunAhead) {
     constexpr int delay = 4, tag = 11;
     DelayedAny any(world(), delay);
     const auto tell_all = [&] {

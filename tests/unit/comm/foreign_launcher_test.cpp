@@ -19,7 +19,7 @@ std::string wrong_size(const Environment& environment, int size) {
     return size_problem(read_launch(environment, {}), open_mpi, size);
 }
 
-// What these launchers really set.
+// The environments that these launchers really set.
 const Environment by_mpirun_4{{"OMPI_COMM_WORLD_SIZE", "2"},
                               {"OMPI_COMM_WORLD_RANK", "0"},
                               {"PMIX_RANK", "0"},
@@ -41,7 +41,7 @@ Environment with(Environment environment, const Environment& more) {
 
 }  // namespace
 
-TEST(ForeignLauncher, WhatWorksIsLeftAlone) {
+TEST(ForeignLauncher, AcceptsLaunchersThatWork) {
     EXPECT_EQ(problem({}), "");
     EXPECT_EQ(problem({{"HOME", "/root"}}, {"bash", "sshd"}), "");
     EXPECT_EQ(problem(by_mpirun_4, {"orted"}), "");
@@ -49,12 +49,12 @@ TEST(ForeignLauncher, WhatWorksIsLeftAlone) {
     EXPECT_EQ(problem(with(by_srun, {{"PMIX_NAMESPACE", "slurm.pmix.7.0"}, {"PMIX_RANK", "0"}})), "");
     // mpirun inside an allocation starts its daemons by srun.
     EXPECT_EQ(problem(with(by_mpirun_4, by_srun)), "");
-    // A batch script: no step.
+    // A batch script has no step.
     EXPECT_EQ(problem({{"SLURM_JOB_ID", "7"}, {"SLURM_NTASKS", "6"}, {"SLURM_PROCID", "0"}}), "");
     EXPECT_EQ(problem({{"FLUX_JOB_ID", "f1"}, {"PMI_RANK", "0"}, {"PMI_SIZE", "2"}}), "");
 }
 
-TEST(ForeignLauncher, Mpich) {
+TEST(ForeignLauncher, RejectsMpich) {
     const std::string expected =
         "started by MPICH's mpiexec as one of 2 processes, but this voltpile was built with Open MPI 4.1.4: "
         "each "
@@ -64,16 +64,16 @@ TEST(ForeignLauncher, Mpich) {
               expected);
 }
 
-TEST(ForeignLauncher, Intel) {
+TEST(ForeignLauncher, RejectsIntelMpi) {
     EXPECT_NE(problem(by_intel).find("started by Intel MPI's mpiexec as one of 4"), std::string::npos);
 }
 
-TEST(ForeignLauncher, AnUnknownMpirunThatTellsNothing) {
+TEST(ForeignLauncher, RejectsAnUnknownMpirun) {
     EXPECT_NE(problem({}, {"mpirun"}).find("started by mpirun, but this voltpile was built with Open MPI"),
               std::string::npos);
 }
 
-TEST(ForeignLauncher, SrunWithoutPmix) {
+TEST(ForeignLauncher, RejectsSrunWithoutPmix) {
     EXPECT_EQ(
         problem(by_srun),
         "started by srun as one of 6 processes without PMIx, by which alone Open MPI 4.1.4 finds the other "
@@ -81,25 +81,25 @@ TEST(ForeignLauncher, SrunWithoutPmix) {
         "inside the allocation");
     const Environment pmi2 = with(by_srun, {{"PMI_RANK", "0"}, {"PMI_SIZE", "6"}, {"PMI_FD", "11"}});
     EXPECT_NE(problem(pmi2).find("srun --mpi=pmix"), std::string::npos);
-    // An Open MPI that was built with Slurm's PMI can.
+    // An Open MPI built with Slurm's PMI can start this way.
     MpiLibrary with_pmi = open_mpi;
     with_pmi.speaks_pmi = true;
     EXPECT_EQ(problem(pmi2, {}, with_pmi), "");
     EXPECT_NE(problem(by_srun, {}, with_pmi), "");
 }
 
-TEST(ForeignLauncher, ASingleProcessNeedsNobody) {
+TEST(ForeignLauncher, AcceptsASingleProcess) {
     EXPECT_EQ(problem({{"PMI_RANK", "0"}, {"PMI_SIZE", "1"}}, {"hydra_pmi_proxy"}), "");
     EXPECT_EQ(problem({{"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "1"}}), "");
 }
 
-TEST(ForeignLauncher, OfOtherMpisNothingIsKnown) {
+TEST(ForeignLauncher, AcceptsUnknownMpiLibraries) {
     const MpiLibrary mpich{"MPICH", "4.0.2", "", "", true};
     EXPECT_EQ(problem(by_mpich, {}, mpich), "");
     EXPECT_EQ(problem(by_srun, {}, mpich), "");
 }
 
-TEST(ForeignLauncher, TheSizeThatMpiFinds) {
+TEST(ForeignLauncher, RejectsAWorldThatIsTooSmall) {
     EXPECT_EQ(wrong_size(by_mpirun_4, 2), "");
     EXPECT_EQ(wrong_size({}, 1), "");
     EXPECT_EQ(wrong_size(by_srun, 6), "");
@@ -111,7 +111,7 @@ TEST(ForeignLauncher, TheSizeThatMpiFinds) {
     EXPECT_NE(wrong_size(by_srun, 1).find("srun --mpi=pmix"), std::string::npos);
 }
 
-TEST(MpiLibrary, TellsWhatIsLinked) {
+TEST(MpiLibrary, ReportsTheLinkedLibrary) {
     const MpiLibrary library = mpi_library();
     EXPECT_FALSE(library.name.empty());
     ASSERT_FALSE(library.version.empty());

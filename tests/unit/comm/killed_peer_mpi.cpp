@@ -1,5 +1,5 @@
-// A rank is killed in the middle of its work: the others must all notice in time, in a collective and in a
-// channel. Run by killed_peer.sh under an mpirun that lets the others go on. Each prints "noticed in time".
+// A rank is killed during its work: all others must notice in time, in a collective and in a channel.
+// killed_peer.sh runs it under an mpirun that lets the others continue. Each prints "noticed in time".
 #include <fmt/format.h>
 #include <signal.h>
 #include <unistd.h>
@@ -58,5 +58,5 @@ int main(int argc, char** argv) {
     if (fails_in_time(name, reduce) && fails_in_time(name, [&] { transfer.wait(); }))
         fmt::print("noticed in time\n");
     std::fflush(stdout);
-    _exit(0);  // MPI cannot end in order any more
+    _exit(0);  // MPI cannot finalize any more
 }

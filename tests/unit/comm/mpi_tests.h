@@ -17,7 +17,8 @@ inline const Communicator& world() {
     return session().world();
 }
 
-// A rank whose test fails says so and ends the program: the others would wait for it in the next collective.
+// A rank whose test fails prints that and ends the program, because the others would wait for it in the next
+// collective.
 class EndsWithTheFirstFailure : public testing::EmptyTestEventListener {
   public:
     explicit EndsWithTheFirstFailure(const MpiSession& session) : session_(session) {}

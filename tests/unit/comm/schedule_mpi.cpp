@@ -1,6 +1,6 @@
-// Random schedules of collectives and channel transfers, with random delays: the same on all ranks, none must
+// Random schedules of collectives and channel transfers with random delays, the same on all ranks: none may
 // hang, and every byte is checked. Run under mpirun at 1, 2 and 4 ranks (tests/CMakeLists.txt).
-// VOLTPILE_TEST_SCHEDULES: how many (5000, so that 2 and 4 ranks make 10,000).
+// VOLTPILE_TEST_SCHEDULES: the number of schedules (5000, so that 2 and 4 ranks make 10,000).
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
@@ -32,12 +32,12 @@ std::unique_ptr<Place> make_place(bool gpu, std::size_t bytes = room) {
     return std::make_unique<HostPlace>(bytes);
 }
 
-// One channel transfer, as all ranks know it. Its data lies at the same place of the sender's `in` and of the
+// One channel transfer as all ranks know it. Its data is at the same offset of the sender's `in` and of the
 // receiver's `out`.
 struct Message {
     int from, to, id;
     std::size_t at, bytes;
-    int before_call;  // of the first batch: when
+    int before_call;  // the call of the first batch before which it starts
     bool wait_at_once;
 };
 
@@ -89,7 +89,8 @@ std::vector<Message> random_messages(std::mt19937& random, int calls) {
     return messages;
 }
 
-// A world, its halves, and channels between all: as a team of tensor-parallel groups and pipeline stages.
+// A world, its halves, and channels between all ranks, like a team of tensor-parallel groups and pipeline
+// stages.
 class Schedules : public testing::TestWithParam<bool> {
   protected:
     void SetUp() override {
@@ -113,7 +114,7 @@ class Schedules : public testing::TestWithParam<bool> {
         while (all.size() < calls && all.add(random_case(random, all_->size(), 300, all_->size() > 1))) {
         }
         Batch half(half_->rank(), half_->size(), room);
-        // The halves differ in what they do, and take their numbers from elsewhere.
+        // The halves run different calls, with other random numbers.
         std::mt19937 own(seed * 2 + static_cast<unsigned>(world().rank() % 2));
         for (unsigned k = own() % 4; k > 0; --k)
             half.add(random_case(own, half_->size(), 300, half_->size() > 1));
@@ -171,7 +172,7 @@ class Schedules : public testing::TestWithParam<bool> {
 
 }  // namespace
 
-TEST_P(Schedules, NoneHangsAndEveryByteIsRight) {
+TEST_P(Schedules, EndWithEveryByteRight) {
     const char* text = std::getenv("VOLTPILE_TEST_SCHEDULES");
     const unsigned count = text ? static_cast<unsigned>(std::atoi(text)) : 5000;
     for (unsigned seed = 1; seed <= count; ++seed) {
@@ -188,7 +189,7 @@ namespace {
 constexpr auto deadline = 1500ms;
 constexpr auto margin = 1500ms;  // the machine may be busy
 
-// The CommError that `call` throws, within the deadline.
+// Returns the CommError that `call` throws within the deadline.
 template <class Call>
 void expect_failure(Call call, const std::string& names) {
     const auto begin = Clock::now();
@@ -203,7 +204,7 @@ void expect_failure(Call call, const std::string& names) {
 
 }  // namespace
 
-TEST(StoppedPeer, IsNoticedByAllOthersInCollectivesAndChannels) {
+TEST(StoppedPeer, FailsCollectivesAndChannelsOfAllOthers) {
     if (!VOLTPILE_UCX) GTEST_SKIP() << "built without UCX";
     if (world().size() == 1) GTEST_SKIP() << "needs two ranks";
     const int last = world().size() - 1;
@@ -225,7 +226,7 @@ TEST(StoppedPeer, IsNoticedByAllOthersInCollectivesAndChannels) {
         const std::string name = "rank " + std::to_string(last);
         if (world().rank() == last) {
             raise(SIGSTOP);
-            // It has been waited for in vain: its own collective fails as well, whenever it comes.
+            // The others have given up on it, so its own collective fails too, whenever it comes.
             EXPECT_THROW(reduce(), CommError);
         } else {
             std::int32_t came = 0;

@@ -1,6 +1,6 @@
-// Collectives with exactly known results, for host memory and for GPUs alike. Inputs are small whole numbers,
-// which every type and every order of summing keeps exact; whole memories are compared, so that a byte
-// written too far shows as well.
+// Collectives with exactly known results, for host memory and for GPUs. Inputs are small whole numbers, which
+// every type and every order of summing keeps exact. Whole memories are compared, so a byte written too far
+// shows.
 #pragma once
 
 #include <cstdint>
@@ -23,13 +23,13 @@ struct Case {
     Reduction reduction = Reduction::Sum;
     std::int64_t count = 1;
     bool in_place = false;
-    int shift = 0;  // elements by which the buffers miss 16-byte alignment
+    int shift = 0;  // offset in elements from 16-byte alignment
     int root = 0;   // of Broadcast; the sender of SendReceive
     int to = 0;     // the receiver
     unsigned seed = 0;
 };
 
-// Two memories of the same size on the place where the collectives work, and a stream.
+// Two memories of the same size where the collectives work, and a stream.
 class Place {
   public:
     virtual ~Place() = default;
@@ -40,7 +40,7 @@ class Place {
     virtual void read(std::vector<char>& in, std::vector<char>& out) = 0;               // waits
 };
 
-// A whole number from -8 to 8; of element i of a rank's input.
+// A whole number from -8 to 8: element i of a rank's input.
 inline int value_of(unsigned seed, int rank, std::int64_t i) {
     std::uint32_t h = seed * 2654435761u + static_cast<std::uint32_t>(rank) * 40503u +
                       static_cast<std::uint32_t>(i) * 2246822519u;
@@ -66,7 +66,7 @@ inline void put(char* at, ElementType type, int value) {
     }
 }
 
-// Many calls, laid out one after the other in the memories of a Place, with what they shall do to these.
+// Many calls, laid out one after the other in the memories of a Place, with their expected results.
 class Batch {
   public:
     Batch(int rank, int size, std::size_t bytes) : rank_(rank), size_(size), in_(bytes), out_(bytes) {
@@ -75,7 +75,7 @@ class Batch {
         out_after_ = out_;
     }
 
-    // False if there is no room for it.
+    // Returns false if there is no room for it.
     bool add(const Case& c) {
         const std::int64_t element = size_of(c.type);
         const std::int64_t whole = c.count * size_;
@@ -86,7 +86,7 @@ class Batch {
         const std::int64_t at = used_ + c.shift * element;
         used_ = (used_ + room + 15) / 16 * 16;
 
-        // In place, all is in `out`: the larger of the two, and the smaller in it at the rank's part.
+        // In place, everything is in `out`: the larger of the two, with the smaller in it at the rank's part.
         Placed placed{c, at, at};
         if (c.in_place && c.call == Call::AllGather) placed.in_at += rank_ * c.count * element;
         if (c.in_place && c.call == Call::ReduceScatter) placed.out_at += rank_ * c.count * element;
@@ -108,7 +108,7 @@ class Batch {
 
     void load(Place& place) const { place.write(in_, out_); }
 
-    // before: called with each call's number.
+    // before: runs before each call, with the call's number.
     void enqueue(StreamCommunicator& comm, Place& place, const std::function<void(int)>& before = {}) const {
         for (std::size_t i = 0; i < calls_.size(); ++i) {
             if (before) before(static_cast<int>(i));
@@ -116,7 +116,7 @@ class Batch {
         }
     }
 
-    // Empty if the memories are as they should be; else what is wrong.
+    // Returns what is wrong with the memories, empty if nothing.
     std::string check(Place& place) const {
         std::vector<char> in(in_.size()), out(out_.size());
         place.read(in, out);

@@ -1,5 +1,5 @@
-// Collectives on GPUs, one rank each. Run under mpirun; skips itself where there are fewer GPUs than ranks.
-// VOLTPILE_TEST_CALLS: how many random calls (10000).
+// Collectives on GPUs, one rank each. Run under mpirun; skips itself with fewer GPUs than ranks.
+// VOLTPILE_TEST_CALLS: the number of random calls (10000).
 #include <gtest/gtest.h>
 
 #include "base/error.h"
@@ -41,7 +41,7 @@ std::unique_ptr<PeerCommunicator> make_peer(std::uint64_t first_call = 0, double
     return std::make_unique<PeerCommunicator>(world(), std::move(memory), deadline_s);
 }
 
-// Of every wire, with few and with many threads.
+// Plans of every wire, with few and with many threads.
 std::vector<PeerPlan> plans() {
     std::vector<PeerPlan> all;
     for (const PeerWire wire : {PeerWire::LowLatency, PeerWire::Flagged})
@@ -100,7 +100,7 @@ void large_sizes(StreamCommunicator& comm) {
     }
 }
 
-// Random calls, eager, or as a graph that is launched again and again with eager calls between.
+// Random calls, eager, or as a graph that is launched many times with eager calls in between.
 void random_mix(StreamCommunicator& comm, const std::function<void(int)>& before = {}) {
     GpuPlace place(room);
     std::mt19937 random(7);
@@ -120,7 +120,7 @@ void random_mix(StreamCommunicator& comm, const std::function<void(int)>& before
     }
 }
 
-// Waits as the watchdog does: a hang becomes a CommError that says who is waited for.
+// Waits as the watchdog does: a hang becomes a CommError that names the missing rank.
 void wait_for(StreamCommunicator& comm, const GpuPlace& place) {
     comm.watch(place.gpu_stream());
     while (!place.gpu_stream().idle()) {
@@ -129,7 +129,7 @@ void wait_for(StreamCommunicator& comm, const GpuPlace& place) {
     }
 }
 
-// Calls of both enqueued in turn on two streams, no stream waiting for the other.
+// Calls of both communicators, enqueued in turn on two streams that do not wait for each other.
 void two_at_once(StreamCommunicator& first, StreamCommunicator& second) {
     GpuPlace place(room), other(room);
     std::mt19937 random(3);
@@ -148,7 +148,7 @@ void two_at_once(StreamCommunicator& first, StreamCommunicator& second) {
     }
 }
 
-// Rank 0 stays away: the others find it out by the deadline, and their streams come free.
+// Rank 0 stays away: the others notice by the deadline, and their streams come free.
 void missing_peer(StreamCommunicator& comm) {
     GpuPlace place(1024);
     if (comm.rank() != 0) {
@@ -219,7 +219,7 @@ std::string name_of_path(const testing::TestParamInfo<PathChoice>& path) {
 
 }  // namespace
 
-TEST_F(Peer, EverySizeWithEveryPlan) {
+TEST_F(Peer, HandlesEverySizeWithEveryPlan) {
     for (const PeerPlan& plan : plans()) {
         comm->set_plan(&plan);
         SCOPED_TRACE(testing::Message() << "wire " << static_cast<int>(plan.wire) << " two_shot "
@@ -229,7 +229,7 @@ TEST_F(Peer, EverySizeWithEveryPlan) {
     }
 }
 
-TEST_F(Peer, LargeSizesWithEveryPlan) {
+TEST_F(Peer, HandlesLargeSizesWithEveryPlan) {
     for (const PeerPlan& plan : plans()) {
         if (plan.shape.blocks == 1 || plan.shape.blocks == 3) continue;
         comm->set_plan(&plan);
@@ -240,13 +240,13 @@ TEST_F(Peer, LargeSizesWithEveryPlan) {
     }
 }
 
-TEST_F(Peer, RandomCallsWithRandomPlans) {
+TEST_F(Peer, HandlesRandomCallsWithRandomPlans) {
     const auto all = plans();
     random_mix(*comm,
                [&](int i) { comm->set_plan(&all[static_cast<std::size_t>(i * 7 + i / 5) % all.size()]); });
 }
 
-TEST_F(Peer, CallNumbersThatWrapAround) {
+TEST_F(Peer, SurvivesWrappingCallNumbers) {
     for (const std::uint64_t first :
          {(1ull << 30) - 150, (1ull << 31) - 150, (1ull << 32) - 151, (1ull << 33) - 7}) {
         const auto late = make_peer(first);
@@ -260,7 +260,7 @@ TEST_F(Peer, CallNumbersThatWrapAround) {
     }
 }
 
-TEST_F(Peer, HalvesAreSummedInSinglePrecisionAndInTheOrderOfTheRanks) {
+TEST_F(Peer, SumsHalvesInFloatAndInRankOrder) {
     GpuPlace place(64);
     std::vector<char> in(64), out(64);
     const auto run_one = [&](ElementType type) {
@@ -284,29 +284,29 @@ TEST_F(Peer, HalvesAreSummedInSinglePrecisionAndInTheOrderOfTheRanks) {
     EXPECT_EQ(total, comm->size() - 2);
 }
 
-TEST_F(Peer, TwoAtOnce) {
+TEST_F(Peer, RunsTwoCommunicatorsAtOnce) {
     const auto first = make_peer(0, 20), second = make_peer(0, 20);
     two_at_once(*first, *second);
 }
 
-TEST_F(Peer, PeerThatDoesNotComeIsFoundByTheDeadline) {
+TEST_F(Peer, NoticesAnAbsentPeerByTheDeadline) {
     missing_peer(*make_peer(0, 0.5));
 }
 
-TEST_P(ByPath, EverySize) {
+TEST_P(ByPath, HandlesEverySize) {
     every_size(*make());
 }
-TEST_P(ByPath, LargeSizes) {
+TEST_P(ByPath, HandlesLargeSizes) {
     large_sizes(*make());
 }
-TEST_P(ByPath, RandomMix) {
+TEST_P(ByPath, HandlesARandomMix) {
     random_mix(*make());
 }
-TEST_P(ByPath, TwoAtOnce) {
+TEST_P(ByPath, RunsTwoCommunicatorsAtOnce) {
     const auto first = make(20), second = make(20);
     two_at_once(*first, *second);
 }
-TEST_P(ByPath, PeerThatDoesNotComeIsFoundByTheDeadline) {
+TEST_P(ByPath, NoticesAnAbsentPeerByTheDeadline) {
     const auto comm = make(0.5);
     if (GetParam() != PathChoice::Staged) {  // has connected
         GpuPlace place(1024);
@@ -321,7 +321,7 @@ INSTANTIATE_TEST_SUITE_P(Path, ByPath,
                                          PathChoice::Staged),
                          name_of_path);
 
-TEST_F(StreamGpu, AutoSaysWhatItDoesAndKeepsIt) {
+TEST_F(StreamGpu, AutoDescribesAndKeepsItsTable) {
     StreamOptions options;
     options.cache_folder = std::filesystem::temp_directory_path() /
                            ("voltpile-cache-" + world().broadcast(std::to_string(getpid()), 0));
@@ -337,7 +337,7 @@ TEST_F(StreamGpu, AutoSaysWhatItDoesAndKeepsIt) {
 
 #endif
 
-TEST(StreamGpuOfOne, Copies) {
+TEST(StreamGpuOfOne, CopiesItsInput) {
     if (device_count() == 0) GTEST_SKIP() << "needs a GPU";
 #if VOLTPILE_CUDA
     const Communicator alone = world().split(world().rank());

@@ -21,7 +21,7 @@ void run(StreamCommunicator& comm, const Batch& batch, Place& place) {
 
 }  // namespace
 
-TEST(StreamHost, EverySizeTypeAndPlace) {
+TEST(StreamHost, HandlesEverySizeTypeAndAlignment) {
     const auto comm = make_stream_communicator(world(), -1);
     HostPlace place(room);
     unsigned seed = 0;
@@ -37,7 +37,7 @@ TEST(StreamHost, EverySizeTypeAndPlace) {
         }
 }
 
-TEST(StreamHost, OddLargeSizes) {
+TEST(StreamHost, HandlesOddLargeSizes) {
     const auto comm = make_stream_communicator(world(), -1);
     constexpr std::size_t large = 24 << 20;
     HostPlace place(large);
@@ -50,7 +50,7 @@ TEST(StreamHost, OddLargeSizes) {
     }
 }
 
-TEST(StreamHost, RandomCallsOfTwoCommunicators) {
+TEST(StreamHost, HandlesRandomCallsOfTwoCommunicators) {
     const auto first = make_stream_communicator(world(), -1);
     const auto second = make_stream_communicator(world(), -1);
     HostPlace place(room), other(room);
@@ -72,7 +72,7 @@ TEST(StreamHost, RandomCallsOfTwoCommunicators) {
     }
 }
 
-TEST(StreamHost, HalvesAreSummedInSinglePrecision) {
+TEST(StreamHost, SumsHalvesInFloat) {
     const auto comm = make_stream_communicator(world(), -1);
     if (comm->size() < 3) GTEST_SKIP() << "needs three ranks";
     // 2048 + 1 is 2048 in fp16; 2048 + 1 + ... rounded once is not.
@@ -81,7 +81,7 @@ TEST(StreamHost, HalvesAreSummedInSinglePrecision) {
     EXPECT_EQ(out, half_from_float(2048.0f + static_cast<float>(comm->size() - 1)));
 }
 
-TEST(StreamHost, GroupsOfASplitWorld) {
+TEST(StreamHost, WorksInGroupsOfASplitWorld) {
     const Communicator half = world().split(world().rank() % 2);
     const auto comm = make_stream_communicator(half, -1);
     EXPECT_EQ(comm->rank(), world().rank() / 2);
@@ -92,11 +92,11 @@ TEST(StreamHost, GroupsOfASplitWorld) {
     EXPECT_EQ(sum, expected);
 }
 
-TEST(StreamHost, BarrierTellsWhetherAllCame) {
+TEST(StreamHost, BarrierReportsWhetherAllCame) {
     EXPECT_TRUE(world().barrier(30));
 }
 
-TEST(StreamHost, NothingToDoAndWrongArguments) {
+TEST(StreamHost, AcceptsEmptyCallsAndRejectsWrongArguments) {
     const auto comm = make_stream_communicator(world(), -1);
     comm->all_reduce(nullptr, nullptr, 0, ElementType::Float32, Reduction::Sum, StreamRef::host());
     comm->all_gather(nullptr, nullptr, 0, ElementType::Byte, StreamRef::host());
@@ -111,14 +111,15 @@ TEST(StreamHost, NothingToDoAndWrongArguments) {
     }
 }
 
-TEST(StreamHost, APeerThatDoesNotComeIsFoundByTheDeadline) {
+TEST(StreamHost, NoticesAnAbsentPeerByTheDeadline) {
     if (world().size() == 1) GTEST_SKIP() << "needs two ranks";
     StreamOptions options;
     options.deadline_s = 0.3;
     for (const std::int64_t count :
-         {1, 1 << 20}) {  // MPI takes short messages at once, of long ones it waits
+         {1, 1 << 20}) {  // MPI sends short messages at once and waits with long ones
         const auto comm = make_stream_communicator(world(), -1, options);
-        auto& memory = *new std::vector<int>(static_cast<std::size_t>(2 * count), 1);  // is MPI's from now on
+        auto& memory =
+            *new std::vector<int>(static_cast<std::size_t>(2 * count), 1);  // MPI keeps it from now on
         int *in = memory.data(), *out = in + count;
         if (comm->rank() != 0) {
             try {

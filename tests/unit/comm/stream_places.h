@@ -1,4 +1,4 @@
-// Where collectives of the tests work: host memory, and GPU memory with a stream.
+// The places where collectives of the tests work: host memory, and GPU memory with a stream.
 #pragma once
 
 #include <vector>

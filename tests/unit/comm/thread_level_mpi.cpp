@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "comm/mpi/session.h"
 
-// In place of the library's own, as a profiling tool does it.
+// Replaces the library's function, as a profiling tool does.
 extern "C" int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
     const int code = PMPI_Init_thread(argc, argv, required, provided);
     *provided = MPI_THREAD_SERIALIZED;

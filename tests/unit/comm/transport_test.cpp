@@ -12,10 +12,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A /sys as the kernel shows it.
+// A /sys like the kernel's.
 class FakeSys : public testing::Test {
   protected:
-    // A folder for each process: tests run side by side.
+    // One folder per process: tests run side by side.
     FakeSys() : sys_(fs::path(testing::TempDir()) / ("voltpile_sys_" + std::to_string(getpid()))) {}
     ~FakeSys() override { fs::remove_all(sys_); }
 
@@ -38,7 +38,7 @@ class FakeSys : public testing::Test {
     fs::path sys_;
 };
 
-TEST_F(FakeSys, InterfacesThatAreUp) {
+TEST_F(FakeSys, ListsInterfacesThatAreUp) {
     interface("lo", "unknown", "", 772);
     interface("eth0", "up", "10000");
     interface("eth1", "down", "-1");
@@ -55,7 +55,7 @@ TEST_F(FakeSys, InterfacesThatAreUp) {
     EXPECT_EQ(found[2].name, "ib0");
 }
 
-TEST_F(FakeSys, RdmaPortsThatAreActive) {
+TEST_F(FakeSys, ListsActiveRdmaPorts) {
     rdma_port("mlx5_0", 1, "4: ACTIVE", "100 Gb/sec (4X EDR)");
     rdma_port("mlx5_1", 1, "1: DOWN", "10 Gb/sec (4X SDR)");
     rdma_port("mlx5_2", 1, "4: ACTIVE", "2.5 Gb/sec (1X SDR)");
@@ -67,7 +67,7 @@ TEST_F(FakeSys, RdmaPortsThatAreActive) {
     EXPECT_EQ(found[1].gb_per_s, 2.5);
 }
 
-TEST_F(FakeSys, NothingThereIsNoError) {
+TEST_F(FakeSys, AcceptsAnEmptySys) {
     EXPECT_TRUE(network_interfaces(sys_).empty());
     EXPECT_TRUE(active_rdma_ports(sys_).empty());
 }
@@ -76,14 +76,14 @@ const std::vector<NetworkInterface> ethernet{{"docker0", 0, true}, {"eth0", 10, 
 const std::vector<NetworkInterface> plain{{"eth0", 10, false}};
 const std::vector<RdmaPort> mellanox{{"mlx5_0", 1, 100}, {"mlx5_1", 1, 40}};
 
-TEST(TransportSettings, AutoOnlyKeepsAwayFromContainers) {
+TEST(TransportSettings, AutoOnlyExcludesContainers) {
     EXPECT_TRUE(transport_settings({}, plain, {}).empty());
     EXPECT_TRUE(transport_settings({}, plain, mellanox).empty());
     const Settings wanted{{"OMPI_MCA_btl_tcp_if_exclude", "127.0.0.1/8,sppp,docker0"}};
     EXPECT_EQ(transport_settings({}, ethernet, {}), wanted);
 }
 
-TEST(TransportSettings, UcxOverRdma) {
+TEST(TransportSettings, UsesUcxOverRdma) {
     const Settings settings = transport_settings({Transport::Ucx, ""}, plain, mellanox);
     EXPECT_EQ(settings.at("OMPI_MCA_pml"), "ucx");
     EXPECT_FALSE(settings.contains("UCX_TLS"));
@@ -91,25 +91,25 @@ TEST(TransportSettings, UcxOverRdma) {
               "mlx5_1:1");
 }
 
-TEST(TransportSettings, UcxOverTcpNeedsToBeToldSo) {
+TEST(TransportSettings, SetsUcxUpForTcp) {
     const Settings settings = transport_settings({Transport::Ucx, ""}, ethernet, {});
     EXPECT_EQ(settings.at("OMPI_MCA_pml"), "ucx");
     EXPECT_EQ(settings.at("OMPI_MCA_pml_ucx_tls"), "any");
     EXPECT_EQ(settings.at("OMPI_MCA_pml_ucx_devices"), "any");
     EXPECT_EQ(settings.at("UCX_TLS"), "tcp,sm,self");
     EXPECT_EQ(settings.at("UCX_NET_DEVICES"), "eth0,eth1");
-    // An Ethernet device asked for where there is RDMA too.
+    // An Ethernet device is requested though there is RDMA too.
     EXPECT_EQ(transport_settings({Transport::Ucx, "eth0"}, plain, mellanox).at("UCX_TLS"), "tcp,sm,self");
 }
 
-TEST(TransportSettings, OneInterface) {
+TEST(TransportSettings, UsesOneInterface) {
     const Settings settings = transport_settings({Transport::Tcp, "eth1"}, ethernet, mellanox);
     EXPECT_EQ(settings.at("OMPI_MCA_pml"), "ob1");
     EXPECT_EQ(settings.at("OMPI_MCA_btl_tcp_if_include"), "eth1");
     EXPECT_FALSE(settings.contains("OMPI_MCA_btl_tcp_if_exclude")) << "Open MPI refuses both";
 }
 
-TEST(TransportSettings, WhatTheUserHasSetStays) {
+TEST(TransportSettings, KeepsTheUsersSettings) {
     setenv("OMPI_MCA_btl_tcp_if_include", "eth7", 1);
     unsetenv("OMPI_MCA_btl_tcp_if_exclude");
     apply(transport_settings({}, ethernet, {}));

@@ -4,7 +4,7 @@
 
 using namespace voltpile;
 
-TEST(ProgressMeter, SaysDoneRateElapsedLeftAndRanks) {
+TEST(ProgressMeter, ShowsDoneRateElapsedLeftAndRanks) {
     ProgressMeter meter("seed_map", "pair-steps");
     ProgressState state;
     state.points = 1000;
@@ -18,7 +18,7 @@ TEST(ProgressMeter, SaysDoneRateElapsedLeftAndRanks) {
         "seed_map [#####...............]  25.0 %  1.25e+08 pair-steps/s  elapsed 4.00 s  left 12 s  2 ranks");
 }
 
-TEST(ProgressMeter, TheRateIsThatOfTheLastSeconds) {
+TEST(ProgressMeter, RateCoversTheLastSeconds) {
     ProgressMeter meter("job", "points");
     ProgressState state;
     state.points = 100;
@@ -38,7 +38,7 @@ TEST(ProgressMeter, TheRateIsThatOfTheLastSeconds) {
     EXPECT_NE(line.find(" 100 points/s"), std::string::npos) << line;
 }
 
-TEST(ProgressMeter, WhatEarlierRunsDidDoesNotFlatterTheTimeLeft) {
+TEST(ProgressMeter, TimeLeftIgnoresThePointsOfEarlierRuns) {
     ProgressMeter meter("job", "points");
     ProgressState state;
     state.points = 1000;
@@ -48,14 +48,14 @@ TEST(ProgressMeter, WhatEarlierRunsDidDoesNotFlatterTheTimeLeft) {
     EXPECT_NE(meter.line(state).find("left 40 s"), std::string::npos);  // 400 to go at 10 a second
 }
 
-TEST(ProgressMeter, NothingKnownYet) {
+TEST(ProgressMeter, ShowsAQuestionMarkBeforeAnythingIsKnown) {
     ProgressMeter meter("job", "points");
     ProgressState state;
     state.points = 10;
     EXPECT_NE(meter.line(state).find("left ?"), std::string::npos);
 }
 
-TEST(ProgressMeter, ShowsWhatTheAppAddsToIt) {
+TEST(ProgressMeter, ShowsTheGaugesOfTheApp) {
     ProgressMeter meter("job", "tokens", 0);
     ProgressState state;
     state.points = 10;

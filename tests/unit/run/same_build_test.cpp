@@ -20,7 +20,7 @@ class File {
 
 }  // namespace
 
-// From the reference implementation's own test values: XXH3_64bits of nothing, with seed 0.
+// From the reference implementation's test values: XXH3_64bits of empty input with seed 0.
 TEST(SameBuild, ChecksumIsXxh3) {
     EXPECT_EQ(file_checksum(File("").path), "2d06800538d394c2");
     const std::string small = file_checksum(File("voltpile").path);
@@ -32,7 +32,7 @@ TEST(SameBuild, ChecksumIsXxh3) {
     EXPECT_THROW(file_checksum("/nonexistent"), FileError);
 }
 
-TEST(SameBuild, ThisProgramHasOne) {
+TEST(SameBuild, IdentifiesThisProgram) {
     const BuildIdentity build = this_build();
     EXPECT_FALSE(build.host.empty());
     EXPECT_EQ(build.checksum, file_checksum("/proc/self/exe"));

@@ -14,8 +14,8 @@ const Communicator& world(const MpiSession* session = nullptr) {
     return kept->world();
 }
 
-// All ranks on one host of cores, which counts as nodes of `ranks_per_node`; ranks are dealt out to two hosts
-// in turn with `interleaved`.
+// All ranks on one CPU-only host, which counts as nodes of `ranks_per_node`. With `interleaved`, ranks are
+// dealt out to two hosts in turn.
 Plan plan_for(const TeamShape& shape, int ranks_per_node, bool interleaved = false) {
     Topology topology;
     Host host;
@@ -38,7 +38,8 @@ std::int32_t sum_over(StreamCommunicator& group, std::int32_t mine) {
     return sum;
 }
 
-// Each group adds up its world ranks; the sum goes along the pipeline, and from its end back to the first.
+// Each group sums its world ranks; the sum travels along the pipeline, and from its end back to the first
+// stage.
 void run_pipeline(const Plan& plan) {
     const TeamContext team(world(), plan);
     ASSERT_EQ(team.place(), plan.teams.places[static_cast<std::size_t>(world().rank())]);
@@ -84,32 +85,32 @@ class Teams : public testing::Test {
 
 }  // namespace
 
-TEST_F(Teams, OfSingleRanks) {
+TEST_F(Teams, HoldSingleRanks) {
     run_pipeline(plan_for({}, 0));
 }
 
-TEST_F(Teams, OnePipelineOverAllNodes) {
+TEST_F(Teams, SpanAllNodesWithOnePipeline) {
     const Plan plan = plan_for(shape(0, 0, 1), 2);
     EXPECT_EQ(plan.teams.pipeline, world().size() > 2 ? 2 : 1);
     run_pipeline(plan);
 }
 
-TEST_F(Teams, PipelinesOfSingleRanks) {
+TEST_F(Teams, FormPipelinesOfSingleRanks) {
     run_pipeline(plan_for(shape(1, world().size() > 1 ? 2 : 1, 0), 0));
 }
 
-TEST_F(Teams, RanksDealtOutToNodesInTurn) {
+TEST_F(Teams, AcceptRanksDealtOutToNodesInTurn) {
     if (world().size() < 2) GTEST_SKIP() << "needs two ranks";
     const Plan plan = plan_for(shape(0, 2, 1), 0, true);
     EXPECT_EQ(plan.teams.tensor, world().size() / 2);
     run_pipeline(plan);
 }
 
-TEST_F(Teams, SomeRanksAreInNone) {
+TEST_F(Teams, LeaveRanksOut) {
     run_pipeline(plan_for(shape(1, 1, 1), 0));
 }
 
-TEST_F(Teams, APlanForOthersIsRefused) {
+TEST_F(Teams, RejectAPlanForOtherRanks) {
     Plan plan = plan_for({}, 0);
     plan.teams.places.emplace_back();
     EXPECT_THROW(TeamContext(world(), plan), CommError);
@@ -124,7 +125,7 @@ int main(int argc, char** argv) {
     const MpiSession session(argc, argv);
     world(&session);
     const int failed = RUN_ALL_TESTS();
-    // A rank that failed alone must fail the whole run.
+    // A rank that fails alone must fail the whole run.
     int any = 0;
     for (const std::string& each : world().all_gather(std::string(1, static_cast<char>(failed))))
         any |= each[0];
