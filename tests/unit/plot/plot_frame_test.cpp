@@ -5,7 +5,7 @@
 
 #include "plot/axis_ticks.h"
 #include "plot/plot.h"
-#include "unit/results/png_fixtures.h"
+#include "unit/plot/png_fixtures.h"
 #include "unit/results/result_fixtures.h"
 
 namespace voltpile {

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "plot/colormap.h"
-#include "unit/results/png_fixtures.h"
+#include "unit/plot/png_fixtures.h"
 #include "unit/results/result_fixtures.h"
 
 namespace voltpile {
