@@ -140,7 +140,7 @@ class BadInput(HostsCase):
 
     def test_arguments(self):
         self.assertIn("cannot read nowhere: No such file", self.voltpile("nowhere", expect=BAD_INPUT).stderr)
-        self.assertIn("which hosts?", self.voltpile(expect=BAD_INPUT).stderr)
+        self.assertIn("no hosts given", self.voltpile(expect=BAD_INPUT).stderr)
 
 
 class Broken(HostsCase):
