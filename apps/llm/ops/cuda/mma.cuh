@@ -142,14 +142,22 @@ struct WarpProduct {
         }
     }
 
+    // lane(), but no register holds it, nor what follows from it, before it is read.
+    __device__ __forceinline__ static int lane_read_here() {
+        int lane;
+        asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
+        return lane;
+    }
+
     template <bool paired, class Result>
     __device__ __forceinline__ static void each_result(const float (&sum)[8], const Result& result) {
-        const int first = lane() % 16 / 4 * 8 + lane() / 16 * 4 + lane() % 2;
+        const int lane = lane_read_here();
+        const int first = lane % 16 / 4 * 8 + lane / 16 * 4 + lane % 2;
 #pragma unroll
         for (int i = 0; i < 8; ++i) {
             const float other = paired ? __shfl_xor_sync(0xffffffffu, sum[i], 8) : 0.0f;
-            if (!paired || lane() % 16 < 8)
-                result(first + i % 4 / 2 * 2, i / 4 * 4 + lane() % 4 / 2 * 2 + i % 2, sum[i], other);
+            if (!paired || lane % 16 < 8)
+                result(first + i % 4 / 2 * 2, i / 4 * 4 + lane % 4 / 2 * 2 + i % 2, sum[i], other);
         }
     }
 };

@@ -105,6 +105,15 @@ __device__ void quantize_head(float* v, int dim, float limit, std::int8_t* to, f
     if (lane == 0) *scale = finite ? step : NAN;
 }
 
+// Sine and cosine to within 3e-7, for angles up to 2^24 radians. Unlike sincosf it needs no array in memory
+// to reduce large angles: it counts in half turns (1 / pi is the sum of two floats).
+__device__ void sincos_of(float angle, float* sine, float* cosine) {
+    constexpr float inverse_pi = 0x1.45f306p-2f, inverse_pi_rest = 0x1.b9391p-27f;
+    const float half_turns = __fmul_rn(angle, inverse_pi);
+    const float rest = fmaf(angle, inverse_pi_rest, fmaf(angle, inverse_pi, -half_turns));
+    sincospif(half_turns - 2 * rintf(half_turns / 2) + rest, sine, cosine);
+}
+
 // A warp for each head of a row: queries, keys, values. shared: head_dim floats a warp.
 template <KvElement element>
 __global__ void __launch_bounds__(32 * rope_warps)
@@ -141,7 +150,7 @@ __global__ void __launch_bounds__(32 * rope_warps)
         const int a = s.rope_style == RopeStyle::Interleaved ? 2 * i : i;
         const int b = s.rope_style == RopeStyle::Interleaved ? 2 * i + 1 : i + rotated / 2;
         float sine, cosine;
-        sincosf(static_cast<float>(position) * s.rope_frequencies[i], &sine, &cosine);
+        sincos_of(static_cast<float>(position) * s.rope_frequencies[i], &sine, &cosine);
         sine *= s.rope_magnitude;
         cosine *= s.rope_magnitude;
         const float x = v[a], y = v[b];

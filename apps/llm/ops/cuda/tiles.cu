@@ -34,11 +34,13 @@ __global__ void __launch_bounds__(tile_threads, blocks_each) tile_product(const 
     const int last_unit = a.matrix[0].columns / 32 - 1;
     XSteps<x_rows> x(shared, a, piece * x_rows);
 
-    const std::int64_t run_end = first_step(args, worker + 1);
-    for (std::int64_t at = first_step(args, worker); at < run_end;) {
-        const int tile = static_cast<int>(at / args.steps), begin = static_cast<int>(at % args.steps);
-        const int end = static_cast<int>(min(static_cast<std::int64_t>(args.steps), begin + run_end - at));
-        at += end - begin;
+    const std::int64_t first_of_run = first_step(args, worker);
+    int tile = static_cast<int>(first_of_run / args.steps);
+    int begin = static_cast<int>(first_of_run % args.steps);
+    int left = static_cast<int>(first_step(args, worker + 1) - first_of_run);  // steps of the worker
+    for (; left > 0; ++tile, begin = 0) {
+        const int end = min(args.steps, begin + left);
+        left -= end - begin;
         const TilePlace place = place_of<gated>(args, tile);
         const int warp_row = place.first_row + warp * (gated ? warp_weights / 2 : warp_weights);
 

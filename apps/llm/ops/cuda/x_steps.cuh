@@ -31,6 +31,11 @@ __device__ __forceinline__ uint4 load_or_zero(const __half* from, bool wanted) {
     return v;
 }
 
+// Makes `value` one that the compiler knows nothing about, so that it computes again what depends on it.
+__device__ __forceinline__ void forget_origin(int& value) {
+    asm volatile("" : "+r"(value));
+}
+
 // Rows x_begin .. + x_rows. Rows and columns that are not there are 0.
 template <int x_rows>
 class XSteps {
@@ -56,6 +61,8 @@ class XSteps {
     static constexpr bool loads_early = x_rows <= 32;
     __device__ __forceinline__ void load(int step, int end) {
         if constexpr (!copies_run_alone) {
+            // CUDA 12.4 would keep the address of each row in registers from step to step and spill others.
+            if constexpr (x_rows >= 64) forget_origin(columns_);
             each(step, [&](int i, const __half* from, bool wanted) {
                 v_[i] = load_or_zero(from, wanted && step < end);
             });
@@ -77,8 +84,12 @@ class XSteps {
         return step % x_stages(copies_run_alone) * (x_rows * WarpProduct::shared_stride);
     }
     // Of the thread's first 16 bytes.
-    __device__ static int row() { return static_cast<int>(threadIdx.x) / pieces; }
-    __device__ static int column() { return static_cast<int>(threadIdx.x) % pieces * 8; }
+    __device__ static int row() {
+        return static_cast<int>(threadIdx.x) / pieces;
+    }
+    __device__ static int column() {
+        return static_cast<int>(threadIdx.x) % pieces * 8;
+    }
     __device__ __half* to_of(int step, int i) const {
         return shared_ + offset(step) + row() * WarpProduct::shared_stride +
                WarpProduct::place(column() / 8) * 8 + i * (rows_each * WarpProduct::shared_stride);
