@@ -13,8 +13,8 @@ TEST_PACKAGES := libgtest-dev python3-h5py python3-xarray python3-h5netcdf
 # need them are then skipped.
 CLUSTER ?= yes
 CLUSTER_PACKAGES := iproute2 iputils-ping openssh-client openssh-server slurm-wlm munge
-# `make sm70`, for developers of kernels.
-SM70_PACKAGES := clang-19 python3-venv
+# For `make sm70`: the newest host compiler that CUDA 12.4 accepts, and the keys of Debian's archive, where CUDA comes from.
+SM70_PACKAGES := g++-12 debian-archive-keyring
 
 # Open MPI refuses to run as root unless told that it is meant (containers).
 ifeq ($(shell id -u),0)
@@ -29,7 +29,7 @@ help:
 	@echo 'make deps    install the distribution packages that are missing'
 	@echo 'make build   configure and build $(BUILD)/voltpile; PRESET=debug or asan for the others'
 	@echo 'make format  clang-format all sources'
-	@echo 'make sm70    compile every GPU kernel for V100 (sm_70) and report registers and spills'
+	@echo 'make sm70    build voltpile for V100 (sm_70) with CUDA 12.4; list registers and stack of every GPU kernel'
 
 # The published map at 300 x 300 points: the full size takes minutes on two cores, this takes seconds. Then a few lines in
 # the manner of the King James Bible.
@@ -72,10 +72,12 @@ deps:
 format:
 	git ls-files '*.h' '*.cpp' '*.cu' '*.cuh' | xargs clang-format -i
 
-# clang compiles for compute capability 7.0 where the installed CUDA no longer does; the ptxas is CUDA 12's, from PyPI.
-SM70 := build/sm70
-sm70:
+# CUDA 13 does not compile for V100. CUDA 12.4 is downloaded once into CUDA12; preset sm70 says how it is used.
+CUDA12 := build/cuda12
+sm70: deps
 	$(call install,$(SM70_PACKAGES))
-	@test -d $(SM70)/venv || python3 -m venv $(SM70)/venv
-	@$(SM70)/venv/bin/pip install --quiet --disable-pip-version-check 'nvidia-cuda-nvcc-cu12==12.9.*'
-	tests/sm70/check_sm70.sh clang++-19 "$$(find $(SM70)/venv -name ptxas -type f)" $(SM70)
+	tests/sm70/unpack_cuda12.sh $(CUDA12)
+	@cmake --preset sm70 -Wno-dev
+	@cmake --build --preset sm70 --parallel $(JOBS) --target voltpile
+	build/sm70/voltpile --version
+	tests/sm70/report_kernels.sh $(CUDA12)/bin/cuobjdump build/sm70/voltpile

@@ -1,0 +1,36 @@
+#!/bin/bash
+# Lists what every GPU kernel of a program needs: registers, bytes of stack and bytes of static shared memory. A kernel's stack holds
+# what did not fit into registers and arrays that did not become registers, and lies in device memory: fails if one has more than
+# MOST_STACK bytes. Dynamic shared memory is not in the list; the kernels check theirs when they compile.
+#
+# usage: report_kernels.sh CUOBJDUMP PROGRAM
+#   CUOBJDUMP  that of the CUDA version that compiled the program
+#   PROGRAM    a program or an object file
+set -euo pipefail
+[ $# = 2 ] || { sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//p}' "$0" >&2; exit 2; }
+MOST_STACK=16
+
+"$1" --dump-resource-usage "$2" | c++filt | awk -v most="$MOST_STACK" '
+    / Function / {
+        kernel = $0
+        sub(/^ *Function /, "", kernel)
+        sub(/:$/, "", kernel)
+        sub(/^void /, "", kernel)
+        gsub(/\(anonymous namespace\)::|[A-Za-z0-9_]+::/, "", kernel)
+        gsub(/\([A-Za-z]+\)/, "", kernel) # types of template arguments
+        sub(/\(.*/, "", kernel)
+    }
+    /REG:/ {
+        for (i = 1; i <= NF; ++i) {
+            split($i, part, ":")
+            value[part[1]] = part[2]
+        }
+        if (!kernels++) printf "%9s %6s %7s  %s\n", "registers", "stack", "shared", "kernel"
+        bad = value["STACK"] > most
+        failed += bad
+        printf "%9d %6d %7d  %s%s\n", value["REG"], value["STACK"], value["SHARED"], kernel, bad ? "  <-- too much" : ""
+    }
+    END {
+        printf "%d kernels, %d with more than %d bytes of stack\n", kernels, failed, most
+        exit kernels == 0 || failed > 0
+    }'
