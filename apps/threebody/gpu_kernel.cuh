@@ -4,6 +4,8 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
+
 #include "device/launch.cuh"
 #include "threebody/gpu_lane.cuh"
 #include "threebody/gpu_packing.cuh"
@@ -123,14 +125,15 @@ void launch_kernel(const char* name, const Problem& problem, const Problem* on_g
     // Warps take 32 points at a time, so that a small range spreads over all multiprocessors.
     const std::int64_t warps = (static_cast<std::int64_t>(range.points) + 31) / 32;
     LaunchShape shape;
-    shape.blocks = static_cast<int>(warps < multiprocessors ? warps : multiprocessors);
+    shape.blocks = std::clamp(static_cast<int>(warps), 1, multiprocessors);
     shape.threads = threads;
     launch(name, sweep_kernel<Integrator, Real, same_forces, closest, threads>, shape, stream, on_gpu, common,
            static_cast<Real>(problem.separation * problem.separation), range);
     if (range.closest_approach != nullptr || range.raw_state != nullptr) {
         shape.threads = 128;
-        shape.blocks =
-            static_cast<int>((static_cast<std::int64_t>(range.points) + shape.threads - 1) / shape.threads);
+        shape.blocks = std::max(
+            1,
+            static_cast<int>((static_cast<std::int64_t>(range.points) + shape.threads - 1) / shape.threads));
         launch(name, complete_outcomes<Integrator, Real>, shape, stream, on_gpu, range);
     }
 }
@@ -160,7 +163,6 @@ void launch_kernel(const char* name, const Problem& problem, const Problem* on_g
 template <class Integrator>
 void launch_kernel(const char* name, const Problem& problem, const Problem* on_gpu, const GpuRange& range,
                    int multiprocessors, const Stream& stream) {
-    if (range.points == 0) return;
     if (problem.single_precision) {
         launch_kernel<Integrator, float>(name, problem, on_gpu, range, multiprocessors, stream);
     } else {

@@ -7,8 +7,9 @@
 namespace voltpile::threebody {
 
 namespace {
-constexpr std::int64_t largest_part = 1 << 22;  // points
-}
+constexpr std::int64_t largest_part = 1 << 22;           // points
+constexpr std::size_t most_prepared_bytes = 64UL << 20;  // of results
+}  // namespace
 
 GpuRangeRunner::GpuRangeRunner(const Problem& problem, const Problem* on_gpu,
                                std::vector<OutcomeField> fields, int multiprocessors)
@@ -18,6 +19,16 @@ GpuRangeRunner::GpuRangeRunner(const Problem& problem, const Problem* on_gpu,
       multiprocessors_(multiprocessors),
       counters_(1),
       counters_seen_(1) {}
+
+void GpuRangeRunner::prepare(std::int64_t points) {
+    std::size_t bytes_per_point = 0;
+    for (const OutcomeField field : fields_) bytes_per_point += field_spec(field, problem_).bytes_per_point();
+    reserve(std::min(static_cast<std::size_t>(std::min(points, largest_part)),
+                     most_prepared_bytes / bytes_per_point));
+    set_to_zero(counters_.data(), counters_.bytes(), stream_);
+    launch_sweep(problem_, on_gpu_, gpu_range({0, 0}), multiprocessors_, stream_);
+    stream_.synchronize();
+}
 
 void GpuRangeRunner::start(WorkRange range) {
     range_ = range;
@@ -30,36 +41,41 @@ void GpuRangeRunner::start(WorkRange range) {
     start_part();
 }
 
-void GpuRangeRunner::start_part() {
-    part_ = {part_.end, std::min(range_.end, part_.end + largest_part)};
-    const auto points = static_cast<std::size_t>(part_.size());
+void GpuRangeRunner::reserve(std::size_t points) {
+    if (points <= capacity_) return;
     const bool states = problem_.want_energy_error || problem_.want_final_state;
-    if (points > capacity_) {
-        capacity_ = 0;
-        steps_together_ = DeviceBuffer<std::int32_t>(points);
-        energy_error_ = DeviceBuffer<double>(problem_.want_energy_error ? points : 0);
-        closest_approach_ = DeviceBuffer<double>(problem_.want_closest_approach ? points : 0);
-        state_ = DeviceBuffer<double>(states ? 18 * points : 0);
-        std::size_t bytes = 0;
-        for (const OutcomeField field : fields_) {
-            bytes += points * field_spec(field, problem_).bytes_per_point();
-        }
-        staging_ = PinnedBuffer<std::byte>(bytes);
-        capacity_ = points;
-    }
+    capacity_ = 0;
+    steps_together_ = DeviceBuffer<std::int32_t>(points);
+    energy_error_ = DeviceBuffer<double>(problem_.want_energy_error ? points : 0);
+    closest_approach_ = DeviceBuffer<double>(problem_.want_closest_approach ? points : 0);
+    state_ = DeviceBuffer<double>(states ? 18 * points : 0);
+    std::size_t bytes = 0;
+    for (const OutcomeField field : fields_) bytes += points * field_spec(field, problem_).bytes_per_point();
+    staging_ = PinnedBuffer<std::byte>(bytes);
+    capacity_ = points;
+}
+
+GpuRange GpuRangeRunner::gpu_range(WorkRange part) {
     GpuRange range;
-    range.begin = part_.begin;
-    range.points = static_cast<std::uint32_t>(points);
+    range.begin = part.begin;
+    range.points = static_cast<std::uint32_t>(part.size());
     range.counters = counters_.data();
     range.steps_together = steps_together_.data();
     range.energy_error = energy_error_.data();
     range.closest_approach = closest_approach_.data();
     range.final_state = problem_.want_final_state ? state_.data() : nullptr;
     range.raw_state = state_.data();
+    return range;
+}
+
+void GpuRangeRunner::start_part() {
+    part_ = {part_.end, std::min(range_.end, part_.end + largest_part)};
+    const auto points = static_cast<std::size_t>(part_.size());
+    reserve(points);
     pair_steps_taken_ = 0;
     set_to_zero(counters_.data(), counters_.bytes(), stream_);
     stream_.synchronize();  // so that take_pair_steps never sees the counts of the previous part
-    launch_sweep(problem_, on_gpu_, range, multiprocessors_, stream_);
+    launch_sweep(problem_, on_gpu_, gpu_range(part_), multiprocessors_, stream_);
 
     std::byte* to = staging_.data();
     for (const OutcomeField field : fields_) {

@@ -19,6 +19,10 @@ class GpuRangeRunner {
     GpuRangeRunner(const Problem& problem, const Problem* on_gpu, std::vector<OutcomeField> fields,
                    int multiprocessors);
 
+    // Allocates memory for ranges of up to `points` points, within bounds, and loads the kernel. Optional:
+    // the first range is done sooner.
+    void prepare(std::int64_t points);
+
     // Enqueues the range, or its first part: long ranges run in parts, so that GPU memory is bounded.
     void start(WorkRange range);
 
@@ -36,6 +40,8 @@ class GpuRangeRunner {
     double take_pair_steps();
 
   private:
+    void reserve(std::size_t points);
+    GpuRange gpu_range(WorkRange part);
     void start_part();
     void collect_part();
 

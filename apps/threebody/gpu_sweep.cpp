@@ -14,7 +14,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-DeviceBuffer<Problem> to_gpu(const Problem& problem) {
+DeviceBuffer<Problem> to_gpu(const Problem& problem, int gpu) {
+    use_device(gpu);
     DeviceBuffer<Problem> on_gpu(1);
     const Stream stream;
     copy_to_device(on_gpu.data(), &problem, sizeof problem, stream);
@@ -28,41 +29,43 @@ bool any_busy(const std::vector<std::unique_ptr<GpuRangeRunner>>& runners) {
 
 }  // namespace
 
-void sweep_on_gpu(const Problem& problem, const std::vector<OutcomeField>& fields, int gpu,
-                  WorkScheduler& work, const SubmitRange& submit) {
+GpuSweep::GpuSweep(const Problem& problem, const std::vector<OutcomeField>& fields, int gpu,
+                   std::int64_t points)
+    : gpu_(gpu), on_gpu_(to_gpu(problem, gpu)) {
+    const DeviceInfo info = device_info(gpu);
+    for (int i = 0; i < 2; ++i) {
+        runners_.push_back(
+            std::make_unique<GpuRangeRunner>(problem, on_gpu_.data(), fields, info.multiprocessors));
+        runners_.back()->prepare(points);
+    }
+}
+
+void GpuSweep::run(WorkScheduler& work, const SubmitRange& submit) {
     constexpr auto poll = std::chrono::microseconds(500);
     constexpr auto report = std::chrono::milliseconds(100);
-    use_device(gpu);
-    const DeviceInfo info = device_info(gpu);
-    const DeviceBuffer<Problem> on_gpu = to_gpu(problem);
-    std::vector<std::unique_ptr<GpuRangeRunner>> runners;
-    for (int i = 0; i < 2; ++i) {
-        runners.push_back(
-            std::make_unique<GpuRangeRunner>(problem, on_gpu.data(), fields, info.multiprocessors));
-    }
-
+    use_device(gpu_);
     auto reported = Clock::now();
     const auto account = [&](bool busy) {
         const auto now = Clock::now();
         if (busy) work.add_busy(std::chrono::duration<double>(now - reported).count());
         reported = now;
-        for (const auto& runner : runners) work.add_units(runner->take_pair_steps());
+        for (const auto& runner : runners_) work.add_units(runner->take_pair_steps());
     };
     for (;;) {
-        for (const auto& runner : runners) {
+        for (const auto& runner : runners_) {
             if (runner->busy()) continue;
-            const bool busy = any_busy(runners);
+            const bool busy = any_busy(runners_);
             if (!busy) account(true);
             const auto range = busy ? work.try_next() : work.next();
             if (!busy) reported = Clock::now();  // waiting does not count as busy
             if (range && !range->empty()) runner->start(*range);
         }
-        if (!any_busy(runners)) {
+        if (!any_busy(runners_)) {
             if (work.exhausted()) break;
             continue;
         }
         std::this_thread::sleep_for(poll);
-        for (const auto& runner : runners) {
+        for (const auto& runner : runners_) {
             if (!runner->busy() || !runner->advance()) continue;
             work.add_units(runner->take_pair_steps());
             const WorkRange range = runner->range();

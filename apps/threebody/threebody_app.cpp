@@ -1,6 +1,7 @@
 #include "threebody/threebody_app.h"
 
 #include "results/result_writer.h"
+#include "run/agreement.h"
 #include "run/rank_context.h"
 #include "threebody/cpu_sweep.h"
 #include "threebody/method_cost.h"
@@ -43,13 +44,35 @@ std::vector<std::string> ThreebodyApp::warnings() const {
     return threebody::resolution_warnings(problem_);
 }
 
+Plan ThreebodyApp::plan(const PlanOptions& options, const Topology& topology) {
+    Plan plan = App::plan(options, topology);
+    ranks_ = plan.ranks;
+    return plan;
+}
+
+void ThreebodyApp::connect(const MpiSession& mpi) {
+    // Also a barrier: no rank takes ranges while another still prepares.
+    all_agree(mpi.world(), [&] {
+#if VOLTPILE_CUDA
+        const RankPlan& mine = ranks_[static_cast<std::size_t>(mpi.world().rank())];
+        if (mine.gpu >= 0)
+            gpu_sweep_ = std::make_shared<threebody::GpuSweep>(problem_, fields_, mine.device, points_);
+#endif
+        return std::string();
+    });
+}
+
+void ThreebodyApp::disconnect() {
+    gpu_sweep_.reset();
+}
+
 void ThreebodyApp::run(RankContext& rank, WorkScheduler& work, ResultWriter& results) {
     const auto submit = [&](WorkRange range, std::vector<FieldBuffer> data) {
         results.submit(range, std::move(data));
     };
     const RankPlan& mine = rank.mine();
 #if VOLTPILE_CUDA
-    if (mine.gpu >= 0) return threebody::sweep_on_gpu(problem_, fields_, mine.device, work, submit);
+    if (gpu_sweep_) return gpu_sweep_->run(work, submit);
 #endif
     const Host& host = rank.plan().topology.hosts[static_cast<std::size_t>(mine.host)];
     std::vector<int> pus;

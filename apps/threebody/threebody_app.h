@@ -12,6 +12,10 @@
 
 namespace voltpile {
 
+namespace threebody {
+class GpuSweep;
+}
+
 class ThreebodyApp : public App {
   public:
     explicit ThreebodyApp(const JobSpec& job);
@@ -20,6 +24,12 @@ class ThreebodyApp : public App {
     Workload workload() const override;
     std::vector<std::string> warnings() const override;
 
+    Plan plan(const PlanOptions& options, const Topology& topology) override;
+
+    // Prepares this rank's GPU, if the plan gives it one, before the first range.
+    void connect(const MpiSession& mpi) override;
+    void disconnect() override;
+
     // Computes on this rank's GPU if the plan gives it one, else on its cores.
     void run(RankContext& rank, WorkScheduler& work, ResultWriter& results) override;
 
@@ -27,6 +37,8 @@ class ThreebodyApp : public App {
     threebody::Problem problem_;
     std::vector<threebody::OutcomeField> fields_;
     std::int64_t points_;
+    std::vector<RankPlan> ranks_;                     // of the last plan
+    std::shared_ptr<threebody::GpuSweep> gpu_sweep_;  // from connect() to disconnect(); null without a GPU
 };
 
 std::unique_ptr<App> make_threebody(const JobSpec& job);

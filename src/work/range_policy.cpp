@@ -11,9 +11,12 @@ namespace {
 // A range is at least this part of the longest: in shorter ones the commit (some milliseconds) would cost
 // time.
 constexpr double shortest_part = 1.0 / 20;
+// It may be shorter if it is this part of the team's fair share of the whole sweep: with fewer ranges the
+// teams of a sweep of a second would not finish together.
+constexpr double shortest_share = 1.0 / 8;
 // Before a team's speed is known its ranges are short: the estimate counts the steps of a point but not the
 // fixed cost of a point, so for points of few steps it can be a hundred times too high.
-constexpr double unmeasured_part = 1.0 / 40;
+constexpr double unmeasured_part = 1.0 / 8;
 // With several teams each gets this part of its fair share of the remaining points, so that enough is left to
 // balance the end.
 constexpr double share_of_rest = 1.0 / 2;
@@ -22,6 +25,7 @@ constexpr double share_of_rest = 1.0 / 2;
 
 RangePolicy::RangePolicy(RangeSet todo, std::vector<double> points_per_s, RangeLimits limits)
     : todo_(std::move(todo)),
+      all_points_(static_cast<double>(todo_.size())),
       points_per_s_(std::move(points_per_s)),
       measured_(points_per_s_.size()),
       limits_(limits) {}
@@ -35,7 +39,7 @@ std::optional<WorkRange> RangePolicy::next(int team) {
     const double share = static_cast<double>(todo_.size()) * speed / all;
     const bool several = std::ranges::count_if(points_per_s_, [](double each) { return each > 0; }) > 1;
     double points = several ? share * share_of_rest : share;
-    points = std::max(points, longest * shortest_part);
+    points = std::max(points, std::min(longest * shortest_part, all_points_ * speed / all * shortest_share));
     points = std::min(points, measured_[index] ? longest : longest * unmeasured_part);
     auto count = static_cast<std::int64_t>(std::min(std::ceil(points), 9e18));
     if (limits_.max_points > 0) count = std::min(count, limits_.max_points);

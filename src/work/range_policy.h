@@ -33,6 +33,7 @@ class RangePolicy {
 
   private:
     RangeSet todo_;
+    double all_points_;  // at the start
     std::vector<double> points_per_s_;
     std::vector<bool> measured_;
     RangeLimits limits_;

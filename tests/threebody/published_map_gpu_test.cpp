@@ -35,7 +35,7 @@ std::vector<Outcome> run_on_gpu(const Problem& problem, std::int64_t begin, std:
     }
     work.close();
     double steps = 0;
-    sweep_on_gpu(problem, fields, 0, work, [&](WorkRange range, std::vector<FieldBuffer> data) {
+    GpuSweep(problem, fields, 0, 100).run(work, [&](WorkRange range, std::vector<FieldBuffer> data) {
         for (std::int64_t i = range.begin; i < range.end; ++i) {
             Outcome& outcome = outcomes[static_cast<std::size_t>(i - begin)];
             void* const targets[] = {&outcome.steps_together, &outcome.energy_error,

@@ -102,3 +102,22 @@ TEST(RangePolicy, GivesRanksWithoutSpeedNoShare) {
     team.set_speed(0, 10);
     for (int i = 0; i < 5; ++i) EXPECT_EQ(team.next(0), alone.next(0));
 }
+
+// Four GPUs share a sweep that takes them 0.11 s: equal first ranges, and nobody waits long for the last one.
+TEST(RangePolicy, BalancesASweepMuchShorterThanOneRange) {
+    const std::vector<double> speeds(4, 2.3e6);
+    const auto run = simulate(1'000'000, speeds, speeds, {2.0, 0});
+    EXPECT_EQ(run.sizes.front(), 125'000);  // half of a fair share
+    const auto [first, last] = std::minmax_element(run.finished_s.begin(), run.finished_s.end());
+    EXPECT_LT(*last, 1.15 * 1'000'000 / (4 * 2.3e6));
+    EXPECT_LE(run.sizes.size(), 4u * 16);  // each costs a commit
+}
+
+// An estimate can be a hundred times too high: the first range then takes a few times range_seconds.
+TEST(RangePolicy, KeepsRangesShortUntilTheSpeedIsMeasured) {
+    RangePolicy policy(RangeSet({0, 1'000'000'000}), {1e6, 1e6}, {2.0, 0});
+    EXPECT_EQ(policy.next(0)->size(), 250'000);
+    policy.set_speed(0, 1e4);
+    EXPECT_EQ(policy.next(0)->size(), 20'000);
+    EXPECT_EQ(policy.next(1)->size(), 250'000);
+}
