@@ -7,6 +7,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <ostream>
 #include <random>
 #include <string>
 #include <vector>
@@ -27,6 +28,11 @@ struct OpsMaker {
     std::function<std::unique_ptr<Ops>(bool clamp)> make_with;
     std::unique_ptr<Ops> make(bool clamp = false) const { return make_with(clamp); }
 };
+
+// For GoogleTest, which would print the bytes of the object.
+inline void PrintTo(const OpsMaker& maker, std::ostream* out) {
+    *out << maker.name;
+}
 
 // Every instruction set that this processor has, on one thread and on several.
 inline std::vector<OpsMaker> cpu_ops_makers() {
