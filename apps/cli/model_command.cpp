@@ -12,7 +12,7 @@
 #include "llm/model/model_text.h"
 #include "llm/model/synthetic_model.h"
 #include "llm/model/synthetic_shapes.h"
-#include "results/parts/durable_file.h"
+#include "results/output_file.h"
 #include "run/stop_signals.h"
 
 namespace voltpile::cli {

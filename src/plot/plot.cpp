@@ -15,6 +15,7 @@
 #include "plot/labels.h"
 #include "plot/png_file.h"
 #include "plot/slice.h"
+#include "results/output_file.h"
 
 namespace voltpile {
 namespace {
@@ -50,6 +51,19 @@ std::filesystem::path output_path(const ResultReader& result, const FieldSpec& f
     if (field.name != result.layout().fields.front().name) path += "_" + field.name;
     path += ".png";
     return path;
+}
+
+constexpr const char* software_keyword = "Software";
+constexpr const char* software_text = "voltpile ";  // the version follows
+
+// Replaces no file but a picture that this program drew.
+void check_output(const std::filesystem::path& path, const ResultReader& result) {
+    std::error_code error;
+    if (!std::filesystem::exists(path, error)) return;
+    const auto is_own = [](const std::filesystem::path& file) {
+        return has_png_text(file, software_keyword, software_text);
+    };
+    check_output_file(path, "--output", {"voltpile plot", is_own}, {result.path()});
 }
 
 // Returns the values of one row.
@@ -120,7 +134,7 @@ PngTexts texts(const ResultReader& result, const FieldSpec& field, const ColorSc
     text += ". Gray: NaN or not computed.";
     const std::filesystem::path name = result.path().filename();
     return {{"Title", fmt::format("{} of {}", field.name, name.string())},
-            {"Software", "voltpile " + build_info().version},
+            {software_keyword, software_text + build_info().version},
             {"Description", text}};
 }
 
@@ -132,6 +146,7 @@ std::filesystem::path plot(const ResultReader& result, const PlotOptions& option
     const Slice slice = make_slice(layout, field, options.at);
     const Enlargement pixels = enlargement(slice, layout.axes.size() == 1, options.scale);
     const std::filesystem::path path = output_path(result, field, options.output);
+    check_output(path, result);
 
     const ColorScale scale = color_scale(result, field, slice);
     Box inside{0, 0, slice.width * pixels.x, slice.height * pixels.y};

@@ -2,9 +2,11 @@
 
 #include <png.h>
 
+#include <array>
 #include <cerrno>
 #include <csetjmp>
 #include <cstdio>
+#include <fstream>
 
 #include "base/error.h"
 #include "results/parts/durable_file.h"
@@ -120,6 +122,28 @@ void PngFile::finish() {
     impl_->check(std::fflush(impl_->file) == 0);
     publish_file(impl_->temporary, impl_->path);
     std::fclose(std::exchange(impl_->file, nullptr));
+}
+
+bool has_png_text(const std::filesystem::path& path, std::string_view keyword, std::string_view beginning) {
+    constexpr std::uint32_t longest_text =
+        1 << 16;  // of the chunks that this program writes, with room to spare
+    std::ifstream file(path, std::ios::binary);
+    std::array<char, 8> bytes{};
+    const auto read = [&] { return static_cast<bool>(file.read(bytes.data(), bytes.size())); };
+    if (!read() || std::string_view(bytes.data(), bytes.size()) != "\x89PNG\r\n\x1a\n") return false;
+    const std::string wanted = std::string(keyword) + '\0' + std::string(beginning);
+    while (read()) {
+        std::uint32_t length = 0;
+        for (std::size_t i = 0; i < 4; ++i) length = length << 8 | static_cast<unsigned char>(bytes[i]);
+        const std::string_view type(bytes.data() + 4, 4);
+        if (type == "IDAT" || type == "IEND") return false;
+        std::string text(type == "tEXt" && length <= longest_text ? length : 0, '\0');
+        file.read(text.data(), static_cast<std::streamsize>(text.size()));
+        if (file && text.starts_with(wanted)) return true;
+        constexpr std::streamoff checksum_bytes = 4;
+        file.seekg(static_cast<std::streamoff>(length - text.size()) + checksum_bytes, std::ios::cur);
+    }
+    return false;
 }
 
 }  // namespace voltpile

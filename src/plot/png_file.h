@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -32,5 +33,9 @@ class PngFile {
     struct Impl;
     std::unique_ptr<Impl> impl_;
 };
+
+// Returns whether `path` is a PNG file with a tEXt chunk before its pixels whose keyword is `keyword` and
+// whose text begins with `beginning`. Returns false for a file that it cannot read.
+bool has_png_text(const std::filesystem::path& path, std::string_view keyword, std::string_view beginning);
 
 }  // namespace voltpile

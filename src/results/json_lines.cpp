@@ -16,6 +16,7 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr std::int64_t kPointsPerRead = 256;
+constexpr std::int64_t kLongestFirstLine = 256 << 20;  // longer lines are not ours
 
 ordered_json number(double value, FieldType type) {
     if (!std::isfinite(value)) return nullptr;
@@ -119,6 +120,16 @@ void write_json_lines(const std::filesystem::path& path, const ResultReader& res
         discard_file(temporary);
         throw;
     }
+}
+
+bool is_json_lines_of(const std::filesystem::path& path, const ResultLayout& layout) {
+    std::ifstream file(path, std::ios::binary);
+    std::string line;
+    for (char c = 0; std::ssize(line) < kLongestFirstLine && file.get(c) && c != '\n';) line += c;
+    const ordered_json object = ordered_json::parse(line, nullptr, false);
+    const auto has = [&](const auto& named) { return object.contains(named.name); };
+    return object.is_object() && std::ranges::all_of(layout.axes, has) &&
+           std::ranges::all_of(layout.fields, has);
 }
 
 }  // namespace voltpile

@@ -17,4 +17,8 @@ void write_json_lines(const std::filesystem::path& path, const ResultReader& res
 // stream fails.
 void write_json_lines(std::ostream& to, const ResultReader& result, WorkRange points);
 
+// Returns whether write_json_lines may have written `path` for a result of this layout: the first line is an
+// object with all of its axes and fields. Returns false for a file that it cannot read.
+bool is_json_lines_of(const std::filesystem::path& path, const ResultLayout& layout);
+
 }  // namespace voltpile

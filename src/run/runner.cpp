@@ -13,8 +13,8 @@
 #include "base/format.h"
 #include "plan/links.h"
 #include "results/json_lines.h"
+#include "results/output_file.h"
 #include "results/parts/background_consolidation.h"
-#include "results/parts/durable_file.h"
 #include "run/agreement.h"
 #include "run/finish_job.h"
 #include "run/forced_stop.h"
@@ -138,8 +138,10 @@ ExitCode run_job(const MpiSession& mpi, StopSignals& signals, std::span<const Ap
     if (options.jsonl.empty()) return run_opened(mpi, signals, std::move(job), result, options);
     decide_on_root(world, [&] {
         std::vector<std::filesystem::path> kept{result, job.spec.path()};
-        for (const JobInput& input : job.app->layout(job.spec).inputs) kept.emplace_back(input.name);
-        check_output_place(options.jsonl, "--jsonl", kept);
+        const ResultLayout layout = job.app->layout(job.spec);
+        for (const JobInput& input : layout.inputs) kept.emplace_back(input.name);
+        const auto is_own = [&](const std::filesystem::path& path) { return is_json_lines_of(path, layout); };
+        check_output_file(options.jsonl, "--jsonl", {"voltpile run --jsonl of this job", is_own}, kept);
         return std::string();
     });
     const ExitCode code = run_opened(mpi, signals, std::move(job), result, options);

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 #include <hdf5_hl.h>
 
-#include "base/error.h"
-#include "results/parts/durable_file.h"
 #include "results/hdf5/attribute.h"
 #include "results/hdf5/layout_file.h"
+#include "results/output_file.h"
+#include "results/parts/durable_file.h"
 
 namespace voltpile {
 namespace {
@@ -61,12 +61,8 @@ bool is_table(const std::filesystem::path& path, const std::string& title) {
 
 void check_table_place(const std::filesystem::path& path, const std::string& title, std::string_view what,
                        const std::vector<std::filesystem::path>& kept) {
-    check_output_place(path, what, kept);
-    std::error_code error;
-    if (std::filesystem::exists(path, error) && !is_table(path, title))
-        throw JobError(
-            fmt::format("{}: {} exists and was not written by {}: it stays as it is; choose another {}", what,
-                        path.string(), title, what));
+    check_output_file(
+        path, what, {title, [&](const std::filesystem::path& file) { return is_table(file, title); }}, kept);
 }
 
 void write_table(const std::filesystem::path& path, const std::string& title,

@@ -30,8 +30,8 @@ void write_table(const std::filesystem::path& path, const std::string& title,
                  const std::vector<TableColumn>& columns, const Provenance& provenance,
                  const std::vector<std::pair<std::string, std::string>>& notes);
 
-// Before measuring what goes to a table at `path`: as check_output_place, and throws JobError for a file that
-// is no table of this title. Throws FileError.
+// Checks, before the measurement, that a table may be written to `path`: as check_output_file, where only a
+// table of this title may be replaced. Throws JobError.
 void check_table_place(const std::filesystem::path& path, const std::string& title, std::string_view what,
                        const std::vector<std::filesystem::path>& kept = {});
 

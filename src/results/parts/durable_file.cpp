@@ -34,15 +34,6 @@ void sync_file(int fd, const std::filesystem::path& path) {
     if (::fsync(fd) != 0 && errno != EINVAL) throw FileError("write", path.string(), errno);
 }
 
-// Whether there or not.
-bool is_same_file(const std::filesystem::path& a, const std::filesystem::path& b) {
-    std::error_code error;
-    const auto whole = [&](const std::filesystem::path& path) {
-        return std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
-    };
-    return std::filesystem::equivalent(a, b, error) || whole(a) == whole(b);
-}
-
 }  // namespace
 
 std::filesystem::path folder_of(const std::filesystem::path& path) {
@@ -73,24 +64,6 @@ void discard_file(const std::filesystem::path& path) noexcept {
         // Not there or not ours to shrink: unlinking is all that is left.
     }
     ::unlink(path.c_str());
-}
-
-void check_output_place(const std::filesystem::path& path, std::string_view what,
-                        const std::vector<std::filesystem::path>& kept) {
-    std::error_code error;
-    const auto folder = folder_of(std::filesystem::absolute(path));
-    if (!std::filesystem::is_directory(folder, error))
-        throw JobError(fmt::format("{}: there is no folder {}", what, folder.string()));
-    if (::access(folder.c_str(), W_OK | X_OK) != 0)
-        throw JobError(fmt::format("{}: cannot write to the folder {}: {}", what, folder.string(),
-                                   std::generic_category().message(errno)));
-    const auto status = std::filesystem::status(path, error);
-    if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
-        throw JobError(fmt::format("{}: {} is there, and is no regular file", what, path.string()));
-    for (const auto& other : kept)
-        if (is_same_file(path, other))
-            throw JobError(
-                fmt::format("{}: {} would replace {}, which is needed", what, path.string(), other.string()));
 }
 
 void publish_file(const std::filesystem::path& temporary, const std::filesystem::path& target) {

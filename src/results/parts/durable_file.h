@@ -5,9 +5,7 @@
 #include <filesystem>
 #include <span>
 #include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 namespace voltpile {
 
@@ -39,12 +37,6 @@ inline constexpr const char* temporary_ending = ".tmp";
 // Throws FileError; then `temporary` is removed, its space is free again, and a file that it would have
 // replaced is as it was.
 void publish_file(const std::filesystem::path& temporary, const std::filesystem::path& target);
-
-// Before work whose results go to `path`. Throws JobError, which begins with `what` ("--output"), if there is
-// no folder for it, none that may be written to, or something there that is no file (a rename would put one
-// in a device's place) or that is one of `kept`, by whatever name: what the work reads, or writes besides.
-void check_output_place(const std::filesystem::path& path, std::string_view what,
-                        const std::vector<std::filesystem::path>& kept = {});
 
 // Removes a file that an error left behind and frees its space even if somebody still holds it open. Never
 // throws.

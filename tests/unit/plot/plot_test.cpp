@@ -183,6 +183,30 @@ TEST_F(Plot, NamesThePictureAfterTheResult) {
     EXPECT_TRUE(has(refusal({.scale = 1'000'000}), "too large"));
 }
 
+// The PNG specification lets chunks of any type stand between IHDR and IDAT.
+TEST_F(Plot, ReplacesOnlyItsOwnPictures) {
+    commit<std::int32_t>({0, 6}, {0, 50, 100, 100, 0, 0});
+    plot(ResultReader(result), {});
+    const std::string own = file_text(png);
+    const auto mark = own.find("tEXtSoftware");
+    std::string foreign = own;
+    foreign.replace(mark + 13, 8, "GIMP 2.1");
+    std::string other_chunk = own;  // the same bytes, not in a text chunk
+    other_chunk.replace(mark, 4, "tIME");
+    for (const std::string& content :
+         {foreign, other_chunk, own.substr(0, mark), std::string("a photo"), std::string()}) {
+        write_text_file(png, content);
+        const std::string message = refusal({});
+        EXPECT_TRUE(has(message, "--output: ") &&
+                    has(message, "map.png exists and was not written by voltpile plot"))
+            << message;
+        EXPECT_EQ(file_text(png), content);
+    }
+    write_text_file(png, own);
+    EXPECT_EQ(plot(ResultReader(result), {.bare = true}), png);
+    EXPECT_NE(file_text(png), own);
+}
+
 TEST_F(Plot, RejectsASinglePoint) {
     layout.axes.clear();
     commit<std::int32_t>({0, 1}, {7});
@@ -191,7 +215,8 @@ TEST_F(Plot, RejectsASinglePoint) {
 
 TEST_F(Plot, KeepsTheOldPictureOnAFullDisk) {
     commit<std::int32_t>({0, 6}, {0, 50, 100, 100, 0, 0});
-    write_text_file(png, "the old one");
+    plot(ResultReader(result), {});
+    const std::string old = file_text(png);
     const int code = run_in_child([&] {
         ::signal(SIGXFSZ, SIG_IGN);
         const rlimit limit{50, 50};
@@ -200,7 +225,7 @@ TEST_F(Plot, KeepsTheOldPictureOnAFullDisk) {
         return has(message, "map.png: File too large") && exit_code == ExitCode::Failed ? 0 : 1;
     });
     EXPECT_EQ(code, 0);
-    EXPECT_EQ(file_text(png), "the old one");
+    EXPECT_EQ(file_text(png), old);
     EXPECT_EQ(names_in(folder.path()), (std::vector<std::string>{"map.h5.parts", "map.png"}));
 }
 

@@ -47,5 +47,19 @@ TEST(JsonLines, HaveEveryKindOfFieldOfEveryPoint) {
         "\n");
 }
 
+TEST(JsonLines, AreRecognizedByTheirKeys) {
+    TemporaryFolder folder;
+    const auto result = folder.path() / "map.h5", lines = folder.path() / "map.jsonl";
+    const ResultLayout layout = layout_of({axis("x", 0, 1, 2)}, {field("steps", FieldType::Int32)});
+    make_result(result, layout, {0, 2});
+    write_json_lines(lines, ResultReader(result));
+    EXPECT_TRUE(is_json_lines_of(lines, layout));
+    for (const char* content : {"", "notes", "[1]", "{\"x\":0}\n", "{\"prompt\":\"x steps\"}\n"}) {
+        write_text_file(lines, content);
+        EXPECT_FALSE(is_json_lines_of(lines, layout)) << content;
+    }
+    EXPECT_FALSE(is_json_lines_of(folder.path() / "missing", layout));
+}
+
 }  // namespace
 }  // namespace voltpile
