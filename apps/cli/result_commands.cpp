@@ -16,9 +16,14 @@ void add_show(CLI::App& cli, Action& action) {
     show->footer("example: voltpile show results/seed_map.h5");
     auto result = std::make_shared<std::string>();
     show->add_option("FILE", *result, "result file (.h5)")->required()->check(some_name());
-    show->callback([result, &action] {
-        action = on_first_rank([result](const Invocation&) {
-            fmt::print("{}", show_text(ResultReader(*result)));
+    auto row = std::make_shared<std::int64_t>(-1);
+    show->add_option("--row", *row, "show all values of one row, counted from 0")
+        ->type_name("N")
+        ->check(CLI::NonNegativeNumber);
+    show->callback([result, row, &action] {
+        action = on_first_rank([result, row](const Invocation&) {
+            const ResultReader reader(*result);
+            fmt::print("{}", *row < 0 ? show_text(reader) : row_text(reader, *row));
             return ExitCode::Done;
         });
     });

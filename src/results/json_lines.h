@@ -1,6 +1,7 @@
 // A finished result as lines of JSON, one a point.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <iosfwd>
 

@@ -4,9 +4,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 
+#include "base/error.h"
 #include "base/format.h"
+#include "results/json_lines.h"
+#include "results/rows.h"
 #include "results/statistics.h"
 
 namespace voltpile {
@@ -71,6 +76,11 @@ std::string headline(const ResultReader& result) {
         if (gaps == 0) text += ", not yet put together into one file";
         if (gaps > 0) text += fmt::format(", {} range{} missing", gaps, gaps == 1 ? "" : "s");
         text += "; `voltpile run` of the same job goes on with it";
+        std::error_code error;
+        if (std::filesystem::exists(result.path(), error))
+            text +=
+                ".\n  It is a run with --fresh: the earlier result stays in its place until this one is "
+                "complete";
     }
     return text + "\n";
 }
@@ -129,6 +139,56 @@ std::string fields_text(const ResultReader& result) {
            (any_variable ? "  of lists and texts: least, greatest and mean length (texts: bytes)\n" : "");
 }
 
+// A text on one line, cut to a width that a terminal has room for.
+std::string excerpt(std::string_view text) {
+    constexpr std::size_t most_bytes = 64;
+    std::string line;
+    for (const char c : text.substr(0, most_bytes)) {
+        const bool space = static_cast<unsigned char>(c) <= ' ';
+        if (!space || !line.ends_with(' ')) line += space ? ' ' : c;
+    }
+    if (text.size() <= most_bytes) return line;
+    const auto continues = [&](std::size_t at) {
+        return (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80;
+    };
+    for (std::size_t at = most_bytes; at > 0 && continues(at); --at) line.pop_back();  // no half character
+    return line + "...";
+}
+
+// The beginnings of the first texts.
+std::string texts_text(const ResultReader& result) {
+    constexpr std::int64_t most_rows = 3;
+    std::vector<Row> rows{{"row"}};
+    std::vector<FieldSpec> fields;
+    for (const FieldSpec& field : result.layout().fields) {
+        if (field.shape != FieldShape::Text) continue;
+        fields.push_back(field);
+        rows.front().push_back(field.name);
+    }
+    if (fields.empty() || result.completed().empty()) return "";
+    const WorkRange first = result.completed().ranges().front();
+    for (std::int64_t point = first.begin; point < std::min(first.end, first.begin + most_rows); ++point) {
+        Row row{count_text(point)};
+        for (const FieldSpec& field : fields) {
+            const FieldBuffer buffer = result.read_rows(field, {point, point + 1});
+            row.push_back(excerpt(RowsView(buffer, 1, field.value_bytes()).text(0)));
+        }
+        rows.push_back(std::move(row));
+    }
+    return table(rows, {0}) + "  a whole row: voltpile show --row N\n\n";
+}
+
+// A value of a line of JSON: texts as they are, their further lines indented as the first one.
+std::string value_text(const nlohmann::ordered_json& value, std::size_t indent) {
+    if (!value.is_string()) return value.dump();
+    std::string text;
+    for (const char c : value.get<std::string>()) {
+        text += c;
+        if (c == '\n') text += std::string(indent, ' ');
+    }
+    return text;
+}
+
 std::string times_text(std::int64_t count) {
     return count == 1 ? "once" : count_text(count) + " times";
 }
@@ -163,9 +223,28 @@ std::string provenance_text(const ResultReader& result) {
 
 }  // namespace
 
+std::string row_text(const ResultReader& result, std::int64_t row) {
+    const std::int64_t rows = result.layout().point_count();
+    if (row < 0 || row >= rows)
+        throw JobError(
+            fmt::format("--row {}: {} has the rows 0 to {}", row, result.path().string(), rows - 1));
+    if (!result.completed().contains({row, row + 1}))
+        throw JobError(fmt::format("--row {}: {} is unfinished and does not have this row yet", row,
+                                   result.path().string()));
+    std::stringstream line;
+    write_json_lines(line, result, {row, row + 1});
+    const auto object = nlohmann::ordered_json::parse(line);
+    std::size_t width = 0;
+    for (const auto& [name, value] : object.items()) width = std::max(width, name.size());
+    std::string text = fmt::format("{}: row {} of {}\n", result.path().string(), row, count_text(rows));
+    for (const auto& [name, value] : object.items())
+        text += fmt::format("  {:<{}}  {}\n", name, width, value_text(value, width + 4));
+    return text;
+}
+
 std::string show_text(const ResultReader& result) {
-    return fmt::format("{}\n{}\n{}\n{}", headline(result), dimensions_text(result.layout()),
-                       fields_text(result), provenance_text(result));
+    return fmt::format("{}\n{}\n{}\n{}{}", headline(result), dimensions_text(result.layout()),
+                       fields_text(result), texts_text(result), provenance_text(result));
 }
 
 }  // namespace voltpile

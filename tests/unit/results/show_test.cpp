@@ -1,4 +1,5 @@
 #include "results/show.h"
+#include "results/rows.h"
 
 #include <cmath>
 #include <sstream>
@@ -106,6 +107,54 @@ TEST_F(Show, NeverRoundsUpToWhole) {
     commit_all(parts.path(), layout, {0, 999'999});
     EXPECT_TRUE(
         has(show_text(ResultReader(result)), "999,999 of 1,000,000 points (99.99 %), 1 range missing"));
+}
+
+class ShowTexts : public Show {
+  protected:
+    void SetUp() override {
+        FieldSpec text = field("text", FieldType::Int32);
+        text.shape = FieldShape::Text;
+        layout = layout_of({axis("x", 0, 10, 5)}, {field("steps", FieldType::Int32), text});
+        PartFolder parts(result, layout, PartFolder::IfOther::Refuse);
+        RowsBuilder texts;
+        // The 64th byte is the first half of a letter.
+        for (const std::string& each :
+             {std::string("And it came\n  to pass"), std::string(63, 'a') + "\xc3\xbc!", std::string(),
+              std::string("last")})
+            texts.add(std::string_view(each));
+        commit_part(parts.path(), layout, {0, 4}, {buffer<std::int32_t>({5, 6, 7, 8}), texts.take()});
+    }
+};
+
+TEST_F(ShowTexts, BeginsTheFirstTexts) {
+    const std::string text = show_text(ResultReader(result));
+    EXPECT_TRUE(has(text, "    0  And it came to pass\n")) << text;
+    EXPECT_TRUE(has(text, "    1  " + std::string(63, 'a') + "...\n")) << text;
+    EXPECT_FALSE(has(text, "last")) << text;
+    EXPECT_TRUE(has(text, "voltpile show --row N")) << text;
+}
+
+TEST_F(ShowTexts, ShowsAWholeRow) {
+    const ResultReader reader(result);
+    EXPECT_EQ(row_text(reader, 0), result.string() +
+                                       ": row 0 of 5\n"
+                                       "  x      0.0\n"
+                                       "  steps  5\n"
+                                       "  text   And it came\n"
+                                       "           to pass\n");
+    EXPECT_EQ(row_text(reader, 3),
+              result.string() + ": row 3 of 5\n  x      6.0\n  steps  8\n  text   last\n");
+    EXPECT_TRUE(has(error_of([&] { row_text(reader, 4); }).first, "does not have this row yet"));
+    EXPECT_TRUE(has(error_of([&] { row_text(reader, 5); }).first, "has the rows 0 to 4"));
+}
+
+TEST_F(Show, AStoppedFreshRunIsUnfinishedThoughTheEarlierResultIsThere) {
+    make_result(result, layout, {0, 12});
+    commit_all(PartFolder(result, layout, PartFolder::IfOther::Discard).path(), layout, {0, 3});
+    const std::string text = show_text(ResultReader(result));
+    EXPECT_TRUE(has(text, "unfinished result")) << text;
+    EXPECT_TRUE(has(text, "3 of 12 points (25.00 %)")) << text;
+    EXPECT_TRUE(has(text, "the earlier result stays")) << text;
 }
 
 }  // namespace
