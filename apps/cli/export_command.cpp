@@ -15,6 +15,7 @@
 #include "results/csv_lines.h"
 #include "results/json_lines.h"
 #include "results/netcdf_file.h"
+#include "results/output_file.h"
 #include "results/parts/durable_file.h"
 
 namespace voltpile::cli {

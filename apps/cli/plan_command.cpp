@@ -23,7 +23,9 @@ ExitCode plan_described_machine(const PlanArguments& args, const Invocation& inv
 
 ExitCode plan_this_machine(const PlanArguments& args, const Invocation& invocation) {
     return with_mpi(invocation, [&](const MpiSession& mpi) {
-        const PreparedJob job = plan_job(mpi.world(), open_job(mpi.world(), invocation.apps, args.run));
+        OpenedJob opened = open_job(mpi.world(), invocation.apps, args.run);
+        check_place_and_room(mpi.world(), opened, args.run);
+        const PreparedJob job = plan_job(mpi.world(), std::move(opened));
         if (mpi.world().rank() == 0) fmt::print("{}", to_text(job.plan));
         return ExitCode::Done;
     });
@@ -37,6 +39,11 @@ void add_plan(CLI::App& cli, Action& action) {
     plan->footer("example: voltpile plan jobs/threebody/seed_map.toml --cluster data/clusters/t181_x3.toml");
     auto args = std::make_shared<PlanArguments>();
     add_job_options(*plan, args->run);
+    plan->add_option("--output", args->run.output,
+                     "result file of the run, to check that it can be written and fits the disk "
+                     "[results/<job name>.h5]")
+        ->type_name("FILE")
+        ->check(some_name());
     CLI::Option* cluster =
         plan->add_option("--cluster", args->cluster,
                          "plan for a described machine, such as data/clusters/t181_x3.toml")

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "results/admission.h"
 #include "results/parts/part_folder.h"
 #include "results/parts/part_listing.h"
 #include "results/result_reader.h"
@@ -51,11 +52,6 @@ std::optional<ResultProgress> progress_of_parts(const std::filesystem::path& res
                                                 const std::filesystem::path& folder) {
     const std::optional<ResultLayout> layout = read_manifest(folder);
     if (!layout) return std::nullopt;
-    // A finished result beside its parts: a run that ended before it had cleared up, unless they shall
-    // replace it.
-    std::error_code error;
-    if (std::filesystem::exists(result, error) && !parts_replace_result(result, layout->fingerprint))
-        return std::nullopt;
     ResultProgress progress;
     progress.result = result;
     progress.job_path = layout->job_path;
@@ -87,17 +83,14 @@ std::optional<double> ResultProgress::seconds_left() const {
 }
 
 std::optional<ResultProgress> read_progress(const std::filesystem::path& result) {
-    const std::filesystem::path folder = parts_path(result);
-    std::error_code error;
-    if (std::filesystem::is_directory(folder, error)) {
-        try {
-            if (auto progress = progress_of_parts(result, folder)) return progress;
-        } catch (const Error&) {
-            // The run may have finished, and removed them, while they were being read.
-            if (!std::filesystem::exists(result, error)) throw;
-        }
+    try {
+        if (result_source(result) == ResultSource::Parts)
+            if (auto progress = progress_of_parts(result, parts_path(result))) return progress;
+    } catch (const Error&) {
+        if (result_source(result) != ResultSource::File)
+            throw;  // a run that has just finished has removed the parts
     }
-    if (std::filesystem::exists(result, error)) return progress_of_file(result);
+    if (result_source(result) == ResultSource::File) return progress_of_file(result);
     return std::nullopt;
 }
 

@@ -7,40 +7,14 @@
 #include <vector>
 
 #include "base/error.h"
+#include "results/admission.h"
 #include "results/parts/consolidate.h"
 #include "results/parts/durable_file.h"
+#include "results/parts/part_scan.h"
 #include "results/result_state.h"
 
 namespace voltpile {
 namespace {
-
-void check_may_replace(const std::filesystem::path& result, const ResultLayout& layout, ResultState state,
-                       bool replaces) {
-    switch (state) {
-        case ResultState::Absent:
-        case ResultState::Complete:
-            return;
-        case ResultState::OtherJob:
-            if (replaces) return;
-            if (const auto changed = changed_inputs_text(layout, inputs_of(result)); !changed.empty())
-                throw JobError(fmt::format(
-                    "{}: {} is the result of other inputs: {}; choose another --output, or --fresh to "
-                    "replace it",
-                    layout.job_path, result.string(), changed));
-            throw JobError(fmt::format(
-                "{} holds the result of another job; choose another --output, or --fresh to replace it",
-                result.string()));
-        case ResultState::Damaged:
-            throw JobError(
-                fmt::format("{} is a damaged HDF5 file, or a result that was never completed: it "
-                            "stays as it is; remove it, or choose another --output",
-                            result.string()));
-        case ResultState::NotOurs:
-            throw JobError(fmt::format(
-                "{} exists and was not written by voltpile: it stays as it is; choose another --output",
-                result.string()));
-    }
-}
 
 // The shards of `count` whose points are not all there.
 std::vector<std::string> shards_to_run_again(const RangeSet& completed, const ResultLayout& layout,
@@ -86,15 +60,9 @@ void remove_left_over_parts(const std::filesystem::path& result, const ResultLay
 
 std::unique_ptr<PartFolder> open_result(const std::filesystem::path& result, const ResultLayout& layout,
                                         bool fresh, const Claim& claim) {
-    if (fresh && !claim.shard.is_whole())
-        throw JobError(
-            fmt::format("--fresh would discard what other shards have done; to compute {} again in "
-                        "shards, first remove it, and {} if there is one",
-                        result.string(), parts_path(result).string()));
-    const bool replaces = fresh || parts_replace_result(result, layout.fingerprint);
-    const ResultState state = inspect_result(result, layout.fingerprint);
-    check_may_replace(result, layout, state, replaces);
-    if (state == ResultState::Complete && !replaces) {
+    const Admission admission = admit(result, layout, {fresh, claim});
+    admission.throw_if_refused();
+    if (admission.verdict == Admission::Verdict::Complete) {
         remove_left_over_parts(result, layout);
         return nullptr;
     }

@@ -1,14 +1,18 @@
 #include "results/result_reader.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 #include <optional>
 #include <stdexcept>
 
 #include "base/error.h"
-#include "results/hdf5/field_io.h"
+#include "results/admission.h"
 #include "results/hdf5/attribute.h"
+#include "results/hdf5/field_io.h"
 #include "results/hdf5/layout_file.h"
+#include "results/hdf5/rows_io.h"
 #include "results/parts/lives_journal.h"
 #include "results/parts/part_file.h"
 #include "results/parts/part_listing.h"
@@ -41,10 +45,14 @@ struct ResultReader::Impl {
 };
 
 void ResultReader::Impl::open_file() {
-    const ResultState state = inspect_result(path, "");
-    if (state == ResultState::NotOurs) throw JobError(path.string() + " is no result of voltpile");
-    if (state == ResultState::Damaged)
-        throw JobError(path.string() + " is a damaged HDF5 file, or a result that was never completed");
+    const ResultFile found = read_result_file(path, CheckDepth::Structure);
+    if (found.state == ResultState::NotOurs) throw JobError(path.string() + " is no result of voltpile");
+    if (found.state == ResultState::Newer)
+        throw JobError(
+            fmt::format("{} was written by a newer version of voltpile ({})", path.string(), found.problem));
+    if (found.state == ResultState::Damaged)
+        throw JobError(fmt::format("{} is a damaged HDF5 file, or a result that was never completed ({})",
+                                   path.string(), found.problem));
     file = open_hdf5(path.string());
     layout = read_layout(file.get());
     provenance = read_provenance(file.get());
@@ -120,14 +128,22 @@ ResultReader::ResultReader(const std::filesystem::path& path) {
     auto impl = std::make_unique<Impl>();
     impl->path = path;
     const std::filesystem::path folder = parts_path(path);
-    std::error_code error;
-    if (std::filesystem::exists(path, error)) {
-        impl->open_file();
-    } else if (std::filesystem::is_directory(folder, error)) {
-        impl->open_parts(folder);
-    } else {
+    const ResultSource source = result_source(path);
+    if (source == ResultSource::None)
         throw JobError("there is no result " + path.string() + ", finished or not");
+    bool is_open = false;
+    try {
+        if (source == ResultSource::Parts) {
+            impl->open_parts(folder);
+            is_open = true;
+        }
+    } catch (const Error&) {
+        if (result_source(path) != ResultSource::File)
+            throw;  // a run that has just finished has removed the parts
+        impl = std::make_unique<Impl>();
+        impl->path = path;
     }
+    if (!is_open) impl->open_file();
     impl_ = std::move(impl);
 }
 

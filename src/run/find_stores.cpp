@@ -3,17 +3,43 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <set>
 #include <utility>
 
 #include "base/error.h"
 #include "results/parts/durable_file.h"
-#include "results/parts/shared_folder.h"
+#include "results/parts/life.h"
+#include "results/parts/part_listing.h"
 #include "run/agreement.h"
 
 namespace voltpile {
 namespace {
+
+// Ranks see the same folder if one makes a file in it and the others find it. The file's name was never used
+// or looked for before, because network file systems remember for a while what did not exist.
+std::string make_probe(const std::filesystem::path& folder) {
+    create_folders(folder);
+    const std::string name = probe_prefix + random_nonce();
+    const FileDescriptor probe(
+        ::open((folder / name).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    if (probe.get() < 0) throw FileError("write to the folder", folder.string(), errno, ExitCode::CannotRun);
+    return name;
+}
+
+bool sees(const std::filesystem::path& folder, const std::string& name) {
+    struct stat found {};
+    return ::lstat((folder / name).c_str(), &found) == 0;
+}
+
+void remove_probe(const std::filesystem::path& folder, const std::string& probe) noexcept {
+    ::unlink((folder / probe).c_str());
+}
 
 // The probe files of this rank. The destructor removes them.
 class Probes {

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "comm/mpi/transport.h"
+#include "results/admission.h"
 #include "run/agreement.h"
 #include "run/discover_topology.h"
 #include "run/runner.h"
@@ -75,6 +76,11 @@ bool is_piped_job(const std::string& path) {
            !std::filesystem::is_directory(status);
 }
 
+std::filesystem::path result_path(const RunOptions& options, const JobSpec& spec) {
+    if (!options.output.empty()) return options.output;
+    return std::filesystem::path("results") / (spec.name() + ".h5");
+}
+
 void choose_transport(std::span<const AppEntry> apps, const RunOptions& options) {
     apply(transport_settings(transport_asked_for(apps, options), network_interfaces(), active_rdma_ports()));
 }
@@ -93,6 +99,18 @@ OpenedJob open_job(const Communicator& world, std::span<const AppEntry> apps, co
     std::unique_ptr<App> app = agreed([&] { return make_app(spec, apps); });
     app->prepare(&world);
     return {std::move(spec), std::move(app)};
+}
+
+void check_place_and_room(const Communicator& world, const OpenedJob& job, const RunOptions& options) {
+    decide_on_root(world, [&] {
+        const ResultLayout layout = job.app->layout(job.spec);
+        ResultSituation found = look_at_result(result_path(options, job.spec), {});
+        if (decide(found, layout, {}).verdict == Admission::Verdict::Complete) return std::string();
+        found.file = {};
+        found.owner.reset();
+        decide(found, layout, {}).throw_if_refused();
+        return std::string();
+    });
 }
 
 PreparedJob plan_job(const Communicator& world, OpenedJob job) {

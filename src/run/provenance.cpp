@@ -10,7 +10,7 @@
 #include <map>
 
 #include "base/build_info.h"
-#include "results/parts/life_record.h"
+#include "results/parts/lives_journal.h"
 
 namespace voltpile {
 namespace {

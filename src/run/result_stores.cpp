@@ -61,15 +61,18 @@ class Nap {
 
 }  // namespace
 
-bool find_complete(const Communicator& world, const std::filesystem::path& result,
-                   const ResultLayout& layout) {
-    const std::string found = decide_on_root(world, [&]() -> std::string {
-        if (!is_complete(result, layout)) return "";
-        remove_left_over_parts(result, layout);
-        return whole_path(result);
+Admission::Verdict admit_run(const Communicator& world, const std::filesystem::path& result,
+                             const ResultLayout& layout, const AdmissionRequest& request) {
+    const std::string answer = decide_on_root(world, [&] {
+        const Admission admission = admit(result, layout, request);
+        admission.throw_if_refused();
+        const bool complete = admission.verdict == Admission::Verdict::Complete;
+        if (complete) remove_left_over_parts(result, layout);
+        return static_cast<char>(admission.verdict) + (complete ? whole_path(result) : "");
     });
-    if (!found.empty()) clean_up_elsewhere(world, found, layout);
-    return !found.empty();
+    const auto verdict = static_cast<Admission::Verdict>(answer.front());
+    if (verdict == Admission::Verdict::Complete) clean_up_elsewhere(world, answer.substr(1), layout);
+    return verdict;
 }
 
 ResultStores::ResultStores(const Communicator& world, const std::filesystem::path& result,

@@ -11,15 +11,18 @@
 
 #include "base/error.h"
 #include "comm/mpi/communicator.h"
+#include "results/admission.h"
 #include "results/parts/part_folder.h"
+#include "results/parts/part_scan.h"
 #include "run/find_stores.h"
 
 namespace voltpile {
 
-// Collective: every rank calls. Returns true if the result is complete, and removes parts left beside it or
-// on other hosts' disks. Throws AgreedError.
-bool find_complete(const Communicator& world, const std::filesystem::path& result,
-                   const ResultLayout& layout);
+// Collective: every rank calls. Returns what `result` admits, as rank 0 sees it. If the result is complete,
+// removes parts that were left beside it or on other hosts' disks. Throws AgreedError if this run must not
+// touch it.
+Admission::Verdict admit_run(const Communicator& world, const std::filesystem::path& result,
+                             const ResultLayout& layout, const AdmissionRequest& request);
 
 class ResultStores {
   public:

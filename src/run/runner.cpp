@@ -24,11 +24,6 @@
 namespace voltpile {
 namespace {
 
-std::filesystem::path result_path(const RunOptions& options, const JobSpec& spec) {
-    if (!options.output.empty()) return options.output;
-    return std::filesystem::path("results") / (spec.name() + ".h5");
-}
-
 // Copying in the background needs room for the parts, the result and a margin.
 bool room_for_both(const std::filesystem::path& folder, const ResultLayout& layout) {
     std::error_code error;
@@ -76,7 +71,7 @@ void write_lines_too(const std::filesystem::path& lines, const std::filesystem::
 }
 
 ExitCode end_complete(const Communicator& world, const std::filesystem::path& result) {
-    if (world.rank() == 0) fmt::print("{} is complete already; --fresh computes it again\n", result.string());
+    if (world.rank() == 0) fmt::print("{}\n", complete_text(result));
     return ExitCode::Done;
 }
 
@@ -85,10 +80,12 @@ ExitCode run_opened(const MpiSession& mpi, StopSignals& signals, OpenedJob opene
     const Communicator& world = mpi.world();
     std::optional<ForcedStop> forced_stop(std::in_place, mpi, signals);
     const ResultLayout layout = agreed([&] { return opened.app->layout(opened.spec); });
-    if (!options.fresh && find_complete(world, result, layout)) return end_complete(world, result);
+    const Claim claim{options.shard, options.take_over, this_run()};
+    if (admit_run(world, result, layout, {options.fresh, claim}) == Admission::Verdict::Complete)
+        return end_complete(world, result);
 
     PreparedJob job = plan_job(world, std::move(opened));
-    ResultStores stores(world, result, layout, options.fresh, {options.shard, options.take_over, this_run()});
+    ResultStores stores(world, result, layout, options.fresh, claim);
     if (stores.complete()) return end_complete(world, result);  // other shards have finished it meanwhile
     std::optional<BackgroundConsolidation> consolidation;       // on rank 0
     if (world.rank() == 0) {

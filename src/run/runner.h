@@ -46,12 +46,19 @@ struct PreparedJob {
 // Returns whether a job file is a pipe or a device, which cannot be read twice and by one process only.
 bool is_piped_job(const std::string& path);
 
+// Where the job's result goes: --output, or results/<job name>.h5.
+std::filesystem::path result_path(const RunOptions& options, const JobSpec& spec);
+
 // Makes MPI use the job's transport. Call it before MPI starts. If this process cannot read the job file, or
 // the file is wrong (open_job reports it), Open MPI chooses.
 void choose_transport(std::span<const AppEntry> apps, const RunOptions& options);
 
 // Collective: every rank calls. Reads the job file and its app's inputs. Throws AgreedError.
 OpenedJob open_job(const Communicator& world, std::span<const AppEntry> apps, const RunOptions& options);
+
+// Collective: every rank calls. Checks that the job's result can be written where it goes and that its file
+// system has room for it, whatever results there are already. Throws AgreedError.
+void check_place_and_room(const Communicator& world, const OpenedJob& job, const RunOptions& options);
 
 // Collective: every rank calls. Plans for the machine it runs on. Throws AgreedError.
 PreparedJob plan_job(const Communicator& world, OpenedJob job);

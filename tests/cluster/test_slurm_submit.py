@@ -130,8 +130,7 @@ class Submit(SlurmCase):
                 self.ended(job_id)
                 self.assertEqual(fields(self.folder / "map.h5"), expected)
                 self.assertTrue(log.read_text().endswith(f"job {job_id}, life 1: done\n"), log.read_text())
-        self.assertIn("complete already", self.voltpile("submit", self.job, "--output", self.folder / "map.h5",
-                                                        expect=2).stderr)
+        self.assertIn("complete already", self.voltpile("submit", self.job, "--output", self.folder / "map.h5").stdout)
 
     def test_odd_names(self):
         folder = self.folder / "it's 100% \"odd\" #1 &; $HOME"

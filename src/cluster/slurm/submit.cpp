@@ -13,8 +13,7 @@
 #include "cluster/slurm/script.h"
 #include "cluster/slurm/submit_plan.h"
 #include "plan/cluster_file.h"
-#include "results/parts/part_listing.h"
-#include "results/result_state.h"
+#include "results/admission.h"
 
 namespace voltpile {
 namespace {
@@ -25,42 +24,29 @@ SubmitPaths paths_of(const SubmitRequest& request, const JobSpec& job) {
     SubmitPaths paths;
     paths.program = fs::read_symlink("/proc/self/exe");
     paths.folder = fs::current_path();
-    const fs::path result =
-        request.run.output.empty() ? fs::path("results") / (job.name() + ".h5") : request.run.output;
-    paths.result = fs::absolute(result).lexically_normal();
+    paths.result = fs::absolute(result_path(request.run, job)).lexically_normal();
     return paths;
 }
 
-// What the job itself would refuse, on nodes, after having waited for them.
-void check_result(const SubmitRequest& request, const fs::path& result, const std::string& fingerprint) {
+// Refuses before the job waits in the queue what it would refuse on its nodes. Returns whether anything is
+// left to do.
+bool check_result(const SubmitRequest& request, const fs::path& result, const ResultLayout& layout) {
     std::error_code error;
     const fs::path folder = result.parent_path();
-    if (!request.run.output.empty() && !fs::is_directory(folder, error))
+    if (!request.run.output.empty() && result.has_filename() && !fs::is_directory(folder, error))
         throw JobError(
             fmt::format("--output: there is no folder {}: make it, on a file system that all nodes see",
                         folder.string()));
-    switch (inspect_result(result, fingerprint)) {
-        case ResultState::Complete:
-            throw JobError(
-                fmt::format("{} is complete already; remove it, or choose another --output, to compute it "
-                            "again",
-                            result.string()));
-        case ResultState::OtherJob:
-            throw JobError(
-                fmt::format("{} holds the result of another job; choose another --output", result.string()));
-        case ResultState::NotOurs:
-            throw JobError(fmt::format("{} exists and was not written by voltpile; choose another --output",
-                                       result.string()));
-        case ResultState::Damaged:  // moved aside by the run, or computed again
-        case ResultState::Absent:
-            break;
-    }
-    const fs::path parts = parts_path(result);
-    if (!fs::is_directory(parts, error)) return;
-    const auto layout = read_manifest(parts);
-    if (layout && layout->fingerprint != fingerprint)
-        throw JobError(
-            fmt::format("{} holds the parts of another job; choose another --output", parts.string()));
+    const Admission admission = admit(result, layout, {});
+    admission.throw_if_refused();
+    if (!admission.busy.empty() && request.dependency.empty()) spdlog::warn("{}", admission.busy);
+    if (admission.verdict != Admission::Verdict::Complete) return true;
+    // The output of --dry-run is a script.
+    if (request.dry_run)
+        spdlog::info("{}", admission.message);
+    else
+        fmt::print("{}\n", admission.message);
+    return false;
 }
 
 NodeSpeeds read_speeds(const fs::path& file, const SlurmMachine& machine) {
@@ -128,10 +114,9 @@ void submit(const SubmitRequest& asked, std::span<const AppEntry> apps) {
     const DescribedJob described(apps, request.run);
     const JobSpec& job = described.spec();
     const ResultLayout layout = described.layout();
-    require_slurm("sbatch");
-
     const SubmitPaths paths = paths_of(request, job);
-    check_result(request, paths.result, layout.fingerprint);
+    if (!check_result(request, paths.result, layout)) return;
+    require_slurm("sbatch");
     const SlurmMachine machine = read_machine();
     const Planner planner = [&](const Topology& topology) { return described.plan(topology); };
     const SubmitPlan plan = plan_submission(request, job, layout.point_count(), machine,

@@ -24,10 +24,4 @@ void read_points(hid_t dataset, const FieldSpec& field, WorkRange range, hid_t t
 // How many points to read or write at once: about 4 MiB, at least one; of variable fields what is likely so.
 std::int64_t points_per_block(const FieldSpec& field);
 
-// Of variable fields in a consolidated file, as HDF5's own variable-length texts and lists. A NUL, which
-// such texts cannot hold, becomes U+FFFD.
-Hdf5Type rows_type(const FieldSpec& field);
-void write_rows(hid_t dataset, const FieldSpec& field, WorkRange range, const FieldBuffer& rows);
-FieldBuffer read_rows(hid_t dataset, const FieldSpec& field, WorkRange range);
-
 }  // namespace voltpile

@@ -7,13 +7,19 @@
 #include <algorithm>
 #include <iterator>
 #include <numeric>
+#include <span>
 #include <sstream>
 
-#include "results/hdf5/field_io.h"
 #include "results/hdf5/attribute.h"
+#include "results/hdf5/checksum.h"
+#include "results/hdf5/field_io.h"
+#include "results/hdf5/result_check.h"
+#include "results/hdf5/rows_io.h"
 
 namespace voltpile {
 namespace {
+
+constexpr const char* format_name = "resultFormat";
 
 Hdf5Space simple_space(hid_t file, const std::vector<hsize_t>& dims) {
     if (dims.empty()) return Hdf5Space(hdf5_check_at(H5Screate(H5S_SCALAR), "write", file));
@@ -191,6 +197,7 @@ std::vector<JobInput> read_inputs(hid_t file) {
 
 void write_layout(hid_t file, const ResultLayout& layout) {
     write_text(file, "software", software_name);
+    write_integer(file, format_name, result_format);
     write_flag(file, "complete", false);
     write_text(file, "app", layout.app);
     write_text(file, "fingerprint", layout.fingerprint);
@@ -211,6 +218,10 @@ void write_layout(hid_t file, const ResultLayout& layout) {
         }
     }
     for (const FieldSpec& field : layout.fields) write_field(file, layout, field);
+}
+
+std::int64_t read_result_format(hid_t file) {
+    return has_attribute(file, format_name) ? read_integer(file, format_name) : 1;
 }
 
 ResultLayout read_layout(hid_t file) {
@@ -235,12 +246,15 @@ void write_coordinates(hid_t file, const ResultLayout& layout) {
         Hdf5Dataset scale = open_dataset(file, axis.name);
         const std::int64_t block = points_per_block(coordinate);
         std::vector<double> values;
+        std::uint32_t crc = 0;
         for (std::int64_t at = 0; at < axis.count; at += block) {
             const WorkRange range{at, std::min(at + block, axis.count)};
             values.clear();
             for (std::int64_t i = range.begin; i < range.end; ++i) values.push_back(axis.value(i));
             write_points(scale.get(), coordinate, range, H5T_NATIVE_DOUBLE, values.data());
+            crc = crc32_of(std::as_bytes(std::span(values)), crc);
         }
+        write_checksum(scale.get(), crc);
     }
 }
 

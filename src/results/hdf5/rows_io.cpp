@@ -1,7 +1,10 @@
+#include "results/hdf5/rows_io.h"
+
+#include <span>
 #include <string>
 
-#include "results/hdf5/field_io.h"
 #include "results/hdf5/attribute.h"
+#include "results/hdf5/field_io.h"
 #include "results/rows.h"
 
 namespace voltpile {
@@ -37,6 +40,10 @@ class Reclaimed {
     void* values_;
 };
 
+void append(std::vector<std::byte>& bytes, std::span<const std::byte> more) {
+    bytes.insert(bytes.end(), more.begin(), more.end());
+}
+
 }  // namespace
 
 Hdf5Type rows_type(const FieldSpec& field) {
@@ -59,6 +66,18 @@ void write_rows(hid_t dataset, const FieldSpec& field, WorkRange range, const Fi
         lists.push_back({static_cast<std::size_t>(view.length(i)),
                          const_cast<std::byte*>(view.bytes(i).data())});  // hvl_t serves reading too
     write_points(dataset, field, range, type.get(), lists.data());
+}
+
+std::vector<std::byte> stored_rows(const FieldSpec& field, const FieldBuffer& rows, std::int64_t points) {
+    const RowsView view(rows, points, field.value_bytes());
+    std::vector<std::byte> bytes;
+    for (std::int64_t i = 0; i < points; ++i) {
+        const std::string text = field.shape == FieldShape::Text ? without_nul(view.text(i)) : "";
+        const std::int64_t length = field.shape == FieldShape::Text ? std::ssize(text) : view.length(i);
+        append(bytes, std::as_bytes(std::span(&length, 1)));
+        append(bytes, field.shape == FieldShape::Text ? std::as_bytes(std::span(text)) : view.bytes(i));
+    }
+    return bytes;
 }
 
 FieldBuffer read_rows(hid_t dataset, const FieldSpec& field, WorkRange range) {

@@ -4,16 +4,20 @@
 #include <stdexcept>
 #include <utility>
 
-#include "results/parts/durable_file.h"
 #include "results/hdf5/attribute.h"
+#include "results/hdf5/checksum.h"
 #include "results/hdf5/layout_file.h"
+#include "results/hdf5/result_check.h"
+#include "results/hdf5/rows_io.h"
+#include "results/parts/durable_file.h"
 #include "results/parts/part_file.h"
 #include "work/range_set.h"
 
 namespace voltpile {
 namespace {
 
-void copy_field(const PartFile& part, std::size_t index, const FieldSpec& field, hid_t dataset) {
+void copy_field(const PartFile& part, std::size_t index, const FieldSpec& field, hid_t dataset,
+                PiecewiseCrc32& checksum) {
     const std::int64_t block = points_per_block(field);
     std::vector<std::byte> bytes;
     for (std::int64_t at = part.range().begin; at < part.range().end; at += block) {
@@ -21,22 +25,27 @@ void copy_field(const PartFile& part, std::size_t index, const FieldSpec& field,
         bytes.resize(static_cast<std::size_t>(piece.size()) * field.bytes_per_point());
         part.read(index, piece, memory_type(field.type), bytes.data());
         write_points(dataset, field, piece, memory_type(field.type), bytes.data());
+        checksum.add(piece.begin, piece.end, bytes);
     }
 }
 
-void copy_rows(const PartFile& part, std::size_t index, const FieldSpec& field, hid_t dataset) {
+void copy_rows(const PartFile& part, std::size_t index, const FieldSpec& field, hid_t dataset,
+               PiecewiseCrc32& checksum) {
     const std::int64_t block = points_per_block(field);
     for (std::int64_t at = part.range().begin; at < part.range().end; at += block) {
         const WorkRange piece{at, std::min(at + block, part.range().end)};
-        write_rows(dataset, field, piece, part.read_rows(index, piece));
+        const FieldBuffer rows = part.read_rows(index, piece);
+        write_rows(dataset, field, piece, rows);
+        checksum.add(piece.begin, piece.end, stored_rows(field, rows, piece.size()));
     }
 }
 
-void copy_part(const PartInfo& info, const ResultLayout& layout, const std::vector<Hdf5Dataset>& datasets) {
+void copy_part(const PartInfo& info, const ResultLayout& layout, const std::vector<Hdf5Dataset>& datasets,
+               std::vector<PiecewiseCrc32>& checksums) {
     const PartFile part(info.path, layout);
     for (std::size_t i = 0; i < datasets.size(); ++i) {
         const FieldSpec& field = layout.fields[i];
-        (field.variable() ? copy_rows : copy_field)(part, i, field, datasets[i].get());
+        (field.variable() ? copy_rows : copy_field)(part, i, field, datasets[i].get(), checksums[i]);
     }
 }
 
@@ -49,6 +58,7 @@ struct Consolidation::Impl {
     RangeSet covered;
     Hdf5File file;
     std::vector<Hdf5Dataset> datasets;
+    std::vector<PiecewiseCrc32> checksums;  // of the datasets' values
     bool published = false;
 };
 
@@ -63,6 +73,7 @@ Consolidation::Consolidation(Life life, const ResultLayout& layout) : impl_(std:
         write_coordinates(impl_->file.get(), layout);
         for (const FieldSpec& field : layout.fields)
             impl_->datasets.push_back(open_dataset(impl_->file.get(), field.name));
+        impl_->checksums.resize(layout.fields.size());
     } catch (...) {
         impl_->datasets.clear();
         impl_->file = {};
@@ -82,7 +93,7 @@ Consolidation::~Consolidation() {
 
 void Consolidation::add(const PartInfo& part) {
     Hdf5Guard guard;
-    copy_part(part, impl_->layout, impl_->datasets);
+    copy_part(part, impl_->layout, impl_->datasets, impl_->checksums);
     impl_->covered.insert(part.range);
 }
 
@@ -95,8 +106,11 @@ void Consolidation::publish(const Provenance& provenance) {
     if (provenance.software != software_name) throw std::logic_error("the software is not voltpile");
     {
         Hdf5Guard guard;
+        for (std::size_t i = 0; i < impl_->datasets.size(); ++i)
+            write_checksum(impl_->datasets[i].get(), impl_->checksums[i].value());
         impl_->datasets.clear();
         write_provenance(impl_->file.get(), provenance);
+        write_header_checksum(impl_->file.get());
         write_flag(impl_->file.get(), "complete", true);
         impl_->file.close(impl_->temporary.string());
     }

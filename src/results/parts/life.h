@@ -1,42 +1,44 @@
-// The fence around a result: each run of a job ("life") has a folder of its own,
-// `<result>.parts/life-<n>-...`, for all its temporary files, and whatever it changes among the results is
-// one rename out of that folder (to commit) or into it (to take something away). A successor removes the
-// folder. From then on nothing that the predecessor still tries can succeed, be it stopped in the middle of a
-// commit or alive on a node that has been cut off: the kernel, or the server of a network file system,
-// refuses the rename.
+// The fence around a result. Each run of a job ("life") has a folder of its own,
+// `<result>.parts/life-<n>-...`, for all its temporary files. Every change to the results is one rename out
+// of that folder (to commit) or into it (to remove). A run that takes over removes the folder. From then on
+// nothing that its predecessor still tries can succeed, whether it was stopped in the middle of a commit or
+// runs on a node that was cut off: the kernel, or the server of a network file system, rejects the rename.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
-#include "results/parts/life_record.h"
 #include "work/shard.h"
 
 namespace voltpile {
 
-// Thrown by all below once the life's folder is gone: "another run has taken over results/x.h5 (life 4, job
-// 123 on node2): ...".
+// All functions below throw this once the life's folder is gone: "another run has taken over results/x.h5
+// (life 4, job 123 on node2): ...".
 class TakenOverError : public FileError {
   public:
     explicit TakenOverError(const std::string& message) : FileError(message, ExitCode::Failed) {}
 };
 
-// One life, as any rank of the run knows it: just names.
+// The names by which any rank of a run knows its life.
 struct Life {
-    std::filesystem::path result;  // what it writes, as named in messages and in the end
+    std::filesystem::path result;  // the file that the run writes
     std::filesystem::path parts;   // the part folder
-    std::string name;              // of this life's folder in it
+    std::string name;              // of the life's folder in the part folder
 
     std::filesystem::path folder() const { return parts / name; }
 };
 
-// "life-7-<16 hexadecimal digits>", of a shard "life-2of4-7-<...>". The digits are random, so that no life
-// ever has the name of an earlier one, and nobody has looked for it before (network file systems remember
-// what was not there).
+// The name of a life's folder: "life-7-<16 hexadecimal digits>", of a shard "life-2of4-7-<...>". The digits
+// are random: no life has the name of an earlier one, and no client of a network file system remembers that
+// the name did not exist.
 struct LifeName {
     Shard shard;
     std::int64_t number = 0;
@@ -44,7 +46,7 @@ struct LifeName {
 
     std::string text() const;
     static std::optional<LifeName> parse(const std::string& text);
-    // Of two runs that start at once, both with the right to take over, the later one in this order stays.
+    // If two runs start at once and both may take over, the later one in this order stays.
     friend auto operator<=>(const LifeName& a, const LifeName& b) {
         return std::pair(a.number, a.nonce) <=> std::pair(b.number, b.nonce);
     }
@@ -53,30 +55,64 @@ struct LifeName {
 
 std::string random_nonce();  // 16 hexadecimal digits
 
-// A name in the life's folder that no other process or thread uses, on any host.
+// Returns the names of the lives that have a folder in `parts`. Throws FileError.
+std::vector<LifeName> list_lives(const std::filesystem::path& parts);
+
+// Returns a path in the life's folder that no other process or thread uses, on any host.
 std::filesystem::path temporary_in(const Life& life, const std::string& file_name);
 
-// Gives a file in the life's folder its final name for good: fsync, rename, fsync of the folder. Throws
-// FileError; then `temporary` is gone.
+// Gives a file in the life's folder its final name, durably: fsync, rename, fsync of the folder. Throws
+// FileError after removing `temporary`.
 void publish_in(const Life& life, const std::filesystem::path& temporary,
                 const std::filesystem::path& target);
 
-enum class Flush { Now, Later };  // Later: whoever calls sees to it (sync_file_system)
+enum class Flush { Now, Later };  // Later: the caller flushes (sync_file_system)
+
+// Writes a file in the life's folder and renames it to `target`. Throws FileError.
 void write_in(const Life& life, const std::filesystem::path& target, std::span<const std::byte> bytes,
               Flush flush = Flush::Now);
 
-// As write_in, but never in the place of another file: false if there is one.
+// Does what write_in does unless `target` exists, and then returns false. Throws FileError.
 bool create_in(const Life& life, const std::filesystem::path& target, std::span<const std::byte> bytes);
 
-// Takes a file out of the part folder and removes it. Fine if it is not there.
+// Removes a file of the part folder, if it exists. Throws FileError.
 void withdraw_in(const Life& life, const std::filesystem::path& path);
 
-// Renames a file of the part folder.
+// Renames a file of the part folder. Throws FileError.
 void rename_in(const Life& life, const std::filesystem::path& from, const std::filesystem::path& to);
 
-// Throws TakenOverError if this life has been ended by another run.
+// Throws TakenOverError if another run has ended this life.
 void check_not_taken_over(const Life& life);
 
-[[noreturn]] void throw_taken_over(const Life& life);  // says by whom
+// Throws TakenOverError, which names the run that has taken over.
+[[noreturn]] void throw_taken_over(const Life& life);
+
+// A life that has begun: its folder exists and those of its predecessors do not. Private to src/results.
+class ClaimedLife {
+  public:
+    // Begins a life of this shard, with a number greater than `after` (the greatest in the journal). Calls
+    // `check` as soon as other runs can see the life; it throws if the life must not begin any more. Then
+    // ends the earlier lives of the same shard and all lives that must not run beside it: those of the whole
+    // sweep if this is a shard, those of shards if it is not, and those of shards of another count. Throws
+    // TakenOverError if another run does the same at this moment and prevails, FileError.
+    ClaimedLife(const std::filesystem::path& result, const std::filesystem::path& parts, const Shard& shard,
+                std::int64_t after, const std::function<void(const Life&)>& check);
+    ~ClaimedLife();  // ends it
+    ClaimedLife(const ClaimedLife&) = delete;
+    ClaimedLife& operator=(const ClaimedLife&) = delete;
+
+    const Life& life() const { return life_; }
+    std::int64_t number() const { return name_.number; }
+
+    // Ends all other lives. Call it when the result is complete, so that they have nothing left to do.
+    void end_all_others() const;
+
+  private:
+    void end_predecessors() const;
+    void end_other(const LifeName& other) const;
+
+    LifeName name_;
+    Life life_;
+};
 
 }  // namespace voltpile

@@ -10,6 +10,7 @@
 
 #include "results/parts/durable_file.h"
 #include "results/parts/life.h"
+#include "results/parts/lives_journal.h"
 
 namespace voltpile {
 

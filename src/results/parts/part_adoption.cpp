@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <optional>
+#include <algorithm>
 
 #include "base/error.h"
 #include "results/parts/part_file.h"
@@ -11,51 +11,67 @@
 namespace voltpile {
 namespace {
 
-[[noreturn]] void refuse_other_job(const std::filesystem::path& result, const std::string& whose,
-                                   const std::string& fingerprint, const ResultLayout& layout) {
-    throw JobError(
-        fmt::format("{} is unfinished from another job: {}fingerprint {}, but this job ({}) has {}; "
-                    "--fresh discards it, --output writes elsewhere",
-                    result.string(), whose, fingerprint, layout.job_path, layout.fingerprint));
-}
-
-void check_orphans(const std::filesystem::path& folder, const std::filesystem::path& result,
-                   const ResultLayout& layout, PartFolder::IfOther if_other) {
-    std::filesystem::path stray;
-    std::optional<std::string> other;
-    for (const std::filesystem::path& entry : list_folder(folder)) {
-        if (is_part(entry)) {
-            const std::optional<std::string> fingerprint = part_fingerprint(entry);
-            if (fingerprint == layout.fingerprint) return;
-            if (fingerprint) other = fingerprint;
-            if (!fingerprint) stray = entry;
-        } else if (!is_ours(entry)) {
-            stray = entry;
-        }
-    }
-    if (other && if_other == PartFolder::IfOther::Discard) return;
-    if (other) refuse_other_job(result, "parts with ", *other, layout);
-    if (stray.empty()) return;
-    throw JobError(fmt::format(
-        "{} is needed for unfinished results but holds other files ({}): they are left alone; choose another "
-        "--output",
-        folder.string(), stray.filename().string()));
+std::string other_job_text(const std::filesystem::path& result, const std::string& whose,
+                           const std::string& fingerprint, const ResultLayout& layout) {
+    return fmt::format(
+        "{} is unfinished from another job: {}fingerprint {}, but this job ({}) has {}; --fresh discards "
+        "it, --output writes elsewhere",
+        result.string(), whose, fingerprint, layout.job_path, layout.fingerprint);
 }
 
 }  // namespace
 
+PartOwner read_part_owner(const std::filesystem::path& folder) {
+    PartOwner owner;
+    try {
+        owner.manifest = read_manifest(folder);
+    } catch (const JobError& error) {
+        owner.problem = error.what();
+    }
+    if (owner.manifest || !owner.problem.empty()) return owner;
+    for (const std::filesystem::path& entry : list_folder(folder)) {
+        if (!is_part(entry)) {
+            if (!is_ours(entry)) owner.stray = entry;
+            continue;
+        }
+        const std::optional<std::string> fingerprint = part_fingerprint(entry);
+        if (!fingerprint)
+            owner.stray = entry;
+        else if (std::ranges::find(owner.fingerprints, *fingerprint) == owner.fingerprints.end())
+            owner.fingerprints.push_back(*fingerprint);
+    }
+    return owner;
+}
+
+std::string part_refusal(const PartOwner& owner, const std::filesystem::path& folder,
+                         const std::filesystem::path& result, const ResultLayout& layout,
+                         PartFolder::IfOther if_other) {
+    if (!owner.problem.empty()) return owner.problem;
+    const bool discard = if_other == PartFolder::IfOther::Discard;
+    if (owner.manifest) {
+        if (discard || owner.manifest->fingerprint == layout.fingerprint) return "";
+        if (const std::string changed = changed_inputs_text(layout, owner.manifest->inputs); !changed.empty())
+            return fmt::format(
+                "{}: {} is unfinished from other inputs: {}; --fresh discards it, --output writes elsewhere",
+                layout.job_path, result.string(), changed);
+        return other_job_text(result, owner.manifest->job_path + " with ", owner.manifest->fingerprint,
+                              layout);
+    }
+    if (std::ranges::find(owner.fingerprints, layout.fingerprint) != owner.fingerprints.end()) return "";
+    if (!owner.fingerprints.empty())
+        return discard ? "" : other_job_text(result, "parts with ", owner.fingerprints.back(), layout);
+    if (owner.stray.empty()) return "";
+    return fmt::format(
+        "{} is needed for unfinished results but holds other files ({}): they are left alone; choose "
+        "another --output",
+        folder.string(), owner.stray.filename().string());
+}
+
 void check_may_use(const std::filesystem::path& folder, const std::filesystem::path& result,
                    const ResultLayout& layout, PartFolder::IfOther if_other) {
-    const std::optional<ResultLayout> found = read_manifest(folder);
-    if (!found) {
-        check_orphans(folder, result, layout, if_other);
-    } else if (found->fingerprint != layout.fingerprint && if_other == PartFolder::IfOther::Refuse) {
-        if (const std::string changed = changed_inputs_text(layout, found->inputs); !changed.empty())
-            throw JobError(fmt::format(
-                "{}: {} is unfinished from other inputs: {}; --fresh discards it, --output writes elsewhere",
-                layout.job_path, result.string(), changed));
-        refuse_other_job(result, found->job_path + " with ", found->fingerprint, layout);
-    }
+    if (const std::string why = part_refusal(read_part_owner(folder), folder, result, layout, if_other);
+        !why.empty())
+        throw JobError(why);
 }
 
 }  // namespace voltpile

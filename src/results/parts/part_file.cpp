@@ -8,6 +8,7 @@
 
 #include "base/build_info.h"
 #include "results/hdf5/attribute.h"
+#include "results/hdf5/checksum.h"
 #include "results/hdf5/image.h"
 #include "results/rows.h"
 
@@ -15,6 +16,9 @@ namespace voltpile {
 namespace {
 
 constexpr std::int64_t part_format = 1;
+constexpr std::int64_t most_bytes_at_once = 4 << 20;
+// HDF5 has checksums too, but computes them anew for values that another program writes into a part.
+constexpr const char* checksum_name = "crc32";
 
 // [points, extra dimensions...]
 std::vector<hsize_t> part_dims(const FieldSpec& field, WorkRange range) {
@@ -78,6 +82,20 @@ FieldSpec plain(FieldType type) {
     FieldSpec field;
     field.type = type;
     return field;
+}
+
+// Continues the checksum `crc` with the values of a dataset, read in blocks.
+std::uint32_t checksum_of(hid_t dataset, const FieldSpec& field, hid_t type, std::int64_t points,
+                          std::uint32_t crc) {
+    const std::int64_t block = most_bytes_at_once / static_cast<std::int64_t>(field.bytes_per_point()) + 1;
+    std::vector<std::byte> bytes;
+    for (std::int64_t at = 0; at < points; at += block) {
+        const WorkRange piece{at, std::min(at + block, points)};
+        bytes.resize(static_cast<std::size_t>(piece.size()) * field.values_per_point() * H5Tget_size(type));
+        read_points(dataset, field, piece, type, bytes.data());
+        crc = crc32_of(bytes, crc);
+    }
+    return crc;
 }
 
 std::string text(WorkRange range) {
@@ -144,8 +162,12 @@ std::vector<std::byte> part_image(const std::filesystem::path& path, const Resul
     write_integer(image.file(), "begin", range.begin);
     write_integer(image.file(), "end", range.end);
     write_flag(image.file(), "complete", false);  // a part is never the whole
-    for (std::size_t i = 0; i < data.size(); ++i)
+    std::uint32_t crc = 0;
+    for (std::size_t i = 0; i < data.size(); ++i) {
         write_field(image.file(), path.string(), layout.fields[i], range, data[i]);
+        crc = crc32_of(data[i], crc);
+    }
+    write_integer(image.file(), checksum_name, crc);
     return image.finish();
 }
 
@@ -195,19 +217,27 @@ FieldBuffer PartFile::read_rows(std::size_t field, WorkRange range) const {
 }
 
 void PartFile::verify() const {
+    std::uint32_t crc = 0;
     for (std::size_t i = 0; i < fields_.size(); ++i) {
-        const std::int64_t block = points_per_block(fields_[i]);
-        std::vector<std::byte> bytes;
-        for (std::int64_t at = range_.begin; at < range_.end; at += block) {
-            const WorkRange piece{at, std::min(at + block, range_.end)};
-            if (fields_[i].variable()) {
-                read_rows(i, piece);
-                continue;
-            }
-            bytes.resize(static_cast<std::size_t>(piece.size()) * fields_[i].bytes_per_point());
-            read(i, piece, memory_type(fields_[i].type), bytes.data());
+        const hid_t values = datasets_[i].get();
+        if (!fields_[i].variable()) {
+            crc = checksum_of(values, fields_[i], stored_type(fields_[i]), range_.size(), crc);
+            continue;
         }
+        const std::int64_t block = points_per_block(fields_[i]);
+        for (std::int64_t at = range_.begin; at < range_.end; at += block)
+            read_rows(i, {at, std::min(at + block, range_.end)});  // checks the offsets
+        crc =
+            checksum_of(offsets_[i].get(), plain(FieldType::Int64), H5T_NATIVE_INT64, range_.size() + 1, crc);
+        crc = checksum_of(values, plain(fields_[i].type), stored_type(fields_[i]),
+                          static_cast<std::int64_t>(dataset_dims(values).front()), crc);
     }
+    if (has_checksum() && read_integer(file_.get(), checksum_name) != crc)
+        throw FileError("its values do not match their checksum: another program may have changed them");
+}
+
+bool PartFile::has_checksum() const {
+    return has_attribute(file_.get(), checksum_name);
 }
 
 }  // namespace voltpile

@@ -39,8 +39,11 @@ class PartFile {
     // The same of a variable field: its FieldBuffer for the piece.
     FieldBuffer read_rows(std::size_t field, WorkRange range) const;
 
-    // Reads every byte. Throws FileError.
+    // Reads every byte and compares the values with their checksum, if the part has one. Throws FileError.
     void verify() const;
+
+    // Parts of versions before 0.2.0 have no checksum but HDF5's.
+    bool has_checksum() const;
 
   private:
     Hdf5File file_;

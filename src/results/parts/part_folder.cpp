@@ -9,11 +9,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <ctime>
+#include <fstream>
 
 #include "base/error.h"
 #include "results/parts/durable_file.h"
-#include "results/parts/life_claim.h"
-#include "results/parts/lives_journal.h"
+#include "results/parts/life.h"
 #include "results/parts/lock_file.h"
 #include "results/parts/part_adoption.h"
 #include "results/parts/part_file.h"
@@ -26,8 +26,8 @@ void check_can_be_written(const std::filesystem::path& folder) {
     if (::access(folder.c_str(), W_OK | X_OK) != 0)
         throw FileError("write to the folder", folder.string(), errno, ExitCode::BadInput);
     // The result is put together in here and renamed to its place.
-    struct stat inside{};
-    struct stat beside{};
+    struct stat inside {};
+    struct stat beside {};
     if (::stat(folder.c_str(), &inside) != 0 || ::stat(folder_of(folder).c_str(), &beside) != 0)
         throw FileError("open", folder.string(), errno, ExitCode::BadInput);
     if (inside.st_dev != beside.st_dev)
@@ -41,13 +41,17 @@ bool is_folder(const std::filesystem::path& path) {
     return std::filesystem::is_directory(std::filesystem::symlink_status(path, error));
 }
 
-[[noreturn]] void refuse(const std::filesystem::path& result, const Shard& shard,
-                         const std::optional<LifeRecord>& holder) {
+std::string other_run_text(const std::filesystem::path& result, const Shard& shard,
+                           const std::optional<LifeRecord>& holder) {
     std::string who = holder ? holder->run.text() : "not known which";
     if (!shard.is_whole()) who = shard.text() + ", " + who;
-    throw FileError(fmt::format("another run is writing {} ({}); if that host is out of reach, --take-over",
-                                result.string(), who),
-                    ExitCode::CannotRun);
+    return fmt::format("another run is writing {} ({}); if that host is out of reach, --take-over",
+                       result.string(), who);
+}
+
+[[noreturn]] void refuse(const std::filesystem::path& result, const Shard& shard,
+                         const std::optional<LifeRecord>& holder) {
+    throw FileError(other_run_text(result, shard, holder), ExitCode::CannotRun);
 }
 
 bool may_take_over(const Claim& claim, const std::optional<LifeRecord>& holder) {
@@ -207,6 +211,52 @@ void PartFolder::remove_own() {
     if (!others) return remove();
     withdraw_in(life(), path_ / journal_name(claim_.shard));
     withdraw_in(life(), own_lock());
+}
+
+void commit_part(const Life& life, const ResultLayout& layout, WorkRange range,
+                 const std::vector<FieldBuffer>& data) {
+    const std::filesystem::path path = life.parts / part_name(range);
+    const std::vector<std::byte> image = part_image(path, layout, range, data);
+    try {
+        write_in(life, path, image);
+    } catch (const FileError&) {
+        withdraw_in(life, path);  // it may have got its name but not the folder's fsync
+        throw;
+    }
+}
+
+std::vector<std::byte> read_part(const std::filesystem::path& parts, WorkRange range) {
+    const std::filesystem::path path = parts / part_name(range);
+    std::ifstream file(path, std::ios::binary);
+    std::error_code error;
+    std::vector<std::byte> bytes(std::filesystem::file_size(path, error));
+    if (error) throw FileError("read", path.string(), error.value());
+    file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    if (!file) throw FileError("read", path.string(), EIO);
+    return bytes;
+}
+
+void put_part(const Life& life, WorkRange range, std::span<const std::byte> bytes) {
+    write_in(life, life.parts / part_name(range), bytes, Flush::Later);
+}
+
+RangeSet named_parts(const std::filesystem::path& parts) {
+    RangeSet named;
+    for (const std::filesystem::path& path : list_folder(parts))
+        if (const auto range = parse_part_name(path.filename().string())) named.insert(*range);
+    return named;
+}
+
+std::string busy_text(const std::filesystem::path& parts, const std::filesystem::path& result,
+                      const Claim& claim) {
+    for (const std::filesystem::path& path : lock_files(parts)) {
+        const Shard other = *parse_lock_name(path.filename().string());
+        const bool beside = other.count == claim.shard.count && other != claim.shard;
+        if (beside || !is_locked(path)) continue;
+        const std::optional<LifeRecord> holder = read_lock(path);
+        if (!may_take_over(claim, holder)) return other_run_text(result, other, holder);
+    }
+    return "";
 }
 
 bool parts_replace_result(const std::filesystem::path& result, const std::string& fingerprint) {

@@ -11,9 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "results/parts/durable_file.h"
 #include "results/field.h"
+#include "results/parts/durable_file.h"
 #include "results/parts/life.h"
+#include "results/parts/lives_journal.h"
 #include "results/result_layout.h"
 #include "work/range_set.h"
 
@@ -39,22 +40,6 @@ struct PartInfo {
 // sync_file_system. Throws FileError.
 std::vector<std::byte> read_part(const std::filesystem::path& parts, WorkRange range);
 void put_part(const Life& life, WorkRange range, std::span<const std::byte> bytes);
-
-// A part that cannot be used and why; it has been renamed to `<name>.rejected`.
-struct RejectedPart {
-    std::filesystem::path path;
-    std::string reason;
-};
-
-struct PartScan {
-    std::vector<PartInfo> parts;  // sorted by begin, disjoint
-    RangeSet completed;           // of the interval
-    std::vector<RejectedPart> rejected;
-};
-
-// Reads every byte (checksums) of every part that has points of `interval`, so that what it returns can be
-// trusted. Corrupt, foreign and overlapping parts that begin in the interval are moved aside.
-PartScan scan_parts(const Life& life, const ResultLayout& layout, WorkRange interval);
 
 // Which points are committed, by the names of the parts alone.
 RangeSet named_parts(const std::filesystem::path& parts);
@@ -121,6 +106,12 @@ class PartFolder {
     std::unique_ptr<ClaimedLife> life_;
     std::string date_;
 };
+
+// Says which live run holds a lock that a run with this claim needs: "another run is writing ...". Empty:
+// none does, or this one may take over from it. A process that is just ending may still hold its lock for a
+// few milliseconds.
+std::string busy_text(const std::filesystem::path& parts, const std::filesystem::path& result,
+                      const Claim& claim);
 
 // Whether the parts there are of this job and meant to replace the finished result beside them: those of a
 // run with --fresh that was stopped.

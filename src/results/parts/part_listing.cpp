@@ -1,12 +1,14 @@
 #include "results/parts/part_listing.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/build_info.h"
-#include "results/parts/durable_file.h"
 #include "results/hdf5/attribute.h"
 #include "results/hdf5/image.h"
 #include "results/hdf5/layout_file.h"
+#include "results/parts/durable_file.h"
 #include "results/parts/lives_journal.h"
 #include "results/parts/lock_file.h"
 #include "results/parts/part_file.h"
@@ -66,6 +68,11 @@ std::optional<ResultLayout> read_manifest(const std::filesystem::path& folder) {
     try {
         Hdf5File file = open_hdf5(path.string());
         if (read_provenance(file.get()).software != software_name) throw FileError("not written by voltpile");
+        if (const std::int64_t format = read_result_format(file.get()); format > result_format)
+            throw JobError(fmt::format(
+                "{} was written by a newer version of voltpile (format {}, and this program reads "
+                "formats up to {}): use that version, or choose another --output",
+                folder.string(), format, result_format));
         return read_layout(file.get());
     } catch (const FileError& problem) {
         if (is_gone()) return std::nullopt;

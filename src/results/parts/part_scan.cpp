@@ -1,3 +1,5 @@
+#include "results/parts/part_scan.h"
+
 #include <fcntl.h>
 #include <fmt/format.h>
 
@@ -6,7 +8,6 @@
 
 #include "results/parts/durable_file.h"
 #include "results/parts/part_file.h"
-#include "results/parts/part_folder.h"
 #include "results/parts/part_listing.h"
 
 namespace voltpile {
@@ -24,20 +25,6 @@ std::string reason_of(const FileError& problem, const std::filesystem::path& pat
     const std::string name = " " + path.string();
     const auto at = reason.find(name);
     return at == std::string::npos ? reason : reason.erase(at, name.size());
-}
-
-// What is wrong with it; nothing: it is whole.
-std::optional<std::string> problem_of(const std::filesystem::path& path, const ResultLayout& layout) {
-    // A pipe, say, would keep whoever opens it waiting.
-    if (!std::filesystem::is_regular_file(path)) return "not a regular file";
-    check_can_be_opened(path);
-    Hdf5Guard guard;
-    try {
-        PartFile(path, layout).verify();
-        return std::nullopt;
-    } catch (const FileError& problem) {
-        return reason_of(problem, path);
-    }
 }
 
 class Scanner {
@@ -59,7 +46,7 @@ class Scanner {
         if (!all_ && (!range || !range->overlaps(interval_))) return;
         std::optional<std::string> problem;
         try {
-            problem = problem_of(path, layout_);
+            problem = part_problem(path, layout_);
         } catch (const std::exception&) {
             if (!is_own(range)) return;   // another shard's, which may be moving it aside at this moment
             check_not_taken_over(life_);  // whoever has put the result together removes the parts
@@ -105,6 +92,19 @@ class Scanner {
 };
 
 }  // namespace
+
+std::optional<std::string> part_problem(const std::filesystem::path& path, const ResultLayout& layout) {
+    // A pipe, say, would keep whoever opens it waiting.
+    if (!std::filesystem::is_regular_file(path)) return "not a regular file";
+    check_can_be_opened(path);
+    Hdf5Guard guard;
+    try {
+        PartFile(path, layout).verify();
+        return std::nullopt;
+    } catch (const FileError& problem) {
+        return reason_of(problem, path);
+    }
+}
 
 PartScan scan_parts(const Life& life, const ResultLayout& layout, WorkRange interval) {
     return Scanner(life, layout, interval).scan();

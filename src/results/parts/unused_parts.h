@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "results/parts/life_record.h"
+#include "results/parts/lives_journal.h"
 
 namespace voltpile {
 

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "results/open_result.h"
-#include "results/parts/life_claim.h"
+#include "results/parts/life.h"
 #include "results/parts/lives_journal.h"
 #include "results/parts/part_listing.h"
 #include "unit/results/result_fixtures.h"

@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "results/parts/consolidate.h"
 #include "results/parts/part_folder.h"
+#include "results/parts/part_scan.h"
 #include "results/result_state.h"
 
 namespace voltpile::test {

@@ -120,7 +120,7 @@ class ShowTexts : public Show {
         // The 64th byte is the first half of a letter.
         for (const std::string& each :
              {std::string("And it came\n  to pass"), std::string(63, 'a') + "\xc3\xbc!", std::string(),
-              std::string("last")})
+              std::string("fourth")})
             texts.add(std::string_view(each));
         commit_part(parts.path(), layout, {0, 4}, {buffer<std::int32_t>({5, 6, 7, 8}), texts.take()});
     }
@@ -130,7 +130,7 @@ TEST_F(ShowTexts, BeginsTheFirstTexts) {
     const std::string text = show_text(ResultReader(result));
     EXPECT_TRUE(has(text, "    0  And it came to pass\n")) << text;
     EXPECT_TRUE(has(text, "    1  " + std::string(63, 'a') + "...\n")) << text;
-    EXPECT_FALSE(has(text, "last")) << text;
+    EXPECT_FALSE(has(text, "fourth")) << text;
     EXPECT_TRUE(has(text, "voltpile show --row N")) << text;
 }
 
@@ -143,7 +143,7 @@ TEST_F(ShowTexts, ShowsAWholeRow) {
                                        "  text   And it came\n"
                                        "           to pass\n");
     EXPECT_EQ(row_text(reader, 3),
-              result.string() + ": row 3 of 5\n  x      6.0\n  steps  8\n  text   last\n");
+              result.string() + ": row 3 of 5\n  x      6.0\n  steps  8\n  text   fourth\n");
     EXPECT_TRUE(has(error_of([&] { row_text(reader, 4); }).first, "does not have this row yet"));
     EXPECT_TRUE(has(error_of([&] { row_text(reader, 5); }).first, "has the rows 0 to 4"));
 }

@@ -1,0 +1,33 @@
+// Checks that a finished result file contains what its attributes promise. The caller holds an Hdf5Guard.
+// Private to src/results.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "results/hdf5/handle.h"
+#include "results/result_layout.h"
+
+namespace voltpile {
+
+// Reads the layout and checks every dataset that it names: it exists, has the extents of its axes and
+// dimensions, and its values have been written. Reads no values of fields. Throws FileError, which says what
+// is wrong.
+ResultLayout read_checked_layout(hid_t file);
+
+// Reads all values, in blocks of bounded size, and compares them with their checksums. Where the file has no
+// checksums, reading them must succeed. Returns a sentence for each dataset that is damaged.
+std::vector<std::string> damaged_values(hid_t file, const ResultLayout& layout);
+
+// Whether the file has checksums. Files of versions before 0.2.0 have none.
+bool has_checksums(hid_t file);
+
+// Writes the checksum of a dataset's values into its attribute `crc32`.
+void write_checksum(hid_t dataset, std::uint32_t crc);
+
+// Writes the checksum of the layout and the provenance, as the file has them, into the attribute
+// `headerCrc32`.
+void write_header_checksum(hid_t file);
+
+}  // namespace voltpile
