@@ -52,7 +52,7 @@ ordered_json variable_value(const FieldSpec& field, const RowsView& rows, std::i
     return nullptr;
 }
 
-// The values from `next` on, nested as the field's dimensions are.
+// Returns the values from `next` on as lists nested like the field's dimensions, and advances `next`.
 ordered_json nested(const FieldSpec& field, std::size_t dimension, const double*& next) {
     if (dimension == field.dimensions.size()) {
         const double value = *next++;
@@ -84,7 +84,7 @@ void add_axes(const ResultLayout& layout, std::int64_t first, std::vector<ordere
     for (std::size_t i = 0; i < lines.size(); ++i) {
         std::int64_t rest = first + static_cast<std::int64_t>(i);
         for (const SweepAxis& axis : layout.axes) {
-            if (axis.key.empty())  // of an app that counts its points
+            if (axis.key.empty())  // the app numbers its points
                 lines[i][axis.name] = rest % axis.count;
             else
                 lines[i][axis.name] = axis.value(rest % axis.count);

@@ -1,4 +1,4 @@
-// A finished result as lines of JSON, one a point.
+// Writes a finished result as lines of JSON, one for each point.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 namespace voltpile {
 
-// Each line is an object with the axes' values and the fields, by name; numbers that JSON has not (NaN,
-// infinite) are null, values of labeled fields are their labels, and a field's own dimensions are nested
-// lists. The file is there whole or not at all. Throws FileError.
+// Writes the file, all of it or nothing. Each line is an object with the values of the axes and fields by
+// name. NaN and infinite numbers, which JSON does not have, are null; values of labeled fields are their
+// labels; a field's own dimensions are nested lists. Throws FileError.
 void write_json_lines(const std::filesystem::path& path, const ResultReader& result);
 
 // The same for the points of one range, which must be computed, into an open stream. Stops early if the

@@ -16,7 +16,7 @@
 namespace voltpile {
 namespace {
 
-// The shards of `count` whose points are not all there.
+// Returns the shards of `count` that lack points.
 std::vector<std::string> shards_to_run_again(const RangeSet& completed, const ResultLayout& layout,
                                              int count) {
     std::vector<std::string> again;
@@ -26,7 +26,7 @@ std::vector<std::string> shards_to_run_again(const RangeSet& completed, const Re
     return again;
 }
 
-// Nothing: another shard has done it in the meantime.
+// Returns nothing if another shard has completed the result in the meantime.
 std::optional<PartScan> scan_all(const PartFolder& folder, const std::filesystem::path& result,
                                  const ResultLayout& layout) {
     PartScan scan = scan_parts(folder.life(), layout, layout.whole());
@@ -52,7 +52,7 @@ void remove_left_over_parts(const std::filesystem::path& result, const ResultLay
     try {
         PartFolder(result, layout, PartFolder::IfOther::Refuse).remove();
     } catch (const Error& problem) {
-        // Unless a run that is still there does it, or has just done it.
+        // A run that is still alive removes them itself, or has just done so.
         if (problem.exit_code() != ExitCode::CannotRun && std::filesystem::exists(parts_path(result), error))
             spdlog::warn("{}", problem.what());
     }
@@ -69,10 +69,10 @@ std::unique_ptr<PartFolder> open_result(const std::filesystem::path& result, con
     try {
         auto folder = std::make_unique<PartFolder>(
             result, layout, fresh ? PartFolder::IfOther::Discard : PartFolder::IfOther::Refuse, claim);
-        // A predecessor, or another shard, may have finished before its life was ended.
+        // A predecessor or another shard may have finished before its life was ended.
         if (fresh || !is_complete(result, layout)) return folder;
         folder->remove();
-    } catch (const FileError&) {  // whoever has finished may just be removing the folder
+    } catch (const FileError&) {  // the run that has finished may just be removing the folder
         if (fresh || !is_complete(result, layout)) throw;
     }
     return nullptr;
@@ -92,7 +92,7 @@ ShardEnd finish_shard(PartFolder& folder, const std::filesystem::path& result, c
             folder.remove();
         }
     } catch (const FileError&) {
-        // Whoever has finished has removed the parts, and with them this run's life.
+        // The run that has finished has removed the parts, and with them this run's life.
         if (!is_complete(result, layout)) throw;
     }
     return ShardEnd::ResultIsThere;

@@ -1,5 +1,4 @@
-// A run's way to its result: what is there already, whether it may be touched, and the part folder to go on
-// with.
+// Opens a result for a run, and completes the result of a sharded run.
 #pragma once
 
 #include <filesystem>
@@ -9,26 +8,28 @@
 
 namespace voltpile {
 
-// Whether the result is there, and not waiting to be replaced by its parts (--fresh).
+// Whether the result is complete and no parts are to replace it (--fresh). Checks the structure of the file,
+// not its values.
 bool is_complete(const std::filesystem::path& result, const ResultLayout& layout);
 
-// Opens the part folder of `result`, or returns nothing if the result is complete already; parts that were
-// left beside it are then removed. fresh: what there is of this or another job shall be replaced. Throws
-// JobError, FileError.
+// Opens the part folder of `result` for a run. Returns nothing if the result is complete; then it removes
+// parts that were left beside it. fresh: replace what earlier runs of this or another job have left. Throws
+// JobError, MachineError (results/admission.h), FileError.
 std::unique_ptr<PartFolder> open_result(const std::filesystem::path& result, const ResultLayout& layout,
                                         bool fresh, const Claim& claim);
 
-// After a run that was killed between giving the result its name and removing the parts. Only warns.
+// Removes the parts that a run left which was killed between giving the result its name and removing the
+// parts. Only warns if it cannot.
 void remove_left_over_parts(const std::filesystem::path& result, const ResultLayout& layout);
 
-// Puts the result together once the parts of all shards are there, which only the last of them to finish
-// finds; then the part folder is removed.
+// Writes the result once the parts of all shards exist, which is so only for the last shard to finish, and
+// removes the part folder.
 enum class ShardEnd {
-    OthersToCome,    // parts of other shards are missing yet
-    OtherIsWriting,  // another shard is putting the result together
-    ResultIsThere,   // by this run, or by another shard in the meantime
+    OthersToCome,    // parts of other shards are missing
+    OtherIsWriting,  // another shard is writing the result
+    ResultIsThere,   // written by this run or by another shard
 };
-// The shard's own parts are all committed. Throws FileError; then all parts are kept.
+// Call it when all parts of this shard are committed. Throws FileError; all parts stay.
 ShardEnd finish_shard(PartFolder& folder, const std::filesystem::path& result, const ResultLayout& layout,
                       const Provenance& provenance);
 

@@ -13,7 +13,7 @@
 namespace voltpile {
 namespace {
 
-// Axes, extra dimensions and fields are datasets of one file, so each name may be taken once.
+// Axes, dimensions and fields are datasets of one file, so no two may have the same name.
 void check_names(const ResultLayout& layout) {
     std::map<std::string, std::string> taken;
     auto take = [&](const std::string& name, const std::string& what) {

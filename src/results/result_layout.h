@@ -1,4 +1,4 @@
-// The shape and the story of a result: what every part and the consolidated file are written from.
+// Describes a result: its axes, fields and job. Parts and finished files are written from it.
 #pragma once
 
 #include <cstdint>
@@ -12,35 +12,36 @@
 
 namespace voltpile {
 
-// Root attributes (openPMD's names): who made this, from what, on what.
+// Who made a result, from what and on what: root attributes with openPMD's names.
 struct Provenance {
     std::string software;          // "voltpile"
     std::string software_version;  // "0.1.0"
     std::string git_revision;
-    std::string date;     // of consolidation, openPMD's way: "2024-05-06 07:08:09 +0200"
+    std::string date;     // when the result was completed, as openPMD writes it: "2024-05-06 07:08:09 +0200"
     std::string machine;  // hosts and processors, one line
     std::string author;   // user name
     std::string command_line;
-    std::int64_t lives = 0;  // runs that took part, those of all shards; 0: the file does not say
+    std::int64_t lives = 0;  // runs that took part, of all shards; 0: unknown
     std::string batch_job;   // "slurm 123"; empty: none
     int restart_count = 0;   // of that batch job
 };
 
-// What a job computes from beside its job file: a file, say.
+// An input of a job besides its job file, such as a file of prompts.
 struct JobInput {
-    std::string name;         // as messages have it
-    std::string fingerprint;  // of its contents
+    std::string name;         // as messages name it
+    std::string fingerprint;  // of its content
 };
 
 struct ResultLayout {
     std::string app;
     std::string job_path;
-    std::string job_text;                                    // the job file's text, as read
-    std::vector<std::string> job_overrides;                  // --set ..., as given
-    std::string fingerprint;                                 // of the job; parts of another job never mix in
-    std::vector<JobInput> inputs;                            // covered by the fingerprint
-    std::vector<std::pair<std::string, std::string>> notes;  // further root attributes, by name; only written
-    std::vector<SweepAxis> axes;  // first axis fastest: HDF5 dimensions are these in reverse order
+    std::string job_text;                    // the text of the job file
+    std::vector<std::string> job_overrides;  // --set ..., as given
+    std::string fingerprint;                 // identifies the job; parts of other jobs are rejected
+    std::vector<JobInput> inputs;            // covered by the fingerprint
+    std::vector<std::pair<std::string, std::string>>
+        notes;                    // further root attributes, by name; never read back
+    std::vector<SweepAxis> axes;  // the first varies fastest, so HDF5's dimensions are these in reverse order
     std::vector<FieldSpec> fields;
 
     std::int64_t point_count() const;
@@ -50,12 +51,13 @@ struct ResultLayout {
 
 ResultLayout make_layout(const JobSpec& job, std::vector<FieldSpec> fields);
 
-// Of an app whose points are not the job file's sweep: along `axes`, and another job where an input is
-// another.
+// Makes the layout of an app whose points are not the job file's sweep but lie along `axes`. The inputs
+// become part of the fingerprint.
 ResultLayout make_layout(const JobSpec& job, std::vector<FieldSpec> fields, std::vector<SweepAxis> axes,
                          std::vector<JobInput> inputs);
 
-// "prompts.jsonl is not what it was": which inputs of two jobs differ; empty if none does.
+// Returns which inputs differ between two jobs, e.g. "prompts.jsonl is not what it was (...)"; empty if none
+// does.
 std::string changed_inputs_text(const ResultLayout& now, const std::vector<JobInput>& before);
 
 }  // namespace voltpile

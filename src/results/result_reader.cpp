@@ -28,7 +28,7 @@ struct ResultReader::Impl {
     bool complete = false;
     RangeSet completed;
 
-    // One or the other: the file's fields, or the parts and the one of them that is open.
+    // Either the datasets of the file, or the parts and the one part that is open.
     Hdf5File file;
     std::vector<Hdf5Dataset> datasets;
     std::vector<PartInfo> parts;
@@ -78,7 +78,7 @@ void ResultReader::Impl::read_file(std::size_t field, WorkRange range, double* v
     read_points(datasets[field].get(), layout.fields[field], range, H5T_NATIVE_DOUBLE, values);
 }
 
-// Calls use(part, piece) for what there is of the range, in order.
+// Calls use(part, piece) for every part that has points of the range, in order.
 template <class Use>
 void ResultReader::Impl::for_each_piece(WorkRange range, Use use) {
     auto part = std::partition_point(parts.begin(), parts.end(),
@@ -101,7 +101,7 @@ void ResultReader::Impl::read_parts(std::size_t field, WorkRange range, double* 
 FieldBuffer ResultReader::Impl::rows_of_parts(std::size_t field, WorkRange range) {
     std::vector<std::int64_t> offsets{0};
     std::vector<std::byte> values;
-    const auto up_to = [&](std::int64_t point) {  // with nothing at the points that are missing
+    const auto up_to = [&](std::int64_t point) {  // missing points have empty rows
         offsets.resize(static_cast<std::size_t>(point - range.begin) + 1, offsets.back());
     };
     for_each_piece(range, [&](const PartFile& part, WorkRange piece) {

@@ -1,4 +1,4 @@
-// Reads a result, finished or not, for `voltpile show` and `voltpile plot`.
+// Reads the values of a result, finished or not.
 #pragma once
 
 #include <filesystem>
@@ -14,22 +14,24 @@ namespace voltpile {
 
 class ResultReader {
   public:
-    // `path` is the consolidated file; if it is not there but its parts are, those are read (unfinished).
-    // Throws JobError if there is neither, or if the file is no Voltpile result.
+    // Opens the finished file at `path`, or the parts of an unfinished result (see result_source in
+    // results/admission.h). Throws JobError if there is neither, or if the file is damaged or not a result of
+    // Voltpile.
     explicit ResultReader(const std::filesystem::path& path);
     ~ResultReader();
 
     const std::filesystem::path& path() const;  // as given
     const ResultLayout& layout() const;
-    const Provenance& provenance() const;  // empty strings where an unfinished result does not know yet
+    const Provenance& provenance() const;  // of an unfinished result only what is known so far
     bool complete() const;
     const RangeSet& completed() const;
 
-    // Values of a field over a range, as double, point by point and component by component; NaN where not
-    // computed.
+    // Returns the values of a field over a range as doubles, point by point and component by component; NaN
+    // where a point is not computed. Throws FileError.
     std::vector<double> read(const FieldSpec& field, WorkRange range) const;
 
-    // Of a variable field (results/rows.h); empty where not computed.
+    // Returns the rows of a variable field (results/rows.h); empty rows where a point is not computed. Throws
+    // FileError.
     FieldBuffer read_rows(const FieldSpec& field, WorkRange range) const;
 
   private:

@@ -65,8 +65,7 @@ void ResultWriter::write_loop() {
             queue_.clear();
         }
         changed_.notify_all();
-        if (failure)
-            return;  // what comes after a failed commit would fail as well; submit() and drain() say so
+        if (failure) return;  // later commits would fail too; submit() and drain() rethrow
     }
 }
 

@@ -1,5 +1,5 @@
-// Commits finished ranges on a thread of its own, so that computing never waits for a disk unless the disk
-// falls behind.
+// Commits finished ranges on a thread of its own, so that computing waits for the disk only if the disk falls
+// behind.
 #pragma once
 
 #include <condition_variable>
@@ -19,19 +19,19 @@ namespace voltpile {
 
 class ResultWriter {
   public:
-    // on_commit is called, on the writer's thread, after a range has become durable.
+    // Starts the thread. It calls on_commit after each range has become durable.
     ResultWriter(Life life, ResultLayout layout, std::function<void(WorkRange)> on_commit);
-    ~ResultWriter();  // drops what is not committed
+    ~ResultWriter();  // drops ranges that are not committed yet
     ResultWriter(const ResultWriter&) = delete;
     ResultWriter& operator=(const ResultWriter&) = delete;
 
     const ResultLayout& layout() const { return layout_; }
 
-    // data: one buffer per field of the layout, in its order. Blocks while two ranges are already waiting, so
-    // memory is bounded. Rethrows the FileError of an earlier commit that failed.
+    // Queues a range. data: one buffer for each field of the layout, in its order. Blocks while two ranges
+    // are waiting, which bounds memory. Rethrows the FileError of an earlier commit.
     void submit(WorkRange range, std::vector<FieldBuffer> data);
 
-    // Waits until all that was submitted is durable. Rethrows.
+    // Waits until all submitted ranges are durable. Rethrows the FileError of a commit.
     void drain();
 
   private:

@@ -1,5 +1,5 @@
-// Values of a variable field over a range of points, as its FieldBuffer has them: size() + 1 offsets, int64,
-// counted in values, the first one 0; then the values, point after point without gaps.
+// Builds and reads the FieldBuffer of a variable field over a range of points. The buffer has size() + 1
+// offsets, int64, counted in values and beginning with 0, and then the values of all points without gaps.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace voltpile {
 
-// Point by point.
+// Builds a buffer point by point.
 class RowsBuilder {
   public:
     template <class T>
@@ -23,7 +23,7 @@ class RowsBuilder {
     }
     void add(std::string_view text) { add(std::span<const char>(text)); }
 
-    FieldBuffer take();  // and is empty again
+    FieldBuffer take();  // leaves the builder empty
 
   private:
     std::vector<std::int64_t> offsets_{0};
@@ -32,17 +32,18 @@ class RowsBuilder {
 
 class RowsView {
   public:
-    // Of so many points in the buffer, which outlives it. Throws std::logic_error unless it is one of those.
+    // Views a buffer of `points` points, which must outlive the view. Throws std::logic_error if the buffer
+    // does not have this form.
     RowsView(const FieldBuffer& buffer, std::int64_t points, std::size_t value_bytes);
 
     std::int64_t size() const { return std::ssize(offsets_) - 1; }  // points
     std::int64_t length(std::int64_t point) const { return offset(point + 1) - offset(point); }
     std::span<const std::int64_t> offsets() const { return offsets_; }
-    std::span<const std::byte> values() const { return values_; }  // of all points
+    std::span<const std::byte> values() const { return values_; }  // of all points, without the offsets
 
     std::span<const std::byte> bytes(std::int64_t point) const;
     std::string_view text(std::int64_t point) const;
-    template <class T>  // of value_bytes
+    template <class T>  // sizeof(T) == value_bytes
     std::vector<T> list(std::int64_t point) const {
         const auto* first = reinterpret_cast<const T*>(bytes(point).data());
         return {first, first + length(point)};
@@ -56,7 +57,7 @@ class RowsView {
     std::span<const std::byte> values_;
 };
 
-// Offsets (as above, but beginning anywhere) and values, brought together.
+// Makes a buffer of offsets, which may begin anywhere, and the values between the first and the last of them.
 FieldBuffer rows_buffer(std::span<const std::int64_t> offsets, std::span<const std::byte> values);
 
 }  // namespace voltpile

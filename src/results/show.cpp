@@ -19,7 +19,7 @@ namespace {
 
 using Row = std::vector<std::string>;
 
-// Columns as wide as they need; those named in `right` are set flush right, the last is not padded.
+// Formats rows in columns of the least width. Columns in `right` are flush right; the last one is not padded.
 std::string table(const std::vector<Row>& rows, const std::set<std::size_t>& right) {
     std::vector<std::size_t> width(rows.front().size(), 0);
     for (const Row& row : rows) {
@@ -38,7 +38,7 @@ std::string table(const std::vector<Row>& rows, const std::set<std::size_t>& rig
 }
 
 std::string percent(double share) {
-    // Never "100" for what is not whole.
+    // A result that lacks a point must not read 100 %.
     return share >= 1 ? "100 %" : fmt::format("{:.2f} %", std::min(100 * share, 99.99));
 }
 
@@ -103,7 +103,7 @@ std::string dimensions_text(const ResultLayout& layout) {
     return rows.size() == 1 ? "  a single point: no dimensions\n" : table(rows, {1, 2, 3});
 }
 
-// HDF5's order: the slowest first.
+// Names the dimensions in HDF5's order, the slowest first.
 std::string shape_text(const ResultLayout& layout, const FieldSpec& field) {
     std::vector<std::string> names;
     for (const SweepAxis& axis : layout.axes) names.insert(names.begin(), axis.name);
@@ -139,7 +139,7 @@ std::string fields_text(const ResultReader& result) {
            (any_variable ? "  of lists and texts: least, greatest and mean length (texts: bytes)\n" : "");
 }
 
-// A text on one line, cut to a width that a terminal has room for.
+// Returns the beginning of a text on one line.
 std::string excerpt(std::string_view text) {
     constexpr std::size_t most_bytes = 64;
     std::string line;
@@ -155,7 +155,7 @@ std::string excerpt(std::string_view text) {
     return line + "...";
 }
 
-// The beginnings of the first texts.
+// Shows the beginnings of the texts of the first rows.
 std::string texts_text(const ResultReader& result) {
     constexpr std::int64_t most_rows = 3;
     std::vector<Row> rows{{"row"}};
@@ -178,7 +178,7 @@ std::string texts_text(const ResultReader& result) {
     return table(rows, {0}) + "  a whole row: voltpile show --row N\n\n";
 }
 
-// A value of a line of JSON: texts as they are, their further lines indented as the first one.
+// Formats a value of a line of JSON. Further lines of a text are indented like the first.
 std::string value_text(const nlohmann::ordered_json& value, std::size_t indent) {
     if (!value.is_string()) return value.dump();
     std::string text;
@@ -193,7 +193,7 @@ std::string times_text(std::int64_t count) {
     return count == 1 ? "once" : count_text(count) + " times";
 }
 
-// A run that was never interrupted has had one, of which there is nothing to say.
+// A run that was never interrupted had one life: not worth a line.
 std::string lives_text(const Provenance& made) {
     return made.lives > 1 ? count_text(made.lives) : "";
 }

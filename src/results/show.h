@@ -1,4 +1,4 @@
-// What a result holds, for the terminal: `voltpile show`.
+// Texts of `voltpile show`.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,13 @@
 
 namespace voltpile {
 
-// Completeness, dimensions, statistics of every field, provenance. Reads all values, in blocks. Throws
-// FileError.
+// Returns a summary of the result: completeness, dimensions, statistics of every field, the beginnings of
+// texts, provenance. Reads all values, in blocks. Throws FileError.
 std::string show_text(const ResultReader& result);
 
-// One row, which is a point of the flattened sweep counted from 0 as in lines of JSON: the values of the axes
-// and of every field, texts in full. Throws JobError for a row that the result does not have, or not yet;
-// FileError.
+// Returns one row with the values of all axes and fields, texts in full. A row is a point of the flattened
+// sweep, counted from 0, as in lines of JSON. Throws JobError for a row that does not exist or is not
+// computed yet, FileError.
 std::string row_text(const ResultReader& result, std::int64_t row);
 
 }  // namespace voltpile

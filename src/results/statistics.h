@@ -1,4 +1,4 @@
-// What the values of a field look like, gathered as a stream.
+// Statistics of the values of a field, computed in one pass.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace voltpile {
 struct Statistics {
     double min = std::numeric_limits<double>::infinity();
     double max = -std::numeric_limits<double>::infinity();
-    std::int64_t finite = 0;  // values that min, max and mean are of
+    std::int64_t finite = 0;  // values that min, max and mean cover
     std::int64_t nan = 0;
     std::int64_t infinite = 0;
     std::int64_t at_maximum = 0;  // values that equal max
@@ -23,10 +23,11 @@ struct Statistics {
     void add(double value);
 
   private:
-    long double sum_ = 0;  // 64 bits of mantissa: exact for integers as long as they sum to less than 2^64
+    long double sum_ = 0;  // with a 64-bit mantissa: exact for integers whose sum is below 2^64
 };
 
-// Over all computed values, in blocks of bounded size; of a variable field over the lengths.
+// Returns the statistics of all computed values of a field; of a variable field, those of its lengths. Reads
+// blocks of bounded size. Throws FileError.
 Statistics field_statistics(const ResultReader& result, const FieldSpec& field);
 
 }  // namespace voltpile

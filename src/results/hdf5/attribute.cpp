@@ -30,7 +30,7 @@ Hdf5Attribute open_attribute(hid_t object, const std::string& name) {
         hdf5_check_at(H5Aopen(object, name.c_str(), H5P_DEFAULT), read_action(name), object));
 }
 
-// Reads `count` texts of either storage through `read(memory type, destination)`.
+// Reads texts of fixed or variable length through `read_into(memory type, destination)`.
 template <class Read>
 std::vector<std::string> texts_from(hid_t stored, hid_t space, hid_t object, Read read_into) {
     if (H5Tget_class(stored) != H5T_STRING) throw hdf5_error_at("read a text of", object);

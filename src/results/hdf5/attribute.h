@@ -1,5 +1,5 @@
-// Attributes of HDF5 objects, by value. Texts are variable-length UTF-8, which h5py and xarray read as str.
-// All throw FileError; the caller holds an Hdf5Guard.
+// Reads and writes attributes of HDF5 objects. Texts are variable-length UTF-8, which h5py and xarray read as
+// str. All functions throw FileError; the caller holds an Hdf5Guard.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ void write_text(hid_t object, const std::string& name, const std::string& value)
 void write_texts(hid_t object, const std::string& name, const std::vector<std::string>& values);
 void write_integer(hid_t object, const std::string& name, std::int64_t value);
 void write_integers(hid_t object, const std::string& name, const std::vector<int>& values);
-void write_flag(hid_t object, const std::string& name, bool value);  // int 0 or 1; overwrites an existing one
+void write_flag(hid_t object, const std::string& name, bool value);  // int 0 or 1; replaces an existing one
 void write_real(hid_t object, const std::string& name, double value);
 
 // Of fixed length: stored inside the object's header, so its checksum covers it.
@@ -26,7 +26,7 @@ std::vector<std::string> read_texts(hid_t object, const std::string& name);
 std::int64_t read_integer(hid_t object, const std::string& name);
 double read_real(hid_t object, const std::string& name);
 
-// The type of a text of any length, and all texts of a dataset of texts.
+// Returns the type of a text of any length, and the texts of a dataset.
 Hdf5Type text_type();
 std::vector<std::string> read_text_dataset(hid_t dataset);
 

@@ -9,7 +9,7 @@
 namespace voltpile {
 namespace {
 
-// Calls transfer(memory space, file space, first value) for each box that makes up the range.
+// Calls transfer(memory space, file space, index of the first value) for each box of the range.
 template <class Transfer>
 void for_each_box(hid_t dataset, const FieldSpec& field, WorkRange range, Transfer transfer) {
     if (range.empty()) return;
@@ -92,7 +92,7 @@ void read_points(hid_t dataset, const FieldSpec& field, WorkRange range, hid_t t
 
 std::int64_t points_per_block(const FieldSpec& field) {
     constexpr std::int64_t block_bytes = 4 << 20;
-    if (field.variable()) return 256;  // rows may be much longer than usual
+    if (field.variable()) return 256;  // some rows may be much longer than usual_length
     return std::max<std::int64_t>(1, block_bytes / static_cast<std::int64_t>(field.bytes_per_point()));
 }
 

@@ -1,4 +1,4 @@
-// Values of a field, point by point, into and out of HDF5 datasets. The caller holds an Hdf5Guard; all throw
+// Reads and writes the values of fields in HDF5 datasets. The caller holds an Hdf5Guard; all functions throw
 // FileError.
 #pragma once
 
@@ -11,17 +11,17 @@
 
 namespace voltpile {
 
-hid_t memory_type(FieldType type);  // HDF5's own constant: not to be closed
+hid_t memory_type(FieldType type);  // a constant of HDF5: do not close it
 FieldType field_type(hid_t type);
 
 std::vector<hsize_t> dataset_dims(hid_t dataset);
 
-// The leading dimensions of `dataset`, less the field's own ones, are the points, flattened in row-major
+// The leading dimensions of `dataset`, without the field's own ones, are the points, flattened in row-major
 // order. data: the values, of `type`.
 void write_points(hid_t dataset, const FieldSpec& field, WorkRange range, hid_t type, const void* data);
 void read_points(hid_t dataset, const FieldSpec& field, WorkRange range, hid_t type, void* data);
 
-// How many points to read or write at once: about 4 MiB, at least one; of variable fields what is likely so.
+// Returns how many points to read or write at once: about 4 MiB, at least one point.
 std::int64_t points_per_block(const FieldSpec& field);
 
 }  // namespace voltpile

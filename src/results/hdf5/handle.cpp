@@ -23,7 +23,7 @@ herr_t keep_innermost(unsigned depth, const H5E_error2_t* error, void* text) {
     return 0;
 }
 
-// HDF5's drivers put "errno = 28, error message = '...'" into their text.
+// HDF5's drivers write "errno = 28, error message = '...'" into their message.
 int errno_of(std::string_view text) {
     constexpr std::string_view mark = "errno = ";
     int number = 0;
@@ -45,8 +45,7 @@ Hdf5Properties access_without_locks() {
 Hdf5Guard::Hdf5Guard() : lock_(hdf5_mutex()) {
     static const bool initialized = (initialize_hdf5(), true);
     (void)initialized;
-    // Where HDF5 was built thread-safe (Debian's is), every thread has an error stack of its own, which
-    // prints.
+    // A thread-safe HDF5, such as Debian's, has an error stack for each thread, and prints each.
     thread_local const bool silent = H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr) >= 0;
     (void)silent;
 }
@@ -84,9 +83,9 @@ Hdf5File create_hdf5(const std::string& path) {
     Hdf5Properties access = access_without_locks();
     hdf5_check(H5Pset_libver_bounds(access.get(), H5F_LIBVER_V18, H5F_LIBVER_V18), "create", path);
     Hdf5Properties creation(hdf5_check(H5Pcreate(H5P_FILE_CREATE), "create", path));
-    // The same contents are the same bytes, whenever they were written.
+    // Equal content gives equal bytes, at any time.
     hdf5_check(H5Pset_obj_track_times(creation.get(), false), "create", path);
-    // netCDF wants the order of creation.
+    // netCDF needs the order of creation.
     constexpr unsigned order = H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED;
     hdf5_check(H5Pset_link_creation_order(creation.get(), order), "create", path);
     hdf5_check(H5Pset_attr_creation_order(creation.get(), order), "create", path);

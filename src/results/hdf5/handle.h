@@ -1,6 +1,5 @@
-// The library's only door to HDF5: owned handles, errors as FileError, and the lock that every caller needs.
-// Private to src/results: only its .cpp files include this, directly or through the other headers that name
-// hid_t.
+// Owned HDF5 handles, errors as FileError, and the lock that every caller holds. Private to src/results: only
+// its .cpp files include this header, directly or through others that name hid_t.
 #pragma once
 
 #include <hdf5.h>
@@ -14,8 +13,9 @@
 
 namespace voltpile {
 
-// The distributions' serial HDF5 is not thread-safe: whoever calls it or owns a handle holds one of these for
-// as long. Declare it before the handles. May be nested. Silences HDF5's own printing of errors.
+// Locks HDF5, which is not thread-safe in the serial builds of distributions. Hold one for as long as you
+// call HDF5 or own a handle; declare it before the handles. Guards may be nested. Also turns off HDF5's own
+// printing of errors.
 class Hdf5Guard {
   public:
     Hdf5Guard();
@@ -24,14 +24,14 @@ class Hdf5Guard {
     std::unique_lock<std::recursive_mutex> lock_;
 };
 
-// "cannot <action> <path>: <cause>" from HDF5's error stack: errno's text if a system call failed, else the
-// innermost message. Call it right after the call that failed.
+// Makes "cannot <action> <path>: <cause>" from HDF5's error stack: the text of errno if a system call failed,
+// else the innermost message. Call it right after the call that failed.
 FileError hdf5_error(std::string_view action, std::string_view path);
 
-// The same for a call on an open object, whose file names the path.
+// Does the same for a call on an open object, whose file gives the path.
 FileError hdf5_error_at(std::string_view action, hid_t object);
 
-// Passes on what an HDF5 call returned; throws hdf5_error if that is negative.
+// Returns what an HDF5 call returned; throws hdf5_error if that is negative.
 template <class T>
 T hdf5_check(T returned, std::string_view action, std::string_view path) {
     if (returned < 0) throw hdf5_error(action, path);
@@ -62,7 +62,7 @@ class Hdf5Handle {
 
     hid_t get() const { return id_; }
 
-    // For files that were written: closing flushes, which can fail.
+    // Closes a file that was written: closing flushes, which can fail.
     void close(std::string_view path) {
         hdf5_check(close_id(std::exchange(id_, H5I_INVALID_HID)), "write", path);
     }
@@ -78,10 +78,11 @@ using Hdf5Type = Hdf5Handle<H5Tclose>;
 using Hdf5Attribute = Hdf5Handle<H5Aclose>;
 using Hdf5Properties = Hdf5Handle<H5Pclose>;
 
-// Opens for reading, without HDF5's file locks: results are immutable and NFS or Lustre may refuse locks.
+// Opens a file for reading, without HDF5's file locks: results never change, and NFS or Lustre may not
+// support locks.
 Hdf5File open_hdf5(const std::string& path);
 
-// Creates (or truncates) for writing, readable by HDF5 1.8 and newer, without file locks.
+// Creates or truncates a file for writing, in a format that HDF5 1.8 and newer read, without file locks.
 Hdf5File create_hdf5(const std::string& path);
 
 Hdf5Dataset open_dataset(hid_t file, const std::string& name);

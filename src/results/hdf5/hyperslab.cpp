@@ -14,7 +14,7 @@ std::vector<Hyperslab> hyperslabs(std::span<const std::uint64_t> dims, WorkRange
     const auto end = static_cast<std::uint64_t>(range.end);
     if (rank == 0 && at < end) boxes.push_back({});
     while (rank > 0 && at < end) {
-        // The slowest dimension along which whole slices fit, starting here.
+        // Find the slowest dimension along which whole slices fit.
         std::size_t d = rank - 1;
         while (d > 0 && at % stride[d - 1] == 0 && end - at >= stride[d - 1]) --d;
         const std::uint64_t index = at / stride[d] % dims[d];

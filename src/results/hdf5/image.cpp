@@ -5,9 +5,9 @@
 namespace voltpile {
 namespace {
 
-// HDF5's "core" driver keeps a file in memory that it asks these functions for. H5Fget_file_image would be
-// simpler, but it gives the file as it is while open, with a mark that says so cleared and the checksum over
-// that mark not renewed.
+// HDF5's "core" driver keeps a file in memory that these callbacks provide. H5Fget_file_image would be
+// simpler, but it copies the file as it is while open, with the mark that says so cleared and the checksum
+// over that mark not updated.
 
 using Bytes = std::vector<std::byte>;
 
@@ -51,13 +51,13 @@ Hdf5Image::Hdf5Image(const std::string& path, std::size_t expected_bytes)
     bytes_->reserve(expected_bytes + (16 << 10));
     Hdf5Properties access(hdf5_check(H5Pcreate(H5P_FILE_ACCESS), "create", path));
     hdf5_check(H5Pset_libver_bounds(access.get(), H5F_LIBVER_V110, H5F_LIBVER_V110), "create", path);
-    // Grown byte by byte, so that the file has no slack at its end; the vector sees to it that this is cheap.
+    // Grow byte by byte, so that the file has no slack at its end; the vector makes that cheap.
     hdf5_check(H5Pset_fapl_core(access.get(), 1, false), "create", path);
     H5FD_file_image_callbacks_t callbacks{allocate,   copy,       reallocate,  keep,
                                           same_bytes, keep_bytes, bytes_.get()};
     hdf5_check(H5Pset_file_image_callbacks(access.get(), &callbacks), "create", path);
     Hdf5Properties creation(hdf5_check(H5Pcreate(H5P_FILE_CREATE), "create", path));
-    // The same contents are the same bytes, whenever they were written.
+    // Equal content gives equal bytes, at any time.
     hdf5_check(H5Pset_obj_track_times(creation.get(), false), "create", path);
     file_ = Hdf5File(
         hdf5_check(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()), "create", path));

@@ -13,17 +13,17 @@ namespace voltpile {
 // In HDF5's newest format, which has checksums over all of its own structures. The caller holds an Hdf5Guard.
 class Hdf5Image {
   public:
-    // path: what the file will be called, for errors. expected_bytes: a hint.
+    // path: the name of the file, for errors. expected_bytes: a hint.
     Hdf5Image(const std::string& path, std::size_t expected_bytes);
 
     hid_t file() const { return file_.get(); }
 
-    // Closes the file and returns its bytes. What was opened inside must be closed before.
+    // Closes the file and returns its bytes. Close everything opened in it before.
     std::vector<std::byte> finish();
 
   private:
     std::string path_;
-    std::unique_ptr<std::vector<std::byte>> bytes_;  // HDF5 knows its address
+    std::unique_ptr<std::vector<std::byte>> bytes_;  // HDF5 has its address, so it must not move
     Hdf5File file_;
 };
 

@@ -32,7 +32,7 @@ Hdf5Dataset create_dataset(hid_t file, const std::string& name, hid_t type,
     Hdf5Properties creation(hdf5_check_at(H5Pcreate(H5P_DATASET_CREATE), "write", file));
     hdf5_check_at(H5Pset_attr_creation_order(creation.get(), H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED),
                   "write", file);
-    // The same contents are the same bytes, whenever they were written.
+    // Equal content gives equal bytes, at any time.
     hdf5_check_at(H5Pset_obj_track_times(creation.get(), false), "write", file);
     return Hdf5Dataset(hdf5_check_at(H5Dcreate2(file, name.c_str(), type, simple_space(file, dims).get(),
                                                 H5P_DEFAULT, creation.get(), H5P_DEFAULT),
@@ -84,7 +84,8 @@ void write_labels(hid_t file, const FieldDimension& dimension) {
                   file);
 }
 
-// The scales' names in the order of the dataset's dimensions: slowest axis first, then the field's own.
+// Returns the names of a dataset's scales in the order of its dimensions: slowest axis first, then the
+// field's own.
 std::vector<std::string> scale_names(const ResultLayout& layout, const FieldSpec& field) {
     std::vector<std::string> names;
     for (const SweepAxis& axis : layout.axes) names.insert(names.begin(), axis.name);
@@ -92,7 +93,7 @@ std::vector<std::string> scale_names(const ResultLayout& layout, const FieldSpec
     return names;
 }
 
-// As the CF conventions have it.
+// Follows the CF conventions for flags.
 void write_labels_of_values(const Hdf5Dataset& dataset, const FieldSpec& field) {
     if (field.labels.empty()) return;
     std::vector<int> values(field.labels.size());
@@ -106,7 +107,7 @@ std::vector<std::string> words(const std::string& text) {
     return {std::istream_iterator<std::string>(stream), {}};
 }
 
-// What a dataset's values are: sets shape and type.
+// Sets the shape and type of a field from its dataset.
 void read_type(const Hdf5Dataset& dataset, FieldSpec& field) {
     const Hdf5Type type(hdf5_check_at(H5Dget_type(dataset.get()), "read", dataset.get()));
     switch (H5Tget_class(type.get())) {
@@ -145,7 +146,7 @@ herr_t keep_name(hid_t, unsigned, hid_t scale, void* name) {
     char text[1024] = "";
     if (H5Iget_name(scale, text, sizeof text) < 0) return -1;
     *static_cast<std::string*>(name) = text[0] == '/' ? text + 1 : text;
-    return 1;  // the first will do
+    return 1;  // stop at the first
 }
 
 FieldSpec read_field(hid_t file, const std::string& name, std::size_t axis_count) {
@@ -241,7 +242,7 @@ ResultLayout read_layout(hid_t file) {
 }
 
 void write_coordinates(hid_t file, const ResultLayout& layout) {
-    FieldSpec coordinate;  // as a field with one value per point of its own axis
+    FieldSpec coordinate;  // an axis is a field along itself
     for (const SweepAxis& axis : layout.axes) {
         Hdf5Dataset scale = open_dataset(file, axis.name);
         const std::int64_t block = points_per_block(coordinate);

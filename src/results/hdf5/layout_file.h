@@ -1,5 +1,5 @@
-// A ResultLayout in HDF5: the same in a consolidated result and in `layout.h5`, the manifest of a part
-// folder. The caller holds an Hdf5Guard. Private to src/results.
+// Reads and writes a ResultLayout in HDF5, in the same form in a finished result and in `layout.h5`, the
+// manifest of a part folder. The caller holds an Hdf5Guard. Private to src/results.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace voltpile {
 
-inline constexpr const char* software_name = "voltpile";  // attribute `software`: the file is ours
+inline constexpr const char* software_name = "voltpile";  // attribute `software` of our files
 inline constexpr std::int64_t result_format = 1;          // attribute `resultFormat`
 
-// Writes the job's attributes, the dimension scales and the fields' datasets, attached to their scales;
-// complete = 0. The values of axes and fields are not written: until then they take no room.
+// Writes the job's attributes, the dimension scales, and the datasets of the fields attached to their scales;
+// complete = 0. It does not write the values of axes and fields: until then they take no space.
 void write_layout(hid_t file, const ResultLayout& layout);
 ResultLayout read_layout(hid_t file);
 
@@ -25,6 +25,6 @@ std::int64_t read_result_format(hid_t file);
 void write_coordinates(hid_t file, const ResultLayout& layout);
 
 void write_provenance(hid_t file, const Provenance& provenance);
-Provenance read_provenance(hid_t file);  // empty where the file says nothing
+Provenance read_provenance(hid_t file);  // empty where the file has no attribute
 
 }  // namespace voltpile

@@ -23,7 +23,7 @@ std::string without_nul(std::string_view text) {
     return clean;
 }
 
-// What HDF5 has allocated for values that were read.
+// Owns the memory that HDF5 has allocated for values that were read.
 class Reclaimed {
   public:
     Reclaimed(hid_t type, std::size_t count, void* values) : type_(type), count_(count), values_(values) {}
@@ -64,7 +64,7 @@ void write_rows(hid_t dataset, const FieldSpec& field, WorkRange range, const Fi
     std::vector<hvl_t> lists;
     for (std::int64_t i = 0; i < view.size(); ++i)
         lists.push_back({static_cast<std::size_t>(view.length(i)),
-                         const_cast<std::byte*>(view.bytes(i).data())});  // hvl_t serves reading too
+                         const_cast<std::byte*>(view.bytes(i).data())});  // hvl_t is for reading too
     write_points(dataset, field, range, type.get(), lists.data());
 }
 

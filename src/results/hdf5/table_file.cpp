@@ -39,7 +39,7 @@ Hdf5Dataset write_column(hid_t file, const TableColumn& column) {
             hdf5_check_at(H5Tvlen_create(H5T_NATIVE_DOUBLE), "create " + column.name + " in", file));
         std::vector<hvl_t> pointers;
         for (const std::vector<double>& list : *lists)
-            pointers.push_back({list.size(), const_cast<double*>(list.data())});  // hvl_t serves reading too
+            pointers.push_back({list.size(), const_cast<double*>(list.data())});  // hvl_t is for reading too
         return create_column(file, column.name, type.get(), pointers.size(), pointers.data());
     }
     const auto& reals = std::get<std::vector<double>>(column.values);

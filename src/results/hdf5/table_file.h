@@ -1,5 +1,5 @@
-// A table of measurements as an HDF5 file: one dataset for each column, all along the dimension `row`, as
-// h5py, xarray and pandas read it.
+// Writes a table of measurements as an HDF5 file: one dataset for each column, all along the dimension `row`,
+// as h5py, xarray and pandas read it.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,15 @@ struct TableColumn {
     std::string name;
     std::string unit;  // UDUNITS spelling; "1" for pure numbers, "" for texts
     std::string long_name;
-    // The last: of each row a list of any length.
+    // The last alternative is a list of any length in each row.
     std::variant<std::vector<std::string>, std::vector<std::int64_t>, std::vector<double>,
                  std::vector<std::vector<double>>>
         values;
 };
 
-// All columns have the same number of rows, at least one. title: what measures so, the root attribute of that
-// name. notes: further root attributes, by name. The file is there whole or not at all. Throws FileError.
+// Writes the file, all of it or nothing. All columns have the same number of rows, at least one. title: the
+// command that measured, as root attribute `title`. notes: further root attributes, by name. Throws
+// FileError.
 void write_table(const std::filesystem::path& path, const std::string& title,
                  const std::vector<TableColumn>& columns, const Provenance& provenance,
                  const std::vector<std::pair<std::string, std::string>>& notes);

@@ -1,6 +1,7 @@
-// Consolidates while the job still runs, on a thread of its own, so that a long job's result is there as soon
-// as its last range is. Only an attempt: whatever goes wrong (a disk too full for parts and result at once, a
-// part that cannot be read yet), the parts are all there and can be consolidated in the end.
+// Copies committed parts into the result while the job still computes, on a thread of its own, so that the
+// result of a long job is ready soon after its last range. This is only an attempt: if anything goes wrong (a
+// disk too full for parts and result, a part that cannot be read yet), all parts still exist and can be
+// consolidated at the end.
 #pragma once
 
 #include <condition_variable>
@@ -17,16 +18,16 @@ namespace voltpile {
 
 class BackgroundConsolidation {
   public:
-    // done: the parts that there are already.
+    // Starts the thread. done: the parts that exist already.
     BackgroundConsolidation(const Life& life, const ResultLayout& layout, const std::vector<PartInfo>& done);
-    ~BackgroundConsolidation();  // gives up, unless published
+    ~BackgroundConsolidation();  // gives up unless published
     BackgroundConsolidation(const BackgroundConsolidation&) = delete;
     BackgroundConsolidation& operator=(const BackgroundConsolidation&) = delete;
 
-    void committed(WorkRange range);  // a part that is now in the folder, by any rank
+    void committed(WorkRange range);  // any rank has committed this part
 
-    // Waits for the copying to end. False if it could not be done this way or does not cover the whole sweep;
-    // then nothing has changed. Called once, at the end.
+    // Waits until all parts are copied and gives the result its name. Returns false if copying failed or the
+    // parts do not cover the whole sweep; then nothing has changed. Call it once, at the end.
     bool publish(const Provenance& provenance);
 
   private:
@@ -39,7 +40,7 @@ class BackgroundConsolidation {
     std::deque<PartInfo> queue_;
     bool closing_ = false;
     bool discard_ = false;
-    const Provenance* provenance_ = nullptr;  // set when the result shall be published
+    const Provenance* provenance_ = nullptr;  // set when the result may be published
     bool published_ = false;
     std::thread thread_;
 };

@@ -1,4 +1,4 @@
-// Parts -> one ordinary HDF5 file, the only one that users need to open. See docs/result_file.md.
+// Copies parts into one ordinary HDF5 file, the only one that users need to open (docs/result_file.md).
 #pragma once
 
 #include <memory>
@@ -9,10 +9,10 @@
 
 namespace voltpile {
 
-// A result in the making: parts are copied in as they come, in any order, into a temporary file of the life,
-// which takes the result's name only when the whole sweep is covered. Memory does not grow with the sweep.
-// Until then the result and the parts are as they were. One at a time of each life; for one thread at a time.
-// All calls throw FileError (TakenOverError).
+// A result in the making. Parts are copied in any order into a temporary file of the life, which gets the
+// result's name when the whole sweep is covered. Until then the result and the parts stay as they are. Memory
+// does not grow with the sweep. A life has one at a time, and one thread uses it at a time. All calls throw
+// FileError (TakenOverError).
 class Consolidation {
   public:
     Consolidation(Life life, const ResultLayout& layout);
@@ -20,10 +20,10 @@ class Consolidation {
     Consolidation(const Consolidation&) = delete;
     Consolidation& operator=(const Consolidation&) = delete;
 
-    void add(const PartInfo& part);  // its checksums are verified
+    void add(const PartInfo& part);  // HDF5 verifies its checksums
     bool covers_all() const;
 
-    // fsync, then rename. Every point must be covered.
+    // Writes the checksums and the provenance, flushes the file and renames it. All points must be covered.
     void publish(const Provenance& provenance);
 
   private:
@@ -31,7 +31,7 @@ class Consolidation {
     std::unique_ptr<Impl> impl_;
 };
 
-// All at once. The parts must cover the whole sweep.
+// Copies all parts and publishes the result. The parts must cover the whole sweep.
 void consolidate(const Life& life, const ResultLayout& layout, const std::vector<PartInfo>& parts,
                  const Provenance& provenance);
 

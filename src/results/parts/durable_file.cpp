@@ -29,7 +29,7 @@ void write_all(int fd, std::span<const std::byte> bytes, const std::filesystem::
 }
 
 void sync_file(int fd, const std::filesystem::path& path) {
-    // Some network and user-space file systems have no fsync of folders: EINVAL. Then there is nothing to
+    // Some network and user-space file systems have no fsync of folders (EINVAL). Then there is nothing to
     // wait for.
     if (::fsync(fd) != 0 && errno != EINVAL) throw FileError("write", path.string(), errno);
 }
@@ -61,7 +61,7 @@ void sync_folder(const std::filesystem::path& folder) {
 
 void discard_file(const std::filesystem::path& path) noexcept {
     if (::truncate(path.c_str(), 0) != 0) {
-        // Not there or not ours to shrink: unlinking is all that is left.
+        // It does not exist or must not be truncated: only unlink is left.
     }
     ::unlink(path.c_str());
 }
@@ -86,7 +86,7 @@ void write_temporary(const std::filesystem::path& temporary, std::span<const std
     if (fd.get() < 0) throw FileError("create", target.string(), errno);
     try {
         write_all(fd.get(), bytes, target);
-        // Quotas and network file systems may report only now that there is no room.
+        // Quotas and network file systems may report a full disk only now.
         if (::close(fd.release()) != 0) throw FileError("write", target.string(), errno);
     } catch (...) {
         discard_file(temporary);
@@ -95,12 +95,12 @@ void write_temporary(const std::filesystem::path& temporary, std::span<const std
 }
 
 std::filesystem::path follow_links(const std::filesystem::path& path) {
-    constexpr int most_links = 40;  // as the kernel has it
+    constexpr int most_links = 40;  // the kernel's limit
     std::filesystem::path at = path;
     for (int i = 0; i < most_links; ++i) {
         std::error_code error;
         const std::filesystem::path to = std::filesystem::read_symlink(at, error);
-        if (error) return at;  // no link
+        if (error) return at;  // not a link
         at = to.is_absolute() ? to : folder_of(at) / to;
     }
     throw FileError("open", path.string(), ELOOP, ExitCode::BadInput);
@@ -114,7 +114,7 @@ void create_folders(const std::filesystem::path& folder) {
         sync_folder(folder_of(folder));
         return;
     }
-    const int why = errno;  // another rank, or run, may have been faster
+    const int why = errno;  // another rank or run may have been faster
     if (!std::filesystem::is_directory(folder, error))
         throw FileError("create the folder", folder.string(), why == EEXIST ? ENOTDIR : why,
                         ExitCode::BadInput);

@@ -1,4 +1,5 @@
-// Files that are there whole or not at all, by plain POSIX calls, so that errors carry the exact errno.
+// Writes files that exist completely or not at all. Uses plain POSIX calls, so that errors carry the exact
+// errno.
 #pragma once
 
 #include <cstddef>
@@ -27,43 +28,42 @@ class FileDescriptor {
     int fd_ = -1;
 };
 
-// A name beside `target` that no other process or thread uses, on any host:
-// "<target>.<host>-<pid>-<thread>.tmp", with less of the target's name where that would be too long for a
+// Returns a name beside `target` that no other process or thread uses, on any host:
+// "<target>.<host>-<pid>-<thread>.tmp". It cuts the target's name where the whole would be too long for a
 // file.
 std::filesystem::path temporary_name(const std::filesystem::path& target);
 inline constexpr const char* temporary_ending = ".tmp";
 
-// Gives a file its final name for good: fsync, rename over `target`, fsync of the folder. Both in one folder.
-// Throws FileError; then `temporary` is removed, its space is free again, and a file that it would have
-// replaced is as it was.
+// Gives a file its final name, durably: fsync, rename over `target`, fsync of the folder. Both names are in
+// one folder. Throws FileError after removing `temporary`; a file that it would have replaced stays as it
+// was.
 void publish_file(const std::filesystem::path& temporary, const std::filesystem::path& target);
 
-// Removes a file that an error left behind and frees its space even if somebody still holds it open. Never
-// throws.
+// Removes a file that an error left, and frees its space even if another process holds it open. Never throws.
 void discard_file(const std::filesystem::path& path) noexcept;
 
-// Creates `temporary` with these bytes, not flushed yet. Throws FileError, which names `target`; then nothing
-// is left of it.
+// Creates `temporary` with these bytes, without flushing it. Throws FileError, which names `target`, after
+// removing `temporary`.
 void write_temporary(const std::filesystem::path& temporary, std::span<const std::byte> bytes,
                      const std::filesystem::path& target);
 
-// The folder that a path lies in: "." for a bare name.
+// Returns the folder of a path: "." for a bare name.
 std::filesystem::path folder_of(const std::filesystem::path& path);
 
-// What a path names once symbolic links at its end have been followed, whether that exists or not. Throws
-// FileError where they lead in a circle.
+// Returns what a path names after following symbolic links at its end, whether that exists or not. Throws
+// FileError for links in a circle.
 std::filesystem::path follow_links(const std::filesystem::path& path);
 
-// Creates a folder and those above it, durably. Throws FileError (BadInput).
+// Creates a folder and its parents, durably. Throws FileError (BadInput).
 void create_folders(const std::filesystem::path& folder);
 
-// Removes a file, or a folder with all that is in it and all that somebody is still putting into it. Fine if
-// there is nothing. Throws FileError.
+// Removes a file, or a folder with everything in it, including files that others are still adding. Does
+// nothing if it does not exist. Throws FileError.
 void remove_entry(const std::filesystem::path& path);
 
-void sync_folder(const std::filesystem::path& folder);  // throws FileError
+void sync_folder(const std::filesystem::path& folder);  // fsync; throws FileError
 
-// Flushes everything written to the file system that `folder` is on. Throws FileError.
+// Flushes everything written to the file system of `folder`. Throws FileError.
 void sync_file_system(const std::filesystem::path& folder);
 
 }  // namespace voltpile

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::string_view prefix = "life-";
 
-// Asked of the server, not of what a network file system's client remembers: only making something does that.
+// Asks the server and not the cache of a network file system's client: only creating a file does that.
 bool is_gone(const Life& life) {
     const std::filesystem::path probe = temporary_in(life, "alive");
     const FileDescriptor fd(::open(probe.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
@@ -54,8 +54,8 @@ LifeName next_name(const std::filesystem::path& parts, const Shard& shard, std::
     return {shard, after + 1, random_nonce()};
 }
 
-// What a process of this host has open on a network file system cannot be removed ("silly rename" to
-// .nfs...), but nor can that process reach anything by the old path any more.
+// On a network file system, a file that a process of this host has open cannot be removed (it becomes
+// .nfs...), but that process cannot reach anything by the old path any more.
 void remove_ended(const std::filesystem::path& folder) {
     try {
         remove_entry(folder);
@@ -87,7 +87,7 @@ std::optional<LifeName> LifeName::parse(const std::string& text) {
         at = std::min(at + 1, end);
     }
     std::from_chars(at, end, life.number);
-    // Whatever is not exactly what we write is not ours.
+    // A name is ours only if it is exactly what we write.
     if (life.text() != text || life.nonce.empty() || life.number < 1) return std::nullopt;
     return life;
 }
@@ -129,7 +129,8 @@ bool create_in(const Life& life, const std::filesystem::path& target, std::span<
         discard_file(temporary);
         return false;
     }
-    // Renaming it over itself does nothing but flush; where there are no links (EPERM) it is the next best.
+    // After link(), renaming the file over itself only flushes. Where there are no links (EPERM), the rename
+    // is the next best.
     if (why != 0) check_not_taken_over(life);
     publish_in(life, temporary, target);
     ::unlink(temporary.c_str());
@@ -144,7 +145,7 @@ void withdraw_in(const Life& life, const std::filesystem::path& path) {
         if (why == ENOENT) return;
         throw FileError("remove", path.string(), why);
     }
-    ::unlink(away.c_str());  // if that fails, it goes with the life's folder
+    ::unlink(away.c_str());  // if that fails, it is removed with the life's folder
 }
 
 void rename_in(const Life& life, const std::filesystem::path& from, const std::filesystem::path& to) {
@@ -200,7 +201,7 @@ ClaimedLife::~ClaimedLife() {
     if (error) spdlog::debug("removing {}: {}", life_.folder().string(), error.message());
 }
 
-// Listed after our own folder was made: of two runs that claim at once, at least one sees the other, and they
+// Lists after creating its own folder: of two runs that claim at once, at least one sees the other, and both
 // agree on who prevails.
 void ClaimedLife::end_predecessors() const {
     for (const LifeName& other : list_lives(life_.parts)) {
@@ -218,15 +219,15 @@ void ClaimedLife::end_all_others() const {
         if (other != name_) end_other(other);
 }
 
-// Moved away in one step, so that no path leads there any more; then emptied and removed until that succeeds,
-// because a host elsewhere may still hold a handle by which it puts new files in.
+// Moves the folder away in one step, so that no path leads there any more. Then empties and removes it until
+// that succeeds, because another host may still hold a handle and create files in it.
 void ClaimedLife::end_other(const LifeName& other) const {
     const std::filesystem::path from = life_.parts / other.text();
     const std::filesystem::path away = life_.folder() / other.text();
     if (::rename(from.c_str(), away.c_str()) != 0) {
         const int why = errno;
         check_not_taken_over(life_);
-        if (why == ENOENT) return;  // it has just ended by itself
+        if (why == ENOENT) return;  // it has just ended
         throw FileError("remove", from.string(), why);
     }
     remove_ended(away);

@@ -21,8 +21,7 @@ std::string environment(const char* name) {
     return value ? value : "";
 }
 
-// The job id of an array's task is one that Slurm may give anew; the array's own id and the task's number
-// stay.
+// Slurm may change the job id of an array task; the id of the array and the number of the task stay.
 std::string slurm_job() {
     const std::string array = environment("SLURM_ARRAY_JOB_ID");
     const std::string task = environment("SLURM_ARRAY_TASK_ID");
@@ -97,7 +96,7 @@ std::optional<LifeRecord> LifeRecord::from_json(const std::string& line) {
         json.at("date").get_to(record.date);
         return record;
     } catch (const nlohmann::json::exception&) {
-        return std::nullopt;  // half written, or not ours
+        return std::nullopt;  // half written, or not a record
     }
 }
 
@@ -112,7 +111,7 @@ std::string journal_name(const Shard& shard) {
 bool is_journal_name(const std::string& file_name) {
     constexpr std::string_view ending = ".jsonl";
     if (!file_name.starts_with("lives") || !file_name.ends_with(ending)) return false;
-    // Named like the locks.
+    // Journals are named like the locks.
     return parse_lock_name("lock" + file_name.substr(5, file_name.size() - 5 - ending.size())).has_value();
 }
 
@@ -142,7 +141,7 @@ std::vector<LifeRecord> read_holders(const std::filesystem::path& parts) {
 }
 
 void append_life(const Life& life, const Shard& shard, const LifeRecord& record) {
-    // Written anew each time, so that it is behind the fence as everything else.
+    // Rewrites the file, so that the fence covers it like everything else.
     std::string text;
     for (const LifeRecord& each : read_journal(life.parts, shard)) text += each.to_json() + "\n";
     text += record.to_json() + "\n";

@@ -14,7 +14,7 @@
 namespace voltpile {
 namespace {
 
-// False: somebody else holds it.
+// Returns false if another process holds the lock.
 bool lock_now(int fd, int how, const std::filesystem::path& path) {
     for (;;) {
         if (::flock(fd, how | LOCK_NB) == 0) return true;
@@ -63,7 +63,7 @@ std::optional<FileDescriptor> try_lock(const std::filesystem::path& path) {
         FileDescriptor fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666));
         if (fd.get() < 0) throw FileError("create", path.string(), errno, ExitCode::BadInput);
         if (!lock_now(fd.get(), LOCK_EX, path)) {
-            // Perhaps only somebody who looks whether it is held, or a process that is just dying.
+            // The holder may only be checking whether the lock is held, or be a process that is just ending.
             if (++attempt == 4) return std::nullopt;
             std::this_thread::sleep_for(5ms);
             continue;

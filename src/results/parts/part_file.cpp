@@ -27,13 +27,13 @@ std::vector<hsize_t> part_dims(const FieldSpec& field, WorkRange range) {
     return dims;
 }
 
-// Nothing (of lists that are all empty) has no chunks that a checksum could be of.
+// Without values (lists that are all empty) there is no chunk for a checksum.
 void write_dataset(hid_t file, const std::string& path, const std::string& name, hid_t type,
                    const std::vector<hsize_t>& dims, std::size_t bytes_per_row, const void* data) {
     const int rank = static_cast<int>(dims.size());
     Hdf5Properties creation(hdf5_check(H5Pcreate(H5P_DATASET_CREATE), "write", path));
     if (dims[0] > 0) {
-        // Chunks of at most 1 MiB fit HDF5's chunk cache, so reading a part bit by bit decodes each only
+        // Chunks of at most 1 MiB fit HDF5's chunk cache, so reading a part piece by piece decodes each chunk
         // once.
         std::vector<hsize_t> chunk = dims;
         chunk[0] = std::clamp<hsize_t>((1 << 20) / bytes_per_row, 1, dims[0]);
@@ -77,7 +77,7 @@ bool has_type(hid_t dataset, hid_t type) {
     return H5Tequal(found.get(), type) > 0;
 }
 
-// Offsets and values are read as what they are in the file: lists of numbers.
+// Describes offsets and values as the file has them: lists of numbers.
 FieldSpec plain(FieldType type) {
     FieldSpec field;
     field.type = type;
@@ -161,7 +161,7 @@ std::vector<std::byte> part_image(const std::filesystem::path& path, const Resul
     write_integer(image.file(), "partFormat", part_format);
     write_integer(image.file(), "begin", range.begin);
     write_integer(image.file(), "end", range.end);
-    write_flag(image.file(), "complete", false);  // a part is never the whole
+    write_flag(image.file(), "complete", false);  // a part is never complete
     std::uint32_t crc = 0;
     for (std::size_t i = 0; i < data.size(); ++i) {
         write_field(image.file(), path.string(), layout.fields[i], range, data[i]);

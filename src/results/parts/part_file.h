@@ -1,6 +1,6 @@
-// One part: the values of a range of points, with checksums over every byte. Private to src/results. Of a
-// variable field it has the values, one after the other, and beside them where each point's begin: what HDF5
-// keeps of its own variable-length types has no checksums.
+// Reads and writes one part: the values of a range of points, with checksums. A variable field has two
+// datasets, its values and the offset of each point's values, because HDF5 keeps no checksums of its own
+// variable-length types. Private to src/results.
 #pragma once
 
 #include <filesystem>
@@ -13,36 +13,37 @@
 
 namespace voltpile {
 
-// "part-000000001000-000000002000.h5": zero-padded, so that listings sort.
+// Returns "part-000000001000-000000002000.h5", padded so that listings sort; and the range of such a name,
+// nothing for other names.
 std::string part_name(WorkRange range);
-std::optional<WorkRange> parse_part_name(const std::string& file_name);  // nothing: not the name of a part
+std::optional<WorkRange> parse_part_name(const std::string& file_name);
 
-// Of which job a part is; nothing if the file is no readable part.
+// Returns the fingerprint of a part's job; nothing if the file is not a readable part.
 std::optional<std::string> part_fingerprint(const std::filesystem::path& path);
 
-// The whole file, built in memory. `path` only names it in errors.
+// Builds the whole file in memory. `path` is for errors only.
 std::vector<std::byte> part_image(const std::filesystem::path& path, const ResultLayout& layout,
                                   WorkRange range, const std::vector<FieldBuffer>& data);
 
 class PartFile {
   public:
-    // Opens a part and checks that it is one of this layout's, by its name, its attributes and the shapes of
-    // its fields. Throws FileError, whose text says what is wrong.
+    // Opens a part and checks by its name, its attributes and the shapes of its fields that it belongs to
+    // this layout. Throws FileError, which says what is wrong.
     PartFile(const std::filesystem::path& path, const ResultLayout& layout);
 
     WorkRange range() const { return range_; }
 
-    // Values of the layout's field number `field` over `range`, a piece of the part's; converted to `type`.
-    // Throws FileError if they are not the bytes that were written.
+    // Reads the values of the layout's field number `field` over `range`, which lies within the part,
+    // converted to `type`. Throws FileError if HDF5's checksums do not match.
     void read(std::size_t field, WorkRange range, hid_t type, void* data) const;
 
-    // The same of a variable field: its FieldBuffer for the piece.
+    // Reads the FieldBuffer of a variable field.
     FieldBuffer read_rows(std::size_t field, WorkRange range) const;
 
     // Reads every byte and compares the values with their checksum, if the part has one. Throws FileError.
     void verify() const;
 
-    // Parts of versions before 0.2.0 have no checksum but HDF5's.
+    // Parts of versions before 0.2.0 have HDF5's checksums only.
     bool has_checksum() const;
 
   private:

@@ -25,7 +25,7 @@ namespace {
 void check_can_be_written(const std::filesystem::path& folder) {
     if (::access(folder.c_str(), W_OK | X_OK) != 0)
         throw FileError("write to the folder", folder.string(), errno, ExitCode::BadInput);
-    // The result is put together in here and renamed to its place.
+    // The result is written in this folder and then renamed, which works only within one file system.
     struct stat inside {};
     struct stat beside {};
     if (::stat(folder.c_str(), &inside) != 0 || ::stat(folder_of(folder).c_str(), &beside) != 0)
@@ -73,7 +73,7 @@ PartFolder::PartFolder(const std::filesystem::path& result, const ResultLayout& 
       date_(fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))) {
     create_folders(path_);
     check_can_be_written(path_);
-    // First without touching anything, then again under the lock.
+    // Check first without changing anything, and again under the lock.
     check_may_use(path_, result, layout, if_other);
     refuse_others();
 
@@ -84,14 +84,14 @@ PartFolder::PartFolder(const std::filesystem::path& result, const ResultLayout& 
     for (const LifeRecord& each : read_journal(path_, claim_.shard)) known = std::max(known, each.number);
     life_ = std::make_unique<ClaimedLife>(
         follow_links(result), path_, claim_.shard, known, [&](const Life& life) {
-            // This process may have been stopped since it looked, and somebody else may have begun since.
+            // This process may have been suspended since it looked, and another run may have begun.
             const std::optional<LifeRecord> now = read_lock(own_lock());
             const bool same_holder =
                 now.has_value() == holder.has_value() && (!now || now->folder == holder->folder);
             if (!same_holder || (lock && !is_still_there(*lock, own_lock()))) throw_taken_over(life);
             refuse_others();
         });
-    // Another one that took over at the same moment may have replaced the lock before its life was ended.
+    // Another run that took over at the same moment may have replaced the lock before its life was ended.
     if (lock && is_still_there(*lock, own_lock()))
         write_lock(*lock, own_lock(), record());
     else
@@ -101,7 +101,7 @@ PartFolder::PartFolder(const std::filesystem::path& result, const ResultLayout& 
 
     check_may_use(path_, result, layout, if_other);
     if (if_other == IfOther::Discard) discard_parts();
-    // Of several shards that begin at once only one can say which job this is.
+    // Of several shards that begin at once only one can write the manifest.
     if (!write_manifest(life(), layout, !claim_.shard.is_whole()))
         check_may_use(path_, result, layout, IfOther::Refuse);
     std::error_code error;
@@ -128,7 +128,7 @@ LifeRecord PartFolder::record() const {
     return record;
 }
 
-// A whole run and a shard, or shards of different counts, would compute the same points.
+// A run of the whole sweep and a shard, or shards of different counts, would compute the same points.
 void PartFolder::refuse_others() const {
     for (const std::filesystem::path& path : lock_files(path_)) {
         const Shard other = *parse_lock_name(path.filename().string());
@@ -138,7 +138,7 @@ void PartFolder::refuse_others() const {
     }
 }
 
-// Their lives have ended with the beginning of this one.
+// The beginning of this life has ended theirs.
 void PartFolder::withdraw_other_locks() const {
     withdraw_all([&](const std::filesystem::path& entry) {
         const std::optional<Shard> shard = parse_lock_name(entry.filename().string());
@@ -146,7 +146,7 @@ void PartFolder::withdraw_other_locks() const {
     });
 }
 
-// Folders are never ours, whatever they are called, but for those of lives.
+// Only the folders of lives are ours, whatever others are called.
 void PartFolder::withdraw_all(const std::function<bool(const std::filesystem::path&)>& which) const {
     for (const std::filesystem::path& entry : list_folder(path_))
         if (which(entry) && !is_folder(entry)) withdraw_in(life(), entry);
@@ -180,8 +180,8 @@ std::optional<FileDescriptor> PartFolder::lock_result() const {
 }
 
 void PartFolder::remove() {
-    // The mark goes first: from here on the result is the new one. The manifest goes after the parts: without
-    // it they would be nobody's. Our own lock goes last. Nothing is removed that may be somebody else's.
+    // Remove the mark first: from here on the result is the new one. Remove the manifest after the parts,
+    // which would belong to no job without it, and our own lock last. Keep everything that may not be ours.
     withdraw_in(life(), path_ / replaces_name);
     life_->end_all_others();
     withdraw_all([](const auto& entry) { return is_part(entry) || is_rejected(entry) || is_probe(entry); });
@@ -192,7 +192,7 @@ void PartFolder::remove() {
     if (::rmdir(path_.c_str()) == 0 || errno == ENOENT) return;
     for (const std::filesystem::path& entry : list_folder(path_)) {
         if (is_ours(entry) && (is_life(entry) || !is_folder(entry)))
-            continue;  // a run that is just beginning
+            continue;  // belongs to a run that is just beginning
         spdlog::warn("{} holds files that are not voltpile's: it stays", path_.string());
         return;
     }
@@ -220,7 +220,7 @@ void commit_part(const Life& life, const ResultLayout& layout, WorkRange range,
     try {
         write_in(life, path, image);
     } catch (const FileError&) {
-        withdraw_in(life, path);  // it may have got its name but not the folder's fsync
+        withdraw_in(life, path);  // it may have its name, but the folder is not flushed
         throw;
     }
 }

@@ -1,6 +1,6 @@
-// The journal of an unfinished result: the folder `<result>.parts/` with one immutable file per committed
-// range. A part is written under a temporary name in the folder of the run's life, closed, fsynced and
-// renamed, and the part folder is fsynced: the rename is the commit and the folder's listing the journal.
+// The part folder of an unfinished result: `<result>.parts/` with one immutable file for each committed
+// range. A run writes a part under a temporary name in its life's folder, closes, flushes and renames it, and
+// flushes the part folder. The rename is the commit, and the folder's listing is the journal.
 #pragma once
 
 #include <filesystem>
@@ -22,12 +22,12 @@ namespace voltpile {
 
 class ClaimedLife;
 
-// Where the parts of `result` live: beside the file that it leads to, if it is a symbolic link.
+// Returns the part folder of `result`: beside the file that it leads to, if it is a symbolic link.
 std::filesystem::path parts_path(const std::filesystem::path& result);
 
-// Writes one part, durably. data: one buffer per field of the layout, in its order. Any number of ranks and
-// threads may commit different ranges at once. Throws TakenOverError, or FileError with errno's text (disk
-// full, ...); then no part of that name exists.
+// Writes one part, durably. data: one buffer for each field of the layout, in its order. Any number of ranks
+// and threads may commit different ranges at once. Throws TakenOverError, or FileError with errno's text
+// (disk full, ...); then no part of that name exists.
 void commit_part(const Life& life, const ResultLayout& layout, WorkRange range,
                  const std::vector<FieldBuffer>& data);
 
@@ -36,32 +36,32 @@ struct PartInfo {
     WorkRange range;
 };
 
-// A part as it is, for sending it to another host, and putting it there. What is put is durable only after
-// sync_file_system. Throws FileError.
+// Reads a part as bytes, to send it to another host, and writes it there. The written part is durable only
+// after sync_file_system. Throws FileError.
 std::vector<std::byte> read_part(const std::filesystem::path& parts, WorkRange range);
 void put_part(const Life& life, WorkRange range, std::span<const std::byte> bytes);
 
-// Which points are committed, by the names of the parts alone.
+// Returns the committed points, by the names of the parts alone. Throws FileError.
 RangeSet named_parts(const std::filesystem::path& parts);
 
-// Who a run is and what it asks for.
+// A run's identity and what it claims.
 struct Claim {
     Shard shard;
-    bool take_over = false;  // also from a run that holds the lock, perhaps alive and out of reach
+    bool take_over =
+        false;  // --take-over: even if another run holds the lock, perhaps alive and out of reach
     RunIdentity run = this_run();
 };
 
-// Holds `<result>.parts/` for one run: created, checked to belong to this job, locked (flock) and fenced
-// (results/parts/life.h) until destruction. One rank of the job makes it.
+// Holds `<result>.parts/` for one run: creates it, checks that it belongs to this job, locks it (flock) and
+// fences it (results/parts/life.h) until destruction. One rank of a job creates this object.
 class PartFolder {
   public:
-    enum class IfOther { Refuse, Discard };  // parts of another job, or of an earlier run with --fresh
+    enum class IfOther { Refuse, Discard };  // Discard: --fresh
 
-    // Throws JobError if the parts belong to another job (both fingerprints named, --fresh suggested),
-    // FileError if the folder cannot be created, written or locked. Runs of different shards of one count
-    // may hold it at the same time; any other two exclude each other: the second one is refused ("another
-    // run is writing ...") unless it may take over, because it asks to or because the first one was an
-    // earlier life of the same batch job.
+    // Throws JobError if the parts belong to another job, FileError if the folder cannot be created, written
+    // or locked. Runs of different shards of one count may hold the folder at the same time. Any other two
+    // exclude each other: the second one fails with "another run is writing ..." unless it may take over,
+    // because it asks to or because the first one was an earlier life of the same batch job.
     PartFolder(const std::filesystem::path& result, const ResultLayout& layout, IfOther if_other,
                const Claim& claim = {});
     ~PartFolder();
@@ -73,21 +73,23 @@ class PartFolder {
     const Shard& shard() const { return claim_.shard; }
     WorkRange interval() const { return interval_; }  // of this run's shard
 
-    // A job that a batch system starts again and again must come to an end: throws Error (Failed) if the last
-    // three lives have not got beyond `points` committed.
+    // Throws Error (Failed) if the last three lives have not got beyond `points` committed, so that a job
+    // that a batch system restarts again and again comes to an end.
     void check_progress(std::int64_t points) const;
 
     // Adds this life to the journal.
     void record_life(std::int64_t points);
 
-    // The lock to put the result together, which one of several shards gets; nothing if somebody holds it.
+    // Returns the lock for writing the result, which one of several shards gets; nothing if another one holds
+    // it.
     std::optional<FileDescriptor> lock_result() const;
 
-    // When the result is there: deletes what is voltpile's in the folder, and the folder if nothing else is
-    // in it.
+    // Deletes voltpile's files in the folder, and the folder if nothing else is in it. Call it when the
+    // result is complete.
     void remove();
 
-    // When this run's parts are safe elsewhere: as remove(), but what is of other shards stays.
+    // Does what remove() does, but keeps what belongs to other shards. Call it when this run's parts are safe
+    // elsewhere.
     void remove_own();
 
   private:
@@ -107,14 +109,14 @@ class PartFolder {
     std::string date_;
 };
 
-// Says which live run holds a lock that a run with this claim needs: "another run is writing ...". Empty:
-// none does, or this one may take over from it. A process that is just ending may still hold its lock for a
-// few milliseconds.
+// Returns which live run holds a lock that a run with this claim needs: "another run is writing ...". Empty
+// if none does or this one may take over. A process that is just ending may still hold its lock for a few
+// milliseconds.
 std::string busy_text(const std::filesystem::path& parts, const std::filesystem::path& result,
                       const Claim& claim);
 
-// Whether the parts there are of this job and meant to replace the finished result beside them: those of a
-// run with --fresh that was stopped.
+// Whether the parts belong to this job and are to replace the finished result beside them: a run with --fresh
+// was stopped.
 bool parts_replace_result(const std::filesystem::path& result, const std::string& fingerprint);
 
 }  // namespace voltpile

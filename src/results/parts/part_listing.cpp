@@ -56,7 +56,7 @@ bool is_ours(const std::filesystem::path& path) {
 std::optional<ResultLayout> read_manifest(const std::filesystem::path& folder) {
     const std::filesystem::path path = folder / manifest_name;
     std::error_code error;
-    // A run that has finished may remove it at any moment.
+    // A run that finishes may remove it at any moment.
     const auto is_gone = [&] {
         return !std::filesystem::exists(std::filesystem::symlink_status(path, error));
     };
@@ -113,7 +113,7 @@ std::vector<PartInfo> list_parts(const std::filesystem::path& folder, const Resu
             covered.insert(range);
             parts.push_back({path, range});
         } catch (const FileError&) {
-            // The next run moves it aside and says why.
+            // The next run reports it and renames it.
         }
     }
     std::sort(parts.begin(), parts.end(),

@@ -13,13 +13,13 @@
 namespace voltpile {
 namespace {
 
-// Being unable to look at a part (no permission, no descriptors left) is no reason to throw it away.
+// A part that cannot be opened (no permission, no descriptors left) may still be whole.
 void check_can_be_opened(const std::filesystem::path& path) {
     FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (fd.get() < 0) throw FileError("open", path.string(), errno);
 }
 
-// What is wrong with a part, without its name.
+// Returns the message without the part's name.
 std::string reason_of(const FileError& problem, const std::filesystem::path& path) {
     std::string reason = problem.what();
     const std::string name = " " + path.string();
@@ -48,8 +48,8 @@ class Scanner {
         try {
             problem = part_problem(path, layout_);
         } catch (const std::exception&) {
-            if (!is_own(range)) return;   // another shard's, which may be moving it aside at this moment
-            check_not_taken_over(life_);  // whoever has put the result together removes the parts
+            if (!is_own(range)) return;   // another shard may be renaming it at this moment
+            check_not_taken_over(life_);  // a run that has completed the result removes the parts
             throw;
         }
         if (!problem)
@@ -58,7 +58,7 @@ class Scanner {
             reject(path, *problem);
     }
 
-    // Of parts that overlap, the one that begins first stays, and of those the longest.
+    // Chooses among parts that overlap the one that begins first, and of those the longest.
     void choose() {
         std::sort(whole_.begin(), whole_.end(), [](const PartInfo& a, const PartInfo& b) {
             return a.range.begin != b.range.begin ? a.range.begin < b.range.begin : a.range.end > b.range.end;
@@ -73,7 +73,7 @@ class Scanner {
         }
     }
 
-    // Each part is the business of one shard only.
+    // Each part belongs to the shard in which it begins.
     bool is_own(const std::optional<WorkRange>& range) const {
         return all_ || (range && interval_.contains(range->begin));
     }
@@ -94,7 +94,7 @@ class Scanner {
 }  // namespace
 
 std::optional<std::string> part_problem(const std::filesystem::path& path, const ResultLayout& layout) {
-    // A pipe, say, would keep whoever opens it waiting.
+    // Opening a pipe, for example, would block.
     if (!std::filesystem::is_regular_file(path)) return "not a regular file";
     check_can_be_opened(path);
     Hdf5Guard guard;
