@@ -7,7 +7,7 @@
 namespace voltpile {
 namespace {
 
-// A result that cannot be read is no reason to say nothing about its job.
+// Report the job even if its result cannot be read.
 std::optional<ResultProgress> progress_if_readable(const std::filesystem::path& result) {
     if (result.empty()) return std::nullopt;
     try {
@@ -18,7 +18,8 @@ std::optional<ResultProgress> progress_if_readable(const std::filesystem::path& 
 }
 
 std::vector<JobStatus> with_progress(std::vector<QueuedJob> jobs) {
-    std::map<std::filesystem::path, std::optional<ResultProgress>> known;  // elements of an array share one
+    std::map<std::filesystem::path, std::optional<ResultProgress>>
+        known;  // the elements of an array share one result
     std::vector<JobStatus> all;
     for (QueuedJob& job : jobs) {
         auto [it, is_new] = known.try_emplace(job.result);

@@ -15,7 +15,7 @@ namespace {
 
 using FileClock = std::filesystem::file_time_type::clock;
 
-// The rate is that of so many parts at most, the last ones.
+// The rate is measured over at most this many parts, the latest.
 constexpr std::size_t window_parts = 64;
 
 struct Commit {
@@ -43,7 +43,7 @@ void measure(const std::vector<PartInfo>& parts, ResultProgress& progress) {
     progress.last_commit_age_s = std::max(0.0, commits.front().age_s);
     const std::size_t count = std::min(commits.size(), window_parts);
     const double seconds = commits[count - 1].age_s - commits.front().age_s;
-    std::int64_t points = 0;  // those of the oldest one were computed before the window begins
+    std::int64_t points = 0;  // without the oldest part, which was computed before the window begins
     for (std::size_t i = 0; i + 1 < count; ++i) points += commits[i].points;
     if (seconds > 0 && points > 0) progress.points_per_s = static_cast<double>(points) / seconds;
 }

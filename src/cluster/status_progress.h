@@ -1,5 +1,5 @@
-// How far a result is, from its files alone: reads headers, touches nothing, so that the job may be running
-// at the same time, anywhere.
+// Measures the progress of a result from its files. Reads headers and changes nothing, so the job may be
+// running at the same time, anywhere.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,19 @@ struct ResultProgress {
     std::int64_t points_done = 0;
     std::int64_t points = 0;
     std::string job_path;
-    // Of what has been committed last; nothing where too little has been to tell.
+    // Measured on the latest parts; nothing if there are too few.
     std::optional<double> points_per_s;
     std::optional<double> last_commit_age_s;
 
     double share() const {
         return points > 0 ? static_cast<double>(points_done) / static_cast<double>(points) : 0;
     }
-    // Nothing if the rate is not known, or if nothing has been committed for so long that it tells nothing.
+    // Returns nothing if the rate is unknown, or if the last commit is so old that the rate says nothing.
     std::optional<double> seconds_left() const;
 };
 
-// Nothing if there is neither the result nor parts of it. Throws JobError if what is there is not voltpile's.
+// Returns nothing if there is neither the result nor parts of it. Throws JobError if the file is damaged or
+// not voltpile's.
 std::optional<ResultProgress> read_progress(const std::filesystem::path& result);
 
 }  // namespace voltpile

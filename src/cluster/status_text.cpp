@@ -13,14 +13,14 @@ namespace {
 std::string colored(const std::string& text, const std::string& state, const StatusStyle& style) {
     if (!style.colors) return text;
     const auto color = state == "RUNNING" || state == "COMPLETED"     ? fmt::terminal_color::green
-                        : state == "PENDING" || state == "COMPLETING"  ? fmt::terminal_color::yellow
-                        : state == "CANCELLED" || state == "SUSPENDED" ? fmt::terminal_color::bright_black
-                                                                       : fmt::terminal_color::red;
+                       : state == "PENDING" || state == "COMPLETING"  ? fmt::terminal_color::yellow
+                       : state == "CANCELLED" || state == "SUSPENDED" ? fmt::terminal_color::bright_black
+                                                                      : fmt::terminal_color::red;
     return fmt::format(fmt::fg(color), "{}", text);
 }
 
 std::string percent_text(const std::optional<ResultProgress>& progress) {
-    // Not 100 % before it is all there.
+    // An unfinished result must not read 100 %.
     return progress
                ? fmt::format("{:.1f} %", std::min(100 * progress->share(), progress->complete ? 100.0 : 99.9))
                : "";

@@ -28,7 +28,7 @@ SubmitPaths paths_of(const SubmitRequest& request, const JobSpec& job) {
     return paths;
 }
 
-// Refuses before the job waits in the queue what it would refuse on its nodes. Returns whether anything is
+// Checks what the job would refuse on its nodes, before it waits in the queue. Returns whether anything is
 // left to do.
 bool check_result(const SubmitRequest& request, const fs::path& result, const ResultLayout& layout) {
     std::error_code error;
@@ -41,7 +41,7 @@ bool check_result(const SubmitRequest& request, const fs::path& result, const Re
     admission.throw_if_refused();
     if (!admission.busy.empty() && request.dependency.empty()) spdlog::warn("{}", admission.busy);
     if (admission.verdict != Admission::Verdict::Complete) return true;
-    // The output of --dry-run is a script.
+    // --dry-run prints a script on stdout.
     if (request.dry_run)
         spdlog::info("{}", admission.message);
     else
@@ -94,7 +94,7 @@ std::string submit_script(const std::string& script) {
     return trimmed(result.out.substr(0, result.out.find(';')));
 }
 
-// The default partition may be this user's own default.
+// Slurm takes the user's default partition from this variable.
 SubmitRequest with_defaults(SubmitRequest request) {
     const char* partition = std::getenv("SBATCH_PARTITION");
     if (request.partition.empty() && partition) request.partition = partition;
@@ -137,8 +137,7 @@ void submit(const SubmitRequest& asked, std::span<const AppEntry> apps) {
         fmt::print("{}", script);
         return;
     }
-    fs::create_directories(
-        paths.result.parent_path());  // the default one; Slurm does not make it for the log
+    fs::create_directories(paths.result.parent_path());  // Slurm does not create the folder of its log
     const std::string id = submit_script(script);
     fmt::print("job     {} {}: {}\nresult  {}\nlog     {}\nfollow  voltpile status {}\n", id, plan.job_name,
                summary, paths.result.string(), paths.log_of(id, plan.array > 0), id);

@@ -1,4 +1,4 @@
-// `voltpile submit`: from a job file to a job in Slurm's queue.
+// Submits a job file to Slurm's queue: `voltpile submit`.
 #pragma once
 
 #include <span>
@@ -8,9 +8,9 @@
 
 namespace voltpile {
 
-// Plans the job for the cluster at hand and submits it, or prints the script that it would submit to stdout
-// (dry_run); what the user should know goes to stderr then. Submits nothing if the result is complete, and
-// says so. Throws JobError (the job file, the arguments) and MachineError (does not fit, no Slurm, refused by
+// Plans the job for the cluster and submits it. dry_run: prints the batch script to stdout and everything
+// else to stderr, and submits nothing. If the result is complete, says so and submits nothing. Throws
+// JobError (wrong job file or arguments) and MachineError (the job does not fit, no Slurm, rejected by
 // sbatch); then nothing has been submitted.
 void submit(const SubmitRequest& request, std::span<const AppEntry> apps);
 

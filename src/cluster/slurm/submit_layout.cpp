@@ -10,10 +10,10 @@
 namespace voltpile {
 namespace {
 
-// More do not make a GPU faster, and are left to other jobs.
+// More cores do not make a GPU faster, so other jobs may have them.
 constexpr int cores_per_gpu = 4;
 
-// The partition's nodes and what is wanted of them.
+// Chooses nodes of a partition and their shares for one request.
 class Chooser {
   public:
     Chooser(const SlurmMachine& machine, const SlurmPartition& partition, const LayoutNeeds& needs)
@@ -51,7 +51,7 @@ class Chooser {
     std::size_t most_nodes() const {
         const auto up =
             std::count_if(nodes_.begin(), nodes_.end(), [](const SlurmNode& n) { return n.usable(); });
-        // If none is up at this moment the job may still wait for them.
+        // If no node is up at this moment, the job may still wait for them.
         const std::int64_t there = up > 0 ? up : std::ssize(nodes_);
         return static_cast<std::size_t>(std::min(there, partition_.max_nodes));
     }
@@ -82,8 +82,8 @@ class Chooser {
                              [&](const SlurmNode& node) { return amount(node) >= least; });
     }
 
-    // How much of something to take of each node, so that all nodes taken together have most of it: four of
-    // ten nodes with four GPUs each are worth more than one with eight. 0 if no node has any.
+    // Returns how much of a resource to take of each node so that all nodes together give the most: ten nodes
+    // with four GPUs each are worth more than one with eight. Returns 0 if no node has any.
     template <class Amount>
     int best_amount(Amount&& amount) const {
         int best = 0;
@@ -123,7 +123,7 @@ class Chooser {
         return asked;
     }
 
-    // One for each GPU; on CPUs one for each socket, whose cores then belong to it.
+    // Returns the ranks of a node: one for each GPU, or on CPUs one for each socket with its cores.
     int ranks(int gpu_count) const {
         if (needs_.tasks_per_node) {
             if (needs_.device == DeviceChoice::Gpu && *needs_.tasks_per_node > gpu_count)
@@ -141,7 +141,7 @@ class Chooser {
         return std::max(1, sockets);
     }
 
-    // To take of each node.
+    // Returns how many cores to take of each node.
     int cores_for(const NodeShare& share) const {
         const auto amount = [&](const SlurmNode& node) { return cores_of(node); };
         const std::int64_t with = count_with(share.ranks, amount);

@@ -14,7 +14,7 @@
 namespace voltpile {
 namespace {
 
-// Beside what the plan counts: MPI's and the file system's buffers, and what CUDA needs of the host.
+// Memory that the plan does not count: buffers of MPI and the file system, and the host memory of CUDA.
 constexpr double rank_extra_mb = 256;
 constexpr double gpu_extra_mb = 1024;
 constexpr double memory_margin = 1.5;
@@ -34,7 +34,7 @@ LayoutNeeds layout_needs(const SubmitRequest& request, const JobSpec& job, doubl
     return needs;
 }
 
-// The longest that a rank is busy before it can stop.
+// Returns the longest time until a busy rank can stop.
 double range_seconds(const Plan& plan, const JobSpec& job) {
     double slowest_point_s = 0;
     for (const double speed : leader_speeds(plan))
@@ -42,7 +42,7 @@ double range_seconds(const Plan& plan, const JobSpec& job) {
     return std::max(job.real("run.range_seconds"), slowest_point_s);
 }
 
-// To ask for: with a margin, unless that is more than the node has.
+// Returns the memory to request: with a margin, unless that exceeds the node's.
 int memory_of_node(const Plan& plan, const SlurmNode& smallest) {
     const std::size_t hosts = plan.topology.hosts.size();
     std::vector<double> needed(hosts), generous(hosts);
@@ -115,7 +115,7 @@ std::optional<double> asked_time(const SubmitRequest& request) {
     const auto seconds = parse_slurm_time(request.time);
     if (!seconds || *seconds <= 0)
         throw JobError(fmt::format("--time={}: must be minutes, H:MM:SS, D-HH or D-HH:MM:SS", request.time));
-    return std::ceil(*seconds / 60) * 60;  // Slurm's own rounding
+    return std::ceil(*seconds / 60) * 60;  // Slurm rounds the same way
 }
 
 int array_elements(const SubmitRequest& request, const SlurmMachine& machine, std::int64_t points) {
@@ -141,7 +141,7 @@ SubmitPlan plan_submission(const SubmitRequest& request, const JobSpec& job, std
     plan.partition = partition.name;
     plan.array = array_elements(request, machine, points);
     const double part = 1.0 / std::max(plan.array, 1);
-    // Fewer nodes may hold too little; if none are enough, the plan of all that there are says why.
+    // Fewer nodes may have too little memory. If no number is enough, the plan of all nodes explains why.
     const auto seconds = [&](const std::vector<SlurmNode>& nodes, const NodeShare& share) {
         try {
             return part * planner(topology_of(nodes, share, speeds)).seconds;

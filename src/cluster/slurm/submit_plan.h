@@ -1,4 +1,4 @@
-// What a job asks of Slurm, worked out before it is submitted. Pure: same input, same plan.
+// Plans what a job requests from Slurm, before it is submitted. Pure: the same input gives the same plan.
 #pragma once
 
 #include <functional>
@@ -17,16 +17,17 @@ struct SubmitPlan {
     std::string job_name, partition;
     Layout layout;
     TimePlan time;
-    double estimate_s = 0;           // of one array element, or of the job
+    double estimate_s = 0;           // of one array element or of the job
     int array = 0;                   // elements; 0: no array
-    int memory_mb = 0;               // of a node
-    std::vector<std::string> notes;  // on what the estimate rests, and what else the user should know
+    int memory_mb = 0;               // on each node
+    std::vector<std::string> notes;  // for the user: the basis of the estimate and more
 };
 
-// The job as planned for a topology; may throw what DescribedJob::plan throws.
+// Plans the job for a topology; may throw what DescribedJob::plan throws.
 using Planner = std::function<Plan(const Topology&)>;
 
-// points: of the job. Throws JobError for what is wrong in the request, MachineError for what does not fit.
+// Plans the submission. points: of the job. Throws JobError for a wrong request, MachineError for one that
+// does not fit.
 SubmitPlan plan_submission(const SubmitRequest& request, const JobSpec& job, std::int64_t points,
                            const SlurmMachine& machine, const NodeSpeeds& speeds, const Planner& planner);
 

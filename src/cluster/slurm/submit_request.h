@@ -1,4 +1,4 @@
-// What the user asks of `voltpile submit`.
+// The arguments of `voltpile submit`.
 #pragma once
 
 #include <filesystem>
@@ -12,16 +12,16 @@ namespace voltpile {
 
 struct SubmitRequest {
     RunOptions run;  // job file, --set, --output
-    // What is not given follows from the job and from the cluster.
+    // Values that the user does not give follow from the job and the cluster.
     std::optional<int> nodes;
     std::optional<int> tasks_per_node;
     std::optional<int> gpus_per_node;
     std::optional<int> array;  // elements, each a share of the sweep
-    std::string time;          // as sbatch takes it
+    std::string time;          // as sbatch accepts it
     std::string partition, account, qos, dependency;
-    std::string launcher;                        // "srun", "mpirun", "": whichever works there
+    std::string launcher;                        // "srun", "mpirun", or "" for the one that works there
     std::filesystem::path cluster, environment;  // --cluster, --env
-    std::vector<std::string> sbatch_options;     // as they are
+    std::vector<std::string> sbatch_options;     // passed on unchanged
     bool dry_run = false;
 };
 

@@ -12,16 +12,16 @@
 namespace voltpile {
 namespace {
 
-// An estimate may be wrong by as much without harm; more costs a requeue.
+// The margin of an estimate; a larger error costs a requeue.
 constexpr double margin = 1.5;
-// Programs, MPI, devices, a slow file system.
+// Time to start programs, MPI and devices, on a slow file system too.
 constexpr double start_up_s = 60;
 constexpr double shortest_start_up_s = 5;
-// Slurm looks at its clocks every 30 s and signals a job that would be late at the next look.
+// Slurm checks time limits every 30 s and signals a job that would be late at the next check.
 constexpr double slurm_period_s = 30;
-constexpr double earliest_signal_s = 60;  // before the lead, as its manual says
+constexpr double earliest_signal_s = 60;  // before the lead, according to its manual
 
-// To a figure that a person would give.
+// Rounds up to a time that a person would give.
 double rounded_up(double seconds) {
     const double step = seconds <= 3600 ? 60 : seconds <= 36000 ? 600 : 3600;
     return std::ceil(seconds / step) * step;
@@ -31,7 +31,7 @@ double least_lead(const TimeNeeds& needs) {
     return 2 * needs.range_s + 10;
 }
 
-// Ranges under way have to end, and be committed. Of a short limit no more than a quarter is given away.
+// Current ranges must end and be committed. The lead takes at most a quarter of a short limit.
 double signal_lead(const TimeNeeds& needs, double limit_s) {
     const double generous = 60 + 4 * needs.range_s;
     return std::ceil(std::max(least_lead(needs), std::min(generous, limit_s / 4)));
@@ -39,7 +39,7 @@ double signal_lead(const TimeNeeds& needs, double limit_s) {
 
 double wanted_limit(const TimeNeeds& needs) {
     const double work = needs.estimate_s * margin + start_up_s;
-    // The lead depends on the limit and the limit on the lead; it never grows beyond this.
+    // The lead depends on the limit and the limit on the lead; the lead never grows beyond this.
     return rounded_up(work + earliest_signal_s + 60 + 4 * needs.range_s);
 }
 

@@ -1,4 +1,4 @@
-// How long a batch job may run, and how long before its limit it is told to stop.
+// Chooses the time limit of a batch job, and how long before it Slurm signals the job to stop.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,7 @@ namespace voltpile {
 
 struct TimeNeeds {
     double estimate_s = 0;          // of the work
-    double range_s = 0;             // the longest that a rank is busy with one range
+    double range_s = 0;             // the longest time of one range on a rank
     double max_time_s = 0;          // of the partition; may be infinite
     std::optional<double> asked_s;  // --time
 };
@@ -15,11 +15,11 @@ struct TimeNeeds {
 struct TimePlan {
     double limit_s = 0;        // may be infinite
     double signal_lead_s = 0;  // for sbatch --signal
-    double lives = 1;          // how often the job will have to start, if the estimate is right
+    double lives = 1;          // how often the job must start, if the estimate is right
 };
 
-// A job that does not fit into max_time_s gets several lives. Throws MachineError if more than max_time_s is
-// asked for, or if a life is too short for anything to be finished in it.
+// Splits a job that does not fit into max_time_s into several lives. Throws MachineError if --time exceeds
+// max_time_s or a life is too short to finish anything.
 TimePlan plan_time(const TimeNeeds& needs);
 
 }  // namespace voltpile
