@@ -1,5 +1,5 @@
-// A full disk and a killed process. The disk is "full" by RLIMIT_FSIZE, which needs no privileges: writing
-// beyond it fails with EFBIG, at any file system.
+// Tests a full disk and a killed process. RLIMIT_FSIZE makes the disk "full" without privileges: writing
+// beyond the limit fails with EFBIG, on any file system.
 #include <signal.h>
 #include <sys/resource.h>
 
@@ -53,7 +53,7 @@ TEST_F(FullDisk, CommitFailsAndLeavesNothing) {
     EXPECT_EQ(scan_parts(parts.path(), layout).completed.ranges(), (std::vector<WorkRange>{{0, 100}}));
 }
 
-TEST_F(FullDisk, WriterPassesTheErrorOn) {
+TEST_F(FullDisk, WriterRethrowsTheError) {
     const int code = run_in_child([&] {
         limit_file_size(100'000);
         std::vector<WorkRange> durable;
@@ -72,13 +72,13 @@ TEST_F(FullDisk, WriterPassesTheErrorOn) {
     EXPECT_EQ(scan_parts(parts.path(), layout).completed.ranges(), (std::vector<WorkRange>{{0, 100}}));
 }
 
-TEST_F(FullDisk, ConsolidationFailsAndLeavesAllAsItWas) {
+TEST_F(FullDisk, ConsolidationFailsAndChangesNothing) {
     std::vector<std::int64_t> bounds;
     for (std::int64_t at = 0; at <= 200'000; at += 4000) bounds.push_back(at);
     commit_all(parts.path(), layout, bounds);
     write_text_file(result, "an earlier result");
     const auto parts_before = names_in(parts.path());
-    // Full at once, in the middle, and just before the end.
+    // The disk is full at once, in the middle, and just before the end.
     for (const rlim_t limit : {1000u, 400'000u, 1'600'000u}) {
         const int code = run_in_child([&] {
             const PartScan scan = scan_parts(parts.path(), layout);
@@ -99,8 +99,8 @@ TEST_F(FullDisk, ConsolidationFailsAndLeavesAllAsItWas) {
     EXPECT_TRUE(ResultReader(result).complete());
 }
 
-// HDF5 prints what fails, a screenful each time, in every thread where it was not told not to.
-TEST_F(FullDisk, OnlyTheMessageIsPrintedWhateverThreadConsolidates) {
+// HDF5 prints each failure, a screenful each time, in every thread that has not turned this off.
+TEST_F(FullDisk, PrintsOnlyTheMessageInAnyThread) {
     commit_all(parts.path(), layout, {0, 100'000, 200'000});
     const int code = run_in_child([&] {
         const PartScan scan = scan_parts(parts.path(), layout);
@@ -117,8 +117,8 @@ TEST_F(FullDisk, OnlyTheMessageIsPrintedWhateverThreadConsolidates) {
     EXPECT_EQ(code, 0);
 }
 
-// A part that goes bad between the scan and the consolidation must not become part of a result.
-TEST_F(FullDisk, ConsolidationNoticesADamagedPart) {
+// A part that is damaged between the scan and the consolidation must not become part of a result.
+TEST_F(FullDisk, ConsolidationRejectsADamagedPart) {
     commit_all(parts.path(), layout, {0, 100'000, 200'000});
     const PartScan scan = scan_parts(parts.path(), layout);
     std::string bytes = file_text(scan.parts[1].path);
@@ -130,23 +130,23 @@ TEST_F(FullDisk, ConsolidationNoticesADamagedPart) {
     EXPECT_EQ(names_in(folder.path()), (std::vector<std::string>{"map.h5.parts"}));
 }
 
-// kill -9 at any moment: what has the name of a part is whole.
-TEST(Killed, EveryPartIsWhole) {
+// kill -9 at any moment: a file with the name of a part is complete.
+TEST(Killed, LeavesOnlyCompleteParts) {
     TemporaryFolder folder;
     const std::filesystem::path result = folder.path() / "map.h5";
     const ResultLayout layout = layout_of(some_axes({5000, 5000}), all_kinds_of_fields());
     std::vector<std::vector<FieldBuffer>>
-        data;  // made once: the child should be committing when it is killed
+        data;  // made once, so that the child is mostly committing when it is killed
     for (std::int64_t i = 0; i < 4; ++i) data.push_back(data_of(layout, {i * 500, i * 500 + 500}));
     std::mt19937 random(1);
     std::size_t temporaries = 0;
     std::int64_t next = 0;
     for (int kill = 0; kill < 50; ++kill) {
         const PartFolder parts(result, layout, PartFolder::IfOther::Refuse);
-        EXPECT_EQ(lives_in(parts.path()), 1u);  // whatever the last child left is gone
+        EXPECT_EQ(lives_in(parts.path()), 1u);  // nothing of the last child is left
         const pid_t child = ::fork();
         if (child == 0) {
-            // The bytes of the first 4 ranges again and again: only the range differs.
+            // Commit the bytes of the first 4 ranges again and again; only the range differs.
             for (std::int64_t i = next;; ++i)
                 commit_part(parts.life(), layout, {i * 500, i * 500 + 500}, data[i % 4]);
         }
@@ -158,7 +158,7 @@ TEST(Killed, EveryPartIsWhole) {
         temporaries += names_in(parts.life().folder()).size();
         const PartScan scan = scan_parts(parts.life(), layout, layout.whole());
         EXPECT_TRUE(scan.rejected.empty()) << scan.rejected.front().reason;
-        // No hole: what a commit returned from is there.
+        // Every range whose commit returned exists.
         EXPECT_LE(scan.completed.ranges().size(), 1u);
         next = scan.completed.size() / 500;
     }
@@ -167,7 +167,7 @@ TEST(Killed, EveryPartIsWhole) {
     EXPECT_GT(temporaries, 0u);
 }
 
-TEST(Killed, ConsolidationLeavesTheOldResultOrTheNewOne) {
+TEST(Killed, ConsolidationLeavesTheOldOrTheNewResult) {
     TemporaryFolder folder;
     const auto result = folder.path() / "map.h5";
     const ResultLayout layout = layout_of(some_axes({1000, 1000}), {field("steps", FieldType::Float64)});

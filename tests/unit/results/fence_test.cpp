@@ -1,5 +1,5 @@
-// One writer only: what a predecessor, dead or alive, can still do to a result that another run has taken
-// over (nothing), and who may take it over.
+// Tests that there is one writer only: a predecessor, dead or alive, changes nothing in a result that another
+// run has taken over; and who may take over.
 #include <signal.h>
 
 #include <barrier>
@@ -24,7 +24,7 @@ RunIdentity identity(const std::string& host, int pid, const std::string& batch_
     return {host, pid, batch_job, restart_count};
 }
 
-// Everything below a folder, with its contents and inode.
+// Everything below a folder, with content and inode.
 std::map<std::string, std::string> snapshot(const std::filesystem::path& folder) {
     std::map<std::string, std::string> all;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
@@ -49,7 +49,7 @@ class Fence : public testing::Test {
     Claim take_over{{}, true, identity("node2", 9, "", 0)};
 };
 
-TEST_F(Fence, NothingOfAPredecessorSucceeds) {
+TEST_F(Fence, PredecessorChangesNothing) {
     const auto predecessor = open({{}, false, identity("node1", 7, "", 0)});
     commit_part(predecessor->life(), layout, {0, 10}, data_of(layout, {0, 10}));
     Consolidation half_way(predecessor->life(), layout);
@@ -86,18 +86,18 @@ TEST_F(Fence, NothingOfAPredecessorSucceeds) {
     commit_part(successor->life(), layout, {20, 30}, data_of(layout, {20, 30}));
 }
 
-// All ranks of the run share its life; its end by itself must not end the successor's.
-TEST_F(Fence, ThePredecessorsEndLeavesTheSuccessorAlone) {
+// All ranks of a run share its life; when it ends, its successor's life must not end.
+TEST_F(Fence, PredecessorsEndKeepsTheSuccessor) {
     auto predecessor = open({{}, false, identity("node1", 7, "", 0)});
     const auto successor = open(take_over);
     predecessor.reset();
     commit_part(successor->life(), layout, {0, 10}, data_of(layout, {0, 10}));
     EXPECT_EQ(scan_parts(successor->life(), layout, layout.whole()).completed.size(), 10);
-    // The lock is the successor's now.
+    // The successor has the lock now.
     EXPECT_NE(refusal_of({{}, false, identity("node3", 1, "", 0)}).find("pid 9 on node2"), std::string::npos);
 }
 
-TEST_F(Fence, WhoMayTakeOver) {
+TEST_F(Fence, LetsRestartsAndTakeOverIn) {
     const std::string job = "slurm 123";
     const auto predecessor = open({{}, false, identity("node1", 7, job, 1)});
     const std::string refusal = refusal_of({{}, false, identity("node2", 8, job, 1)});
@@ -106,17 +106,17 @@ TEST_F(Fence, WhoMayTakeOver) {
     refusal_of({{}, false, identity("node2", 8, job, 0)});
     refusal_of({{}, false, identity("node2", 8, "slurm 124", 2)});
     refusal_of({{}, false, identity("node2", 8, "", 2)});
-    commit_part(predecessor->life(), layout, {0, 10}, data_of(layout, {0, 10}));  // it has not been touched
+    commit_part(predecessor->life(), layout, {0, 10}, data_of(layout, {0, 10}));  // it is still alive
 
     const auto again = open({{}, false, identity("node2", 8, job, 2)});
     EXPECT_THROW(commit_part(predecessor->life(), layout, {10, 20}, data_of(layout, {10, 20})),
                  TakenOverError);
     const auto by_hand = open(take_over);
     EXPECT_THROW(commit_part(again->life(), layout, {10, 20}, data_of(layout, {10, 20})), TakenOverError);
-    refusal_of({{}, false, identity("node2", 8, job, 3)});  // the one by hand is no batch job
+    refusal_of({{}, false, identity("node2", 8, job, 3)});  // a run started by hand is not a batch job
 }
 
-TEST_F(Fence, NoLifeHasTheNameOfAnEarlierOne) {
+TEST_F(Fence, GivesEveryLifeANewName) {
     std::string first;
     {
         PartFolder one(result, layout, IfOther::Refuse);
@@ -128,8 +128,8 @@ TEST_F(Fence, NoLifeHasTheNameOfAnEarlierOne) {
     EXPECT_EQ(LifeName::parse(first)->number, LifeName::parse(other.life().name)->number);
 }
 
-// A successor that dies while it ends its predecessor's life has it inside its own.
-TEST_F(Fence, EndsWhatADeadSuccessorHadNotEnded) {
+// A successor that dies while it ends its predecessor's life has that life's folder inside its own.
+TEST_F(Fence, EndsLivesThatADeadSuccessorLeft) {
     { PartFolder parts(result, layout, IfOther::Refuse); }
     const auto inner = parts_path(result) / "life-1-0000000000000001" / "life-1-0000000000000000";
     std::filesystem::create_directories(inner);
@@ -139,8 +139,8 @@ TEST_F(Fence, EndsWhatADeadSuccessorHadNotEnded) {
     EXPECT_EQ(names_in(successor->life().folder()), std::vector<std::string>{});
 }
 
-// Two that may take over at once: one of them only.
-TEST_F(Fence, TwoSuccessorsAtOnce) {
+// Of two runs that may take over at once, one does.
+TEST_F(Fence, LetsOneOfTwoSuccessorsContinue) {
     const auto predecessor = open({});
     for (int round = 0; round < 100; ++round) {
         std::barrier together(2);
@@ -168,14 +168,14 @@ TEST_F(Fence, TwoSuccessorsAtOnce) {
             EXPECT_TRUE(problem.empty() || problem.starts_with("another run has taken over")) << problem;
         }
         EXPECT_EQ(alive, 1) << round;
-        // Whoever is left holds the lock as well.
+        // The run that is left holds the lock too.
         refusal_of({});
     }
 }
 
-// Stopped at any moment of committing, putting together and publishing; taken over; continued.
+// Runs are suspended at any moment of committing, consolidating and publishing, taken over, and continued.
 namespace {
-// Whether the one life of these parts has begun a commit and not ended it. It may move on meanwhile.
+// Whether the one life of these parts has begun a commit and not ended it. It may continue meanwhile.
 bool in_mid_commit(const std::filesystem::path& parts) {
     try {
         return std::filesystem::exists(parts) && lives_in(parts) == 1 &&
@@ -187,7 +187,7 @@ bool in_mid_commit(const std::filesystem::path& parts) {
 
 }  // namespace
 
-TEST_F(Fence, APredecessorThatWakesUpChangesNothing) {
+TEST_F(Fence, SuspendedPredecessorChangesNothing) {
     const std::vector<FieldBuffer> data = data_of(layout, {0, 10});
     std::mt19937 random(3);
     int mid_commit = 0;
@@ -209,11 +209,11 @@ TEST_F(Fence, APredecessorThatWakesUpChangesNothing) {
             });
             ::_exit(static_cast<int>(code));
         }
-        // Mostly while it commits, now and then while it begins.
+        // Mostly while it commits, sometimes while it begins.
         while (round % 4 != 0 && !std::filesystem::exists(parts_path(result) / "layout.h5"))
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
         std::this_thread::sleep_for(std::chrono::microseconds(random() % 30'000));
-        // Every other time as soon as a commit is seen: where commits are a small part of the time
+        // Every other time as soon as a commit is visible: where commits take a small part of the time
         // (sanitizers), chance alone would need many rounds.
         for (int look = 0; round % 2 == 1 && look < 2000 && !in_mid_commit(parts_path(result)); ++look)
             std::this_thread::sleep_for(std::chrono::microseconds(50));
@@ -228,7 +228,7 @@ TEST_F(Fence, APredecessorThatWakesUpChangesNothing) {
         ::kill(child, SIGCONT);
         ::waitpid(child, &status, 0);
         ASSERT_TRUE(WIFEXITED(status));
-        // Taken over; or stopped so early that it did not have the lock yet, and refused.
+        // It was taken over, or suspended so early that it did not have the lock yet and was refused.
         EXPECT_TRUE(WEXITSTATUS(status) == static_cast<int>(ExitCode::Failed) ||
                     WEXITSTATUS(status) == static_cast<int>(ExitCode::CannotRun))
             << WEXITSTATUS(status);
@@ -237,7 +237,7 @@ TEST_F(Fence, APredecessorThatWakesUpChangesNothing) {
     EXPECT_GE(mid_commit, 10) << "hardly ever stopped in the middle: the test has shown little";
 }
 
-TEST_F(Fence, LifeNames) {
+TEST_F(Fence, ParsesOnlyItsOwnLifeNames) {
     for (const char* name : {"life-1-0123456789abcdef", "life-2of4-17-00000000ffffffff"})
         EXPECT_EQ(LifeName::parse(name).value().text(), name);
     EXPECT_EQ(LifeName::parse("life-2of4-17-00000000ffffffff")->shard, (Shard{2, 4}));
@@ -249,7 +249,7 @@ TEST_F(Fence, LifeNames) {
 
 class Journal : public Fence {
   protected:
-    // A run of a batch job that begins with so many points and ends without a word.
+    // A run of a batch job that begins with so many points and ends without a trace.
     void live(int restart_count, std::int64_t points, const std::string& job = "slurm 123") {
         PartFolder parts(
             result, layout, IfOther::Refuse,
@@ -263,7 +263,7 @@ class Journal : public Fence {
     }
 };
 
-TEST_F(Journal, SaysWhoHasTakenPart) {
+TEST_F(Journal, RecordsEveryLife) {
     live(0, 0);
     live(1, 70);
     const std::vector<LifeRecord> lives = read_lives(parts_path(result));
@@ -277,7 +277,7 @@ TEST_F(Journal, SaysWhoHasTakenPart) {
     EXPECT_EQ(lives[1].date.back(), 'Z');
 }
 
-TEST_F(Journal, SurvivesHalfALine) {
+TEST_F(Journal, SkipsHalfALine) {
     live(0, 0);
     const auto path = parts_path(result) / "lives.jsonl";
     write_text_file(path, file_text(path) + "{\"life\":2,\"fol");
@@ -285,7 +285,7 @@ TEST_F(Journal, SurvivesHalfALine) {
     EXPECT_EQ(read_lives(parts_path(result)).size(), 2u);
 }
 
-TEST_F(Journal, AJobWithoutProgressInThreeLivesStops) {
+TEST_F(Journal, EndsAJobWithoutProgressInThreeLives) {
     live(0, 100);
     live(1, 100);
     live(2, 100);
@@ -299,25 +299,25 @@ TEST_F(Journal, AJobWithoutProgressInThreeLivesStops) {
     EXPECT_EQ(names_in(parts_path(result)), before);
     EXPECT_EQ(lives_in(parts_path(result)), 0u);
     EXPECT_EQ(file_text(parts_path(result) / "lives.jsonl"), journal);
-    EXPECT_EQ(refusal(0, 100, "slurm 124").first, "");  // submitted anew
+    EXPECT_EQ(refusal(0, 100, "slurm 124").first, "");  // a new submission
 }
 
-TEST_F(Journal, AnyProgressIsEnough) {
+TEST_F(Journal, ContinuesAfterAnyProgress) {
     live(0, 0);
     live(1, 100);
     live(2, 100);
-    EXPECT_EQ(refusal(3, 100).first, "");  // the first of the last three began with none
+    EXPECT_EQ(refusal(3, 100).first, "");  // the first of the last three began with no points
     EXPECT_EQ(refusal(4, 101).first, "");
     EXPECT_EQ(refusal(5, 101).first, "");
     EXPECT_EQ(refusal(6, 101).first, "");
     EXPECT_NE(refusal(7, 101).first, "");
 }
 
-TEST_F(Journal, WithoutABatchSystemThereIsNoCounting) {
+TEST_F(Journal, CountsNoLivesWithoutABatchSystem) {
     for (int life = 0; life < 6; ++life) EXPECT_EQ(refusal(0, 0, "").first, "");
 }
 
-TEST(RunIdentityTest, OfSlurm) {
+TEST(RunIdentityTest, ReadsSlurmsEnvironment) {
     ASSERT_EQ(run_in_child([] {
                   for (const char* name :
                        {"SLURM_JOB_ID", "SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID", "SLURM_RESTART_COUNT"})

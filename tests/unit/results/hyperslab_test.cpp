@@ -5,7 +5,7 @@
 namespace voltpile {
 namespace {
 
-// The flat indices that a box covers, in its own row-major order.
+// Returns the flat indices of a box in its row-major order.
 std::vector<std::int64_t> points_of(const Hyperslab& box, const std::vector<std::uint64_t>& dims) {
     std::vector<std::int64_t> points{0};
     for (std::size_t d = 0; d < dims.size(); ++d) {
@@ -22,7 +22,7 @@ std::vector<std::int64_t> points_of(const Hyperslab& box, const std::vector<std:
     return points;
 }
 
-// Every range of every shape: the boxes list exactly its points, in order, and are as few as they need be.
+// For every range of every shape, the boxes contain exactly its points, in order, and are as few as possible.
 TEST(Hyperslabs, CoverEveryRangeInOrder) {
     const std::vector<std::vector<std::uint64_t>> shapes{{},     {1},    {7},       {3, 5},
                                                          {1, 4}, {4, 1}, {3, 2, 5}, {2, 3, 1, 4}};

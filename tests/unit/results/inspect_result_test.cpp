@@ -15,18 +15,18 @@ class InspectResult : public testing::Test {
     ResultLayout layout = layout_of(some_axes({5, 3}), {field("steps", FieldType::Int32)});
 };
 
-TEST_F(InspectResult, Absent) {
+TEST_F(InspectResult, ReportsAnAbsentFile) {
     EXPECT_EQ(inspect_result(result, layout.fingerprint), ResultState::Absent);
     EXPECT_EQ(inspect_result(folder.path() / "no" / "map.h5", layout.fingerprint), ResultState::Absent);
 }
 
-TEST_F(InspectResult, OursOrAnotherJobs) {
+TEST_F(InspectResult, DistinguishesJobs) {
     make_result(result, layout, {0, 15});
     EXPECT_EQ(inspect_result(result, layout.fingerprint), ResultState::Complete);
     EXPECT_EQ(inspect_result(result, "ffffffffffffffffffffffffffffffff"), ResultState::OtherJob);
 }
 
-TEST_F(InspectResult, IncompleteIsNotTaken) {
+TEST_F(InspectResult, RejectsAnIncompleteResult) {
     make_result(result, layout, {0, 15});
     {
         Hdf5Guard guard;
@@ -37,7 +37,7 @@ TEST_F(InspectResult, IncompleteIsNotTaken) {
     EXPECT_THROW(ResultReader{result}, JobError);
 }
 
-TEST_F(InspectResult, DamagedIsNotTakenForSomebodyElses) {
+TEST_F(InspectResult, TellsDamagedFilesFromForeignOnes) {
     make_result(result, layout, {0, 15});
     const std::string whole = file_text(result);
     for (const std::size_t size : {whole.size() - 1, whole.size() / 2, std::size_t{100}}) {
@@ -52,7 +52,7 @@ TEST_F(InspectResult, DamagedIsNotTakenForSomebodyElses) {
     }
 }
 
-TEST_F(InspectResult, NotOurs) {
+TEST_F(InspectResult, RecognizesForeignFiles) {
     write_text_file(result, "my thesis");
     EXPECT_EQ(inspect_result(result, layout.fingerprint), ResultState::NotOurs);
     EXPECT_EQ(file_text(result), "my thesis");
@@ -67,7 +67,7 @@ TEST_F(InspectResult, NotOurs) {
     EXPECT_EQ(inspect_result(folder.path() / "other.h5", layout.fingerprint), ResultState::NotOurs);
 }
 
-TEST_F(InspectResult, PartsMustCoverTheSweep) {
+TEST_F(InspectResult, ConsolidationNeedsTheWholeSweep) {
     PartFolder parts(result, layout, PartFolder::IfOther::Refuse);
     commit_all(parts.path(), layout, {0, 14});
     EXPECT_THROW(consolidate(result, layout, scan_parts(parts.path(), layout).parts, some_provenance()),

@@ -11,7 +11,7 @@ namespace {
 
 using namespace test;
 
-TEST(JsonLines, HaveEveryKindOfFieldOfEveryPoint) {
+TEST(JsonLines, ContainEveryKindOfField) {
     TemporaryFolder folder;
     const auto result = folder.path() / "map.h5";
     FieldSpec words = field("words", FieldType::Int32), list = words, text = words;

@@ -1,4 +1,4 @@
-// Memory must not grow with the sweep.
+// Tests that memory does not grow with the sweep.
 #include <fstream>
 
 #include "plot/plot.h"
@@ -11,7 +11,7 @@ namespace {
 
 using namespace test;
 
-// Peak resident memory of this process since the last reset, MB.
+// Returns the peak resident memory of this process since the last reset, in MB.
 double peak_mb() {
     std::ifstream status("/proc/self/status");
     for (std::string line; std::getline(status, line);) {
@@ -28,12 +28,12 @@ bool sanitizer_keeps_freed_memory() {
 #endif
 }
 
-// Blocks of 4 MiB, HDF5's caches and the libraries' pages make about 20 MB; the least field of these tests is
-// 64 MB.
+// Blocks of 4 MiB, HDF5's caches and the libraries' pages take about 20 MB; the smallest field of these tests
+// has 64 MB.
 constexpr int bound_mb = 40;
 constexpr std::int64_t points = 1 << 24;
 
-// How much the peak grows while the body runs in a process of its own.
+// Returns how much the peak grows while the body runs in a process of its own.
 int growth_mb(const std::function<void()>& body) {
     return run_in_child([&] {
         const double before = peak_mb();
@@ -42,8 +42,7 @@ int growth_mb(const std::function<void()>& body) {
     });
 }
 
-// In a process of its own, so that the peaks measured later do not start from its own. The first field counts
-// parts.
+// Runs in a process of its own, so that later peaks do not start from its peak. The first field counts parts.
 void commit_in_child(const std::filesystem::path& result, const ResultLayout& layout) {
     ASSERT_EQ(run_in_child([&] {
                   const PartFolder owner(result, layout, PartFolder::IfOther::Refuse);
@@ -60,11 +59,11 @@ void commit_in_child(const std::filesystem::path& result, const ResultLayout& la
               0);
 }
 
-TEST(Memory, OfConsolidationAndShowIsBounded) {
+TEST(Memory, IsBoundedInConsolidationAndShow) {
     if (sanitizer_keeps_freed_memory()) GTEST_SKIP();
     TemporaryFolder folder;
     const auto result = folder.path() / "line.h5";
-    // One axis, so that its coordinates are as large as a field.
+    // One axis, so that its coordinates take as much memory as a field.
     const ResultLayout layout = layout_of(
         {axis("x", 0, 1, points)}, {field("steps", FieldType::Int32), field("energy", FieldType::Float64)});
     commit_in_child(result, layout);
@@ -75,10 +74,10 @@ TEST(Memory, OfConsolidationAndShowIsBounded) {
               }),
               bound_mb);
     EXPECT_EQ(field_statistics(ResultReader(result), layout.fields[0]).mean(),
-              3.5);  // of 0 ... 7, equally often
+              3.5);  // the mean of 0 ... 7
 }
 
-TEST(Memory, OfPlotIsBounded) {
+TEST(Memory, IsBoundedInPlot) {
     if (sanitizer_keeps_freed_memory()) GTEST_SKIP();
     TemporaryFolder folder;
     const auto result = folder.path() / "map.h5";

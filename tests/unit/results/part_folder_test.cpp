@@ -87,7 +87,7 @@ TEST_F(PartFolderTest, LeavesAFolderWithAForeignManifestAlone) {
     }
 }
 
-// As a run leaves it that was killed between creating the folder and writing the manifest.
+// A run leaves this if it is killed between creating the folder and writing the manifest.
 TEST_F(PartFolderTest, AdoptsAnEmptyFolder) {
     std::filesystem::create_directories(parts_path(result));
     EXPECT_NO_THROW(PartFolder(result, layout, IfOther::Refuse));
@@ -122,9 +122,10 @@ TEST_F(PartFolderTest, DiscardsPartsOfAnotherJobWithoutAManifest) {
     EXPECT_EQ(names_in(parts.path()), (std::vector<std::string>{"layout.h5", "lock"}));
 }
 
-TEST_F(PartFolderTest, IsBesideTheFileThatALinkLeadsTo) {
+TEST_F(PartFolderTest, LiesBesideTheFileThatALinkLeadsTo) {
     std::filesystem::create_directories(folder.path() / "disk");
-    std::filesystem::create_symlink("disk/real.h5", folder.path() / "link.h5");  // of nothing yet
+    std::filesystem::create_symlink("disk/real.h5",
+                                    folder.path() / "link.h5");  // to a file that does not exist yet
     const auto link = folder.path() / "link.h5", real = folder.path() / "disk" / "real.h5";
     make_result(link, layout, {0, 15});
     EXPECT_TRUE(std::filesystem::is_symlink(link));
@@ -136,7 +137,7 @@ TEST_F(PartFolderTest, IsBesideTheFileThatALinkLeadsTo) {
               ExitCode::BadInput);
 }
 
-TEST_F(PartFolderTest, OutputPathThatCannotBe) {
+TEST_F(PartFolderTest, RejectsAnImpossibleOutputPath) {
     write_text_file(folder.path() / "file", "");
     const auto [message, code] =
         error_of([&] { PartFolder(folder.path() / "file" / "map.h5", layout, IfOther::Refuse); });
@@ -147,8 +148,8 @@ TEST_F(PartFolderTest, OutputPathThatCannotBe) {
               ExitCode::BadInput);
 }
 
-TEST_F(PartFolderTest, FolderThatCannotBeWritten) {
-    // As an ordinary user, because root may write everywhere.
+TEST_F(PartFolderTest, RejectsAFolderThatIsNotWritable) {
+    // Run as an ordinary user, because root may write everywhere.
     std::filesystem::permissions(folder.path(), std::filesystem::perms::all);
     const int code = run_in_child([&] {
         std::filesystem::create_directories(parts_path(result));
@@ -161,7 +162,7 @@ TEST_F(PartFolderTest, FolderThatCannotBeWritten) {
     EXPECT_EQ(code, 0);
 }
 
-TEST_F(PartFolderTest, OneRunAtATime) {
+TEST_F(PartFolderTest, AdmitsOneRunAtATime) {
     int ready[2], done[2];
     ASSERT_EQ(::pipe(ready), 0);
     ASSERT_EQ(::pipe(done), 0);
@@ -170,7 +171,7 @@ TEST_F(PartFolderTest, OneRunAtATime) {
         const PartFolder held(result, layout, IfOther::Refuse);
         char go = 1;
         if (::write(ready[1], &go, 1) != 1 || ::read(done[0], &go, 1) != 1) ::_exit(1);
-        ::_exit(0);  // without releasing: the lock must end with the process
+        ::_exit(0);  // without releasing the lock, which must end with the process
     }
     char go = 1;
     ASSERT_EQ(::read(ready[0], &go, 1), 1);

@@ -1,10 +1,10 @@
-// What a restart trusts: every part that is whole, and no other.
+// Tests that a restart uses every part that is whole, and no other.
 #include "results/hdf5/attribute.h"
 #include "results/parts/part_file.h"
 #include "unit/results/result_fixtures.h"
 
 #if defined(__SANITIZE_ADDRESS__)
-// HDF5 1.10 loses a few hundred bytes whenever it refuses a damaged file.
+// HDF5 1.10 leaks a few hundred bytes whenever it rejects a damaged file.
 extern "C" const char* __lsan_default_suppressions() {
     return "leak:libhdf5";
 }
@@ -19,7 +19,7 @@ class PartScanTest : public testing::Test {
   protected:
     PartScanTest() { commit_all(parts, layout, {0, 4, 9, 15}); }
 
-    // Scans and expects that exactly this part was turned down, for this reason, and lies aside.
+    // Expects that the scan rejects exactly this part, for this reason, and renames it.
     void expect_rejected(const std::string& name, const std::string& reason) {
         const PartScan scan = scan_parts(parts, layout);
         ASSERT_EQ(scan.rejected.size(), 1u);
@@ -45,65 +45,65 @@ TEST_F(PartScanTest, FindsAllParts) {
     EXPECT_TRUE(scan.rejected.empty());
 }
 
-TEST_F(PartScanTest, MissingPartIsAGap) {
+TEST_F(PartScanTest, LeavesAGapForAMissingPart) {
     std::filesystem::remove(parts / middle);
     const PartScan scan = scan_parts(parts, layout);
     EXPECT_EQ(scan.completed.ranges(), (std::vector<WorkRange>{{0, 4}, {9, 15}}));
     EXPECT_TRUE(scan.rejected.empty());
 }
 
-TEST_F(PartScanTest, TruncatedPart) {
+TEST_F(PartScanTest, RejectsATruncatedPart) {
     std::filesystem::resize_file(parts / middle, std::filesystem::file_size(parts / middle) - 1);
     expect_rejected(middle, "truncated");
     EXPECT_EQ(scan_parts(parts, layout).completed.ranges(), (std::vector<WorkRange>{{0, 4}, {9, 15}}));
 }
 
-TEST_F(PartScanTest, EmptyPart) {
+TEST_F(PartScanTest, RejectsAnEmptyPart) {
     std::filesystem::resize_file(parts / middle, 0);
     expect_rejected(middle, "cannot open");
 }
 
-TEST_F(PartScanTest, PartOfAnotherJob) {
+TEST_F(PartScanTest, RejectsAPartOfAnotherJob) {
     ResultLayout other = layout;
     other.fingerprint = "ffffffffffffffffffffffffffffffff";
     commit_part(parts, other, {4, 9}, data_of(other, {4, 9}));
     expect_rejected(middle, "of another job: its fingerprint is ffffffffffffffffffffffffffffffff");
 }
 
-TEST_F(PartScanTest, MisnamedPart) {
+TEST_F(PartScanTest, RejectsAMisnamedPart) {
     std::filesystem::rename(parts / middle, parts / "part-000000000004-000000000008.h5");
     expect_rejected("part-000000000004-000000000008.h5", "misnamed: it holds the points [4, 9)");
     std::filesystem::rename(parts / first, parts / "part-zero.h5");
     expect_rejected("part-zero.h5", "misnamed");
 }
 
-TEST_F(PartScanTest, OverlappingPart) {
+TEST_F(PartScanTest, RejectsAnOverlappingPart) {
     commit_part(parts, layout, {3, 5}, data_of(layout, {3, 5}));
     expect_rejected("part-000000000003-000000000005.h5", "overlaps " + first);
     EXPECT_TRUE(scan_parts(parts, layout).completed.contains(layout.whole()));
 }
 
-TEST_F(PartScanTest, PartBeyondTheSweep) {
+TEST_F(PartScanTest, RejectsAPartBeyondTheSweep) {
     commit_part(parts, layout, {15, 16}, data_of(layout, {15, 16}));
     expect_rejected("part-000000000015-000000000016.h5", "outside of the sweep's 15 points");
 }
 
-TEST_F(PartScanTest, PartWithOtherFields) {
+TEST_F(PartScanTest, RejectsAPartWithOtherFields) {
     layout.fields[0].type = FieldType::Int64;
     const PartScan scan = scan_parts(parts, layout);
     EXPECT_EQ(scan.rejected.size(), 3u);
     EXPECT_TRUE(scan.completed.empty());
 }
 
-// A shard reads and turns down only what begins in its interval, but counts all that reaches into it.
-TEST_F(PartScanTest, OfAShardIsItsOwnBusinessOnly) {
+// A shard rejects only parts that begin in its interval, but counts all that reach into it.
+TEST_F(PartScanTest, LeavesPartsOfOtherShardsAlone) {
     const Life life = life_in(parts);
     std::filesystem::resize_file(parts / first, 10);
     const PartScan last = voltpile::scan_parts(life, layout, {7, 12});
     EXPECT_EQ(last.completed.ranges(), (std::vector<WorkRange>{{7, 12}}));
     EXPECT_EQ(last.parts.size(), 2u);
     EXPECT_TRUE(last.rejected.empty());
-    std::filesystem::resize_file(parts / middle, 10);  // begins at 4: not ours
+    std::filesystem::resize_file(parts / middle, 10);  // begins at 4, in another shard
     const PartScan again = voltpile::scan_parts(life, layout, {7, 12});
     EXPECT_EQ(again.completed.ranges(), (std::vector<WorkRange>{{9, 12}}));
     EXPECT_TRUE(again.rejected.empty());
@@ -114,9 +114,9 @@ TEST_F(PartScanTest, OfAShardIsItsOwnBusinessOnly) {
     EXPECT_TRUE(std::filesystem::exists(parts / first));
 }
 
-// Whatever single byte a disk turns over: either the part is turned down, or what is read is what was written
-// (HDF5 leaves a few bytes of a file unused).
-TEST_F(PartScanTest, AnyFlippedByteIsHarmless) {
+// Flip each byte in turn: either the part is rejected, or it reads as it was written (HDF5 leaves a few bytes
+// of a file unused).
+TEST_F(PartScanTest, SurvivesAnyFlippedByte) {
     const std::string whole = file_text(parts / middle);
     const std::vector<FieldBuffer> written = data_of(layout, {4, 9});
     std::size_t turned_down = 0;
@@ -137,15 +137,15 @@ TEST_F(PartScanTest, AnyFlippedByteIsHarmless) {
             ++turned_down;
         }
     }
-    // Fields, attributes and their headers are most of the file; all of them must be protected.
+    // Fields, attributes and their headers are most of the file; checksums must cover all of them.
     std::size_t bytes_of_data = 0;
     for (const FieldBuffer& each : written) bytes_of_data += each.size();
     EXPECT_GT(turned_down, bytes_of_data);
 }
 
-TEST_F(PartScanTest, FlippedByteInTheData) {
+TEST_F(PartScanTest, RejectsAFlippedByteInTheData) {
     std::string damaged = file_text(parts / middle);
-    const FieldBuffer data = bytes_of(layout, 3, {4, 9});  // unlike anything else in the file
+    const FieldBuffer data = bytes_of(layout, 3, {4, 9});  // occurs once in the file
     const auto at = damaged.find(std::string(reinterpret_cast<const char*>(data.data()), data.size()));
     ASSERT_NE(at, std::string::npos);
     damaged[at + 7] = static_cast<char>(damaged[at + 7] ^ 1);

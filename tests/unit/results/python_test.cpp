@@ -1,4 +1,4 @@
-// The file as users open it: tests/end_to_end/read_result.py looks at it with h5py and xarray.
+// Tests the file as users open it: tests/end_to_end/read_result.py reads it with h5py and xarray.
 #include <cstdlib>
 
 #include "results/hdf5/attribute.h"
@@ -21,7 +21,7 @@ class Python : public testing::Test {
             GTEST_SKIP() << "python3-h5py, python3-xarray and python3-h5netcdf are not installed";
         }
     }
-    // Over every result in the folder.
+    // Checks every result in the folder.
     int read_results() const {
         return run("/usr/bin/python3 " VOLTPILE_SOURCE_DIR "/tests/end_to_end/read_result.py " +
                    (folder.path() / "*.h5").string() + " > " + output.string());
@@ -57,8 +57,8 @@ TEST_F(Python, ReadsAResultWithoutOverridesAndWithALongJobFile) {
     EXPECT_EQ(read_results(), 0) << said();
 }
 
-// The check itself can fail, and says why.
-TEST_F(Python, NoticesWhatIsOff) {
+// The check itself fails for a wrong file, and says why.
+TEST_F(Python, NoticesAWrongFile) {
     const ResultLayout layout = layout_of(some_axes({5, 3}), all_kinds_of_fields());
     struct Change {
         std::function<void(hid_t)> apply;

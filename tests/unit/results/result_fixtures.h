@@ -1,4 +1,4 @@
-// What the tests of results share: a folder that goes away, layouts, and values that any mix-up would change.
+// Shared by the tests of results: a temporary folder, layouts, and values that any mix-up would change.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@
 
 namespace voltpile::test {
 
-// For tests of many thousand steps, to which a disk's fsync would add nothing but time.
+// A folder in memory, for tests of many thousand steps, in which a disk's fsync would only take time.
 inline std::filesystem::path memory_path() {
     return std::filesystem::is_directory("/dev/shm") ? "/dev/shm" : std::filesystem::temp_directory_path();
 }
@@ -77,7 +77,7 @@ inline ResultLayout layout_of(std::vector<SweepAxis> axes, std::vector<FieldSpec
     layout.job_path = "jobs/threebody/tiny.toml";
     layout.job_text =
         "app = \"threebody\"  # gr\xc3\xb6\xc3\x9f"
-        "er\n";  // UTF-8, as job files may be
+        "er\n";  // UTF-8, as in job files
     layout.job_overrides = {"sweep.x.count=5", "integrate.steps=10"};
     layout.fingerprint = "0123456789abcdef0123456789abcdef";
     layout.axes = std::move(axes);
@@ -94,7 +94,7 @@ inline std::vector<SweepAxis> some_axes(std::vector<std::int64_t> counts) {
     return axes;
 }
 
-// All four types, without and with extra dimensions.
+// Fields of all four types, without and with dimensions of their own.
 inline std::vector<FieldSpec> all_kinds_of_fields() {
     const FieldDimension body{"body", {"1", "2", "3"}};
     const FieldDimension component{"component", {"x", "y"}};
@@ -103,8 +103,8 @@ inline std::vector<FieldSpec> all_kinds_of_fields() {
             field("state", FieldType::Float32, {body, component})};
 }
 
-// splitmix64: bytes that differ between any two points and fields. Among floating-point numbers they make
-// NaNs with payloads, infinities and denormals, so that "bit for bit" means it.
+// splitmix64: bytes that differ between any two points and fields. As floating-point numbers they include
+// NaNs with payloads, infinities and denormals, so that "bit for bit" has its full meaning.
 inline std::uint64_t mixed(std::uint64_t z) {
     z += 0x9e3779b97f4a7c15;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
@@ -152,7 +152,7 @@ inline Provenance some_provenance() {
             1};
 }
 
-// The life of a part folder, made if there is none: for tests that are about something else.
+// Returns the life of a part folder and creates it if there is none, for tests of something else.
 inline Life life_in(const std::filesystem::path& parts) {
     for (const auto& entry : std::filesystem::directory_iterator(parts))
         if (LifeName::parse(entry.path().filename())) return {parts, parts, entry.path().filename()};
@@ -186,7 +186,7 @@ inline void commit_all(const std::filesystem::path& parts, const ResultLayout& l
     }
 }
 
-// A finished result made of parts with these bounds.
+// Writes a finished result from parts with these bounds.
 inline void make_result(const std::filesystem::path& result, const ResultLayout& layout,
                         const std::vector<std::int64_t>& bounds) {
     PartFolder folder(result, layout, PartFolder::IfOther::Refuse);
@@ -204,7 +204,7 @@ inline void write_text_file(const std::filesystem::path& path, const std::string
     std::ofstream(path, std::ios::binary) << text;
 }
 
-// All but the folders of lives, whose names are never the same.
+// Returns the names in a folder, without those of lives, which are never the same.
 inline std::vector<std::string> names_in(const std::filesystem::path& folder) {
     std::vector<std::string> names;
     for (const auto& entry : std::filesystem::directory_iterator(folder))
@@ -220,7 +220,7 @@ inline std::size_t lives_in(const std::filesystem::path& folder) {
     return count;
 }
 
-// Runs the body in a process of its own; returns its exit code, or 128 + signal. An exception is 99.
+// Runs the body in a process of its own. Returns its exit code, 128 + signal, or 99 after an exception.
 inline int run_in_child(const std::function<int()>& body) {
     const pid_t child = ::fork();
     if (child == 0) {
@@ -237,7 +237,7 @@ inline int run_in_child(const std::function<int()>& body) {
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-// The message and the exit code of the Error that the body throws.
+// Returns the message and the exit code of the Error that the body throws.
 inline std::pair<std::string, ExitCode> error_of(const std::function<void()>& body) {
     try {
         body();

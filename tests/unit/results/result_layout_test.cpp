@@ -24,7 +24,7 @@ JobSpec job(const std::string& axis_name) {
                      std::vector<AppSchema>{app});
 }
 
-TEST(ResultLayout, TakesOverTheJob) {
+TEST(ResultLayout, CopiesTheJob) {
     const JobSpec spec = job("m");
     const FieldDimension body{"body", {"1", "2", "3"}};
     const ResultLayout layout =
@@ -41,12 +41,12 @@ TEST(ResultLayout, TakesOverTheJob) {
     EXPECT_EQ(layout.bytes_per_point(), 4 + 3 * 8 + 3 * 4);
 }
 
-TEST(ResultLayout, OfNoAxesIsOnePoint) {
+TEST(ResultLayout, IsOnePointWithoutAxes) {
     EXPECT_EQ(layout_of({}, {}).point_count(), 1);
 }
 
-// All of them become datasets of one file.
-TEST(ResultLayout, RefusesANameThatIsTakenTwice) {
+// All of them are datasets of one file.
+TEST(ResultLayout, RejectsADuplicateName) {
     const FieldDimension body{"body", {"1", "2", "3"}};
     const auto refusal = [&](const std::string& axis_name) {
         return error_of([&] {
@@ -63,7 +63,7 @@ TEST(ResultLayout, RefusesANameThatIsTakenTwice) {
     EXPECT_EQ(refusal("m").first, "");
 }
 
-TEST(ResultLayout, FieldsMustAgreeOnASharedDimension) {
+TEST(ResultLayout, RejectsFieldsThatDisagreeOnADimension) {
     EXPECT_THROW(make_layout(job("m"), {field("a", FieldType::Int32, {{"body", {"1", "2"}}}),
                                         field("b", FieldType::Int32, {{"body", {"1", "2", "3"}}})}),
                  std::logic_error);

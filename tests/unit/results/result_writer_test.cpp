@@ -33,7 +33,7 @@ TEST_F(ResultWriterTest, AnnouncesOnlyWhatIsDurable) {
     EXPECT_EQ(scan_parts(folder.path(), layout).completed.size(), 10);
 }
 
-// One being written and two waiting are all that memory must hold.
+// Memory must hold one range that is being written and two that wait, not more.
 TEST_F(ResultWriterTest, BlocksWhileTwoAreWaiting) {
     std::mutex mutex;
     std::condition_variable changed;
@@ -50,7 +50,7 @@ TEST_F(ResultWriterTest, BlocksWhileTwoAreWaiting) {
         }
     });
     while (submitted < 3) std::this_thread::sleep_for(1ms);
-    std::this_thread::sleep_for(50ms);  // long enough for a fourth, if that were allowed
+    std::this_thread::sleep_for(50ms);  // long enough for a fourth to be accepted
     EXPECT_EQ(submitted, 3);
     {
         std::lock_guard lock(mutex);
@@ -62,7 +62,7 @@ TEST_F(ResultWriterTest, BlocksWhileTwoAreWaiting) {
     EXPECT_EQ(scan_parts(folder.path(), layout).completed.size(), 6);
 }
 
-TEST_F(ResultWriterTest, DestructionDropsWhatWaits) {
+TEST_F(ResultWriterTest, DropsWaitingRangesOnDestruction) {
     std::atomic<bool> committing = false;
     {
         ResultWriter writer(life, layout, [&](WorkRange) {
@@ -75,7 +75,7 @@ TEST_F(ResultWriterTest, DestructionDropsWhatWaits) {
     EXPECT_EQ(scan_parts(folder.path(), layout).completed.ranges(), (std::vector<WorkRange>{{0, 1}}));
 }
 
-TEST_F(ResultWriterTest, FailureWakesABlockedSubmit) {
+TEST_F(ResultWriterTest, WakesABlockedSubmitOnFailure) {
     std::filesystem::remove_all(folder.path());
     ResultWriter writer(life, layout, nullptr);
     const auto [message, code] = error_of([&] {
@@ -87,7 +87,7 @@ TEST_F(ResultWriterTest, FailureWakesABlockedSubmit) {
 }
 
 // Ranks of one host may be threads, and HDF5 is not thread-safe.
-TEST_F(ResultWriterTest, ManyWritersAtOnce) {
+TEST_F(ResultWriterTest, WorksWithManyWritersAtOnce) {
     std::vector<std::thread> ranks;
     for (std::int64_t r = 0; r < 4; ++r) {
         ranks.emplace_back([&, r] {

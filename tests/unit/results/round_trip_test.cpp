@@ -1,4 +1,4 @@
-// Parts -> consolidated file -> reader, bit for bit; the file itself is looked at through HDF5's own calls.
+// Tests parts -> finished file -> reader, bit for bit, and checks the file with HDF5's own calls.
 #include <cmath>
 
 #include "results/hdf5/attribute.h"
@@ -14,7 +14,7 @@ using namespace test;
 struct Case {
     const char* name;
     std::vector<std::int64_t> counts;
-    std::vector<std::int64_t> bounds;  // of the parts: they start and end inside rows
+    std::vector<std::int64_t> bounds;  // of the parts, which start and end inside rows
 };
 
 void PrintTo(const Case& c, std::ostream* out) {
@@ -140,8 +140,8 @@ INSTANTIATE_TEST_SUITE_P(Shapes, RoundTrip,
                                          Case{"flat", {1, 9, 1}, {0, 2, 9}}, Case{"whole", {4, 4}, {0, 16}}),
                          [](const auto& test) { return test.param.name; });
 
-// Larger than one block of the copy and than one chunk of a part, with a boundary inside both.
-TEST(Consolidate, ManyBlocks) {
+// The sweep is larger than one block of the copy and one chunk of a part, with a boundary inside both.
+TEST(Consolidate, CopiesManyBlocks) {
     TemporaryFolder folder;
     const auto result = folder.path() / "map.h5";
     const ResultLayout layout =
@@ -154,9 +154,9 @@ TEST(Consolidate, ManyBlocks) {
     }
 }
 
-// The longest name whose part folder, <name>.parts, a file system takes, has no room for a temporary name's
-// ending.
-TEST(Consolidate, ToALongName) {
+// A file of the longest name whose part folder a file system accepts has no room for the ending of a
+// temporary name.
+TEST(Consolidate, WritesToALongName) {
     TemporaryFolder folder;
     const auto result = folder.path() / (std::string(246, 'r') + ".h5");
     const ResultLayout layout = layout_of(some_axes({7}), all_kinds_of_fields());
@@ -165,7 +165,7 @@ TEST(Consolidate, ToALongName) {
     EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{result.filename().string()});
 }
 
-// x = from + (to - from) * i / n, with n = count, or count - 1 where the end belongs to it.
+// x = from + (to - from) * i / n, with n = count, or count - 1 if the axis includes its end.
 TEST(Consolidate, WritesCoordinates) {
     TemporaryFolder folder;
     const auto result = folder.path() / "map.h5";
@@ -182,7 +182,7 @@ TEST(Consolidate, WritesCoordinates) {
     EXPECT_EQ(read_integer(file.get(), "complete"), 1);
 }
 
-TEST(ResultReader, UnfinishedHasNanWhereNotComputed) {
+TEST(ResultReader, ReturnsNanWhereNotComputed) {
     TemporaryFolder folder;
     const auto result = folder.path() / "map.h5";
     const ResultLayout layout = layout_of(some_axes({4, 3}), {field("steps", FieldType::Int32)});
@@ -201,7 +201,7 @@ TEST(ResultReader, UnfinishedHasNanWhereNotComputed) {
     }
 }
 
-TEST(ResultReader, RefusesWhatIsNoResult) {
+TEST(ResultReader, RejectsOtherFiles) {
     TemporaryFolder folder;
     write_text_file(folder.path() / "letter.h5", "Dear reader");
     EXPECT_THROW(ResultReader(folder.path() / "letter.h5"), JobError);

@@ -1,4 +1,4 @@
-// Lists and texts of any length: parts -> consolidated file -> reader.
+// Tests lists and texts of any length: parts -> finished file -> reader.
 #include "results/rows.h"
 
 #include "plot/plot.h"
@@ -29,7 +29,7 @@ ResultLayout rows_layout(std::vector<std::int64_t> counts) {
                       variable("weights", FieldShape::List, FieldType::Float64), why});
 }
 
-// Of point p: p % 4 values, so that some are empty.
+// Point p has p % 4 values, so some are empty.
 std::vector<std::int32_t> tokens_of(std::int64_t p) {
     std::vector<std::int32_t> tokens;
     for (std::int64_t i = 0; i < p % 4; ++i) tokens.push_back(static_cast<std::int32_t>(100 * p + i));
@@ -104,14 +104,14 @@ TEST(Rows, ComeBackFromPartsAndFromTheResult) {
     }
 }
 
-TEST(Rows, ThatAreAllEmptyArePartsToo) {
+TEST(Rows, MayAllBeEmpty) {
     TemporaryFolder folder;
     const ResultLayout layout = rows_layout({1});  // point 0: no tokens, no text
     PartFolder parts(folder.path() / "map.h5", layout, PartFolder::IfOther::Refuse);
     EXPECT_EQ(commit(parts, layout, {0, 1}).size(), 1u);
 }
 
-TEST(Rows, ThatAreMissingAreEmpty) {
+TEST(Rows, AreEmptyWhereMissing) {
     TemporaryFolder folder;
     const auto result = folder.path() / "map.h5";
     const ResultLayout layout = rows_layout({12});
@@ -124,7 +124,7 @@ TEST(Rows, ThatAreMissingAreEmpty) {
     EXPECT_EQ(field_statistics(reader, layout.fields[0]).finite, 2);
 }
 
-TEST(Rows, WithANulHaveTheReplacementCharacterInTheResult) {
+TEST(Rows, ReplaceANulInTheResult) {
     TemporaryFolder folder;
     const auto result = folder.path() / "map.h5";
     ResultLayout layout = rows_layout({1});
@@ -140,8 +140,8 @@ TEST(Rows, WithANulHaveTheReplacementCharacterInTheResult) {
               "b");
 }
 
-// Some bytes of a file mean nothing (gaps between what HDF5 has put there).
-TEST(Rows, OfADamagedPartAreRefusedUnlessTheyAreWhatWasWritten) {
+// Some bytes of a file have no meaning (gaps that HDF5 leaves).
+TEST(Rows, OfADamagedPartAreRejectedOrIntact) {
     TemporaryFolder folder(memory_path());
     const ResultLayout layout = rows_layout({8});
     const auto result = folder.path() / "map.h5";
@@ -161,7 +161,7 @@ TEST(Rows, OfADamagedPartAreRefusedUnlessTheyAreWhatWasWritten) {
     EXPECT_GT(refused, bytes.size() / 5 / 2);
 }
 
-TEST(Rows, AreShownByTheirLengthsAndNotDrawn) {
+TEST(Rows, AreShownByLengthAndNotDrawn) {
     TemporaryFolder folder;
     const auto result = folder.path() / "map.h5";
     const ResultLayout layout = rows_layout({20});
@@ -183,7 +183,7 @@ TEST(Rows, AreShownByTheirLengthsAndNotDrawn) {
     }
 }
 
-TEST(Rows, ThatDoNotFitTheirRangeAreABug) {
+TEST(Rows, ThrowLogicErrorIfTheyDoNotFitTheirRange) {
     RowsBuilder rows;
     rows.add("one");
     const FieldBuffer buffer = rows.take();
@@ -192,7 +192,7 @@ TEST(Rows, ThatDoNotFitTheirRangeAreABug) {
     EXPECT_NO_THROW(RowsView(buffer, 1, 1));
 }
 
-TEST(Inputs, ThatHaveChangedAreNamed) {
+TEST(Inputs, AreNamedIfTheyHaveChanged) {
     TemporaryFolder folder;
     const auto result = folder.path() / "map.h5";
     ResultLayout before = rows_layout({4});

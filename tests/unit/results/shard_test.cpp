@@ -1,4 +1,5 @@
-// Several shards of one sweep into one result: at the same time, one after another, killed and taken over.
+// Tests several shards of one sweep with one result: at the same time, one after another, killed, and taken
+// over.
 #include <signal.h>
 
 #include <chrono>
@@ -17,7 +18,7 @@ namespace {
 using namespace test;
 using IfOther = PartFolder::IfOther;
 
-// Every field's bytes as they lie in a finished result.
+// Returns the bytes of every field of a finished result.
 std::vector<FieldBuffer> bytes_in(const std::filesystem::path& result, const ResultLayout& layout) {
     Hdf5Guard guard;
     const Hdf5File file = open_hdf5(result.string());
@@ -53,7 +54,7 @@ class Shards : public testing::Test {
     ResultLayout layout = layout_of(some_axes({10, 9}), all_kinds_of_fields());  // 90 points
 };
 
-TEST_F(Shards, AtTheSameTimeAndTheLastOneWritesTheResult) {
+TEST_F(Shards, LastOfSimultaneousShardsWritesTheResult) {
     std::vector<std::unique_ptr<PartFolder>> shards;
     for (int i = 0; i < 4; ++i) shards.push_back(open(i, 4));
     EXPECT_EQ(shards[1]->interval(), (WorkRange{22, 45}));
@@ -66,7 +67,7 @@ TEST_F(Shards, AtTheSameTimeAndTheLastOneWritesTheResult) {
     EXPECT_EQ(open_result(result, layout, false, claim(3, 4)), nullptr);
 }
 
-TEST_F(Shards, MoreShardsThanPoints) {
+TEST_F(Shards, MayOutnumberThePoints) {
     layout = layout_of(some_axes({2}), all_kinds_of_fields());
     for (int i = 0; i < 5; ++i) {
         const auto shard = open(i, 5);
@@ -76,7 +77,7 @@ TEST_F(Shards, MoreShardsThanPoints) {
     expect_finished();
 }
 
-TEST_F(Shards, OthersOfTheSameSweepAreRefusedWhileTheyAreAlive) {
+TEST_F(Shards, ExcludeOtherRunsWhileAlive) {
     for (const auto& [alive, second] : std::vector<std::pair<Shard, Shard>>{
              {{2, 4}, {2, 4}}, {{2, 4}, {0, 1}}, {{0, 1}, {2, 4}}, {{2, 4}, {2, 5}}}) {
         auto first = open(alive.index, alive.count);
@@ -91,8 +92,8 @@ TEST_F(Shards, OthersOfTheSameSweepAreRefusedWhileTheyAreAlive) {
     }
 }
 
-// Neither lock nor life of those that were taken over may be in the way of anybody later.
-TEST_F(Shards, AWholeRunTakesOverFromShards) {
+// Locks and lives of runs that were taken over must not block later runs.
+TEST_F(Shards, YieldToAWholeRunThatTakesOver) {
     const auto first = open(0, 2), second = open(1, 2);
     {
         PartFolder whole(result, layout, IfOther::Refuse, claim(0, 1, true));
@@ -103,7 +104,7 @@ TEST_F(Shards, AWholeRunTakesOverFromShards) {
     EXPECT_NO_THROW(open(0, 3));
 }
 
-TEST_F(Shards, ASiblingIsNotTouched) {
+TEST_F(Shards, LeaveSiblingsAlone) {
     const auto first = open(0, 2);
     {
         const auto second = open(1, 2);
@@ -114,7 +115,7 @@ TEST_F(Shards, ASiblingIsNotTouched) {
     EXPECT_EQ(read_lives(parts_path(result)).size(), 0u);
 }
 
-TEST_F(Shards, OfTwoJobsTheSecondIsRefused) {
+TEST_F(Shards, RefuseASecondJob) {
     const auto first = open(0, 2);
     ResultLayout other = layout;
     other.fingerprint = "ffffffffffffffffffffffffffffffff";
@@ -122,7 +123,7 @@ TEST_F(Shards, OfTwoJobsTheSecondIsRefused) {
     compute(*first, {0, 1});
 }
 
-TEST_F(Shards, GoOnWithWhatAWholeRunHasLeftAndTheOtherWayRound) {
+TEST_F(Shards, ResumeAWholeRunAndViceVersa) {
     { compute(PartFolder(result, layout, IfOther::Refuse), {20, 50}); }
     {
         const auto shard = open(1, 4);  // 22 ... 44
@@ -134,17 +135,17 @@ TEST_F(Shards, GoOnWithWhatAWholeRunHasLeftAndTheOtherWayRound) {
     EXPECT_EQ(scan_parts(whole.life(), layout, layout.whole()).completed.size(), 50);
 }
 
-TEST_F(Shards, KilledBeforePuttingTogetherAnyShardPutsItRight) {
+TEST_F(Shards, AnyShardConsolidatesAfterAKill) {
     for (int i = 0; i < 2; ++i) {
         const auto shard = open(i, 2);
-        compute(*shard, shard->interval());  // and no more
+        compute(*shard, shard->interval());  // without ending the shard
     }
     const auto any = open(0, 2);
     EXPECT_EQ(finish(*any), ShardEnd::ResultIsThere);
     expect_finished();
 }
 
-TEST_F(Shards, OnlyOnePutsTheResultTogether) {
+TEST_F(Shards, OnlyOneConsolidates) {
     const auto first = open(0, 2), second = open(1, 2);
     for (const auto* shard : {&first, &second}) compute(**shard, (*shard)->interval());
     {
@@ -154,11 +155,11 @@ TEST_F(Shards, OnlyOnePutsTheResultTogether) {
         EXPECT_FALSE(std::filesystem::exists(result));
     }
     EXPECT_EQ(finish(*second), ShardEnd::ResultIsThere);
-    EXPECT_EQ(finish(*first), ShardEnd::ResultIsThere);  // which finds it there
+    EXPECT_EQ(finish(*first), ShardEnd::ResultIsThere);  // it finds the result
     expect_finished();
 }
 
-TEST_F(Shards, ADamagedPartIsNamedWithTheShardToRunAgain) {
+TEST_F(Shards, NameTheShardOfADamagedPart) {
     for (int i = 0; i < 3; ++i) {
         const auto shard = open(i, 3);
         compute(*shard, shard->interval());
@@ -174,15 +175,15 @@ TEST_F(Shards, ADamagedPartIsNamedWithTheShardToRunAgain) {
     expect_finished();
 }
 
-TEST_F(Shards, FreshIsRefused) {
+TEST_F(Shards, RefuseFresh) {
     const auto [message, code] = error_of([&] { open_result(result, layout, true, claim(0, 2)); });
     EXPECT_EQ(code, ExitCode::BadInput);
     EXPECT_NE(message.find("--fresh"), std::string::npos) << message;
     EXPECT_FALSE(std::filesystem::exists(parts_path(result)));
 }
 
-// What a leader elsewhere does with its folder when a shard's parts are safe.
-TEST_F(Shards, RemoveOwnLeavesTheOthers) {
+// A leader on another host does this when a shard's parts are safe.
+TEST_F(Shards, RemoveOwnKeepsOtherShards) {
     const auto first = open(0, 2), second = open(1, 2);
     for (const auto* shard : {&first, &second}) compute(**shard, (*shard)->interval());
     first->remove_own();
@@ -192,14 +193,13 @@ TEST_F(Shards, RemoveOwnLeavesTheOthers) {
     EXPECT_FALSE(std::filesystem::exists(parts_path(result)));
 }
 
-// ---- Killed, stopped, continued and taken over at random, until it is done, again and again
-// ----------------------
+// Runs are killed, stopped, continued and taken over at random until the result is complete, again and again.
 
 class ShardStorm : public Shards {
   protected:
     static constexpr int count = 3;
 
-    // A run of one shard as the program makes it, in a process of its own.
+    // A run of one shard, as the program performs it, in a process of its own.
     pid_t start(int index, std::mt19937::result_type seed, bool take_over) {
         const pid_t child = ::fork();
         if (child != 0) return child;
@@ -234,7 +234,7 @@ class ShardStorm : public Shards {
     }
 };
 
-TEST_F(ShardStorm, TheResultIsThatOfAnUninterruptedRun) {
+TEST_F(ShardStorm, GivesTheResultOfAnUninterruptedRun) {
     layout = layout_of(some_axes({40, 20}), all_kinds_of_fields());
     std::mt19937 random(5);
     int kills = 0, takeovers = 0, results = 0;

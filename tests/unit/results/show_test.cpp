@@ -16,7 +16,7 @@ bool has(const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;
 }
 
-// The line that begins with this word.
+// Returns the line that begins with this word.
 std::string line_of(const std::string& text, const std::string& word) {
     std::istringstream lines(text);
     for (std::string line; std::getline(lines, line);) {
@@ -25,7 +25,7 @@ std::string line_of(const std::string& text, const std::string& word) {
     return "";
 }
 
-TEST(Statistics, OfAFewNumbers) {
+TEST(Statistics, CoverFiniteValuesOnly) {
     const double nan = std::numeric_limits<double>::quiet_NaN();
     const double infinity = std::numeric_limits<double>::infinity();
     Statistics s;
@@ -48,7 +48,7 @@ class Show : public testing::Test {
         {field("steps", FieldType::Int32), field("energy", FieldType::Float64, {{"body", {"sun", "moon"}}})});
 };
 
-TEST_F(Show, FinishedResult) {
+TEST_F(Show, DescribesAFinishedResult) {
     {
         PartFolder parts(result, layout, PartFolder::IfOther::Refuse);
         const std::vector<std::int32_t> steps{7, 7, 7, 1, 2, 3, 4, 5, 6, 7, 7, 7};
@@ -66,7 +66,7 @@ TEST_F(Show, FinishedResult) {
     EXPECT_TRUE(has(text, "12 of 12 points (100 %)")) << text;
     EXPECT_TRUE(has(line_of(text, "x"), "4")) << text;
     EXPECT_TRUE(has(line_of(text, "x"), "-20")) << text;
-    EXPECT_TRUE(has(line_of(text, "x"), "10")) << text;  // the last of 4 without the end
+    EXPECT_TRUE(has(line_of(text, "x"), "10")) << text;  // the last of 4, without the end
     EXPECT_TRUE(has(line_of(text, "x"), "system.position[0].x")) << text;
     EXPECT_TRUE(has(line_of(text, "body"), "sun, moon")) << text;
     const std::string steps = line_of(text, "steps");  // mean 63/12, 6 of 12 at the maximum
@@ -84,17 +84,17 @@ TEST_F(Show, FinishedResult) {
     }
 }
 
-TEST_F(Show, UnfinishedResult) {
+TEST_F(Show, DescribesAnUnfinishedResult) {
     const PartFolder parts(result, layout, PartFolder::IfOther::Refuse);
     commit_part(parts.path(), layout, {2, 5},
                 {buffer<std::int32_t>({1, 2, 3}), buffer<double>({1, 1, 1, 1, 1, 1})});
     const std::string text = show_text(ResultReader(result));
     EXPECT_TRUE(has(text, "unfinished result of the threebody job")) << text;
     EXPECT_TRUE(has(text, "3 of 12 points (25.00 %), 2 ranges missing")) << text;
-    EXPECT_TRUE(has(line_of(text, "steps"), " 2 ")) << text;  // the mean: what is missing does not count
+    EXPECT_TRUE(has(line_of(text, "steps"), " 2 ")) << text;  // the mean without missing points
 }
 
-TEST_F(Show, SinglePoint) {
+TEST_F(Show, DescribesASinglePoint) {
     layout.axes.clear();
     make_result(result, layout, {0, 1});
     EXPECT_TRUE(has(show_text(ResultReader(result)), "1 of 1 point (100 %)"));
@@ -126,7 +126,7 @@ class ShowTexts : public Show {
     }
 };
 
-TEST_F(ShowTexts, BeginsTheFirstTexts) {
+TEST_F(ShowTexts, ShowsTheBeginningsOfTexts) {
     const std::string text = show_text(ResultReader(result));
     EXPECT_TRUE(has(text, "    0  And it came to pass\n")) << text;
     EXPECT_TRUE(has(text, "    1  " + std::string(63, 'a') + "...\n")) << text;
@@ -148,7 +148,7 @@ TEST_F(ShowTexts, ShowsAWholeRow) {
     EXPECT_TRUE(has(error_of([&] { row_text(reader, 5); }).first, "has the rows 0 to 4"));
 }
 
-TEST_F(Show, AStoppedFreshRunIsUnfinishedThoughTheEarlierResultIsThere) {
+TEST_F(Show, ReportsAStoppedFreshRunAsUnfinished) {
     make_result(result, layout, {0, 12});
     commit_all(PartFolder(result, layout, PartFolder::IfOther::Discard).path(), layout, {0, 3});
     const std::string text = show_text(ResultReader(result));
