@@ -49,7 +49,7 @@ def check_provenance(checks, attrs):
 
 
 def expected_coordinates(scale):
-    """from + (to - from) * i / n, as docs/job_file.md defines an axis."""
+    """Returns from + (to - from) * i / n, as docs/job_file.md defines an axis."""
     start, stop, endpoint = float(scale.attrs["from"]), float(scale.attrs["to"]), int(scale.attrs["endpoint"])
     count = scale.shape[0]
     n = count - 1 if endpoint and count > 1 else count
@@ -69,7 +69,7 @@ def check_axis(checks, scale, name):
 
 
 def attached_scales(checks, dataset):
-    """The name of the one scale of every dimension."""
+    """Returns the name of the one scale of every dimension."""
     names = []
     for i, dimension in enumerate(dataset.dims):
         if not checks.equal(len(dimension), 1, f"number of scales of dimension {i} of {dataset.name}"):

@@ -1,4 +1,4 @@
-"""Results on clusters: runs that take over from others, shards of one sweep, and hosts with disks of their own."""
+"""Tests results on clusters: runs that take over from others, shards of one sweep, and hosts with disks of their own."""
 
 import json
 import os
@@ -23,7 +23,7 @@ def batch(job, restart_count):
 
 
 class ClusterCase(Case):
-    """All jobs but the quick ones are one map, whose result on one rank is `alone`."""
+    """All jobs but the quick ones compute one map; `alone` is its result on one rank."""
 
     @classmethod
     def setUpClass(cls):
@@ -43,7 +43,7 @@ class ClusterCase(Case):
         self.fail(f"{result} has not had {count} lives within {timeout} s")
 
     def kept(self, parts):
-        """What is in a part folder, without what each life removes of the one before and writes anew."""
+        """Returns the files of a part folder, without those that each life replaces."""
         return {each.name: each.read_bytes() for each in parts.iterdir() if each.is_file() and each.name != "lock"}
 
     def resume_and_wait(self, process, pids=()):
@@ -116,7 +116,7 @@ class TakingOver(ClusterCase):
         self.assertRegex(out, r"batch job +slurm 77, started again once\n")
 
     def test_a_job_without_progress_stops(self):
-        # Not one range is done before the kill.
+        # The kill comes before the first range is done.
         arguments = ("run", self.job, "--output", "a.h5", "--set", "integrate.steps=100000000", "--set",
                      "run.range_points=10000")
         for life in range(3):
@@ -136,7 +136,7 @@ class TakingOver(ClusterCase):
 
 
 def children(pid):
-    """The ranks that this mpirun has started, by rank."""
+    """Returns the pids of the ranks that this mpirun has started, by rank."""
     found = {}
     for entry in pathlib.Path("/proc").iterdir():
         try:
@@ -150,7 +150,7 @@ def children(pid):
 
 
 class Shards(ClusterCase):
-    def test_four_at_once(self):
+    def test_four_shards_at_once(self):
         runs = [self.start("run", self.job, "--output", "a.h5", "--set", "run.range_points=100", "--shard", f"{i}/4",
                            ranks=2 if i == 1 else None) for i in range(4)]
         outs = [self.finish(run)[0] for run in runs]
@@ -164,7 +164,7 @@ class Shards(ClusterCase):
         out, _ = self.voltpile("run", self.job, "--output", "a.h5", "--shard", "2/4")
         self.assertIn("complete already", out)
 
-    def test_stopped_killed_and_gone_on_with(self):
+    def test_shards_resume_after_stops_and_kills(self):
         arguments = ("run", self.job, "--output", "a.h5", *LONG)
         out, _ = self.voltpile(*arguments, "--shard", "1/2", "--set", "run.time_limit_s=0.2", expect=STOPPED)
         self.assertIn("of 6,000 points of shard 1/2 are done", out)
@@ -179,10 +179,10 @@ class Shards(ClusterCase):
         self.assertIn("the last one to finish writes the result", out)
         out, _ = self.voltpile("show", "a.h5")
         self.assertIn("unfinished", out)
-        self.voltpile(*arguments, "--set", "run.threads=0")  # a whole run goes on where the shards have stopped
+        self.voltpile(*arguments, "--set", "run.threads=0")  # a run of the whole sweep resumes what the shards have left
         self.assert_same_result(self.alone, "a.h5")
 
-    def test_arguments(self):
+    def test_rejects_wrong_arguments(self):
         for shard in ("4/4", "1", "-1/4", "0/0"):
             _, err = self.voltpile("run", self.job, f"--shard={shard}", expect=BAD_INPUT)
             self.assertIn(f"--shard {shard}", err)
@@ -191,7 +191,7 @@ class Shards(ClusterCase):
 
 
 class Files(ClusterCase):
-    def test_through_a_symbolic_link(self):
+    def test_follows_a_symbolic_link(self):
         (self.folder / "disk").mkdir()
         (self.folder / "a.h5").symlink_to("disk/real.h5")
         arguments = ("run", self.job, "--output", "a.h5", *QUICK)
@@ -203,14 +203,14 @@ class Files(ClusterCase):
         self.assertTrue((self.folder / "a.h5").is_symlink())
         self.assertEqual(sorted(p.name for p in (self.folder / "disk").iterdir()), ["real.h5"])
 
-    def test_a_damaged_result_is_called_that(self):
+    def test_reports_a_damaged_result(self):
         self.voltpile("run", self.job, "--output", "a.h5", *QUICK)
         os.truncate(self.folder / "a.h5", 3000)
         for command in (("run", self.job, "--output", "a.h5", *QUICK), ("show", "a.h5")):
             _, err = self.voltpile(*command, expect=BAD_INPUT)
             self.assertIn("a.h5 is a damaged HDF5 file", err)
 
-    def test_a_part_folder_without_its_layout_is_gone_on_with(self):
+    def test_resumes_a_part_folder_without_its_layout(self):
         arguments = ("run", self.job, "--output", "a.h5", *QUICK)
         self.voltpile(*arguments, "--set", "run.time_limit_s=0.05", expect=STOPPED)
         (self.folder / "a.h5.parts" / "layout.h5").unlink()
@@ -218,8 +218,8 @@ class Files(ClusterCase):
         self.assertIn("resuming: ", out)
         self.assertFalse((self.folder / "a.h5.parts").exists())
 
-    def test_a_full_disk_is_told_of_once(self):
-        # At the start (the layout does not fit), and when all ranks at once cannot commit their parts of 24 kB.
+    def test_reports_a_full_disk_once(self):
+        # At the start, where the layout does not fit, and when all ranks at once cannot commit their parts of 24 kB.
         for limit, what in ((4096, "layout.h5"), (20_000, "part-")):
             with self.subTest(what=what):
                 _, err = self.voltpile("run", self.job, "--output", "a.h5", "--set", "run.range_points=2000", "--set",
@@ -229,13 +229,13 @@ class Files(ClusterCase):
 
 
 def can_mount():
-    """Whether this process may give its children mounts of their own."""
+    """Returns whether this process may give its children mounts of their own."""
     return subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False).returncode == 0
 
 
 @unittest.skipUnless(can_mount(), "needs root, for ranks with mounts of their own")
 class NodeLocalDisks(ClusterCase):
-    """Ranks whose /scratch is not the same, as on hosts without a shared file system."""
+    """Ranks with a /scratch of their own, as on hosts without a shared file system."""
 
     RANKS = 3
 
@@ -245,8 +245,8 @@ class NodeLocalDisks(ClusterCase):
         self.scratch.mkdir()
         for rank in range(1, self.RANKS):
             self.disk(rank).mkdir()
-        # Rank 0 has the folder itself, the others mount their own disk over it. $READ_ONLY: a rank that may not write.
-        # $SHARED: all have the folder itself, but are hosts of different names.
+        # Rank 0 uses the folder itself, the others mount their own disk over it. $READ_ONLY: a rank that must not write.
+        # $SHARED: all ranks use the folder itself, on hosts of different names.
         self.wrapper = self.write("rank.sh", f"""#!/bin/sh
 rank=$OMPI_COMM_WORLD_RANK
 if [ "$rank" = 0 ]; then exec {VOLTPILE} "$@"; fi
@@ -290,7 +290,7 @@ exec unshare --mount sh -c '
         out, _ = self.run_apart("--set", "run.time_limit_s=0.3", expect=STOPPED, ranks=2)  # without rank 2's disk
         self.assertIn(f"resuming: {PART * (kept[0] + kept[1]):,} of 12,000", out)
         self.assertEqual(len(self.parts_on(2)), kept[2])
-        # Now rank 2's parts are found again, though some of their points may have been computed elsewhere since.
+        # Now rank 2's parts are found again. Some of their points may have been computed elsewhere since.
         out, _ = self.run_apart()
         self.assertIn("resuming: ", out)
         self.assert_same_result(self.alone, self.scratch / "a.h5")
@@ -306,27 +306,27 @@ exec unshare --mount sh -c '
         self.assert_same_result(self.alone, self.scratch / "a.h5")
         self.assert_nothing_left()
 
-    def test_a_host_that_can_neither_see_nor_write(self):
+    def test_names_a_host_that_can_neither_see_nor_write(self):
         _, err = self.run_apart(expect=CANNOT_RUN, environment={"READ_ONLY": "2"})
         self.assertIn(f"{os.uname().nodename} does not see {self.scratch}/a.h5.parts", err)
         self.assertEqual(err.count("Read-only file system"), 1, err)
         self.assertEqual(self.parts_on(0), [])
 
-    def test_what_a_killed_run_has_left_elsewhere_goes_with_the_next(self):
+    def test_removes_parts_that_a_killed_run_left_on_other_hosts(self):
         self.run_apart("--set", "run.time_limit_s=0.3", expect=STOPPED)
         for rank in (1, 2):
             self.assertGreater(len(self.parts_on(rank)), 0)
-        shutil.copy(self.alone, self.scratch / "a.h5")  # the run has ended as if just after giving the result its name
+        shutil.copy(self.alone, self.scratch / "a.h5")  # as if the run had been killed just after giving the result its name
         out, err = self.run_apart()
         self.assertIn("complete already", out)
         self.assertEqual(err, "")
         self.assertEqual((self.scratch / "a.h5").read_bytes(), self.alone.read_bytes())
         self.assert_nothing_left()
 
-    def test_what_a_killed_run_has_left_on_a_shared_folder_is_the_business_of_rank_0(self):
+    def test_only_rank_0_removes_parts_on_a_shared_folder(self):
         self.run_apart("--set", "run.time_limit_s=0.3", expect=STOPPED, ranks=1)
         notes = self.scratch / "a.h5.parts" / "notes.txt"
-        notes.write_text("not voltpile's")  # so that the folder stays, and each that tries says so
+        notes.write_text("not voltpile's")  # keeps the folder, so each rank that tries to remove it says so
         shutil.copy(self.alone, self.scratch / "a.h5")
         out, err = self.run_apart(environment={"SHARED": "yes"})
         self.assertIn("complete already", out)
