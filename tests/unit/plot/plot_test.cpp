@@ -15,8 +15,8 @@ namespace {
 using namespace test;
 
 // Published values of matplotlib's "inferno": its ends and its middle.
-constexpr Rgb first{0, 0, 3}, middle{187, 55, 84}, last{252, 254, 164};
-constexpr Rgb gray{128, 128, 128};
+constexpr Rgb kFirst{0, 0, 3}, kMiddle{187, 55, 84}, kLast{252, 254, 164};
+constexpr Rgb kUncomputed{128, 128, 128};
 
 class Plot : public testing::Test {
   protected:
@@ -45,11 +45,11 @@ class Plot : public testing::Test {
 };
 
 TEST(Colormap, MatchesMatplotlibsInferno) {
-    EXPECT_EQ(inferno(0), first);
-    EXPECT_EQ(inferno(0.5), middle);  // matplotlib takes entry int(256 * 0.5)
-    EXPECT_EQ(inferno(1), last);
-    EXPECT_EQ(inferno(-1), first);
-    EXPECT_EQ(inferno(2), last);
+    EXPECT_EQ(inferno(0), kFirst);
+    EXPECT_EQ(inferno(0.5), kMiddle);  // matplotlib takes entry int(256 * 0.5)
+    EXPECT_EQ(inferno(1), kLast);
+    EXPECT_EQ(inferno(-1), kFirst);
+    EXPECT_EQ(inferno(2), kLast);
     EXPECT_EQ(inferno(0.4999), (Rgb{186, 54, 85}));  // entry 127
 }
 
@@ -59,7 +59,7 @@ TEST_F(Plot, DrawsTheFirstAxisRightAndTheSecondDown) {
     const Picture picture = draw({.scale = 10});
     ASSERT_EQ(picture.width, 30);
     ASSERT_EQ(picture.height, 20);
-    const Rgb expected[2][3] = {{first, middle, last}, {last, first, first}};
+    const Rgb expected[2][3] = {{kFirst, kMiddle, kLast}, {kLast, kFirst, kFirst}};
     for (std::int64_t y = 0; y < 20; ++y) {
         for (std::int64_t x = 0; x < 30; ++x)
             EXPECT_EQ(picture.at(x, y), expected[y / 10][x / 10]) << x << " " << y;
@@ -70,31 +70,31 @@ TEST_F(Plot, SubtractsFromPlotFrom) {
     layout.fields[0].plot_from = 100;
     commit<std::int32_t>({0, 6}, {0, 50, 100, 100, 0, 0});
     const Picture picture = draw({.scale = 1});
-    EXPECT_EQ(picture.at(0, 0), last);
-    EXPECT_EQ(picture.at(2, 0), first);
+    EXPECT_EQ(picture.at(0, 0), kLast);
+    EXPECT_EQ(picture.at(2, 0), kFirst);
     EXPECT_TRUE(has(file_text(png), "Shown: 100 - steps [1], from 0 (black) to 100 (yellow), linear"));
 }
 
 TEST_F(Plot, DrawsMissingPointsGray) {
     commit<std::int32_t>({1, 4}, {0, 100, 0});
     const Picture picture = draw({.scale = 1});
-    EXPECT_EQ(picture.at(0, 0), gray);
-    EXPECT_EQ(picture.at(1, 0), first);
-    EXPECT_EQ(picture.at(2, 0), last);
-    EXPECT_EQ(picture.at(0, 1), first);
-    EXPECT_EQ(picture.at(1, 1), gray);
+    EXPECT_EQ(picture.at(0, 0), kUncomputed);
+    EXPECT_EQ(picture.at(1, 0), kFirst);
+    EXPECT_EQ(picture.at(2, 0), kLast);
+    EXPECT_EQ(picture.at(0, 1), kFirst);
+    EXPECT_EQ(picture.at(1, 1), kUncomputed);
 }
 
 TEST_F(Plot, DrawsNanAndInfinityGrayAndIgnoresThemInTheScale) {
     layout.fields[0].type = FieldType::Float64;
     commit<double>({0, 6}, {0, NAN, 100, INFINITY, 50, -INFINITY});
     const Picture picture = draw({.scale = 1});
-    EXPECT_EQ(picture.at(0, 0), first);
-    EXPECT_EQ(picture.at(1, 0), gray);
-    EXPECT_EQ(picture.at(2, 0), last);
-    EXPECT_EQ(picture.at(0, 1), gray);
-    EXPECT_EQ(picture.at(1, 1), middle);
-    EXPECT_EQ(picture.at(2, 1), gray);
+    EXPECT_EQ(picture.at(0, 0), kFirst);
+    EXPECT_EQ(picture.at(1, 0), kUncomputed);
+    EXPECT_EQ(picture.at(2, 0), kLast);
+    EXPECT_EQ(picture.at(0, 1), kUncomputed);
+    EXPECT_EQ(picture.at(1, 1), kMiddle);
+    EXPECT_EQ(picture.at(2, 1), kUncomputed);
 }
 
 // 1e-8, 1e-4, 1: evenly spaced in the logarithm.
@@ -102,15 +102,15 @@ TEST_F(Plot, UsesALogarithmicScaleForDecades) {
     layout.fields[0].type = FieldType::Float64;
     commit<double>({0, 6}, {1e-8, 1.001e-4, 1, 1, 1, 1});
     const Picture picture = draw({.scale = 1});
-    EXPECT_EQ(picture.at(0, 0), first);
-    EXPECT_EQ(picture.at(1, 0), middle);
-    EXPECT_EQ(picture.at(2, 0), last);
+    EXPECT_EQ(picture.at(0, 0), kFirst);
+    EXPECT_EQ(picture.at(1, 0), kMiddle);
+    EXPECT_EQ(picture.at(2, 0), kLast);
     EXPECT_TRUE(has(file_text(png), "from 1e-08 (black) to 1 (yellow), logarithmic"));
 }
 
 TEST_F(Plot, DrawsAConstantField) {
     commit<std::int32_t>({0, 6}, {7, 7, 7, 7, 7, 7});
-    EXPECT_EQ(draw({.scale = 1}).at(1, 1), first);
+    EXPECT_EQ(draw({.scale = 1}).at(1, 1), kFirst);
 }
 
 TEST_F(Plot, EnlargesSmallMaps) {
@@ -126,7 +126,7 @@ TEST_F(Plot, DrawsOneAxisAsAStrip) {
     const Picture picture = draw();
     EXPECT_EQ(picture.width, 801);
     EXPECT_GE(picture.height, 80);
-    EXPECT_EQ(picture.at(400, picture.height - 1), middle);
+    EXPECT_EQ(picture.at(400, picture.height - 1), kMiddle);
 }
 
 TEST_F(Plot, DrawsTheChosenIndexOfOtherDimensions) {
@@ -136,9 +136,9 @@ TEST_F(Plot, DrawsTheChosenIndexOfOtherDimensions) {
     values[2 * 11 + 1] = 50;  // and of its last
     commit<std::int32_t>({0, 12}, values);
     const Picture picture = draw({.at = {"body=1", "z=1"}, .scale = 1});
-    EXPECT_EQ(picture.at(0, 0), last);
-    EXPECT_EQ(picture.at(1, 0), first);
-    EXPECT_EQ(picture.at(2, 1), middle);
+    EXPECT_EQ(picture.at(0, 0), kLast);
+    EXPECT_EQ(picture.at(1, 0), kFirst);
+    EXPECT_EQ(picture.at(2, 1), kMiddle);
     EXPECT_TRUE(has(file_text(png), "at body=1, z=1"));
 
     const std::string all = refusal({});
