@@ -44,7 +44,8 @@ def commands(text):
     """The commands of a page, as (words that choose the command, its options)."""
     code = re.findall(r"^ *```\w*\n(.*?)^ *```", text, re.M | re.S) + re.findall(r"`(voltpile [^`]*)`", text)
     for line in "\n".join(code).replace("\\\n", " ").splitlines():
-        for call in re.findall(r"(?:^|\s)voltpile ([^#|>\n]*)", line):
+        line = re.split(r"(?:^|\s)#", line)[0]
+        for call in re.findall(r"(?:^|\s)voltpile ([^|>\n]*)", line):
             call = call.split("   ")[0]
             words = re.match(r"(?:(?:model|bench) )?[a-z]+(?= |$)", call)
             if words:
@@ -103,7 +104,7 @@ class Docs(unittest.TestCase):
         self.assertGreater(seen, 50)
 
     def test_finds_commands(self):
-        page = "```\nmpirun -np 4 voltpile bench llm a.gguf --batch 1,8   # rates\n```\nRun `voltpile run x --fresh`.\n"
+        page = "```\nmpirun -np 4 voltpile bench llm a.gguf --batch 1,8   # voltpile for all\n```\nRun `voltpile run x --fresh`.\n"
         self.assertEqual(list(commands(page)), [("bench llm", ["--batch"]), ("run", ["--fresh"])])
 
     def test_finds_missing_paths(self):
