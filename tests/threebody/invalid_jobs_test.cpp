@@ -15,7 +15,7 @@
 namespace voltpile {
 namespace {
 
-const std::filesystem::path folder = std::filesystem::path(VOLTPILE_SOURCE_DIR) / "tests" / "invalid_jobs";
+const std::filesystem::path kInvalidJobs = std::filesystem::path(VOLTPILE_SOURCE_DIR) / "tests" / "invalid_jobs";
 
 std::vector<std::string> lines_of(const std::string& text) {
     std::vector<std::string> lines;
@@ -38,7 +38,7 @@ bool agrees(const std::string& line, const std::string& expected) {
 TEST(InvalidJobs, GiveTheExpectedMessages) {
     const std::vector<AppSchema> apps{threebody_schema()};
     int jobs = 0;
-    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    for (const auto& entry : std::filesystem::directory_iterator(kInvalidJobs)) {
         if (entry.path().extension() != ".toml") continue;
         ++jobs;
         const auto name = entry.path().filename().string();
