@@ -50,6 +50,7 @@ void define_commands(CLI::App& cli, cli::Action& action) {
     cli::add_plan(cli, action);
     cli::add_list(cli, action);
     cli::add_show(cli, action);
+    cli::add_verify(cli, action);
     cli::add_export(cli, action);
     cli::add_plot(cli, action);
     cli::add_help(cli, action);

@@ -32,6 +32,7 @@ void add_run(CLI::App& cli, Action& action);
 void add_plan(CLI::App& cli, Action& action);
 void add_list(CLI::App& cli, Action& action);
 void add_show(CLI::App& cli, Action& action);
+void add_verify(CLI::App& cli, Action& action);
 void add_export(CLI::App& cli, Action& action);
 void add_plot(CLI::App& cli, Action& action);
 void add_help(CLI::App& cli, Action& action);

@@ -1,4 +1,4 @@
-"""list, cancel, clean, help COMMAND and tokenize, as a user meets them."""
+"""list, verify, cancel, clean, help COMMAND and tokenize, as a user meets them."""
 
 import json
 import os
@@ -12,7 +12,7 @@ import unittest
 
 import h5py
 
-from harness import BAD_INPUT, CANNOT_RUN, DONE, ENVIRONMENT, PATIENCE, SLOW, SOURCE, STOPPED, VOLTPILE, Case
+from harness import BAD_INPUT, CANNOT_RUN, DONE, ENVIRONMENT, FAILED, PATIENCE, SLOW, SOURCE, STOPPED, VOLTPILE, Case
 
 MODELS = SOURCE / "data" / "tiny_model"
 MODEL = MODELS / "tiny-f16.gguf"
@@ -185,6 +185,42 @@ class Clean(Case):
             os.close(theirs)
             self.assertEqual((done.returncode, parts.exists()), (DONE, not deleted), done.stdout + done.stderr)
             self.assertIn("delete 1 part folder", done.stdout)
+
+
+class Verify(Case):
+    def damage(self, path, name):
+        """Flips a bit of a value that is already on disk."""
+        with h5py.File(path) as file:
+            dataset = file[name].id
+            offset = dataset.get_offset()
+            if offset is None:
+                offset = dataset.get_chunk_info(0).byte_offset
+        content = bytearray(path.read_bytes())
+        content[offset + 5] ^= 0x10
+        path.write_bytes(content)
+
+    def test_finished_result(self):
+        path = self.small_result()
+        out, _ = self.voltpile("verify", "a.h5")
+        self.assertIn("a.h5: 35 of 35 points intact", out)
+        self.damage(path, "energy_error")
+        _, err = self.voltpile("verify", "a.h5", expect=FAILED)
+        self.assertIn("energy_error", err)
+
+    def test_unfinished_result(self):
+        path = self.unfinished_result()
+        out, _ = self.voltpile("verify", "stopped.h5")
+        self.assertRegex(out, r"stopped\.h5: [\d,]+ of 12,000 points intact")
+        part = self.parts(path)[0]
+        self.damage(part, "energy_error")
+        _, err = self.voltpile("verify", "stopped.h5", expect=FAILED)
+        self.assertIn(part.name, err)
+
+    def test_refused(self):
+        self.write("text.h5", "hello")
+        for name in ("missing.h5", "text.h5"):
+            _, err = self.voltpile("verify", name, expect=BAD_INPUT)
+            self.assertIn(name, err)
 
 
 class Help(Case):
