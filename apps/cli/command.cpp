@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include "base/host_name.h"
+#include "base/shipped_files.h"
 #include "base/standard_streams.h"
 #include "cli/process_rank.h"
 #include "comm/mpi/launch_check.h"
@@ -14,7 +15,11 @@
 namespace voltpile::cli {
 
 void add_job_options(CLI::App& command, RunOptions& run) {
-    command.add_option("JOB", run.job_path, "job file (TOML)")->required()->check(some_name());
+    command
+        .add_option("JOB", run.job_path, "job file (TOML), or the name of an installed one, such as seed_map")
+        ->required()
+        ->transform(shipped_file("jobs"))
+        ->check(some_name());
     command
         .add_option("--set", run.overrides,
                     "override a key of the job file, such as integrate.steps=5000 or sweep.x.count=100")
@@ -29,6 +34,15 @@ void keep_piped_job(RunOptions& run) {
 CLI::Validator some_name() {
     return CLI::Validator(
         [](const std::string& name) { return std::string(name.empty() ? "the name is empty" : ""); }, "");
+}
+
+CLI::Validator shipped_file(const std::string& folder) {
+    return CLI::Validator(
+        [folder](std::string& name) {
+            name = find_shipped(name, folder);
+            return std::string();
+        },
+        "");
 }
 
 int launched_rank() {

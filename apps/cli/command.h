@@ -60,6 +60,9 @@ void keep_piped_job(RunOptions& run);
 // A check for options that take a file or a folder: rejects "".
 CLI::Validator some_name();
 
+// Replaces the name of a file that comes with the program by its path: see find_shipped. folder: as there.
+CLI::Validator shipped_file(const std::string& folder);
+
 // Returns the number of this rank as the launcher sets it before MPI starts, 0 without a launcher. Help and
 // errors in the arguments are printed on rank 0 only.
 int launched_rank();

@@ -45,9 +45,11 @@ void add_plan(CLI::App& cli, Action& action) {
         ->type_name("FILE")
         ->check(some_name());
     CLI::Option* cluster =
-        plan->add_option("--cluster", args->cluster,
-                         "plan for a described machine, such as data/clusters/t181_x3.toml")
+        plan->add_option(
+                "--cluster", args->cluster,
+                "plan for a described machine: a file, or the name of an installed one, such as t181_x3")
             ->type_name("FILE")
+            ->transform(shipped_file("data/clusters"))
             ->check(some_name());
     plan->add_option("--ranks-per-host", args->ranks_per_host,
                      "ranks on each host of --cluster [one for each GPU]")

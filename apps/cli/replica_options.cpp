@@ -19,6 +19,7 @@ void add_switch(CLI::App& command, const char* name, bool& on, const char* help)
 
 CLI::Option* add_model_option(CLI::App& command, std::string& path) {
     return command.add_option("MODEL", path, "a .gguf file, or a Hugging Face folder with safetensors")
+        ->transform(shipped_file("data/tiny_model"))
         ->check(some_name());
 }
 

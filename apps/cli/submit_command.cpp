@@ -46,14 +46,18 @@ void add_options(CLI::App& submit, SubmitRequest& request) {
         ->check(CLI::Range(1, kMostElements))
         ->type_name("K");
     submit
-        .add_option("--cluster", request.cluster,
-                    "description of the nodes' speed, such as data/clusters/t181_x3.toml")
+        .add_option(
+            "--cluster", request.cluster,
+            "description of the nodes' speed: a file, or the name of an installed one, such as t181_x3")
         ->type_name("FILE")
+        ->transform(shipped_file("data/clusters"))
         ->check(some_name());
     submit
-        .add_option("--env", request.environment,
-                    "script to source before the launcher, such as slurm/env/lmod.sh")
+        .add_option(
+            "--env", request.environment,
+            "script to source before the launcher: a file, or the name of an installed one, such as lmod")
         ->type_name("FILE")
+        ->transform(shipped_file("slurm/env"))
         ->check(some_name());
     submit.add_option("--launcher", request.launcher, "launcher inside the job [srun if it supports PMIx]")
         ->check(CLI::IsMember({"srun", "mpirun"}));

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/format.h"
+#include "base/shipped_files.h"
 #include "device/device.h"
 #include "llm/engine/engine.h"
 #include "llm/model/model_memory.h"
@@ -80,7 +81,7 @@ std::string replaced(std::string text, const std::string& old, const std::string
 }  // namespace
 
 void LlmApp::prepare(const Communicator* world) {
-    const std::string& path = job_.text("model.path");
+    const std::string path = find_shipped(job_.text("model.path"), "");
     const bool synthetic = !job_.text("model.synthetic").empty();
     const auto made = [&] {
         return std::make_unique<llm::SyntheticModel>(job_.text("model.synthetic"), job_.text("model.format"));

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/format.h"
+#include "base/shipped_files.h"
 #include "job/fingerprint.h"
 #include "llm/prompt_job/prompt_line.h"
 #include "llm/replica/sampling_message.h"
@@ -129,7 +130,7 @@ JobPrompts read_prompts(const JobSpec& job, const PromptLimits& limits) {
     PromptFormat format{.line_bytes = limits.line_bytes, .settings = settings_of(job)};
     JobPrompts all;
     for (const std::string& path : job.texts("prompts.files")) {
-        const std::string contents = contents_of(path, limits);
+        const std::string contents = contents_of(find_shipped(path, ""), limits);
         format.jsonl = is_jsonl(path, job.text("prompts.format"));
         add_lines(path, contents, format, all.prompts);
         all.inputs.push_back({path, hash_128((format.jsonl ? "jsonl\n" : "text\n") + contents)});
