@@ -64,6 +64,8 @@ void define_commands(CLI::App& cli, cli::Action& action) {
     cli::add_generate(cli, action);
     cli::add_chat(cli, action);
     cli::add_tokenize(cli, action);
+    cli::add_manual(cli, action);
+    cli::add_completion(cli, action);
 }
 
 // Throws if stdout did not take everything, whether or not that was still in the buffer (a full disk).

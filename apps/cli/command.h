@@ -49,6 +49,8 @@ void add_eval(CLI::App& model, Action& action);
 void add_generate(CLI::App& cli, Action& action);
 void add_chat(CLI::App& cli, Action& action);
 void add_tokenize(CLI::App& cli, Action& action);
+void add_manual(CLI::App& cli, Action& action);
+void add_completion(CLI::App& cli, Action& action);
 
 // Adds JOB and --set, which run, plan and submit share.
 void add_job_options(CLI::App& command, RunOptions& run);

@@ -10,22 +10,6 @@ namespace {
 
 constexpr std::size_t kHelpColumns = 100;
 
-// "a real number; > 0; unit s; default 2.0; can be swept"
-std::string properties(const KeySpec& spec) {
-    auto text = describe_type(spec);
-    const auto range = short_range(spec);
-    if (!range.empty()) text += spec.type == ValueType::Text ? "; one of " + range : "; " + range;
-    if (!spec.unit.empty()) text += "; unit " + spec.unit;
-    text += spec.default_value ? "; default " + to_toml(*spec.default_value, spec.shape) : "; required";
-    if (spec.sweepable) text += "; can be swept";
-    return text;
-}
-
-std::string heading(const std::string& table) {
-    if (table.empty()) return "At the top";
-    return table == "sweep" ? "[[sweep]], once for each axis; the first varies fastest" : "[" + table + "]";
-}
-
 constexpr const char* introduction = R"(# Job files
 
 A job file describes a computation. `voltpile run JOB.toml` runs it, `voltpile plan JOB.toml` estimates time and memory, and
@@ -161,10 +145,10 @@ std::string job_help(const AppSchema& app) {
     for (const auto& spec : keys.rows()) {
         if (table_of(spec.path) != table) {
             table = table_of(spec.path);
-            text += "\n" + heading(table) + "\n";
+            text += "\n" + describe_table(table) + "\n";
         }
         const auto key = spec.path.substr(table.empty() ? 0 : table.size() + 1);
-        text += fmt::format("  {}\n{}\n{}\n", key, wrap(properties(spec), kHelpColumns, 6),
+        text += fmt::format("  {}\n{}\n{}\n", key, wrap(describe_key(spec), kHelpColumns, 6),
                             wrap(spec.help, kHelpColumns, 6));
     }
     text +=

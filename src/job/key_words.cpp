@@ -133,4 +133,19 @@ std::string element_name(const KeySpec& spec, std::size_t element, std::size_t l
     return spec.path + suffix;
 }
 
+std::string describe_key(const KeySpec& spec) {
+    auto text = describe_type(spec);
+    const auto range = short_range(spec);
+    if (!range.empty()) text += spec.type == ValueType::Text ? "; one of " + range : "; " + range;
+    if (!spec.unit.empty()) text += "; unit " + spec.unit;
+    text += spec.default_value ? "; default " + to_toml(*spec.default_value, spec.shape) : "; required";
+    if (spec.sweepable) text += "; can be swept";
+    return text;
+}
+
+std::string describe_table(const std::string& table) {
+    if (table.empty()) return "At the top";
+    return table == "sweep" ? "[[sweep]], once for each axis; the first varies fastest" : "[" + table + "]";
+}
+
 }  // namespace voltpile

@@ -32,4 +32,10 @@ std::string element_name(const KeySpec& spec, std::size_t element, std::size_t l
 // Returns spec.shape for a value of `length` elements, with any_length replaced.
 std::vector<int> actual_shape(const KeySpec& spec, std::size_t length);
 
+// Describes a key in one line: "a real number; > 0; unit s; default 2.0; can be swept".
+std::string describe_key(const KeySpec& spec);
+
+// Returns the heading of a table's keys in help: "[system]"; "At the top" for "".
+std::string describe_table(const std::string& table);
+
 }  // namespace voltpile
