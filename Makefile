@@ -22,12 +22,13 @@ export OMPI_ALLOW_RUN_AS_ROOT = 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM = 1
 endif
 
-.PHONY: help demo test deps build format sm70
+.PHONY: help demo test deps build deb format sm70
 help:
 	@echo 'make demo    the three-body map on 2 ranks -> results/seed_map.h5 and .png; a few lines by a small model'
 	@echo 'make test    build and run all tests; CLUSTER=no: without installing Slurm and sshd for them'
 	@echo 'make deps    install the distribution packages that are missing'
 	@echo 'make build   configure and build $(BUILD)/voltpile; PRESET=debug or asan for the others'
+	@echo 'make deb     build a Debian package of the program in $(BUILD)/package'
 	@echo 'make format  clang-format all sources'
 	@echo 'make sm70    build voltpile for V100 (sm_70) with CUDA 12.4; list registers and stack of every GPU kernel'
 
@@ -68,6 +69,10 @@ endef
 deps:
 	@echo "needs: $(PACKAGES)"
 	$(call install,$(PACKAGES))
+
+deb: build
+	$(call install,dpkg-dev file gzip)
+	cd $(BUILD) && cpack -G DEB -B package
 
 format:
 	git ls-files '*.h' '*.cpp' '*.cu' '*.cuh' | xargs clang-format -i
