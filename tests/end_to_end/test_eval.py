@@ -1,22 +1,21 @@
-"""voltpile model eval with the tiny model: what transformers and numpy find, on one rank and on several."""
+"""voltpile model eval with the tiny model, on one and several ranks. Expected figures come from transformers and numpy."""
 
 import json
-import os
 import pathlib
 import shutil
 import unittest
 
 from harness import BAD_INPUT, CANNOT_RUN, FAILED, Case
-from tiny_model import copy_too_large, copy_with_nan
+from tiny_model import copy_too_large, copy_with_nan, room_per_rank
 
 MODELS = pathlib.Path(__file__).resolve().parents[2] / "data" / "tiny_model"
 EXPECTED = json.loads((MODELS / "expected.json").read_text())
 CUTS = json.loads((MODELS / "eval_expected.json").read_text())["perplexity"]
 DIVERGENCE = json.loads((MODELS / "eval_expected.json").read_text())["divergence"]
 
-# Keys and values are kept in fp16 (2^-11 relative): a token's loss changes by some 1e-3 either way, the mean of 1e4 by 1e-5.
+# Keys and values are fp16 (relative error 2^-11): a token's loss changes by about 1e-3, and the mean of 1e4 tokens by 1e-5.
 LOSS = 5e-5
-# A mean divergence of 3e-3 is that of differences of 0.05 in a logit, to which those 1e-3 add as squares.
+# A mean divergence of 3e-3 comes from logits that differ by 0.05, to which those 1e-3 add as squares.
 DIVERGENCE_SHARE = 0.01
 
 
@@ -26,7 +25,7 @@ class Eval(Case):
         return json.loads(out)
 
     def opening(self, characters=6000):
-        """Some 1700 tokens."""
+        """The beginning of the held-out text; by default about 1700 tokens."""
         return self.write("opening.txt", (MODELS / "held_out.txt").read_text()[:characters])
 
     def assert_perplexity(self, found, expected):
@@ -45,9 +44,9 @@ class Eval(Case):
         self.assertAlmostEqual(divergence["largest"], DIVERGENCE["largest"], delta=DIVERGENCE["largest"] * 0.1)  # of one token
         self.assertAlmostEqual(divergence["same_top"], DIVERGENCE["same_top"], delta=10 / 22122)  # near ties
 
-    def test_sums_that_are_not_finite_end_all_ranks_with_one_message(self):
+    def test_one_message_for_sums_that_are_not_finite(self):
         text, sound = self.opening(), MODELS / "hf"
-        for layer in (0, 3):  # of the first and of the last stage
+        for layer in (0, 3):  # in the first and in the last stage
             broken = self.folder / f"layer{layer}"
             copy_with_nan(broken, f"model.layers.{layer}.mlp.down_proj.weight")
             says = f"layer {layer}: after its feed-forward part the hidden state is not finite (rank 0 of "
@@ -73,15 +72,15 @@ class Eval(Case):
         found = self.evaluate(MODELS / "hf", MODELS / "held_out.txt", "--context", "256", "--stride", "100")
         self.assert_perplexity(found, CUTS["f16, stride 100 of 256"])
 
-    def test_a_model_does_not_diverge_from_itself(self):
+    def test_divergence_from_itself_is_zero(self):
         model = MODELS / "tiny-q8_0.gguf"
         with open(self.opening()) as text:
             found = self.evaluate(model, "-", "--against", model, stdin=text)["divergence"]
         self.assertEqual((found["mean"], found["largest"], found["same_top"]), (0, 0, 1))
 
-    def test_a_cache_of_int8_costs_little(self):
-        # Steps of 1/127 of the largest number of a head, as Q8_0 has for 32 weights, whose divergence is some 1e-4 for this model and
-        # 1e-3 for published ones. Not 0: the reference keeps its cache in fp16.
+    def test_int8_cache_diverges_little(self):
+        # int8 has steps of 1/127 of the largest number of a head, as Q8_0 has for 32 weights. The divergence of Q8_0 is about 1e-4
+        # for this model and 1e-3 for published ones. It is not 0, because the reference has an fp16 cache.
         model = MODELS / "tiny-f16.gguf"
         found = self.evaluate(model, self.opening(), "--against", model, "--cache", "int8", "--cpu")
         self.assertGreater(found["divergence"]["mean"], 0)
@@ -89,7 +88,7 @@ class Eval(Case):
         exact = self.evaluate(model, self.opening(), "--cpu")
         self.assertAlmostEqual(found["mean_loss"], exact["mean_loss"], delta=2e-3)
 
-    def test_the_same_on_several_ranks(self):
+    def test_same_figures_on_several_ranks(self):
         files = (MODELS / "tiny-q5_k_m.gguf", self.opening(), "--against", MODELS / "hf", "--cpu")
         alone = self.evaluate(*files)
         for cut in (("--tensor", "2"), ("--tensor", "1", "--pipeline", "2")):
@@ -100,12 +99,12 @@ class Eval(Case):
                 self.assertAlmostEqual(found["divergence"]["mean"], alone["divergence"]["mean"],
                                        delta=alone["divergence"]["mean"] * DIVERGENCE_SHARE)
 
-    def test_for_people(self):
+    def test_prints_figures_for_people(self):
         out, _ = self.voltpile("model", "eval", MODELS / "tiny-q5_k_m.gguf", self.opening(), "--against", MODELS / "tiny-f16.gguf")
         for line in (r"perplexity +\d+\.\d{4} \+/- \d\.\d{4}", r"KL divergence +0\.00\d+ \+/- 0\.000\d+", r"top token +9\d\.\d+ %", r"tok/s \("):
             self.assertRegex(out, line)
 
-    def test_refused(self):
+    def test_refuses_bad_input(self):
         model, text = MODELS / "tiny-q8_0.gguf", self.opening(200)
         invalid = self.folder / "invalid.txt"
         invalid.write_bytes(b"In the \xff")
@@ -127,16 +126,20 @@ class Eval(Case):
                     out, err = self.voltpile("model", "eval", *arguments, expect=BAD_INPUT, ranks=ranks)
                     self.assertEqual((out, err.count(says)), ("", 1), err)
 
-    def test_two_models_that_fit_only_alone_are_not_loaded(self):
-        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    def test_refuses_two_models_that_fit_only_alone(self):
+        def refuse(model, *options):
+            out, err = self.voltpile("model", "eval", model, self.opening(200), "--context", "16", "--cpu", *options,
+                                     expect=CANNOT_RUN, timeout=60)
+            self.assertEqual(out, "")
+            return err
+
         large = self.folder / "large"
-        copy_too_large(large, memory * 6 // 10)
-        out, err = self.voltpile("model", "eval", large, self.opening(200), "--against", large, "--cpu", expect=CANNOT_RUN, timeout=60)
-        self.assertEqual(out, "")
-        self.assertRegex(err, r"the model does not fit: over 1 rank .* has room for .* beside the .* of the other model")
+        copy_too_large(large, room_per_rank(refuse, self.folder) * 3 // 4)
+        self.assertRegex(refuse(large, "--against", large),
+                         r"the model does not fit: over 1 rank .* has room for .* beside the .* of the other model")
 
     def other_tokenizer(self):
-        """The tiny model with two tokens' numbers exchanged."""
+        """The tiny model with the ids of two tokens exchanged."""
         folder = self.folder / "other"
         shutil.copytree(MODELS / "hf", folder)
         tokenizer = json.loads((folder / "tokenizer.json").read_text())

@@ -1,7 +1,9 @@
-"""The tiny model in tests: its files, what transformers continues with, and damaged or oversized copies."""
+"""The tiny model for tests: its files, its continuations by transformers, and damaged or oversized copies."""
 
 import json
+import os
 import pathlib
+import re
 import shutil
 import struct
 
@@ -11,14 +13,14 @@ FILES = {"hf": "hf", "f16": "tiny-f16.gguf", "q8_0": "tiny-q8_0.gguf", "q5_k_m":
 
 
 def read_header(path):
-    """Of a safetensors file: its description and where the data begin."""
+    """Returns the header of a safetensors file and the offset of its data."""
     with open(path, "rb") as file:
         (length,) = struct.unpack("<Q", file.read(8))
         return json.loads(file.read(length)), 8 + length
 
 
 def copy_with_nan(folder, tensor):
-    """The Hugging Face folder with a NaN as the first number of one tensor."""
+    """Copies the Hugging Face folder and makes the first number of one tensor NaN."""
     shutil.copytree(MODELS / "hf", folder)
     path = folder / "model.safetensors"
     header, data = read_header(path)
@@ -28,7 +30,7 @@ def copy_with_nan(folder, tensor):
 
 
 def copy_with_large_weights(folder, tensor, factor):
-    """The Hugging Face folder with one tensor so many times as large, each number at most fp16's largest."""
+    """Copies the Hugging Face folder and multiplies one tensor by `factor`, limited to the range of fp16."""
     shutil.copytree(MODELS / "hf", folder)
     path = folder / "model.safetensors"
     header, data = read_header(path)
@@ -42,7 +44,7 @@ def copy_with_large_weights(folder, tensor, factor):
 
 
 def copy_too_large(folder, weight_bytes):
-    """A model whose feed-forward has at least so many bytes of weights, all zero, in a file of holes."""
+    """Creates a model whose feed-forward part has at least `weight_bytes` bytes of weights, all zero, in a sparse file."""
     shutil.copytree(MODELS / "hf", folder)
     config = json.loads((folder / "config.json").read_text())
     header, _ = read_header(folder / "model.safetensors")
@@ -65,3 +67,17 @@ def copy_too_large(folder, weight_bytes):
     with open(folder / "model.safetensors", "wb") as file:
         file.write(struct.pack("<Q", len(text)) + text)
         file.truncate(8 + len(text) + end)
+
+
+def room_per_rank(refuse, folder):
+    """How many bytes of weights the program plans for on one rank, from its message about a model that does not fit.
+
+    Nothing else says it: the memory that a machine offers depends on its kernel, its limits and other programs.
+    refuse: runs the program on a model, which it must refuse, and returns its stderr. The model must be run with a
+    short context, so that its activations are small beside its weights."""
+    model = folder / "probe"
+    copy_too_large(model, 4 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    message = refuse(model)
+    shutil.rmtree(model)
+    number, unit = re.search(r"has room for ([0-9.]+) ([kMGTP]?)B", message).groups()
+    return int(float(number) * 1000 ** " kMGTP".index(unit or " "))
