@@ -1,4 +1,4 @@
-"""`voltpile model`: what it says of models, and how it refuses what is none."""
+"""`voltpile model`: descriptions of models, synthetic models, and errors."""
 
 import json
 import os
@@ -8,6 +8,7 @@ import time
 import unittest
 
 from harness import BAD_INPUT, CANNOT_RUN, FAILED, PATIENCE, Case
+from tiny_model import MODELS
 
 
 class Model(Case):
@@ -16,13 +17,13 @@ class Model(Case):
         self.voltpile("model", "synth", "--shape", "tiny", "--quant", quant, "-o", path)
         return path
 
-    def test_what_is_written_is_described(self):
+    def test_describes_a_synthetic_model(self):
         out, _ = self.voltpile("model", "info", self.synth("q5_k_m"))
         for part in ("Llama (synthetic tiny)", "4 layers, hidden 256", "Q5_K", "Q6_K", "TP2 x PP2", "fingerprint"):
             self.assertIn(part, out)
         self.assertEqual([p.suffix for p in self.folder.iterdir() if "tiny" in p.name], [".gguf"])
 
-    def test_one_process_writes_a_file_and_nothing_stays_when_it_is_stopped(self):
+    def test_one_process_writes_a_file_and_leaves_nothing_when_stopped(self):
         path = self.folder / "large.gguf"
         unfinished = self.folder / "large.gguf.unfinished"
         first = self.start("model", "synth", "--shape", "llama-2-7b", "--quant", "q4_0", "-o", path)
@@ -38,22 +39,37 @@ class Model(Case):
         self.assertEqual(err, f"stopped: {path} is not written\n")
         self.assertEqual(list(self.folder.glob("large*")), [])
 
-    def test_what_a_killed_process_left_is_written_over(self):
+    def test_replaces_only_synthetic_models(self):
+        path = self.folder / "model.gguf"
+        write = ("model", "synth", "--shape", "tiny", "--quant", "q8_0", "-o", path)
+        self.voltpile(*write)
+        first = path.read_bytes()
+        self.voltpile(*write, "--seed", "2")
+        self.assertNotEqual(path.read_bytes(), first)
+        real = (MODELS / "tiny-q8_0.gguf").read_bytes()
+        for content in (real, real[:1000], b"notes\n", b""):
+            path.write_bytes(content)
+            _, err = self.voltpile(*write, expect=BAD_INPUT)
+            self.assertEqual(err, f"--output: {path} exists and was not written by voltpile model synth: it stays as it is; "
+                                  "choose another --output\n")
+            self.assertEqual(path.read_bytes(), content)
+
+    def test_overwrites_what_a_killed_process_left(self):
         unfinished = self.folder / "tiny-q8_0.gguf.unfinished"
-        unfinished.write_bytes(b"x" * (8 << 20))  # longer than what comes
+        unfinished.write_bytes(b"x" * (8 << 20))  # longer than the new file
         self.voltpile("model", "info", self.synth())
         self.assertFalse(unfinished.exists())
 
-    def test_no_room_is_said_before_anything_is_written(self):
+    def test_reports_a_full_disk_before_writing(self):
         room = os.statvfs(self.folder)
-        if room.f_bavail * room.f_frsize > 141e9:  # of Llama 3 70B in fp16
+        if room.f_bavail * room.f_frsize > 141e9:  # the size of Llama 3 70B in fp16
             self.skipTest("there is room for it")
         path = self.folder / "70b.gguf"
         _, err = self.voltpile("model", "synth", "--shape", "llama-3-70b", "--quant", "f16", "-o", path, expect=FAILED)
         self.assertEqual(err, f"cannot write {path}: No space left on device\n")
         self.assertEqual(list(self.folder.glob("70b*")), [])
 
-    def test_once_under_mpirun(self):
+    def test_prints_once_under_mpirun(self):
         out, _ = self.voltpile("model", "synth", "--shape", "llama-3-70b", "--quant", "q5_k_m", ranks=2)
         self.assertEqual(out.count("70.55 billion, 49.9 GB"), 1)
 
@@ -75,7 +91,7 @@ class Model(Case):
         self.refuse("synth", "--shape", "tiny", "--quant", "q3_k_m", says="there is no synthetic quantization q3_k_m")
         self.refuse("synth", "--shape", "tiny", "--quant", "f16", "-o", self.folder / "no/x.gguf",
                     says="--output: there is no folder")
-        os.mkfifo(self.folder / "pipe")  # as a device would, it stays where it is, and nobody waits for its other end
+        os.mkfifo(self.folder / "pipe")  # stays where it is, as a device would, and nobody waits for a writer
         self.refuse("synth", "--shape", "tiny", "--quant", "f16", "-o", self.folder / "pipe", says="no regular file")
         self.refuse("info", self.folder / "pipe", says="pipe is not a regular file")
         (self.folder / "pipe").unlink()

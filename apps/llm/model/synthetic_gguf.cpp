@@ -1,10 +1,12 @@
-// The metadata and the made-up tokenizer of a synthetic model's file.
+// Writes a synthetic model as a GGUF file, with metadata and a synthetic tokenizer.
 #include <fmt/format.h>
 
 #include <vector>
 
 #include "base/error.h"
+#include "llm/model/gguf_file.h"
 #include "llm/model/gguf_writer.h"
+#include "llm/model/mapped_file.h"
 #include "llm/model/synthetic_model.h"
 #include "llm/model/synthetic_shapes.h"
 #include "llm/model/synthetic_tokens.h"
@@ -50,6 +52,17 @@ void add_sizes(const ModelConfig& config, GgufWriter& file) {
 }
 
 }  // namespace
+
+bool is_synthetic_gguf(const std::filesystem::path& path) {
+    try {
+        const MappedFile file(path.string());
+        const auto name =
+            GgufFile(file.bytes(), path.string()).find<std::string_view>("general.name").value_or("");
+        return name.starts_with(kSyntheticName);
+    } catch (const FileError&) {
+        return false;
+    }
+}
 
 void SyntheticModel::write_gguf(const std::string& path, const std::function<bool()>& stop) const {
     GgufWriter file;

@@ -1,7 +1,9 @@
-// A model of a true shape with random weights: for benchmarks, planning and tests, without a download.
+// A model with the shape of a real one and random weights: for benchmarks, plans and tests without a
+// download.
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -11,12 +13,12 @@
 
 namespace voltpile::llm {
 
-// Weights are made when read, the same for the same shape, mixture, seed and place, whatever part is read by
-// whom. Rows have standard deviation 1/sqrt(columns), so that activations keep their size from layer to
-// layer.
+// Generates weights when they are read. They depend only on shape, mixture, seed and place, so all ranks see
+// the same weights whatever part they read. Rows have standard deviation 1/sqrt(columns), so that activations
+// keep their size from layer to layer.
 class SyntheticModel : public ModelSource {
   public:
-    // Throws JobError for shapes and mixtures that there are not.
+    // Throws JobError for unknown shapes and mixtures.
     SyntheticModel(std::string_view shape, std::string_view mixture, std::uint64_t seed = 1);
 
     void read(const ModelTensor& tensor, const TensorSlice& slice, std::byte* out) const override;
@@ -24,10 +26,12 @@ class SyntheticModel : public ModelSource {
 
     QuantMixture mixture() const { return mixture_; }
 
-    // As a GGUF file, which other programs read too. Its tokenizer (SentencePiece kind: bytes, and words to
-    // fill the vocabulary) takes every text. Asks every few megabytes whether to stop, and throws Error then;
-    // throws FileError, and MachineError while another process writes it. Then nothing of it is left.
-    void write_gguf(const std::string& path, const std::function<bool()>& stop = [] { return false; }) const;
+    // Writes a GGUF file, which other programs read too. Its tokenizer, of the SentencePiece kind with bytes
+    // and words to fill the vocabulary, encodes every text. Calls `stop` every few megabytes and throws Error
+    // if it returns true. Throws FileError, and MachineError while another process writes the file. Leaves
+    // nothing behind then.
+    void write_gguf(
+        const std::string& path, const std::function<bool()>& stop = [] { return false; }) const;
 
   private:
     SyntheticModel(ModelConfig config, std::string_view shape, QuantMixture mixture, std::uint64_t seed);
@@ -36,5 +40,9 @@ class SyntheticModel : public ModelSource {
     QuantMixture mixture_;
     std::uint64_t seed_;
 };
+
+// Whether `path` is a GGUF file that SyntheticModel::write_gguf() wrote. Returns false for files that it
+// cannot read.
+bool is_synthetic_gguf(const std::filesystem::path& path);
 
 }  // namespace voltpile::llm

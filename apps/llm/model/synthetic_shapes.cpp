@@ -41,7 +41,7 @@ ModelConfig synthetic_shape(std::string_view name) {
         if (shape.name != name) continue;
         ModelConfig config;
         config.family = shape.family;
-        config.model_name = fmt::format("synthetic {}", name);
+        config.model_name = fmt::format("{}{}", kSyntheticName, name);
         config.layers = shape.layers;
         config.hidden = shape.hidden;
         config.heads = shape.heads;

@@ -9,14 +9,17 @@
 
 namespace voltpile::llm {
 
-// Of the made-up tokenizer of all synthetic models.
+// Special tokens of the tokenizer of all synthetic models.
 inline constexpr int kSyntheticBos = 1;
 inline constexpr int kSyntheticEos = 2;
 
+// How the names of all synthetic models begin; the name of the shape follows.
+inline constexpr std::string_view kSyntheticName = "synthetic ";
+
 std::vector<std::string> synthetic_shape_names();
 
-// The published config of the model, with RoPE as in its GGUF files. "tiny" is no published model: 4 layers
-// of 256. Throws JobError for other names, with what there is.
+// Returns the published config of a model, with RoPE as in its GGUF files. "tiny" is not a published model:
+// it has 4 layers with a hidden size of 256. Throws JobError, which lists the names, for other names.
 ModelConfig synthetic_shape(std::string_view name);
 
 }  // namespace voltpile::llm
