@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "results/message_lines.h"
 #include "results/parts/durable_file.h"
 #include "results/rows.h"
 
@@ -102,8 +103,10 @@ void write_json_lines(std::ostream& to, const ResultReader& result, WorkRange po
         std::vector<ordered_json> lines(static_cast<std::size_t>(range.size()));
         add_axes(layout, at, lines);
         for (const FieldSpec& field : layout.fields) add_field(result, field, range, lines);
-        for (const ordered_json& line : lines)
+        for (ordered_json& line : lines) {
+            add_messages(line);
             to << line.dump(-1, ' ', false, ordered_json::error_handler_t::replace) << '\n';
+        }
     }
 }
 

@@ -1,10 +1,11 @@
-// Prompt files: what is taken, and what is said of the rest.
+// Prompt files: valid lines, and the messages about invalid ones.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <thread>
 #include <utility>
 
@@ -15,6 +16,7 @@
 #include "llm/prompt_job/prompt_line.h"
 #include "llm/prompt_job/prompt_rows.h"
 #include "llm/prompt_job/prompt_tokenizer.h"
+#include "results/message_lines.h"
 
 namespace voltpile::llm {
 namespace {
@@ -23,7 +25,7 @@ std::string error_of_line(const std::string& line) {
     return parse_json_line(line, {}).error;
 }
 
-TEST(PromptLine, TakesAPromptAndWhatDiffersFromTheJob) {
+TEST(PromptLine, OverridesSettingsOfTheJob) {
     PromptSettings settings;
     settings.max_tokens = 99;
     settings.sampling.temperature = 0.5f;
@@ -50,7 +52,7 @@ TEST(PromptLine, TakesAPromptAndWhatDiffersFromTheJob) {
     EXPECT_EQ(sampling.seed, 9u);
 }
 
-TEST(PromptLine, TakesMessages) {
+TEST(PromptLine, ReadsMessages) {
     const Prompt prompt = parse_json_line(
         R"({"messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}], "stop": "x"})",
         {});
@@ -61,7 +63,7 @@ TEST(PromptLine, TakesMessages) {
     EXPECT_EQ(prompt.settings.stop, std::vector<std::string>{"x"});
 }
 
-TEST(PromptLine, SaysWhatIsWrong) {
+TEST(PromptLine, ReportsErrors) {
     EXPECT_EQ(error_of_line("{\"prompt\": "), "not valid JSON at byte 12");
     EXPECT_EQ(error_of_line("[1]"), "a line must be a JSON object, such as {\"prompt\": \"...\"}");
     EXPECT_EQ(error_of_line("{}"), "neither \"prompt\" nor \"messages\"");
@@ -93,8 +95,8 @@ TEST(PromptLine, SaysWhatIsWrong) {
               "\"id\" must be a text or a whole number, not boolean");
 }
 
-// JSON leaves open which of them counts (RFC 8259, section 4).
-TEST(PromptLine, RefusesAKeyThatOccursTwice) {
+// JSON does not define which value counts (RFC 8259, section 4).
+TEST(PromptLine, RejectsDuplicateKeys) {
     const Prompt twice = parse_json_line(R"({"prompt": "a", "id": 7, "prompt": "b"})", {});
     EXPECT_EQ(twice.error, "\"prompt\" occurs twice");
     EXPECT_EQ(twice.id, "7");
@@ -294,6 +296,39 @@ TEST(PromptRows, AreSubmittedByRangesWhateverTheirOrder) {
     rows.submit_rest();
     EXPECT_EQ(submitted, (std::vector<Submitted>{{{5, 6}, {"text 5"}}, {{7, 9}, {"text 7", "text 8"}}}));
     EXPECT_TRUE(rows.empty());
+}
+
+// Lines of answers, with the fields that add_messages() reads.
+nlohmann::ordered_json answer_line(const std::string& prompt, const std::string& error = "") {
+    return {{"prompt", 3}, {"text", "42"}, {"error", error}, {"prompt_text", prompt}};
+}
+
+TEST(MessageLine, ConversationIsAPromptAgain) {
+    const Prompt asked = parse_json_line(R"({"messages": [{"role": "user", "content": "6 x 7?"}]})", {});
+    nlohmann::ordered_json line = answer_line(asked.text);
+    add_messages(line);
+    EXPECT_EQ(line["prompt"], 3);
+    line["messages"].push_back({{"role", "user"}, {"content", "Sure?"}});
+    const Prompt again = parse_json_line(nlohmann::ordered_json{{"messages", line["messages"]}}.dump(), {});
+    EXPECT_EQ(again.error, "");
+    ASSERT_EQ(again.messages.size(), 3u);
+    EXPECT_EQ(again.messages[0].content, "6 x 7?");
+    EXPECT_EQ(again.messages[1].role, ChatRole::Assistant);
+    EXPECT_EQ(again.messages[1].content, "42");
+}
+
+TEST(MessageLine, FailedConversationHasNoAnswer) {
+    nlohmann::ordered_json line = answer_line(R"([{"content":"6 x 7?","role":"user"}])", "no room");
+    add_messages(line);
+    EXPECT_EQ(line["messages"].size(), 1u);
+}
+
+TEST(MessageLine, PlainPromptsHaveNoMessages) {
+    for (const char* prompt : {"", "6 x 7?", "[", "[]", "[1, 2]", R"([{"role": "user"}])"}) {
+        nlohmann::ordered_json line = answer_line(prompt);
+        add_messages(line);
+        EXPECT_EQ(line, answer_line(prompt));
+    }
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <iterator>
 #include <utility>
 
+#include "results/message_lines.h"
+
 namespace voltpile::llm {
 namespace {
 
@@ -32,7 +34,7 @@ FieldSpec list(std::string name, FieldType type, std::string long_name, double l
     return variable(field(std::move(name), type, "1", std::move(long_name)), FieldShape::List, length);
 }
 
-// In the order of Finish.
+// In the order of Finish; part of the file format.
 const std::vector<std::string> finish_labels{"end", "length", "context", "stop", "error"};
 
 std::int32_t label_of(Finish finish) {
@@ -64,7 +66,7 @@ class Column {
     std::vector<T> values_;
 };
 
-// Of one range, in the order of prompt_fields().
+// The rows of one range, in the order of prompt_fields().
 struct Columns {
     RowsBuilder text, tokens, log_probability, top_tokens, top_log_probability, error, prompt_text, id,
         source;
@@ -113,7 +115,7 @@ struct Columns {
 
 std::vector<FieldSpec> prompt_fields(int top_n, double tokens, double prompt_tokens) {
     std::vector<FieldSpec> fields{
-        text("text", "what the model wrote", tokens * usual_bytes_per_token),
+        text(kAnswerField, "what the model wrote", tokens * usual_bytes_per_token),
         list("tokens", FieldType::Int32, "the tokens drawn, but for one that ended the text", tokens),
         list("log_probability", FieldType::Float32,
              "natural logarithm of each token's probability, before sampling", tokens)};
@@ -128,12 +130,12 @@ std::vector<FieldSpec> prompt_fields(int top_n, double tokens, double prompt_tok
     FieldSpec finish = field("finish_reason", FieldType::Int32, "1", "why the text ended");
     finish.labels = finish_labels;
     for (FieldSpec& each : std::vector<FieldSpec>{
-             finish, text("error", "why there is no text; empty: there is one", 0),
+             finish, text(kErrorField, "why there is no text; empty: there is one", 0),
              field("prompt_tokens", FieldType::Int32, "1", "tokens of the prompt"),
              field("prompt_seconds", FieldType::Float64, "s", "from its admission to the first token"),
              field("generation_seconds", FieldType::Float64, "s", "from the first token to the last"),
              field("queue_seconds", FieldType::Float64, "s", "until it was admitted"),
-             text("prompt_text", "the prompt, or the messages as JSON",
+             text(kPromptField, "the prompt, or the messages as JSON",
                   prompt_tokens * usual_bytes_per_token),
              text("id", "the line's own id; empty: none", 0),
              text("source", "file and line of the prompt", 32)})
