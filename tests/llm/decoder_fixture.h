@@ -1,4 +1,4 @@
-// Decoders in tests: golden models, and teams of ranks as threads of one process.
+// Decoders for tests: golden models, and teams of ranks as threads of one process.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,8 +18,8 @@
 namespace voltpile::llm {
 
 struct Golden {
-    std::vector<std::int32_t> tokens;  // prompt and what transformers continues it with
-    std::size_t prompt = 0;            // length
+    std::vector<std::int32_t> tokens;  // the prompt, and its continuation by transformers
+    std::size_t prompt = 0;            // tokens of the prompt
     std::vector<float> logits;         // after each token
 };
 
@@ -52,13 +52,12 @@ inline double nmse(std::span<const float> got, std::span<const float> wanted) {
     return error / square;
 }
 
-// The threads of one stage.
+// The threads of one tensor-parallel group.
 class LocalTeam {
   public:
     explicit LocalTeam(int ranks) : barrier_(ranks), place_(static_cast<std::size_t>(ranks)) {}
 
-    // All ranks call: `mine` becomes known, `work` sees everybody's, and nobody goes on before
-    // all are done.
+    // Publishes `mine`, waits until all ranks have done so, calls `work`, and waits until all are done.
     template <class Work>
     void exchange(int rank, FloatRows mine, const Work& work) {
         place_[static_cast<std::size_t>(rank)] = mine;
@@ -75,11 +74,11 @@ class LocalTeam {
 
 class LocalLinks final : public DecoderLinks {
   public:
-    // Where the stage before leaves its hidden state, and where this one does.
+    // from_previous, to_next: where the previous stage and this one leave their hidden states.
     LocalLinks(LocalTeam& team, int rank, std::vector<float>* from_previous, std::vector<float>* to_next)
         : team_(team), rank_(rank), from_previous_(from_previous), to_next_(to_next) {}
 
-    // Of more ranks than one: in memory of the host.
+    // With several ranks, x must be in host memory.
     void all_reduce(FloatRows x) override {
         if (team_.places().size() == 1) return;
         std::vector<float> sum(static_cast<std::size_t>(x.rows * x.columns));
@@ -117,10 +116,11 @@ inline std::unique_ptr<Ops> make_reference_ops() {
     return std::make_unique<ReferenceOps>();
 }
 
-// A model over `ranks` threads a stage, whose stages begin at the given layers.
+// Runs a model with `ranks` threads for each stage. stage_begin: the first layer of each stage.
 class TestModel {
   public:
-    TestModel(const ModelSource& model, int ranks, std::vector<int> stage_begin, const MakeOps& make_ops)
+    TestModel(const ModelSource& model, int ranks, std::vector<int> stage_begin, const MakeOps& make_ops,
+              KvElement cache = KvElement::F16)
         : ranks_(ranks) {
         stage_begin.push_back(static_cast<int>(model.config().layers));
         for (std::size_t s = 0; s + 1 < stage_begin.size(); ++s) {
@@ -140,6 +140,7 @@ class TestModel {
                 settings.layer_begin = stage_begin[s];
                 settings.layer_end = stage_begin[s + 1];
                 settings.pages = pool.pages();
+                settings.cache = cache;
                 settings.limits = {300, 8, 16, 300};
                 part.decoder = std::make_unique<Decoder>(model, *part.ops, *part.links, settings);
                 part.batch = std::make_unique<BatchBuffer>(*part.ops, settings.limits);
@@ -147,7 +148,7 @@ class TestModel {
         }
     }
 
-    // The logits of the last stage's first rank; the others must have the same.
+    // Runs a batch and returns the logits, which must be equal on all ranks of the last stage.
     std::vector<float> run(const Batch& batch) {
         std::vector<std::vector<float>> logits(parts_.size());
         for (std::size_t first = 0; first < parts_.size(); first += static_cast<std::size_t>(ranks_)) {
@@ -168,7 +169,7 @@ class TestModel {
         return logits.back();
     }
 
-    // The tokens in pieces of the given sizes (the last again and again), all logits.
+    // Runs the tokens in pieces of the given sizes, repeating the last size, and returns all logits.
     std::vector<float> run_in_pieces(std::span<const std::int32_t> tokens, std::vector<int> sizes) {
         SequencePages pages(pool);
         EXPECT_TRUE(pages.reserve(static_cast<int>(tokens.size())));
@@ -186,7 +187,7 @@ class TestModel {
         return all;
     }
 
-    // The most probable tokens after a prompt.
+    // Returns the greedy continuation of a prompt.
     std::vector<std::int32_t> continue_greedily(std::vector<std::int32_t> tokens, std::size_t count) {
         SequencePages pages(pool);
         EXPECT_TRUE(pages.reserve(static_cast<int>(tokens.size() + count)));

@@ -1,4 +1,4 @@
-// Pages of the cache, batches, cuts within blocks, the sentinel.
+// KV cache pages, batches, cuts within quantization blocks, and the sentinel for sums that are not finite.
 #include <algorithm>
 
 #include "base/error.h"
@@ -9,7 +9,7 @@
 namespace voltpile::llm {
 namespace {
 
-TEST(KvPages, PagesAreNeitherLostNorDoubled) {
+TEST(KvPages, LosesAndDuplicatesNoPages) {
     PagePool pool(10);
     SequencePages a(pool);
     EXPECT_TRUE(a.reserve(1));
@@ -31,12 +31,12 @@ TEST(KvPages, PagesAreNeitherLostNorDoubled) {
     EXPECT_EQ(pool.free_pages(), 5);
 }
 
-TEST(KvPages, SharedBeginningsAreFreeWhenTheLastUserIsGone) {
+TEST(KvPages, FreesSharedPagesAfterTheLastUser) {
     PagePool pool(6);
     {
         SequencePages a(pool);
         ASSERT_TRUE(a.reserve(50));
-        SequencePages b(a, 40);  // the third page has more than 40's 8 tokens: not shared
+        SequencePages b(a, 40);  // not the third page, of which 40 tokens fill only a half
         EXPECT_EQ(b.pages(), std::vector<std::int32_t>(a.pages().begin(), a.pages().begin() + 2));
         EXPECT_EQ(pool.users(b.pages()[0]), 2);
         ASSERT_TRUE(b.reserve(40));
@@ -51,7 +51,7 @@ TEST(KvPages, SharedBeginningsAreFreeWhenTheLastUserIsGone) {
     EXPECT_EQ(pool.free_pages(), 6);
 }
 
-TEST(BatchBuffer, RefusesWhatHasNoRoom) {
+TEST(BatchBuffer, RefusesBatchesBeyondItsLimits) {
     ReferenceOps ops;
     BatchBuffer buffer(ops, {4, 2, 3, 1});
     PagePool pool(9);
@@ -73,8 +73,8 @@ TEST(BatchBuffer, RefusesWhatHasNoRoom) {
     EXPECT_THROW(builder.add(pages, std::span(tokens).first(1), 64, WantLogits::None), std::logic_error);
 }
 
-// Of K-quants, whose blocks are longer than a head: ranks hold more columns of attn_output than they use.
-TEST(DecoderCuts, QuantizedModelsGiveTheSameOnTeams) {
+// Blocks of K-quants are longer than a head, so ranks hold more columns of attn_output than they use.
+TEST(DecoderCuts, QuantizedModelsAreEqualOnSeveralRanks) {
     for (const char* mixture : {"q5_k_m", "q8_0", "f16"}) {
         const SyntheticModel source("tiny", mixture);
         const std::vector<std::int32_t> tokens{1, 17, 200, 3, 99, 45, 260, 7, 8, 9, 11, 300};
@@ -83,13 +83,13 @@ TEST(DecoderCuts, QuantizedModelsGiveTheSameOnTeams) {
         for (const int ranks : {1, 2, 4}) {
             if (!tensor_parallel_obstacle(source, ranks).empty()) continue;
             TestModel model(source, ranks, {0, 2}, make_cpu_ops);
-            // fp32 sums in another order; and the fp16 cache can round to the neighbor of it.
+            // fp32 sums have another order, and the fp16 cache can round to a neighboring number.
             EXPECT_LT(nmse(model.run_in_pieces(tokens, {9, 1}), wanted), 1e-8) << mixture << ", " << ranks;
         }
     }
 }
 
-TEST(DecoderCuts, RefusedByName) {
+TEST(DecoderCuts, RefusesImpossibleCuts) {
     const SyntheticModel source("tiny", "f16");
     ReferenceOps ops;
     NoLinks links;
@@ -103,7 +103,7 @@ TEST(DecoderCuts, RefusedByName) {
     EXPECT_THROW(Decoder(source, ops, links, settings), JobError);
 }
 
-// A model one of whose tensors, of fp16, is not what it was.
+// A model with changed weights in one fp16 tensor.
 class ChangedModel final : public ModelSource {
   public:
     using Change = void (*)(std::span<std::uint16_t> halves);
@@ -135,38 +135,55 @@ void make_large(std::span<std::uint16_t> halves) {
         half = half_from_float(std::clamp(float_from_half(half) * 1e6F, -65504.0F, 65504.0F));
 }
 
+// Runs a few tokens and returns the message of the error that ends the pass.
+std::string message_of_pass(const ModelSource& model, KvElement cache = KvElement::F16) {
+    TestModel runner(model, 1, {0}, make_cpu_ops, cache);
+    try {
+        runner.run_in_pieces(std::vector<std::int32_t>{1, 17, 200, 3, 99}, {300});
+    } catch (const Error& error) {
+        return error.what();
+    }
+    ADD_FAILURE() << "the pass did not fail";
+    return {};
+}
+
 TEST(DecoderSentinel, NamesLayerOperationAndSequence) {
     const SyntheticModel sound("tiny", "f16");
     const ChangedModel model(sound, "blk.1.ffn_down.weight", make_first_infinite);
-    TestModel runner(model, 1, {0}, make_cpu_ops);
-    try {
-        runner.run_in_pieces(std::vector<std::int32_t>{1, 2, 3}, {300});
-        FAIL() << "nothing was noticed";
-    } catch (const Error& error) {
-        const std::string message = error.what();
-        EXPECT_NE(message.find("layer 1: after its feed-forward part"), std::string::npos) << message;
-        EXPECT_NE(message.find("sequence 0 at position 0"), std::string::npos) << message;
-    }
+    const std::string message = message_of_pass(model);
+    EXPECT_NE(message.find("layer 1: after its feed-forward part"), std::string::npos) << message;
+    EXPECT_NE(message.find("sequence 0 at position 0"), std::string::npos) << message;
+}
+
+// On processors only the keys and values of an fp16 cache can be too large for fp16.
+TEST(DecoderSentinel, SuggestsClampOnlyWhereFp16CanOverflow) {
+    const SyntheticModel sound("tiny", "f16");
+    const auto suggests = [](const std::string& message) {
+        return message.find("--clamp on") != std::string::npos;
+    };
+    const ChangedModel attention(sound, "blk.1.attn_output.weight", make_first_infinite);
+    EXPECT_TRUE(suggests(message_of_pass(attention)));
+    EXPECT_FALSE(suggests(message_of_pass(attention, KvElement::I8)));
+    const ChangedModel feed_forward(sound, "blk.1.ffn_down.weight", make_first_infinite);
+    EXPECT_FALSE(suggests(message_of_pass(feed_forward)));
+    const ChangedModel embedding(sound, "token_embd.weight", [](std::span<std::uint16_t> halves) {
+        std::ranges::fill(halves, std::uint16_t{0x7c00});
+    });
+    EXPECT_FALSE(suggests(message_of_pass(embedding)));
 }
 
 TEST(DecoderClamp, GoesOnWhereTheSentinelWouldStop) {
     const SyntheticModel small("tiny", "f16");
-    const ChangedModel model(small, "blk.2.attn_v.weight", make_large);  // its values are of the size of 1e5
+    const ChangedModel model(small, "blk.2.attn_v.weight", make_large);  // values of the order of 1e5
     const std::vector<std::int32_t> tokens{1, 17, 200, 3, 99};
-    TestModel stopped(model, 1, {0}, make_cpu_ops);
-    try {
-        stopped.run_in_pieces(tokens, {300});
-        FAIL() << "nothing was noticed";
-    } catch (const Error& error) {
-        const std::string message = error.what();
-        EXPECT_NE(message.find("layer 2: after its attention"), std::string::npos) << message;
-        EXPECT_NE(message.find("--clamp on"), std::string::npos) << message;
-    }
+    const std::string message = message_of_pass(model);
+    EXPECT_NE(message.find("layer 2: after its attention"), std::string::npos) << message;
+    EXPECT_NE(message.find("if a key or value exceeded 65504"), std::string::npos) << message;
     TestModel going(model, 1, {0}, [] {
         return std::make_unique<CpuOps>(std::vector<int>{-1}, usable_cpu_kernels().front(), true);
     });
     TestModel reference(model, 1, {0}, [] { return std::make_unique<ReferenceOps>(true); });
-    // fp32 sums against fp64 ones; and the fp16 cache can round to the neighbor of it.
+    // fp32 sums against fp64 sums, and the fp16 cache can round to a neighboring number.
     EXPECT_LT(nmse(going.run_in_pieces(tokens, {3, 1}), reference.run_in_pieces(tokens, {300})), 1e-8);
 }
 

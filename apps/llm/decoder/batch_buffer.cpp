@@ -10,7 +10,7 @@ namespace {
 
 void check(const char* what, std::size_t value, int limit) {
     if (value > static_cast<std::size_t>(limit))
-        throw std::out_of_range(fmt::format("a batch of {} {}, where {} have room", value, what, limit));
+        throw std::out_of_range(fmt::format("a batch has {} {}, but the limit is {}", value, what, limit));
 }
 
 }  // namespace

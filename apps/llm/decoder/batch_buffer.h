@@ -1,4 +1,4 @@
-// A batch on its way from the host to the processor of Ops.
+// Uploads a batch from the host to the memory of Ops.
 #pragma once
 
 #include "llm/decoder/upload_block.h"
@@ -6,7 +6,7 @@
 
 namespace voltpile::llm {
 
-// The most that a pass may have.
+// The largest pass.
 struct BatchLimits {
     int rows = 512;
     int sequences = 64;
@@ -14,10 +14,11 @@ struct BatchLimits {
     int logits = 64;
 };
 
-// Throws std::out_of_range for a batch beyond the limits.
+// Throws std::out_of_range if a batch exceeds the limits.
 void check_limits(const Batch& batch, const BatchLimits& limits);
 
-// As a part of a block: at the same addresses for batches of the same numbers.
+// Adds a batch to an upload block. Batches with the same numbers of rows, sequences and pages get the same
+// addresses.
 std::size_t upload_bytes(const Batch& batch);
 BatchView add_to(UploadBlock& block, const Batch& batch);
 
@@ -25,7 +26,8 @@ class BatchBuffer {
   public:
     BatchBuffer(Ops& ops, const BatchLimits& limits) : limits_(limits), block_(ops) {}
 
-    // One upload. The view is valid until the next. Throws std::out_of_range for a batch beyond the limits.
+    // Uploads a batch in one transfer. The view is valid until the next call. Throws std::out_of_range if the
+    // batch exceeds the limits.
     BatchView upload(const Batch& batch);
 
   private:

@@ -10,7 +10,7 @@ int BatchBuilder::add(std::span<const std::int32_t> pages, std::span<const std::
                       WantLogits logits) {
     const int end = position + static_cast<int>(tokens.size());
     if (tokens.empty() || pages_for(end) > std::ssize(pages))
-        throw std::logic_error("a sequence without room in its pages");
+        throw std::logic_error("a sequence has no tokens, or too few pages for them");
     const auto sequence = static_cast<std::int32_t>(pages_.size());
     const auto first_logit = static_cast<int>(batch_.logit_row.size());
     if (batch_.row_begin.empty()) batch_.row_begin.push_back(0);

@@ -1,4 +1,4 @@
-// Puts the batch of a pass together on the host.
+// Assembles the batch of a pass on the host.
 #pragma once
 
 #include <span>
@@ -12,8 +12,9 @@ enum class WantLogits { None, Last, All };
 
 class BatchBuilder {
   public:
-    // The next tokens of a sequence, at positions from `position` on; its pages have room for them. Returns
-    // the index of its first row of logits. No sequence comes twice in a batch.
+    // Adds the next tokens of a sequence, at positions from `position` on. `pages` must have room for them.
+    // Returns the index of the sequence's first row of logits. Add each sequence once. Throws
+    // std::logic_error for no tokens and for too few pages.
     int add(std::span<const std::int32_t> pages, std::span<const std::int32_t> tokens, int position,
             WantLogits logits);
     int add(const SequencePages& pages, std::span<const std::int32_t> tokens, int position,
@@ -21,7 +22,7 @@ class BatchBuilder {
         return add(pages.pages(), tokens, position, logits);
     }
 
-    Batch take();  // the builder is empty again
+    Batch take();  // leaves the builder empty
 
   private:
     Batch batch_;

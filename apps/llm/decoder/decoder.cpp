@@ -9,8 +9,8 @@
 namespace voltpile::llm {
 namespace {
 
-// What the sum that a norm finds not finite came from.
-enum Operation { Input, Attention, FeedForward, LastFeedForward };  // the last one in rows with logits
+// The origin of a sum that a norm finds not finite. LastFeedForward counts only rows with logits.
+enum Operation { Input, Attention, FeedForward, LastFeedForward };
 constexpr const char* operation_names[] = {"input", "attention", "feed-forward part", "feed-forward part"};
 
 }  // namespace
@@ -32,7 +32,7 @@ FloatRows Decoder::compute(const BatchView& batch) {
         delta = floats(buffers_.partial, batch.rows, config_.hidden);
     }
     if (last_stage()) return run_head(x, delta, batch);
-    // The norm is not needed, but it adds, and looks whether all is finite.
+    // Nothing needs the norm itself, but this call also adds, and checks that all sums are finite.
     const auto* any_weight = static_cast<const float*>(layers_.back().feed_forward_norm->data());
     ops_.add_rms_norm(x, delta, any_weight, static_cast<float>(config_.rms_eps),
                       hidden(buffers_.hidden, batch.rows, config_.hidden),
@@ -40,8 +40,8 @@ FloatRows Decoder::compute(const BatchView& batch) {
     return {};
 }
 
-// delta: what the layer before still has to add to x; empty at a stage's beginning. Leaves this layer's own
-// in buffers_.partial.
+// Runs one layer. delta: the previous layer's output, not yet added to x; empty at the beginning of a stage.
+// Leaves this layer's output in buffers_.partial.
 void Decoder::run_layer(const Layer& layer, int index, FloatRows x, FloatRows delta, const BatchView& batch,
                         const KvLayer& cache) {
     const int number = settings_.layer_begin + index;
@@ -94,10 +94,23 @@ FloatRows Decoder::run_head(FloatRows x, FloatRows delta, const BatchView& batch
     const FloatRows part = floats(buffers_.logits_part, batch.logits, head_->rows());
     const FloatRows parts = floats(buffers_.logits_parts, batch.logits * settings_.ranks, words);
     ops_.matmul(normed, *head_, part);
-    // Pieces of fewer words than others leave the end of theirs unused.
+    // Ranks with fewer words than others leave the end of their piece unused.
     links_.all_gather({part.data, batch.logits, words}, parts);
     ops_.join_columns(parts, word_begin_, logits);
     return logits;
+}
+
+// Suggests --clamp for a sum that is not finite; empty if no fp16 number went into the sum. On GPUs all
+// inputs of matrix products are fp16, on processors only the keys and values of an fp16 cache.
+std::string Decoder::clamp_advice(const SentinelPlace& place) const {
+    const bool half_inputs = ops_.hidden_element() == Element::F16;
+    const bool half_cache = settings_.cache == KvElement::F16 && place.operation == Attention;
+    if (settings_.clamp || place.operation == Input || !(half_inputs || half_cache)) return "";
+    return fmt::format(
+        "; if {} exceeded 65504, the largest number of fp16, --clamp on (engine.clamp = true in a job) "
+        "limits it "
+        "to that",
+        half_inputs ? "an activation" : "a key or value");
 }
 
 void Decoder::check(const Batch& batch) {
@@ -110,14 +123,10 @@ void Decoder::check(const Batch& batch) {
         row < batch.sequence.size()
             ? fmt::format(", sequence {} at position {}", batch.sequence[row], batch.position[row])
             : "";
-    const char* advice =
-        settings_.clamp
-            ? ""
-            : "; if an activation was too large for fp16, --clamp on goes on (engine.clamp of a job)";
     throw Error(ExitCode::Failed,
                 fmt::format("layer {}: after its {} the hidden state is not finite (rank {} of {}{}){}",
                             report.place.layer, operation_names[report.place.operation], settings_.rank,
-                            settings_.ranks, sequence, advice));
+                            settings_.ranks, sequence, clamp_advice(report.place)));
 }
 
 }  // namespace voltpile::llm

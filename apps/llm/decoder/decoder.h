@@ -1,5 +1,5 @@
-// A decoder-only transformer (Llama, Mistral, Qwen), or one rank's part of it: some of the layers, and of
-// those some of the heads, of the feed-forward elements and of the words.
+// A decoder-only transformer (Llama, Mistral, Qwen), or one rank's part of it: the layers of its pipeline
+// stage, and of those its share of the heads, the feed-forward elements and the vocabulary.
 #pragma once
 
 #include <functional>
@@ -17,27 +17,26 @@
 namespace voltpile::llm {
 
 struct DecoderSettings {
-    int rank = 0;  // in the tensor-parallel team
+    int rank = 0;  // in the tensor-parallel group
     int ranks = 1;
     int layer_begin = 0;  // this stage's layers
     int layer_end = 0;
-    int pages = 0;  // of the cache
+    int pages = 0;  // of the KV cache
     KvElement cache = KvElement::F16;
-    bool clamp = false;  // the operations have one (see ops.h): no message suggests it
+    bool clamp = false;  // the operations clamp already (see ops.h), so messages do not suggest it
     BatchLimits limits;
-    std::function<void(std::uint64_t)> loaded;  // told the bytes of each matrix loaded
+    std::function<void(std::uint64_t)> loaded;  // callback with the bytes of each matrix loaded; may be empty
 };
 
 class Decoder {
   public:
-    // Loads the weights. model, ops and links outlive it. Throws JobError for a cut that the model does not
-    // allow.
+    // Loads the weights. model, ops and links must outlive the decoder. Throws JobError for a cut that the
+    // model does not allow.
     Decoder(const ModelSource& model, Ops& ops, DecoderLinks& links, const DecoderSettings& settings);
 
-    // Enqueues the pass of a batch, whose positions continue those of the passes before, and whose pages are
-    // the sequences' own. On the last stage the logits, (batch.logits, vocabulary) on every rank, to be read
-    // before the next pass; on the others nothing. Collective: every rank of team and pipeline calls with the
-    // same batch.
+    // Enqueues a pass. The batch's positions continue those of earlier passes, and no two sequences write the
+    // same page. Returns the logits, (batch.logits, vocabulary), on every rank of the last stage, valid until
+    // the next pass; empty on other stages. Collective: every rank of the team calls it with the same batch.
     FloatRows forward(const BatchView& batch) {
         receive(batch);
         const FloatRows logits = compute(batch);
@@ -45,14 +44,15 @@ class Decoder {
         return logits;
     }
 
-    // The parts of forward(): what comes from the stage before, what this one computes, and what goes to the
-    // next. Nothing of compute() leaves the stage, so that it can be recorded.
+    // The parts of forward(): receive the hidden state from the previous stage, compute this stage, send the
+    // hidden state to the next. compute() uses no links between stages, so that it can be recorded.
     void receive(const BatchView& batch);
     FloatRows compute(const BatchView& batch);
     void send(const BatchView& batch);
 
-    // Waits for the passes so far, and throws Error if a sum in them was not finite: with the layer, the
-    // operation and the sequence. batch: the last one, on the host; empty names no sequence.
+    // Waits for the passes so far. Throws Error with the layer, the operation and the sequence if a sum in
+    // them was not finite. batch: the batch of the last pass; an empty one leaves the sequence out of the
+    // message.
     void check(const Batch& batch);
 
     std::size_t cache_bytes() const { return cache_shape_.bytes(); }
@@ -65,12 +65,12 @@ class Decoder {
         std::unique_ptr<WeightMatrix> q, k, v, o, gate, up, down;
         QkvSettings qkv;
         int window = 0;
-        // The result of attention, in rows as wide as o's columns. Where these begin or end within a block,
-        // the heads fill a part of them from attended_begin on, and the rest is 0.
+        // The output of attention, in rows as wide as the columns of o. If these begin or end within a
+        // quantization block, the heads fill a part of each row, from attended_begin on, and the rest is 0.
         void* attended = nullptr;
         std::int64_t attended_begin = 0;
     };
-    // Activations, of the largest pass.
+    // Activations, large enough for the largest pass.
     struct Buffers {
         std::unique_ptr<OpsMemory> x, partial, hidden, qkv, gated, last, last_partial, logits_part,
             logits_parts, logits;
@@ -83,6 +83,7 @@ class Decoder {
     void run_layer(const Layer& layer, int index, FloatRows x, FloatRows delta, const BatchView& batch,
                    const KvLayer& cache);
     FloatRows run_head(FloatRows x, FloatRows delta, const BatchView& batch);
+    std::string clamp_advice(const SentinelPlace& place) const;
     static HiddenRows hidden(const std::unique_ptr<OpsMemory>& memory, std::int64_t rows,
                              std::int64_t columns) {
         return {memory->data(), rows, columns};

@@ -1,6 +1,6 @@
-// What a decoder exchanges with other ranks: sums and pieces within the tensor-parallel team, the hidden
-// state with the stages before and after it. Everything happens in the order of the Ops' calls (on its
-// stream).
+// The interface through which a decoder talks to other ranks: sums and gathers within the tensor-parallel
+// group, hidden states to and from neighboring pipeline stages. All calls take effect in the order of the
+// Ops' calls, on the same stream.
 #pragma once
 
 #include "llm/ops/ops.h"
@@ -11,17 +11,17 @@ class DecoderLinks {
   public:
     virtual ~DecoderLinks() = default;
 
-    // x becomes the sum over the team's ranks, the same to the bit on all.
+    // Replaces x by its sum over the ranks of the group, bitwise equal on all.
     virtual void all_reduce(FloatRows x) = 0;
-    // Every rank's `part` into `parts` on all, in the order of ranks. parts: as many rows and columns a rank
-    // as part has.
+    // Gathers every rank's `part` into `parts` on all ranks, in the order of ranks. `parts` has room for one
+    // part of this shape for each rank.
     virtual void all_gather(FloatRows part, FloatRows parts) = 0;
-    // Between the ranks of the same number in neighboring stages.
+    // Hand x on between the ranks with the same number in neighboring stages.
     virtual void send_to_next(FloatRows x) = 0;
     virtual void receive_from_previous(FloatRows x) = 0;
 };
 
-// One rank with the whole model.
+// The links of a single rank with the whole model: they do nothing.
 class NoLinks final : public DecoderLinks {
   public:
     void all_reduce(FloatRows) override {}

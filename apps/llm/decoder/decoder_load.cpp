@@ -15,8 +15,8 @@ RankShare checked_share(const ModelSource& model, const DecoderSettings& setting
     if (!obstacle.empty()) throw JobError("tensor parallelism: " + obstacle);
     if (settings.layer_begin < 0 || settings.layer_begin >= settings.layer_end ||
         settings.layer_end > model.config().layers)
-        throw JobError(fmt::format("layers {} to {} are no stage of a model of {}", settings.layer_begin,
-                                   settings.layer_end, model.config().layers));
+        throw JobError(fmt::format("layers {} to {} are not a stage of a model with {} layers",
+                                   settings.layer_begin, settings.layer_end, model.config().layers));
     return rank_share(model, settings.rank, settings.ranks);
 }
 

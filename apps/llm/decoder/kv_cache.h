@@ -1,4 +1,4 @@
-// The memory of keys and values: of a stage's layers and a rank's KV heads, in pages.
+// The memory of the KV cache on one rank: keys and values of its stage's layers and its KV heads, in pages.
 #pragma once
 
 #include <memory>
@@ -14,12 +14,12 @@ struct KvCacheShape {
     int pages = 0;
     KvElement element = KvElement::F16;
 
-    // Tokens of all pages and KV heads, each with head_dim numbers.
+    // Tokens in all pages times KV heads; each has head_dim keys and as many values.
     std::size_t tokens() const {
         return static_cast<std::size_t>(pages) * static_cast<std::size_t>(kv_heads) *
                static_cast<std::size_t>(kv_page_tokens);
     }
-    // Keys, or values, of one layer, without scales.
+    // Bytes of one layer's keys, or values, without scales.
     std::size_t element_bytes() const {
         return tokens() * static_cast<std::size_t>(head_dim) * bytes_of(element);
     }
@@ -33,13 +33,13 @@ class KvCache {
   public:
     KvCache(Ops& ops, const KvCacheShape& shape) : shape_(shape), memory_(ops.allocate(shape.bytes())) {}
 
-    // layer: the first of the stage is 0.
+    // layer: counted from the first of the stage.
     KvLayer layer(int layer) const {
         auto* const begin =
             static_cast<std::byte*>(memory_->data()) + shape_.layer_bytes() * static_cast<std::size_t>(layer);
         auto* const values = begin + shape_.element_bytes();
         if (shape_.element == KvElement::F16) return {begin, values};
-        // A page of int8 has a multiple of 16 bytes, so that numbers of 4 bytes behind are aligned.
+        // An int8 page has a multiple of 16 bytes, so the fp32 scales after it are aligned.
         auto* const scales = reinterpret_cast<float*>(values + shape_.element_bytes());
         return {begin, values, shape_.element, scales, scales + shape_.tokens()};
     }

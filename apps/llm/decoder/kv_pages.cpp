@@ -12,7 +12,7 @@ PagePool::PagePool(int pages) : users_(static_cast<std::size_t>(pages), 0) {
 }
 
 std::int32_t PagePool::take() {
-    if (free_.empty()) throw std::logic_error("no page of the cache is free");
+    if (free_.empty()) throw std::logic_error("the KV cache has no free page");
     const std::int32_t page = free_.back();
     free_.pop_back();
     users_[static_cast<std::size_t>(page)] = 1;

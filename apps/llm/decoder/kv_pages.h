@@ -1,5 +1,5 @@
-// Which pages of the cache belong to which sequence. Host-side state alone; the memory is KvCache's. Each
-// rank of a replica keeps the same.
+// Tracks which pages of the KV cache belong to which sequence. Host-side bookkeeping only; KvCache owns the
+// memory. All ranks of a replica keep the same state.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,7 @@
 
 namespace voltpile::llm {
 
-// Pages 0 .. pages - 1, each with the number of sequences that use it: beginnings that sequences share are
-// kept once.
+// Counts the users of pages 0 to pages - 1. Sequences with the same prefix share its pages.
 class PagePool {
   public:
     explicit PagePool(int pages);
@@ -17,26 +16,27 @@ class PagePool {
     int free_pages() const { return static_cast<int>(free_.size()); }
     int users(std::int32_t page) const { return users_[static_cast<std::size_t>(page)]; }
 
-    std::int32_t take();              // a free one, with one user; throws std::logic_error if there is none
-    void share(std::int32_t page);    // one more user of a page in use
-    void release(std::int32_t page);  // one user less; free when there is none
+    std::int32_t take();  // returns a free page, now with one user; throws std::logic_error if there is none
+    void share(std::int32_t page);    // adds a user; throws std::logic_error for a free page
+    void release(std::int32_t page);  // removes a user; without users the page is free
 
   private:
-    std::vector<std::int32_t> free_;  // the last one goes first
+    std::vector<std::int32_t> free_;  // a stack
     std::vector<int> users_;
 };
 
-// The pages of one sequence, in the order of its positions. Gives them back when it ends.
+// The pages of one sequence, in the order of its positions. The destructor releases them.
 class SequencePages {
   public:
     explicit SequencePages(PagePool& pool) : pool_(&pool) {}
-    // Begins with the first `tokens` of `other`: whole pages of them are shared, a rest is not.
+    // Starts with the first `tokens` tokens of `other` and shares their whole pages; a partial page is not
+    // shared.
     SequencePages(const SequencePages& other, int tokens);
     ~SequencePages() { clear(); }
     SequencePages(SequencePages&& other) noexcept;
     SequencePages& operator=(SequencePages&& other) noexcept;
 
-    // Makes room for positions 0 .. tokens - 1. False, and nothing has changed, if too few pages are free.
+    // Makes room for positions 0 to tokens - 1. Returns false and changes nothing if too few pages are free.
     bool reserve(int tokens);
     void clear();
 

@@ -7,7 +7,7 @@
 namespace voltpile::llm {
 namespace {
 
-constexpr int least_context = 128;  // below, attention takes the same kernels
+constexpr int least_context = 128;  // shorter contexts use the same attention kernels
 
 int rounded_up(int value, int step) {
     return (value + step - 1) / step * step;
@@ -18,7 +18,7 @@ bool one_row_each(const Batch& batch) {
            batch.logit_row.size() == batch.token.size();
 }
 
-// Of so many rows: a token and its log-probability, and those of the top_n most probable.
+// Bytes for each row's token and log-probability, and those of its top_n most probable tokens.
 constexpr std::size_t values_bytes(std::size_t rows, int top_n) {
     static_assert(sizeof(float) == sizeof(std::int32_t));
     return 2 * rows * static_cast<std::size_t>(1 + top_n) * sizeof(float);
@@ -31,7 +31,7 @@ T value_at(std::span<const std::byte> bytes, std::size_t index) {
     return value;
 }
 
-// What a pass within the limits sends at most, but for histories and biases.
+// The largest upload of a pass within the limits, without token histories and logit biases.
 std::size_t most_bytes(const BatchLimits& limits) {
     const auto rows = static_cast<std::size_t>(limits.rows), logits = static_cast<std::size_t>(limits.logits),
                sequences = static_cast<std::size_t>(limits.sequences);
@@ -82,7 +82,7 @@ PassRunner::PassRunner(Decoder& decoder, Ops& ops, const BatchLimits& limits, bo
       replays_(replays),
       block_(ops),
       drawn_(ops.allocate(values_bytes(static_cast<std::size_t>(limits.logits), Ops::most_top))) {
-    block_.begin(most_bytes(limits));  // so that it stays where it is
+    block_.begin(most_bytes(limits));  // allocates now, so that addresses in recordings stay valid
     for (int i = 0; i < most_under_way; ++i) copies_.push_back(ops.make_host_copy(drawn_->bytes()));
 }
 
@@ -135,7 +135,7 @@ FloatRows PassRunner::compute(const BatchView& batch, const SamplingView& sampli
 
 void PassRunner::replay(const StepShape& shape, const BatchView& batch, const SamplingView& sampling) {
     Recorded& known = recorded_[shape];
-    if (known.batch != batch || known.sampling != sampling) {  // new, or its block has moved
+    if (known.batch != batch || known.sampling != sampling) {  // a new shape, or the upload block has moved
         known.recording.reset();
         known = {batch, sampling, compute(batch, sampling), nullptr};
     } else {
@@ -146,7 +146,7 @@ void PassRunner::replay(const StepShape& shape, const BatchView& batch, const Sa
     logits_ = known.logits;
 }
 
-// Seldom asked for: no part of what is recorded.
+// Not recorded, because it is seldom needed.
 void PassRunner::add_top() {
     auto* tokens = static_cast<std::int32_t*>(drawn_->data()) + 2 * logits_.rows;
     ops_.top_log_probabilities(logits_, top_n_, tokens,
@@ -157,7 +157,7 @@ DrawsUnderWay PassRunner::send_draws() {
     HostCopy& copy = *copies_[next_copy_];
     next_copy_ = (next_copy_ + 1) % copies_.size();
     const auto rows = draws_ == 0 ? 0 : static_cast<std::size_t>(logits_.rows);
-    // Also where nothing was drawn: its end is waited for.
+    // Copies even if nothing was drawn, because the host waits for the pass through this copy.
     copy.start(drawn_->data(), std::max(values_bytes(rows, top_n_), sizeof(std::int32_t)));
     return {copy, rows, draws_, top_n_};
 }

@@ -1,5 +1,5 @@
-// Passes from tokens to drawn tokens. Those in which each sequence has one token are recorded, once for each
-// shape, and replayed: a step then costs the host one upload, one launch and one small download.
+// Runs passes from tokens to drawn tokens. Decode steps, in which each sequence has one token, are recorded
+// once for each shape and replayed: a step then costs the host one upload, one launch and one small download.
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@
 namespace voltpile::llm {
 
 struct DrawnToken {
-    std::int32_t token = -1;  // -1: the row of logits held no numbers to draw from
+    std::int32_t token = -1;  // -1: the row of logits was not finite
     float log_probability = 0;
 };
 
@@ -24,13 +24,13 @@ struct TopTokens {
     std::vector<float> log_probability;
 };
 
-// What the rows of logits of a pass have given.
+// The tokens drawn from the rows of logits of a pass.
 struct Draws {
     std::vector<DrawnToken> tokens;
-    // Of each row as many as the pass's largest top_n; empty if that is 0.
+    // For each row as many tokens as the largest top_n of the pass; empty if that is 0.
     std::vector<TopTokens> top;
 
-    // As bytes, so many of each pass, also if it draws nothing.
+    // Conversion to and from bytes. A pass without draws has a message too.
     static std::size_t message_bytes(std::size_t draws, int top_n);
     std::vector<std::byte> to_message() const;
     static Draws from_message(std::span<const std::byte> bytes, std::size_t draws, int top_n);
@@ -38,55 +38,55 @@ struct Draws {
 
 int largest_top_n(std::span<const SamplingRow> rows);
 
-// What passes are recorded for: they are filled up with empty rows, and with pages that nobody reads.
+// The shape of a recorded decode step. Smaller batches are padded with empty rows and unused pages.
 struct StepShape {
     int rows = 0;
     int context = 0;
     auto operator<=>(const StepShape&) const = default;
 };
 
-// The smallest shape that has room, of a ladder: rows 1, 2, ... 8, by 8 to 64, by 32 above; contexts of
-// powers of two from 128. At most what the limits allow.
+// Returns the smallest recorded shape with room for a batch. Rows: 1 to 8, then multiples of 8 to 64, then of
+// 32; contexts: powers of two from 128. Both at most what the limits allow.
 StepShape step_shape(int rows, int context, const BatchLimits& limits);
 
-// batch: one row and one row of logits for each sequence. shape: has room.
+// Pads a decode step to a shape with room for it. batch: one row and one row of logits for each sequence.
 Batch filled_up(Batch batch, const StepShape& shape);
 
-// What a pass draws, on its way to the host.
+// The draws of a pass on their way to the host.
 class DrawsUnderWay {
   public:
     DrawsUnderWay() = default;
     DrawsUnderWay(HostCopy& copy, std::size_t rows, std::size_t draws, int top_n)
         : copy_(&copy), rows_(rows), draws_(draws), top_n_(top_n) {}
 
-    Draws wait() const;  // until the pass is done. From any thread
+    Draws wait() const;  // waits for the pass; callable from any thread
 
   private:
     HostCopy* copy_ = nullptr;
-    std::size_t rows_ = 0;  // of the pass as recorded
+    std::size_t rows_ = 0;  // including padding
     std::size_t draws_ = 0;
     int top_n_ = 0;
 };
 
 class PassRunner {
   public:
-    // All outlive it. replays: false runs every pass call by call.
+    // decoder, ops: must outlive this object. replays: false runs every pass call by call.
     PassRunner(Decoder& decoder, Ops& ops, const BatchLimits& limits, bool replays = true);
 
-    // Enqueues a pass for the sake of its logits, see Decoder::forward.
+    // Enqueues a pass without draws and returns its logits as Decoder::forward() does.
     FloatRows forward(const Batch& batch);
 
-    // Enqueues a pass and, on the last stage, the draw of a token for each of its rows
-    // of logits. sampling: as many, looked at on the last stage only. A token of the batch may be -1 - k: the
-    // one that draw k of the pass enqueued just before draws, where this stage is the first and the last.
+    // Enqueues a pass and, on the last stage, the draw of a token for each row of logits. sampling: one entry
+    // for each of those rows, used on the last stage only. If there is only one stage, a token -1 - k of the
+    // batch stands for the token of draw k in the pass enqueued just before.
     void enqueue(const Batch& batch, std::span<const SamplingRow> sampling);
 
-    // Sends to the host what the pass just enqueued draws: its tokens on the last stage, elsewhere nothing.
-    // At most most_under_way may not have been waited for.
+    // Starts copying the draws of the pass just enqueued to the host; on stages other than the last there are
+    // none. At most most_under_way copies may not have been waited for.
     DrawsUnderWay send_draws();
     static constexpr int most_under_way = 8;
 
-    // Of the pass before, as Decoder::forward returns them.
+    // Returns the logits of the last pass, as Decoder::forward() does.
     FloatRows logits() const { return logits_; }
 
   private:
@@ -94,7 +94,7 @@ class PassRunner {
         BatchView batch;
         SamplingView sampling;
         FloatRows logits;
-        std::unique_ptr<Recording> recording;  // null: has run once, call by call
+        std::unique_ptr<Recording> recording;  // null after the first run, which goes call by call
     };
 
     FloatRows compute(const BatchView& batch, const SamplingView& sampling);
@@ -106,13 +106,13 @@ class PassRunner {
     BatchLimits limits_;
     bool replays_;
     UploadBlock block_;
-    // Of the rows of logits: tokens, their log-probabilities, then the most probable tokens of each and
-    // theirs.
+    // For the rows of logits: tokens, log-probabilities, then the most probable tokens of each row, and their
+    // log-probabilities.
     std::unique_ptr<OpsMemory> drawn_;
     std::map<StepShape, Recorded> recorded_;
     FloatRows logits_;
-    std::size_t draws_ = 0;  // wanted of it
-    int top_n_ = 0;          // of each
+    std::size_t draws_ = 0;  // rows of logits_ that are not padding
+    int top_n_ = 0;          // for each draw
     std::vector<std::unique_ptr<HostCopy>> copies_;
     std::size_t next_copy_ = 0;
 };

@@ -7,7 +7,7 @@
 namespace voltpile::llm {
 namespace {
 
-// Long waves by `factor` slower, short ones as they are, those between in proportion.
+// Divides low frequencies by `factor`, keeps high ones, and interpolates between them.
 double llama3_scaled(double frequency, const RopeScaling& scaling) {
     const auto original = static_cast<double>(scaling.original_context);
     const double waves = original * frequency / (2 * std::numbers::pi);  // in the original context

@@ -1,4 +1,4 @@
-// The frequencies of rotary position embedding, with what a model's description says about scaling.
+// The frequencies of rotary position embedding (RoPE), with the scaling that a model's description defines.
 #pragma once
 
 #include <span>
@@ -13,8 +13,8 @@ struct RopeFrequencies {
     float magnitude = 1;             // of cos and sin
 };
 
-// f_i = theta^(-2i / head_dim), scaled as transformers' modeling_rope_utils defines linear, llama3 and yarn.
-// factors: (head_dim / 2) numbers that f_i are divided by (rope_freqs.weight), or empty.
+// Returns f_i = theta^(-2i / head_dim), scaled as transformers' modeling_rope_utils defines linear, llama3
+// and yarn. factors: head_dim / 2 divisors of f_i (the tensor rope_freqs.weight), or empty.
 RopeFrequencies rope_frequencies(const ModelConfig& config, std::span<const float> factors);
 
 }  // namespace voltpile::llm

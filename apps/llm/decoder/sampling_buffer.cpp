@@ -6,11 +6,11 @@
 namespace voltpile::llm {
 namespace {
 
-bool counts(const SamplingRow& row) {
+bool needs_history(const SamplingRow& row) {
     return row.history != nullptr && has_penalty(*row.settings);
 }
 
-// Room for the lists of all rows together.
+// Elements reserved for the lists of all rows together.
 struct ListRooms {
     std::size_t history = 0;
     std::size_t bias = 0;
@@ -19,14 +19,14 @@ struct ListRooms {
 ListRooms list_rooms(std::span<const SamplingRow> rows) {
     ListRooms rooms;
     for (const SamplingRow& row : rows) {
-        if (counts(row)) rooms.history += row.history->size();
+        if (needs_history(row)) rooms.history += row.history->size();
         rooms.bias += row.settings->logit_bias.size();
     }
     const auto rounded = [](std::size_t n) { return n == 0 ? 0 : std::bit_ceil(n); };
     return {rounded(rooms.history), rounded(rooms.bias)};
 }
 
-// A list of (token, number) for each row, one after the other.
+// Concatenates the (token, number) lists of the rows.
 template <class Number>
 struct Lists {
     std::vector<std::int32_t> begin{0}, token;
@@ -50,7 +50,7 @@ std::size_t upload_bytes(std::span<const SamplingRow> rows) {
 }
 
 SamplingView add_to(UploadBlock& block, std::span<const SamplingRow> rows) {
-    const auto of_settings = [&]<class T>(T SamplingSettings::* member) {
+    const auto of_settings = [&]<class T>(T SamplingSettings::*member) {
         std::vector<T> values;
         for (const SamplingRow& row : rows) values.push_back(row.settings->*member);
         return block.add(std::span<const T>(values), rows.size());
@@ -63,7 +63,7 @@ SamplingView add_to(UploadBlock& block, std::span<const SamplingRow> rows) {
     Lists<float> bias;
     for (const SamplingRow& row : rows) {
         steps.push_back(row.step);
-        if (counts(row)) history.add(*row.history);
+        if (needs_history(row)) history.add(*row.history);
         bias.add(row.settings->logit_bias);
         history.end_row();
         bias.end_row();

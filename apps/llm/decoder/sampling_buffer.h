@@ -1,4 +1,4 @@
-// How the next tokens are to be drawn, on its way from the host to the processor of Ops.
+// Uploads sampling settings from the host to the memory of Ops.
 #pragma once
 
 #include <map>
@@ -9,16 +9,16 @@
 
 namespace voltpile::llm {
 
-// Of one row of logits.
+// How one row of logits is sampled.
 struct SamplingRow {
     const SamplingSettings* settings = nullptr;
-    std::int32_t step = 0;                                          // tokens drawn so far
-    const std::map<std::int32_t, std::int32_t>* history = nullptr;  // token -> how often, prompt included
-    int top_n = 0;  // most probable tokens that are to be told beside it, at most Ops::most_top
+    std::int32_t step = 0;                                          // tokens that the sequence has drawn
+    const std::map<std::int32_t, std::int32_t>* history = nullptr;  // counts of its tokens, prompt included
+    int top_n = 0;  // how many of the most probable tokens to report, at most Ops::most_top
 };
 
-// As a part of a block, the last one: at the same addresses for as many rows, but for lists of tokens
-// (histories and biases), which move when they have become twice as long.
+// Adds sampling settings to an upload block, as its last part. The same number of rows gets the same
+// addresses, except for token histories and logit biases, which move when they double in length.
 std::size_t upload_bytes(std::span<const SamplingRow> rows);
 SamplingView add_to(UploadBlock& block, std::span<const SamplingRow> rows);
 
@@ -26,7 +26,7 @@ class SamplingBuffer {
   public:
     explicit SamplingBuffer(Ops& ops) : block_(ops) {}
 
-    // One upload. The view is valid until the next.
+    // Uploads in one transfer. The view is valid until the next call.
     SamplingView upload(std::span<const SamplingRow> rows);
 
   private:

@@ -1,4 +1,4 @@
-// Passes every call on to other links, and marks what happens within the team (see TimedOps).
+// Forwards every call to other links and marks the collectives for timing (see TimedOps).
 #pragma once
 
 #include "llm/decoder/decoder_links.h"

@@ -1,4 +1,4 @@
-// Arrays that a pass needs, put together on the host and sent to the processor of Ops at once.
+// Collects the arrays of a pass on the host and uploads them to the memory of Ops in one transfer.
 #pragma once
 
 #include <algorithm>
@@ -15,24 +15,24 @@ class UploadBlock {
   public:
     explicit UploadBlock(Ops& ops) : ops_(ops) {}
 
-    // Of an array with room for `count` elements, for the sum that begin() wants.
+    // Returns the bytes of an array with `count` elements in the block, for the total given to begin().
     template <class T>
     static std::size_t bytes_of(std::size_t count) {
         return std::max<std::size_t>((count * sizeof(T) + 7) / 8, 1) * 8;
     }
 
-    // The block is empty and has room for `bytes`. It stays where it is unless it has to grow.
+    // Empties the block and makes room for `bytes`. The block moves only if it has to grow.
     void begin(std::size_t bytes);
 
-    // The next array: where it will lie, at a multiple of 8 bytes. room: in elements, at least values.size();
-    // the same rooms give the same places.
+    // Adds an array and returns its address after send(), a multiple of 8 bytes. room: elements to reserve,
+    // at least values.size(); the same rooms give the same addresses.
     template <class T>
     const T* add(std::span<const T> values, std::size_t room) {
         const void* place = add_bytes(std::as_bytes(values), bytes_of<T>(std::max(room, values.size())));
         return static_cast<const T*>(place);
     }
 
-    // Up to the end of the last array that is not empty.
+    // Uploads the block up to the end of the last array that is not empty.
     void send();
 
   private:

@@ -1,4 +1,4 @@
-// A rank's share of a model's weights, from a model's files (or made up) into the memory of Ops.
+// Loads a rank's share of a model's weights into the memory of Ops.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@ namespace voltpile::llm {
 
 class WeightLoader {
   public:
-    // loaded: told the bytes of every matrix that was handed to ops; may be empty. What is loaded may go on
-    // using the model's mapped files: the model must outlive the matrices.
+    // loaded: callback with the bytes of every matrix loaded; may be empty. The matrices may refer to the
+    // model's mapped files, so the model must outlive them.
     WeightLoader(const ModelSource& model, Ops& ops, const RankShare& share,
                  std::function<void(std::uint64_t)> loaded)
         : model_(model), ops_(ops), share_(share), loaded_(std::move(loaded)) {}
@@ -23,9 +23,9 @@ class WeightLoader {
     const ModelSource& model() const { return model_; }
     const RankShare& share() const { return share_; }
 
-    std::unique_ptr<WeightMatrix> matrix(const ModelTensor& tensor) const;  // the rank's shard
+    std::unique_ptr<WeightMatrix> matrix(const ModelTensor& tensor) const;  // loads the rank's shard
     std::unique_ptr<WeightMatrix> matrix(const ModelTensor& tensor, const TensorSlice& slice) const;
-    std::vector<float> vector(const ModelTensor& tensor) const;  // the rank's shard of one row
+    std::vector<float> vector(const ModelTensor& tensor) const;  // returns the rank's shard of one row
     std::unique_ptr<OpsMemory> memory(const std::vector<float>& values) const;
     std::unique_ptr<OpsMemory> vector_memory(const ModelTensor& tensor) const {
         return memory(vector(tensor));
@@ -36,7 +36,7 @@ class WeightLoader {
     Ops& ops_;
     RankShare share_;
     std::function<void(std::uint64_t)> loaded_;
-    mutable std::vector<std::byte> made_;  // a piece of a model that is not in memory
+    mutable std::vector<std::byte> made_;  // a slice of a model that is not mapped
 };
 
 }  // namespace voltpile::llm
