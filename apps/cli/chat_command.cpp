@@ -18,9 +18,10 @@
 #include "cli/sampling_options.h"
 #include "job/nearest.h"
 #include "llm/chat/conversation.h"
-#include "llm/decoder/model_tokenizer.h"
+#include "llm/engine/sampling_fields.h"
 #include "llm/replica/same_model.h"
 #include "llm/replica/text_stream.h"
+#include "llm/tokenizer/model_tokenizer.h"
 #include "llm/tokenizer/stream_decoder.h"
 #include "run/agreement.h"
 
@@ -239,7 +240,7 @@ void add_chat(CLI::App& cli, Action& action) {
     command
         ->add_option("-n,--max-tokens", args->request.max_tokens,
                      "longest answer, in tokens [until the context is full]")
-        ->check(CLI::Range(1, 1 << 24));
+        ->check(CLI::Range(llm::kLeastNewTokens, llm::kMostNewTokens));
     add_replica_options(*command, args->replica);
     command->get_option("--context")
         ->description(fmt::format("longest conversation, in tokens [{}, or less if the model supports less]",

@@ -12,9 +12,10 @@
 #include "cli/process_rank.h"
 #include "cli/replica_options.h"
 #include "cli/sampling_options.h"
-#include "llm/decoder/model_tokenizer.h"
+#include "llm/engine/sampling_fields.h"
 #include "llm/replica/same_model.h"
 #include "llm/replica/text_stream.h"
+#include "llm/tokenizer/model_tokenizer.h"
 #include "llm/tokenizer/stream_decoder.h"
 #include "run/agreement.h"
 
@@ -103,7 +104,7 @@ void add_generate(CLI::App& cli, Action& action) {
     add_model_option(*generate, args->model)->required();
     generate->add_option("TEXT", args->prompt, "the prompt")->required();
     generate->add_option("-n,--max-tokens", args->request.max_tokens, "generate at most this many tokens")
-        ->check(CLI::Range(1, 1 << 24))
+        ->check(CLI::Range(llm::kLeastNewTokens, llm::kMostNewTokens))
         ->capture_default_str();
     add_replica_options(*generate, args->replica);
     add_sampling_options(*generate, args->request.sampling);

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
+
+#include "llm/engine/sampling_fields.h"
 
 namespace voltpile::cli {
 namespace {
@@ -34,39 +37,21 @@ CLI::Option* add_seed(CLI::App& command, std::uint64_t& seed, const std::string&
 }
 
 void add_sampling_options(CLI::App& command, llm::SamplingSettings& sampling) {
-    command
-        .add_option("--temperature", sampling.temperature,
-                    "divides the logits; 0 always takes the most probable token")
-        ->check(number_between(0.0, 100.0))
-        ->capture_default_str();
-    command.add_option("--top-k", sampling.top_k, "draw from this many most probable tokens; 0: from all")
-        ->check(CLI::Range(0, 1 << 24))
-        ->capture_default_str();
-    command
-        .add_option("--top-p", sampling.top_p,
-                    "draw from the fewest tokens that have this share of the probability")
-        ->check(number_between(0.0, 1.0))
-        ->capture_default_str();
-    command
-        .add_option("--min-p", sampling.min_p,
-                    "draw from tokens with at least this share of the highest probability")
-        ->check(number_between(0.0, 1.0))
-        ->capture_default_str();
-    command
-        .add_option("--repetition-penalty", sampling.repetition_penalty,
-                    "divides the positive logits of tokens seen before, multiplies negative ones")
-        ->check(number_between(0.01, 100.0))
-        ->capture_default_str();
-    command
-        .add_option("--presence-penalty", sampling.presence_penalty,
-                    "subtracted from the logits of tokens seen before")
-        ->check(number_between(-100.0, 100.0))
-        ->capture_default_str();
-    command
-        .add_option("--frequency-penalty", sampling.frequency_penalty,
-                    "subtracted from a token's logit for each time it was seen before")
-        ->check(number_between(-100.0, 100.0))
-        ->capture_default_str();
+    for (const llm::SamplingField& field : llm::kSamplingFields) {
+        std::string name = fmt::format("--{}", field.name);
+        std::ranges::replace(name, '_', '-');
+        const CLI::Validator range = field.is_integer()
+                                         ? CLI::Validator(CLI::Range(static_cast<std::int64_t>(field.least),
+                                                                     static_cast<std::int64_t>(field.most)))
+                                         : number_between(field.least, field.most);
+        std::visit(
+            [&](auto member) {
+                command.add_option(name, sampling.*member, std::string(field.help))
+                    ->check(range)
+                    ->capture_default_str();
+            },
+            field.member);
+    }
     add_seed(command, sampling.seed, "seed of the random draws");
 }
 

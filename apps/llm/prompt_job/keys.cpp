@@ -4,9 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 
 #include "job/job_spec.h"
 #include "job/nearest.h"
+#include "llm/engine/sampling_fields.h"
 #include "llm/model/quant_mixture.h"
 #include "llm/model/synthetic_shapes.h"
 #include "llm/ops/ops.h"
@@ -63,7 +65,8 @@ KeySpec with_choices(KeySpec spec, Texts choices) {
     return spec;
 }
 
-// Marks keys that are not part of the fingerprint: they affect speed only, or their content is hashed instead.
+// Marks keys that are not part of the fingerprint: they affect speed only, or their content is hashed
+// instead.
 KeySpec no_identity(KeySpec spec) {
     spec.identity = false;
     return spec;
@@ -113,32 +116,36 @@ std::vector<KeySpec> prompt_keys() {
     };
 }
 
+// As a sentence.
+std::string sentence(std::string_view clause) {
+    std::string text = fmt::format("{}.", clause);
+    text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
+    return text;
+}
+
 std::vector<KeySpec> sampling_keys() {
-    return {
-        real_key("sampling.temperature", 0, 0, 100, "0: always take the most probable token."),
-        integer_key("sampling.top_k", 0, {.min = 0, .max = 1 << 24},
-                    "Sample from the k most probable tokens; 0: from all."),
-        real_key("sampling.top_p", 1, 0, 1,
-                 "Sample from the smallest set of tokens whose probabilities add up to this."),
-        real_key("sampling.min_p", 0, 0, 1,
-                 "Sample from tokens whose probability is at least this fraction of the highest."),
-        real_key("sampling.repetition_penalty", 1, 0.01, 100,
-                 "Divides positive logits of tokens already in the sequence and multiplies negative ones."),
-        real_key("sampling.presence_penalty", 0, -100, 100,
-                 "Subtracted from the logits of tokens already in the sequence."),
-        real_key("sampling.frequency_penalty", 0, -100, 100,
-                 "Subtracted from the logits of tokens already in the sequence, once for each occurrence."),
+    std::vector<KeySpec> keys;
+    for (const llm::SamplingField& field : llm::kSamplingFields) {
+        const std::string path = fmt::format("sampling.{}", field.name);
+        const std::string help = sentence(field.help);
+        if (field.is_integer())
+            keys.push_back(integer_key(path, static_cast<std::int64_t>(field.default_value()),
+                                       {.min = field.least, .max = field.most}, help.c_str()));
+        else
+            keys.push_back(real_key(path, field.default_value(), field.least, field.most, help.c_str()));
+    }
+    keys.push_back(
         integer_key("sampling.seed", 0, {.min = 0},
                     "Seed of the random draws. Prompt n (from 0) uses seed + n unless its line has a seed, "
-                    "so the order of computation does not matter."),
-    };
+                    "so the order of computation does not matter."));
+    return keys;
 }
 
 std::vector<KeySpec> generate_keys() {
     auto stop = list_key("generate.stop", "Generation stops before the first of these strings.");
     stop.default_value = Texts{};
     return {
-        integer_key("generate.max_tokens", 128, {.min = 1, .max = 1 << 24},
+        integer_key("generate.max_tokens", 128, {.min = llm::kLeastNewTokens, .max = llm::kMostNewTokens},
                     "Maximum number of tokens generated for a prompt."),
         stop,
         integer_key("generate.top_n", 0, {.min = 0, .max = llm::Ops::most_top},
@@ -196,9 +203,9 @@ void check(const JobSpec& job, const ReportProblem& report) {
         report("model.synthetic",
                fmt::format("model.synthetic = \"{}\": must be one of {}{}", shape, fmt::join(shapes, ", "),
                            did_you_mean(nearest_word(shape, shapes))));
-    if (!path && !synthetic)
-        report("model", "model.path is missing (or model.synthetic for random weights)");
-    if (job.texts("prompts.files").empty()) report("prompts.files", "prompts.files is empty: name at least one file");
+    if (!path && !synthetic) report("model", "model.path is missing (or model.synthetic for random weights)");
+    if (job.texts("prompts.files").empty())
+        report("prompts.files", "prompts.files is empty: name at least one file");
     for (const std::string& stop : job.texts("generate.stop"))
         if (stop.empty()) report("generate.stop", "generate.stop contains an empty string");
     const std::int64_t context = job.integer("engine.context");

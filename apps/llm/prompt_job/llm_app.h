@@ -1,4 +1,5 @@
-// Prompts from files, continued by a language model: the points of such a job are its prompts.
+// The llm app: a language model continues or answers prompts from files. The points of such a job are its
+// prompts.
 #pragma once
 
 #include <memory>
@@ -18,7 +19,7 @@ class LlmApp : public App {
   public:
     explicit LlmApp(const JobSpec& job) : job_(job) {}
 
-    // Every rank opens the model; rank 0 reads the prompts and the others get them from it.
+    // Opens the model on every rank. Rank 0 reads the prompts and sends them to the others.
     void prepare(const Communicator* world) override;
     std::vector<FieldSpec> fields() const override;
     Workload workload() const override;
@@ -34,14 +35,14 @@ class LlmApp : public App {
     int top_n() const;
     llm::ReplicaRequest replica_request(DeviceChoice device, int ranks_per_node) const;
     llm::JobPrompts checked_prompts();
-    llm::PromptTokenizer& tokenizer();  // loads it, once
+    llm::PromptTokenizer& tokenizer();  // loads it on the first call
     void lead(llm::ReplicaPasses& passes, WorkScheduler& work, ResultWriter& results);
 
     JobSpec job_;
     std::unique_ptr<llm::ModelSource> model_;
     std::optional<llm::PromptTokenizer> tokenizer_;
     llm::JobPrompts prompts_;
-    std::optional<llm::ReplicaPlan> planned_;  // by plan(), for connect()
+    std::optional<llm::ReplicaPlan> planned_;  // set by plan() for connect()
     std::unique_ptr<llm::Replica> replica_;
 };
 

@@ -1,16 +1,16 @@
-// One prompt of a job, as its line asks for it.
+// One prompt of a job.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "llm/chat/chat_template.h"
 #include "llm/ops/sampling.h"
-#include "llm/tokenizer/chat_template.h"
 
 namespace voltpile::llm {
 
-// What the job's own keys say, and a line may say otherwise.
+// Settings from the job's keys, which a line can override.
 struct PromptSettings {
     SamplingSettings sampling;
     int max_tokens = 128;
@@ -19,12 +19,12 @@ struct PromptSettings {
 
 struct Prompt {
     std::string place;                  // "prompts.jsonl:12"
-    std::string id;                     // the line's own; empty: none
-    std::string text;                   // plain; or of the messages what the line has of them
-    std::vector<ChatMessage> messages;  // until they are tokens
+    std::string id;                     // from the line; empty for none
+    std::string text;                   // the plain prompt, or the messages as JSON
+    std::vector<ChatMessage> messages;  // cleared once they are tokens
     std::vector<std::int32_t> tokens;
     PromptSettings settings;
-    std::string error;  // why it cannot be used; then only `place` and `id` count
+    std::string error;  // if the prompt cannot be used; then only `place` and `id` matter
 };
 
 }  // namespace voltpile::llm

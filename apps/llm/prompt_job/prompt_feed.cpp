@@ -32,7 +32,7 @@ class PromptFeed {
     }
 
   private:
-    // Some beyond those that run, so that the place of one that ends is taken at once.
+    // More than can run at once, so that a sequence that ends is replaced at once.
     int wanted() const { return settings_.sequences + std::max(2, settings_.sequences / 8); }
     int asked() const {
         const SchedulerCounters now = engine_.counters().scheduler;
@@ -72,10 +72,10 @@ class PromptFeed {
         last_report_ = Clock::now();
         const EngineCounters now = engine_.counters();
         const auto tokens = static_cast<double>(now.tokens_in + now.tokens_out);
-        work_.add_units(tokens - told_tokens_);
-        told_tokens_ = tokens;
-        work_.add_busy(now.busy_seconds - told_busy_s_);
-        told_busy_s_ = now.busy_seconds;
+        work_.add_units(tokens - reported_tokens_);
+        reported_tokens_ = tokens;
+        work_.add_busy(now.busy_seconds - reported_busy_s_);
+        reported_busy_s_ = now.busy_seconds;
         work_.set_gauges(
             {{"in", "tok/s", Gauge::Kind::Rate, static_cast<double>(now.tokens_in)},
              {"out", "tok/s", Gauge::Kind::Rate, static_cast<double>(now.tokens_out)},
@@ -91,7 +91,7 @@ class PromptFeed {
     WorkScheduler& work_;
     FeedSettings settings_;
     std::optional<Clock::time_point> last_report_, stopping_since_;
-    double told_tokens_ = 0, told_busy_s_ = 0;
+    double reported_tokens_ = 0, reported_busy_s_ = 0;
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Between the scheduler of ranges and the engine, on the rank that leads a replica.
+// Feeds ranges of prompts from the work scheduler to the engine, on the leader of a replica.
 #pragma once
 
 #include <vector>
@@ -11,17 +11,18 @@
 namespace voltpile::llm {
 
 struct FeedSettings {
-    int sequences = 1;   // that the engine runs at once
-    int pages = 1;       // of its cache
-    double grace_s = 0;  // how long texts under way are still written when the job is to stop
-    // Of all requests:
+    int sequences = 1;   // the most that the engine runs at once
+    int pages = 1;       // of its KV cache
+    double grace_s = 0;  // how long running sequences go on when the job stops
+    // For all requests:
     bool ignore_end = false;
     int top_n = 0;
 };
 
-// Asks the engine for the prompts, which have their tokens, of the ranges from `work`, so many that it always
-// has some waiting, until there are no more; rows go to `rows`. When the job is to stop, no more are asked
-// for, and after a while what is there of ranges under way is submitted, and the rest left.
+// Submits the prompts of the ranges from `work` to the engine until there are no more ranges, and passes
+// outcomes to `rows`. Keeps some requests waiting, so that a sequence that ends is replaced at once. prompts:
+// with their tokens. When the job stops, submits no more prompts; after grace_s, it submits the finished rows
+// of unfinished ranges and drops the others.
 void feed_prompts(const std::vector<Prompt>& prompts, Engine& engine, PromptRows& rows, WorkScheduler& work,
                   const FeedSettings& settings);
 

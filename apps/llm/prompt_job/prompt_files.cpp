@@ -12,8 +12,9 @@
 #include "base/format.h"
 #include "base/shipped_files.h"
 #include "job/fingerprint.h"
+#include "llm/engine/sampling_fields.h"
 #include "llm/prompt_job/prompt_line.h"
-#include "llm/replica/sampling_message.h"
+#include "llm/replica/pass_message.h"
 
 namespace voltpile::llm {
 namespace {
@@ -110,16 +111,12 @@ Prompt read_prompt(MessageReader& from) {
 }  // namespace
 
 PromptSettings settings_of(const JobSpec& job) {
-    const auto real = [&](const char* key) { return static_cast<float>(job.real(key)); };
     PromptSettings settings;
     SamplingSettings& sampling = settings.sampling;
-    sampling.temperature = real("sampling.temperature");
-    sampling.top_k = static_cast<int>(job.integer("sampling.top_k"));
-    sampling.top_p = real("sampling.top_p");
-    sampling.min_p = real("sampling.min_p");
-    sampling.repetition_penalty = real("sampling.repetition_penalty");
-    sampling.presence_penalty = real("sampling.presence_penalty");
-    sampling.frequency_penalty = real("sampling.frequency_penalty");
+    for (const SamplingField& field : kSamplingFields) {
+        const std::string key = fmt::format("sampling.{}", field.name);
+        field.set(sampling, field.is_integer() ? static_cast<double>(job.integer(key)) : job.real(key));
+    }
     sampling.seed = static_cast<std::uint64_t>(job.integer("sampling.seed"));
     settings.max_tokens = static_cast<int>(job.integer("generate.max_tokens"));
     settings.stop = job.texts("generate.stop");

@@ -9,8 +9,9 @@
 
 #include "base/error.h"
 #include "job/nearest.h"
+#include "llm/engine/sampling_fields.h"
 #include "llm/model/byte_cursor.h"
-#include "llm/model/duplicate_keys.h"
+#include "llm/model/json_file.h"
 
 namespace voltpile::llm {
 namespace {
@@ -33,10 +34,10 @@ std::int64_t integer_of(const json& value, const std::string& name, std::int64_t
     return value.get<std::int64_t>();
 }
 
-float real_of(const json& value, const std::string& name, double least, double most) {
+double real_of(const json& value, const std::string& name, double least, double most) {
     if (!value.is_number() || value.get<double>() < least || value.get<double>() > most)
         throw JobError(fmt::format("\"{}\" must be a number from {} to {}", name, least, most));
-    return static_cast<float>(value.get<double>());
+    return value.get<double>();
 }
 
 std::vector<std::string> stop_of(const json& value) {
@@ -78,36 +79,25 @@ void read_id(const json& value, Prompt& prompt) {
 
 using Read = std::function<void(const json&, Prompt&)>;
 
-const std::map<std::string, Read>& fields() {
-    static const std::map<std::string, Read> all{
+void read_sampling_field(const SamplingField& field, const json& value, SamplingSettings& sampling) {
+    const std::string name(field.name);
+    if (field.is_integer())
+        field.set(sampling,
+                  static_cast<double>(integer_of(value, name, static_cast<std::int64_t>(field.least),
+                                                 static_cast<std::int64_t>(field.most))));
+    else
+        field.set(sampling, real_of(value, name, field.least, field.most));
+}
+
+std::map<std::string, Read> make_fields() {
+    std::map<std::string, Read> all{
         {"prompt", [](const json& v, Prompt& p) { p.text = text_of(v, "prompt"); }},
         {"messages", read_messages},
         {"id", read_id},
         {"max_tokens",
          [](const json& v, Prompt& p) {
-             p.settings.max_tokens = static_cast<int>(integer_of(v, "max_tokens", 1, 1 << 24));
-         }},
-        {"temperature",
-         [](const json& v, Prompt& p) {
-             p.settings.sampling.temperature = real_of(v, "temperature", 0, 100);
-         }},
-        {"top_k",
-         [](const json& v, Prompt& p) {
-             p.settings.sampling.top_k = static_cast<int>(integer_of(v, "top_k", 0, 1 << 24));
-         }},
-        {"top_p", [](const json& v, Prompt& p) { p.settings.sampling.top_p = real_of(v, "top_p", 0, 1); }},
-        {"min_p", [](const json& v, Prompt& p) { p.settings.sampling.min_p = real_of(v, "min_p", 0, 1); }},
-        {"repetition_penalty",
-         [](const json& v, Prompt& p) {
-             p.settings.sampling.repetition_penalty = real_of(v, "repetition_penalty", 0.01, 100);
-         }},
-        {"presence_penalty",
-         [](const json& v, Prompt& p) {
-             p.settings.sampling.presence_penalty = real_of(v, "presence_penalty", -100, 100);
-         }},
-        {"frequency_penalty",
-         [](const json& v, Prompt& p) {
-             p.settings.sampling.frequency_penalty = real_of(v, "frequency_penalty", -100, 100);
+             p.settings.max_tokens =
+                 static_cast<int>(integer_of(v, "max_tokens", kLeastNewTokens, kMostNewTokens));
          }},
         {"seed",
          [](const json& v, Prompt& p) {
@@ -116,6 +106,15 @@ const std::map<std::string, Read>& fields() {
          }},
         {"stop", [](const json& v, Prompt& p) { p.settings.stop = stop_of(v); }},
     };
+    for (const SamplingField& field : kSamplingFields)
+        all.emplace(field.name, [&field](const json& v, Prompt& p) {
+            read_sampling_field(field, v, p.settings.sampling);
+        });
+    return all;
+}
+
+const std::map<std::string, Read>& fields() {
+    static const std::map<std::string, Read> all = make_fields();
     return all;
 }
 
@@ -126,15 +125,12 @@ std::string unknown_field(const std::string& key) {
 }
 
 void read_fields(const std::string& text, Prompt& prompt) {
-    DuplicateKeys duplicates;
-    const json line = json::parse(text, [&](int, json::parse_event_t event, const json& parsed) {
-        duplicates.hear(event, parsed);
-        return true;
-    });
+    std::optional<std::string> duplicate;
+    const json line =
+        parse_checked_json(text, [&](const JsonProgress& progress) { duplicate = progress.duplicate; });
     if (!line.is_object()) throw JobError("a line must be a JSON object, such as {\"prompt\": \"...\"}");
     if (line.contains("id")) read_id(line["id"], prompt);  // first: what else is wrong is of this id
-    if (const auto& key = duplicates.first())
-        throw JobError(fmt::format("\"{}\" occurs twice", printable(*key)));
+    if (duplicate) throw JobError(fmt::format("\"{}\" occurs twice", printable(*duplicate)));
     for (const auto& [key, value] : line.items()) {
         const auto field = fields().find(key);
         if (field == fields().end()) throw JobError(unknown_field(key));

@@ -1,4 +1,4 @@
-// One line of a prompt file.
+// Parses the lines of a prompt file.
 #pragma once
 
 #include <string>
@@ -7,14 +7,13 @@
 
 namespace voltpile::llm {
 
-// A line of JSON:
+// Parses a line of JSON:
 //   {"prompt": "..."} or {"messages": [{"role": "system" | "user" | "assistant", "content": "..."}, ...]}
-// and, where it differs from what the job says, "id", "max_tokens", "temperature", "top_k", "top_p", "min_p",
-// "repetition_penalty", "presence_penalty", "frequency_penalty", "seed", "stop" (a text, or a list of them).
-// What is wrong with it is in Prompt::error. settings: what the job says.
+// Optional fields are "id" and those that override the job: "max_tokens", the names in kSamplingFields,
+// "seed" and "stop" (a text, or a list of them). settings: those of the job. Reports errors in Prompt::error.
 Prompt parse_json_line(const std::string& line, const PromptSettings& settings);
 
-// A prompt as it stands.
+// Returns a line of plain text as a prompt.
 Prompt parse_text_line(const std::string& line, const PromptSettings& settings);
 
 }  // namespace voltpile::llm

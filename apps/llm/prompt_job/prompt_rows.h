@@ -1,4 +1,4 @@
-// What the result of a job says of each prompt.
+// The fields of a result with one row for each prompt, and the rows of unfinished ranges.
 #pragma once
 
 #include <functional>
@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "llm/engine/outcome.h"
+#include "llm/engine/request.h"
 #include "llm/prompt_job/prompt.h"
 #include "results/field.h"
 #include "results/rows.h"
@@ -14,25 +14,24 @@
 
 namespace voltpile::llm {
 
-// tokens, prompt_tokens: of a row, as far as can be told before.
+// Returns the fields of the result. tokens, prompt_tokens: estimates for a row.
 std::vector<FieldSpec> prompt_fields(int top_n, double tokens, double prompt_tokens);
 
-// The ranges of prompts that are under way: rows come in any order, ranges are submitted when all of theirs
-// are there.
+// Collects the rows of unfinished ranges, in any order, and submits a range when all of its rows are there.
 class PromptRows {
   public:
     using Submit = std::function<void(WorkRange, std::vector<FieldBuffer>)>;
 
-    // `prompts` outlive it.
+    // prompts: must outlive this object.
     PromptRows(const std::vector<Prompt>& prompts, int top_n, Submit submit);
 
-    // Returns the prompts that are to be computed; the rows of the others say why they cannot be used.
+    // Starts a range. Returns the prompts to compute. The rows of the others have an error at once.
     std::vector<std::int64_t> begin(WorkRange range);
 
-    // outcome.id: the prompt's number. Submits the range if that was its last row.
+    // Adds a row. outcome.id: the number of the prompt. Submits the range if this was its last missing row.
     void add(Outcome outcome);
 
-    // Submits what is there of ranges that will not be finished, and forgets them.
+    // Submits the finished rows of unfinished ranges and drops these ranges.
     void submit_rest();
 
     bool empty() const { return open_.empty(); }

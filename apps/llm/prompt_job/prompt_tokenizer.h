@@ -1,4 +1,4 @@
-// From what a line asks to the tokens that the model is given.
+// Turns prompts into tokens for the model.
 #pragma once
 
 #include <cstdint>
@@ -6,23 +6,23 @@
 #include <optional>
 #include <vector>
 
-#include "llm/prompt_job/prompt.h"
 #include "llm/model/model_source.h"
+#include "llm/prompt_job/prompt.h"
 #include "llm/tokenizer/tokenizer.h"
 
 namespace voltpile::llm {
 
 class PromptTokenizer {
   public:
-    // The model's own tokenizer and chat template; a synthetic model has one of bytes. `model` outlives it.
-    // Throws JobError, FileError for models without a tokenizer.
+    // Loads the model's tokenizer; a synthetic model has one of single bytes. model: must outlive this
+    // object. Throws JobError or FileError if the model has no usable tokenizer.
     explicit PromptTokenizer(const ModelSource& model);
 
     const Tokenizer& tokenizer() const { return *tokenizer_; }
 
-    // context: tokens of a text, prompt included. Throws JobError for a prompt that is empty or no UTF-8,
-    // whose messages the model's template does not take (or if it has none), or that with what it asks for
-    // exceeds the context.
+    // Returns the tokens of a prompt. context: the most tokens of a sequence, including the prompt. Throws
+    // JobError for a prompt that is empty or not UTF-8, for messages that the model's chat template does not
+    // take, and for a prompt that exceeds the context together with its max_tokens.
     std::vector<std::int32_t> tokens_of(const Prompt& prompt, int context);
 
   private:
@@ -31,7 +31,7 @@ class PromptTokenizer {
 
     const ModelSource& model_;
     std::unique_ptr<Tokenizer> tokenizer_;
-    std::optional<ChatTemplate> template_;  // once a prompt has needed it
+    std::optional<ChatTemplate> template_;  // set when a prompt first needs it
 };
 
 }  // namespace voltpile::llm

@@ -1,8 +1,32 @@
 #include "llm/replica/pass_message.h"
 
-#include "llm/replica/sampling_message.h"
+#include <type_traits>
+#include <variant>
+
+#include "llm/engine/sampling_fields.h"
 
 namespace voltpile::llm {
+
+void write(MessageWriter& to, const SamplingSettings& settings) {
+    for (const SamplingField& field : kSamplingFields)
+        std::visit([&](auto member) { to.value(settings.*member); }, field.member);
+    to.value(settings.seed);
+    to.map(settings.logit_bias);
+}
+
+SamplingSettings read_sampling(MessageReader& from) {
+    SamplingSettings settings;
+    for (const SamplingField& field : kSamplingFields)
+        std::visit(
+            [&](auto member) {
+                settings.*member = from.value<std::remove_reference_t<decltype(settings.*member)>>();
+            },
+            field.member);
+    settings.seed = from.value<std::uint64_t>();
+    settings.logit_bias = from.map<std::int32_t, float>();
+    return settings;
+}
+
 namespace {
 
 void write(MessageWriter& to, const Draw& draw) {

@@ -1,16 +1,24 @@
-// A pass on its way from the rank that plans to the others of its replica.
+// Messages between the ranks of a replica: passes, and how their tokens are drawn.
+//
+// All ranks run the same program (check_same_build), so messages use the program's own memory layout.
 #pragma once
 
 #include <string>
 
+#include "base/message_bytes.h"
 #include "llm/engine/pass.h"
+#include "llm/ops/sampling.h"
 
 namespace voltpile::llm {
 
-// All ranks run the same program (check_same_build), so its own layout will do.
+// The bytes of a pass, from the rank that plans it to the other ranks of its replica.
 std::string to_bytes(const PlannedPass& pass);
 
-// Throws CommError for bytes that are no pass.
+// Throws CommError if the bytes are not a pass.
 PlannedPass pass_from_bytes(const std::string& bytes);
+
+// Sampling settings as a part of a larger message.
+void write(MessageWriter& to, const SamplingSettings& settings);
+SamplingSettings read_sampling(MessageReader& from);  // throws CommError
 
 }  // namespace voltpile::llm
