@@ -8,15 +8,16 @@
 #include <iostream>
 #include <iterator>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "base/format.h"
 #include "cli/command.h"
 #include "cli/replica_options.h"
-#include "llm/decoder/model_tokenizer.h"
 #include "llm/eval/eval_replicas.h"
 #include "llm/eval/evaluation.h"
 #include "llm/eval/same_tokens.h"
 #include "llm/replica/same_model.h"
+#include "llm/tokenizer/model_tokenizer.h"
 #include "run/agreement.h"
 
 namespace voltpile::cli {

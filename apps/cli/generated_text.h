@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "llm/engine/outcome.h"
+#include "llm/engine/request.h"
 
 namespace voltpile::cli {
 

@@ -8,7 +8,7 @@
 
 #include "cli/command.h"
 #include "cli/replica_options.h"
-#include "llm/decoder/model_tokenizer.h"
+#include "llm/tokenizer/model_tokenizer.h"
 
 namespace voltpile::cli {
 namespace {

@@ -20,16 +20,16 @@ MAY_INCLUDE = {
 }
 # The layers inside apps/llm.
 LLM_MAY_INCLUDE = {
-    "tokenizer": set(),
     "model": set(),
+    "tokenizer": {"model"},
+    "chat": {"tokenizer"},
     "ops": {"model"},
-    "decoder": {"tokenizer", "model", "ops"},
+    "decoder": {"model", "ops"},
     "engine": {"tokenizer", "model", "ops", "decoder"},
     "replica": {"tokenizer", "model", "ops", "decoder", "engine"},
-    "chat": {"tokenizer"},
     "eval": {"tokenizer", "model", "ops", "decoder", "engine", "replica"},
     "bench": {"tokenizer", "model", "ops", "decoder", "engine", "replica", "eval"},
-    "prompt_job": {"tokenizer", "model", "ops", "decoder", "engine", "replica"},
+    "prompt_job": {"tokenizer", "chat", "model", "ops", "decoder", "engine", "replica"},
 }
 # Headers of libraries that stay inside one layer.
 CONFINED = {

@@ -23,7 +23,7 @@ std::string rate_text(double bytes_per_s) {
     return bytes_text(bytes_per_s) + "/s";
 }
 
-// What of a GPU's memory is no model's.
+// Lists the GPU memory that does not belong to the model.
 std::string gpu_memory_text(const LlmBenchRank& rank) {
     if (rank.context_bytes == 0) return "";
     std::string text =
@@ -34,7 +34,7 @@ std::string gpu_memory_text(const LlmBenchRank& rank) {
 }
 
 std::string ranks_text(const LlmBenchResult& result) {
-    const auto least = [&](double LlmBenchRank::* member) {
+    const auto least = [&](double LlmBenchRank::*member) {
         return (*std::ranges::min_element(result.ranks, {}, member)).*member;
     };
     const LlmBenchRank& fullest = *std::ranges::max_element(result.ranks, {}, &LlmBenchRank::measured_bytes);

@@ -1,4 +1,4 @@
-// What bench llm has measured, as text, as JSON and as a file.
+// Reports the measurements of bench llm as text, as JSON and as a file.
 #pragma once
 
 #include <cstdint>
@@ -12,29 +12,29 @@ namespace voltpile::llm {
 struct LlmBenchRow {
     std::string pass;  // "prompt" or "generation"
     int batch = 0;
-    int context = 0;             // length of the prompts; tokens before what is generated
-    double seconds = 0;          // a prompt of each text; a token of each text
-    double tokens_per_s = 0;     // of all texts
-    double weights_per_s = 0;    // bytes of weights that a rank reads a second; 0 of prompts
-    double bandwidth_share = 0;  // the same, of read_rate
+    int context = 0;             // tokens of each prompt, or before the first decode step
+    double seconds = 0;          // for one prompt of each sequence, or one decode step
+    double tokens_per_s = 0;     // of all sequences together
+    double weights_per_s = 0;    // bytes of weights that a rank reads in a second; 0 for prompts
+    double bandwidth_share = 0;  // weights_per_s over read_rate
 };
 
 struct LlmBenchOp {
     std::string pass;
     std::string name;
-    double seconds = 0;  // a pass, of the team's stages together
+    double seconds = 0;  // in one pass, summed over pipeline stages
     double share = 0;    // of the pass
 };
 
 struct LlmBenchRank {
-    double read_rate = 0;     // bytes a second of its memory
-    double loaded_bytes = 0;  // weights
+    double read_rate = 0;     // memory bandwidth in bytes a second
+    double loaded_bytes = 0;  // of weights
     double load_s = 0;
-    double file_rate = 0;      // bytes a second of reading the model's files; 0 for synthetic weights
-    double planned_bytes = 0;  // memory
+    double file_rate = 0;      // bytes a second from the model's files; 0 for synthetic weights
+    double planned_bytes = 0;  // of memory
     double measured_bytes = 0;
-    // Of a GPU, beside that: by CUDA's context (and whoever else uses the GPU), for what connects the ranks;
-    // and of that, since the first pass: kernels and recorded passes.
+    // On a GPU, not in measured_bytes: CUDA's context (with other users of the GPU) and connections between
+    // ranks. In measured_bytes: pass_bytes, which came with the first passes (kernels and recorded passes).
     double context_bytes = 0;
     double link_bytes = 0;
     double pass_bytes = 0;
@@ -45,9 +45,9 @@ struct LlmBenchResult {
     std::string processor;
     int tensor = 1;
     int pipeline = 1;
-    double weight_bytes = 0;  // of a pass, those of one tensor rank of each stage
+    double weight_bytes = 0;  // read in a pass by one tensor rank of each stage
     std::vector<LlmBenchRow> rows;
-    std::vector<LlmBenchOp> operations;  // of the first batch and context
+    std::vector<LlmBenchOp> operations;  // for the first batch and context
     std::vector<LlmBenchRank> ranks;     // of the team
 };
 

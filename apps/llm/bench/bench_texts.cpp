@@ -13,7 +13,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Passes of one lane, as many under way as an engine would have.
+// Runs passes of one lane with as many in flight as an engine would have.
 class LanePasses {
   public:
     explicit LanePasses(PassExecutor& passes) : passes_(passes), most_(passes.feeds() ? 2 : 1) {}
@@ -45,7 +45,7 @@ class LanePasses {
 
 void BenchTexts::make_room(int tokens) {
     for (SequencePages& pages : pages_)
-        if (!pages.reserve(tokens)) throw std::logic_error("a bench with too few pages");
+        if (!pages.reserve(tokens)) throw std::logic_error("too few KV cache pages for this benchmark");
 }
 
 std::vector<std::int32_t> BenchTexts::prompt(int text, int tokens) const {

@@ -1,4 +1,4 @@
-// Texts that a bench has a replica work on: random prompts, then token after token, all alike.
+// The sequences of a benchmark: random prompts, then token after token, all with the same length.
 #pragma once
 
 #include <memory>
@@ -11,35 +11,35 @@ namespace voltpile::llm {
 
 class BenchTexts {
   public:
-    // Of a replica that is asked for this.
+    // request: of the replica under test.
     BenchTexts(const ReplicaRequest& request, int vocabulary)
         : rows_(request.rows), vocabulary_(vocabulary), pool_(request.pages()) {}
 
-    // Starts anew: `count` texts of `tokens` each, in the same pages each time.
+    // Starts over with `count` sequences of `tokens` tokens, in the same pages each time.
     void place(int count, int tokens);
 
-    // As place(); their prompts go through, in passes as large as can be. On GPUs a pass is handed over ahead
-    // of the one that runs, as by an engine. Throws LeaderError if the model gives no numbers.
+    // Does what place() does and prefills the prompts, in the largest possible passes. On GPUs enqueues a
+    // pass while the previous one runs, as an engine does. Throws LeaderError if the logits are not finite.
     void read_prompts(PassExecutor& passes, int count, int tokens);
 
-    // A token more for each text. Seconds of the `steps` passes, until the tokens of the last are known.
-    // Throws as read_prompts().
+    // Runs `steps` decode steps of all sequences. Returns the seconds until the last step's tokens are known.
+    // Throws as read_prompts() does.
     double generate(PassExecutor& passes, int steps);
 
-    // Back to so many tokens of each text.
+    // Shortens each sequence to `tokens` tokens.
     void rewind(int tokens) { position_ = tokens; }
 
-    // The batch of the next generate() step.
+    // Returns the batch of the next decode step.
     Batch next_batch();
-    // All of one prompt, or as much of it as a pass takes.
+    // Returns a batch with one prompt, or with as much of it as fits into a pass.
     Batch prompt_batch(int tokens);
 
     struct Answered {
         double seconds = 0;  // until the token was known
         int passes = 0;
     };
-    // An engine answers the first text's prompt with one token. It finds nothing of it in the cache. Throws
-    // as read_prompts().
+    // Lets an engine with an empty prefix cache answer the first sequence's prompt with one token. Throws as
+    // read_prompts() does.
     Answered answer_prompt(ReplicaPasses& passes, int tokens) const;
 
   private:
@@ -49,11 +49,11 @@ class BenchTexts {
     std::vector<std::int32_t> prompt(int text, int tokens) const;
     void make_room(int tokens);
 
-    int rows_;  // of a pass
+    int rows_;  // the most in a pass
     int vocabulary_;
     PagePool pool_;
     std::vector<SequencePages> pages_;
-    int position_ = 0;  // of each text
+    int position_ = 0;  // of each sequence
 };
 
 }  // namespace voltpile::llm

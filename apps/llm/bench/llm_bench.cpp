@@ -28,13 +28,13 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int warm_steps = 3;  // one call by call, one recorded, one replayed
+constexpr int warm_steps = 3;  // the first runs call by call, the second is recorded, the third replayed
 constexpr std::int64_t read_bytes_gpu = std::int64_t{1} << 30;
 constexpr std::int64_t read_bytes_host = std::int64_t{256} << 20;
 constexpr int prompt_rounds = 3;
 
-// Weights that one tensor rank of each stage reads in a pass: all but an embedding of which single rows are
-// looked up.
+// Returns the bytes of weights that one tensor rank of each stage reads in a pass: all except an embedding,
+// from which a pass reads only single rows.
 double weights_of_pass(const ModelSource& model, const ReplicaPlan& plan) {
     std::uint64_t bytes = 0;
     for (const StageNeeds& stage : plan.stages) bytes += stage.stored;
@@ -138,7 +138,7 @@ class LlmBench {
             {"generation", batch, context, seconds, batch / seconds, result_.weight_bytes / seconds, 0});
     }
 
-    // The first text's prompt, and the first batch at the first context.
+    // Profiles the first prompt, and the first batch at the first context.
     void profile() {
         say("measuring single operations ...");
         const int batch = options_.batches.front(), context = options_.contexts.front();
@@ -149,7 +149,8 @@ class LlmBench {
         own_["prompt"] = profile_pass(replica_, texts_.prompt_batch(options_.prompts.front()));
     }
 
-    // What every rank has measured, to the leader: times of operations from the first rank of each stage.
+    // Gathers every rank's measurements on the leader; times of operations come from the first rank of each
+    // stage.
     void gather() {
         const std::int64_t loading = rank_.device >= 0 ? replica_.gpu_bytes_before() : bytes_before_;
         mine_.measured_bytes = static_cast<double>(bytes_in_use(rank_) - loading);
@@ -185,13 +186,13 @@ class LlmBench {
         for (const char* pass : {"prompt", "generation"}) add_operations(pass, times[pass]);
     }
 
-    // The longest first, then what a pass took beyond them.
+    // Lists the operations, the slowest first, and last the rest of the time of a pass.
     void add_operations(const std::string& pass, const std::map<std::string, double>& times) {
         const auto row = std::ranges::find(result_.rows, pass, &LlmBenchRow::pass);
         std::vector<LlmBenchOp> operations;
         double sum = 0;
         for (const auto& each : times) sum += each.second;
-        // A longer prompt is several passes, which overlap in a pipeline: one alone was looked at.
+        // A longer prompt takes several passes, which overlap in a pipeline; only a single pass was profiled.
         const bool whole = pass != "prompt" || first_prompt_passes_ == 1;
         for (const auto& [name, seconds] : times)
             operations.push_back({pass, name, seconds, seconds / (whole ? row->seconds : sum)});
@@ -213,10 +214,10 @@ class LlmBench {
     LlmBenchResult result_;
     int first_prompt_passes_ = 0;
     LlmBenchRank mine_;
-    std::map<std::string, std::map<std::string, double>> own_;  // pass, operation: seconds
+    std::map<std::string, std::map<std::string, double>> own_;  // seconds by pass and operation
 };
 
-// What the replica has to have room for.
+// Completes the request for the replica.
 void fill_in_request(LlmBenchOptions& options) {
     ReplicaRequest& request = options.request;
     const int generated = std::ranges::max(options.contexts) + options.generated + warm_steps + 1;

@@ -1,5 +1,5 @@
-// `voltpile bench llm`: how fast the ranks of this run read prompts and generate, against what their memory
-// gives.
+// `voltpile bench llm`: measures how fast the ranks of this run prefill and generate, and compares that with
+// the bandwidth of their memory.
 #pragma once
 
 #include <filesystem>
@@ -16,31 +16,31 @@ namespace voltpile::llm {
 
 struct LlmBenchOptions {
     std::string model;               // path; empty: synthetic weights in memory
-    std::string shape{};             // of them
-    std::string quant = "q8_0";      // of them
+    std::string shape{};             // of synthetic weights
+    std::string quant = "q8_0";      // of synthetic weights
     std::vector<int> prompts{512};   // tokens
-    std::vector<int> contexts{512};  // tokens before what is generated
-    std::vector<int> batches{1};     // texts at once
-    int generated = 64;              // tokens of each text that are timed
-    LoadSettings load{};             // instead of all these, if it has requests
-    int sequences = 0;               // of the load, at once; 0: all requests, up to 256
-    ReplicaRequest request{};        // what is said above is filled in
+    std::vector<int> contexts{512};  // tokens before the first decode step
+    std::vector<int> batches{1};     // sequences at once
+    int generated = 64;              // timed tokens of each sequence
+    LoadSettings load{};             // if it has requests, measured in place of the above
+    int sequences = 0;               // the most of the load at once; 0: all requests, up to 256
+    ReplicaRequest request{};        // completed from the members above
     bool json = false;
     std::filesystem::path output{};  // HDF5; empty: none
-    std::string command_line{};      // for the record
+    std::string command_line{};      // recorded in the output
 };
 
-// Of its tables.
+// The title of the tables that bench llm writes, by which it recognizes its own files.
 inline constexpr const char* llm_bench_title = "voltpile bench llm";
 
-// "llama-3-8b q8_0, synthetic weights", or the path.
+// Returns "llama-3-8b q8_0, synthetic weights", or the path.
 std::string model_name(const LlmBenchOptions& options);
-// Collective, as the next: whether --output can be written, before anything is measured. Throws AgreedError.
+// Checks before any measurement that --output can be written. Collective. Throws AgreedError.
 void check_output(const Communicator& world, const LlmBenchOptions& options);
-// Throws AgreedError.
+// Opens the model, or creates the synthetic one. Collective. Throws AgreedError.
 std::unique_ptr<ModelSource> open_source(const Communicator& world, const LlmBenchOptions& options);
 
-// Collective: every rank calls. The leader prints a table, or JSON, and writes the file. Throws AgreedError.
+// Runs the benchmark. Collective. The leader prints a table or JSON and writes the file. Throws AgreedError.
 void run_llm_bench(const MpiSession& session, LlmBenchOptions options);
 
 }  // namespace voltpile::llm

@@ -1,4 +1,4 @@
-// Requests as many users would send them: how many, how long, when. Pure.
+// Generates a load of requests as many users would send them.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@ struct Lengths {
 
 struct LoadSettings {
     int requests = 0;
-    double rate = 0;  // that arrive in a second, a Poisson process; 0: all at once
+    double rate = 0;  // arrivals a second, as a Poisson process; 0: all at once
     Lengths prompt{128, 128};
     Lengths generate{128, 128};
-    int interrupt_prompt = 0;  // tokens of a prompt that comes when all others generate; 0: none
+    int interrupt_prompt = 0;  // tokens of a prompt that arrives while all others generate; 0: none
     std::uint64_t seed = 1;
 
-    // Tokens of the longest text.
+    // Returns the tokens of the longest sequence.
     int context() const;
 };
 
@@ -30,11 +30,12 @@ struct Arrival {
     Request request;
 };
 
-// In the order of arrival; ids 0, 1, ... Lengths are drawn uniformly, tokens from the vocabulary too, so that
-// hardly any two prompts begin alike. Texts are as long as asked for, whatever is drawn.
+// Returns the requests in the order of arrival, with ids 0, 1, ... Draws lengths uniformly, and tokens
+// uniformly from the vocabulary, so that prompts hardly ever share a prefix. Sequences have exactly the drawn
+// length.
 std::vector<Arrival> make_load(const LoadSettings& settings, int vocabulary);
 
-// The prompt that comes in between, and one token: id -1.
+// Returns the interrupting request, with id -1 and one token to generate.
 Request make_interruption(const LoadSettings& settings, int vocabulary);
 
 }  // namespace voltpile::llm

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "llm/bench/load_file.h"
+#include "llm/bench/load_report.h"
 #include "llm/bench/load_run.h"
 #include "llm/replica/replica_passes.h"
 #include "run/agreement.h"
@@ -16,29 +16,30 @@
 namespace voltpile::llm {
 namespace {
 
-constexpr int most_sequences = 256;  // if nothing is said
+constexpr int most_sequences = 256;  // by default
 constexpr int rows_of_pass = 512;
 
 // Throws JobError.
 void check_load(const LlmBenchOptions& options, const ModelConfig& config) {
     const LoadSettings& load = options.load;
     if (load.context() > config.context)
-        throw JobError(fmt::format("texts of up to {} tokens: the model has a context of {}", load.context(),
-                                   config.context));
+        throw JobError(fmt::format("sequences of up to {} tokens exceed the model's context of {}",
+                                   load.context(), config.context));
     if (const std::int64_t cache = options.request.cache_tokens; cache > 0 && cache < load.context())
-        throw JobError(fmt::format("--cache-tokens: {} are too few for one text of up to {} tokens", cache,
-                                   load.context()));
+        throw JobError(fmt::format("--cache-tokens: {} are too few for one sequence of up to {} tokens",
+                                   cache, load.context()));
     if (load.interrupt_prompt > 0 && options.sequences < load.requests)
-        throw JobError(fmt::format("--interrupt-with: all requests have to generate at once, {} of {} can",
-                                   options.sequences, load.requests));
+        throw JobError(
+            fmt::format("--interrupt-with: all requests must generate at once, but only {} of {} can",
+                        options.sequences, load.requests));
 }
 
-// What the replica has to have room for.
+// Completes the request for the replica.
 void fill_in_load_request(LlmBenchOptions& options) {
     const LoadSettings& load = options.load;
     ReplicaRequest& request = options.request;
     request.context = load.context();
-    // A text that interrupts the others has to find a place among them.
+    // The interrupting sequence needs a place beside the others.
     request.sequences = request.logits = options.sequences + (load.interrupt_prompt > 0 ? 1 : 0);
     request.rows = std::max(rows_of_pass, request.sequences);
     request.shrinks = true;

@@ -1,12 +1,12 @@
-// `voltpile bench llm --requests`: how the ranks of this run answer many requests at once.
+// `voltpile bench llm --requests`: measures how the ranks of this run answer many requests at once.
 #pragma once
 
 #include "llm/bench/llm_bench.h"
 
 namespace voltpile::llm {
 
-// Collective: every rank calls. The leader prints a table, or JSON. Throws AgreedError, for lengths beyond
-// the model's context or the cache before anything is loaded.
+// Runs the load. Collective. The leader prints a table or JSON. Throws AgreedError; for lengths beyond the
+// model's context or the cache, before anything is loaded.
 void run_load_bench(const MpiSession& session, LlmBenchOptions options);
 
 }  // namespace voltpile::llm

@@ -1,9 +1,11 @@
-// What a load has measured, as text and as JSON.
+// What a load has measured: as text, as JSON and as an HDF5 file.
 #pragma once
 
+#include <filesystem>
 #include <string>
 
 #include "llm/bench/load_run.h"
+#include "results/result_layout.h"
 
 namespace voltpile::llm {
 
@@ -11,12 +13,16 @@ struct LoadReport {
     std::string model;
     std::string processor;
     LoadSettings settings;
-    int sequences = 0;  // at once, at most
+    int sequences = 0;  // the most at once
     int cache_tokens = 0;
     LoadResult result;
 };
 
 std::string to_text(const LoadReport& report);
 std::string to_json(const LoadReport& report);
+
+// Writes an HDF5 file with one row for each request: when it arrived and was answered, its lengths, and the
+// times between its tokens. The attribute `measurements` has what --json prints. Throws FileError.
+void write_load(const std::filesystem::path& path, const LoadReport& report, const Provenance& provenance);
 
 }  // namespace voltpile::llm

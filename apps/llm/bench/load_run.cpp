@@ -23,7 +23,7 @@ class LoadRun {
         if (interrupts_) interruption_ = make_interruption(settings, vocabulary);
     }
 
-    LoadResult run(const std::function<void(const EngineCounters&)>& said) {
+    LoadResult run(const std::function<void(const EngineCounters&)>& progress) {
         begin_ = Clock::now();
         while (next_ < load_.size() || !engine_.idle()) {
             submit_arrived();
@@ -33,7 +33,7 @@ class LoadRun {
                 continue;
             }
             for (const Outcome& outcome : engine_.step()) take(outcome);
-            said(engine_.counters());
+            progress(engine_.counters());
             interrupt();
         }
         return result();
@@ -47,7 +47,8 @@ class LoadRun {
         }
     }
 
-    // Once all others have generated for a while together: a quarter of the shortest text.
+    // Submits the interruption once all others have generated together for a quarter of the shortest
+    // sequence.
     void interrupt() {
         if (!interrupts_ || interrupted_at_ > 0 || next_ < load_.size()) return;
         const EngineCounters now = engine_.counters();
@@ -71,7 +72,7 @@ class LoadRun {
         const auto id = static_cast<std::size_t>(outcome.id);
         RequestTimes& request = result_.requests.emplace_back();
         request.id = outcome.id;
-        // Its arrival, not when the engine could be told of it.
+        // Counts from the arrival, not from when the engine was free to accept the request.
         request.arrival_s = load_[id].seconds;
         request.queued_s = outcome.queue_seconds + submitted_[id] - load_[id].seconds;
         for (const double seconds : outcome.token_seconds)
@@ -81,7 +82,7 @@ class LoadRun {
         result_.tokens_out += std::ssize(outcome.tokens);
     }
 
-    // Of the tokens of that time.
+    // Times between tokens in a period.
     Quantiles between(double begin, double end) const {
         std::vector<double> values;
         for (const RequestTimes& request : result_.requests) {
@@ -129,7 +130,7 @@ class LoadRun {
     Request interruption_;
     Clock::time_point begin_;
     std::size_t next_ = 0;
-    std::vector<double> submitted_;  // of each request
+    std::vector<double> submitted_;  // by request
     double all_generate_at_ = 0, interrupted_at_ = 0;
     std::int64_t tokens_then_ = 0;
     LoadResult result_;
@@ -144,8 +145,8 @@ Quantiles quantiles_of(std::vector<double> values) {
 }
 
 LoadResult run_load(Engine& engine, const LoadSettings& settings, int vocabulary, int pages,
-                    const std::function<void(const EngineCounters&)>& said) {
-    return LoadRun(engine, settings, vocabulary, pages).run(said);
+                    const std::function<void(const EngineCounters&)>& progress) {
+    return LoadRun(engine, settings, vocabulary, pages).run(progress);
 }
 
 }  // namespace voltpile::llm

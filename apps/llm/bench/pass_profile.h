@@ -1,4 +1,4 @@
-// Where the time of a pass goes, operation by operation.
+// Measures the time of each operation in a pass.
 #pragma once
 
 #include <map>
@@ -8,9 +8,9 @@
 
 namespace voltpile::llm {
 
-// Collective over the team. Seconds of each operation of one pass on this rank: the fastest of several
-// replays of the recorded pass, in which each operation is followed by a mark (on GPUs an event, which costs
-// about as much as a small kernel). batch: with one row of logits for each sequence.
+// Returns the seconds of each operation of a pass on this rank, from the fastest of several replays.
+// Collective over the team. A mark follows each operation in the recorded pass; on GPUs it is an event, which
+// costs about as much as a small kernel. batch: with one row of logits for each sequence.
 std::map<std::string, double> profile_pass(Replica& replica, const Batch& batch);
 
 }  // namespace voltpile::llm

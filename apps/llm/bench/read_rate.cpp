@@ -55,7 +55,7 @@ double gpu_read_rate(int device, std::int64_t bytes, const Stream& stream) {
         launch_read_all(memory.data(), bytes, memory.data() + bytes, info.multiprocessors, stream);
         end.record(stream);
         end.synchronize();
-        if (i > 0) best = std::min(best, end.seconds_since(begin));  // the first one loads the kernel
+        if (i > 0) best = std::min(best, end.seconds_since(begin));  // the first round loads the kernel
     }
     return static_cast<double>(bytes) / best;
 }
@@ -77,7 +77,7 @@ double host_read_rate(std::int64_t bytes, const std::vector<int>& pus) {
     for (std::size_t t = 0; t < pus.size(); ++t)
         threads.emplace_back([&, t] {
             bind_this_thread(pus[t]);
-            const std::vector<std::uint64_t> memory(each, t);  // near the core that reads it
+            const std::vector<std::uint64_t> memory(each, t);  // allocated near the core that reads it
             for (int i = 0; i < rounds; ++i) {
                 together.arrive_and_wait();
                 const auto begin = Clock::now();

@@ -6,7 +6,7 @@ namespace voltpile::llm {
 namespace {
 
 constexpr int threads = 512;
-constexpr int loads = 4;  // under way at once for each thread
+constexpr int loads = 4;  // in flight at once for each thread
 
 __global__ void __launch_bounds__(threads) read_all(const uint4* data, std::int64_t count, unsigned* out) {
     unsigned seen = 0;
@@ -20,7 +20,7 @@ __global__ void __launch_bounds__(threads) read_all(const uint4* data, std::int6
         for (int k = 0; k < loads; ++k) seen |= v[k].x | v[k].y | v[k].z | v[k].w;
     }
     for (; i < count; i += step) seen |= data[i].x | data[i].y | data[i].z | data[i].w;
-    if (seen != 0) *out = seen;  // never, of zeros: but the compiler cannot know
+    if (seen != 0) *out = seen;  // never happens for zeros, but the compiler cannot know
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+// The kernel that measures the bandwidth of a GPU's memory.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +7,8 @@
 
 namespace voltpile::llm {
 
-// Reads `bytes` (a multiple of 16) of zeros; out: 4 bytes that are not written then.
+// Reads `bytes` bytes, a multiple of 16, which must be zero. out: 4 bytes, which the kernel then does not
+// write.
 void launch_read_all(const void* data, std::int64_t bytes, void* out, int multiprocessors,
                      const Stream& stream);
 

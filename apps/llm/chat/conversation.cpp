@@ -27,22 +27,22 @@ Conversation::Conversation(const Tokenizer& tokenizer, ChatTemplate chat_templat
     withdraw();
 }
 
-// What the template writes has the special tokens that the model wants.
+// Adds no special tokens, because the template writes those that the model needs.
 std::vector<TokenId> Conversation::tokens_of(const std::string& text, bool continues) const {
     const EncodeOptions options{.add_special = false, .parse_special = true, .continues = continues};
     return tokenizer_.encode(text, options, "message");
 }
 
 const std::vector<TokenId>& Conversation::ask(std::string question) {
-    check_utf8(question, "message");  // before the template's text moves the place
+    check_utf8(question, "message");  // here, so that the byte number is one of the question
     messages_.push_back({ChatRole::User, std::move(question)});
     std::string text;
     std::vector<TokenId> tokens;
     try {
         text = template_.render(messages_, bos_, eos_);
         tokens = tokens_of(text, false);
-        // An answer need not be the tokens that the tokenizer would make of its text. Where the template
-        // only appends to it, it stays as the model drew it.
+        // The tokenizer may encode an answer's text as other tokens than the model drew. If the template only
+        // appends to the text, keep the tokens that the model drew.
         const bool as_drawn = std::ranges::mismatch(tokens_, tokens).in1 == tokens_.end();
         if (!as_drawn && text.starts_with(text_)) {
             const auto more = tokens_of(text.substr(text_.size()), true);

@@ -1,4 +1,4 @@
-// The turns of a chat as tokens: what the model has seen stays as it was, so that its cache serves.
+// A chat as tokens. Tokens that the model has seen never change, so that its KV cache can be reused.
 #pragma once
 
 #include <span>
@@ -6,28 +6,28 @@
 #include <string_view>
 #include <vector>
 
-#include "llm/tokenizer/chat_template.h"
+#include "llm/chat/chat_template.h"
 #include "llm/tokenizer/tokenizer.h"
 
 namespace voltpile::llm {
 
 class Conversation {
   public:
-    // system: its message; empty: none. The tokenizer outlives it. Throws JobError for a template that has no
-    // place for a message of the system.
+    // system: the system message; empty for none. The tokenizer must outlive this object. Throws JobError if
+    // the template has no place for a system message.
     Conversation(const Tokenizer& tokenizer, ChatTemplate chat_template, std::string system);
 
-    // The next question, UTF-8. Returns the conversation up to where the answer begins, which is never empty.
-    // Throws JobError, and nothing has changed, if it is not UTF-8.
+    // Adds a question in UTF-8. Returns the tokens of the conversation up to the beginning of the answer, at
+    // least one. Throws JobError and changes nothing if the question is not UTF-8.
     const std::vector<TokenId>& ask(std::string question);
 
-    // Instead of answered(): the question has never been asked.
+    // Removes the last question. Call it instead of answered().
     void withdraw();
 
-    // The model's tokens, without one that ends the answer. Returns the answer's text.
+    // Adds an answer: the model's tokens, without an end token. Returns the text of the answer.
     std::string answered(std::span<const TokenId> answer);
 
-    void clear();  // begins anew, with the message of the system
+    void clear();  // removes everything except the system message
 
   private:
     std::vector<TokenId> tokens_of(const std::string& text, bool continues) const;
@@ -35,11 +35,11 @@ class Conversation {
     const Tokenizer& tokenizer_;
     ChatTemplate template_;
     std::string bos_, eos_;
-    std::vector<ChatMessage> opening_;   // the message of the system, or nothing
-    std::vector<ChatMessage> messages_;  // the last question included
-    std::string text_;                   // as the template writes it, up to the last question or answer
-    std::vector<TokenId> tokens_;        // of text_, as the model had or drew them
-    // Before the last question, for withdraw().
+    std::vector<ChatMessage> opening_;   // the system message, if there is one
+    std::vector<ChatMessage> messages_;  // including the last question
+    std::string text_;                   // rendered by the template, up to the last question or answer
+    std::vector<TokenId> tokens_;        // of text_, as the model read or drew them
+    // text_ and tokens_ before the last question, for withdraw().
     std::string earlier_text_;
     std::vector<TokenId> earlier_tokens_;
 };

@@ -1,25 +1,52 @@
-// What is asked of an engine.
+// A request to an engine, and its outcome.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "llm/engine/pass.h"
 #include "llm/ops/sampling.h"
 
 namespace voltpile::llm {
 
 struct Request {
-    std::int64_t id = 0;               // chosen by who asks; no two under way have the same
+    std::int64_t id = 0;               // chosen by the caller, unique among unfinished requests
     std::vector<std::int32_t> prompt;  // tokens
     int max_tokens = 0;                // 0: as many as the context has room for
-    bool ignore_end = false;           // goes on after a token that ends a text
-    bool continues = false;            // the text follows the prompt's: a space at its beginning is meant
+    bool ignore_end = false;           // go on after a token of EngineSettings::end_ids
+    bool continues = false;            // the answer continues the prompt's text: keep a leading space
     SamplingSettings sampling;
-    std::int32_t first_draw = 0;    // the number of its first draw: two with the same seed draw differently
-    std::vector<std::string> stop;  // the text ends before the first place where one of these begins
-    std::vector<std::int32_t> stop_tokens;  // end the text as the model's own do, whatever ignore_end says
-    int top_n = 0;                          // most probable tokens to be told of with each one drawn
+    // The number of the first draw. Requests with the same seed draw differently if this differs.
+    std::int32_t first_draw = 0;
+    std::vector<std::string> stop;          // the text ends before the first of these strings
+    std::vector<std::int32_t> stop_tokens;  // tokens that end the sequence, whatever ignore_end says
+    int top_n = 0;                          // report this many of the most probable tokens with each draw
+};
+
+enum class Finish {
+    End,      // the model drew an end token, which is not in `tokens`
+    Length,   // max_tokens are drawn
+    Context,  // the context is full
+    Stopped,  // by the token callback, a stop string or a stop token
+    Failed,   // the logits were not finite
+};
+
+struct Outcome {
+    std::int64_t id = 0;
+    Finish finish = Finish::Length;
+    std::string error;  // if finish is Failed
+    std::string text;   // up to the stop string
+    // All tokens drawn, except an end token or stop token that ended the sequence.
+    std::vector<std::int32_t> tokens;
+    std::vector<float> log_probability;  // of each of `tokens`
+    // The most probable tokens at the place of each of `tokens`, best first; empty if top_n is 0.
+    std::vector<TopTokens> top;
+    int prompt_tokens = 0;
+    double queue_seconds = 0;           // from submission to admission
+    double prompt_seconds = 0;          // from admission to the first token
+    double generation_seconds = 0;      // from the first token to the last
+    std::vector<double> token_seconds;  // when each token was drawn, since submission
 };
 
 }  // namespace voltpile::llm

@@ -1,7 +1,7 @@
-// What scores of a text say, for people and for programs: `voltpile model eval`.
+// Summarizes the scores of a text, for people and for programs, in `voltpile model eval`.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
@@ -11,22 +11,22 @@
 namespace voltpile::llm {
 
 struct Divergence {
-    SampleMean mean;  // in nats a token
+    SampleMean mean;  // nats a token
     double median = 0;
     double percentile_99 = 0;
     double largest = 0;
-    double same_top = 0;  // share of the tokens
+    double same_top = 0;  // share of places where both models have the same most probable token
 };
 
 struct Evaluation {
     std::int64_t tokens = 0;                 // scored
-    SampleMean loss;                         // in nats a token
+    SampleMean loss;                         // nats a token
     double perplexity = 0;                   // exp(mean loss)
-    std::optional<double> perplexity_error;  // none for one token
+    std::optional<double> perplexity_error;  // none for a single token
     std::optional<Divergence> divergence;
 };
 
-// scores: at least one token's.
+// Summarizes scores of at least one token.
 Evaluation evaluate(const TextScores& scores);
 
 std::string evaluation_text(const Evaluation& evaluation);

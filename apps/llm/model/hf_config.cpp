@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <filesystem>
 
@@ -16,7 +18,8 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr std::size_t kMaxConfigBytes = 64 << 20;  // tokenizer_config.json lists added tokens
+constexpr std::size_t kMaxConfigBytes = 64
+                                        << 20;  // large enough for the added tokens in tokenizer_config.json
 
 bool is_llama_like(ModelFamily family) {
     return family == ModelFamily::Llama || family == ModelFamily::Mistral;
@@ -60,7 +63,7 @@ void read_sizes(const JsonKeys& keys, ModelConfig& config) {
     config.context = keys.integer("max_position_embeddings").value_or(2048);
     config.rms_eps = keys.real("rms_norm_eps").value_or(1e-6);
     config.tied_embeddings = keys.boolean("tie_word_embeddings").value_or(false);
-    // Qwen 3's own default; the other families divide.
+    // Qwen 3 has its own default; other families divide the hidden size.
     const std::int64_t quotient = config.family == ModelFamily::Qwen3 ? 128
                                   : config.heads > 0                  ? config.hidden / config.heads
                                                                       : 0;
@@ -85,7 +88,7 @@ void read_rope_scaling(const JsonKeys& keys, ModelConfig& config) {
         if (keys.find(key)) keys.fail(fmt::format("RoPE scaling with \"{}\" is not supported", key));
     if (keys.boolean("truncate") == false)
         keys.fail("RoPE scaling with \"truncate\": false is not supported");
-    if (scaling.kind == RopeScalingKind::Llama3)  // no values are usual, and transformers has none either
+    if (scaling.kind == RopeScalingKind::Llama3)  // there are no defaults, as in transformers
         for (const char* key : {"low_freq_factor", "high_freq_factor", "original_max_position_embeddings"})
             if (!keys.find(key)) keys.fail(fmt::format("RoPE scaling \"llama3\" lacks \"{}\"", key));
     if (!keys.find("factor")) keys.fail(fmt::format("RoPE scaling \"{}\" lacks \"factor\"", kind));
@@ -103,7 +106,7 @@ void read_rope(const JsonKeys& keys, ModelConfig& config) {
     if (keys.real("partial_rotary_factor").value_or(1) != 1)
         keys.fail("\"partial_rotary_factor\" is not supported");
     config.rope_theta = keys.real("rope_theta").value_or(10000);
-    // transformers 5 holds both in one object.
+    // transformers 5 stores both in one object.
     if (const auto parameters = keys.object("rope_parameters")) {
         config.rope_theta = parameters->real("rope_theta").value_or(config.rope_theta);
         read_rope_scaling(*parameters, config);
@@ -112,8 +115,8 @@ void read_rope(const JsonKeys& keys, ModelConfig& config) {
     }
 }
 
-// As transformers: Mistral's window holds for all layers; Qwen's must be switched on and begins at
-// max_window_layers; layer_types, where present, decides alone.
+// Follows transformers: Mistral's window applies to all layers; Qwen's must be switched on and begins at
+// max_window_layers; layer_types, if present, overrides both.
 void read_window(const JsonKeys& keys, ModelConfig& config) {
     const bool qwen = !is_llama_like(config.family);
     const auto window = keys.integer("sliding_window");
@@ -141,7 +144,7 @@ std::string text_of(const std::string& path) {
     return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
 }
 
-// A single template, or a list of named ones of which "default" is the one.
+// Returns a single template, or the one named "default" in a list.
 std::string chat_template(const JsonKeys& keys) {
     const json* value = keys.find("chat_template");
     if (!value || !value->is_array()) return keys.text("chat_template").value_or("");

@@ -1,17 +1,31 @@
 // JSON from files that nobody has checked.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 
 namespace voltpile::llm {
 
-// The object in `text`. Throws FileError "path: ..." for a syntax error (with its place), for what is not an
-// object, for a key that occurs twice in one object and for nesting deeper than `max_depth`.
+// What is known of a JSON text while it is parsed.
+struct JsonProgress {
+    int depth = 0;  // of nesting
+    // The first key that occurs twice in one object; the parser itself silently keeps the last value.
+    const std::optional<std::string>& duplicate;
+};
+
+// Parses `text` and calls `check` at each object, array, key and value. Throws nlohmann::json::exception, and
+// whatever `check` throws.
+nlohmann::json parse_checked_json(std::string_view text,
+                                  const std::function<void(const JsonProgress&)>& check);
+
+// Returns the object in `text`. Throws FileError "path: ..." for a syntax error (with its place), for
+// anything but an object, for a key that occurs twice in one object and for nesting deeper than `max_depth`.
 nlohmann::json parse_json_object(std::string_view text, std::string_view path, int max_depth);
 
-// The same of a file of at most `max_bytes`.
+// The same for a file of at most `max_bytes`.
 nlohmann::json read_json_object(const std::string& path, std::size_t max_bytes, int max_depth = 32);
 
 }  // namespace voltpile::llm

@@ -1,8 +1,8 @@
-// Keys of a JSON object with their types checked. A key whose value is null counts as absent.
+// Reads keys of a JSON object and checks their types. A key whose value is null counts as absent.
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,10 +10,10 @@
 
 namespace voltpile::llm {
 
-// All throw FileError "path: key ..." for a value of another type; real() takes integers too.
+// All methods throw FileError "path: key ..." for a value of another type; real() accepts integers too.
 class JsonKeys {
   public:
-    // `object` must outlive this; `path` is for messages.
+    // object: must outlive this. path: for messages.
     JsonKeys(const nlohmann::json& object, std::string_view path) : object_(object), path_(path) {}
 
     const nlohmann::json* find(std::string_view key) const;
@@ -22,7 +22,7 @@ class JsonKeys {
     std::optional<bool> boolean(std::string_view key) const;
     std::optional<std::string> text(std::string_view key) const;
     std::optional<JsonKeys> object(std::string_view key) const;
-    std::vector<std::int64_t> integers(std::string_view key) const;  // of a list or of a single number
+    std::vector<std::int64_t> integers(std::string_view key) const;  // from a list or a single number
 
     std::int64_t required_integer(std::string_view key) const;
 

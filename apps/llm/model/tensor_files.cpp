@@ -1,7 +1,9 @@
 #include "llm/model/tensor_files.h"
 
 #include <fmt/format.h>
+
 #include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <filesystem>
@@ -40,7 +42,7 @@ void check_all_exist(const std::string& path, const std::vector<std::string>& pa
                            fmt::join(missing, ", "), count > kMostNamed ? ", ..." : ""));
 }
 
-// The names of all files of a split model, from that of one of them.
+// Returns the names of all files of a split model, given one of them.
 std::vector<std::string> split_paths(const std::string& path, std::uint64_t count) {
     const std::string ending = fmt::format("-of-{:05d}.gguf", count);
     constexpr std::size_t kNumber = 6;  // "-00001"

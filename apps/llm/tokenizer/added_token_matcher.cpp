@@ -51,7 +51,7 @@ const AddedToken* AddedTokenMatcher::longest_at(std::string_view rest) const {
 void AddedTokenMatcher::split(std::string_view text, bool parse_special,
                               const std::function<void(TokenId)>& token,
                               const std::function<void(std::string_view, std::size_t)>& between) const {
-    std::size_t done = 0;  // up to here text was given out
+    std::size_t done = 0;  // the callbacks have had the text up to here
     for (std::size_t at = 0; at < text.size() && !tokens_.empty();) {
         const AddedToken* found = longest_at(text.substr(at));
         if (!found) {

@@ -1,4 +1,4 @@
-// Finds added tokens in text: the leftmost, and of those the longest.
+// Finds added tokens in text: the leftmost one, and the longest at that place.
 #pragma once
 
 #include <array>
@@ -15,15 +15,16 @@ namespace voltpile::llm {
 class AddedTokenMatcher {
   public:
     AddedTokenMatcher() = default;
-    // Tokens without text are never found.
+    // Ignores tokens without text.
     explicit AddedTokenMatcher(std::vector<AddedToken> tokens);
     AddedTokenMatcher(AddedTokenMatcher&&) = default;
     AddedTokenMatcher& operator=(AddedTokenMatcher&&) = default;
 
     bool empty() const { return tokens_.empty(); }
 
-    // Calls `token` and `between` in the order of the text; `between` never with an empty one, and with its
-    // offset. Without `parse_special` special tokens are text like any other.
+    // Splits text at added tokens. Calls `token` for each token and `between` for each nonempty text between
+    // them, with its offset, in the order of the text. Without parse_special, special tokens are ordinary
+    // text.
     void split(std::string_view text, bool parse_special, const std::function<void(TokenId)>& token,
                const std::function<void(std::string_view, std::size_t)>& between) const;
 

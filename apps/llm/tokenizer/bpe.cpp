@@ -17,7 +17,7 @@ std::uint64_t pair_key(TokenId left, TokenId right) {
            static_cast<std::uint32_t>(right);
 }
 
-// Where a space mark begins a word, after the first character; else the end.
+// Returns the offset of the next word after the first character: a space mark, or the end of the text.
 std::size_t next_word(std::string_view text) {
     for (std::size_t at = text.find(kSpaceMark, 1); at != std::string_view::npos;
          at = text.find(kSpaceMark, at + 1))
@@ -28,9 +28,9 @@ std::size_t next_word(std::string_view text) {
 }  // namespace
 
 struct Bpe::Symbol {
-    TokenId id;  // kNone: a character that the vocabulary lacks
+    TokenId id;  // kNone: the vocabulary lacks this character
     std::uint32_t begin;
-    std::uint32_t bytes;  // 0: merged into the one before it
+    std::uint32_t bytes;  // 0: merged into the previous symbol
     std::int32_t previous;
     std::int32_t next;
 };
@@ -42,7 +42,7 @@ struct Bpe::Candidate {
     TokenId right_id;
     TokenId merged;
 
-    bool operator<(const Candidate& other) const {  // the greatest is merged first
+    bool operator<(const Candidate& other) const {  // the queue merges the greatest first
         return rank != other.rank ? rank > other.rank : left > other.left;
     }
 };

@@ -1,5 +1,5 @@
-// Byte-pair encoding of one piece of text. Symbols are merged pair by pair, the pair of the lowest rank first
-// and the leftmost of equal ones; a queue of the pairs keeps long pieces at O(n log n).
+// Byte-pair encoding of one piece of text. Merges the pair of symbols with the lowest rank first, and the
+// leftmost of equal ones. A priority queue of pairs makes that O(n log n) in the length of the piece.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ class Bpe {
   public:
     explicit Bpe(const Vocabulary& vocabulary);
 
-    // Appends the tokens of `piece`, which is valid UTF-8 and, for SentencePiece, has space marks for spaces.
+    // Appends the tokens of `piece`: valid UTF-8 and, for SentencePiece, with space marks in place of spaces.
     void encode(std::string_view piece, std::vector<TokenId>& ids) const;
 
   private:
@@ -42,10 +42,10 @@ class Bpe {
     bool ignore_merges_;
     bool byte_fallback_;
     bool fuse_unknown_;
-    bool words_are_apart_;               // no merge goes beyond the end of a word: each can be encoded alone
-    TokenId unknown_;                    // -1: there is none
+    bool words_are_apart_;               // no merge crosses the end of a word, so each is encoded alone
+    TokenId unknown_;                    // -1: none
     TokenId token_count_;                // ids from here on are parts of tokens only
-    std::array<TokenId, 256> byte_ids_;  // -1: the vocabulary has no token for this byte
+    std::array<TokenId, 256> byte_ids_;  // -1: no token for this byte
     std::unordered_map<std::string, TokenId, TextHash, std::equal_to<>> ids_;  // byte-level: by their bytes
     std::unordered_map<std::uint64_t, Target> merges_;                         // by left id << 32 | right id
 };

@@ -1,5 +1,5 @@
-// The 256 printable characters by which byte-level BPE writes bytes in its vocabulary (introduced by GPT-2):
-// printable characters of Latin-1 stand for themselves, the other 68 bytes are U+0100 and up, in order.
+// The 256 printable characters that stand for bytes in the vocabularies of byte-level BPE, as in GPT-2: the
+// printable characters of Latin-1 stand for themselves, the other 68 bytes for U+0100 and up, in order.
 #pragma once
 
 #include <array>
@@ -10,10 +10,10 @@
 
 namespace voltpile::llm {
 
-// UTF-8 text of each byte's character.
+// Returns the character of each byte, in UTF-8.
 const std::array<std::string, 256>& byte_alphabet();
 
-// The bytes that `text` stands for; nothing if a character of it is not of the alphabet.
+// Returns the bytes that `text` stands for; nothing if it has a character outside the alphabet.
 std::optional<std::string> bytes_from_alphabet(std::string_view text);
 
 }  // namespace voltpile::llm

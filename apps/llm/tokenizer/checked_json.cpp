@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "base/error.h"
 
 namespace voltpile::llm {
@@ -10,7 +12,7 @@ using nlohmann::json;
 
 namespace {
 
-// nullptr: there is none, or it is null.
+// Returns nullptr if the key is missing or null.
 const json* find(const json& object, std::string_view key, std::string_view where) {
     if (!object.is_object()) throw JobError(fmt::format("{} is not an object", where));
     const auto found = object.find(key);

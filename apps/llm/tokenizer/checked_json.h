@@ -1,15 +1,14 @@
-// Values of tokenizer.json with their kinds checked. `where` they are is for the message: all throw JobError
-// "where: ...".
+// Reads values of tokenizer.json and checks their types. All functions throw JobError "where: ...".
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
 namespace voltpile::llm {
 
-// Of an object, which must have it.
+// Returns the value of a key, which must exist and not be null.
 const nlohmann::json& required(const nlohmann::json& object, std::string_view key, std::string_view where);
 
 const std::string& text_in(const nlohmann::json& value, std::string_view where);
@@ -17,7 +16,7 @@ std::int64_t integer_in(const nlohmann::json& value, std::string_view where);
 
 const std::string& required_text(const nlohmann::json& object, std::string_view key, std::string_view where);
 
-// `otherwise` if the key is missing or null.
+// Return `otherwise` if the key is missing or null.
 std::string optional_text(const nlohmann::json& object, std::string_view key, std::string_view otherwise,
                           std::string_view where);
 bool optional_bool(const nlohmann::json& object, std::string_view key, bool otherwise,

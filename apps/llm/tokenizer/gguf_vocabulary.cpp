@@ -42,7 +42,7 @@ class GgufReader {
     }
 
     TokenId wanted(std::optional<TokenId> id, std::string_view key, std::string_view by) const {
-        if (!id) fail(key, fmt::format("is missing, but {} asks for it", by));
+        if (!id) fail(key, fmt::format("is missing, but {} needs it", by));
         return *id;
     }
 

@@ -1,4 +1,4 @@
-// The vocabulary of a GGUF file, from the values of its keys tokenizer.ggml.*.
+// Reads the vocabulary of a GGUF file from its metadata keys tokenizer.ggml.*.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace voltpile::llm {
 
-// Each field is the value of the key in its comment (after "tokenizer.ggml."); empty where the file has none.
+// Values of the keys named in the comments, after "tokenizer.ggml."; empty if the file lacks the key.
 struct GgufTokenizerKeys {
     std::string_view model;                 // model: "llama" (SentencePiece) or "gpt2" (byte-level BPE)
     std::string_view pre;                   // pre
@@ -27,7 +27,7 @@ struct GgufTokenizerKeys {
     std::optional<bool> add_space_prefix;   // add_space_prefix
 };
 
-// Throws JobError that names the key and what is wrong with it; `path` of the file is for the message.
+// Builds the vocabulary. path: the file, for messages. Throws JobError with the key and its problem.
 Vocabulary vocabulary_from_gguf(const GgufTokenizerKeys& keys, std::string_view path);
 
 }  // namespace voltpile::llm

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "base/error.h"
 #include "llm/tokenizer/checked_json.h"
 #include "llm/tokenizer/pre_tokenizer_patterns.h"
@@ -22,7 +24,7 @@ using nlohmann::json;
     fail(path, stage, fmt::format("\"{}\" is not supported; supported are {}", type, supported));
 }
 
-// The stages of a field: none, one, or the members of a Sequence. All have a type.
+// Returns the stages of a field: none, one, or the members of a Sequence.
 std::vector<json> stages_of(const json& field, const char* members, std::string_view where) {
     if (field.is_null()) return {};
     if (required_text(field, "type", where) != "Sequence") return {field};
@@ -34,7 +36,7 @@ std::vector<json> stages_of(const json& field, const char* members, std::string_
     return stages;
 }
 
-// A literal text as a regular expression.
+// Escapes a literal for a regular expression.
 std::string quoted(const std::string& text) {
     std::string pattern;
     for (const char c : text) {

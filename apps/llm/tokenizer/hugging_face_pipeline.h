@@ -1,5 +1,5 @@
-// The stages that tokenizer.json describes around its model. Each reads one field (null: no such stage) into
-// the vocabulary, and throws JobError "path: stage: ..." for what is missing or not supported.
+// Reads the stages around the model in tokenizer.json. Each function reads one field into the vocabulary;
+// null means no such stage. All throw JobError "path: stage: ..." for anything missing or unsupported.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -10,9 +10,9 @@
 namespace voltpile::llm {
 
 void read_normalizer(const nlohmann::json& normalizer, Vocabulary& vocabulary, std::string_view path);
-// Also finds out the vocabulary's kind.
+// Also sets the vocabulary's kind.
 void read_pre_tokenizer(const nlohmann::json& pre_tokenizer, Vocabulary& vocabulary, std::string_view path);
-// Sets prefix and suffix; the tokens are there already. Returns whether it has a template.
+// Sets prefix and suffix. The vocabulary must have its tokens. Returns whether the field has a template.
 bool read_post_processor(const nlohmann::json& post_processor, Vocabulary& vocabulary, std::string_view path);
 void read_decoder(const nlohmann::json& decoder, Vocabulary& vocabulary, std::string_view path);
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "base/error.h"
 #include "llm/tokenizer/checked_json.h"
 #include "llm/tokenizer/hugging_face_pipeline.h"
@@ -50,7 +52,7 @@ class HuggingFaceReader {
     std::string where(std::string_view part) const { return fmt::format("{}: {}", path_, part); }
 
     void check_model() const {
-        const json& type = field(model_, "type");  // which files of GPT-2's time lack
+        const json& type = field(model_, "type");  // missing in files from the time of GPT-2
         if (!type.is_null() && type != "BPE")
             fail(fmt::format("model: \"{}\" is not supported; supported is BPE",
                              text_in(type, where("model: \"type\""))));
@@ -64,7 +66,7 @@ class HuggingFaceReader {
         if (!texts.is_object()) fail("model: \"vocab\" is not an object");
         const json none = json::array();
         const json& added = tokenizer_.contains("added_tokens") ? tokenizer_.at("added_tokens") : none;
-        most_tokens_ = 4 * (texts.size() + added.size()) + 1024;  // ids may have gaps, but no more than this
+        most_tokens_ = 4 * (texts.size() + added.size()) + 1024;  // bounds the gaps between ids
         const std::string id_of_vocab = where("model: an id of \"vocab\"");
         for (const auto& [text, id] : texts.items())
             place(text, integer_in(id, id_of_vocab), TokenKind::Normal);
@@ -117,7 +119,7 @@ class HuggingFaceReader {
         set_merges(vocabulary_, pairs, path_);
     }
 
-    // A token is named by its text, or by an object with the text as "content".
+    // Returns a token named by its text, or by an object whose "content" is the text.
     std::optional<TokenId> token_named(const json& name) const {
         if (name.is_object()) return token_named(required(name, "content", where("a special token")));
         if (!name.is_string()) return std::nullopt;

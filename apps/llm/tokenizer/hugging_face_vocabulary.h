@@ -1,4 +1,4 @@
-// The vocabulary of a Hugging Face folder: tokenizer.json (of the `tokenizers` library) and
+// Reads the vocabulary of a Hugging Face folder: tokenizer.json (of the `tokenizers` library) and
 // tokenizer_config.json.
 #pragma once
 
@@ -9,11 +9,11 @@
 
 namespace voltpile::llm {
 
-// Models of type BPE, byte-level or with byte fallback; normalizers NFC, Prepend and Replace of the space;
-// pre-tokenizers Split, Digits, ByteLevel and Metaspace. Anything else throws JobError that names it and
-// lists what is supported, as does whatever is malformed. `config` (null: there is none) says which tokens
-// are bos and eos, and whether they are added where tokenizer.json does not. `path` of tokenizer.json is for
-// the messages.
+// Supports models of type BPE, byte-level or with byte fallback; the normalizers NFC, Prepend and Replace of
+// the space; and the pre-tokenizers Split, Digits, ByteLevel and Metaspace. Throws JobError for anything
+// else, with its name and a list of what is supported, and for malformed files. config: the contents of
+// tokenizer_config.json, or null; it names the tokens bos and eos, and says whether to add them if
+// tokenizer.json does not. path: tokenizer.json, for messages.
 Vocabulary vocabulary_from_hugging_face(const nlohmann::json& tokenizer, const nlohmann::json& config,
                                         std::string_view path);
 

@@ -17,7 +17,7 @@ std::string to_nfc(std::string_view text) {
         reinterpret_cast<const utf8proc_uint8_t*>(text.data()), static_cast<utf8proc_ssize_t>(text.size()),
         &composed, static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE));
     const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owner(composed, &std::free);
-    if (bytes < 0) throw std::bad_alloc();  // the only error of valid text
+    if (bytes < 0) throw std::bad_alloc();  // valid text has no other error
     return {reinterpret_cast<const char*>(composed), static_cast<std::size_t>(bytes)};
 }
 

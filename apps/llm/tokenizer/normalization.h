@@ -1,4 +1,4 @@
-// What a tokenizer does to text before it is cut into pieces.
+// Normalizes text before a tokenizer cuts it into pieces.
 #pragma once
 
 #include <string>
@@ -8,13 +8,14 @@
 
 namespace voltpile::llm {
 
-// Unicode normalization form C of valid UTF-8.
+// Returns Unicode normalization form C of valid UTF-8.
 std::string to_nfc(std::string_view text);
 
-// Space marks for spaces, and one before the text as `prefix` has it; AtStart: this is the start.
+// Replaces spaces by space marks and adds one in front according to `prefix`. AtStart adds it, because the
+// caller passes it only for the start of the whole text.
 std::string with_space_marks(std::string_view text, SpacePrefix prefix);
 
-// `text` with `from` replaced by `to`.
+// Returns `text` with every `from` replaced by `to`.
 std::string replace_all(std::string_view text, std::string_view from, std::string_view to);
 
 }  // namespace voltpile::llm

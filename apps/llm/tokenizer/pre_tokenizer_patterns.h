@@ -1,5 +1,5 @@
-// The pre-tokenizers that GGUF files name, as split patterns. The names and what they stand for are
-// llama.cpp's, the patterns the models' own (tokenizer.json).
+// The split patterns of the pre-tokenizers that GGUF files name. The names are llama.cpp's, the patterns come
+// from the models' tokenizer.json.
 #pragma once
 
 #include <string>
@@ -12,14 +12,14 @@ struct PreTokenizer {
     std::vector<std::string> split_patterns;
     bool nfc = false;
     bool ignore_merges = false;
-    bool add_bos = false;  // where the file does not say
+    bool add_bos = false;  // unless the file says otherwise
 };
 
-// Throws JobError that lists the supported ones for any other name; `path` is for the message. An empty name,
-// as in old files, is "default".
+// Returns a pre-tokenizer by name; the empty name of old files is "default". path: for the message. Throws
+// JobError, which lists the supported names, for any other name.
 PreTokenizer pre_tokenizer_named(std::string_view name, std::string_view path);
 
-// Of GPT-2, which a ByteLevel pre-tokenizer of tokenizer.json means by `use_regex`.
+// The pattern of GPT-2, which ByteLevel pre-tokenizers in tokenizer.json use if `use_regex` is true.
 extern const std::string_view kGpt2Pattern;
 
 }  // namespace voltpile::llm

@@ -1,5 +1,5 @@
-// The merges that SentencePiece's BPE implies by its scores: any two neighbors whose joined text is a token
-// may be merged into it, the highest score first.
+// Derives the merges of SentencePiece's BPE from its scores: any two neighbors whose joined text is a token
+// may be merged, the highest score first.
 #pragma once
 
 #include <span>
@@ -8,8 +8,7 @@
 
 namespace voltpile::llm {
 
-// Sets `merges` and `characters` from `texts`, `kinds` and the tokens' scores (by id, as many as there are
-// texts).
+// Sets `merges` and `characters` from `texts`, `kinds` and the scores, which are by id, one for each text.
 void set_merges_from_scores(Vocabulary& vocabulary, std::span<const float> scores);
 
 }  // namespace voltpile::llm

@@ -19,7 +19,7 @@ std::string pcre_message(int code) {
     return reinterpret_cast<const char*>(text);
 }
 
-// Writes \s, and \S outside of a class, as the class of the characters that are meant.
+// Replaces \s, and \S outside of classes, by the class of White_Space characters.
 std::string with_plain_white_space(std::string_view pattern) {
     std::string result;
     bool in_class = false;
@@ -61,7 +61,7 @@ struct SplitPattern::Compiled {
         if (!code)
             throw JobError(fmt::format("pattern of the pre-tokenizer \"{}\": {} after \"{}\"", pattern,
                                        pcre_message(error), translated.substr(0, offset)));
-        pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);  // where there is none, matching interprets
+        pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);  // if it fails, pcre2_match() interprets the pattern
     }
     Compiled(const Compiled&) = delete;
     Compiled& operator=(const Compiled&) = delete;
@@ -74,7 +74,7 @@ SplitPattern::SplitPattern(std::string pattern)
 void SplitPattern::split(std::string_view text, const std::function<void(std::string_view)>& piece) const {
     const std::unique_ptr<pcre2_match_data, FreeMatchData> data(pcre2_match_data_create(1, nullptr));
     const auto* subject = reinterpret_cast<PCRE2_SPTR>(text.data());
-    std::size_t done = 0;  // up to here pieces were given out
+    std::size_t done = 0;  // the callback has had the text up to here
     for (std::size_t at = 0; at < text.size();) {
         std::uint32_t options = PCRE2_NO_UTF_CHECK | PCRE2_NOTEMPTY;
         int matched = pcre2_match(compiled_->code, subject, text.size(), at, options, data.get(), nullptr);

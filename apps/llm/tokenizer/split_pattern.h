@@ -1,4 +1,4 @@
-// A regular expression that cuts text into its matches and what is between them, by PCRE2 with Unicode
+// A regular expression that splits text into its matches and the texts between them. Uses PCRE2 with Unicode
 // properties.
 #pragma once
 
@@ -11,12 +11,13 @@ namespace voltpile::llm {
 
 class SplitPattern {
   public:
-    // Throws JobError that shows the pattern and where it is wrong. `\s` is the property White_Space, as in
-    // the libraries that tokenizers are trained with; PCRE2's own has U+180E as well.
+    // Compiles a pattern. `\s` matches the Unicode property White_Space, as in the libraries that tokenizers
+    // are trained with; PCRE2's own `\s` also matches U+180E. Throws JobError with the pattern and the place
+    // of the error.
     explicit SplitPattern(std::string pattern);
 
-    // Calls `piece` for each match and each text between matches, in order; together they are `text`, which
-    // is valid UTF-8. Any number of threads may do this at once.
+    // Calls `piece` for each match and each text between matches, in order; joined, the pieces are `text`.
+    // text: valid UTF-8. Threads may call it concurrently.
     void split(std::string_view text, const std::function<void(std::string_view)>& piece) const;
 
   private:

@@ -1,4 +1,4 @@
-// Token ids to text while they come, never half a character.
+// Decodes tokens to text one by one and never returns a partial character.
 #pragma once
 
 #include <string>
@@ -9,24 +9,24 @@ namespace voltpile::llm {
 
 class StreamDecoder {
   public:
-    // `continues`: the text goes on after a prompt's, so that a space at its beginning is meant.
-    // `tokenizer` must outlive this object.
+    // tokenizer: must outlive this object. continues: the text continues a prompt, so keep a space at its
+    // beginning.
     explicit StreamDecoder(const Tokenizer& tokenizer, bool skip_special = true, bool continues = false)
         : tokenizer_(tokenizer),
           skip_special_(skip_special),
           drop_space_(!continues && tokenizer.drops_first_space()) {}
 
-    // The text that is certain with this token: whole characters, and U+FFFD for bytes that can no longer
-    // become one. What may be the beginning of a character waits.
+    // Adds a token and returns the text that is now certain: whole characters, and U+FFFD for bytes that
+    // cannot become one. Keeps bytes that may begin a character for the next call.
     std::string push(TokenId id);
 
-    // U+FFFD if something is still waiting: call it at the end.
+    // Returns U+FFFD if bytes are still waiting. Call it at the end.
     std::string flush();
 
   private:
     const Tokenizer& tokenizer_;
     bool skip_special_;
-    bool drop_space_;      // if the next text begins with one
+    bool drop_space_;      // drop a space at the beginning of the next text
     std::string waiting_;  // at most three bytes between calls
 };
 

@@ -100,7 +100,7 @@ void Tokenizer::encode_normalized(std::string_view text, SpacePrefix prefix,
     }
 }
 
-// Pattern after pattern, each of them on the pieces of the one before it.
+// Applies the patterns one after the other, each to the pieces of the previous one.
 void Tokenizer::split(std::string_view text, std::size_t pattern, std::vector<TokenId>& ids) const {
     if (pattern == patterns_.size()) return bpe_.encode(text, ids);
     patterns_[pattern].split(text, [&](std::string_view piece) { split(piece, pattern + 1, ids); });

@@ -8,8 +8,8 @@ namespace voltpile::llm {
 
 namespace {
 
-// What may follow a leading byte: the range of the second byte excludes overlong forms, surrogates and what
-// lies beyond U+10FFFF; all others are 80..BF.
+// The bytes that may follow a leading byte. The range of the second byte excludes overlong forms, surrogates
+// and code points beyond U+10FFFF; later bytes are 80..BF.
 struct Lead {
     std::size_t bytes;
     std::uint8_t second_min = 0x80;

@@ -1,5 +1,5 @@
-// UTF-8 as the Unicode standard defines it (table 3-7), and the few properties of characters that matter
-// here.
+// UTF-8 as the Unicode standard defines it (table 3-7), and the few character properties that tokenizers
+// need.
 #pragma once
 
 #include <cstddef>
@@ -18,28 +18,28 @@ enum class Utf8Status {
 
 struct Utf8Character {
     Utf8Status status;
-    std::size_t
-        bytes;  // of the character; else of what one U+FFFD stands for ("maximal subpart"), at least 1
-    std::uint32_t code_point;  // of a whole character, else 0
+    // Length of the character, or of the "maximal subpart" that one U+FFFD replaces; at least 1.
+    std::size_t bytes;
+    std::uint32_t code_point;  // 0 unless the character is whole
 };
 
-// The character at the beginning of `text`, which is not empty.
+// Returns the first character of `text`, which must not be empty.
 Utf8Character first_character(std::string_view text);
 
-// Where the last character of valid text begins, which is not empty.
+// Returns the offset of the last character of valid text, which must not be empty.
 std::size_t last_character_begin(std::string_view text);
 
-// Where the first byte is that belongs to no whole character, if there is one.
+// Returns the offset of the first byte that belongs to no whole character, if there is one.
 std::optional<std::size_t> find_invalid_utf8(std::string_view text);
 
-// Throws JobError "what: byte N is not UTF-8" if there is one.
+// Throws JobError "what: byte N is not UTF-8" for the first such byte.
 void check_utf8(std::string_view text, std::string_view what);
 
 inline constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";  // U+FFFD
 
 std::string to_utf8(std::uint32_t code_point);
 
-// The Unicode property White_Space.
+// Whether a character has the Unicode property White_Space.
 bool is_white_space(std::uint32_t code_point);
 
 }  // namespace voltpile::llm

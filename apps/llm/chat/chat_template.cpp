@@ -1,4 +1,4 @@
-#include "llm/tokenizer/chat_template.h"
+#include "llm/chat/chat_template.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -6,7 +6,7 @@
 #include <array>
 
 #include "base/error.h"
-#include "llm/tokenizer/chat_render.h"
+#include "llm/chat/chat_render.h"
 
 namespace voltpile::llm {
 
@@ -34,14 +34,14 @@ constexpr std::array kFamilies = {
     NamedFamily{"mistral-tekken", ChatFamily::MistralTekken},
 };
 
-// A template's line breaks within its texts, written out or not.
+// Line breaks in a template's literals, escaped or not.
 constexpr std::array<std::string_view, 2> kLineBreaks = {"\\n", "\n"};
 
 bool has(std::string_view text, std::string_view marker) {
     return text.find(marker) != std::string_view::npos;
 }
 
-// The literal message that a ChatML template writes where the conversation has none of the system.
+// Returns the literal system message that a ChatML template writes if the conversation has none.
 std::string_view default_system(std::string_view text) {
     constexpr std::string_view kEnd = "<|im_end|>";
     for (const std::string_view line_break : kLineBreaks) {
@@ -71,7 +71,7 @@ std::string_view inst_family(std::string_view text) {
 
 std::string_view recognized_name(std::string_view text) {
     if (has(text, "<|im_start|>")) {
-        // Formats that only begin like ChatML, and models that always think.
+        // Excludes formats that only begin like ChatML, and models that always think.
         for (const std::string_view other : {"<|im_sep|>", "assistant\\n<think>", "assistant\n<think>"})
             if (has(text, other)) return {};
         return has(text, "enable_thinking") ? "qwen3" : "chatml";
@@ -93,7 +93,7 @@ ChatTemplate ChatTemplate::named(std::string_view name) {
     for (const NamedFamily& family : kFamilies)
         if (family.name == name) return {family.family, std::string(family.default_system)};
     throw JobError(
-        fmt::format("chat template \"{}\" is unknown; known are {}", name, fmt::join(names(), ", ")));
+        fmt::format("unknown chat template \"{}\"; the names are {}", name, fmt::join(names(), ", ")));
 }
 
 ChatTemplate ChatTemplate::recognized(std::string_view text, std::string_view where) {
@@ -111,7 +111,7 @@ ChatTemplate ChatTemplate::recognized(std::string_view text, std::string_view wh
 std::string_view ChatTemplate::name() const {
     for (const NamedFamily& family : kFamilies)
         if (family.family == family_ && family.default_system == default_system_) return family.name;
-    return "chatml";  // with a default of its own
+    return "chatml";  // with its own default system message
 }
 
 std::string ChatTemplate::render(std::span<const ChatMessage> messages, std::string_view bos,

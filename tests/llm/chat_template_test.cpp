@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "job_error_text.h"
-#include "llm/tokenizer/chat_template.h"
+#include "llm/chat/chat_template.h"
 
 namespace voltpile::llm {
 namespace {
@@ -25,8 +25,8 @@ std::vector<ChatMessage> messages_of(const json& conversation) {
     return messages;
 }
 
-// The texts are those of transformers with the models' own templates (make_chat_goldens.py).
-TEST(ChatTemplate, SameAsTheModelsOwn) {
+// The expected texts come from transformers with the models' own templates (make_chat_goldens.py).
+TEST(ChatTemplate, RendersAsTheModelsOwnTemplates) {
     std::ifstream file(std::string(VOLTPILE_SOURCE_DIR) + "/data/llm/chat/golden_chat.json");
     const json golden = json::parse(file);
     std::vector<std::string_view> compared;
@@ -43,7 +43,7 @@ TEST(ChatTemplate, SameAsTheModelsOwn) {
                 return chat.render(messages_of(conversation), family.at("bos").get<std::string>(),
                                    family.at("eos").get<std::string>(), options);
             };
-            // Llama 2's template loses a late message of the system without a word, which is refused here.
+            // Llama 2's template silently drops a late system message; this one refuses it.
             const bool loses_one =
                 name == "llama2" && conversation.size() == 3 && conversation[1].at("role") == "system";
             if (test.at("text").is_null() || loses_one) {
@@ -59,8 +59,8 @@ TEST(ChatTemplate, SameAsTheModelsOwn) {
     EXPECT_EQ(compared, names);
 }
 
-// Each text has the markers of the family's template, as it writes them.
-TEST(ChatTemplate, IsRecognizedByItsMarkers) {
+// Each text has the markers of the family's template.
+TEST(ChatTemplate, RecognizesMarkers) {
     const std::vector<std::pair<std::string, std::string>> templates = {
         {"chatml",
          R"({{ '<|im_start|>' + m.role + '\n' + m.content + '<|im_end|>\n' }} {{ '<|im_start|>assistant\n' }})"},
@@ -85,7 +85,7 @@ TEST(ChatTemplate, IsRecognizedByItsMarkers) {
     EXPECT_EQ(templates.size(), ChatTemplate::names().size());
 }
 
-TEST(ChatTemplate, TakesAnyDefaultOfChatMl) {
+TEST(ChatTemplate, ReadsTheDefaultSystemMessageOfChatMl) {
     const ChatTemplate chat =
         ChatTemplate::recognized("{{ '<|im_start|>system\\nYou are Small.<|im_end|>\\n' }}", "config");
     const std::vector<ChatMessage> messages = {{ChatRole::User, "Hi"}};
@@ -93,21 +93,21 @@ TEST(ChatTemplate, TakesAnyDefaultOfChatMl) {
               "<|im_start|>system\nYou are Small.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n");
 }
 
-TEST(ChatTemplate, Llama31IsToldTheDate) {
+TEST(ChatTemplate, Llama31TakesTheDate) {
     const std::vector<ChatMessage> messages = {{ChatRole::User, "Hi"}};
     const std::string text =
         ChatTemplate::named("llama3.1").render(messages, "", "", {.date = "01 Jan 2030"});
     EXPECT_NE(text.find("Today Date: 01 Jan 2030\n\n<|eot_id|>"), std::string::npos);
 }
 
-TEST(ChatTemplate, NamesWhatIsSupported) {
+TEST(ChatTemplate, ErrorsListTheSupportedNames) {
     for (const char* text : {"", "<start_of_turn>", "[SYSTEM_PROMPT][INST]", "'<|im_start|>user<|im_sep|>'",
                              "'<|im_start|>assistant\\n<think>\\n' '<|im_end|>'"}) {
         const std::string message = message_of([&] { ChatTemplate::recognized(text, "model.gguf"); });
         EXPECT_TRUE(message.starts_with("model.gguf: ")) << message;
         EXPECT_NE(message.find("chatml, qwen2, qwen2.5, qwen3, llama2"), std::string::npos) << message;
     }
-    EXPECT_NE(message_of([] { ChatTemplate::named("gemma"); }).find("\"gemma\" is unknown"),
+    EXPECT_NE(message_of([] { ChatTemplate::named("gemma"); }).find("unknown chat template \"gemma\""),
               std::string::npos);
     EXPECT_EQ(message_of([] { ChatTemplate::named("chatml").render({}, "", ""); }),
               "the chat has no messages");

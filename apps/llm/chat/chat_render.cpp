@@ -1,12 +1,17 @@
-#include "llm/tokenizer/chat_render.h"
+#include "llm/chat/chat_render.h"
 
 #include <fmt/format.h>
 
-#include "llm/tokenizer/text_trim.h"
+#include "llm/tokenizer/utf8.h"
 
 namespace voltpile::llm {
 
 namespace {
+
+// Python counts the four ASCII separators as white space too.
+bool is_python_space(std::uint32_t c) {
+    return is_white_space(c) || (c >= 0x1C && c <= 0x1F);
+}
 
 std::string_view role_name(ChatRole role) {
     if (role == ChatRole::System) return "system";
@@ -28,7 +33,7 @@ struct Thought {
     std::string_view answer;
 };
 
-// Qwen 3 writes "<think>reasoning</think>answer".
+// Splits an answer of Qwen 3: "<think>reasoning</think>answer".
 Thought split_thought(std::string_view content) {
     constexpr std::string_view kBegin = "<think>", kEnd = "</think>";
     const std::size_t end = content.find(kEnd);
@@ -44,7 +49,7 @@ bool is_tool_response(std::string_view content) {
     return content.starts_with("<tool_response>") && content.ends_with("</tool_response>");
 }
 
-// Of the question that is being answered; reasoning before it is left out.
+// Returns the index of the question being answered. The template drops reasoning before it.
 std::size_t last_question(std::span<const ChatMessage> messages) {
     for (std::size_t i = messages.size(); i-- > 0;)
         if (messages[i].role == ChatRole::User && !is_tool_response(messages[i].content)) return i;
@@ -52,6 +57,31 @@ std::size_t last_question(std::span<const ChatMessage> messages) {
 }
 
 }  // namespace
+
+std::string_view trim_white_space(std::string_view text) {
+    while (!text.empty()) {
+        const Utf8Character first = first_character(text);
+        if (!is_python_space(first.code_point)) break;
+        text.remove_prefix(first.bytes);
+    }
+    while (!text.empty()) {
+        const std::size_t begin = last_character_begin(text);
+        if (!is_python_space(first_character(text.substr(begin)).code_point)) break;
+        text = text.substr(0, begin);
+    }
+    return text;
+}
+
+std::string_view trim_newlines_before(std::string_view text) {
+    while (text.starts_with('\n')) text.remove_prefix(1);
+    return text;
+}
+
+std::string_view trim_newlines(std::string_view text) {
+    text = trim_newlines_before(text);
+    while (text.ends_with('\n')) text.remove_suffix(1);
+    return text;
+}
 
 std::string render_chatml(std::span<const ChatMessage> messages, std::string_view default_system,
                           const ChatOptions& options) {

@@ -1,8 +1,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "llm/tokenizer/chat_render.h"
-#include "llm/tokenizer/text_trim.h"
+#include "llm/chat/chat_render.h"
 
 namespace voltpile::llm {
 
@@ -47,8 +46,8 @@ void check_turns(std::span<const ChatMessage> messages) {
     for (std::size_t i = 0; i < messages.size(); ++i)
         if (messages[i].role != (i % 2 == 0 ? ChatRole::User : ChatRole::Assistant))
             throw JobError(fmt::format(
-                "message {} of the chat: this model wants user and assistant in turn, after at most one "
-                "message of the system",
+                "message {} of the chat: this model takes user and assistant in turn, after at most one "
+                "system message",
                 i + 1));
 }
 
@@ -60,7 +59,7 @@ std::string render_inst(ChatFamily family, std::span<const ChatMessage> messages
     const ChatMessage* system = nullptr;
     if (messages.front().role == ChatRole::System) {
         if (format.system_place == SystemPlace::None)
-            throw JobError("this model's chat template has no place for a message of the system");
+            throw JobError("this model's chat template has no place for a system message");
         system = &messages.front();
         messages = messages.subspan(1);
     }
