@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <ctime>
 #include <thread>
 
 #include "job_error_text.h"
@@ -81,22 +81,21 @@ TEST(Tokenizer, SpecialTokensAtTheEndsAsTheFilesSay) {
     EXPECT_EQ(of_gguf().bytes_of(of_gguf().encode("Hello").front()).front(), 'H');
 }
 
-// A line without spaces is one piece: were each merge a pass over it, this would take hours.
+// A line without spaces is one piece: with a pass over it for each merge, this would take hours.
 TEST(Tokenizer, LongLinesTakeNoQuadraticTime) {
     for (const Tokenizer& tokenizer : {llama3(), llama2()}) {
         std::string line;
         while (line.size() < 1'000'000) line += "abracadabra\u00e9xylophone";
-        const auto begin = std::chrono::steady_clock::now();
+        const std::clock_t begin = std::clock();  // processor time, which other programs do not take
         const Ids ids = tokenizer.encode(line);
-        const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
-        EXPECT_LT(taken.count(),
-                  20.0);  // 1 s is usual; a sanitizer on a busy machine takes ten times as long
+        const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+        EXPECT_LT(seconds, 20.0);  // 1 s is usual; a sanitizer takes ten times as long
         EXPECT_EQ(tokenizer.decode(ids), line);
         EXPECT_EQ(tokenizer.decode(tokenizer.encode(std::string(100'000, ' '))), std::string(100'000, ' '));
     }
 }
 
-TEST(Tokenizer, ManyThreadsMayUseOne) {
+TEST(Tokenizer, ThreadsShareOne) {
     const Tokenizer tokenizer = llama3();
     const std::string text = "Many threads, one tokenizer: \u4f60\u597d 123 \U0001F44D\U0001F3FD";
     const Ids expected = tokenizer.encode(text);
@@ -107,19 +106,19 @@ TEST(Tokenizer, ManyThreadsMayUseOne) {
         });
 }
 
-// Feeds the ids one by one; each text on its own must be valid UTF-8.
+// Decodes the ids one by one; each returned text must be valid UTF-8.
 std::string streamed(const Tokenizer& tokenizer, const Ids& ids, bool continues = false) {
     StreamDecoder decoder(tokenizer, true, continues);
     std::string all;
     for (const TokenId id : ids) {
         const std::string text = decoder.push(id);
-        EXPECT_FALSE(find_invalid_utf8(text)) << "half a character after " << all;
+        EXPECT_FALSE(find_invalid_utf8(text)) << "a partial character after " << all;
         all += text;
     }
     return all + decoder.flush();
 }
 
-TEST(StreamDecoder, NeverGivesHalfACharacter) {
+TEST(StreamDecoder, NeverReturnsAPartialCharacter) {
     const std::string text =
         "\u4f60\u597d\U0001F468\u200d\U0001F469\u200d\U0001F467 na\u00efve \U0001F1E9\U0001F1EA \u0e01\u0e34";
     for (const Tokenizer& tokenizer : {llama3(), llama2()})
@@ -139,7 +138,7 @@ TEST(StreamDecoder, BrokenSequencesBecomeReplacementCharacters) {
     EXPECT_EQ(streamed(tokenizer, {byte('a'), 1 << 20, -1}), "a");  // ids of a padded vocabulary
 }
 
-TEST(StreamDecoder, SpaceAtTheBeginningBelongsToAContinuedText) {
+TEST(StreamDecoder, KeepsTheFirstSpaceOfAContinuedText) {
     const Tokenizer tokenizer = llama2();
     const Ids ids = tokenizer.encode("Hello", {.add_special = false});
     EXPECT_EQ(streamed(tokenizer, ids), "Hello");

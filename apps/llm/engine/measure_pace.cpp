@@ -10,8 +10,6 @@
 namespace voltpile::llm {
 namespace {
 
-constexpr double begin_context_s = 2;  // at the latest
-
 class PaceMeasurement {
   public:
     PaceMeasurement(PassExecutor& executor, const BatchLimits& limits, int pages)
@@ -21,19 +19,19 @@ class PaceMeasurement {
           most_rows_(static_cast<int>(std::min<std::int64_t>(
               {limits.rows, std::int64_t{kv_page_tokens} * pages,
                std::int64_t{kv_page_tokens} * limits.pages_per_sequence * limits.sequences}))),
-          most_texts_(std::min({limits.rows, limits.sequences, limits.logits, pages})) {
-        for (int rows = 1; rows <= most_texts_; rows = shapes_.back() + 1)
-            shapes_.push_back(std::min(step_shape(rows, 1, limits).rows, most_texts_));
-        std::ranges::reverse(shapes_);  // the largest first: a processor may have to wake up
+          most_sequences_(std::min({limits.rows, limits.sequences, limits.logits, pages})) {
+        for (int rows = 1; rows <= most_sequences_; rows = shapes_.back() + 1)
+            shapes_.push_back(std::min(step_shape(rows, 1, limits).rows, most_sequences_));
+        std::ranges::reverse(shapes_);  // the largest first, which wakes up an idle processor
     }
 
     PassPace pace() {
-        run_twice(prompts(most_rows_));  // whatever has to be loaded for it
+        run_twice(prompts(most_rows_));  // loads kernels and allocates what passes need
         std::vector<PassPace::Measured> measured;
-        for (const int rows : shapes_) measured.push_back({rows, seconds_of(texts(rows, 0))});
+        for (const int rows : shapes_) measured.push_back({rows, seconds_of(decode_step(rows, 0))});
         std::ranges::reverse(measured);
         const double enough = mixed_slowdown * measured.back().seconds;
-        // As if there were a text for each row.
+        // Shapes as if each row were a sequence of its own.
         const BatchLimits wide{limits_.rows, limits_.rows, limits_.pages_per_sequence, limits_.rows};
         while (measured.back().rows < most_rows_ && measured.back().seconds <= enough) {
             const int rows = std::min(step_shape(measured.back().rows + 1, 1, wide).rows, most_rows_);
@@ -42,21 +40,21 @@ class PaceMeasurement {
         return PassPace(std::move(measured));
     }
 
-    // After pace(). A text at position p has the first page, over and over, before p, and p in a page of its
-    // own.
-    void meet_contexts() {
-        if (most_rows_ < kv_page_tokens) return;  // prompts have not filled that page
+    // Runs decode steps at longer contexts, after pace(). A sequence at position p has the first page again
+    // and again before p, and a page of its own for p.
+    void meet_contexts(double until_s) {
+        if (most_rows_ < kv_page_tokens) return;  // pace() has not filled the first page
         for (int position = step_shape(1, 1, limits_).context;
              pages_for(position + 1) <= limits_.pages_per_sequence; position *= 2) {
-            if (seconds_since(begin_) > begin_context_s) return;
+            if (seconds_since(begin_) > until_s) return;
             for (const int rows : shapes_)
-                if (rows < pages_) run_twice(texts(rows, position));
+                if (rows < pages_) run_twice(decode_step(rows, position));
         }
     }
 
   private:
     // position: a multiple of a page's tokens.
-    PlannedPass texts(int rows, int position) const {
+    PlannedPass decode_step(int rows, int position) const {
         BatchBuilder builder;
         std::vector<std::int32_t> own(static_cast<std::size_t>(pages_for(position + 1)), 0);
         for (int i = 0; i < rows; ++i) {
@@ -69,7 +67,7 @@ class PaceMeasurement {
     }
 
     int longest_piece() const { return limits_.pages_per_sequence * kv_page_tokens; }
-    // As few as hold so many rows.
+    // A prefill of this many rows, in as few sequences as hold them.
     PlannedPass prompts(int rows) const {
         BatchBuilder builder;
         std::vector<std::int32_t> own(static_cast<std::size_t>(pages_for(rows)));
@@ -83,7 +81,7 @@ class PaceMeasurement {
         return {0, builder.take(), {}};
     }
 
-    // Together, where an engine would have them so.
+    // Runs a pass twice, with both in flight where an engine would do so.
     void run_twice(const PlannedPass& pass) {
         executor_.enqueue(pass);
         if (!executor_.feeds()) executor_.collect();
@@ -92,7 +90,7 @@ class PaceMeasurement {
         executor_.collect();
     }
     double seconds_of(const PlannedPass& pass) {
-        run_twice(pass);  // call by call, then recorded
+        run_twice(pass);  // the first runs call by call, the second is recorded
         const auto begin = std::chrono::steady_clock::now();
         run_twice(pass);
         return seconds_since(begin) / 2;
@@ -101,19 +99,19 @@ class PaceMeasurement {
     PassExecutor& executor_;
     BatchLimits limits_;
     int pages_;
-    int most_rows_;            // of a pass
-    int most_texts_;           // that generate in a pass
-    std::vector<int> shapes_;  // their numbers, descending
+    int most_rows_;            // in a pass
+    int most_sequences_;       // in a decode step
+    std::vector<int> shapes_;  // numbers of sequences in a decode step, descending
     std::vector<std::int32_t> token_{0};
     std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
 }  // namespace
 
-PassPace measure_pace(PassExecutor& executor, const BatchLimits& limits, int pages) {
+PassPace measure_pace(PassExecutor& executor, const BatchLimits& limits, int pages, double contexts_until_s) {
     PaceMeasurement measurement(executor, limits, pages);
     PassPace pace = measurement.pace();
-    measurement.meet_contexts();
+    measurement.meet_contexts(contexts_until_s);
     return pace;
 }
 

@@ -1,4 +1,4 @@
-// The pace of a processor, measured with passes of its own.
+// Measures the pace of a processor with test passes.
 #pragma once
 
 #include "llm/engine/pass.h"
@@ -6,11 +6,14 @@
 
 namespace voltpile::llm {
 
-// With some hundred passes over pages 0 .. pages - 1 of the cache, in which nothing may be kept yet. Passes
-// of one row for each text are measured at the beginning of texts, in all shapes of step_shape() for which
-// the cache has a page for each text; then pieces of prompts, until a pass takes mixed_slowdown times as long
-// as the largest of those. Longer contexts come next, the shortest first, until 2 s have passed: an executor
-// that records passes has then recorded these shapes. Throws as the executor.
-PassPace measure_pace(PassExecutor& executor, const BatchLimits& limits, int pages);
+// Measures how long passes take by their number of rows. Runs some hundred passes, which overwrite pages 0 to
+// pages - 1 of the KV cache, so nothing may be kept there yet. First come decode steps at the beginning of
+// sequences, in all shapes of step_shape() for which the cache has a page for each sequence; then prefill,
+// until a pass takes mixed_slowdown times as long as the largest decode step. Then come decode steps with
+// longer contexts, the shortest first, so that an executor that records passes has recorded these shapes.
+// contexts_until_s: no further context begins later than this after the start. Throws what the executor
+// throws.
+PassPace measure_pace(PassExecutor& executor, const BatchLimits& limits, int pages,
+                      double contexts_until_s = 2);
 
 }  // namespace voltpile::llm
