@@ -124,8 +124,8 @@ exec unshare --uts sh -c 'hostname '$host' && exec {VOLTPILE} "$@"' sh "$@"
         for options, says in (
             ((), "has no chat template"),
             ((), f"by --template: {names}"),
-            (("--template", "alpaca"), f'chat template "alpaca" is unknown; known are {names}'),
-            (("--template", "mistral-v0.1", "--system", "Be brief"), "no place for a message of the system"),
+            (("--template", "alpaca"), f'unknown chat template "alpaca"; the names are {names}'),
+            (("--template", "mistral-v0.1", "--system", "Be brief"), "no place for a system message"),
             (("--template", "chatml", "--top-p", "2"), "--top-p"),
         ):
             with self.subTest(options=options):

@@ -1,12 +1,11 @@
-// One request answered without a scheduler: its prompt in one pass, then a pass for each token. What engines
-// answer is compared with it.
+// Answers one request without a scheduler: the prompt in one pass, then a pass for each token. The reference
+// for engines.
 #pragma once
 
 #include <algorithm>
 
 #include "llm/decoder/batch_builder.h"
 #include "llm/decoder/kv_pages.h"
-#include "llm/engine/outcome.h"
 #include "llm/engine/request.h"
 #include "llm/tokenizer/tokenizer.h"
 
@@ -21,7 +20,7 @@ struct AloneText {
 
 class AloneWriter {
   public:
-    // tokenizer: nullptr makes no texts.
+    // tokenizer: nullptr builds no text.
     AloneWriter(PassExecutor& executor, const ModelConfig& config, const Tokenizer* tokenizer,
                 const Request& request)
         : executor_(executor), config_(config), tokenizer_(tokenizer), request_(request) {
@@ -61,7 +60,7 @@ class AloneWriter {
         alone_.finish = finish;
         return true;
     }
-    // The stop strings are looked for in the whole text.
+    // Searches the whole text for stop strings.
     bool text_stops() {
         const std::string text = tokenizer_->decode(alone_.tokens);
         std::size_t stop = std::string::npos;

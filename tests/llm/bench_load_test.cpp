@@ -1,4 +1,4 @@
-// Loads of bench llm: what is asked for, and how the times are summed up.
+// Loads of bench llm: their requests, and the statistics of times.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -42,7 +42,7 @@ TEST(Load, ArrivesAsAPoissonProcess) {
     EXPECT_EQ(make_load(settings, 100).back().seconds, 0);
 }
 
-TEST(Load, HasRoomForItsLongestText) {
+TEST(Load, ContextHoldsTheLongestSequence) {
     LoadSettings settings;
     settings.prompt = {10, 40};
     settings.generate = {5, 8};
@@ -54,7 +54,7 @@ TEST(Load, HasRoomForItsLongestText) {
     EXPECT_EQ(make_interruption(settings, 9).prompt.size(), 100U);
 }
 
-TEST(Load, QuantilesAreThoseOfValuesInAnyOrder) {
+TEST(Load, QuantilesTakeValuesInAnyOrder) {
     std::vector<double> values;
     EXPECT_EQ(quantiles_of(values).p99, 0);
     for (int i = 101; i > 0; --i) values.push_back(i);

@@ -4,7 +4,7 @@
 
 #include "job_error_text.h"
 #include "llm/chat/conversation.h"
-#include "llm/decoder/model_tokenizer.h"
+#include "llm/tokenizer/model_tokenizer.h"
 #include "tokenizer_golden.h"
 
 namespace voltpile::llm {
@@ -20,7 +20,7 @@ std::vector<TokenId> plain_tokens(const std::string& text) {
     return tiny_tokenizer().encode(text, {.add_special = false});
 }
 
-// What a model that has seen nothing would get.
+// The tokens of a whole conversation for a model that has seen nothing.
 std::vector<TokenId> tokens_of_chat(const std::string& chat_template,
                                     const std::vector<ChatMessage>& messages) {
     return plain_tokens(
@@ -39,7 +39,7 @@ bool begins_with(std::span<const TokenId> tokens, std::span<const TokenId> begin
 const ChatMessage first{ChatRole::User, "And who art thou?"};
 const ChatMessage second{ChatRole::User, "Go on"};
 
-TEST(Conversation, FirstTurnIsWhatTheTemplateWrites) {
+TEST(Conversation, RendersTheFirstTurnWithTheTemplate) {
     Conversation chat(tiny_tokenizer(), ChatTemplate::named("llama3"), "Be brief");
     const auto tokens = chat.ask(first.content);
     EXPECT_EQ(tokens, tokens_of_chat("llama3", {{ChatRole::System, "Be brief"}, first}));
@@ -47,8 +47,8 @@ TEST(Conversation, FirstTurnIsWhatTheTemplateWrites) {
     EXPECT_NE(tokens[1], 0);
 }
 
-// ChatML only appends: all that the model had stays, and together it is what the template writes of it all.
-TEST(Conversation, LaterTurnHasTheEarlierOnesBeforeIt) {
+// ChatML only appends: earlier tokens stay, and all together equal the whole conversation rendered at once.
+TEST(Conversation, LaterTurnsExtendEarlierOnes) {
     Conversation chat(tiny_tokenizer(), ChatTemplate::named("chatml"), "");
     const auto before = chat.ask(first.content);
     const std::vector<TokenId> answer = plain_tokens("I am he.");
@@ -58,8 +58,9 @@ TEST(Conversation, LaterTurnHasTheEarlierOnesBeforeIt) {
     EXPECT_EQ(next, tokens_of_chat("chatml", {first, {ChatRole::Assistant, "I am he."}, second}));
 }
 
-// Letter by letter, as no tokenizer would cut it: the model's cache holds these tokens, not better ones.
-TEST(Conversation, AnswerStaysAsTheModelDrewIt) {
+// The answer comes letter by letter, as no tokenizer would encode it, and the model's cache holds these
+// tokens.
+TEST(Conversation, KeepsAnswersAsTheModelDrewThem) {
     Conversation chat(tiny_tokenizer(), ChatTemplate::named("chatml"), "");
     const auto before = chat.ask(first.content);
     std::vector<TokenId> answer;
@@ -71,9 +72,9 @@ TEST(Conversation, AnswerStaysAsTheModelDrewIt) {
                      plain_tokens("<|im_end|>\n<|im_start|>user\nGo on<|im_end|>\n<|im_start|>assistant\n")));
 }
 
-// Llama 2's tokenizers put a space before a text, but what follows an answer begins none: whatever tokens the
-// answer is made of, those after it are the ones that the whole conversation as one text has there.
-TEST(Conversation, NoSpaceIsPutAfterAnAnswerAsDrawn) {
+// Llama 2's tokenizers add a space in front of a text, but not after an answer: the tokens after it equal
+// those of the whole conversation encoded as one text.
+TEST(Conversation, AddsNoSpaceAfterAnAnswer) {
     for (const char* golden : {"golden_llama2", "golden_llama2_normalized"}) {
         json tokenizer = read_golden(golden).at("tokenizer");
         const json ends{{"bos_token", "<s>"}, {"eos_token", "</s>"}};
@@ -102,8 +103,8 @@ TEST(Conversation, NoSpaceIsPutAfterAnAnswerAsDrawn) {
     }
 }
 
-// Qwen 3's template leaves out what was thought before earlier answers: up to there all stays.
-TEST(Conversation, AnswerThatTheTemplateRewritesIsRewritten) {
+// Qwen 3's template drops the reasoning of earlier answers; tokens before it stay.
+TEST(Conversation, FollowsATemplateThatRewritesAnswers) {
     Conversation chat(tiny_tokenizer(), ChatTemplate::named("qwen3"), "");
     const auto before = chat.ask(first.content);
     chat.answered(plain_tokens("<think>\nHm.\n</think>\n\nI am he."));
@@ -112,7 +113,7 @@ TEST(Conversation, AnswerThatTheTemplateRewritesIsRewritten) {
     EXPECT_EQ(next, tokens_of_chat("qwen3", {first, {ChatRole::Assistant, "I am he."}, second}));
 }
 
-TEST(Conversation, WithdrawnQuestionIsForgotten) {
+TEST(Conversation, ForgetsAWithdrawnQuestion) {
     Conversation chat(tiny_tokenizer(), ChatTemplate::named("chatml"), "");
     chat.ask(first.content);
     chat.answered(plain_tokens("I am he."));
@@ -123,7 +124,7 @@ TEST(Conversation, WithdrawnQuestionIsForgotten) {
     EXPECT_EQ(chat.ask(second.content), expected);
 }
 
-TEST(Conversation, ClearedKeepsTheMessageOfTheSystem) {
+TEST(Conversation, ClearKeepsTheSystemMessage) {
     Conversation chat(tiny_tokenizer(), ChatTemplate::named("chatml"), "Be brief");
     chat.ask(second.content);
     chat.answered(plain_tokens("No."));
@@ -131,14 +132,15 @@ TEST(Conversation, ClearedKeepsTheMessageOfTheSystem) {
     EXPECT_EQ(chat.ask(first.content), tokens_of_chat("chatml", {{ChatRole::System, "Be brief"}, first}));
 }
 
-TEST(Conversation, RefusesWhatTheTemplateCannotHave) {
+TEST(Conversation, RefusesMessagesThatTheTemplateCannotHave) {
     EXPECT_NE(message_of([] {
                   Conversation(tiny_tokenizer(), ChatTemplate::named("mistral-v0.1"), "Be brief");
-              }).find("no place for a message of the system"),
+              }).find("no place for a system message"),
               std::string::npos);
     Conversation chat(tiny_tokenizer(), ChatTemplate::named("mistral-v0.1"), "");
     EXPECT_NE(message_of([&] { chat.ask("\xff"); }).find("UTF-8"), std::string::npos);
-    EXPECT_EQ(chat.ask(first.content), tokens_of_chat("mistral-v0.1", {first}));  // as if nothing had been
+    EXPECT_EQ(chat.ask(first.content),
+              tokens_of_chat("mistral-v0.1", {first}));  // the refused question left no trace
 }
 
 }  // namespace

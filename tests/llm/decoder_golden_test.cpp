@@ -1,11 +1,11 @@
-// Small random models of every family against transformers, whole and cut.
+// Small random models of every family against transformers, on one rank and split.
 #include "llm/decoder_fixture.h"
 
 namespace voltpile::llm {
 namespace {
 
-// Logits in fp32, as far from those of transformers. What differs is the order of fp32 sums, and keys and
-// values, which are kept in fp16: 2^-12 of each on average, squared 6e-8.
+// The largest error of fp32 logits against transformers. Differences come from the order of fp32 sums, and
+// from keys and values in fp16: 2^-12 of each on average, squared 6e-8.
 constexpr double tolerance = 1e-5;
 
 class DecoderGoldenTest : public testing::TestWithParam<std::string> {
@@ -30,19 +30,19 @@ INSTANTIATE_TEST_SUITE_P(Families, DecoderGoldenTest,
                                          "qwen3_yarn_tied"),
                          [](const auto& name) { return name.param; });
 
-TEST_P(DecoderGoldenTest, TextAtOnceAndGreedyContinuation) {
+TEST_P(DecoderGoldenTest, PrefillAndGreedyContinuation) {
     TestModel model(files_, 1, {0}, make_cpu_ops);
     expect_golden(model);
 }
 
-TEST_P(DecoderGoldenTest, TextInPiecesAndTokenByTokenIsTheSameToTheBit) {
+TEST_P(DecoderGoldenTest, PiecesAndSingleTokensAreBitwiseEqual) {
     TestModel model(files_, 1, {0}, make_cpu_ops);
     const auto whole = model.run_in_pieces(golden_.tokens, {300});
     EXPECT_EQ(model.run_in_pieces(golden_.tokens, {1}), whole);
     EXPECT_EQ(model.run_in_pieces(golden_.tokens, {7, 16, 30, 2}), whole);
 }
 
-TEST_P(DecoderGoldenTest, PlainReference) {
+TEST_P(DecoderGoldenTest, ReferenceOps) {
     TestModel model(files_, 1, {0}, make_reference_ops);
     EXPECT_LT(nmse(model.run_in_pieces(golden_.tokens, {50, 1}), golden_.logits), tolerance);
 }
@@ -55,7 +55,7 @@ TEST_P(DecoderGoldenTest, TensorParallel) {
     }
 }
 
-TEST_P(DecoderGoldenTest, PipelineParallelAlsoWithTensorParallel) {
+TEST_P(DecoderGoldenTest, PipelineParallelWithAndWithoutTensorParallel) {
     TestModel two(files_, 1, {0, 1}, make_cpu_ops);
     expect_golden(two);
     TestModel crossed(files_, 2, {0, 1}, make_cpu_ops);
@@ -65,8 +65,9 @@ TEST_P(DecoderGoldenTest, PipelineParallelAlsoWithTensorParallel) {
     expect_golden(three);
 }
 
-// Prompt pieces, single tokens and a shared beginning in one batch: each sequence as if it were alone.
-TEST_P(DecoderGoldenTest, SequencesInOneBatchDoNotTouchEachOther) {
+// One batch with prompt pieces, single tokens and a shared prefix: each sequence computes as if it were
+// alone.
+TEST_P(DecoderGoldenTest, SequencesInOneBatchAreIndependent) {
     TestModel model(files_, 1, {0}, make_cpu_ops);
     const std::span<const std::int32_t> text(golden_.tokens);
     const auto whole = model.run_in_pieces(text, {300});
@@ -79,7 +80,7 @@ TEST_P(DecoderGoldenTest, SequencesInOneBatchDoNotTouchEachOther) {
     const auto vocab = static_cast<std::ptrdiff_t>(logits.size());
     EXPECT_TRUE(std::equal(logits.begin(), logits.end(), whole.begin() + 69 * vocab));
 
-    SequencePages c(a, 33);  // two pages of a's
+    SequencePages c(a, 33);  // shares two pages of a
     EXPECT_EQ(c.room(), 32);
     ASSERT_TRUE(c.reserve(45));
     builder.add(a, text.subspan(70, 1), 70, WantLogits::Last);

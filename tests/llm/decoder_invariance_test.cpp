@@ -1,5 +1,5 @@
-// A whole model on a GPU that is asked for it: the logits of a text are the same to the last bit, however it
-// is cut.
+// Batch-invariant operations on a GPU: the logits of a sequence are bitwise equal however it is cut into
+// pieces.
 #include "device/device.h"
 #include "llm/decoder_fixture.h"
 #include "llm/ops_fixture.h"

@@ -1,10 +1,11 @@
-// The trained tiny model in all its files: the text that transformers continues with (data/tiny_model), on
-// one rank and cut. At every step its best token leads by 0.09 at least in a logit, far beyond rounding.
+// The trained tiny model in all its file formats, on one rank and split. The expected texts come from
+// transformers (data/tiny_model). At every step the best logit leads by at least 0.09, far more than rounding
+// errors.
 #include "llm/alone_text.h"
-#include "llm/decoder/model_tokenizer.h"
 #include "llm/decoder_fixture.h"
 #include "llm/model/model_memory.h"
 #include "llm/single_rank_passes.h"
+#include "llm/tokenizer/model_tokenizer.h"
 
 namespace voltpile::llm {
 namespace {
@@ -46,13 +47,13 @@ TEST_P(DecoderTinyModelTest, ContinuesAsTransformersDoes) {
     }
 }
 
-TEST_P(DecoderTinyModelTest, TheSameTextOnEveryCut) {
+TEST_P(DecoderTinyModelTest, ContinuesEquallyOnEveryCut) {
     const auto& text = expected_[0];
     const auto wanted = text["ids"].get<std::vector<std::int32_t>>();
     const std::vector<std::pair<int, std::vector<int>>> cuts = {
         {2, {0}}, {4, {0}}, {2, {0, 2}}, {1, {0, 1, 3}}};
     for (const auto& [ranks, stages] : cuts) {
-        if (!tensor_parallel_obstacle(files_, ranks).empty()) continue;  // 768 has but 3 blocks of 256
+        if (!tensor_parallel_obstacle(files_, ranks).empty()) continue;  // 768 has only 3 blocks of 256
         TestModel model(files_, ranks, stages, make_cpu_ops);
         EXPECT_EQ(model.continue_greedily(text["prompt_ids"].get<std::vector<std::int32_t>>(), wanted.size()),
                   wanted)
@@ -60,8 +61,8 @@ TEST_P(DecoderTinyModelTest, TheSameTextOnEveryCut) {
     }
 }
 
-// The memory that is planned for the fullest rank of each stage is what that loads; vectors, less than a
-// hundredth, are not told.
+// The plan for the fullest rank of each stage equals what it loads, except for vectors, which the callback
+// leaves out: less than a hundredth.
 TEST_P(DecoderTinyModelTest, LoadsWhatIsPlanned) {
     for (const int ranks : {1, 2}) {
         for (const std::size_t stages : {1U, 2U}) {

@@ -1,4 +1,4 @@
-// A prompt over the stages of a pipeline: its pieces follow each other, in passes of all lanes.
+// Prefill over pipeline stages: the pieces of a prompt follow each other in passes of all lanes.
 #include "llm/paper_executor.h"
 
 namespace voltpile::llm {
@@ -29,7 +29,7 @@ class Pipeline {
     explicit Pipeline(const SchedulerSettings& settings)
         : scheduler(settings), executor_(settings, scheduler.cache()) {}
 
-    // As many passes as can be under way.
+    // Plans as many passes as can be in flight.
     std::vector<PlannedPass> plan_all() {
         std::vector<PlannedPass> passes;
         while (auto pass = scheduler.plan()) {
@@ -46,7 +46,7 @@ class Pipeline {
     PaperExecutor executor_;
 };
 
-TEST(SchedulerLanes, PiecesOfOnePromptAreUnderWayOnAllStages) {
+TEST(SchedulerLanes, PiecesOfOnePromptKeepAllStagesBusy) {
     for (int lanes = 1; lanes <= 4; ++lanes) {
         Pipeline pipeline(settings_of(lanes, 128));
         constexpr int prompt = 8000;
@@ -55,14 +55,14 @@ TEST(SchedulerLanes, PiecesOfOnePromptAreUnderWayOnAllStages) {
         while (read < prompt) {
             for (const PlannedPass& pass : pipeline.plan_all()) {
                 ASSERT_EQ(pass.batch.row_begin.size(), 2U);
-                ASSERT_EQ(pass.batch.position.front(), read) << "in the order of the text";
+                ASSERT_EQ(pass.batch.position.front(), read) << "pieces come in the order of the prompt";
                 read += static_cast<int>(std::ssize(pass.batch.token));
-                ASSERT_EQ(pass.draws.size(), read == prompt ? 1U : 0U) << "the last alone";
+                ASSERT_EQ(pass.draws.size(), read == prompt ? 1U : 0U) << "only the last piece draws";
             }
             ASSERT_EQ(pipeline.scheduler.under_way(), lanes);
             if (read < prompt) pipeline.complete();
         }
-        // Its tokens are one after the other.
+        // Its tokens come one after the other.
         while (pipeline.scheduler.under_way() > 1) pipeline.complete();
         EXPECT_TRUE(pipeline.plan_all().empty());
         pipeline.complete();
@@ -70,10 +70,10 @@ TEST(SchedulerLanes, PiecesOfOnePromptAreUnderWayOnAllStages) {
     }
 }
 
-// Until the last of these passes has left a pipeline, of which each stage takes as long as their rows and
-// pass_rows more. No more of them are under way than there are stages.
+// Returns when the last of these passes has left a pipeline in which each stage takes the time of the pass's
+// rows plus pass_rows. No more passes are in flight than there are stages.
 int pipeline_time(const std::vector<int>& rows, int stages, int pass_rows) {
-    std::vector<int> left(static_cast<std::size_t>(stages), 0);  // each stage, by the pass before
+    std::vector<int> left(static_cast<std::size_t>(stages), 0);  // when the previous pass left each stage
     std::deque<int> done;
     for (const int each : rows) {
         int time = std::ssize(done) >= stages ? done[done.size() - static_cast<std::size_t>(stages)] : 0;
@@ -89,7 +89,7 @@ std::vector<int> equal_pieces(int prompt, int rows) {
     return pieces;
 }
 
-TEST(SchedulerLanes, PiecesAreAsLongAsIsBest) {
+TEST(SchedulerLanes, PiecesHaveTheBestLength) {
     for (const int lanes : {2, 3, 4, 8})
         for (const int pass_rows : {16, 128, 400})
             for (const int prompt : {16, 100, 150, 300, 512, 1000, 2048, 4096, 10'000}) {
@@ -104,15 +104,15 @@ TEST(SchedulerLanes, PiecesAreAsLongAsIsBest) {
                 int best = std::numeric_limits<int>::max();
                 for (int rows = kv_page_tokens; rows <= 512; rows += kv_page_tokens)
                     best = std::min(best, pipeline_time(equal_pieces(prompt, rows), lanes, pass_rows));
-                // Their number is rounded before they are to whole pages.
+                // First the number of pieces is rounded, then their length to whole pages.
                 EXPECT_LE(pipeline_time(pieces, lanes, pass_rows), 1.1 * best)
                     << prompt << " tokens, " << lanes << " stages, " << pass_rows << "; first "
                     << pieces.front();
             }
 }
 
-// Whatever lane has drawn for a text, in the end each has as many.
-TEST(SchedulerLanes, HaveAsManyTextsEach) {
+// Whichever lane drew for a sequence, in the end all lanes have the same number.
+TEST(SchedulerLanes, ShareSequencesEvenly) {
     for (const int prompt : {5, 200}) {
         Pipeline pipeline(settings_of(3, 128));
         for (int i = 0; i < 30; ++i) pipeline.scheduler.add(request_of(i, prompt, 500));
@@ -131,7 +131,7 @@ TEST(SchedulerLanes, HaveAsManyTextsEach) {
     }
 }
 
-// The oldest prompt is read by all lanes before a younger one is, and beside texts that generate too.
+// All lanes read the oldest prompt before a younger one, also beside generating sequences.
 TEST(SchedulerLanes, ReadTheOldestPromptFirst) {
     Pipeline pipeline(settings_of(2, 128));
     for (int i = 0; i < 4; ++i) pipeline.scheduler.add(request_of(i, 5, 500));
@@ -147,7 +147,7 @@ TEST(SchedulerLanes, ReadTheOldestPromptFirst) {
     int read = 0;
     for (const PlannedPass& pass : passes) {
         EXPECT_EQ(pass.draws.size(), 2U);
-        ASSERT_GE(pass.batch.row_begin.size(), 4U) << "two texts, and pieces";
+        ASSERT_GE(pass.batch.row_begin.size(), 4U) << "two generating sequences, and pieces";
         const auto begin = static_cast<std::size_t>(pass.batch.row_begin[2]);
         EXPECT_EQ(pass.batch.position[begin], read);
         read += pass.batch.row_begin[3] - pass.batch.row_begin[2];

@@ -1,11 +1,11 @@
-// What the scheduler does in single cases, and what is refused.
+// The rules of the scheduler, one by one, and the requests that it refuses.
 #include <numeric>
 
 #include "base/error.h"
-#include "llm/decoder/model_tokenizer.h"
 #include "llm/engine/written_text.h"
 #include "llm/job_error_text.h"
 #include "llm/paper_executor.h"
+#include "llm/tokenizer/model_tokenizer.h"
 
 namespace voltpile::llm {
 namespace {
@@ -29,7 +29,7 @@ Request request_of(std::int64_t id, int prompt, int max_tokens) {
     return request;
 }
 
-// Sequences and rows of the next pass, which is run.
+// Runs the next pass and returns the rows of each of its sequences.
 std::vector<int> run_pass(Scheduler& scheduler, PaperExecutor& executor) {
     const auto pass = scheduler.plan();
     if (!pass) return {};
@@ -41,7 +41,7 @@ std::vector<int> run_pass(Scheduler& scheduler, PaperExecutor& executor) {
     return rows;
 }
 
-TEST(SchedulerRules, APromptTakesAllRowsUnlessSomebodyGenerates) {
+TEST(SchedulerRules, PromptTakesAllRowsUnlessSequencesGenerate) {
     const SchedulerSettings settings = settings_for_rules();
     Scheduler scheduler(settings);
     PaperExecutor executor(settings, scheduler.cache());
@@ -57,7 +57,7 @@ TEST(SchedulerRules, APromptTakesAllRowsUnlessSomebodyGenerates) {
         ASSERT_EQ(pass.size(), 2U);
         EXPECT_EQ(pass[0], 1);
         rows = pass[1];
-        // At least what is whole pages of it, or one row.
+        // At least its whole pages, or one row.
         const double affordable = 64 / (1 + context / 160.0);
         EXPECT_LE(rows, std::max(1.0, affordable));
         EXPECT_GE(rows, std::min({affordable - kv_page_tokens, 600.0 - context, 16.0}));
@@ -65,7 +65,7 @@ TEST(SchedulerRules, APromptTakesAllRowsUnlessSomebodyGenerates) {
     EXPECT_EQ(run_pass(scheduler, executor), (std::vector{1, 1}));
 }
 
-// Eight sequences generate: two prompts beside them are few, three are not.
+// Beside eight generating sequences two prompts are few, three are not.
 TEST(SchedulerRules, ManyPromptsAreNotHeldBack) {
     const SchedulerSettings settings = settings_for_rules();
     for (const int prompts : {2, 3}) {
@@ -89,7 +89,7 @@ TEST(SchedulerRules, ManyPromptsAreNotHeldBack) {
     }
 }
 
-TEST(SchedulerRules, EqualBeginningsAreComputedOnce) {
+TEST(SchedulerRules, ComputesEqualPrefixesOnce) {
     for (const int lanes : {1, 2}) {
         SchedulerSettings settings = settings_for_rules();
         settings.lanes = lanes;
@@ -101,13 +101,13 @@ TEST(SchedulerRules, EqualBeginningsAreComputedOnce) {
             scheduler.add(request);
         }
         while (!scheduler.idle()) run_pass(scheduler, executor);
-        // 31 whole pages, and of each prompt the 5 tokens after them.
+        // 31 whole pages once, and the 5 tokens after them for each prompt.
         EXPECT_EQ(scheduler.counters().prompt_rows, 496 + 64 * 5);
         EXPECT_EQ(scheduler.counters().shared_tokens, 63 * 496);
     }
 }
 
-TEST(SchedulerRules, ABeginningIsFoundUntilItsPagesAreNeeded) {
+TEST(SchedulerRules, FindsAPrefixUntilItsPagesAreNeeded) {
     SchedulerSettings settings = settings_for_rules();
     settings.pages = 40;
     settings.context = 600;
@@ -123,17 +123,17 @@ TEST(SchedulerRules, ABeginningIsFoundUntilItsPagesAreNeeded) {
     Request second = request_of(1, 400, 1);
     second.prompt.front() = 39;
     EXPECT_EQ(shared_by(first), 0);
-    EXPECT_EQ(shared_by(first), 192);  // all but the page of the last token
+    EXPECT_EQ(shared_by(first), 192);  // all except the page of the last token
     EXPECT_EQ(shared_by(second), 0);   // 25 pages beside 12
     EXPECT_EQ(shared_by(first), 192);
     second.prompt.front() = 38;
-    EXPECT_EQ(shared_by(second), 0);  // takes of the least recently used
+    EXPECT_EQ(shared_by(second), 0);  // evicts the least recently used pages
     EXPECT_EQ(shared_by(first), 192);
     second.prompt.front() = 39;
     EXPECT_LT(shared_by(second), 384);
 }
 
-TEST(SchedulerRules, WithPenaltiesASequenceSitsOutThePassAhead) {
+TEST(SchedulerRules, SequencesWithPenaltiesSitOutThePassAhead) {
     SchedulerSettings settings = settings_for_rules();
     settings.feeds = true;
     Scheduler scheduler(settings);
@@ -151,26 +151,26 @@ TEST(SchedulerRules, WithPenaltiesASequenceSitsOutThePassAhead) {
     };
     EXPECT_EQ(rows_of_next(), 50U);
     EXPECT_EQ(rows_of_next(), 3U);
-    EXPECT_EQ(rows_of_next(), 0U);  // two are under way
+    EXPECT_EQ(rows_of_next(), 0U);  // two passes are in flight
     scheduler.complete(executor.collect());
     EXPECT_EQ(rows_of_next(), 5U);
     scheduler.complete(executor.collect());
     scheduler.end(0);
-    EXPECT_EQ(rows_of_next(), 0U);  // two would sit out, two go on
+    EXPECT_EQ(rows_of_next(), 0U);  // two would sit out and two take part
 }
 
-TEST(SchedulerRules, RefusesWhatCanNeverBeAnswered) {
+TEST(SchedulerRules, RefusesRequestsThatCannotBeAnswered) {
     SchedulerSettings settings = settings_for_rules();
     settings.pages = 50;  // 800 tokens
     Scheduler scheduler(settings);
     const auto says = [&](const Request& request) { return message_of([&] { scheduler.add(request); }); };
     EXPECT_EQ(says(request_of(0, 0, 1)), "the prompt is empty");
-    EXPECT_EQ(says(request_of(0, 10, -1)), "fewer than no tokens are asked for");
+    EXPECT_EQ(says(request_of(0, 10, -1)), "max_tokens must be at least 0");
     EXPECT_EQ(says(request_of(0, 1600, 0)),
               "the prompt of 1600 tokens leaves no room for more in a context of 1600");
     EXPECT_EQ(says(request_of(0, 600, 1001)),
               "a prompt of 600 tokens and 1001 more do not fit into a context of 1600");
-    EXPECT_EQ(says(request_of(0, 600, 201)), "801 tokens of one text do not fit into a cache of 800");
+    EXPECT_EQ(says(request_of(0, 600, 201)), "801 tokens of one sequence do not fit into a cache of 800");
     EXPECT_TRUE(scheduler.idle());
     scheduler.add(request_of(0, 600, 200));
     EXPECT_THROW(scheduler.add(request_of(0, 1, 1)), std::invalid_argument);

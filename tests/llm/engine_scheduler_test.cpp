@@ -1,5 +1,5 @@
-// The scheduler over random traces, each text compared with what the same request gets alone, without any
-// scheduler: a loop over paper_draw().
+// The scheduler over random traces. Each sequence must equal that of the same request alone, which comes from
+// a loop over paper_draw() without a scheduler.
 #include "base/error.h"
 #include "llm/paper_executor.h"
 
@@ -8,10 +8,10 @@ namespace {
 
 struct Asked {
     Request request;
-    std::vector<std::int32_t> text;  // that it gets alone, the token that ends it included
+    std::vector<std::int32_t> text;  // the tokens of the request alone, including the end token
 };
 
-// Ends of which the scheduler knows nothing: an end token, and a "stop string" of two tokens.
+// Ends that the scheduler does not know: an end token, and a "stop string" of two tokens.
 bool ends_text(std::span<const std::int32_t> text, const Request& request) {
     if (text.back() == paper_end) return !request.ignore_end;
     return text.size() > 1 && text.back() == text[text.size() - 2] && !request.stop.empty();
@@ -36,7 +36,7 @@ class Trace {
     Trace(const SchedulerSettings& settings, int requests, unsigned seed)
         : settings_(settings), random_(seed), scheduler_(settings), executor_(settings, scheduler_.cache()) {
         for (int i = 0; i < 6; ++i) beginnings_.push_back(words(between(1, settings.context / 2)));
-        // The same pages after others.
+        // The same pages after another prefix.
         const auto a = words(kv_page_tokens), b = words(kv_page_tokens);
         for (const auto& [first, second] :
              {std::pair(a, b), std::pair(b, a), std::pair(b, b), std::pair(a, a)}) {
@@ -52,16 +52,16 @@ class Trace {
             if (between(0, 10) == 0) give_up_one();
             auto pass = scheduler_.plan();
             for (const std::int64_t id : scheduler_.take_admitted())
-                ASSERT_EQ(id, admitted_++) << "first come, first served";
+                ASSERT_EQ(id, admitted_++) << "requests are admitted in order";
             if (pass) {
                 executor_.enqueue(*pass);
-                // Sometimes no further one until this has been collected.
+                // Sometimes plans no further pass until this one is collected.
                 if (between(0, 3) > 0) continue;
             }
             if (scheduler_.under_way() > 0) {
                 complete();
             } else {
-                ASSERT_TRUE(pass || submitted_ < asked_.size()) << "nothing moves";
+                ASSERT_TRUE(pass || submitted_ < asked_.size()) << "no progress";
             }
         }
         while (scheduler_.under_way() > 0) complete();
@@ -71,7 +71,7 @@ class Trace {
     SchedulerCounters counters() const { return scheduler_.counters(); }
     int followers() const { return executor_.followers(); }
     std::int64_t given_up() const { return std::ssize(asked_) - std::ssize(text_); }
-    // Of requests that were not given up.
+    // Of requests that were not ended early.
     std::int64_t prompt_tokens() const {
         std::int64_t sum = 0;
         for (const Asked& each : asked_)
@@ -113,7 +113,7 @@ class Trace {
             scheduler_.add(asked_[submitted_].request);
     }
 
-    // One whose prompt is being read, in passes under way perhaps.
+    // Ends a request whose prompt is being read, perhaps in passes in flight.
     void give_up_one() {
         const std::int64_t id = admitted_ - between(1, settings_.sequences);
         if (id < 0 || done_.contains(id) || text_.contains(id)) return;
@@ -140,8 +140,8 @@ class Trace {
         }
     }
 
-    // The oldest request, once it is that, has a row at least in every second pass of its lane, but while it
-    // waits for those passes that have been planned before.
+    // Once a request is the oldest, it has a row in at least every second pass of its lane, not counting
+    // passes planned before.
     void check_no_starving() {
         if (!done_.contains(oldest_)) return;
         while (done_.contains(oldest_)) ++oldest_;
@@ -214,19 +214,19 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"paced_lanes", 3, false, 12, 17, true}),
     [](const auto& each) { return each.param.name; });
 
-TEST_P(SchedulerTrace, AnswersTenThousandRequestsAsEachAlone) {
+TEST_P(SchedulerTrace, AnswersTenThousandRequestsAsIfEachWereAlone) {
     SchedulerSettings settings = small_settings();
     settings.lanes = GetParam().lanes;
     settings.feeds = GetParam().feeds;
     settings.pages = GetParam().pages;
     settings.limits.rows = GetParam().rows;
-    // Of 3 that generate 2 at once, of 5 four, of 9 and more eight.
+    // Of 3 generating sequences 2 have a row, of 5 four, of 9 and more eight.
     if (GetParam().paced)
         settings.pace = PassPace({{1, 10}, {2, 11}, {3, 19}, {4, 20}, {8, 30}, {12, 70}, {40, 99}});
     Trace trace(settings, 10'000, 7);
     trace.run();
     const SchedulerCounters counters = trace.counters();
-    // Every token of a prompt is computed or found; more than that are computed anew.
+    // Every prompt token is computed or found in the cache; after preemptions some are computed again.
     EXPECT_GE(counters.prompt_rows + counters.shared_tokens, trace.prompt_tokens());
     EXPECT_GT(counters.shared_tokens, trace.prompt_tokens() / 10);
     EXPECT_GT(trace.given_up(), 100);

@@ -1,17 +1,17 @@
-// What an engine tells of requests, on an executor whose draws are those that the test says.
+// The outcomes of an engine, on an executor that draws the tokens given by the test.
 #include "llm/engine/engine.h"
 
 #include <gtest/gtest.h>
 
 #include <deque>
 
-#include "llm/decoder/model_tokenizer.h"
 #include "llm/job_error_text.h"
+#include "llm/tokenizer/model_tokenizer.h"
 
 namespace voltpile::llm {
 namespace {
 
-// The n-th draw of a sequence whose settings have seed s is told[s][n].
+// The n-th draw of a sequence with seed s is told[s][n].
 class ToldExecutor final : public PassExecutor {
   public:
     int lanes() const override { return 1; }
@@ -20,7 +20,7 @@ class ToldExecutor final : public PassExecutor {
         auto& next = under_way_.emplace_back();
         for (const Draw& draw : pass.draws) {
             const auto& tokens = told.at(draw.settings->seed);
-            // Beyond what is told are the draws too many.
+            // Draws beyond these are those that the engine discards.
             const auto step = static_cast<std::size_t>(draw.step);
             next.drawn.push_back({step < tokens.size() ? tokens[step] : 5, -0.5F * static_cast<float>(step)});
             next.top.emplace_back();
@@ -61,7 +61,7 @@ class EngineTest : public testing::Test {
         settings.scheduler.sequences = 8;
         return settings;
     }
-    void ask(Request request, std::vector<std::int32_t> told, Engine::Told on_token = {}) {
+    void ask(Request request, std::vector<std::int32_t> told, Engine::OnToken on_token = {}) {
         request.prompt = {static_cast<std::int32_t>(request.id), 3, 4};
         request.sampling.seed = static_cast<std::uint64_t>(request.id);
         executor_.told[request.sampling.seed] = std::move(told);
@@ -78,7 +78,7 @@ class EngineTest : public testing::Test {
     Engine engine_{executor_, nullptr, settings()};
 };
 
-TEST_F(EngineTest, SaysWhyEachTextEnds) {
+TEST_F(EngineTest, ReportsWhyEachSequenceEnds) {
     const auto request = [](std::int64_t id, int max_tokens) {
         Request made;
         made.id = id;
@@ -89,7 +89,7 @@ TEST_F(EngineTest, SaysWhyEachTextEnds) {
     ask(request(2, 3), {8, end_token, 9});
     ask(request(3, 3), {8, 77, 9, 8});
     ask(request(4, 0), std::vector<std::int32_t>(30, 6));
-    ask(request(5, 3), {8, 9, end_token});  // with the last that was asked for
+    ask(request(5, 3), {8, 9, end_token});  // the last allowed token is an end token
     Request more = request(6, 9);
     more.stop_tokens = {12, 13};
     more.ignore_end = true;
@@ -128,7 +128,7 @@ TEST_F(EngineTest, SaysWhyEachTextEnds) {
     EXPECT_EQ(counters.largest_batch, 8);
 }
 
-TEST_F(EngineTest, TellsTheTimesOfARequest) {
+TEST_F(EngineTest, ReportsTheTimesOfARequest) {
     Request request;
     request.id = 1;
     request.max_tokens = 4;
@@ -136,13 +136,13 @@ TEST_F(EngineTest, TellsTheTimesOfARequest) {
     const auto all = answers();
     const Outcome& outcome = all.at(1);
     ASSERT_EQ(outcome.token_seconds.size(), 4U);
-    // To the rounding of sums of three.
+    // Up to the rounding of sums of three times.
     EXPECT_NEAR(outcome.queue_seconds + outcome.prompt_seconds, outcome.token_seconds.front(), 1e-12);
     EXPECT_NEAR(outcome.queue_seconds + outcome.prompt_seconds + outcome.generation_seconds,
                 outcome.token_seconds.back(), 1e-12);
 }
 
-TEST_F(EngineTest, TellsTokensAsTheyComeUntilTheyAreUnwanted) {
+TEST_F(EngineTest, CallsBackForEachTokenUntilItReturnsFalse) {
     std::map<std::int64_t, std::vector<std::int32_t>> told;
     const auto tell = [&](std::int64_t id, std::size_t wanted) {
         return [&told, id, wanted](std::int32_t token) {
@@ -167,8 +167,8 @@ TEST_F(EngineTest, TellsTokensAsTheyComeUntilTheyAreUnwanted) {
     EXPECT_EQ(all.at(2).tokens, told[2]);
 }
 
-// So that a chat does not draw alike what its first answer drew.
-TEST_F(EngineTest, DrawsFromANumberOn) {
+// Otherwise a chat would draw every answer like the first one.
+TEST_F(EngineTest, DrawsFromTheGivenNumberOn) {
     Request request;
     request.id = 1;
     request.max_tokens = 2;
@@ -177,7 +177,7 @@ TEST_F(EngineTest, DrawsFromANumberOn) {
     EXPECT_EQ(answers().at(1).tokens, (std::vector{9, 10}));
 }
 
-TEST_F(EngineTest, AbandonsWhatIsUnderWay) {
+TEST_F(EngineTest, AbandonsPassesInFlight) {
     Request request;
     for (request.id = 1; request.id < 12; ++request.id) ask(request, {});
     EXPECT_TRUE(engine_.step().empty());
@@ -195,7 +195,7 @@ TEST_F(EngineTest, AbandonsWhatIsUnderWay) {
 TEST_F(EngineTest, RefusesStopStringsWithoutATokenizer) {
     Request request;
     request.stop = {"."};
-    EXPECT_EQ(message_of([&] { ask(request, {}); }), "stop strings want a model with a tokenizer");
+    EXPECT_EQ(message_of([&] { ask(request, {}); }), "stop strings need a model with a tokenizer");
     request.stop.clear();
     request.max_tokens = 18;
     EXPECT_EQ(message_of([&] { ask(request, {}); }),

@@ -1,14 +1,14 @@
-// Mixed requests over the ranks of a replica, together and each alone. Run under mpirun at 1 to 4 ranks
+// Mixed requests over the ranks of a replica, together and alone. Runs under mpirun on 1 to 4 ranks
 // (tests/CMakeLists.txt).
 #include <fstream>
 
-#include "llm/decoder/model_tokenizer.h"
 #include "llm/mixed_texts.h"
 #include "llm/model/model_files.h"
 #include "llm/ops/cpu/cpu_ops.h"
 #include "llm/replica/replica_passes.h"
 #include "llm/replica/same_model.h"
 #include "llm/single_rank_passes.h"
+#include "llm/tokenizer/model_tokenizer.h"
 #include "unit/comm/mpi_tests.h"
 
 using namespace voltpile;
@@ -26,7 +26,7 @@ std::vector<std::int32_t> held_out(const Tokenizer& tokenizer) {
     return tokenizer.encode(text);
 }
 
-// `lead` on the leader of all ranks, with the tokenizer.
+// Calls `lead` with the tokenizer on the leader of all ranks.
 void over_all_ranks(int tensor,
                     const std::function<void(ReplicaPasses&, const ModelSource&, const Tokenizer&)>& lead) {
     const auto model = open_model(world(), folder + "tiny-q8_0.gguf");
@@ -44,7 +44,7 @@ void over_all_ranks(int tensor,
 }
 
 // TP1, TP2, PP3, TP2 x PP2.
-TEST(EngineTexts, AreTheSameTogetherAsAloneOnEveryCut) {
+TEST(EngineTexts, EqualTogetherAndAloneOnEveryCut) {
     const int tensor = world().size() % 2 == 0 ? 2 : 1;
     over_all_ranks(tensor, [](ReplicaPasses& passes, const ModelSource& model, const Tokenizer& tokenizer) {
         MixedTexts texts(model.config(), &tokenizer);
@@ -53,9 +53,9 @@ TEST(EngineTexts, AreTheSameTogetherAsAloneOnEveryCut) {
     });
 }
 
-// PP1 to PP4. Each text alone comes from a rank that has the whole model, each prompt in one pass. A pipeline
-// cuts it: one that is alone too, so that its pieces follow each other.
-TEST(EngineTexts, OfAPipelineAreThoseOfOneRank) {
+// PP1 to PP4. The sequences alone come from one rank with the whole model, each prompt in one pass. A
+// pipeline cuts prompts into pieces that follow each other, also a prompt that is alone.
+TEST(EngineTexts, EqualOnAPipelineAndOnOneRank) {
     over_all_ranks(1, [](ReplicaPasses& passes, const ModelSource& model, const Tokenizer& tokenizer) {
         SchedulerSettings settings = mixed_settings(16);
         settings.limits.rows = mixed_context;

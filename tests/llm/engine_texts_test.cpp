@@ -1,15 +1,15 @@
 // Mixed requests on one rank: a trained model, one with random weights, the reference.
-#include "llm/decoder/model_tokenizer.h"
 #include "llm/decoder_fixture.h"
 #include "llm/engine/measure_pace.h"
 #include "llm/mixed_texts.h"
 #include "llm/model/synthetic_model.h"
 #include "llm/single_rank_passes.h"
+#include "llm/tokenizer/model_tokenizer.h"
 
 namespace voltpile::llm {
 namespace {
 
-// As of a pipeline of `lanes` stages, or fed with tokens that the host has not yet seen.
+// Runs passes as on a pipeline of `lanes` stages, or with tokens that the host has not seen yet.
 class OneRank {
   public:
     OneRank(const ModelSource& model, const MakeOps& make_ops, int lanes, bool feeds, int pages)
@@ -33,7 +33,7 @@ std::vector<std::int32_t> any_tokens(int count, int vocabulary) {
     return tokens;
 }
 
-TEST(EngineTexts, OfTheTinyModelAreTheSameTogetherAsAlone) {
+TEST(EngineTexts, EqualTogetherAndAloneWithTheTinyModel) {
     const std::string folder = VOLTPILE_SOURCE_DIR "/data/tiny_model/";
     const ModelFiles model(folder + "tiny-q8_0.gguf");
     const Tokenizer tokenizer = load_tokenizer(model);
@@ -54,18 +54,18 @@ TEST(EngineTexts, OfTheTinyModelAreTheSameTogetherAsAlone) {
     }
 }
 
-// Its logits are so close to each other that any difference of rounding gives other tokens.
-TEST(EngineTexts, OfASyntheticModelAreTheSameTogetherAsAlone) {
+// Random logits are so close that any difference in rounding changes tokens.
+TEST(EngineTexts, EqualTogetherAndAloneWithASyntheticModel) {
     const SyntheticModel model("tiny", "q5_k_m");
     MixedTexts texts(model.config(), nullptr);
     OneRank rank(model, make_cpu_ops, 1, true, 12);
-    // Leaves nothing behind that could be met in a text.
+    // A stop string that no text contains.
     const PassPace pace = measure_pace(rank.passes(), mixed_settings(12).limits, 12);
     texts.ask(rank.passes(), any_tokens(300, 512), 64);
     EXPECT_GT(texts.together(rank.passes(), 12, pace).scheduler.preemptions, 0);
 }
 
-TEST(EngineTexts, OfTheReferenceAreTheSameTogetherAsAlone) {
+TEST(EngineTexts, EqualTogetherAndAloneWithReferenceOps) {
     const ModelFiles model(golden_folder("qwen2_5"));
     MixedTexts texts(model.config(), nullptr);
     OneRank rank(model, make_reference_ops, 1, true, 20);
@@ -73,8 +73,8 @@ TEST(EngineTexts, OfTheReferenceAreTheSameTogetherAsAlone) {
     EXPECT_GT(texts.together(rank.passes(), 20).scheduler.shared_tokens, 0);
 }
 
-// A prompt of more than one piece, the end of the context, and draws by seed and number.
-TEST(EngineTexts, EndWithTheContextAndAreDrawnBySeed) {
+// A prompt of several pieces, the end of the context, and draws by seed and number.
+TEST(EngineTexts, EndWithTheContextAndDependOnTheSeed) {
     const ModelFiles model(VOLTPILE_SOURCE_DIR "/data/tiny_model/tiny-q8_0.gguf");
     EngineSettings settings;
     settings.scheduler.limits = {256, 1, pages_for(300), 1};

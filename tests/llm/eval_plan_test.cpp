@@ -1,5 +1,5 @@
-// Two models in memory together, on described machines. 70B Q5_K_M has 13.3 GB of weights a GPU over four of
-// them, and 8B Q8_0 2.2 GB (model_memory_test.cpp); those of a t180 have 16 GB.
+// Plans for two models in memory together, on described machines. Over four GPUs, 70B in Q5_K_M has 13.3 GB
+// of weights on each and 8B in Q8_0 2.2 GB (model_memory_test.cpp). GPUs of a t180 have 16 GB.
 #include "llm/eval/eval_plan.h"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ std::string refusal(const ModelSource& model, const ModelSource& reference, cons
     return "";
 }
 
-TEST(EvalPlan, TheModelHasWhatTheReferenceLeaves) {
+TEST(EvalPlan, PlansTheModelInTheRoomThatTheReferenceLeaves) {
     const SyntheticModel small("llama-3-8b", "q8_0"), exact("llama-3-8b", "f16");
     ReplicaRequest what = request();
     what.cache = KvElement::I8;
@@ -45,13 +45,13 @@ TEST(EvalPlan, TheModelHasWhatTheReferenceLeaves) {
     EXPECT_EQ(both.reference.request.cache, KvElement::F16);
     EXPECT_EQ(both.model.request.cache, KvElement::I8);
     ASSERT_EQ(both.model.request.taken.size(), 1U);
-    // 16.1 GB over four, the embedding of 1.05 GB whole on each; 2048 tokens of 131 KB, over four; 1 GB for
-    // connections; activations and scratch memory of some 0.5 GB.
+    // 16.1 GB over four GPUs, with the embedding of 1.05 GB whole on each; 2048 tokens of 131 KB over four; 1
+    // GB for connections; about 0.5 GB for activations and scratch space.
     EXPECT_NEAR(static_cast<double>(both.model.request.taken[0]),
                 (16.06e9 - 1.05e9) / 4 + 1.05e9 + 2048 * 131072.0 / 4 + 1e9 + 0.5e9, 0.3e9);
 }
 
-TEST(EvalPlan, RefusesTwoThatFitOnlyAlone) {
+TEST(EvalPlan, RefusesModelsThatFitOnlyAlone) {
     const SyntheticModel large("llama-3-70b", "q5_k_m"), small("llama-3-8b", "q8_0");
     EXPECT_EQ(plan_replica(large, request(), cluster("t180.toml")).plan.teams.pipeline, 1);
     for (const int pipeline : {0, 1}) {
@@ -64,7 +64,7 @@ TEST(EvalPlan, RefusesTwoThatFitOnlyAlone) {
     EXPECT_EQ(alone.find("the reference alone: the model does not fit"), 0U) << alone;
 }
 
-TEST(EvalPlan, TakesMoreStagesWhereTheyHoldBoth) {
+TEST(EvalPlan, AddsStagesUntilBothFit) {
     const SyntheticModel large("llama-3-70b", "q5_k_m");
     const EvalPlans both = plan_both(large, large, request(), cluster("t181_x3.toml"));
     EXPECT_EQ(plan_replica(large, request(), cluster("t181_x3.toml")).plan.teams.pipeline, 1);

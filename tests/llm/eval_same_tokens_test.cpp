@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
 #include "job_error_text.h"
-#include "llm/decoder/model_tokenizer.h"
 #include "llm/eval/same_tokens.h"
+#include "llm/tokenizer/model_tokenizer.h"
 
 namespace voltpile::llm {
 namespace {
@@ -16,13 +16,15 @@ TEST(SameTokens, GgufAndHuggingFaceFolderAgree) {
     const Tokenizer gguf = tokenizer_of("tiny-q8_0.gguf"), folder = tokenizer_of("hf");
     const auto tokens = gguf.encode(text, {.add_special = false, .parse_special = false});
     EXPECT_NO_THROW(check_same_tokens({gguf, "a", 2048}, {folder, "b", 2048}, tokens, text));
-    // Tokens of another text stand for those of another tokenizer.
+    // Tokens of another text stand in for those of another tokenizer.
     EXPECT_EQ(message_of([&] {
                   check_same_tokens({gguf, "a", 2048}, {folder, "b", 2048}, std::span(tokens).first(3), text);
               }),
-              "a and b cannot be compared: the tokenizers differ from token 3 of the text on");
-    EXPECT_EQ(message_of([&] { check_same_tokens({gguf, "a", 2048}, {folder, "b", 2050}, tokens, text); }),
-              "a and b cannot be compared: they tell 2048 and 2050 tokens apart");
+              "a and b cannot be compared: their tokens for the text differ from token 3 on");
+    EXPECT_EQ(message_of([&] {
+                  check_same_tokens({gguf, "a", 2048}, {folder, "b", 2050}, tokens, text);
+              }),
+              "a and b cannot be compared: their vocabularies have 2048 and 2050 tokens");
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include <cmath>
 #include <limits>
 
@@ -15,7 +17,7 @@ using Logits = std::vector<float>;
 // A few roundings of fp64 numbers near 1.
 constexpr double rounding = 1e-14;
 
-TEST(LogitScores, LossOfEqualLogitsIsTheirNumbersLogarithm) {
+TEST(LogitScores, LossOfEqualLogitsIsTheLogarithmOfTheirNumber) {
     for (const float level : {0.0F, -1e4F, 1e4F})
         EXPECT_NEAR(token_loss(Logits(1000, level), 17), std::log(1000.0), rounding);
 }
@@ -26,12 +28,12 @@ TEST(LogitScores, LossOfTwoLogits) {
     EXPECT_NEAR(token_loss(logits, 1), std::log1p(std::exp(1.75)), rounding);
 }
 
-// Of fp32 sums the small terms would be lost: 2^24 + 1 is 2^24.
-TEST(LogitScores, SumsAreOfDoublePrecision) {
+// fp32 sums would lose the small terms: 2^24 + 1 rounds to 2^24.
+TEST(LogitScores, SumsInDoublePrecision) {
     Logits logits(100'001, -18.0F);
     logits[0] = 0;
     const double others = 1e5 * std::exp(-18.0);
-    // 1e5 additions to a sum near 1, each within half of 2^-52, and all of the same number.
+    // 1e5 additions to a sum near 1, each with an error of at most 2^-53.
     EXPECT_NEAR(token_loss(logits, 0), std::log1p(others), 1.2e-11);
 }
 
@@ -43,7 +45,8 @@ TEST(LogitScores, NotFiniteIfALogitIsNot) {
     }
 }
 
-// p = (3/4, 1/4), q = (1/2, 1/2): KL = 3/4 log(3/2) + 1/4 log(1/2); the other way 1/2 log(2/3) + 1/2 log 2.
+// p = (3/4, 1/4), q = (1/2, 1/2): KL(p, q) = 3/4 log(3/2) + 1/4 log(1/2), KL(q, p) = 1/2 log(2/3) + 1/2
+// log 2.
 TEST(LogitScores, DivergenceOfTwoOutcomes) {
     const auto log3 = std::log(3.0F);
     const double p = 1 / (1 + std::exp(-static_cast<double>(log3)));  // of the rounded logit
@@ -54,27 +57,27 @@ TEST(LogitScores, DivergenceOfTwoOutcomes) {
                 rounding);
 }
 
-TEST(LogitScores, DivergenceFromItselfIsNothing) {
+TEST(LogitScores, DivergenceFromItselfIsZero) {
     Logits logits;
     for (int i = 0; i < 5000; ++i) logits.push_back(static_cast<float>(std::sin(i) * 20));
     EXPECT_EQ(compare_logits(logits, logits).divergence, 0);
     EXPECT_TRUE(compare_logits(logits, logits).same_top);
 }
 
-TEST(LogitScores, TopIsTheLowestOfEqualOnes) {
+TEST(LogitScores, TopIsTheLowestOfEqualTokens) {
     EXPECT_TRUE(compare_logits(Logits{1, 5, 5}, Logits{0, 3, 2}).same_top);
     EXPECT_FALSE(compare_logits(Logits{1, 5, 5}, Logits{0, 2, 3}).same_top);
 }
 
 TEST(SampleStatistics, MeanAndItsError) {
-    // Deviations -3, -1, 1, 3: variance 20 / 3, of the mean 20 / 12.
+    // Deviations -3, -1, 1, 3: variance 20 / 3, and 20 / 12 for the mean.
     const auto result = mean_of(std::vector<double>{2, 4, 6, 8});
     EXPECT_NEAR(result.mean, 5, rounding);
     EXPECT_NEAR(result.standard_error.value(), std::sqrt(20.0 / 12), rounding);
     EXPECT_EQ(mean_of(std::vector<double>{3}).standard_error, std::nullopt);
 }
 
-TEST(Evaluation, OfOneTokenNoErrorIsKnown) {
+TEST(Evaluation, HasNoErrorForASingleToken) {
     TextScores scores;
     scores.losses = {std::log(8.0)};
     scores.divergences = {0.25};

@@ -1,4 +1,4 @@
-// Cuts of short texts, written out by hand from the definitions in eval_windows.h.
+// Windows of short texts, written by hand from the definitions in eval_windows.h.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -32,13 +32,13 @@ void expect_windows(const EvalCut& cut, int tokens, const std::vector<Expected>&
     }
 }
 
-TEST(EvalWindows, PiecesBehindTheBeginToken) {
+TEST(EvalWindows, BeginWithTheBeginToken) {
     expect_windows({.window = 4, .begin_token = begin}, 7,
                    {{{begin, 1, 2, 3}, 1}, {{begin, 4, 5, 6}, 1}, {{begin, 7}, 1}});
 }
 
-TEST(EvalWindows, PiecesWithoutABeginTokenLeaveTheirFirstsOut) {
-    // 9 is alone in its window, and nothing is before it.
+TEST(EvalWindows, WithoutABeginTokenSkipFirstTokens) {
+    // 9 is alone in its window, with no token before it.
     expect_windows({.window = 4}, 9, {{{1, 2, 3, 4}, 1}, {{5, 6, 7, 8}, 1}});
 }
 
@@ -49,7 +49,7 @@ TEST(EvalWindows, OverlapIsContextOnly) {
                    {{{begin, 1, 2, 3, 4}, 1}, {{begin, 3, 4, 5, 6}, 3}});
 }
 
-// Ten million windows of a long text would else be so many copies of it.
+// Otherwise ten million windows of a long text would be ten million copies.
 TEST(EvalWindows, ShareTheText) {
     const auto all = text(50);
     const auto windows = cut_for_eval(all, {.window = 20, .stride = 1, .begin_token = begin});
@@ -58,13 +58,13 @@ TEST(EvalWindows, ShareTheText) {
 }
 
 TEST(EvalWindows, SecondHalvesOfWholeWindows) {
-    // llama.cpp, n_ctx = 4: logits from the third token on, of what comes after.
+    // llama.cpp with n_ctx = 4 uses the logits from the third token on, for the tokens after them.
     const EvalCut cut{.method = EvalMethod::SecondHalves, .window = 4, .begin_token = begin};
     expect_windows(cut, 9, {{{begin, 1, 2, 3}, 3}, {{begin, 5, 6, 7}, 3}});
     expect_windows({.method = EvalMethod::SecondHalves, .window = 5}, 5, {{{1, 2, 3, 4, 5}, 3}});
 }
 
-TEST(EvalWindows, TextThatIsScoredWholeIsScoredOnce) {
+TEST(EvalWindows, ScoreEachTokenOnce) {
     for (int window = 2; window < 9; ++window) {
         for (int stride = 1; stride < window; ++stride) {
             std::vector<int> scored(20, 0);
@@ -81,7 +81,7 @@ TEST(EvalWindows, TextThatIsScoredWholeIsScoredOnce) {
     }
 }
 
-TEST(EvalWindows, Refused) {
+TEST(EvalWindows, RefuseImpossibleCuts) {
     const auto message = [](int tokens, const EvalCut& cut) {
         const auto all = text(tokens);
         return message_of([&] { cut_for_eval(all, cut); });

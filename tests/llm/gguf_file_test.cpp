@@ -1,4 +1,4 @@
-// The reader of GGUF against bytes put together by the format's definition.
+// The GGUF reader, with files assembled byte by byte from the definition of the format.
 #include "llm/model/gguf_file.h"
 
 #include <gtest/gtest.h>
@@ -16,11 +16,11 @@ using testing::bytes_of;
 using testing::GgufBytes;
 using testing::missing;
 
-// Types of the format's definition.
+// Type numbers from the definition of the format.
 constexpr std::uint32_t kUint32 = 4, kInt32 = 5, kFloat32 = 6, kBool = 7, kString = 8, kArray = 9, kInt8 = 1;
 constexpr std::uint32_t kTypeF32 = 0, kTypeQ8_0 = 8, kTypeQ4_K = 12;
 
-// Every kind of value, and two tensors: "a", 2 x 32 in Q8_0, and "b", 3 numbers in F32.
+// A file with every kind of value and two tensors: "a", 2 x 32 in Q8_0, and "b", 3 numbers in F32.
 std::string small_file() {
     GgufBytes file;
     file.begin(2, 7);
@@ -46,7 +46,7 @@ std::string message_for(const std::string& file) {
     return "no error";
 }
 
-// A file with one tensor entry and `data` bytes behind it.
+// A file with one tensor entry, followed by `data`.
 std::string one_tensor(std::initializer_list<std::uint64_t> dimensions, std::uint32_t type,
                        std::uint64_t offset, std::size_t data) {
     return GgufBytes().begin(1, 0).tensor("t", dimensions, type, offset).pad().zeros(data).str();
@@ -87,7 +87,7 @@ TEST(GgufFile, PlacesTensors) {
     EXPECT_EQ(numbers, (std::array<float, 3>{1, 2, 3}));
 }
 
-TEST(GgufFile, NamesWhatIsWrong) {
+TEST(GgufFile, NamesErrors) {
     EXPECT_EQ(missing("x.gguf: this is not a GGUF file", message_for("PK\3\4 and so on")), "");
     EXPECT_EQ(missing("version 1 is not supported", message_for(GgufBytes().begin(0, 0, 1).str())), "");
     EXPECT_EQ(missing("big-endian", message_for(GgufBytes().begin(0, 0, 0x03000000).str())), "");
@@ -117,7 +117,7 @@ TEST(GgufFile, NamesWhatIsWrong) {
     EXPECT_EQ(missing("k occurs twice", message_for(twice)), "");
 }
 
-TEST(GgufFile, NamesWrongTensors) {
+TEST(GgufFile, NamesTensorsWithErrors) {
     EXPECT_EQ(message_for(one_tensor({256, 2}, kTypeQ4_K, 0, 288)), "no error");
     EXPECT_EQ(
         missing("t reaches beyond the end of the file", message_for(one_tensor({256, 2}, kTypeQ4_K, 0, 287))),
@@ -141,7 +141,7 @@ TEST(GgufFile, NamesWrongTensors) {
     EXPECT_EQ(missing("tensors p and q overlap", message_for(GgufBytes(overlap).pad().zeros(64).str())), "");
 }
 
-TEST(GgufFile, AlignmentIsThatOfTheFile) {
+TEST(GgufFile, UsesTheAlignmentOfTheFile) {
     const auto file = [](std::uint32_t alignment) {
         GgufBytes bytes;
         bytes.begin(1, 1).key("general.alignment", kUint32).number(alignment);
@@ -154,18 +154,18 @@ TEST(GgufFile, AlignmentIsThatOfTheFile) {
         EXPECT_EQ(missing("general.alignment", message_for(file(wrong))), "") << wrong;
 }
 
-// No part of a file is a file: every cut is noticed.
-TEST(GgufFile, EveryTruncationIsAnError) {
+TEST(GgufFile, RejectsEveryTruncation) {
     const std::string file = small_file();
     EXPECT_EQ(message_for(file), "no error");
     for (std::size_t size = 0; size < file.size(); ++size) {
-        const std::string cut(file.data(), size);  // its own memory, so that reading too far is noticed
+        const std::string cut(file.data(),
+                              size);  // in memory of its own, so that sanitizers notice reads beyond the end
         EXPECT_NE(message_for(cut), "no error") << size;
     }
 }
 
-// Any byte may be any other: never anything but a file or a FileError.
-TEST(GgufFile, FlippedBytesDoNoHarm) {
+// Any changed byte gives a file or a FileError.
+TEST(GgufFile, SurvivesChangedBytes) {
     const std::string file = small_file();
     std::size_t refused = 0;
     for (std::size_t i = 0; i < file.size(); ++i)
@@ -174,7 +174,7 @@ TEST(GgufFile, FlippedBytesDoNoHarm) {
             changed[i] = static_cast<char>(static_cast<unsigned char>(changed[i]) ^ flip);
             refused += message_for(changed) != "no error";
         }
-    EXPECT_GT(refused, file.size());  // of three a byte; those in texts and data are as good as the original
+    EXPECT_GT(refused, file.size());  // of three changes for each byte; changes in texts and data are valid
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What weights take of a GPU's memory: against the layout's definition (ops/cuda_matrix.h), and against an
+// The GPU memory of weights, compared with the definition of the layout (ops/cuda/matrix.h) and with an
 // allocator that rounds as CUDA's does.
 #include "llm/model/gpu_memory.h"
 
@@ -20,10 +20,11 @@ TEST(GpuMemory, BytesOfMatrices) {
     const auto bits = [](WeightFormat format) {
         return 8.0 * static_cast<double>(gpu_bytes(format, 512, 1024)) / weights;
     };
-    // 8 bits and a scale of 16 for 32 of them.
+    // 8 bits, and a scale of 16 bits for 32 of them.
     EXPECT_EQ(bits(WeightFormat::Q8_0), 8 + 16.0 / 32);
     EXPECT_EQ(bits(WeightFormat::Q4_0), 4 + 16.0 / 32);
-    // Scale and minimum of 8 bits each for 32, two of 16 for 256: files pack the former into 6 bits.
+    // Scale and minimum of 8 bits each for 32, and two numbers of 16 bits for 256. Files pack the former into
+    // 6 bits.
     EXPECT_EQ(bits(WeightFormat::Q4_K), 4 + 16.0 / 32 + 32.0 / 256);
     EXPECT_EQ(bits(WeightFormat::Q5_K), 5 + 16.0 / 32 + 32.0 / 256);
     EXPECT_EQ(bits(WeightFormat::Q6_K), 6 + 8.0 / 16 + 16.0 / 256);  // as in files
@@ -37,9 +38,9 @@ TEST(GpuMemory, PaddingAndVectors) {
     EXPECT_EQ(gpu_bytes(WeightFormat::F16, 1, 100), 512U);        // a vector: 400 bytes of fp32
 }
 
-// What is planned for the fullest rank is what its matrices take, in one allocation: CUDA rounds that up to
-// 2 MiB. Vectors are planned, too, and go elsewhere: 0.1 % is more than they have.
-TEST(GpuMemory, MatricesTakeWhatIsPlanned) {
+// The plan for the fullest rank equals the size of its matrices in one allocation, which CUDA rounds up to 2
+// MiB. The plan also counts vectors, which are allocated elsewhere: less than 0.1 %.
+TEST(GpuMemory, MatricesTakeThePlannedMemory) {
     constexpr std::size_t cuda_rounding = 2 << 20;
     struct Cut {
         const char *shape, *quant;
@@ -64,7 +65,7 @@ TEST(GpuMemory, MatricesTakeWhatIsPlanned) {
                 const std::size_t taken = (bytes + cuda_rounding - 1) / cuda_rounding * cuda_rounding;
                 held += taken;
                 next += taken;
-                return reinterpret_cast<void*>(next - taken);  // which nobody follows
+                return reinterpret_cast<void*>(next - taken);  // never dereferenced
             },
             [](void*) {});
         const std::vector<double> one(1, 1.0);

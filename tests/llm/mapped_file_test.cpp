@@ -19,23 +19,23 @@ using testing::TestFolder;
 
 class MappedFileDeathTest : public ::testing::Test {
   protected:
-    // Each in a process of its own, which has no threads before.
+    // Each death test runs in a new process without threads.
     MappedFileDeathTest() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
 
     static const auto failed() { return ::testing::ExitedWithCode(static_cast<int>(ExitCode::Failed)); }
 
     TestFolder folder_{"mapped_file"};
-    const std::string pages_ = std::string(1 << 16, 'x');  // several, of any size there is
+    const std::string pages_ = std::string(1 << 16, 'x');  // several pages of any size
 };
 
-// Reads as if they were of use.
+// Reads all bytes so that the compiler cannot drop the reads.
 int sum_of(const MappedFile& file) {
     int sum = 0;
     for (const std::byte each : file.bytes()) sum += static_cast<int>(each);
     return sum;
 }
 
-TEST_F(MappedFileDeathTest, OneThatBecomesShorterIsNamed) {
+TEST_F(MappedFileDeathTest, NamesAShortenedFile) {
     const std::string path = folder_.write("short.gguf", pages_), other = folder_.write("other.gguf", pages_);
     EXPECT_EXIT(
         {
@@ -46,7 +46,7 @@ TEST_F(MappedFileDeathTest, OneThatBecomesShorterIsNamed) {
         failed(), "^error: .*/short.gguf has become shorter while it was in use\n$");
 }
 
-TEST_F(MappedFileDeathTest, ThreadsThatReadItTogetherSayItOnce) {
+TEST_F(MappedFileDeathTest, ReportsOnceFromSeveralThreads) {
     const std::string path = folder_.write("short.gguf", pages_);
     EXPECT_EXIT(
         {
@@ -58,8 +58,8 @@ TEST_F(MappedFileDeathTest, ThreadsThatReadItTogetherSayItOnce) {
         failed(), "^error: .*/short.gguf has become shorter while it was in use\n$");
 }
 
-// What comes from elsewhere ends the process as if nothing were watched.
-TEST_F(MappedFileDeathTest, OtherBusErrorsAreWhatTheyWere) {
+// Bus errors from other causes end the process as if no file were watched.
+TEST_F(MappedFileDeathTest, LeavesOtherBusErrorsAlone) {
     const std::string path = folder_.write("short.gguf", pages_);
     EXPECT_EXIT(
         {

@@ -1,5 +1,5 @@
-// Mixed requests together, in few pages, against the text of each alone, written without a scheduler: the
-// same tokens, the same log-probabilities to the bit.
+// Runs mixed requests together in few pages and compares them with each request alone, without a scheduler:
+// the tokens must be the same, and the log-probabilities bitwise.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,9 +11,9 @@
 
 namespace voltpile::llm {
 
-constexpr int mixed_context = 160;  // of each text
+constexpr int mixed_context = 160;  // tokens of each sequence
 
-// Passes smaller than those of each text alone.
+// Settings with smaller passes than those of a request alone.
 inline SchedulerSettings mixed_settings(int pages) {
     SchedulerSettings settings;
     settings.limits = {40, 16, pages_for(mixed_context), 16};
@@ -30,8 +30,8 @@ class MixedTexts {
     MixedTexts(const ModelConfig& config, const Tokenizer* tokenizer)
         : config_(config), tokenizer_(tokenizer) {}
 
-    // Prompts of mixed lengths cut out of `source`, some with a beginning in common. Each is answered alone,
-    // in passes of up to mixed_context rows.
+    // Cuts prompts of mixed lengths out of `source`, some with a common prefix, and answers each alone in
+    // passes of up to mixed_context rows.
     void ask(PassExecutor& executor, std::span<const std::int32_t> source, int count, int longest = 50) {
         std::mt19937 random(3);
         const auto between = [&](int least, int most) {

@@ -1,4 +1,4 @@
-// Descriptions of models from metadata such as the published files have.
+// Descriptions of models, from metadata as in published files.
 #include "llm/model/model_config.h"
 
 #include <gtest/gtest.h>
@@ -54,21 +54,21 @@ TEST(HfConfig, Llama31) {
     EXPECT_FALSE(config.tied_embeddings);
 }
 
-TEST(HfConfig, NewerPlaceOfRopeParameters) {
+TEST(HfConfig, ReadsRopeParametersOfTransformers5) {
     const ModelConfig config =
         config_of("llama", R"("rope_parameters": {"rope_theta": 1e6, "rope_type": "linear", "factor": 2})");
     EXPECT_EQ(config.rope_theta, 1e6);
     EXPECT_EQ(config.rope_scaling, (RopeScaling{RopeScalingKind::Linear, 2, 131072}));
 }
 
-TEST(HfConfig, MistralSlides) {
+TEST(HfConfig, MistralHasASlidingWindow) {
     const ModelConfig config = config_of("mistral", R"("sliding_window": 4096)");
     EXPECT_EQ(config.sliding_window, 4096);
     EXPECT_EQ(config.layer_slides, std::vector<bool>(4, true));
     EXPECT_EQ(config_of("mistral", R"("sliding_window": null)").sliding_window, 0);
 }
 
-TEST(HfConfig, QwenSlidesOnlyIfToldTo) {
+TEST(HfConfig, QwenSlidesOnlyIfSwitchedOn) {
     const std::string window = R"("sliding_window": 131072, "max_window_layers": 3, "use_sliding_window": )";
     const ModelConfig config = config_of("qwen2", window + "false");
     EXPECT_TRUE(config.qkv_bias);
@@ -81,7 +81,7 @@ TEST(HfConfig, QwenSlidesOnlyIfToldTo) {
     EXPECT_EQ(yarn.rope_scaling, (RopeScaling{RopeScalingKind::Yarn, 4, 32768}));
 }
 
-TEST(HfConfig, Qwen3HasHeadsOfTheirOwnLength) {
+TEST(HfConfig, Qwen3SetsTheLengthOfHeads) {
     const ModelConfig config = config_of("qwen3", R"("head_dim": 128, "tie_word_embeddings": true)");
     EXPECT_EQ(config.head_dim, 128);
     EXPECT_TRUE(config.qk_norm);
@@ -89,7 +89,7 @@ TEST(HfConfig, Qwen3HasHeadsOfTheirOwnLength) {
     EXPECT_TRUE(config.tied_embeddings);
 }
 
-TEST(HfConfig, TakesWhatStandsBesideIt) {
+TEST(HfConfig, ReadsSiblingConfigFiles) {
     const TestFolder folder("hf_beside");
     folder.write("config.json", R"({"model_type": "qwen2", "eos_token_id": 5, )" + kSizes + "}");
     folder.write("generation_config.json", R"({"eos_token_id": [5, 3]})");
@@ -104,7 +104,7 @@ TEST(HfConfig, TakesWhatStandsBesideIt) {
     EXPECT_EQ(config_from_folder(folder.path()).chat_template, "{{ newer }}");
 }
 
-TEST(HfConfig, NamesWhatIsNotSupported) {
+TEST(HfConfig, NamesUnsupportedFeatures) {
     EXPECT_EQ(
         missing("type \"gemma3\" are not supported (supported: Llama", message_for("gemma3", "\"x\": 1")),
         "");
@@ -141,8 +141,7 @@ TEST(HfConfig, NamesWhatIsNotSupported) {
 
 constexpr std::uint32_t kUint32 = 4, kFloat32 = 6, kString = 8;
 
-// Metadata of a model of `architecture`, `extra` further entries, and a 100 x 64 embedding without data of
-// its own.
+// A file with the metadata of an architecture, `extra` further entries, and a 100 x 64 embedding.
 std::string gguf(const std::string& architecture, std::uint64_t extra_entries, const GgufBytes& extra) {
     GgufBytes file;
     file.begin(1, 8 + extra_entries).key("general.architecture", kString).text(architecture);
@@ -202,7 +201,7 @@ TEST(GgufConfig, ScalingAndTokens) {
     EXPECT_EQ(config.tokenizer.description, "gpt2 (llama-bpe)");
 }
 
-TEST(GgufConfig, NamesWhatIsNotSupported) {
+TEST(GgufConfig, NamesUnsupportedFeatures) {
     const auto message = [](const std::string& architecture, std::uint64_t entries, const GgufBytes& extra) {
         try {
             (void)gguf_config(architecture, entries, extra);

@@ -1,4 +1,4 @@
-// Models in files, from the synthetic writer and from folders made by hand.
+// Models in files from the synthetic writer, and in hand-made folders.
 #include "llm/model/model_files.h"
 
 #include <gtest/gtest.h>
@@ -114,7 +114,7 @@ TEST(ModelFiles, ShardsByIndexAreTheSameModel) {
     EXPECT_EQ(missing("is not a file of this folder", message_for(folder.path())), "");
 }
 
-TEST(ModelFiles, AllWrongTensorsInOneMessage) {
+TEST(ModelFiles, OneMessageListsAllWrongTensors) {
     const TestFolder folder("hf_wrong");
     folder.write("config.json", kConfig);
     auto tensors = kTensors;
@@ -129,7 +129,7 @@ TEST(ModelFiles, AllWrongTensorsInOneMessage) {
         EXPECT_EQ(missing(part, message), "");
 }
 
-TEST(ModelFiles, NamesWhatAFolderLacks) {
+TEST(ModelFiles, NamesMissingFilesOfAFolder) {
     const TestFolder folder("hf_empty");
     EXPECT_EQ(missing("does not exist", message_for(folder / "nothing")), "");
     EXPECT_EQ(missing("neither config.json nor a .gguf", message_for(folder.path())), "");
@@ -139,7 +139,7 @@ TEST(ModelFiles, NamesWhatAFolderLacks) {
     EXPECT_EQ(missing("PyTorch pickles", message_for(folder.path())), "");
 }
 
-TEST(ModelFiles, SyntheticFileIsTheModelInMemory) {
+TEST(ModelFiles, SyntheticFileEqualsTheModelInMemory) {
     const TestFolder folder("synthetic");
     for (const char* mixture : {"f16", "q8_0", "q4_0", "q4_k_m", "q5_k_m"}) {
         const SyntheticModel made("tiny", mixture);
@@ -163,7 +163,7 @@ TEST(ModelFiles, SyntheticFileIsTheModelInMemory) {
     }
 }
 
-TEST(ModelFiles, FingerprintIsOfContentsNotOfPlaces) {
+TEST(ModelFiles, FingerprintDependsOnContentsNotOnPlaces) {
     const TestFolder folder("fingerprint");
     SyntheticModel("tiny", "q8_0", 1).write_gguf(folder / "a.gguf");
     SyntheticModel("tiny", "q8_0", 2).write_gguf(folder / "b.gguf");
@@ -172,8 +172,8 @@ TEST(ModelFiles, FingerprintIsOfContentsNotOfPlaces) {
     EXPECT_NE(ModelFiles(folder / "a.gguf").fingerprint(), ModelFiles(folder / "b.gguf").fingerprint());
 }
 
-// The header with single bytes changed: a model that can be read, or a FileError.
-TEST(ModelFiles, FlippedBytesDoNoHarm) {
+// Any changed byte in the header gives a readable model or a FileError.
+TEST(ModelFiles, SurvivesChangedBytes) {
     const TestFolder folder("flipped");
     const std::string path = folder / "tiny.gguf";
     SyntheticModel("tiny", "q4_k_m").write_gguf(path);
@@ -201,7 +201,7 @@ TEST(ModelFiles, FlippedBytesDoNoHarm) {
         }
         put(at, original);
     }
-    EXPECT_GT(refused, header / 11 / 10);  // most of the header are texts and scores of the tokenizer
+    EXPECT_GT(refused, header / 11 / 10);  // most of the header is texts and scores of the tokenizer
     EXPECT_EQ(message_for(path), "no error");
 }
 

@@ -1,4 +1,4 @@
-// Sizes against published ones; cuts against what a cut must be.
+// Sizes of models against published ones, and the properties of cuts.
 #include "llm/model/model_memory.h"
 
 #include <gtest/gtest.h>
@@ -12,8 +12,8 @@
 namespace voltpile::llm {
 namespace {
 
-// The numbers of parameters that the models' pages give.
-TEST(ModelMemory, PublishedNumbersOfWeights) {
+// The numbers of parameters on the models' pages.
+TEST(ModelMemory, EqualsPublishedNumbersOfWeights) {
     const auto weights = [](const char* shape) { return weight_bytes(SyntheticModel(shape, "f16")).weights; };
     EXPECT_EQ(weights("llama-3-8b"), 8'030'261'248u);
     EXPECT_EQ(weights("llama-3-70b"), 70'553'706'496u);
@@ -23,9 +23,9 @@ TEST(ModelMemory, PublishedNumbersOfWeights) {
     EXPECT_EQ(weights("qwen-3-8b"), 8'190'735'360u);
 }
 
-// Sizes of GGUF files made by llama-quantize, in GB as their pages give them. The files hold the tokenizer
-// besides, up to 12 MB, and the pages round to 10 MB.
-TEST(ModelMemory, PublishedSizesOfFiles) {
+// Sizes of GGUF files made by llama-quantize, in GB, from their pages. The files also hold the tokenizer, up
+// to 12 MB, and the pages round to 10 MB.
+TEST(ModelMemory, EqualsPublishedSizesOfFiles) {
     struct Published {
         const char *shape, *mixture;
         double gigabytes;
@@ -47,7 +47,7 @@ TEST(ModelMemory, PublishedSizesOfFiles) {
     }
 }
 
-// Llama 3 8B's cache takes 128 KiB a token in fp16, as is well known.
+// The fp16 KV cache of Llama 3 8B takes 128 KiB a token.
 TEST(ModelMemory, CacheOfLlama3) {
     EXPECT_EQ(kv_bytes_per_token_and_layer(synthetic_shape("llama-3-8b")) * 32, 128u * 1024);
     // In int8: 32 layers of 8 heads, keys and values, 128 numbers and a scale of 4 bytes each.
@@ -95,14 +95,14 @@ TEST(TensorParallel, BlocksStayWhole) {
     EXPECT_EQ(second.stored.column_end, 1792u);
 }
 
-TEST(TensorParallel, KvHeadsAreSharedBeyondOneARank) {
+TEST(TensorParallel, MoreRanksThanKvHeadsShareThem) {
     const SyntheticModel model("tiny", "q8_0");  // 4 heads, 2 KV heads
     EXPECT_EQ(rank_share(model, 2, 4).heads, (IndexRange{2, 3}));
     EXPECT_EQ(rank_share(model, 2, 4).kv_heads, (IndexRange{1, 2}));
     EXPECT_EQ(rank_share(model, 1, 4).kv_heads, (IndexRange{0, 1}));
 }
 
-TEST(TensorParallel, SaysWhyNot) {
+TEST(TensorParallel, ExplainsObstacles) {
     EXPECT_EQ(tensor_parallel_obstacle(SyntheticModel("qwen-2.5-7b", "f16"), 8),
               "8 does not divide the 28 heads");
     EXPECT_EQ(tensor_parallel_obstacle(SyntheticModel("qwen-2.5-7b", "f16"), 7),
@@ -111,7 +111,7 @@ TEST(TensorParallel, SaysWhyNot) {
     EXPECT_NE(tensor_parallel_obstacle(SyntheticModel("tiny", "q4_k_m"), 4), "");  // 768 = 3 blocks of 256
 }
 
-TEST(Stages, HoldEverythingOnceAndEvenly) {
+TEST(Stages, HoldEachLayerOnceAndEvenly) {
     const SyntheticModel model("llama-3-70b", "q5_k_m");
     const std::vector<double> equal(3, 1.0);
     const auto stages = cut_into_stages(model, WeightLayout::File, 1, equal);

@@ -1,4 +1,4 @@
-// Synthetic weights: the same whoever reads which part, and of the size that they should have.
+// Synthetic weights: equal whichever part is read, and with the right deviation.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -12,7 +12,7 @@
 namespace voltpile::llm {
 namespace {
 
-TEST(SyntheticModel, PartsAreThoseOfTheWhole) {
+TEST(SyntheticModel, PartsEqualTheWhole) {
     for (const char* mixture : {"f16", "q8_0", "q4_0", "q4_k_m", "q5_k_m"}) {
         const SyntheticModel model("tiny", mixture);
         for (const char* name : {"output.weight", "blk.1.ffn_down.weight", "blk.2.ffn_down.weight"}) {
@@ -30,8 +30,8 @@ TEST(SyntheticModel, PartsAreThoseOfTheWhole) {
     }
 }
 
-// Large parts are made by several threads, single rows by one.
-TEST(SyntheticModel, ThreadsMakeTheSameRows) {
+// Several threads generate large parts, one thread single rows.
+TEST(SyntheticModel, ThreadsGenerateTheSameRows) {
     const SyntheticModel model("llama-3-8b", "q8_0");
     const ModelTensor& tensor = model.tensor("blk.3.ffn_up.weight");
     for (const std::size_t columns : {std::size_t{4096}, std::size_t{2048}}) {
@@ -46,7 +46,7 @@ TEST(SyntheticModel, ThreadsMakeTheSameRows) {
     }
 }
 
-TEST(SyntheticModel, SeedAndNameMakeAllTheDifference) {
+TEST(SyntheticModel, WeightsDependOnSeedAndName) {
     const SyntheticModel a("tiny", "q8_0", 1), same("tiny", "q8_0", 1), b("tiny", "q8_0", 2);
     const auto bytes = [](const SyntheticModel& model, const char* name) {
         const ModelTensor& tensor = model.tensor(name);
@@ -68,7 +68,7 @@ double half(const std::byte* bytes) {  // a positive normal or subnormal number
     return exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(fraction + 1024, exponent - 25);
 }
 
-TEST(SyntheticBlocks, Q8HasTheDeviationAskedFor) {
+TEST(SyntheticBlocks, Q8HasTheGivenDeviation) {
     constexpr std::size_t kBlocks = 4000;
     std::vector<std::byte> blocks(kBlocks * block_bytes(WeightFormat::Q8_0));
     make_blocks(WeightFormat::Q8_0, tensor_key(1, "t"), 0, kBlocks, 0.015, blocks.data());

@@ -1,4 +1,4 @@
-// Small model files made by hand, byte by byte, for the tests of their readers.
+// Small model files assembled byte by byte, for the tests of their readers.
 #pragma once
 
 #include <unistd.h>
@@ -17,7 +17,7 @@ inline std::span<const std::byte> bytes_of(const std::string& text) {
     return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
 }
 
-// A folder that lasts as long as the object, of this process alone.
+// A temporary folder of this process, removed by the destructor.
 class TestFolder {
   public:
     explicit TestFolder(std::string_view name)
@@ -44,7 +44,7 @@ class TestFolder {
     std::filesystem::path path_;
 };
 
-// The parts of a GGUF file as its definition has them, with no help from the writer under test.
+// The parts of a GGUF file, from the definition of the format and without the writer under test.
 class GgufBytes {
   public:
     template <class T>
@@ -81,12 +81,13 @@ class GgufBytes {
     std::string bytes_;
 };
 
-// "" if `message` contains `part`, else the message, for EXPECT_EQ(missing(part, message), "").
+// Returns "" if `message` contains `part` and the message otherwise, for EXPECT_EQ(missing(part, message),
+// "").
 inline std::string missing(std::string_view part, const std::string& message) {
     return message.find(part) != std::string::npos ? "" : message;
 }
 
-// Header length, header and data of a safetensors file.
+// Returns a safetensors file: header length, header and data.
 inline std::string safetensors(std::string_view header, std::size_t data_bytes) {
     return GgufBytes().text(header).zeros(data_bytes).str();
 }

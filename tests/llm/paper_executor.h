@@ -1,6 +1,6 @@
-// A PassExecutor of which everything is known: its cache holds the tokens themselves, and what it draws is a
-// function of all tokens of a sequence as they are found through the page table, of its settings and its
-// step. So any page that is wrong, doubled or wrongly shared gives another text.
+// A PassExecutor without a model. Its cache holds the tokens themselves, and each draw is a function of all
+// tokens of the sequence, found through the page table, of its settings and its step. So a page that is
+// wrong, missing or wrongly shared changes the sequence.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 namespace voltpile::llm {
 
 constexpr std::int32_t paper_words = 40;
-constexpr std::int32_t paper_end = 0;  // ends a text
+constexpr std::int32_t paper_end = 0;  // the end token
 
 inline std::uint64_t mixed(std::uint64_t x) {  // the finalizer of SplitMix64
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
@@ -66,7 +66,7 @@ class PaperExecutor : public PassExecutor {
     }
 
     int passes() const { return static_cast<int>(passes_); }
-    // Pieces of texts of which the piece before was under way in another lane.
+    // Pieces of prompts whose previous piece was in flight in another lane.
     int followers() const { return followers_; }
 
   private:
@@ -98,18 +98,20 @@ class PaperExecutor : public PassExecutor {
             for (std::size_t row = begin; row < end; ++row) {
                 ASSERT_EQ(batch.sequence[row], static_cast<std::int32_t>(s));
                 ASSERT_EQ(batch.position[row], batch.position[begin] + static_cast<int>(row - begin));
-                ASSERT_EQ(cache_.users(page_of(batch, row, batch.position[row])), 1) << "written by one";
+                ASSERT_EQ(cache_.users(page_of(batch, row, batch.position[row])), 1)
+                    << "a written page has one user";
             }
             const int first = batch.position[begin];
             if (first > 0) {
                 ASSERT_EQ(written_to_[static_cast<std::size_t>(page_of(batch, begin, first - 1))], first)
-                    << "no piece before the one that it follows";
+                    << "a piece comes after the previous one";
             }
         }
         for (const UnderWay& other : under_way_) {
             if (other.lane == pass.lane) continue;
             for (const Draw& a : other.draws)
-                for (const Draw& b : pass.draws) ASSERT_NE(a.settings, b.settings) << "in two lanes";
+                for (const Draw& b : pass.draws)
+                    ASSERT_NE(a.settings, b.settings) << "a sequence draws in two lanes";
         }
     }
 
@@ -118,7 +120,7 @@ class PaperExecutor : public PassExecutor {
         for (std::size_t s = 0; s + 1 < batch.row_begin.size(); ++s) {
             const auto begin = static_cast<std::size_t>(batch.row_begin[s]);
             if (batch.position[begin] == 0) continue;
-            // Passes are numbered from 1 on; those under way are the last.
+            // Passes are numbered from 1; the last ones are in flight.
             const std::uint64_t before = cell(batch, begin, batch.position[begin] - 1).pass;
             const std::uint64_t collected = passes_ - under_way_.size();
             if (before > collected && under_way_[before - collected - 1].lane != pass.lane) ++followers_;
@@ -138,7 +140,7 @@ class PaperExecutor : public PassExecutor {
         std::int32_t token = batch.token[row];
         const int position = batch.position[row];
         Cell& to = cell(batch, row, position);
-        ASSERT_NE(to.pass, passes_) << "two write one place";
+        ASSERT_NE(to.pass, passes_) << "two rows write the same place";
         if (token < 0) {
             ASSERT_TRUE(settings_.feeds);
             ASSERT_LT(static_cast<std::size_t>(-1 - token), last_drawn_.size());
@@ -153,7 +155,7 @@ class PaperExecutor : public PassExecutor {
         for (int position = 0; position <= batch.position[row]; ++position) {
             const Cell& from = cell(batch, row, position);
             EXPECT_TRUE(from.pass != passes_ || from.sequence == batch.sequence[row])
-                << "computed by another sequence of the same pass";
+                << "another sequence of the same pass computes it";
             tokens.push_back(from.token);
         }
         return tokens;
@@ -169,7 +171,7 @@ class PaperExecutor : public PassExecutor {
     SchedulerSettings settings_;
     const PrefixCache& cache_;
     std::vector<Cell> cells_;
-    std::vector<int> written_to_;  // of each page: the position after the last one written
+    std::vector<int> written_to_;  // by page: the position after the last one written
     std::deque<UnderWay> under_way_;
     std::vector<DrawnToken> last_drawn_;
     std::uint64_t passes_ = 0;

@@ -1,4 +1,4 @@
-// Recorded passes against the same passes call by call.
+// Recorded passes compared with the same passes call by call.
 #include "llm/decoder/pass_runner.h"
 
 #include <deque>
@@ -21,7 +21,7 @@ TEST(StepShape, LaddersOfRowsAndContexts) {
     EXPECT_EQ(step_shape(200, 1600, limits), (StepShape{200, 1600}));
 }
 
-// Texts that grow side by side, each drawing in its own way.
+// Sequences that grow side by side, each with its own sampling.
 class Texts {
   public:
     static constexpr BatchLimits limits{600, 12, 40, 12};
@@ -43,7 +43,7 @@ class Texts {
     }
     void end(std::size_t index) { texts_.erase(texts_.begin() + static_cast<std::ptrdiff_t>(index)); }
 
-    // One token more for each. The tokens; `logits`: of all rows.
+    // Runs one decode step and returns its tokens. logits: receives those of all rows.
     std::vector<std::int32_t> step(std::vector<float>& logits) {
         BatchBuilder builder;
         std::vector<SamplingRow> rows;
@@ -66,7 +66,7 @@ class Texts {
         return tokens;
     }
 
-    // The same tokens, with two passes under way at a time.
+    // Returns the same tokens with two passes in flight.
     std::vector<std::int32_t> steps_ahead(int passes) {
         std::deque<DrawsUnderWay> under_way;
         std::vector<std::int32_t> tokens;
@@ -111,10 +111,8 @@ class Texts {
 
 class StepReplay : public OpsTest {};
 
-// Exactly the same: the kernels are the same, and a row's result does not depend on what else is in the
-// batch.
-// A pass that takes what the one before has drawn, before anybody knows it.
-TEST_P(StepReplay, TakesTokensThatAreNotYetKnown) {
+// A pass reads tokens that the previous pass draws, before the host knows them.
+TEST_P(StepReplay, ReadsTokensThatAreNotKnownYet) {
     const SyntheticModel model("tiny", "q8_0");
     const auto plain_ops = GetParam().make(), fed_ops = GetParam().make();
     Texts plain(model, *plain_ops, false), fed(model, *fed_ops, true);
@@ -134,6 +132,7 @@ TEST_P(StepReplay, TakesTokensThatAreNotYetKnown) {
     EXPECT_EQ(fed.steps_ahead(passes), wanted);
 }
 
+// Bitwise equal: the kernels are the same, and a row does not depend on the rest of the batch.
 TEST_P(StepReplay, EqualsPlainPasses) {
     const SyntheticModel model("tiny", "q8_0");
     const auto plain_ops = GetParam().make(), replayed_ops = GetParam().make();
@@ -158,14 +157,14 @@ TEST_P(StepReplay, EqualsPlainPasses) {
         plain.begin(prompt, settings);
         replayed.begin(prompt, settings);
     };
-    begin(490, {});  // grows beyond 512, others beyond 128: other shapes
+    begin(490, {});  // grows beyond 512 and others beyond 128, which changes the shape
     both(5);
     begin(110, drawn);
     begin(40, penalized);
     both(30);
-    for (int i = 0; i < 7; ++i) begin(3 + i, i % 2 ? penalized : drawn);  // 10 rows: filled up to 12
+    for (int i = 0; i < 7; ++i) begin(3 + i, i % 2 ? penalized : drawn);  // 10 rows, padded to 12
     both(20);
-    plain.end(0);  // the long one: the shapes from before again
+    plain.end(0);  // the long sequence ends, so earlier shapes come back
     replayed.end(0);
     both(3);
     plain.end(4);
@@ -173,7 +172,7 @@ TEST_P(StepReplay, EqualsPlainPasses) {
     both(20);
 }
 
-// Of one kind of processor: what differs between kinds is not recorded.
+// On one kind of processor, because recording is the same for all kinds.
 INSTANTIATE_TEST_SUITE_P(Cpu, StepReplay, testing::Values(cpu_ops_makers().front()),
                          [](const auto& maker) { return maker.param.name; });
 INSTANTIATE_TEST_SUITE_P(Gpu, StepReplay, testing::Values(gpu_ops_maker(false), gpu_ops_maker(true)),

@@ -1,4 +1,4 @@
-// Many texts at once over the ranks of a replica. Run under mpirun at 1 to 4 ranks
+// Many sequences at once over the ranks of a replica. Runs under mpirun on 1 to 4 ranks
 // (tests/CMakeLists.txt).
 #include "llm/replica/replica_passes.h"
 
@@ -6,10 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "llm/decoder/model_tokenizer.h"
 #include "llm/engine/engine.h"
 #include "llm/replica/pass_message.h"
 #include "llm/replica/same_model.h"
+#include "llm/tokenizer/model_tokenizer.h"
 #include "unit/comm/mpi_tests.h"
 
 using namespace voltpile;
@@ -21,13 +21,13 @@ namespace {
 
 const std::string folder = VOLTPILE_SOURCE_DIR "/data/tiny_model/";
 
-// What transformers continues with, each text several times: more sequences than have room at once, in a
-// cache that is too small for those.
+// Each prompt several times, so that there are more sequences than run at once, in a cache that is too small
+// for those. The expected tokens come from transformers.
 void write_all(ReplicaPasses& passes, const ModelFiles& model, const nlohmann::json& texts) {
     const Tokenizer tokenizer = load_tokenizer(model);
     EngineSettings settings;
     settings.scheduler = passes.measured_settings();
-    EXPECT_FALSE(settings.scheduler.pace.known()) << "of processors";
+    EXPECT_FALSE(settings.scheduler.pace.known()) << "cores have no measured pace";
     settings.end_ids = model.config().eos_ids;
     Engine engine(passes, &tokenizer, settings);
     constexpr int copies = 5;
@@ -69,7 +69,7 @@ void write_over(int tensor, int pipeline) {
     });
 }
 
-TEST(ReplicaPasses, WriteWhatTransformersWrites) {
+TEST(ReplicaPasses, ContinueAsTransformersDoes) {
     const int ranks = world().size();
     for (int tensor = 1; tensor <= ranks; tensor *= 2) {
         if (ranks % tensor != 0) break;
@@ -78,7 +78,7 @@ TEST(ReplicaPasses, WriteWhatTransformersWrites) {
     }
 }
 
-TEST(PassMessage, OfTheWrongLengthIsRefused) {
+TEST(PassMessage, RejectsTheWrongLength) {
     PlannedPass pass;
     EXPECT_THROW(pass_from_bytes(to_bytes(pass) + "x"), CommError);
     EXPECT_THROW(pass_from_bytes(to_bytes(pass).substr(1)), CommError);

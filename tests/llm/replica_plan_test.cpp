@@ -1,4 +1,4 @@
-// Which cut a model gets on described machines, and what is said where there is none. Sizes of weights are
+// The cut that a model gets on described machines, and the messages if there is none. Sizes of weights are
 // those of the published files (model_memory_test.cpp).
 #include "llm/replica/replica_plan.h"
 
@@ -35,7 +35,7 @@ std::string refusal(const ModelSource& model, const ReplicaRequest& what, const 
     return "";
 }
 
-TEST(ReplicaPlan, AsManyTensorRanksAsThereAreAndAsFewStagesAsHoldTheModel) {
+TEST(ReplicaPlan, UsesAllTensorRanksAndTheFewestStages) {
     const SyntheticModel small("llama-3-8b", "q8_0"), large("llama-3-70b", "q5_k_m");
     const ReplicaPlan one = plan_replica(small, request(8192), cluster("t180.toml"));
     EXPECT_EQ(one.plan.teams.tensor, 4);
@@ -73,7 +73,7 @@ TEST(ReplicaPlan, CountsMemoryWhereTheModelLies) {
     }
 }
 
-TEST(ReplicaPlan, AHostCanStandForTwoNodes) {
+TEST(ReplicaPlan, TreatsAHostAsTwoNodes) {
     ReplicaRequest what = request(2048);
     what.ranks_per_node = 2;
     const ReplicaPlan plan = plan_replica(SyntheticModel("llama-3-8b", "q8_0"), what, cluster("t180.toml"));
@@ -81,7 +81,7 @@ TEST(ReplicaPlan, AHostCanStandForTwoNodes) {
     EXPECT_EQ(plan.plan.teams.pipeline, 1);
 }
 
-TEST(ReplicaPlan, KvHeadsAreSharedByMoreRanksThanTheyAre) {
+TEST(ReplicaPlan, MoreRanksThanKvHeadsShareThem) {
     // 2 KV heads
     EXPECT_EQ(
         plan_replica(SyntheticModel("tiny", "q8_0"), request(64), cluster("t180.toml")).plan.teams.tensor, 4);
@@ -115,14 +115,14 @@ TEST(ReplicaPlan, RefusesCutsThatTheModelDoesNotAllow) {
     EXPECT_NE(layers.find("at most 28 stages"), std::string::npos) << layers;
 }
 
-TEST(ReplicaPlan, RefusesMoreThanThereAreRanks) {
+TEST(ReplicaPlan, RefusesCutsWithTooFewRanks) {
     const SyntheticModel model("llama-3-8b", "q8_0");
     const std::string wide = refusal<MachineError>(model, request(64, 8), cluster("t180.toml"));
     EXPECT_NE(wide.find("t180 has 4; possible: 1, 2, 4"), std::string::npos) << wide;
     EXPECT_NE(refusal<MachineError>(model, request(64, 4, 2), cluster("t180.toml")), "");
 }
 
-TEST(ReplicaPlan, ACacheMayTakeWhatMemoryLeaves) {
+TEST(ReplicaPlan, ShrinksTheCacheToTheMemory) {
     const SyntheticModel large("llama-3-70b", "q5_k_m");
     ReplicaRequest what = request(4096);
     what.sequences = 64;
@@ -137,14 +137,14 @@ TEST(ReplicaPlan, ACacheMayTakeWhatMemoryLeaves) {
     EXPECT_EQ(plan_replica(large, what, cluster("t180.toml")).pages, 312);
     what.cache_tokens = std::numeric_limits<std::int64_t>::max();  // no limit: 64 texts of 256 pages
     EXPECT_EQ(what.pages(), 64 * 4096 / kv_page_tokens);
-    // Where there is room for all, all is taken.
+    // With enough room the cache has its full size.
     const SyntheticModel small("llama-3-8b", "q8_0");
     what.cache_tokens = 0;
     what.sequences = 4;
     EXPECT_EQ(plan_replica(small, what, cluster("t180.toml")).pages, 4 * 4096 / kv_page_tokens);
 }
 
-TEST(ReplicaPlan, SaysWhatWouldFit) {
+TEST(ReplicaPlan, SuggestsWhatWouldFit) {
     const SyntheticModel model("llama-3-70b", "q5_k_m");
     const std::string tokens = refusal<MachineError>(model, request(100'000), cluster("t180.toml"));
     EXPECT_NE(tokens.find("over 4 ranks (TP4 x PP1)"), std::string::npos) << tokens;
@@ -157,14 +157,13 @@ TEST(ReplicaPlan, SaysWhatWouldFit) {
     EXPECT_NE(weights.find("on 4 such GPUs"), std::string::npos) << weights;
 }
 
-TEST(ReplicaPlan, SaysThatThereIsNoRoomAtAll) {
+TEST(ReplicaPlan, ReportsThatThereIsNoRoomAtAll) {
     Topology topology = cluster("t180.toml", 1);
     for (Gpu& gpu : topology.hosts[0].gpus) gpu.memory_bytes = 100'000'000;  // CUDA's own need is more
     const std::string none = refusal<MachineError>(SyntheticModel("tiny", "q8_0"), request(64), topology);
     EXPECT_NE(none.find(" has none beside what a pass works with"), std::string::npos) << none;
 }
 
-// On cores the ranks of a host share its memory.
 TEST(ReplicaPlan, RanksOnCoresShareTheHostsMemory) {
     ReplicaRequest what = request(4096, 1, 1);
     what.device = DeviceChoice::Cpu;

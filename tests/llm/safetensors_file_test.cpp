@@ -1,4 +1,4 @@
-// The reader of safetensors against bytes put together by the format's definition.
+// The safetensors reader, with files assembled byte by byte from the definition of the format.
 #include "llm/model/safetensors_file.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ const std::string kHeader = R"({"__metadata__":{"format":"pt"},)"
                             R"("b":{"dtype":"BF16","shape":[2,3],"data_offsets":[8,20]},)"
                             R"("a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}  )";
 
-// One tensor "t" of 8 bytes of data.
+// A header with one tensor "t" of 8 bytes.
 std::string tensor(std::string_view dtype, std::string_view shape, std::string_view offsets) {
     return safetensors("{\"t\":{\"dtype\":\"" + std::string(dtype) + "\",\"shape\":" + std::string(shape) +
                            ",\"data_offsets\":" + std::string(offsets) + "}}",
@@ -51,7 +51,7 @@ TEST(SafetensorsFile, PlacesTensors) {
     EXPECT_EQ(b.data, bytes_of(bytes).data() + b.offset);
 }
 
-TEST(SafetensorsFile, NamesWhatIsWrong) {
+TEST(SafetensorsFile, NamesErrors) {
     EXPECT_EQ(message_for(tensor("F16", "[4]", "[0,8]")), "no error");
     EXPECT_EQ(
         missing("t is in F8_E4M3, which is not supported", message_for(tensor("F8_E4M3", "[8]", "[0,8]"))),
@@ -78,14 +78,14 @@ TEST(SafetensorsFile, NamesWhatIsWrong) {
     EXPECT_EQ(missing("this is not a safetensors file", message_for(std::string(16, '\xff'))), "");
 }
 
-TEST(SafetensorsFile, EveryTruncationIsAnError) {
+TEST(SafetensorsFile, RejectsEveryTruncation) {
     const std::string file = safetensors(kHeader, 20);
     EXPECT_EQ(message_for(file), "no error");
     for (std::size_t size = 0; size < file.size(); ++size)
         EXPECT_NE(message_for(std::string(file.data(), size)), "no error") << size;
 }
 
-TEST(SafetensorsFile, FlippedBytesDoNoHarm) {
+TEST(SafetensorsFile, SurvivesChangedBytes) {
     const std::string file = safetensors(kHeader, 20);
     std::size_t refused = 0;
     for (std::size_t i = 0; i < file.size(); ++i)

@@ -1,4 +1,4 @@
-// Passes on one rank that has the whole model, each run as soon as it is enqueued.
+// Runs passes on one rank with the whole model, each as soon as it is enqueued.
 #pragma once
 
 #include <deque>
@@ -11,7 +11,7 @@ namespace voltpile::llm {
 
 class SingleRankPasses final : public PassExecutor {
   public:
-    // Cut as if for a pipeline of `lanes` stages, or fed with tokens that the host has not yet seen.
+    // lanes, feeds: as on a pipeline of `lanes` stages, or with tokens that the host has not seen yet.
     SingleRankPasses(const ModelSource& model, Ops& ops, const SchedulerSettings& settings)
         : settings_(settings),
           decoder_(model, ops, links_, decoder_settings(model, settings)),

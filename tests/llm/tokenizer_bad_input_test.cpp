@@ -1,4 +1,4 @@
-// Files that are wrong, each with the message that a user sees.
+// Invalid tokenizer files, each with the message that a user sees.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -9,7 +9,7 @@
 namespace voltpile::llm {
 namespace {
 
-// A tokenizer.json of four tokens, changed by a JSON merge patch.
+// A tokenizer.json with four tokens, changed by a JSON merge patch.
 std::string with_patch(const char* patch) {
     json tokenizer = json::parse(R"({
         "added_tokens": [{"id": 3, "content": "<s>", "special": true}],
@@ -20,7 +20,7 @@ std::string with_patch(const char* patch) {
     return message_of([&] { Tokenizer(vocabulary_from_hugging_face(tokenizer, json(), "t.json")); });
 }
 
-TEST(HuggingFaceVocabulary, NamesWhatIsWrong) {
+TEST(HuggingFaceVocabulary, NamesErrors) {
     EXPECT_EQ(with_patch("{}"), "no error");
     EXPECT_EQ(with_patch(R"({"model": {"type": "Unigram"}})"),
               "t.json: model: \"Unigram\" is not supported; supported is BPE");
@@ -90,7 +90,7 @@ std::string with_change(const std::function<void(GgufTokenizerKeys&)>& change) {
     return gguf.message();
 }
 
-TEST(GgufVocabulary, NamesWhatIsWrong) {
+TEST(GgufVocabulary, NamesErrors) {
     using Keys = GgufTokenizerKeys;
     const std::string key = "m.gguf: tokenizer.ggml.";
     EXPECT_EQ(with_change([](Keys&) {}), "no error");
@@ -117,7 +117,7 @@ TEST(GgufVocabulary, NamesWhatIsWrong) {
               key + "merges: \"ab\" is not two tokens");
     EXPECT_EQ(with_change([](Keys& keys) { keys.bos = 4; }), key + "bos_token_id: 4 of 4 tokens");
     EXPECT_EQ(with_change([](Keys& keys) { keys.add_bos = true; }),
-              key + "bos_token_id: is missing, but add_bos_token asks for it");
+              key + "bos_token_id: is missing, but add_bos_token needs it");
     EXPECT_EQ(with_change([](Keys& keys) { keys.model = "llama"; }), key + "scores: 0 for 4 tokens");
 }
 

@@ -1,5 +1,5 @@
-// Files of data/llm/tokenizers: small tokenizers with the ids and texts that the libraries `tokenizers` and
-// `sentencepiece` give for strings.json. Made by make_tokenizer_goldens.py.
+// Reads data/llm/tokenizers: small tokenizers, and the tokens and texts that the libraries `tokenizers` and
+// `sentencepiece` give for strings.json. make_tokenizer_goldens.py writes these files.
 #pragma once
 
 #include <cstdlib>
@@ -18,7 +18,7 @@ namespace voltpile::llm {
 using nlohmann::json;
 
 inline std::filesystem::path golden_folder() {
-    const char* other = std::getenv("VOLTPILE_TOKENIZER_GOLDENS");  // as many strings as one likes
+    const char* other = std::getenv("VOLTPILE_TOKENIZER_GOLDENS");  // a folder with more strings
     return other ? std::filesystem::path(other)
                  : std::filesystem::path(VOLTPILE_SOURCE_DIR) / "data/llm/tokenizers";
 }
@@ -33,7 +33,7 @@ inline Tokenizer tokenizer_of(const json& golden) {
     return Tokenizer(vocabulary_from_hugging_face(golden.at("tokenizer"), json(), "tokenizer.json"));
 }
 
-// What a GGUF file of a byte-level tokenizer.json holds.
+// The GGUF keys of a byte-level tokenizer.json.
 struct ByteLevelGguf {
     std::vector<std::string> tokens, merges;
     GgufTokenizerKeys keys;

@@ -1,4 +1,4 @@
-// The same ids and texts as the libraries give that the models' authors used.
+// Tokens and texts must equal those of the libraries that the models' authors used.
 #include <gtest/gtest.h>
 
 #include <span>

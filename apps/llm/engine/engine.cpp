@@ -9,7 +9,7 @@
 namespace voltpile::llm {
 namespace {
 
-// A wait that is shorter may be for nothing.
+// Shorter waits do not show that the executor was still computing.
 constexpr double noticeable_s = 20e-6;
 
 SchedulerSettings for_executor(SchedulerSettings settings, const PassExecutor& executor) {
@@ -31,13 +31,13 @@ Engine::Engine(PassExecutor& executor, const Tokenizer* tokenizer, const EngineS
       end_ids_(settings.end_ids),
       scheduler_(for_executor(settings.scheduler, executor)) {}
 
-void Engine::submit(Request request, Told told) {
+void Engine::submit(Request request, OnToken on_token) {
     if (!request.stop.empty() && tokenizer_ == nullptr)
-        throw JobError("stop strings want a model with a tokenizer");
+        throw JobError("stop strings need a model with a tokenizer");
     Answer answer(WrittenText(tokenizer_, request.continues, request.stop));
     answer.outcome.id = request.id;
     answer.outcome.prompt_tokens = static_cast<int>(request.prompt.size());
-    answer.told = std::move(told);
+    answer.on_token = std::move(on_token);
     answer.ignore_end = request.ignore_end;
     answer.to_context = request.max_tokens == 0;
     answer.stop_tokens = request.stop_tokens;
@@ -101,7 +101,7 @@ void Engine::abandon() {
     while (scheduler_.under_way() > 0) scheduler_.complete(collect());
 }
 
-// True if its text ends with that token.
+// Adds a token to an answer. Returns true if the sequence ends with it.
 bool Engine::take(Answer& answer, const Progress& progress, TopTokens& top) {
     Outcome& outcome = answer.outcome;
     const DrawnToken& drawn = progress.drawn;
@@ -125,7 +125,7 @@ bool Engine::take(Answer& answer, const Progress& progress, TopTokens& top) {
     outcome.log_probability.push_back(drawn.log_probability);
     if (!top.token.empty()) outcome.top.push_back(std::move(top));
     const bool stopped = !answer.text.push(drawn.token);
-    const bool unwanted = answer.told && !answer.told(drawn.token);
+    const bool unwanted = answer.on_token && !answer.on_token(drawn.token);
     if (stopped || unwanted) return ends(Finish::Stopped);
     return progress.last && ends(answer.to_context ? Finish::Context : Finish::Length);
 }

@@ -1,5 +1,5 @@
-// Answers many requests at once: a Scheduler that says what is computed, a PassExecutor that computes it, and
-// what makes texts of tokens. On the rank that leads a replica.
+// Answers many requests at once: a Scheduler plans passes, a PassExecutor runs them, and a tokenizer turns
+// tokens into text. Runs on the leader of a replica.
 #pragma once
 
 #include <chrono>
@@ -7,54 +7,55 @@
 #include <memory>
 #include <unordered_map>
 
-#include "llm/engine/outcome.h"
+#include "llm/engine/request.h"
 #include "llm/engine/scheduler.h"
 #include "llm/engine/written_text.h"
 
 namespace voltpile::llm {
 
 struct EngineSettings {
-    SchedulerSettings scheduler;        // but for lanes and feeds, which the executor says
-    std::vector<std::int64_t> end_ids;  // tokens of which any ends a text
+    SchedulerSettings scheduler;        // lanes and feeds are the executor's
+    std::vector<std::int64_t> end_ids;  // tokens that end a sequence
 };
 
-// Since the engine began.
+// Counts since the engine was created.
 struct EngineCounters {
     SchedulerCounters scheduler;
     std::int64_t requests = 0;    // answered
-    std::int64_t tokens_in = 0;   // of prompts whose first token is known
+    std::int64_t tokens_in = 0;   // prompt tokens of requests whose first token is known
     std::int64_t tokens_out = 0;  // drawn and kept
     std::int64_t passes = 0;
-    std::int64_t sequences = 0;  // summed over passes: over `passes`, the mean batch
-    int largest_batch = 0;       // sequences of a pass
+    std::int64_t sequences = 0;  // summed over passes; divided by `passes`, the mean batch
+    int largest_batch = 0;       // the most sequences in a pass
     double page_passes = 0;      // pages in use, summed over passes
-    double waited_seconds = 0;   // for passes
-    double busy_seconds = 0;     // at least: see Engine::step
+    double waited_seconds = 0;   // spent waiting for passes
+    double busy_seconds = 0;     // a lower bound, see Engine::step()
 };
 
 class Engine {
   public:
-    // All outlive it. tokenizer: nullptr makes no texts. Throws std::invalid_argument for settings that make
-    // no sense.
+    // executor, tokenizer: must outlive the engine; without a tokenizer (nullptr) outcomes have no text.
+    // Throws std::invalid_argument for inconsistent settings.
     Engine(PassExecutor& executor, const Tokenizer* tokenizer, const EngineSettings& settings);
 
-    // Each token of the text as it comes; false ends the text with it.
-    using Told = std::function<bool(std::int32_t)>;
+    // Receives each token of a sequence as it is drawn. Returning false ends the sequence after this token.
+    using OnToken = std::function<bool(std::int32_t)>;
 
-    // Throws JobError for a request that can never be answered: see check_request(); stop strings without a
-    // tokenizer.
-    void submit(Request request, Told told = {});
+    // Adds a request. Throws JobError if it can never be answered, see check_request(), or if it has stop
+    // strings and there is no tokenizer.
+    void submit(Request request, OnToken on_token = {});
 
-    // Has passes under way, as many as the executor wants, waits for the oldest, and returns what has been
-    // answered with it, in the order of its draws; at once and nothing if idle(). A request whose logits are
-    // no numbers ends with Finish::Failed, and the others go on. Throws Error if a pass fails.
+    // Enqueues as many passes as the executor wants in flight, waits for the oldest, and returns the requests
+    // that it finished, in the order of its draws. Returns nothing at once if idle(). A request whose logits
+    // are not finite ends with Finish::Failed, and the others go on. Throws Error if a pass fails.
     //
-    // The executor is known to have been busy all the time between two passes if the later one had not ended
-    // when it was waited for; that is counted as busy. Of other times only those in enqueue() are, unless the
-    // executor feeds: those that compute on the host's own cores do it there.
+    // Counts the time between two passes as busy if the engine had to wait for the later one. Otherwise it
+    // counts only the time inside enqueue(), where executors on cores compute, and nothing if the executor
+    // feeds.
     std::vector<Outcome> step();
 
-    // Forgets all requests and waits for the passes under way: idle() again. Throws as step().
+    // Drops all requests and waits for the passes in flight. Then idle() is true. Throws Error as step()
+    // does.
     void abandon();
 
     bool idle() const { return answers_.empty() && scheduler_.idle(); }
@@ -66,7 +67,7 @@ class Engine {
         explicit Answer(WrittenText written) : text(std::move(written)) {}
         Outcome outcome;
         WrittenText text;
-        Told told;
+        OnToken on_token;
         bool ignore_end = false;
         bool to_context = false;
         std::vector<std::int32_t> stop_tokens;
@@ -84,8 +85,8 @@ class Engine {
     Scheduler scheduler_;
     std::unordered_map<std::int64_t, Answer> answers_;
     EngineCounters counters_;
-    Clock::time_point computing_since_;  // the oldest pass under way, at the latest
-    double enqueue_seconds_ = 0;         // since then
+    Clock::time_point computing_since_;  // when the oldest pass in flight began, at the latest
+    double enqueue_seconds_ = 0;         // spent in enqueue() since then
 };
 
 }  // namespace voltpile::llm

@@ -1,4 +1,4 @@
-// Passes of many sequences at once: what a scheduler asks for, and who runs it.
+// Passes over many sequences at once: what a scheduler plans, and the interface of what runs it.
 #pragma once
 
 #include <cstdint>
@@ -13,52 +13,52 @@
 
 namespace voltpile::llm {
 
-// How one token is drawn. As SamplingRow, but what it points to lives as long as it does.
+// How one token is drawn: a SamplingRow that owns what it points to.
 struct Draw {
     std::shared_ptr<const SamplingSettings> settings;
-    std::int32_t step = 0;  // its number among the draws of its sequence
-    // token -> how often it is in the text; nullptr where no penalty asks for it.
+    std::int32_t step = 0;  // the number of this draw within its sequence
+    // Counts of the tokens in the sequence so far; nullptr if no penalty needs them.
     std::shared_ptr<const std::map<std::int32_t, std::int32_t>> history;
-    int top_n = 0;  // most probable tokens that are to be told beside it
+    int top_n = 0;  // how many of the most probable tokens to report with it
 };
 
 // One pass, the same on all ranks of a replica.
 struct PlannedPass {
-    // Passes of one lane follow each other. Passes of two lanes under way at once may have pieces of one
-    // prompt, in the order of the text; of those only the last draws.
+    // Passes of one lane run one after the other. Passes of different lanes may be in flight at the same
+    // time, and may have pieces of one prompt, in the prompt's order; only the last piece draws.
     int lane = 0;
-    // Its tokens may be -1 - k: the token that draw k of the pass enqueued just before draws. Only if
+    // A token -1 - k stands for the token of draw k in the pass enqueued just before. Only if
     // PassExecutor::feeds().
     Batch batch;
-    std::vector<Draw> draws;  // one for each of batch.logit_row
+    std::vector<Draw> draws;  // one for each entry of batch.logit_row
 };
 
-// Runs passes in the order in which they are enqueued, on every stage of a pipeline. So a page of the cache
-// that no sequence needs once a pass has been enqueued may be given to another sequence in the next.
+// Runs passes in the order in which they are enqueued, on every pipeline stage. A page of the KV cache that
+// no sequence needs after a pass may therefore be given to another sequence in the next pass.
 class PassExecutor {
   public:
     virtual ~PassExecutor() = default;
 
-    // Passes that should be under way at once, for as many pipeline stages to be busy: each of a lane of its
-    // own.
+    // The number of lanes: passes that should be in flight to keep all pipeline stages busy.
     virtual int lanes() const = 0;
 
-    // A pass may follow another of its lane before that has drawn; then two should be under way, so that the
-    // processor never waits for the next one to be planned.
+    // Whether a pass may be enqueued before the previous pass of its lane has drawn. If so, two should be in
+    // flight, so that the processor never waits for the next pass to be planned.
     virtual bool feeds() const = 0;
 
-    // Returns at once, as far as the executor works on a processor of its own.
+    // Starts a pass. Returns at once if the executor works on a GPU; an executor on cores computes here.
     virtual void enqueue(const PlannedPass& pass) = 0;
 
-    // Waits for the oldest pass that has not been collected: its tokens, one for each draw. Throws Error if
-    // it failed.
+    // Waits for the oldest pass not yet collected and returns its tokens, one for each draw. Throws Error if
+    // the pass failed.
     virtual std::vector<DrawnToken> collect() = 0;
 
-    // Of the pass collected last, for each draw as many as its top_n; empty if the pass had none to tell of.
+    // Returns the most probable tokens of the pass collected last: top_n for each draw, or nothing at all if
+    // no draw asked for any.
     virtual std::vector<TopTokens> top() { return {}; }
 
-    // What is to be said of a text for which a pass has drawn -1. Waits for the passes under way, of which
-    // none is collected.
+    // Explains a draw of -1, for the sequence's error. Waits for the passes in flight without collecting
+    // them.
     virtual std::string why_no_numbers() { return "the logits of the model are not finite numbers"; }
 };
 

@@ -7,7 +7,7 @@
 namespace voltpile::llm {
 namespace {
 
-constexpr double as_good = 0.99;  // of the best rate
+constexpr double as_good = 0.99;  // as a share of the best rate
 
 }  // namespace
 
@@ -15,7 +15,8 @@ PassPace::PassPace(std::vector<Measured> measured) : measured_(std::move(measure
     int before = 0;
     for (const Measured& each : measured_)
         if (each.rows <= std::exchange(before, each.rows) || !(each.seconds > 0))
-            throw std::invalid_argument("the measured pace of passes makes no sense");
+            throw std::invalid_argument(
+                "measured passes must be in ascending order of rows, with positive times");
     for (std::size_t i = measured_.size(); i-- > 1;)
         measured_[i - 1].seconds = std::min(measured_[i - 1].seconds, measured_[i].seconds);
 }

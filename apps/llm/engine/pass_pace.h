@@ -1,12 +1,12 @@
-// How long passes take on a processor, by their number of rows. Plain data.
+// How long passes take on a processor, as a function of their number of rows.
 #pragma once
 
 #include <vector>
 
 namespace voltpile::llm {
 
-// How much longer a pass may take for the sake of pieces of prompts in it. Twice is what users are promised;
-// beyond what is measured come the host's calls, as such a pass is not replayed.
+// How much longer a pass may take because it also reads prompts. Users are promised at most twice; the rest
+// is left for launching such a pass call by call, which the measurement does not see.
 constexpr double mixed_slowdown = 1.7;
 
 class PassPace {
@@ -17,19 +17,21 @@ class PassPace {
     };
 
     PassPace() = default;  // nothing is known
-    // In ascending order of rows. Fewer rows never take longer: where they did, something else disturbed
-    // them. Throws std::invalid_argument for another order, and for what is not positive.
+    // measured: in ascending order of rows. A point that is slower than one with more rows takes that one's
+    // time, because something else must have disturbed it. Throws std::invalid_argument for another order and
+    // for times that are not positive.
     explicit PassPace(std::vector<Measured> measured);
 
     bool known() const { return !measured_.empty(); }
 
-    // All but best_rows() only if known(), and of one row at least.
-    // As the next larger measured one, as passes are filled up; beyond the largest in proportion to the rows.
+    // Call seconds() and rows_within() only if known(), with at least one row.
+    // Returns the time of the next larger measured pass, because passes are padded to those shapes; beyond
+    // the largest, the time grows in proportion to the rows.
     double seconds(int rows) const;
-    // The most rows that take no longer than that, 0 if there are none.
+    // Returns the largest number of rows that take at most this long; 0 if even one row takes longer.
     int rows_within(double seconds) const;
-    // The number of rows, `most` at the most, of which most are computed in a second; `most` itself if it
-    // comes within 1 % of that, or if nothing is known.
+    // Returns the number of rows, at most `most`, with the highest rate in rows per second. Prefers `most` if
+    // its rate is within 1 % of the best, and returns it if nothing is known.
     int best_rows(int most) const;
 
   private:

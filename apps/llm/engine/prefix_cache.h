@@ -1,5 +1,5 @@
-// Pages of the cache by what is in them: a beginning of some text, kept as long as nothing else needs the
-// page. Host-side state alone.
+// Finds pages of the KV cache by the tokens in them, so that sequences with the same prefix share pages. A
+// page stays until its room is needed. Host-side bookkeeping only.
 #pragma once
 
 #include <array>
@@ -19,33 +19,35 @@ using PageTokens = std::span<const std::int32_t, kv_page_tokens>;
 
 class PrefixCache {
   public:
-    // Whole pages of tokens from position 0 on. Numbers are never given twice, so that tokens compared with
-    // those of one beginning are compared with all before them.
+    // Identifies a prefix of whole pages, from position 0 on. Numbers are never reused, so comparing the
+    // tokens of one page after a known prefix compares the whole prefix.
     using Beginning = std::uint64_t;
     static constexpr Beginning nothing = 0;
 
     struct Kept {
-        Beginning beginning = nothing;  // this page included
+        Beginning beginning = nothing;  // up to and including this page
         std::int32_t page = -1;
-        std::uint64_t pass = 0;  // in which it is computed
+        std::uint64_t pass = 0;  // the pass that computes it
     };
 
     explicit PrefixCache(int pages) : pool_(pages), state_(static_cast<std::size_t>(pages)) {}
 
     int pages() const { return pool_.pages(); }
-    // That no sequence uses, kept ones among them.
+    // The number of pages that no sequence uses, including kept ones.
     int available() const { return pool_.free_pages() + static_cast<int>(unused_.size()); }
-    int users(std::int32_t page) const;  // sequences
+    int users(std::int32_t page) const;  // the number of sequences that use it
 
-    // For one sequence; what was kept in it, the least recently used of what nobody uses, is forgotten.
-    // Throws std::logic_error if none is available.
+    // Returns a page for one sequence. Evicts the least recently used kept page if no other is free. Throws
+    // std::logic_error if none is available.
     std::int32_t take();
-    void share(std::int32_t page);    // one more user of a page in use or kept
-    void release(std::int32_t page);  // one user less
+    void share(std::int32_t page);    // adds a user to a page that is in use or kept
+    void release(std::int32_t page);  // removes a user
 
+    // Returns the page with these tokens after the prefix `before`, if it is kept.
     std::optional<Kept> find(Beginning before, PageTokens tokens) const;
-    // A page in use is found by its tokens from now on, and when nobody uses it any more. Returns the
-    // beginning that ends with it; if those tokens are kept already, that one, and the page is not kept.
+    // Keeps a page in use, so that find() returns it from now on, even after its last user releases it. pass:
+    // the pass that computes it. Returns the prefix that ends with the page. If another page with the same
+    // prefix is kept already, returns that prefix and does not keep this page.
     Beginning keep(Beginning before, PageTokens tokens, std::int32_t page, std::uint64_t pass);
 
   private:
@@ -58,16 +60,16 @@ class PrefixCache {
         std::size_t operator()(const Key& key) const;
     };
     struct State {
-        std::optional<Key> key;      // it is kept, the pool counts one user for that
-        std::uint64_t released = 0;  // when the last sequence did
+        std::optional<Key> key;      // set while kept; the pool then counts one more user
+        std::uint64_t released = 0;  // when the last sequence released it
     };
     static Key key_of(Beginning before, PageTokens tokens);
     State& state(std::int32_t page) { return state_[static_cast<std::size_t>(page)]; }
 
     PagePool pool_;
-    std::vector<State> state_;  // of each page
+    std::vector<State> state_;  // by page
     std::unordered_map<Key, Kept, Hash> kept_;
-    std::set<std::pair<std::uint64_t, std::int32_t>> unused_;  // (released, page) of kept ones
+    std::set<std::pair<std::uint64_t, std::int32_t>> unused_;  // kept pages without users: (released, page)
     std::uint64_t releases_ = 0;
     Beginning beginnings_ = nothing;
 };

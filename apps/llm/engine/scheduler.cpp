@@ -38,7 +38,7 @@ void check_prompt(std::size_t tokens, int context) {
 
 void check_request(const Request& request, const SchedulerSettings& settings) {
     check_prompt(request.prompt.size(), settings.context);
-    if (request.max_tokens < 0) throw JobError("fewer than no tokens are asked for");
+    if (request.max_tokens < 0) throw JobError("max_tokens must be at least 0");
     const auto prompt = std::ssize(request.prompt);
     const std::int64_t all = request.max_tokens == 0 ? settings.context : prompt + request.max_tokens;
     if (all > settings.context)
@@ -46,7 +46,7 @@ void check_request(const Request& request, const SchedulerSettings& settings) {
                                    prompt, request.max_tokens, settings.context));
     const std::int64_t room = static_cast<std::int64_t>(settings.pages) * kv_page_tokens;
     if (all > room)
-        throw JobError(fmt::format("{} tokens of one text do not fit into a cache of {}", all, room));
+        throw JobError(fmt::format("{} tokens of one sequence do not fit into a cache of {}", all, room));
 }
 
 Scheduler::Scheduler(const SchedulerSettings& settings)
@@ -55,17 +55,17 @@ Scheduler::Scheduler(const SchedulerSettings& settings)
       turns_(static_cast<std::size_t>(std::max(settings.lanes, 1)), 0) {
     const BatchLimits& limits = settings.limits;
     if (settings.lanes < 1 || (settings.feeds && settings.lanes > 1) || settings.sequences < 1 ||
-        std::min({texts_of_pass(limits), settings.mixed_rows, settings.mixed_context, settings.pass_rows}) <
+        std::min({most_generating(limits), settings.mixed_rows, settings.mixed_context, settings.pass_rows}) <
             1 ||
         pages_for(settings.context) > limits.pages_per_sequence)
-        throw std::invalid_argument("the settings of a scheduler make no sense");
+        throw std::invalid_argument("inconsistent settings of a scheduler");
 }
 
 void Scheduler::add(Request request) {
     check_request(request, settings_);
     SequencePtr sequence = new_sequence(std::move(request), settings_.context);
     if (!by_id_.emplace(sequence->id, sequence).second)
-        throw std::invalid_argument(fmt::format("request {} is under way", sequence->id));
+        throw std::invalid_argument(fmt::format("the request id {} is already in use", sequence->id));
     sequence->age = added_++;
     waiting_.emplace(sequence->age, std::move(sequence));
 }
@@ -77,8 +77,8 @@ void Scheduler::admit() {
 
 bool Scheduler::admit_first() {
     const SequencePtr sequence = waiting_.begin()->second;
-    // Lanes that share their sequences evenly have then no more than a pass takes.
-    const int most = std::min(settings_.sequences, settings_.lanes * texts_of_pass(settings_.limits));
+    // With an even share of this many, no lane has more than fit into a pass.
+    const int most = std::min(settings_.sequences, settings_.lanes * most_generating(settings_.limits));
     if (sequence->passes > 0 || std::ssize(running_) >= most) return false;
     use_kept_pages(cache_, *sequence, next_pass());
     const int found = sequence->computed;
@@ -90,8 +90,8 @@ bool Scheduler::admit_first() {
     make_room(cache_, *sequence, sequence->length());
     sequence->to_read = sequence->rows_left();
     counters_.shared_tokens += found;
-    const std::vector<int> texts = texts_of_lanes();
-    sequence->lane = static_cast<int>(std::ranges::min_element(texts) - texts.begin());
+    const std::vector<int> generating = generating_by_lane();
+    sequence->lane = static_cast<int>(std::ranges::min_element(generating) - generating.begin());
     waiting_.erase(sequence->age);
     running_.emplace(sequence->age, sequence);
     if (!std::exchange(sequence->admitted, true)) admitted_.push_back(sequence->id);
@@ -116,7 +116,7 @@ void Scheduler::remove(const SequencePtr& sequence) {
 
 std::vector<Progress> Scheduler::complete(std::span<const DrawnToken> drawn) {
     if (under_way_.empty() || under_way_.front().drawing.size() != drawn.size())
-        throw std::logic_error("draws of no pass that is under way");
+        throw std::logic_error("complete(): the number of draws does not match the oldest pass");
     const PassUnderWay pass = std::move(under_way_.front());
     under_way_.pop_front();
     for (const SequencePtr& sequence : pass.sequences) --sequence->passes;

@@ -8,7 +8,7 @@
 
 namespace voltpile::llm {
 
-// Puts one pass together. Pages that it uses are given to nobody else before it is planned.
+// Assembles one pass. No page that it uses goes to another sequence while it is planned.
 class Scheduler::Planning {
   public:
     Planning(Scheduler& scheduler, int lane) : of_(scheduler) { pass_.lane = under_way_.lane = lane; }
@@ -16,7 +16,7 @@ class Scheduler::Planning {
     int rows() const { return rows_; }
     int sequences() const { return static_cast<int>(std::ssize(under_way_.sequences)); }
 
-    // The next `count` tokens of a sequence that has room for them.
+    // Adds the next `count` tokens of a sequence that has pages for them.
     void add(const SequencePtr& sequence, int count) {
         Sequence& s = *sequence;
         std::vector<std::int32_t> tokens;
@@ -26,7 +26,7 @@ class Scheduler::Planning {
         const bool draws = count == s.rows_left();
         builder_.add(s.pages, tokens, s.computed, draws ? WantLogits::Last : WantLogits::None);
         if (draws) {
-            s.lane = pass_.lane;  // as the tokens after this one
+            s.lane = pass_.lane;  // for the tokens after this one too
             pass_.draws.push_back({s.sampling, s.first_draw + s.drawn + s.drawing, s.history, s.top_n});
             s.last_draw = static_cast<int>(under_way_.drawing.size());
             ++s.drawing;
@@ -54,17 +54,17 @@ class Scheduler::Planning {
     int rows_ = 0;
 };
 
-// See scheduler.h.
+// See the top of scheduler.h.
 constexpr int few_prompts = 8;
 constexpr int attention_context = 8192;
 
-// Pieces of prompts within what a pass has left.
+// Shares out the rows of a pass that are left for prompts.
 class Scheduler::PromptBudget {
   public:
     PromptBudget(int rows, const PromptShare& share) : rows_(rows), share_(share) {}
 
-    // Rows of the next piece, 0 if there is no room for one: all that is left of the prompt, or up to the end
-    // of a page, so that others find it, if there is one near the end of what it may have.
+    // Returns the rows of the sequence's next piece; 0 if there is no room. A piece that is not the last ends
+    // with a page if that costs at most a quarter of its rows, so that other sequences find the page.
     int take(const Sequence& sequence) {
         const double row_cost = 1 + sequence.computed / share_.context;
         const double affordable = std::max<double>(share_.rows / row_cost, share_.least);
@@ -88,7 +88,7 @@ class Scheduler::PromptBudget {
 
 std::optional<PlannedPass> Scheduler::plan() {
     const int most = settings_.feeds ? 2 : 1;
-    std::vector<int> free;  // lanes, the next one first
+    std::vector<int> free;  // lanes that can take another pass, the next one first
     for (int i = 0; i < settings_.lanes; ++i) {
         const int lane = (next_lane_ + i) % settings_.lanes;
         if (std::ranges::count(under_way_, lane, &PassUnderWay::lane) < most) free.push_back(lane);
@@ -133,7 +133,7 @@ std::optional<PlannedPass> Scheduler::plan_lane(int lane) {
 
     PromptBudget budget(std::min(settings_.limits.rows - planning.rows(), rows_of_pieces(prompts)), share);
     for (const SequencePtr& sequence : prompts) {
-        if (planning.sequences() == texts_of_pass(settings_.limits)) break;
+        if (planning.sequences() == most_generating(settings_.limits)) break;
         const int before = sequence->computed;
         const bool comes = use_kept_pages(cache_, *sequence, next_pass());
         counters_.shared_tokens += sequence->computed - before;
@@ -147,28 +147,30 @@ std::optional<PlannedPass> Scheduler::plan_lane(int lane) {
     return planning.take();
 }
 
-std::vector<int> Scheduler::texts_of_lanes() const {
-    std::vector<int> texts(static_cast<std::size_t>(settings_.lanes), 0);
+// Returns the number of generating sequences of each lane.
+std::vector<int> Scheduler::generating_by_lane() const {
+    std::vector<int> counts(static_cast<std::size_t>(settings_.lanes), 0);
     for (const auto& [age, sequence] : running_)
-        if (sequence->generates()) ++texts[static_cast<std::size_t>(sequence->lane)];
-    return texts;
+        if (sequence->generates()) ++counts[static_cast<std::size_t>(sequence->lane)];
+    return counts;
 }
 
-// A lane between two passes gives of what it has more than others to the one that has least. If all of them
-// together are no more than the passes of all lanes take, it then has no more than one takes.
+// Rebalances a lane between two of its passes: moves sequences, the youngest first, to the least-loaded lane.
+// If all generating sequences fit into one pass of each lane, this lane then has no more than fit into one.
 void Scheduler::balance(int lane) {
-    std::vector<int> texts = texts_of_lanes();
-    int& own = texts[static_cast<std::size_t>(lane)];
+    std::vector<int> counts = generating_by_lane();
+    int& own = counts[static_cast<std::size_t>(lane)];
     for (auto each = running_.rbegin(); each != running_.rend(); ++each) {
-        const auto least = std::ranges::min_element(texts);
+        const auto least = std::ranges::min_element(counts);
         if (own <= *least + 1) return;
         if (each->second->lane != lane || !each->second->generates()) continue;
-        each->second->lane = static_cast<int>(least - texts.begin());
+        each->second->lane = static_cast<int>(least - counts.begin());
         --own;
         ++*least;
     }
 }
 
+// Returns what prompts may take of the next pass.
 Scheduler::PromptShare Scheduler::prompt_share() const {
     const auto generating =
         std::ranges::count_if(running_, [](const auto& each) { return each.second->generates(); });
@@ -185,6 +187,7 @@ Scheduler::PromptShare Scheduler::prompt_share() const {
     return {static_cast<double>(rows), attention_context, kv_page_tokens};
 }
 
+// Returns how many rows the pieces of prompts in one pass get together.
 int Scheduler::rows_of_pieces(const std::vector<SequencePtr>& prompts) const {
     const int most = settings_.limits.rows;
     if (settings_.lanes == 1 || prompts.empty()) return most;
@@ -195,7 +198,7 @@ int Scheduler::rows_of_pieces(const std::vector<SequencePtr>& prompts) const {
     return std::min(most, pages_for(static_cast<int>(std::ceil(all / pieces))) * kv_page_tokens);
 }
 
-// Of a pass without prompts. generating: of the lane, the oldest first.
+// Leaves sequences out of a pass without prompts, in turn. generating: those of the lane, the oldest first.
 void Scheduler::leave_out(int lane, std::vector<SequencePtr>& generating) {
     const int best = settings_.pace.best_rows(static_cast<int>(generating.size()));
     if (best == std::ssize(generating)) return;

@@ -1,4 +1,4 @@
-// What the scheduler knows of one request under way.
+// The scheduler's state of one request.
 #pragma once
 
 #include <map>
@@ -11,25 +11,25 @@ namespace voltpile::llm {
 
 struct Sequence {
     std::int64_t id = 0;
-    std::int64_t age = 0;              // place in the order in which requests came
-    std::vector<std::int32_t> tokens;  // the prompt, and what has been drawn since
-    int first_draw = 0;                // of the request
-    int most_tokens = 0;               // to be drawn
-    int drawn = 0;                     // of tokens
-    int drawing = 0;                   // under way: tokens that are not known yet
-    int computed = 0;                  // tokens in the cache, once all passes planned so far have run
-    int passes = 0;                    // under way, with rows of it
-    int to_read = 0;                   // rows_left() when it was admitted
-    int lane = -1;                     // of the passes that draw for it; -1: waits
-    bool admitted = false;             // once at least
+    std::int64_t age = 0;              // its number in the order of arrival
+    std::vector<std::int32_t> tokens;  // the prompt and the tokens drawn so far
+    int first_draw = 0;                // Request::first_draw
+    int most_tokens = 0;               // tokens to draw at most
+    int drawn = 0;                     // tokens drawn
+    int drawing = 0;                   // draws in flight, whose tokens are not known yet
+    int computed = 0;                  // tokens in the cache after all passes planned so far
+    int passes = 0;                    // passes in flight with rows of this sequence
+    int to_read = 0;                   // rows_left() on admission
+    int lane = -1;                     // the lane whose passes draw for it; -1: not admitted
+    bool admitted = false;             // at least once
     bool ended = false;
     std::vector<std::int32_t> pages;
-    int known_pages = 0;                                      // of these that PrefixCache has been told
-    PrefixCache::Beginning beginning = PrefixCache::nothing;  // that they make
+    int known_pages = 0;                                      // leading pages that PrefixCache keeps
+    PrefixCache::Beginning beginning = PrefixCache::nothing;  // the prefix in these pages
     std::shared_ptr<const SamplingSettings> sampling;
-    std::shared_ptr<std::map<std::int32_t, std::int32_t>> history;  // nullptr: no penalty asks for it
+    std::shared_ptr<std::map<std::int32_t, std::int32_t>> history;  // nullptr: no penalty needs it
     int top_n = 0;
-    int last_draw = 0;  // its place among those of the pass that has drawn for it last
+    int last_draw = 0;  // the index of its draw in the last pass that drew for it
 
     int length() const { return static_cast<int>(tokens.size()) + drawing; }
     int rows_left() const { return length() - computed; }

@@ -46,7 +46,8 @@ bool make_room(PrefixCache& cache, Sequence& sequence, int tokens) {
 }
 
 void give_back_pages(PrefixCache& cache, Sequence& sequence) {
-    // The last first, so that beginnings outlive what needs them to be found.
+    // Releases the last page first: later pages are only found through earlier ones, so these should be
+    // evicted last.
     for (; !sequence.pages.empty(); sequence.pages.pop_back()) cache.release(sequence.pages.back());
     sequence.known_pages = sequence.computed = 0;
     sequence.beginning = PrefixCache::nothing;

@@ -1,4 +1,4 @@
-// The pages of a sequence: found by their tokens, told of when they are full, given back.
+// Gives a sequence its pages of the KV cache: shared ones with the same tokens, or new ones.
 #pragma once
 
 #include "llm/engine/prefix_cache.h"
@@ -6,18 +6,19 @@
 
 namespace voltpile::llm {
 
-// A sequence at the end of a whole page goes on after all pages that are kept for its next tokens, but for
-// the last token, whose logits are wanted. pass: the one being planned. False: the next page is being
-// computed in that very pass.
+// Moves a sequence that stands at a page's end past all pages that the cache keeps for its next tokens,
+// except for the last token, whose logits are needed. pass: the pass being planned. Returns false if this
+// pass computes the next page for another sequence, so that this sequence should wait for it.
 bool use_kept_pages(PrefixCache& cache, Sequence& sequence, std::uint64_t pass);
 
-// Keeps the pages that are full of known tokens. pass: in which the last of them are computed.
+// Makes full pages of known tokens available to other sequences. pass: the pass that computes the last of
+// them.
 void keep_full_pages(PrefixCache& cache, Sequence& sequence, std::uint64_t pass);
 
-// Room for `tokens`; false, and nothing has changed, if the cache has too few pages.
+// Gives the sequence pages for `tokens` tokens. Returns false and changes nothing if the cache has too few.
 bool make_room(PrefixCache& cache, Sequence& sequence, int tokens);
 
-// The sequence has computed nothing any more.
+// Releases all pages: the sequence must be computed again from its first token.
 void give_back_pages(PrefixCache& cache, Sequence& sequence);
 
 }  // namespace voltpile::llm

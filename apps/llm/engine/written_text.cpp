@@ -21,7 +21,7 @@ bool WrittenText::push(TokenId id) {
     return !stopped_;
 }
 
-// from: what is before it has no stop string that ends there.
+// from: no stop string ends at or before this byte.
 bool WrittenText::cut_at_stop(std::size_t from) {
     if (stop_.empty()) return false;
     const std::size_t begin = from - std::min(from, longest_stop_ - 1);

@@ -1,4 +1,4 @@
-// A text while it is being written, up to the first of its stop strings.
+// Builds the text of a sequence token by token, up to the first stop string.
 #pragma once
 
 #include <optional>
@@ -11,14 +11,15 @@ namespace voltpile::llm {
 
 class WrittenText {
   public:
-    // tokenizer: nullptr for no text at all; outlives this object. continues: see StreamDecoder. Empty stop
-    // strings are none.
+    // tokenizer: must outlive this object; nullptr builds no text. continues: see StreamDecoder. Ignores
+    // empty stop strings.
     WrittenText(const Tokenizer* tokenizer, bool continues, std::vector<std::string> stop);
 
-    // False if a stop string has come: the text ends before the first place where one begins.
+    // Adds a token. Returns false once the text contains a stop string, and cuts the text before the first
+    // one.
     bool push(TokenId id);
 
-    // What there is. Call it once, at the end.
+    // Returns the text. Call it once, at the end.
     std::string take();
 
   private:

@@ -1,5 +1,4 @@
-// Over which ranks two models are spread that are in memory together, decided before anything is loaded.
-// Pure.
+// Plans over which ranks two models are spread that are in memory together, before anything is loaded.
 #pragma once
 
 #include "llm/replica/replica_plan.h"
@@ -7,11 +6,12 @@
 namespace voltpile::llm {
 
 struct EvalPlans {
-    ReplicaPlan reference;  // with a cache of fp16
-    ReplicaPlan model;      // cut alike, in what the reference leaves
+    ReplicaPlan reference;  // with an fp16 cache
+    ReplicaPlan model;      // with the same cut, in the room that the reference leaves
 };
 
-// With as few stages as hold both, unless `request` says how many. Throws as plan_replica().
+// Plans both models with the fewest pipeline stages that hold them, or as many as `request` says. Throws as
+// plan_replica() does.
 EvalPlans plan_both(const ModelSource& model, const ModelSource& reference, const ReplicaRequest& request,
                     const Topology& topology);
 

@@ -53,7 +53,7 @@ EvalPlans agreed_plans(const MpiSession& session, const ModelSource& model, cons
     return agreed([&] { return plan_both(model, reference, request, topology); });
 }
 
-// From the rank that has them to all ranks of the team.
+// Shares the scores of the one rank that has them with all ranks of the team.
 TextScores shared(const Communicator& team, const TextScores& scores) {
     const auto bytes_of = [](const std::vector<double>& values) {
         return std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(double));
@@ -77,8 +77,9 @@ TextScores shared(const Communicator& team, const TextScores& scores) {
     return result;
 }
 
-// Sums that are not finite, of one model or of two. A stage of a pipeline does not wait for what the later
-// ones find; all ranks of the team learn of it within a few passes, and end together.
+// Watches for sums that are not finite in one or two models. A pipeline stage does not wait for later stages,
+// so a rank that finds such a sum shares that in the background; all ranks learn of it within a few passes
+// and end together.
 class SumsWatch {
   public:
     SumsWatch(const Replica& model, const Replica* reference)
@@ -121,7 +122,7 @@ class SumsWatch {
 
 void evaluate_on_replicas(const MpiSession& session, const ModelSource& model, const ModelSource* reference,
                           const ReplicaRequest& request, std::span<const EvalWindow> windows,
-                          const std::function<void(const EvalRun&)>& told) {
+                          const std::function<void(const EvalRun&)>& done) {
     std::optional<Replica> other;
     ReplicaPlan plan;
     if (reference != nullptr) {
@@ -151,7 +152,7 @@ void evaluate_on_replicas(const MpiSession& session, const ModelSource& model, c
             run.tokens = progress.done();
             run.seconds = progress.seconds();
         }
-        if (replica.leads()) told(run);
+        if (replica.leads()) done(run);
     });
 }
 

@@ -35,8 +35,8 @@ std::vector<EvalWindow> second_halves(Tokens text, const EvalCut& cut) {
     std::vector<EvalWindow> windows;
     const int first_scored = cut.window / 2 + 1;
     if (first_scored >= cut.window) return windows;
-    // The begin token stands for what a window begins with: of the first one itself, of others the token of
-    // the text before `begin`.
+    // The begin token replaces the first token of a window: for the first window itself, for the others the
+    // text's token before `begin`.
     const std::size_t begin_tokens = cut.begin_token ? 1 : 0;
     const auto length = static_cast<std::size_t>(cut.window);
     for (std::size_t begin = 0; begin + length <= text.size() + begin_tokens; begin += length)

@@ -31,7 +31,8 @@ LogitDifference compare_logits(std::span<const float> logits, std::span<const fl
     const auto top = static_cast<double>(logits[top_index]);
     const auto reference_top = static_cast<double>(reference[reference_index]);
     double reference_sum = 0;
-    double weighted = 0;  // by exp(reference - its top): log p - log q, but for the logarithms of both sums
+    double weighted =
+        0;  // sum of exp(reference - top) * (log p - log q), without the logarithms of both sums
     for (std::size_t i = 0; i < logits.size(); ++i) {
         const double log_p = static_cast<double>(reference[i]) - reference_top;
         const double log_q = static_cast<double>(logits[i]) - top;

@@ -1,5 +1,5 @@
-// What a row of logits says of the token that came, and how it differs from another's row. Sums in fp64; in
-// nats.
+// Scores a row of logits against the token that follows, or against another model's row. Sums in fp64;
+// results in nats.
 #pragma once
 
 #include <cstdint>
@@ -7,14 +7,14 @@
 
 namespace voltpile::llm {
 
-// -log softmax(logits)[token]. Not finite if a logit is not.
+// Returns -log softmax(logits)[token]; not finite if a logit is not.
 double token_loss(std::span<const float> logits, std::int32_t token);
 
 struct LogitDifference {
     double divergence = 0;  // sum p log(p / q), p = softmax(reference), q = softmax(logits)
-    bool same_top = false;  // the most probable token, the lowest of equal ones
+    bool same_top = false;  // both have the same most probable token (of equal ones, the lowest)
 };
-// Of rows of the same length.
+// Compares two rows of the same length.
 LogitDifference compare_logits(std::span<const float> logits, std::span<const float> reference);
 
 }  // namespace voltpile::llm

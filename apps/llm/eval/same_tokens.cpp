@@ -22,8 +22,8 @@ bool is_normal(const Vocabulary& vocabulary, std::size_t id) {
 void check_same_tokens(const ModelReader& a, const ModelReader& b, std::span<const TokenId> tokens,
                        std::string_view text) {
     if (a.vocabulary != b.vocabulary)
-        throw JobError(
-            differ(a, b, fmt::format("they tell {} and {} tokens apart", a.vocabulary, b.vocabulary)));
+        throw JobError(differ(
+            a, b, fmt::format("their vocabularies have {} and {} tokens", a.vocabulary, b.vocabulary)));
     const Vocabulary& ours = a.tokenizer.vocabulary();
     const Vocabulary& theirs = b.tokenizer.vocabulary();
     for (std::size_t i = 0; i < std::min(ours.texts.size(), theirs.texts.size()); ++i) {
@@ -38,7 +38,7 @@ void check_same_tokens(const ModelReader& a, const ModelReader& b, std::span<con
     const auto [mine, its] = std::ranges::mismatch(tokens, other);
     if (mine != tokens.end() || its != other.end())
         throw JobError(differ(
-            a, b, fmt::format("the tokenizers differ from token {} of the text on", mine - tokens.begin())));
+            a, b, fmt::format("their tokens for the text differ from token {} on", mine - tokens.begin())));
 }
 
 }  // namespace voltpile::llm

@@ -1,4 +1,4 @@
-// Whether two models read a text alike, so that what they say of it can be compared.
+// Checks that two models encode a text as the same tokens, so that their scores can be compared.
 #pragma once
 
 #include <span>
@@ -15,8 +15,8 @@ struct ModelReader {
     std::int64_t vocabulary = 0;  // length of a row of logits
 };
 
-// Throws JobError if the rows of logits have different lengths, a token both have stands for different
-// texts, or the second makes other tokens of `text` than `tokens`, which are the first's.
+// Throws JobError if the vocabularies differ in size, if a token stands for different texts, or if the second
+// model does not encode `text` as `tokens`, which is the first model's encoding.
 void check_same_tokens(const ModelReader& a, const ModelReader& b, std::span<const TokenId> tokens,
                        std::string_view text);
 

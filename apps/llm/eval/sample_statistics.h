@@ -1,4 +1,4 @@
-// Figures of a sample, as numpy's functions of these names give them.
+// Statistics of a sample, equal to those of numpy's functions with these names.
 #pragma once
 
 #include <optional>
@@ -9,15 +9,14 @@ namespace voltpile::llm {
 
 struct SampleMean {
     double mean = 0;
-    std::optional<double> standard_error;  // standard deviation (n - 1) / sqrt(n); none for a sample of one
+    std::optional<double> standard_error;  // standard deviation (n - 1) / sqrt(n); none for one value
 };
 
-// values: at least one.
+// Returns the mean of at least one value.
 SampleMean mean_of(std::span<const double> values);
 
-// The value that the share 0 <= q <= 1 of the sample lies below, between two neighbors by linear
-// interpolation (definition 7 of Hyndman and Fan, The American Statistician 50, 361). values: at least one,
-// ascending.
+// Returns the q-quantile, 0 <= q <= 1, with linear interpolation between neighbors (definition 7 of Hyndman
+// and Fan, The American Statistician 50, 361). values: at least one, in ascending order.
 double quantile(const std::vector<double>& values, double q);
 
 }  // namespace voltpile::llm

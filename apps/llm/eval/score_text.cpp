@@ -10,7 +10,7 @@
 namespace voltpile::llm {
 namespace {
 
-// Adds the scores of the tokens that follow the rows of logits.
+// Adds the scores of the tokens that follow each row of logits.
 void score_rows(std::span<const std::int32_t> following, std::span<const float> logits,
                 std::span<const float> reference, CpuTeam& team, TextScores& scores) {
     const std::size_t vocabulary = logits.size() / following.size();
@@ -44,7 +44,7 @@ TextScores score_text(std::span<const EvalWindow> windows, const LogitPass& mode
     for (const EvalWindow& window : windows) {
         const std::vector<std::int32_t> all = window.tokens();
         const std::span<const std::int32_t> tokens = all;
-        // The last token's logits are of one beyond the window.
+        // The logits of the last token belong to a token beyond the window.
         const std::size_t end = tokens.size() - 1;
         const auto first_wanted = static_cast<std::size_t>(window.first_scored) - 1;
         SequencePages pages(pool);

@@ -1,4 +1,4 @@
-// Reads a file's header from its first byte on, checking before each step that the bytes are there.
+// Reads a file's header from its first byte on and checks before each read that the bytes exist.
 #pragma once
 
 #include <bit>
@@ -12,7 +12,7 @@
 namespace voltpile::llm {
 
 static_assert(std::endian::native == std::endian::little,
-              "model files are little-endian, as all our machines");
+              "model files are little-endian, and are read without conversion");
 
 class ByteCursor {
   public:
@@ -21,7 +21,7 @@ class ByteCursor {
     std::size_t position() const { return position_; }
     std::size_t remaining() const { return bytes_.size() - position_; }
 
-    // `what` names the item for the message of the FileError thrown if it is cut off.
+    // Returns the next `count` elements. what: names them in the FileError for a file that is cut off.
     std::span<const std::byte> take(std::uint64_t count, std::size_t element_bytes, std::string_view what) {
         if (count > remaining() / element_bytes) fail_cut_off(what, count, element_bytes);
         const auto taken = bytes_.subspan(position_, static_cast<std::size_t>(count) * element_bytes);
@@ -36,7 +36,7 @@ class ByteCursor {
         return value;
     }
 
-    // A 64-bit length and as many bytes.
+    // Reads a 64-bit length and a text of that length.
     std::string_view text(std::string_view what) {
         const auto bytes = take(number<std::uint64_t>(what), 1, what);
         return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -54,7 +54,7 @@ class ByteCursor {
     std::size_t position_ = 0;
 };
 
-// A name from a file as it may be printed: shortened, control characters and what is not ASCII replaced.
+// Makes a name from a file safe to print: shortens it and replaces control and non-ASCII characters.
 std::string printable(std::string_view name);
 
 }  // namespace voltpile::llm

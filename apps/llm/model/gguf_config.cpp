@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t kLargestInteger = std::numeric_limits<std::int64_t>::max();
 
-// Tokens that end an answer, whatever the metadata say: files converted from base models name only one of
+// Tokens that always end an answer, because the metadata of files converted from base models name only one of
 // them.
 constexpr std::array<std::string_view, 5> kEndTexts = {"<|eot_id|>", "<|eom_id|>", "<|end_of_text|>",
                                                        "<|im_end|>", "<|endoftext|>"};
@@ -143,7 +143,7 @@ class GgufConfigReader {
         if (scaling.kind == RopeScalingKind::Linear) return;
         scaling.original_context =
             find_integer("rope.scaling.original_context_length").value_or(config_.context);
-        // Relative to YaRN's own factor of cos and sin, as llama.cpp has it.
+        // llama.cpp stores the factor relative to YaRN's own factor of cos and sin.
         if (const auto attention = find_real("rope.scaling.yarn_attn_factor");
             attention && scaling.factor > 0)
             scaling.attention_factor = *attention * (0.1 * std::log(scaling.factor) + 1);
@@ -160,7 +160,7 @@ class GgufConfigReader {
             TokenizerKind::Gguf, file_.path(),
             pre ? fmt::format("{} ({})", printable(*kind), printable(*pre)) : printable(*kind)};
         config_.bos_id = find_absolute("tokenizer.ggml.bos_token_id").value_or(-1);
-        // What files without the key meant: SentencePiece models and Llama 3 begin with it.
+        // Without the key, SentencePiece models and Llama 3 begin prompts with this token.
         const bool by_default = *kind == "llama" || pre == "llama-bpe" || pre == "llama3";
         config_.add_bos =
             file_.find<bool>("tokenizer.ggml.add_bos_token").value_or(by_default) && config_.bos_id >= 0;

@@ -1,4 +1,4 @@
-// The description of a model from the metadata of its GGUF file.
+// Reads the description of a model from the metadata of its GGUF file.
 #pragma once
 
 #include "llm/model/gguf_file.h"
@@ -6,9 +6,8 @@
 
 namespace voltpile::llm {
 
-// `file`: the one with the metadata; `tensors`: those of all files of the model. Throws FileError for
-// families and kinds of RoPE scaling that are not supported, which it names, for missing keys and for values
-// out of range.
+// file: the file with the metadata. tensors: the tensors in all files of the model. Throws FileError for
+// unsupported families and RoPE scalings, which it names, for missing keys and for values out of range.
 ModelConfig config_from_gguf(const GgufFile& file, const StoredTensors& tensors);
 
 }  // namespace voltpile::llm

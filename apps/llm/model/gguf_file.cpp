@@ -18,13 +18,12 @@ constexpr std::uint32_t kMaxDimensions = 4;
 constexpr std::uint64_t kDefaultAlignment = 32;
 constexpr std::uint64_t kMaxAlignment = 1 << 20;
 constexpr std::size_t kMaxNameBytes = 1 << 16;
-// Lengths of the shortest entries: they bound the counts by the size of the file.
+// Lengths of the shortest entries, which bound the counts by the size of the file.
 constexpr std::size_t kLeastTextBytes = 8;
 constexpr std::size_t kLeastPairBytes = 8 + 4 + 1;
 constexpr std::size_t kLeastTensorBytes = 8 + 4 + 8 + 4 + 8;
 
-// The types of ggml by number, so that messages can name those that are not supported; "" for retired
-// numbers.
+// The names of ggml's types by number, for messages about unsupported ones; "" for retired numbers.
 constexpr std::array<std::string_view, 40> kGgmlTypes = {
     "F32",    "F16",   "Q4_0",  "Q4_1",   "",      "",      "Q5_0",    "Q5_1",   "Q8_0",    "Q8_1",
     "Q2_K",   "Q3_K",  "Q4_K",  "Q5_K",   "Q6_K",  "Q8_K",  "IQ2_XXS", "IQ2_XS", "IQ3_XXS", "IQ1_S",
@@ -68,7 +67,8 @@ std::uint64_t read_count(ByteCursor& cursor, std::string_view what, std::size_t 
     return count;
 }
 
-// Rows and columns from ggml's dimensions, innermost first. False if their product exceeds 63 bits.
+// Computes rows and columns from ggml's dimensions, innermost first. Returns false if there are too many
+// weights.
 bool set_shape(StoredTensor& tensor, std::span<const std::uint64_t> dimensions) {
     constexpr std::uint64_t kMost = std::uint64_t{1} << 40;  // weights a tensor; keeps all products in range
     tensor.dimensions = static_cast<int>(dimensions.size());
@@ -136,7 +136,7 @@ GgufArray GgufFile::read_array(ByteCursor& cursor, std::string_view key) const {
 
 void GgufFile::read_tensor_table(ByteCursor& cursor, std::uint64_t count) {
     std::map<std::uint32_t, std::pair<std::size_t, std::string>>
-        unsupported;  // type -> how many, the first's name
+        unsupported;  // by type: how many tensors, and the name of the first
     for (std::uint64_t i = 0; i < count; ++i) {
         const std::string_view tensor_name = cursor.text("a tensor's name");
         const std::string shown = printable(tensor_name);

@@ -1,4 +1,4 @@
-// Reader of GGUF files, versions 2 and 3, little-endian: metadata and table of tensors.
+// Reads metadata and tensor table of GGUF files, versions 2 and 3, little-endian.
 // Layout: "GGUF", version, counts; metadata (key, type, value); tensor table (name, dimensions from the
 // innermost on, type, offset); padding to the alignment; data. Defined in docs/gguf.md of the ggml project.
 #pragma once
@@ -20,16 +20,17 @@ class ByteCursor;
 
 class GgufFile {
   public:
-    // Reads the header of a whole file. `bytes` must outlive this object; `path` is for messages. Every
-    // count, size, offset and alignment is checked before use: throws FileError that says what is wrong and
-    // where, also for tensors in formats other than WeightFormat's, which it names.
+    // Reads the header. bytes: the whole file, must outlive this object. path: for messages. Checks every
+    // count, size, offset and alignment before use. Throws FileError with the problem and its place, also for
+    // tensors in formats that WeightFormat lacks, which it names.
     GgufFile(std::span<const std::byte> bytes, std::string path);
 
     const std::string& path() const { return path_; }
     const StoredTensors& tensors() const { return tensors_; }
     std::size_t header_bytes() const { return header_bytes_; }  // up to the data of the first tensor
 
-    // Nothing if there is no such key. T as in value_as; throws FileError if the value is of another kind.
+    // Returns the value of a key; nothing if the file lacks the key. T: as in value_as(). Throws FileError if
+    // the value has another type.
     template <class T>
     std::optional<T> find(std::string_view key) const;
 
@@ -44,7 +45,7 @@ class GgufFile {
 
     std::string path_;
     std::map<std::string_view, GgufValue, std::less<>> metadata_;
-    StoredTensors tensors_;  // `offset` counts from the data's beginning until they are placed
+    StoredTensors tensors_;  // until place_tensors(), `offset` counts from the beginning of the data
     std::size_t header_bytes_ = 0;
 };
 

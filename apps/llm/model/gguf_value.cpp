@@ -32,7 +32,7 @@ GgufValue load(const std::byte* bytes) {
     return static_cast<Held>(value);
 }
 
-// The elements of an array of numbers, each as T.
+// Converts each element of a numeric array to T.
 template <class T, class Element>
 std::optional<std::vector<Element>> numbers_of(const GgufValue& value) {
     const GgufArray* array = std::get_if<GgufArray>(&value);

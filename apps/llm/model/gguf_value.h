@@ -1,4 +1,4 @@
-// Values of a GGUF file's metadata. Texts are views of the file's bytes.
+// The values in a GGUF file's metadata. Strings are views of the file's bytes.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace voltpile::llm {
 
-// The numbers are those of the file format.
+// Numbered as in the file format.
 enum class GgufType : std::uint32_t {
     Uint8,
     Int8,
@@ -31,25 +31,25 @@ inline constexpr std::uint32_t kGgufTypeCount = 13;
 
 std::string_view name(GgufType type);
 
-// Bytes of a number or truth value; 0 for String and Array.
+// Returns the bytes of a number or boolean; 0 for String and Array.
 std::size_t element_bytes(GgufType type);
 
 struct GgufArray {
     GgufType element_type;
     std::uint64_t count;
-    std::span<const std::byte> bytes;     // of numbers and truth values, in any alignment
-    std::vector<std::string_view> texts;  // of strings
+    std::span<const std::byte> bytes;     // the elements if they are numbers or booleans, unaligned
+    std::vector<std::string_view> texts;  // the elements if they are strings
 };
 
-// Integers of all widths are held as 64 bits, floating-point numbers as double.
+// Holds integers of all widths as 64 bits, and floating-point numbers as double.
 using GgufValue = std::variant<std::uint64_t, std::int64_t, double, bool, std::string_view, GgufArray>;
 
-// One number or truth value from its bytes. A truth value other than 0 and 1: nothing.
+// Decodes one number or boolean. Returns nothing for a boolean other than 0 and 1.
 std::optional<GgufValue> decode(GgufType type, const std::byte* bytes);
 
-// The value as T, if that loses nothing (integers and floating-point numbers are not mixed). T:
-// std::uint64_t, std::int64_t, double, bool, std::string_view; of an array std::vector<float>,
-// std::vector<std::int64_t>, std::span<const std::string_view>.
+// Converts a value to T if that loses nothing; does not convert between integers and floating-point numbers.
+// T: std::uint64_t, std::int64_t, double, bool or std::string_view; for arrays std::vector<float>,
+// std::vector<std::int64_t> or std::span<const std::string_view>.
 template <class T>
 std::optional<T> value_as(const GgufValue& value);
 

@@ -19,7 +19,7 @@ namespace voltpile::llm {
 namespace {
 
 constexpr std::uint32_t kVersion = 3;
-constexpr std::size_t kAlignment = 32;  // the format's default
+constexpr std::size_t kAlignment = 32;  // the default of the format
 constexpr std::size_t kChunkBytes = 8 << 20;
 
 static_assert(std::endian::native == std::endian::little);
@@ -38,18 +38,18 @@ std::size_t aligned(std::size_t bytes) {
     return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-// A file under a temporary name, which is removed unless it is published. What a killed process has left of
-// it is written over; while another one writes it, nobody else does.
+// A temporary file, which the destructor removes unless it was published. Overwrites what a killed process
+// left. A lock keeps other processes from writing it at the same time.
 class TemporaryFile {
   public:
-    // bytes: what it will have. Refused before the first of them where there is no room.
+    // bytes: the final size. Throws FileError at once if there is no room for them.
     TemporaryFile(std::string path, std::size_t bytes)
         : path_(std::move(path)), temporary_(path_ + ".unfinished") {
         do {
             if (descriptor_ >= 0) ::close(descriptor_);
             descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
             if (descriptor_ < 0) throw FileError("create", temporary_, errno);
-            // Some file systems have no such locks: then it is one's own care.
+            // File systems without locks do not protect against a second writer.
             if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
                 ::close(descriptor_);
                 throw MachineError("another process is writing " + temporary_);
@@ -91,7 +91,7 @@ class TemporaryFile {
 
     void remove() {
         if (descriptor_ < 0) return;
-        ::unlink(temporary_.c_str());  // before the lock goes
+        ::unlink(temporary_.c_str());  // while the lock is still held
         ::close(std::exchange(descriptor_, -1));
     }
 

@@ -1,4 +1,4 @@
-// Writer of GGUF files, version 3, little-endian.
+// Writes GGUF files, version 3, little-endian.
 #pragma once
 
 #include <cstdint>
@@ -27,15 +27,16 @@ class GgufWriter {
     using RowSource = std::function<void(const ModelTensor& tensor, std::size_t row_begin,
                                          std::size_t row_end, std::byte* out)>;
 
-    // Writes metadata, table and all tensors, a few megabytes at a time, under a temporary name beside
-    // `path`, and renames it when complete. Throws FileError.
+    // Writes metadata, tensor table and all tensors, a few megabytes at a time, to a temporary file beside
+    // `path`, and renames it when it is complete. Throws FileError, and MachineError while another process
+    // writes the same file.
     void write(const std::string& path, std::span<const ModelTensor> tensors, const RowSource& rows) const;
 
   private:
     void begin_entry(std::string_view key, std::uint32_t type);
     void begin_array(std::string_view key, std::uint32_t element_type, std::size_t count);
 
-    std::string metadata_;  // as in the file
+    std::string metadata_;  // encoded as in the file
     std::uint64_t entries_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// The description of a model from the JSON files of its Hugging Face folder.
+// Reads the description of a model from the JSON files of its Hugging Face folder.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -9,12 +9,12 @@
 
 namespace voltpile::llm {
 
-// Reads config.json, and if there are such files generation_config.json, tokenizer_config.json and
-// chat_template.jinja; looks which tokenizer there is. Throws FileError as config_from_gguf, and for
-// quantized models and activations that are not supported.
+// Reads config.json and, if they exist, generation_config.json, tokenizer_config.json and
+// chat_template.jinja. Also finds the tokenizer's file. Throws FileError as config_from_gguf() does, and for
+// quantized models and unsupported activations.
 ModelConfig config_from_folder(const std::string& folder);
 
-// What config.json alone says, not yet checked for ranges; `path` is for messages.
+// Reads the description in config.json alone and does not check ranges. path: for messages.
 ModelConfig config_from_json(const nlohmann::json& object, std::string_view path);
 
 }  // namespace voltpile::llm

@@ -13,7 +13,7 @@
 namespace voltpile::llm {
 
 MappedFile::MappedFile(std::string path) : path_(std::move(path)) {
-    // Without O_NONBLOCK a named pipe would have this wait for who writes to it.
+    // Without O_NONBLOCK, opening a named pipe would wait for a writer.
     const int descriptor = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (descriptor < 0) throw FileError("open", path_, errno, ExitCode::BadInput);
     struct stat status {};

@@ -1,4 +1,4 @@
-// A whole file, mapped for reading.
+// A file mapped for reading.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,11 @@
 
 namespace voltpile::llm {
 
-// The bytes stay valid, at the same address, for as long as the object lives. If another process shortens the
-// file meanwhile, reading beyond its new end ends this one with an error that names it, see MappedRange.
+// The bytes stay valid at the same address during the object's lifetime. If another process shortens the file
+// meanwhile, reading beyond its new end ends this process with an error that names the file, see MappedRange.
 class MappedFile {
   public:
-    explicit MappedFile(std::string path);  // throws FileError, also for what is not a regular file
+    explicit MappedFile(std::string path);  // throws FileError, also unless it is a regular file
     ~MappedFile();
     MappedFile(const MappedFile&) = delete;
     MappedFile& operator=(const MappedFile&) = delete;

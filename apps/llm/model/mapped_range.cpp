@@ -12,7 +12,7 @@
 
 namespace voltpile::llm {
 
-// data is set last and cleared first: whoever sees it sees the rest.
+// `data` is set last and cleared first, so that whoever sees it sees the other members too.
 struct MappedSlot {
     std::atomic<bool> taken = false;
     std::atomic<const std::byte*> data = nullptr;
@@ -22,8 +22,7 @@ struct MappedSlot {
 
 namespace {
 
-// A signal handler can be handed nothing, and may neither lock nor allocate: hence what it looks at lies
-// here.
+// Global, because a signal handler gets no argument and may neither lock nor allocate.
 struct Watch {
     std::array<MappedSlot, 4096> slots;
     std::atomic_flag reported;
@@ -34,12 +33,12 @@ constinit Watch watch{};
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<const std::byte*>::is_always_lock_free);
 
 void print(const char* text) {
-    if (::write(STDERR_FILENO, text, std::strlen(text)) < 0) return;  // there is nobody to tell
+    if (::write(STDERR_FILENO, text, std::strlen(text)) < 0) return;  // nothing else can be done
 }
 
 [[noreturn]] void report(const MappedSlot& slot) {
     if (watch.reported.test_and_set())
-        for (;;) ::pause();  // another thread says it, and ends this one too
+        for (;;) ::pause();  // another thread prints the message and ends the process
     struct stat now {};
     const bool shorter = ::stat(slot.path, &now) == 0 && static_cast<std::size_t>(now.st_size) < slot.size;
     print("error: ");
@@ -48,15 +47,15 @@ void print(const char* text) {
     ::_exit(static_cast<int>(ExitCode::Failed));
 }
 
-// Calls only what is safe in a handler (signal-safety(7)).
+// Calls only async-signal-safe functions (signal-safety(7)).
 void on_bus_error(int signal, siginfo_t* info, void*) {
     const auto* at = static_cast<const std::byte*>(info->si_addr);
-    const bool fault = info->si_code > 0;  // else sent by a process
+    const bool fault = info->si_code > 0;  // otherwise another process sent the signal
     for (const MappedSlot& slot : watch.slots)
         if (const std::byte* data = slot.data.load();
             fault && data != nullptr && at >= data && at < data + slot.size)
             report(slot);
-    // Not ours: as if this had never been here. A fault comes again by itself.
+    // Not one of our mappings: restores the previous handler. A fault then happens again by itself.
     ::sigaction(SIGBUS, &watch.before, nullptr);
     if (!fault) ::raise(signal);
 }

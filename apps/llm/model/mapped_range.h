@@ -1,5 +1,5 @@
-// Files in memory that another process may cut short: reading beyond their new end raises SIGBUS, which ends
-// this one with a message that names the file, and ExitCode::Failed.
+// Handles mapped files that another process shortens. Reading beyond the new end raises SIGBUS; the handler
+// ends this process with a message that names the file, and ExitCode::Failed.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,10 @@ namespace voltpile::llm {
 
 struct MappedSlot;
 
-// While it lives, these bytes are known to be those of the file `path`. Of very many files at once those
-// beyond the first thousands are not watched.
+// Registers a mapping during its lifetime. Mappings beyond the first few thousand at once are not watched.
 class MappedRange {
   public:
-    // path: stays where it is for as long as this lives.
+    // path: must outlive this object at the same address.
     MappedRange(const std::byte* data, std::size_t size, const std::string& path);
     ~MappedRange();
     MappedRange(const MappedRange&) = delete;

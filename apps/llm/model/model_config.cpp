@@ -14,12 +14,13 @@ namespace {
 constexpr std::array<std::string_view, 4> kFamilies = {"Llama", "Mistral", "Qwen 2", "Qwen 3"};
 constexpr std::array<std::string_view, 4> kScalings = {"none", "linear", "llama3", "yarn"};
 
-// Far above every model; low enough that no product of two of them overflows.
+// Far above every model, and low enough that no product of two of them overflows.
 constexpr std::int64_t kMaxLayers = 1 << 12;
 constexpr std::int64_t kMaxHeads = 1 << 12;
 constexpr std::int64_t kMaxHeadDim = 1 << 10;
 constexpr std::int64_t kMaxWidth = 1 << 24;
-constexpr std::int64_t kMaxContext = std::numeric_limits<int>::max();  // tokens of a text are counted in int
+constexpr std::int64_t kMaxContext =
+    std::numeric_limits<int>::max();  // tokens of a sequence are counted in int
 
 class Problems {
   public:

@@ -1,4 +1,4 @@
-// What a model is: one description for all families, whatever kind of file it came from.
+// The description of a model: the same for all families and file formats.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,12 @@ namespace voltpile::llm {
 
 enum class ModelFamily { Llama, Mistral, Qwen2, Qwen3 };
 
-// Which elements of a head rotate together. Interleaved: 2i and 2i+1 (Q and K of GGUF's llama architecture
-// have been permuted for it). HalfSplit: i and i + head_dim / 2 (Hugging Face; GGUF's qwen architectures).
+// Which elements of a head rotate together. Interleaved: 2i and 2i + 1, as in GGUF's llama architecture,
+// whose Q and K are permuted for it. HalfSplit: i and i + head_dim / 2, as in Hugging Face folders and GGUF's
+// qwen architectures.
 enum class RopeStyle { Interleaved, HalfSplit };
 
-// Linear: positions divided by `factor`. Llama3: frequencies changed by wavelength (transformers,
+// Linear: divides positions by `factor`. Llama3: changes frequencies by wavelength (transformers,
 // modeling_rope_utils, _compute_llama3_parameters). Yarn: arXiv:2309.00071, as transformers computes it.
 enum class RopeScalingKind { None, Linear, Llama3, Yarn };
 
@@ -24,7 +25,7 @@ struct RopeScaling {
     std::int64_t original_context = 0;  // tokens; Llama3 and Yarn
     double low_frequency_factor = 1;    // Llama3
     double high_frequency_factor = 4;   // Llama3
-    double attention_factor = 0;        // Yarn: of cos and sin; 0: 0.1 ln(factor) + 1
+    double attention_factor = 0;        // Yarn: factor of cos and sin; 0: 0.1 ln(factor) + 1
     double beta_fast = 32;              // Yarn
     double beta_slow = 1;               // Yarn
 
@@ -35,21 +36,21 @@ enum class TokenizerKind { None, Gguf, TokenizerJson, SentencePiece };
 
 struct TokenizerSource {
     TokenizerKind kind = TokenizerKind::None;
-    std::string path;         // of the .gguf, tokenizer.json or tokenizer.model
+    std::string path;         // the .gguf, tokenizer.json or tokenizer.model
     std::string description;  // for people: "gpt2 (llama-bpe)"
 };
 
 struct ModelConfig {
     ModelFamily family = ModelFamily::Llama;
-    std::string model_name;  // as the model calls itself; may be empty
+    std::string model_name;  // from the model's files; may be empty
     std::int64_t layers = 0;
-    std::int64_t hidden = 0;    // length of the vector of a token
+    std::int64_t hidden = 0;    // size of the hidden state of a token
     std::int64_t heads = 0;     // of Q
     std::int64_t kv_heads = 0;  // of K and of V; divides `heads`
     std::int64_t head_dim = 0;  // even; heads * head_dim need not be `hidden`
-    std::int64_t ffn = 0;
-    std::int64_t vocab = 0;    // rows of the embedding; the tokenizer may know fewer
-    std::int64_t context = 0;  // tokens
+    std::int64_t ffn = 0;       // size of the feed-forward part
+    std::int64_t vocab = 0;     // rows of the embedding; the tokenizer may have fewer tokens
+    std::int64_t context = 0;   // tokens
     double rms_eps = 0;
     double rope_theta = 10000;
     RopeStyle rope_style = RopeStyle::HalfSplit;
@@ -58,11 +59,11 @@ struct ModelConfig {
     bool qkv_bias = false;
     bool qk_norm = false;               // RMS norm over each head of Q and K, before RoPE
     std::int64_t sliding_window = 0;    // a token sees itself and the sliding_window - 1 before it; 0: all
-    std::vector<bool> layer_slides;     // which layers that holds for; empty if none does
+    std::vector<bool> layer_slides;     // which layers use the window; empty if none does
     bool tied_embeddings = false;       // the head is the embedding: there is no output.weight
     std::int64_t bos_id = -1;           // -1: none
     bool add_bos = false;               // whether prompts begin with it
-    std::vector<std::int64_t> eos_ids;  // any of them ends a text
+    std::vector<std::int64_t> eos_ids;  // tokens that end a sequence
     std::string chat_template;          // Jinja text; may be empty
     TokenizerSource tokenizer;
 };
@@ -71,7 +72,7 @@ std::string_view name(ModelFamily family);
 std::string_view name(RopeScalingKind kind);
 std::string_view supported_families();  // for messages
 
-// All that is out of range, in one FileError "path: ...".
+// Throws one FileError "path: ..." that lists everything out of range.
 void check_config(const ModelConfig& config, std::string_view path);
 
 }  // namespace voltpile::llm

@@ -52,8 +52,8 @@ ModelConfig config_of(const TensorFiles& files) {
     return files.gguf ? config_from_gguf(*files.gguf, files.tensors) : config_from_folder(files.folder);
 }
 
-// Tensors that files may hold beside those of the table: what transformers recomputes, and the copy of a tied
-// head.
+// Whether a file may have this tensor beside those of the table: transformers recomputes it, or it is the
+// copy of a tied head.
 bool may_be_left(std::string_view name, const ModelConfig& config) {
     return name.ends_with(".rotary_emb.inv_freq") || (name == "output.weight" && config.tied_embeddings);
 }
@@ -116,8 +116,8 @@ void ModelFiles::read(const ModelTensor& tensor, const TensorSlice& slice, std::
     for (std::size_t i = 0; i < slice.rows(); ++i) std::memcpy(out + i * wanted, row + i * stride, wanted);
 }
 
-// Of every file its header, its size, and of each tensor two samples; of a folder also the JSON files. Names
-// and places of the files do not count.
+// Covers the header and size of every file, two samples of each tensor and, for a folder, the JSON files.
+// Does not depend on the names and places of the files.
 std::string ModelFiles::fingerprint() const {
     constexpr std::size_t kSample = 512;
     std::string text;

@@ -1,4 +1,4 @@
-// A model in files: a GGUF file (or the files of a split one), or a Hugging Face folder.
+// A model in files: a GGUF file, the files of a split one, or a Hugging Face folder.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@ namespace voltpile::llm {
 
 class ModelFiles : public ModelSource {
   public:
-    // `path`: a .gguf or a folder (with config.json, or with one GGUF model in it). Reads headers only;
-    // weights are mapped. Throws FileError: for damaged files, for what is not supported, and one for all
+    // Opens a model. path: a .gguf, or a folder with config.json or with one GGUF model in it. Reads headers
+    // only and maps the weights. Throws FileError for damaged files, for unsupported models, and one for all
     // tensors that are missing, have the wrong shape, or do not belong to the family.
     explicit ModelFiles(const std::string& path);
 
@@ -20,14 +20,13 @@ class ModelFiles : public ModelSource {
     std::string fingerprint() const override;
 
     std::vector<std::string> paths() const;  // of the files with weights
-    const GgufFile* gguf() const {
-        return files_.gguf.get();
-    }  // with the metadata; null for a folder's model
-    std::uint64_t file_bytes() const;  // of all of paths()
+    // Returns the file with the metadata; null for a Hugging Face folder.
+    const GgufFile* gguf() const { return files_.gguf.get(); }
+    std::uint64_t file_bytes() const;  // of all files in paths()
 
   private:
     explicit ModelFiles(TensorFiles files);
-    ModelFiles(TensorFiles& files, const ModelConfig& config);  // takes the files over
+    ModelFiles(TensorFiles& files, const ModelConfig& config);  // takes ownership of the files
 
     TensorFiles files_;
 };

@@ -10,7 +10,7 @@
 namespace voltpile::llm {
 namespace {
 
-// Bytes of each layer, of the embedding and of the head on the fullest rank of a tensor-parallel team.
+// Bytes of each layer, the embedding and the head on the fullest rank of a tensor-parallel group.
 struct RankBytes {
     std::vector<std::uint64_t> layers;
     std::uint64_t embedding = 0;
@@ -53,8 +53,8 @@ RankBytes fullest_rank(const ModelSource& model, WeightLayout layout, int ranks)
     return fullest;
 }
 
-// A tied head is the embedding only where that is on the same rank and whole: else the rank's words once
-// more.
+// A tied head shares the embedding's memory only if that is whole and on the same rank. Otherwise the rank
+// has its part of the vocabulary twice.
 std::uint64_t tied_head_bytes(const ModelSource& model, WeightLayout layout, int ranks, std::size_t stages) {
     if (!model.config().tied_embeddings || (stages == 1 && ranks == 1)) return 0;
     std::size_t most = 0;
@@ -63,7 +63,7 @@ std::uint64_t tied_head_bytes(const ModelSource& model, WeightLayout layout, int
     return bytes_of(layout, model.head(), {0, most, 0, model.head().columns});
 }
 
-// Of the fullest rank of each stage, whichever layers it has.
+// Computes the bytes on the fullest rank of a stage, for any range of layers.
 class StageWeights {
   public:
     StageWeights(const ModelSource& model, WeightLayout layout, int ranks, std::size_t stages)
@@ -81,7 +81,7 @@ class StageWeights {
   private:
     RankBytes rank_;
     std::size_t stages_;
-    std::vector<std::uint64_t> before_;  // bytes of the layers before each
+    std::vector<std::uint64_t> before_;  // for each layer, the bytes of all layers before it
 };
 
 }  // namespace
@@ -114,7 +114,7 @@ std::vector<StageNeeds> cut_into_stages(const ModelSource& model, WeightLayout l
     if (stages < 1 || stages > layers) throw std::invalid_argument("more pipeline stages than layers");
     const StageWeights stored(model, WeightLayout::File, tensor_parallel, stages);
 
-    // best[s][e]: the smallest possible largest ratio of stages 0 to s when they end at layer e; from[s][e]:
+    // best[s][e]: the minimal largest ratio of stages 0 to s if they end at layer e. from[s][e]: the layer
     // where stage s then begins.
     constexpr double kNever = std::numeric_limits<double>::infinity();
     std::vector best(stages, std::vector<double>(layers + 1, kNever));
@@ -144,7 +144,7 @@ std::uint64_t working_bytes(const ModelConfig& config, WeightLayout layout, cons
     const bool gpu = layout == WeightLayout::Gpu;
     const std::int64_t tensor = pass.tensor_parallel;
     const std::int64_t words = (config.vocab + tensor - 1) / tensor;
-    // The residual stream, partial sums, and what goes to the next stage while its successor is made.
+    // The residual stream, partial sums, and two hidden states on their way to the next stage.
     const std::int64_t floats = (2 + (pass.stages > 1 ? 2 : 0)) * config.hidden;
     const std::int64_t factors =
         config.hidden + ((2 * config.heads + 2 * config.kv_heads) * config.head_dim + config.ffn) / tensor;

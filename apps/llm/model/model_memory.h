@@ -1,4 +1,4 @@
-// How much memory a model takes, whole and cut over GPUs.
+// Computes how much memory a model takes, whole and split over GPUs.
 #pragma once
 
 #include <array>
@@ -13,9 +13,9 @@
 
 namespace voltpile::llm {
 
-// What is no model's. Of a GPU: CUDA's context, the kernels of ours and of cuBLAS, recorded passes. Of a GPU
-// that shares layers with others, besides: what connects them, most of it NCCL's (2.28 on two H200: 0.42 GB
-// at its start, the rest at the first collectives). Of a host: the program and MPI.
+// Memory that does not depend on the model. On a GPU: CUDA's context, our kernels and those of cuBLAS, and
+// recorded passes. On a GPU that shares layers with others, also the connections, mostly NCCL's (version 2.28
+// on two H200: 0.42 GB at its start, the rest at the first collectives). On a host: the program and MPI.
 constexpr double cuda_bytes_of_gpu = 0.6e9;
 constexpr double connection_bytes_of_gpu = 1.0e9;
 constexpr double reserved_bytes_of_host = 0.25e9;
@@ -24,7 +24,7 @@ constexpr double reserved_bytes_of_gpu(int tensor_parallel) {
     return cuda_bytes_of_gpu + (tensor_parallel > 1 ? connection_bytes_of_gpu : 0);
 }
 
-// How weights lie in memory: as in the file, or as the kernels of GPUs want them (gpu_bytes()).
+// The layout of weights in memory: as in the file, or as the GPU kernels need them (gpu_bytes()).
 enum class WeightLayout { File, Gpu };
 
 struct WeightBytes {
@@ -33,27 +33,27 @@ struct WeightBytes {
     std::vector<std::uint64_t> layers;
     std::array<std::uint64_t, kWeightFormats.size()> by_format{};
     std::uint64_t total = 0;
-    std::uint64_t weights = 0;  // their number
+    std::uint64_t weights = 0;  // the number of weights
 };
 
 WeightBytes weight_bytes(const ModelSource& model);
 
-// Of the cache of keys and values, all KV heads.
+// Returns the bytes of the KV cache for one token in one layer, with all KV heads.
 std::uint64_t kv_bytes_per_token_and_layer(const ModelConfig& config, KvElement element = KvElement::F16);
 
-// The layers [begin, end) of a pipeline stage, and what its fullest GPU holds of them. The first stage also
-// holds the embedding, whole on each of its GPUs; the last one the head, cut by words.
+// The layers [layer_begin, layer_end) of a pipeline stage, and the memory on its fullest GPU. The first stage
+// also has the embedding, whole on each GPU; the last stage has the head, split by vocabulary.
 struct StageNeeds {
     int layer_begin = 0;
     int layer_end = 0;
-    std::uint64_t weights = 0;  // in memory
+    std::uint64_t weights = 0;  // bytes in memory
     std::uint64_t kv_per_token = 0;
-    std::uint64_t stored = 0;  // the same weights, in the file's formats
+    std::uint64_t stored = 0;  // bytes of the same weights in the file
 };
 
-// Cuts the layers into as many stages as there are capacities, each with at least one layer, so that the
-// largest ratio of weights to capacity is as small as can be. Capacities: one GPU of each stage, in any unit,
-// positive. tensor_parallel: without obstacle. Throws std::invalid_argument for more stages than layers.
+// Cuts the layers into one stage for each capacity, each with at least one layer, so that the largest ratio
+// of weights to capacity is minimal. capacities: of one GPU of each stage, in any unit, positive.
+// tensor_parallel: without obstacle. Throws std::invalid_argument for more stages than layers.
 std::vector<StageNeeds> cut_into_stages(const ModelSource& model, WeightLayout layout, int tensor_parallel,
                                         std::span<const double> capacities, KvElement cache = KvElement::F16);
 
@@ -65,12 +65,12 @@ struct PassShape {
     int logits = 0;  // rows of logits
 };
 
-// What a rank needs besides weights, keys and values: activations of the largest pass, most of them fp16 on
-// GPUs, hidden states on their way to the next stage, and the operations' own memory.
+// Returns the bytes that a rank needs beside weights and KV cache: activations of the largest pass, mostly
+// fp16 on GPUs, hidden states on their way to the next stage, and the operations' own memory.
 std::uint64_t working_bytes(const ModelConfig& config, WeightLayout layout, const PassShape& pass);
 
-// Tokens whose keys and values have room beside the weights on every stage's GPUs; 0 if the weights have
-// none.
+// Returns how many tokens fit into the KV cache beside the weights on the GPUs of every stage; 0 if the
+// weights do not fit.
 std::uint64_t tokens_in(std::span<const StageNeeds> stages, std::uint64_t bytes_per_gpu);
 
 }  // namespace voltpile::llm

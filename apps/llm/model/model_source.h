@@ -1,4 +1,4 @@
-// A model's description and weights, from files or made up: what the engine loads from.
+// The interface to a model's description and weights, from files or synthetic.
 #pragma once
 
 #include <cstddef>
@@ -21,17 +21,17 @@ class ModelSource {
     const ModelConfig& config() const { return config_; }
     const std::vector<ModelTensor>& tensors() const { return tensors_; }  // in the order of tensor_table()
 
-    // By canonical name. Throws std::out_of_range for a tensor that models of this description do not have.
+    // Returns a tensor by its canonical name. Throws std::out_of_range if models of this description lack it.
     const ModelTensor& tensor(std::string_view name) const;
-    const ModelTensor& layer_tensor(std::int64_t layer,
-                                    std::string_view name) const;  // name: "attn_q.weight"
-    const ModelTensor& head() const;  // output.weight, or with tied embeddings token_embd.weight
+    // name: without the layer, such as "attn_q.weight".
+    const ModelTensor& layer_tensor(std::int64_t layer, std::string_view name) const;
+    const ModelTensor& head() const;  // output.weight, or token_embd.weight if embeddings are tied
 
-    // Copies the rectangle, row after row without gaps, to `out`: slice.bytes(tensor.format) bytes. May be
-    // called from several threads.
+    // Copies a slice to `out`, row after row without gaps: slice.bytes(tensor.format) bytes. Thread-safe.
     virtual void read(const ModelTensor& tensor, const TensorSlice& slice, std::byte* out) const = 0;
 
-    // 32 hexadecimal digits, the same on all nodes that have the same model. Quick: weights are sampled.
+    // Returns 32 hexadecimal digits, the same on all nodes that have the same model. Fast, because it samples
+    // the weights.
     virtual std::string fingerprint() const = 0;
 
   protected:
@@ -40,7 +40,8 @@ class ModelSource {
   private:
     ModelConfig config_;
     std::vector<ModelTensor> tensors_;
-    std::vector<std::pair<std::string_view, std::size_t>> by_name_;  // sorted; indices into tensors_
+    std::vector<std::pair<std::string_view, std::size_t>>
+        by_name_;  // sorted names with indices into tensors_
 };
 
 }  // namespace voltpile::llm

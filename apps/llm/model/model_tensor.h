@@ -1,5 +1,4 @@
-// A weight tensor of a model, by its canonical name, which is GGUF's: token_embd.weight, blk.3.attn_q.weight,
-// ...
+// A weight tensor of a model. Canonical names are GGUF's: token_embd.weight, blk.3.attn_q.weight, ...
 #pragma once
 
 #include <cstddef>
@@ -10,28 +9,28 @@
 
 namespace voltpile::llm {
 
-// What tensor parallelism cuts a tensor along, and which things stay whole in the cut.
+// The axis along which tensor parallelism cuts a tensor, and the units that stay whole.
 enum class CutAxis { None, Rows, Columns };
 enum class CutGroup { None, Heads, KvHeads, Ffn, Vocabulary };
 
-// Rows are outputs of a matrix product, columns its inputs; vectors (norms, biases) have one row.
+// Rows are the outputs of a matrix product, columns its inputs. Vectors (norms, biases) have one row.
 struct ModelTensor {
     std::string name;
-    int layer;  // -1: of no layer
+    int layer;  // -1: not in a layer
     std::size_t rows;
     std::size_t columns;
     CutAxis cut_axis = CutAxis::None;
     CutGroup cut_group = CutGroup::None;
     WeightFormat format = WeightFormat::F32;
-    // Where it lies; of a synthetic model nowhere (null, -1).
-    const std::byte* data = nullptr;  // mapped, in no alignment beyond the file's
+    // The place in the model's files; null and -1 for a synthetic model.
+    const std::byte* data = nullptr;  // mapped, aligned only as in the file
     int file = -1;                    // index into ModelFiles::paths()
     std::uint64_t offset = 0;         // of `data` in that file
 
     std::size_t bytes() const { return rows * row_bytes(format, columns); }
 };
 
-// A rectangle of a tensor; its columns begin and end between blocks.
+// A rectangle of a tensor. Its columns begin and end at block boundaries.
 struct TensorSlice {
     std::size_t row_begin;
     std::size_t row_end;
@@ -48,7 +47,7 @@ inline TensorSlice whole(const ModelTensor& tensor) {
     return {0, tensor.rows, 0, tensor.columns};
 }
 
-// Throws std::out_of_range if `slice` is not within `tensor` or cuts a block.
+// Throws std::out_of_range if `slice` is outside `tensor` or cuts a block.
 void check_slice(const ModelTensor& tensor, const TensorSlice& slice);
 
 }  // namespace voltpile::llm

@@ -14,7 +14,7 @@
 namespace voltpile::llm {
 namespace {
 
-constexpr int kGpusPerNode = 4;  // joined by NVLink in a T180 or T181
+constexpr int kGpusPerNode = 4;  // connected by NVLink in a T180 or T181
 constexpr double kGiB = 1 << 30;
 
 std::string line(std::string_view label, const std::string& text) {
@@ -83,15 +83,15 @@ struct Split {
     int pipeline_stages;
 };
 
-// The widest tensor parallelism within a node that divides the GPUs; nothing if there are more stages than
-// layers.
+// Returns the widest tensor parallelism within a node that divides the number of GPUs; nothing if that leaves
+// more stages than layers.
 Split widest_split(const ModelSource& model, int gpus) {
     for (int ranks = std::min(gpus, kGpusPerNode); ranks > 1; --ranks)
         if (gpus % ranks == 0 && tensor_parallel_obstacle(model, ranks).empty()) return {ranks, gpus / ranks};
     return {1, gpus};
 }
 
-// What the operations have for themselves; activations are little beside it.
+// The memory of the operations; activations are small beside it.
 constexpr double working_of_one = gpu_scratch_bytes + cublas_bytes;
 
 std::string room_text(std::uint64_t tokens) {

@@ -1,4 +1,4 @@
-// A model described for people: `voltpile model info`.
+// Describes a model for people, in `voltpile model info`.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace voltpile::llm {
 
-// What it is: family, sizes, context and RoPE, formats, tokenizer; several lines.
+// Returns several lines with family, sizes, context and RoPE, formats and tokenizer.
 std::string config_text(const ModelSource& model);
 
-// What it needs on 1, 2, 4 and 8 GPUs, as a table. GPUs are cut by tensor parallelism within a node of four,
-// as far as the model allows, and by layers beyond.
+// Returns a table of the memory needed on 1, 2, 4 and 8 GPUs. Tensor parallelism splits the model within a
+// node of four GPUs as far as the model allows, pipeline stages beyond that.
 std::string needs_text(const ModelSource& model);
 
 }  // namespace voltpile::llm

@@ -1,5 +1,5 @@
-// Which tensor of a quantized GGUF file is in which format, as llama.cpp's llama-quantize chooses (without an
-// importance matrix).
+// The format of each tensor in a quantized GGUF file, as llama.cpp's llama-quantize chooses it without an
+// importance matrix.
 #pragma once
 
 #include <array>
@@ -32,10 +32,10 @@ constexpr const QuantMixtureInfo& info(QuantMixture mixture) {
     return kQuantMixtures[static_cast<std::size_t>(mixture)];
 }
 
-// Vectors stay in F32. The head is in Q6_K in all mixtures below 8 bits. attn_v and ffn_down are in Q6_K in
-// Q4_K_M and Q5_K_M for the first and last eighth of the layers and every third between; models of 80 layers
-// with grouped heads have the other attn_v in Q5_K instead of Q4_K. Throws JobError for rows that are not
-// whole blocks.
+// Returns the format of a tensor. Vectors stay in F32. The head is in Q6_K in all mixtures below 8 bits. In
+// Q4_K_M and Q5_K_M, attn_v and ffn_down are in Q6_K in the first and last eighth of the layers and every
+// third between; models of 80 layers with grouped heads have the other attn_v in Q5_K instead of Q4_K. Throws
+// JobError for rows that are not whole blocks.
 WeightFormat mixture_format(QuantMixture mixture, const ModelTensor& tensor, const ModelConfig& config);
 
 }  // namespace voltpile::llm

@@ -1,5 +1,5 @@
-// Reader of one safetensors file: 64-bit header length, JSON header {name: {dtype, shape, data_offsets}},
-// data. Defined in the README of the safetensors project.
+// Reads one safetensors file: 64-bit header length, JSON header {name: {dtype, shape, data_offsets}}, data.
+// Defined in the README of the safetensors project.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +12,10 @@ namespace voltpile::llm {
 
 class SafetensorsFile {
   public:
-    // Reads the header of a whole file. `bytes` must outlive this object; `path` is for messages. As the
-    // format has it, the tensors must cover the data exactly: without gaps, overlaps or rest. Throws
-    // FileError that says what is wrong, also for element types other than F16, BF16 and F32, which it names.
-    // Scalars and empty tensors, which no model needs, are refused.
+    // Reads the header. bytes: the whole file, must outlive this object. path: for messages. As the format
+    // demands, the tensors must cover the data without gaps or overlaps. Throws FileError with the problem,
+    // also for element types other than F16, BF16 and F32, and for scalars and empty tensors, which no model
+    // needs.
     SafetensorsFile(std::span<const std::byte> bytes, std::string path);
 
     const std::string& path() const { return path_; }

@@ -1,4 +1,4 @@
-// A tensor as it lies in a file: what the readers of GGUF and of safetensors have in common.
+// A tensor in a file: the common result of the GGUF and safetensors readers.
 #pragma once
 
 #include <array>
@@ -12,8 +12,8 @@
 
 namespace voltpile::llm {
 
-// Row-major, `columns` consecutive weights to a row. One-dimensional tensors have one row; of more than two
-// dimensions all but the last are taken together as rows. The reader has checked that the bytes are in the
+// Row-major, with `columns` consecutive weights in a row. A one-dimensional tensor has one row; of more than
+// two dimensions, all but the last together count as rows. The reader has checked that the bytes are in the
 // file.
 struct StoredTensor {
     WeightFormat format;

@@ -21,12 +21,12 @@ float uniform(std::uint64_t bits) {  // [-1, 1)
     return static_cast<float>(static_cast<std::int64_t>(bits) >> 40) * 0x1p-23f;
 }
 
-// IEEE half precision of a number within its range, to nearest.
+// Rounds a number in the range of IEEE half precision to the nearest half.
 std::uint16_t half_bits(double x) {
     constexpr int kFractionBits = 10;
     constexpr int kLeastExponent = -14;
     const int exponent = x == 0 ? kLeastExponent : std::max(std::ilogb(x), kLeastExponent);
-    // Below 2^10 for subnormal numbers; a carry runs over into the exponent, as it must.
+    // Below 2^10 for subnormal numbers. A carry increments the exponent, as it should.
     const auto fraction = static_cast<int>(std::lrint(std::ldexp(std::abs(x), kFractionBits - exponent)));
     const int magnitude = fraction + ((exponent - kLeastExponent) << kFractionBits);
     return static_cast<std::uint16_t>(magnitude | (x < 0 ? 0x8000 : 0));
@@ -38,7 +38,7 @@ struct Generator {
     std::size_t count;
     std::byte* out;
 
-    // make_block(random, block): random(i) gives 64 bits of the block's own.
+    // make_block(random, block): random(i) returns the block's i-th 64 random bits.
     template <class MakeBlock>
     void each(std::size_t bytes, const MakeBlock& make_block) const {
         constexpr std::uint64_t kNumbersPerBlock = 32;
@@ -89,7 +89,7 @@ void make_q8_0(const Generator& generator, double deviation) {
     });
 }
 
-// d, 32 nibbles less 8; either sign of d evens out that their mean is -0.5.
+// d, 32 nibbles minus 8. Their mean is -0.5, which the random sign of d cancels.
 void make_q4_0(const Generator& generator, double deviation) {
     const std::uint16_t d = half_bits(deviation / kDeviation4);
     generator.each(block_bytes(WeightFormat::Q4_0), [d](const auto& random, std::byte* out) {
@@ -124,8 +124,8 @@ void make_q4_or_q5_k(const Generator& generator, WeightFormat format, double dev
     });
 }
 
-// 192 bytes of quants (w = d * scale * (q - 32)), 16 scales, d; the sign of the scales evens out the mean
-// -0.5.
+// 192 bytes of quants (w = d * scale * (q - 32)), 16 scales, d. The mean of q - 32 is -0.5, which the random
+// sign of the scales cancels.
 void make_q6_k(const Generator& generator, double deviation) {
     const std::uint16_t d = half_bits(deviation / (kDeviation6 * kScale8));
     generator.each(block_bytes(WeightFormat::Q6_K), [d](const auto& random, std::byte* out) {
@@ -169,7 +169,7 @@ void make_blocks(WeightFormat format, std::uint64_t key, std::uint64_t first_blo
         case WeightFormat::BF16:
             break;
     }
-    throw std::invalid_argument("no synthetic weights in BF16");
+    throw std::invalid_argument("synthetic weights cannot be BF16");
 }
 
 void make_vector(std::uint64_t key, std::uint64_t first, std::size_t count, float mean, float spread,

@@ -1,4 +1,4 @@
-// Random weights, made block by block: any block can be made by itself.
+// Generates random weights block by block, each block independently of the others.
 #pragma once
 
 #include <cstddef>
@@ -9,17 +9,16 @@
 
 namespace voltpile::llm {
 
-// The key of a tensor's random numbers.
+// Returns the key of a tensor's random numbers.
 std::uint64_t tensor_key(std::uint64_t seed, std::string_view tensor_name);
 
-// Blocks [first_block, first_block + count) of a tensor, its blocks counted row after row. The weights have
-// mean 0 (to a hundredth of their spread) and standard deviation `deviation`, which is at least 1e-4; scales
-// are within what quantizers write. Formats: F32, F16, Q8_0, Q4_0, Q4_K, Q5_K, Q6_K; throws
-// std::invalid_argument for BF16.
+// Generates blocks [first_block, first_block + count) of a tensor, counted row after row. The weights have
+// mean 0, to a hundredth of their spread, and standard deviation `deviation`, at least 1e-4; scales are in
+// the range that quantizers write. Throws std::invalid_argument for BF16; supports all other formats.
 void make_blocks(WeightFormat format, std::uint64_t key, std::uint64_t first_block, std::size_t count,
                  double deviation, std::byte* out);
 
-// Elements [first, first + count) of a vector in F32, uniform within mean +- spread.
+// Generates elements [first, first + count) of an F32 vector, uniform in mean +- spread.
 void make_vector(std::uint64_t key, std::uint64_t first, std::size_t count, float mean, float spread,
                  std::byte* out);
 

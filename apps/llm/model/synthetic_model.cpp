@@ -15,7 +15,8 @@ namespace voltpile::llm {
 namespace {
 
 constexpr std::size_t reading_threads = 8;
-constexpr std::size_t least_for_threads = std::size_t{1} << 20;  // bytes
+constexpr std::size_t least_for_threads = std::size_t{1}
+                                          << 20;  // bytes; fewer are not worth starting threads
 
 QuantMixture mixture_named(std::string_view name) {
     std::string names;

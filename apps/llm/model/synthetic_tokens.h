@@ -1,4 +1,4 @@
-// The made-up tokenizer of synthetic models: every byte is a token, and words fill the vocabulary.
+// The tokenizer of synthetic models: every byte is a token, and words fill the vocabulary.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,8 @@
 
 namespace voltpile::llm {
 
-struct SyntheticTokens {  // as tokenizer.ggml.* has them
+// Values of the keys tokenizer.ggml.tokens, .scores and .token_type.
+struct SyntheticTokens {
     std::vector<std::string> texts;
     std::vector<float> scores;
     std::vector<std::int32_t> kinds;

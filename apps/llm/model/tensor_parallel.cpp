@@ -7,7 +7,7 @@
 namespace voltpile::llm {
 namespace {
 
-// A cut of fewer elements would leave rows that kernels cannot load in one piece.
+// Smaller cuts would leave rows that kernels cannot load with aligned vector loads.
 constexpr std::size_t kLeastFfnUnit = 32;
 
 std::size_t ffn_unit(const ModelSource& model) {
@@ -18,7 +18,7 @@ std::size_t ffn_unit(const ModelSource& model) {
     return unit;
 }
 
-// The rank's part of `count` things as even as units allow.
+// Returns the rank's part of `count` elements, split as evenly as whole units allow.
 IndexRange even_part(std::size_t count, std::size_t unit, int rank, int ranks) {
     const std::size_t units = (count + unit - 1) / unit;
     const auto bound = [&](int r) {

@@ -1,4 +1,4 @@
-// Which part of each tensor a rank of a tensor-parallel team holds.
+// Computes the part of each tensor that a rank of a tensor-parallel group holds.
 #pragma once
 
 #include <cstddef>
@@ -15,9 +15,10 @@ struct IndexRange {
     bool operator==(const IndexRange&) const = default;
 };
 
-// Which of the model's heads, KV heads, feed-forward elements and words a rank works on. Heads are cut
-// evenly; KV heads too, up to one a rank, beyond which ranks share them. The feed-forward elements are cut at
-// block boundaries of ffn_down, so that ranks may differ by a block; words as evenly as can be.
+// The heads, KV heads, feed-forward elements and words of the vocabulary that a rank computes. Heads are
+// split evenly; KV heads too, down to one a rank, and beyond that ranks share them. Feed-forward elements are
+// split at block boundaries of ffn_down, so ranks may differ by a block; words are split as evenly as
+// possible.
 struct RankShare {
     IndexRange heads;
     IndexRange kv_heads;
@@ -25,15 +26,15 @@ struct RankShare {
     IndexRange words;
 };
 
-// Why the model cannot be cut over `ranks`, for people; empty if it can.
+// Explains why the model cannot be split over `ranks` ranks; empty if it can.
 std::string tensor_parallel_obstacle(const ModelSource& model, int ranks);
 
-// `ranks` has no obstacle.
+// Returns the share of a rank. There must be no obstacle for `ranks`.
 RankShare rank_share(const ModelSource& model, int rank, int ranks);
 
-// What a rank holds of a tensor. Where a cut by columns falls within a block (attn_output of K-quants with an
-// odd number of heads a rank), `stored` reaches to the blocks' ends, and the input elements outside
-// `used_columns`, which are of the tensor's columns, must be taken as zero.
+// The part of a tensor that a rank holds. If a cut by columns falls within a block (attn_output of K-quants
+// with an odd number of heads on a rank), `stored` extends to the block boundaries, and the inputs outside
+// `used_columns` must be zero. used_columns: in columns of the whole tensor.
 struct TensorShard {
     TensorSlice stored;
     IndexRange used_columns;

@@ -1,4 +1,4 @@
-// The tensors that a model of a given description has.
+// Lists the tensors of a model with a given description.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace voltpile::llm {
 
-// Names, shapes and cuts, in the order embedding, layers, head; formats and places are left at their
-// defaults. The config has passed check_config.
+// Returns names, shapes and cuts in the order embedding, layers, head. Formats and places have their
+// defaults. config: has passed check_config().
 std::vector<ModelTensor> tensor_table(const ModelConfig& config);
 
 }  // namespace voltpile::llm

@@ -1,4 +1,4 @@
-// The formats in which weights are stored, with the layout of their blocks (names and numbers as in GGUF).
+// The storage formats of weights and the layout of their blocks, with names and numbers as in GGUF.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace voltpile::llm {
 
-// The quantized ones hold a row as consecutive blocks; no block crosses a row's end.
+// Quantized formats store a row as consecutive blocks. No block crosses the end of a row.
 enum class WeightFormat { F32, F16, BF16, Q8_0, Q4_0, Q4_K, Q5_K, Q6_K };
 
 struct WeightFormatInfo {
@@ -45,12 +45,12 @@ constexpr std::size_t block_bytes(WeightFormat format) {
     return info(format).block_bytes;
 }
 
-// Bytes of a row of `columns` weights; `columns` is a multiple of the block size.
+// Returns the bytes of a row. columns: a multiple of the block size.
 constexpr std::size_t row_bytes(WeightFormat format, std::size_t columns) {
     return columns / block_size(format) * block_bytes(format);
 }
 
-// Nothing for a type that is not among the formats above.
+// Returns the format with a GGUF type number; nothing for unsupported types.
 constexpr std::optional<WeightFormat> weight_format_of_gguf_type(std::uint32_t gguf_type) {
     for (const WeightFormatInfo& entry : kWeightFormats)
         if (entry.gguf_type == gguf_type) return entry.format;

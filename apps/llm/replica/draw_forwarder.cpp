@@ -16,7 +16,7 @@ DrawForwarder::~DrawForwarder() {
     try {
         for (const Sent& each : sent_) each.transfer.wait();
     } catch (const std::exception&) {
-        // Whoever needed it has found out.
+        // The receiver has noticed the lost peer itself.
     }
 }
 

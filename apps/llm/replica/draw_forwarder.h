@@ -1,5 +1,5 @@
-// Sends what passes draw from the last stage of a pipeline to the first, pass by pass (Draws), on a thread of
-// its own: the one that enqueues passes has to wait for the hidden states of the next one meanwhile.
+// Sends the draws of each pass from the last pipeline stage to the first, on a thread of its own, because the
+// thread that enqueues passes waits for the hidden states of the next pass meanwhile.
 #pragma once
 
 #include <condition_variable>
@@ -16,13 +16,14 @@ namespace voltpile::llm {
 
 class DrawForwarder {
   public:
-    // device: the GPU of the passes, as CUDA counts it; -1: none. The channel outlives it.
+    // device: the CUDA index of the GPU that runs the passes; -1 for none. The channel must outlive this
+    // object.
     DrawForwarder(Channel& to_first, int device);
-    ~DrawForwarder();  // drops what has not been sent
+    ~DrawForwarder();  // drops draws that are not sent yet
     DrawForwarder(const DrawForwarder&) = delete;
     DrawForwarder& operator=(const DrawForwarder&) = delete;
 
-    // Rethrows what an earlier one met.
+    // Sends these draws once they are there. Rethrows the error of an earlier send.
     void push(const DrawsUnderWay& draws);
 
   private:
@@ -38,7 +39,7 @@ class DrawForwarder {
         std::vector<std::byte> message;
         Transfer transfer;
     };
-    std::deque<Sent> sent_;  // the thread's
+    std::deque<Sent> sent_;  // used by the thread only
     std::jthread thread_;
 };
 

@@ -9,9 +9,9 @@
 namespace voltpile::llm {
 namespace {
 
-constexpr std::chrono::milliseconds tick{1};  // between looks for the end
+constexpr std::chrono::milliseconds tick{1};  // between checks whether the collectives are done
 
-// count: the least and the largest.
+// Calls `collective` with counts from `least` to `most`, doubling each time.
 template <class Function>
 void at_growing_sizes(std::int64_t least, std::int64_t most, Function&& collective) {
     for (std::int64_t count = least; count < most; count *= 2) collective(count);

@@ -1,5 +1,5 @@
-// What collectives take of a GPU's memory at their first use (NCCL's buffers for each of its algorithms, room
-// for its kernels' local variables), taken before a model is loaded.
+// Makes collectives allocate their GPU memory before a model is loaded: NCCL's buffers for each of its
+// algorithms, and room for the local variables of its kernels.
 #pragma once
 
 #include "llm/model/model_config.h"
@@ -8,9 +8,9 @@
 
 namespace voltpile::llm {
 
-// Collective over a tensor-parallel group with GPUs; each rank's is the current one. Waits. Does each kind of
-// collective that passes will do, at sizes of powers of two up to their largest: NCCL connects for an
-// algorithm when a size first asks for it. Throws CommError if a peer is lost.
+// Runs each kind of collective that passes use, at powers of two up to their largest size, because NCCL
+// connects for an algorithm when a size first needs it. Waits for them. Collective over a tensor-parallel
+// group with GPUs, each rank's being its current device. Throws CommError if a peer is lost.
 void do_first_collectives(const TeamContext& teams, const ModelConfig& config, const ReplicaRequest& request);
 
 }  // namespace voltpile::llm

@@ -1,5 +1,4 @@
-// What a person sees while a model is loaded: one live line on a terminal, a plain line now and then
-// elsewhere.
+// Shows progress while a model is loaded: a live line on a terminal, a plain line now and then elsewhere.
 #pragma once
 
 #include <chrono>
@@ -10,12 +9,12 @@
 
 namespace voltpile::llm {
 
-// "loading 6.5 of 13.0 GB a rank  50 %  2.9 GB/s". Pure.
+// Formats the line: "loading 6.5 of 13.0 GB a rank  50 %  2.9 GB/s".
 std::string loading_text(double bytes, double of_bytes, double seconds);
 
 class LoadProgress {
   public:
-    // of_bytes: what this rank will load. shown: on the rank that prints.
+    // of_bytes: how much this rank loads. shown: whether this rank prints.
     LoadProgress(std::uint64_t of_bytes, bool shown);
 
     void add(std::uint64_t bytes);

@@ -1,4 +1,4 @@
-// The operations on what the plan gives a rank: its GPU, or its cores.
+// Creates the operations of a rank, on the GPU or the cores that the plan gives it.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,20 @@
 
 namespace voltpile::llm {
 
-// The logical processors of a rank's cores, one each.
+// Returns one logical processor for each of a rank's cores.
 std::vector<int> pus_of(const Plan& plan, int world_rank);
 
 struct RankOps {
     std::unique_ptr<Ops> ops;
-    const Stream* stream = nullptr;  // of ops; nullptr: they work on the host
+    const Stream* stream = nullptr;  // of ops; nullptr if they work on the host
 };
 
-// Keeps the calling thread, and those it starts from now on (NCCL's, channels'), to the rank's cores.
+// Binds the calling thread, and so the threads it starts later (NCCL's, channels'), to the rank's cores.
 void bind_to_cores(const Plan& plan, int world_rank);
 
-// Makes the rank's GPU the calling thread's current one, or binds the thread to the first of the rank's
-// cores. weight_bytes: to be loaded, as planned; a GPU takes them at once. DeviceError.
+// Creates the operations. Makes the rank's GPU the calling thread's current device, or binds the thread to
+// the first of the rank's cores. weight_bytes: the planned size of the weights, which a GPU allocates at
+// once. Throws DeviceError.
 RankOps make_rank_ops(const Plan& plan, int world_rank, std::uint64_t weight_bytes,
                       const ReplicaRequest& request);
 

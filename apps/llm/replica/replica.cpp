@@ -26,7 +26,7 @@ namespace {
 
 constexpr int draw_channel = 1;
 constexpr std::chrono::seconds watch_interval{1};
-// Between processors a rank may be slow, or share its core, without being lost.
+// A rank on cores may be slow, or share its core with other programs, without being lost.
 constexpr std::chrono::minutes host_deadline{5};
 
 TeamOptions team_options(const RankPlan& rank) {
@@ -52,7 +52,7 @@ Replica::Replica(const MpiSession& session, const ModelSource& model, ReplicaPla
     : session_(session), plan_(std::move(plan)) {
     const Communicator& world = session.world();
     const RankPlan& mine = plan_.plan.ranks[static_cast<std::size_t>(world.rank())];
-    bind_to_cores(plan_.plan, world.rank());  // first: whatever the teams start stays there
+    bind_to_cores(plan_.plan, world.rank());  // first, because threads that the teams start inherit it
     all_do(world, [&] { teams_ = std::make_unique<TeamContext>(world, plan_.plan, team_options(mine)); });
     all_do(world, [&] {
         if (!idle()) load(model);
@@ -67,13 +67,13 @@ void Replica::watch(const std::stop_token& stop, int device) const {
     std::condition_variable_any woken;
     std::unique_lock lock(mutex);
     try {
-        use_device(device);  // else asking for an event would make a context on the first GPU
+        use_device(device);  // otherwise querying an event would create a context on the first GPU
         while (!stop.stop_requested()) {
             teams_->check();
             woken.wait_for(lock, stop, watch_interval, [] { return false; });
         }
     } catch (const Error&) {
-        // The streams have come free, and whoever waited for them will ask.
+        // The streams are free again, and the thread that waits for them calls check() itself.
     }
 }
 
@@ -186,7 +186,7 @@ Draws Replica::collect() {
 
 void with_replica(const MpiSession& session, const ModelSource& model, ReplicaPlan plan,
                   const std::function<void(Replica&)>& body, const std::function<void()>& meanwhile) {
-    // The others of a peer that is lost leave it to that one, or to the launcher, to say why and to end all.
+    // When a peer is lost, wait for it or the launcher to report why and to end all ranks.
     constexpr std::chrono::seconds patience{2};
     Replica replica(session, model, std::move(plan));
     if (session.world().rank() == 0)

@@ -1,5 +1,5 @@
-// One copy of a model spread over the ranks of a team (tensor-parallel groups as pipeline stages): on each
-// rank the operations of its GPU or its cores, its part of the decoder, and its links.
+// One copy of a model spread over the ranks of a team, whose pipeline stages are tensor-parallel groups. Each
+// rank has the operations of its GPU or its cores, its part of the decoder, and its links to other ranks.
 #pragma once
 
 #include <deque>
@@ -20,55 +20,58 @@
 
 namespace voltpile::llm {
 
-// Collective over the world: the plan for its ranks. Throws AgreedError for ranks that see different models,
-// and for what plan_replica() refuses.
+// Plans a replica over all ranks of the world. Collective. Throws AgreedError if the ranks see different
+// models, and for what plan_replica() refuses.
 ReplicaPlan agreed_plan(const MpiSession& session, const ModelSource& model, const ReplicaRequest& request);
 
 class Replica {
   public:
-    // Collective over the world: all ranks come, with the same model and plan, and destroy. The model
-    // outlives it. Throws AgreedError.
+    // Connects the ranks and loads the model. Construction and destruction are collective over the world: all
+    // ranks take part, with the same model and plan. The model must outlive the replica. Throws AgreedError.
     Replica(const MpiSession& session, const ModelSource& model, ReplicaPlan plan);
     ~Replica();
 
-    // In no team: nothing of the following is to be had.
+    // Whether this rank is in no team. Idle ranks must not call the methods below.
     bool idle() const { return teams_->idle(); }
-    // The team's first rank in the order of the world (rank 0, unless that has no GPU where others have): the
-    // one that prints.
+    // Whether this is the team's first rank in the order of the world: rank 0, unless it has no GPU and
+    // others have. The leader plans passes and prints.
     bool leads() const { return teams_->team().rank() == 0; }
 
     const ReplicaRequest& request() const { return plan_.request; }
     const ReplicaPlan& plan() const { return plan_; }
     const TeamContext& teams() const { return *teams_; }
     TimedOps& ops() { return *timed_ops_; }
-    const Stream* stream() const { return stream_; }  // of ops; nullptr: they work on the host
+    const Stream* stream() const { return stream_; }  // of ops(); nullptr if they work on the host
     Decoder& decoder() { return *decoder_; }
-    double load_seconds() const { return load_s_; }  // of the weights
+    double load_seconds() const { return load_s_; }  // for the weights
     std::uint64_t loaded_bytes() const { return loaded_bytes_; }
-    // In use of the GPU's memory when the ranks were connected and nothing was loaded, and after loading; 0
-    // without a GPU.
+    // Bytes in use on the GPU after connecting the ranks and before loading, and after loading; 0 without a
+    // GPU.
     std::int64_t gpu_bytes_before() const { return gpu_bytes_before_; }
     std::int64_t gpu_bytes_loaded() const { return gpu_bytes_loaded_; }
     std::string describe() const;  // "AVX2, 4 threads; TP2 x PP2; int8 cache"
 
-    // Collective over the team: one pass. On the last stage the logits (on every rank of it, in the Ops'
-    // memory until the next pass), elsewhere nothing.
+    // Runs one pass. Collective over the team. Returns the logits on every rank of the last stage, in the
+    // memory of ops(), valid until the next pass; empty on other stages.
     FloatRows forward(const Batch& batch);
 
-    // Collective over the team: one pass, waited for. The logits (batch.logit_row.size(), vocabulary) on the
-    // host of one rank of the last stage, valid until the next call; nothing on the others. Nothing either
-    // where a sum was not finite: ranks of earlier stages have not met it, and go on until they are told.
+    // Runs one pass and waits for it. Collective over the team. Returns the logits, (batch.logit_row.size(),
+    // vocabulary), in host memory of one rank of the last stage, valid until the next call; empty on other
+    // ranks. Also returns nothing after a sum was not finite: ranks of earlier stages do not notice that and
+    // keep taking part.
     std::span<const float> host_logits(const Batch& batch);
-    // What was not finite first in these passes on this rank; empty: all was.
+    // Names the first sum in these passes that was not finite on this rank; empty if there was none.
     const std::string& not_finite() const { return not_finite_; }
 
-    // ---- With tokens drawn, several under way at once; for ReplicaPasses. Not mixed with the above.
+    // The methods below run passes that draw tokens, several in flight at once. ReplicaPasses uses them; do
+    // not mix them with forward() and host_logits().
 
-    // Collective over the team, in the same order: begins a pass, and the draw of a token for each row of
-    // logits. As PassRunner::enqueue; at most PassRunner::most_under_way that have not been collected.
+    // Starts a pass and the draw of a token for each row of logits, as PassRunner::enqueue() does. Collective
+    // over the team, in the same order on all ranks. At most PassRunner::most_under_way passes may be
+    // enqueued and not yet collected.
     void enqueue(const Batch& batch, std::span<const SamplingRow> sampling);
 
-    // On the leader: waits for the oldest pass that has not been collected, and has its tokens. Throws
+    // Waits for the oldest pass not yet collected and returns its tokens. On the leader only. Throws
     // CommError if a peer is lost.
     Draws collect();
 
@@ -90,24 +93,24 @@ class Replica {
     std::int64_t gpu_bytes_loaded_ = 0;
     std::unique_ptr<Decoder> decoder_;
     std::unique_ptr<PassRunner> runner_;
-    struct Awaited {  // from the last stage
+    struct Awaited {  // draws on their way from the last stage
         std::vector<std::byte> message;
         std::size_t draws = 0;
         int top_n = 0;
         Transfer arrived;
     };
-    std::deque<Awaited> awaited_;               // the leader of a pipeline
-    std::deque<DrawsUnderWay> under_way_;       // the leader of a single stage
-    std::unique_ptr<DrawForwarder> forwarder_;  // the first rank of the last of several stages
+    std::deque<Awaited> awaited_;               // on the leader, if there are several stages
+    std::deque<DrawsUnderWay> under_way_;       // on the leader, if there is one stage
+    std::unique_ptr<DrawForwarder> forwarder_;  // on the first rank of the last stage, if there are several
     std::vector<float> host_logits_;
     std::string not_finite_;
-    std::jthread watchdog_;  // of work on the GPU that waits for a peer
+    std::jthread watchdog_;  // frees work on the GPU that waits for a lost peer
 };
 
-// Collective over the world: makes the replica and has `body` use it on every rank of its team; the others
-// do what there is `meanwhile` and wait, asleep. Rank 0 prints the plan's warnings. Throws AgreedError. An
-// error that a rank meets alone is printed here and ends all ranks (MpiSession::abort): what a replica has
-// shared with others cannot be put away alone.
+// Creates a replica and calls `body` on every rank of its team; idle ranks call `meanwhile` and then sleep
+// until the others are done. Collective over the world. Rank 0 prints the plan's warnings. Throws
+// AgreedError. An error on a single rank is printed here and ends all ranks (MpiSession::abort), because one
+// rank cannot take down the replica's connections alone.
 void with_replica(const MpiSession& session, const ModelSource& model, ReplicaPlan plan,
                   const std::function<void(Replica&)>& body, const std::function<void()>& meanwhile = {});
 

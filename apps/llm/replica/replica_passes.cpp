@@ -10,12 +10,12 @@
 namespace voltpile::llm {
 namespace {
 
-// SchedulerSettings::pass_rows. With an 8B model in Q8_0 passes of 128 and 512 rows take an H200 8.3 and 25.3
-// ms: as long as 60 rows more. Processors are busy with a few rows. (Passes of which the pace is measured are
-// smaller than that.)
+// SchedulerSettings::pass_rows. With an 8B model in Q8_0, passes of 128 and 512 rows take 8.3 and 25.3 ms on
+// an H200, which makes the fixed cost that of 60 rows. A few rows keep cores busy. (The pace is measured with
+// smaller passes.)
 constexpr int gpu_pass_rows = 64, host_pass_rows = 16;
 
-// What the leader tells: a mark, and what belongs to it.
+// The first byte of the leader's messages says what follows.
 constexpr char pass_mark = 'P', sum_mark = 'S', end_mark = 'E';
 
 std::vector<SamplingRow> rows_of(const PlannedPass& pass) {
@@ -25,7 +25,7 @@ std::vector<SamplingRow> rows_of(const PlannedPass& pass) {
     return rows;
 }
 
-// Where a sum of this rank was first not finite since it was asked last; empty: all were.
+// Names the first sum on this rank that was not finite since the last call; empty if there was none.
 std::string first_not_finite(Replica& replica) {
     try {
         replica.decoder().check(Batch());
@@ -35,21 +35,21 @@ std::string first_not_finite(Replica& replica) {
     return {};
 }
 
-// On all ranks but the leader.
+// Takes part in the passes that the leader sends, until it ends them. On all other ranks.
 void follow_passes(Replica& replica) {
     const Communicator& team = replica.teams().team();
     for (;;) {
-        // A rank that computes on cores has none to spare.
+        // A rank with a GPU polls for a while first; one that computes on its cores has none to spare.
         const auto patience = replica.stream() != nullptr ? gpu_patience : std::chrono::microseconds(0);
-        const Message told = team.wait_for(kPassTag, patience);
-        switch (told.bytes.front()) {
+        const Message message = team.wait_for(kPassTag, patience);
+        switch (message.bytes.front()) {
             case pass_mark: {
-                const PlannedPass pass = pass_from_bytes(told.bytes.substr(1));
+                const PlannedPass pass = pass_from_bytes(message.bytes.substr(1));
                 replica.enqueue(pass.batch, rows_of(pass));
                 break;
             }
             case sum_mark:
-                team.send(told.from, kNotFiniteTag, first_not_finite(replica));
+                team.send(message.from, kNotFiniteTag, first_not_finite(replica));
                 break;
             default:
                 return;
@@ -68,7 +68,7 @@ int ReplicaPasses::lanes() const {
 }
 
 bool ReplicaPasses::feeds() const {
-    // On processors enqueue() computes: nothing would be gained.
+    // On cores enqueue() computes itself, so nothing would be gained.
     return replica_.teams().stages() == 1 && replica_.stream() != nullptr;
 }
 
@@ -89,13 +89,13 @@ SchedulerSettings ReplicaPasses::measured_settings() {
     return settings;
 }
 
-void ReplicaPasses::tell(std::string bytes) {
+void ReplicaPasses::send_to_followers(std::string bytes) {
     const auto shared = std::make_shared<const std::string>(std::move(bytes));
     for (int rank = 1; rank < replica_.teams().team().size(); ++rank) outbox_.send(rank, kPassTag, shared);
 }
 
 void ReplicaPasses::enqueue(const PlannedPass& pass) {
-    if (replica_.teams().team().size() > 1) tell(pass_mark + to_bytes(pass));
+    if (replica_.teams().team().size() > 1) send_to_followers(pass_mark + to_bytes(pass));
     std::vector<int>& top_n = top_n_.emplace_back();
     for (const Draw& draw : pass.draws) top_n.push_back(draw.top_n);
     replica_.enqueue(pass.batch, rows_of(pass));
@@ -124,15 +124,15 @@ std::string ReplicaPasses::why_no_numbers() {
     return not_finite_.empty() ? PassExecutor::why_no_numbers() : not_finite_;
 }
 
-// Each rank tells of its passes so far and forgets it.
+// Asks each rank for its first sum that was not finite in its passes so far; the ranks then forget it.
 void ReplicaPasses::ask_for_not_finite() {
     const Communicator& team = replica_.teams().team();
-    tell(std::string(1, sum_mark));
+    send_to_followers(std::string(1, sum_mark));
     std::vector<std::string> sums(static_cast<std::size_t>(team.size()));
     sums.front() = first_not_finite(replica_);
     for (int rank = 1; rank < team.size(); ++rank) {
-        Message told = team.wait_for(kNotFiniteTag);
-        sums[static_cast<std::size_t>(told.from)] = std::move(told.bytes);
+        Message answer = team.wait_for(kNotFiniteTag);
+        sums[static_cast<std::size_t>(answer.from)] = std::move(answer.bytes);
     }
     const auto first = std::ranges::find_if(sums, [](const std::string& each) { return !each.empty(); });
     not_finite_ = first != sums.end() ? *first : std::string();
@@ -142,7 +142,7 @@ void ReplicaPasses::ask_for_not_finite() {
 
 void ReplicaPasses::end() {
     while (!top_n_.empty()) collect();
-    tell(std::string(1, end_mark));
+    send_to_followers(std::string(1, end_mark));
     outbox_.drain();
 }
 

@@ -1,5 +1,5 @@
-// The passes of a replica, as one of its ranks plans them: that one (Replica::leads()) enqueues and collects,
-// the others follow. The one way to tokens drawn by a replica.
+// Runs the passes of a replica that draw tokens: the leader (Replica::leads()) plans, enqueues and collects
+// them, and sends each to the other ranks, which follow.
 #pragma once
 
 #include <deque>
@@ -24,45 +24,46 @@ class LeaderError : public Error {
 
 class ReplicaPasses final : public PassExecutor {
   public:
-    // On the leader, in run_passes(). The replica outlives it.
+    // Created by run_passes() on the leader. The replica must outlive it.
     explicit ReplicaPasses(Replica& replica);
 
-    int lanes() const override;  // as many as there are stages
+    int lanes() const override;  // one for each pipeline stage
     bool feeds() const override;
 
-    // What the replica has room for, for any scheduler of these passes.
+    // Returns the settings for a scheduler of these passes, without the pace.
     SchedulerSettings settings() const;
-    // With the pace. On GPUs it is measured, with passes over the whole cache for a second or two; processors
-    // have none. For many texts at once: one alone is in every pass at any pace.
+    // Returns the settings with the pace, for many sequences at once. On GPUs this measures the pace for a
+    // second or two, with passes over the whole cache; on cores the pace stays unknown. A single sequence is
+    // in every pass whatever the pace is.
     SchedulerSettings measured_settings();
 
     void enqueue(const PlannedPass& pass) override;
 
-    // A token is -1 where the logits were no numbers. Throws CommError if a rank is lost.
+    // A token is -1 if its logits were not finite. Throws CommError if a rank is lost.
     std::vector<DrawnToken> collect() override;
     std::vector<TopTokens> top() override;
-    // Of the first rank with a sum that was not finite: where that was.
+    // Names the first sum that was not finite, on the first rank that has one.
     std::string why_no_numbers() override;
 
-    // Waits for the passes under way; no more will come: the others return.
+    // Waits for the passes in flight and makes the other ranks return from run_passes().
     void end();
 
   private:
-    void tell(std::string bytes);
+    void send_to_followers(std::string bytes);
     void ask_for_not_finite();
 
     Replica& replica_;
     Outbox outbox_;
-    std::deque<std::vector<int>> top_n_;  // of the draws of each pass not yet collected
-    std::vector<TopTokens> top_;          // of the one collected last
-    std::string not_finite_;       // what the ranks said when they were asked last, of all passes by then
-    bool asked_ = false;           // of the one collected last among others
-    std::size_t asked_ahead_ = 0;  // of so many not yet collected, the oldest
+    std::deque<std::vector<int>> top_n_;  // of each pass not yet collected: top_n of its draws
+    std::vector<TopTokens> top_;          // of the pass collected last
+    std::string not_finite_;       // the answer to the last question to all ranks, for all passes until then
+    bool asked_ = false;           // whether that covers the pass collected last
+    std::size_t asked_ahead_ = 0;  // how many passes not yet collected, from the oldest, it covers too
 };
 
-// Collective over the team: the leader has `lead` plan the replica's passes, the others take part in them
-// until it returns or throws LeaderError. Any other exception leaves the others where they are: see
-// with_replica().
+// Calls `lead` on the leader, which plans the replica's passes; the other ranks take part in them until
+// `lead` returns or throws LeaderError. Collective over the team. Any other exception leaves the other ranks
+// waiting: with_replica() handles that.
 void run_passes(Replica& replica, const std::function<void(ReplicaPasses&)>& lead);
 
 }  // namespace voltpile::llm

@@ -14,16 +14,16 @@
 namespace voltpile::llm {
 namespace {
 
-constexpr double no_room = 1;  // bytes, as shares of the layers want something positive
-constexpr int kWidest = 16;    // tensor parallelism that messages speak of
+constexpr double no_room = 1;  // bytes; shares of the layers need a positive number
+constexpr int kWidest = 16;    // the widest tensor parallelism that messages suggest
 
 class ReplicaPlanner {
   public:
     ReplicaPlanner(const ModelSource& model, const ReplicaRequest& request, const Topology& topology,
                    Workload work)
         : model_(model), request_(request), points_(work.points) {
-        work.points = std::max(work.points, std::ssize(topology.ranks));  // which of the ranks have any is
-                                                                          // not known yet
+        // At least a point for each rank, because the ranks that lead are not known yet.
+        work.points = std::max(work.points, std::ssize(topology.ranks));
         PlanOptions options;
         options.device = request.device;
         options.ranks_per_node = request.ranks_per_node;
@@ -33,7 +33,8 @@ class ReplicaPlanner {
 
     ReplicaPlan plan() const {
         check_request();
-        std::optional<ReplicaPlan> largest;  // of those that there are ranks for
+        std::optional<ReplicaPlan>
+            largest;  // the plan with the most ranks among those that have too little room
         for (const int tensor : tensors())
             for (const int pipeline : pipelines(tensor)) {
                 std::optional<ReplicaPlan> each = with(tensor, pipeline);
@@ -41,14 +42,15 @@ class ReplicaPlanner {
                 if (fits(*each)) return estimated(with_cache(std::move(*each)));
                 if (!largest || ranks_of(*each) > ranks_of(*largest)) largest = std::move(each);
             }
-        if (!largest) plan_teams(shape(request_.tensor, request_.pipeline), candidates_);  // says why not
+        if (!largest)
+            plan_teams(shape(request_.tensor, request_.pipeline), candidates_);  // throws the reason
         refuse(*largest);
     }
 
   private:
     void check_request() const {
         if (request_.pages_per_sequence() > std::numeric_limits<int>::max() / request_.sequences)
-            throw JobError(fmt::format("{} texts of {} tokens each: no cache can be so large",
+            throw JobError(fmt::format("{} sequences of {} tokens each exceed the largest possible KV cache",
                                        request_.sequences, request_.context));
         const ModelConfig& config = model_.config();
         if (request_.tensor > 0)
@@ -67,7 +69,7 @@ class ReplicaPlanner {
         return all;
     }
 
-    // To be tried, the best first: sums within a group cost less than stages that wait for each other.
+    // Returns the widths to try, the widest first: sums within a group cost less than stages that wait.
     std::vector<int> tensors() const {
         if (request_.tensor > 0) return {request_.tensor};
         std::vector<int> all = possible_tensors();
@@ -91,7 +93,7 @@ class ReplicaPlanner {
         return shape;
     }
 
-    // Nothing if there are too few ranks for it.
+    // Returns the plan of one cut; nothing if there are too few ranks.
     std::optional<ReplicaPlan> with(int tensor, int pipeline) const {
         ReplicaPlan out;
         out.request = request_;
@@ -115,13 +117,13 @@ class ReplicaPlanner {
 
     static int ranks_of(const ReplicaPlan& plan) { return plan.plan.teams.tensor * plan.plan.teams.pipeline; }
 
-    // Ranks without a GPU are in no team where others have one.
+    // All ranks in teams have a GPU, or none has.
     static WeightLayout layout_of(const Plan& plan) {
         const int rank = plan.teams.teams.front().stages.front().front();
         return plan.ranks[static_cast<std::size_t>(rank)].gpu >= 0 ? WeightLayout::Gpu : WeightLayout::File;
     }
 
-    // What a rank has for weights and cache: of its GPU, or its part of what the ranks in teams share.
+    // Returns the bytes that a rank has for weights and cache: on its GPU, or its share of the host's memory.
     double room_of(const ReplicaPlan& replica, int rank) const {
         const Plan& plan = replica.plan;
         const auto at = static_cast<std::size_t>(rank);
@@ -145,7 +147,7 @@ class ReplicaPlanner {
         return request_.taken.empty() ? 0 : static_cast<double>(request_.taken.at(stage));
     }
 
-    // Of a rank of each stage, the least of all replicas.
+    // Returns the room of a rank of each stage: the smallest in all replicas.
     std::vector<double> capacities(const ReplicaPlan& plan) const {
         std::vector<double> least(static_cast<std::size_t>(plan.plan.teams.pipeline), 1e300);
         for (const Team& team : plan.plan.teams.teams)
@@ -171,13 +173,13 @@ class ReplicaPlanner {
     ReplicaPlan with_cache(ReplicaPlan plan) const {
         const auto wanted = static_cast<std::uint64_t>(request_.pages()) * kv_page_tokens;
         const std::uint64_t most = most_tokens(plan, wanted);
-        // A cache that takes what it finds leaves something for what no plan knows.
+        // A cache that takes all the room there is leaves 5 % for what the plan does not know.
         const std::uint64_t taken = most < wanted ? std::max(most / 20 * 19, tokens()) : most;
         plan.pages = static_cast<int>(taken / kv_page_tokens);
         return plan;
     }
 
-    // Tokens that have room in all stages, at most so many as are wanted.
+    // Returns how many tokens have room in all stages, at most `wanted`.
     std::uint64_t most_tokens(const ReplicaPlan& plan, std::uint64_t wanted) const {
         const std::vector<double> room = capacities(plan);
         std::uint64_t least = wanted;
@@ -186,8 +188,8 @@ class ReplicaPlanner {
         return least / kv_page_tokens * kv_page_tokens;
     }
 
-    // The fewest processors with so much room each that hold the model in groups of `tensor`; 0 if no number
-    // does.
+    // Returns the smallest number of processors with this much room each that hold the model in
+    // tensor-parallel groups as in `like`; 0 if no number does.
     int enough_processors(const Plan& like, double room) const {
         const int tensor = like.teams.tensor;
         for (int p = 1; p <= model_.config().layers; ++p) {

@@ -13,15 +13,16 @@
 namespace voltpile::llm {
 namespace {
 
-constexpr std::size_t kMostNamed = 4;  // of the ranks that see the same model
+constexpr std::size_t kMostNamed = 4;  // ranks named for each model
 
-// What a rank has to say after its bit of work. Collective.
+// The outcome of one rank's work.
 struct Answer {
     std::string host;
     ExitCode code = ExitCode::Done;
     std::string text;
 };
 
+// Calls `work` on each rank and returns every rank's answer. Collective.
 std::vector<Answer> answers(const Communicator& world, const std::function<std::string()>& work) {
     Answer mine{host_name(), ExitCode::Done, {}};
     try {

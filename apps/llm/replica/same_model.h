@@ -1,4 +1,4 @@
-// All ranks of a job have to see the same model, each through its own file system.
+// Opens a model on all ranks, each through its own file system, and checks that it is the same.
 #pragma once
 
 #include <functional>
@@ -10,15 +10,16 @@
 
 namespace voltpile::llm {
 
-// Collective: every rank opens the model. Throws AgreedError; where only some ranks cannot, it names the
-// first of them and its host.
+// Opens the model on every rank. Collective. Throws AgreedError, which names the first rank that failed and
+// its host if only some ranks failed.
 std::unique_ptr<ModelFiles> open_model(const Communicator& world, const std::string& path);
 
-// Collective. Throws AgreedError (CannotRun) on all ranks, with who sees which, if their models differ.
+// Compares the model's fingerprint on all ranks. Collective. Throws AgreedError (CannotRun) with the ranks
+// that see each model if they differ.
 void check_same_model(const Communicator& world, const ModelSource& model);
 
-// Collective: each rank does its bit, which may take long; those that are done sleep. Throws AgreedError on
-// all if one failed, which then says which rank, and its host.
+// Calls `work` on each rank and waits, asleep, until all are done. Collective. If any rank failed, throws
+// AgreedError on all ranks, with the first rank that failed and its host unless all failed alike.
 void all_do(const Communicator& world, const std::function<void()>& work);
 
 }  // namespace voltpile::llm

@@ -17,7 +17,7 @@ TeamLinks::~TeamLinks() {
         try {
             slot.sent.wait();
         } catch (const Error&) {
-            // Whoever needed it has found out.
+            // The receiver has noticed the lost peer itself.
         }
     }
 }
@@ -51,8 +51,8 @@ void TeamLinks::send_to_next(FloatRows x) {
 
 void TeamLinks::receive_from_previous(FloatRows x) {
     const std::size_t bytes = static_cast<std::size_t>(x.rows * x.columns) * sizeof(float);
-    // Waits on the host: what is enqueued behind a stream that waits may have to be loaded first, for which
-    // CUDA can wait for the stream, with a lock that the channel's thread then needs.
+    // Waits on the host and not on the stream: CUDA may have to load a kernel that is enqueued next, waits
+    // for the stream while it holds a lock, and the channel's thread needs that lock to make progress.
     teams_.previous().receive(memory(x.data, bytes), stream_, longest_pass).wait();
 }
 

@@ -1,6 +1,6 @@
-// A decoder's links over the ranks of a team: sums and pieces by the StreamCommunicator of the
-// tensor-parallel group, on the stream of the operations (so that they can be captured into CUDA graphs with
-// them); hidden states by channels between the stages, which go between graph launches.
+// Connects a decoder to the other ranks of its team. Sums and gathers go through the StreamCommunicator of
+// the tensor-parallel group, on the stream of the operations, so that CUDA graphs capture them too. Hidden
+// states go through channels between the pipeline stages, between graph launches.
 #pragma once
 
 #include <array>
@@ -12,18 +12,19 @@
 
 namespace voltpile::llm {
 
-// A stage may compute for so long before it sends hidden states, or the tokens drawn from them. That a peer
-// is lost is found out sooner (ChannelOptions::deadline).
+// The longest time that a stage may compute before it sends hidden states, or the tokens drawn from them. A
+// lost peer is noticed sooner (ChannelOptions::deadline).
 inline constexpr std::chrono::minutes longest_pass{10};
 
-// A rank with a GPU has a core to spare while it waits for the next pass, or for the other stages' tokens, a
-// few milliseconds apart.
+// How long a rank with a GPU polls before it sleeps. Passes and the other stages' tokens come a few
+// milliseconds apart, and the rank's core has nothing else to do.
 inline constexpr std::chrono::milliseconds gpu_patience{20};
 
 class TeamLinks final : public DecoderLinks {
   public:
-    // What is sent is copied first, so that the decoder goes on with its buffer: most_bytes of one hidden
-    // state. stream: of ops; nullptr: they work on the host. All outlive it.
+    // Copies hidden states before sending them, so that the decoder can reuse its buffer. most_bytes: size of
+    // the largest hidden state. stream: of ops; nullptr if they work on the host. All arguments must outlive
+    // this object.
     TeamLinks(const TeamContext& teams, Ops& ops, const Stream* stream, std::size_t most_bytes);
     ~TeamLinks() override;
 
@@ -32,9 +33,9 @@ class TeamLinks final : public DecoderLinks {
     void send_to_next(FloatRows x) override;
     void receive_from_previous(FloatRows x) override;
 
-    // Has the passes so far watched: should they wait for a lost peer, check() finds out.
+    // Watches the passes enqueued so far: frees them if they wait for a lost peer, and check() then throws.
     void watch();
-    // After the operations have been waited for: throws CommError if a peer is lost.
+    // Throws CommError if a peer is lost. Call it after waiting for the operations.
     void check();
 
   private:

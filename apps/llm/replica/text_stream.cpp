@@ -17,11 +17,11 @@ EngineSettings engine_settings(const ReplicaPasses& passes, const ModelConfig& c
 TextStream::TextStream(ReplicaPasses& passes, const ModelConfig& config)
     : engine_(passes, nullptr, engine_settings(passes, config)), context_(passes.settings().context) {}
 
-TextStream::Written TextStream::write(Request request, Engine::Told told) {
+TextStream::Written TextStream::write(Request request, Engine::OnToken on_token) {
     request.first_draw = drawn_;
     if (std::ssize(request.prompt) + request.max_tokens > context_) request.max_tokens = 0;
     const std::int64_t rows_before = engine_.counters().scheduler.prompt_rows;
-    engine_.submit(std::move(request), std::move(told));
+    engine_.submit(std::move(request), std::move(on_token));
     std::vector<Outcome> answered;
     while (answered.empty()) answered = engine_.step();
     Outcome& outcome = answered.front();

@@ -1,4 +1,4 @@
-// One text after the other from a replica, each token told as it comes: for somebody who reads along.
+// Generates one sequence after the other on a replica, with a callback for each token.
 #pragma once
 
 #include "llm/engine/engine.h"
@@ -8,22 +8,22 @@ namespace voltpile::llm {
 
 class TextStream {
   public:
-    // On the leader, while the others follow. `passes` outlive it.
+    // On the leader, while the other ranks follow. `passes` must outlive it.
     TextStream(ReplicaPasses& passes, const ModelConfig& config);
 
     struct Written {
-        Outcome outcome;      // without a text: its tokens have been told
-        int prompt_rows = 0;  // tokens of the prompt that were computed, not found in the cache
+        Outcome outcome;      // without text, because the callback has had the tokens
+        int prompt_rows = 0;  // prompt tokens that were computed and not found in the cache
     };
 
-    // A text of request.max_tokens, or fewer if the context is full before. No two draw alike. Throws
-    // JobError as Engine::submit, LeaderError if the model gives no numbers to draw from.
-    Written write(Request request, Engine::Told told);
+    // Generates request.max_tokens tokens, or fewer if the context is full earlier. Successive sequences draw
+    // differently. Throws JobError as Engine::submit() does, and LeaderError if the logits are not finite.
+    Written write(Request request, Engine::OnToken on_token);
 
   private:
     Engine engine_;
     int context_;
-    std::int32_t drawn_ = 0;  // tokens, of all texts
+    std::int32_t drawn_ = 0;  // tokens of all sequences so far
 };
 
 }  // namespace voltpile::llm
