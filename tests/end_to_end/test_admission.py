@@ -83,9 +83,11 @@ class Admission(Case):
         self.assertIn("complete result", self.voltpile("show", "a.h5")[0])
 
     def test_a_part_that_h5py_has_rewritten(self):
-        self.voltpile("run", self.job, "--output", "whole.h5", *QUICK)
-        arguments = ("run", self.job, "--output", "a.h5", *QUICK, "--set", "run.range_points=20")
-        self.stop_with_parts(self.folder / "a.h5", 2, *arguments, "--set", "integrate.steps=500")
+        # Long enough that a fast machine is stopped before the end: about 10 s of one core's work in 200 ranges.
+        job = ("run", self.job, *QUICK, "--set", "integrate.steps=500000")
+        self.voltpile(*job, "--output", "whole.h5")
+        arguments = (*job, "--output", "a.h5", "--set", "run.range_points=1")
+        self.stop_with_parts(self.folder / "a.h5", 2, *arguments)
         part = self.parts(self.folder / "a.h5")[0]
         with h5py.File(part, "r+") as file:
             file["steps_together"][...] = 7

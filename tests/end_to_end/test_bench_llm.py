@@ -161,7 +161,7 @@ class BenchLlm(Case):
             ((*load, "--prompt-lengths", "9:5"), "9:5"),
             ((*load, "--prompt-lengths", "0"), "--prompt-lengths"),
             ((*load, "--generate-lengths", "5:x"), "5:x"),
-            ((*load, "--prompt-lengths", "500", "--generate-lengths", "13"), "513 tokens: the model has a context of 512"),
+            ((*load, "--prompt-lengths", "500", "--generate-lengths", "13"), "sequences of up to 513 tokens exceed the model's context of 512"),
             ((*load, "--cache-tokens", "255"), "--cache-tokens: 255 are too few for one sequence of up to 256 tokens"),
             ((*load, "--interrupt-with", "512"), "513"),
             ((*load, "--interrupt-with", "30", "--sequences", "3"), "3 of 4"),

@@ -1,5 +1,6 @@
 """The tiny model for tests: its files, its continuations by transformers, and damaged or oversized copies."""
 
+import copy
 import json
 import os
 import pathlib
@@ -50,6 +51,12 @@ def copy_too_large(folder, weight_bytes):
     header, _ = read_header(folder / "model.safetensors")
     header.pop("__metadata__", None)
     hidden, layers = config["hidden_size"], config["num_hidden_layers"]
+    most = 2**23  # half of the largest feed-forward size that the program accepts
+    for layer in range(layers, -(-weight_bytes // (3 * 2 * hidden * most))):  # machines with much memory: more layers
+        for name in [name for name in header if name.startswith("model.layers.0.")]:
+            header[name.replace(".0.", f".{layer}.", 1)] = copy.deepcopy(header[name])
+        layers = layer + 1
+    config["num_hidden_layers"] = layers
     ffn = weight_bytes // (3 * 2 * hidden * layers) // 32 * 32 + 32
     config["intermediate_size"] = ffn
     (folder / "config.json").write_text(json.dumps(config))

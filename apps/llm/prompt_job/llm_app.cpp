@@ -43,7 +43,7 @@ double products_per_token(const llm::ModelSource& model) {
 void check_model_exists(const JobSpec& job) {
     const std::filesystem::path path = job.text("model.path");
     std::error_code error;
-    if (std::filesystem::exists(path, error)) return;
+    if (std::filesystem::exists(find_shipped(path, ""), error)) return;
     const std::string looked =
         path.is_absolute() ? "" : fmt::format(" in {}", std::filesystem::current_path(error).string());
     throw FileError(
