@@ -12,7 +12,7 @@ set -euo pipefail
 to=$(realpath -m "$1")
 [ ! -x "$to/bin/nvcc" ] || exit 0
 
-packages="nvidia-cuda-toolkit nvidia-cuda-dev libcu++-dev"
+packages="nvidia-cuda-toolkit nvidia-cuda-dev libcudart12 libcu++-dev"
 mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/*.{list,sources} 2>/dev/null |
     grep -oE '^(deb|URIs:).*https?://[^ ]+/debian/?( |$)' | grep -oE 'https?://[^ ]+' | head -n 1 || true)
 rm -rf "$to"
@@ -35,13 +35,14 @@ apt update
 
 # Most of the packages' size is static libraries. Only those named libcud* are needed: cudart_static and cudadevrt.
 for package in "$to"/apt/debs/*.deb; do
-    dpkg --fsys-tarfile "$package" | tar -x -C "$to" --exclude='lib[!c]*.a' --exclude='lib?[!u]*.a' --exclude='libcu[!d]*.a' \
-        --exclude=./usr/share --exclude=compute-sanitizer ./usr
+    dpkg --fsys-tarfile "$package" | tar -x -C "$to" --no-wildcards-match-slash --exclude='lib[!c]*.a' --exclude='lib?[!u]*.a' \
+        --exclude='libcu[!d]*.a' --exclude=./usr/share --exclude=compute-sanitizer ./usr
 done
 tools=$to/usr/lib/nvidia-cuda-toolkit
 rm "$to/usr/bin/nvcc" # a wrapper for Debian's own layout
 mv "$to"/usr/bin/* "$tools"/bin/{cicc,crt} "$to/bin/"
-mv "$to"/usr/lib/x86_64-linux-gnu/{libcud*.a,stubs/libcublas.so,stubs/libcublasLt.so} "$to/lib64/"
+# CMake looks for the other libraries where it finds libcudart.so.
+mv "$to"/usr/lib/x86_64-linux-gnu/{libcud*.a,libcudart.so*,stubs/libcublas.so,stubs/libcublasLt.so} "$to/lib64/"
 for library in libcublas libcublasLt; do ln -s "$library.so" "$to/lib64/$library.so.12"; done
 mv "$tools/libdevice" "$to/nvvm/"
 mv "$to/usr/include" "$to/"
