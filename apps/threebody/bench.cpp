@@ -1,5 +1,8 @@
 #include "threebody/bench.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "device/device.h"
 #include "threebody/bench_problem.h"
 
@@ -35,12 +38,18 @@ Problem published_problem(const BenchOptions& options) {
     return problem;
 }
 
+int map_size_for(double pairs_per_s, double seconds) {
+    return static_cast<int>(std::clamp(std::sqrt(pairs_per_s * seconds), 32.0, 1.0 * published_size));
+}
+
 }  // namespace threebody
 
 void run_bench(const BenchOptions& options) {
     if (options.cpu || device_count() == 0) return threebody::bench_cpu(options);
 #if VOLTPILE_CUDA
-    threebody::bench_gpu(options);
+    BenchOptions sized = options;
+    if (sized.size == 0) sized.size = threebody::published_size;
+    threebody::bench_gpu(sized);
 #endif
 }
 

@@ -5,12 +5,12 @@
 namespace voltpile {
 
 struct BenchOptions {
-    int size = 1000;  // the map has size x size points
+    int size = 0;  // the map has size x size points; 0: 1000 on a GPU, on a CPU what takes some seconds
     int steps = 50000;
     bool cpu = false;  // on the CPU even if there is a GPU
 };
 
-// Prints a table. Throws DeviceError.
+// Prints a table on stdout and the progress of long measurements on stderr. Throws DeviceError.
 void run_bench(const BenchOptions& options);
 
 }  // namespace voltpile

@@ -2,7 +2,9 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -62,14 +64,24 @@ struct SweepTime {
     double rate() const { return pair_steps / seconds; }
 };
 
+// progress: prints the done part on stderr after every twentieth of the points.
 SweepTime sweep(const Problem& problem, const CpuTarget& target, const std::vector<int>& pus,
-                WorkRange points) {
+                WorkRange points, bool progress = false) {
+    const std::int64_t slice = progress ? (points.size() + 19) / 20 : points.size();
     WorkScheduler work;
-    work.offer(points);
+    for (std::int64_t at = points.begin; at < points.end; at += slice)
+        work.offer({at, std::min(at + slice, points.end)});
     work.close();
+    std::atomic<std::int64_t> done = 0;
     const auto start = Clock::now();
     sweep_on_cpu(problem, {OutcomeField::StepsTogether}, target, pus, work,
-                 [](WorkRange, std::vector<FieldBuffer>) {});
+                 [&](WorkRange range, std::vector<FieldBuffer>) {
+                     const std::int64_t now = done += range.size();
+                     if (progress)
+                         fmt::print(stderr, "{:.0f} % of the map after {:.1f} s\n",
+                                    100.0 * static_cast<double>(now) / static_cast<double>(points.size()),
+                                    seconds_since(start));
+                 });
     return {work.progress().units, seconds_since(start)};
 }
 
@@ -86,20 +98,24 @@ std::vector<int> usable_pus() {
 
 void print_row(const std::string& what, double rate, double plain) {
     fmt::print("{:<44} {:>12.3e} {:>8.1f}\n", what, rate, rate / plain);
+    std::fflush(stdout);  // the next row takes seconds
 }
 
 }  // namespace
 
 void bench_cpu(const BenchOptions& options) {
-    const Problem problem = published_problem(options);
+    constexpr double map_seconds = 10;
+    BenchOptions sized = options;
+    if (sized.size == 0) sized.size = published_size;
+    const Problem problem = published_problem(sized);
     const std::vector<int> pus = usable_pus();
     const auto targets = usable_cpu_targets();
-    const std::int64_t points = static_cast<std::int64_t>(options.size) * options.size;
+    const std::int64_t points = static_cast<std::int64_t>(sized.size) * sized.size;
     // A quarter of the way up, the picture has fast and slow points; takes a few seconds at most.
     const std::int64_t few = std::min<std::int64_t>(points / 2, 256);
     const WorkRange sample = {points / 4, points / 4 + few};
 
-    fmt::print("three-body map {0} x {0}, {1} Euler steps, FP64\n", options.size, options.steps);
+    fmt::print("three-body map, {} Euler steps, FP64\n", options.steps);
     fmt::print("{:<44} {:>12} {:>8}\n", "", "pair-steps/s", "ratio");
     const double plain = plain_rate(problem);
     print_row("plain loop (-O3), 1 thread", plain, plain);
@@ -118,9 +134,13 @@ void bench_cpu(const BenchOptions& options) {
         "FP64 instructions a pair-step: {:.0f}; {:.3e} lanes/s of the {:.3e} of a pure FMA loop: {:.1f} %\n",
         instructions, widest * instructions, peak, 100 * widest * instructions / peak);
 
-    const SweepTime whole = sweep(problem, targets.front(), pus, {0, points});
-    print_row(fmt::format("{}, {} threads, the whole map", targets.front().name, pus.size()), whole.rate(),
-              plain);
+    if (options.size == 0)
+        sized.size = map_size_for(widest * static_cast<double>(pus.size()) / options.steps, map_seconds);
+    const SweepTime whole = sweep(published_problem(sized), targets.front(), pus,
+                                  {0, static_cast<std::int64_t>(sized.size) * sized.size}, true);
+    print_row(fmt::format("{}, {} threads, a map of {} x {}", targets.front().name, pus.size(), sized.size,
+                          sized.size),
+              whole.rate(), plain);
     fmt::print("{:.3f} s, {:.4e} pair-steps\n", whole.seconds, whole.pair_steps);
 }
 
