@@ -2,10 +2,8 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
-#include <filesystem>
 #include <memory>
 
-#include "base/error.h"
 #include "base/format.h"
 #include "cli/command.h"
 #include "cli/replica_options.h"
@@ -41,19 +39,9 @@ ExitCode show_model(const std::string& path) {
     return ExitCode::Done;
 }
 
-// Throws JobError if `path` cannot be written, or is a file that this command did not write.
-void check_synth_place(const std::string& path) {
-    check_output_place(path, "--output");
-    std::error_code error;
-    if (std::filesystem::exists(path, error) && !llm::is_synthetic_gguf(path))
-        throw JobError(fmt::format(
-            "--output: {} exists and was not written by voltpile model synth: it stays as it is; choose "
-            "another --output",
-            path));
-}
-
 ExitCode make_model(const SynthArguments& args) {
-    if (!args.output.empty()) check_synth_place(args.output);
+    if (!args.output.empty())
+        check_output_file(args.output, "--output", {"voltpile model synth", llm::is_synthetic_gguf});
     const llm::SyntheticModel model(args.shape, args.mixture, args.seed);
     if (args.output.empty()) {
         print_model(model);
