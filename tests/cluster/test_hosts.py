@@ -182,7 +182,7 @@ class Broken(HostsCase):
     def test_ssh_keys(self):
         known, accepted = (self.rack.layout.folder / "ssh" / name for name in ("known_hosts", "authorized_keys"))
         for path, text, hosts, pattern in (
-                (known, "", ["node2", "node3"], "does not know the host key"),
+                (known, "", ["node2", "node3"], "does not know its host key"),
                 (accepted, "", ["node2", "node3"], "your key is not accepted"),
                 (known, known.read_text().replace("node3,", "").replace(",10.77.0.3", "") +
                  f"node3 {(self.rack.layout.folder / 'ssh/id.pub').read_text()}", ["node3"], "host key has changed")):
