@@ -30,7 +30,7 @@ class SlabMemory::Slab {
     Slab(const Slab&) = delete;
     Slab& operator=(const Slab&) = delete;
 
-    // Returns the bytes of the smallest free range that is large enough; 0 if there is none.
+    // Returns the bytes of the smallest free range that is large enough, or 0.
     std::size_t best_room(std::size_t bytes) const {
         std::size_t best = 0;
         for (const auto& [offset, room] : free_)

@@ -106,7 +106,7 @@ bool replaces(const ResultSituation& found, const ResultLayout& layout) {
            found.owner->manifest->fingerprint == layout.fingerprint;
 }
 
-// Why the file at the result's place must stay; empty: it may be replaced, or there is none.
+// Why the file at the result's place must stay. Empty if it may be replaced or does not exist.
 std::string file_refusal(const ResultSituation& found, const ResultLayout& layout, bool may_replace) {
     const ResultFile& file = found.file;
     const std::string path = found.result.string();

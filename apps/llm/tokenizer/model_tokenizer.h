@@ -6,7 +6,7 @@
 
 namespace voltpile::llm {
 
-// Loads the tokenizer from the model's files. Throws JobError or FileError if there is none, or if it is
+// Loads the tokenizer from the model's files. Throws JobError or FileError if the model has none, or if it is
 // unsupported or damaged.
 Tokenizer load_tokenizer(const ModelFiles& model);
 

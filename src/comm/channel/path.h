@@ -43,7 +43,7 @@ GpuPath gpu_path(const ChannelMember& self, const ChannelMember& peer);
 std::vector<std::string> transports_in(const std::string& description);
 
 // Returns the value for UCX_NET_DEVICES that excludes the interfaces of containers and virtual machines,
-// which have the same address on every host. Empty: there are none, and UCX may choose from all.
+// which have the same address on every host. If empty, UCX may choose from all of them.
 std::string usable_net_devices(const std::vector<NetworkInterface>& interfaces,
                                const std::vector<RdmaPort>& ports);
 

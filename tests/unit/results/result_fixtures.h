@@ -152,7 +152,7 @@ inline Provenance some_provenance() {
             1};
 }
 
-// Returns the life of a part folder and creates it if there is none, for tests of something else.
+// Returns the life of a part folder, which it creates if necessary, for tests of other things.
 inline Life life_in(const std::filesystem::path& parts) {
     for (const auto& entry : std::filesystem::directory_iterator(parts))
         if (LifeName::parse(entry.path().filename())) return {parts, parts, entry.path().filename()};
