@@ -1,5 +1,5 @@
-// The GPU kernel: each lane integrates one pair of systems with all of its state in registers, and takes the
-// next pair as soon as one is decided. Between a pair's start and its decision nothing touches memory.
+// The GPU kernel. Each lane integrates one pair of systems with all of its state in registers, and starts the
+// next pair as soon as one is decided. A pair accesses no memory between its start and its decision.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -59,7 +59,7 @@ __global__ __launch_bounds__(threads, 1) void sweep_kernel(const Problem* proble
             continue;
         }
         if (steps_done % steps_between_packings == steps_between_packings - 1) {
-            // Every warp of the block sees it here, at its next visit at the latest.
+            // Every warp of the block notices the end of the points here, at its next visit at the latest.
             const std::uint32_t next = *static_cast<volatile std::uint32_t*>(&range.counters->next);
             if (__shfl_sync(full_warp, next, 0) >= range.points) {
                 exhausted = true;
@@ -77,7 +77,8 @@ __global__ __launch_bounds__(threads, 1) void sweep_kernel(const Problem* proble
     leave_packing(space);
 }
 
-// Finishes the outcomes, one thread per point: velocities at the time of the positions, energy, square roots.
+// Completes the outcomes, one thread per point: velocities at the time of the positions, energy, square
+// roots.
 template <class Integrator, class Real>
 __global__ void complete_outcomes(const Problem* problem, const GpuRange range) {
     const std::uint32_t point = blockIdx.x * blockDim.x + threadIdx.x;
@@ -108,7 +109,7 @@ __global__ void complete_outcomes(const Problem* problem, const GpuRange range) 
     }
 }
 
-// Threads of a block, one block per multiprocessor: as many as the registers of each lane allow.
+// Returns the threads per block: as many as the registers per lane allow with one block per multiprocessor.
 template <class Integrator, class Real, bool same_forces>
 constexpr int block_threads() {
     if (sizeof(Real) == 4) return 640;

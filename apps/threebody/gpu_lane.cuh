@@ -27,7 +27,8 @@ struct Lane {
     Real closest_squared;
 };
 
-// Two systems at rest, far from each other: they stay together and harmless while the warp's other lanes run.
+// Sets bodies at rest and far from each other: both systems stay equal and finite while the warp's other
+// lanes run.
 template <class Real>
 __device__ __forceinline__ void make_idle(Lane<Real>& lane) {
     VOLTPILE_UNROLL
@@ -55,8 +56,8 @@ __device__ __forceinline__ std::uint32_t draw(bool asks, const GpuRange& range) 
     return asks && point < range.points ? point : no_point;
 }
 
-// Sets up the requesting lanes, each at its lane.point. steps: where the lane stores its number of steps. The
-// whole warp computes the parameters of a point, one per lane: that takes few registers, and the other lanes'
+// Sets up the lanes with `mine`, each at its lane.point, and sets `steps` to the pair's number of steps. The
+// whole warp computes the parameters of a point, one per lane: that needs few registers, and the running
 // pairs leave none to spare. All lanes of the warp call it.
 template <class Real, bool same_forces>
 __device__ __forceinline__ void set_up(bool mine, Lane<Real>& lane, const Problem* problem,

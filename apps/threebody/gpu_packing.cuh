@@ -12,8 +12,8 @@ template <class Real, int threads>
 struct PackingSpace {
     Real numbers[9][threads];
     int integers[3][threads];
-    std::int32_t steps[threads];  // of each lane's pair
-    int active[threads / 32];     // lanes with a pair, of each warp
+    std::int32_t steps[threads];  // total steps of each lane's pair
+    int active[threads / 32];     // lanes with a pair in each warp
 };
 
 struct Move {

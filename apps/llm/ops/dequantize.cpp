@@ -32,8 +32,8 @@ void q4_0(const std::uint8_t* block, float* out) {
     }
 }
 
-// Q4_K and Q5_K: parts 2p and 2p + 1 share 32 bytes of nibbles. `high`: bit `part` of high[i] is the fifth of
-// weight i of the part; nullptr: there is none.
+// Q4_K and Q5_K: parts 2p and 2p + 1 share 32 bytes of nibbles. Bit `part` of high[i] is the fifth bit of the
+// part's weight i; nullptr: Q4_K, which has no fifth bits.
 void k_block(const std::uint8_t* block, const std::uint8_t* high, const std::uint8_t* nibbles, float* out) {
     const float d = half_at(block);
     const float dmin = half_at(block + 2);
@@ -50,8 +50,9 @@ void k_block(const std::uint8_t* block, const std::uint8_t* high, const std::uin
     }
 }
 
-// Two halves of 128 weights; in each, quarter j of 32 has its low four bits in nibble j / 2 of bytes
-// 32 * (j % 2) + i, and its high two in bits 2j of byte i.
+// A block has two halves of 128 weights with four quarters of 32. Weight i of quarter j has its low four bits
+// in nibble j / 2 of byte 32 * (j % 2) + i of the half's 4-bit plane, and its high two bits in bits 2j and
+// 2j + 1 of byte i of the half's 2-bit plane.
 void q6_k(const std::uint8_t* block, float* out) {
     const float d = half_at(block + 208);
     for (int half = 0; half < 2; ++half) {

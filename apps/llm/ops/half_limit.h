@@ -1,11 +1,13 @@
-// What becomes of an fp32 activation that fp16 cannot hold: infinite, or with a clamp fp16's largest number.
+// The bound that is applied to fp32 activations before they are converted to fp16.
 #pragma once
 
 #include <limits>
 
 namespace voltpile::llm {
 
-// What is larger in magnitude is to become this, with its sign. NaN is not larger than anything, and stays.
+// Returns the largest magnitude that the conversion keeps: fp16's largest finite number with a clamp, and
+// otherwise infinity, so that larger activations overflow. Callers replace larger magnitudes by this value,
+// keep the sign, and leave NaN unchanged.
 constexpr float half_limit(bool clamp) {
     return clamp ? 65504.0F : std::numeric_limits<float>::infinity();
 }

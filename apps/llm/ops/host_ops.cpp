@@ -102,7 +102,7 @@ std::unique_ptr<WeightMatrix> HostOps::load_matrix(const MatrixSource& source) {
 void HostOps::embed(const WeightMatrix& table, const BatchView& batch, FloatRows x) {
     for (int r = 0; r < batch.rows; ++r) {
         float* to = x.data + r * x.columns;
-        // No row for what was drawn from logits that are no numbers.
+        // A draw from unusable logits is -1.
         const std::int32_t token = batch.sequence[r] < 0 ? -1 : token_of(batch, r);
         if (token < 0)
             std::fill_n(to, x.columns, 0.0F);

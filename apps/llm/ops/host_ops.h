@@ -1,4 +1,5 @@
-// What the operations on processors share: memory, matrices as they lie in the file, copies, the sentinel.
+// The part of Ops that ReferenceOps and CpuOps share: memory, matrices in the file's layout, copies,
+// embedding, and the sentinel.
 #pragma once
 
 #include <memory>
@@ -9,7 +10,7 @@
 
 namespace voltpile::llm {
 
-// In the file's own layout; the data are the mapped file's or a copy.
+// A matrix in the file's layout: a view of the mapped file if source.stays, otherwise a copy.
 class HostMatrix : public WeightMatrix {
   public:
     explicit HostMatrix(const MatrixSource& source);
@@ -42,9 +43,11 @@ class HostOps : public Ops {
   protected:
     explicit HostOps(bool clamp) : limit_(half_limit(clamp)) {}
 
-    // Of keys or values on their way to the cache: the only activations here that become fp16.
+    // Clamps keys or values, the only activations that are stored as fp16 here. Does nothing without a clamp.
     void limit(float* values, std::int64_t count) const;
-    void trip(SentinelPlace place, int row);  // from the thread that calls the operations
+    // Records the place if it is the first of the pass. Only the thread that calls the operations may call
+    // it.
+    void trip(SentinelPlace place, int row);
 
   private:
     float limit_;
@@ -58,8 +61,8 @@ inline FloatRows host(HiddenRows x) {
     return {static_cast<float*>(x.data), x.rows, x.columns};
 }
 
-// A token's place among all of the cache's: of page_table's row `sequence`. Keys and values begin at head_dim
-// times it, in elements.
+// Returns the index of a token and KV head in the cache. The key or value begins at element index * head_dim;
+// an I8 cache has its scale at the index.
 inline std::int64_t cached_token(const BatchView& batch, const QkvSettings& settings, int sequence,
                                  int position, int kv_head) {
     const std::int64_t page =

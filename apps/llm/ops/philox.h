@@ -1,5 +1,5 @@
-// Philox4x32-10, the counter-based random numbers of J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw,
-// "Parallel random numbers: as easy as 1, 2, 3", SC11. For hosts and GPUs.
+// The counter-based random number generator Philox4x32-10, for host and GPU code: J. K. Salmon, M. A. Moraes,
+// R. O. Dror, D. E. Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC11.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ VOLTPILE_HOST_DEVICE constexpr PhiloxWords philox4x32_10(PhiloxWords counter, st
     return counter;
 }
 
-// The u of sampling.h, in [0, 1).
+// Returns u of sampling.h, in [0, 1).
 VOLTPILE_HOST_DEVICE constexpr float uniform_of_step(std::uint64_t seed, std::int32_t step) {
     const PhiloxWords words =
         philox4x32_10({{static_cast<std::uint32_t>(step), 0, 0, 0}}, static_cast<std::uint32_t>(seed),

@@ -39,7 +39,7 @@ void add_bias(float* head, const float* bias, int head_index, int head_dim) {
     for (int i = 0; i < head_dim; ++i) head[i] += bias[head_index * head_dim + i];
 }
 
-// See KvElement::I8.
+// Quantizes as KvElement::I8 and returns the scale.
 float quantize(const float* head, int head_dim, std::int8_t* to) {
     float largest = 0;
     for (int i = 0; i < head_dim; ++i) {

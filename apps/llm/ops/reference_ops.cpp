@@ -8,7 +8,7 @@
 namespace voltpile::llm {
 namespace {
 
-// out(r, j) for all rows of x and of the matrix.
+// Calls store(r, j, product) for all rows r of x and all rows j of the matrix.
 template <class Store>
 void products(FloatRows x, const WeightMatrix& weight, const Store& store) {
     std::vector<float> w(static_cast<std::size_t>(weight.columns()));

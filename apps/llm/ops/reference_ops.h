@@ -1,4 +1,5 @@
-// The plain definition of every operation, with sums in fp64: slow, and what the others are compared with.
+// The definition of every operation as a plain loop with sums in fp64. Slow; tests compare the other
+// implementations with it.
 #pragma once
 
 #include "llm/ops/host_ops.h"

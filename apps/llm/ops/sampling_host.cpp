@@ -19,7 +19,7 @@ bool more_probable(const Candidate& a, const Candidate& b) {
     return a.logit != b.logit ? a.logit > b.logit : a.token < b.token;
 }
 
-// Nothing to draw from: a NaN, a +infinity, or no finite number.
+// Returns false if there is a NaN or +infinity, or no finite number.
 bool usable(std::span<const float> logits) {
     bool finite = false;
     for (const float logit : logits) {
@@ -29,7 +29,7 @@ bool usable(std::span<const float> logits) {
     return finite;
 }
 
-// log of the sum of exp(logit - largest)
+// Returns log(sum exp(logit - largest)).
 double log_sum(std::span<const float> logits, float largest) {
     double total = 0;
     for (const float logit : logits) total += std::exp(static_cast<double>(logit - largest));
@@ -54,19 +54,19 @@ void penalize_and_bias(std::vector<Candidate>& candidates, const SamplingView& s
         candidates[static_cast<std::size_t>(sampling.bias_token[i])].logit += sampling.bias[i];
 }
 
-// Relative to the most probable one's.
+// Returns the probability relative to that of the largest logit.
 double weight_of(const Candidate& candidate, float largest, float temperature) {
     return std::exp(static_cast<double>(candidate.logit - largest) / static_cast<double>(temperature));
 }
 
-// Sorts the most probable ones to the front until they are enough, and drops the others.
+// Keeps the smallest set of the most probable candidates with at least top_p of the total probability.
 void keep_top_p(std::vector<Candidate>& candidates, float largest, float temperature, float top_p) {
     double total = 0;
     for (const Candidate& c : candidates) total += weight_of(c, largest, temperature);
     const double wanted = total * static_cast<double>(top_p);
     double sum = 0;
     std::size_t kept = 0;
-    // Few are needed as a rule: sort no more than that, in pieces that grow.
+    // Usually a few candidates suffice, so sort the front in growing pieces instead of everything.
     for (std::size_t sorted = 0, piece = 64; kept < candidates.size() && (kept == 0 || sum < wanted);) {
         if (kept == sorted) {
             sorted = std::min(candidates.size(), sorted + piece);

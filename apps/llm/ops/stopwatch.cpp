@@ -17,7 +17,7 @@ class HostStopwatch final : public Stopwatch {
             if (!marks_[i].first.empty())
                 seconds[marks_[i].first] +=
                     std::chrono::duration<double>(marks_[i].second - marks_[i - 1].second).count();
-        marks_.clear();  // a replay marks again
+        marks_.clear();  // the next replay calls mark() again
     }
 
   private:

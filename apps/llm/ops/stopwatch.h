@@ -1,4 +1,4 @@
-// Times of single operations within a pass.
+// Measures the time of each operation in a pass.
 #pragma once
 
 #include <map>
@@ -9,19 +9,18 @@
 
 namespace voltpile::llm {
 
-// Marks lie within one recording (Ops::record), which is replayed once before each read().
+// The marks must be part of one recording (Ops::record) that is replayed once before each read().
 class Stopwatch {
   public:
     virtual ~Stopwatch() = default;
-    // What was enqueued since the mark before is `name`'s; what came before a mark without a name is
-    // nobody's.
+    // Assigns the work enqueued since the previous mark to `name`. An empty name assigns it to nothing.
     virtual void mark(const std::string& name) = 0;
-    // Waits for the replay and adds its times, by name.
+    // Waits for the replay and adds its seconds to the entries of `seconds`, by name.
     virtual void read(std::map<std::string, double>& seconds) = 0;
 };
 
-// By events on the stream (what a mark costs by itself, by pieces without anything, is taken off), or
-// nullptr: by the clock, for operations that are done when they return.
+// Returns a stopwatch that records events on `stream` and subtracts the cost of a mark, measured between
+// marks with no work. nullptr: one that reads the clock, for operations that complete before they return.
 std::unique_ptr<Stopwatch> make_stopwatch(const Stream* stream);
 
 }  // namespace voltpile::llm

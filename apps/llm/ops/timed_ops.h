@@ -1,4 +1,4 @@
-// Passes every call on to other operations, and while there is a stopwatch marks the end of each.
+// Forwards every call to another Ops and, if a stopwatch is set, marks the end of each operation.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@ class TimedOps final : public Ops {
   public:
     explicit TimedOps(Ops& ops) : ops_(ops) {}
 
-    // nullptr: none. It outlives its use.
+    // Sets the stopwatch; nullptr: none. It must stay valid until the next use().
     void use(Stopwatch* stopwatch) { stopwatch_ = stopwatch; }
     bool timed() const { return stopwatch_ != nullptr; }
     void mark(const char* name) const {

@@ -1,4 +1,4 @@
-// A matrix of weights, or one rank's piece of one, where the operations want it.
+// A weight matrix, or one rank's piece of it, before and after Ops::load_matrix().
 #pragma once
 
 #include <cstddef>
@@ -8,18 +8,18 @@
 
 namespace voltpile::llm {
 
-// As it lies in a file: blocks of the format along the columns. Norms and biases are no matrices: they are
-// uploaded as fp32.
+// A matrix in the layout of a model file: row-major, with the format's blocks along the columns. Not owned.
+// Row r begins at data + r * row_bytes. Norms and biases are not loaded as matrices but uploaded as fp32.
 struct MatrixSource {
     WeightFormat format{};
     std::int64_t rows = 0;
     std::int64_t columns = 0;
-    std::size_t row_bytes = 0;  // from row to row; more than the columns take when it is a piece by columns
+    std::size_t row_bytes = 0;  // row stride; larger than a row for a piece with only some of the columns
     const std::byte* data = nullptr;
-    bool stays = false;  // data stays, unchanged, for as long as the matrix: a mapped file
+    bool stays = false;  // the data outlive the matrix and never change: a mapped file
 };
 
-// In the layout of the Ops that made it; only that can use it.
+// A matrix in the layout of the Ops that loaded it; no other Ops may use it.
 class WeightMatrix {
   public:
     WeightMatrix(WeightFormat format, std::int64_t rows, std::int64_t columns)

@@ -1,5 +1,5 @@
-// The collectives, written once over a wire (peer_wire.cuh). N: the largest group this code is for. Each
-// thread writes only elements that it has itself read before, so in-place calls are safe.
+// The collectives, written once for both wires (peer_wire.cuh). N: the largest group size that a kernel
+// supports. Each thread writes only elements that it has read itself, so in-place calls are safe.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@ struct OneShotKernel {
     }
 };
 
-// Rank r sums steps r * share .. (r + 1) * share - 1. Steps beyond the end travel as zeros.
+// Rank r sums steps r * share to (r + 1) * share - 1. Steps beyond the end are sent as zeros.
 struct TwoShotKernel {
     template <int N, class Wire>
     __device__ static void run(Wire& wire, const PeerMessage& m) {
@@ -115,9 +115,9 @@ struct AllGatherKernel {
     }
 };
 
-// The root's data travels in phase 0. In phase 1 every rank signals every other with one empty step: slots
-// may be reused only because each call waits for all ranks (peer_wire.cuh). If flags are apart from the data,
-// those of phase 0 serve.
+// The root sends its data in phase 0. In phase 1 every rank sends one empty step to every other rank, because
+// slots may be reused only if each call waits for all ranks (peer_wire.cuh). A wire whose flags are separate
+// from the data needs no phase 1: the flags of phase 0 suffice.
 struct BroadcastKernel {
     template <int N, class Wire>
     __device__ static void run(Wire& wire, const PeerMessage& m) {

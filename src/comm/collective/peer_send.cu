@@ -1,6 +1,6 @@
-// Sends from one rank to another: each block writes its share of a piece into its part of the receiver's slot
-// once the share before it was consumed. It uses counters instead of call numbers, because only two ranks
-// take part.
+// Sends data from one rank to another. Each block writes its share of a piece into its part of the receiver's
+// slot once the receiver has consumed its previous share. Counters replace call numbers, because only two
+// ranks take part.
 #include "comm/collective/peer_kernels.h"
 #include "comm/collective/peer_wire.cuh"
 #include "device/launch.cuh"
@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(send_threads)
         store_word(to + share.begin, share.bytes, w, static_cast<Word>(v.y) << 32 | v.x);
         store_word(to + share.begin, share.bytes, w + 1, static_cast<Word>(v.w) << 32 | v.z);
     }
-    __threadfence_system();  // read before the sender may write again
+    __threadfence_system();  // completes the reads before the sender may overwrite the slot
     __syncthreads();
     if (threadIdx.x == 0) {
         store_release(&reinterpret_cast<MailboxHeader*>(peer)->taken[view.rank][blockIdx.x], number);

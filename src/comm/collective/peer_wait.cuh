@@ -1,5 +1,5 @@
-// Loads and stores that other GPUs see, and waits for theirs that cannot hang forever. All instructions exist
-// from sm_70 on.
+// Loads and stores that are visible to other GPUs, and waits that the host can abort. All instructions exist
+// on sm_70 and newer.
 #pragma once
 
 #include "comm/collective/peer_layout.h"
@@ -35,20 +35,20 @@ __device__ inline unsigned long long nanoseconds() {
     return t;
 }
 
-// Whom a kernel waits for, for the host to read: rank + 1 in bits 0..7, the call's number in 8..31, and in
-// 32..63 a clock that runs as long as the wait lasts.
+// Encodes for the host which rank a kernel waits for: rank + 1 in bits 0 to 7, the call number in bits 8 to
+// 31, and in bits 32 to 63 a clock that advances while the wait lasts.
 __device__ inline unsigned long long stall_report(int missing_rank, std::uint64_t epoch) {
     return (nanoseconds() >> 16) << 32 | (epoch & 0xffffff) << 8 | static_cast<unsigned>(missing_rank + 1);
 }
 
-// Decides after each vain look whether to continue. Every few milliseconds it reads the host's flag and
-// reports: host memory is too slow to read each time.
+// Decides after each unsuccessful poll whether to continue. Every few milliseconds it reads the host's abort
+// flag and reports; host memory is too slow to be read at each poll.
 class Patience {
   public:
     __device__ Patience(const PeerView& view, std::uint64_t epoch)
         : abort_(view.abort), stall_(view.stall), epoch_(epoch) {}
 
-    // Returns false once the host has canceled everything, and from then on.
+    // Returns false once the host has aborted, and from then on.
     __device__ bool lasts(int missing_rank) {
         if (++looks_ % 4096 != 0) return !over_;
         if (*static_cast<const volatile int*>(abort_) != 0) over_ = true;

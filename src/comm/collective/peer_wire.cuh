@@ -1,14 +1,15 @@
-// The two ways data travels into a peer's mailbox. Data is always pushed, so that it crosses the link once; a
-// rank waits by reading its own memory.
+// The two protocols that write data into a peer's mailbox. Data is always pushed, so that it crosses the link
+// once; a rank waits by polling its own memory.
 //
-//   LowLatencyWire  every 8 bytes hold 4 of data and the call's number: the data is there when the number is.
-//   No fence and no barrier, but twice the bytes. (Lines of 128 bytes with one number, as NCCL has them,
-//   arrived torn on an H200 while another group's calls ran.)
-//   FlaggedWire     plain data, then a fence, then one flag per block. Fewest bytes, most latency.
+//   LowLatencyWire  every 8 bytes hold 4 bytes of data and the call number, so data and number arrive
+//                   together. Needs no fence and no barrier, but sends twice the bytes. (Lines of 128 bytes
+//                   with one number, as in NCCL's LL128, arrived torn on an H200 while another group's calls
+//                   ran.)
+//   FlaggedWire     plain data, then a fence, then one flag per block. Fewest bytes, highest latency.
 //
-// All waits of a call end only when every peer has begun the same call, and so has finished the one before: a
-// rank that begins call k + 2 knows that all have read what it sent in call k. So two sets of slots, used in
-// turn, need no further barrier.
+// The waits of a call end only when every peer has begun the same call, and so has finished the previous one.
+// Hence a rank that begins call k + 2 knows that all peers have read what it sent in call k: two sets of
+// slots, used alternately, need no further barrier.
 #pragma once
 
 #include "comm/collective/peer_wait.cuh"
@@ -47,13 +48,13 @@ class WireBase {
         return reinterpret_cast<MailboxHeader*>(mailbox);
     }
 
-    // Never 0, which cleaned slots hold. Distinct for 2^31 calls.
+    // Never 0, the contents of cleared slots. Repeats after 2^31 calls.
     __device__ unsigned flag() const {
         return static_cast<unsigned>(epoch_) | 0x80000000u;
     }
 
-    // Zeroes this call's slots of one region from `from` on; nobody writes them now. Flags repeat after 2^31
-    // calls, and slots last written then must not look new: they are cleaned twice within that time.
+    // Zeroes this call's slots of one region, from offset from[phase] on; no rank writes them now. Flags
+    // repeat after 2^31 calls, so slots are cleared twice within that period lest an old one look new.
     __device__ void clean(PeerWire wire, const unsigned (&from)[2]) const {
         for (int phase = 0; phase < 2; ++phase)
             for (int source = 0; source < view_.size; ++source) {
@@ -64,7 +65,7 @@ class WireBase {
             }
     }
 
-    // At the end of the kernel: blocks that were not started count the call as well.
+    // Counts the call at the end of the kernel, also for the blocks that this call does not use.
     __device__ void count_call(PeerWire wire, const unsigned (&used)[2]) const {
         if ((epoch_ & 0x3fffffff) < 2) {
             const unsigned none[2] = {0, 0};
@@ -83,8 +84,8 @@ class WireBase {
     Patience patience_;
 };
 
-// What collectives (peer_kernels.cuh) need of a wire. Data goes in steps of `step_bytes` per thread or warp;
-// step s of a slot belongs to the same thread of the same block on every rank.
+// The interface of a wire to the collectives (peer_kernels.cuh). Data is sent in steps of one Piece; step s
+// of a slot belongs to the same thread of the same block on every rank.
 class LowLatencyWire : public WireBase {
   public:
     static constexpr bool flags_in_data = true;
@@ -107,7 +108,7 @@ class LowLatencyWire : public WireBase {
         char* line = view_.peer[p - 1] + slot(PeerWire::LowLatency, phase, rank()) + 16ull * step;
         store_volatile(reinterpret_cast<uint4*>(line), make_uint4(low, flag(), high, flag()));
     }
-    // Waits for everybody's step. got[rank()] and the entries beyond the group become `mine`.
+    // Waits for the step of every rank. Sets got[rank()] and the entries beyond the group to `mine`.
     template <int N>
     __device__ void collect(int phase, unsigned step, const Piece& mine, Piece (&got)[N]) {
         const char* lines = view_.own + slot(PeerWire::LowLatency, phase, 0) + 16ull * step;
@@ -178,7 +179,7 @@ class FlaggedWire : public WireBase {
         char* to = view_.peer[p - 1] + slot(PeerWire::Flagged, phase, rank()) + 16ull * step;
         *reinterpret_cast<ulonglong2*>(to) = make_ulonglong2(piece.word[0], piece.word[1]);
     }
-    // After wait() all data is there.
+    // Reads the step of every rank; wait() has ensured that the data has arrived.
     template <int N>
     __device__ void collect(int phase, unsigned step, const Piece& mine, Piece (&got)[N]) const {
         const char* from = view_.own + slot(PeerWire::Flagged, phase, 0) + 16ull * step;
@@ -199,14 +200,14 @@ class FlaggedWire : public WireBase {
         const uint4 v = load_volatile(reinterpret_cast<const uint4*>(at));
         return {{static_cast<Word>(v.y) << 32 | v.x, static_cast<Word>(v.w) << 32 | v.z}};
     }
-    // Signals that what this block has pushed in this phase is complete.
+    // Signals that this block has pushed all its data of this phase.
     __device__ void signal(int phase) const {
         __threadfence_system();
         __syncthreads();
         const int p = static_cast<int>(threadIdx.x) + 1;
         if (p < size()) store_release(&header(mailbox_of(p))->flag[phase][rank()][blockIdx.x], epoch_ + 1);
     }
-    // Waits until every peer's same block has signaled.
+    // Waits until the same block of every peer has signaled.
     __device__ void wait(int phase) {
         const int p = static_cast<int>(threadIdx.x) + 1;
         if (p < size()) {

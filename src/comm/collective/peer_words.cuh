@@ -1,4 +1,4 @@
-// User data as 8-byte words: loads, stores and sums them, whatever the alignment and the type.
+// Loads, stores and reduces user data as 8-byte words, for any alignment and element type.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -32,12 +32,14 @@ __device__ void store_parts(char* to, unsigned bytes, Word word) {
             reinterpret_cast<Part*>(to)[i] = static_cast<Part>(word >> (8 * sizeof(Part) * i));
 }
 
-// Returns the widest access that address and length both allow: 4, 2 or 1 bytes.
+// Returns the low two bits that address and length have: 0 allows accesses of 4 bytes, 2 of 2 bytes, and an
+// odd value of single bytes.
 __device__ inline unsigned part_mask(const char* at, unsigned bytes) {
     return (static_cast<unsigned>(reinterpret_cast<std::size_t>(at)) | bytes) & 3;
 }
 
-// Returns word `index` of the `bytes` bytes at `base`, zero beyond the end. base is aligned to its elements.
+// Returns word `index` of the `bytes` bytes at `base`, padded with zeros. base must be aligned to its
+// elements.
 __device__ inline Word load_word(const char* base, unsigned bytes, unsigned index) {
     const unsigned begin = 8 * index;
     if (begin >= bytes) return 0;

@@ -10,8 +10,8 @@
 namespace voltpile::llm {
 namespace {
 
-// Rows of a matrix in one item of work: few, so that threads end together, but a panel at least where the
-// kernel makes panels.
+// Returns the matrix rows in one work item: few, so that all threads finish at about the same time, but at
+// least a panel where the kernel expands panels.
 std::int64_t weights_of_item(std::int64_t rows) {
     return rows < 8 ? 16 : product_weights;
 }

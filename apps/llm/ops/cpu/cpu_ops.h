@@ -1,6 +1,6 @@
-// The operations on processors: SIMD kernels for the widest instruction set at hand, several threads. Weights
-// stay as they lie in the file and become fp32 in registers; sums are fp32. A row's result is the same to the
-// bit whatever else is in the batch, with any number of threads.
+// The operations on CPUs, with SIMD kernels for the widest available instruction set and several threads.
+// Weights keep the file's layout and are expanded to fp32 in registers; sums are fp32. A row's result is
+// bit-identical in any batch and with any number of threads.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,8 @@ namespace voltpile::llm {
 
 class CpuOps final : public HostOps {
   public:
-    // pus: the logical processors to run on, one thread each; the first is the calling thread's. -1: unbound.
+    // pus: the logical processor of each thread; -1: unbound. pus[0] is the calling thread's, which CpuOps
+    // does not bind.
     explicit CpuOps(const std::vector<int>& pus, const CpuKernels& kernels = usable_cpu_kernels().front(),
                     bool clamp = false);
 
@@ -36,7 +37,7 @@ class CpuOps final : public HostOps {
                                float* log_probabilities) override;
 
   private:
-    // A thread's own memory, which grows to what was needed.
+    // Memory of one thread; grows as needed.
     struct Scratch {
         std::vector<float> panel;
         std::vector<float> other;

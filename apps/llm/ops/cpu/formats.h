@@ -1,9 +1,9 @@
-// Weights from their blocks into lanes, the same numbers to the bit as dequantize.h's. A step is 32 columns.
-// Of each format: Step begins at a block, load() gives lanes [v * lane_count, (v + 1) * lane_count) of the
-// block's part `part` of 32.
+// Loads weights from their blocks into registers, bit-identical to dequantize.h. A Step of a format begins at
+// a block; load() returns the lanes v * lane_count to (v + 1) * lane_count - 1 of part `part`, which has 32
+// columns.
 //
-// Q4_K and Q5_K subtract within a fused operation: the product before it has at most 11 + 6 + 5 bits, so is
-// exact, and nothing differs.
+// Q4_K and Q5_K use a fused multiply-add. Their product has at most 11 + 6 + 5 bits and is exact in fp32, so
+// fusing does not change the result.
 #pragma once
 
 #include "llm/model/weight_format.h"
@@ -74,7 +74,7 @@ struct Step<WeightFormat::Q4_0> {
     }
 };
 
-// The 8 scales and minima of a Q4_K or Q5_K block.
+// The scales and minima of the 8 parts of a Q4_K or Q5_K block, as fp32.
 struct PartScales {
     float scale[8], min[8];
     VOLTPILE_INLINE explicit PartScales(Bytes block) {

@@ -5,7 +5,7 @@ namespace voltpile::llm {
 std::vector<CpuKernels> usable_cpu_kernels() {
     std::vector<CpuKernels> usable;
 #if defined(__x86_64__)
-    // These also ask whether the operating system saves the wide registers.
+    // The builtins also check that the operating system saves the wide registers.
     const bool avx2 =
         __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
     const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&

@@ -1,6 +1,6 @@
-// The inner loops of CpuOps, compiled once for each instruction set, and the choice among them. Each works on
-// the calling thread. Sums are in fp32, in an order that depends on the instruction set and the columns
-// alone: a row's result is the same to the bit whatever the other rows are and however work is cut.
+// The inner loops of CpuOps, compiled once for each instruction set, and their selection. They run on the
+// calling thread. They sum in fp32, in an order that depends only on the instruction set and the number of
+// columns, so a row's result is bit-identical for any other rows and any division of the work.
 #pragma once
 
 #include <cstddef>
@@ -13,12 +13,12 @@
 
 namespace voltpile::llm {
 
-// Columns that are summed as one, and weights (rows of a matrix) that are expanded to fp32 together, where
-// there are enough rows of x to make that worth it.
+// Columns that one partial sum covers, and matrix rows in a panel. A panel is a part of the matrix that is
+// expanded to fp32 if x has enough rows to make that pay.
 constexpr std::int64_t product_columns = 1024;
 constexpr std::int64_t product_weights = 32;
 
-// out[r, j - begin] = sum_c x[r, c] * w[j, c] for begin <= j < end, all rows r.
+// out[r, j - begin] = sum_c x[r, c] * w[j, c] for begin <= j < end and all rows r of x.
 struct Product {
     WeightFormat format{};
     const std::byte* w = nullptr;
@@ -30,26 +30,26 @@ struct Product {
     std::int64_t rows = 0;
     float* out = nullptr;
     std::int64_t out_stride = 0;
-    float* panel = nullptr;  // for the kernel: product_weights * product_columns
+    float* panel = nullptr;  // scratch: product_weights * product_columns
 };
 
-// One row's attention with the query heads that share a head of keys and values.
+// Attention of one row and the `group` query heads that share a KV head.
 struct AttentionRow {
     const float* q = nullptr;  // (group, head_dim)
     float* out = nullptr;      // (group, head_dim)
     int group = 0;
     int head_dim = 0;
     KvElement element = KvElement::F16;
-    const void* keys = nullptr;  // of the kv head in page 0
+    const void* keys = nullptr;  // the KV head's keys in page 0
     const void* values = nullptr;
-    const float* key_scales = nullptr;  // the same of an I8 cache
+    const float* key_scales = nullptr;  // I8 only: the KV head's scales in page 0
     const float* value_scales = nullptr;
-    std::int64_t page_stride = 0;  // tokens
-    const std::int32_t* pages = nullptr;
-    int first = 0;  // positions, both included
+    std::int64_t page_stride = 0;         // from page to page, in tokens: kv_heads * kv_page_tokens
+    const std::int32_t* pages = nullptr;  // the sequence's row of the page table
+    int first = 0;                        // first and last position, inclusive
     int last = 0;
-    float scale = 1;
-    float* scores = nullptr;  // for the kernel: group * (last - first + 1 + 64)
+    float scale = 1;          // factor of the scores
+    float* scores = nullptr;  // scratch: group * (last - first + 1 + 64)
 };
 
 struct CpuKernels {
@@ -68,7 +68,7 @@ CpuKernels cpu_kernels_baseline();
 CpuKernels cpu_kernels_avx2();    // with FMA and F16C
 CpuKernels cpu_kernels_avx512();  // F, BW, DQ, VL
 
-// Those that this processor and operating system can run, widest first; never empty.
+// Returns the kernels that this CPU and operating system can run, the widest first. Never empty.
 std::vector<CpuKernels> usable_cpu_kernels();
 
 }  // namespace voltpile::llm

@@ -1,5 +1,5 @@
-// The kernels for AVX2 with fused multiply-add (Haswell, Zen and newer). Nothing else belongs into this file:
-// see cpu_lanes.h.
+// The kernels for AVX2 with FMA and F16C (Haswell, Zen and newer). This file must not define anything else,
+// see lanes.h.
 #define VOLTPILE_TARGET avx2
 #define VOLTPILE_LANE_BYTES 32
 #include "llm/ops/cpu/product.h"

@@ -1,5 +1,5 @@
-// The kernels for AVX-512 (Skylake-SP, Zen 4 and newer). Nothing else belongs into this file: see
-// cpu_lanes.h.
+// The kernels for AVX-512 (Skylake-SP, Zen 4 and newer). This file must not define anything else, see
+// lanes.h.
 #define VOLTPILE_TARGET avx512
 #define VOLTPILE_LANE_BYTES 64
 #include "llm/ops/cpu/product.h"

@@ -1,4 +1,4 @@
-// The kernels for what every processor of the architecture has.
+// The kernels for the instructions that every CPU of the architecture has.
 #define VOLTPILE_TARGET baseline
 #define VOLTPILE_LANE_BYTES 16
 #include "llm/ops/cpu/product.h"

@@ -1,6 +1,6 @@
-// A register of fp32 lanes. Each instruction set compiles this with its own VOLTPILE_TARGET and
-// VOLTPILE_LANE_BYTES; everything is inlined and in a namespace of the target's name, so that no code for
-// wide registers can become the copy which the linker takes for the whole program.
+// SIMD registers of fp32 lanes. Each instruction set compiles this header with its own VOLTPILE_TARGET and
+// VOLTPILE_LANE_BYTES. Everything is inline, in a namespace named after the target: otherwise the linker
+// could keep an AVX-512 copy of a function for the whole program.
 #pragma once
 
 #if defined(__AVX2__)
@@ -73,7 +73,7 @@ VOLTPILE_INLINE void store_halves(std::uint16_t* to, Lanes lanes) {
                      _mm256_cvtps_ph(lanes, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
 }
 #else
-// No fused operation here: sums differ from the others' in the last bits.
+// The baseline has no fused operation: its sums differ from the others' in the last bits.
 VOLTPILE_INLINE Lanes fma(Lanes a, Lanes b, Lanes c) {
     return a * b + c;
 }
@@ -118,7 +118,7 @@ VOLTPILE_INLINE Lanes to_float(IntLanes lanes) {
     return __builtin_convertvector(lanes, Lanes);
 }
 
-// By halves: lane i with lane i + n/2, and so on.
+// Sums the lanes pairwise: lane i with lane i + n/2, then the same with half as many lanes.
 #if defined(__AVX2__)
 VOLTPILE_INLINE float sum_of_8(__m256 lanes) {
     const __m128 four = _mm_add_ps(_mm256_castps256_ps128(lanes), _mm256_extractf128_ps(lanes, 1));
@@ -145,14 +145,14 @@ VOLTPILE_INLINE Lanes larger(Lanes a, Lanes b) {
     return a > b ? a : b;
 }
 
-// exp(x) within 2 units in the last place for -87 < x < 88; beyond, as at these ends. e^x = 2^n e^r with
-// |r| <= ln(2)/2, and the Taylor series of e^r, whose first term left out is below 6e-9.
+// Returns exp(x) within 2 units in the last place for -87 < x < 88; x is clamped to these bounds. Computes
+// e^x = 2^n e^r with |r| <= ln(2)/2, and the Taylor series of e^r, whose first omitted term is below 6e-9.
 VOLTPILE_INLINE Lanes exponential(Lanes x) {
     x = x < all(-87.0F) ? all(-87.0F) : x;
     x = x > all(88.0F) ? all(88.0F) : x;
-    constexpr float round = 0x1.8p23F;  // adding it leaves no bits behind the point
+    constexpr float round = 0x1.8p23F;  // adding and subtracting it rounds to an integer
     const Lanes n = fma(x, all(0x1.715476p+0F), all(round)) - round;
-    // ln(2) in two pieces, the first with few bits, so that n times it is exact.
+    // ln(2) as a sum of two numbers; the first has few bits, so that its product with n is exact.
     const Lanes r = fma(n, all(-0x1.7f7d1cp-20F), fma(n, all(-0x1.62e4p-1F), x));
     Lanes series = all(1.0F / 5040);
     series = fma(series, r, all(1.0F / 720));

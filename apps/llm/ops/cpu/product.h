@@ -1,7 +1,7 @@
-// Products of rows of x with weights. Every pair of a row and a weight has one register of partial sums,
-// which takes 32 columns at a time in order and is summed up after product_columns of them. Whether weights
-// come from their blocks or from a panel expanded before, and how many rows and weights are worked on
-// together, changes nothing in that.
+// Multiplies rows of x with weights (rows of a matrix). Each pair of a row and a weight has one register of
+// partial sums, which accumulates 32 columns at a time in order and is reduced after product_columns columns.
+// The order of summation is the same whether weights come from their blocks or from a panel, and for any tile
+// size.
 #pragma once
 
 #include "llm/ops/cpu/formats.h"
@@ -10,10 +10,10 @@
 namespace voltpile::llm {
 inline namespace VOLTPILE_TARGET {
 
-// Internal to each target's file: no symbol of these may reach the linker.
+// No symbol of a target may reach the linker, see lanes.h.
 namespace {
 
-// Weights that are worked on together: 4, or 1 at an end.
+// The operands of one tile: up to 4 weights by up to 4 rows.
 struct Tile {
     Bytes w;  // at the first column of the first weight
     std::int64_t row_bytes;
@@ -22,7 +22,7 @@ struct Tile {
     int columns;
     float* out;
     std::int64_t out_stride;
-    bool first;  // columns: out is set, and else added to
+    bool first;  // the first columns: sets out; otherwise adds to it
 };
 
 template <WeightFormat format, int weights, int rows>
@@ -70,7 +70,7 @@ __attribute__((noinline)) void multiply(const Tile& tile) {
         for (int part = 0; part < Step<format>::parts; ++part, x += step_columns)
             add_part<format, weights, rows>(steps.step, part, x, tile.x_stride, partial);
     }
-    if (c < tile.columns) {  // of formats without blocks: the rest, filled up with zeros
+    if (c < tile.columns) {  // formats without blocks: the remaining columns, padded with zeros
         std::uint8_t w_rest[weights * Step<format>::bytes] = {};
         float x_rest[rows * step_columns] = {};
         const int left = tile.columns - c;
@@ -91,10 +91,10 @@ __attribute__((noinline)) void multiply(const Tile& tile) {
     }
 }
 
-// All rows of x with `weights` weights.
+// Multiplies all rows of x with `weights` weights.
 template <WeightFormat format, int weights>
 VOLTPILE_INLINE void multiply_rows(Tile tile, std::int64_t rows) {
-    // As many as leave room for the partial sums in the registers: 32 of AVX-512, 16 of others.
+    // As many rows as fit: the partial sums need registers; AVX-512 has 32, the others have 16.
     constexpr int together = VOLTPILE_LANE_BYTES == 64 ? 4 : 2;
     std::int64_t r = 0;
     for (; r + together <= rows; r += together) {
@@ -139,7 +139,7 @@ void expand(Bytes w, int columns, float* to) {
 
 template <WeightFormat format>
 void product_of(const Product& p) {
-    constexpr std::int64_t rows_for_panel = 8;  // from here on expanding once is cheaper than in every tile
+    constexpr std::int64_t rows_for_panel = 8;  // from here on, expanding once is cheaper than in every tile
     const bool panel = format != WeightFormat::F32 && p.rows >= rows_for_panel;
     for (std::int64_t j = p.begin; j < p.end; j += product_weights) {
         const std::int64_t weights = p.end - j < product_weights ? p.end - j : product_weights;

@@ -6,7 +6,7 @@
 namespace voltpile::llm {
 namespace {
 
-// Of one row.
+// The RoPE rotation of one row's position.
 struct Rotation {
     std::span<const float> cosine, sine;  // (rope_dims / 2)
 };
@@ -30,7 +30,7 @@ void rotate_head(float* head, const Rotation& by, RopeStyle style) {
     }
 }
 
-// Bias, norm and rotation of `count` heads that lie side by side.
+// Applies bias, norm and rotation to `count` adjacent heads. bias, norm: nullptr to leave the step out.
 void prepare_heads(float* heads, int count, const float* bias, const float* norm, const Rotation& by,
                    const QkvSettings& settings) {
     const int dim = settings.head_dim;
@@ -41,9 +41,9 @@ void prepare_heads(float* heads, int count, const float* bias, const float* norm
     }
 }
 
-// See KvElement::I8. Returns the scale.
+// Quantizes as KvElement::I8 and returns the scale.
 float quantize(const float* from, std::int8_t* to, int count) {
-    float largest = 0, sum = 0;  // the sum of what is not finite is not finite
+    float largest = 0, sum = 0;  // sum: 0 if all values are finite, otherwise NaN
     for (int i = 0; i < count; ++i) {
         largest = std::max(largest, std::abs(from[i]));
         sum += from[i] * 0.0F;
@@ -84,7 +84,7 @@ void CpuOps::rope_and_store(HiddenRows qkv, const QkvSettings& settings, const B
         prepare_heads(k, settings.kv_heads, settings.k_bias, settings.k_norm, by, settings);
         for (int i = 0; settings.v_bias != nullptr && i < settings.kv_heads * dim; ++i)
             v[i] += settings.v_bias[i];
-        limit(k, 2 * settings.kv_heads * dim);  // values follow keys
+        limit(k, 2 * settings.kv_heads * dim);  // the values follow the keys
         for (int h = 0; h < settings.kv_heads; ++h) {
             const std::int64_t at = cached_token(batch, settings, batch.sequence[r], batch.position[r], h);
             if (cache.element == KvElement::F16) {

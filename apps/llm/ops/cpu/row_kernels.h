@@ -1,4 +1,4 @@
-// The kernels of CpuOps that work on one row: norm, gate, attention, conversion.
+// The kernels of CpuOps that work on one row: RMS norm, gate, attention, conversion to fp16.
 #pragma once
 
 #include "llm/ops/batch.h"
@@ -89,7 +89,7 @@ VOLTPILE_INLINE float dot(const float* q, const Cached* k, int count) {
     return total;
 }
 
-// Scores become their exponentials; returns the sum of these. `count` is filled up to whole registers.
+// Replaces scores by exp(score - max) and returns their sum. Pads `scores` to whole registers.
 VOLTPILE_INLINE float soften(float* scores, int count) {
     const int padded = (count + lane_count - 1) / lane_count * lane_count;
     for (int i = count; i < padded; ++i) scores[i] = -__builtin_inff();
@@ -111,7 +111,7 @@ VOLTPILE_INLINE float soften(float* scores, int count) {
     return sum(total);
 }
 
-// Cached: std::uint16_t (fp16), or std::int8_t with scales.
+// Cached: std::uint16_t for fp16, or std::int8_t with scales.
 template <class Cached>
 void attention_over(const AttentionRow& row) {
     const int count = row.last - row.first + 1;

@@ -7,7 +7,7 @@
 namespace voltpile::llm {
 namespace {
 
-// Between two operations there are microseconds: so long a thread looks for work before it sleeps.
+// Iterations that a thread spins before it sleeps: longer than the microseconds between two operations.
 constexpr int looks_before_sleep = 2000;
 
 void pause() {
@@ -46,7 +46,7 @@ void CpuTeam::run(std::int64_t items, const void* body, Call call) {
         if (looks < looks_before_sleep)
             pause();
         else
-            sched_yield();  // more threads than processors
+            sched_yield();  // there may be more threads than cores
     }
 }
 

@@ -1,5 +1,4 @@
-// Threads that share one thread's loops: fork and join in a few microseconds. One thread calls; it takes
-// part.
+// A team of threads for parallel loops that fork and join in a few microseconds.
 #pragma once
 
 #include <atomic>
@@ -10,10 +9,11 @@
 
 namespace voltpile::llm {
 
+// One thread, the caller, starts all loops and takes part in them.
 class CpuTeam {
   public:
-    // pus: logical processors, one for each thread; the first one's is the caller, who is not bound here.
-    // -1: not bound (bind_this_thread).
+    // pus: the logical processor of each thread; -1: unbound (see bind_this_thread). pus[0] is the caller,
+    // which the team does not bind.
     explicit CpuTeam(const std::vector<int>& pus);
     ~CpuTeam();
     CpuTeam(const CpuTeam&) = delete;
@@ -21,8 +21,8 @@ class CpuTeam {
 
     int size() const { return static_cast<int>(threads_.size()) + 1; }
 
-    // body(item, thread) for each 0 <= item < items, in any order and on any threads; thread < size().
-    // Returns when all are done. `body` must not throw.
+    // Calls body(item, thread) for each 0 <= item < items, in any order and on any thread, 0 <= thread <
+    // size(). Returns when all calls have returned. `body` must not throw.
     template <class Body>
     void for_each(std::int64_t items, const Body& body) {
         if (threads_.empty() || items < 2) {
@@ -40,13 +40,13 @@ class CpuTeam {
     void serve(int thread);
     void take_items(int thread);
 
-    // What is under way; written before round_ changes, read after.
+    // The current loop. run() writes these before it changes round_; the threads read them after.
     std::int64_t items_ = 0;
     const void* body_ = nullptr;
     Call call_ = nullptr;
 
     alignas(64) std::atomic<std::int64_t> next_{0};
-    alignas(64) std::atomic<std::uint32_t> round_{0};  // odd: the end
+    alignas(64) std::atomic<std::uint32_t> round_{0};  // + 2 for each loop; odd: the threads end
     alignas(64) std::atomic<int> busy_{0};
     std::vector<std::thread> threads_;
 };

@@ -1,4 +1,5 @@
-// Copies from global to shared memory that run while their thread goes on, where the hardware has them.
+// Asynchronous copies from global to shared memory (cp.async, sm_80 and newer). On older GPUs the functions
+// below compile to nothing.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -12,8 +13,8 @@ constexpr bool copies_run_alone = true;
 #else
 constexpr bool copies_run_alone = false;
 #endif
-// Of the device's processors, not of the code: what was compiled for older ones runs on newer ones too, and
-// then needs no more memory.
+// Returns whether the current GPU has asynchronous copies. Code that was compiled for an older architecture
+// does not use them even there; it then needs at most the shared memory of code that does.
 inline bool device_copies_alone() {
     int device = 0, major = 0;
     cuda_check(cudaGetDevice(&device), "asking for the GPU");
@@ -22,7 +23,7 @@ inline bool device_copies_alone() {
     return major >= 8;
 }
 
-// 16 bytes, or zeros. Only where copies run alone, as all of the following, which do nothing elsewhere.
+// Starts a copy of 16 bytes; writes zeros if not `wanted`. Only if copies_run_alone.
 __device__ inline void copy_alone(__half* shared, const __half* from, bool wanted) {
     const auto to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
@@ -30,15 +31,15 @@ __device__ inline void copy_alone(__half* shared, const __half* from, bool wante
                  : "r"(to), "l"(from), "r"(wanted ? 16 : 0)
                  : "memory");
 }
-// Those of this thread; a barrier makes them seen by others.
+// Waits for this thread's copies. Other threads see the data after a barrier.
 __device__ inline void wait_for_copies() {
     if constexpr (copies_run_alone) asm volatile("cp.async.wait_all;" ::: "memory");
 }
-// Makes one group of the thread's copies since the group before.
+// Puts the thread's copies since the previous call into one group.
 __device__ inline void end_of_copies() {
     if constexpr (copies_run_alone) asm volatile("cp.async.commit_group;" ::: "memory");
 }
-// For all groups but the `later` last ones.
+// Waits for all of the thread's groups except the last `later`.
 template <int later>
 __device__ inline void wait_for_earlier_copies() {
     if constexpr (copies_run_alone) asm volatile("cp.async.wait_group %0;" ::"n"(later) : "memory");

@@ -1,4 +1,4 @@
-// What the attention kernels share.
+// Device code that all attention kernels share: indices, the softmax of a split, and joining.
 #pragma once
 
 #include <mma.h>
@@ -15,7 +15,7 @@ using Accumulator = nvcuda::wmma::fragment<nvcuda::wmma::accumulator, 16, 16, 16
 __device__ inline std::int64_t qkv_row(const AttentionArgs& a, int row) {
     return static_cast<std::int64_t>(row) * (a.heads + 2 * a.kv_heads) * a.head_dim;
 }
-// Of a sequence's page and a KV head, the index into those of the cache.
+// Returns the index in the cache of a sequence's page and KV head, in units of kv_page_tokens tokens.
 __device__ inline std::int64_t page_index(const AttentionArgs& a, int sequence, int page, int kv_head) {
     const std::int64_t at =
         a.batch.page_table[static_cast<std::int64_t>(sequence) * a.batch.max_pages + page];
@@ -24,22 +24,23 @@ __device__ inline std::int64_t page_index(const AttentionArgs& a, int sequence, 
 __device__ inline int first_position(const AttentionArgs& a, int position) {
     return a.window > 0 ? max(0, position - a.window + 1) : 0;
 }
-// Where a head's result goes.
+// Returns the place of a head's result.
 __device__ inline __half* out_head(const AttentionArgs& a, int row, int head) {
     return static_cast<__half*>(a.out) + static_cast<std::int64_t>(row) * a.out_columns + head * a.head_dim;
 }
-// The row of a sequence that has only one, else -1.
+// Returns the row of a sequence with exactly one row, otherwise -1.
 __device__ inline int single_row(const AttentionArgs& a, int sequence) {
     const int row = a.batch.row_begin[sequence];
     const bool single = a.batch.row_begin[sequence + 1] - row == 1 && a.batch.sequence[row] == sequence;
     return single ? row : -1;
 }
 
-// The softmax of one row over one split, and how the results of splits are joined. To the base of two, which
-// the hardware has: scores come multiplied by log2(e). A row's bits must not depend on the kernel: products
-// are spelled as they are rounded, so that no compiler fuses them in one place alone.
+// The softmax of one row over one split, and the joining of splits. Exponentials are powers of two, which the
+// hardware has; scores are multiplied by log2(e) beforehand. Intrinsics fix the rounding of each operation:
+// otherwise the compiler could fuse them in one kernel only, and results would depend on the kernel.
 struct SplitSum {
-    float largest, total;  // of the scores; of 2^(score - largest). -infinity and 0 if the row sees no token
+    // The largest score, and the sum of 2^(score - largest). -infinity and 0 if the row sees no token.
+    float largest, total;
 };
 __device__ inline float power_of_two(float x) {
     float y;
@@ -51,12 +52,12 @@ __device__ inline float softmax_scale(const AttentionArgs& a) {
     return __fmul_rn(a.scale, log2_e);
 }
 
-// Which positions a row sees: first .. last.
+// The positions that a row sees, inclusive.
 struct SeenRange {
     int first, last;
 };
 
-// soften_split() of rows that all see the whole split, or not.
+// soften_split(); whole: all rows see the whole split.
 template <bool whole, class Seen>
 __device__ inline void soften_rows(const float* score, int score_stride, __half* weight, int weight_stride,
                                    int begin, float scale, const Seen& seen, SplitSum (&sums)[4]) {
@@ -94,7 +95,7 @@ __device__ inline void soften_rows(const float* score, int score_stride, __half*
         for (int i = 0; i < each; ++i) {
             const int at = begin + column + 64 * i;
             const float2& v = value[r][i];
-            // A NaN has to come through: the largest does not show it.
+            // A NaN must propagate from here: the maximum ignores it.
             const float x = seen_by(range, at) ? power_of_two(__fsub_rn(v.x, sums[r].largest)) : 0.0f;
             const float y = seen_by(range, at + 1) ? power_of_two(__fsub_rn(v.y, sums[r].largest)) : 0.0f;
             sums[r].total = __fadd_rn(sums[r].total, __fadd_rn(x, y));
@@ -110,9 +111,9 @@ __device__ inline void soften_rows(const float* score, int score_stride, __half*
     }
 }
 
-// By a warp, all lanes, of 4 rows at a time: scores of the split_tokens tokens from `begin`, as the products
-// give them, into weights 2^(scale * score - largest) as fp16, 0 for tokens that the row (0 to 3) does not
-// see: seen(row). A row's weights may lie in the place of its scores. Strides in numbers, even.
+// Turns the scores of 4 rows over the split_tokens tokens from `begin` into the weights
+// 2^(scale * score - largest), as fp16; 0 for tokens outside seen(row), row 0 to 3. All lanes of the warp
+// call it. Weights may overwrite the scores of the same row. Strides: in elements, even.
 template <class Seen>
 __device__ inline void soften_split(const float* score, int score_stride, __half* weight, int weight_stride,
                                     int begin, float scale, const Seen& seen, SplitSum (&sums)[4]) {
@@ -128,7 +129,7 @@ __device__ inline void soften_split(const float* score, int score_stride, __half
         soften_rows<false>(score, score_stride, weight, weight_stride, begin, scale, seen, sums);
 }
 
-// All splits so far, and what the weighted values of those before and of the new one are multiplied by.
+// The factors of the values accumulated before and of the new part. join_split() adds `part` to `all`.
 struct JoinFactors {
     float before, now;
 };
@@ -143,18 +144,18 @@ __device__ inline float join_value(float before, float part, const JoinFactors& 
     return fmaf(factors.now, part, __fmul_rn(before, factors.before));
 }
 
-// A result of a row and head before it is joined with others, of a split or of a span: its largest score, the
-// sum of 2^(score - largest), and the weighted sum of values.
+// The partial result of a row and head over a split or span, as floats: the largest score, the sum of
+// 2^(score - largest), and the weighted sum of values (head_dim).
 __host__ __device__ constexpr int part_floats(int head_dim) {
     return head_dim + 2;
 }
-// Number `part` of `parts`, of the launch's row or sequence `at`.
+// Returns partial result `part` of `parts`, for row or sequence `at` of the launch.
 __device__ inline float* part_of(const AttentionArgs& a, int at, int head, int part, int parts) {
     return a.scratch +
            ((static_cast<std::int64_t>(at) * a.heads + head) * parts + part) * part_floats(a.head_dim);
 }
 
-// Keys, or values, of a page and KV head.
+// The keys or values of a page and KV head.
 template <KvElement element>
 struct CachedPage;
 template <>
@@ -162,7 +163,7 @@ struct CachedPage<KvElement::F16> {
     const __half* data;
     __device__ CachedPage(const void* all, const float*, std::int64_t page, int head_dim)
         : data(static_cast<const __half*>(all) + page * (kv_page_tokens * head_dim)) {}
-    // Numbers 8 * piece .. + 8 of a token; as fp16.
+    // Elements 8 * piece to 8 * piece + 7 of a token.
     using Raw = uint4;
     __device__ Raw load(int token, int piece, int head_dim) const {
         return *reinterpret_cast<const uint4*>(data + token * head_dim + piece * 8);

@@ -1,4 +1,4 @@
-// Attention over the pages of keys and values, on the GPU.
+// Attention over the paged KV cache on the GPU.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +10,7 @@
 
 namespace voltpile::llm {
 
+// The arguments of all launchers below. Pointers are to GPU memory and are not owned.
 struct AttentionArgs {
     const void* qkv = nullptr;  // fp16 (rows, (heads + 2 kv_heads) * head_dim)
     void* out = nullptr;        // fp16 (rows, out_columns)
@@ -19,20 +20,20 @@ struct AttentionArgs {
     int kv_heads = 0;
     int head_dim = 0;
     float scale = 1;
-    float limit = half_limit(false);  // of results
+    float limit = half_limit(false);  // applied to the output
     int window = 0;
     BatchView batch;
     float* scratch = nullptr;
 };
 
-// The context is cut into splits of a fixed size, each with a softmax of its own. The splits of a span are
+// The context is divided into splits of a fixed size, each with its own softmax. The splits of a span are
 // joined in order, and then the spans.
-// Sequences with one row: a block for each split, and a second kernel to join them. Others: tiles of 64 rows
-// (of one head, or up to 32 or 16 of 2 or 4 heads of a KV head, which share its keys and values), with a
-// block for each span, and a second kernel to join these. Both take the same tensor core products and sums in
-// the same order, so that a row's result is the same to the bit in either, and whatever else is in the batch.
-// Empty rows become 0. Heads of a width that tensor_cores_take() refuses go a simpler and slower way, row by
-// row.
+//
+// Decode: sequences with one row use one block per split, and a second kernel joins the splits. Prefill:
+// other sequences use tiles of 64 rows (of one head, or 32 or 16 rows of 2 or 4 heads that share a KV head)
+// with one block per span, and a second kernel joins the spans. Both use the same tensor core products and
+// sum in the same order, so a row's result is bit-identical in either and for any other rows of the batch.
+// Empty rows become 0. If tensor_cores_take(head_dim) is false, a simpler and slower kernel works row by row.
 constexpr int split_tokens = 128;
 constexpr int span_splits = 8, span_tokens = span_splits * split_tokens;
 constexpr int splits_of(int context) {
@@ -41,14 +42,18 @@ constexpr int splits_of(int context) {
 constexpr int spans_of(int context) {
     return (splits_of(context) + span_splits - 1) / span_splits;
 }
-// The scratch memory has room for one sequence at least.
+// Returns the scratch memory that one sequence needs; scratch_bytes below must be at least this.
 std::size_t decode_scratch_bytes_per_sequence(const AttentionArgs& args);
+// Each of these enqueues the attention of all rows that it is responsible for, and may launch several
+// kernels.
 void launch_decode_attention(const AttentionArgs& args, std::size_t scratch_bytes, const Stream& stream);
 void launch_prompt_attention(const AttentionArgs& args, std::size_t scratch_bytes, const Stream& stream);
 void launch_plain_attention(const AttentionArgs& args, const Stream& stream);
-// What the launchers above end with: of sequences, or of rows, from `first` on.
+// Join the results in scratch of sequences, or of rows, beginning with `first`. The launchers above call
+// them.
 void launch_join_splits(const AttentionArgs& args, int first, int sequences, const Stream& stream);
 void launch_join_spans(const AttentionArgs& args, int first, int rows, const Stream& stream);
+// Returns whether the tensor core kernels support this head_dim.
 constexpr bool tensor_cores_take(int head_dim) {
     return head_dim == 16 || head_dim == 32 || head_dim == 64 || head_dim == 80 || head_dim == 96 ||
            head_dim == 128;

@@ -9,7 +9,7 @@ namespace {
 using namespace nvcuda;
 
 constexpr int split_pages = split_tokens / kv_page_tokens;
-constexpr int tile_heads = 16;  // heads of a KV head in a tile of the tensor cores
+constexpr int tile_heads = 16;  // query heads of a KV head in a tensor core tile
 
 template <int width>
 struct SplitTiles {
@@ -17,23 +17,24 @@ struct SplitTiles {
     __half query[tile_heads][stride];
     float score[tile_heads][score_stride];
     SplitSum sums[tile_heads];
-    std::int64_t page[split_pages];  // of the cache
-    // Keys, and values: in the same place, or in the second one, where copies of both can be under way at
-    // once.
+    std::int64_t page[split_pages];  // page_index() of the split's pages
+    // Keys in the first buffer. Values in the second if both can be copied at the same time, otherwise also
+    // in the first.
     __half cached[2][split_tokens][stride];
 };
 template <KvElement element>
 constexpr bool copies_both = copies_run_alone && element == KvElement::F16;
-// Before the keys are there: as copies, or as int8 in registers, which have no room for fp16.
+// Values are loaded before the keys have arrived, by asynchronous copies or, as int8, to registers; for fp16
+// there are not enough registers.
 template <KvElement element>
 constexpr bool values_early = copies_both<element> || element == KvElement::I8;
 
-// A multiprocessor, as far as its shared memory has room (96 KB for two): what waits in registers needs more
-// others to compute meanwhile.
+// Blocks per multiprocessor; two fit in 96 KB of shared memory. Loads to registers need more blocks to hide
+// their latency.
 template <KvElement element>
 constexpr int blocks_for = element == KvElement::I8 ? 3 : 2;
 
-// An empty row: by the blocks of one split.
+// Clears the output of an empty row. The blocks of one split share the work.
 __device__ void clear_row(const AttentionArgs& a, int row) {
     const int width = a.heads * a.head_dim, blocks = static_cast<int>(gridDim.y);
     const int each = (width + blocks - 1) / blocks, begin = static_cast<int>(blockIdx.y) * each;
@@ -42,7 +43,7 @@ __device__ void clear_row(const AttentionArgs& a, int row) {
         out_head(a, row, 0)[i] = __half(0.0f);
 }
 
-// Grid: splits, (KV heads * tiles of heads), sequences from first_sequence.
+// Grid: (splits, KV heads * tiles of heads, sequences from first_sequence on).
 template <int width, KvElement element>
 __global__ void __launch_bounds__(attention_threads, blocks_for<element>)
     decode_split(const AttentionArgs a, int first_sequence, int splits) {
@@ -63,7 +64,7 @@ __global__ void __launch_bounds__(attention_threads, blocks_for<element>)
     const int kv_head = static_cast<int>(blockIdx.y) / tiles_of_group;
     const int first_head = kv_head * group + static_cast<int>(blockIdx.y) % tiles_of_group * tile_heads;
     const int heads = min(tile_heads, (kv_head + 1) * group - first_head);
-    // Pages before the window may be somebody else's by now.
+    // Pages before the window may belong to another sequence by now.
     const int first_page = (first - begin) / kv_page_tokens, pages = (last - begin) / kv_page_tokens + 1;
 
     if (t >= first_page && t < pages)
@@ -87,7 +88,7 @@ __global__ void __launch_bounds__(attention_threads, blocks_for<element>)
     wait_for_earlier_copies<1>();
     __syncthreads();
 
-    // Scores: a page for each warp.
+    // Scores: one page per warp.
     static_assert(split_pages == attention_threads / 32);
     if (warp >= first_page && warp < pages) {
         Accumulator s;
@@ -106,7 +107,7 @@ __global__ void __launch_bounds__(attention_threads, blocks_for<element>)
     if constexpr (!values_early<element>) start_values();
     of_values.store(values);
 
-    // Softmax of the split: 4 heads a warp. The weights lie in the place of the scores.
+    // Softmax of the split: 4 heads per warp. The weights overwrite the scores.
     auto* weight = reinterpret_cast<__half*>(&tiles.score[0][0]);
     if (const int h = warp * 4; h < heads) {
         SplitSum of_heads[4];
@@ -121,7 +122,7 @@ __global__ void __launch_bounds__(attention_threads, blocks_for<element>)
     wait_for_copies();
     __syncthreads();
 
-    // Values: 16 columns for each warp. Tokens that are not seen are 0 in the pages at the borders.
+    // Values: 16 columns per warp. Unseen tokens in the first and last page were loaded as 0.
     Accumulator sum;
     wmma::fill_fragment(sum, 0.0f);
     const int column = warp * 16;
@@ -136,7 +137,7 @@ __global__ void __launch_bounds__(attention_threads, blocks_for<element>)
         }
     }
     __syncthreads();
-    auto& results = tiles.score;  // once nobody wants the weights
+    auto& results = tiles.score;  // the weights are no longer needed
     static_assert(width <= score_stride);
     if (column < width) wmma::store_matrix_sync(&results[0][column], sum, score_stride, wmma::mem_row_major);
     __syncthreads();
@@ -192,7 +193,7 @@ std::size_t decode_scratch_bytes_per_sequence(const AttentionArgs& args) {
 void launch_decode_attention(const AttentionArgs& args, std::size_t scratch_bytes, const Stream& stream) {
     const auto fit = static_cast<std::int64_t>(scratch_bytes / decode_scratch_bytes_per_sequence(args));
     const int each = static_cast<int>(std::clamp<std::int64_t>(fit, 1, 32768));
-    // With prompts in the batch, their kernel clears the empty rows.
+    // If the batch has prompts, the prompt kernel clears the empty rows.
     const int all =
         args.batch.max_new > 1 ? args.batch.sequences : std::max(args.batch.sequences, args.batch.rows);
     for (int first = 0; first < all; first += each) {

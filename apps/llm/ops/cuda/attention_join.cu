@@ -6,7 +6,7 @@ namespace voltpile::llm {
 
 namespace {
 
-// A column of a row's result.
+// One column of a row's result.
 struct Joined {
     SplitSum all{-INFINITY, 0};
     float sum = 0;
@@ -22,8 +22,8 @@ __device__ void store(const AttentionArgs& a, int row, int head, int d, const Jo
     out_head(a, row, head)[d] = limited_half(__fdiv_rn(joined.sum, joined.all.total), a.limit);
 }
 
-// Grid: heads, sequences from first_sequence; a thread for each column of a head. Rows of one split have
-// their result already.
+// Grid: (heads, sequences from first_sequence on), one thread per column of a head. Rows with one split
+// already have their result.
 __global__ void join_splits(const AttentionArgs a, int first_sequence, int splits) {
     const int sequence = first_sequence + static_cast<int>(blockIdx.y);
     const int row = sequence < a.batch.sequences ? single_row(a, sequence) : -1;
@@ -50,7 +50,7 @@ __global__ void join_splits(const AttentionArgs a, int first_sequence, int split
     store(a, row, head, d, joined);
 }
 
-// Grid: heads, rows from first_row; the same of the rows of prompts and their spans.
+// The same for the rows of prompts and their spans. Grid: (heads, rows from first_row on).
 __global__ void join_spans(const AttentionArgs a, int first_row, int spans) {
     const int row = first_row + static_cast<int>(blockIdx.y), sequence = a.batch.sequence[row];
     if (sequence < 0 || single_row(a, sequence) >= 0) return;

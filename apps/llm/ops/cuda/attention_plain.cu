@@ -4,7 +4,7 @@ namespace voltpile::llm {
 
 namespace {
 
-// A warp for each row and head, for heads of any width.
+// One warp per row and head, for any head_dim.
 template <KvElement element>
 __global__ void plain_attention(const AttentionArgs a) {
     extern __shared__ float plain_shared[];

@@ -8,8 +8,8 @@ namespace {
 
 using namespace nvcuda;
 
-// What tiles.segment says, over the block's span. Scores of a token that a row does not see change nothing,
-// bit for bit, so that a row's result does not depend on where in a tile it is.
+// Computes the attention of tiles.segment over the block's span. The scores of tokens that a row does not see
+// do not change its result by a single bit, so the result does not depend on the row's place in a tile.
 template <int width, KvElement element>
 __device__ void attend(const AttentionArgs& a, Tiles<width>& tiles, int launch_begin) {
     const int t = static_cast<int>(threadIdx.x), lane = t % 32;
@@ -32,12 +32,12 @@ __device__ void attend(const AttentionArgs& a, Tiles<width>& tiles, int launch_b
     if (page >= first / kv_page_tokens && page <= last / kv_page_tokens)
         tiles.page[t] = page_index(a, segment.sequence, page, segment.head / (a.heads / a.kv_heads));
 
-    // Which row each element of an accumulator belongs to: asked of the hardware, as it differs.
+    // Find the row of each accumulator element by loading row indices: the mapping differs between GPUs.
     float(*score)[score_stride] = tiles.score[team];
     auto* weight = reinterpret_cast<__half*>(&score[0][0]);
     for (int i = lane; i < 256; i += 32) score[i / 16][i % 16] = static_cast<float>(i / 16);
     __syncwarp();
-    constexpr int slices = width / 32;  // of 16 columns; the warps of a team take them in turn
+    constexpr int slices = width / 32;  // slices of 16 columns per warp; the warps of a team alternate
     Accumulator sum[slices];
     int row_of[sum[0].num_elements];
     wmma::load_matrix_sync(sum[0], &score[0][0], score_stride, wmma::mem_row_major);
@@ -46,12 +46,12 @@ __device__ void attend(const AttentionArgs& a, Tiles<width>& tiles, int launch_b
 #pragma unroll
     for (auto& s : sum) wmma::fill_fragment(s, 0.0f);
 
-    // What the team's rows see, together: nothing, if there are none.
+    // The positions that any row of the team sees; none if the team has no rows.
     const TeamRows rows = team_rows(segment, team);
     const int team_query = first_query + rows.first;
     const int team_last = rows.count > 0 ? team_query + rows.count - 1 : -1;
     const int team_first = first_position(a, team_query);
-    // Of the team's row softened + lane: each warp does the softmax of 8 rows.
+    // Each warp computes the softmax of 8 rows; lane l keeps the sums of the team's row softened + l.
     const int softened = member * 8;
     const float scale = softmax_scale(a);
     SplitSum all{-INFINITY, 0};
@@ -92,7 +92,7 @@ __device__ void attend(const AttentionArgs& a, Tiles<width>& tiles, int launch_b
         fetch_cached.start(tiles.cached, a.cache.values, a.cache.value_scales, pages, dim, tile, first, last);
         fetch_cached.store(tiles.cached);
 
-        // What becomes of rows outside the segment is of no concern.
+        // Rows outside the segment are computed, too, and ignored later.
         SplitSum mine{-INFINITY, 0};
         for (int r = softened; busy && r < softened + 8; r += 4) {
             SplitSum of_rows[4];
@@ -136,7 +136,7 @@ __device__ void attend(const AttentionArgs& a, Tiles<width>& tiles, int launch_b
         }
     }
 
-    // Through the place of the keys and values, a quarter for each team.
+    // Transpose the results through the buffer of keys and values, a quarter per team.
     __syncthreads();
     constexpr int result_stride = width + 4;
     static_assert(teams * 16 * result_stride * sizeof(float) <= sizeof(tiles.cached));
@@ -169,9 +169,10 @@ __device__ void attend(const AttentionArgs& a, Tiles<width>& tiles, int launch_b
     __syncthreads();
 }
 
-// How the sequences with rows among those of a block are cut, by a thread for each row: from their first row
-// in the launch on, so that only a sequence's own rows decide. A segment that began in the block before has a
-// begin below 0, and belongs there. Numbers from the block's first row; the launch ends at `launch_end`.
+// Divides the rows of a block into segments, one thread per row. Segments count from the sequence's first row
+// in the launch, so that they depend only on that sequence. A segment that begins in the previous block has a
+// negative begin and belongs to that block. Indices count from the block's first row; the launch ends at row
+// `launch_end` of the batch.
 template <int width>
 __device__ void mark_segments(const AttentionArgs& a, Tiles<width>& tiles, int launch_begin, int launch_end) {
     const int r = static_cast<int>(threadIdx.x), row = tiles.first_row + r;
@@ -187,7 +188,7 @@ __device__ void mark_segments(const AttentionArgs& a, Tiles<width>& tiles, int l
         min(min(launch_end, a.batch.row_begin[s + 1]) - tiles.first_row, r - behind + tile_rows_of_queries);
 }
 
-// Grid: 64 rows each of first .. + count, KV heads * tiles of their query heads, spans.
+// Grid: (rows first to first + count - 1 in blocks of 64, KV heads * tiles of their query heads, spans).
 template <int width, KvElement element>
 __global__ void __launch_bounds__(attention_threads, prompt_blocks)
     prompt_attention(const AttentionArgs a, int first, int count) {
@@ -195,7 +196,7 @@ __global__ void __launch_bounds__(attention_threads, prompt_blocks)
     auto& tiles = *reinterpret_cast<Tiles<width>*>(shared);
     const int t = static_cast<int>(threadIdx.x), y = static_cast<int>(blockIdx.y);
     if (t == 0) {
-        // The last rows have the longest contexts: they start first.
+        // The last rows start first, because they have the longest contexts.
         tiles.first_row = first + static_cast<int>(gridDim.x - 1 - blockIdx.x) * tile_rows_of_queries;
         const int group = a.heads / a.kv_heads, tiles_of_group = static_cast<int>(gridDim.y) / a.kv_heads;
         tiles.group_begin = y / tiles_of_group * group;
@@ -221,7 +222,7 @@ __global__ void __launch_bounds__(attention_threads, prompt_blocks)
         if (t == 0) tiles.segment = {sequence, row, rows, head, heads};
         __syncthreads();
         attend<width, element>(a, tiles, first);
-        r = tiles.segment.row + tiles.segment.rows - tiles.first_row;  // takes no register meanwhile
+        r = tiles.segment.row + tiles.segment.rows - tiles.first_row;  // recomputed to save a register
     }
 }
 

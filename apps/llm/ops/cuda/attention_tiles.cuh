@@ -1,4 +1,4 @@
-// What a block of the attention kernels has in shared memory, and how it gets there.
+// The shared memory of an attention block, and the code that fills it.
 #pragma once
 
 #include "llm/ops/cuda/async_copy.cuh"
@@ -7,12 +7,13 @@
 namespace voltpile::llm {
 
 constexpr int attention_threads = 256;
-constexpr int tile_rows_of_queries = 64, teams = 4;  // two warps to 16 rows
-constexpr int score_stride = split_tokens + 4;       // floats
-constexpr int weight_stride = 2 * score_stride;      // halves: a row's weights lie in the place of its scores
+constexpr int tile_rows_of_queries = 64, teams = 4;  // a team: two warps with 16 rows
+constexpr int score_stride = split_tokens + 4;       // in floats
+constexpr int weight_stride = 2 * score_stride;      // in halves: weights overwrite the scores of their row
 
-// A sequence's rows, 1 to 64, are in a tile for as many query heads of a KV head as have room, 16 rows of one
-// head to a team: small pieces of prompts would leave most of it empty.
+// Returns the teams that one head of a segment needs. A tile takes the rows of a segment for as many query
+// heads of a KV head as fit, 16 rows of one head per team; with one head, a short segment would leave most of
+// the tile empty.
 __host__ __device__ constexpr int teams_of_head(int rows) {
     return (rows + 15) / 16;
 }
@@ -20,12 +21,12 @@ __host__ __device__ constexpr int heads_of_tile(int rows) {
     return teams / teams_of_head(rows);
 }
 
-// Rows of one sequence, in some heads of a KV head: what a tile takes.
+// The rows of one sequence, for some query heads of a KV head, that a tile takes at once.
 struct Segment {
-    int sequence, row, rows;  // of the batch; 1 to 64 rows
-    int head, heads;
+    int sequence, row, rows;  // sequence and first row in the batch; 1 to 64 rows
+    int head, heads;          // first query head, number of heads
 };
-// Those of a team, from the segment's first row on. None, if there is no head for it.
+// The head and rows of a team; `first` counts from the segment's first row. count: 0 if no head is left.
 struct TeamRows {
     int head, first, count;
 };
@@ -35,7 +36,7 @@ __device__ inline TeamRows team_rows(const Segment& segment, int team) {
 }
 constexpr int not_ours = -2;
 
-// For which a multiprocessor has shared memory: 96 KB are enough for one.
+// Blocks per multiprocessor that the shared memory allows: 96 KB suffice for one.
 constexpr int prompt_blocks = copies_run_alone ? 2 : 1;
 
 template <int width>
@@ -45,18 +46,17 @@ struct Tiles {
     __half cached[split_tokens][stride];  // keys, then values
     float score[teams][16][score_stride];
     JoinFactors factors[teams][16];
-    std::int64_t page[span_tokens / kv_page_tokens];  // of the cache
+    std::int64_t page[span_tokens / kv_page_tokens];  // page_index() of the span's pages
     Segment segment;
-    // Of the block: the first row, the query heads of its KV head, and what becomes of rows
-    // (mark_segments()).
+    // The block's first row and query heads, and the segment of each row (mark_segments()).
     int first_row;
     int group_begin, group_end, tile_of_group;
-    int sequence[tile_rows_of_queries];  // -1: empty; not_ours: not for this kernel
+    int sequence[tile_rows_of_queries];  // -1: empty; not_ours: for another kernel
     int segment_begin[tile_rows_of_queries];
     int segment_end[tile_rows_of_queries];
 };
 
-// Which 16 bytes of fp16 a thread brings of rows of `width` numbers: number `piece` of rows row, row + step
+// The 16-byte pieces that a thread loads of rows with `width` fp16 numbers: `piece` of rows row, row + step,
 // and so on.
 template <int width>
 struct PiecePlace {
@@ -64,8 +64,8 @@ struct PiecePlace {
     int piece = static_cast<int>(threadIdx.x) % pieces, row = static_cast<int>(threadIdx.x) / pieces;
 };
 
-// Rows of head_dim numbers, and zeros up to the width: what is multiplied need not ask. All are on their way
-// at once: piece(row, number of the piece).
+// Copies rows of head_dim numbers to `to`, padded with zeros to `width`, so that the products need no bounds.
+// piece(row, index) loads 16 bytes. All loads are issued before the first store.
 template <int width, int rows, class Piece>
 __device__ void fetch(__half (&to)[rows][width + 8], int head_dim, const Piece& piece) {
     const PiecePlace<width> at;
@@ -81,10 +81,10 @@ __device__ void fetch(__half (&to)[rows][width + 8], int head_dim, const Piece& 
     for (int n = 0; n < each; ++n) *reinterpret_cast<uint4*>(&to[at.row + n * step][at.piece * 8]) = v[n];
 }
 
-// The keys or values of the tokens tile .. + split_tokens, 0 outside of first .. last, on their way to shared
-// memory; page: of the tile's first token. start() sends for them, store() puts them there. In between other
-// work can be done: copies that run alone write `to` meanwhile, others wait in registers. All are there after
-// wait_for_copies() and a barrier.
+// Brings keys or values of the split_tokens tokens from position `tile` on into shared memory; tokens outside
+// `first` to `last` become 0. page: page_index() of the tile's pages. start() issues the loads and store()
+// completes them; in between the caller may do other work. Asynchronous copies write `to` meanwhile; other
+// loads wait in registers. The data is complete after store(), wait_for_copies() and a barrier.
 template <int width, KvElement element>
 class TokenFetch {
   public:

@@ -1,4 +1,4 @@
-// Copies between plain host memory and the GPU by way of pinned memory.
+// Copies between pageable host memory and the GPU through pinned buffers.
 #pragma once
 
 #include <array>
@@ -12,9 +12,9 @@ namespace voltpile::llm {
 
 class PinnedCopies {
   public:
-    // Enqueued; `from` may change on return. Waits only if four pieces are still on their way.
+    // Enqueues a copy; `from` may change on return. Waits only if all four pinned buffers are in use.
     void upload(void* to, const void* from, std::size_t bytes, const Stream& stream);
-    // Waits for the stream's work.
+    // Copies to the host and waits for all work on the stream.
     void download(void* to, const void* from, std::size_t bytes, const Stream& stream);
 
   private:
@@ -29,6 +29,7 @@ class PinnedCopies {
     PinnedBuffer<std::byte> down_{piece_bytes};
 };
 
+// A HostCopy of at most `most_bytes` bytes on `stream`, which must outlive it.
 class PinnedHostCopy final : public HostCopy {
   public:
     PinnedHostCopy(std::size_t most_bytes, const Stream& stream) : memory_(most_bytes), stream_(stream) {}

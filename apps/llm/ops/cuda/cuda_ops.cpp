@@ -139,7 +139,7 @@ class CudaOps final : public GpuOps {
     float limit_;
     Stream stream_;
     SlabMemory matrices_;
-    SlabMemory buffers_;  // apart, as networks may register whole allocations
+    SlabMemory buffers_;  // separate from matrices_: network libraries may register whole allocations
     DeviceBuffer<std::uint8_t> scratch_;
     DeviceBuffer<std::uint64_t> sentinel_;
     PinnedBuffer<std::uint64_t> sentinel_seen_;

@@ -1,5 +1,5 @@
-// The operations on one GPU, on one stream: no call but load_matrix, download and synchronize waits or takes
-// memory, so that passes can be captured into CUDA graphs.
+// The operations on one GPU, all on one stream. Only allocate, load_matrix, download, synchronize and
+// take_sentinel wait or allocate memory, so passes can be captured into CUDA graphs.
 #pragma once
 
 #include <memory>
@@ -12,22 +12,23 @@ namespace voltpile::llm {
 
 struct CudaOpsSettings {
     std::size_t scratch_bytes = gpu_scratch_bytes;
-    // Of all matrices that will be loaded (gpu_bytes()), where that is known: taken at once, so that nothing
-    // is lost between them.
+    // The total size of all matrices that will be loaded (gpu_bytes()), or 0 if unknown. Allocated at once to
+    // avoid fragmentation.
     std::size_t matrix_bytes = 0;
-    // A row's result has the same bits whatever else is in the batch, also of products.
+    // Makes matrix products, too, bit-identical for any other rows of the batch.
     bool batch_invariant = false;
     bool clamp = false;  // see ops.h
 };
 
-// What CudaOps offers beyond Ops, for capturing.
+// Ops with access to the stream, for collectives and events.
 class GpuOps : public Ops {
   public:
     virtual const Stream& stream() const = 0;
 };
 
-// Of the GPU `device` (device_info), which becomes the calling thread's current one. Calls have to come from
-// threads with that GPU current. DeviceError, also where there is no CUDA.
+// Creates the operations of GPU `device` (see device_info()) and makes it the calling thread's current GPU.
+// It must be current in every thread that calls the operations. Throws DeviceError if that fails, or if
+// Voltpile was built without CUDA.
 std::unique_ptr<GpuOps> make_cuda_ops(int device, const CudaOpsSettings& settings = {});
 
 }  // namespace voltpile::llm

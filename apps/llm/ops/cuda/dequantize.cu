@@ -14,7 +14,7 @@ int blocks_for(std::int64_t items) {
     return static_cast<int>((items + threads - 1) / threads);
 }
 
-// A thread for each unit of 32 weights.
+// One thread per unit of 32 weights.
 template <WeightFormat format>
 __global__ void dequantize(const DeviceMatrix w, int first_row, int rows, uint4* out) {
     const int units = w.columns / 32;
@@ -42,7 +42,7 @@ __global__ void pad(const __half* x, int rows, int columns, int padded, __half* 
     out[index] = column < columns ? x[row * columns + column] : __half(0.0f);
 }
 
-// A block for each row.
+// One block per row.
 template <WeightFormat format>
 __global__ void embed(const DeviceMatrix w, const std::int32_t* token, const std::int32_t* drawn,
                       const std::int32_t* sequence, int columns, float* x) {
@@ -53,7 +53,7 @@ __global__ void embed(const DeviceMatrix w, const std::int32_t* token, const std
     }
     float* to = x + static_cast<std::int64_t>(blockIdx.x) * columns;
     for (int unit = static_cast<int>(threadIdx.x); unit < w.columns / 32; unit += threads) {
-        // A row of a captured pass may be empty.
+        // Empty rows of a captured pass, and draws from unusable logits, become 0.
         const bool there = row >= 0 && row < w.rows;
         typename RowUnit<format>::Raw raw;
         if (there) raw = RowUnit<format>::load(w, row, unit);

@@ -1,4 +1,4 @@
-// fp32 activations, and how they become fp16: see half_limit.h.
+// Converts fp32 activations to fp16 with the bound of half_limit.h.
 #pragma once
 
 #include <cuda_fp16.h>

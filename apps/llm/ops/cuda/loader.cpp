@@ -34,7 +34,7 @@ std::unique_ptr<WeightMatrix> load_cuda_matrix(const MatrixSource& source, SlabM
                                                LoadStaging& staging, std::span<std::uint8_t> scratch,
                                                const Stream& stream) {
     const std::size_t packed = row_bytes(source.format, static_cast<std::size_t>(source.columns));
-    // Half of the scratch for each piece of staging: order on the stream keeps them apart.
+    // Each staging buffer uses one half of the scratch memory; stream order prevents conflicts.
     if (source.rows > std::numeric_limits<int>::max() / 2 ||
         source.columns > std::numeric_limits<int>::max() / 4 || packed > scratch.size() / 2) {
         throw DeviceError(fmt::format("a matrix of {} x {} weights is too large for this GPU's operations",
@@ -59,7 +59,7 @@ std::unique_ptr<WeightMatrix> load_cuda_matrix(const MatrixSource& source, SlabM
         const std::size_t size = static_cast<std::size_t>(rows) * packed;
         std::byte* host = staging.next(size);
         const std::byte* from = source.data + static_cast<std::size_t>(row) * source.row_bytes;
-        // One thread would be slower than the bus, the more so where pages are touched for the first time.
+        // One thread would be slower than the bus, especially on first-touched pages.
         in_parallel(static_cast<std::size_t>(rows), copying_threads, [&](std::size_t begin, std::size_t end) {
             if (source.row_bytes == packed) {
                 std::memcpy(host + begin * packed, from + begin * packed, (end - begin) * packed);

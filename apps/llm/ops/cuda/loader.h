@@ -1,4 +1,4 @@
-// Matrices of weights in the GPU's memory.
+// Loads weight matrices into GPU memory.
 #pragma once
 
 #include <memory>
@@ -29,13 +29,15 @@ inline const CudaMatrix& cuda(const WeightMatrix& matrix) {
     return static_cast<const CudaMatrix&>(matrix);
 }
 
-// Two pieces of pinned memory: while one is on its way, the other is filled. Made at the first matrix.
+// Two pinned buffers: the host fills one while the other is being copied. Allocated with the first matrix.
 class LoadStaging {
   public:
-    // Waits until the piece may be written again.
+    // Switches to the other buffer, waits until it may be overwritten, and returns it with at least `bytes`
+    // bytes.
     std::byte* next(std::size_t bytes);
+    // Call after enqueuing the copy of the current buffer.
     void sent(const Stream& stream);
-    int piece() const { return piece_; }
+    int piece() const { return piece_; }  // the index of the current buffer
 
   private:
     PinnedBuffer<std::byte> pieces_[2];
@@ -44,7 +46,8 @@ class LoadStaging {
     int piece_ = 1;
 };
 
-// Copies the blocks and repacks them. The source has been read on return. scratch: of the GPU.
+// Copies the blocks to the GPU and repacks them, see matrix.h. The source has been read on return. scratch:
+// GPU memory. Throws DeviceError if the matrix is too large for the kernels or the GPU's memory.
 std::unique_ptr<WeightMatrix> load_cuda_matrix(const MatrixSource& source, SlabMemory& slabs,
                                                LoadStaging& staging, std::span<std::uint8_t> scratch,
                                                const Stream& stream);

@@ -1,7 +1,7 @@
-// Matrix products on the GPU, by number of rows: up to matvec_rows a matrix-vector product, above that tiles
-// on tensor cores, and for many rows fp16 weights in memory and cuBLAS, which takes fp16 weights as they are,
-// and therefore earlier. A row's bits are the same in tiles of any number of rows with as many workers, and
-// so are those of matrix-vector products.
+// Matrix products on the GPU. The algorithm depends on the number of rows of x: up to matvec_rows a
+// matrix-vector product; then tiles on tensor cores; above most_kernel_rows() cuBLAS, for which quantized
+// weights are first dequantized to fp16 in memory. A row's result is bit-identical for any number of rows in
+// matrix-vector products, and in tiles with the same number of workers.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 namespace voltpile::llm {
 
 constexpr int matvec_rows = 4;
-// Above so many rows cuBLAS is faster: formats that are simpler to turn into fp16 gain less by it.
+// Returns the number of rows above which cuBLAS is faster (measured).
 constexpr int most_kernel_rows(WeightFormat format) {
     switch (format) {
         case WeightFormat::Q8_0:
@@ -33,52 +33,53 @@ constexpr int most_kernel_rows(WeightFormat format) {
     return 4;
 }
 
-// Matrices of one format and as many columns, whose outputs go to columns of `out`.
+// Up to 3 matrices with the same format and columns; matrix m writes to the columns of `out` from
+// out_begin[m] on. Pointers are to GPU memory and are not owned.
 struct MatmulArgs {
     DeviceMatrix matrix[3];
-    int out_begin[3] = {0, 0, 0};  // column of out
-    int first_group[4] = {0, 0, 0, 0};
+    int out_begin[3] = {0, 0, 0};
+    int first_group[4] = {0, 0, 0, 0};  // matrix m has the groups (matrix.h) first_group[m] to [m + 1] - 1
     int matrices = 1;
-    bool gated = false;       // matrix[0] gate, matrix[1] up, one output
+    bool gated = false;       // matrix[0] is gate, matrix[1] is up; one output
     int rows = 0;             // of x and out
-    const void* x = nullptr;  // fp16 (rows, columns): gapless, columns a multiple of 32, on 16 bytes
+    const void* x = nullptr;  // fp16 (rows, columns), contiguous, 16-byte aligned; columns a multiple of 32
     void* out = nullptr;      // fp16, or fp32 if out_float
     bool out_float = false;
-    int out_columns = 0;
-    float limit = half_limit(false);  // of fp16 results
-    int split = 1;                    // of a matrix-vector product: parts of the columns, summed in order
-    int workers = 1;                  // of a tiled product
-    std::uint8_t* scratch = nullptr;  // see the launchers
-    int* counters = nullptr;          // zero, and zero again afterwards
+    int out_columns = 0;              // row stride of out
+    float limit = half_limit(false);  // applied to fp16 results
+    int split = 1;                    // matrix-vector products: parts of the columns, summed in order
+    int workers = 1;                  // tiled products: see tile_workers()
+    std::uint8_t* scratch = nullptr;  // of at least matvec_scratch_bytes() or tile_scratch_bytes()
+    int* counters = nullptr;          // most_tiles zeros; the kernels leave zeros
 };
 
-// What a matrix-vector product's split is on this GPU. It depends on the matrices alone, so that a row's
+// Returns the split of a matrix-vector product on this GPU. It depends only on the matrices, so that a row's
 // result is the same in any batch.
 int matvec_split(const MatmulArgs& args, int multiprocessors);
 std::size_t matvec_scratch_bytes(const MatmulArgs& args);
 void launch_matvec(const MatmulArgs& args, int multiprocessors, const Stream& stream);
 
-// How many share a tiled product, each all pieces of the rows. A row's bits depend on that, and on nothing
-// else of the batch.
-constexpr int tile_rows = 64;  // of a block: as registers have room for their sums
+constexpr int tile_rows = 64;  // rows of a block: as many as its registers can accumulate
 constexpr int pieces_of(int rows) {
     return (rows + tile_rows - 1) / tile_rows;
 }
+// Returns the number of workers of a tiled product: each takes an equal run of its steps (tiles.cuh), for all
+// pieces of the rows. A row's result depends on this number and on no other property of the batch.
 int tile_workers(const MatmulArgs& args, int pieces, int multiprocessors);
 std::size_t tile_scratch_bytes(int rows, int workers);
-constexpr int most_tiles = 1 << 16;  // times pieces
+constexpr int most_tiles = 1 << 16;  // the largest number of tiles times pieces in one launch
 int tiles_of(const MatmulArgs& args);
 void launch_tiles(const MatmulArgs& args, const Stream& stream);
 
-// Rows first_row .. + rows of w as fp16 (rows, columns).
+// Dequantizes `rows` rows of w from first_row on to fp16. out: (rows, columns).
 void launch_dequantize(const DeviceMatrix& w, int first_row, int rows, void* out, const Stream& stream);
-// out[r, c] = silu(gate[r, c]) * up[r, c], c < columns; gate and up: fp32 with gate_columns from row to row;
-// out: fp16. limit: half_limit().
+// out[r, c] = silu(gate[r, c]) * up[r, c] for c < columns. gate, up: fp32, row stride gate_columns. out:
+// fp16, row stride out_columns. limit: half_limit().
 void launch_silu(const float* gate, const float* up, int gate_columns, void* out, int out_columns, int rows,
                  int columns, float limit, const Stream& stream);
 // See Ops::embed. x: (rows, columns).
 void launch_embed(const DeviceMatrix& w, const BatchView& batch, int columns, float* x, const Stream& stream);
-// fp16 (rows, columns) to (rows, padded), zeros behind.
+// Copies fp16 (rows, columns) to (rows, padded) and fills the new columns with zeros.
 void launch_pad(const void* x, int rows, int columns, int padded, void* out, const Stream& stream);
 
 }  // namespace voltpile::llm

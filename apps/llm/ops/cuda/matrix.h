@@ -1,4 +1,5 @@
-// A matrix of weights as the GPU's kernels read it: planes of 16 bytes a lane, repacked at loading.
+// The layout of a weight matrix in GPU memory. Loading repacks it into planes, so that each lane loads 16
+// bytes of quants at once.
 #pragma once
 
 #include <cstddef>
@@ -9,21 +10,22 @@
 
 namespace voltpile::llm {
 
-// Rows are taken in groups of 4, columns in units of 32 (a sub-block of every quantized format). Let
+// Rows form groups of 4 and columns form units of 32, a sub-block of every quantized format. Let
 // gu = group * (columns / 32) + unit, gs = group * (columns / 256) + unit / 8, and j the row in its group.
 //   quants  F16           fp16 (rows, columns)
 //           Q8_0          int8 (rows, columns)
-//           4, 5, 6 bits  16 bytes a unit: byte b has the low 4 bits of weight b, above them those of 16 + b
-//   high    Q5_K          uint32 at gu * 4 + j; weight 16 n + 4 i + b has its fifth bit at 8 b + 2 i + n
-//           Q6_K          2 uint32 at (gu * 4 + j) * 2; weight 16 n + 4 i + b has its two high bits in word i
-//           / 2
-//                         at 8 b + 4 (i % 2) + 2 n
+//           4, 5, 6 bits  16 bytes per unit: byte b has the low 4 bits of weight b in its low nibble and
+//                         those of weight 16 + b in its high nibble
+//   high    Q5_K          uint32 at gu * 4 + j; the fifth bit of weight 16 n + 4 i + b is bit 8 b + 2 i + n
+//           Q6_K          2 uint32 at (gu * 4 + j) * 2; the two high bits of weight 16 n + 4 i + b begin at
+//                         bit 8 b + 4 (i % 2) + 2 n of word i / 2
 //   scales  Q8_0, Q4_0    fp16 at gu * 4 + j
 //           Q4_K, Q5_K    uint8 scale and minimum at (gu * 4 + j) * 2
 //           Q6_K          int8 scales of the unit's halves at (gu * 4 + j) * 2
 //   super   Q4_K, Q5_K    fp16 d and dmin at (gs * 4 + j) * 2
 //           Q6_K          fp16 d at gs * 4 + j
-// F32 and BF16 matrices become F16. Rows are padded to 4 and F16's columns to 32 with zeros.
+// F32 and BF16 matrices are converted to F16. Zeros pad rows to a multiple of 4 and columns of F16 to a
+// multiple of 32. The struct does not own its planes.
 struct DeviceMatrix {
     WeightFormat format = WeightFormat::F16;
     int rows = 0;

@@ -15,7 +15,7 @@ extern template void launch_matvec_of<WeightFormat::Q6_K>(const MatmulArgs&, int
 
 namespace {
 
-// Rows that are not there repeat the last.
+// Rows beyond `rows` repeat the last row.
 __global__ void quantize_rows(const __half* x, int columns, int rows, int padded_rows, std::uint8_t* out) {
     const int slices = columns / 16;
     const int index = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);

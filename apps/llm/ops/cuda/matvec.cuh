@@ -1,9 +1,9 @@
-// The matrix-vector product, for each format in a source of its own (they take long to compile).
+// The matrix-vector product. Each format has its own source file, because compiling takes long.
 //
-// Blocks of 8 warps stay; each goes through sets of groups of 4 rows of weights. `split` warps share a group,
-// each taking every split-th chunk of its columns. A lane loads units of 4 rows, `depth` ahead of their use
-// and across the borders of groups, so that memory is never idle; weights then meet x from shared memory (one
-// row of x) or from the L1 cache.
+// Persistent blocks of 8 warps loop over sets of groups of 4 weight rows. `split` warps share a group; each
+// takes every split-th chunk of its columns. A lane loads units of 4 rows, `depth` steps ahead of their use
+// and across group boundaries, so that memory never idles. x comes from shared memory (one row of x) or from
+// the L1 cache.
 #pragma once
 
 #include "device/launch.cuh"
@@ -17,10 +17,10 @@ namespace voltpile::llm {
 constexpr int matvec_threads = 256;
 constexpr int matvec_blocks_per_multiprocessor = 2;
 
-// x as fixed point into args.scratch, padded_rows rows.
+// Writes x as fixed point (quantize.cuh) to args.scratch: padded_rows rows.
 void launch_quantize(const MatmulArgs& args, int padded_rows, const Stream& stream);
 
-// Products of a unit of 4 rows of weights with R rows of x, added to sum.
+// Adds the products of a unit of 4 weight rows with R rows of x to the sums.
 template <WeightFormat format>
 struct UnitProduct {
     using U = Units<format>;
@@ -79,7 +79,7 @@ struct UnitProduct<WeightFormat::F16> {
         }
 #pragma unroll
         for (int r = 0; r < R; ++r) {
-            // Rows that are not there repeat the last.
+            // Rows beyond the last repeat it.
             const std::int64_t row = min(r, rows - 1);
             const uint4 values = reinterpret_cast<const uint4*>(x + row * columns * 2)[unit];
 #pragma unroll
@@ -104,7 +104,7 @@ struct UnitProduct<WeightFormat::F16> {
     }
 };
 
-// Sums each of the values over the warp: lanes that differ in `offset` first share the N values between them.
+// Sums the values over the warp. In each step, two lanes that differ in bit `offset` divide the N values.
 template <int N, int offset, int size>
 __device__ __forceinline__ void sum_over_lanes(float (&value)[size], int lane) {
     constexpr int half = N / 2;
@@ -120,7 +120,7 @@ __device__ __forceinline__ void sum_over_lanes(float (&value)[size], int lane) {
     }
     if constexpr (offset > 1) sum_over_lanes<half, offset / 2>(value, lane);
 }
-// Lane l returns the sum of value l / (32 / N).
+// Returns in lane l the sum of value l / (32 / N) over the warp.
 template <int N>
 __device__ __forceinline__ float sum_over_warp(float (&value)[N], int lane) {
     sum_over_lanes<N, 16>(value, lane);
@@ -131,7 +131,7 @@ struct MatvecStep {
     int set, chunk, pass;
 };
 
-// What registers allow: units that a lane has on their way, and blocks a multiprocessor.
+// The number of units that a lane loads ahead, and of blocks per multiprocessor, as the registers allow.
 template <WeightFormat format, int R>
 struct MatvecShape {
     static constexpr bool large = UnitProduct<format>::weights == 32;
@@ -251,7 +251,7 @@ __global__ void __launch_bounds__(matvec_threads, MatvecShape<format, R>::blocks
 template <WeightFormat format, int R>
 void launch_matvec_rows(const MatmulArgs& args, int blocks, const Stream& stream) {
     constexpr bool can_fuse = R == 1 && format != WeightFormat::F16;
-    // What fits beside the other block of a multiprocessor of 96 KB, without being asked for.
+    // Fits twice in a multiprocessor with 96 KB, and in the shared memory of a kernel without an attribute.
     const std::int64_t shared = quantized_row_bytes(args.matrix[0].columns);
     const auto start = [&](auto kernel, std::int64_t bytes) {
         launch("matrix-vector product", kernel, {blocks, matvec_threads, static_cast<std::size_t>(bytes)},

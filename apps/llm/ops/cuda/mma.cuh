@@ -1,7 +1,7 @@
-// A warp's product on tensor cores with weights that come from memory into the registers where they are
-// wanted: 32 rows of weights times rows of x in shared memory, in steps of 128 columns. Which lane has which
-// numbers is the hardware's choice (PTX ISA: mma.m16n8k16 and mma.m8n8k4, fragments); which columns of a step
-// are multiplied together is ours, as long as weights and x agree: a lane has whole units of 32 weights.
+// A warp's tensor core product: 32 rows of weights times rows of x in shared memory, in steps of 128 columns.
+// Weights are loaded from global memory directly into the registers that need them. The hardware defines
+// which lane holds which element of a fragment (PTX ISA: mma.m16n8k16 and mma.m8n8k4). The order of the
+// columns within a step is free as long as weights and x agree, so each lane holds whole units of 32 weights.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -12,14 +12,14 @@
 
 namespace voltpile::llm {
 
-constexpr int warp_weights = 32;   // rows
-constexpr int step_columns = 128;  // at a time
-constexpr int lane_units = 4;      // of 32 weights that a lane has of a step
-constexpr int x_group = 8;         // rows of x that are multiplied at once
+constexpr int warp_weights = 32;  // rows
+constexpr int step_columns = 128;
+constexpr int lane_units = 4;  // units of 32 weights that a lane holds in a step
+constexpr int x_group = 8;     // rows of x in one instruction
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 750
 
-// d += w x for 16 rows of weights and 8 of x, 16 columns.
+// d += w x for 16 rows of weights, 8 rows of x and 16 columns.
 __device__ __forceinline__ void multiply_16(float* d, const std::uint32_t (&w)[4], std::uint32_t x0,
                                             std::uint32_t x1) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
@@ -37,17 +37,17 @@ __device__ __forceinline__ void multiply_16(float* d, const std::uint32_t (&w)[4
 #endif
 }
 
-// Lane 4 g + t has unit t of rows g, g + 8, g + 16 and g + 24, and of x rows g.
+// Lane 4 g + t holds unit t of the weight rows g, g + 8, g + 16 and g + 24, and row g of each group of x.
 struct WarpProduct {
-    static constexpr int shared_stride = step_columns + 16;  // halves from row to row of x
+    static constexpr int shared_stride = step_columns + 16;  // row stride of x, in halves
 
     __device__ static int lane() { return static_cast<int>(threadIdx.x) % 32; }
     __device__ static int row(int i) { return lane() / 4 + 8 * i; }
     __device__ static int unit(int) { return lane() % 4; }
-    // Where a row of x has its 16 bytes number `piece`: so that the lanes that read together meet all banks.
+    // Returns the place of 16-byte piece `piece` in a row of x; the permutation avoids bank conflicts.
     __device__ static int place(int piece) { return piece ^ piece >> 3; }
 
-    // sum[n]: of rows 8 n to 8 n + 8 of x.
+    // sum[n]: rows 8 n to 8 n + 7 of x.
     template <WeightFormat format, int groups>
     __device__ __forceinline__ static void multiply(const typename RowUnit<format>::Raw (&raw)[lane_units],
                                                     const __half* x, float (&sum)[groups][8]) {
@@ -83,8 +83,8 @@ struct WarpProduct {
         }
     }
 
-    // result(row of weights, row of x in its group, sum), or with `paired`, where rows 16 to 32 belong to
-    // those before them, result(row, row of x, sum of row, sum of row + 16).
+    // Calls result(weight row, row of x in its group, sum, 0) for each element. paired: the weight rows 16 to
+    // 31 belong to the rows 0 to 15; calls result(row, row of x, sum of row, sum of row + 16).
     template <bool paired, class Result>
     __device__ __forceinline__ static void each_result(const float (&sum)[8], const Result& result) {
 #pragma unroll
@@ -104,8 +104,8 @@ __device__ __forceinline__ void multiply_4(float (&d)[8], std::uint32_t w0, std:
         : "r"(w0), "r"(w1), "r"(x0), "r"(x1));
 }
 
-// Each quad pair (lanes 4 q to 4 q + 4, and 16 further on) has 8 rows of weights, each lane one of them, and
-// all multiply by the same 8 rows of x.
+// Each quad pair (lanes 4 q to 4 q + 3 and 16 + 4 q to 16 + 4 q + 3) has 8 rows of weights, one per lane. All
+// quad pairs multiply by the same 8 rows of x.
 struct WarpProduct {
     static constexpr int shared_stride = step_columns + 8;
 
@@ -142,7 +142,7 @@ struct WarpProduct {
         }
     }
 
-    // lane(), but no register holds it, nor what follows from it, before it is read.
+    // lane(), opaque to the compiler, so that neither it nor values derived from it occupy registers earlier.
     __device__ __forceinline__ static int lane_read_here() {
         int lane;
         asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));

@@ -41,7 +41,7 @@ CudaProduct::CudaProduct(const Stream& stream, std::span<std::uint8_t> scratch, 
     blas_check(cublasCreate(&blas), "starting cuBLAS");
     blas_.reset(blas);
     blas_check(cublasSetStream(blas, stream.get()), "giving cuBLAS its stream");
-    // Memory of our own, so that products can be captured into graphs.
+    // A workspace of our own, so that products can be captured into graphs.
     blas_check(cublasSetWorkspace(blas, blas_memory_.data(), blas_memory_.size()), "giving cuBLAS memory");
 }
 
@@ -109,8 +109,8 @@ void CudaProduct::run_gated(HiddenRows x, const CudaMatrix& gate, const CudaMatr
     }
 }
 
-// cuBLAS sums in an order of its own for each number of rows. Weights of other formats have to become fp16 in
-// memory for it, which pays for many rows alone.
+// Not if batch-invariant: the order in which cuBLAS sums depends on the number of rows. Dequantizing weights
+// to fp16 in memory pays only for many rows.
 bool CudaProduct::by_blas(const MatmulArgs& args) const {
     if (batch_invariant_) return false;
     return args.rows > most_kernel_rows(args.matrix[0].format);
@@ -129,7 +129,7 @@ void CudaProduct::by_kernels(MatmulArgs& args, std::size_t used) {
     by_tiles(args, room);
 }
 
-// As many rows at a time as there is room for their sums and counters.
+// Runs as many rows at a time as fit in the scratch memory and the counters.
 void CudaProduct::by_tiles(const MatmulArgs& args, std::size_t room) {
     const int pieces = pieces_of(args.rows);
     const int workers = tile_workers(args, batch_invariant_ ? 1 : pieces, multiprocessors_);
@@ -148,7 +148,7 @@ void CudaProduct::by_tiles(const MatmulArgs& args, std::size_t room) {
     }
 }
 
-// Both products as fp32, of as many rows at a time as half of the scratch memory holds.
+// Computes both products as fp32, as many rows at a time as fit in half of the scratch memory.
 void CudaProduct::gated_of_two_formats(const MatmulArgs& args, std::size_t used) {
     const int outputs = args.matrix[0].rows;
     const std::size_t row_bytes = 2 * sizeof(float) * static_cast<std::size_t>(outputs);
@@ -201,7 +201,7 @@ void CudaProduct::many_rows(const MatmulArgs& args, std::size_t used) {
     }
 }
 
-// In pieces for which the weights as fp16 and the products as fp32 fit into the scratch memory.
+// Works in pieces whose fp16 weights and fp32 products fit in the scratch memory.
 void CudaProduct::many_rows_gated(const MatmulArgs& args, std::size_t used) {
     const DeviceMatrix &gate = args.matrix[0], &up = args.matrix[1];
     const std::size_t per_output =

@@ -1,4 +1,4 @@
-// Chooses how a matrix product is done on the GPU, and does it.
+// Selects the algorithm of a matrix product on the GPU and runs it.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,13 @@ namespace voltpile::llm {
 
 class CudaProduct {
   public:
-    // batch_invariant: a row's bits do not depend on the number of rows. limit: half_limit(), of gated
-    // results.
+    // stream, scratch (GPU memory): must outlive the object. batch_invariant: a row's result does not depend
+    // on the number of rows. limit: half_limit(), applied to gated results. Throws DeviceError if cuBLAS
+    // fails.
     CudaProduct(const Stream& stream, std::span<std::uint8_t> scratch, int multiprocessors,
                 bool batch_invariant, float limit);
 
-    // See Ops. out: fp32 if out_float, else fp16; out_columns from row to row.
+    // Ops::matmul and Ops::gated_matmul. out: fp32 if out_float, otherwise fp16, with row stride out_columns.
     void run(HiddenRows x, std::span<const WeightMatrix* const> weights, void* out, bool out_float,
              int out_columns);
     void run_gated(HiddenRows x, const CudaMatrix& gate, const CudaMatrix& up, void* out, int out_columns);
@@ -39,10 +40,10 @@ class CudaProduct {
     void gated_of_two_formats(const MatmulArgs& args, std::size_t used);
     void many_rows(const MatmulArgs& args, std::size_t used);
     void many_rows_gated(const MatmulArgs& args, std::size_t used);
-    // out[r, j] = sum_c x[r, c] w[j, c], of fp16 x and w.
+    // out[r, j] = sum_c x[r, c] w[j, c] with cuBLAS; x, w: fp16.
     void multiply(const void* x, int rows, int columns, const void* w, int outputs, void* out, bool out_float,
                   int out_columns);
-    // fp16 rows of a matrix, by way of `to` unless they are in memory as they are.
+    // Returns rows of a matrix as fp16: dequantized to `to`, or in place if the matrix is F16.
     const void* as_fp16(const DeviceMatrix& w, int first_row, int rows, std::uint8_t* to);
 
     const Stream& stream_;

@@ -1,6 +1,7 @@
-// Activations for matrix-vector products: 16-bit fixed-point numbers with one scale for each slice of 16, as
-// bytes high and low: x = scale * (256 * high + low). Two dp4a instructions then multiply 4 quants; the sums
-// of a slice are exact, and the rounding, 2^-16 of the slice's largest, is finer than fp16's of most.
+// Quantizes activations for matrix-vector products: 16-bit fixed point with one scale per slice of 16
+// numbers, stored as separate high and low bytes: x = scale * (256 * high + low). Two dp4a instructions
+// multiply 4 of them with 4 quants, and the sum over a slice is exact. The rounding error, 2^-16 of the
+// slice's largest number, is below that of fp16 for most numbers.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -9,11 +10,11 @@
 
 namespace voltpile::llm {
 
-// Of rows of `columns` (a multiple of 32): high (columns), low (columns), slices (columns / 16).
 struct SliceScale {
     float scale;
-    float sum;  // of the slice's x
+    float sum;  // of x over the slice
 };
+// A row of `columns`, a multiple of 32, has the arrays high (columns), low (columns), slices (columns / 16).
 __host__ __device__ constexpr std::int64_t quantized_row_bytes(int columns) {
     return static_cast<std::int64_t>(columns) * 5 / 2;
 }
@@ -27,7 +28,8 @@ struct QuantizedRow {
     }
 };
 
-// x: 16 numbers, aligned to 16 bytes. Anything not finite makes the scale NaN, and so the product.
+// Quantizes 16 numbers at x, which must be 16-byte aligned. A non-finite number makes the scale NaN, and with
+// it the product.
 __device__ inline void quantize_slice(const __half* x, const QuantizedRow& to, int slice) {
     const uint4 raw[2] = {reinterpret_cast<const uint4*>(x)[0], reinterpret_cast<const uint4*>(x)[1]};
     float value[16];
@@ -62,7 +64,7 @@ __device__ inline void quantize_slice(const __half* x, const QuantizedRow& to, i
     *to.scale(slice) = {scale, scale * static_cast<float>(sum)};
 }
 
-// As an int, exact: sum over the slice of quants (4 words of 4 int8) times the fixed-point x.
+// Returns the exact sum over a slice of the quants (4 words of 4 int8) times the fixed-point x.
 __device__ inline int dot_slice(const int (&quants)[4], const uint4& high, const uint4& low) {
     int h = 0, l = 0;
     h = __dp4a(quants[0], static_cast<int>(high.x), h);

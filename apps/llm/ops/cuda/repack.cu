@@ -14,7 +14,7 @@ struct Planes {
 
 struct Place {
     std::int64_t unit, super;
-    std::uint8_t* quants;  // the unit's 16 bytes
+    std::uint8_t* quants;  // 16 bytes
 };
 __device__ Place place_of(const Planes& to, int row, int unit) {
     const std::int64_t group = row / 4;
@@ -49,7 +49,8 @@ __global__ void repack_q4_0(const std::uint8_t* blocks, Planes to) {
     reinterpret_cast<std::uint16_t*>(to.scales)[place.unit] = half_bits(block);
 }
 
-// Q4_K: d, dmin, 12 bytes of 6-bit scales, 128 of nibbles; Q5_K: 32 bytes of fifth bits before the nibbles.
+// Q4_K blocks: d, dmin, 12 bytes of 6-bit scales, 128 bytes of nibbles. Q5_K: 32 bytes of fifth bits before
+// the nibbles.
 template <bool five_bits>
 __global__ void repack_q4_k(const std::uint8_t* blocks, Planes to) {
     const int units = to.columns / 32;
@@ -93,7 +94,8 @@ __global__ void repack_q4_k(const std::uint8_t* blocks, Planes to) {
     }
 }
 
-// Q6_K: 128 bytes of low nibbles, 64 of high pairs of bits, 16 int8 scales, d; two halves of 128 weights.
+// Q6_K blocks: 128 bytes of low nibbles, 64 bytes of high bit pairs, 16 int8 scales, d; two halves of 128
+// weights.
 __global__ void repack_q6_k(const std::uint8_t* blocks, Planes to) {
     const int units = to.columns / 32;
     const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;

@@ -1,4 +1,4 @@
-// From a file's blocks to the planes of cuda_matrix.h, on the GPU.
+// Repacks the blocks of a model file into the planes of matrix.h, on the GPU.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace voltpile::llm {
 
-// Rows first_row .. first_row + rows of `matrix`, whose planes are writable. blocks: in the GPU's memory, in
-// `format` (the file's), rows without gaps. columns: as in the file, not padded.
+// Writes `rows` rows of `matrix` from first_row on; its planes must be writable. blocks: the rows in the
+// file's `format`, contiguous, in GPU memory. columns: as in the file, without padding.
 void repack_rows(const DeviceMatrix& matrix, WeightFormat format, const std::uint8_t* blocks, int first_row,
                  int rows, int columns, const Stream& stream);
 

@@ -1,5 +1,5 @@
-// Units of 32 weights of one row, for what turns whole tiles of weights into fp16 or fp32. Both are rounded
-// once, from the same numbers.
+// Reads units of 32 weights of one row as fp16 or fp32, for kernels that expand whole tiles. The fp16 numbers
+// are the fp32 numbers, rounded once.
 #pragma once
 
 #include <type_traits>
@@ -8,8 +8,8 @@
 
 namespace voltpile::llm {
 
-// load(w, row, unit) and then eight(raw, q, out): weights 8 q to 8 q + 8 of the unit as fp32; or
-// halves(raw, q): as fp16.
+// load(w, row, unit) returns the raw unit. eight(raw, q, out) expands its weights 8 q to 8 q + 7 to fp32, and
+// halves(raw, q) to fp16.
 template <WeightFormat>
 struct RowUnit;
 
@@ -34,8 +34,8 @@ __device__ inline uint4 rounded_eight(const Raw& raw, int q) {
     return halves_of(value);
 }
 
-// scale * (byte - zero) for the four bytes of a word, from 0 to 255, as fp16: numbers from 1024 on are whole,
-// and their last bits what the bytes say, so that nothing is rounded but the product.
+// Returns scale * (byte - zero) as fp16 for the four unsigned bytes of a word. Each byte becomes the low bits
+// of the fp16 number 1024 + byte, which is exact, so only the product is rounded.
 template <int zero>
 __device__ inline uint2 scaled_bytes(std::uint32_t bytes, __half scale) {
     static_assert(zero == 8 || zero == 128);
@@ -222,7 +222,7 @@ struct RowUnit<WeightFormat::Q6_K> {
     }
 };
 
-// `call` gets the format as a constant.
+// Calls `call` with the format as a compile-time constant.
 template <class Call>
 void with_format(WeightFormat format, const Call& call) {
     switch (format) {

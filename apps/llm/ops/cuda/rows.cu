@@ -18,7 +18,7 @@ __device__ float sum_over_block(float value, float* shared) {
     return value;
 }
 
-// Keeps the first place that trips, and of its rows the lowest.
+// Keeps the first place that trips and its lowest row.
 __device__ void trip(std::uint64_t* sentinel, std::uint64_t place, unsigned row) {
     auto* word = reinterpret_cast<unsigned long long*>(sentinel);
     const unsigned long long mine = place | row;
@@ -30,7 +30,7 @@ __device__ void trip(std::uint64_t* sentinel, std::uint64_t place, unsigned row)
     }
 }
 
-// A block for each row, 4 columns at a time a thread where they are a multiple of 4.
+// One block per row. A thread takes 4 columns at a time if the columns are a multiple of 4.
 template <class Vector>
 __global__ void __launch_bounds__(1024)
     add_rms_norm(float* x, const float* delta, const float* weight, float eps, __half* out, int columns,
@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(1024)
     }
 }
 
-// A block for each row wanted.
+// One block per output row.
 template <class Word>
 __global__ void gather(const Word* x, int words, const std::int32_t* rows_wanted, Word* out) {
     const Word* from = x + static_cast<std::int64_t>(rows_wanted[blockIdx.x]) * words;
@@ -83,7 +83,7 @@ __global__ void gather(const Word* x, int words, const std::int32_t* rows_wanted
 
 constexpr int rope_warps = 4;
 
-// By a warp, see KvElement::I8.
+// Quantizes a head as KvElement::I8. All lanes of the warp call it.
 __device__ void quantize_head(float* v, int dim, float limit, std::int8_t* to, float* scale) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     float largest = 0;
@@ -105,8 +105,8 @@ __device__ void quantize_head(float* v, int dim, float limit, std::int8_t* to, f
     if (lane == 0) *scale = finite ? step : NAN;
 }
 
-// Sine and cosine to within 3e-7, for angles up to 2^24 radians. Unlike sincosf it needs no array in memory
-// to reduce large angles: it counts in half turns (1 / pi is the sum of two floats).
+// Computes sine and cosine within 3e-7 for angles up to 2^24 radians. Unlike sincosf it needs no local memory
+// to reduce large angles: it counts in half turns, with 1 / pi as a sum of two floats.
 __device__ void sincos_of(float angle, float* sine, float* cosine) {
     constexpr float inverse_pi = 0x1.45f306p-2f, inverse_pi_rest = 0x1.b9391p-27f;
     const float half_turns = __fmul_rn(angle, inverse_pi);
@@ -114,7 +114,7 @@ __device__ void sincos_of(float angle, float* sine, float* cosine) {
     sincospif(half_turns - 2 * rintf(half_turns / 2) + rest, sine, cosine);
 }
 
-// A warp for each head of a row: queries, keys, values. shared: head_dim floats a warp.
+// One warp per head of a row: queries, keys, values. Shared memory: head_dim floats per warp.
 template <KvElement element>
 __global__ void __launch_bounds__(32 * rope_warps)
     rope_and_store(__half* qkv, const QkvSettings s, const BatchView batch, const KvLayer cache,
@@ -146,7 +146,7 @@ __global__ void __launch_bounds__(32 * rope_warps)
     __syncwarp();
     const int rotated = is_query || is_key ? s.rope_dims : 0;
     for (int i = lane; i < rotated / 2; i += 32) {
-        // "Half" pairs across the rotated part of the head.
+        // HalfSplit pairs the two halves of the rotated dimensions.
         const int a = s.rope_style == RopeStyle::Interleaved ? 2 * i : i;
         const int b = s.rope_style == RopeStyle::Interleaved ? 2 * i + 1 : i + rotated / 2;
         float sine, cosine;
@@ -158,7 +158,7 @@ __global__ void __launch_bounds__(32 * rope_warps)
         v[b] = y * cosine + x * sine;
     }
     __syncwarp();
-    // Of the cache: the token's place among all.
+    // The token's index in the cache.
     std::int64_t token = 0;
     if (!is_query) {
         const int page = batch.page_table[static_cast<std::int64_t>(sequence) * batch.max_pages +

@@ -1,4 +1,5 @@
-// Operations on rows of activations on the GPU: norms, gathers, and what comes between QKV and the attention.
+// Operations on rows of activations on the GPU: RMS norm, gather, and the steps between the QKV product and
+// attention.
 #pragma once
 
 #include <cstdint>
@@ -8,21 +9,24 @@
 
 namespace voltpile::llm {
 
-// The sentinel's word in the GPU's memory: place and row of the first sum that was not finite.
+// The sentinel is one word in GPU memory: the place of the first non-finite sum, and its lowest row there.
 constexpr std::uint64_t sentinel_clear = ~std::uint64_t{0};
-constexpr std::uint64_t sentinel_place(const SentinelPlace& place) {  // the row comes into the low 32 bits
+// Returns the word for a place; the kernel adds the row in the low 32 bits.
+constexpr std::uint64_t sentinel_place(const SentinelPlace& place) {
     return (static_cast<std::uint64_t>(static_cast<std::uint16_t>(place.layer)) << 48) |
            (static_cast<std::uint64_t>(static_cast<std::uint16_t>(place.operation)) << 32);
 }
 
-// See Ops::add_rms_norm. delta may be nullptr. rows may be 0. limit: half_limit().
+// Ops::add_rms_norm. delta may be nullptr, rows may be 0. limit: half_limit().
 void launch_add_rms_norm(float* x, const float* delta, const float* weight, float eps, void* out, int rows,
                          int columns, float limit, std::uint64_t place, std::uint64_t* sentinel,
                          const Stream& stream);
 
+// out[i] = x[rows_wanted[i]] for i < wanted; rows of row_bytes bytes.
 void launch_gather(const void* x, int row_bytes, const std::int32_t* rows_wanted, int wanted, void* out,
                    const Stream& stream);
 
+// Ops::rope_and_store. limit: half_limit().
 void launch_rope_and_store(void* qkv, const QkvSettings& settings, const BatchView& batch,
                            const KvLayer& cache, float limit, const Stream& stream);
 

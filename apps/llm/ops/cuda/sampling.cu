@@ -19,13 +19,13 @@ __device__ bool changed(const SamplingView& s, int row) {
 }
 
 struct Scratch {
-    float* logits;      // (rows, padded vocabulary): changed by penalties
+    float* logits;      // (rows, padded vocabulary): after penalties and bias
     LogitsPart* parts;  // (rows, sampling_parts)
     int stride;
 };
 
-// Grid: parts, rows. Finds the largest and the sum of exponentials; copies rows that are to be changed or
-// drawn.
+// Finds the largest logit and the sum of exponentials of each part. Copies rows that the next kernel changes
+// or draws from. Grid: (parts, rows).
 __global__ void __launch_bounds__(part_threads)
     scan_logits(const float* logits, int first_row, int vocabulary, const SamplingView s,
                 const Scratch scratch) {
@@ -83,7 +83,7 @@ __device__ void penalize_and_bias(float* logits, const SamplingView& s, int row)
     __syncthreads();
 }
 
-// A block for each row.
+// One block per row.
 __global__ void __launch_bounds__(sample_threads, 1)
     sample_rows(const float* logits, int first_row, int vocabulary, const SamplingView s,
                 const Scratch scratch, std::int32_t* tokens, float* log_probability) {

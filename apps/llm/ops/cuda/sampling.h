@@ -1,4 +1,4 @@
-// Sampling on the GPU (see sampling.h), without sorting the vocabulary.
+// Sampling on the GPU as llm/ops/sampling.h defines it, without sorting the vocabulary.
 #pragma once
 
 #include <cstddef>
@@ -9,28 +9,28 @@
 
 namespace voltpile::llm {
 
-constexpr int sampling_parts = 32;  // of a row, looked through at once
+constexpr int sampling_parts = 32;  // parts of a row of logits that are reduced in parallel
 
-// What one part of a row has.
+// The reduction of one part of a row.
 struct LogitsPart {
     float largest;
-    std::int32_t token;  // the first that is the largest
+    std::int32_t token;  // the first token with the largest logit
     float sum;           // of exp(logit - largest)
-    std::int32_t bad;    // a NaN or +infinity
+    std::int32_t bad;    // nonzero: there is a NaN or +infinity
 };
 
 constexpr std::size_t sampling_scratch_bytes_per_row(std::int64_t vocabulary) {
     return static_cast<std::size_t>((vocabulary + 3) / 4 * 16) + sampling_parts * sizeof(LogitsPart);
 }
 
-// Rows first_row .. + rows. scratch: rows * sampling_scratch_bytes_per_row.
+// Draws for `rows` rows from first_row on, see Ops::sample. scratch: rows * sampling_scratch_bytes_per_row().
 void launch_sample(const float* logits, int first_row, int rows, int vocabulary, const SamplingView& sampling,
                    std::int32_t* tokens, float* log_probability, std::uint8_t* scratch, const Stream& stream);
 
-// See Ops::top_log_probabilities. scratch: rows * top_scratch_bytes_per_row(n).
 constexpr std::size_t top_scratch_bytes_per_row(int n) {
     return sampling_parts * (sizeof(LogitsPart) + static_cast<std::size_t>(n) * 2 * sizeof(float));
 }
+// Ops::top_log_probabilities. scratch: rows * top_scratch_bytes_per_row(n).
 void launch_top(const float* logits, int rows, int vocabulary, int n, std::int32_t* tokens,
                 float* log_probabilities, std::uint8_t* scratch, const Stream& stream);
 

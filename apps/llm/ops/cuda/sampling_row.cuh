@@ -1,6 +1,6 @@
-// One row's draw by a block of threads. Probabilities are fixed-point numbers relative to the largest one, so
-// that their sums do not depend on the order. The borders of top-k and top-p are found by histograms of ever
-// finer parts of the range of logits.
+// Draws a token from one row of logits with a block of threads. Probabilities are fixed-point numbers
+// relative to the largest, so their sums do not depend on the order of addition. Histograms over ever smaller
+// ranges of logits find the boundaries of top-k and top-p.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -12,8 +12,8 @@ namespace voltpile::llm {
 constexpr int sample_threads = 512;
 constexpr int sample_warps = sample_threads / 32;
 constexpr int sample_bins = sample_threads;
-constexpr float weight_one = 1099511627776.0f;  // 2^40: of the most probable token
-constexpr float weight_range = 28;              // exp(-28) of that is 0
+constexpr float weight_one = 1099511627776.0f;  // 2^40: the weight of the most probable token
+constexpr float weight_range = 28;  // logit differences in units of the temperature; exp(-28) is 0
 
 struct Best {
     float logit;
@@ -22,7 +22,7 @@ struct Best {
 __device__ inline Best better(const Best& a, const Best& b) {
     return b.logit > a.logit || (b.logit == a.logit && b.token < a.token) ? b : a;
 }
-// shared: one for each warp. All threads get the result.
+// Returns the best of all threads to all threads. shared: one element per warp.
 __device__ inline Best best_of_block(Best mine, Best* shared) {
     const int lane = static_cast<int>(threadIdx.x) % 32, warps = static_cast<int>(blockDim.x) / 32;
     for (int offset = 16; offset > 0; offset /= 2) {
@@ -42,12 +42,12 @@ struct Histogram {
     unsigned count[sample_bins];
     Mass mass[sample_bins];
 };
-// The token at which a number or a mass of the most probable ones is reached.
+// The last of the most probable tokens that reach a count or a mass.
 struct Border {
     std::uint32_t key;
-    unsigned ties;    // of equal logits that are within, the lower tokens first
-    unsigned equal;   // how many there are
-    Mass mass_above;  // of those with larger logits
+    unsigned ties;    // tokens with this key that are inside the border, the lower tokens first
+    unsigned equal;   // tokens with this key
+    Mass mass_above;  // of the tokens with larger keys
 };
 struct SampleShared {
     Histogram coarse, fine;
@@ -59,7 +59,7 @@ struct SampleShared {
     Mass mass_before;
 };
 
-// Larger floats have larger keys.
+// Maps floats to integers in the same order; float_of() is the inverse.
 __device__ inline std::uint32_t key_of(float v) {
     const std::uint32_t bits = __float_as_uint(v == 0 ? 0.0f : v);
     return (bits & 0x80000000u) != 0 ? ~bits : bits | 0x80000000u;
@@ -80,13 +80,13 @@ struct SampleRow {
     __device__ __forceinline__ Mass mass_of(float logit) const {
         return static_cast<Mass>(probability(logit) * weight_one);
     }
-    // Of equal width, the most probable first; sample_bins: of no weight.
+    // Returns a logit's bin. Bins have equal width, the most probable first; sample_bins: the weight is 0.
     __device__ __forceinline__ int coarse_bin(float logit) const {
         const float bin = (best - logit) * (sample_bins / weight_range) / temperature;
         return bin < sample_bins ? static_cast<int>(bin) : sample_bins;
     }
 
-    // Fills a histogram of the logits to which bin() gives one below sample_bins.
+    // Fills a histogram of the logits whose bin() is below sample_bins.
     template <class Bin>
     __device__ __forceinline__ void fill(Histogram& histogram, const Bin& bin) const {
         const int t = static_cast<int>(threadIdx.x);
@@ -103,7 +103,7 @@ struct SampleRow {
         __syncthreads();
     }
 
-    // Sums of all threads before this one, and of all.
+    // Returns the sum over all threads before this one; all: the sum over the block.
     template <class T>
     __device__ __forceinline__ T sum_before(T mine, T* warps, T& all) const {
         const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
@@ -124,8 +124,8 @@ struct SampleRow {
         return before;
     }
 
-    // The bin in which the target is reached, beyond what lies before the histogram; into shared.found, with
-    // what lies before it. -1 if it is not reached.
+    // Returns the bin in which the target is reached, or -1. count_before, mass_before: the count and mass
+    // before the histogram, and then before that bin.
     __device__ __forceinline__ int find(const Histogram& histogram, bool by_mass, unsigned count_target,
                                         Mass mass_target, unsigned& count_before, Mass& mass_before) const {
         const int t = static_cast<int>(threadIdx.x);
@@ -152,14 +152,15 @@ struct SampleRow {
         return found;
     }
 
-    // False if the target is not reached by any that have weight. shared.coarse is filled.
+    // Finds the border at which the target is reached. Returns false if all tokens with a weight do not reach
+    // it. shared.coarse must be filled.
     __device__ __forceinline__ bool border(bool by_mass, unsigned count_target, Mass mass_target,
                                            Border& result) const {
         unsigned count_before = 0;
         Mass mass_before = 0;
         const int coarse = find(shared.coarse, by_mass, count_target, mass_target, count_before, mass_before);
         if (coarse < 0) return false;
-        // The keys that can be in this bin: bins fall where keys rise.
+        // The keys of this bin; bins decrease as keys increase.
         std::uint32_t low = first_key([&](std::uint32_t key) { return coarse_bin(float_of(key)) <= coarse; });
         std::uint32_t high = key_of(best);
         if (coarse > 0)
@@ -188,7 +189,7 @@ struct SampleRow {
             low = high - low > width ? high - width : low;
         }
     }
-    // The smallest key, up to that of the best, for which holds() does.
+    // Returns the smallest key for which holds(key) is true, at most that of the best logit.
     template <class Holds>
     __device__ __forceinline__ std::uint32_t first_key(const Holds& holds) const {
         std::uint32_t low = key_of(-3.402823466e38f), high = key_of(best);
@@ -203,8 +204,8 @@ struct SampleRow {
         return low;
     }
 
-    // Tokens of a warp's own part of the row, in order: call(token, whether there is one), by all lanes at
-    // once.
+    // Calls call(token, token exists) for the tokens of the warp's part of the row, in order, with all lanes
+    // at once, until it returns false.
     template <class Call>
     __device__ __forceinline__ void in_order(const Call& call) const {
         const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
@@ -214,7 +215,7 @@ struct SampleRow {
         }
     }
 
-    // The first token, in order, at which the sum of amount(token) exceeds target; none: the last with any.
+    // Returns the first token, in order, at which the running sum of amount(token) exceeds target.
     template <class Amount>
     __device__ __forceinline__ int reach(Mass target, const Amount& amount) const {
         const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
@@ -250,7 +251,8 @@ struct SampleRow {
     }
 
     __device__ __forceinline__ int draw(int top_k, float top_p, float min_p, float uniform) const {
-        std::uint32_t key = 0;  // tokens with larger keys, and of equal ones those up to last_tie
+        // Tokens with larger keys remain, and those with this key up to last_tie.
+        std::uint32_t key = 0;
         int last_tie = 0x7fffffff;
         const bool by_count = top_k > 0 && top_k < size, by_mass = top_p < 1;
         if (by_count || by_mass) {
@@ -282,7 +284,7 @@ struct SampleRow {
         Mass mine = 0, total = 0;
         for (int i = static_cast<int>(threadIdx.x); i < size; i += sample_threads) mine += mass(i);
         sum_before(mine, shared.warp_mass, total);
-        const auto part = static_cast<Mass>(uniform * 16777216.0f);  // of 2^24, whole by its definition
+        const auto part = static_cast<Mass>(uniform * 16777216.0f);  // exact: u is a multiple of 2^-24
         const Mass target = (total >> 24) * part + (((total & 0xffffff) * part) >> 24);
         return reach(target, mass);
     }

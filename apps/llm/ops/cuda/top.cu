@@ -1,4 +1,4 @@
-// The most probable tokens of rows of logits: of each part of a row by a block, and of these by another.
+// Finds the most probable tokens of rows of logits: one block per part of a row, then one block per row.
 #include "device/launch.cuh"
 #include "llm/ops/cuda/sampling.h"
 #include "llm/ops/cuda/sampling_row.cuh"
@@ -17,8 +17,8 @@ struct TopScratch {
     Best* best;         // (rows, sampling_parts, n)
 };
 
-// The n best of what the block's threads have, in order: next(last) is a thread's own best of those behind
-// `last`; put(k, best) by the first thread.
+// Finds the n best candidates of all threads in order. next(last) returns a thread's best candidate after
+// `last`. The first thread calls put(k, best).
 template <class Next, class Put>
 __device__ void take_best(int n, Best* shared, const Next& next, const Put& put) {
     Best mine = next(Best{INFINITY, -1});
@@ -32,7 +32,7 @@ __device__ bool behind(const Best& last, const Best& each) {
     return each.logit < last.logit || (each.logit == last.logit && each.token > last.token);
 }
 
-// Grid: parts, rows.
+// Grid: (parts, rows).
 __global__ void __launch_bounds__(top_threads)
     top_of_parts(const float* logits, int vocabulary, int n, const TopScratch scratch) {
     __shared__ Best shared[top_threads / 32];
@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(top_threads)
     scratch.parts[part] = {largest, out[0].token, sum, bad};
 }
 
-// A block for each row.
+// One block per row.
 __global__ void __launch_bounds__(top_threads)
     top_of_rows(int n, const TopScratch scratch, std::int32_t* tokens, float* log_probabilities) {
     __shared__ Best shared[top_threads / 32];

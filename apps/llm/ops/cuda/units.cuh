@@ -1,4 +1,4 @@
-// How the kernels read units of weights (cuda_matrix.h), for each format.
+// Reads units of weights (matrix.h), for each format.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -9,7 +9,7 @@
 
 namespace voltpile::llm {
 
-// Weights are read once: they must not push the activations out of the L1 cache.
+// Loads 16 bytes without allocating in L1: weights are read once and must not evict the activations.
 __device__ inline uint4 stream16(const void* from) {
     uint4 v;
     asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
@@ -32,7 +32,7 @@ __device__ inline std::uint32_t word(const uint4& v, int i) {
 __device__ inline std::uint32_t word(const uint2& v, int i) {
     return i == 0 ? v.x : v.y;
 }
-// The fp16 number j of an array of them in registers.
+// Returns element j of an array of fp16 numbers in registers.
 template <class Words>
 __device__ inline float half_in(const Words& words, int j) {
     const float2 two = floats_of(word(words, j / 2));
@@ -41,8 +41,8 @@ __device__ inline float half_in(const Words& words, int j) {
 __device__ inline std::uint32_t byte_of(std::uint32_t v, int b) {
     return (v >> (8 * b)) & 255;
 }
-// The bytes of a word as fp32: a number of 23 bits behind the point of 2^23 is what its bytes say.
-// Conversions take four times as long.
+// Returns byte b of v as fp32. It becomes the low byte of the significand of 2^23, which is then subtracted;
+// a conversion instruction would take four times as long.
 __device__ inline float unsigned_byte(std::uint32_t v, int b) {
     return __uint_as_float(__byte_perm(v, 0x4b000000u, 0x7540u + static_cast<unsigned>(b))) - 8388608.0f;
 }
@@ -50,7 +50,7 @@ __device__ inline float signed_byte(std::uint32_t v, int b) {
     return __uint_as_float(__byte_perm(v ^ 0x80808080u, 0x4b000000u, 0x7540u + static_cast<unsigned>(b))) -
            8388736.0f;
 }
-// Eight numbers as fp16, in order.
+// Converts eight numbers to fp16.
 __device__ inline uint4 halves_of(const float* value) {
     uint4 halves;
     auto* pair = reinterpret_cast<__half2*>(&halves);
@@ -59,7 +59,7 @@ __device__ inline uint4 halves_of(const float* value) {
     return halves;
 }
 
-// Words of 4 quants each from low bits (word i of the unit) and high bits, of half n of the unit.
+// Return 4 quants as the bytes of a word, from the low and high bits of word i in half n of the unit.
 __device__ inline std::uint32_t low_bits(const uint4& quants, int n, int i) {
     return (word(quants, i) >> (4 * n)) & 0x0f0f0f0fu;
 }
@@ -72,9 +72,8 @@ __device__ inline std::uint32_t sixth_bits(std::uint32_t high, int n, int i) {
     return (shift <= 4 ? high << (4 - shift) : high >> (shift - 4)) & 0x30303030u;
 }
 
-// Units<format>: of 4 rows at once, for matrix-vector products. A lane's unit has `slices` slices of 16
-// weights.
-//   quants(raw, j, n, i): 4 quants of row j, slice n, as int8
+// Units of 4 rows at once, for matrix-vector products. A lane's unit has `slices` slices of 16 weights.
+//   quants(raw, j, n, i): word i of row j, slice n: 4 quants as int8
 //   scale(raw, j, n), offset(raw, j, n): weight = scale * quant - offset
 template <WeightFormat>
 struct Units;
@@ -102,7 +101,7 @@ struct Units<WeightFormat::Q8_0> {
     __device__ static float offset(const Raw&, int, int) { return 0; }
 };
 
-// What the formats of 4 bits and more in planes have in common.
+// The common part of the formats that store their low 4 bits as nibbles.
 struct NibbleUnits {
     static constexpr int slices = 2;
     static constexpr bool has_offset = true;

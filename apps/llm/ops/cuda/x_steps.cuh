@@ -1,4 +1,4 @@
-// The rows of x of a tiled product, as they come into shared memory step by step.
+// Brings the rows of x of a tiled product into shared memory, step by step.
 #pragma once
 
 #include "llm/ops/cuda/async_copy.cuh"
@@ -6,7 +6,7 @@
 
 namespace voltpile::llm {
 
-// One step is read while others come.
+// Returns the number of buffers: one step is read while the next ones arrive.
 __host__ __device__ constexpr int x_stages(bool alone) {
     return alone ? 3 : 2;
 }
@@ -17,7 +17,7 @@ constexpr std::size_t x_shared_bytes(int x_rows, bool alone) {
 static_assert(WarpProduct::shared_stride <= step_columns + 16);
 static_assert(2 * x_shared_bytes(tile_rows, false) <= 96 * 1024, "two blocks a multiprocessor");
 
-// By words: as a whole some compilers put it into local memory.
+// Loads word by word: some compilers put a whole uint4 into local memory.
 __device__ __forceinline__ uint4 load_or_zero(const __half* from, bool wanted) {
     uint4 v;
     v.x = v.y = v.z = v.w = 0;
@@ -31,12 +31,12 @@ __device__ __forceinline__ uint4 load_or_zero(const __half* from, bool wanted) {
     return v;
 }
 
-// Makes `value` one that the compiler knows nothing about, so that it computes again what depends on it.
+// Hides the value from the compiler, so that it recomputes derived values instead of keeping them.
 __device__ __forceinline__ void forget_origin(int& value) {
     asm volatile("" : "+r"(value));
 }
 
-// Rows x_begin .. + x_rows. Rows and columns that are not there are 0.
+// Rows x_begin to x_begin + x_rows - 1 of x. Rows and columns beyond the matrix are 0.
 template <int x_rows>
 class XSteps {
   public:
@@ -46,7 +46,7 @@ class XSteps {
                 column();
     }
     __device__ const __half* stage(int step) const { return shared_ + offset(step); }
-    // Copies that run alone; none from `end` on.
+    // Starts asynchronous copies of a step, none from step `end` on. Always ends a group.
     __device__ __forceinline__ void copy(int step, int end) {
         if constexpr (copies_run_alone) {
             if (step < end) {
@@ -57,11 +57,12 @@ class XSteps {
             end_of_copies();
         }
     }
-    // Elsewhere by way of registers, which only those of few rows have for long: the others' wait here.
+    // Without asynchronous copies: load() to registers, store() to shared memory. Only kernels with few rows
+    // have the registers to load early.
     static constexpr bool loads_early = x_rows <= 32;
     __device__ __forceinline__ void load(int step, int end) {
         if constexpr (!copies_run_alone) {
-            // CUDA 12.4 would keep the address of each row in registers from step to step and spill others.
+            // CUDA 12.4 would keep the address of each row in registers from step to step and spill.
             if constexpr (x_rows >= 64) forget_origin(columns_);
             each(step, [&](int i, const __half* from, bool wanted) {
                 v_[i] = load_or_zero(from, wanted && step < end);
@@ -83,7 +84,7 @@ class XSteps {
     __device__ static int offset(int step) {
         return step % x_stages(copies_run_alone) * (x_rows * WarpProduct::shared_stride);
     }
-    // Of the thread's first 16 bytes.
+    // Row and column of the first 16 bytes that the thread copies.
     __device__ static int row() {
         return static_cast<int>(threadIdx.x) / pieces;
     }
