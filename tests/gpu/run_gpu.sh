@@ -1,12 +1,13 @@
 #!/bin/bash
-# Checks Voltpile on a machine with GPUs: builds it, runs all tests that use a GPU, then computes the published map on one GPU and
-# on all of them, and measures language models for some seconds. Fails if the build or a test fails.
+# Checks Voltpile on a machine with GPUs: builds it, runs all tests that use a GPU, computes the published map on one GPU and
+# on all of them, and benchmarks a language model for some seconds. Fails if the build or a test fails.
 #
 # usage: run_gpu.sh BUILD [CMAKE_ARGUMENT...]
 #   BUILD           the folder to build in
-#   CMAKE_ARGUMENT  e.g. for the code that a V100 gets, as PTX that the driver compiles for a newer GPU (`make sm70` has
-#                   downloaded that CUDA): -DCMAKE_CUDA_COMPILER=$PWD/build/cuda12/bin/nvcc -DCMAKE_CUDA_HOST_COMPILER=g++-12
-#                   -DCMAKE_CUDA_ARCHITECTURES=70-virtual -DCUDA_cublas_LIBRARY=the cuBLAS of this machine
+#   CMAKE_ARGUMENT  passed to cmake. To run the code for a V100 on a newer GPU, whose driver compiles the PTX (after
+#                   `make sm70`, which downloads that CUDA): -DCMAKE_CUDA_COMPILER=$PWD/build/cuda12/bin/nvcc
+#                   -DCMAKE_CUDA_HOST_COMPILER=g++-12 -DCMAKE_CUDA_ARCHITECTURES=70-virtual
+#                   -DCUDA_cublas_LIBRARY=FILE, the cuBLAS of this machine
 set -euo pipefail
 [ $# -ge 1 ] || { sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//p}' "$0" >&2; exit 2; }
 build=$1

@@ -1,5 +1,5 @@
-// Times of the GPU's operations at the shapes of Llama 3 8B, inside CUDA graphs, with weights that do not
-// stay in the cache; and of a whole pass with every layer's own weights.
+// Measures the GPU operations at the shapes of Llama 3 8B, in CUDA graphs and with weights that exceed the
+// cache, and a whole pass in which every layer has its own weights.
 #include "llm/bench_ops.h"
 
 #include <fmt/format.h>
@@ -237,7 +237,7 @@ int main(int argc, char** argv) {
     try {
         // bench_llm_ops [all | pass | small | attention | products] [batch-invariant]
         Bench bench(argc > 2 && std::string_view(argv[2]) == "batch-invariant");
-        // Weights and keys and values are read. A copy would be slower than that.
+        // The operations mostly read, so the reference is the read rate; a copy has a lower rate.
         const double rate = gpu_read_rate(0, std::int64_t{1} << 30, bench.ops->stream()) / 1e9;
         fmt::print("{}: reads {:.0f} GB/s\n", bench.ops->describe(), rate);
         const std::string what = argc > 1 ? argv[1] : "all";

@@ -1,4 +1,4 @@
-// What the bench of the GPU's operations stands on: timing in CUDA graphs, synthetic weights, batches.
+// Timing in CUDA graphs, synthetic weights and batches for bench_llm_ops.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -30,7 +30,7 @@ class Bench {
         ops = make_cuda_ops(0, settings);
     }
 
-    // Of one run of body, best of several replays.
+    // Returns the microseconds of one run of `body`: the best of several replays.
     double us(const std::function<void()>& body) {
         body();
         cudaGraph_t graph = nullptr;
@@ -59,7 +59,7 @@ class Bench {
         const std::size_t bytes =
             static_cast<std::size_t>(rows) * row_bytes(format, static_cast<std::size_t>(columns));
         if (blocks.size() < bytes) {
-            // A piece of random numbers, again and again.
+            // One piece of random blocks, repeated.
             const std::size_t piece = 4096 * block_bytes(format) * 16;
             if (blocks.empty()) {
                 blocks.resize(piece);
@@ -79,7 +79,7 @@ class Bench {
         ops->upload(memory_.back()->data(), values.data(), values.size() * sizeof(T));
         return static_cast<T*>(memory_.back()->data());
     }
-    // Random fp16 numbers of size 1.
+    // Random fp16 numbers of magnitude 1.
     HiddenRows halves(int rows, int columns) {
         std::vector<std::uint16_t> values(static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns));
         for (auto& v : values) v = static_cast<std::uint16_t>((random_() & 0x83ff) | 0x3800);
@@ -106,7 +106,7 @@ struct Sequences {
     KvLayer cache;
 };
 
-// `count` sequences with `fresh` new rows each, at the end of `context` tokens.
+// Returns a batch of `count` sequences with `fresh` new rows each, the last of `context` tokens.
 inline Sequences sequences(Bench& bench, int count, int fresh, int context) {
     const int pages = (context + kv_page_tokens - 1) / kv_page_tokens;
     std::vector<std::int32_t> token, position, sequence, begin, table, logit;

@@ -1,4 +1,4 @@
-"""Random text in many scripts: to train small tokenizers on, and to compare tokenizers with."""
+"""Generates random text in many scripts, for training small tokenizers and for comparing tokenizers."""
 
 import argparse
 import inspect
@@ -34,7 +34,7 @@ CONTRACTIONS = ["'s", "'t", "'re", "'ve", "'m", "'ll", "'d", "'S", "'T", "'RE", 
                 "don't", "WE'LL", "I'M", "they're", "O'Reilly", "'tis", "rock'n'roll"]
 CANONICAL = ["e\u0301", "A\u030a", "\u212b", "\u2126", "ﬁ", "한", "\u1112\u1161\u11ab", "q\u0307\u0323", "\u0958",
              "\u0915\u093c", "\u30ab\u3099", "\u1e9b\u0323", "ǆ", "ŉ", "\u0344", "\u2000", "\u0340"]
-# Of all families, so that each string is also one in which most of them are plain text.
+# The special tokens of all families, so that in each tokenizer most of them are plain text.
 SPECIAL = ["<|begin_of_text|>", "<|end_of_text|>", "<|eot_id|>", "<|start_header_id|>", "<|end_header_id|>",
            "<|endoftext|>", "<|im_start|>", "<|im_end|>", "<think>", "</think>", "<tool_call>", "<s>", "</s>", "<unk>",
            "[INST]", "[/INST]", "<mask>", "<pad>", "<|im_", "|>", "<0x0A>", "e\u0304\u0301<x>", "[INST", "<s> "]
@@ -49,7 +49,7 @@ def english_and_code():
 class FuzzedText:
     def __init__(self, seed):
         self.random = random.Random(seed)
-        lexicon = random.Random(1)  # the same words for any seed, so that there is something to learn
+        lexicon = random.Random(1)  # the same words for any seed, so that a tokenizer can learn them
         self.words = {
             script: ["".join(lexicon.choices(letters, k=lexicon.randint(1, 9))) for _ in range(300)]
             for script, letters in SCRIPTS.items()}

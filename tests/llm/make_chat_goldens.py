@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Writes what `transformers` makes of conversations with the models' own chat templates.
+"""Writes conversations as the library `transformers` renders them with the models' own chat templates.
 
 usage: make_chat_goldens.py TEMPLATES FILE
 
-TEMPLATES has a file <name>.jinja for each name of a family (`ChatTemplate::names`): the chat_template of a model of the
-family, from its tokenizer_config.json. The templates stay with their models. What they do with tools is never reached.
+TEMPLATES is a folder with a file <name>.jinja for each family in `ChatTemplate::names`: the chat_template of a model of
+that family, from its tokenizer_config.json. The templates are not part of this repository. No conversation uses tools.
 Needs the packages transformers, tokenizers and jinja2 (PyPI).
 """
 
@@ -20,7 +20,7 @@ ENDS = {"llama2": ("<s>", "</s>"), "llama3": ("<|begin_of_text|>", "<|eot_id|>")
 
 
 def turns(*contents):
-    """From the user's on; a first one in brackets is the system's."""
+    """Returns messages that alternate between user and assistant; a first list holds the system message."""
     messages = []
     for content in contents:
         if isinstance(content, list):
@@ -58,7 +58,7 @@ def rendered(template, messages, bos, eos, prompt, thinking):
         return tokenizer.apply_chat_template(messages, chat_template=template, tokenize=False,
                                              add_generation_prompt=prompt, enable_thinking=thinking)
     except jinja2.exceptions.TemplateError:
-        return None  # the template refuses
+        return None  # the template raises an error
 
 
 def main():

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Writes small tokenizers, text and the ids that the field's libraries give it.
+"""Trains small tokenizers and writes them with text and its token ids from the reference libraries.
 
 usage: make_tokenizer_goldens.py FOLDER [--strings N] [--vocabulary N] [--seed N]
 
-The tokenizers are trained here (no published vocabulary is needed), in the pipelines of the published tokenizer.json
-of each family. Needs the packages tokenizers and sentencepiece (PyPI); their versions are in the files.
-data/llm/tokenizers was made with --strings 200 --vocabulary 1400. For the comparison in full: --strings 20000.
+Each tokenizer has the pipeline of a family's published tokenizer.json; no published vocabulary is needed. Needs the
+packages tokenizers and sentencepiece (PyPI); the files record their versions. data/llm/tokenizers was made with
+--strings 200 --vocabulary 1400. A thorough comparison uses --strings 20000.
 """
 
 import argparse
@@ -77,7 +77,7 @@ def train_sentence_piece(lines, size):
 
 
 def merges_of(scores, texts):
-    """The merges that the scores imply, as in the published tokenizer.json of Llama 2."""
+    """Returns the merges that the scores imply, as in the published tokenizer.json of Llama 2."""
     ids = {text: i for i, text in enumerate(texts)}
     merges = []
     for text in texts:
@@ -107,7 +107,7 @@ def like_llama2(processor, normalizer, pre_tokenizer, added):
 
 
 def sentence_piece_keys(processor):
-    """As a GGUF file has them, by name without tokenizer.ggml."""
+    """Returns the vocabulary under GGUF's key names, without the prefix tokenizer.ggml."""
     ids = range(processor.vocab_size())
     kind = lambda i: 2 if processor.is_unknown(i) else 3 if processor.is_control(i) else 6 if processor.is_byte(i) else 1
     return {"model": "llama", "tokens": [processor.id_to_piece(i) for i in ids],
@@ -158,7 +158,7 @@ def definitions(size):
 
 
 def random_texts(tokenizer, size, count):
-    """Ids in any order and their text."""
+    """Returns random sequences of ids and their text."""
     numbers = random.Random(5)
     drawn = [[numbers.randrange(size) for _ in range(numbers.randint(1, 20))] for _ in range(count)]
     return [[ids, tokenizer.decode(ids)] for ids in drawn]

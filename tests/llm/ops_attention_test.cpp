@@ -5,13 +5,13 @@
 namespace voltpile::llm {
 namespace {
 
-// Sequences with `before` tokens in the cache, and `now` in this batch; -1 rows of no sequence at the end.
+// Sequences with `before` tokens in the cache and `now` tokens in this batch, followed by empty rows.
 struct Sequences {
     std::vector<std::pair<int, int>> before_and_now;
     int empty_rows = 0;
 };
 
-// Pages in a shuffled order, all different.
+// Builds a batch whose pages are distinct and in random order.
 Batch make_batch(const Sequences& sequences, std::mt19937_64& random) {
     Batch batch;
     int pages = 0;
@@ -90,7 +90,7 @@ TEST_P(OpsAttentionTest, PromptPiecesAndSingleTokensTogether) {
 TEST_P(OpsAttentionTest, GroupsOfHeads) {
     for (const auto& [heads, kv_heads] : {std::pair{3, 3}, {6, 3}, {7, 1}, {16, 2}, {32, 4}})
         check_attention({{{40, 1}, {3, 5}}}, {heads, kv_heads, 32}, 0);
-    // With pieces of which a tile of a GPU takes several heads, two, and one.
+    // Pieces for which a GPU tile takes several heads, two, and one.
     for (const auto& [heads, kv_heads] : {std::pair{3, 1}, {14, 2}, {8, 1}})
         check_attention({{{40, 16}, {3, 1}, {130, 31}, {0, 80}}, 2}, {heads, kv_heads, 32}, 0);
 }
@@ -105,7 +105,7 @@ TEST_P(OpsAttentionTest, Windows) {
         check_attention({{{70, 1}, {0, 50}, {20, 9}}}, {4, 2, 64}, window);
 }
 
-// GPUs join the results of 1024 tokens each.
+// GPUs join partial results of 1024 tokens each.
 TEST_P(OpsAttentionTest, LongContexts) {
     for (const int window : {0, 1100})
         check_attention({{{1500, 1}, {1000, 70}, {2047, 1}, {0, 30}, {2100, 9}}, 1}, {4, 2, 64}, window);
@@ -183,7 +183,7 @@ TEST_P(OpsAttentionTest, RopeAndStore) {
                 }
                 return result;
             }
-            // The queries alone: what became of keys and values in x is nobody's business.
+            // Only the queries: the keys and values in x are unspecified afterwards.
             const auto all = side.down(x);
             for (std::int64_t r = 0; r < rows - sequences.empty_rows; ++r)
                 result.insert(result.end(), all.begin() + r * columns,
@@ -191,15 +191,16 @@ TEST_P(OpsAttentionTest, RopeAndStore) {
             return result;
         };
         expect_same([&](Side& side) { return run(side, false); });
-        // Rounded to fp16, where a last bit in fp32 can tip the scale: for a number or two in thousands.
+        // A difference in the last bit of fp32 changes the rounding to fp16 of one or two numbers in
+        // thousands.
         expect_same([&](Side& side) { return run(side, true); }, 1e-8);
-        // A step of int8 is 1 / 127 of a head's largest, and among some 10,000 numbers one or two are so near
-        // to the middle between two that a last bit decides: 6e-8 each.
+        // A step of int8 is 1 / 127 of a head's largest number. Of some 10,000 numbers, one or two are so
+        // close to a tie that the last bit of fp32 decides; each contributes 6e-8.
         expect_same([&](Side& side) { return run(side, true, KvElement::I8); }, 1e-6);
     }
 }
 
-// By hand: the largest number becomes 127.
+// Computed by hand: the largest number becomes 127.
 TEST_P(OpsAttentionTest, Int8IsTheNearestOf255Steps) {
     constexpr float nan = std::numeric_limits<float>::quiet_NaN();
     const std::vector<std::vector<float>> heads = {
@@ -234,14 +235,15 @@ TEST_P(OpsAttentionTest, Int8IsTheNearestOf255Steps) {
         else
             EXPECT_EQ(scale[token], scales[head]);
         for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(q[token * 16 + i], quants[head * 4 + i]) << head << i;
-        EXPECT_EQ(scale[token + 1], -1);  // of the next token: left alone
+        EXPECT_EQ(scale[token + 1], -1);  // the next token's scale keeps its value
     }
 }
 
-// GPUs round the weights of tokens to fp16, and their sum not, so that a mean of largest numbers can exceed
-// these. Such weights here: of each 64th token 1, of the others exp(-scale), 1.1 * 2^-12 above 0.5, which
-// becomes 2 * 2^-12 above. So the mean of 64 tokens is 63 * 0.9 * 2^-12 / 32.5 = 4.3e-4 too large: 65532,
-// where infinity begins at 65520. So many, and not one alone, as parts of a text are weighed apart.
+// GPUs round the softmax weights of tokens to fp16, but not their sum, so a mean of fp16's largest numbers
+// can exceed them. Here the weight of every 64th token is 1; that of the others is exp(-scale), which is 1.1
+// * 2^-12 above 0.5 and is rounded to 2 * 2^-12 above. The mean over 64 tokens is therefore 63 * 0.9 * 2^-12
+// / 32.5 = 4.3e-4 too large: 65532, while numbers from 65520 on round to infinity. The pattern repeats
+// because the parts of a context are weighted separately.
 TEST_P(OpsAttentionTest, AClampHoldsForMeansOfTheLargestNumbers) {
     const int dim = 64;
     const float largest = 65504, scale = -std::log(0.5F + 1.1F / 4096);
@@ -271,7 +273,7 @@ TEST_P(OpsAttentionTest, AClampHoldsForMeansOfTheLargestNumbers) {
             if (halves)
                 EXPECT_EQ(got, clamp ? largest : std::numeric_limits<float>::infinity());
             else
-                EXPECT_NEAR(got, largest, 6);  // fp32 sums of 1500 terms: as many times 2^-24
+                EXPECT_NEAR(got, largest, 6);  // fp32 sums of 1500 terms: relative error 1500 * 2^-24
         }
     }
 }

@@ -1,4 +1,4 @@
-// Operations with a clamp: what fp16 cannot hold becomes its largest number, and NaN stays.
+// Ops with a clamp: numbers beyond fp16's range become its largest number, and NaN stays NaN.
 #include <limits>
 
 #include "llm/ops_fixture.h"
@@ -11,12 +11,12 @@ constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 
 class OpsClampTest : public OpsTest {
   protected:
-    // What `value` is as an activation of such operations.
+    // Returns `value` as an activation of these Ops.
     static float as_hidden(const Side& side, float value, bool clamp) {
         if (side.ops->hidden_element() == Element::F32 || !(std::abs(value) >= largest)) return value;
         return std::copysign(clamp ? largest : std::numeric_limits<float>::infinity(), value);
     }
-    // share: of `wanted`, for what is rounded on the way.
+    // share: the relative rounding error.
     static void expect_number(float got, float wanted, float share) {
         if (std::isnan(wanted))
             EXPECT_TRUE(std::isnan(got)) << got;
@@ -32,7 +32,7 @@ TEST_P(OpsClampTest, Norms) {
     for (const std::int64_t columns : {7, 64}) {
         for (const bool clamp : {false, true}) {
             Side side(GetParam().make(clamp));
-            // Of ones, whose mean square is 1, the norm is the weight itself.
+            // The mean square of ones is 1, so the norm is the weight itself.
             std::vector<float> weight(static_cast<std::size_t>(columns), 3);
             weight[0] = 1e5F, weight[1] = -1e5F, weight[5] = 7e4F;
             std::vector<float> x(static_cast<std::size_t>(2 * columns), 1);
@@ -49,7 +49,7 @@ TEST_P(OpsClampTest, Norms) {
     }
 }
 
-// Rows of equal weights, as Q8_0 has them too.
+// Returns rows of equal weights, which Q8_0 represents exactly, too.
 std::vector<std::byte> equal_weights(WeightFormat format, std::int64_t columns,
                                      const std::vector<float>& weight) {
     std::vector<std::byte> bytes;
@@ -64,7 +64,7 @@ std::vector<std::byte> equal_weights(WeightFormat format, std::int64_t columns,
     return bytes;
 }
 
-// As many rows as every method of a GPU takes.
+// Numbers of rows for each algorithm of a GPU.
 TEST_P(OpsClampTest, GatedProducts) {
     const std::int64_t columns = 64, outputs = 37;
     const WeightFormat f16 = WeightFormat::F16, q8_0 = WeightFormat::Q8_0;
@@ -93,7 +93,7 @@ TEST_P(OpsClampTest, GatedProducts) {
                     const std::int64_t row = i / outputs, j = i % outputs;
                     const float product = j % 3 == 2 ? 256 : j % 3 == 1 ? -9e4F : 9e4F;
                     const float wanted = rows > 1 && row == rows - 1 ? nan : as_hidden(side, product, clamp);
-                    // Activations of 16 bits, and a result in fp16: 2^-11 of it.
+                    // 16-bit activations and a result in fp16: relative error 2^-11.
                     expect_number(got[static_cast<std::size_t>(i)], wanted, 1e-3F);
                 }
             }
@@ -101,7 +101,7 @@ TEST_P(OpsClampTest, GatedProducts) {
     }
 }
 
-// Rows of one token each: too large by their bias, too large as they come, and no numbers.
+// Rows of one token each: too large because of the bias, too large before it, and NaN.
 TEST_P(OpsClampTest, QueriesKeysAndValues) {
     const int dim = 16;
     const std::size_t head = dim, columns = 4 * head;
@@ -134,7 +134,7 @@ TEST_P(OpsClampTest, QueriesKeysAndValues) {
                                              ? side.down_halves(from, head).front()
                                              : side.down_quants(from, scales, head, head).front();
                     if (clamp) {
-                        // Of int8 the scale's rounding.
+                        // int8: the rounding error of the scale.
                         expect_number(stored, std::isnan(sum) ? nan : std::copysign(largest, sum), 1e-6F);
                     } else if (element == KvElement::F16) {
                         expect_number(stored, sum * std::numeric_limits<float>::infinity(), 0);

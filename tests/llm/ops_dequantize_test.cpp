@@ -1,4 +1,4 @@
-// Against the floats of the gguf package, bit for bit (data/llm/goldens/make_dequant.py).
+// Compares bit for bit with the gguf Python package (data/llm/goldens/make_dequant.py).
 #include "llm/ops/dequantize.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// One test body for every implementation of Ops: the same calls on it and on ReferenceOps, and the error of
-// the results, as normalized mean square error.
+// Runs one test body on every implementation of Ops and on ReferenceOps, and bounds the normalized mean
+// square error of the results.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -29,12 +29,12 @@ struct OpsMaker {
     std::unique_ptr<Ops> make(bool clamp = false) const { return make_with(clamp); }
 };
 
-// For GoogleTest, which would print the bytes of the object.
+// GoogleTest would otherwise print the bytes of the object.
 inline void PrintTo(const OpsMaker& maker, std::ostream* out) {
     *out << maker.name;
 }
 
-// Every instruction set that this processor has, on one thread and on several.
+// Returns CpuOps with every instruction set that this CPU has, on one thread and on several.
 inline std::vector<OpsMaker> cpu_ops_makers() {
     std::vector<OpsMaker> makers;
     for (const CpuKernels& kernels : usable_cpu_kernels()) {
@@ -51,7 +51,7 @@ inline std::vector<OpsMaker> cpu_ops_makers() {
     return makers;
 }
 
-// batch_invariant: as processors are anyway.
+// batch_invariant: see CudaOpsSettings; CpuOps always is.
 inline OpsMaker gpu_ops_maker([[maybe_unused]] bool batch_invariant) {
     const std::string name = batch_invariant ? "gpu_batch_invariant" : "gpu";
 #if VOLTPILE_CUDA
@@ -66,15 +66,15 @@ inline OpsMaker gpu_ops_maker([[maybe_unused]] bool batch_invariant) {
 #endif
 }
 
-// The one place where an implementation joins.
+// The list of all implementations.
 #define VOLTPILE_FOR_ALL_OPS(suite)                                                                  \
     INSTANTIATE_TEST_SUITE_P(Cpu, suite, testing::ValuesIn(cpu_ops_makers()),                        \
                              [](const auto& maker) { return maker.param.name; });                    \
     INSTANTIATE_TEST_SUITE_P(Gpu, suite, testing::Values(gpu_ops_maker(false), gpu_ops_maker(true)), \
                              [](const auto& maker) { return maker.param.name; })
 
-// An implementation with the memory that a test gives it. What goes in is exact in fp16, so that all see the
-// same numbers.
+// An implementation together with the memory of a test. Inputs are exact in fp16, so that all implementations
+// see the same numbers.
 class Side {
   public:
     explicit Side(std::unique_ptr<Ops> operations) : ops(std::move(operations)) {}
@@ -113,7 +113,7 @@ class Side {
         return values;
     }
 
-    // Of heads of `dim` numbers: int8 times the scales.
+    // Downloads int8 heads of `dim` numbers and multiplies them by their scales.
     std::vector<float> down_quants(const void* from, const float* scales, std::size_t count,
                                    std::size_t dim) {
         std::vector<std::int8_t> quants(count);
@@ -147,7 +147,7 @@ inline BatchView view(Side& side, const Batch& batch) {
     return view;
 }
 
-// A layer's cache as a test fills it.
+// The contents of one layer's KV cache.
 struct CacheData {
     KvElement element = KvElement::F16;
     std::vector<std::uint16_t> keys, values;  // F16
@@ -174,7 +174,7 @@ class OpsTest : public testing::TestWithParam<OpsMaker> {
         return values;
     }
 
-    // Of so many tokens of a KV head each: numbers of size 1.
+    // Random keys and values of magnitude 1. tokens: counts each KV head separately.
     CacheData cache_data(KvElement element, std::int64_t tokens, std::int64_t head_dim) {
         CacheData data;
         data.element = element;
@@ -203,7 +203,7 @@ class OpsTest : public testing::TestWithParam<OpsMaker> {
         return data;
     }
 
-    // As in a file, with rows of standard deviation 1 / sqrt(columns).
+    // Random weights in a file's layout, with standard deviation 1 / sqrt(columns).
     std::vector<std::byte> weights(WeightFormat format, std::int64_t rows, std::int64_t columns) {
         const bool bf16 = format == WeightFormat::BF16;
         const WeightFormat made = bf16 ? WeightFormat::F32 : format;
@@ -222,9 +222,10 @@ class OpsTest : public testing::TestWithParam<OpsMaker> {
                 bytes.data(), false};
     }
 
-    // Runs `body` on both and compares what it returns. fp32: sums of a few thousand products round to about
-    // 1e-7 of themselves, squared 1e-14; cancellation costs some more. fp16: results (and at most inputs and
-    // weights too) are rounded to 2^-12 of themselves on average, squared 6e-8, a few times over.
+    // Runs `body` on the tested implementation and on the reference and compares what it returns. fp32: sums
+    // of a few thousand products have a relative rounding error of about 1e-7, squared 1e-14, and more after
+    // cancellation. fp16: results, and at most inputs and weights as well, are rounded by 2^-12 on average,
+    // squared 6e-8, a few times.
     template <class Body>
     void expect_same(const Body& body, double fp32_bound = 1e-11) {
         Side tested(GetParam().make());

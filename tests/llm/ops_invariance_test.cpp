@@ -1,5 +1,5 @@
-// Not a bit of a row's result may depend on the other rows, on their number, or on how its sequence is cut
-// into pieces: on processors, and on GPUs that are asked for it.
+// A row's result must not depend by a single bit on the other rows, on their number, or on how its sequence
+// is divided into pieces. This holds for CPUs and for GPUs with batch_invariant.
 #include <list>
 
 #include "llm/ops_fixture.h"
@@ -9,7 +9,7 @@ namespace {
 
 class OpsInvarianceTest : public OpsTest {
   protected:
-    // Rows first .. + count of x times the matrices, or the gated product of two.
+    // The rows of x in a product: first to first + count - 1.
     struct Rows {
         std::int64_t first, count;
     };
@@ -39,7 +39,7 @@ class OpsInvarianceTest : public OpsTest {
         WeightFormat format;
         std::int64_t rows;
     };
-    // Each row alone, against each number of rows together.
+    // Compares each row alone with products of each number of rows in `counts`.
     void check(const std::vector<Format>& formats, bool gated, std::int64_t columns,
                const std::vector<std::int64_t>& counts) {
         const std::int64_t rows = *std::max_element(counts.begin(), counts.end());
@@ -75,7 +75,7 @@ INSTANTIATE_TEST_SUITE_P(Cpu, OpsInvarianceTest, testing::ValuesIn(cpu_ops_maker
 INSTANTIATE_TEST_SUITE_P(Gpu, OpsInvarianceTest, testing::Values(gpu_ops_maker(true)),
                          [](const auto& maker) { return maker.param.name; });
 
-// Of columns that are cut into parts of unequal size; more weights than a tile has.
+// Columns that divide into unequal parts, and more weights than a tile has.
 TEST_P(OpsInvarianceTest, Products) {
     for (const WeightFormatInfo& entry : kWeightFormats) {
         SCOPED_TRACE(entry.name);
@@ -95,7 +95,7 @@ TEST_P(OpsInvarianceTest, GatedProducts) {
     check({{WeightFormat::Q4_K, 150}, {WeightFormat::Q6_K, 150}}, true, 1280, counts);
 }
 
-// So many weights that all blocks of a GPU are at work.
+// Enough weights to occupy all blocks of a GPU.
 TEST_P(OpsInvarianceTest, ProductsThatFillAGpu) {
     if (!GetParam().name.starts_with("gpu")) GTEST_SKIP() << "only GPUs choose so";
     const std::int64_t columns = 1280, weight_rows = 12800, rows = 300;
@@ -119,9 +119,9 @@ struct AttentionCase {
     int cached = 0;
 };
 
-// A sequence's 300 tokens behind those cached, in pieces of many lengths, alone and beside another one that
-// moves along. GPUs join results at every 128 and 1024 tokens, and take several heads together in
-// pieces of up to 32 rows.
+// 300 tokens of a sequence after its cached ones, in pieces of many lengths, alone and next to another
+// sequence that grows with it. GPUs join results every 128 and 1024 tokens, and process several heads
+// together in pieces of up to 32 rows.
 TEST_P(OpsInvarianceTest, AttentionOfPieces) {
     constexpr int tokens = 300;
     for (const AttentionCase& c : {AttentionCase{8, 2, 128, 0, KvElement::F16},
@@ -146,7 +146,7 @@ TEST_P(OpsInvarianceTest, AttentionOfPieces) {
         settings.heads = c.heads;
         settings.kv_heads = c.kv_heads;
         settings.head_dim = c.dim;
-        // Rows of the first sequence; with `other` rows of another one before or behind them.
+        // Returns the rows of the first sequence, with `other` rows of another one before or after them.
         const auto attend = [&](int before, int now, int other) {
             std::vector<std::pair<int, int>> parts;
             if (other > 0 && before % 2 == 0) parts.emplace_back(1, other);
@@ -190,7 +190,7 @@ TEST_P(OpsInvarianceTest, AttentionOfPieces) {
         };
         const auto whole = in_pieces({tokens}, 0);
         struct Cut {
-            std::vector<int> sizes;  // of pieces, again and again
+            std::vector<int> sizes;  // of the pieces, repeated
             int other;               // rows of the other sequence
         };
         for (const Cut& cut : {Cut{{1}, 0},

@@ -10,7 +10,7 @@ struct Shape {
     std::int64_t rows, weights, columns;
 };
 
-// Odd numbers everywhere; columns are whole blocks where the format has blocks, and reach beyond 1024.
+// Odd sizes wherever the format allows them: columns are whole blocks, some beyond 1024.
 std::vector<Shape> shapes(WeightFormat format) {
     const auto block = static_cast<std::int64_t>(block_size(format));
     std::vector<Shape> all;
@@ -82,8 +82,8 @@ TEST_P(OpsMatrixTest, GatedProductsOfEveryFormat) {
     }
 }
 
-// GPUs cut such matrices into tiles of 128 weights, or 64 of gate and up each, and these into steps of 128
-// columns, of which blocks have equal runs: here most have the end of one tile and the beginning of the next.
+// GPUs divide such matrices into tiles of 128 weights (gated: 64 of gate and 64 of up), and tiles into steps
+// of 128 columns. Each block takes an equal run of steps; here most runs end one tile and begin the next.
 TEST_P(OpsMatrixTest, ProductsOfManyTiles) {
     constexpr std::int64_t columns = 768, outputs = 488;
     for (const WeightFormat format : {WeightFormat::Q8_0, WeightFormat::Q6_K}) {
@@ -110,7 +110,7 @@ TEST_P(OpsMatrixTest, ProductsOfManyTiles) {
     }
 }
 
-// A piece by columns is a matrix whose rows lie further apart.
+// A piece with some of the columns is a matrix with a larger row stride.
 TEST_P(OpsMatrixTest, PiecesByColumnsAddUp) {
     const std::int64_t rows = 6, weights_count = 10, columns = 768;
     const auto bytes = weights(WeightFormat::Q5_K, weights_count, columns);
@@ -134,14 +134,14 @@ TEST_P(OpsMatrixTest, PiecesByColumnsAddUp) {
     });
 }
 
-// CPUs have one method for all numbers of rows: not a bit may depend on the others.
+// CPUs use one algorithm for all numbers of rows, so results must be bit-identical.
 TEST(CpuOpsTest, ARowsProductDoesNotDependOnTheOthers) {
     for (const CpuKernels& kernels : usable_cpu_kernels()) {
         for (const WeightFormatInfo& entry : kWeightFormats) {
             const std::int64_t columns = 1536, weights_count = 38, rows = 23;
             const std::size_t blocks = static_cast<std::size_t>(columns * weights_count) / entry.block_size;
             std::vector<std::byte> bytes(blocks * entry.block_bytes);
-            if (entry.format == WeightFormat::BF16) continue;  // nobody makes random ones; F16 is alike
+            if (entry.format == WeightFormat::BF16) continue;  // make_blocks() has no BF16
             make_blocks(entry.format, 7, 0, blocks, 0.03, bytes.data());
             std::vector<float> x(static_cast<std::size_t>(rows * columns));
             std::mt19937 random(3);

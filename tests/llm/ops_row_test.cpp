@@ -71,7 +71,7 @@ TEST_P(OpsRowTest, EmbeddingIsTheTablesRowToTheBit) {
             const auto bytes = row_bytes(entry.format, static_cast<std::size_t>(columns));
             dequantize_row(entry.format, table.data() + static_cast<std::size_t>(token[r]) * bytes, columns,
                            wanted.data());
-            // Such an implementation keeps the matrices of F32 and BF16 files as fp16 as well.
+            // With fp16 activations, an implementation also converts F32 and BF16 matrices to fp16.
             if (side.ops->hidden_element() == Element::F16 && entry.block_size == 1)
                 for (float& value : wanted) value = float_from_half(half_from_float(value));
             if (r == 4) std::fill(wanted.begin(), wanted.end(), 0.0F);

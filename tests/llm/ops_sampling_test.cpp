@@ -9,7 +9,7 @@
 namespace voltpile::llm {
 namespace {
 
-// One row for each of `settings`, all with the same logits.
+// The draws of several rows with the same logits.
 struct Drawn {
     std::vector<std::int32_t> tokens;
     std::vector<float> log_probability;
@@ -68,7 +68,7 @@ class OpsSamplingTest : public OpsTest {
     std::int32_t one(const std::vector<float>& logits, const Row& row) {
         return draw(GetParam(), logits, {row}).tokens[0];
     }
-    // Which tokens come up in many draws.
+    // Returns the distinct tokens of many draws.
     std::vector<std::int32_t> seen(const std::vector<float>& logits, SamplingSettings settings) {
         std::vector<Row> rows;
         for (std::int32_t step = 0; step < (logits.size() > 1000 ? 20 : 2000); ++step)
@@ -82,7 +82,7 @@ class OpsSamplingTest : public OpsTest {
 };
 VOLTPILE_FOR_ALL_OPS(OpsSamplingTest);
 
-// The known answers of Random123 (kat_vectors, philox4x32 with 10 rounds).
+// The known answers are those of Random123 (kat_vectors, philox4x32 with 10 rounds).
 TEST(Philox, KnownAnswers) {
     const auto words = [](PhiloxWords w) { return std::vector<std::uint32_t>(w.word, w.word + 4); };
     EXPECT_EQ(words(philox4x32_10({{0, 0, 0, 0}}, 0, 0)),
@@ -107,7 +107,7 @@ TEST_P(OpsSamplingTest, PenaltiesAndBias) {
     EXPECT_EQ(one({-3, -2, -9}, {s, 0, {{1, 5}}}), 0);  // -2 -> -4
     s = {};
     s.presence_penalty = 1.5F;
-    EXPECT_EQ(one({4, 3}, {s, 0, {{0, 100}}}), 1);  // 2.5; counted once
+    EXPECT_EQ(one({4, 3}, {s, 0, {{0, 100}}}), 1);  // 2.5: presence counts once
     s = {};
     s.frequency_penalty = 0.25F;
     EXPECT_EQ(one({4, 3}, {s, 0, {{0, 3}}}), 0);  // 3.25
@@ -139,12 +139,12 @@ TEST_P(OpsSamplingTest, TopPAndMinP) {
     EXPECT_EQ(seen(logits, s), (Tokens{1, 2, 3}));
     s.top_p = 1e-6F;
     EXPECT_EQ(seen(logits, s), (Tokens{1}));
-    s.top_k = 3;  // leaves 4/9, 3/9, 2/9: the first two are 0.78 of it
+    s.top_k = 3;  // leaves 4/9, 3/9, 2/9; the first two sum to 0.78
     s.top_p = 0.75F;
     EXPECT_EQ(seen(logits, s), (Tokens{1, 2}));
     s = {};
     s.temperature = 1;
-    s.min_p = 0.6F;  // of 0.4
+    s.min_p = 0.6F;  // times 0.4 is 0.24
     EXPECT_EQ(seen(logits, s), (Tokens{1, 2}));
     s.temperature = 0.5F;  // squares: 0.16, 0.09, 0.04, 0.01
     EXPECT_EQ(seen(logits, s), (Tokens{1}));
@@ -165,8 +165,8 @@ TEST_P(OpsSamplingTest, DrawIsThePositionInTheRunningSum) {
     }
 }
 
-// Pearson's chi-square over 50 tokens of unequal probability, 20,000 draws: with 49 degrees of freedom it is
-// above 85.4 once in a thousand times; the seed is fixed.
+// Pearson's chi-square over 50 tokens of unequal probability and 20,000 draws. With 49 degrees of freedom it
+// exceeds 85.4 with probability 0.001; the seed is fixed.
 TEST_P(OpsSamplingTest, FrequenciesFollowTheTemperedSoftmax) {
     std::vector<float> logits;
     for (int i = 0; i < 50; ++i) logits.push_back(1.5F * std::sin(static_cast<float>(7 * i)));
@@ -186,7 +186,7 @@ TEST_P(OpsSamplingTest, FrequenciesFollowTheTemperedSoftmax) {
         chi_square += (count[i] - expected) * (count[i] - expected) / expected;
     }
     EXPECT_LT(chi_square, 85.4);
-    EXPECT_GT(chi_square, 23.9);  // as seldom: draws more even than chance
+    EXPECT_GT(chi_square, 23.9);  // the lower 0.001 quantile: draws more even than chance
 }
 
 TEST_P(OpsSamplingTest, LogProbabilityIsOfTheLogitsAsTheyCame) {
@@ -230,11 +230,11 @@ TEST_P(OpsSamplingTest, LargeVocabulary) {
     const auto tested = draw(GetParam(), logits, rows).tokens;
     int same = 0;
     for (std::size_t i = 0; i < 50; ++i) same += tested[i] == reference[i];
-    EXPECT_GE(same, 49);  // a draw may fall on a boundary within rounding
+    EXPECT_GE(same, 49);  // one draw may be within rounding error of a boundary
 }
 
-// Against sorting, and sums in fp64: of many equal logits, -infinity among them, at sizes below and above
-// those that the GPU cuts a row into.
+// Compares with sorting and with sums in fp64: many equal logits, some of them -infinity, and rows smaller
+// and larger than the parts that a GPU divides a row into.
 TEST_P(OpsSamplingTest, TopTokensAreThoseOfASortedRow) {
     struct Case {
         int vocabulary, n;
@@ -268,7 +268,7 @@ TEST_P(OpsSamplingTest, TopTokensAreThoseOfASortedRow) {
                 if (std::isinf(wanted))
                     EXPECT_EQ(got_log[row * n + k], -std::numeric_limits<float>::infinity());
                 else
-                    EXPECT_NEAR(got_log[row * n + k], wanted, 1e-5);  // fp32, of numbers up to 20
+                    EXPECT_NEAR(got_log[row * n + k], wanted, 1e-5);  // fp32 rounding of numbers up to 20
             }
         }
     }

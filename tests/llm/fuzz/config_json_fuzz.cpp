@@ -1,4 +1,4 @@
-// libFuzzer: any text is the config.json of a model, or a FileError.
+// Fuzzes the parser of config.json: any input either parses or throws FileError.
 #include <cstdint>
 
 #include "base/error.h"

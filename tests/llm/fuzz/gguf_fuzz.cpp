@@ -1,4 +1,5 @@
-// libFuzzer: any bytes are a GGUF file and then perhaps a model's description, or a FileError.
+// Fuzzes the GGUF parser and the model description in its metadata: any input either parses or throws
+// FileError.
 #include <cstdint>
 
 #include "base/error.h"
@@ -10,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     using namespace voltpile;
     try {
         const llm::GgufFile file({reinterpret_cast<const std::byte*>(data), size}, "fuzz");
-        unsigned sum = 0;  // touches what the parser calls the tensors' bytes
+        unsigned sum = 0;  // reads the tensors' bytes: their bounds must be inside the file
         for (const auto& [name, tensor] : file.tensors())
             sum +=
                 static_cast<unsigned>(tensor.data[0]) + static_cast<unsigned>(tensor.data[tensor.bytes - 1]);

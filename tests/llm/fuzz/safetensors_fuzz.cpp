@@ -1,4 +1,4 @@
-// libFuzzer: any bytes are a safetensors file, or a FileError.
+// Fuzzes the safetensors parser: any input either parses or throws FileError.
 #include <cstdint>
 
 #include "base/error.h"
