@@ -1,4 +1,4 @@
-// Loads of bench llm: their requests, and the statistics of times.
+// The requests that bench llm generates, and the statistics of its times.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -29,8 +29,8 @@ TEST(Load, ArrivesAsAPoissonProcess) {
         for (const std::int32_t token : request.prompt) EXPECT_TRUE(token >= 0 && token < 100);
         tokens += static_cast<double>(request.prompt.size());
     }
-    // Exponential gaps of mean 1/50: their mean has a standard error of 1/50/sqrt(n), their mean square
-    // 2/50^2 one of sqrt(20)/50^2/sqrt(n); five of each.
+    // Exponential gaps with mean 1/50: the mean has a standard error of 1/50/sqrt(n), and the mean square,
+    // 2/50^2, one of sqrt(20)/50^2/sqrt(n). The bounds are five standard errors.
     const double n = 20'000, mean = 1.0 / 50;
     EXPECT_NEAR(sum / n, mean, 5 * mean / std::sqrt(n));
     EXPECT_NEAR(squares / n, 2 * mean * mean, 5 * std::sqrt(20.0) * mean * mean / std::sqrt(n));

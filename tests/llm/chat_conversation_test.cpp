@@ -20,7 +20,7 @@ std::vector<TokenId> plain_tokens(const std::string& text) {
     return tiny_tokenizer().encode(text, {.add_special = false});
 }
 
-// The tokens of a whole conversation for a model that has seen nothing.
+// Returns the tokens of a whole conversation, rendered and encoded at once.
 std::vector<TokenId> tokens_of_chat(const std::string& chat_template,
                                     const std::vector<ChatMessage>& messages) {
     return plain_tokens(
@@ -47,7 +47,7 @@ TEST(Conversation, RendersTheFirstTurnWithTheTemplate) {
     EXPECT_NE(tokens[1], 0);
 }
 
-// ChatML only appends: earlier tokens stay, and all together equal the whole conversation rendered at once.
+// ChatML only appends: earlier tokens stay, and all tokens together equal the conversation rendered at once.
 TEST(Conversation, LaterTurnsExtendEarlierOnes) {
     Conversation chat(tiny_tokenizer(), ChatTemplate::named("chatml"), "");
     const auto before = chat.ask(first.content);
@@ -58,7 +58,7 @@ TEST(Conversation, LaterTurnsExtendEarlierOnes) {
     EXPECT_EQ(next, tokens_of_chat("chatml", {first, {ChatRole::Assistant, "I am he."}, second}));
 }
 
-// The answer comes letter by letter, as no tokenizer would encode it, and the model's cache holds these
+// The answer consists of single letters. No tokenizer would encode it so, but the KV cache holds these
 // tokens.
 TEST(Conversation, KeepsAnswersAsTheModelDrewThem) {
     Conversation chat(tiny_tokenizer(), ChatTemplate::named("chatml"), "");
@@ -72,8 +72,8 @@ TEST(Conversation, KeepsAnswersAsTheModelDrewThem) {
                      plain_tokens("<|im_end|>\n<|im_start|>user\nGo on<|im_end|>\n<|im_start|>assistant\n")));
 }
 
-// Llama 2's tokenizers add a space in front of a text, but not after an answer: the tokens after it equal
-// those of the whole conversation encoded as one text.
+// Llama 2's tokenizers put a space in front of a text, but there must be none after an answer: the tokens
+// after it equal those of the whole conversation encoded as one text.
 TEST(Conversation, AddsNoSpaceAfterAnAnswer) {
     for (const char* golden : {"golden_llama2", "golden_llama2_normalized"}) {
         json tokenizer = read_golden(golden).at("tokenizer");

@@ -43,7 +43,7 @@ TEST(ChatTemplate, RendersAsTheModelsOwnTemplates) {
                 return chat.render(messages_of(conversation), family.at("bos").get<std::string>(),
                                    family.at("eos").get<std::string>(), options);
             };
-            // Llama 2's template silently drops a late system message; this one refuses it.
+            // Llama 2's own template silently drops a late system message; ours throws.
             const bool loses_one =
                 name == "llama2" && conversation.size() == 3 && conversation[1].at("role") == "system";
             if (test.at("text").is_null() || loses_one) {

@@ -74,7 +74,7 @@ class LocalTeam {
 
 class LocalLinks final : public DecoderLinks {
   public:
-    // from_previous, to_next: where the previous stage and this one leave their hidden states.
+    // from_previous, to_next: the hidden states that the previous stage and this stage write.
     LocalLinks(LocalTeam& team, int rank, std::vector<float>* from_previous, std::vector<float>* to_next)
         : team_(team), rank_(rank), from_previous_(from_previous), to_next_(to_next) {}
 

@@ -1,4 +1,4 @@
-// Small random models of every family against transformers, on one rank and split.
+// Compares small random models of every family with transformers, on one rank and on several.
 #include "llm/decoder_fixture.h"
 
 namespace voltpile::llm {
@@ -49,7 +49,7 @@ TEST_P(DecoderGoldenTest, ReferenceOps) {
 
 TEST_P(DecoderGoldenTest, TensorParallel) {
     for (const int ranks : {2, 4}) {
-        if (!tensor_parallel_obstacle(files_, ranks).empty()) continue;  // 6 heads over 4
+        if (!tensor_parallel_obstacle(files_, ranks).empty()) continue;  // 6 heads on 4 ranks
         TestModel model(files_, ranks, {0}, make_cpu_ops);
         expect_golden(model);
     }
@@ -65,8 +65,8 @@ TEST_P(DecoderGoldenTest, PipelineParallelWithAndWithoutTensorParallel) {
     expect_golden(three);
 }
 
-// One batch with prompt pieces, single tokens and a shared prefix: each sequence computes as if it were
-// alone.
+// One batch with prompt pieces, single tokens and a shared prefix: each sequence's result is the same as if
+// it were alone.
 TEST_P(DecoderGoldenTest, SequencesInOneBatchAreIndependent) {
     TestModel model(files_, 1, {0}, make_cpu_ops);
     const std::span<const std::int32_t> text(golden_.tokens);

@@ -1,4 +1,4 @@
-// Batch-invariant operations on a GPU: the logits of a sequence are bitwise equal however it is cut into
+// With batch-invariant operations on a GPU, the logits of a sequence are bit-identical for any division into
 // pieces.
 #include "device/device.h"
 #include "llm/decoder_fixture.h"

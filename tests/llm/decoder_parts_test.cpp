@@ -1,4 +1,4 @@
-// KV cache pages, batches, cuts within quantization blocks, and the sentinel for sums that are not finite.
+// KV cache pages, batches, cuts inside quantization blocks, and the sentinel for non-finite sums.
 #include <algorithm>
 
 #include "base/error.h"
@@ -36,7 +36,7 @@ TEST(KvPages, FreesSharedPagesAfterTheLastUser) {
     {
         SequencePages a(pool);
         ASSERT_TRUE(a.reserve(50));
-        SequencePages b(a, 40);  // not the third page, of which 40 tokens fill only a half
+        SequencePages b(a, 40);  // not the third page: 40 tokens fill only half of it
         EXPECT_EQ(b.pages(), std::vector<std::int32_t>(a.pages().begin(), a.pages().begin() + 2));
         EXPECT_EQ(pool.users(b.pages()[0]), 2);
         ASSERT_TRUE(b.reserve(40));
@@ -83,7 +83,7 @@ TEST(DecoderCuts, QuantizedModelsAreEqualOnSeveralRanks) {
         for (const int ranks : {1, 2, 4}) {
             if (!tensor_parallel_obstacle(source, ranks).empty()) continue;
             TestModel model(source, ranks, {0, 2}, make_cpu_ops);
-            // fp32 sums have another order, and the fp16 cache can round to a neighboring number.
+            // The order of fp32 sums differs, and the fp16 cache may round to a neighboring number.
             EXPECT_LT(nmse(model.run_in_pieces(tokens, {9, 1}), wanted), 1e-8) << mixture << ", " << ranks;
         }
     }
@@ -155,7 +155,7 @@ TEST(DecoderSentinel, NamesLayerOperationAndSequence) {
     EXPECT_NE(message.find("sequence 0 at position 0"), std::string::npos) << message;
 }
 
-// On processors only the keys and values of an fp16 cache can be too large for fp16.
+// On CPUs only the keys and values of an fp16 cache can overflow.
 TEST(DecoderSentinel, SuggestsClampOnlyWhereFp16CanOverflow) {
     const SyntheticModel sound("tiny", "f16");
     const auto suggests = [](const std::string& message) {

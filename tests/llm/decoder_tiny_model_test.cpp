@@ -1,6 +1,6 @@
-// The trained tiny model in all its file formats, on one rank and split. The expected texts come from
-// transformers (data/tiny_model). At every step the best logit leads by at least 0.09, far more than rounding
-// errors.
+// The trained tiny model in all its file formats, on one rank and on several. The expected texts come from
+// transformers (data/tiny_model). At every step the best logit leads by at least 0.09, far more than any
+// rounding error.
 #include "llm/alone_text.h"
 #include "llm/decoder_fixture.h"
 #include "llm/model/model_memory.h"
@@ -53,7 +53,7 @@ TEST_P(DecoderTinyModelTest, ContinuesEquallyOnEveryCut) {
     const std::vector<std::pair<int, std::vector<int>>> cuts = {
         {2, {0}}, {4, {0}}, {2, {0, 2}}, {1, {0, 1, 3}}};
     for (const auto& [ranks, stages] : cuts) {
-        if (!tensor_parallel_obstacle(files_, ranks).empty()) continue;  // 768 has only 3 blocks of 256
+        if (!tensor_parallel_obstacle(files_, ranks).empty()) continue;  // 768 columns are 3 blocks of 256
         TestModel model(files_, ranks, stages, make_cpu_ops);
         EXPECT_EQ(model.continue_greedily(text["prompt_ids"].get<std::vector<std::int32_t>>(), wanted.size()),
                   wanted)
@@ -61,8 +61,8 @@ TEST_P(DecoderTinyModelTest, ContinuesEquallyOnEveryCut) {
     }
 }
 
-// The plan for the fullest rank of each stage equals what it loads, except for vectors, which the callback
-// leaves out: less than a hundredth.
+// The plan for the fullest rank of each stage equals the bytes that it loads, except for vectors, which the
+// callback does not count: less than 1 %.
 TEST_P(DecoderTinyModelTest, LoadsWhatIsPlanned) {
     for (const int ranks : {1, 2}) {
         for (const std::size_t stages : {1U, 2U}) {

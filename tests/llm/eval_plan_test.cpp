@@ -1,5 +1,6 @@
-// Plans for two models in memory together, on described machines. Over four GPUs, 70B in Q5_K_M has 13.3 GB
-// of weights on each and 8B in Q8_0 2.2 GB (model_memory_test.cpp). GPUs of a t180 have 16 GB.
+// Plans for two models in memory at the same time, on described machines. On four GPUs, 70B in Q5_K_M has
+// 13.3 GB of weights per GPU, and 8B in Q8_0 has 2.2 GB (model_memory_test.cpp). The GPUs of a t180 have 16
+// GB.
 #include "llm/eval/eval_plan.h"
 
 #include <gtest/gtest.h>
@@ -45,8 +46,8 @@ TEST(EvalPlan, PlansTheModelInTheRoomThatTheReferenceLeaves) {
     EXPECT_EQ(both.reference.request.cache, KvElement::F16);
     EXPECT_EQ(both.model.request.cache, KvElement::I8);
     ASSERT_EQ(both.model.request.taken.size(), 1U);
-    // 16.1 GB over four GPUs, with the embedding of 1.05 GB whole on each; 2048 tokens of 131 KB over four; 1
-    // GB for connections; about 0.5 GB for activations and scratch space.
+    // 16.1 GB over four GPUs, with the whole embedding of 1.05 GB on each; 2048 tokens of 131 KB over four
+    // GPUs; 1 GB for connections; about 0.5 GB for activations and scratch space.
     EXPECT_NEAR(static_cast<double>(both.model.request.taken[0]),
                 (16.06e9 - 1.05e9) / 4 + 1.05e9 + 2048 * 131072.0 / 4 + 1e9 + 0.5e9, 0.3e9);
 }

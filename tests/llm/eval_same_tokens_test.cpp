@@ -16,7 +16,7 @@ TEST(SameTokens, GgufAndHuggingFaceFolderAgree) {
     const Tokenizer gguf = tokenizer_of("tiny-q8_0.gguf"), folder = tokenizer_of("hf");
     const auto tokens = gguf.encode(text, {.add_special = false, .parse_special = false});
     EXPECT_NO_THROW(check_same_tokens({gguf, "a", 2048}, {folder, "b", 2048}, tokens, text));
-    // Tokens of another text stand in for those of another tokenizer.
+    // Other tokens stand in for those of a different tokenizer.
     EXPECT_EQ(message_of([&] {
                   check_same_tokens({gguf, "a", 2048}, {folder, "b", 2048}, std::span(tokens).first(3), text);
               }),

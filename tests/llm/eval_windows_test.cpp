@@ -1,4 +1,4 @@
-// Windows of short texts, written by hand from the definitions in eval_windows.h.
+// Windows of short texts; the expected ones were derived by hand from the definitions in eval_windows.h.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -38,7 +38,7 @@ TEST(EvalWindows, BeginWithTheBeginToken) {
 }
 
 TEST(EvalWindows, WithoutABeginTokenSkipFirstTokens) {
-    // 9 is alone in its window, with no token before it.
+    // Token 9 is alone in its window, so no token precedes it.
     expect_windows({.window = 4}, 9, {{{1, 2, 3, 4}, 1}, {{5, 6, 7, 8}, 1}});
 }
 
@@ -49,7 +49,7 @@ TEST(EvalWindows, OverlapIsContextOnly) {
                    {{{begin, 1, 2, 3, 4}, 1}, {{begin, 3, 4, 5, 6}, 3}});
 }
 
-// Otherwise ten million windows of a long text would be ten million copies.
+// Copying the text for each of ten million windows would exhaust the memory.
 TEST(EvalWindows, ShareTheText) {
     const auto all = text(50);
     const auto windows = cut_for_eval(all, {.window = 20, .stride = 1, .begin_token = begin});

@@ -1,4 +1,4 @@
-// The GGUF reader, with files assembled byte by byte from the definition of the format.
+// Tests the GGUF reader on files assembled byte by byte from the definition of the format.
 #include "llm/model/gguf_file.h"
 
 #include <gtest/gtest.h>
@@ -159,7 +159,7 @@ TEST(GgufFile, RejectsEveryTruncation) {
     EXPECT_EQ(message_for(file), "no error");
     for (std::size_t size = 0; size < file.size(); ++size) {
         const std::string cut(file.data(),
-                              size);  // in memory of its own, so that sanitizers notice reads beyond the end
+                              size);  // a separate allocation: sanitizers notice reads beyond its end
         EXPECT_NE(message_for(cut), "no error") << size;
     }
 }

@@ -1,4 +1,4 @@
-// The GPU memory of weights, compared with the definition of the layout (ops/cuda/matrix.h) and with an
+// Compares the GPU memory of weights with the definition of the layout (ops/cuda/matrix.h) and with an
 // allocator that rounds as CUDA's does.
 #include "llm/model/gpu_memory.h"
 
@@ -20,11 +20,11 @@ TEST(GpuMemory, BytesOfMatrices) {
     const auto bits = [](WeightFormat format) {
         return 8.0 * static_cast<double>(gpu_bytes(format, 512, 1024)) / weights;
     };
-    // 8 bits, and a scale of 16 bits for 32 of them.
+    // 8 bits per weight and a 16-bit scale per 32 weights.
     EXPECT_EQ(bits(WeightFormat::Q8_0), 8 + 16.0 / 32);
     EXPECT_EQ(bits(WeightFormat::Q4_0), 4 + 16.0 / 32);
-    // Scale and minimum of 8 bits each for 32, and two numbers of 16 bits for 256. Files pack the former into
-    // 6 bits.
+    // An 8-bit scale and an 8-bit minimum per 32 weights, and two 16-bit numbers per 256. Files pack the
+    // former into 6 bits.
     EXPECT_EQ(bits(WeightFormat::Q4_K), 4 + 16.0 / 32 + 32.0 / 256);
     EXPECT_EQ(bits(WeightFormat::Q5_K), 5 + 16.0 / 32 + 32.0 / 256);
     EXPECT_EQ(bits(WeightFormat::Q6_K), 6 + 8.0 / 16 + 16.0 / 256);  // as in files
@@ -38,8 +38,8 @@ TEST(GpuMemory, PaddingAndVectors) {
     EXPECT_EQ(gpu_bytes(WeightFormat::F16, 1, 100), 512U);        // a vector: 400 bytes of fp32
 }
 
-// The plan for the fullest rank equals the size of its matrices in one allocation, which CUDA rounds up to 2
-// MiB. The plan also counts vectors, which are allocated elsewhere: less than 0.1 %.
+// The plan for the fullest rank equals the size of its matrices in one allocation, which CUDA rounds up to
+// 2 MiB. The plan also counts vectors, which are allocated separately: less than 0.1 %.
 TEST(GpuMemory, MatricesTakeThePlannedMemory) {
     constexpr std::size_t cuda_rounding = 2 << 20;
     struct Cut {

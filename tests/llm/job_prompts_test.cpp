@@ -1,4 +1,4 @@
-// Prompt files: valid lines, and the messages about invalid ones.
+// Prompt files: valid lines, and the error messages for invalid ones.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -168,7 +168,7 @@ TEST_F(PromptFiles, AllUnusableLinesAreNamedTheFirstTwentyOfThem) {
         const std::string text = error.what();
         EXPECT_TRUE(text.starts_with(place("bad.jsonl", 2) + ": not valid JSON at byte 2\n")) << text;
         EXPECT_NE(text.find(place("bad.jsonl", 25)),
-                  std::string::npos);  // the twentieth: 1, 6, 11, 16, 21 are fine
+                  std::string::npos);  // the twentieth: lines 1, 6, 11, 16, 21 are valid
         EXPECT_EQ(text.find(place("bad.jsonl", 27)), std::string::npos);
         EXPECT_NE(text.find("and 4 more"), std::string::npos);
     }
@@ -245,7 +245,7 @@ TEST(PromptTokenizer, RefusesWhatExceedsTheContext) {
     const SyntheticModel model("tiny", "q8_0");
     PromptTokenizer tokenizer(model);
     Prompt prompt = parse_text_line(
-        "abcdef", {});  // a token a byte, and before them <s> and the three bytes of a space mark
+        "abcdef", {});  // one token per byte, after <s> and the three bytes of the space marker
     prompt.settings.max_tokens = 12;
     EXPECT_EQ(tokenizer.tokens_of(prompt, 22).size(), 10u);
     prompt.settings.max_tokens = 13;
@@ -298,7 +298,7 @@ TEST(PromptRows, AreSubmittedByRangesWhateverTheirOrder) {
     EXPECT_TRUE(rows.empty());
 }
 
-// Lines of answers, with the fields that add_messages() reads.
+// An output line with the fields that add_messages() reads.
 nlohmann::ordered_json answer_line(const std::string& prompt, const std::string& error = "") {
     return {{"prompt", 3}, {"text", "42"}, {"error", error}, {"prompt_text", prompt}};
 }

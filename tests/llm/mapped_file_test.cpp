@@ -19,9 +19,8 @@ using testing::TestFolder;
 
 class MappedFileDeathTest : public ::testing::Test {
   protected:
-    // Each death test runs in a new process without threads.
-    // The processes that die are started anew: UCX, which some versions let print a backtrace of its own,
-    // reads its environment when it is loaded.
+    // Each death test runs in a new process without threads. The new process also makes UCX read its
+    // environment again, which is necessary to turn off the backtrace that some versions print.
     MappedFileDeathTest() {
         GTEST_FLAG_SET(death_test_style, "threadsafe");
         setenv("UCX_HANDLE_ERRORS", "none", 1);

@@ -1,4 +1,4 @@
-// Descriptions of models, from metadata as in published files.
+// Model descriptions from metadata like that of published files.
 #include "llm/model/model_config.h"
 
 #include <gtest/gtest.h>

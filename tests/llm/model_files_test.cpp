@@ -1,4 +1,4 @@
-// Models in files from the synthetic writer, and in hand-made folders.
+// Models in files of the synthetic writer and in folders made by hand.
 #include "llm/model/model_files.h"
 
 #include <gtest/gtest.h>
@@ -82,7 +82,7 @@ TEST(ModelFiles, SingleSafetensorsFolder) {
     const ModelTensor& q = model.layer_tensor(0, "attn_q.weight");
     EXPECT_EQ(q.rows, 4u);
     EXPECT_EQ(q.format, WeightFormat::F16);
-    EXPECT_EQ(q.data[0], std::byte{48});  // after 5 x 4 and 4 halves
+    EXPECT_EQ(q.data[0], std::byte{48});  // after 5 x 4 + 4 fp16 numbers
     std::vector<std::byte> part(8);
     model.read(q, {1, 3, 1, 3}, part.data());  // rows of 8 bytes from 48 on
     const std::vector<std::byte> expected = {std::byte{58}, std::byte{59}, std::byte{60}, std::byte{61},

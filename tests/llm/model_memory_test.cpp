@@ -1,4 +1,4 @@
-// Sizes of models against published ones, and the properties of cuts.
+// Compares the sizes of models with published ones, and checks how ranks and stages divide a model.
 #include "llm/model/model_memory.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace voltpile::llm {
 namespace {
 
-// The numbers of parameters on the models' pages.
+// The numbers of parameters are those on the models' pages.
 TEST(ModelMemory, EqualsPublishedNumbersOfWeights) {
     const auto weights = [](const char* shape) { return weight_bytes(SyntheticModel(shape, "f16")).weights; };
     EXPECT_EQ(weights("llama-3-8b"), 8'030'261'248u);
@@ -55,7 +55,7 @@ TEST(ModelMemory, CacheOfLlama3) {
               32u * 8 * 2 * (128 + 4));
 }
 
-// Every weight is on exactly one rank, or whole on all.
+// Every weight is on exactly one rank, or on all.
 TEST(TensorParallel, ShardsTileTheTensors) {
     for (const char* shape : {"llama-2-7b", "llama-3-8b", "qwen-2.5-7b"})
         for (const int ranks : {1, 2, 4}) {
@@ -86,7 +86,7 @@ TEST(TensorParallel, BlocksStayWhole) {
     const SyntheticModel llama2("llama-2-7b", "q4_k_m");
     EXPECT_EQ(rank_share(llama2, 0, 2).ffn, (IndexRange{0, 21 * 256}));
     EXPECT_EQ(rank_share(llama2, 1, 2).ffn, (IndexRange{21 * 256, 11008}));
-    // 7 heads of 128 a rank end in the middle of a block.
+    // 7 heads of 128 columns per rank end in the middle of a block.
     const SyntheticModel qwen("qwen-2.5-7b", "q4_k_m");
     const TensorShard second =
         tensor_shard(qwen, qwen.layer_tensor(3, "attn_output.weight"), rank_share(qwen, 1, 4));
@@ -134,7 +134,7 @@ TEST(Stages, FollowCapacities) {
     const std::vector<double> one_is_twice = {1.0, 2.0};
     const auto stages = cut_into_stages(model, WeightLayout::File, 2, one_is_twice);
     const double ratio = static_cast<double>(stages[1].weights) / static_cast<double>(stages[0].weights);
-    EXPECT_NEAR(ratio, 2, 0.3);  // a layer more or less of 32 changes it by up to 0.27
+    EXPECT_NEAR(ratio, 2, 0.3);  // one of 32 layers more or less changes it by up to 0.27
     EXPECT_THROW(
         cut_into_stages(SyntheticModel("tiny", "f16"), WeightLayout::File, 1, std::vector<double>(5, 1.0)),
         std::invalid_argument);
@@ -142,7 +142,7 @@ TEST(Stages, FollowCapacities) {
 
 TEST(Stages, RoomForTokens) {
     const std::vector<StageNeeds> stages = {{0, 1, 100, 10}, {1, 2, 50, 20}};
-    EXPECT_EQ(tokens_in(stages, 200), 7u);  // the second: 150 / 20
+    EXPECT_EQ(tokens_in(stages, 200), 7u);  // the second stage limits: 150 / 20
     EXPECT_EQ(tokens_in(stages, 100), 0u);
 }
 

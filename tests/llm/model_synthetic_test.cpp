@@ -1,4 +1,4 @@
-// Synthetic weights: equal whichever part is read, and with the right deviation.
+// Synthetic weights do not depend on the part that is read, and have the given standard deviation.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,6 +1,6 @@
-// A PassExecutor without a model. Its cache holds the tokens themselves, and each draw is a function of all
-// tokens of the sequence, found through the page table, of its settings and its step. So a page that is
-// wrong, missing or wrongly shared changes the sequence.
+// A PassExecutor without a model. Its cache holds the tokens themselves. Each draw is a function of the
+// settings, the step and all tokens of the sequence, which it reads through the page table: a wrong, missing
+// or wrongly shared page changes the sequence.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Recorded passes compared with the same passes call by call.
+// Compares recorded passes with the same passes run call by call.
 #include "llm/decoder/pass_runner.h"
 
 #include <deque>
@@ -12,7 +12,7 @@ namespace voltpile::llm {
 namespace {
 
 TEST(StepShape, LaddersOfRowsAndContexts) {
-    const BatchLimits limits{512, 200, 100, 200};  // 1600 tokens a sequence
+    const BatchLimits limits{512, 200, 100, 200};  // 1600 tokens per sequence
     EXPECT_EQ(step_shape(1, 1, limits), (StepShape{1, 128}));
     EXPECT_EQ(step_shape(8, 512, limits), (StepShape{8, 512}));
     EXPECT_EQ(step_shape(9, 513, limits), (StepShape{16, 1024}));
@@ -21,7 +21,7 @@ TEST(StepShape, LaddersOfRowsAndContexts) {
     EXPECT_EQ(step_shape(200, 1600, limits), (StepShape{200, 1600}));
 }
 
-// Sequences that grow side by side, each with its own sampling.
+// Sequences that grow together, each with its own sampling settings.
 class Texts {
   public:
     static constexpr BatchLimits limits{600, 12, 40, 12};
@@ -43,7 +43,7 @@ class Texts {
     }
     void end(std::size_t index) { texts_.erase(texts_.begin() + static_cast<std::ptrdiff_t>(index)); }
 
-    // Runs one decode step and returns its tokens. logits: receives those of all rows.
+    // Runs one decode step and returns its tokens. Sets `logits` to those of all rows.
     std::vector<std::int32_t> step(std::vector<float>& logits) {
         BatchBuilder builder;
         std::vector<SamplingRow> rows;
@@ -132,7 +132,8 @@ TEST_P(StepReplay, ReadsTokensThatAreNotKnownYet) {
     EXPECT_EQ(fed.steps_ahead(passes), wanted);
 }
 
-// Bitwise equal: the kernels are the same, and a row does not depend on the rest of the batch.
+// The results are bit-identical: the kernels are the same, and a row does not depend on the rest of the
+// batch.
 TEST_P(StepReplay, EqualsPlainPasses) {
     const SyntheticModel model("tiny", "q8_0");
     const auto plain_ops = GetParam().make(), replayed_ops = GetParam().make();
@@ -172,7 +173,7 @@ TEST_P(StepReplay, EqualsPlainPasses) {
     both(20);
 }
 
-// On one kind of processor, because recording is the same for all kinds.
+// One kind of CPU suffices, because recording is the same for all.
 INSTANTIATE_TEST_SUITE_P(Cpu, StepReplay, testing::Values(cpu_ops_makers().front()),
                          [](const auto& maker) { return maker.param.name; });
 INSTANTIATE_TEST_SUITE_P(Gpu, StepReplay, testing::Values(gpu_ops_maker(false), gpu_ops_maker(true)),

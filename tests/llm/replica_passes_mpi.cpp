@@ -1,4 +1,4 @@
-// Many sequences at once over the ranks of a replica. Runs under mpirun on 1 to 4 ranks
+// Runs many sequences at once on the ranks of a replica. Runs under mpirun on 1 to 4 ranks
 // (tests/CMakeLists.txt).
 #include "llm/replica/replica_passes.h"
 

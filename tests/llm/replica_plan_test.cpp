@@ -56,7 +56,7 @@ TEST(ReplicaPlan, UsesAllTensorRanksAndTheFewestStages) {
 
 TEST(ReplicaPlan, CountsMemoryWhereTheModelLies) {
     const SyntheticModel model("llama-3-8b", "q8_0");
-    // 8.03e9 weights, 34 bytes for 32 of them, over four ranks.
+    // 8.03e9 weights on four ranks, 34 bytes per 32 weights.
     constexpr std::int64_t weights = 8'030'000'000 / 32 * 34 / 4;
     ReplicaRequest what = request(2048);
     const ReplicaPlan on_gpus = plan_replica(model, what, cluster("t180.toml"));
@@ -100,7 +100,7 @@ TEST(ReplicaPlan, StagesFollowTheMemoryOfTheirGpus) {
     }
     const ReplicaPlan plan =
         plan_replica(SyntheticModel("llama-3-70b", "q5_k_m"), request(4096, 4, 2), topology);
-    // 14 and 30 GB are left of 16 and 32, and the weights follow them to within a layer of 150 MB.
+    // 14 of 16 GB and 30 of 32 GB are free, and the weights follow them within a layer of 150 MB.
     const double ratio =
         static_cast<double>(plan.stages[1].weights) / static_cast<double>(plan.stages[0].weights);
     EXPECT_NEAR(ratio, 30.0 / 14.0, 0.15);
@@ -135,9 +135,9 @@ TEST(ReplicaPlan, ShrinksTheCacheToTheMemory) {
     EXPECT_EQ(plan_replica(large, what, cluster("t180.toml")).pages, 313);
     what.cache_tokens = 4992;
     EXPECT_EQ(plan_replica(large, what, cluster("t180.toml")).pages, 312);
-    what.cache_tokens = std::numeric_limits<std::int64_t>::max();  // no limit: 64 texts of 256 pages
+    what.cache_tokens = std::numeric_limits<std::int64_t>::max();  // no limit: 64 sequences of 256 pages
     EXPECT_EQ(what.pages(), 64 * 4096 / kv_page_tokens);
-    // With enough room the cache has its full size.
+    // With enough memory the cache has its full size.
     const SyntheticModel small("llama-3-8b", "q8_0");
     what.cache_tokens = 0;
     what.sequences = 4;
@@ -153,7 +153,7 @@ TEST(ReplicaPlan, SuggestsWhatWouldFit) {
     const std::string weights =
         refusal<MachineError>(model, request(100), cluster("t180.toml", 1));  // one GPU: 49.9 GB
     EXPECT_EQ(weights.find("with a context"), std::string::npos) << weights;
-    // 80 layers of some 620 MB, 24 of which go into 15.0 GB, fewer beside the embedding and the head
+    // 80 layers of some 620 MB: 24 fit in 15.0 GB, fewer with the embedding or the output head.
     EXPECT_NE(weights.find("on 4 such GPUs"), std::string::npos) << weights;
 }
 

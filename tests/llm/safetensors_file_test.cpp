@@ -1,4 +1,4 @@
-// The safetensors reader, with files assembled byte by byte from the definition of the format.
+// Tests the safetensors reader on files assembled byte by byte from the definition of the format.
 #include "llm/model/safetensors_file.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ const std::string kHeader = R"({"__metadata__":{"format":"pt"},)"
                             R"("b":{"dtype":"BF16","shape":[2,3],"data_offsets":[8,20]},)"
                             R"("a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}  )";
 
-// A header with one tensor "t" of 8 bytes.
+// Returns a file with one tensor "t" of 8 bytes.
 std::string tensor(std::string_view dtype, std::string_view shape, std::string_view offsets) {
     return safetensors("{\"t\":{\"dtype\":\"" + std::string(dtype) + "\",\"shape\":" + std::string(shape) +
                            ",\"data_offsets\":" + std::string(offsets) + "}}",

@@ -11,7 +11,7 @@ namespace voltpile::llm {
 
 class SingleRankPasses final : public PassExecutor {
   public:
-    // lanes, feeds: as on a pipeline of `lanes` stages, or with tokens that the host has not seen yet.
+    // Takes lanes and feeds from `settings`, to act like a pipeline with several stages.
     SingleRankPasses(const ModelSource& model, Ops& ops, const SchedulerSettings& settings)
         : settings_(settings),
           decoder_(model, ops, links_, decoder_settings(model, settings)),

@@ -1,4 +1,4 @@
-// Invalid tokenizer files, each with the message that a user sees.
+// Invalid tokenizer files and their error messages.
 #include <gtest/gtest.h>
 
 #include <functional>

@@ -1,5 +1,5 @@
-// Reads data/llm/tokenizers: small tokenizers, and the tokens and texts that the libraries `tokenizers` and
-// `sentencepiece` give for strings.json. make_tokenizer_goldens.py writes these files.
+// Reads data/llm/tokenizers: small tokenizers, and the tokens and texts of the strings in strings.json
+// according to the libraries `tokenizers` and `sentencepiece`. make_tokenizer_goldens.py writes these files.
 #pragma once
 
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// Tokens and texts must equal those of the libraries that the models' authors used.
+// Compares tokens and texts with those of the libraries that the models' authors used.
 #include <gtest/gtest.h>
 
 #include <span>

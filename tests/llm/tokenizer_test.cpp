@@ -48,8 +48,7 @@ TEST(Tokenizer, RefusesInvalidUtf8WithItsPlace) {
 TEST(Tokenizer, SpecialTokensInGgufOfLlama) {
     const SentencePieceGguf gguf(read_golden("golden_sentencepiece").at("gguf"));
     const Tokenizer tokenizer(vocabulary_from_gguf(gguf.keys, "model.gguf"));
-    // Each piece between special tokens is encoded as SentencePiece does it alone, as Llama 2's own code
-    // does.
+    // Each piece between special tokens is encoded separately, as Llama 2's own code does with SentencePiece.
     const Ids a = tokenizer.encode("[INST] a", {.add_special = false});
     const Ids b = tokenizer.encode("b", {.add_special = false});
     Ids expected = a;
@@ -73,7 +72,7 @@ TEST(Tokenizer, SpecialTokensAtTheEndsAsTheFilesSay) {
 
     SentencePieceGguf gguf(read_golden("golden_sentencepiece").at("gguf"));
     const auto of_gguf = [&] { return Tokenizer(vocabulary_from_gguf(gguf.keys, "model.gguf")); };
-    EXPECT_EQ(of_gguf().encode(""), Ids{1});  // Llama 2's begin with <s>, where the file does not say
+    EXPECT_EQ(of_gguf().encode(""), Ids{1});  // Llama 2 begins with <s> unless the file says otherwise
     gguf.keys.add_bos = false;
     gguf.keys.add_eos = true;
     EXPECT_EQ(of_gguf().encode(""), Ids{2});
@@ -81,15 +80,15 @@ TEST(Tokenizer, SpecialTokensAtTheEndsAsTheFilesSay) {
     EXPECT_EQ(of_gguf().bytes_of(of_gguf().encode("Hello").front()).front(), 'H');
 }
 
-// A line without spaces is one piece: with a pass over it for each merge, this would take hours.
+// A line without spaces is one piece. One pass over it per merge would take hours.
 TEST(Tokenizer, LongLinesTakeNoQuadraticTime) {
     for (const Tokenizer& tokenizer : {llama3(), llama2()}) {
         std::string line;
         while (line.size() < 1'000'000) line += "abracadabra\u00e9xylophone";
-        const std::clock_t begin = std::clock();  // processor time, which other programs do not take
+        const std::clock_t begin = std::clock();  // CPU time, which does not depend on other programs
         const Ids ids = tokenizer.encode(line);
         const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
-        EXPECT_LT(seconds, 20.0);  // 1 s is usual; a sanitizer takes ten times as long
+        EXPECT_LT(seconds, 20.0);  // usually 1 s; ten times as long with a sanitizer
         EXPECT_EQ(tokenizer.decode(ids), line);
         EXPECT_EQ(tokenizer.decode(tokenizer.encode(std::string(100'000, ' '))), std::string(100'000, ' '));
     }
