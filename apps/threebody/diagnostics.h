@@ -65,7 +65,7 @@ VOLTPILE_HD System<double> to_double(const System<Real>& s) {
     return result;
 }
 
-// state: synchronized. Recomputes the initial energy from the parameters, so that nobody has to store it.
+// state: synchronized. Recomputes the initial energy from the parameters, so that it need not be stored.
 template <class Real>
 VOLTPILE_HD double energy_error(const Parameters& parameters, const System<double>& state) {
     System<Real> first, twin;

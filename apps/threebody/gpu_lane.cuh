@@ -44,8 +44,8 @@ __device__ __forceinline__ void make_idle(Lane<Real>& lane) {
     lane.closest_squared = 0;
 }
 
-// Returns the next point for every lane that requests one; no_point if there is none. All lanes of the warp
-// call it.
+// Returns the next point to every lane that requests one (`asks`), or no_point if there is none. All lanes of
+// the warp call it.
 __device__ __forceinline__ std::uint32_t draw(bool asks, const GpuRange& range) {
     const unsigned asking = __ballot_sync(full_warp, asks);
     const unsigned lane = threadIdx.x % 32;

@@ -1,5 +1,5 @@
 // Hands out the points of several ranges to many threads. When a range has no points left, threads continue
-// with the next one, so nobody idles while the last pairs of a range finish. The thread that finishes a
+// with the next one, so no thread idles while the last pairs of a range finish. The thread that finishes a
 // range's last point submits the range.
 #pragma once
 

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Entries that a run creates or removes meanwhile are passed over.
+// Skips entries that a run creates or removes in the meantime.
 double age_of(const fs::path& path) {
     std::error_code error;
     const auto time = fs::last_write_time(path, error);
@@ -154,7 +154,7 @@ std::string listing_text(const std::vector<FoundResult>& found, const fs::path& 
     for (const Row& row : rows)
         for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
     if (std::ranges::all_of(found, [](const FoundResult& each) { return each.writers.empty(); }))
-        widths[5] = 0;  // nobody runs
+        widths[5] = 0;  // no run is writing
     std::string text;
     for (const Row& row : rows) {
         std::string line;

@@ -13,7 +13,7 @@ namespace voltpile {
 
 enum class FoundKind {
     Complete,    // a result
-    Unfinished,  // a part folder to go on with
+    Unfinished,  // a part folder that can be resumed
     LeftOver,    // a part folder beside its complete result: a run was killed before it removed the folder
     Damaged,     // a file that began as a result and cannot be read
 };
@@ -31,12 +31,12 @@ struct FoundResult {
     std::string problem;               // why it cannot be read; "" if it can
 };
 
-// Looks through `folder` and all folders below it, but neither through hidden ones nor through symbolic
-// links. Sorted by path. Files that are not voltpile's, or may not be read, are passed over. Throws JobError
-// if `folder` is no folder.
+// Returns the results and part folders in `folder` and all folders below it, sorted by path. Skips hidden
+// folders, symbolic links, files that are not Voltpile's, and files that it may not read. Throws JobError if
+// `folder` is not a folder.
 std::vector<FoundResult> find_results(const std::filesystem::path& folder);
 
-// A table for the terminal, one line for each; says so if there is none.
+// Returns a table for the terminal, one line per result, or a message that there are none.
 std::string listing_text(const std::vector<FoundResult>& found, const std::filesystem::path& folder);
 
 // "done" as people read it: "complete", "40.6 %", "left over", "damaged".

@@ -56,7 +56,7 @@ std::optional<double> free_bytes_at(const fs::path& folder) {
 }
 
 double bytes_on_disk(const fs::path& path) {
-    constexpr double block_bytes = 512;  // of st_blocks, whatever the file system's are
+    constexpr double block_bytes = 512;  // the unit of st_blocks on every file system
     struct stat found {};
     return ::lstat(path.c_str(), &found) == 0 ? block_bytes * static_cast<double>(found.st_blocks) : 0;
 }

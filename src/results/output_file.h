@@ -19,7 +19,7 @@ struct OutputKind {
 
 // Checks that a file can be created at `path`, or replaced there. Throws JobError, prefixed with `option`
 // ("--output"), if the folder does not exist or is not writable, if `path` exists and is not a regular file
-// (a rename would replace a device), or if `path` is one of `kept`, under whatever name: the files that the
+// (a rename would replace a device), or if `path` is one of `kept`, under any name: the files that the
 // command reads or also writes.
 void check_output_place(const std::filesystem::path& path, std::string_view option,
                         const std::vector<std::filesystem::path>& kept = {});

@@ -97,7 +97,7 @@ class CommBench {
     }
 
   private:
-    // Checks --path against everything that may be measured, whatever the links are.
+    // Checks --path against all algorithms, also those that these links do not have.
     void check_path() const {
         std::set<std::string> names;
         const auto add = [&](const std::vector<std::string>& more) {

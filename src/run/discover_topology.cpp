@@ -84,8 +84,8 @@ json unbound_cores(int count) {
 }
 
 // Returns the physical cores that this rank may use, as [index of the first hardware thread, of the one to
-// use, NUMA node]. Indices are the operating system's, which mean the same to all ranks of a host, whatever
-// part of it each one sees.
+// use, NUMA node]. Indices are the operating system's, which are the same for all ranks of a host, even if
+// each sees only a part of it.
 json describe_cpus() {
     hwloc_topology_t raw = nullptr;
     if (hwloc_topology_init(&raw) != 0) throw MachineError("hwloc_topology_init failed");
@@ -161,7 +161,7 @@ double fastest_network() {
     return fastest;
 }
 
-// Merges what the ranks of one host report: the host has whatever any of them sees.
+// Merges what the ranks of one host report: the host has everything that any of them sees.
 class HostView {
   public:
     void add(const json& rank) {

@@ -56,8 +56,8 @@ void choose_transport(std::span<const AppEntry> apps, const RunOptions& options)
 // Collective: every rank calls. Reads the job file and its app's inputs. Throws AgreedError.
 OpenedJob open_job(const Communicator& world, std::span<const AppEntry> apps, const RunOptions& options);
 
-// Collective: every rank calls. Checks that the job's result can be written where it goes and that its file
-// system has room for it, whatever results there are already. Throws AgreedError.
+// Collective: every rank calls. Checks that the job's result can be written to its path and that the file
+// system has space for it, whether or not a result exists already. Throws AgreedError.
 void check_place_and_room(const Communicator& world, const OpenedJob& job, const RunOptions& options);
 
 // Collective: every rank calls. Plans for the machine it runs on. Throws AgreedError.

@@ -55,7 +55,7 @@ std::vector<Gauge> WorkScheduler::gauges() const {
 void WorkScheduler::offer(WorkRange range) {
     {
         std::lock_guard lock(mutex_);
-        if (closed_) return;  // stopped while the grant was under way
+        if (closed_) return;  // stopped while the grant was in flight
         queue_.push_back(range);
     }
     changed_.notify_all();

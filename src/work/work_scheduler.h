@@ -1,6 +1,6 @@
 // A rank's queue of ranges between its app and the messages: the app takes ranges and reports progress.
-// Thread-safe. The rank's main thread exchanges the messages with rank 0 (work/dispatch.h), so an app that is
-// computing delays nobody.
+// Thread-safe. The rank's main thread exchanges the messages with rank 0 (work/dispatch.h), so an app that
+// computes does not delay other ranks.
 #pragma once
 
 #include <condition_variable>

@@ -74,7 +74,7 @@ class Admission(Case):
         told, _ = self.voltpile("status", "a.h5")
         share = float(re.search(r"\] ([\d.]+) %", told).group(1))
         self.assertAlmostEqual(float(re.search(r"points \(([\d.]+) %\)", shown).group(1)), share, delta=0.06)
-        # submit goes on with it too: it does not refuse, and asks for Slurm, unless there is one.
+        # submit would resume it, too: it does not reject the job but fails for lack of Slurm, if there is none.
         _, err = self.voltpile("submit", self.job, "--output", "a.h5", "--dry-run", environment={"PATH": "/nonexistent"},
                                expect=CANNOT_RUN)
         self.assertIn("sbatch is not installed", err)

@@ -23,7 +23,7 @@ def blocked_signals(pid):
 
 
 class Streams(Case):
-    """What `2>` of a shell can lead to: a full disk, nothing, or a pipe that nobody reads."""
+    """Targets of a shell's `2>`: a full disk, a closed descriptor, or a pipe without a reader."""
 
     def broken(self, name, *arguments, **options):
         options = {"cwd": self.folder, "env": ENVIRONMENT, "stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE,
@@ -100,7 +100,7 @@ class Signals(Case):
 
     @staticmethod
     def wait_until_blocked(job):
-        """The job can be told to stop from the first moments of main() on."""
+        """A signal can stop the job from the first moments of main() on."""
         deadline = time.monotonic() + 30 * PATIENCE
         while not blocked_signals(job.pid) >= set(STOP_SIGNALS):
             assert time.monotonic() < deadline

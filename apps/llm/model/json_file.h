@@ -1,4 +1,4 @@
-// JSON from files that nobody has checked.
+// Parses JSON from untrusted files.
 #pragma once
 
 #include <functional>

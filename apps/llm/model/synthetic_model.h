@@ -14,8 +14,8 @@
 namespace voltpile::llm {
 
 // Generates weights when they are read. They depend only on shape, mixture, seed and place, so all ranks see
-// the same weights whatever part they read. Rows have standard deviation 1/sqrt(columns), so that activations
-// keep their size from layer to layer.
+// the same weights, whichever part they read. Rows have standard deviation 1/sqrt(columns), so that
+// activations keep their magnitude from layer to layer.
 class SyntheticModel : public ModelSource {
   public:
     // Throws JobError for unknown shapes and mixtures.

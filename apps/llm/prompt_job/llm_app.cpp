@@ -29,7 +29,7 @@ double mean_max_tokens(const std::vector<llm::Prompt>& prompts) {
     return sum / static_cast<double>(prompts.size());
 }
 
-// Products of a weight with an activation that one token takes.
+// Returns the multiplications of a weight with an activation for one token.
 double products_per_token(const llm::ModelSource& model) {
     double sum = 0;
     for (const llm::ModelTensor& tensor : model.tensors())

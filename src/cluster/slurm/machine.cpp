@@ -117,7 +117,7 @@ void require_slurm(const std::string& program) {
 
 std::string ask_slurm(const std::vector<std::string>& command) {
     require_slurm(command.front());
-    // Prints times in the same format whatever the user has set.
+    // Makes the format of times independent of the user's settings.
     ProcessResult result = run_process({command, "", {"SLURM_TIME_FORMAT=standard", "LC_ALL=C"}});
     if (result.timed_out)
         throw MachineError(fmt::format("Slurm does not respond: {} took longer than 30 s", command.front()));

@@ -129,7 +129,7 @@ std::vector<QueuedJob> jobs_that_write(const std::filesystem::path& result) {
         std::erase_if(jobs, [&](const QueuedJob& job) { return job.result.lexically_normal() != absolute; });
         return jobs;
     } catch (const MachineError&) {
-        return {};  // the file was asked for, not Slurm
+        return {};  // a query by file works without Slurm
     }
 }
 

@@ -18,7 +18,7 @@ struct QueuedJob {
     int restarts = 0;
     std::filesystem::path result;  // empty: not a voltpile job
 
-    bool ended() const;  // in whatever way: Slurm will not run it again
+    bool ended() const;  // for any reason: Slurm will not run it again
     bool waiting() const { return state == "PENDING"; }
     bool running() const { return state == "RUNNING"; }
 };

@@ -1,8 +1,8 @@
 // Keeps a group's transfers moving. One lock guards all state of a group, so one thread at a time enters UCX
-// and the GPU. Two kinds of threads move transfers: a thread that waits for one moves it itself (no hand-over
-// between threads, hence the latency of the bare library), and the engine's own thread does while nobody
-// waits. That thread sleeps in the kernel until the network has something, because it shares the cores with
-// the application's computing.
+// and the GPU. Two kinds of threads move transfers: a thread that waits for one moves it itself, without a
+// hand-over between threads, at the latency of the bare library; the engine's own thread moves them while no
+// thread waits. It sleeps in the kernel until the network has data, because it shares the cores with the
+// application's computing.
 #pragma once
 
 #include <atomic>
@@ -25,8 +25,8 @@ class EngineWork {
     virtual bool progress(ChannelClock::time_point now) = 0;
 
     struct Outlook {
-        bool busy = false;              // transfers are in flight: a moment's spinning pays
-        bool polls = false;             // some wait for the GPU, which wakes nobody
+        bool busy = false;              // transfers are in flight: spinning briefly pays
+        bool polls = false;             // some wait for the GPU, which wakes no thread
         ChannelClock::time_point next;  // when to look again even if nothing happens
     };
     virtual Outlook outlook(ChannelClock::time_point now) = 0;

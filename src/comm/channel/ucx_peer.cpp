@@ -159,7 +159,7 @@ bool UcxPeer::look_after_time(ChannelClock::time_point now) {
             return true;
         }
     }
-    // What the other end sent came before its goodbye, and was received when asked for.
+    // Everything that the other end sent arrived before its goodbye and has been received.
     if (goodbye_came_ && transfers_under_way() && !polls()) {
         fail(ended_text);
         return true;

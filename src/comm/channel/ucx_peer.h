@@ -61,7 +61,7 @@ class UcxPeer {
     bool gpu_memory_with_ucx() const;
     ChannelClock::time_point next_look() const { return next_look_; }
 
-    // Fails all transfers, current and future, and tells the peer unless the peer told first.
+    // Fails all transfers, current and future, and informs the peer unless the peer informed this rank.
     void fail(const std::string& why, bool tells = true);
     const std::string& failure() const { return failure_; }
 

@@ -127,7 +127,7 @@ UcxWorker::UcxWorker(const std::string& net_devices, double keepalive_seconds) {
 }
 
 UcxWorker::~UcxWorker() {
-    // UCX warns of messages that nobody received; failures leave these, and are reported elsewhere.
+    // UCX warns of messages that were never received; failures leave some, and are reported elsewhere.
     ucp_tag_recv_info_t info = {};
     while (const ucp_tag_message_h message = ucp_tag_probe_nb(worker_, 0, 0, 1, &info)) {
         const ucp_request_param_t param = {};

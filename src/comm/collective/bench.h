@@ -46,7 +46,7 @@ std::vector<CollectiveBenchRow> bench_collective(const Communicator& group, int 
 std::vector<CollectiveBenchRow> bench_host_collective(const Communicator& group, Collective collective,
                                                       const CollectiveBenchOptions& options);
 
-// Candidate algorithms for n GPUs, of which their links decide, and those on host memory.
+// Returns the candidate algorithms for n GPUs (the links decide which are usable), or for host memory.
 std::vector<std::string> collective_way_names(Collective collective, int ranks);
 std::vector<std::string> host_collective_way_names();
 

@@ -44,8 +44,8 @@ class Communicator {
     // Gives this communicator alone to the thread that calls next, apart from those it was split from.
     void set_own_thread();
 
-    // For a group that has failed: it and its copies are never freed. A late message of a peer that goes on
-    // must not meet another group under the same number, which MPI would give away again.
+    // Call for a failed group: it and its copies are never freed. A late message of a peer that still runs
+    // must not reach another group with the same context id, which MPI would otherwise reuse.
     void abandon() const;
 
     int rank() const { return rank_; }
@@ -55,15 +55,15 @@ class Communicator {
     // Collective: every rank calls. Returns the root's bytes on every rank.
     std::string broadcast(const std::string& bytes, int root) const;
 
-    // Collective: every rank calls. Returns everybody's bytes, by rank.
+    // Collective: every rank calls. Returns the bytes of all ranks, by rank.
     std::vector<std::string> all_gather(const std::string& bytes) const;
 
-    // Collective: every rank calls. Returns false if not everybody has come within the time, with nobody
-    // waiting on.
+    // Collective: every rank calls. Returns false if not all ranks arrive within timeout_s; then no rank
+    // keeps waiting.
     bool barrier(double timeout_s) const;
 
-    // Collective: every rank calls. Returns when all have come, asleep until then, so that those who still
-    // work have the cores.
+    // Collective: every rank calls. Returns when all have arrived. Sleeps until then, so that ranks that
+    // still compute have the cores.
     void wait_asleep() const;
 
     // Point to point. Messages from one rank under one tag (comm/mpi/message_tags.h) arrive in order. send()

@@ -6,7 +6,7 @@
 namespace voltpile {
 namespace {
 
-constexpr std::chrono::microseconds tick{20};  // between looks at messages under way
+constexpr std::chrono::microseconds tick{20};  // between polls of messages in flight
 
 }  // namespace
 

@@ -1,5 +1,5 @@
 // Sends messages without waiting for their receivers. A thread keeps them moving, because MPI moves long
-// messages only while somebody calls it.
+// messages only during calls to it.
 #pragma once
 
 #include <condition_variable>
@@ -17,7 +17,7 @@ namespace voltpile {
 class Outbox {
   public:
     explicit Outbox(const Communicator& group);
-    // Does not wait: messages that nobody has received by then stay with MPI for good.
+    // Does not wait: messages that have not been received by then stay with MPI for good.
     ~Outbox();
     Outbox(const Outbox&) = delete;
     Outbox& operator=(const Outbox&) = delete;

@@ -16,8 +16,8 @@ class MpiSession {
 
     const Communicator& world() const { return world_; }
 
-    // Ends every rank of the job at once, whatever they are doing; does not return. Alone it just exits. Any
-    // thread may call it.
+    // Ends every rank of the job at once; does not return. A single rank just exits. Any thread may
+    // call it.
     [[noreturn]] void abort(int exit_code) const;
 
   private:

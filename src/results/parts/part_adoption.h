@@ -22,9 +22,9 @@ struct PartOwner {
 PartOwner read_part_owner(const std::filesystem::path& folder);
 
 // Returns why this job must not use the folder; empty: it may. It may if the manifest has the same
-// fingerprint; if there is no manifest, but parts of this job; or if the folder holds nothing but what a run
-// leaves that died while it began or ended. With IfOther::Discard the parts may be of any job, as long as
-// they are voltpile's. A folder of somebody else is never touched.
+// fingerprint; if there is no manifest but parts of this job; or if the folder holds only the remains of a
+// run that died while it began or ended. With IfOther::Discard the parts may be of any job, as long as they
+// are Voltpile's. A foreign folder is never touched.
 std::string part_refusal(const PartOwner& owner, const std::filesystem::path& folder,
                          const std::filesystem::path& result, const ResultLayout& layout,
                          PartFolder::IfOther if_other);

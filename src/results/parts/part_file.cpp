@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t part_format = 1;
 constexpr std::int64_t most_bytes_at_once = 4 << 20;
-// HDF5 has checksums too, but computes them anew for values that another program writes into a part.
+// HDF5 has checksums, too, but recomputes them for values that another program writes into a part.
 constexpr const char* checksum_name = "crc32";
 
 // [points, extra dimensions...]

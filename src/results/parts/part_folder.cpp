@@ -146,7 +146,7 @@ void PartFolder::withdraw_other_locks() const {
     });
 }
 
-// Only the folders of lives are ours, whatever others are called.
+// Only the folders of lives are ours; no other folder is, whatever its name.
 void PartFolder::withdraw_all(const std::function<bool(const std::filesystem::path&)>& which) const {
     for (const std::filesystem::path& entry : list_folder(path_))
         if (which(entry) && !is_folder(entry)) withdraw_in(life(), entry);

@@ -23,7 +23,7 @@ bool is_plain_folder(const std::filesystem::path& path) {
     return std::filesystem::is_directory(std::filesystem::symlink_status(path, error));
 }
 
-// Folders are never ours, whatever they are called, but for those of lives.
+// The only folders that are ours are those of lives, whatever the names of others.
 bool may_remove(const std::filesystem::path& entry) {
     return is_ours(entry) && (is_life(entry) || !is_plain_folder(entry));
 }
@@ -60,7 +60,7 @@ bool remove_unused_parts(const std::filesystem::path& parts) {
         held.push_back(std::move(*lock));
     }
     // In the order of PartFolder::remove: without the mark the parts replace nothing; without the manifest
-    // they would be nobody's; the locks last.
+    // they would belong to no job; the locks last.
     remove_entry(parts / replaces_name);
     const auto is_lock = [&](const std::filesystem::path& entry) {
         return std::ranges::find(locks, entry) != locks.end();

@@ -1,4 +1,4 @@
-// Part folders as seen by those who do not run the job: who writes there, and removing one that nobody needs.
+// Inspects part folders from outside their job: which run writes there; and removes stale ones.
 #pragma once
 
 #include <cstdint>

@@ -115,7 +115,7 @@ class Rack:
                 "setpriv", "--pdeathsig", "TERM", "env", "-C", str(folder), *map(str, command)]
 
     def popen(self, host, command, **options):
-        """Without a terminal and, unless told otherwise, without output."""
+        """Runs without a terminal and, by default, without output."""
         settings = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL,
                     "env": self.layout.environment(), "start_new_session": True}
         return subprocess.Popen(self.enter(host, command), **(settings | options))

@@ -12,7 +12,7 @@
 namespace voltpile {
 namespace {
 
-// Copies happen after some polls, as on a GPU, so data is missing if nobody waits for it.
+// Copies happen after some polls, as on a GPU, so data is missing unless the code waits for it.
 class PlayedGpu : public ChannelGpu {
   public:
     class Mark : public GpuMark {

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t slab_bytes = 1 << 20;
 
-// Returns ranges of addresses that nobody dereferences.
+// Returns ranges of addresses that are never dereferenced.
 class CountedMemory {
   public:
     SlabMemory::Allocate allocate() {

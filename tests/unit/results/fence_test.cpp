@@ -249,7 +249,7 @@ TEST_F(Fence, ParsesOnlyItsOwnLifeNames) {
 
 class Journal : public Fence {
   protected:
-    // A run of a batch job that begins with so many points and ends without a trace.
+    // A run of a batch job that begins with this many points and ends without a trace.
     void live(int restart_count, std::int64_t points, const std::string& job = "slurm 123") {
         PartFolder parts(
             result, layout, IfOther::Refuse,

@@ -217,7 +217,7 @@ TEST_F(Verify, NamesDamagedParts) {
     EXPECT_TRUE(std::filesystem::exists(parts.path() / "part-000000000010-000000000020.h5"));
 }
 
-// As h5py rewrites a part in place: HDF5 computes its own checksums anew.
+// Rewrites a part in place as h5py does: HDF5 recomputes its own checksums.
 TEST_F(Verify, NoticesAPartThatAnotherProgramHasRewritten) {
     PartFolder parts(result, layout, PartFolder::IfOther::Refuse);
     commit_part(parts.life(), layout, {0, 10}, data({0, 10}));

@@ -58,7 +58,7 @@ TEST(RangePolicy, FinishesUnequalProcessorsTogether) {
     const auto run = simulate(2'000'000, {4000, 2000, 250}, speeds, {2.0, 0});
     const auto [first, last] = std::minmax_element(run.finished_s.begin(), run.finished_s.end());
     const double ideal = 2'000'000 / (8000.0 + 1000 + 250);
-    // The shortest range takes 0.1 s: nobody can be further behind than about that.
+    // The shortest range takes 0.1 s: no rank can finish much later than that after the others.
     EXPECT_LT(*last - *first, 0.3);
     EXPECT_LT(*last, ideal + 0.3);
 }
@@ -94,7 +94,7 @@ TEST(RangePolicy, NeverGivesEmptyRangesForAbsurdSpeeds) {
     EXPECT_GE(policy.next(1)->size(), 1);
 }
 
-// One team of four ranks, of which the first asks: its ranges are those of a single team.
+// One team of four ranks, whose first rank requests work: its ranges are those of a single team.
 TEST(RangePolicy, GivesRanksWithoutSpeedNoShare) {
     RangePolicy alone(RangeSet({0, 1000}), {10}, {100, 0});
     RangePolicy team(RangeSet({0, 1000}), {10, 0, 0, 0}, {100, 0});
@@ -103,7 +103,7 @@ TEST(RangePolicy, GivesRanksWithoutSpeedNoShare) {
     for (int i = 0; i < 5; ++i) EXPECT_EQ(team.next(0), alone.next(0));
 }
 
-// Four GPUs share a sweep that takes them 0.11 s: equal first ranges, and nobody waits long for the last one.
+// Four GPUs share a sweep that takes them 0.11 s: equal first ranges, and no GPU waits long for the last one.
 TEST(RangePolicy, BalancesASweepMuchShorterThanOneRange) {
     const std::vector<double> speeds(4, 2.3e6);
     const auto run = simulate(1'000'000, speeds, speeds, {2.0, 0});
