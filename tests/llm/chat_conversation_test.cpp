@@ -60,7 +60,7 @@ TEST(Conversation, LaterTurnsExtendEarlierOnes) {
 
 // The answer consists of single letters. No tokenizer would encode it so, but the KV cache holds these
 // tokens.
-TEST(Conversation, KeepsAnswersAsTheModelDrewThem) {
+TEST(Conversation, KeepsTheTokensThatTheModelDrew) {
     Conversation chat(tiny_tokenizer(), ChatTemplate::named("chatml"), "");
     const auto before = chat.ask(first.content);
     std::vector<TokenId> answer;
@@ -104,7 +104,7 @@ TEST(Conversation, AddsNoSpaceAfterAnAnswer) {
 }
 
 // Qwen 3's template drops the reasoning of earlier answers; tokens before it stay.
-TEST(Conversation, FollowsATemplateThatRewritesAnswers) {
+TEST(Conversation, FollowsTemplatesThatRewriteAnswers) {
     Conversation chat(tiny_tokenizer(), ChatTemplate::named("qwen3"), "");
     const auto before = chat.ask(first.content);
     chat.answered(plain_tokens("<think>\nHm.\n</think>\n\nI am he."));
@@ -132,7 +132,7 @@ TEST(Conversation, ClearKeepsTheSystemMessage) {
     EXPECT_EQ(chat.ask(first.content), tokens_of_chat("chatml", {{ChatRole::System, "Be brief"}, first}));
 }
 
-TEST(Conversation, RefusesMessagesThatTheTemplateCannotHave) {
+TEST(Conversation, RejectsMessagesThatTheTemplateLacks) {
     EXPECT_NE(message_of([] {
                   Conversation(tiny_tokenizer(), ChatTemplate::named("mistral-v0.1"), "Be brief");
               }).find("no place for a system message"),

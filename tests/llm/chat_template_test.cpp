@@ -26,7 +26,7 @@ std::vector<ChatMessage> messages_of(const json& conversation) {
 }
 
 // The expected texts come from transformers with the models' own templates (make_chat_goldens.py).
-TEST(ChatTemplate, RendersAsTheModelsOwnTemplates) {
+TEST(ChatTemplate, RendersLikeTheModelsOwnTemplates) {
     std::ifstream file(std::string(VOLTPILE_SOURCE_DIR) + "/data/llm/chat/golden_chat.json");
     const json golden = json::parse(file);
     std::vector<std::string_view> compared;

@@ -30,24 +30,24 @@ INSTANTIATE_TEST_SUITE_P(Families, DecoderGoldenTest,
                                          "qwen3_yarn_tied"),
                          [](const auto& name) { return name.param; });
 
-TEST_P(DecoderGoldenTest, PrefillAndGreedyContinuation) {
+TEST_P(DecoderGoldenTest, PrefillsAndContinuesLikeTransformers) {
     TestModel model(files_, 1, {0}, make_cpu_ops);
     expect_golden(model);
 }
 
-TEST_P(DecoderGoldenTest, PiecesAndSingleTokensAreBitwiseEqual) {
+TEST_P(DecoderGoldenTest, PiecesAndSingleTokensAreBitIdentical) {
     TestModel model(files_, 1, {0}, make_cpu_ops);
     const auto whole = model.run_in_pieces(golden_.tokens, {300});
     EXPECT_EQ(model.run_in_pieces(golden_.tokens, {1}), whole);
     EXPECT_EQ(model.run_in_pieces(golden_.tokens, {7, 16, 30, 2}), whole);
 }
 
-TEST_P(DecoderGoldenTest, ReferenceOps) {
+TEST_P(DecoderGoldenTest, AgreesWithReferenceOps) {
     TestModel model(files_, 1, {0}, make_reference_ops);
     EXPECT_LT(nmse(model.run_in_pieces(golden_.tokens, {50, 1}), golden_.logits), tolerance);
 }
 
-TEST_P(DecoderGoldenTest, TensorParallel) {
+TEST_P(DecoderGoldenTest, AgreesWithTensorParallel) {
     for (const int ranks : {2, 4}) {
         if (!tensor_parallel_obstacle(files_, ranks).empty()) continue;  // 6 heads on 4 ranks
         TestModel model(files_, ranks, {0}, make_cpu_ops);
@@ -55,7 +55,7 @@ TEST_P(DecoderGoldenTest, TensorParallel) {
     }
 }
 
-TEST_P(DecoderGoldenTest, PipelineParallelWithAndWithoutTensorParallel) {
+TEST_P(DecoderGoldenTest, AgreesWithPipelineAndTensorParallel) {
     TestModel two(files_, 1, {0, 1}, make_cpu_ops);
     expect_golden(two);
     TestModel crossed(files_, 2, {0, 1}, make_cpu_ops);

@@ -51,7 +51,7 @@ TEST(KvPages, FreesSharedPagesAfterTheLastUser) {
     EXPECT_EQ(pool.free_pages(), 6);
 }
 
-TEST(BatchBuffer, RefusesBatchesBeyondItsLimits) {
+TEST(BatchBuffer, RejectsBatchesBeyondItsLimits) {
     ReferenceOps ops;
     BatchBuffer buffer(ops, {4, 2, 3, 1});
     PagePool pool(9);
@@ -89,7 +89,7 @@ TEST(DecoderCuts, QuantizedModelsAreEqualOnSeveralRanks) {
     }
 }
 
-TEST(DecoderCuts, RefusesImpossibleCuts) {
+TEST(DecoderCuts, RejectsImpossibleCuts) {
     const SyntheticModel source("tiny", "f16");
     ReferenceOps ops;
     NoLinks links;
@@ -172,7 +172,7 @@ TEST(DecoderSentinel, SuggestsClampOnlyWhereFp16CanOverflow) {
     EXPECT_FALSE(suggests(message_of_pass(embedding)));
 }
 
-TEST(DecoderClamp, GoesOnWhereTheSentinelWouldStop) {
+TEST(DecoderClamp, ContinuesWhereTheSentinelWouldStop) {
     const SyntheticModel small("tiny", "f16");
     const ChangedModel model(small, "blk.2.attn_v.weight", make_large);  // values of the order of 1e5
     const std::vector<std::int32_t> tokens{1, 17, 200, 3, 99};

@@ -1,11 +1,11 @@
 // The trained tiny model in all its file formats, on one rank and on several. The expected texts come from
 // transformers (data/tiny_model). At every step the best logit leads by at least 0.09, far more than any
 // rounding error.
-#include "llm/alone_text.h"
 #include "llm/decoder_fixture.h"
 #include "llm/model/model_memory.h"
 #include "llm/single_rank_passes.h"
 #include "llm/tokenizer/model_tokenizer.h"
+#include "llm/unbatched_engine.h"
 
 namespace voltpile::llm {
 namespace {
@@ -29,7 +29,7 @@ INSTANTIATE_TEST_SUITE_P(Files, DecoderTinyModelTest,
                                          File{"q8_0", "tiny-q8_0.gguf"}, File{"q5_k_m", "tiny-q5_k_m.gguf"}),
                          [](const auto& file) { return file.param.name; });
 
-TEST_P(DecoderTinyModelTest, ContinuesAsTransformersDoes) {
+TEST_P(DecoderTinyModelTest, ContinuesLikeTransformers) {
     const Tokenizer tokenizer = load_tokenizer(files_);
     CpuOps ops({-1, -1});
     SchedulerSettings settings;
@@ -41,13 +41,13 @@ TEST_P(DecoderTinyModelTest, ContinuesAsTransformersDoes) {
         request.prompt = tokenizer.encode(text["prompt"].get<std::string>());
         EXPECT_EQ(request.prompt, text["prompt_ids"].get<std::vector<std::int32_t>>());
         request.max_tokens = static_cast<int>(text["ids"].size());
-        const AloneText written = AloneWriter(passes, files_.config(), &tokenizer, request).write();
-        EXPECT_EQ(written.tokens, text["ids"].get<std::vector<std::int32_t>>());
-        EXPECT_EQ(written.text, text["text"].get<std::string>());
+        const UnbatchedAnswer answer = UnbatchedEngine(passes, files_.config(), &tokenizer, request).run();
+        EXPECT_EQ(answer.tokens, text["ids"].get<std::vector<std::int32_t>>());
+        EXPECT_EQ(answer.text, text["text"].get<std::string>());
     }
 }
 
-TEST_P(DecoderTinyModelTest, ContinuesEquallyOnEveryCut) {
+TEST_P(DecoderTinyModelTest, ContinuesEquallyOnAnyNumberOfRanks) {
     const auto& text = expected_[0];
     const auto wanted = text["ids"].get<std::vector<std::int32_t>>();
     const std::vector<std::pair<int, std::vector<int>>> cuts = {
@@ -63,7 +63,7 @@ TEST_P(DecoderTinyModelTest, ContinuesEquallyOnEveryCut) {
 
 // The plan for the fullest rank of each stage equals the bytes that it loads, except for vectors, which the
 // callback does not count: less than 1 %.
-TEST_P(DecoderTinyModelTest, LoadsWhatIsPlanned) {
+TEST_P(DecoderTinyModelTest, LoadsThePlannedBytes) {
     for (const int ranks : {1, 2}) {
         for (const std::size_t stages : {1U, 2U}) {
             const std::vector<double> equal(stages, 1.0);

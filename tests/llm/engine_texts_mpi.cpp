@@ -2,7 +2,7 @@
 // (tests/CMakeLists.txt).
 #include <fstream>
 
-#include "llm/mixed_texts.h"
+#include "llm/mixed_requests.h"
 #include "llm/model/model_files.h"
 #include "llm/ops/cpu/cpu_ops.h"
 #include "llm/replica/replica_passes.h"
@@ -47,9 +47,9 @@ void over_all_ranks(int tensor,
 TEST(EngineTexts, EqualTogetherAndAloneOnEveryCut) {
     const int tensor = world().size() % 2 == 0 ? 2 : 1;
     over_all_ranks(tensor, [](ReplicaPasses& passes, const ModelSource& model, const Tokenizer& tokenizer) {
-        MixedTexts texts(model.config(), &tokenizer);
-        texts.ask(passes, held_out(tokenizer), 64, 5);
-        EXPECT_GT(texts.together(passes, 16).scheduler.shared_tokens, 0);
+        MixedRequests requests(model.config(), &tokenizer);
+        requests.answer_unbatched(passes, held_out(tokenizer), 64, 5);
+        EXPECT_GT(requests.answer_batched(passes, 16).scheduler.shared_tokens, 0);
     });
 }
 
@@ -62,9 +62,9 @@ TEST(EngineTexts, EqualOnAPipelineAndOnOneRank) {
         CpuOps ops({-1});
         SingleRankPasses one_rank(model, ops, settings);
         for (const int count : {1, 32}) {
-            MixedTexts texts(model.config(), &tokenizer);
-            texts.ask(one_rank, held_out(tokenizer), count, 5);
-            texts.together(passes, 16);
+            MixedRequests requests(model.config(), &tokenizer);
+            requests.answer_unbatched(one_rank, held_out(tokenizer), count, 5);
+            requests.answer_batched(passes, 16);
         }
     });
 }

@@ -1,7 +1,7 @@
 // Mixed requests on one rank: a trained model, one with random weights, the reference.
 #include "llm/decoder_fixture.h"
 #include "llm/engine/measure_pace.h"
-#include "llm/mixed_texts.h"
+#include "llm/mixed_requests.h"
 #include "llm/model/synthetic_model.h"
 #include "llm/single_rank_passes.h"
 #include "llm/tokenizer/model_tokenizer.h"
@@ -40,11 +40,12 @@ TEST(EngineTexts, EqualTogetherAndAloneWithTheTinyModel) {
     std::ifstream file(folder + "held_out.txt");
     std::string text(6000, '\0');
     file.read(text.data(), static_cast<std::streamsize>(text.size()));
-    MixedTexts texts(model.config(), &tokenizer);
-    texts.ask(OneRank(model, make_cpu_ops, 1, false, 16).passes(), tokenizer.encode(text), 64);
+    MixedRequests requests(model.config(), &tokenizer);
+    requests.answer_unbatched(OneRank(model, make_cpu_ops, 1, false, 16).passes(), tokenizer.encode(text),
+                              64);
     for (const auto& [lanes, feeds, pages] : {std::tuple(1, true, 16), {2, false, 16}, {1, false, 200}}) {
         OneRank rank(model, make_cpu_ops, lanes, feeds, pages);
-        const EngineCounters counters = texts.together(rank.passes(), pages);
+        const EngineCounters counters = requests.answer_batched(rank.passes(), pages);
         EXPECT_GT(counters.scheduler.shared_tokens, 21 * 32 / 2);
         if (pages < 100) {
             EXPECT_GT(counters.scheduler.preemptions, 0);
@@ -57,20 +58,19 @@ TEST(EngineTexts, EqualTogetherAndAloneWithTheTinyModel) {
 // Random logits are so close that any difference in rounding changes tokens.
 TEST(EngineTexts, EqualTogetherAndAloneWithASyntheticModel) {
     const SyntheticModel model("tiny", "q5_k_m");
-    MixedTexts texts(model.config(), nullptr);
+    MixedRequests requests(model.config(), nullptr);
     OneRank rank(model, make_cpu_ops, 1, true, 12);
-    // A stop string that no text contains.
     const PassPace pace = measure_pace(rank.passes(), mixed_settings(12).limits, 12);
-    texts.ask(rank.passes(), any_tokens(300, 512), 64);
-    EXPECT_GT(texts.together(rank.passes(), 12, pace).scheduler.preemptions, 0);
+    requests.answer_unbatched(rank.passes(), any_tokens(300, 512), 64);
+    EXPECT_GT(requests.answer_batched(rank.passes(), 12, pace).scheduler.preemptions, 0);
 }
 
 TEST(EngineTexts, EqualTogetherAndAloneWithReferenceOps) {
     const ModelFiles model(golden_folder("qwen2_5"));
-    MixedTexts texts(model.config(), nullptr);
+    MixedRequests requests(model.config(), nullptr);
     OneRank rank(model, make_reference_ops, 1, true, 20);
-    texts.ask(rank.passes(), any_tokens(200, static_cast<int>(model.config().vocab)), 16);
-    EXPECT_GT(texts.together(rank.passes(), 20).scheduler.shared_tokens, 0);
+    requests.answer_unbatched(rank.passes(), any_tokens(200, static_cast<int>(model.config().vocab)), 16);
+    EXPECT_GT(requests.answer_batched(rank.passes(), 20).scheduler.shared_tokens, 0);
 }
 
 // A prompt of several pieces, the end of the context, and draws by seed and number.

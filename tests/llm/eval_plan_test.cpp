@@ -35,7 +35,7 @@ std::string refusal(const ModelSource& model, const ModelSource& reference, cons
     return "";
 }
 
-TEST(EvalPlan, PlansTheModelInTheRoomThatTheReferenceLeaves) {
+TEST(EvalPlan, PlansTheModelInTheRemainingMemory) {
     const SyntheticModel small("llama-3-8b", "q8_0"), exact("llama-3-8b", "f16");
     ReplicaRequest what = request();
     what.cache = KvElement::I8;
@@ -52,7 +52,7 @@ TEST(EvalPlan, PlansTheModelInTheRoomThatTheReferenceLeaves) {
                 (16.06e9 - 1.05e9) / 4 + 1.05e9 + 2048 * 131072.0 / 4 + 1e9 + 0.5e9, 0.3e9);
 }
 
-TEST(EvalPlan, RefusesModelsThatFitOnlyAlone) {
+TEST(EvalPlan, RejectsModelsThatDoNotFitTogether) {
     const SyntheticModel large("llama-3-70b", "q5_k_m"), small("llama-3-8b", "q8_0");
     EXPECT_EQ(plan_replica(large, request(), cluster("t180.toml")).plan.teams.pipeline, 1);
     for (const int pipeline : {0, 1}) {

@@ -17,7 +17,7 @@ using Logits = std::vector<float>;
 // A few roundings of fp64 numbers near 1.
 constexpr double rounding = 1e-14;
 
-TEST(LogitScores, LossOfEqualLogitsIsTheLogarithmOfTheirNumber) {
+TEST(LogitScores, LossOfEqualLogitsIsTheLogOfTheirCount) {
     for (const float level : {0.0F, -1e4F, 1e4F})
         EXPECT_NEAR(token_loss(Logits(1000, level), 17), std::log(1000.0), rounding);
 }
@@ -37,7 +37,7 @@ TEST(LogitScores, SumsInDoublePrecision) {
     EXPECT_NEAR(token_loss(logits, 0), std::log1p(others), 1.2e-11);
 }
 
-TEST(LogitScores, NotFiniteIfALogitIsNot) {
+TEST(LogitScores, IsNotFiniteIfALogitIsNot) {
     for (const float bad :
          {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
         EXPECT_FALSE(std::isfinite(token_loss(Logits{0, bad, 1}, 0)));
@@ -64,7 +64,7 @@ TEST(LogitScores, DivergenceFromItselfIsZero) {
     EXPECT_TRUE(compare_logits(logits, logits).same_top);
 }
 
-TEST(LogitScores, TopIsTheLowestOfEqualTokens) {
+TEST(LogitScores, TopTokenIsTheLowestOfEqualTokens) {
     EXPECT_TRUE(compare_logits(Logits{1, 5, 5}, Logits{0, 3, 2}).same_top);
     EXPECT_FALSE(compare_logits(Logits{1, 5, 5}, Logits{0, 2, 3}).same_top);
 }

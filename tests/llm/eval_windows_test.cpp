@@ -42,7 +42,7 @@ TEST(EvalWindows, WithoutABeginTokenSkipFirstTokens) {
     expect_windows({.window = 4}, 9, {{{1, 2, 3, 4}, 1}, {{5, 6, 7, 8}, 1}});
 }
 
-TEST(EvalWindows, OverlapIsContextOnly) {
+TEST(EvalWindows, OverlapIsOnlyContext) {
     expect_windows({.window = 5, .stride = 2}, 8,
                    {{{1, 2, 3, 4, 5}, 1}, {{3, 4, 5, 6, 7}, 3}, {{5, 6, 7, 8}, 3}});
     expect_windows({.window = 5, .stride = 2, .begin_token = begin}, 6,
@@ -50,7 +50,7 @@ TEST(EvalWindows, OverlapIsContextOnly) {
 }
 
 // Copying the text for each of ten million windows would exhaust the memory.
-TEST(EvalWindows, ShareTheText) {
+TEST(EvalWindows, ShareOneCopyOfTheText) {
     const auto all = text(50);
     const auto windows = cut_for_eval(all, {.window = 20, .stride = 1, .begin_token = begin});
     ASSERT_EQ(windows.size(), 32U);
@@ -81,7 +81,7 @@ TEST(EvalWindows, ScoreEachTokenOnce) {
     }
 }
 
-TEST(EvalWindows, RefuseImpossibleCuts) {
+TEST(EvalWindows, RejectImpossibleCuts) {
     const auto message = [](int tokens, const EvalCut& cut) {
         const auto all = text(tokens);
         return message_of([&] { cut_for_eval(all, cut); });

@@ -15,7 +15,7 @@
 namespace voltpile::llm {
 namespace {
 
-TEST(GpuMemory, BytesOfMatrices) {
+TEST(GpuMemory, CountsBitsPerWeight) {
     constexpr std::size_t weights = 512 * 1024;
     const auto bits = [](WeightFormat format) {
         return 8.0 * static_cast<double>(gpu_bytes(format, 512, 1024)) / weights;
@@ -32,7 +32,7 @@ TEST(GpuMemory, BytesOfMatrices) {
         EXPECT_EQ(bits(format), 16);
 }
 
-TEST(GpuMemory, PaddingAndVectors) {
+TEST(GpuMemory, PadsMatricesAndVectors) {
     EXPECT_EQ(gpu_bytes(WeightFormat::F16, 5, 33), 8U * 64 * 2);  // rows to 4, columns to 32
     EXPECT_EQ(gpu_bytes(WeightFormat::Q8_0, 2, 64), 256U + 256);  // planes to 256 bytes
     EXPECT_EQ(gpu_bytes(WeightFormat::F16, 1, 100), 512U);        // a vector: 400 bytes of fp32

@@ -144,7 +144,7 @@ class PromptFiles : public testing::Test {
     std::filesystem::path folder_;
 };
 
-TEST_F(PromptFiles, LinesKeepTheirNumbersAndBlankOnesAreNoPrompts) {
+TEST_F(PromptFiles, KeepsLineNumbersAndSkipsBlankLines) {
     const JobPrompts text = read("a.txt", "one\r\n\n  \ntwo", "[sampling]\nseed = 5\n");
     ASSERT_EQ(text.prompts.size(), 2u);
     EXPECT_EQ(text.prompts[0].text, "one");
@@ -157,7 +157,7 @@ TEST_F(PromptFiles, LinesKeepTheirNumbersAndBlankOnesAreNoPrompts) {
     EXPECT_EQ(lines.prompts[1].settings.sampling.seed, 3u);
 }
 
-TEST_F(PromptFiles, AllUnusableLinesAreNamedTheFirstTwentyOfThem) {
+TEST_F(PromptFiles, NamesTheFirstTwentyInvalidLines) {
     std::string contents;
     for (int i = 0; i < 30; ++i) contents += i % 5 == 0 ? "{\"prompt\": \"fine\"}\n" : "{]\n";
     const JobPrompts all = read("bad.jsonl", contents);
@@ -174,7 +174,7 @@ TEST_F(PromptFiles, AllUnusableLinesAreNamedTheFirstTwentyOfThem) {
     }
 }
 
-TEST_F(PromptFiles, FilesThatAreNotThereOrEmptyAreNamed) {
+TEST_F(PromptFiles, NamesMissingAndEmptyFiles) {
     EXPECT_THROW(read("empty.jsonl", "\n\n"), JobError);
     std::filesystem::create_directory(folder_ / "sub");
     EXPECT_THROW(read("sub", ""), JobError);
@@ -221,7 +221,7 @@ TEST_F(PromptFiles, CountsSkippedPromptsAndNamesTheFirst) {
                                              place("bad.jsonl", 2) + ": not valid JSON at byte 2");
 }
 
-TEST_F(PromptFiles, TravelToOtherRanks) {
+TEST_F(PromptFiles, SurvivesBroadcastToOtherRanks) {
     JobPrompts all = read(
         "a.jsonl",
         "{\"messages\": [{\"role\": \"user\", \"content\": \"u\\u0000\"}], \"seed\": 3, \"stop\": \"x\"}\n"
@@ -241,7 +241,7 @@ TEST_F(PromptFiles, TravelToOtherRanks) {
     EXPECT_EQ(there.mean_prompt_tokens, 2.5);
 }
 
-TEST(PromptTokenizer, RefusesWhatExceedsTheContext) {
+TEST(PromptTokenizer, RejectsPromptsBeyondTheContext) {
     const SyntheticModel model("tiny", "q8_0");
     PromptTokenizer tokenizer(model);
     Prompt prompt = parse_text_line(
@@ -271,7 +271,7 @@ struct Submitted {
     friend bool operator==(const Submitted&, const Submitted&) = default;
 };
 
-TEST(PromptRows, AreSubmittedByRangesWhateverTheirOrder) {
+TEST(PromptRows, SubmitsRangesInAnyOrder) {
     std::vector<Prompt> prompts(9);
     prompts[4].error = "cannot be used";
     std::vector<Submitted> submitted;

@@ -1,19 +1,19 @@
-// Runs mixed requests together in few pages and compares them with each request alone, without a scheduler:
-// the tokens must be the same, and the log-probabilities bitwise.
+// Answers mixed requests in one engine with few pages, and each request by itself without a scheduler. Tokens
+// must be equal and log-probabilities bit-identical.
 #pragma once
 
 #include <gtest/gtest.h>
 
 #include <random>
 
-#include "llm/alone_text.h"
 #include "llm/engine/engine.h"
+#include "llm/unbatched_engine.h"
 
 namespace voltpile::llm {
 
 constexpr int mixed_context = 160;  // tokens of each sequence
 
-// Settings with smaller passes than those of a request alone.
+// Settings with smaller passes than those of an UnbatchedEngine.
 inline SchedulerSettings mixed_settings(int pages) {
     SchedulerSettings settings;
     settings.limits = {40, 16, pages_for(mixed_context), 16};
@@ -25,14 +25,15 @@ inline SchedulerSettings mixed_settings(int pages) {
     return settings;
 }
 
-class MixedTexts {
+class MixedRequests {
   public:
-    MixedTexts(const ModelConfig& config, const Tokenizer* tokenizer)
+    MixedRequests(const ModelConfig& config, const Tokenizer* tokenizer)
         : config_(config), tokenizer_(tokenizer) {}
 
-    // Cuts prompts of mixed lengths out of `source`, some with a common prefix, and answers each alone in
+    // Cuts prompts of mixed lengths out of `source`, some with a common prefix, and answers each by itself in
     // passes of up to mixed_context rows.
-    void ask(PassExecutor& executor, std::span<const std::int32_t> source, int count, int longest = 50) {
+    void answer_unbatched(PassExecutor& executor, std::span<const std::int32_t> source, int count,
+                          int longest = 50) {
         std::mt19937 random(3);
         const auto between = [&](int least, int most) {
             return std::uniform_int_distribution(least, most)(random);
@@ -62,10 +63,10 @@ class MixedTexts {
             requests_.push_back(request);
         }
         for (const Request& request : requests_)
-            alone_.push_back(AloneWriter(executor, config_, tokenizer_, request).write());
+            unbatched_.push_back(UnbatchedEngine(executor, config_, tokenizer_, request).run());
     }
 
-    EngineCounters together(PassExecutor& executor, int pages, const PassPace& pace = {}) {
+    EngineCounters answer_batched(PassExecutor& executor, int pages, const PassPace& pace = {}) {
         EngineSettings settings;
         settings.end_ids = config_.eos_ids;
         settings.scheduler = mixed_settings(pages);
@@ -86,11 +87,11 @@ class MixedTexts {
 
   private:
     void compare(const Outcome& outcome, std::size_t index) {
-        const AloneText& alone = alone_[index];
-        EXPECT_EQ(outcome.tokens, alone.tokens) << index;
-        EXPECT_EQ(outcome.log_probability, alone.log_probability) << index;
-        EXPECT_EQ(outcome.finish, alone.finish) << index;
-        EXPECT_EQ(outcome.text, alone.text) << index;
+        const UnbatchedAnswer& unbatched = unbatched_[index];
+        EXPECT_EQ(outcome.tokens, unbatched.tokens) << index;
+        EXPECT_EQ(outcome.log_probability, unbatched.log_probability) << index;
+        EXPECT_EQ(outcome.finish, unbatched.finish) << index;
+        EXPECT_EQ(outcome.text, unbatched.text) << index;
         EXPECT_EQ(outcome.prompt_tokens, std::ssize(requests_[index].prompt));
         EXPECT_GE(outcome.token_seconds.size(), outcome.tokens.size());
         EXPECT_TRUE(std::ranges::is_sorted(outcome.token_seconds));
@@ -100,7 +101,7 @@ class MixedTexts {
     const ModelConfig& config_;
     const Tokenizer* tokenizer_;
     std::vector<Request> requests_;
-    std::vector<AloneText> alone_;
+    std::vector<UnbatchedAnswer> unbatched_;
 };
 
 }  // namespace voltpile::llm

@@ -39,7 +39,7 @@ std::string message_for(const std::string& type, const std::string& more) {
     return "no error";
 }
 
-TEST(HfConfig, Llama31) {
+TEST(HfConfig, ReadsLlama31) {
     const ModelConfig config = config_of("llama", R"("bos_token_id": 1, "eos_token_id": [2, 8, 9],
         "rope_theta": 500000.0, "rope_scaling": {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
         "original_max_position_embeddings": 8192, "rope_type": "llama3"})");
@@ -68,7 +68,7 @@ TEST(HfConfig, MistralHasASlidingWindow) {
     EXPECT_EQ(config_of("mistral", R"("sliding_window": null)").sliding_window, 0);
 }
 
-TEST(HfConfig, QwenSlidesOnlyIfSwitchedOn) {
+TEST(HfConfig, QwenSlidesOnlyIfEnabled) {
     const std::string window = R"("sliding_window": 131072, "max_window_layers": 3, "use_sliding_window": )";
     const ModelConfig config = config_of("qwen2", window + "false");
     EXPECT_TRUE(config.qkv_bias);
@@ -81,7 +81,7 @@ TEST(HfConfig, QwenSlidesOnlyIfSwitchedOn) {
     EXPECT_EQ(yarn.rope_scaling, (RopeScaling{RopeScalingKind::Yarn, 4, 32768}));
 }
 
-TEST(HfConfig, Qwen3SetsTheLengthOfHeads) {
+TEST(HfConfig, Qwen3SetsTheHeadDimension) {
     const ModelConfig config = config_of("qwen3", R"("head_dim": 128, "tie_word_embeddings": true)");
     EXPECT_EQ(config.head_dim, 128);
     EXPECT_TRUE(config.qk_norm);
@@ -183,7 +183,7 @@ TEST(GgufConfig, LlamaIsInterleavedAndQwenHalfSplit) {
     EXPECT_TRUE(qwen.qk_norm);
 }
 
-TEST(GgufConfig, ScalingAndTokens) {
+TEST(GgufConfig, ReadsRopeScalingAndTokens) {
     GgufBytes extra;
     extra.key("llama.rope.scaling.type", kString).text("yarn");
     extra.key("llama.rope.scaling.factor", kFloat32).number(4.0f);

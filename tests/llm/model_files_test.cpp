@@ -72,7 +72,7 @@ std::string message_for(const std::string& path) {
     return "no error";
 }
 
-TEST(ModelFiles, SingleSafetensorsFolder) {
+TEST(ModelFiles, ReadsASingleSafetensorsFile) {
     const TestFolder folder("hf_single");
     folder.write("config.json", kConfig);
     folder.write("model.safetensors", shard(kTensors));
@@ -92,7 +92,7 @@ TEST(ModelFiles, SingleSafetensorsFolder) {
     EXPECT_THROW((void)model.tensor("blk.1.attn_q.weight"), std::out_of_range);
 }
 
-TEST(ModelFiles, ShardsByIndexAreTheSameModel) {
+TEST(ModelFiles, ShardsEqualTheSingleFile) {
     const TestFolder folder("hf_shards");
     folder.write("config.json", kConfig);
     const auto middle = kTensors.begin() + 5;
@@ -163,7 +163,7 @@ TEST(ModelFiles, SyntheticFileEqualsTheModelInMemory) {
     }
 }
 
-TEST(ModelFiles, FingerprintDependsOnContentsNotOnPlaces) {
+TEST(ModelFiles, FingerprintDependsOnContentsNotOnPaths) {
     const TestFolder folder("fingerprint");
     SyntheticModel("tiny", "q8_0", 1).write_gguf(folder / "a.gguf");
     SyntheticModel("tiny", "q8_0", 2).write_gguf(folder / "b.gguf");

@@ -13,7 +13,7 @@ namespace voltpile::llm {
 namespace {
 
 // The numbers of parameters are those on the models' pages.
-TEST(ModelMemory, EqualsPublishedNumbersOfWeights) {
+TEST(ModelMemory, EqualsPublishedParameterCounts) {
     const auto weights = [](const char* shape) { return weight_bytes(SyntheticModel(shape, "f16")).weights; };
     EXPECT_EQ(weights("llama-3-8b"), 8'030'261'248u);
     EXPECT_EQ(weights("llama-3-70b"), 70'553'706'496u);
@@ -25,7 +25,7 @@ TEST(ModelMemory, EqualsPublishedNumbersOfWeights) {
 
 // Sizes of GGUF files made by llama-quantize, in GB, from their pages. The files also hold the tokenizer, up
 // to 12 MB, and the pages round to 10 MB.
-TEST(ModelMemory, EqualsPublishedSizesOfFiles) {
+TEST(ModelMemory, EqualsPublishedFileSizes) {
     struct Published {
         const char *shape, *mixture;
         double gigabytes;
@@ -48,7 +48,7 @@ TEST(ModelMemory, EqualsPublishedSizesOfFiles) {
 }
 
 // The fp16 KV cache of Llama 3 8B takes 128 KiB a token.
-TEST(ModelMemory, CacheOfLlama3) {
+TEST(ModelMemory, ComputesTheCacheOfLlama3) {
     EXPECT_EQ(kv_bytes_per_token_and_layer(synthetic_shape("llama-3-8b")) * 32, 128u * 1024);
     // In int8: 32 layers of 8 heads, keys and values, 128 numbers and a scale of 4 bytes each.
     EXPECT_EQ(kv_bytes_per_token_and_layer(synthetic_shape("llama-3-8b"), KvElement::I8) * 32,
@@ -140,7 +140,7 @@ TEST(Stages, FollowCapacities) {
         std::invalid_argument);
 }
 
-TEST(Stages, RoomForTokens) {
+TEST(Stages, TightestStageLimitsTokens) {
     const std::vector<StageNeeds> stages = {{0, 1, 100, 10}, {1, 2, 50, 20}};
     EXPECT_EQ(tokens_in(stages, 200), 7u);  // the second stage limits: 150 / 20
     EXPECT_EQ(tokens_in(stages, 100), 0u);

@@ -88,7 +88,7 @@ TEST(SyntheticBlocks, Q8HasTheGivenDeviation) {
     EXPECT_NEAR(sum / kCount, 0, 0.015 * 0.02);
 }
 
-TEST(SyntheticModel, RefusesUnknownNames) {
+TEST(SyntheticModel, RejectsUnknownNames) {
     EXPECT_THROW(SyntheticModel("llama-4", "q8_0"), JobError);
     EXPECT_THROW(SyntheticModel("tiny", "q3_k_m"), JobError);
 }

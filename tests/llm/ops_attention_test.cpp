@@ -76,18 +76,18 @@ class OpsAttentionTest : public OpsTest {
 };
 VOLTPILE_FOR_ALL_OPS(OpsAttentionTest);
 
-TEST_P(OpsAttentionTest, OneTokenOfOneSequence) {
+TEST_P(OpsAttentionTest, AttendsWithASingleToken) {
     check_attention({{{0, 1}}}, {4, 2, 64}, 0);
     check_attention({{{15, 1}}}, {4, 2, 64}, 0);
     check_attention({{{16, 1}}}, {4, 2, 64}, 0);
     check_attention({{{700, 1}}}, {4, 2, 64}, 0);
 }
 
-TEST_P(OpsAttentionTest, PromptPiecesAndSingleTokensTogether) {
+TEST_P(OpsAttentionTest, MixesPromptPiecesAndSingleTokens) {
     check_attention({{{0, 37}, {100, 1}, {33, 21}, {0, 1}, {255, 1}}, 3}, {8, 2, 64}, 0);
 }
 
-TEST_P(OpsAttentionTest, GroupsOfHeads) {
+TEST_P(OpsAttentionTest, SupportsGroupedHeads) {
     for (const auto& [heads, kv_heads] : {std::pair{3, 3}, {6, 3}, {7, 1}, {16, 2}, {32, 4}})
         check_attention({{{40, 1}, {3, 5}}}, {heads, kv_heads, 32}, 0);
     // Pieces for which a GPU tile takes several heads, two, and one.
@@ -95,27 +95,27 @@ TEST_P(OpsAttentionTest, GroupsOfHeads) {
         check_attention({{{40, 16}, {3, 1}, {130, 31}, {0, 80}}, 2}, {heads, kv_heads, 32}, 0);
 }
 
-TEST_P(OpsAttentionTest, HeadDimensions) {
+TEST_P(OpsAttentionTest, SupportsManyHeadDimensions) {
     for (const int dim : {16, 24, 64, 80, 96, 128, 256})
         check_attention({{{20, 1}, {0, 18}}}, {4, 2, dim}, 0);
 }
 
-TEST_P(OpsAttentionTest, Windows) {
+TEST_P(OpsAttentionTest, LimitsContextToTheWindow) {
     for (const int window : {1, 5, 16, 33, 1000})
         check_attention({{{70, 1}, {0, 50}, {20, 9}}}, {4, 2, 64}, window);
 }
 
 // GPUs join partial results of 1024 tokens each.
-TEST_P(OpsAttentionTest, LongContexts) {
+TEST_P(OpsAttentionTest, JoinsLongContexts) {
     for (const int window : {0, 1100})
         check_attention({{{1500, 1}, {1000, 70}, {2047, 1}, {0, 30}, {2100, 9}}, 1}, {4, 2, 64}, window);
 }
 
-TEST_P(OpsAttentionTest, WiderRowsOfTheResultAreLeftAloneBetween) {
+TEST_P(OpsAttentionTest, KeepsColumnsBeyondTheHeads) {
     check_attention({{{20, 1}, {0, 18}}, 2}, {4, 2, 64}, 0, 32);
 }
 
-TEST_P(OpsAttentionTest, CacheOfInt8) {
+TEST_P(OpsAttentionTest, ReadsAnInt8Cache) {
     for (const int dim : {16, 24, 64, 80, 128, 256})
         check_attention({{{20, 1}, {0, 18}, {300, 1}, {90, 200}}, 1}, {8, 2, dim}, 0, 0, KvElement::I8);
     check_attention({{{270, 1}, {0, 50}, {20, 9}}}, {4, 2, 64}, 33, 0, KvElement::I8);
@@ -128,7 +128,7 @@ struct RopeCase {
     float magnitude;
 };
 
-TEST_P(OpsAttentionTest, RopeAndStore) {
+TEST_P(OpsAttentionTest, RotatesAndStores) {
     const std::vector<RopeCase> cases = {{RopeStyle::HalfSplit, 64, 64, false, false, 1},
                                          {RopeStyle::Interleaved, 64, 64, false, false, 1},
                                          {RopeStyle::HalfSplit, 128, 128, true, false, 1},
@@ -201,7 +201,7 @@ TEST_P(OpsAttentionTest, RopeAndStore) {
 }
 
 // Computed by hand: the largest number becomes 127.
-TEST_P(OpsAttentionTest, Int8IsTheNearestOf255Steps) {
+TEST_P(OpsAttentionTest, RoundsInt8ToTheNearestOf255Steps) {
     constexpr float nan = std::numeric_limits<float>::quiet_NaN();
     const std::vector<std::vector<float>> heads = {
         {0, 0, 0, 0}, {254, -126, 10, -3.5F}, {0, 0, 0, 0}, {1, INFINITY, 0, 0}};  // keys, values
@@ -244,7 +244,7 @@ TEST_P(OpsAttentionTest, Int8IsTheNearestOf255Steps) {
 // * 2^-12 above 0.5 and is rounded to 2 * 2^-12 above. The mean over 64 tokens is therefore 63 * 0.9 * 2^-12
 // / 32.5 = 4.3e-4 too large: 65532, while numbers from 65520 on round to infinity. The pattern repeats
 // because the parts of a context are weighted separately.
-TEST_P(OpsAttentionTest, AClampHoldsForMeansOfTheLargestNumbers) {
+TEST_P(OpsAttentionTest, ClampsMeansOfTheLargestNumbers) {
     const int dim = 64;
     const float largest = 65504, scale = -std::log(0.5F + 1.1F / 4096);
     const Batch batch = make_batch({{{127, 1}, {299, 1}, {280, 20}, {1490, 10}}}, random_);

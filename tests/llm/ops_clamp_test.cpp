@@ -28,7 +28,7 @@ class OpsClampTest : public OpsTest {
 };
 VOLTPILE_FOR_ALL_OPS(OpsClampTest);
 
-TEST_P(OpsClampTest, Norms) {
+TEST_P(OpsClampTest, ClampsNorms) {
     for (const std::int64_t columns : {7, 64}) {
         for (const bool clamp : {false, true}) {
             Side side(GetParam().make(clamp));
@@ -65,7 +65,7 @@ std::vector<std::byte> equal_weights(WeightFormat format, std::int64_t columns,
 }
 
 // Numbers of rows for each algorithm of a GPU.
-TEST_P(OpsClampTest, GatedProducts) {
+TEST_P(OpsClampTest, ClampsGatedProducts) {
     const std::int64_t columns = 64, outputs = 37;
     const WeightFormat f16 = WeightFormat::F16, q8_0 = WeightFormat::Q8_0;
     std::vector<float> gate, up;
@@ -102,7 +102,7 @@ TEST_P(OpsClampTest, GatedProducts) {
 }
 
 // Rows of one token each: too large because of the bias, too large before it, and NaN.
-TEST_P(OpsClampTest, QueriesKeysAndValues) {
+TEST_P(OpsClampTest, ClampsQueriesKeysAndValues) {
     const int dim = 16;
     const std::size_t head = dim, columns = 4 * head;
     const std::vector<float> come{4e4F, -1e5F, nan};

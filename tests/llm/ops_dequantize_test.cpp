@@ -17,7 +17,7 @@ std::vector<char> contents(const std::string& name) {
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
-TEST(Dequantize, BlocksAreTheFormatsDefinitionToTheBit) {
+TEST(Dequantize, BlocksAreBitIdenticalToTheGgufPackage) {
     for (const auto& [format, name] : {std::pair{WeightFormat::Q8_0, "q8_0"},
                                        {WeightFormat::Q4_0, "q4_0"},
                                        {WeightFormat::Q4_K, "q4_k"},
@@ -35,7 +35,7 @@ TEST(Dequantize, BlocksAreTheFormatsDefinitionToTheBit) {
     }
 }
 
-TEST(Dequantize, PlainNumbers) {
+TEST(Dequantize, ConvertsUnquantizedFormats) {
     const float f32[] = {1.5F, -0.0F, 3e-45F};
     const std::uint16_t f16[] = {0x3c00, 0xc000, 0x0001, 0x7bff};   // 1, -2, 2^-24, 65504
     const std::uint16_t bf16[] = {0x3f80, 0xc040, 0x0001, 0x7f7f};  // 1, -3, 2^-133, the largest

@@ -76,7 +76,7 @@ INSTANTIATE_TEST_SUITE_P(Gpu, OpsInvarianceTest, testing::Values(gpu_ops_maker(t
                          [](const auto& maker) { return maker.param.name; });
 
 // Columns that divide into unequal parts, and more weights than a tile has.
-TEST_P(OpsInvarianceTest, Products) {
+TEST_P(OpsInvarianceTest, SingleProducts) {
     for (const WeightFormatInfo& entry : kWeightFormats) {
         SCOPED_TRACE(entry.name);
         check({{entry.format, 150}}, false, entry.block_size == 1 ? 1483 : 1536,

@@ -25,7 +25,7 @@ std::vector<Shape> shapes(WeightFormat format) {
     return all;
 }
 
-TEST_P(OpsMatrixTest, ProductsOfEveryFormatAndManySizes) {
+TEST_P(OpsMatrixTest, MultipliesEveryFormatAndManySizes) {
     for (const WeightFormatInfo& entry : kWeightFormats) {
         for (const Shape& shape : shapes(entry.format)) {
             SCOPED_TRACE(std::string(entry.name) + ", " + std::to_string(shape.rows) + " rows, " +
@@ -44,7 +44,7 @@ TEST_P(OpsMatrixTest, ProductsOfEveryFormatAndManySizes) {
     }
 }
 
-TEST_P(OpsMatrixTest, SeveralMatricesSideBySideInDifferentFormats) {
+TEST_P(OpsMatrixTest, ConcatenatesMatricesOfDifferentFormats) {
     const std::int64_t columns = 512;
     const auto q = weights(WeightFormat::Q4_K, 48, columns);
     const auto k = weights(WeightFormat::Q6_K, 17, columns);
@@ -63,7 +63,7 @@ TEST_P(OpsMatrixTest, SeveralMatricesSideBySideInDifferentFormats) {
     }
 }
 
-TEST_P(OpsMatrixTest, GatedProductsOfEveryFormat) {
+TEST_P(OpsMatrixTest, MultipliesGatedInEveryFormat) {
     for (const WeightFormatInfo& entry : kWeightFormats) {
         for (const std::int64_t rows : {1, 3, 40}) {
             const std::int64_t columns = 1280, weights_count = 45;
@@ -84,7 +84,7 @@ TEST_P(OpsMatrixTest, GatedProductsOfEveryFormat) {
 
 // GPUs divide such matrices into tiles of 128 weights (gated: 64 of gate and 64 of up), and tiles into steps
 // of 128 columns. Each block takes an equal run of steps; here most runs end one tile and begin the next.
-TEST_P(OpsMatrixTest, ProductsOfManyTiles) {
+TEST_P(OpsMatrixTest, MultipliesManyTiles) {
     constexpr std::int64_t columns = 768, outputs = 488;
     for (const WeightFormat format : {WeightFormat::Q8_0, WeightFormat::Q6_K}) {
         const auto first = weights(format, outputs, columns), second = weights(format, outputs, columns);
@@ -111,7 +111,7 @@ TEST_P(OpsMatrixTest, ProductsOfManyTiles) {
 }
 
 // A piece with some of the columns is a matrix with a larger row stride.
-TEST_P(OpsMatrixTest, PiecesByColumnsAddUp) {
+TEST_P(OpsMatrixTest, PiecesOfTheColumnsAddUp) {
     const std::int64_t rows = 6, weights_count = 10, columns = 768;
     const auto bytes = weights(WeightFormat::Q5_K, weights_count, columns);
     const auto x = normals(rows * columns);
@@ -135,7 +135,7 @@ TEST_P(OpsMatrixTest, PiecesByColumnsAddUp) {
 }
 
 // CPUs use one algorithm for all numbers of rows, so results must be bit-identical.
-TEST(CpuOpsTest, ARowsProductDoesNotDependOnTheOthers) {
+TEST(CpuOpsTest, RowsDoNotDependOnEachOther) {
     for (const CpuKernels& kernels : usable_cpu_kernels()) {
         for (const WeightFormatInfo& entry : kWeightFormats) {
             const std::int64_t columns = 1536, weights_count = 38, rows = 23;

@@ -9,7 +9,7 @@ namespace {
 class OpsRowTest : public OpsTest {};
 VOLTPILE_FOR_ALL_OPS(OpsRowTest);
 
-TEST_P(OpsRowTest, AddRmsNormAndTheSumItself) {
+TEST_P(OpsRowTest, AddsInPlaceAndNormalizes) {
     for (const std::int64_t columns : {1, 7, 64, 100, 4096}) {
         for (const std::int64_t rows : {1, 2, 31}) {
             const auto x = normals(rows * columns, 3);
@@ -31,7 +31,7 @@ TEST_P(OpsRowTest, AddRmsNormAndTheSumItself) {
     }
 }
 
-TEST_P(OpsRowTest, SentinelNamesTheFirstPlaceAndForgets) {
+TEST_P(OpsRowTest, SentinelReportsTheFirstPlaceAndResets) {
     Side side(GetParam().make());
     const std::int64_t columns = 50;
     auto x = normals(9 * columns);
@@ -52,7 +52,7 @@ TEST_P(OpsRowTest, SentinelNamesTheFirstPlaceAndForgets) {
     EXPECT_FALSE(side.ops->take_sentinel().tripped);
 }
 
-TEST_P(OpsRowTest, EmbeddingIsTheTablesRowToTheBit) {
+TEST_P(OpsRowTest, EmbeddingIsBitIdenticalToTheTablesRow) {
     for (const WeightFormatInfo& entry : kWeightFormats) {
         const std::int64_t columns = entry.block_size == 1 ? 77 : 512;
         const auto table = weights(entry.format, 9, columns);

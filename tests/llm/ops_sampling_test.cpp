@@ -95,12 +95,12 @@ TEST(Philox, KnownAnswers) {
         (std::vector<std::uint32_t>{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
-TEST_P(OpsSamplingTest, GreedyIsTheLowestOfTheLargest) {
+TEST_P(OpsSamplingTest, GreedyTakesTheLowestOfEqualTokens) {
     EXPECT_EQ(one({1, 5, -2, 5, 0}, {}), 1);
     EXPECT_EQ(one({-7}, {}), 0);
 }
 
-TEST_P(OpsSamplingTest, PenaltiesAndBias) {
+TEST_P(OpsSamplingTest, AppliesPenaltiesAndBias) {
     SamplingSettings s;
     s.repetition_penalty = 2;  // 4 -> 2, below 3
     EXPECT_EQ(one({4, 3, -1}, {s, 0, {{0, 1}}}), 1);
@@ -128,7 +128,7 @@ TEST_P(OpsSamplingTest, TopKTakesTheLowerOfEqualTokens) {
     EXPECT_EQ(seen({1, 2, 1, 2, 1}, s), (Tokens{1}));
 }
 
-TEST_P(OpsSamplingTest, TopPAndMinP) {
+TEST_P(OpsSamplingTest, LimitsTokensByTopPAndMinP) {
     // Probabilities 0.1, 0.4, 0.3, 0.2.
     const std::vector<float> logits{std::log(0.1F), std::log(0.4F), std::log(0.3F), std::log(0.2F)};
     SamplingSettings s;
@@ -150,7 +150,7 @@ TEST_P(OpsSamplingTest, TopPAndMinP) {
     EXPECT_EQ(seen(logits, s), (Tokens{1}));
 }
 
-TEST_P(OpsSamplingTest, DrawIsThePositionInTheRunningSum) {
+TEST_P(OpsSamplingTest, DrawsByPositionInTheRunningSum) {
     const std::vector<float> logits{std::log(1.0F), std::log(2.0F), std::log(3.0F), std::log(4.0F)};
     SamplingSettings s;
     s.temperature = 1;
@@ -189,7 +189,7 @@ TEST_P(OpsSamplingTest, FrequenciesFollowTheTemperedSoftmax) {
     EXPECT_GT(chi_square, 23.9);  // the lower 0.001 quantile: draws more even than chance
 }
 
-TEST_P(OpsSamplingTest, LogProbabilityIsOfTheLogitsAsTheyCame) {
+TEST_P(OpsSamplingTest, LogProbabilityUsesUnmodifiedLogits) {
     const std::vector<float> logits{1, 2, 3, 0.5F};
     SamplingSettings s;
     s.repetition_penalty = 10;
@@ -199,7 +199,7 @@ TEST_P(OpsSamplingTest, LogProbabilityIsOfTheLogitsAsTheyCame) {
     EXPECT_NEAR(drawn.log_probability[0], 2 - std::log(total), 1e-6);  // fp32
 }
 
-TEST_P(OpsSamplingTest, LogitsWithoutMeaningGiveNoToken) {
+TEST_P(OpsSamplingTest, UnusableLogitsGiveNoToken) {
     const float nan = std::numeric_limits<float>::quiet_NaN(),
                 infinity = std::numeric_limits<float>::infinity();
     SamplingSettings warm;
@@ -212,7 +212,7 @@ TEST_P(OpsSamplingTest, LogitsWithoutMeaningGiveNoToken) {
     }
 }
 
-TEST_P(OpsSamplingTest, LargeVocabulary) {
+TEST_P(OpsSamplingTest, AgreesWithTheReferenceOnALargeVocabulary) {
     auto logits = normals(151937, 3);
     SamplingSettings s;
     s.temperature = 0.8F;
@@ -235,7 +235,7 @@ TEST_P(OpsSamplingTest, LargeVocabulary) {
 
 // Compares with sorting and with sums in fp64: many equal logits, some of them -infinity, and rows smaller
 // and larger than the parts that a GPU divides a row into.
-TEST_P(OpsSamplingTest, TopTokensAreThoseOfASortedRow) {
+TEST_P(OpsSamplingTest, TopTokensEqualASortedRow) {
     struct Case {
         int vocabulary, n;
         float step;  // logits are multiples of it
@@ -274,7 +274,7 @@ TEST_P(OpsSamplingTest, TopTokensAreThoseOfASortedRow) {
     }
 }
 
-TEST_P(OpsSamplingTest, LogitsWithoutMeaningHaveNoTopTokens) {
+TEST_P(OpsSamplingTest, UnusableLogitsHaveNoTopTokens) {
     Side side(GetParam().make());
     std::int32_t* const tokens = side.up(std::vector<std::int32_t>(4));
     float* const log_probabilities = side.up(std::vector<float>(4));

@@ -11,7 +11,7 @@
 namespace voltpile::llm {
 namespace {
 
-TEST(StepShape, LaddersOfRowsAndContexts) {
+TEST(StepShape, RoundsRowsAndContextUp) {
     const BatchLimits limits{512, 200, 100, 200};  // 1600 tokens per sequence
     EXPECT_EQ(step_shape(1, 1, limits), (StepShape{1, 128}));
     EXPECT_EQ(step_shape(8, 512, limits), (StepShape{8, 512}));
@@ -112,7 +112,7 @@ class Texts {
 class StepReplay : public OpsTest {};
 
 // A pass reads tokens that the previous pass draws, before the host knows them.
-TEST_P(StepReplay, ReadsTokensThatAreNotKnownYet) {
+TEST_P(StepReplay, ReadsTokensThatTheHostDoesNotKnowYet) {
     const SyntheticModel model("tiny", "q8_0");
     const auto plain_ops = GetParam().make(), fed_ops = GetParam().make();
     Texts plain(model, *plain_ops, false), fed(model, *fed_ops, true);

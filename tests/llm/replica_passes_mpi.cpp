@@ -69,7 +69,7 @@ void write_over(int tensor, int pipeline) {
     });
 }
 
-TEST(ReplicaPasses, ContinueAsTransformersDoes) {
+TEST(ReplicaPasses, ContinueLikeTransformers) {
     const int ranks = world().size();
     for (int tensor = 1; tensor <= ranks; tensor *= 2) {
         if (ranks % tensor != 0) break;

@@ -54,7 +54,7 @@ TEST(ReplicaPlan, UsesAllTensorRanksAndTheFewestStages) {
     EXPECT_NE(two.plan.warnings.back().find("4 ranks are in no team: 8, 9, 10, 11"), std::string::npos);
 }
 
-TEST(ReplicaPlan, CountsMemoryWhereTheModelLies) {
+TEST(ReplicaPlan, CountsMemoryOnTheGpusThatHoldTheModel) {
     const SyntheticModel model("llama-3-8b", "q8_0");
     // 8.03e9 weights on four ranks, 34 bytes per 32 weights.
     constexpr std::int64_t weights = 8'030'000'000 / 32 * 34 / 4;
@@ -106,7 +106,7 @@ TEST(ReplicaPlan, StagesFollowTheMemoryOfTheirGpus) {
     EXPECT_NEAR(ratio, 30.0 / 14.0, 0.15);
 }
 
-TEST(ReplicaPlan, RefusesCutsThatTheModelDoesNotAllow) {
+TEST(ReplicaPlan, RejectsSplitsThatTheModelDoesNotAllow) {
     const SyntheticModel model("qwen-2.5-7b", "f16");  // 28 heads, 4 KV heads, 28 layers
     const std::string heads = refusal<JobError>(model, request(64, 3), cluster("t180.toml"));
     EXPECT_NE(heads.find("3 does not divide the 28 heads"), std::string::npos) << heads;
@@ -115,14 +115,14 @@ TEST(ReplicaPlan, RefusesCutsThatTheModelDoesNotAllow) {
     EXPECT_NE(layers.find("at most 28 stages"), std::string::npos) << layers;
 }
 
-TEST(ReplicaPlan, RefusesCutsWithTooFewRanks) {
+TEST(ReplicaPlan, RejectsSplitsWithTooFewRanks) {
     const SyntheticModel model("llama-3-8b", "q8_0");
     const std::string wide = refusal<MachineError>(model, request(64, 8), cluster("t180.toml"));
     EXPECT_NE(wide.find("t180 has 4; possible: 1, 2, 4"), std::string::npos) << wide;
     EXPECT_NE(refusal<MachineError>(model, request(64, 4, 2), cluster("t180.toml")), "");
 }
 
-TEST(ReplicaPlan, ShrinksTheCacheToTheMemory) {
+TEST(ReplicaPlan, ShrinksTheCacheToFit) {
     const SyntheticModel large("llama-3-70b", "q5_k_m");
     ReplicaRequest what = request(4096);
     what.sequences = 64;
@@ -144,7 +144,7 @@ TEST(ReplicaPlan, ShrinksTheCacheToTheMemory) {
     EXPECT_EQ(plan_replica(small, what, cluster("t180.toml")).pages, 4 * 4096 / kv_page_tokens);
 }
 
-TEST(ReplicaPlan, SuggestsWhatWouldFit) {
+TEST(ReplicaPlan, SuggestsSettingsThatFit) {
     const SyntheticModel model("llama-3-70b", "q5_k_m");
     const std::string tokens = refusal<MachineError>(model, request(100'000), cluster("t180.toml"));
     EXPECT_NE(tokens.find("over 4 ranks (TP4 x PP1)"), std::string::npos) << tokens;
@@ -157,14 +157,14 @@ TEST(ReplicaPlan, SuggestsWhatWouldFit) {
     EXPECT_NE(weights.find("on 4 such GPUs"), std::string::npos) << weights;
 }
 
-TEST(ReplicaPlan, ReportsThatThereIsNoRoomAtAll) {
+TEST(ReplicaPlan, ReportsThatNothingFits) {
     Topology topology = cluster("t180.toml", 1);
     for (Gpu& gpu : topology.hosts[0].gpus) gpu.memory_bytes = 100'000'000;  // CUDA's own need is more
     const std::string none = refusal<MachineError>(SyntheticModel("tiny", "q8_0"), request(64), topology);
     EXPECT_NE(none.find(" has none beside what a pass works with"), std::string::npos) << none;
 }
 
-TEST(ReplicaPlan, RanksOnCoresShareTheHostsMemory) {
+TEST(ReplicaPlan, CpuRanksShareTheHostsMemory) {
     ReplicaRequest what = request(4096, 1, 1);
     what.device = DeviceChoice::Cpu;
     const SyntheticModel model("llama-3-70b", "f16");  // 141 GB; a t180 has 256

@@ -38,14 +38,14 @@ TEST(Utf8, FollowsTable37OfTheUnicodeStandard) {
     }
 }
 
-TEST(Tokenizer, RefusesInvalidUtf8WithItsPlace) {
+TEST(Tokenizer, RejectsInvalidUtf8WithItsOffset) {
     const Tokenizer tokenizer = llama3();
     EXPECT_EQ(message_of([&] { tokenizer.encode("good\xC3("); }), "prompt: byte 4 is not UTF-8");
     EXPECT_EQ(message_of([&] { tokenizer.encode("\u00e9\xF0\x9F", {}, "text.txt"); }),
               "text.txt: byte 2 is not UTF-8");
 }
 
-TEST(Tokenizer, SpecialTokensInGgufOfLlama) {
+TEST(Tokenizer, SplitsAtSpecialTokensInGgufOfLlama) {
     const SentencePieceGguf gguf(read_golden("golden_sentencepiece").at("gguf"));
     const Tokenizer tokenizer(vocabulary_from_gguf(gguf.keys, "model.gguf"));
     // Each piece between special tokens is encoded separately, as Llama 2's own code does with SentencePiece.
@@ -58,7 +58,7 @@ TEST(Tokenizer, SpecialTokensInGgufOfLlama) {
     EXPECT_EQ(tokenizer.decode(expected, false), "[INST] a</s><s> b");
 }
 
-TEST(Tokenizer, SpecialTokensAtTheEndsAsTheFilesSay) {
+TEST(Tokenizer, AddsBeginAndEndTokensAsTheFileSays) {
     const json golden = read_golden("golden_gpt2");
     const auto encoded = [&](const char* config) {
         return Tokenizer(vocabulary_from_hugging_face(golden.at("tokenizer"), json::parse(config),
@@ -81,7 +81,7 @@ TEST(Tokenizer, SpecialTokensAtTheEndsAsTheFilesSay) {
 }
 
 // A line without spaces is one piece. One pass over it per merge would take hours.
-TEST(Tokenizer, LongLinesTakeNoQuadraticTime) {
+TEST(Tokenizer, LongLinesDoNotTakeQuadraticTime) {
     for (const Tokenizer& tokenizer : {llama3(), llama2()}) {
         std::string line;
         while (line.size() < 1'000'000) line += "abracadabra\u00e9xylophone";
@@ -94,7 +94,7 @@ TEST(Tokenizer, LongLinesTakeNoQuadraticTime) {
     }
 }
 
-TEST(Tokenizer, ThreadsShareOne) {
+TEST(Tokenizer, IsThreadSafe) {
     const Tokenizer tokenizer = llama3();
     const std::string text = "Many threads, one tokenizer: \u4f60\u597d 123 \U0001F44D\U0001F3FD";
     const Ids expected = tokenizer.encode(text);
@@ -124,7 +124,7 @@ TEST(StreamDecoder, NeverReturnsAPartialCharacter) {
         EXPECT_EQ(streamed(tokenizer, tokenizer.encode(text)), text);
 }
 
-TEST(StreamDecoder, BrokenSequencesBecomeReplacementCharacters) {
+TEST(StreamDecoder, ReplacesInvalidSequences) {
     const Tokenizer tokenizer = llama3();
     const auto byte = [&](int value) {
         for (TokenId id = 0;; ++id)

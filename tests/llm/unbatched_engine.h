@@ -1,5 +1,5 @@
-// Answers one request without a scheduler: the prompt in one pass, then a pass for each token. The reference
-// for engines.
+// Answers one request without a scheduler: the prompt in one pass, then one pass for each token. The
+// reference for Engine.
 #pragma once
 
 #include <algorithm>
@@ -11,30 +11,30 @@
 
 namespace voltpile::llm {
 
-struct AloneText {
+struct UnbatchedAnswer {
     std::vector<std::int32_t> tokens;
     std::vector<float> log_probability;
     Finish finish = Finish::Length;
     std::string text;
 };
 
-class AloneWriter {
+class UnbatchedEngine {
   public:
     // tokenizer: nullptr builds no text.
-    AloneWriter(PassExecutor& executor, const ModelConfig& config, const Tokenizer* tokenizer,
-                const Request& request)
+    UnbatchedEngine(PassExecutor& executor, const ModelConfig& config, const Tokenizer* tokenizer,
+                    const Request& request)
         : executor_(executor), config_(config), tokenizer_(tokenizer), request_(request) {
         pages_.reserve(pool_.pages() * kv_page_tokens);
     }
 
-    AloneText write() {
+    UnbatchedAnswer run() {
         DrawnToken next = pass(request_.prompt);
-        while (!ends(next)) next = pass({&alone_.tokens.back(), 1});
-        return std::move(alone_);
+        while (!ends(next)) next = pass({&answer_.tokens.back(), 1});
+        return std::move(answer_);
     }
 
   private:
-    // Draws the token after them.
+    // Runs a pass with the next tokens and returns the token drawn after them.
     DrawnToken pass(std::span<const std::int32_t> tokens) {
         for (const std::int32_t token : tokens) ++history_[token];
         BatchBuilder builder;
@@ -51,21 +51,21 @@ class AloneWriter {
         const auto is_drawn = [&](std::int64_t each) { return each == drawn.token; };
         if (!request_.ignore_end && std::ranges::any_of(config_.eos_ids, is_drawn)) return ends(Finish::End);
         if (std::ranges::any_of(request_.stop_tokens, is_drawn)) return ends(Finish::Stopped);
-        alone_.tokens.push_back(drawn.token);
-        alone_.log_probability.push_back(drawn.log_probability);
+        answer_.tokens.push_back(drawn.token);
+        answer_.log_probability.push_back(drawn.log_probability);
         if (tokenizer_ != nullptr && text_stops()) return ends(Finish::Stopped);
-        return std::ssize(alone_.tokens) == request_.max_tokens && ends(Finish::Length);
+        return std::ssize(answer_.tokens) == request_.max_tokens && ends(Finish::Length);
     }
     bool ends(Finish finish) {
-        alone_.finish = finish;
+        answer_.finish = finish;
         return true;
     }
     // Searches the whole text for stop strings.
     bool text_stops() {
-        const std::string text = tokenizer_->decode(alone_.tokens);
+        const std::string text = tokenizer_->decode(answer_.tokens);
         std::size_t stop = std::string::npos;
         for (const std::string& each : request_.stop) stop = std::min(stop, text.find(each));
-        alone_.text = text.substr(0, stop);
+        answer_.text = text.substr(0, stop);
         return stop != std::string::npos;
     }
 
@@ -78,7 +78,7 @@ class AloneWriter {
     std::map<std::int32_t, std::int32_t> history_;
     int position_ = 0;
     std::int32_t drawn_ = 0;
-    AloneText alone_;
+    UnbatchedAnswer answer_;
 };
 
 }  // namespace voltpile::llm

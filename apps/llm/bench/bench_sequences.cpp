@@ -1,4 +1,4 @@
-#include "llm/bench/bench_texts.h"
+#include "llm/bench/bench_sequences.h"
 
 #include <algorithm>
 #include <chrono>
@@ -19,42 +19,42 @@ class LanePasses {
     explicit LanePasses(PassExecutor& passes) : passes_(passes), most_(passes.feeds() ? 2 : 1) {}
 
     void enqueue(Batch batch) {
-        if (under_way_ == most_) collect();
+        if (in_flight_ == most_) collect();
         std::vector<Draw> draws(batch.logit_row.size(), Draw{greedy_, 0, nullptr, 0});
         passes_.enqueue({0, std::move(batch), std::move(draws)});
-        ++under_way_;
+        ++in_flight_;
     }
     void collect_all() {
-        while (under_way_ > 0) collect();
+        while (in_flight_ > 0) collect();
     }
 
   private:
     void collect() {
-        --under_way_;
+        --in_flight_;
         for (const DrawnToken& each : passes_.collect())
             if (each.token < 0) throw LeaderError(ExitCode::Failed, passes_.why_no_numbers());
     }
 
     PassExecutor& passes_;
     int most_;
-    int under_way_ = 0;
+    int in_flight_ = 0;
     std::shared_ptr<const SamplingSettings> greedy_ = std::make_shared<const SamplingSettings>();
 };
 
 }  // namespace
 
-void BenchTexts::make_room(int tokens) {
+void BenchSequences::make_room(int tokens) {
     for (SequencePages& pages : pages_)
         if (!pages.reserve(tokens)) throw std::logic_error("too few KV cache pages for this benchmark");
 }
 
-std::vector<std::int32_t> BenchTexts::prompt(int text, int tokens) const {
+std::vector<std::int32_t> BenchSequences::prompt(int sequence, int tokens) const {
     std::vector<std::int32_t> prompt;
-    for (int i = 0; i < tokens; ++i) prompt.push_back(token(text, i));
+    for (int i = 0; i < tokens; ++i) prompt.push_back(token(sequence, i));
     return prompt;
 }
 
-void BenchTexts::place(int count, int tokens) {
+void BenchSequences::place(int count, int tokens) {
     pages_.clear();
     pool_ = PagePool(pool_.pages());
     for (int i = 0; i < count; ++i) pages_.emplace_back(pool_);
@@ -62,17 +62,17 @@ void BenchTexts::place(int count, int tokens) {
     position_ = tokens;
 }
 
-void BenchTexts::read_prompts(PassExecutor& executor, int count, int tokens) {
+void BenchSequences::prefill(PassExecutor& executor, int count, int tokens) {
     place(count, tokens);
     LanePasses passes(executor);
     BatchBuilder builder;
     int used = 0;
-    for (int text = 0; text < count; ++text) {
-        const std::vector<std::int32_t> prompt = this->prompt(text, tokens);
+    for (int sequence = 0; sequence < count; ++sequence) {
+        const std::vector<std::int32_t> prompt = this->prompt(sequence, tokens);
         for (int at = 0; at < tokens;) {
             const int piece = std::min(rows_ - used, tokens - at);
             builder.add(
-                pages_[static_cast<std::size_t>(text)],
+                pages_[static_cast<std::size_t>(sequence)],
                 std::span(prompt).subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(piece)), at,
                 at + piece == tokens ? WantLogits::Last : WantLogits::None);
             at += piece;
@@ -85,7 +85,7 @@ void BenchTexts::read_prompts(PassExecutor& executor, int count, int tokens) {
     passes.collect_all();
 }
 
-BenchTexts::Answered BenchTexts::answer_prompt(ReplicaPasses& passes, int tokens) const {
+BenchSequences::Answered BenchSequences::answer_prompt(ReplicaPasses& passes, int tokens) const {
     Request request;
     request.prompt = prompt(0, tokens);
     request.max_tokens = 1;
@@ -98,17 +98,17 @@ BenchTexts::Answered BenchTexts::answer_prompt(ReplicaPasses& passes, int tokens
     return {seconds_since(begin), static_cast<int>(engine.counters().passes)};
 }
 
-Batch BenchTexts::next_batch() {
+Batch BenchSequences::next_batch() {
     make_room(position_ + 1);
     BatchBuilder builder;
-    for (std::size_t text = 0; text < pages_.size(); ++text) {
-        const std::int32_t next = token(static_cast<int>(text), position_);
-        builder.add(pages_[text], {&next, 1}, position_, WantLogits::Last);
+    for (std::size_t sequence = 0; sequence < pages_.size(); ++sequence) {
+        const std::int32_t next = token(static_cast<int>(sequence), position_);
+        builder.add(pages_[sequence], {&next, 1}, position_, WantLogits::Last);
     }
     return builder.take();
 }
 
-Batch BenchTexts::prompt_batch(int tokens) {
+Batch BenchSequences::prompt_batch(int tokens) {
     const int piece = std::min(tokens, rows_);
     make_room(piece);
     BatchBuilder builder;
@@ -116,7 +116,7 @@ Batch BenchTexts::prompt_batch(int tokens) {
     return builder.take();
 }
 
-double BenchTexts::generate(PassExecutor& executor, int steps) {
+double BenchSequences::generate(PassExecutor& executor, int steps) {
     const auto begin = Clock::now();
     LanePasses passes(executor);
     for (int i = 0; i < steps; ++i) {

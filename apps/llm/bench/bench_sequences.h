@@ -9,10 +9,10 @@
 
 namespace voltpile::llm {
 
-class BenchTexts {
+class BenchSequences {
   public:
     // request: of the replica under test.
-    BenchTexts(const ReplicaRequest& request, int vocabulary)
+    BenchSequences(const ReplicaRequest& request, int vocabulary)
         : rows_(request.rows), vocabulary_(vocabulary), pool_(request.pages()) {}
 
     // Starts over with `count` sequences of `tokens` tokens, in the same pages each time.
@@ -20,10 +20,10 @@ class BenchTexts {
 
     // Does what place() does and prefills the prompts, in the largest possible passes. On GPUs enqueues a
     // pass while the previous one runs, as an engine does. Throws LeaderError if the logits are not finite.
-    void read_prompts(PassExecutor& passes, int count, int tokens);
+    void prefill(PassExecutor& passes, int count, int tokens);
 
     // Runs `steps` decode steps of all sequences. Returns the seconds until the last step's tokens are known.
-    // Throws as read_prompts() does.
+    // Throws as prefill() does.
     double generate(PassExecutor& passes, int steps);
 
     // Shortens each sequence to `tokens` tokens.
@@ -39,14 +39,14 @@ class BenchTexts {
         int passes = 0;
     };
     // Lets an engine with an empty prefix cache answer the first sequence's prompt with one token. Throws as
-    // read_prompts() does.
+    // prefill() does.
     Answered answer_prompt(ReplicaPasses& passes, int tokens) const;
 
   private:
-    std::int32_t token(int text, int position) const {
-        return static_cast<std::int32_t>((7919LL * position + 104729LL * text + 17) % vocabulary_);
+    std::int32_t token(int sequence, int position) const {
+        return static_cast<std::int32_t>((7919LL * position + 104729LL * sequence + 17) % vocabulary_);
     }
-    std::vector<std::int32_t> prompt(int text, int tokens) const;
+    std::vector<std::int32_t> prompt(int sequence, int tokens) const;
     void make_room(int tokens);
 
     int rows_;  // the most in a pass

@@ -10,7 +10,7 @@
 #include "device/device.h"
 #include "device/memory.h"
 #include "llm/bench/bench_report.h"
-#include "llm/bench/bench_texts.h"
+#include "llm/bench/bench_sequences.h"
 #include "llm/bench/pass_profile.h"
 #include "llm/bench/read_rate.h"
 #include "llm/model/model_files.h"
@@ -58,7 +58,7 @@ class LlmBench {
           world_rank_(session.world().rank()),
           rank_(replica.plan().plan.ranks[static_cast<std::size_t>(world_rank_)]),
           bytes_before_(bytes_before),
-          texts_(replica.request(), static_cast<int>(model.config().vocab)),
+          sequences_(replica.request(), static_cast<int>(model.config().vocab)),
           line_(terminal_columns()) {}
 
     void run() {
@@ -107,16 +107,16 @@ class LlmBench {
         for (const int prompt : options_.prompts) measure_prompt(passes, prompt);
         for (const int batch : options_.batches)
             for (const int context : options_.contexts) measure_generation(passes, batch, context);
-        texts_.read_prompts(passes, options_.batches.front(), options_.contexts.front());  // for profile()
+        sequences_.prefill(passes, options_.batches.front(), options_.contexts.front());  // for profile()
     }
 
     void measure_prompt(ReplicaPasses& passes, int tokens) {
         say(fmt::format("measuring a prompt of {} ...", tokens));
-        texts_.answer_prompt(passes, tokens);
+        sequences_.answer_prompt(passes, tokens);
         std::vector<double> times;
         int prompt_passes = 0;
         for (int i = 0; i < prompt_rounds; ++i) {
-            const BenchTexts::Answered answered = texts_.answer_prompt(passes, tokens);
+            const BenchSequences::Answered answered = sequences_.answer_prompt(passes, tokens);
             times.push_back(answered.seconds);
             prompt_passes = answered.passes;
         }
@@ -126,14 +126,14 @@ class LlmBench {
     }
 
     void measure_generation(PassExecutor& passes, int batch, int context) {
-        say(fmt::format("measuring generation of {} texts after {} tokens ...", batch, context));
-        texts_.read_prompts(passes, batch, context);
+        say(fmt::format("measuring decode steps of {} sequences after {} tokens ...", batch, context));
+        sequences_.prefill(passes, batch, context);
         const BatchLimits limits = replica_.request().limits();
         const int end = context + options_.generated;
         const bool one_shape = step_shape(batch, context + 1, limits) == step_shape(batch, end, limits);
-        texts_.generate(passes, one_shape ? warm_steps : options_.generated + warm_steps);
-        texts_.rewind(context);
-        const double seconds = texts_.generate(passes, options_.generated) / options_.generated;
+        sequences_.generate(passes, one_shape ? warm_steps : options_.generated + warm_steps);
+        sequences_.rewind(context);
+        const double seconds = sequences_.generate(passes, options_.generated) / options_.generated;
         result_.rows.push_back(
             {"generation", batch, context, seconds, batch / seconds, result_.weight_bytes / seconds, 0});
     }
@@ -142,11 +142,11 @@ class LlmBench {
     void profile() {
         say("measuring single operations ...");
         const int batch = options_.batches.front(), context = options_.contexts.front();
-        texts_.place(batch, context);
-        const Batch next = texts_.next_batch();
+        sequences_.place(batch, context);
+        const Batch next = sequences_.next_batch();
         own_["generation"] = profile_pass(
             replica_, filled_up(next, step_shape(batch, context + 1, replica_.request().limits())));
-        own_["prompt"] = profile_pass(replica_, texts_.prompt_batch(options_.prompts.front()));
+        own_["prompt"] = profile_pass(replica_, sequences_.prompt_batch(options_.prompts.front()));
     }
 
     // Gathers every rank's measurements on the leader; times of operations come from the first rank of each
@@ -209,7 +209,7 @@ class LlmBench {
     int world_rank_;
     const RankPlan& rank_;
     std::int64_t bytes_before_;
-    BenchTexts texts_;
+    BenchSequences sequences_;
     LiveLine line_;
     LlmBenchResult result_;
     int first_prompt_passes_ = 0;
