@@ -65,7 +65,7 @@ class Admission(Case):
         self.refused_by_all(("run", "submit"), "the values of steps_together do not match their checksum", "--output",
                             "a.h5", *QUICK)
 
-    def test_a_stopped_fresh_run_is_the_same_to_all(self):
+    def test_all_commands_agree_on_a_stopped_fresh_run(self):
         self.voltpile("run", self.job, "--output", "a.h5", "--set", "run.threads=0")
         self.stop_with_parts(self.folder / "a.h5", 3, "run", self.job, "--output", "a.h5", "--fresh", "--set",
                              "run.range_points=100")

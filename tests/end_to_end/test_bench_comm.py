@@ -36,7 +36,7 @@ class BenchComm(Case):
         texts = {text.text for text in svg.iter("{http://www.w3.org/2000/svg}text")}
         self.assertLessEqual({"all_reduce, host memory", "broadcast, host memory", "voltpile", "mpi", "4K"}, texts)
 
-    def test_measures_only_what_is_asked_for(self):
+    def test_measures_only_the_selected_tests(self):
         out, _ = self.voltpile(
             "bench", "comm", "--host", "--max", "64", "--collective", "broadcast", "--path", "mpi", "--no-pairs", ranks=2
         )
@@ -45,7 +45,7 @@ class BenchComm(Case):
         self.assertNotIn("voltpile", out)
         self.assertNotIn("every pair", out)
 
-    def test_refuses_what_cannot_be_measured(self):
+    def test_rejects_impossible_measurements(self):
         for arguments, word in (
             (("--max", "2G"), "--max"),
             (("--min", "6"), "--min"),
@@ -57,7 +57,7 @@ class BenchComm(Case):
                 _, err = self.voltpile("bench", "comm", *arguments, ranks=1, expect=BAD_INPUT)
                 self.assertIn(word, err)
 
-    def test_a_path_that_there_is_not_is_refused_before_anything_is_measured(self):
+    def test_rejects_an_unknown_path_before_measuring(self):
         for ranks, options, there in ((1, (), "mpi, voltpile"), (2, ("--no-pairs",), "mpi, voltpile"),
                                       (2, (), "(channel, )?mpi, voltpile")):  # channels need UCX
             with self.subTest(ranks=ranks, options=options):

@@ -128,7 +128,7 @@ class BenchLlm(Case):
         self.assertGreater(interruption["between_tokens_during"]["p99_seconds"],
                            interruption["between_tokens_before"]["median_seconds"])
 
-    def test_refused(self):
+    def test_rejects_bad_input(self):
         model = MODELS / "tiny-q8_0.gguf"
         load = (model, "--requests", "4")
         shutil.copy(model, self.folder / "here.gguf")

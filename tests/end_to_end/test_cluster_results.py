@@ -67,7 +67,7 @@ def tearDownModule():
 
 
 class TakingOver(ClusterCase):
-    def test_a_run_that_was_out_of_reach_changes_nothing_when_it_comes_back(self):
+    def test_a_returning_run_changes_nothing(self):
         arguments = ("run", self.job, "--output", "a.h5", *LONG)
         for ranks in (None, 2):
             with self.subTest(ranks=ranks):
@@ -93,7 +93,7 @@ class TakingOver(ClusterCase):
                 self.assertFalse((self.folder / "a.h5.parts").exists())
                 (self.folder / "a.h5").unlink()
 
-    def test_a_batch_job_that_was_started_again_takes_over_by_itself(self):
+    def test_a_restarted_batch_job_takes_over(self):
         arguments = ("run", self.job, "--output", "a.h5", *LONG)
         first = self.start(*arguments, environment=batch(77, 0))
         self.wait_for_parts(self.folder / "a.h5", 5)

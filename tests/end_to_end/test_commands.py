@@ -49,7 +49,7 @@ class List(Case):
         out, _ = self.voltpile("list")
         self.assertRegex(out, r"(?m)^damaged .*a\.h5$")
 
-    def test_nothing_there(self):
+    def test_says_when_there_is_nothing_to_list(self):
         out, _ = self.voltpile("list")
         self.assertIn("no results and no unfinished jobs under .", out)
         _, err = self.voltpile("list", "nowhere", expect=BAD_INPUT)
@@ -72,7 +72,7 @@ class Cancel(Case):
         self.voltpile("cancel", "a.h5")
         self.finish(process, expect=STOPPED)
 
-    def test_nobody_writes(self):
+    def test_rejects_a_result_that_no_run_is_writing(self):
         self.small_result()
         for subject, says in (("a.h5", "no run is writing this result"), ("missing.h5", "missing.h5: there is no such job")):
             _, err = self.voltpile("cancel", subject, expect=BAD_INPUT)
@@ -157,7 +157,7 @@ class Clean(Case):
         self.assertFalse(parts.exists())
         self.assertTrue((self.folder / "a.h5").exists())
 
-    def test_never_one_that_is_running(self):
+    def test_keeps_the_folder_of_a_running_job(self):
         process = self.start("run", self.job, "--output", "a.h5", *SLOW)
         self.wait_for_parts(self.folder / "a.h5", 1)
         out, _ = self.voltpile("clean", "--days", "0", "--yes")
@@ -216,7 +216,7 @@ class Verify(Case):
         _, err = self.voltpile("verify", "stopped.h5", expect=FAILED)
         self.assertIn(part.name, err)
 
-    def test_refused(self):
+    def test_rejects_bad_input(self):
         self.write("text.h5", "hello")
         for name in ("missing.h5", "text.h5"):
             _, err = self.voltpile("verify", name, expect=BAD_INPUT)
@@ -270,7 +270,7 @@ class Tokenize(Case):
             from_stdin = self.ids(stdin=file)
         self.assertEqual(from_stdin, self.ids(path.read_text()))
 
-    def test_refused(self):
+    def test_rejects_bad_input(self):
         _, err = self.voltpile("tokenize", "missing.gguf", "text", expect=BAD_INPUT)
         self.assertIn("missing.gguf", err)
         path = self.folder / "bad.txt"

@@ -44,7 +44,7 @@ class Eval(Case):
         self.assertAlmostEqual(divergence["largest"], DIVERGENCE["largest"], delta=DIVERGENCE["largest"] * 0.1)  # of one token
         self.assertAlmostEqual(divergence["same_top"], DIVERGENCE["same_top"], delta=10 / 22122)  # near ties
 
-    def test_one_message_for_sums_that_are_not_finite(self):
+    def test_non_finite_sums_give_one_message(self):
         text, sound = self.opening(), MODELS / "hf"
         for layer in (0, 3):  # in the first and in the last stage
             broken = self.folder / f"layer{layer}"
@@ -59,7 +59,7 @@ class Eval(Case):
                         self.assertTrue(any(line.startswith(begins + says) for line in err.splitlines()), err)
                         self.assertEqual(err.count("not finite"), 1, err)
 
-    def test_other_cuts(self):
+    def test_strides_and_second_halves(self):
         for name, options in (
             ("f16, stride 256 of 512, no begin token", ("--stride", "256", "--no-begin-token")),
             ("f16, second halves of 512", ("--second-halves",)),
@@ -126,7 +126,7 @@ class Eval(Case):
                     out, err = self.voltpile("model", "eval", *arguments, expect=BAD_INPUT, ranks=ranks)
                     self.assertEqual((out, err.count(says)), ("", 1), err)
 
-    def test_refuses_two_models_that_fit_only_alone(self):
+    def test_rejects_two_models_that_do_not_fit_together(self):
         def refuse(model, *options):
             out, err = self.voltpile("model", "eval", model, self.opening(200), "--context", "16", "--cpu", *options,
                                      expect=CANNOT_RUN, timeout=60)

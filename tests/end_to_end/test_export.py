@@ -119,7 +119,7 @@ device = "cpu"
             for row, value in zip(rows, values, strict=True):
                 numpy.testing.assert_array_equal(numpy.array(json.loads(row[name]), value.dtype), value)
 
-    def test_refused(self):
+    def test_rejects_bad_input(self):
         self.small_result()
         kept = self.write("kept.csv", "mine")
         for arguments, says in (

@@ -33,7 +33,7 @@ class GenerateOnGpus(Case):
         return out, err
 
     # At every step the best token leads by a logit difference of at least 0.09; rounding to fp16 changes logits far less.
-    def test_every_file_gives_the_same_text_on_every_cut(self):
+    def test_every_file_gives_the_same_text_on_every_split(self):
         for name, path in FILES.items():
             for cut in self.cuts():
                 if name == "q5_k_m" and cut[1] == 4:

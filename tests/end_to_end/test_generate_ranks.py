@@ -61,7 +61,7 @@ class GenerateOnRanks(Case):
                 out, _ = self.generate(MODELS / path, wanted["prompt"], "-n", "8", "--json", ranks=2)
                 self.assertEqual(json.loads(out)["tokens"], wanted["ids"][:8])
 
-    def test_plan_chooses_the_cut(self):
+    def test_plan_chooses_the_split(self):
         wanted = EXPECTED["q8_0"]["greedy"][1]
         _, err = self.generate(self.model, wanted["prompt"], "-n", "4", ranks=3)  # 3 does not divide 8 heads
         self.assertIn("TP2 x PP1", err)
@@ -97,7 +97,7 @@ class GenerateOnRanks(Case):
         self.refuse(self.model, "And", "--tensor", "4", says="--tensor 4: no node (and NVLink island) has so many ranks", expect=CANNOT_RUN)
         self.refuse(self.model, "And", "--tensor", "2", "--pipeline", "2", says="--tensor 2, --pipeline 2, 1 replica do not fit 2 ranks: --tensor 2 makes 1 group;", expect=CANNOT_RUN)
 
-    def test_refuses_a_model_that_does_not_fit(self):
+    def test_rejects_a_model_that_does_not_fit(self):
         def refuse(model):
             _, err = self.generate(model, "And", "-n", "4", ranks=2, expect=CANNOT_RUN, timeout=60)
             return err
@@ -129,7 +129,7 @@ class GenerateOnRanks(Case):
         self.assertEqual(done.stdout, "")
         return done
 
-    def test_refuses_different_models(self):
+    def test_rejects_different_models(self):
         other = self.folder / "other.gguf"
         shutil.copy(MODELS / "tiny-q5_k_m.gguf", other)
         done = self.on_unequal_ranks(other)

@@ -149,7 +149,7 @@ class Results(LlmJob):
 
 
 class Cuts(LlmJob):
-    def test_same_text_on_every_cut_and_by_two_replicas(self):
+    def test_same_text_on_every_split_and_by_two_replicas(self):
         self.write_mixed()
         self.voltpile("run", self.job, "--output", "a.h5")
         alone = self.rows()
@@ -321,7 +321,7 @@ class Refused(LlmJob):
                     self.assertEqual([row[1:4] for row in rows], 2 * [([], [], "error")])
                     self.assertEqual([row[4].partition(" (rank")[0] for row in rows], 2 * [says])
 
-    def test_refuses_a_changed_prompt_file(self):
+    def test_rejects_a_changed_prompt_file(self):
         self.write_mixed()
         process = self.start("run", self.job, "--output", "b.h5", "--set", "run.range_seconds=0.001")
         self.wait_for_parts(self.folder / "b.h5", 1)
@@ -384,7 +384,7 @@ class Refused(LlmJob):
                 self.assertEqual(self.refused("--jsonl", lines),
                                  f"--jsonl: {lines} would replace {needed}, which is needed\n")
 
-    def test_refuses_more_tensor_ranks_than_exist(self):
+    def test_rejects_more_tensor_ranks_than_exist(self):
         self.write_prompts([{"prompt": "And"}])
         err = self.refused("--set", "engine.tensor=4", ranks=2, expect=CANNOT_RUN)
         self.assertRegex(err.splitlines()[0], "job.toml: engine.tensor = 4: no node .* has so many ranks")

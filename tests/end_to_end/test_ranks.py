@@ -45,7 +45,7 @@ class Ranks(Case):
         self.voltpile("run", self.job, "--output", "all.h5", "--set", "run.threads=0")
         self.assert_same_result("alone.h5", "all.h5")
 
-    def test_killed_again_and_again(self):
+    def test_survives_repeated_kills(self):
         self.voltpile("run", self.job, "--output", "whole.h5", *self.BIG, "--set", "run.threads=0")
         arguments = ("run", self.job, "--output", "killed.h5", *self.BIG, "--set", "run.range_points=100")
         for ranks in (1, None, 2, 4):
@@ -137,7 +137,7 @@ class Finished(Case):
         out, _ = self.voltpile(*arguments)
         self.assertIn("complete already", out)
 
-    def test_what_is_not_ours_survives_in_the_parts_folder(self):
+    def test_foreign_files_survive_in_the_parts_folder(self):
         arguments = ("run", self.job, "--output", "a.h5", "--set", "run.range_points=20")
         self.stop_with_parts(self.folder / "a.h5", 3, *arguments)
         parts = self.parts(self.folder / "a.h5")

@@ -6,7 +6,7 @@ using namespace voltpile;
 using namespace voltpile::threebody;
 
 // Two cores that compute 2e8 pair-steps a second together, 50,000 steps a pair: 4,000 pairs a second.
-TEST(Bench, ChoosesAMapThatTakesTheTimeAskedFor) {
+TEST(Bench, ChoosesAMapThatTakesTheRequestedTime) {
     EXPECT_EQ(map_size_for(4000, 10), 200);
     EXPECT_EQ(map_size_for(1e-3, 10), 32);
     EXPECT_EQ(map_size_for(1e9, 10), published_size);

@@ -41,7 +41,7 @@ std::vector<std::int64_t> sample() {
     return points;
 }
 
-TEST(PublishedMap, IsTheSameToTheBitOnAllProcessorsWithFusedMultiplyAdd) {
+TEST(PublishedMap, IsBitIdenticalOnAllCpusWithFusedMultiplyAdd) {
     Problem problem = published_map();
     problem.want_energy_error = problem.want_closest_approach = problem.want_final_state = true;
     const auto processors = cpu_processors();

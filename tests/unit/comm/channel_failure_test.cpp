@@ -105,7 +105,7 @@ TEST_F(ChannelFailure, NoticesAKilledPeer) {
     EXPECT_EQ(results[1].signal, SIGKILL);
 }
 
-TEST_F(ChannelFailure, NoticesAStoppedPeerWhichFailsOnceItContinues) {
+TEST_F(ChannelFailure, NoticesAStoppedPeerThatFailsOnceItContinues) {
     expect_all_passed(run_ranks(2, [](int rank, const TextGather& gather) {
         const std::vector<std::string> hosts = gather(host_name());
         const auto begin = Clock::now();

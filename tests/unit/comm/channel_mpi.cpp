@@ -192,7 +192,7 @@ TEST_P(ChannelTest, CompletesRandomSchedulesWithRandomDelays) {
     }
 }
 
-TEST_P(ChannelTest, RefusesSendsWhileFull) {
+TEST_P(ChannelTest, RejectsSendsWhileFull) {
     if (world().size() > 1 && world().rank() > 1) {
         ChannelOptions options = options_for(GetParam());
         options.max_in_flight = 8;

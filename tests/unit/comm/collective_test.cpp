@@ -91,7 +91,7 @@ TEST(Reduce, SumsInRankOrderAndRoundsOnce) {
     EXPECT_EQ(sum, std::numeric_limits<std::int32_t>::min());
 }
 
-TEST(Table, PutsEachSizeIntoTheSmallestClassThatHoldsIt) {
+TEST(Table, PutsEachSizeInTheSmallestClassThatFits) {
     EXPECT_EQ(CollectiveTable::class_of(1), 0);
     EXPECT_EQ(CollectiveTable::class_of(512), 0);
     EXPECT_EQ(CollectiveTable::class_of(513), 1);

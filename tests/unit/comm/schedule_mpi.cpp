@@ -172,7 +172,7 @@ class Schedules : public testing::TestWithParam<bool> {
 
 }  // namespace
 
-TEST_P(Schedules, EndWithEveryByteRight) {
+TEST_P(Schedules, TransferEveryByteCorrectly) {
     const char* text = std::getenv("VOLTPILE_TEST_SCHEDULES");
     const unsigned count = text ? static_cast<unsigned>(std::atoi(text)) : 5000;
     for (unsigned seed = 1; seed <= count; ++seed) {

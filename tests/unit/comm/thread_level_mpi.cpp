@@ -19,7 +19,7 @@ char** arguments = nullptr;
 
 }  // namespace
 
-TEST(MpiSession, RefusesALowerThreadLevel) {
+TEST(MpiSession, RejectsALowerThreadLevel) {
     try {
         const voltpile::MpiSession session(argument_count, arguments);
         FAIL() << "started at MPI_THREAD_SERIALIZED";

@@ -121,7 +121,7 @@ TEST(SlabMemory, ReleasesASlabWithItsLastPiece) {
     EXPECT_EQ(memory.allocations(), 0U);
 }
 
-TEST(SlabMemory, AllocatesNothingForZeroBytesAndPassesErrorsOn) {
+TEST(SlabMemory, AllocatesNothingForZeroBytesAndPropagatesErrors) {
     CountedMemory memory;
     SlabMemory slabs = memory.slabs();
     const auto none = slabs.allocate(0);

@@ -82,7 +82,7 @@ TEST_F(Admissions, ResumesAStoppedFreshRunThoughAResultExists) {
     EXPECT_EQ(ResultReader(result).completed().size(), 6);
 }
 
-TEST_F(Admissions, TakesLeftOverPartsBesideACompleteResultForDone) {
+TEST_F(Admissions, TreatsLeftOverPartsOfACompleteResultAsDone) {
     commit(layout, {0, 6});
     const auto aside = folder.path() / "aside";
     std::filesystem::rename(parts_path(result), aside);
@@ -92,7 +92,7 @@ TEST_F(Admissions, TakesLeftOverPartsBesideACompleteResultForDone) {
     EXPECT_EQ(result_source(result), ResultSource::File);
 }
 
-TEST_F(Admissions, RefusesAnotherJobsResultAndParts) {
+TEST_F(Admissions, RejectsAnotherJobsResultAndParts) {
     make_result(result, other, {0, 15});
     expect(Verdict::Refuse, Cause::File, "holds the result of another job");
     expect_fresh(Verdict::Create);
@@ -103,7 +103,7 @@ TEST_F(Admissions, RefusesAnotherJobsResultAndParts) {
     expect_fresh(Verdict::Create);
 }
 
-TEST_F(Admissions, RefusesFilesOfOthersEvenIfFresh) {
+TEST_F(Admissions, RejectsForeignFilesEvenIfFresh) {
     write_text_file(result, "my thesis");
     expect(Verdict::Refuse, Cause::File, "was not written by voltpile");
     expect_fresh(Verdict::Refuse, Cause::File, "was not written by voltpile");
@@ -116,7 +116,7 @@ TEST_F(Admissions, RefusesFilesOfOthersEvenIfFresh) {
 }
 
 // A file that no longer says whose it is stays; one that still does may be computed again.
-TEST_F(Admissions, RefusesADamagedResultUnlessFresh) {
+TEST_F(Admissions, RejectsADamagedResultUnlessFresh) {
     make_result(result, layout, {0, 15});
     const std::string whole = file_text(result);
     write_text_file(result, whole.substr(0, whole.size() / 2));
@@ -130,7 +130,7 @@ TEST_F(Admissions, RefusesADamagedResultUnlessFresh) {
     EXPECT_THROW(open_result(result, layout, false, {}), JobError);
 }
 
-TEST_F(Admissions, RefusesResultsAndPartsOfANewerFormat) {
+TEST_F(Admissions, RejectsResultsAndPartsOfANewerFormat) {
     make_result(result, layout, {0, 15});
     const auto raise = [](hid_t file) {
         H5Adelete(file, "resultFormat");
@@ -161,14 +161,14 @@ TEST_F(Admissions, NamesALiveRunAndWhoMayTakeOver) {
     EXPECT_NE(admission(false, {.shard = {0, 2}}).busy, "");
 }
 
-TEST_F(Admissions, LetsShardsOfOneCountRunBesideEachOther) {
+TEST_F(Admissions, LetsShardsOfOneCountRunTogether) {
     const PartFolder parts(result, layout, PartFolder::IfOther::Refuse, {.shard = {0, 2}});
     EXPECT_EQ(admission(false, {.shard = {1, 2}}).busy, "");
     EXPECT_NE(admission(false, {.shard = {0, 2}}).busy, "");
     expect_of(admission(true, {.shard = {1, 2}}), Verdict::Refuse, Cause::Arguments, "--fresh would discard");
 }
 
-TEST_F(Admissions, RefusesPlacesWhereNoFileCanBe) {
+TEST_F(Admissions, RejectsPathsWhereNoFileCanBe) {
     for (const char* name : {"new/", "new/.", ".."}) {
         result = folder.path() / name;
         expect(Verdict::Refuse, Cause::Place, "names a folder");
@@ -183,7 +183,7 @@ TEST_F(Admissions, RefusesPlacesWhereNoFileCanBe) {
 }
 
 // 2 PB, as an axis of a job can ask for.
-TEST_F(Admissions, RefusesAResultThatDoesNotFitTheDisk) {
+TEST_F(Admissions, RejectsAResultThatDoesNotFitTheDisk) {
     layout = layout_of(some_axes({50'000'000, 5'000'000}), {field("a", FieldType::Float64)});
     expect(Verdict::Refuse, Cause::Room,
            "needs 4.0 PB while it is computed (2.0 PB for its parts, 2.0 PB for the result)");
@@ -228,7 +228,7 @@ TEST_F(Room, IsNeededForTheShardsOwnParts) {
     EXPECT_EQ(with_free_bytes(4000 + result_bytes - 1, half), Verdict::Refuse);
 }
 
-TEST_F(Room, IsEstimatedFromBelowForTexts) {
+TEST_F(Room, IsALowerBoundForTexts) {
     FieldSpec text = field("text", FieldType::Int32);
     text.shape = FieldShape::Text;
     text.usual_length = 1'000'000;

@@ -37,7 +37,7 @@ TEST_F(InspectResult, RejectsAnIncompleteResult) {
     EXPECT_THROW(ResultReader{result}, JobError);
 }
 
-TEST_F(InspectResult, TellsDamagedFilesFromForeignOnes) {
+TEST_F(InspectResult, DistinguishesDamagedFromForeignFiles) {
     make_result(result, layout, {0, 15});
     const std::string whole = file_text(result);
     for (const std::size_t size : {whole.size() - 1, whole.size() / 2, std::size_t{100}}) {

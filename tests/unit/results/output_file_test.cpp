@@ -25,7 +25,7 @@ TEST_F(OutputFile, AcceptsAFreeNameAndItsOwnFile) {
     EXPECT_EQ(refusal(), "");
 }
 
-TEST_F(OutputFile, RefusesAnotherFile) {
+TEST_F(OutputFile, RejectsAnotherFile) {
     for (const char* content : {"theirs", ""}) {
         write_text_file(path, content);
         EXPECT_EQ(refusal(),
@@ -36,14 +36,14 @@ TEST_F(OutputFile, RefusesAnotherFile) {
     }
 }
 
-TEST_F(OutputFile, RefusesFilesThatTheCommandNeedsUnderAnyName) {
+TEST_F(OutputFile, RejectsFilesThatTheCommandNeedsUnderAnyName) {
     write_text_file(path, "ours");
     std::filesystem::create_hard_link(path, folder.path() / "input");
     for (const auto& needed : {path, folder.path() / "input", folder.path() / "." / "out.txt"})
         EXPECT_NE(refusal({needed}).find("would replace " + needed.string()), std::string::npos);
 }
 
-TEST_F(OutputFile, RefusesPlacesWhereNoFileCanBe) {
+TEST_F(OutputFile, RejectsPathsWhereNoFileCanBe) {
     path = folder.path() / "missing" / "out.txt";
     EXPECT_NE(refusal().find("there is no folder"), std::string::npos);
     path = folder.path();

@@ -32,7 +32,7 @@ TEST_F(PartFolderTest, KeepsThePartsOfTheSameJob) {
     EXPECT_EQ(scan_parts(again.path(), layout).completed.size(), 4);
 }
 
-TEST_F(PartFolderTest, RefusesThePartsOfAnotherJob) {
+TEST_F(PartFolderTest, RejectsThePartsOfAnotherJob) {
     { commit_all(PartFolder(result, layout, IfOther::Refuse).path(), layout, {0, 4}); }
     const auto before = names_in(parts_path(result));
     const auto [message, code] = error_of([&] { PartFolder(result, other, IfOther::Refuse); });
@@ -61,7 +61,7 @@ TEST_F(PartFolderTest, DiscardsThePartsOfTheSameJobToo) {
     EXPECT_TRUE(scan_parts(fresh.path(), layout).completed.empty());
 }
 
-TEST_F(PartFolderTest, LeavesAFolderOfOthersAlone) {
+TEST_F(PartFolderTest, KeepsAForeignFolder) {
     const auto parts = parts_path(result);
     std::filesystem::create_directories(parts);
     write_text_file(parts / "thesis.tex", "years of work");
@@ -122,7 +122,7 @@ TEST_F(PartFolderTest, DiscardsPartsOfAnotherJobWithoutAManifest) {
     EXPECT_EQ(names_in(parts.path()), (std::vector<std::string>{"layout.h5", "lock"}));
 }
 
-TEST_F(PartFolderTest, LiesBesideTheFileThatALinkLeadsTo) {
+TEST_F(PartFolderTest, IsBesideTheTargetOfASymbolicLink) {
     std::filesystem::create_directories(folder.path() / "disk");
     std::filesystem::create_symlink("disk/real.h5",
                                     folder.path() / "link.h5");  // to a file that does not exist yet

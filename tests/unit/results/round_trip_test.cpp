@@ -23,7 +23,7 @@ void PrintTo(const Case& c, std::ostream* out) {
 
 class RoundTrip : public testing::TestWithParam<Case> {};
 
-TEST_P(RoundTrip, IsBitForBit) {
+TEST_P(RoundTrip, IsBitIdentical) {
     TemporaryFolder folder;
     const auto result = folder.path() / "map.h5";
     const ResultLayout layout = layout_of(some_axes(GetParam().counts), all_kinds_of_fields());
@@ -90,7 +90,7 @@ TEST_P(RoundTrip, ReaderReturnsAnyRange) {
     }
 }
 
-TEST_P(RoundTrip, LayoutAndProvenanceComeBack) {
+TEST_P(RoundTrip, PreservesLayoutAndProvenance) {
     TemporaryFolder folder;
     const auto result = folder.path() / "map.h5";
     ResultLayout layout = layout_of(some_axes(GetParam().counts), all_kinds_of_fields());

@@ -77,7 +77,7 @@ void expect_rows(const ResultReader& result, WorkRange range) {
     }
 }
 
-TEST(Rows, ComeBackFromPartsAndFromTheResult) {
+TEST(Rows, RoundTripThroughPartsAndResult) {
     for (const std::vector<std::int64_t>& counts : {std::vector<std::int64_t>{23}, {5, 4}, {1}, {}}) {
         TemporaryFolder folder;
         const auto result = folder.path() / "map.h5";

@@ -115,7 +115,7 @@ TEST_F(Shards, LeaveSiblingsAlone) {
     EXPECT_EQ(read_lives(parts_path(result)).size(), 0u);
 }
 
-TEST_F(Shards, RefuseASecondJob) {
+TEST_F(Shards, RejectASecondJob) {
     const auto first = open(0, 2);
     ResultLayout other = layout;
     other.fingerprint = "ffffffffffffffffffffffffffffffff";
@@ -175,7 +175,7 @@ TEST_F(Shards, NameTheShardOfADamagedPart) {
     expect_finished();
 }
 
-TEST_F(Shards, RefuseFresh) {
+TEST_F(Shards, RejectFresh) {
     const auto [message, code] = error_of([&] { open_result(result, layout, true, claim(0, 2)); });
     EXPECT_EQ(code, ExitCode::BadInput);
     EXPECT_NE(message.find("--fresh"), std::string::npos) << message;

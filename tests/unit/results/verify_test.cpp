@@ -28,7 +28,7 @@ TEST(Checksum, IsCrc32) {
     EXPECT_EQ(crc32_of(bytes_in("6789"), crc32_of(bytes_in("12345"))), 0xCBF43926u);
 }
 
-TEST(Checksum, OfPiecesInAnyOrderIsThatOfTheWhole) {
+TEST(Checksum, CombinesPiecesInAnyOrder) {
     const std::string_view whole = "123456789";
     std::vector<std::pair<std::int64_t, std::int64_t>> pieces{{0, 2}, {2, 3}, {3, 3}, {3, 7}, {7, 9}};
     std::sort(pieces.begin(), pieces.end());
@@ -93,7 +93,7 @@ class Verify : public testing::Test {
     }();
 };
 
-TEST_F(Verify, FindsNothingWrongWithAWholeResult) {
+TEST_F(Verify, AcceptsAnIntactResult) {
     make();
     const Verification found = verify_result(result);
     EXPECT_TRUE(found.ok()) << found.problems[0];

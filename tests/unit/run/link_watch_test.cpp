@@ -27,14 +27,14 @@ TEST(SilenceClock, NamesTheRankThatIsSilentForTooLong) {
     EXPECT_EQ(look(clock, 11, 11), 2);
 }
 
-TEST(SilenceClock, ExpectsNothingOfRanksItNeverHeardOrForgot) {
+TEST(SilenceClock, IgnoresRanksThatItNeverHeardOrForgot) {
     SilenceClock clock(3, kPatience);
     clock.heard(2, 0);
     clock.forget(2);
     EXPECT_EQ(look(clock, 1, 100), std::nullopt);
 }
 
-TEST(SilenceClock, StartsAnewAfterThisProcessWasSuspended) {
+TEST(SilenceClock, RestartsAfterThisProcessWasSuspended) {
     SilenceClock clock(3, kPatience);
     clock.heard(2, 0);
     EXPECT_EQ(look(clock, 1, 5), std::nullopt);

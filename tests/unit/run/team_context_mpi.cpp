@@ -99,7 +99,7 @@ TEST_F(Teams, FormPipelinesOfSingleRanks) {
     run_pipeline(plan_for(shape(1, world().size() > 1 ? 2 : 1, 0), 0));
 }
 
-TEST_F(Teams, AcceptRanksDealtOutToNodesInTurn) {
+TEST_F(Teams, AcceptRanksDistributedRoundRobin) {
     if (world().size() < 2) GTEST_SKIP() << "needs two ranks";
     const Plan plan = plan_for(shape(0, 2, 1), 0, true);
     EXPECT_EQ(plan.teams.tensor, world().size() / 2);
