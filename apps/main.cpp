@@ -104,7 +104,8 @@ ExitCode answer_parse_error(const CLI::App& cli, const CLI::ParseError& error) {
 }
 
 ExitCode run_command(int argc, char** argv) {
-    CLI::App cli("Voltpile runs one job file on all processors and GPUs it is given, over MPI.", "voltpile");
+    CLI::App cli("Voltpile runs a job file on all CPUs and GPUs of a machine or cluster, over MPI.",
+                 "voltpile");
     cli::Action action;
     define_commands(cli, action);
     try {

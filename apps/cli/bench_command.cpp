@@ -21,13 +21,14 @@ void add_bench(CLI::App& cli, Action& action) {
     threebody->footer("example: voltpile bench threebody --size 1000 --steps 50000");
     auto options = std::make_shared<BenchOptions>();
     threebody
-        ->add_option("--size", options->size,
-                     "points along each edge of the map [1000 on a GPU; on a CPU what takes about 10 s]")
+        ->add_option(
+            "--size", options->size,
+            "points along each edge of the map [1000 on a GPU; on a CPU a size that takes about 10 s]")
         ->check(CLI::Range(1, 46340));  // fewer than 2^31 points
     threebody->add_option("--steps", options->steps, "integration steps for each point")
         ->check(CLI::Range(1, 100000000))
         ->capture_default_str();
-    threebody->add_flag("--cpu", options->cpu, "measure the processor even if there is a GPU");
+    threebody->add_flag("--cpu", options->cpu, "measure the CPU even if there is a GPU");
     threebody->callback([options, &action] {
         action = on_first_rank([options](const Invocation&) {
             run_bench(*options);

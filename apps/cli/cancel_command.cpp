@@ -11,7 +11,7 @@ namespace voltpile::cli {
 
 void add_cancel(CLI::App& cli, Action& action) {
     CLI::App* cancel =
-        cli.add_subcommand("cancel", "stop a job, in Slurm's queue or on this host; what is committed stays");
+        cli.add_subcommand("cancel", "stop a job in Slurm's queue or on this host; committed work stays");
     auto subject = std::make_shared<std::string>();
     cancel
         ->add_option("JOBID|FILE", *subject,
@@ -19,11 +19,11 @@ void add_cancel(CLI::App& cli, Action& action) {
         ->required()
         ->check(some_name());
     cancel->footer(
-        "A job in the queue is ended by scancel. A run outside Slurm gets SIGUSR1: it commits what it has "
-        "computed\n"
-        "and ends with exit code 5, and the same command goes on with it later. Exit code 2: nobody writes "
-        "the\n"
-        "result; 3: the run is on another host, and the message says how to stop it there.\n"
+        "Ends a job in the queue with scancel. Sends SIGUSR1 to a run outside Slurm, which commits what it "
+        "has\n"
+        "computed and ends with exit code 5; the same command resumes it later. Exit code 2: no run is "
+        "writing\n"
+        "the result; 3: the run is on another host, and the message says how to stop it there.\n"
         "examples: voltpile cancel 12\n"
         "          voltpile cancel results/seed_map.h5");
     cancel->callback([subject, &action] {

@@ -32,9 +32,9 @@ constexpr int usual_context = 8192;  // tokens; a longer context that the model 
 
 constexpr const char* kChatHelp =
     "/help   this list\n"
-    "/clear  forget the conversation and begin anew\n"
+    "/clear  start a new conversation\n"
     "/exit   end (also Ctrl-D)\n"
-    "Ctrl-C  stop the answer; without one, end\n"
+    "Ctrl-C  stop the answer; between answers, end\n"
     "Every other line is sent to the model; begin it with a space to send a line that looks like a command.";
 
 // "/word": text that only begins with a slash ("/etc/hosts is ...") is not a command.
@@ -59,7 +59,7 @@ llm::ChatTemplate template_of(const llm::ModelFiles& model, const ChatArguments&
     if (model.config().chat_template.empty())
         throw JobError(fmt::format(
             "{}: the model has no chat template, so it may not have been trained to chat; choose one "
-            "by --template: {}",
+            "with --template: {}",
             args.model, fmt::join(llm::ChatTemplate::names(), ", ")));
     return llm::ChatTemplate::recognized(model.config().chat_template, args.model);
 }
@@ -224,14 +224,14 @@ ExitCode chat(const MpiSession& session, ChatArguments args) {
 }  // namespace
 
 void add_chat(CLI::App& cli, Action& action) {
-    CLI::App* command = cli.add_subcommand("chat", "talk with a language model");
+    CLI::App* command = cli.add_subcommand("chat", "chat with a language model");
     command->footer(
         "examples:\n"
         "  voltpile chat model.gguf --system \"Answer in one sentence.\"\n"
         "  mpirun -np 4 voltpile chat model.gguf --json < questions.txt");
     auto args = std::make_shared<ChatArguments>();
     add_model_option(*command, args->model)->required();
-    command->add_option("--system", args->system, "system message: how the model is to behave")
+    command->add_option("--system", args->system, "system message: how the model should behave")
         ->type_name("TEXT");
     command
         ->add_option("--template", args->chat_template,

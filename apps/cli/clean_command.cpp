@@ -19,7 +19,7 @@ struct CleanArguments {
     bool yes = false;
 };
 
-// A job that Slurm will start again has no run now, and goes on with its parts.
+// A job that Slurm will start again has no run now, but resumes from its parts.
 bool is_queued(const FoundResult& found) {
     for (const QueuedJob& job : jobs_that_write(found.result))
         if (!job.ended()) return true;
@@ -67,9 +67,8 @@ ExitCode clean(const CleanArguments& args) {
     for (const FoundResult& found : stale) fmt::print("{}", stale_text(found));
     if (running > 0) fmt::print("kept: {} in use by a run\n", running);
     if (kept > 0)
-        fmt::print(
-            "kept: {} unfinished, queued or changed in the last {:g} days (--days 0: whatever their age)\n",
-            kept, args.days);
+        fmt::print("kept: {} unfinished, queued or changed in the last {:g} days (--days 0: at any age)\n",
+                   kept, args.days);
     if (stale.empty()) {
         fmt::print("no stale part folders under {}\n", args.folder);
         return ExitCode::Done;
@@ -78,7 +77,7 @@ ExitCode clean(const CleanArguments& args) {
         fmt::format("{} part folder{} ({})", stale.size(), stale.size() == 1 ? "" : "s", bytes_text(bytes));
     if (!args.yes && isatty(STDIN_FILENO) != 1)
         throw JobError(fmt::format(
-            "not deleting {}: stdin is not a terminal to ask on; --yes deletes without asking", count));
+            "not deleting {}: stdin is not a terminal, so nobody can confirm; pass --yes to delete", count));
     if (!args.yes && !is_confirmed("delete " + count + "?")) {
         fmt::print("nothing was deleted\n");
         return ExitCode::Done;
@@ -93,24 +92,22 @@ ExitCode clean(const CleanArguments& args) {
 }  // namespace
 
 void add_clean(CLI::App& cli, Action& action) {
-    CLI::App* command =
-        cli.add_subcommand("clean", "delete part folders that nobody needs any more, after asking");
+    CLI::App* command = cli.add_subcommand("clean", "delete stale part folders, after asking");
     auto args = std::make_shared<CleanArguments>();
     command
         ->add_option("FOLDER", args->folder, "where to look, with all folders below it [the current folder]")
         ->check(some_name());
     command
         ->add_option("--days", args->days,
-                     "an unfinished job is stale if nothing has changed for this long; 0: whatever its age")
+                     "an unfinished job is stale if nothing has changed for this long; 0: at any age")
         ->check(CLI::Range(0.0, 1e6))
         ->capture_default_str();
     command->add_flag("--yes", args->yes, "do not ask");
     command->footer(
-        "Stale are the part folders (FILE.parts) of complete results, and of unfinished jobs that nobody has "
-        "gone on\n"
-        "with: deleting one of these loses what it has computed. Part folders that a run is writing to, or "
-        "that a\n"
-        "job in Slurm's queue will go on with, are never touched; neither are results.\n"
+        "A part folder (FILE.parts) is stale if its result is complete, or if its job is unfinished and "
+        "nothing\n"
+        "has changed for --days; deleting the latter discards computed work. Never deletes results, or part\n"
+        "folders that a run is writing to or that a job in Slurm's queue will resume.\n"
         "example: voltpile clean results");
     command->callback(
         [args, &action] { action = on_first_rank([args](const Invocation&) { return clean(*args); }); });

@@ -51,7 +51,7 @@ std::int64_t row_number(std::string_view text, const std::string& rows) {
     return value;
 }
 
-// "100:200", "100:" and ":200", half-open, of so many points; "" is all of them.
+// Parses "100:200", "100:" or ":200", half-open; "" is all points.
 WorkRange rows_of(const std::string& rows, std::int64_t points) {
     if (rows.empty()) return {0, points};
     const std::size_t colon = rows.find(':');
@@ -99,7 +99,7 @@ void write_lines(const std::filesystem::path& output, const Writer& write) {
 ExitCode export_result(const ExportArguments& args) {
     const Format format = chosen_format(args);
     if (format == Format::Netcdf && args.output.empty())
-        throw JobError("export: --netcdf writes a file: --output FILE says which");
+        throw JobError("export: --netcdf needs --output FILE");
     if (!args.output.empty()) check_place(args);
     const ResultReader result(args.file);
     const WorkRange rows = rows_of(args.rows, result.layout().point_count());
@@ -134,10 +134,9 @@ void add_export(CLI::App& cli, Action& action) {
     command->add_option("FILE", args->file, "result file (.h5), finished or not")
         ->required()
         ->check(some_name());
-    CLI::Option* csv =
-        command->add_flag("--csv", args->csv, "a line for each point: the axes, then the fields");
+    CLI::Option* csv = command->add_flag("--csv", args->csv, "one line per point: the axes, then the fields");
     CLI::Option* jsonl =
-        command->add_flag("--jsonl", args->jsonl, "an object for each point, as run --jsonl");
+        command->add_flag("--jsonl", args->jsonl, "one JSON object per point, as run --jsonl writes it");
     CLI::Option* netcdf =
         command->add_flag("--netcdf", args->netcdf, "a netCDF-4 file, for xarray, ncdump or CDO");
     csv->excludes(jsonl)->excludes(netcdf);
@@ -154,9 +153,9 @@ void add_export(CLI::App& cli, Action& action) {
         ->check(some_name());
     command->add_flag("--overwrite", args->overwrite, "replace FILE of --output if it exists");
     command->footer(
-        "Points that are not computed yet are left out of CSV and JSON, and missing values in netCDF. With "
-        "--rows a\n"
-        "netCDF file has the dimension `point` instead of the axes.\n"
+        "CSV and JSON leave out points that are not computed yet; netCDF has missing values for them. With "
+        "--rows\n"
+        "a netCDF file has the dimension `point` instead of the axes.\n"
         "examples: voltpile export results/seed_map.h5 --csv --rows 0:1000 | head\n"
         "          voltpile export answers.h5 --output answers.jsonl\n"
         "          voltpile export results/seed_map.h5 --output map.nc");

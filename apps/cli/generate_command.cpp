@@ -108,7 +108,7 @@ void add_generate(CLI::App& cli, Action& action) {
         ->capture_default_str();
     add_replica_options(*generate, args->replica);
     add_sampling_options(*generate, args->request.sampling);
-    generate->add_flag("--ignore-end", args->request.ignore_end, "do not stop at a token that ends the text");
+    generate->add_flag("--ignore-end", args->request.ignore_end, "do not stop at an end-of-sequence token");
     generate->add_flag("--json", args->json, "print text, tokens, log probabilities and rates as JSON");
     generate->callback([args, &action] {
         action = [args](const Invocation& invocation) {

@@ -53,7 +53,7 @@ ExitCode print_job_help(const std::string& app, std::span<const AppSchema> known
         }
         names += fmt::format("  voltpile help job {:<12} {}\n", schema.name, schema.summary);
     }
-    if (!app.empty()) throw JobError(fmt::format("no app {}; there are:\n{}", app, names));
+    if (!app.empty()) throw JobError(fmt::format("no app {}; the apps are:\n{}", app, names));
     fmt::print("{}", names);
     return ExitCode::Done;
 }
@@ -79,7 +79,7 @@ void add_help(CLI::App& cli, Action& action) {
     help->add_option("TOPIC", args->topic, "a command (run, model info), or job and an app (job threebody)");
     help->add_flag("--markdown", args->markdown, "with job: all apps, as in docs/job_file.md");
     help->footer(
-        "examples: voltpile help run            as voltpile run --help\n"
+        "examples: voltpile help run            same as voltpile run --help\n"
         "          voltpile help job threebody  every key of the app's job files");
     help->callback([&cli, args, &action] {
         action = on_first_rank(

@@ -144,11 +144,10 @@ void add_hosts(CLI::App& cli, Action& action) {
     hosts->add_flag("--report", args->report)->group("");
     hosts->add_option("--probe", args->probe_seconds)->group("");
     hosts->footer(
-        "Visits all hosts by ssh: tests names, connections, clocks and the folder, compares programs and "
-        "libraries,\n"
-        "then measures the links between all pairs. Exit code 0: all is well; 3: something must be fixed; 2: "
-        "the\n"
-        "host file or the arguments are wrong.\n"
+        "Visits all hosts by ssh: tests names, connections, clocks and the folder, compares programs and\n"
+        "libraries, then measures the links between all pairs. Exit code 0: all is well; 3: something must "
+        "be\n"
+        "fixed; 2: the host file or the arguments are wrong.\n"
         "example: voltpile hosts HOSTS --folder /shared/results");
     hosts->callback([args, &action] {
         if (args->report)

@@ -14,9 +14,9 @@ void add_list(CLI::App& cli, Action& action) {
     list->add_option("FOLDER", *folder, "where to look, with all folders below it [the current folder]")
         ->check(some_name());
     list->footer(
-        "Prints for each how much is done, the app, the points of the whole job, the size on disk, the time "
-        "since\n"
-        "the last change and, while a run is writing, its process and host. Hidden folders are passed over.\n"
+        "Prints for each one how much is done, the app, the points of the whole job, the size on disk, the "
+        "time\n"
+        "since the last change and, while a run is writing, its process and host. Skips hidden folders.\n"
         "example: voltpile list results");
     list->callback([folder, &action] {
         action = on_first_rank([folder](const Invocation&) {

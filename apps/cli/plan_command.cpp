@@ -35,7 +35,7 @@ ExitCode plan_this_machine(const PlanArguments& args, const Invocation& invocati
 
 void add_plan(CLI::App& cli, Action& action) {
     CLI::App* plan = cli.add_subcommand(
-        "plan", "print who would compute what, how long it takes and what it needs; run nothing");
+        "plan", "print which rank would compute what, and the time, memory and disk needed; run nothing");
     plan->footer("example: voltpile plan jobs/threebody/seed_map.toml --cluster data/clusters/t181_x3.toml");
     auto args = std::make_shared<PlanArguments>();
     add_job_options(*plan, args->run);

@@ -34,7 +34,7 @@ void add_team_options(CLI::App& command, llm::ReplicaRequest& request) {
         ->check(CLI::Range(0, 1 << 10));
     command.add_flag_callback(
         "--cpu", [&request] { request.device = DeviceChoice::Cpu; },
-        "compute on cores even where there are GPUs");
+        "compute on CPU cores even if there are GPUs");
     command
         .add_option("--ranks-per-node", request.ranks_per_node,
                     "treat each host as several nodes with this many ranks each [one node]")
@@ -48,10 +48,8 @@ void add_team_options(CLI::App& command, llm::ReplicaRequest& request) {
             "element type of the KV cache: int8 takes about half the memory and rounds more [fp16]")
         ->check(CLI::IsMember({"fp16", "int8"}))
         ->type_name("ELEMENT");
-    add_switch(
-        command, "--batch-invariant", request.batch_invariant,
-        "on GPUs, compute each sequence bit for bit the same whatever else is in the batch; on cores this "
-        "is always so [off]");
+    add_switch(command, "--batch-invariant", request.batch_invariant,
+               "on GPUs, make each sequence's result bit-identical in any batch; on CPUs it always is [off]");
     add_switch(command, "--clamp", request.clamp,
                "clamp activations to the largest fp16 number instead of overflowing to infinity [off]");
 }

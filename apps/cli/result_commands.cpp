@@ -12,7 +12,7 @@
 namespace voltpile::cli {
 
 void add_show(CLI::App& cli, Action& action) {
-    CLI::App* show = cli.add_subcommand("show", "say what a result holds, finished or not");
+    CLI::App* show = cli.add_subcommand("show", "print what a result contains, finished or not");
     show->footer("example: voltpile show results/seed_map.h5");
     auto result = std::make_shared<std::string>();
     show->add_option("FILE", *result, "result file (.h5)")->required()->check(some_name());

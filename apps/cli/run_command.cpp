@@ -36,8 +36,8 @@ void add_run(CLI::App& cli, Action& action) {
         ->excludes(part);
     run->add_flag(
         "--take-over", options->take_over,
-        "resume although another run of the job seems to be alive, because its host is out of reach; "
-        "nothing that the other run still does will count");
+        "take over from another run that seems to be alive but whose host is out of reach; that run can no "
+        "longer commit anything");
     run->footer("example: mpirun -np 4 voltpile run jobs/threebody/seed_map.toml --output /scratch/map.h5");
     run->callback([options, shard, &action] {
         action = [options, shard](const Invocation& invocation) {

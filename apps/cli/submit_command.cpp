@@ -69,7 +69,8 @@ void add_options(CLI::App& submit, SubmitRequest& request) {
 }  // namespace
 
 void add_submit(CLI::App& cli, Action& action) {
-    CLI::App* submit = cli.add_subcommand("submit", "submit a job to Slurm with every option worked out");
+    CLI::App* submit =
+        cli.add_subcommand("submit", "submit a job to Slurm, with options derived from the job and cluster");
     auto request = std::make_shared<SubmitRequest>();
     add_job_options(*submit, request->run);
     add_options(*submit, *request);

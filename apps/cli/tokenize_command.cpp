@@ -81,9 +81,9 @@ void add_tokenize(CLI::App& cli, Action& action) {
     CLI::Option* text = command->add_option("TEXT", args->text, "the text [read from stdin]");
     command->add_flag("--ids", args->ids, "print the ids alone, in one line");
     command->add_flag("--plain", args->plain,
-                      "only the text itself: no token before it, and special tokens' names in it are text");
+                      "add no token at the beginning, and treat names of special tokens as ordinary text");
     command->footer(
-        "Prints id and piece of each token. By default the text is read as generate reads its prompt.\n"
+        "Prints the id and the piece of each token. By default tokenizes the text as generate does.\n"
         "examples: voltpile tokenize model.gguf \"And it came to pass\"\n"
         "          voltpile tokenize model.gguf --ids < prompt.txt");
     command->callback([args, text, &action] {

@@ -38,9 +38,9 @@ void add_verify(CLI::App& cli, Action& action) {
     auto file = std::make_shared<std::string>();
     command->add_option("FILE", *file, "result file (.h5), finished or not")->required()->check(some_name());
     command->footer(
-        "Changes nothing, and a run may be writing meanwhile. Exit code 0: everything that is computed is "
+        "Changes nothing, and may be used while a run is writing. Exit code 0: all computed values are "
         "intact;\n"
-        "4: some values are damaged, and stderr names them; 2: there is no such result.\n"
+        "4: some are damaged, and stderr names them; 2: there is no such result.\n"
         "example: voltpile verify results/seed_map.h5");
     command->callback(
         [file, &action] { action = on_first_rank([file](const Invocation&) { return verify(*file); }); });

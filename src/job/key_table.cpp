@@ -85,8 +85,8 @@ std::vector<KeySpec> cluster_keys() {
          .default_value = Texts{"auto"},
          .choices = {"auto", "tcp", "ucx"},
          .identity = false,
-         .help = "How messages travel between hosts. auto: UCX if Open MPI supports the RDMA devices, else "
-                 "TCP. Options given to mpirun (--mca pml ...) take precedence."},
+         .help = "The transport of messages between hosts. auto: UCX if Open MPI supports the RDMA devices, "
+                 "else TCP. Options given to mpirun (--mca pml ...) take precedence."},
         {.path = "cluster.network",
          .type = ValueType::Text,
          .default_value = Texts{""},

@@ -32,7 +32,7 @@ class Chat(Case):
         with open(questions) as stdin:
             return self.voltpile(*command, *options, stdin=stdin, **more)
 
-    def test_gives_the_answers_of_transformers(self):
+    def test_answers_like_transformers(self):
         out, err = self.chat(QUESTIONS, "-n", "20")
         self.assertEqual(out, "".join(turn["text"] + "\n" for turn in EXPECTED["turns"]))
         self.assertEqual(len(re.findall(r"^prompt \d+ tokens, \d+ tok/s; generated 20 tokens, [\d.]+ tok/s$", err, re.M)), 2, err)
@@ -123,7 +123,7 @@ exec unshare --uts sh -c 'hostname '$host' && exec {VOLTPILE} "$@"' sh "$@"
         names = "chatml, qwen2, qwen2.5, qwen3, llama2, llama3, llama3.1, mistral-v0.1"
         for options, says in (
             ((), "has no chat template"),
-            ((), f"by --template: {names}"),
+            ((), f"with --template: {names}"),
             (("--template", "alpaca"), f'unknown chat template "alpaca"; the names are {names}'),
             (("--template", "mistral-v0.1", "--system", "Be brief"), "no place for a system message"),
             (("--template", "chatml", "--top-p", "2"), "--top-p"),
