@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <toml++/toml.h>
+
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstring>

@@ -1,4 +1,6 @@
 // Compares small random models of every family with transformers, on one rank and on several.
+#include <algorithm>
+
 #include "llm/decoder_fixture.h"
 
 namespace voltpile::llm {

@@ -1,6 +1,8 @@
 // The trained tiny model in all its file formats, on one rank and on several. The expected texts come from
 // transformers (data/tiny_model). At every step the best logit leads by at least 0.09, far more than any
 // rounding error.
+#include <algorithm>
+
 #include "llm/decoder_fixture.h"
 #include "llm/model/model_memory.h"
 #include "llm/single_rank_passes.h"

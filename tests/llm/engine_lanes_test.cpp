@@ -1,4 +1,6 @@
 // Prefill over pipeline stages: the pieces of a prompt follow each other in passes of all lanes.
+#include <algorithm>
+
 #include "llm/paper_executor.h"
 
 namespace voltpile::llm {

@@ -1,5 +1,6 @@
 // A row's result must not depend by a single bit on the other rows, on their number, or on how its sequence
 // is divided into pieces. This holds for CPUs and for GPUs with batch_invariant.
+#include <algorithm>
 #include <list>
 
 #include "llm/ops_fixture.h"

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <limits>
 
 #include "llm/ops/dequantize.h"

@@ -1,6 +1,7 @@
 // Compares recorded passes with the same passes run call by call.
 #include "llm/decoder/pass_runner.h"
 
+#include <algorithm>
 #include <deque>
 
 #include "base/error.h"

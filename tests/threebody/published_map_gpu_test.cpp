@@ -1,6 +1,7 @@
 // Tests the GPU kernel: golden values, agreement with the CPU in every field, tails and refills.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <mutex>

@@ -1,5 +1,6 @@
 #include "llm/decoder/upload_block.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace voltpile::llm {

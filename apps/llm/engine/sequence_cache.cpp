@@ -1,5 +1,7 @@
 #include "llm/engine/sequence_cache.h"
 
+#include <algorithm>
+
 namespace voltpile::llm {
 namespace {
 

@@ -1,5 +1,7 @@
 #include "llm/tokenizer/hugging_face_vocabulary.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>

@@ -1,6 +1,7 @@
 // Staging of GPU buffers, with plain memory in place of the GPU's.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <random>

@@ -3,6 +3,7 @@
 // shows.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <functional>

@@ -1,4 +1,6 @@
 // Inputs that are not job files or that attack the reader: each must cause a JobError quickly.
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "bowl_schema.h"

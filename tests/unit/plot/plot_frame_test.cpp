@@ -1,6 +1,7 @@
 // Tests pictures with their frame by reading pixels.
 #include "plot/frame.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "plot/axis_ticks.h"

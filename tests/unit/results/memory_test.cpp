@@ -1,4 +1,5 @@
 // Tests that memory does not grow with the sweep.
+#include <algorithm>
 #include <fstream>
 
 #include "plot/plot.h"

@@ -1,4 +1,6 @@
 // Checksums of finished results and of parts: what they cover, and that every damage is found.
+#include <algorithm>
+
 #include "results/verify.h"
 
 #include <fmt/format.h>
