@@ -34,8 +34,8 @@ const FieldSpec& chosen_field(const ResultLayout& layout, const std::string& nam
     const std::string choices = fmt::format("{}", fmt::join(names, ", "));
     if (!chosen) throw JobError(fmt::format("there is no field {}; there is {}", name, choices));
     if (chosen->variable())
-        throw JobError(fmt::format("{} has {} of any length, which are not drawn; --field {}", chosen->name,
-                                   chosen->shape == FieldShape::Text ? "texts" : "lists",
+        throw JobError(fmt::format("{} has {} of variable length, which plot cannot draw; --field {}",
+                                   chosen->name, chosen->shape == FieldShape::Text ? "texts" : "lists",
                                    names.empty() ? "would find nothing to draw" : "takes " + choices));
     return *chosen;
 }

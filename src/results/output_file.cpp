@@ -34,7 +34,7 @@ void check_output_place(const std::filesystem::path& path, std::string_view opti
                                    std::generic_category().message(errno)));
     const auto status = std::filesystem::status(path, error);
     if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
-        throw JobError(fmt::format("{}: {} is there, and is no regular file", option, path.string()));
+        throw JobError(fmt::format("{}: {} exists and is not a regular file", option, path.string()));
     for (const auto& other : kept)
         if (is_same_file(path, other))
             throw JobError(fmt::format("{}: {} would replace {}, which is needed", option, path.string(),

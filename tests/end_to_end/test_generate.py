@@ -39,7 +39,7 @@ class Generate(Case):
         _, err = self.voltpile("generate", MODELS / "tiny-q8_0.gguf", "And", "--context", "4")
         self.assertIn("the text ends here because the context of 4 tokens is full", err)
         _, err = self.voltpile("generate", MODELS / "tiny-q8_0.gguf", "And", "-n", "520", "--context", "600")
-        self.assertEqual(err.count("the model was made for 512 tokens of context, not for 52"), 1, err)
+        self.assertEqual(err.count("the model supports 512 tokens of context, not 52"), 1, err)
 
     def test_clamp_replaces_overflow(self):
         model = self.folder / "large"

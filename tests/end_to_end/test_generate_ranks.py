@@ -107,7 +107,7 @@ class GenerateOnRanks(Case):
         copy_too_large(large, 4 * room_per_rank(refuse, self.folder))
         err = refuse(large)
         self.assertEqual(err.count("the model does not fit: over 2 ranks (TP2 x PP1)"), 1, err)
-        self.assertRegex(err, r"it would fit on \d+ ranks with so much each")
+        self.assertRegex(err, r"it would fit on \d+ ranks with this much each")
 
     def test_reports_logits_that_are_not_finite(self):
         for tensor, says in (("model.layers.2.mlp.down_proj.weight", "layer 2: after its feed-forward part the hidden state is not finite"),

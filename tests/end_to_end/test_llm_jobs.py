@@ -96,7 +96,7 @@ class Results(LlmJob):
         out, _ = self.voltpile("show", "a.h5")
         self.assertIn("list of int32", out)
         _, err = self.voltpile("plot", "a.h5", expect=BAD_INPUT)
-        self.assertIn("text has texts of any length", err)
+        self.assertIn("text has texts of variable length", err)
 
     def test_xarray_opens_the_result(self):
         import xarray
@@ -361,7 +361,7 @@ class Refused(LlmJob):
         self.write_prompts([{"prompt": "And"}])
         for arguments, words in (
                 (["generate.max_tokens=128"], "leaves no room for a prompt in engine.context = 128"),
-                (["engine.cache_tokens=64"], "engine.cache_tokens = 64 is too small for one text of 128 tokens"),
+                (["engine.cache_tokens=64"], "engine.cache_tokens = 64 is too small for one sequence of 128 tokens"),
                 (["model.synthetic=tny"], "did you mean tiny?"),
                 (["model.path=''"], "model.path is missing"),
                 (["generate.top_n=21"], "generate.top_n"),

@@ -83,7 +83,7 @@ class Model(Case):
         path.write_bytes(whole[:-100])
         self.refuse("info", path, says="reaches beyond the end of the file")
         path.write_bytes(whole.replace(b"llama.block_count", b"llama.block_caunt"))
-        self.refuse("info", path, says="the metadata lack llama.block_count")
+        self.refuse("info", path, says="the metadata has no llama.block_count")
         self.refuse("info", self.folder / "none.gguf", says="none.gguf does not exist")
         self.refuse("info", self.folder / "map.toml", says="this is not a GGUF file")
         self.refuse("inf", path, says="voltpile model has no command inf; did you mean info?")
@@ -92,7 +92,7 @@ class Model(Case):
         self.refuse("synth", "--shape", "tiny", "--quant", "f16", "-o", self.folder / "no/x.gguf",
                     says="--output: there is no folder")
         os.mkfifo(self.folder / "pipe")  # stays where it is, as a device would, and nobody waits for a writer
-        self.refuse("synth", "--shape", "tiny", "--quant", "f16", "-o", self.folder / "pipe", says="no regular file")
+        self.refuse("synth", "--shape", "tiny", "--quant", "f16", "-o", self.folder / "pipe", says="not a regular file")
         self.refuse("info", self.folder / "pipe", says="pipe is not a regular file")
         (self.folder / "pipe").unlink()
         (self.folder / "config.json").write_text(json.dumps({"model_type": "gemma3"}))

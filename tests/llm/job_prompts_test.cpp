@@ -70,7 +70,7 @@ TEST(PromptLine, ReportsErrors) {
     EXPECT_EQ(error_of_line(R"({"prompt": "a", "messages": [{"role": "user", "content": "u"}]})"),
               "\"prompt\" and \"messages\" exclude each other");
     EXPECT_EQ(error_of_line(R"({"prompt": ""})"), "the prompt is empty");
-    EXPECT_EQ(error_of_line(R"({"prompt": 1})"), "\"prompt\" must be a text, not number");
+    EXPECT_EQ(error_of_line(R"({"prompt": 1})"), "\"prompt\" must be a string, not number");
     EXPECT_EQ(error_of_line(R"({"prompt": "a", "temprature": 1})"),
               "unknown field \"temprature\"; did you mean temperature?");
     EXPECT_EQ(error_of_line(R"({"prompt": "a", "max_tokens": 0})"),
@@ -83,16 +83,16 @@ TEST(PromptLine, ReportsErrors) {
     EXPECT_EQ(error_of_line(R"({"prompt": "a", "temperature": 1e999})"),
               "not valid JSON: a number is too large");
     EXPECT_EQ(error_of_line(R"({"prompt": "a", "stop": [""]})"),
-              "\"stop\" has an empty text, which is everywhere");
+              "\"stop\" has an empty string, which would match everywhere");
     EXPECT_EQ(error_of_line(R"({"messages": []})"), "\"messages\" must be a list of messages");
     EXPECT_EQ(error_of_line(R"({"messages": [{"role": "user"}]})"), "a message has no \"content\"");
     EXPECT_EQ(error_of_line(R"({"messages": [{"role": "tool", "content": "x"}]})"),
               "\"role\" must be one of system, user, assistant, not \"tool\"");
     EXPECT_EQ(parse_json_line("{\"id\": \"q\", \"prompt\": 1}", {}).id, "q");
     EXPECT_EQ(error_of_line(R"({"prompt": "a", "id": 1.5})"),
-              "\"id\" must be a text or a whole number, not 1.5");
+              "\"id\" must be a string or a whole number, not 1.5");
     EXPECT_EQ(error_of_line(R"({"prompt": "a", "id": true})"),
-              "\"id\" must be a text or a whole number, not boolean");
+              "\"id\" must be a string or a whole number, not boolean");
 }
 
 // JSON does not define which value counts (RFC 8259, section 4).

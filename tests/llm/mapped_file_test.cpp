@@ -47,7 +47,7 @@ TEST_F(MappedFileDeathTest, NamesAShortenedFile) {
             const MappedFile file(path);
             if (::truncate(path.c_str(), 100) == 0) std::exit(sum_of(whole) + sum_of(file));
         },
-        failed(), "^error: .*/short.gguf has become shorter while it was in use\n$");
+        failed(), "^error: .*/short.gguf was truncated while in use\n$");
 }
 
 TEST_F(MappedFileDeathTest, ReportsOnceFromSeveralThreads) {
@@ -59,7 +59,7 @@ TEST_F(MappedFileDeathTest, ReportsOnceFromSeveralThreads) {
             std::vector<std::jthread> readers;
             for (int i = 0; i < 8; ++i) readers.emplace_back([&] { std::exit(sum_of(file)); });
         },
-        failed(), "^error: .*/short.gguf has become shorter while it was in use\n$");
+        failed(), "^error: .*/short.gguf was truncated while in use\n$");
 }
 
 // Bus errors from other causes end the process as if no file were watched.

@@ -107,7 +107,7 @@ TEST(ModelFiles, ShardsEqualTheSingleFile) {
     EXPECT_EQ(model.paths().size(), 2u);
     EXPECT_EQ(model.head().file, 1);
     std::filesystem::remove(folder / "model-00001-of-00002.safetensors");
-    EXPECT_EQ(missing("1 of the model's 2 files are missing beside it: model-00001-of-00002.safetensors",
+    EXPECT_EQ(missing("1 of the model's 2 files are missing: model-00001-of-00002.safetensors",
                       message_for(folder.path())),
               "");
     folder.write("model.safetensors.index.json", R"({"weight_map":{"a":"../secret.safetensors"}})");

@@ -161,7 +161,7 @@ TEST(ReplicaPlan, ReportsThatNothingFits) {
     Topology topology = cluster("t180.toml", 1);
     for (Gpu& gpu : topology.hosts[0].gpus) gpu.memory_bytes = 100'000'000;  // CUDA's own need is more
     const std::string none = refusal<MachineError>(SyntheticModel("tiny", "q8_0"), request(64), topology);
-    EXPECT_NE(none.find(" has none beside what a pass works with"), std::string::npos) << none;
+    EXPECT_NE(none.find(" has none beside the working memory of a pass"), std::string::npos) << none;
 }
 
 TEST(ReplicaPlan, CpuRanksShareTheHostsMemory) {

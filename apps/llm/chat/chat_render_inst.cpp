@@ -46,8 +46,8 @@ void check_turns(std::span<const ChatMessage> messages) {
     for (std::size_t i = 0; i < messages.size(); ++i)
         if (messages[i].role != (i % 2 == 0 ? ChatRole::User : ChatRole::Assistant))
             throw JobError(fmt::format(
-                "message {} of the chat: this model takes user and assistant in turn, after at most one "
-                "system message",
+                "message {} of the chat: this model requires user and assistant messages to alternate, "
+                "after at most one system message",
                 i + 1));
 }
 

@@ -68,7 +68,7 @@ class GgufConfigReader {
 
     std::int64_t integer(std::string_view key) const {
         const auto value = find_integer(key);
-        if (!value) fail(fmt::format("the metadata lack {}", full(key)));
+        if (!value) fail(fmt::format("the metadata has no {}", full(key)));
         return *value;
     }
 
@@ -76,7 +76,7 @@ class GgufConfigReader {
 
     void read_family() {
         const auto architecture = file_.find<std::string_view>("general.architecture");
-        if (!architecture) fail("the metadata lack general.architecture");
+        if (!architecture) fail("the metadata has no general.architecture");
         architecture_ = *architecture;
         config_.model_name = file_.find<std::string_view>("general.name").value_or("");
         if (architecture_ == "llama") {
@@ -102,7 +102,7 @@ class GgufConfigReader {
         config_.ffn = integer("feed_forward_length");
         config_.context = integer("context_length");
         const auto eps = find_real("attention.layer_norm_rms_epsilon");
-        if (!eps) fail(fmt::format("the metadata lack {}", full("attention.layer_norm_rms_epsilon")));
+        if (!eps) fail(fmt::format("the metadata has no {}", full("attention.layer_norm_rms_epsilon")));
         config_.rms_eps = *eps;
         const auto key_length = find_integer("attention.key_length");
         if (!key_length && config_.heads > 0 && config_.hidden % config_.heads != 0)

@@ -58,7 +58,7 @@ json read_json_object(const std::string& path, std::size_t max_bytes, int max_de
     const MappedFile file(path);
     const auto bytes = file.bytes();
     if (bytes.size() > max_bytes)
-        throw FileError(fmt::format("{} has {}, too much for what it should hold", path,
+        throw FileError(fmt::format("{} has {}, which is too large for this file", path,
                                     bytes_text(static_cast<double>(bytes.size()))),
                         ExitCode::BadInput);
     return parse_json_object({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path, max_depth);

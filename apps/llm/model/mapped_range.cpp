@@ -43,7 +43,7 @@ void print(const char* text) {
     const bool shorter = ::stat(slot.path, &now) == 0 && static_cast<std::size_t>(now.st_size) < slot.size;
     print("error: ");
     print(slot.path);
-    print(shorter ? " has become shorter while it was in use\n" : " can no longer be read\n");
+    print(shorter ? " was truncated while in use\n" : " can no longer be read\n");
     ::_exit(static_cast<int>(ExitCode::Failed));
 }
 

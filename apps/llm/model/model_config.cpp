@@ -89,10 +89,10 @@ void check_config(const ModelConfig& config, std::string_view path) {
     problems.check_positive("the epsilon of the norms", config.rms_eps);
     check_rope(config, problems);
     if (config.bos_id < -1 || config.bos_id >= config.vocab)
-        problems.add(fmt::format("the token {} that begins a text is not in the vocabulary", config.bos_id));
+        problems.add(fmt::format("the begin-of-sequence token {} is not in the vocabulary", config.bos_id));
     for (const std::int64_t id : config.eos_ids)
         if (id < 0 || id >= config.vocab)
-            problems.add(fmt::format("the token {} that ends a text is not in the vocabulary", id));
+            problems.add(fmt::format("the end-of-sequence token {} is not in the vocabulary", id));
     if (!problems.text().empty())
         throw FileError(fmt::format("{}: {}", path, problems.text()), ExitCode::BadInput);
 }

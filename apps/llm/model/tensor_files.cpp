@@ -38,7 +38,7 @@ void check_all_exist(const std::string& path, const std::vector<std::string>& pa
     if (missing.empty()) return;
     const std::size_t count = missing.size();
     missing.resize(std::min(count, kMostNamed));
-    fail(path, fmt::format("{} of the model's {} files are missing beside it: {}{}", count, paths.size(),
+    fail(path, fmt::format("{} of the model's {} files are missing: {}{}", count, paths.size(),
                            fmt::join(missing, ", "), count > kMostNamed ? ", ..." : ""));
 }
 

@@ -111,7 +111,7 @@ void LlmApp::prepare(const Communicator* world) {
 llm::JobPrompts LlmApp::checked_prompts() {
     if (const std::int64_t cache = job_.integer("engine.cache_tokens"); cache > 0 && cache < context())
         throw JobError(
-            fmt::format("{}: engine.cache_tokens = {} is too small for one text of {} tokens "
+            fmt::format("{}: engine.cache_tokens = {} is too small for one sequence of {} tokens "
                         "(engine.context)",
                         job_.path(), cache, context()));
     llm::JobPrompts all = llm::read_prompts(job_);

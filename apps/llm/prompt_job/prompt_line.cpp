@@ -20,7 +20,7 @@ using nlohmann::json;
 
 const std::string& text_of(const json& value, const std::string& name) {
     if (!value.is_string())
-        throw JobError(fmt::format("\"{}\" must be a text, not {}", name, value.type_name()));
+        throw JobError(fmt::format("\"{}\" must be a string, not {}", name, value.type_name()));
     return value.get_ref<const std::string&>();
 }
 
@@ -44,7 +44,7 @@ std::vector<std::string> stop_of(const json& value) {
     std::vector<std::string> stop;
     for (const json& each : value.is_array() ? value : json::array({value})) {
         stop.push_back(text_of(each, "stop"));
-        if (stop.back().empty()) throw JobError("\"stop\" has an empty text, which is everywhere");
+        if (stop.back().empty()) throw JobError("\"stop\" has an empty string, which would match everywhere");
     }
     return stop;
 }
@@ -55,7 +55,7 @@ ChatMessage message_of(const json& value) {
     if (!value.is_object()) throw JobError("\"messages\" must be objects with \"role\" and \"content\"");
     for (const auto& [key, unused] : value.items())
         if (key != "role" && key != "content")
-            throw JobError(fmt::format("a message has \"{}\", which is not known", key));
+            throw JobError(fmt::format("a message has the unknown field \"{}\"", key));
     for (const char* key : {"role", "content"})
         if (!value.contains(key)) throw JobError(fmt::format("a message has no \"{}\"", key));
     const auto role = roles.find(text_of(value["role"], "role"));
@@ -72,7 +72,7 @@ void read_messages(const json& value, Prompt& prompt) {
 
 void read_id(const json& value, Prompt& prompt) {
     if (!value.is_string() && !value.is_number_integer())
-        throw JobError(fmt::format("\"id\" must be a text or a whole number, not {}",
+        throw JobError(fmt::format("\"id\" must be a string or a whole number, not {}",
                                    value.is_number() ? value.dump() : value.type_name()));
     prompt.id = value.is_string() ? value.get<std::string>() : value.dump();
 }

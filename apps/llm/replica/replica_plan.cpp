@@ -104,7 +104,7 @@ class ReplicaPlanner {
             return std::nullopt;
         }
         if (request_.context > model_.config().context)
-            out.plan.warnings.push_back(fmt::format("the model was made for {} tokens of context, not for {}",
+            out.plan.warnings.push_back(fmt::format("the model supports {} tokens of context, not {}",
                                                     count_text(model_.config().context),
                                                     count_text(request_.context)));
         out.plan.warnings.insert(out.plan.warnings.end(), out.plan.teams.notes.begin(),
@@ -219,7 +219,7 @@ class ReplicaPlanner {
         if (const int count =
                 request_.taken.empty() ? enough_processors(plan.plan, std::ranges::min(room)) : 0;
             count > ranks_of(plan))
-            ways.push_back(fmt::format("on {} {}", count, gpu ? "such GPUs" : "ranks with so much each"));
+            ways.push_back(fmt::format("on {} {}", count, gpu ? "such GPUs" : "ranks with this much each"));
         throw MachineError(fmt::format(
             "the model does not fit: over {} rank{} (TP{} x PP{}) rank {} on {} needs {} for weights and {} "
             "for the keys and values of {} tokens, and {} has {}{}{}{}",
@@ -227,7 +227,8 @@ class ReplicaPlanner {
             rank, plan.plan.host_of(where).name, bytes(stage.weights), bytes(stage.kv_per_token * tokens()),
             count_text(static_cast<std::int64_t>(tokens())),
             gpu ? "its " + processor_text(plan.plan, where) : "its share of the host's memory",
-            room[worst] > no_room ? "room for " + bytes(room[worst]) : "none beside what a pass works with",
+            room[worst] > no_room ? "room for " + bytes(room[worst])
+                                  : "none beside the working memory of a pass",
             taken(worst) > 0 ? fmt::format(" beside the {} of the other model", bytes(taken(worst))) : "",
             ways.empty() ? "" : "; it would fit ", fmt::join(ways, ", or ")));
     }

@@ -42,15 +42,15 @@ void judge_failure(const HostVisit& visit, const HostSurvey& survey, FindingList
             return problem("ssh does not know its host key", "ssh-keyscan %h >> ~/.ssh/known_hosts");
         case Access::HostKeyChanged:
             return problem(
-                "the ssh host key has changed: the host was installed anew, or another machine has the "
+                "the ssh host key has changed: the host was reinstalled, or another machine has the "
                 "address",
                 "if you know why: ssh-keygen -R %h && ssh-keyscan %h >> ~/.ssh/known_hosts");
         case Access::SshFailed:
             return problem("ssh fails: " + visit.access_error, "try ssh by hand: ssh -v %h true");
         case Access::NoAnswer:
-            return problem(
-                "ssh gets there, but then nothing more comes (" + visit.access_error + ")",
-                "is it overloaded, does a disk of it hang, does its login script wait? try: ssh %h uptime");
+            return problem("ssh connects, but then the host stops responding (" + visit.access_error + ")",
+                           "is it overloaded, does one of its disks hang, does its login script wait? try: "
+                           "ssh %h uptime");
         case Access::ProgramMissing:
             return problem("there is no " + survey.program, copy + "   (or keep it in a shared folder)");
         case Access::ProgramNotExecutable:
@@ -208,11 +208,10 @@ void judge_access(const HostSurvey& survey, FindingList& list) {
         judge_failure(visit, survey, list);
         if (visit.report && reference) judge_build(visit, *reference, survey, list);
         if (!visit.shell.chatter.empty())
-            list.remark(
-                visit.name,
-                fmt::format("the login script prints text also when nobody is there to read it (\"{}\")",
-                            visit.shell.chatter.front()),
-                "in ~/.bashrc there, print only where [ -t 1 ]");
+            list.remark(visit.name,
+                        fmt::format("the login script prints text in sessions without a terminal (\"{}\")",
+                                    visit.shell.chatter.front()),
+                        "in ~/.bashrc there, print only where [ -t 1 ]");
     }
 }
 

@@ -203,7 +203,7 @@ class LinkJudge {
         if (theory <= 0 || best > low_share * theory) return;
         list_.remark(
             "",
-            fmt::format("even the fastest link, between {}, passes only {} of the {} that its cards can do",
+            fmt::format("even the fastest link, between {}, reaches only {} of the {} that its cards support",
                         pair, rate_text(best), rate_text(theory)),
             "busy hosts, or a slower switch or cable between them; beyond 10 Gb/s, RDMA: --transport ucx");
     }

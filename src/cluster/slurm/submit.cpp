@@ -87,7 +87,8 @@ std::string shape_text(const SubmitPlan& plan) {
 std::string submit_script(const std::string& script) {
     const ProcessResult result = run_process({{"sbatch", "--parsable"}, script, {}, std::chrono::minutes(2)});
     if (result.timed_out)
-        throw MachineError("sbatch has not ended within 2 min: look with squeue whether the job is there");
+        throw MachineError(
+            "sbatch has not ended within 2 min: check with squeue whether the job was submitted");
     if (result.exit_code != 0)
         throw MachineError(fmt::format("refused by Slurm: {}", trimmed(result.err + result.out)));
     if (!trimmed(result.err).empty()) spdlog::warn("{}", trimmed(result.err));

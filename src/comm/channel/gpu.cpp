@@ -144,9 +144,8 @@ class CudaChannelGpu : public ChannelGpu {
 
     Flag take_flag() override {
         if (free_flags_.empty())
-            throw DeviceError(
-                fmt::format("GPU {}: {} transfers are waited for by streams at once, more is not possible",
-                            device_, flag_count));
+            throw DeviceError(fmt::format("GPU {}: streams already wait for {} transfers, the maximum",
+                                          device_, flag_count));
         const std::size_t index = free_flags_.back();
         free_flags_.pop_back();
         return {index, ++numbers_[index]};

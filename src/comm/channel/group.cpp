@@ -35,8 +35,7 @@ Card card_from(std::string text) {
     Card card;
     for (std::string* line : {&card.problem, &card.alike, &card.member}) {
         const std::size_t end = text.find('\n');
-        if (end == std::string::npos)
-            throw CommError("setting up channels: a rank sent something else than its address");
+        if (end == std::string::npos) throw CommError("setting up channels: a rank sent a malformed address");
         *line = text.substr(0, end);
         text.erase(0, end + 1);
     }
@@ -177,7 +176,7 @@ class ChannelGroup::Members : public EngineWork {
             {
                 const ChannelEngine::Lock lock(*engine_);
                 for (const auto& [id, each] : locals_) each->give_up("the channel group ends");
-                if (network_ != nullptr && !network_->ended()) network_->fail("the other end does not end");
+                if (network_ != nullptr && !network_->ended()) network_->fail("the other end has not closed");
                 if (network_ != nullptr) network_->close();
                 engine_->changed();
             }

@@ -53,7 +53,7 @@ bool LocalChannel::advance() {
     TransferState& to = *receives_.front();
     if (!from.is_ready() || !to.is_ready()) return false;
     if (from.bytes != to.bytes) {
-        give_up(fmt::format("a receive of {} bytes meets a send of {}", to.bytes, from.bytes));
+        give_up(fmt::format("a receive of {} bytes matches a send of {}", to.bytes, from.bytes));
         return true;
     }
     const bool on_host = from.kind == MemoryKind::Host && to.kind == MemoryKind::Host;

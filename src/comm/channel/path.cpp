@@ -41,7 +41,7 @@ ChannelMember channel_member_from(const std::string& text) {
     std::string start;
     in >> start >> m.rank >> m.host >> m.ucx >> m.has_gpu >> m.stages >> m.ucx_cuda >> m.tls >> m.cuda_ipc >>
         m.rdma >> m.gpu_rdma;
-    if (!in || start != magic) throw CommError("a rank describes itself in a way that is not this program's");
+    if (!in || start != magic) throw CommError("setting up channels: a rank sent a malformed description");
     m.host = from_dash(m.host);
     m.ucx = from_dash(m.ucx);
     m.tls = from_dash(m.tls);

@@ -116,7 +116,7 @@ bool UcxDirection::advance(Piece& piece) {
             fmt::format("{} of {}: {}", sends_ ? "send" : "receive", text_of(*piece.transfer), result.error);
     else if (problem_.empty() && wrong_size)
         problem_ = fmt::format(
-            "a receive of {} bytes meets a send of another size ({} bytes came where {} were due)",
+            "a receive of {} bytes matches a send of another size ({} bytes arrived instead of {})",
             piece.transfer->bytes, result.bytes, piece.bytes);
     const bool arrived = !sends_ && problem_.empty() && failure_.empty() && piece.bytes > 0;
     if (arrived && piece.staging != nullptr) {

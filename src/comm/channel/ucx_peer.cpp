@@ -228,7 +228,7 @@ bool UcxPeer::take_notice() {
     if (notice.control == Control::Received && channel != channels_.end())
         channel->second->credited(notice.count);
     await_notice();
-    if (notice.control == Control::Failed) fail(fmt::format("the other end gave up: {}", notice.why), false);
+    if (notice.control == Control::Failed) fail(fmt::format("the other end aborted: {}", notice.why), false);
     return true;
 }
 

@@ -40,7 +40,7 @@ void HostCommunicator::wait(std::vector<MPI_Request>& requests) {
         const bool late = Clock::now() > end;
         if (late || group_.failed()) {
             if (!group_.failed())
-                group_.fail(fmt::format("a collective with {} was not done within {}", group_.others_text(),
+                group_.fail(fmt::format("a collective with {} did not finish within {}", group_.others_text(),
                                         duration_text(deadline_s_)));
             throw CommError(group_.failure_text());
         }

@@ -130,7 +130,7 @@ class NcclCommunicator final : public StreamCommunicator {
             (state != ncclSuccess && state != ncclInProgress))
             give_up("NCCL", state);
         if (watch_.late())
-            give_up(fmt::format("a collective with {} was not done within {}", group_.others_text(),
+            give_up(fmt::format("a collective with {} did not finish within {}", group_.others_text(),
                                 duration_text(watch_.deadline_s())));
     }
 

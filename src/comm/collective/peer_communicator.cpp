@@ -177,7 +177,7 @@ void PeerCommunicator::check() {
         }
     }
     if (watch_.late())
-        give_up(fmt::format("a collective with {} was not done within {}", group_.others_text(),
+        give_up(fmt::format("a collective with {} did not finish within {}", group_.others_text(),
                             duration_text(watch_.deadline_s())));
 }
 

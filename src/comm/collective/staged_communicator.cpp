@@ -199,7 +199,7 @@ void StagedCommunicator::receive(void* out, std::int64_t count, ElementType type
 
 void StagedCommunicator::check() {
     if (watch_.late())
-        fail(fmt::format("a collective with {} was not done within {}", group_.others_text(),
+        fail(fmt::format("a collective with {} did not finish within {}", group_.others_text(),
                          duration_text(watch_.deadline_s())));
     if (!group_.failed()) return;
     fail("");  // here, too

@@ -36,10 +36,10 @@ MPI_Comm start(int& argc, char**& argv) {
         throw CommError("MPI_Init_thread failed");
     if (provided < MPI_THREAD_MULTIPLE) {
         MPI_Finalize();
-        throw MachineError(fmt::format(
-            "{} gives its programs {} only, and voltpile calls MPI from several threads: use an MPI that "
-            "supports MPI_THREAD_MULTIPLE (ompi_info | grep MPI_THREAD_MULTIPLE shows it)",
-            mpi_library().path, thread_level_name(provided)));
+        throw MachineError(
+            fmt::format("{} provides only {}, but Voltpile calls MPI from several threads: use an MPI that "
+                        "supports MPI_THREAD_MULTIPLE (ompi_info | grep MPI_THREAD_MULTIPLE shows it)",
+                        mpi_library().path, thread_level_name(provided)));
     }
     return MPI_COMM_WORLD;
 }

@@ -60,7 +60,7 @@ FieldType field_type(hid_t type) {
     for (FieldType candidate : {FieldType::Int32, FieldType::Int64, FieldType::Float32, FieldType::Float64}) {
         if (H5Tequal(type, memory_type(candidate)) > 0) return candidate;
     }
-    throw FileError("a field has a type of number that no job writes");
+    throw FileError("a field has an unsupported number type");
 }
 
 std::vector<hsize_t> dataset_dims(hid_t dataset) {

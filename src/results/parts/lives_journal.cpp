@@ -160,9 +160,9 @@ void check_progress(const std::filesystem::path& result, const std::vector<LifeR
     throw Error(
         ExitCode::Failed,
         fmt::format("{} has made no progress on {} in its last {} lives (on {}): each began with {} "
-                    "committed, and there are no more now. It is not tried again: look at what those "
-                    "lives printed, and at those hosts' memory, disks and GPUs. A new submission of the "
-                    "same job goes on where this one stopped",
+                    "committed, and there are no more now. It will not be restarted: check the output of "
+                    "those lives, and the memory, disks and GPUs of those hosts. A new submission of the "
+                    "same job resumes where this one stopped",
                     job_text(run.batch_job), result.string(), lives_without_progress, fmt::join(hosts, ", "),
                     points_text(points)));
 }

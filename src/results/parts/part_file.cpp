@@ -183,8 +183,7 @@ PartFile::PartFile(const std::filesystem::path& path, const ResultLayout& layout
             offsets = open_dataset(file_.get(), offsets_name(field));
             if (!has_type(offsets.get(), H5T_NATIVE_INT64) ||
                 dataset_dims(offsets.get()) != std::vector<hsize_t>{dims[0] + 1})
-                throw FileError("its field " + field.name +
-                                " has not one offset for each point and one more");
+                throw FileError("its field " + field.name + " does not have one offset per point plus one");
             std::int64_t end = 0;
             read_points(offsets.get(), plain(FieldType::Int64), {range_.size(), range_.size() + 1},
                         H5T_NATIVE_INT64, &end);
@@ -209,7 +208,7 @@ FieldBuffer PartFile::read_rows(std::size_t field, WorkRange range) const {
                 {range.begin - range_.begin, range.end - range_.begin + 1}, H5T_NATIVE_INT64, offsets.data());
     const auto end = static_cast<std::int64_t>(dataset_dims(datasets_[field].get()).front());
     if (offsets.front() < 0 || offsets.back() > end || !std::ranges::is_sorted(offsets))
-        throw FileError("its field " + spec.name + " has offsets that lead nowhere");
+        throw FileError("its field " + spec.name + " has offsets out of range");
     const WorkRange of_values{offsets.front(), offsets.back()};
     std::vector<std::byte> values(static_cast<std::size_t>(of_values.size()) * spec.value_bytes());
     read_points(datasets_[field].get(), plain(spec.type), of_values, stored_type(spec), values.data());

@@ -76,8 +76,8 @@ std::optional<ResultLayout> read_manifest(const std::filesystem::path& folder) {
         return read_layout(file.get());
     } catch (const FileError& problem) {
         if (is_gone()) return std::nullopt;
-        throw JobError(folder.string() + " cannot be told to be of this job, so it is left alone: " +
-                       problem.what() + "; if it is of no use, remove the folder");
+        throw JobError(folder.string() + ": cannot check whether this folder belongs to the job: " +
+                       problem.what() + "; if it is of no use, remove it");
     }
 }
 

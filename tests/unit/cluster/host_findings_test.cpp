@@ -48,7 +48,7 @@ TEST(HostFindings, SuggestsCommandForEveryAccessFailure) {
         {Access::HostKeyUnknown, "host key", "ssh-keyscan node2 >> ~/.ssh/known_hosts"},
         {Access::HostKeyChanged, "host key has changed", "ssh-keygen -R node2"},
         {Access::SshFailed, "ssh fails", "ssh -v node2 true"},
-        {Access::NoAnswer, "nothing more comes", "ssh node2 uptime"},
+        {Access::NoAnswer, "stops responding", "ssh node2 uptime"},
         {Access::ProgramMissing, "there is no /opt/voltpile", "scp /opt/voltpile node2:/opt/voltpile"},
         {Access::ProgramNotExecutable, "exists but is not executable", "ssh node2 chmod a+rx /opt/voltpile"},
         {Access::ProgramFails, "does not work there", "same packages"},

@@ -70,7 +70,7 @@ TEST(HostLinks, RemarksOnLinksFarBelowCardSpeed) {
     LinkSurvey links = sound_links(2);
     HostSurvey survey = sound_survey(2);
     for (HostVisit& visit : survey.visits) visit.report->interfaces[0].gb_per_s = 10;
-    expect_only(links, survey, false, {}, "passes only 117 MB/s of the 1.2 GB/s");
+    expect_only(links, survey, false, {}, "reaches only 117 MB/s of the 1.2 GB/s");
 }
 
 TEST(HostLinks, RemarksOnUnusedFasterNetwork) {

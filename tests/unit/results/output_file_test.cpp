@@ -47,9 +47,9 @@ TEST_F(OutputFile, RejectsPathsWhereNoFileCanBe) {
     path = folder.path() / "missing" / "out.txt";
     EXPECT_NE(refusal().find("there is no folder"), std::string::npos);
     path = folder.path();
-    EXPECT_NE(refusal().find("no regular file"), std::string::npos);
+    EXPECT_NE(refusal().find("not a regular file"), std::string::npos);
     path = "/dev/null";
-    EXPECT_NE(refusal().find("no regular file"), std::string::npos);
+    EXPECT_NE(refusal().find("not a regular file"), std::string::npos);
 }
 
 }  // namespace

@@ -179,7 +179,8 @@ TEST(Rows, AreShownByLengthAndNotDrawn) {
         plot(reader, {.field = "text"});
         FAIL() << "a text was drawn";
     } catch (const JobError& error) {
-        EXPECT_STREQ(error.what(), "text has texts of any length, which are not drawn; --field takes why");
+        EXPECT_STREQ(error.what(),
+                     "text has texts of variable length, which plot cannot draw; --field takes why");
     }
 }
 
