@@ -4,8 +4,6 @@
 
 #include <cuda_runtime.h>
 
-#include <algorithm>
-
 #include "device/launch.cuh"
 #include "threebody/gpu_lane.cuh"
 #include "threebody/gpu_packing.cuh"
@@ -126,15 +124,14 @@ void launch_kernel(const char* name, const Problem& problem, const Problem* on_g
     // Warps take 32 points at a time, so that a small range spreads over all multiprocessors.
     const std::int64_t warps = (static_cast<std::int64_t>(range.points) + 31) / 32;
     LaunchShape shape;
-    shape.blocks = std::clamp(static_cast<int>(warps), 1, multiprocessors);
+    shape.blocks = min(max(static_cast<int>(warps), 1), multiprocessors);
     shape.threads = threads;
     launch(name, sweep_kernel<Integrator, Real, same_forces, closest, threads>, shape, stream, on_gpu, common,
            static_cast<Real>(problem.separation * problem.separation), range);
     if (range.closest_approach != nullptr || range.raw_state != nullptr) {
         shape.threads = 128;
-        shape.blocks = std::max(
-            1,
-            static_cast<int>((static_cast<std::int64_t>(range.points) + shape.threads - 1) / shape.threads));
+        shape.blocks = max(1, static_cast<int>((static_cast<std::int64_t>(range.points) + shape.threads - 1) /
+                                               shape.threads));
         launch(name, complete_outcomes<Integrator, Real>, shape, stream, on_gpu, range);
     }
 }

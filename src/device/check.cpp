@@ -8,7 +8,7 @@
 
 namespace voltpile {
 
-void throw_device_error(cudaError_t error, std::string_view doing) {
+void throw_device_error(cudaError_t error, const char* doing) {
     int device = -1;
     cudaGetDevice(&device);
     cudaGetLastError();

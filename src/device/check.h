@@ -3,15 +3,13 @@
 
 #include <cuda_runtime_api.h>
 
-#include <string_view>
-
 namespace voltpile {
 
-[[noreturn]] void throw_device_error(cudaError_t error, std::string_view doing);
+[[noreturn]] void throw_device_error(cudaError_t error, const char* doing);
 
 // Throws DeviceError unless the call succeeded. doing: its purpose, as in "GPU 2: allocating 16 bytes: out of
 // memory".
-inline void cuda_check(cudaError_t error, std::string_view doing) {
+inline void cuda_check(cudaError_t error, const char* doing) {
     if (error != cudaSuccess) throw_device_error(error, doing);
 }
 

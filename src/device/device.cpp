@@ -24,7 +24,7 @@ int device_count() {
 DeviceInfo device_info(int index) {
     cudaDeviceProp properties;
     cuda_check(cudaGetDeviceProperties(&properties, index),
-               fmt::format("reading properties of GPU {}", index));
+               fmt::format("reading properties of GPU {}", index).c_str());
     int clock_khz = 0;
     cuda_check(cudaDeviceGetAttribute(&clock_khz, cudaDevAttrClockRate, index), "reading the clock rate");
     char bus_id[32] = {};
@@ -41,7 +41,7 @@ DeviceInfo device_info(int index) {
 }
 
 void use_device(int index) {
-    cuda_check(cudaSetDevice(index), fmt::format("choosing GPU {}", index));
+    cuda_check(cudaSetDevice(index), fmt::format("choosing GPU {}", index).c_str());
 }
 
 #else

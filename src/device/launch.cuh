@@ -4,7 +4,6 @@
 #include <cuda_runtime.h>
 
 #include <cstddef>
-#include <string_view>
 
 #include "device/check.h"
 #include "device/stream.h"
@@ -22,8 +21,8 @@ struct LaunchShape {
 // name: for the message. Throws DeviceError if the launch fails. A failure of the kernel itself appears
 // later, at the next synchronization.
 template <class... Parameters, class... Arguments>
-void launch(std::string_view name, void (*kernel)(Parameters...), const LaunchShape& shape,
-            const Stream& stream, Arguments&&... arguments) {
+void launch(const char* name, void (*kernel)(Parameters...), const LaunchShape& shape, const Stream& stream,
+            Arguments&&... arguments) {
     const dim3 blocks(static_cast<unsigned>(shape.blocks), static_cast<unsigned>(shape.blocks_y),
                       static_cast<unsigned>(shape.blocks_z));
     kernel<<<blocks, shape.threads, shape.shared_bytes, stream.get()>>>(arguments...);

@@ -15,7 +15,7 @@ namespace voltpile {
 
 void* allocate_device(std::size_t bytes) {
     void* pointer = nullptr;
-    cuda_check(cudaMalloc(&pointer, bytes), fmt::format("allocating {} bytes", bytes));
+    cuda_check(cudaMalloc(&pointer, bytes), fmt::format("allocating {} bytes", bytes).c_str());
     return pointer;
 }
 void release_device(void* pointer) noexcept {
@@ -24,7 +24,8 @@ void release_device(void* pointer) noexcept {
 
 void* allocate_pinned(std::size_t bytes) {
     void* pointer = nullptr;
-    cuda_check(cudaMallocHost(&pointer, bytes), fmt::format("allocating {} bytes of pinned memory", bytes));
+    cuda_check(cudaMallocHost(&pointer, bytes),
+               fmt::format("allocating {} bytes of pinned memory", bytes).c_str());
     return pointer;
 }
 void release_pinned(void* pointer) noexcept {

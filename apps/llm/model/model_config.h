@@ -6,14 +6,11 @@
 #include <string_view>
 #include <vector>
 
+#include "llm/model/rope_style.h"
+
 namespace voltpile::llm {
 
 enum class ModelFamily { Llama, Mistral, Qwen2, Qwen3 };
-
-// Which elements of a head rotate together. Interleaved: 2i and 2i + 1, as in GGUF's llama architecture,
-// whose Q and K are permuted for it. HalfSplit: i and i + head_dim / 2, as in Hugging Face folders and GGUF's
-// qwen architectures.
-enum class RopeStyle { Interleaved, HalfSplit };
 
 // Linear: divides positions by `factor`. Llama3: changes frequencies by wavelength (transformers,
 // modeling_rope_utils, _compute_llama3_parameters). Yarn: arXiv:2309.00071, as transformers computes it.

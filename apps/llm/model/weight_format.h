@@ -7,10 +7,9 @@
 #include <optional>
 #include <string_view>
 
-namespace voltpile::llm {
+#include "llm/model/weight_format_enum.h"
 
-// Quantized formats store a row as consecutive blocks. No block crosses the end of a row.
-enum class WeightFormat { F32, F16, BF16, Q8_0, Q4_0, Q4_K, Q5_K, Q6_K };
+namespace voltpile::llm {
 
 struct WeightFormatInfo {
     WeightFormat format;

@@ -32,6 +32,7 @@
 #include "llm/model/kv_element.h"
 #include "llm/model/model_config.h"
 #include "llm/ops/batch.h"
+#include "llm/ops/operands.h"
 #include "llm/ops/sampling.h"
 #include "llm/ops/weight_matrix.h"
 
@@ -68,47 +69,11 @@ struct HiddenRows {
     std::int64_t columns = 0;
 };
 
-// The place of a non-finite sum, for the error message.
-struct SentinelPlace {
-    int layer = 0;
-    int operation = 0;  // index into the decoder's names of operations
-};
 // The first non-finite sum since the last report.
 struct SentinelReport {
     bool tripped = false;
     SentinelPlace place;
     int row = 0;  // of the batch
-};
-
-// The steps between the QKV product and attention: bias, norm of each head, RoPE. The arrays are fp32 in
-// device memory; nullptr leaves a step out.
-struct QkvSettings {
-    int heads = 0;     // of this rank
-    int kv_heads = 0;  // of this rank
-    int head_dim = 0;
-    const float* q_bias = nullptr;  // (heads * head_dim)
-    const float* k_bias = nullptr;  // (kv_heads * head_dim)
-    const float* v_bias = nullptr;
-    const float* q_norm = nullptr;  // (head_dim): RMS norm of each head before RoPE (Qwen 3)
-    const float* k_norm = nullptr;
-    float norm_eps = 0;
-    RopeStyle rope_style = RopeStyle::HalfSplit;  // rotates the pairs (i, i + rope_dims / 2) or (2i, 2i + 1)
-    int rope_dims = 0;  // even; only the first rope_dims dimensions of each head are rotated
-    // (rope_dims / 2): radians per position, with RoPE scaling applied. The angle, position * frequency, is
-    // rounded to fp32.
-    const float* rope_frequencies = nullptr;
-    float rope_magnitude = 1;  // factor of cos and sin (YaRN)
-};
-
-// The keys and values of one layer, in pages of kv_page_tokens tokens. keys, values: (pages, kv_heads,
-// kv_page_tokens, head_dim). Scales of an I8 cache: fp32 (pages, kv_heads, kv_page_tokens). The token at
-// position p of a sequence is in page page_table[p / kv_page_tokens], at index p % kv_page_tokens.
-struct KvLayer {
-    void* keys = nullptr;
-    void* values = nullptr;
-    KvElement element = KvElement::F16;
-    float* key_scales = nullptr;
-    float* value_scales = nullptr;
 };
 
 // Recorded calls, see Ops::record().

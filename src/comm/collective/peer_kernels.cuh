@@ -2,8 +2,6 @@
 // supports. Each thread writes only elements that it has read itself, so in-place calls are safe.
 #pragma once
 
-#include <algorithm>
-
 #include "comm/collective/peer_kernels.h"
 #include "comm/collective/peer_wire.cuh"
 #include "device/launch.cuh"
@@ -157,8 +155,8 @@ __global__ void __launch_bounds__(max_peer_threads, 1)
 template <class Kernel, class Wire>
 void launch_for_size(const PeerView& view, const PeerMessage& m, PeerShape shape, const Stream& stream) {
     const int n = view.size <= 2 ? 2 : view.size <= 4 ? 4 : 8;
-    const LaunchShape launch_shape{std::min(shape.blocks, max_peer_blocks),
-                                   std::min(shape.threads, max_peer_threads), 0};
+    const LaunchShape launch_shape{min(shape.blocks, max_peer_blocks), min(shape.threads, max_peer_threads),
+                                   0};
     constexpr const char* name = "collective between GPUs";
     if (n == 2)
         launch(name, peer_collective<Kernel, Wire, 2>, launch_shape, stream, view, m);

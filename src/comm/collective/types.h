@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 
 namespace voltpile {
 
@@ -15,8 +14,8 @@ constexpr std::int64_t size_of(ElementType type) {
     return sizes[static_cast<int>(type)];
 }
 
-constexpr std::string_view name_of(Collective collective) {
-    constexpr std::string_view names[] = {"all_reduce", "all_gather", "reduce_scatter", "broadcast"};
+constexpr const char* name_of(Collective collective) {
+    constexpr const char* names[] = {"all_reduce", "all_gather", "reduce_scatter", "broadcast"};
     return names[static_cast<int>(collective)];
 }
 

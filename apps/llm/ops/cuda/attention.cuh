@@ -1,16 +1,12 @@
 // Device code that all attention kernels share: indices, the softmax of a split, and joining.
 #pragma once
 
-#include <mma.h>
-
 #include "device/launch.cuh"
 #include "llm/ops/cuda/attention.h"
 #include "llm/ops/cuda/half.cuh"
 #include "llm/ops/cuda/units.cuh"
 
 namespace voltpile::llm {
-
-using Accumulator = nvcuda::wmma::fragment<nvcuda::wmma::accumulator, 16, 16, 16, float>;
 
 __device__ inline std::int64_t qkv_row(const AttentionArgs& a, int row) {
     return static_cast<std::int64_t>(row) * (a.heads + 2 * a.kv_heads) * a.head_dim;

@@ -5,8 +5,9 @@
 #include <cstdint>
 
 #include "device/stream.h"
+#include "llm/ops/batch_view.h"
 #include "llm/ops/half_limit.h"
-#include "llm/ops/ops.h"
+#include "llm/ops/operands.h"
 
 namespace voltpile::llm {
 

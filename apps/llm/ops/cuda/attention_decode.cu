@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "llm/ops/cuda/attention_tiles.cuh"
 
 namespace voltpile::llm {
@@ -23,7 +21,7 @@ struct SplitTiles {
     __half cached[2][split_tokens][stride];
 };
 template <KvElement element>
-constexpr bool copies_both = copies_run_alone && element == KvElement::F16;
+constexpr bool copies_both = copies_run_alone&& element == KvElement::F16;
 // Values are loaded before the keys have arrived, by asynchronous copies or, as int8, to registers; for fp16
 // there are not enough registers.
 template <KvElement element>
@@ -113,7 +111,10 @@ __global__ void __launch_bounds__(attention_threads, blocks_for<element>)
         SplitSum of_heads[4];
         soften_split(
             tiles.score[h], score_stride, weight + h * weight_stride, weight_stride, begin, softmax_scale(a),
-            [&](int) { return SeenRange{first, last}; }, of_heads);
+            [&](int) {
+                return SeenRange{first, last};
+            },
+            of_heads);
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
             if (lane == 0) tiles.sums[h + i] = of_heads[i];
@@ -192,12 +193,12 @@ std::size_t decode_scratch_bytes_per_sequence(const AttentionArgs& args) {
 
 void launch_decode_attention(const AttentionArgs& args, std::size_t scratch_bytes, const Stream& stream) {
     const auto fit = static_cast<std::int64_t>(scratch_bytes / decode_scratch_bytes_per_sequence(args));
-    const int each = static_cast<int>(std::clamp<std::int64_t>(fit, 1, 32768));
+    const int each = static_cast<int>(min(max(fit, std::int64_t{1}), std::int64_t{32768}));
     // If the batch has prompts, the prompt kernel clears the empty rows.
     const int all =
-        args.batch.max_new > 1 ? args.batch.sequences : std::max(args.batch.sequences, args.batch.rows);
+        args.batch.max_new > 1 ? args.batch.sequences : max(args.batch.sequences, args.batch.rows);
     for (int first = 0; first < all; first += each) {
-        const int sequences = std::min(each, all - first);
+        const int sequences = min(each, all - first);
         if (args.head_dim <= 64)
             start<64>(args, first, sequences, stream);
         else

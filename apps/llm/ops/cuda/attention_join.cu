@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "llm/ops/cuda/attention.cuh"
 
 namespace voltpile::llm {

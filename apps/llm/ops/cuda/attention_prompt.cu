@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "llm/ops/cuda/attention_tiles.cuh"
 
 namespace voltpile::llm {
@@ -239,14 +237,15 @@ void start(const AttentionArgs& args, std::size_t scratch_bytes, const Stream& s
     if (spans > 1) {
         const std::size_t row_bytes =
             static_cast<std::size_t>(args.heads) * spans * part_floats(args.head_dim) * sizeof(float);
-        const auto fit = static_cast<int>(std::clamp<std::size_t>(scratch_bytes / row_bytes, 1, 32768));
+        const auto fit =
+            static_cast<int>(min(max(scratch_bytes / row_bytes, std::size_t{1}), std::size_t{32768}));
         each = fit < tile_rows_of_queries ? fit : fit / tile_rows_of_queries * tile_rows_of_queries;
     }
     const int group = args.heads / args.kv_heads;
-    const int together = heads_of_tile(std::min(args.batch.max_new, tile_rows_of_queries));
+    const int together = heads_of_tile(min(args.batch.max_new, tile_rows_of_queries));
     const int tiles_of_group = (group + together - 1) / together;
     for (int first = 0; first < args.batch.rows; first += each) {
-        const int rows = std::min(each, args.batch.rows - first);
+        const int rows = min(each, args.batch.rows - first);
         launch("attention of prompts", kernel,
                {(rows + tile_rows_of_queries - 1) / tile_rows_of_queries, attention_threads,
                 sizeof(Tiles<width>), args.kv_heads * tiles_of_group, spans},

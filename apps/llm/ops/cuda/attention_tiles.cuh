@@ -1,10 +1,14 @@
 // The shared memory of an attention block, and the code that fills it.
 #pragma once
 
+#include <mma.h>
+
 #include "llm/ops/cuda/async_copy.cuh"
 #include "llm/ops/cuda/attention.cuh"
 
 namespace voltpile::llm {
+
+using Accumulator = nvcuda::wmma::fragment<nvcuda::wmma::accumulator, 16, 16, 16, float>;
 
 constexpr int attention_threads = 256;
 constexpr int tile_rows_of_queries = 64, teams = 4;  // a team: two warps with 16 rows

@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "device/stream.h"
-#include "llm/ops/batch.h"
+#include "llm/ops/batch_view.h"
 #include "llm/ops/cuda/matrix.h"
 #include "llm/ops/half_limit.h"
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "llm/model/gpu_memory.h"
-#include "llm/model/weight_format.h"
+#include "llm/model/weight_format_enum.h"
 
 namespace voltpile::llm {
 

@@ -1,6 +1,7 @@
 #include <cuda_fp16.h>
 
 #include "device/launch.cuh"
+#include "llm/model/weight_format.h"
 #include "llm/ops/cuda/repack.h"
 
 namespace voltpile::llm {

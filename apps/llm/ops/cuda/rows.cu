@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "device/launch.cuh"
 #include "llm/ops/cuda/half.cuh"
 #include "llm/ops/cuda/rows.h"
@@ -183,7 +181,7 @@ void launch_add_rms_norm(float* x, const float* delta, const float* weight, floa
                          const Stream& stream) {
     if (rows == 0) return;
     const bool wide = columns % 4 == 0;
-    const int threads = std::clamp(((wide ? columns / 4 : columns) + 31) / 32 * 32, 32, 1024);
+    const int threads = min(max(((wide ? columns / 4 : columns) + 31) / 32 * 32, 32), 1024);
     launch("RMS norm", wide ? add_rms_norm<float4> : add_rms_norm<float>, {rows, threads}, stream, x, delta,
            weight, eps, static_cast<__half*>(out), columns, limit, place, sentinel);
 }

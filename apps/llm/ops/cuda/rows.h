@@ -5,7 +5,8 @@
 #include <cstdint>
 
 #include "device/stream.h"
-#include "llm/ops/ops.h"
+#include "llm/ops/batch_view.h"
+#include "llm/ops/operands.h"
 
 namespace voltpile::llm {
 

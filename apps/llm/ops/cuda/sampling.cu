@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "device/launch.cuh"
 #include "llm/ops/cuda/sampling.h"
 #include "llm/ops/cuda/sampling_row.cuh"

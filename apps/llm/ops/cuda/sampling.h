@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "device/stream.h"
-#include "llm/ops/sampling.h"
+#include "llm/ops/sampling_view.h"
 
 namespace voltpile::llm {
 

@@ -1,0 +1,9 @@
+// The storage formats of weights. weight_format.h has their table; GPU kernels compile faster without it.
+#pragma once
+
+namespace voltpile::llm {
+
+// Quantized formats store a row as consecutive blocks. No block crosses the end of a row.
+enum class WeightFormat { F32, F16, BF16, Q8_0, Q4_0, Q4_K, Q5_K, Q6_K };
+
+}  // namespace voltpile::llm
