@@ -1,9 +1,8 @@
-#include <algorithm>
-
 #include "device/launch.cuh"
 #include "llm/ops/cuda/half.cuh"
 #include "llm/ops/cuda/matmul.h"
 #include "llm/ops/cuda/row_units.cuh"
+#include "llm/ops/cuda/with_format.h"
 
 namespace voltpile::llm {
 

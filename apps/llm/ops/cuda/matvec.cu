@@ -1,8 +1,7 @@
-#include <algorithm>
 #include <bit>
 
 #include "llm/ops/cuda/matvec.cuh"
-#include "llm/ops/cuda/row_units.cuh"
+#include "llm/ops/cuda/with_format.h"
 
 namespace voltpile::llm {
 
@@ -47,7 +46,7 @@ int matvec_split(const MatmulArgs& args, int multiprocessors) {
     const int chunks = (args.matrix[0].columns / unit_weights(args.matrix[0].format) + 31) / 32;
     int best = 1;
     std::int64_t best_time = 0;
-    for (int split = 1; split <= 8 && split <= std::max(1, chunks); split *= 2) {
+    for (int split = 1; split <= 8 && split <= max(1, chunks); split *= 2) {
         const int slots = 8 / split, sets = (groups_in(args) + slots - 1) / slots;
         const int blocks = most_blocks(multiprocessors);
         const std::int64_t time =
@@ -67,7 +66,7 @@ std::size_t matvec_scratch_bytes(const MatmulArgs& args) {
 
 void launch_matvec(const MatmulArgs& args, int multiprocessors, const Stream& stream) {
     const int slots = 8 / args.split;
-    const int blocks = std::min((groups_in(args) + slots - 1) / slots, most_blocks(multiprocessors));
+    const int blocks = min((groups_in(args) + slots - 1) / slots, most_blocks(multiprocessors));
     with_format(args.matrix[0].format,
                 [&](auto format) { launch_matvec_of<format.value>(args, blocks, stream); });
 }

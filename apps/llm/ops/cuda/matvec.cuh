@@ -1,4 +1,4 @@
-// The matrix-vector product. Each format has its own source file, because compiling takes long.
+// The matrix-vector product. Each format has its own source file, product_*.cu, because compiling takes long.
 //
 // Persistent blocks of 8 warps loop over sets of groups of 4 weight rows. `split` warps share a group; each
 // takes every split-th chunk of its columns. A lane loads units of 4 rows, `depth` steps ahead of their use
@@ -58,7 +58,9 @@ struct UnitProduct {
             }
         }
     }
-    __device__ static Raw load(const DeviceMatrix& w, int group, int unit) { return U::load(w, group, unit); }
+    __device__ static Raw load(const DeviceMatrix& w, int group, int unit) {
+        return U::load(w, group, unit);
+    }
 };
 
 template <>

@@ -9,11 +9,10 @@
 #include <cstdint>
 
 #include "llm/ops/cuda/row_units.cuh"
+#include "llm/ops/cuda/tiles.h"
 
 namespace voltpile::llm {
 
-constexpr int warp_weights = 32;  // rows
-constexpr int step_columns = 128;
 constexpr int lane_units = 4;  // units of 32 weights that a lane holds in a step
 constexpr int x_group = 8;     // rows of x in one instruction
 

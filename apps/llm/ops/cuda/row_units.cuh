@@ -2,8 +2,6 @@
 // are the fp32 numbers, rounded once.
 #pragma once
 
-#include <type_traits>
-
 #include "llm/ops/cuda/units.cuh"
 
 namespace voltpile::llm {
@@ -75,7 +73,9 @@ struct RowUnit<WeightFormat::F16> {
             out[2 * i + 1] = two.y;
         }
     }
-    __device__ __forceinline__ static uint4 halves(const Raw& raw, int q) { return raw.halves[q]; }
+    __device__ __forceinline__ static uint4 halves(const Raw& raw, int q) {
+        return raw.halves[q];
+    }
 };
 
 template <>
@@ -162,7 +162,8 @@ struct RowUnit<WeightFormat::Q4_K> {
         }
     }
     __device__ __forceinline__ static void eight(const Raw& raw, int q, float (&out)[8]) {
-        scaled(raw, q, [&](int n, int i) { return low_bits(raw.quants, n, i); }, out);
+        scaled(
+            raw, q, [&](int n, int i) { return low_bits(raw.quants, n, i); }, out);
     }
     __device__ __forceinline__ static uint4 halves(const Raw& raw, int q) {
         return rounded_eight<WeightFormat::Q4_K>(raw, q);
@@ -221,26 +222,5 @@ struct RowUnit<WeightFormat::Q6_K> {
         return rounded_eight<WeightFormat::Q6_K>(raw, q);
     }
 };
-
-// Calls `call` with the format as a compile-time constant.
-template <class Call>
-void with_format(WeightFormat format, const Call& call) {
-    switch (format) {
-        case WeightFormat::Q8_0:
-            return call(std::integral_constant<WeightFormat, WeightFormat::Q8_0>());
-        case WeightFormat::Q4_0:
-            return call(std::integral_constant<WeightFormat, WeightFormat::Q4_0>());
-        case WeightFormat::Q4_K:
-            return call(std::integral_constant<WeightFormat, WeightFormat::Q4_K>());
-        case WeightFormat::Q5_K:
-            return call(std::integral_constant<WeightFormat, WeightFormat::Q5_K>());
-        case WeightFormat::Q6_K:
-            return call(std::integral_constant<WeightFormat, WeightFormat::Q6_K>());
-        case WeightFormat::F32:
-        case WeightFormat::F16:
-        case WeightFormat::BF16:
-            return call(std::integral_constant<WeightFormat, WeightFormat::F16>());
-    }
-}
 
 }  // namespace voltpile::llm

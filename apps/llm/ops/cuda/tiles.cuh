@@ -5,21 +5,10 @@
 
 #include "device/launch.cuh"
 #include "llm/ops/cuda/half.cuh"
-#include "llm/ops/cuda/matmul.h"
 #include "llm/ops/cuda/mma.cuh"
+#include "llm/ops/cuda/tiles.h"
 
 namespace voltpile::llm {
-
-constexpr int tile_warps = 4, tile_threads = 32 * tile_warps;
-constexpr int tile_weights = warp_weights * tile_warps;
-
-struct TileArgs {
-    MatmulArgs matmul;
-    int first_tile[4];  // of each matrix
-    int tiles;
-    int steps;   // of a tile
-    int pieces;  // of the rows of x: blocks are worker 0's, one for each piece, then worker 1's
-};
 
 // A tile has rows of one matrix from first_row on; a gated one as many of the gate and of up.
 struct TilePlace {

@@ -1,30 +1,27 @@
-// Matrix products of some rows on tensor cores. A block has a tile of weights and some rows of x; each warp
-// has weights of its own, straight from memory, and what it multiplies with them comes through shared memory
-// for all. So weights are turned into fp16 once for all rows, and nobody waits for another warp's weights.
-#include <algorithm>
-#include <utility>
+// The kernel of tiled products: a matrix times some rows of x on tensor cores. A block has a tile of weights
+// and some rows of x. Each warp loads its own weights directly from memory; x comes through shared memory for
+// all warps. Weights are therefore expanded to fp16 once for all rows of x, and no warp waits for another's
+// weights.
+#pragma once
+
+#include <type_traits>
 
 #include "llm/ops/cuda/tiles.cuh"
 #include "llm/ops/cuda/x_steps.cuh"
 
 namespace voltpile::llm {
 
-namespace {
-
-constexpr int blocks_each = 2;  // a multiprocessor
-constexpr int least_steps = 4;  // of a worker, for whose beginning and sums it pays
-
-// How many steps of weights are in registers: one, and those on their way from memory. Few rows leave it
-// little time; with many some formats have no room for more.
+// Returns how many steps of weights are in registers: the one in use and those being loaded. With few rows a
+// step takes little time, so more are loaded ahead; with many rows some formats have no registers for that.
 __host__ __device__ constexpr int raw_steps(WeightFormat format, int x_rows) {
     if (format == WeightFormat::F16) return copies_run_alone || x_rows <= 16 ? 2 : 1;
     if (copies_run_alone) return x_rows <= 32 ? 3 : 2;
     return format == WeightFormat::Q6_K && x_rows >= 48 ? 1 : 2;
 }
 
-// A worker's blocks, each for one piece of x_rows rows of x.
+// A worker has one block for each piece of x_rows rows of x.
 template <WeightFormat format, int x_rows, bool gated>
-__global__ void __launch_bounds__(tile_threads, blocks_each) tile_product(const TileArgs args) {
+__global__ void __launch_bounds__(tile_threads, tile_blocks_each) tile_product(const TileArgs args) {
     using Unit = RowUnit<format>;
     extern __shared__ __align__(32) std::uint8_t shared[];
     const MatmulArgs& a = args.matmul;
@@ -101,7 +98,7 @@ __global__ void __launch_bounds__(tile_threads, blocks_each) tile_product(const 
     }
 }
 
-// `call` gets the rows of x that a block takes as a constant.
+// Calls `call` with the rows of x of a block as a compile-time constant.
 template <class Call>
 void with_x_rows(int x_rows, const Call& call) {
     if (x_rows <= 16) return call(std::integral_constant<int, 16>());
@@ -110,56 +107,17 @@ void with_x_rows(int x_rows, const Call& call) {
     return call(std::integral_constant<int, tile_rows>());
 }
 
-int tiles_in(const DeviceMatrix& w, bool gated) {
-    const int weights = gated ? tile_weights / 2 : tile_weights;
-    return (w.rows + weights - 1) / weights;
-}
-TileArgs tile_args(const MatmulArgs& args) {
-    TileArgs tiles{args, {0, 0, 0, 0}, 0, 0, pieces_of(args.rows)};
-    tiles.steps = (args.matrix[0].columns + step_columns - 1) / step_columns;
-    for (int m = 0; m < args.matrices; ++m)
-        tiles.first_tile[m + 1] = tiles.first_tile[m] + tiles_in(args.matrix[m], args.gated);
-    tiles.tiles = args.gated ? tiles.first_tile[1] : tiles.first_tile[args.matrices];
-    return tiles;
-}
-
-}  // namespace
-
-int tiles_of(const MatmulArgs& args) {
-    return tile_args(args).tiles;
-}
-
-// As many as there is room for at once. Where that costs few of them, each has an equal part of one tile:
-// a second one costs a beginning, and sums.
-int tile_workers(const MatmulArgs& args, int pieces, int multiprocessors) {
-    const TileArgs tiles = tile_args(args);
-    const int steps = static_cast<int>(
-        std::min<std::int64_t>(static_cast<std::int64_t>(tiles.tiles) * tiles.steps / least_steps, 1 << 20));
-    const int places = std::clamp(steps, 1, std::max(1, blocks_each * multiprocessors / pieces));
-    const int whole = places / tiles.tiles * tiles.tiles;
-    return 5 * whole >= 4 * places ? whole : places;
-}
-
-std::size_t tile_scratch_bytes(int rows, int workers) {
-    const int pieces = pieces_of(rows);
-    return 2 * sizeof(float) * tile_weights * tile_rows * static_cast<std::size_t>(pieces * workers);
-}
-
-void launch_tiles(const MatmulArgs& args, const Stream& stream) {
-    const TileArgs tiles = tile_args(args);
-    const int x_rows = (args.rows + tiles.pieces - 1) / tiles.pieces;
-    const bool alone = device_copies_alone();
-    with_format(args.matrix[0].format, [&](auto format) {
-        with_x_rows(x_rows, [&](auto most) {
-            const auto bytes = x_shared_bytes(most.value, alone);
-            const auto kernel = args.gated ? tile_product<format.value, most.value, true>
-                                           : tile_product<format.value, most.value, false>;
-            cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                            static_cast<int>(bytes)),
-                       "shared memory of a tiled product");
-            launch("tiled product", kernel, {tiles.pieces * args.workers, tile_threads, bytes}, stream,
-                   tiles);
-        });
+template <WeightFormat format>
+void launch_tiles_of(const TileArgs& args, const Stream& stream) {
+    const MatmulArgs& a = args.matmul;
+    with_x_rows((a.rows + args.pieces - 1) / args.pieces, [&](auto most) {
+        const auto bytes = x_shared_bytes(most.value, device_copies_alone());
+        const auto kernel =
+            a.gated ? tile_product<format, most.value, true> : tile_product<format, most.value, false>;
+        cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                        static_cast<int>(bytes)),
+                   "shared memory of a tiled product");
+        launch("tiled product", kernel, {args.pieces * a.workers, tile_threads, bytes}, stream, args);
     });
 }
 

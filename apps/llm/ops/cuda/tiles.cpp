@@ -1,0 +1,53 @@
+#include "llm/ops/cuda/tiles.h"
+
+#include <algorithm>
+
+#include "llm/ops/cuda/with_format.h"
+
+namespace voltpile::llm {
+
+namespace {
+
+constexpr int least_steps = 4;  // of a worker; fewer do not pay for its start and its sums
+
+int tiles_in(const DeviceMatrix& w, bool gated) {
+    const int weights = gated ? tile_weights / 2 : tile_weights;
+    return (w.rows + weights - 1) / weights;
+}
+TileArgs tile_args(const MatmulArgs& args) {
+    TileArgs tiles{args, {0, 0, 0, 0}, 0, 0, pieces_of(args.rows)};
+    tiles.steps = (args.matrix[0].columns + step_columns - 1) / step_columns;
+    for (int m = 0; m < args.matrices; ++m)
+        tiles.first_tile[m + 1] = tiles.first_tile[m] + tiles_in(args.matrix[m], args.gated);
+    tiles.tiles = args.gated ? tiles.first_tile[1] : tiles.first_tile[args.matrices];
+    return tiles;
+}
+
+}  // namespace
+
+int tiles_of(const MatmulArgs& args) {
+    return tile_args(args).tiles;
+}
+
+// Returns as many workers as run at once. If it costs at most a fifth of them, no worker gets parts of two
+// tiles, because a second tile costs another start and another sum.
+int tile_workers(const MatmulArgs& args, int pieces, int multiprocessors) {
+    const TileArgs tiles = tile_args(args);
+    const int steps = static_cast<int>(
+        std::min<std::int64_t>(static_cast<std::int64_t>(tiles.tiles) * tiles.steps / least_steps, 1 << 20));
+    const int places = std::clamp(steps, 1, std::max(1, tile_blocks_each * multiprocessors / pieces));
+    const int whole = places / tiles.tiles * tiles.tiles;
+    return 5 * whole >= 4 * places ? whole : places;
+}
+
+std::size_t tile_scratch_bytes(int rows, int workers) {
+    const int pieces = pieces_of(rows);
+    return 2 * sizeof(float) * tile_weights * tile_rows * static_cast<std::size_t>(pieces * workers);
+}
+
+void launch_tiles(const MatmulArgs& args, const Stream& stream) {
+    const TileArgs tiles = tile_args(args);
+    with_format(args.matrix[0].format, [&](auto format) { launch_tiles_of<format.value>(tiles, stream); });
+}
+
+}  // namespace voltpile::llm

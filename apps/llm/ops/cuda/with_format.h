@@ -1,0 +1,31 @@
+// Turns a weight format known at run time into a compile-time constant.
+#pragma once
+
+#include <type_traits>
+
+#include "llm/model/weight_format_enum.h"
+
+namespace voltpile::llm {
+
+// Calls `call` with the format as a compile-time constant.
+template <class Call>
+void with_format(WeightFormat format, const Call& call) {
+    switch (format) {
+        case WeightFormat::Q8_0:
+            return call(std::integral_constant<WeightFormat, WeightFormat::Q8_0>());
+        case WeightFormat::Q4_0:
+            return call(std::integral_constant<WeightFormat, WeightFormat::Q4_0>());
+        case WeightFormat::Q4_K:
+            return call(std::integral_constant<WeightFormat, WeightFormat::Q4_K>());
+        case WeightFormat::Q5_K:
+            return call(std::integral_constant<WeightFormat, WeightFormat::Q5_K>());
+        case WeightFormat::Q6_K:
+            return call(std::integral_constant<WeightFormat, WeightFormat::Q6_K>());
+        case WeightFormat::F32:
+        case WeightFormat::F16:
+        case WeightFormat::BF16:
+            return call(std::integral_constant<WeightFormat, WeightFormat::F16>());
+    }
+}
+
+}  // namespace voltpile::llm
