@@ -19,10 +19,8 @@
 #include "job/nearest.h"
 #include "llm/chat/conversation.h"
 #include "llm/engine/sampling_fields.h"
-#include "llm/replica/same_model.h"
-#include "llm/replica/text_stream.h"
-#include "llm/tokenizer/model_tokenizer.h"
-#include "llm/tokenizer/stream_decoder.h"
+#include "llm/session/session.h"
+#include "llm/session/text_stream.h"
 #include "run/agreement.h"
 
 namespace voltpile::cli {
@@ -54,29 +52,26 @@ struct ChatArguments {
     ChatArguments() { request.max_tokens = std::numeric_limits<int>::max(); }
 };
 
-llm::ChatTemplate template_of(const llm::ModelFiles& model, const ChatArguments& args) {
-    if (!args.chat_template.empty()) return llm::ChatTemplate::named(args.chat_template);
-    if (model.config().chat_template.empty())
-        throw JobError(fmt::format(
-            "{}: the model has no chat template, so it may not have been trained to chat; choose one "
-            "with --template: {}",
-            args.model, fmt::join(llm::ChatTemplate::names(), ", ")));
-    return llm::ChatTemplate::recognized(model.config().chat_template, args.model);
+// Throws JobError if the model has no template that chat could use.
+void check_template(const llm::LanguageModel& model) {
+    if (model.has_chat_template()) return;
+    throw JobError(
+        fmt::format("{}: the model has no chat template, so it may not have been trained to chat; choose one "
+                    "with --template: {}",
+                    model.name(), fmt::join(llm::ChatTemplate::names(), ", ")));
 }
 
 // The dialog, on the leader of a replica: reads questions and streams answers.
 class Chat {
   public:
     // interruptible: Ctrl-C ends the answer, not the program.
-    Chat(llm::ReplicaPasses& passes, const llm::Tokenizer& tokenizer, const llm::ModelConfig& config,
-         llm::Conversation conversation, const ChatArguments& args, ChatTerminal& terminal,
-         bool interruptible)
-        : tokenizer_(tokenizer),
-          conversation_(std::move(conversation)),
+    Chat(llm::Engine& engine, llm::Conversation conversation, const ChatArguments& args,
+         ChatTerminal& terminal, bool interruptible)
+        : conversation_(std::move(conversation)),
           args_(args),
           terminal_(terminal),
           interruptible_(interruptible && terminal_.interactive()),
-          stream_(passes, config) {}
+          stream_(engine, args.replica.context) {}
 
     void run() {
         while (const auto question = terminal_.question()) {
@@ -125,9 +120,9 @@ class Chat {
                             "{} leave no room for an answer (raise --context, or type /clear)",
                             asked, args_.replica.context));
         }
-        const auto [generated, prompt_rows] = write(std::move(request));
+        const llm::Outcome generated = write(std::move(request));
         const std::string text = conversation_.answered(generated.tokens);
-        const auto processed = static_cast<std::size_t>(prompt_rows);
+        const auto processed = static_cast<std::size_t>(generated.prompt_tokens - generated.cached_tokens);
         if (args_.json) {
             auto json = generated_json(generated, text, processed);
             json["turn"] = ++turns_;
@@ -140,31 +135,26 @@ class Chat {
             terminal_.remark(context_full_text("answer", args_.replica.context));
     }
 
-    llm::TextStream::Written write(llm::Request request) {
+    llm::Outcome write(llm::Request request) {
         std::optional<AnswerInterrupt> interrupt;
         if (interruptible_) interrupt.emplace();
-        llm::StreamDecoder text(tokenizer_, true, true);
-        const auto end_line = [&] {
-            terminal_.answer(text.flush());
-            terminal_.end_of_answer();
-        };
-        llm::TextStream::Written written;
+        request.continues = true;
+        llm::Outcome written;
         bool begun = false;
         try {
-            written = stream_.write(std::move(request), [&](std::int32_t token) {
+            written = stream_.write(std::move(request), [&](const llm::Delta& delta) {
                 begun = true;
-                terminal_.answer(text.push(token));
+                terminal_.answer(std::string(delta.text));
                 return !interrupt || !interrupt->arrived();
             });
         } catch (...) {
-            if (begun) end_line();  // so that the error message starts on a new line
+            if (begun) terminal_.end_of_answer();  // so that the error message starts on a new line
             throw;
         }
-        end_line();
+        terminal_.end_of_answer();
         return written;
     }
 
-    const llm::Tokenizer& tokenizer_;
     llm::Conversation conversation_;
     const ChatArguments& args_;
     ChatTerminal& terminal_;
@@ -179,39 +169,30 @@ std::unique_ptr<ChatTerminal> terminal_of(const Communicator& world, const ChatA
     return std::make_unique<FarTerminal>(world);
 }
 
-// What every rank reads from the model's files, with the same outcome.
-struct Preparation {
-    llm::Tokenizer tokenizer;
-    llm::ChatTemplate chat_template;
-    llm::Conversation conversation;
-
-    Preparation(const llm::ModelFiles& model, const ChatArguments& args)
-        : tokenizer(llm::load_tokenizer(model)),
-          chat_template(template_of(model, args)),
-          conversation(tokenizer, chat_template, args.system) {}
-};
-
-ExitCode chat(const MpiSession& session, ChatArguments args) {
-    const Communicator& world = session.world();
-    const auto model = llm::open_model(world, args.model);
-    const auto prepared = agreed([&] { return std::make_unique<Preparation>(*model, args); });
+ExitCode chat(const MpiSession& mpi, ChatArguments args) {
+    const Communicator& world = mpi.world();
+    const auto model =
+        llm::LanguageModel::open(world, {.path = args.model, .chat_template = args.chat_template});
+    const auto conversation = agreed([&] {
+        check_template(*model);
+        return std::make_unique<llm::Conversation>(model->tokenizer(), model->chat_template(), args.system);
+    });
     if (args.replica.context == 0)
         args.replica.context =
             static_cast<int>(std::min<std::int64_t>(model->config().context, usual_context));
     args.replica.rows = std::min(args.replica.rows, args.replica.context);
-    llm::ReplicaPlan plan = llm::agreed_plan(session, *model, args.replica);
-    const auto lead = [&](llm::Replica& replica, llm::ReplicaPasses& passes) {
+    llm::ReplicaPlan plan = llm::agreed_plan(mpi, model->source(), args.replica);
+    const auto lead = [&](llm::Session& session, llm::Engine& engine) {
         const auto terminal = terminal_of(world, args);
         const bool interruptible = world.size() == 1;  // mpirun ends its ranks on Ctrl-C, whatever they do
-        Chat chat(passes, prepared->tokenizer, model->config(), prepared->conversation, args, *terminal,
-                  interruptible);
-        chat.greet(replica.describe(), prepared->chat_template.name());
+        Chat chat(engine, *conversation, args, *terminal, interruptible);
+        chat.greet(session.replica().describe(), model->chat_template().name());
         chat.run();
     };
-    llm::with_replica(
-        session, *model, std::move(plan),
-        [&](llm::Replica& replica) {
-            llm::run_passes(replica, [&](llm::ReplicaPasses& passes) { lead(replica, passes); });
+    llm::with_session(
+        mpi, *model, std::move(plan),
+        [&](llm::Session& session) {
+            session.answer({}, [&](llm::Engine& engine) { lead(session, engine); });
         },
         [&] {
             if (world.rank() != 0) return;
@@ -249,7 +230,7 @@ void add_chat(CLI::App& cli, Action& action) {
     command->add_flag("--json", args->json, "print each answer as a line of JSON with tokens and rates");
     command->callback([args, &action] {
         action = [args](const Invocation& invocation) {
-            return with_mpi(invocation, [&](const MpiSession& session) { return chat(session, *args); });
+            return with_mpi(invocation, [&](const MpiSession& mpi) { return chat(mpi, *args); });
         };
     });
 }

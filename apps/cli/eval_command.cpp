@@ -16,8 +16,7 @@
 #include "llm/eval/eval_replicas.h"
 #include "llm/eval/evaluation.h"
 #include "llm/eval/same_tokens.h"
-#include "llm/replica/same_model.h"
-#include "llm/tokenizer/model_tokenizer.h"
+#include "llm/session/language_model.h"
 #include "run/agreement.h"
 
 namespace voltpile::cli {
@@ -54,16 +53,16 @@ struct CutText {
     std::vector<llm::EvalWindow> windows;  // views of them
 };
 
-CutText cut_text(const std::string& text, const llm::ModelFiles& model, const llm::ModelFiles* reference,
-                 const EvalArguments& args) {
-    const llm::Tokenizer tokenizer = llm::load_tokenizer(model);
+CutText cut_text(const std::string& text, const llm::LanguageModel& model,
+                 const llm::LanguageModel* reference, const EvalArguments& args) {
+    const llm::Tokenizer& tokenizer = model.tokenizer();
     // The name of a special token in the text ("<|end_of_text|>") is text.
     const llm::EncodeOptions plain{.add_special = false, .parse_special = false};
     CutText result;
     result.tokens = tokenizer.encode(text, plain, name_of(args.text));
     if (reference != nullptr)
         llm::check_same_tokens({tokenizer, args.model, model.config().vocab},
-                               {llm::load_tokenizer(*reference), args.reference, reference->config().vocab},
+                               {reference->tokenizer(), args.reference, reference->config().vocab},
                                result.tokens, text);
     llm::EvalCut cut;
     cut.method = args.second_halves ? llm::EvalMethod::SecondHalves : llm::EvalMethod::Strided;
@@ -77,8 +76,9 @@ CutText cut_text(const std::string& text, const llm::ModelFiles& model, const ll
 
 ExitCode evaluate_model(const MpiSession& session, EvalArguments args) {
     const Communicator& world = session.world();
-    const auto model = llm::open_model(world, args.model);
-    const auto reference = args.reference.empty() ? nullptr : llm::open_model(world, args.reference);
+    const auto model = llm::LanguageModel::open(world, {.path = args.model});
+    const auto reference =
+        args.reference.empty() ? nullptr : llm::LanguageModel::open(world, {.path = args.reference});
     const std::string text = decide_on_root(world, [&] { return read_text(args.text); });
     std::int64_t context = model->config().context;
     if (reference) context = std::min(context, reference->config().context);
@@ -88,24 +88,25 @@ ExitCode evaluate_model(const MpiSession& session, EvalArguments args) {
     const std::span<const llm::EvalWindow> windows = cut.windows;
     args.replica.rows = args.replica.logits = std::min(pass_rows, args.replica.context);
 
-    llm::evaluate_on_replicas(
-        session, *model, reference.get(), args.replica, windows, [&](const llm::EvalRun& run) {
-            const llm::Evaluation evaluation = llm::evaluate(run.scores);
-            const double rate = static_cast<double>(run.tokens) / run.seconds;
-            if (args.json) {
-                auto json = llm::evaluation_json(evaluation);
-                json["windows"] = windows.size();
-                json["processed_tokens"] = run.tokens;
-                json["seconds"] = run.seconds;
-                json["tokens_per_second"] = rate;
-                fmt::print("{}\n", json.dump());
-                return;
-            }
-            fmt::print("{}", llm::evaluation_text(evaluation));
-            fmt::print("{:<15}{} tokens in {} windows, {}: {:.0f} tok/s ({})\n", "processed",
-                       count_text(run.tokens), count_text(std::ssize(windows)), duration_text(run.seconds),
-                       rate, run.where);
-        });
+    const auto print = [&](const llm::EvalRun& run) {
+        const llm::Evaluation evaluation = llm::evaluate(run.scores);
+        const double rate = static_cast<double>(run.tokens) / run.seconds;
+        if (args.json) {
+            auto json = llm::evaluation_json(evaluation);
+            json["windows"] = windows.size();
+            json["processed_tokens"] = run.tokens;
+            json["seconds"] = run.seconds;
+            json["tokens_per_second"] = rate;
+            fmt::print("{}\n", json.dump());
+            return;
+        }
+        fmt::print("{}", llm::evaluation_text(evaluation));
+        fmt::print("{:<15}{} tokens in {} windows, {}: {:.0f} tok/s ({})\n", "processed",
+                   count_text(run.tokens), count_text(std::ssize(windows)), duration_text(run.seconds), rate,
+                   run.where);
+    };
+    llm::evaluate_on_replicas(session, model->source(), reference ? &reference->source() : nullptr,
+                              args.replica, windows, print);
     return ExitCode::Done;
 }
 

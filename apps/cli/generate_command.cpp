@@ -13,10 +13,8 @@
 #include "cli/replica_options.h"
 #include "cli/sampling_options.h"
 #include "llm/engine/sampling_fields.h"
-#include "llm/replica/same_model.h"
-#include "llm/replica/text_stream.h"
-#include "llm/tokenizer/model_tokenizer.h"
-#include "llm/tokenizer/stream_decoder.h"
+#include "llm/session/session.h"
+#include "llm/session/text_stream.h"
 #include "run/agreement.h"
 
 namespace voltpile::cli {
@@ -33,26 +31,24 @@ struct GenerateArguments {
 };
 
 // Prints the continuation as it is generated. The leader of the replica calls this.
-void continue_text(llm::ReplicaPasses& passes, const llm::ModelFiles& model, const std::string& where,
-                   const GenerateArguments& args) {
-    const llm::Tokenizer tokenizer = llm::load_tokenizer(model);
-    llm::StreamDecoder text(tokenizer, true, true);
+void continue_text(llm::Engine& engine, const std::string& where, const GenerateArguments& args) {
     if (!args.json) fmt::print("{}", args.prompt);
     const auto end_line = [&] {
         if (args.json) return;
-        fmt::print("{}\n", text.flush());
+        fmt::print("\n");
         settle_stdout();
     };
-    const auto show = [&](std::int32_t token) {
+    const auto show = [&](const llm::Delta& delta) {
         if (args.json) return true;
-        fmt::print("{}", text.push(token));
+        fmt::print("{}", delta.text);
         std::fflush(stdout);
         return true;
     };
-    llm::TextStream stream(passes, model.config());
+    llm::Request request = args.request;
+    request.continues = !args.json;  // the text of JSON stands alone
     llm::Outcome generated;
     try {
-        generated = stream.write(args.request, show).outcome;
+        generated = llm::TextStream(engine, args.replica.context).write(std::move(request), show);
     } catch (...) {
         end_line();  // so that the error message starts on a new line
         throw;
@@ -60,7 +56,7 @@ void continue_text(llm::ReplicaPasses& passes, const llm::ModelFiles& model, con
     end_line();
     const std::size_t prompt = args.request.prompt.size();
     if (args.json) {
-        fmt::print("{}\n", generated_json(generated, tokenizer.decode(generated.tokens), prompt).dump());
+        fmt::print("{}\n", generated_json(generated, generated.text, prompt).dump());
         return;
     }
     print_error(fmt::format("{} ({})", rates_text(generated, prompt), where));
@@ -68,25 +64,24 @@ void continue_text(llm::ReplicaPasses& passes, const llm::ModelFiles& model, con
         print_error(context_full_text("text", args.replica.context));
 }
 
-ExitCode generate_text(const MpiSession& session, GenerateArguments args) {
+ExitCode generate_text(const MpiSession& mpi, GenerateArguments args) {
     if (args.prompt.empty()) throw_agreed(ExitCode::BadInput, "the prompt is empty");
-    const auto model = llm::open_model(session.world(), args.model);
+    const auto model = llm::LanguageModel::open(mpi.world(), {.path = args.model});
     const std::int64_t most = args.replica.context > 0 ? args.replica.context : model->config().context;
     const auto room_for = [&](std::size_t prompt) {
         return static_cast<int>(std::min(static_cast<std::int64_t>(prompt) + args.request.max_tokens, most));
     };
-    args.request.prompt = nlohmann::json::parse(decide_on_root(session.world(), [&] {
-                              const auto tokens = llm::load_tokenizer(*model).encode(args.prompt);
+    args.request.prompt = nlohmann::json::parse(decide_on_root(mpi.world(), [&] {
+                              const auto tokens = model->tokenizer().encode(args.prompt);
                               llm::check_prompt(tokens.size(), room_for(tokens.size()));
                               return nlohmann::json(tokens).dump();
                           })).get<std::vector<std::int32_t>>();
     args.replica.context = room_for(args.request.prompt.size());
     args.replica.rows = std::min(args.replica.rows, args.replica.context);
-    llm::ReplicaPlan plan = llm::agreed_plan(session, *model, args.replica);
-    llm::with_replica(session, *model, std::move(plan), [&](llm::Replica& replica) {
-        llm::run_passes(replica, [&](llm::ReplicaPasses& passes) {
-            continue_text(passes, *model, replica.describe(), args);
-        });
+    llm::ReplicaPlan plan = llm::agreed_plan(mpi, model->source(), args.replica);
+    llm::with_session(mpi, *model, std::move(plan), [&](llm::Session& session) {
+        session.answer(
+            {}, [&](llm::Engine& engine) { continue_text(engine, session.replica().describe(), args); });
     });
     return ExitCode::Done;
 }
@@ -112,8 +107,7 @@ void add_generate(CLI::App& cli, Action& action) {
     generate->add_flag("--json", args->json, "print text, tokens, log probabilities and rates as JSON");
     generate->callback([args, &action] {
         action = [args](const Invocation& invocation) {
-            return with_mpi(invocation,
-                            [&](const MpiSession& session) { return generate_text(session, *args); });
+            return with_mpi(invocation, [&](const MpiSession& mpi) { return generate_text(mpi, *args); });
         };
     });
 }

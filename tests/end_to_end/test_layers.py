@@ -28,8 +28,9 @@ LLM_MAY_INCLUDE = {
     "engine": {"tokenizer", "model", "ops", "decoder"},
     "replica": {"tokenizer", "model", "ops", "decoder", "engine"},
     "eval": {"tokenizer", "model", "ops", "decoder", "engine", "replica"},
-    "bench": {"tokenizer", "model", "ops", "decoder", "engine", "replica", "eval"},
-    "prompt_job": {"tokenizer", "chat", "model", "ops", "decoder", "engine", "replica"},
+    "session": {"tokenizer", "chat", "model", "ops", "decoder", "engine", "replica"},
+    "bench": {"tokenizer", "chat", "model", "ops", "decoder", "engine", "replica", "session", "eval"},
+    "prompt_job": {"tokenizer", "chat", "model", "ops", "decoder", "engine", "replica", "session"},
 }
 # Headers of libraries that stay inside one layer.
 CONFINED = {

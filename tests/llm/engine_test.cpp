@@ -3,50 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include <deque>
-
 #include "llm/job_error_text.h"
-#include "llm/tokenizer/model_tokenizer.h"
+#include "llm/told_executor.h"
 
 namespace voltpile::llm {
 namespace {
-
-// The n-th draw of a sequence with seed s is told[s][n].
-class ToldExecutor final : public PassExecutor {
-  public:
-    int lanes() const override { return 1; }
-    bool feeds() const override { return true; }
-    void enqueue(const PlannedPass& pass) override {
-        auto& next = under_way_.emplace_back();
-        for (const Draw& draw : pass.draws) {
-            const auto& tokens = told.at(draw.settings->seed);
-            // Draws beyond these are those that the engine discards.
-            const auto step = static_cast<std::size_t>(draw.step);
-            next.drawn.push_back({step < tokens.size() ? tokens[step] : 5, -0.5F * static_cast<float>(step)});
-            next.top.emplace_back();
-            for (int i = 0; i < draw.top_n; ++i) next.top.back().token.push_back(draw.step + i);
-        }
-    }
-    std::vector<DrawnToken> collect() override {
-        Pass pass = std::move(under_way_.front());
-        under_way_.pop_front();
-        top_ = std::move(pass.top);
-        return pass.drawn;
-    }
-    std::vector<TopTokens> top() override { return top_; }
-    std::string why_no_numbers() override { return "layer 3"; }
-
-    std::map<std::uint64_t, std::vector<std::int32_t>> told;
-    std::size_t under_way() const { return under_way_.size(); }
-
-  private:
-    struct Pass {
-        std::vector<DrawnToken> drawn;
-        std::vector<TopTokens> top;
-    };
-    std::deque<Pass> under_way_;
-    std::vector<TopTokens> top_;
-};
 
 constexpr std::int32_t end_token = 1;
 
@@ -61,11 +22,11 @@ class EngineTest : public testing::Test {
         settings.scheduler.sequences = 8;
         return settings;
     }
-    void ask(Request request, std::vector<std::int32_t> told, Engine::OnToken on_token = {}) {
+    void ask(Request request, std::vector<std::int32_t> told, OnDelta on_delta = {}) {
         request.prompt = {static_cast<std::int32_t>(request.id), 3, 4};
         request.sampling.seed = static_cast<std::uint64_t>(request.id);
         executor_.told[request.sampling.seed] = std::move(told);
-        engine_.submit(request, std::move(on_token));
+        engine_.submit(request, std::move(on_delta));
     }
     std::map<std::int64_t, Outcome> answers() {
         std::map<std::int64_t, Outcome> all;
@@ -145,8 +106,8 @@ TEST_F(EngineTest, ReportsTheTimesOfARequest) {
 TEST_F(EngineTest, CallsBackForEachTokenUntilItReturnsFalse) {
     std::map<std::int64_t, std::vector<std::int32_t>> told;
     const auto tell = [&](std::int64_t id, std::size_t wanted) {
-        return [&told, id, wanted](std::int32_t token) {
-            told[id].push_back(token);
+        return [&told, id, wanted](const Delta& delta) {
+            told[id].insert(told[id].end(), delta.tokens.begin(), delta.tokens.end());
             return told[id].size() < wanted;
         };
     };

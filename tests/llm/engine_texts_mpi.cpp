@@ -3,12 +3,9 @@
 #include <fstream>
 
 #include "llm/mixed_requests.h"
-#include "llm/model/model_files.h"
 #include "llm/ops/cpu/cpu_ops.h"
-#include "llm/replica/replica_passes.h"
-#include "llm/replica/same_model.h"
+#include "llm/session/session.h"
 #include "llm/single_rank_passes.h"
-#include "llm/tokenizer/model_tokenizer.h"
 #include "unit/comm/mpi_tests.h"
 
 using namespace voltpile;
@@ -29,7 +26,7 @@ std::vector<std::int32_t> held_out(const Tokenizer& tokenizer) {
 // Calls `lead` with the tokenizer on the leader of all ranks.
 void over_all_ranks(int tensor,
                     const std::function<void(ReplicaPasses&, const ModelSource&, const Tokenizer&)>& lead) {
-    const auto model = open_model(world(), folder + "tiny-q8_0.gguf");
+    const auto model = LanguageModel::open(world(), {.path = folder + "tiny-q8_0.gguf"});
     ReplicaRequest request;
     request.tensor = tensor;
     request.pipeline = world().size() / tensor;
@@ -38,8 +35,10 @@ void over_all_ranks(int tensor,
     request.sequences = request.logits = 16;
     request.cache_tokens = 16 * kv_page_tokens;
     request.rows = mixed_context;
-    with_replica(session(), *model, agreed_plan(session(), *model, request), [&](Replica& replica) {
-        run_passes(replica, [&](ReplicaPasses& passes) { lead(passes, *model, load_tokenizer(*model)); });
+    const ReplicaPlan plan = agreed_plan(session(), model->source(), request);
+    with_session(session(), *model, plan, [&](Session& here) {
+        run_passes(here.replica(),
+                   [&](ReplicaPasses& passes) { lead(passes, model->source(), model->tokenizer()); });
     });
 }
 

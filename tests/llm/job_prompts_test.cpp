@@ -15,7 +15,7 @@
 #include "llm/prompt_job/prompt_files.h"
 #include "llm/prompt_job/prompt_line.h"
 #include "llm/prompt_job/prompt_rows.h"
-#include "llm/prompt_job/prompt_tokenizer.h"
+#include "llm/prompt_job/prompt_tokens.h"
 #include "results/message_lines.h"
 
 namespace voltpile::llm {
@@ -26,7 +26,7 @@ std::string error_of_line(const std::string& line) {
 }
 
 TEST(PromptLine, OverridesSettingsOfTheJob) {
-    PromptSettings settings;
+    RequestSettings settings;
     settings.max_tokens = 99;
     settings.sampling.temperature = 0.5f;
     const Prompt prompt = parse_json_line(
@@ -241,16 +241,15 @@ TEST_F(PromptFiles, SurvivesBroadcastToOtherRanks) {
     EXPECT_EQ(there.mean_prompt_tokens, 2.5);
 }
 
-TEST(PromptTokenizer, RejectsPromptsBeyondTheContext) {
-    const SyntheticModel model("tiny", "q8_0");
-    PromptTokenizer tokenizer(model);
+TEST(PromptTokens, RejectPromptsBeyondTheContext) {
+    const LanguageModel model({.shape = "tiny"});
     Prompt prompt = parse_text_line(
         "abcdef", {});  // one token per byte, after <s> and the three bytes of the space marker
     prompt.settings.max_tokens = 12;
-    EXPECT_EQ(tokenizer.tokens_of(prompt, 22).size(), 10u);
+    EXPECT_EQ(tokens_of(prompt, model, 22).size(), 10u);
     prompt.settings.max_tokens = 13;
     try {
-        tokenizer.tokens_of(prompt, 22);
+        tokens_of(prompt, model, 22);
         FAIL() << "it was taken";
     } catch (const JobError& error) {
         EXPECT_STREQ(error.what(), "a prompt of 10 tokens and max_tokens = 13 exceed the context of 22");

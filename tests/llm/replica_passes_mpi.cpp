@@ -1,15 +1,12 @@
 // Runs many sequences at once on the ranks of a replica. Runs under mpirun on 1 to 4 ranks
 // (tests/CMakeLists.txt).
-#include "llm/replica/replica_passes.h"
+#include "llm/session/session.h"
 
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "llm/engine/engine.h"
 #include "llm/replica/pass_message.h"
-#include "llm/replica/same_model.h"
-#include "llm/tokenizer/model_tokenizer.h"
 #include "unit/comm/mpi_tests.h"
 
 using namespace voltpile;
@@ -23,13 +20,7 @@ const std::string folder = VOLTPILE_SOURCE_DIR "/data/tiny_model/";
 
 // Each prompt several times, so that there are more sequences than run at once, in a cache that is too small
 // for those. The expected tokens come from transformers.
-void write_all(ReplicaPasses& passes, const ModelFiles& model, const nlohmann::json& texts) {
-    const Tokenizer tokenizer = load_tokenizer(model);
-    EngineSettings settings;
-    settings.scheduler = passes.measured_settings();
-    EXPECT_FALSE(settings.scheduler.pace.known()) << "cores have no measured pace";
-    settings.end_ids = model.config().eos_ids;
-    Engine engine(passes, &tokenizer, settings);
+void write_all(Engine& engine, const nlohmann::json& texts) {
     constexpr int copies = 5;
     for (int i = 0; i < copies * static_cast<int>(texts.size()); ++i) {
         const auto& text = texts[static_cast<std::size_t>(i) % texts.size()];
@@ -53,7 +44,7 @@ void write_all(ReplicaPasses& passes, const ModelFiles& model, const nlohmann::j
 }
 
 void write_over(int tensor, int pipeline) {
-    const auto model = open_model(world(), folder + "tiny-f16.gguf");
+    const auto model = LanguageModel::open(world(), {.path = folder + "tiny-f16.gguf"});
     const auto expected = nlohmann::json::parse(std::ifstream(folder + "expected.json"))["f16"]["greedy"];
     ReplicaRequest request;
     request.tensor = tensor;
@@ -64,8 +55,9 @@ void write_over(int tensor, int pipeline) {
     request.cache_tokens = 300;
     request.rows = 40;
     request.logits = request.sequences;
-    with_replica(session(), *model, agreed_plan(session(), *model, request), [&](Replica& replica) {
-        run_passes(replica, [&](ReplicaPasses& passes) { write_all(passes, *model, expected); });
+    const ReplicaPlan plan = agreed_plan(session(), model->source(), request);
+    with_session(session(), *model, plan, [&](Session& here) {
+        here.answer({.many = true}, [&](Engine& engine) { write_all(engine, expected); });
     });
 }
 

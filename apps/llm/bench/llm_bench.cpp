@@ -15,9 +15,8 @@
 #include "llm/bench/read_rate.h"
 #include "llm/model/model_files.h"
 #include "llm/model/model_memory.h"
-#include "llm/model/synthetic_model.h"
 #include "llm/replica/rank_ops.h"
-#include "llm/replica/same_model.h"
+#include "llm/session/session.h"
 #include "results/hdf5/table_file.h"
 #include "run/agreement.h"
 #include "run/parent_launcher.h"
@@ -50,20 +49,22 @@ std::int64_t bytes_in_use(const RankPlan& rank) {
 
 class LlmBench {
   public:
-    LlmBench(const MpiSession& session, Replica& replica, const ModelSource& model,
-             const LlmBenchOptions& options, std::int64_t bytes_before)
+    // bytes_before: in use before loading.
+    LlmBench(const Session& session, int world_rank, const LlmBenchOptions& options,
+             std::int64_t bytes_before)
         : options_(options),
-          model_(model),
-          replica_(replica),
-          world_rank_(session.world().rank()),
-          rank_(replica.plan().plan.ranks[static_cast<std::size_t>(world_rank_)]),
+          session_(session),
+          model_(session.model().source()),
+          replica_(session.replica()),
+          world_rank_(world_rank),
+          rank_(replica_.plan().plan.ranks[static_cast<std::size_t>(world_rank_)]),
           bytes_before_(bytes_before),
-          sequences_(replica.request(), static_cast<int>(model.config().vocab)),
+          sequences_(replica_.request(), static_cast<int>(model_.config().vocab)),
           line_(terminal_columns()) {}
 
     void run() {
         const TeamPlan& teams = replica_.plan().plan.teams;
-        result_.model = model_name(options_);
+        result_.model = session_.model().name();
         result_.processor = replica_.describe();
         result_.tensor = teams.tensor;
         result_.pipeline = teams.pipeline;
@@ -204,6 +205,7 @@ class LlmBench {
     }
 
     const LlmBenchOptions& options_;
+    const Session& session_;
     const ModelSource& model_;
     Replica& replica_;
     int world_rank_;
@@ -228,11 +230,6 @@ void fill_in_request(LlmBenchOptions& options) {
 
 }  // namespace
 
-std::string model_name(const LlmBenchOptions& options) {
-    if (!options.model.empty()) return options.model;
-    return fmt::format("{} {}, synthetic weights", options.shape, options.quant);
-}
-
 void check_output(const Communicator& world, const LlmBenchOptions& options) {
     decide_on_root(world, [&] {
         if (!options.output.empty())
@@ -241,22 +238,22 @@ void check_output(const Communicator& world, const LlmBenchOptions& options) {
     });
 }
 
-std::unique_ptr<ModelSource> open_source(const Communicator& world, const LlmBenchOptions& options) {
-    if (!options.model.empty()) return open_model(world, options.model);
-    return agreed([&] { return std::make_unique<SyntheticModel>(options.shape, options.quant); });
+std::unique_ptr<LanguageModel> open_model(const Communicator& world, const LlmBenchOptions& options) {
+    return LanguageModel::open(world,
+                               {.path = options.model, .shape = options.shape, .quant = options.quant});
 }
 
-void run_llm_bench(const MpiSession& session, LlmBenchOptions options) {
-    const Communicator& world = session.world();
+void run_llm_bench(const MpiSession& mpi, LlmBenchOptions options) {
+    const Communicator& world = mpi.world();
     check_output(world, options);
-    const auto model = open_source(world, options);
+    const auto model = open_model(world, options);
     fill_in_request(options);
-    ReplicaPlan plan = agreed_plan(session, *model, options.request);
+    ReplicaPlan plan = agreed_plan(mpi, model->source(), options.request);
     const RankPlan& mine = plan.plan.ranks[static_cast<std::size_t>(world.rank())];
     if (mine.device >= 0) use_device(mine.device);
     const std::int64_t before = bytes_in_use(mine);
-    with_replica(session, *model, std::move(plan),
-                 [&](Replica& replica) { LlmBench(session, replica, *model, options, before).run(); });
+    with_session(mpi, *model, std::move(plan),
+                 [&](Session& session) { LlmBench(session, world.rank(), options, before).run(); });
 }
 
 }  // namespace voltpile::llm

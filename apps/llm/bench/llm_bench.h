@@ -9,8 +9,8 @@
 
 #include "comm/mpi/session.h"
 #include "llm/bench/load.h"
-#include "llm/model/model_source.h"
 #include "llm/replica/replica_plan.h"
+#include "llm/session/language_model.h"
 
 namespace voltpile::llm {
 
@@ -33,14 +33,12 @@ struct LlmBenchOptions {
 // The title of the tables that bench llm writes, by which it recognizes its own files.
 inline constexpr const char* llm_bench_title = "voltpile bench llm";
 
-// Returns "llama-3-8b q8_0, synthetic weights", or the path.
-std::string model_name(const LlmBenchOptions& options);
 // Checks before any measurement that --output can be written. Collective. Throws AgreedError.
 void check_output(const Communicator& world, const LlmBenchOptions& options);
 // Opens the model, or creates the synthetic one. Collective. Throws AgreedError.
-std::unique_ptr<ModelSource> open_source(const Communicator& world, const LlmBenchOptions& options);
+std::unique_ptr<LanguageModel> open_model(const Communicator& world, const LlmBenchOptions& options);
 
 // Runs the benchmark. Collective. The leader prints a table or JSON and writes the file. Throws AgreedError.
-void run_llm_bench(const MpiSession& session, LlmBenchOptions options);
+void run_llm_bench(const MpiSession& mpi, LlmBenchOptions options);
 
 }  // namespace voltpile::llm

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "llm/bench/load_report.h"
 #include "llm/bench/load_run.h"
-#include "llm/replica/replica_passes.h"
+#include "llm/session/session.h"
 #include "run/agreement.h"
 #include "run/parent_launcher.h"
 #include "run/progress.h"
@@ -47,37 +47,30 @@ void fill_in_load_request(LlmBenchOptions& options) {
 
 class LoadBench {
   public:
-    LoadBench(Replica& replica, ReplicaPasses& passes, const ModelSource& model,
-              const LlmBenchOptions& options)
-        : replica_(replica),
-          options_(options),
-          vocabulary_(static_cast<int>(model.config().vocab)),
-          passes_(passes),
-          line_(terminal_columns()) {
-        settings_.scheduler = passes_.measured_settings();
-    }
+    LoadBench(const Session& session, Engine& engine, const LlmBenchOptions& options)
+        : session_(session), engine_(engine), options_(options), line_(terminal_columns()) {}
 
     void run() {
+        const Replica& replica = session_.replica();
         LoadReport report;
-        report.processor = replica_.describe();
-        report.model = model_name(options_);
+        report.processor = replica.describe();
+        report.model = session_.model().name();
         report.settings = options_.load;
         report.sequences = options_.sequences;
-        report.cache_tokens = settings_.scheduler.pages * kv_page_tokens;
-        report.result = measure();
+        report.cache_tokens = replica.plan().pages * kv_page_tokens;
+        report.result = measure(replica.plan().pages);
         line_.clear();
         fmt::print("{}", options_.json ? to_json(report) + "\n" : to_text(report));
         if (options_.output.empty()) return;
-        write_load(options_.output, report, make_provenance(replica_.plan().plan, options_.command_line));
+        write_load(options_.output, report, make_provenance(replica.plan().plan, options_.command_line));
         if (!options_.json) fmt::print("-> {}\n", options_.output.string());
     }
 
   private:
-    LoadResult measure() {
+    LoadResult measure(int pages) {
         const LoadSettings& load = options_.load;
-        const int pages = settings_.scheduler.pages;
-        Engine engine(passes_, nullptr, settings_);
-        return run_load(engine, load, vocabulary_, pages, [&](const EngineCounters& now) {
+        const auto vocabulary = static_cast<int>(session_.model().config().vocab);
+        return run_load(engine_, load, vocabulary, pages, [&](const EngineCounters& now) {
             if (terminal_columns() > 0 && now.passes % 32 == 0)
                 line_.show(fmt::format("{} of {} answered, batch {}, cache {:.0f} %", now.requests,
                                        load.requests, now.scheduler.running,
@@ -85,28 +78,27 @@ class LoadBench {
         });
     }
 
-    Replica& replica_;
+    const Session& session_;
+    Engine& engine_;
     const LlmBenchOptions& options_;
-    int vocabulary_;
-    ReplicaPasses& passes_;
-    EngineSettings settings_;
     LiveLine line_;
 };
 
 }  // namespace
 
-void run_load_bench(const MpiSession& session, LlmBenchOptions options) {
-    check_output(session.world(), options);
-    const auto model = open_source(session.world(), options);
+void run_load_bench(const MpiSession& mpi, LlmBenchOptions options) {
+    check_output(mpi.world(), options);
+    const auto model = open_model(mpi.world(), options);
     if (options.sequences == 0) options.sequences = std::min(options.load.requests, most_sequences);
     agreed([&] {
         check_load(options, model->config());
         return true;
     });
     fill_in_load_request(options);
-    with_replica(session, *model, agreed_plan(session, *model, options.request), [&](Replica& replica) {
-        run_passes(replica,
-                   [&](ReplicaPasses& passes) { LoadBench(replica, passes, *model, options).run(); });
+    ReplicaPlan plan = agreed_plan(mpi, model->source(), options.request);
+    with_session(mpi, *model, std::move(plan), [&](Session& session) {
+        session.answer({.many = true, .text = false},
+                       [&](Engine& engine) { LoadBench(session, engine, options).run(); });
     });
 }
 

@@ -7,6 +7,6 @@ namespace voltpile::llm {
 
 // Runs the load. Collective. The leader prints a table or JSON. Throws AgreedError; for lengths beyond the
 // model's context or the cache, before anything is loaded.
-void run_load_bench(const MpiSession& session, LlmBenchOptions options);
+void run_load_bench(const MpiSession& mpi, LlmBenchOptions options);
 
 }  // namespace voltpile::llm

@@ -1,10 +1,13 @@
 #include "llm/engine/engine.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "base/error.h"
 #include "base/seconds_since.h"
+#include "llm/tokenizer/utf8.h"
 
 namespace voltpile::llm {
 namespace {
@@ -18,9 +21,25 @@ SchedulerSettings for_executor(SchedulerSettings settings, const PassExecutor& e
     return settings;
 }
 
-double seconds_between(std::chrono::steady_clock::time_point begin,
-                       std::chrono::steady_clock::time_point end) {
+using TimePoint = std::chrono::steady_clock::time_point;
+
+double seconds_between(TimePoint begin, TimePoint end) {
     return std::chrono::duration<double>(end - begin).count();
+}
+
+// The time between two events, the later of which may not have happened.
+double seconds_if_both(TimePoint begin, TimePoint end) {
+    return begin == TimePoint() || end == TimePoint() ? 0 : seconds_between(begin, end);
+}
+
+std::string text_of(const std::exception_ptr& thrown) {
+    try {
+        std::rethrow_exception(thrown);
+    } catch (const std::exception& error) {
+        return error.what();
+    } catch (...) {
+        return "a callback threw something that is not a std::exception";
+    }
 }
 
 }  // namespace
@@ -28,23 +47,61 @@ double seconds_between(std::chrono::steady_clock::time_point begin,
 Engine::Engine(PassExecutor& executor, const Tokenizer* tokenizer, const EngineSettings& settings)
     : executor_(executor),
       tokenizer_(tokenizer),
-      end_ids_(settings.end_ids),
-      scheduler_(for_executor(settings.scheduler, executor)) {}
+      settings_(settings),
+      scheduler_(for_executor(settings.scheduler, executor)) {
+    publish();
+}
 
-void Engine::submit(Request request, OnToken on_token) {
+void Engine::check(const Request& request) const {
+    check_request(request, settings_.scheduler);
     if (!request.stop.empty() && tokenizer_ == nullptr)
         throw JobError("stop strings need a model with a tokenizer");
-    Answer answer(WrittenText(tokenizer_, request.continues, request.stop));
-    answer.outcome.id = request.id;
-    answer.outcome.prompt_tokens = static_cast<int>(request.prompt.size());
-    answer.on_token = std::move(on_token);
-    answer.ignore_end = request.ignore_end;
-    answer.to_context = request.max_tokens == 0;
-    answer.stop_tokens = request.stop_tokens;
-    answer.submitted = Clock::now();
-    const std::int64_t id = request.id;
-    scheduler_.add(std::move(request));
-    answers_.emplace(id, std::move(answer));
+    for (const std::string& stop : request.stop)
+        if (find_invalid_utf8(stop)) throw JobError("a stop string is not UTF-8");
+    if (settings_.vocabulary == 0) return;
+    const auto check_token = [&](std::int32_t token, std::string_view where) {
+        if (token < 0 || token >= settings_.vocabulary)
+            throw JobError(fmt::format("{} has the token {}, but the model's tokens are 0 to {}", where,
+                                       token, settings_.vocabulary - 1));
+    };
+    for (const std::int32_t token : request.prompt) check_token(token, "the prompt");
+    for (const auto& [token, bias] : request.sampling.logit_bias) check_token(token, "logit_bias");
+}
+
+void Engine::add(Request request, OnDelta on_delta, OnEnd on_end) {
+    check(request);
+    inbox_.add({std::move(request), std::move(on_delta), std::move(on_end), Clock::now()});
+}
+
+bool Engine::wait() {
+    if (!answers_.empty() || scheduler_.under_way() > 0) return true;
+    return inbox_.wait();
+}
+
+// Takes over what has come from other threads.
+void Engine::accept(std::vector<Outcome>& ended) {
+    Inbox::Contents contents = inbox_.take();
+    for (Inbox::Arrival& arrival : contents.arrivals) {
+        Request& request = arrival.request;
+        Answer answer(WrittenText(tokenizer_, request.continues, request.stop));
+        answer.outcome.id = request.id;
+        answer.outcome.prompt_tokens = static_cast<int>(request.prompt.size());
+        answer.on_delta = std::move(arrival.on_delta);
+        answer.on_end = std::move(arrival.on_end);
+        answer.ignore_end = request.ignore_end;
+        answer.to_context = request.max_tokens == 0;
+        answer.stop_tokens = request.stop_tokens;
+        answer.submitted = arrival.submitted;
+        answers_.emplace(request.id, std::move(answer));
+        scheduler_.add(std::move(request));
+    }
+    for (const std::int64_t id : contents.cancelled) {
+        const auto found = answers_.find(id);
+        if (found == answers_.end()) continue;  // it has ended meanwhile
+        found->second.outcome.finish = Finish::Cancelled;
+        scheduler_.end(id);
+        end(id, ended);
+    }
 }
 
 void Engine::enqueue_all() {
@@ -77,28 +134,59 @@ std::vector<DrawnToken> Engine::collect() {
 }
 
 std::vector<Outcome> Engine::step() {
-    enqueue_all();
-    if (scheduler_.under_way() == 0) return {};
+    std::vector<Outcome> ended;
+    try {
+        accept(ended);
+        enqueue_all();
+        if (scheduler_.under_way() > 0) complete_pass(ended);
+    } catch (const std::exception& error) {
+        inbox_.close();
+        end_all(Finish::Failed, error.what());
+        throw;
+    }
+    publish();
+    return ended;
+}
+
+void Engine::complete_pass(std::vector<Outcome>& ended) {
     const auto drawn = collect();
     auto top = executor_.top();
     top.resize(drawn.size());
-    std::vector<Outcome> outcomes;
     std::string why_no_numbers;
     for (const Progress& progress : scheduler_.complete(drawn)) {
-        if (!take(answers_.at(progress.id), progress, top[progress.draw])) continue;
+        Answer& answer = answers_.at(progress.id);
+        if (!take(answer, progress, top[progress.draw])) continue;
         if (!progress.last) scheduler_.end(progress.id);
-        Outcome& outcome = outcomes.emplace_back(finished(progress.id));
-        if (outcome.finish != Finish::Failed) continue;
-        if (why_no_numbers.empty()) why_no_numbers = executor_.why_no_numbers();
-        outcome.error = why_no_numbers;
+        if (progress.drawn.token < 0) {
+            if (why_no_numbers.empty()) why_no_numbers = executor_.why_no_numbers();
+            answer.outcome.error = why_no_numbers;
+        }
+        end(progress.id, ended);
     }
-    return outcomes;
 }
 
 void Engine::abandon() {
     for (const auto& each : answers_) scheduler_.end(each.first);
-    answers_.clear();
+    end_all(Finish::Cancelled, "");
     while (scheduler_.under_way() > 0) scheduler_.complete(collect());
+    publish();
+}
+
+// Ends all requests outside the scheduler.
+void Engine::end_all(Finish finish, const std::string& error) {
+    std::vector<Outcome> unwanted;
+    for (Inbox::Arrival& arrival : inbox_.take().arrivals) {
+        Answer answer(WrittenText(nullptr, false, {}));
+        answer.outcome.id = arrival.request.id;
+        answer.on_end = std::move(arrival.on_end);
+        answers_.emplace(arrival.request.id, std::move(answer));
+    }
+    while (!answers_.empty()) {
+        Outcome& outcome = answers_.begin()->second.outcome;
+        outcome.finish = finish;
+        outcome.error = error;
+        end(answers_.begin()->first, unwanted);
+    }
 }
 
 // Adds a token to an answer. Returns true if the sequence ends with it.
@@ -108,6 +196,7 @@ bool Engine::take(Answer& answer, const Progress& progress, TopTokens& top) {
     answer.last = Clock::now();
     if (outcome.token_seconds.empty()) {
         answer.first = answer.last;
+        outcome.cached_tokens = progress.shared_tokens;
         counters_.tokens_in += outcome.prompt_tokens;
     }
     outcome.token_seconds.push_back(seconds_between(answer.submitted, answer.last));
@@ -116,7 +205,7 @@ bool Engine::take(Answer& answer, const Progress& progress, TopTokens& top) {
         return true;
     };
     if (drawn.token < 0) return ends(Finish::Failed);
-    if (!answer.ignore_end && std::ranges::find(end_ids_, drawn.token) != end_ids_.end())
+    if (!answer.ignore_end && std::ranges::find(settings_.end_ids, drawn.token) != settings_.end_ids.end())
         return ends(Finish::End);
     if (std::ranges::find(answer.stop_tokens, drawn.token) != answer.stop_tokens.end())
         return ends(Finish::Stopped);
@@ -125,27 +214,72 @@ bool Engine::take(Answer& answer, const Progress& progress, TopTokens& top) {
     outcome.log_probability.push_back(drawn.log_probability);
     if (!top.token.empty()) outcome.top.push_back(std::move(top));
     const bool stopped = !answer.text.push(drawn.token);
-    const bool unwanted = answer.on_token && !answer.on_token(drawn.token);
-    if (stopped || unwanted) return ends(Finish::Stopped);
-    return progress.last && ends(answer.to_context ? Finish::Context : Finish::Length);
+    if (stopped) return ends(Finish::Stopped);
+    if (progress.last) return ends(answer.to_context ? Finish::Context : Finish::Length);
+    return !tell(answer) && ends(answer.outcome.thrown ? Finish::Failed : Finish::Stopped);
 }
 
-Outcome Engine::finished(std::int64_t id) {
-    const auto place = answers_.find(id);
-    Answer& answer = place->second;
-    Outcome outcome = std::move(answer.outcome);
+// Calls back with what has become certain. Returns false if the callback does, or throws.
+bool Engine::tell(Answer& answer) {
+    if (!answer.on_delta) return true;
+    Outcome& outcome = answer.outcome;
+    const WrittenText::News news = answer.text.news();
+    const std::size_t from = std::exchange(answer.told, answer.told + news.tokens);
+    Delta delta;
+    delta.text = news.text;
+    delta.tokens = std::span(outcome.tokens).subspan(from, news.tokens);
+    delta.log_probability = std::span(outcome.log_probability).subspan(from, news.tokens);
+    if (!outcome.top.empty()) delta.top = std::span(outcome.top).subspan(from, news.tokens);
+    try {
+        return answer.on_delta(delta);
+    } catch (...) {
+        outcome.thrown = std::current_exception();
+        outcome.error = text_of(outcome.thrown);
+        outcome.finish = Finish::Failed;
+        answer.on_delta = nullptr;
+        return false;
+    }
+}
+
+// Passes on the last delta and the outcome, which says already why the request ends.
+void Engine::end(std::int64_t id, std::vector<Outcome>& ended) {
+    Answer answer = std::move(answers_.extract(id).mapped());
+    Outcome& outcome = answer.outcome;
+    answer.text.finish();
+    if (outcome.finish != Finish::Cancelled && answer.text.has_news()) tell(answer);
     outcome.text = answer.text.take();
-    outcome.queue_seconds = seconds_between(answer.submitted, answer.admitted);
-    outcome.prompt_seconds = seconds_between(answer.admitted, answer.first);
-    outcome.generation_seconds = seconds_between(answer.first, answer.last);
-    answers_.erase(place);
+    outcome.queue_seconds = seconds_if_both(answer.submitted, answer.admitted);
+    outcome.prompt_seconds = seconds_if_both(answer.admitted, answer.first);
+    outcome.generation_seconds = seconds_if_both(answer.first, answer.last);
     ++counters_.requests;
-    return outcome;
+    counters_.failed += outcome.finish == Finish::Failed ? 1 : 0;
+    counters_.cancelled += outcome.finish == Finish::Cancelled ? 1 : 0;
+    inbox_.forget(id);
+    if (!answer.on_end) {
+        ended.push_back(std::move(outcome));
+        return;
+    }
+    try {
+        answer.on_end(std::move(outcome));
+    } catch (...) {
+        // The request has ended anyway.
+    }
+}
+
+void Engine::publish() {
+    EngineCounters now = counters_;
+    now.scheduler = scheduler_.counters();
+    const std::lock_guard lock(published_mutex_);
+    published_ = now;
 }
 
 EngineCounters Engine::counters() const {
-    EngineCounters now = counters_;
-    now.scheduler = scheduler_.counters();
+    EngineCounters now;
+    {
+        const std::lock_guard lock(published_mutex_);
+        now = published_;
+    }
+    now.scheduler.waiting += inbox_.arrivals();
     return now;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -10,18 +11,25 @@
 
 namespace voltpile::llm {
 
-struct Request {
+// What users can set (request_fields.h).
+struct RequestSettings {
+    int max_tokens = 0;       // 0: as many as the context has room for
+    bool ignore_end = false;  // go on after a token of EngineSettings::end_ids
+    SamplingSettings sampling;
+    std::vector<std::string> stop;  // the text ends before the first of these strings
+    int top_n = 0;                  // report this many of the most probable tokens with each draw
+};
+
+struct Request : RequestSettings {
+    Request() = default;
+    explicit Request(const RequestSettings& settings) : RequestSettings(settings) {}
+
     std::int64_t id = 0;               // chosen by the caller, unique among unfinished requests
     std::vector<std::int32_t> prompt;  // tokens
-    int max_tokens = 0;                // 0: as many as the context has room for
-    bool ignore_end = false;           // go on after a token of EngineSettings::end_ids
     bool continues = false;            // the answer continues the prompt's text: keep a leading space
-    SamplingSettings sampling;
     // The number of the first draw. Requests with the same seed draw differently if this differs.
     std::int32_t first_draw = 0;
-    std::vector<std::string> stop;          // the text ends before the first of these strings
     std::vector<std::int32_t> stop_tokens;  // tokens that end the sequence, whatever ignore_end says
-    int top_n = 0;                          // report this many of the most probable tokens with each draw
 };
 
 enum class Finish {
@@ -29,20 +37,23 @@ enum class Finish {
     Length,   // max_tokens are drawn
     Context,  // the context is full
     Stopped,  // by the token callback, a stop string or a stop token
-    Failed,   // the logits were not finite
+    Failed,   // the logits were not finite, a callback threw, or the engine failed
+    Cancelled,
 };
 
 struct Outcome {
     std::int64_t id = 0;
     Finish finish = Finish::Length;
-    std::string error;  // if finish is Failed
-    std::string text;   // up to the stop string
+    std::string error;          // if finish is Failed
+    std::exception_ptr thrown;  // what a callback threw, if that is why
+    std::string text;           // up to the stop string
     // All tokens drawn, except an end token or stop token that ended the sequence.
     std::vector<std::int32_t> tokens;
     std::vector<float> log_probability;  // of each of `tokens`
     // The most probable tokens at the place of each of `tokens`, best first; empty if top_n is 0.
     std::vector<TopTokens> top;
     int prompt_tokens = 0;
+    int cached_tokens = 0;              // of these, found in the KV cache
     double queue_seconds = 0;           // from submission to admission
     double prompt_seconds = 0;          // from admission to the first token
     double generation_seconds = 0;      // from the first token to the last

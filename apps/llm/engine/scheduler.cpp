@@ -89,7 +89,7 @@ bool Scheduler::admit_first() {
     }
     make_room(cache_, *sequence, sequence->length());
     sequence->to_read = sequence->rows_left();
-    counters_.shared_tokens += found;
+    count_shared(*sequence, found);
     const std::vector<int> generating = generating_by_lane();
     sequence->lane = static_cast<int>(std::ranges::min_element(generating) - generating.begin());
     waiting_.erase(sequence->age);
@@ -98,7 +98,13 @@ bool Scheduler::admit_first() {
     return true;
 }
 
+void Scheduler::count_shared(Sequence& sequence, int tokens) {
+    counters_.shared_tokens += tokens;
+    if (sequence.drawn + sequence.drawing == 0) sequence.shared += tokens;
+}
+
 void Scheduler::preempt(SequencePtr sequence) {
+    if (sequence->drawn + sequence->drawing == 0) sequence->shared = 0;
     give_back_pages(cache_, *sequence);
     sequence->lane = -1;
     running_.erase(sequence->age);
@@ -125,7 +131,8 @@ std::vector<Progress> Scheduler::complete(std::span<const DrawnToken> drawn) {
         const SequencePtr& sequence = pass.drawing[i];
         --sequence->drawing;
         if (sequence->ended) continue;
-        Progress& next = progress.emplace_back(sequence->id, i, drawn[i], drawn[i].token < 0);
+        Progress& next =
+            progress.emplace_back(sequence->id, i, drawn[i], drawn[i].token < 0, sequence->shared);
         if (!next.last) {
             sequence->tokens.push_back(drawn[i].token);
             if (sequence->history) ++(*sequence->history)[drawn[i].token];
@@ -148,6 +155,7 @@ SchedulerCounters Scheduler::counters() const {
     now.waiting = static_cast<int>(waiting_.size());
     now.generating = static_cast<int>(
         std::ranges::count_if(running_, [](const auto& each) { return each.second->generates(); }));
+    now.pages = cache_.pages();
     now.pages_in_use = cache_.pages() - cache_.available();
     return now;
 }

@@ -44,6 +44,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "llm/engine/counters.h"
 #include "llm/engine/pass.h"
 #include "llm/engine/pass_pace.h"
 #include "llm/engine/prefix_cache.h"
@@ -77,19 +78,8 @@ struct Progress {
     std::int64_t id = 0;
     std::size_t draw = 0;  // index into the draws of the pass
     DrawnToken drawn;
-    bool last = false;  // the sequence has ended: all tokens drawn, or a token of -1
-};
-
-struct SchedulerCounters {
-    // Now:
-    int running = 0;
-    int generating = 0;
-    int waiting = 0;
-    int pages_in_use = 0;
-    // Since the scheduler was created:
-    std::int64_t prompt_rows = 0;    // prompt tokens computed, including those computed again
-    std::int64_t shared_tokens = 0;  // prompt tokens found in the cache
-    std::int64_t preemptions = 0;
+    bool last = false;      // the sequence has ended: all tokens drawn, or a token of -1
+    int shared_tokens = 0;  // of its prompt, found in the cache
 };
 
 class Scheduler {
@@ -141,6 +131,7 @@ class Scheduler {
     void balance(int lane);
     void admit();
     bool admit_first();
+    void count_shared(Sequence& sequence, int tokens);
     void preempt(SequencePtr sequence);  // by value, because the caller's reference may be into running_
     void remove(const SequencePtr& sequence);
     PromptShare prompt_share() const;

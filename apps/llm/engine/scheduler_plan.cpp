@@ -136,7 +136,7 @@ std::optional<PlannedPass> Scheduler::plan_lane(int lane) {
         if (planning.sequences() == most_generating(settings_.limits)) break;
         const int before = sequence->computed;
         const bool comes = use_kept_pages(cache_, *sequence, next_pass());
-        counters_.shared_tokens += sequence->computed - before;
+        count_shared(*sequence, sequence->computed - before);
         if (!comes) continue;
         const int count = budget.take(*sequence);
         if (count == 0) break;

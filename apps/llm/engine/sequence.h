@@ -20,6 +20,7 @@ struct Sequence {
     int computed = 0;                  // tokens in the cache after all passes planned so far
     int passes = 0;                    // passes in flight with rows of this sequence
     int to_read = 0;                   // rows_left() on admission
+    int shared = 0;                    // prompt tokens found in the cache
     int lane = -1;                     // the lane whose passes draw for it; -1: not admitted
     bool admitted = false;             // at least once
     bool ended = false;

@@ -1,40 +1,40 @@
 #include "llm/engine/written_text.h"
 
-#include <algorithm>
-#include <utility>
-
 namespace voltpile::llm {
 
-WrittenText::WrittenText(const Tokenizer* tokenizer, bool continues, std::vector<std::string> stop)
-    : stop_(std::move(stop)) {
+WrittenText::WrittenText(const Tokenizer* tokenizer, bool continues, const std::vector<std::string>& stop)
+    : stop_(stop) {
     if (tokenizer != nullptr) decoder_.emplace(*tokenizer, true, continues);
-    std::erase(stop_, std::string());
-    for (const std::string& each : stop_) longest_stop_ = std::max(longest_stop_, each.size());
 }
 
 bool WrittenText::push(TokenId id) {
-    if (!decoder_) return true;
-    const std::size_t before = text_.size();
-    text_ += decoder_->push(id);
-    if (text_.size() == before) return true;
-    stopped_ = cut_at_stop(before);
-    return !stopped_;
+    if (!decoder_) {
+        ends_.push_back(0);
+        return true;
+    }
+    const std::string piece = decoder_->push(id);
+    text_ += piece;
+    // A character that is not whole yet becomes at least one more byte.
+    ends_.push_back(text_.size() + (decoder_->waits() ? 1 : 0));
+    const auto stop = stop_.read(piece);
+    if (stop) text_.resize(*stop);
+    certain_ = stop ? *stop : text_.size() - stop_.held();
+    if (stop) decoder_.reset();
+    return !stop;
 }
 
-// from: no stop string ends at or before this byte.
-bool WrittenText::cut_at_stop(std::size_t from) {
-    if (stop_.empty()) return false;
-    const std::size_t begin = from - std::min(from, longest_stop_ - 1);
-    std::size_t first = std::string::npos;
-    for (const std::string& each : stop_) first = std::min(first, text_.find(each, begin));
-    if (first == std::string::npos) return false;
-    text_.resize(first);
-    return true;
+void WrittenText::finish() {
+    if (decoder_) text_ += decoder_->flush();
+    certain_ = text_.size();
+    for (std::size_t& end : ends_) end = certain_;
 }
 
-std::string WrittenText::take() {
-    if (decoder_ && !stopped_) text_ += decoder_->flush();
-    return std::move(text_);
+WrittenText::News WrittenText::news() {
+    News news;
+    news.text = std::string_view(text_).substr(told_, certain_ - told_);
+    told_ = certain_;
+    for (; !ends_.empty() && ends_.front() <= certain_; ends_.pop_front()) ++news.tokens;
+    return news;
 }
 
 }  // namespace voltpile::llm

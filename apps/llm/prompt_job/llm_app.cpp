@@ -10,12 +10,12 @@
 #include "base/format.h"
 #include "base/shipped_files.h"
 #include "device/device.h"
-#include "llm/engine/engine.h"
 #include "llm/model/model_memory.h"
-#include "llm/model/synthetic_model.h"
 #include "llm/model/synthetic_shapes.h"
 #include "llm/prompt_job/prompt_feed.h"
+#include "llm/prompt_job/prompt_tokens.h"
 #include "llm/replica/same_model.h"
+#include "llm/session/session.h"
 #include "results/result_writer.h"
 #include "run/agreement.h"
 #include "run/rank_context.h"
@@ -81,25 +81,20 @@ std::string replaced(std::string text, const std::string& old, const std::string
 }  // namespace
 
 void LlmApp::prepare(const Communicator* world) {
-    const std::string path = find_shipped(job_.text("model.path"), "");
-    const bool synthetic = !job_.text("model.synthetic").empty();
-    const auto made = [&] {
-        return std::make_unique<llm::SyntheticModel>(job_.text("model.synthetic"), job_.text("model.format"));
-    };
-    if (synthetic)
-        model_ = agreed(made);
-    else if (world) {
-        llm::all_do(*world, [&] { check_model_exists(job_); });
-        model_ = llm::open_model(*world, path);
-    } else {
-        check_model_exists(job_);
-        model_ = std::make_unique<llm::ModelFiles>(path);
+    llm::ModelChoice choice{.shape = job_.text("model.synthetic"), .quant = job_.text("model.format")};
+    if (choice.shape.empty()) {
+        choice.path = find_shipped(job_.text("model.path"), "");
+        if (world)
+            llm::all_do(*world, [&] { check_model_exists(job_); });
+        else
+            check_model_exists(job_);
     }
+    model_ = world ? llm::LanguageModel::open(*world, choice) : std::make_unique<llm::LanguageModel>(choice);
     if (!world) {
         prompts_ = checked_prompts();
         return;
     }
-    llm::check_same_model(*world, *model_);  // the job's fingerprint has that of the model
+    llm::check_same_model(*world, model_->source());  // the job's fingerprint has that of the model
     const std::string others = decide_on_root(*world, [&] {
         prompts_ = checked_prompts();
         return world->size() > 1 ? prompts_.to_bytes() : std::string();
@@ -115,29 +110,9 @@ llm::JobPrompts LlmApp::checked_prompts() {
                         "(engine.context)",
                         job_.path(), cache, context()));
     llm::JobPrompts all = llm::read_prompts(job_);
-    llm::PromptTokenizer& tokenizer = this->tokenizer();
-    std::int64_t usable = 0;
-    for (llm::Prompt& prompt : all.prompts) {
-        if (!prompt.error.empty()) continue;
-        try {
-            prompt.tokens = tokenizer.tokens_of(prompt, context());
-            prompt.tokens.shrink_to_fit();  // there may be millions of prompts
-            all.mean_prompt_tokens += static_cast<double>(prompt.tokens.size());
-            ++usable;
-        } catch (const JobError& error) {
-            prompt.error = error.what();
-        }
-        prompt.messages.clear();
-        prompt.messages.shrink_to_fit();
-    }
-    if (usable > 0) all.mean_prompt_tokens /= static_cast<double>(usable);
+    llm::add_tokens(all, *model_, context());
     if (job_.text("prompts.on_error") == "stop") llm::refuse_unusable(all.prompts);
     return all;
-}
-
-llm::PromptTokenizer& LlmApp::tokenizer() {
-    if (!tokenizer_) tokenizer_.emplace(*model_);
-    return *tokenizer_;
 }
 
 int LlmApp::context() const {
@@ -177,7 +152,7 @@ Workload LlmApp::workload() const {
     Workload work;
     work.unit = "tokens";
     work.units_per_point = prompts_.mean_prompt_tokens + mean_max_tokens(prompts_.prompts);
-    work.flop_per_unit = products_per_token(*model_);
+    work.flop_per_unit = products_per_token(model_->source());
     work.fp64 = false;
     work.points = std::ssize(prompts_.prompts);
     for (const FieldSpec& field : fields())
@@ -198,7 +173,7 @@ ResultLayout LlmApp::layout(const JobSpec& job) const {
     const std::string model = shape.empty()
                                   ? job_.text("model.path")
                                   : fmt::format("synthetic {} {}", shape, job_.text("model.format"));
-    std::vector<JobInput> inputs{{model, model_->fingerprint()}};
+    std::vector<JobInput> inputs{{model, model_->source().fingerprint()}};
     inputs.insert(inputs.end(), prompts_.inputs.begin(), prompts_.inputs.end());
     ResultLayout layout = make_layout(job, fields(), {axis}, inputs);
     layout.notes = {{"model", model}, {"modelFingerprint", inputs.front().fingerprint}};
@@ -214,8 +189,8 @@ Plan LlmApp::plan(const PlanOptions& options, const Topology& topology) {
         return fmt::format("{}: {}", job_.path(), text);
     };
     try {
-        planned_ = llm::plan_replica(*model_, replica_request(options.device, options.ranks_per_node),
-                                     topology, workload());
+        planned_ = llm::plan_replica(
+            model_->source(), replica_request(options.device, options.ranks_per_node), topology, workload());
         planned_->plan.notes = memory_notes(*planned_);
         return planned_->plan;
     } catch (const JobError& error) {
@@ -231,27 +206,23 @@ std::vector<std::string> LlmApp::warnings() const {
 }
 
 void LlmApp::connect(const MpiSession& mpi) {
-    replica_ = std::make_unique<llm::Replica>(mpi, *model_, std::move(planned_.value()));
+    replica_ = std::make_unique<llm::Replica>(mpi, model_->source(), std::move(planned_.value()));
     replica_->teams().hand_over();  // run() has a thread of its own
 }
 
 void LlmApp::run(RankContext& rank, WorkScheduler& work, ResultWriter& results) {
     if (rank.mine().device >= 0) use_device(rank.mine().device);  // each thread has one
-    llm::run_passes(*replica_, [&](llm::ReplicaPasses& passes) { lead(passes, work, results); });
+    const llm::Session session(*model_, *replica_);
+    session.answer({.many = true}, [&](llm::Engine& engine) { lead(engine, work, results); });
     replica_->teams().hand_over();  // back to the main thread, which frees them
 }
 
-void LlmApp::lead(llm::ReplicaPasses& passes, WorkScheduler& work, ResultWriter& results) {
-    llm::EngineSettings settings;
-    settings.scheduler = passes.measured_settings();
-    settings.end_ids = model_->config().eos_ids;
-    llm::Engine engine(passes, &tokenizer().tokenizer(), settings);
+void LlmApp::lead(llm::Engine& engine, WorkScheduler& work, ResultWriter& results) {
     llm::PromptRows rows(prompts_.prompts, top_n(), [&](WorkRange range, std::vector<FieldBuffer> data) {
         results.submit(range, std::move(data));
     });
-    const llm::FeedSettings feed{settings.scheduler.sequences, settings.scheduler.pages,
-                                 job_.real("run.range_seconds"), job_.boolean("generate.ignore_end"),
-                                 top_n()};
+    const llm::FeedSettings feed{replica_->request().sequences, replica_->plan().pages,
+                                 job_.real("run.range_seconds")};
     llm::feed_prompts(prompts_.prompts, engine, rows, work, feed);
 }
 

@@ -8,9 +8,10 @@
 #include <vector>
 
 #include "job/job_spec.h"
+#include "llm/engine/engine.h"
 #include "llm/prompt_job/prompt_files.h"
-#include "llm/prompt_job/prompt_tokenizer.h"
-#include "llm/replica/replica_passes.h"
+#include "llm/replica/replica.h"
+#include "llm/session/language_model.h"
 #include "run/app.h"
 
 namespace voltpile {
@@ -35,12 +36,10 @@ class LlmApp : public App {
     int top_n() const;
     llm::ReplicaRequest replica_request(DeviceChoice device, int ranks_per_node) const;
     llm::JobPrompts checked_prompts();
-    llm::PromptTokenizer& tokenizer();  // loads it on the first call
-    void lead(llm::ReplicaPasses& passes, WorkScheduler& work, ResultWriter& results);
+    void lead(llm::Engine& engine, WorkScheduler& work, ResultWriter& results);
 
     JobSpec job_;
-    std::unique_ptr<llm::ModelSource> model_;
-    std::optional<llm::PromptTokenizer> tokenizer_;
+    std::unique_ptr<llm::LanguageModel> model_;
     llm::JobPrompts prompts_;
     std::optional<llm::ReplicaPlan> planned_;  // set by plan() for connect()
     std::unique_ptr<llm::Replica> replica_;

@@ -49,15 +49,10 @@ class PromptFeed {
 
     Request request(std::int64_t number) const {
         const Prompt& prompt = prompts_[static_cast<std::size_t>(number)];
-        Request request;
+        Request request(prompt.settings);
         request.id = number;
         request.prompt = prompt.tokens;
-        request.max_tokens = prompt.settings.max_tokens;
-        request.ignore_end = settings_.ignore_end;
         request.continues = true;
-        request.sampling = prompt.settings.sampling;
-        request.stop = prompt.settings.stop;
-        request.top_n = settings_.top_n;
         return request;
     }
 

@@ -14,9 +14,6 @@ struct FeedSettings {
     int sequences = 1;   // the most that the engine runs at once
     int pages = 1;       // of its KV cache
     double grace_s = 0;  // how long running sequences go on when the job stops
-    // For all requests:
-    bool ignore_end = false;
-    int top_n = 0;
 };
 
 // Submits the prompts of the ranges from `work` to the engine until there are no more ranges, and passes

@@ -56,10 +56,10 @@ bool is_jsonl(const std::string& path, const std::string& format) {
 struct PromptFormat {
     bool jsonl = false;
     std::size_t line_bytes = 0;
-    PromptSettings settings;
+    RequestSettings settings;
 };
 
-Prompt parse_line(const std::string& line, const PromptFormat& format, const PromptSettings& settings) {
+Prompt parse_line(const std::string& line, const PromptFormat& format, const RequestSettings& settings) {
     if (line.size() <= format.line_bytes)
         return (format.jsonl ? parse_json_line : parse_text_line)(line, settings);
     Prompt prompt;
@@ -79,7 +79,7 @@ void add_lines(const std::string& path, std::string_view contents, const PromptF
         contents.remove_prefix(std::min(end + 1, contents.size()));
         if (line.ends_with('\r')) line.pop_back();
         if (line.find_first_not_of(" \t") == std::string::npos) continue;
-        PromptSettings own = format.settings;
+        RequestSettings own = format.settings;
         own.sampling.seed += prompts.size();
         prompts.push_back(parse_line(line, format, own));
         prompts.back().place = fmt::format("{}:{}", path, number);
@@ -93,6 +93,8 @@ void write(MessageWriter& to, const Prompt& prompt) {
     to.list(prompt.tokens);
     write(to, prompt.settings.sampling);
     to.value(prompt.settings.max_tokens);
+    to.value(prompt.settings.ignore_end);
+    to.value(prompt.settings.top_n);
     to.value(prompt.settings.stop.size());
     for (const std::string& each : prompt.settings.stop) to.text(each);
 }
@@ -103,6 +105,8 @@ Prompt read_prompt(MessageReader& from) {
     prompt.tokens = from.list<std::int32_t>();
     prompt.settings.sampling = read_sampling(from);
     prompt.settings.max_tokens = from.value<int>();
+    prompt.settings.ignore_end = from.value<bool>();
+    prompt.settings.top_n = from.value<int>();
     prompt.settings.stop.resize(from.count(sizeof(std::size_t)));
     for (std::string& each : prompt.settings.stop) each = from.text();
     return prompt;
@@ -110,8 +114,8 @@ Prompt read_prompt(MessageReader& from) {
 
 }  // namespace
 
-PromptSettings settings_of(const JobSpec& job) {
-    PromptSettings settings;
+RequestSettings settings_of(const JobSpec& job) {
+    RequestSettings settings;
     SamplingSettings& sampling = settings.sampling;
     for (const SamplingField& field : kSamplingFields) {
         const std::string key = fmt::format("sampling.{}", field.name);
@@ -120,6 +124,8 @@ PromptSettings settings_of(const JobSpec& job) {
     sampling.seed = static_cast<std::uint64_t>(job.integer("sampling.seed"));
     settings.max_tokens = static_cast<int>(job.integer("generate.max_tokens"));
     settings.stop = job.texts("generate.stop");
+    settings.ignore_end = job.boolean("generate.ignore_end");
+    settings.top_n = static_cast<int>(job.integer("generate.top_n"));
     return settings;
 }
 

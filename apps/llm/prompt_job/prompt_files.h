@@ -30,7 +30,7 @@ struct JobPrompts {
 };
 
 // What the job says of every prompt.
-PromptSettings settings_of(const JobSpec& job);
+RequestSettings settings_of(const JobSpec& job);
 
 // Reads all files: regular files and pipes. Skips blank lines. A prompt without a seed of its own gets the
 // job's seed plus the prompt's index. Throws JobError for files that are unreadable, of another kind, too

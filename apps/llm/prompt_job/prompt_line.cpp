@@ -145,7 +145,7 @@ void read_fields(const std::string& text, Prompt& prompt) {
 
 }  // namespace
 
-Prompt parse_json_line(const std::string& line, const PromptSettings& settings) {
+Prompt parse_json_line(const std::string& line, const RequestSettings& settings) {
     Prompt prompt;
     prompt.settings = settings;
     try {
@@ -160,7 +160,7 @@ Prompt parse_json_line(const std::string& line, const PromptSettings& settings) 
     return prompt;
 }
 
-Prompt parse_text_line(const std::string& line, const PromptSettings& settings) {
+Prompt parse_text_line(const std::string& line, const RequestSettings& settings) {
     Prompt prompt;
     prompt.settings = settings;
     prompt.text = line;

@@ -11,9 +11,9 @@ namespace voltpile::llm {
 //   {"prompt": "..."} or {"messages": [{"role": "system" | "user" | "assistant", "content": "..."}, ...]}
 // Optional fields are "id" and those that override the job: "max_tokens", the names in kSamplingFields,
 // "seed" and "stop" (a text, or a list of them). settings: those of the job. Reports errors in Prompt::error.
-Prompt parse_json_line(const std::string& line, const PromptSettings& settings);
+Prompt parse_json_line(const std::string& line, const RequestSettings& settings);
 
 // Returns a line of plain text as a prompt.
-Prompt parse_text_line(const std::string& line, const PromptSettings& settings);
+Prompt parse_text_line(const std::string& line, const RequestSettings& settings);
 
 }  // namespace voltpile::llm

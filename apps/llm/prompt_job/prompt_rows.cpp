@@ -48,6 +48,7 @@ std::int32_t label_of(Finish finish) {
         case Finish::Stopped:
             return 3;
         case Finish::Failed:
+        case Finish::Cancelled:
             return 4;
     }
     return 4;
@@ -135,8 +136,7 @@ std::vector<FieldSpec> prompt_fields(int top_n, double tokens, double prompt_tok
              field("prompt_seconds", FieldType::Float64, "s", "from its admission to the first token"),
              field("generation_seconds", FieldType::Float64, "s", "from the first token to the last"),
              field("queue_seconds", FieldType::Float64, "s", "until it was admitted"),
-             text(kPromptField, "the prompt, or the messages as JSON",
-                  prompt_tokens * usual_bytes_per_token),
+             text(kPromptField, "the prompt, or the messages as JSON", prompt_tokens * usual_bytes_per_token),
              text("id", "the line's own id; empty: none", 0),
              text("source", "file and line of the prompt", 32)})
         fields.push_back(std::move(each));

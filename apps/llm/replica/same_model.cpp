@@ -59,12 +59,6 @@ void all_do(const Communicator& world, const std::function<void()>& work) {
                        : fmt::format("rank {} on {}: {}", first - all.begin(), first->host, first->text));
 }
 
-std::unique_ptr<ModelFiles> open_model(const Communicator& world, const std::string& path) {
-    std::unique_ptr<ModelFiles> model;
-    all_do(world, [&] { model = std::make_unique<ModelFiles>(path); });
-    return model;
-}
-
 void check_same_model(const Communicator& world, const ModelSource& model) {
     std::map<std::string, std::vector<std::string>> ranks_of;  // by fingerprint
     const std::vector<Answer> all = answers(world, [&] { return model.fingerprint(); });

@@ -1,18 +1,12 @@
-// Opens a model on all ranks, each through its own file system, and checks that it is the same.
+// Checks that all ranks have the same model, and lets them fail together.
 #pragma once
 
 #include <functional>
-#include <memory>
-#include <string>
 
 #include "comm/mpi/communicator.h"
-#include "llm/model/model_files.h"
+#include "llm/model/model_source.h"
 
 namespace voltpile::llm {
-
-// Opens the model on every rank. Collective. Throws AgreedError, which names the first rank that failed and
-// its host if only some ranks failed.
-std::unique_ptr<ModelFiles> open_model(const Communicator& world, const std::string& path);
 
 // Compares the model's fingerprint on all ranks. Collective. Throws AgreedError (CannotRun) with the ranks
 // that see each model if they differ.

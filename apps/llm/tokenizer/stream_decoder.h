@@ -20,6 +20,9 @@ class StreamDecoder {
     // cannot become one. Keeps bytes that may begin a character for the next call.
     std::string push(TokenId id);
 
+    // Whether bytes are waiting for the rest of their character.
+    bool waits() const { return !waiting_.empty(); }
+
     // Returns U+FFFD if bytes are still waiting. Call it at the end.
     std::string flush();
 

@@ -1,0 +1,73 @@
+#include "llm/session/language_model.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+#include "base/error.h"
+#include "llm/model/model_files.h"
+#include "llm/model/synthetic_model.h"
+#include "llm/replica/same_model.h"
+#include "llm/tokenizer/model_tokenizer.h"
+
+namespace voltpile::llm {
+namespace {
+
+std::unique_ptr<ModelSource> source_of(const ModelChoice& choice) {
+    if (choice.path.empty()) return std::make_unique<SyntheticModel>(choice.shape, choice.quant);
+    return std::make_unique<ModelFiles>(choice.path);
+}
+
+std::string_view text_of_token(const Tokenizer& tokenizer, std::optional<TokenId> id) {
+    return id ? tokenizer.bytes_of(*id) : std::string_view();
+}
+
+}  // namespace
+
+LanguageModel::LanguageModel(const ModelChoice& choice) : choice_(choice), source_(source_of(choice)) {}
+
+std::unique_ptr<LanguageModel> LanguageModel::open(const Communicator& world, const ModelChoice& choice) {
+    std::unique_ptr<LanguageModel> model;
+    all_do(world, [&] { model = std::make_unique<LanguageModel>(choice); });
+    return model;
+}
+
+std::string LanguageModel::name() const {
+    if (!choice_.path.empty()) return choice_.path;
+    return fmt::format("{} {}, synthetic weights", choice_.shape, choice_.quant);
+}
+
+const Tokenizer& LanguageModel::tokenizer() const {
+    const std::lock_guard lock(mutex_);
+    if (tokenizer_) return *tokenizer_;
+    if (const auto* files = dynamic_cast<const ModelFiles*>(source_.get()))
+        tokenizer_ = std::make_unique<Tokenizer>(load_tokenizer(*files));
+    else
+        tokenizer_ = std::make_unique<Tokenizer>(synthetic_tokenizer(config().vocab));
+    return *tokenizer_;
+}
+
+bool LanguageModel::has_chat_template() const {
+    return !choice_.chat_template.empty() || choice_.path.empty() || !config().chat_template.empty();
+}
+
+const ChatTemplate& LanguageModel::chat_template() const {
+    const std::lock_guard lock(mutex_);
+    if (template_) return *template_;
+    if (!choice_.chat_template.empty()) return template_.emplace(ChatTemplate::named(choice_.chat_template));
+    if (choice_.path.empty()) return template_.emplace(ChatTemplate::named("chatml"));
+    const std::string& text = config().chat_template;
+    if (text.empty()) throw JobError("the model has no chat template, so it takes no \"messages\"");
+    return template_.emplace(ChatTemplate::recognized(text, choice_.path));
+}
+
+std::vector<TokenId> LanguageModel::encode(std::span<const ChatMessage> messages,
+                                           const ChatOptions& options) const {
+    const Tokenizer& tokenizer = this->tokenizer();
+    const Vocabulary& vocabulary = tokenizer.vocabulary();
+    const std::string text = chat_template().render(messages, text_of_token(tokenizer, vocabulary.bos),
+                                                    text_of_token(tokenizer, vocabulary.eos), options);
+    return tokenizer.encode(text, {.add_special = false}, "conversation");
+}
+
+}  // namespace voltpile::llm
