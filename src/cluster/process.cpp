@@ -57,21 +57,6 @@ std::string captured_text(int fd) {
     }
 }
 
-std::string name_of(const std::string& assignment) {
-    return assignment.substr(0, assignment.find('='));
-}
-
-std::vector<std::string> environment_with(const std::vector<std::string>& changes) {
-    std::vector<std::string> all(changes);
-    for (char** entry = environ; *entry; ++entry) {
-        const std::string name = name_of(*entry);
-        if (std::none_of(changes.begin(), changes.end(),
-                         [&](const std::string& change) { return name_of(change) == name; }))
-            all.emplace_back(*entry);
-    }
-    return all;
-}
-
 // Returns the error number of posix_spawnp. Resets blocked and ignored signals to their defaults.
 int spawn(pid_t& pid, const ProcessRequest& request, int in_fd, int out_fd, int err_fd) {
     posix_spawn_file_actions_t files;
@@ -104,6 +89,16 @@ std::vector<char*> pointers_to(std::vector<std::string>& words) {
     for (std::string& word : words) pointers.push_back(word.data());
     pointers.push_back(nullptr);
     return pointers;
+}
+
+std::vector<std::string> environment_with(const Environment& changes) {
+    std::vector<std::string> all;
+    for (const auto& [name, value] : changes) all.push_back(fmt::format("{}={}", name, value));
+    for (char** entry = environ; *entry; ++entry) {
+        const std::string text = *entry;
+        if (!changes.contains(text.substr(0, text.find('=')))) all.push_back(text);
+    }
+    return all;
 }
 
 Process::Process(const ProcessRequest& request) : deadline_(steady_clock::now() + request.timeout) {

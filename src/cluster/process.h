@@ -3,16 +3,19 @@
 
 #include <chrono>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace voltpile {
 
+using Environment = std::map<std::string, std::string>;  // values by name
+
 struct ProcessRequest {
-    std::vector<std::string> command;      // program and arguments, without a shell; PATH is searched
-    std::string input;                     // contents of stdin
-    std::vector<std::string> environment;  // "NAME=value", replaces variables of this process
+    std::vector<std::string> command;  // program and arguments, without a shell; PATH is searched
+    std::string input;                 // contents of stdin
+    Environment environment;           // replaces and adds to the variables of this process
     std::chrono::milliseconds timeout{30'000};
 };
 
@@ -27,6 +30,9 @@ struct ProcessResult {
 // Returns the argv or envp array for exec and posix_spawn: pointers into `words`, then nullptr. Valid while
 // `words` is unchanged.
 std::vector<char*> pointers_to(std::vector<std::string>& words);
+
+// Returns the variables of this process as "NAME=value", replaced and extended by `changes`.
+std::vector<std::string> environment_with(const Environment& changes);
 
 // A running program; several can run at the same time. It stays in this process's group, so that Ctrl-C
 // reaches it too. Its output goes to files in memory rather than pipes, so that a grandchild that outlives it

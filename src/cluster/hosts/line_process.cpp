@@ -1,7 +1,6 @@
 #include "cluster/hosts/line_process.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -16,7 +15,6 @@
 #include <utility>
 
 #include "base/error.h"
-#include "cluster/process.h"
 
 namespace voltpile {
 namespace {
@@ -52,16 +50,6 @@ class Pipe {
     std::array<int, 2> ends_{-1, -1};
 };
 
-std::vector<std::string> environment_plus(const LineProcess::Environment& added) {
-    std::vector<std::string> all;
-    for (const auto& [name, value] : added) all.push_back(fmt::format("{}={}", name, value));
-    for (char** entry = environ; *entry; ++entry) {
-        const std::string text = *entry;
-        if (!added.contains(text.substr(0, text.find('=')))) all.push_back(text);
-    }
-    return all;
-}
-
 // Calls only functions that are safe between fork and exec.
 [[noreturn]] void become(const std::vector<char*>& words, char** environment, int in, int out, int err,
                          pid_t parent) {
@@ -86,7 +74,7 @@ std::vector<std::string> environment_plus(const LineProcess::Environment& added)
 
 LineProcess::LineProcess(const std::vector<std::string>& command, const Environment& environment) {
     Pipe in, out, err;
-    std::vector<std::string> words = command, variables = environment_plus(environment);
+    std::vector<std::string> words = command, variables = environment_with(environment);
     const std::vector<char*> word_pointers = pointers_to(words);
     std::vector<char*> variable_pointers = pointers_to(variables);
     const pid_t parent = getpid();

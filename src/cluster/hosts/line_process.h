@@ -3,17 +3,16 @@
 
 #include <chrono>
 #include <deque>
-#include <map>
 #include <span>
 #include <string>
 #include <vector>
+
+#include "cluster/process.h"
 
 namespace voltpile {
 
 class LineProcess {
   public:
-    using Environment = std::map<std::string, std::string>;
-
     // Starts the program in a process group of its own, which ends when this process dies. environment: added
     // to this process's environment. If the program cannot be started, the child exits with 127 and a message
     // on stderr. Throws FileError.

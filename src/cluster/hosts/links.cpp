@@ -27,7 +27,7 @@ using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
 constexpr auto kMpirunStartLimit = 30s;  // mpirun has to start a daemon on every host
-constexpr auto stall_limit = 10s;  // between two steps; the longest takes a second on a slow link
+constexpr auto stall_limit = 10s;        // between two steps; the longest takes a second on a slow link
 constexpr auto end_limit = 10s;
 
 // The host file for mpirun, with each host once. It is in memory so that nothing remains if this process is
@@ -64,8 +64,8 @@ class OrphanKeeper {
 };
 
 // Returns settings for mpirun of Open MPI 4 (OMPI_*) and 5 (PRTE_*).
-LineProcess::Environment mpirun_settings() {
-    LineProcess::Environment settings;
+Environment mpirun_settings() {
+    Environment settings;
     for (const char* prefix : {"OMPI_MCA_", "PRTE_MCA_"}) {
         // Detect a cut link within seconds.
         settings[std::string(prefix) + "oob_tcp_keepalive_time"] = "5";

@@ -118,7 +118,7 @@ void require_slurm(const std::string& program) {
 std::string ask_slurm(const std::vector<std::string>& command) {
     require_slurm(command.front());
     // Makes the format of times independent of the user's settings.
-    ProcessResult result = run_process({command, "", {"SLURM_TIME_FORMAT=standard", "LC_ALL=C"}});
+    ProcessResult result = run_process({command, "", {{"SLURM_TIME_FORMAT", "standard"}, {"LC_ALL", "C"}}});
     if (result.timed_out)
         throw MachineError(fmt::format("Slurm does not respond: {} took longer than 30 s", command.front()));
     if (result.exit_code != 0)

@@ -39,7 +39,7 @@ TEST(SlurmProcess, ChangesTheEnvironment) {
     setenv("VOLTPILE_TEST_A", "old", 1);
     setenv("VOLTPILE_TEST_B", "kept", 1);
     const ProcessResult result = run_process(
-        {{"sh", "-c", "echo $VOLTPILE_TEST_A $VOLTPILE_TEST_B"}, "", {"VOLTPILE_TEST_A=new"}, 20s});
+        {{"sh", "-c", "echo $VOLTPILE_TEST_A $VOLTPILE_TEST_B"}, "", {{"VOLTPILE_TEST_A", "new"}}, 20s});
     EXPECT_EQ(result.out, "new kept\n");
 }
 
