@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/format.h"
-#include "results/parts/part_folder.h"
+#include "results/admission.h"
 #include "results/parts/part_listing.h"
 #include "results/result_reader.h"
 #include "results/result_state.h"
@@ -52,8 +52,7 @@ FoundResult read_parts_folder(const fs::path& folder) {
             found.job_path = layout->job_path;
             found.points = layout->point_count();
             for (const PartInfo& part : list_parts(folder, *layout)) found.points_done += part.range.size();
-            if (inspect_result(found.result, layout->fingerprint) == ResultState::Complete &&
-                !parts_replace_result(found.result, layout->fingerprint))
+            if (admit(found.result, *layout, {}).verdict == Admission::Verdict::Complete)
                 found.kind = FoundKind::LeftOver;
         }
     } catch (const Error& error) {
@@ -66,9 +65,10 @@ void add_file(const fs::path& path, std::vector<FoundResult>& all) {
     FoundResult found;
     found.place = found.result = path;
     try {
-        const ResultState state = inspect_result(path, "");
-        if (state == ResultState::NotOurs || state == ResultState::Absent) return;
-        found.kind = state == ResultState::Damaged ? FoundKind::Damaged : FoundKind::Complete;
+        const ResultFile file = read_result_file(path, CheckDepth::Structure);
+        if (file.state == ResultState::NotOurs || file.state == ResultState::Absent) return;
+        if (file.state == ResultState::Damaged) found.kind = FoundKind::Damaged;
+        found.problem = file.problem;
     } catch (const Error&) {
         return;  // may not be read
     }
