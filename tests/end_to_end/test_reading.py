@@ -33,7 +33,7 @@ class Reading(Case):
                 self.assertIn("complete", out)
 
     def test_every_shipped_job_plans(self):
-        # Jobs of the llm app need models: test_llm_jobs plans them.
+        # Jobs of the llm app need models: test_llm_rejections plans them.
         jobs = [job for job in sorted((SOURCE / "jobs").rglob("*.toml")) if job.parent.name != "llm"]
         self.assertGreaterEqual(len(jobs), 6)
         for job in jobs:
