@@ -13,7 +13,6 @@
 #include "threebody/bench_problem.h"
 #include "threebody/cpu_sweep.h"
 #include "threebody/method_cost.h"
-#include "threebody/peak.h"
 #include "threebody/plain_loop.h"
 
 namespace voltpile::threebody {
@@ -31,6 +30,20 @@ double best_rate(double seconds, Run run) {
         double done = 0;
         while (seconds_since(start) < seconds) done += run();
         best = std::max(best, done / seconds_since(start));
+    }
+    return best;
+}
+
+// Returns FP64 instructions/s times lanes of a loop of nothing but fused multiply-adds: the best of several
+// runs.
+double fma_peak(const CpuTarget& target) {
+    constexpr long rounds = 4'000'000;
+    double best = 0;
+    for (int repeat = 0; repeat < 8; ++repeat) {
+        const auto start = Clock::now();
+        const volatile double result = target.fma_rounds(rounds);
+        static_cast<void>(result);
+        best = std::max(best, 12.0 * rounds * (register_bits(target.level) / 64) / seconds_since(start));
     }
     return best;
 }
@@ -109,7 +122,7 @@ void bench_cpu(const BenchOptions& options) {
     if (sized.size == 0) sized.size = published_size;
     const Problem problem = published_problem(sized);
     const std::vector<int> pus = usable_pus();
-    const auto targets = usable_cpu_targets();
+    const std::vector<CpuLevel> levels = usable_cpu_levels();
     const std::int64_t points = static_cast<std::int64_t>(sized.size) * sized.size;
     // A quarter of the way up, the picture has fast and slow points; takes a few seconds at most.
     const std::int64_t few = std::min<std::int64_t>(points / 2, 256);
@@ -120,25 +133,26 @@ void bench_cpu(const BenchOptions& options) {
     const double plain = plain_rate(problem);
     print_row("plain loop (-O3), 1 thread", plain, plain);
     double widest = 0;
-    for (const CpuTarget& target : targets) {
+    for (const CpuLevel level : levels) {
         double rate = 0;
         for (int repeat = 0; repeat < 5; ++repeat) {
-            rate = std::max(rate, sweep(problem, target, {pus.front()}, sample).rate());
+            rate = std::max(rate, sweep(problem, cpu_target(level), {pus.front()}, sample).rate());
         }
-        print_row(fmt::format("{} ({} bits), 1 thread", target.name, target.bits), rate, plain);
+        print_row(fmt::format("{} ({} bits), 1 thread", name(level), register_bits(level)), rate, plain);
         widest = std::max(widest, rate);
     }
     const double instructions = cpu_instructions_per_pair_step();
-    const double peak = fma_peak(targets.front());
+    const CpuTarget widest_target = cpu_target(levels.front());
+    const double peak = fma_peak(widest_target);
     fmt::print(
         "FP64 instructions a pair-step: {:.0f}; {:.3e} lanes/s of the {:.3e} of a pure FMA loop: {:.1f} %\n",
         instructions, widest * instructions, peak, 100 * widest * instructions / peak);
 
     if (options.size == 0)
         sized.size = map_size_for(widest * static_cast<double>(pus.size()) / options.steps, map_seconds);
-    const SweepTime whole = sweep(published_problem(sized), targets.front(), pus,
+    const SweepTime whole = sweep(published_problem(sized), widest_target, pus,
                                   {0, static_cast<std::int64_t>(sized.size) * sized.size}, true);
-    print_row(fmt::format("{}, {} threads, a map of {} x {}", targets.front().name, pus.size(), sized.size,
+    print_row(fmt::format("{}, {} threads, a map of {} x {}", name(levels.front()), pus.size(), sized.size,
                           sized.size),
               whole.rate(), plain);
     fmt::print("{:.3f} s, {:.4e} pair-steps\n", whole.seconds, whole.pair_steps);

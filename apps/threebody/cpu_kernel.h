@@ -1,5 +1,5 @@
 // The CPU kernel: each SIMD lane integrates one pair of systems and takes a new pair as soon as one is
-// decided. Compiled once per target.
+// decided. Compiled once for each CpuLevel.
 #pragma once
 
 #include "threebody/diagnostics.h"
@@ -7,9 +7,9 @@
 #include "threebody/integrators/leapfrog.h"
 #include "threebody/integrators/rk4.h"
 #include "threebody/integrators/yoshida4.h"
-#include "threebody/pack.h"
 #include "threebody/parameters.h"
 #include "threebody/point_stream.h"
+#include "threebody/simd_inverse_cube.h"
 
 namespace voltpile::threebody {
 inline namespace VOLTPILE_TARGET {
@@ -34,7 +34,7 @@ struct AssignLane {
 
 template <class Integrator, class Scalar, bool closest>
 class CpuKernel {
-    using Real = Pack<Scalar>;
+    using Real = Simd<Scalar>;
     static constexpr int lanes = Real::lanes;
     static constexpr int longest_stretch =
         4096;  // steps until idle lanes ask again and the kernel reports its work
@@ -193,7 +193,7 @@ class CpuKernel {
     double pair_steps_ = 0;
 };
 
-// Internal to each target's file: the linker must not see any of these symbols.
+// Internal to each level's object: the linker must not see any of these symbols.
 namespace {
 
 template <class Integrator, class Scalar, bool closest>

@@ -1,30 +1,34 @@
-// Lists the instruction sets that the CPU kernel is compiled for and chooses among them.
+// The CPU kernel as compiled for each level of instruction sets (base/cpu_level.h).
 #pragma once
 
-#include <string_view>
-#include <vector>
-
+#include "base/cpu_level.h"
 #include "threebody/point_stream.h"
 #include "threebody/problem.h"
 
 namespace voltpile::threebody {
 
-// Integrates pairs from the stream until it has none left, on the calling thread, one pair per SIMD lane.
-using CpuSweep = void (*)(const Problem&, PointStream&);
-
-void sweep_baseline(const Problem& problem, PointStream& stream);
-void sweep_avx2(const Problem& problem, PointStream& stream);
-void sweep_avx512(const Problem& problem, PointStream& stream);
-
 struct CpuTarget {
-    std::string_view name;  // "avx512"
-    int bits;               // of a register
-    CpuSweep sweep;
-    double (*fma_rounds)(long rounds);  // for the benchmark: see peak.h
-    bool fused;                         // has fused multiply-add: all such targets give the same bits
+    CpuLevel level;
+    // Integrates pairs from the stream until it has none left, on the calling thread, one pair per SIMD lane.
+    void (*sweep)(const Problem& problem, PointStream& stream);
+    // Executes `rounds` times 12 independent fused multiply-adds on registers, and returns a value that
+    // depends on all of them. Without FMA: multiplies and adds.
+    double (*fma_rounds)(long rounds);
 };
 
-// Returns the targets that this processor and operating system can run, widest first; never empty.
-std::vector<CpuTarget> usable_cpu_targets();
+// Defined in cpu_kernel.cpp, which is compiled once for each level.
+template <CpuLevel level>
+CpuTarget compiled_cpu_target();
+template <>
+CpuTarget compiled_cpu_target<CpuLevel::Baseline>();
+template <>
+CpuTarget compiled_cpu_target<CpuLevel::Avx2>();
+template <>
+CpuTarget compiled_cpu_target<CpuLevel::Avx512>();
+
+// level: one of usable_cpu_levels().
+inline CpuTarget cpu_target(CpuLevel level) {
+    return at_cpu_level(level, []<CpuLevel compiled>() { return compiled_cpu_target<compiled>(); });
+}
 
 }  // namespace voltpile::threebody

@@ -77,8 +77,7 @@ void ThreebodyApp::run(RankContext& rank, WorkScheduler& work, ResultWriter& res
     const Host& host = rank.plan().topology.hosts[static_cast<std::size_t>(mine.host)];
     std::vector<int> pus;
     for (const int core : mine.cores) pus.push_back(host.cores[static_cast<std::size_t>(core)].pu);
-    const threebody::CpuTarget widest = threebody::usable_cpu_targets().front();
-    threebody::sweep_on_cpu(problem_, fields_, widest, pus, work, submit);
+    threebody::sweep_on_cpu(problem_, fields_, threebody::cpu_target(cpu_level()), pus, work, submit);
 }
 
 std::unique_ptr<App> make_threebody(const JobSpec& job) {

@@ -14,12 +14,14 @@
 #include <utility>
 #include <vector>
 
+#include "base/cpu_level.h"
 #include "base/error.h"
 #include "base/host_name.h"
 #include "comm/mpi/transport.h"
 #include "comm/network.h"
 #include "device/device.h"
 #include "plan/team.h"
+#include "run/agreement.h"
 #include "run/gpu_links.h"
 #include "run/parent_launcher.h"
 
@@ -58,14 +60,6 @@ double processor_ghz() {
     for (std::string line; std::getline(cpuinfo, line);)
         if (line.rfind("cpu MHz", 0) == 0) return std::atof(line.c_str() + line.find(':') + 1) / 1e3;
     return 2.0;
-}
-
-int simd_bits() {
-#if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("fma")) return 512;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return 256;
-#endif
-    return 128;
 }
 
 // Returns the number of CPUs that Slurm has given this job, 0 for no limit. Slurm may give a job fewer CPUs
@@ -114,7 +108,7 @@ json describe_cpus() {
     const char* model = package ? hwloc_obj_get_info_by_name(package, "CPUModel") : nullptr;
     return {{"cpu", model ? model : "unknown processor"},
             {"ghz", processor_ghz()},
-            {"simd", simd_bits()},
+            {"simd", register_bits(cpu_level())},
             {"memory", machine->total_memory},
             {"cores", cores}};
 }
@@ -236,6 +230,7 @@ class HostView {
 }  // namespace
 
 Topology discover_topology(const Communicator& world) {
+    all_agree(world, [] { return std::string(name(cpu_level())); });  // VOLTPILE_CPU_LEVEL may be wrong
     json mine = describe_cpus();
     mine["host"] = host_name();
     mine["gpus"] = describe_gpus();

@@ -143,6 +143,13 @@ class BadInput(Case):
             self.refuse(self.job, "--set", "run.device=gpu", says="no GPUs", expect=CANNOT_RUN, ranks=ranks,
                         environment={"CUDA_VISIBLE_DEVICES": ""})
 
+    def test_cpu_level_can_be_lowered(self):
+        for ranks in (None, 2):
+            out, _ = self.voltpile("plan", self.job, ranks=ranks, environment={"VOLTPILE_CPU_LEVEL": "baseline"})
+            self.assertIn("(128-bit SIMD)", out)
+            self.refuse(self.job, says="VOLTPILE_CPU_LEVEL=avx3: unknown level; use baseline, avx2 or avx512", ranks=ranks,
+                        environment={"VOLTPILE_CPU_LEVEL": "avx3"})
+
     def test_second_run_of_a_result_is_rejected(self):
         first = self.start("run", self.job, "--output", "a.h5", "--set", "run.range_points=20")
         self.wait_for_parts(self.folder / "a.h5", 1)

@@ -180,7 +180,7 @@ TEST(DecoderClamp, ContinuesWhereTheSentinelWouldStop) {
     EXPECT_NE(message.find("layer 2: after its attention"), std::string::npos) << message;
     EXPECT_NE(message.find("if a key or value exceeded 65504"), std::string::npos) << message;
     TestModel going(model, 1, {0}, [] {
-        return std::make_unique<CpuOps>(std::vector<int>{-1}, usable_cpu_kernels().front(), true);
+        return std::make_unique<CpuOps>(std::vector<int>{-1}, cpu_kernels(cpu_level()), true);
     });
     TestModel reference(model, 1, {0}, [] { return std::make_unique<ReferenceOps>(true); });
     // fp32 sums against fp64 sums, and the fp16 cache can round to a neighboring number.

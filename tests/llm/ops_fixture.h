@@ -38,14 +38,15 @@ inline void PrintTo(const OpsMaker& maker, std::ostream* out) {
 // Returns CpuOps with every instruction set that this CPU has, on one thread and on several.
 inline std::vector<OpsMaker> cpu_ops_makers() {
     std::vector<OpsMaker> makers;
-    for (const CpuKernels& kernels : usable_cpu_kernels()) {
+    for (const CpuLevel level : usable_cpu_levels()) {
         for (const int threads : {1, 3}) {
-            std::string name = std::string(kernels.name) + "_" + std::to_string(threads) + "_threads";
+            std::string name =
+                std::string(voltpile::name(level)) + "_" + std::to_string(threads) + "_threads";
             std::erase(name, '-');
-            makers.push_back({name, [kernels, threads](bool clamp) {
+            makers.push_back({name, [level, threads](bool clamp) {
                                   return std::make_unique<CpuOps>(
-                                      std::vector<int>(static_cast<std::size_t>(threads), -1), kernels,
-                                      clamp);
+                                      std::vector<int>(static_cast<std::size_t>(threads), -1),
+                                      cpu_kernels(level), clamp);
                               }});
         }
     }

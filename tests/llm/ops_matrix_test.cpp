@@ -136,7 +136,7 @@ TEST_P(OpsMatrixTest, PiecesOfTheColumnsAddUp) {
 
 // CPUs use one algorithm for all numbers of rows, so results must be bit-identical.
 TEST(CpuOpsTest, RowsDoNotDependOnEachOther) {
-    for (const CpuKernels& kernels : usable_cpu_kernels()) {
+    for (const CpuLevel level : usable_cpu_levels()) {
         for (const WeightFormatInfo& entry : kWeightFormats) {
             const std::int64_t columns = 1536, weights_count = 38, rows = 23;
             const std::size_t blocks = static_cast<std::size_t>(columns * weights_count) / entry.block_size;
@@ -147,7 +147,7 @@ TEST(CpuOpsTest, RowsDoNotDependOnEachOther) {
             std::mt19937 random(3);
             for (float& value : x) value = std::normal_distribution<float>()(random);
             const auto product = [&](int threads, std::int64_t first, std::int64_t count) {
-                CpuOps ops(std::vector<int>(static_cast<std::size_t>(threads), -1), kernels);
+                CpuOps ops(std::vector<int>(static_cast<std::size_t>(threads), -1), cpu_kernels(level));
                 const auto matrix = ops.load_matrix(
                     {entry.format, weights_count, columns,
                      row_bytes(entry.format, static_cast<std::size_t>(columns)), bytes.data(), true});
@@ -161,7 +161,7 @@ TEST(CpuOpsTest, RowsDoNotDependOnEachOther) {
                 const auto alone = product(1, r, 1);
                 ASSERT_EQ(0, std::memcmp(alone.data(), together.data() + r * weights_count,
                                          alone.size() * sizeof(float)))
-                    << kernels.name << ", " << entry.name << ", row " << r;
+                    << name(level) << ", " << entry.name << ", row " << r;
             }
         }
     }

@@ -58,7 +58,7 @@ std::vector<std::int32_t> sweep_in_ranges(const Problem& problem, std::int64_t p
         const std::lock_guard lock(mutex);
         std::memcpy(result.data() + range.begin, data.front().data(), data.front().size());
     };
-    sweep_on_cpu(problem, {OutcomeField::StepsTogether}, usable_cpu_targets().front(),
+    sweep_on_cpu(problem, {OutcomeField::StepsTogether}, cpu_target(cpu_level()),
                  std::vector<int>(threads, 0), work, submit);
     return result;
 }
@@ -79,8 +79,8 @@ TEST(Lanes, PassOnExceptionsOfSubmit) {
     for (std::int64_t i = 0; i < 400; i += 10) work.offer({i, i + 10});
     work.close();
     const auto submit = [](WorkRange, std::vector<FieldBuffer>) { throw std::runtime_error("disk full"); };
-    EXPECT_THROW(sweep_on_cpu(small_map(), {OutcomeField::StepsTogether}, usable_cpu_targets().front(),
-                              {0, 0}, work, submit),
+    EXPECT_THROW(sweep_on_cpu(small_map(), {OutcomeField::StepsTogether}, cpu_target(cpu_level()), {0, 0},
+                              work, submit),
                  std::runtime_error);
 }
 

@@ -112,19 +112,19 @@ class ListStream : public PointStream {
 using RunPoints = std::function<std::vector<Outcome>(const Problem&, const std::vector<std::int64_t>&)>;
 
 struct Processor {
+    CpuLevel level;
     std::string name;
-    bool fused;  // multiply-add
     RunPoints run;
 };
 
-// Returns one single-threaded runner for each CPU target that this machine supports.
+// Returns one single-threaded runner for each CPU level that this machine supports, highest first.
 inline std::vector<Processor> cpu_processors() {
     std::vector<Processor> processors;
-    for (const CpuTarget& target : usable_cpu_targets()) {
-        processors.push_back({std::string(target.name), target.fused,
-                              [target](const Problem& problem, const std::vector<std::int64_t>& points) {
+    for (const CpuLevel level : usable_cpu_levels()) {
+        processors.push_back({level, std::string(name(level)),
+                              [level](const Problem& problem, const std::vector<std::int64_t>& points) {
                                   ListStream stream(points);
-                                  target.sweep(problem, stream);
+                                  cpu_target(level).sweep(problem, stream);
                                   return stream.take();
                               }});
     }

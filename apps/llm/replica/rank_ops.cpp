@@ -37,7 +37,7 @@ RankOps make_rank_ops(const Plan& plan, int world_rank, [[maybe_unused]] std::ui
 #endif
     const std::vector<int> pus = pus_of(plan, world_rank);
     bind_this_thread(pus.front());
-    return {std::make_unique<CpuOps>(pus, usable_cpu_kernels().front(), request.clamp), nullptr};
+    return {std::make_unique<CpuOps>(pus, cpu_kernels(cpu_level()), request.clamp), nullptr};
 }
 
 }  // namespace voltpile::llm

@@ -42,7 +42,7 @@ CpuOps::CpuOps(const std::vector<int>& pus, const CpuKernels& kernels, bool clam
 }
 
 std::string CpuOps::describe() const {
-    return fmt::format("{}, {} thread{}", kernels_.name, team_.size(), team_.size() == 1 ? "" : "s");
+    return fmt::format("{}, {} thread{}", name(kernels_.level), team_.size(), team_.size() == 1 ? "" : "s");
 }
 
 void CpuOps::add_rms_norm(FloatRows x, FloatRows delta, const float* weight, float eps, HiddenRows out,

@@ -1,6 +1,6 @@
-// The operations on CPUs, with SIMD kernels for the widest available instruction set and several threads.
-// Weights keep the file's layout and are expanded to fp32 in registers; sums are fp32. A row's result is
-// bit-identical in any batch and with any number of threads.
+// The operations on CPUs, with SIMD kernels for this machine's CpuLevel and several threads. Weights keep the
+// file's layout and are expanded to fp32 in registers; sums are fp32. A row's result is bit-identical in any
+// batch and with any number of threads.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ class CpuOps final : public HostOps {
   public:
     // pus: the logical processor of each thread; -1: unbound. pus[0] is the calling thread's, which CpuOps
     // does not bind.
-    explicit CpuOps(const std::vector<int>& pus, const CpuKernels& kernels = usable_cpu_kernels().front(),
+    explicit CpuOps(const std::vector<int>& pus, const CpuKernels& kernels = cpu_kernels(cpu_level()),
                     bool clamp = false);
 
     std::string describe() const override;

@@ -27,7 +27,7 @@ struct Step<WeightFormat::F32> {
     VOLTPILE_INLINE explicit Step(Bytes at) : block(at) {}
     VOLTPILE_INLINE Lanes load(int, int v) const {
         Lanes lanes;
-        __builtin_memcpy(&lanes, block + v * VOLTPILE_LANE_BYTES, sizeof lanes);
+        __builtin_memcpy(&lanes.v, block + v * simd_bytes, sizeof lanes.v);
         return lanes;
     }
 };
@@ -46,7 +46,7 @@ struct Step<WeightFormat::BF16> {
     Bytes block;
     VOLTPILE_INLINE explicit Step(Bytes at) : block(at) {}
     VOLTPILE_INLINE Lanes load(int, int v) const {
-        return (Lanes)(load_shorts(block + v * lane_count * 2) << 16);
+        return bits_as<float>(load_shorts(block + v * lane_count * 2) << 16);
     }
 };
 
@@ -55,7 +55,7 @@ struct Step<WeightFormat::Q8_0> {
     static constexpr int parts = 1, bytes = 34;
     Bytes block;
     Lanes d;
-    VOLTPILE_INLINE explicit Step(Bytes at) : block(at), d(all(half_at(at))) {}
+    VOLTPILE_INLINE explicit Step(Bytes at) : block(at), d(half_at(at)) {}
     VOLTPILE_INLINE Lanes load(int, int v) const {
         return to_float(load_signed_bytes(block + 2 + v * lane_count)) * d;
     }
@@ -66,7 +66,7 @@ struct Step<WeightFormat::Q4_0> {
     static constexpr int parts = 1, bytes = 18;
     Bytes block;
     Lanes d;
-    VOLTPILE_INLINE explicit Step(Bytes at) : block(at), d(all(half_at(at))) {}
+    VOLTPILE_INLINE explicit Step(Bytes at) : block(at), d(half_at(at)) {}
     VOLTPILE_INLINE Lanes load(int, int v) const {
         const int from = v * lane_count;
         const IntLanes packed = load_bytes(block + 2 + from % 16);
@@ -113,7 +113,7 @@ struct Step<WeightFormat::Q4_K> {
     VOLTPILE_INLINE Lanes load(int part, int v) const {
         const IntLanes packed = load_bytes(block + 16 + 32 * (part / 2) + v * lane_count);
         const IntLanes q = part % 2 == 0 ? packed & 15 : packed >> 4;
-        return fma(to_float(q), all(scales.scale[part]), all(scales.min[part]));
+        return fma(to_float(q), Lanes(scales.scale[part]), Lanes(scales.min[part]));
     }
 };
 
@@ -127,7 +127,7 @@ struct Step<WeightFormat::Q5_K> {
         const IntLanes packed = load_bytes(block + 48 + 32 * (part / 2) + v * lane_count);
         const IntLanes high = load_bytes(block + 16 + v * lane_count);
         const IntLanes q = (part % 2 == 0 ? packed & 15 : packed >> 4) | (high >> part & 1) << 4;
-        return fma(to_float(q), all(scales.scale[part]), all(scales.min[part]));
+        return fma(to_float(q), Lanes(scales.scale[part]), Lanes(scales.min[part]));
     }
 };
 
@@ -139,7 +139,7 @@ struct Step<WeightFormat::Q6_K> {
     VOLTPILE_INLINE explicit Step(Bytes at) : block(at) {
         const float d = half_at(at + 208);
         for (int i = 0; i < 16; i += lane_count)
-            store(scale + i, to_float(load_signed_bytes(at + 192 + i)) * d);
+            (to_float(load_signed_bytes(at + 192 + i)) * d).store(scale + i);
     }
     VOLTPILE_INLINE Lanes load(int part, int v) const {
         const int half = part / 4, j = part % 4, from = v * lane_count;

@@ -1,13 +1,12 @@
-// The inner loops of CpuOps, compiled once for each instruction set, and their selection. They run on the
-// calling thread. They sum in fp32, in an order that depends only on the instruction set and the number of
-// columns, so a row's result is bit-identical for any other rows and any division of the work.
+// The inner loops of CpuOps, compiled once for each level of instruction sets (base/cpu_level.h). They run on
+// the calling thread. They sum in fp32, in an order that depends only on the level and the number of columns,
+// so a row's result is bit-identical for any other rows and any division of the work.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
-#include <vector>
 
+#include "base/cpu_level.h"
 #include "llm/model/kv_element.h"
 #include "llm/model/weight_format.h"
 
@@ -53,7 +52,7 @@ struct AttentionRow {
 };
 
 struct CpuKernels {
-    std::string_view name;  // "AVX2"
+    CpuLevel level;
     void (*product)(const Product&);
     void (*attention)(const AttentionRow&);
     // x += delta (unless nullptr); out = x * weight / sqrt(mean(x^2) + eps); returns the mean.
@@ -64,11 +63,19 @@ struct CpuKernels {
     void (*to_half)(const float* from, std::uint16_t* to, std::int64_t count);
 };
 
-CpuKernels cpu_kernels_baseline();
-CpuKernels cpu_kernels_avx2();    // with FMA and F16C
-CpuKernels cpu_kernels_avx512();  // F, BW, DQ, VL
+// Defined in kernels.cpp, which is compiled once for each level.
+template <CpuLevel level>
+CpuKernels compiled_cpu_kernels();
+template <>
+CpuKernels compiled_cpu_kernels<CpuLevel::Baseline>();
+template <>
+CpuKernels compiled_cpu_kernels<CpuLevel::Avx2>();
+template <>
+CpuKernels compiled_cpu_kernels<CpuLevel::Avx512>();
 
-// Returns the kernels that this CPU and operating system can run, the widest first. Never empty.
-std::vector<CpuKernels> usable_cpu_kernels();
+// level: one of usable_cpu_levels().
+inline CpuKernels cpu_kernels(CpuLevel level) {
+    return at_cpu_level(level, []<CpuLevel compiled>() { return compiled_cpu_kernels<compiled>(); });
+}
 
 }  // namespace voltpile::llm

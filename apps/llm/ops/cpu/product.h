@@ -10,7 +10,7 @@
 namespace voltpile::llm {
 inline namespace VOLTPILE_TARGET {
 
-// No symbol of a target may reach the linker, see lanes.h.
+// No symbol of these may reach the linker, see base/simd.h.
 namespace {
 
 // The operands of one tile: up to 4 weights by up to 4 rows.
@@ -32,7 +32,7 @@ VOLTPILE_INLINE void add_part(const Step<format> (&step)[weights], int part, con
     for (int v = 0; v < step_lanes; ++v) {
         Lanes lanes[rows];
 #pragma GCC unroll 4
-        for (int r = 0; r < rows; ++r) lanes[r] = load(x + r * x_stride + v * lane_count);
+        for (int r = 0; r < rows; ++r) lanes[r] = Lanes::load(x + r * x_stride + v * lane_count);
 #pragma GCC unroll 4
         for (int j = 0; j < weights; ++j) {
             const Lanes w = step[j].load(part, v);
@@ -95,7 +95,7 @@ __attribute__((noinline)) void multiply(const Tile& tile) {
 template <WeightFormat format, int weights>
 VOLTPILE_INLINE void multiply_rows(Tile tile, std::int64_t rows) {
     // As many rows as fit: the partial sums need registers; AVX-512 has 32, the others have 16.
-    constexpr int together = VOLTPILE_LANE_BYTES == 64 ? 4 : 2;
+    constexpr int together = simd_level == CpuLevel::Avx512 ? 4 : 2;
     std::int64_t r = 0;
     for (; r + together <= rows; r += together) {
         multiply<format, weights, together>(tile);
@@ -124,7 +124,7 @@ void expand(Bytes w, int columns, float* to) {
         const Step<format> step(w);
 #pragma GCC unroll 8
         for (int part = 0; part < Step<format>::parts; ++part) {
-            for (int v = 0; v < step_lanes; ++v, to += lane_count) store(to, step.load(part, v));
+            for (int v = 0; v < step_lanes; ++v, to += lane_count) step.load(part, v).store(to);
         }
     }
     if (const int left = columns % together; left != 0) {
@@ -132,7 +132,7 @@ void expand(Bytes w, int columns, float* to) {
         __builtin_memcpy(rest, w, static_cast<std::size_t>(left * Step<format>::bytes / together));
         float expanded[step_columns];
         const Step<format> step(rest);
-        for (int v = 0; v < step_lanes; ++v) store(expanded + v * lane_count, step.load(0, v));
+        for (int v = 0; v < step_lanes; ++v) step.load(0, v).store(expanded + v * lane_count);
         __builtin_memcpy(to, expanded, static_cast<std::size_t>(left) * sizeof(float));
     }
 }

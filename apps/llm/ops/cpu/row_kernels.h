@@ -14,10 +14,10 @@ float add_rms_norm(float* x, const float* delta, const float* weight, float eps,
     Lanes squares = {};
     std::int64_t c = 0;
     for (; c + lane_count <= columns; c += lane_count) {
-        Lanes lanes = load(x + c);
+        Lanes lanes = Lanes::load(x + c);
         if (delta != nullptr) {
-            lanes += load(delta + c);
-            store(x + c, lanes);
+            lanes += Lanes::load(delta + c);
+            lanes.store(x + c);
         }
         squares = fma(lanes, lanes, squares);
     }
@@ -29,7 +29,7 @@ float add_rms_norm(float* x, const float* delta, const float* weight, float eps,
     const float mean = total / static_cast<float>(columns);
     const float scale = 1 / __builtin_sqrtf(mean + eps);
     for (c = 0; c + lane_count <= columns; c += lane_count)
-        store(out + c, load(x + c) * scale * load(weight + c));
+        (Lanes::load(x + c) * scale * Lanes::load(weight + c)).store(out + c);
     for (; c < columns; ++c) out[c] = x[c] * scale * weight[c];
     return mean;
 }
@@ -40,24 +40,25 @@ VOLTPILE_INLINE Lanes gated(Lanes gate, Lanes up) {
 
 void gate(float* values, const float* up, std::int64_t count) {
     std::int64_t i = 0;
-    for (; i + lane_count <= count; i += lane_count) store(values + i, gated(load(values + i), load(up + i)));
+    for (; i + lane_count <= count; i += lane_count)
+        gated(Lanes::load(values + i), Lanes::load(up + i)).store(values + i);
     if (i < count) {
         float rest[2][lane_count] = {};
         __builtin_memcpy(rest[0], values + i, static_cast<std::size_t>(count - i) * sizeof(float));
         __builtin_memcpy(rest[1], up + i, static_cast<std::size_t>(count - i) * sizeof(float));
-        store(rest[0], gated(load(rest[0]), load(rest[1])));
+        gated(Lanes::load(rest[0]), Lanes::load(rest[1])).store(rest[0]);
         __builtin_memcpy(values + i, rest[0], static_cast<std::size_t>(count - i) * sizeof(float));
     }
 }
 
 void to_half(const float* from, std::uint16_t* to, std::int64_t count) {
     std::int64_t i = 0;
-    for (; i + lane_count <= count; i += lane_count) store_halves(to + i, load(from + i));
+    for (; i + lane_count <= count; i += lane_count) store_halves(to + i, Lanes::load(from + i));
     if (i < count) {
         float rest[lane_count] = {};
         std::uint16_t halves[lane_count];
         __builtin_memcpy(rest, from + i, static_cast<std::size_t>(count - i) * sizeof(float));
-        store_halves(halves, load(rest));
+        store_halves(halves, Lanes::load(rest));
         __builtin_memcpy(to + i, halves, static_cast<std::size_t>(count - i) * sizeof(std::uint16_t));
     }
 }
@@ -83,7 +84,8 @@ template <class Cached>
 VOLTPILE_INLINE float dot(const float* q, const Cached* k, int count) {
     Lanes partial = {};
     int i = 0;
-    for (; i + lane_count <= count; i += lane_count) partial = fma(load(q + i), load_cached(k + i), partial);
+    for (; i + lane_count <= count; i += lane_count)
+        partial = fma(Lanes::load(q + i), load_cached(k + i), partial);
     float total = sum(partial);
     for (; i < count; ++i) total += q[i] * cached_number(k + i);
     return total;
@@ -93,19 +95,19 @@ VOLTPILE_INLINE float dot(const float* q, const Cached* k, int count) {
 VOLTPILE_INLINE float soften(float* scores, int count) {
     const int padded = (count + lane_count - 1) / lane_count * lane_count;
     for (int i = count; i < padded; ++i) scores[i] = -__builtin_inff();
-    Lanes largest = load(scores);
-    for (int i = lane_count; i < padded; i += lane_count) largest = larger(load(scores + i), largest);
-    float top = largest[0];
-    for (int lane = 1; lane < lane_count; ++lane) top = largest[lane] > top ? largest[lane] : top;
+    Lanes largest = Lanes::load(scores);
+    for (int i = lane_count; i < padded; i += lane_count) largest = larger(Lanes::load(scores + i), largest);
+    float top = largest.lane(0);
+    for (int lane = 1; lane < lane_count; ++lane) top = largest.lane(lane) > top ? largest.lane(lane) : top;
     Lanes total = {};
     for (int i = 0; i < padded; i += lane_count) {
-        Lanes weight = exponential(load(scores + i) - top);
+        Lanes weight = exponential(Lanes::load(scores + i) - top);
         if (i + lane_count > count) {
             for (int lane = 0; lane < lane_count; ++lane) {
-                if (i + lane >= count) weight[lane] = 0;
+                if (i + lane >= count) weight.set_lane(lane, 0);
             }
         }
-        store(scores + i, weight);
+        weight.store(scores + i);
         total += weight;
     }
     return sum(total);
@@ -144,7 +146,7 @@ void attention_over(const AttentionRow& row) {
             const Lanes v = load_cached(values + i) * scale;
             for (int g = 0; g < row.group; ++g) {
                 float* out = row.out + g * row.head_dim + i;
-                store(out, fma(v, all(row.scores[g * stride + p]), load(out)));
+                fma(v, Lanes(row.scores[g * stride + p]), Lanes::load(out)).store(out);
             }
         }
         for (; i < row.head_dim; ++i) {

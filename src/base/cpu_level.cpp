@@ -1,0 +1,63 @@
+#include "base/cpu_level.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+#include "base/error.h"
+
+namespace voltpile {
+namespace {
+
+struct LevelName {
+    std::string_view name;     // for people
+    std::string_view setting;  // in VOLTPILE_CPU_LEVEL
+};
+
+// In the order of CpuLevel.
+constexpr LevelName level_names[] = {{"baseline", "baseline"}, {"AVX2", "avx2"}, {"AVX-512", "avx512"}};
+
+CpuLevel supported_cpu_level() {
+#if defined(__x86_64__)
+    // These checks include whether the operating system saves the wide registers.
+    const bool avx2 =
+        __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+    const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+    if (avx2) return avx512 ? CpuLevel::Avx512 : CpuLevel::Avx2;
+#endif
+    return CpuLevel::Baseline;
+}
+
+}  // namespace
+
+std::string_view name(CpuLevel level) {
+    return level_names[static_cast<int>(level)].name;
+}
+
+CpuLevel choose_cpu_level(CpuLevel supported, const char* wanted) {
+    const std::string_view word = wanted == nullptr ? "" : wanted;
+    if (word.empty()) return supported;
+    for (const CpuLevel level : {CpuLevel::Baseline, CpuLevel::Avx2, CpuLevel::Avx512}) {
+        if (word != level_names[static_cast<int>(level)].setting) continue;
+        if (level > supported)
+            throw MachineError(fmt::format("VOLTPILE_CPU_LEVEL={}: this processor has {} only", word,
+                                           level_names[static_cast<int>(supported)].setting));
+        return level;
+    }
+    throw JobError(
+        fmt::format("VOLTPILE_CPU_LEVEL={}: unknown level; use baseline, avx2 or avx512, or unset it", word));
+}
+
+CpuLevel cpu_level() {
+    return choose_cpu_level(supported_cpu_level(), std::getenv("VOLTPILE_CPU_LEVEL"));
+}
+
+std::vector<CpuLevel> usable_cpu_levels() {
+    std::vector<CpuLevel> levels;
+    for (int level = static_cast<int>(cpu_level()); level >= 0; --level)
+        levels.push_back(static_cast<CpuLevel>(level));
+    return levels;
+}
+
+}  // namespace voltpile
