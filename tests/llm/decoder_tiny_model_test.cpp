@@ -19,6 +19,10 @@ struct File {
     const char* path;
 };
 
+void PrintTo(const File& file, std::ostream* out) {
+    *out << file.path;
+}
+
 class DecoderTinyModelTest : public testing::TestWithParam<File> {
   protected:
     ModelFiles files_{folder + GetParam().path};

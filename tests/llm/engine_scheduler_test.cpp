@@ -199,6 +199,10 @@ struct Case {
     bool paced = false;
 };
 
+void PrintTo(const Case& c, std::ostream* out) {
+    *out << c.name;
+}
+
 class SchedulerTrace : public testing::TestWithParam<Case> {};
 
 INSTANTIATE_TEST_SUITE_P(

@@ -36,6 +36,10 @@ struct Way {
     bool staged;
 };
 
+void PrintTo(const Way& way, std::ostream* out) {
+    *out << (way.kind == MemoryKind::Host ? "host" : "GPU") << (way.staged ? ", staged" : "");
+}
+
 ChannelOptions options_for(Way way) {
     ChannelOptions options;
     if (way.kind == MemoryKind::Gpu) options.gpu = world().rank() % device_count();
