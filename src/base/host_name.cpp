@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include <fstream>
+#include "base/kernel_files.h"
 
 namespace voltpile {
 
@@ -13,10 +13,7 @@ std::string host_name() {
 }
 
 std::string host_identity() {
-    std::ifstream file("/proc/sys/kernel/random/boot_id");
-    std::string boot;
-    std::getline(file, boot);
-    return host_name() + " " + boot;
+    return host_name() + " " + first_line("/proc/sys/kernel/random/boot_id");
 }
 
 }  // namespace voltpile

@@ -3,29 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <fstream>
 #include <string_view>
+
+#include "base/kernel_files.h"
 
 namespace voltpile {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string first_line(const fs::path& path) {
-    std::ifstream file(path);
-    std::string line;
-    std::getline(file, line);  // fails and leaves an empty line where the kernel has no answer
-    return line;
-}
-
-std::vector<fs::path> entries_of(const fs::path& folder) {
-    std::vector<fs::path> entries;
-    std::error_code error;
-    for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
-        entries.push_back(it->path());
-    std::ranges::sort(entries);
-    return entries;
-}
 
 // By name, because a bridge may also be the node's real interface.
 bool is_of_containers(std::string_view name) {
@@ -39,7 +24,7 @@ bool is_of_containers(std::string_view name) {
 std::vector<NetworkInterface> network_interfaces(const fs::path& sys) {
     constexpr int loopback_type = 772;  // ARPHRD_LOOPBACK
     std::vector<NetworkInterface> found;
-    for (const fs::path& entry : entries_of(sys / "class/net")) {
+    for (const fs::path& entry : sorted_entries(sys / "class/net")) {
         const std::string state = first_line(entry / "operstate");
         if (state != "up" && state != "unknown") continue;  // some drivers never know the state
         if (std::atoi(first_line(entry / "type").c_str()) == loopback_type) continue;
@@ -52,8 +37,8 @@ std::vector<NetworkInterface> network_interfaces(const fs::path& sys) {
 
 std::vector<RdmaPort> active_rdma_ports(const fs::path& sys) {
     std::vector<RdmaPort> found;
-    for (const fs::path& device : entries_of(sys / "class/infiniband")) {
-        for (const fs::path& port : entries_of(device / "ports")) {
+    for (const fs::path& device : sorted_entries(sys / "class/infiniband")) {
+        for (const fs::path& port : sorted_entries(device / "ports")) {
             if (first_line(port / "state").find("ACTIVE") == std::string::npos) continue;  // "4: ACTIVE"
             found.push_back({device.filename().string(), std::atoi(port.filename().c_str()),
                              std::atof(first_line(port / "rate").c_str())});  // "100 Gb/sec (4X EDR)"

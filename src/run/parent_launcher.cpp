@@ -5,39 +5,20 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
-#include <fstream>
 #include <string_view>
 
+#include "base/kernel_files.h"
+
 namespace voltpile {
-namespace {
-
-std::string first_line(const std::string& path) {
-    std::ifstream file(path);
-    std::string line;
-    std::getline(file, line);
-    return line;
-}
-
-int parent_of(int pid) {
-    // "pid (name) state parent ...": the name may hold anything, so search behind its last parenthesis.
-    const std::string stat = first_line(fmt::format("/proc/{}/stat", pid));
-    const auto close = stat.rfind(')');
-    if (close == std::string::npos || close + 4 >= stat.size()) return 0;
-    return std::atoi(stat.c_str() + close + 4);
-}
-
-}  // namespace
 
 std::optional<Launcher> find_launcher() {
     static constexpr std::array<std::string_view, 6> names{"mpirun",  "mpiexec", "orterun",
                                                            "prterun", "orted",   "prted"};
-    int pid = getppid();
-    for (int generation = 0; generation < 8 && pid > 1; ++generation, pid = parent_of(pid)) {
-        const std::string name = first_line(fmt::format("/proc/{}/comm", pid));
-        for (std::string_view known : names)
-            if (name == known) return Launcher{pid, name};
-    }
+    for (const Ancestor& ancestor : ancestors_of_this_process())
+        if (std::ranges::find(names, ancestor.name) != names.end())
+            return Launcher{ancestor.pid, ancestor.name};
     return std::nullopt;
 }
 

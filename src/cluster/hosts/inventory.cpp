@@ -10,13 +10,13 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <fstream>
 #include <functional>
 #include <memory>
 #include <set>
 #include <sstream>
 #include <string>
 
+#include "base/kernel_files.h"
 #include "comm/mpi/library.h"
 #include "comm/network.h"
 #include "device/device.h"
@@ -26,25 +26,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string first_line(const fs::path& path) {
-    std::ifstream file(path);
-    std::string line;
-    std::getline(file, line);
-    return line;
-}
-
-std::vector<fs::path> entries_of(const fs::path& folder) {
-    std::vector<fs::path> entries;
-    std::error_code error;
-    for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
-        entries.push_back(it->path());
-    std::ranges::sort(entries);
-    return entries;
-}
-
 int physical_cores() {
     std::set<std::string> cores;
-    for (const fs::path& cpu : entries_of("/sys/devices/system/cpu"))
+    for (const fs::path& cpu : sorted_entries("/sys/devices/system/cpu"))
         if (const std::string siblings = first_line(cpu / "topology/thread_siblings_list"); !siblings.empty())
             cores.insert(siblings);
     return cores.empty() ? static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)) : static_cast<int>(cores.size());
@@ -52,7 +36,7 @@ int physical_cores() {
 
 int nvidia_gpus_on_bus() {
     int count = 0;
-    for (const fs::path& device : entries_of("/sys/bus/pci/devices"))
+    for (const fs::path& device : sorted_entries("/sys/bus/pci/devices"))
         if (first_line(device / "vendor") == "0x10de" && first_line(device / "class").starts_with("0x03"))
             ++count;
     return count;
@@ -118,10 +102,7 @@ std::string ask_cuda_driver(void* function) {
 
 // "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.129.03  Thu Oct 19 ..."
 std::string nvidia_driver() {
-    std::ifstream file("/proc/driver/nvidia/version");
-    std::string line;
-    std::getline(file, line);
-    std::istringstream words(line);
+    std::istringstream words(first_line("/proc/driver/nvidia/version"));
     for (std::string word; words >> word;)
         if (word.find('.') != std::string::npos && word.find_first_not_of("0123456789.") == std::string::npos)
             return word;
@@ -151,8 +132,8 @@ std::vector<HostInterface> host_interfaces() {
 
 std::vector<HostRdmaPort> rdma_ports(const fs::path& sys) {
     std::vector<HostRdmaPort> out;
-    for (const fs::path& device : entries_of(sys / "class/infiniband")) {
-        for (const fs::path& port : entries_of(device / "ports")) {
+    for (const fs::path& device : sorted_entries(sys / "class/infiniband")) {
+        for (const fs::path& port : sorted_entries(device / "ports")) {
             const std::string state = first_line(port / "state");  // "4: ACTIVE"
             out.push_back({device.filename(), std::atoi(port.filename().c_str()),
                            state.substr(std::min(state.find_first_not_of("0123456789: "), state.size())),

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <fstream>
 #include <string_view>
 
 #include "base/error.h"
+#include "base/kernel_files.h"
 
 namespace voltpile {
 namespace {
@@ -41,26 +41,6 @@ std::string pmi_launcher(const Environment& environment, const std::vector<std::
     return "";
 }
 
-std::string first_line(const std::string& path) {
-    std::ifstream file(path);
-    std::string line;
-    std::getline(file, line);
-    return line;
-}
-
-std::vector<std::string> ancestors_of_this_process() {
-    std::vector<std::string> names;
-    for (int pid = getppid(), generation = 0; pid > 1 && generation < 8; ++generation) {
-        names.push_back(first_line(fmt::format("/proc/{}/comm", pid)));
-        // "pid (name) state parent ...": the name may hold anything, so search behind its last parenthesis.
-        const std::string stat = first_line(fmt::format("/proc/{}/stat", pid));
-        const auto close = stat.rfind(')');
-        pid =
-            close == std::string::npos || close + 4 >= stat.size() ? 0 : std::atoi(stat.c_str() + close + 4);
-    }
-    return names;
-}
-
 Environment environment_of_this_process() {
     Environment out;
     for (char** entry = environ; entry && *entry; ++entry) {
@@ -72,7 +52,9 @@ Environment environment_of_this_process() {
 }
 
 Launch launch_of_this_process() {
-    return read_launch(environment_of_this_process(), ancestors_of_this_process());
+    std::vector<std::string> names;
+    for (const Ancestor& ancestor : ancestors_of_this_process()) names.push_back(ancestor.name);
+    return read_launch(environment_of_this_process(), names);
 }
 
 std::string what_to_do(const Launch& launch, const MpiLibrary& library) {
