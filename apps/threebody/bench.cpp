@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "device/device.h"
-#include "threebody/bench_problem.h"
 
 namespace voltpile {
 

@@ -2,6 +2,8 @@
 // algorithms.
 #pragma once
 
+#include "threebody/problem.h"
+
 namespace voltpile {
 
 struct BenchOptions {
@@ -13,4 +15,19 @@ struct BenchOptions {
 // Prints a table on stdout and the progress of long measurements on stderr. Throws DeviceError.
 void run_bench(const BenchOptions& options);
 
+namespace threebody {
+
+inline constexpr int published_size = 1000;
+
+// Returns the published map at any size. options.size must be at least 1.
+Problem published_problem(const BenchOptions& options);
+
+// Returns the edge of a square map that takes about `seconds` at pairs_per_s whole pairs per second: at least
+// 32, at most the published map's.
+int map_size_for(double pairs_per_s, double seconds);
+
+void bench_cpu(const BenchOptions& options);
+void bench_gpu(const BenchOptions& options);
+
+}  // namespace threebody
 }  // namespace voltpile

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/seconds_since.h"
-#include "threebody/bench_problem.h"
+#include "threebody/bench.h"
 #include "threebody/cpu_sweep.h"
 #include "threebody/method_cost.h"
 #include "threebody/plain_loop.h"

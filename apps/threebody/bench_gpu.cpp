@@ -6,8 +6,8 @@
 #include "device/buffer.h"
 #include "device/device.h"
 #include "device/stream.h"
+#include "threebody/bench.h"
 #include "threebody/bench_kernels.h"
-#include "threebody/bench_problem.h"
 #include "threebody/gpu_kernel.h"
 #include "threebody/method_cost.h"
 

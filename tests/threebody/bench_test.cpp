@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "threebody/bench_problem.h"
+#include "threebody/bench.h"
 
 using namespace voltpile;
 using namespace voltpile::threebody;
