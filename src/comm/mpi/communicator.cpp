@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <limits>
 #include <stdexcept>
@@ -146,14 +147,19 @@ std::optional<Message> Communicator::poll(int tag) const {
 }
 
 Message Communicator::wait_for(int tag, std::chrono::microseconds patience) const {
-    constexpr std::chrono::microseconds tick{100};  // between looks
-    const auto sleep_from = std::chrono::steady_clock::now() + patience;
+    using Clock = std::chrono::steady_clock;
+    // Between looks. They grow with the time waited, because many milliseconds without a message are likely
+    // to be followed by more, and 10,000 looks a second keep a core busy.
+    constexpr std::chrono::microseconds least_tick{100}, most_tick{1000};
+    constexpr int looks = 64;
+    const auto sleep_from = Clock::now() + patience;
     for (;;) {
         if (auto message = poll(tag)) return std::move(*message);
-        if (std::chrono::steady_clock::now() < sleep_from)
+        const auto waited = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - sleep_from);
+        if (waited.count() < 0)
             std::this_thread::yield();
         else
-            std::this_thread::sleep_for(tick);
+            std::this_thread::sleep_for(std::clamp(waited / looks, least_tick, most_tick));
     }
 }
 
