@@ -8,7 +8,7 @@
 
 #include "cli/command.h"
 #include "cli/replica_options.h"
-#include "cli/sampling_options.h"
+#include "cli/request_options.h"
 #include "llm/bench/llm_bench.h"
 #include "llm/bench/load_bench.h"
 #include "llm/model/quant_mixture.h"

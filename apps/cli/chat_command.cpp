@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <limits>
 #include <memory>
@@ -15,10 +16,9 @@
 #include "cli/far_terminal.h"
 #include "cli/generated_text.h"
 #include "cli/replica_options.h"
-#include "cli/sampling_options.h"
+#include "cli/request_options.h"
 #include "job/nearest.h"
 #include "llm/chat/conversation.h"
-#include "llm/engine/sampling_fields.h"
 #include "llm/session/session.h"
 #include "llm/session/text_stream.h"
 #include "run/agreement.h"
@@ -175,6 +175,7 @@ ExitCode chat(const MpiSession& mpi, ChatArguments args) {
         llm::LanguageModel::open(world, {.path = args.model, .chat_template = args.chat_template});
     const auto conversation = agreed([&] {
         check_template(*model);
+        llm::check_known_tokens({}, args.request, model->config().vocab);
         return std::make_unique<llm::Conversation>(model->tokenizer(), model->chat_template(), args.system);
     });
     if (args.replica.context == 0)
@@ -218,15 +219,14 @@ void add_chat(CLI::App& cli, Action& action) {
         ->add_option("--template", args->chat_template,
                      fmt::format("{} [the model's own]", fmt::join(llm::ChatTemplate::names(), ", ")))
         ->type_name("NAME");
-    command
-        ->add_option("-n,--max-tokens", args->request.max_tokens,
-                     "longest answer, in tokens [until the context is full]")
-        ->check(CLI::Range(llm::kLeastNewTokens, llm::kMostNewTokens));
     add_replica_options(*command, args->replica);
     command->get_option("--context")
         ->description(fmt::format("longest conversation, in tokens [{}, or less if the model supports less]",
                                   usual_context));
-    add_sampling_options(*command, args->request.sampling);
+    // What the model wrote must stay as it is in the conversation.
+    constexpr std::array<std::string_view, 3> without{"stop", "top_n", "ignore_end"};
+    add_request_options(*command, args->request, without);
+    command->get_option("--max-tokens")->description("longest answer, in tokens [until the context is full]");
     command->add_flag("--json", args->json, "print each answer as a line of JSON with tokens and rates");
     command->callback([args, &action] {
         action = [args](const Invocation& invocation) {

@@ -11,8 +11,8 @@
 #include "cli/generated_text.h"
 #include "cli/process_rank.h"
 #include "cli/replica_options.h"
-#include "cli/sampling_options.h"
-#include "llm/engine/sampling_fields.h"
+#include "cli/request_options.h"
+#include "llm/engine/request_fields.h"
 #include "llm/session/session.h"
 #include "llm/session/text_stream.h"
 #include "run/agreement.h"
@@ -27,7 +27,7 @@ struct GenerateArguments {
     llm::Request request;
     llm::ReplicaRequest replica;
 
-    GenerateArguments() { request.max_tokens = 128; }
+    GenerateArguments() { request.max_tokens = llm::kUsualNewTokens; }
 };
 
 // Prints the continuation as it is generated. The leader of the replica calls this.
@@ -74,6 +74,7 @@ ExitCode generate_text(const MpiSession& mpi, GenerateArguments args) {
     args.request.prompt = nlohmann::json::parse(decide_on_root(mpi.world(), [&] {
                               const auto tokens = model->tokenizer().encode(args.prompt);
                               llm::check_prompt(tokens.size(), room_for(tokens.size()));
+                              llm::check_known_tokens(tokens, args.request, model->config().vocab);
                               return nlohmann::json(tokens).dump();
                           })).get<std::vector<std::int32_t>>();
     args.replica.context = room_for(args.request.prompt.size());
@@ -98,12 +99,8 @@ void add_generate(CLI::App& cli, Action& action) {
     auto args = std::make_shared<GenerateArguments>();
     add_model_option(*generate, args->model)->required();
     generate->add_option("TEXT", args->prompt, "the prompt")->required();
-    generate->add_option("-n,--max-tokens", args->request.max_tokens, "generate at most this many tokens")
-        ->check(CLI::Range(llm::kLeastNewTokens, llm::kMostNewTokens))
-        ->capture_default_str();
     add_replica_options(*generate, args->replica);
-    add_sampling_options(*generate, args->request.sampling);
-    generate->add_flag("--ignore-end", args->request.ignore_end, "do not stop at an end-of-sequence token");
+    add_request_options(*generate, args->request);
     generate->add_flag("--json", args->json, "print text, tokens, log probabilities and rates as JSON");
     generate->callback([args, &action] {
         action = [args](const Invocation& invocation) {

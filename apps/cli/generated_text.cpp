@@ -34,15 +34,20 @@ const char* name(llm::Finish finish) {
 
 nlohmann::json generated_json(const llm::Outcome& generated, const std::string& text,
                               std::size_t prompt_tokens) {
-    return {{"text", text},
-            {"tokens", generated.tokens},
-            {"log_probabilities", generated.log_probability},
-            {"finish_reason", name(generated.finish)},
-            {"prompt_tokens", prompt_tokens},
-            {"prompt_seconds", generated.prompt_seconds},
-            {"generation_seconds", generated.generation_seconds},
-            {"prompt_tokens_per_second", per_second(prompt_tokens, generated.prompt_seconds)},
-            {"tokens_per_second", generation_rate(generated)}};
+    nlohmann::json json{{"text", text},
+                        {"tokens", generated.tokens},
+                        {"log_probabilities", generated.log_probability},
+                        {"finish_reason", name(generated.finish)},
+                        {"prompt_tokens", prompt_tokens},
+                        {"prompt_seconds", generated.prompt_seconds},
+                        {"generation_seconds", generated.generation_seconds},
+                        {"prompt_tokens_per_second", per_second(prompt_tokens, generated.prompt_seconds)},
+                        {"tokens_per_second", generation_rate(generated)}};
+    for (const llm::TopTokens& each : generated.top) {
+        json["top_tokens"].push_back(each.token);
+        json["top_log_probabilities"].push_back(each.log_probability);
+    }
+    return json;
 }
 
 std::string rates_text(const llm::Outcome& generated, std::size_t prompt_tokens) {

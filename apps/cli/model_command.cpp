@@ -7,7 +7,7 @@
 #include "base/format.h"
 #include "cli/command.h"
 #include "cli/replica_options.h"
-#include "cli/sampling_options.h"
+#include "cli/request_options.h"
 #include "llm/model/model_files.h"
 #include "llm/model/model_text.h"
 #include "llm/model/synthetic_model.h"

@@ -52,6 +52,24 @@ TEST(PromptLine, OverridesSettingsOfTheJob) {
     EXPECT_EQ(sampling.seed, 9u);
 }
 
+TEST(PromptLine, OverridesWhatEndsAnAnswerAndWhichTokensItHas) {
+    const Prompt prompt =
+        parse_json_line(R"({"prompt": "a", "ignore_end": true, "logit_bias": {"5": -100}})", {});
+    EXPECT_EQ(prompt.error, "");
+    EXPECT_TRUE(prompt.settings.ignore_end);
+    EXPECT_EQ(prompt.settings.sampling.logit_bias, (std::map<std::int32_t, float>{{5, -100.0f}}));
+    EXPECT_EQ(error_of_line(R"({"prompt": "a", "top_n": 2})"),
+              "\"top_n\" is the same for all prompts: set generate.top_n");
+}
+
+TEST(PromptTokens, RejectABiasForATokenThatTheModelLacks) {
+    const LanguageModel model({.shape = "tiny"});
+    Prompt prompt = parse_text_line("abc", {});
+    prompt.settings.max_tokens = 1;
+    prompt.settings.sampling.logit_bias[1 << 20] = 1;
+    EXPECT_THROW(tokens_of(prompt, model, 22), JobError);
+}
+
 TEST(PromptLine, ReadsMessages) {
     const Prompt prompt = parse_json_line(
         R"({"messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}], "stop": "x"})",
@@ -222,10 +240,10 @@ TEST_F(PromptFiles, CountsSkippedPromptsAndNamesTheFirst) {
 }
 
 TEST_F(PromptFiles, SurvivesBroadcastToOtherRanks) {
-    JobPrompts all = read(
-        "a.jsonl",
-        "{\"messages\": [{\"role\": \"user\", \"content\": \"u\\u0000\"}], \"seed\": 3, \"stop\": \"x\"}\n"
-        "{\"prompt\": \"p\", \"top_p\": 0.3}\nnonsense\n");
+    JobPrompts all = read("a.jsonl",
+                          "{\"messages\": [{\"role\": \"user\", \"content\": \"u\\u0000\"}], \"seed\": 3, "
+                          "\"stop\": \"x\", \"ignore_end\": true}\n"
+                          "{\"prompt\": \"p\", \"top_p\": 0.3}\nnonsense\n");
     all.mean_prompt_tokens = 2.5;
     all.prompts[0].tokens = {7, 0, 70000};
     const JobPrompts there = JobPrompts::from_bytes(all.to_bytes());
@@ -234,6 +252,7 @@ TEST_F(PromptFiles, SurvivesBroadcastToOtherRanks) {
     EXPECT_EQ(there.prompts[0].tokens, all.prompts[0].tokens);
     EXPECT_EQ(there.prompts[0].settings.sampling.seed, 3u);
     EXPECT_EQ(there.prompts[0].settings.stop, std::vector<std::string>{"x"});
+    EXPECT_TRUE(there.prompts[0].settings.ignore_end);
     EXPECT_EQ(there.prompts[1].settings.sampling.top_p, 0.3f);
     EXPECT_EQ(there.prompts[2].error, all.prompts[2].error);
     EXPECT_EQ(there.prompts[2].place, all.prompts[2].place);

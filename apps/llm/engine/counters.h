@@ -16,6 +16,8 @@ struct SchedulerCounters {
     std::int64_t prompt_rows = 0;    // prompt tokens computed, including those computed again
     std::int64_t shared_tokens = 0;  // prompt tokens found in the cache
     std::int64_t preemptions = 0;
+
+    bool operator==(const SchedulerCounters&) const = default;
 };
 
 // Counts since the engine was created.
@@ -32,6 +34,8 @@ struct EngineCounters {
     double page_passes = 0;      // pages in use, summed over passes
     double waited_seconds = 0;   // spent waiting for passes
     double busy_seconds = 0;     // a lower bound, see Engine::step()
+
+    bool operator==(const EngineCounters&) const = default;
 };
 
 }  // namespace voltpile::llm

@@ -44,6 +44,31 @@ std::string text_of(const std::exception_ptr& thrown) {
 
 }  // namespace
 
+void check_known_tokens(std::span<const std::int32_t> prompt, const RequestSettings& settings,
+                        std::int64_t vocabulary) {
+    const auto check = [&](std::int32_t token, std::string_view where) {
+        if (token < 0 || token >= vocabulary)
+            throw JobError(fmt::format("{} has the token {}, but the model's tokens are 0 to {}", where,
+                                       token, vocabulary - 1));
+    };
+    for (const std::int32_t token : prompt) check(token, "the prompt");
+    for (const auto& [token, bias] : settings.sampling.logit_bias) check(token, "logit_bias");
+}
+
+void check_request(const Request& request, const EngineSettings& settings, bool text) {
+    check_request(request, settings.scheduler);
+    if (!request.stop.empty() && !text) throw JobError("stop strings need a model with a tokenizer");
+    for (const std::string& stop : request.stop)
+        if (find_invalid_utf8(stop)) throw JobError("a stop string is not UTF-8");
+    if (settings.vocabulary > 0) check_known_tokens(request.prompt, request, settings.vocabulary);
+}
+
+void fail(Outcome& outcome, const std::exception_ptr& thrown) {
+    outcome.finish = Finish::Failed;
+    outcome.error = text_of(thrown);
+    outcome.thrown = thrown;
+}
+
 Engine::Engine(PassExecutor& executor, const Tokenizer* tokenizer, const EngineSettings& settings)
     : executor_(executor),
       tokenizer_(tokenizer),
@@ -52,24 +77,8 @@ Engine::Engine(PassExecutor& executor, const Tokenizer* tokenizer, const EngineS
     publish();
 }
 
-void Engine::check(const Request& request) const {
-    check_request(request, settings_.scheduler);
-    if (!request.stop.empty() && tokenizer_ == nullptr)
-        throw JobError("stop strings need a model with a tokenizer");
-    for (const std::string& stop : request.stop)
-        if (find_invalid_utf8(stop)) throw JobError("a stop string is not UTF-8");
-    if (settings_.vocabulary == 0) return;
-    const auto check_token = [&](std::int32_t token, std::string_view where) {
-        if (token < 0 || token >= settings_.vocabulary)
-            throw JobError(fmt::format("{} has the token {}, but the model's tokens are 0 to {}", where,
-                                       token, settings_.vocabulary - 1));
-    };
-    for (const std::int32_t token : request.prompt) check_token(token, "the prompt");
-    for (const auto& [token, bias] : request.sampling.logit_bias) check_token(token, "logit_bias");
-}
-
 void Engine::add(Request request, OnDelta on_delta, OnEnd on_end) {
-    check(request);
+    check_request(request, settings_, tokenizer_ != nullptr);
     inbox_.add({std::move(request), std::move(on_delta), std::move(on_end), Clock::now()});
 }
 
@@ -233,9 +242,7 @@ bool Engine::tell(Answer& answer) {
     try {
         return answer.on_delta(delta);
     } catch (...) {
-        outcome.thrown = std::current_exception();
-        outcome.error = text_of(outcome.thrown);
-        outcome.finish = Finish::Failed;
+        fail(outcome, std::current_exception());
         answer.on_delta = nullptr;
         return false;
     }

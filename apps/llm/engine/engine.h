@@ -22,6 +22,16 @@ struct EngineSettings {
     std::int64_t vocabulary = 0;        // tokens of the model; 0: requests are not checked for unknown tokens
 };
 
+// Throws JobError if the prompt or logit_bias has a token that a model with this vocabulary lacks.
+void check_known_tokens(std::span<const std::int32_t> prompt, const RequestSettings& settings,
+                        std::int64_t vocabulary);
+
+// Throws JobError for a request that an engine with these settings rejects. text: whether it has a tokenizer.
+void check_request(const Request& request, const EngineSettings& settings, bool text);
+
+// Makes an outcome Finish::Failed by what a callback threw.
+void fail(Outcome& outcome, const std::exception_ptr& thrown);
+
 class Engine final : public RequestQueue {
   public:
     // executor, tokenizer: must outlive the engine; without a tokenizer (nullptr) outcomes have no text.
@@ -70,7 +80,6 @@ class Engine final : public RequestQueue {
     };
 
     void add(Request request, OnDelta on_delta, OnEnd on_end) override;
-    void check(const Request& request) const;
     void accept(std::vector<Outcome>& ended);
     void enqueue_all();
     std::vector<DrawnToken> collect();

@@ -5,13 +5,13 @@
 
 #include <algorithm>
 #include <cctype>
+#include <stdexcept>
 
 #include "job/job_spec.h"
 #include "job/nearest.h"
-#include "llm/engine/sampling_fields.h"
+#include "llm/engine/request_fields.h"
 #include "llm/model/quant_mixture.h"
 #include "llm/model/synthetic_shapes.h"
-#include "llm/ops/ops.h"
 
 namespace voltpile {
 namespace {
@@ -49,14 +49,6 @@ KeySpec integer_key(std::string path, std::int64_t otherwise, ValueRange range, 
             .unit = "1",
             .default_value = Integers{otherwise},
             .range = range,
-            .help = help};
-}
-
-KeySpec real_key(std::string path, double otherwise, double least, double most, const char* help) {
-    return {.path = std::move(path),
-            .unit = "1",
-            .default_value = Reals{otherwise},
-            .range = {.min = least, .max = most},
             .help = help};
 }
 
@@ -123,39 +115,52 @@ std::string sentence(std::string_view clause) {
     return text;
 }
 
-std::vector<KeySpec> sampling_keys() {
-    std::vector<KeySpec> keys;
-    for (const llm::SamplingField& field : llm::kSamplingFields) {
-        const std::string path = fmt::format("sampling.{}", field.name);
-        const std::string help = sentence(field.help);
-        if (field.is_integer())
-            keys.push_back(integer_key(path, static_cast<std::int64_t>(field.default_value()),
-                                       {.min = field.least, .max = field.most}, help.c_str()));
-        else
-            keys.push_back(real_key(path, field.default_value(), field.least, field.most, help.c_str()));
-    }
-    keys.push_back(
-        integer_key("sampling.seed", 0, {.min = 0},
-                    "Seed of the random draws. Prompt n (from 0) uses seed + n unless its line has a seed, "
-                    "so the order of computation does not matter."));
-    return keys;
+// The key of a field by its type; a default of 0 new tokens means kUsualNewTokens.
+KeySpec key_of(const llm::RequestField& field, const std::string& path, const float& otherwise) {
+    return {.path = path,
+            .unit = "1",
+            .default_value = Reals{static_cast<double>(otherwise)},
+            .range = {.min = field.least, .max = field.most}};
+}
+KeySpec key_of(const llm::RequestField& field, const std::string& path, const int& otherwise) {
+    return {.path = path,
+            .type = ValueType::Integer,
+            .unit = "1",
+            .default_value = Integers{path == "generate.max_tokens" ? llm::kUsualNewTokens : otherwise},
+            .range = {.min = field.least, .max = field.most}};
+}
+KeySpec key_of(const llm::RequestField&, const std::string& path, const std::uint64_t&) {
+    return {.path = path,
+            .type = ValueType::Integer,
+            .unit = "1",
+            .default_value = Integers{0},
+            .range = {.min = 0}};
+}
+KeySpec key_of(const llm::RequestField&, const std::string& path, const bool& otherwise) {
+    return {.path = path, .type = ValueType::Boolean, .default_value = Booleans{otherwise}};
+}
+KeySpec key_of(const llm::RequestField&, const std::string& path, const std::vector<std::string>&) {
+    return {.path = path, .type = ValueType::Text, .shape = {any_length}, .default_value = Texts{}};
+}
+KeySpec key_of(const llm::RequestField& field, const std::string&, const std::map<std::int32_t, float>&) {
+    throw std::logic_error(fmt::format("{} has a key, but no key is a map", field.name));
 }
 
-std::vector<KeySpec> generate_keys() {
-    auto stop = list_key("generate.stop", "Generation stops before the first of these strings.");
-    stop.default_value = Texts{};
-    return {
-        integer_key("generate.max_tokens", 128, {.min = llm::kLeastNewTokens, .max = llm::kMostNewTokens},
-                    "Maximum number of tokens generated for a prompt."),
-        stop,
-        integer_key("generate.top_n", 0, {.min = 0, .max = llm::Ops::most_top},
-                    "Also store this many of the most probable tokens at each position, with their "
-                    "log-probabilities."),
-        {.path = "generate.ignore_end",
-         .type = ValueType::Boolean,
-         .default_value = Booleans{false},
-         .help = "Continue after an end-of-sequence token."},
-    };
+std::vector<KeySpec> request_keys() {
+    std::vector<KeySpec> keys;
+    llm::RequestSettings defaults;
+    for (const llm::RequestField& field : llm::kRequestFields) {
+        if (field.key.empty()) continue;
+        const std::string path(field.key);
+        keys.push_back(std::visit(
+            [&](auto member) { return key_of(field, path, llm::value_of(defaults, member)); }, field.member));
+        keys.back().help = sentence(field.help);
+        if (path == "sampling.seed")
+            keys.back().help +=
+                " Prompt n (from 0) uses seed + n unless its line has a seed, so the order of computation "
+                "does not matter.";
+    }
+    return keys;
 }
 
 std::vector<KeySpec> engine_keys() {
@@ -223,7 +228,7 @@ AppSchema llm_schema() {
     schema.summary =
         "Generates a continuation or an answer for every prompt of one or more files with a language model: "
         "many prompts at once, one row of the result each.";
-    for (auto rows : {model_keys(), prompt_keys(), sampling_keys(), generate_keys(), engine_keys()})
+    for (auto rows : {model_keys(), prompt_keys(), request_keys(), engine_keys()})
         schema.keys.insert(schema.keys.end(), rows.begin(), rows.end());
     schema.example = example;
     schema.check = check;

@@ -12,7 +12,7 @@
 #include "base/format.h"
 #include "base/shipped_files.h"
 #include "job/fingerprint.h"
-#include "llm/engine/sampling_fields.h"
+#include "llm/engine/request_fields.h"
 #include "llm/prompt_job/prompt_line.h"
 #include "llm/replica/pass_message.h"
 
@@ -86,6 +86,24 @@ void add_lines(const std::string& path, std::string_view contents, const PromptF
     }
 }
 
+void read_key(const JobSpec& job, const std::string& key, float& to) {
+    to = static_cast<float>(job.real(key));
+}
+void read_key(const JobSpec& job, const std::string& key, int& to) {
+    to = static_cast<int>(job.integer(key));
+}
+void read_key(const JobSpec& job, const std::string& key, std::uint64_t& to) {
+    to = static_cast<std::uint64_t>(job.integer(key));
+}
+void read_key(const JobSpec& job, const std::string& key, bool& to) {
+    to = job.boolean(key);
+}
+void read_key(const JobSpec& job, const std::string& key, std::vector<std::string>& to) {
+    to = job.texts(key);
+}
+// No key is a map.
+void read_key(const JobSpec&, const std::string&, std::map<std::int32_t, float>&) {}
+
 constexpr std::size_t least_prompt_bytes = 5 * sizeof(std::size_t);  // of its texts and tokens alone
 
 void write(MessageWriter& to, const Prompt& prompt) {
@@ -116,16 +134,11 @@ Prompt read_prompt(MessageReader& from) {
 
 RequestSettings settings_of(const JobSpec& job) {
     RequestSettings settings;
-    SamplingSettings& sampling = settings.sampling;
-    for (const SamplingField& field : kSamplingFields) {
-        const std::string key = fmt::format("sampling.{}", field.name);
-        field.set(sampling, field.is_integer() ? static_cast<double>(job.integer(key)) : job.real(key));
+    for (const RequestField& field : kRequestFields) {
+        if (field.key.empty()) continue;
+        const std::string key(field.key);
+        std::visit([&](auto member) { read_key(job, key, value_of(settings, member)); }, field.member);
     }
-    sampling.seed = static_cast<std::uint64_t>(job.integer("sampling.seed"));
-    settings.max_tokens = static_cast<int>(job.integer("generate.max_tokens"));
-    settings.stop = job.texts("generate.stop");
-    settings.ignore_end = job.boolean("generate.ignore_end");
-    settings.top_n = static_cast<int>(job.integer("generate.top_n"));
     return settings;
 }
 

@@ -2,14 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <functional>
-#include <limits>
+#include <array>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "job/nearest.h"
-#include "llm/engine/sampling_fields.h"
+#include "llm/engine/request_json.h"
 #include "llm/model/byte_cursor.h"
 #include "llm/model/json_file.h"
 
@@ -17,37 +15,6 @@ namespace voltpile::llm {
 namespace {
 
 using nlohmann::json;
-
-const std::string& text_of(const json& value, const std::string& name) {
-    if (!value.is_string())
-        throw JobError(fmt::format("\"{}\" must be a string, not {}", name, value.type_name()));
-    return value.get_ref<const std::string&>();
-}
-
-std::int64_t integer_of(const json& value, const std::string& name, std::int64_t least, std::int64_t most) {
-    const bool fits =
-        value.is_number_integer() &&
-        (!value.is_number_unsigned() ||
-         value.get<std::uint64_t>() <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()));
-    if (!fits || value.get<std::int64_t>() < least || value.get<std::int64_t>() > most)
-        throw JobError(fmt::format("\"{}\" must be a whole number from {} to {}", name, least, most));
-    return value.get<std::int64_t>();
-}
-
-double real_of(const json& value, const std::string& name, double least, double most) {
-    if (!value.is_number() || value.get<double>() < least || value.get<double>() > most)
-        throw JobError(fmt::format("\"{}\" must be a number from {} to {}", name, least, most));
-    return value.get<double>();
-}
-
-std::vector<std::string> stop_of(const json& value) {
-    std::vector<std::string> stop;
-    for (const json& each : value.is_array() ? value : json::array({value})) {
-        stop.push_back(text_of(each, "stop"));
-        if (stop.back().empty()) throw JobError("\"stop\" has an empty string, which would match everywhere");
-    }
-    return stop;
-}
 
 ChatMessage message_of(const json& value) {
     static const std::map<std::string, ChatRole> roles{
@@ -58,10 +25,10 @@ ChatMessage message_of(const json& value) {
             throw JobError(fmt::format("a message has the unknown field \"{}\"", key));
     for (const char* key : {"role", "content"})
         if (!value.contains(key)) throw JobError(fmt::format("a message has no \"{}\"", key));
-    const auto role = roles.find(text_of(value["role"], "role"));
+    const auto role = roles.find(text_field("role", value["role"]));
     if (role == roles.end())
         throw JobError("\"role\" must be one of system, user, assistant, not " + value["role"].dump());
-    return {role->second, text_of(value["content"], "content")};
+    return {role->second, text_field("content", value["content"])};
 }
 
 void read_messages(const json& value, Prompt& prompt) {
@@ -77,51 +44,17 @@ void read_id(const json& value, Prompt& prompt) {
     prompt.id = value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-using Read = std::function<void(const json&, Prompt&)>;
-
-void read_sampling_field(const SamplingField& field, const json& value, SamplingSettings& sampling) {
-    const std::string name(field.name);
-    if (field.is_integer())
-        field.set(sampling,
-                  static_cast<double>(integer_of(value, name, static_cast<std::int64_t>(field.least),
-                                                 static_cast<std::int64_t>(field.most))));
+// Reads what a line has beside the fields of a request.
+bool read_other(const std::string& name, const json& value, Prompt& prompt) {
+    if (name == "prompt")
+        prompt.text = text_field(name, value);
+    else if (name == "messages")
+        read_messages(value, prompt);
+    else if (name == "top_n" || name == "top_logprobs")
+        throw JobError(fmt::format("\"{}\" is the same for all prompts: set generate.top_n", name));
     else
-        field.set(sampling, real_of(value, name, field.least, field.most));
-}
-
-std::map<std::string, Read> make_fields() {
-    std::map<std::string, Read> all{
-        {"prompt", [](const json& v, Prompt& p) { p.text = text_of(v, "prompt"); }},
-        {"messages", read_messages},
-        {"id", read_id},
-        {"max_tokens",
-         [](const json& v, Prompt& p) {
-             p.settings.max_tokens =
-                 static_cast<int>(integer_of(v, "max_tokens", kLeastNewTokens, kMostNewTokens));
-         }},
-        {"seed",
-         [](const json& v, Prompt& p) {
-             p.settings.sampling.seed = static_cast<std::uint64_t>(
-                 integer_of(v, "seed", 0, std::numeric_limits<std::int64_t>::max()));
-         }},
-        {"stop", [](const json& v, Prompt& p) { p.settings.stop = stop_of(v); }},
-    };
-    for (const SamplingField& field : kSamplingFields)
-        all.emplace(field.name, [&field](const json& v, Prompt& p) {
-            read_sampling_field(field, v, p.settings.sampling);
-        });
-    return all;
-}
-
-const std::map<std::string, Read>& fields() {
-    static const std::map<std::string, Read> all = make_fields();
-    return all;
-}
-
-std::string unknown_field(const std::string& key) {
-    std::vector<std::string> names;
-    for (const auto& [name, unused] : fields()) names.push_back(name);
-    return fmt::format("unknown field \"{}\"{}", key, did_you_mean(nearest_word(key, names)));
+        return name == "id";  // already read
+    return true;
 }
 
 void read_fields(const std::string& text, Prompt& prompt) {
@@ -131,11 +64,10 @@ void read_fields(const std::string& text, Prompt& prompt) {
     if (!line.is_object()) throw JobError("a line must be a JSON object, such as {\"prompt\": \"...\"}");
     if (line.contains("id")) read_id(line["id"], prompt);  // first: what else is wrong is of this id
     if (duplicate) throw JobError(fmt::format("\"{}\" occurs twice", printable(*duplicate)));
-    for (const auto& [key, value] : line.items()) {
-        const auto field = fields().find(key);
-        if (field == fields().end()) throw JobError(unknown_field(key));
-        field->second(value, prompt);
-    }
+    constexpr std::array<std::string_view, 3> others{"prompt", "messages", "id"};
+    read_request(
+        line, prompt.settings,
+        [&](const std::string& name, const json& value) { return read_other(name, value, prompt); }, others);
     const bool plain = line.contains("prompt"), chat = line.contains("messages");
     if (plain == chat)
         throw JobError(plain ? "\"prompt\" and \"messages\" exclude each other"

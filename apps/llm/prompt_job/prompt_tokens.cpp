@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "llm/engine/engine.h"
 
 namespace voltpile::llm {
 
@@ -13,6 +14,7 @@ std::vector<std::int32_t> tokens_of(const Prompt& prompt, const LanguageModel& m
     if (std::ssize(tokens) + prompt.settings.max_tokens > context)
         throw JobError(fmt::format("a prompt of {} tokens and max_tokens = {} exceed the context of {}",
                                    tokens.size(), prompt.settings.max_tokens, context));
+    check_known_tokens(tokens, prompt.settings, model.config().vocab);
     return tokens;
 }
 

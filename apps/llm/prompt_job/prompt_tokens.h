@@ -11,7 +11,8 @@ namespace voltpile::llm {
 
 // Returns the tokens of a prompt. context: the most tokens of a sequence, including the prompt. Throws
 // JobError for a prompt that is empty or not UTF-8, for messages that the model's chat template does not
-// take, and for a prompt that exceeds the context together with its max_tokens.
+// take, for a prompt that exceeds the context together with its max_tokens, and for tokens that the model
+// lacks.
 std::vector<std::int32_t> tokens_of(const Prompt& prompt, const LanguageModel& model, int context);
 
 // Adds the tokens of all prompts, or an error to those that have none, and drops their messages. Throws

@@ -1,27 +1,28 @@
 #include "llm/replica/pass_message.h"
 
-#include <type_traits>
-#include <variant>
-
-#include "llm/engine/sampling_fields.h"
-
 namespace voltpile::llm {
 
 void write(MessageWriter& to, const SamplingSettings& settings) {
-    for (const SamplingField& field : kSamplingFields)
-        std::visit([&](auto member) { to.value(settings.*member); }, field.member);
+    to.value(settings.temperature);
+    to.value(settings.top_k);
+    to.value(settings.top_p);
+    to.value(settings.min_p);
+    to.value(settings.repetition_penalty);
+    to.value(settings.presence_penalty);
+    to.value(settings.frequency_penalty);
     to.value(settings.seed);
     to.map(settings.logit_bias);
 }
 
 SamplingSettings read_sampling(MessageReader& from) {
     SamplingSettings settings;
-    for (const SamplingField& field : kSamplingFields)
-        std::visit(
-            [&](auto member) {
-                settings.*member = from.value<std::remove_reference_t<decltype(settings.*member)>>();
-            },
-            field.member);
+    settings.temperature = from.value<float>();
+    settings.top_k = from.value<int>();
+    settings.top_p = from.value<float>();
+    settings.min_p = from.value<float>();
+    settings.repetition_penalty = from.value<float>();
+    settings.presence_penalty = from.value<float>();
+    settings.frequency_penalty = from.value<float>();
     settings.seed = from.value<std::uint64_t>();
     settings.logit_bias = from.map<std::int32_t, float>();
     return settings;

@@ -1,10 +1,12 @@
-// The sampling options of the commands that generate text.
+// The options of the commands that generate text.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 
-#include "llm/ops/sampling.h"
+#include "llm/engine/request.h"
 
 namespace CLI {
 class App;
@@ -14,8 +16,10 @@ class Validator;
 
 namespace voltpile::cli {
 
-// Adds --temperature, --top-k and so on. `sampling` must outlive the parser.
-void add_sampling_options(CLI::App& command, llm::SamplingSettings& sampling);
+// Adds an option for each field of a request (llm/engine/request_fields.h): --temperature, --max-tokens and
+// so on. without: names of fields that the command leaves out. `settings` must outlive the parser.
+void add_request_options(CLI::App& command, llm::RequestSettings& settings,
+                         std::span<const std::string_view> without = {});
 
 // Adds --seed, a 64-bit integer. help: what it seeds. `seed` must outlive the parser.
 CLI::Option* add_seed(CLI::App& command, std::uint64_t& seed, const std::string& help);
