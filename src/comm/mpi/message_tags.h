@@ -27,6 +27,10 @@ inline constexpr int kLinkReplyTag = 15;   // pair, to the sender: int or double
 inline constexpr int kPassTag = 1;       // leader -> rank: a mark, then a pass (pass_message.h)
 inline constexpr int kNotFiniteTag = 2;  // rank -> leader: where a sum was first not finite; empty: nowhere
 
+// ---- Rank 0 and the leaders of replicas: requests and answers (apps/llm/session/shared_queue) ----
+inline constexpr int kQueueOrderTag = 1;   // 0 -> leader: QueueOrder
+inline constexpr int kQueueReportTag = 2;  // leader -> 0: QueueReport
+
 // ---- The communicator of a HostCommunicator ----
 inline constexpr int kCollectiveTag = 1;    // any pair: a part of a collective's data
 inline constexpr int kPointToPointTag = 2;  // any pair: the data of send() and receive()

@@ -1,0 +1,149 @@
+#include "llm/session/queue_message.h"
+
+#include "llm/replica/pass_message.h"
+
+namespace voltpile::llm {
+namespace {
+
+void write(MessageWriter& to, const Request& request) {
+    to.value(request.id);
+    to.list(request.prompt);
+    to.value(request.max_tokens);
+    to.value(request.ignore_end);
+    to.value(request.continues);
+    write(to, request.sampling);
+    to.value(request.first_draw);
+    to.value(request.stop.size());
+    for (const std::string& each : request.stop) to.text(each);
+    to.list(request.stop_tokens);
+    to.value(request.top_n);
+}
+
+Request read_request(MessageReader& from) {
+    Request request;
+    request.id = from.value<std::int64_t>();
+    request.prompt = from.list<std::int32_t>();
+    request.max_tokens = from.value<int>();
+    request.ignore_end = from.value<bool>();
+    request.continues = from.value<bool>();
+    request.sampling = read_sampling(from);
+    request.first_draw = from.value<std::int32_t>();
+    request.stop.resize(from.count(sizeof(std::size_t)));
+    for (std::string& each : request.stop) each = from.text();
+    request.stop_tokens = from.list<std::int32_t>();
+    request.top_n = from.value<int>();
+    return request;
+}
+
+void write(MessageWriter& to, const std::vector<TopTokens>& top) {
+    to.value(top.size());
+    for (const TopTokens& each : top) {
+        to.list(each.token);
+        to.list(each.log_probability);
+    }
+}
+
+std::vector<TopTokens> read_top(MessageReader& from) {
+    std::vector<TopTokens> top(from.count(2 * sizeof(std::size_t)));
+    for (TopTokens& each : top) {
+        each.token = from.list<std::int32_t>();
+        each.log_probability = from.list<float>();
+    }
+    return top;
+}
+
+void write(MessageWriter& to, const Outcome& outcome) {
+    to.value(outcome.finish);
+    to.text(outcome.error);
+    to.text(outcome.text);
+    to.list(outcome.tokens);
+    to.list(outcome.log_probability);
+    write(to, outcome.top);
+    to.value(outcome.prompt_tokens);
+    to.value(outcome.cached_tokens);
+    to.value(outcome.queue_seconds);
+    to.value(outcome.prompt_seconds);
+    to.value(outcome.generation_seconds);
+    to.list(outcome.token_seconds);
+}
+
+Outcome read_outcome(MessageReader& from) {
+    Outcome outcome;
+    outcome.finish = from.value<Finish>();
+    outcome.error = from.text();
+    outcome.text = from.text();
+    outcome.tokens = from.list<std::int32_t>();
+    outcome.log_probability = from.list<float>();
+    outcome.top = read_top(from);
+    outcome.prompt_tokens = from.value<int>();
+    outcome.cached_tokens = from.value<int>();
+    outcome.queue_seconds = from.value<double>();
+    outcome.prompt_seconds = from.value<double>();
+    outcome.generation_seconds = from.value<double>();
+    outcome.token_seconds = from.list<double>();
+    return outcome;
+}
+
+void write(MessageWriter& to, const QueueEvent& event) {
+    to.value(event.id);
+    to.text(event.text);
+    to.list(event.tokens);
+    to.list(event.log_probability);
+    write(to, event.top);
+    to.value(event.outcome.has_value());
+    if (event.outcome) write(to, *event.outcome);
+}
+
+QueueEvent read_event(MessageReader& from) {
+    QueueEvent event;
+    event.id = from.value<std::int64_t>();
+    event.text = from.text();
+    event.tokens = from.list<std::int32_t>();
+    event.log_probability = from.list<float>();
+    event.top = read_top(from);
+    if (from.value<bool>()) {
+        event.outcome = read_outcome(from);
+        event.outcome->id = event.id;
+    }
+    return event;
+}
+
+}  // namespace
+
+std::string to_bytes(const QueueOrder& order) {
+    MessageWriter to;
+    to.value(order.kind);
+    write(to, order.request);
+    return to.take();
+}
+
+std::string to_bytes(const QueueReport& report) {
+    MessageWriter to;
+    to.value(report.counters);
+    to.value(report.last);
+    to.value(report.events.size());
+    for (const QueueEvent& event : report.events) write(to, event);
+    return to.take();
+}
+
+QueueOrder order_from_bytes(const std::string& bytes) {
+    MessageReader from(bytes, "a message with a request");
+    QueueOrder order;
+    order.kind = from.value<QueueOrder::Kind>();
+    order.request = read_request(from);
+    from.end();
+    return order;
+}
+
+QueueReport report_from_bytes(const std::string& bytes) {
+    MessageReader from(bytes, "a message with answers");
+    QueueReport report;
+    report.counters = from.value<EngineCounters>();
+    report.last = from.value<bool>();
+    report.events.resize(from.count(sizeof(std::int64_t)));
+    for (QueueEvent& event : report.events) event = read_event(from);
+    from.end();
+    return report;
+}
+
+}  // namespace voltpile::llm

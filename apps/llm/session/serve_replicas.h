@@ -1,0 +1,18 @@
+// Answers requests that arrive at rank 0 on all replicas of a run: what a server runs on.
+#pragma once
+
+#include <functional>
+
+#include "llm/session/session.h"
+#include "llm/session/shared_queue.h"
+
+namespace voltpile::llm {
+
+// Creates the replicas that were planned and calls `serve` on rank 0, on a thread of its own, when all are
+// ready. When it returns, closes the queue and returns once all requests have ended. Collective over the
+// world. An error that `serve` throws ends all ranks in order (AgreedError). If a replica fails, its requests
+// end with Finish::Failed, and after a second, in which clients can be told, all ranks end.
+void serve_replicas(const MpiSession& mpi, const LanguageModel& model, ReplicaPlan plan,
+                    const std::function<void(SharedQueue&)>& serve);
+
+}  // namespace voltpile::llm
