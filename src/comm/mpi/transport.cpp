@@ -62,7 +62,10 @@ std::string value_of(const Settings& settings, const char* name) {
 
 Settings transport_settings(const TransportRequest& request, const std::vector<NetworkInterface>& interfaces,
                             const std::vector<RdmaPort>& ports) {
-    Settings settings;
+    // Which interfaces of two hosts reach each other, judged by their addresses. By default Open MPI 5 asks
+    // the kernel's routes, finds none between two IPv6 addresses of one host, and every rank prints a
+    // warning.
+    Settings settings{{"OMPI_MCA_reachable", "weighted"}};
     const bool device_is_rdma =
         std::ranges::any_of(ports, [&](const RdmaPort& port) { return port.device == request.device; });
     if (request.transport == Transport::Ucx) {

@@ -21,9 +21,9 @@ struct TransportRequest {
 using Settings = std::map<std::string, std::string>;
 
 // Returns the settings of Open MPI and UCX for the request on a host with these networks. Auto leaves the
-// choice to Open MPI (UCX where it knows the RDMA ports, else TCP) and only excludes interfaces of containers
-// and virtual machines: these have the same address on every host, so ranks would wait for each other
-// forever.
+// choice to Open MPI (UCX where it knows the RDMA ports, else TCP) and excludes interfaces of containers and
+// virtual machines: these have the same address on every host, so ranks would wait for each other forever.
+// Interfaces are paired by their addresses, which keeps Open MPI 5 from printing a warning.
 Settings transport_settings(const TransportRequest& request, const std::vector<NetworkInterface>& interfaces,
                             const std::vector<RdmaPort>& ports);
 

@@ -76,10 +76,11 @@ const std::vector<NetworkInterface> ethernet{{"docker0", 0, true}, {"eth0", 10, 
 const std::vector<NetworkInterface> plain{{"eth0", 10, false}};
 const std::vector<RdmaPort> mellanox{{"mlx5_0", 1, 100}, {"mlx5_1", 1, 40}};
 
-TEST(TransportSettings, AutoOnlyExcludesContainers) {
-    EXPECT_TRUE(transport_settings({}, plain, {}).empty());
-    EXPECT_TRUE(transport_settings({}, plain, mellanox).empty());
-    const Settings wanted{{"OMPI_MCA_btl_tcp_if_exclude", "127.0.0.1/8,sppp,docker0"}};
+TEST(TransportSettings, AutoLeavesTheTransportToOpenMpi) {
+    Settings wanted{{"OMPI_MCA_reachable", "weighted"}};
+    EXPECT_EQ(transport_settings({}, plain, {}), wanted);
+    EXPECT_EQ(transport_settings({}, plain, mellanox), wanted);
+    wanted["OMPI_MCA_btl_tcp_if_exclude"] = "127.0.0.1/8,sppp,docker0";
     EXPECT_EQ(transport_settings({}, ethernet, {}), wanted);
 }
 
