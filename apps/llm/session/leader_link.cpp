@@ -13,7 +13,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // Between looks for orders. A replica with nothing to do looks less often.
-constexpr std::chrono::microseconds busy_tick{200}, idle_tick{1000};
+constexpr std::chrono::microseconds order_tick{200}, idle_order_tick{1000};
 constexpr std::chrono::milliseconds report_interval{50};  // between reports that have counters only
 
 }  // namespace
@@ -91,7 +91,7 @@ void LeaderLink::run(const std::stop_token& stop) {
             }
             if (report.last) return outbox.drain();
             const SchedulerCounters& now = report.counters.scheduler;
-            const auto tick = now.running + now.waiting > 0 ? busy_tick : idle_tick;
+            const auto tick = now.running + now.waiting > 0 ? order_tick : idle_order_tick;
             std::unique_lock lock(mutex_);
             changed_.wait_for(lock, stop, tick, [this] { return finishing_ || !events_.empty(); });
         }

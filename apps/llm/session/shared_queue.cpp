@@ -15,7 +15,7 @@ namespace voltpile::llm {
 namespace {
 
 // Between looks for reports, while other ranks have requests and while they have none.
-constexpr std::chrono::microseconds busy_tick{200}, idle_tick{50'000};
+constexpr std::chrono::microseconds report_tick{200}, idle_report_tick{50'000};
 
 void add_to(EngineCounters& sum, const EngineCounters& one) {
     sum.scheduler.running += one.scheduler.running;
@@ -167,7 +167,7 @@ void SharedQueue::run(const std::stop_token& stop) {
             }
             std::unique_lock lock(mutex_);
             if (std::ranges::all_of(last_, std::identity())) return;
-            const auto tick = remote_ > 0 || closed_ ? busy_tick : idle_tick;
+            const auto tick = remote_ > 0 || closed_ ? report_tick : idle_report_tick;
             changed_.wait_for(lock, stop, tick, [this] { return !orders_.empty(); });
         }
     } catch (...) {
