@@ -35,6 +35,25 @@ class Generate(Case):
         self.assertEqual(text("--seed", "7", "--top-k", "50"), text("--seed", "7", "--top-k", "50"))
         self.assertNotEqual(text("--seed", "7"), text("--seed", "8"))
 
+    def test_ends_before_a_stop_string(self):
+        wanted = EXPECTED["q8_0"]["greedy"][0]
+        stop = wanted["text"][5:8]
+        text = wanted["text"][:wanted["text"].index(stop)]
+        arguments = ("generate", MODELS / FILES["q8_0"], wanted["prompt"], "--stop", "no such text", "--stop", stop)
+        self.assertEqual(self.voltpile(*arguments)[0], wanted["prompt"] + text + "\n")
+        answer = json.loads(self.voltpile(*arguments, "--json", "--top-n", "2")[0])
+        self.assertEqual(answer["text"], text)
+        self.assertEqual(answer["finish_reason"], "stopped")
+        self.assertEqual([top[0] for top in answer["top_tokens"]], answer["tokens"])  # greedy
+        self.assertEqual([top[0] for top in answer["top_log_probabilities"]], answer["log_probabilities"])
+
+    def test_bias_excludes_a_token(self):
+        wanted = EXPECTED["q8_0"]["greedy"][0]
+        banned = wanted["ids"][0]
+        out, _ = self.voltpile("generate", MODELS / FILES["q8_0"], wanted["prompt"], "-n", "8", "--json",
+                               "--logit-bias", f"{banned}=-100")
+        self.assertNotIn(banned, json.loads(out)["tokens"])
+
     def test_reports_a_full_context(self):
         _, err = self.voltpile("generate", MODELS / "tiny-q8_0.gguf", "And", "--context", "4")
         self.assertIn("the text ends here because the context of 4 tokens is full", err)
@@ -68,6 +87,10 @@ class Generate(Case):
             ((model, "And", "-n", "0"), "--max-tokens"),
             ((model, "And", "--seed", "-1"), "--seed: -1 is not a whole number from 0 to 2^64 - 1"),
             ((model, "And", "--seed", "18446744073709551616"), "--seed: 18446744073709551616 is not a whole number"),
+            ((model, "And", "--stop", ""), "--stop: the text is empty"),
+            ((model, "And", "--logit-bias", "9"), "--logit-bias: 9 is not the number of a token, =, and a number from -100 to 100"),
+            ((model, "And", "--logit-bias", "9=nan"), "--logit-bias: 9=nan is not"),
+            ((model, "And", "--logit-bias", "99999=1"), "logit_bias has the token 99999, but the model's tokens are 0 to"),
             ((model,), "TEXT"),
         )
         for arguments, says in cases:
