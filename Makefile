@@ -7,8 +7,8 @@ SUDO   := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 # Distribution packages (Debian 12 and newer, Ubuntu 24.04 and newer).
 PACKAGES := g++ cmake make git pkg-config openmpi-bin libopenmpi-dev libhdf5-dev libpng-dev libhwloc-dev \
             libcli11-dev libfmt-dev libspdlog-dev libtomlplusplus-dev nlohmann-json3-dev libxxhash-dev libucx-dev \
-            libpcre2-dev libutf8proc-dev libstb-dev fonts-dejavu-core
-TEST_PACKAGES := libgtest-dev python3-h5py python3-xarray python3-h5netcdf
+            libpcre2-dev libutf8proc-dev libstb-dev fonts-dejavu-core libboost-dev libssl-dev
+TEST_PACKAGES := curl libgtest-dev python3-h5py python3-xarray python3-h5netcdf
 # For the tests on a rack of namespace nodes, with ssh and Slurm of its own. CLUSTER=no leaves these out: the tests that
 # need them are then skipped.
 CLUSTER ?= yes

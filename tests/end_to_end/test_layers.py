@@ -8,6 +8,7 @@ import unittest
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 MAY_INCLUDE = {
     "base": set(),
+    "http": {"base"},
     "job": {"base"},
     "plan": {"base", "job"},
     "device": {"base"},
@@ -43,6 +44,8 @@ CONFINED = {
     r"ucp/": "comm",
     r"mpi\.h": "comm",
     r"CLI/": "cli",
+    r"boost/": "http",
+    r"openssl/": "http",
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^">]+)[">]', re.M)
 

@@ -42,6 +42,8 @@ class Voltpile(CMakePackage, CudaPackage):
     depends_on("xxhash")
     depends_on("pcre2")
     depends_on("utf8proc")
+    depends_on("openssl@3:")
+    depends_on("boost@1.74:", type="build")  # headers only
     depends_on("cli11@2.1:", type="build")
     depends_on("tomlplusplus@3:", type="build")
     depends_on("nlohmann-json@3.11:", type="build")

@@ -1,0 +1,55 @@
+#include "http/api_keys.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "base/error.h"
+
+namespace voltpile::http {
+namespace {
+
+std::string written(const std::string& text) {
+    std::string path = testing::TempDir() + "keys-" + std::to_string(getpid());
+    std::ofstream(path) << text;
+    return path;
+}
+
+TEST(ApiKeys, FindsEachKeyAndNothingElse) {
+    const ApiKeys keys({"alpha", "beta", "gamma"});
+    EXPECT_EQ(keys.find("alpha"), 0U);
+    EXPECT_EQ(keys.find("gamma"), 2U);
+    for (const char* wrong : {"", "alph", "alphaa", "Alpha", "delta"})
+        EXPECT_FALSE(keys.find(wrong)) << wrong;
+    EXPECT_FALSE(ApiKeys().find(""));
+}
+
+TEST(ApiKeys, ReadsAFileWithOneKeyALine) {
+    const ApiKeys keys = ApiKeys::from_file(written("# for the lab\nalpha\r\n\nbeta\n"));
+    EXPECT_EQ(keys.size(), 2U);
+    EXPECT_EQ(keys.find("beta"), 1U);
+}
+
+TEST(ApiKeys, NamesUnusableFiles) {
+    EXPECT_THROW(ApiKeys::from_file("/nowhere/keys"), FileError);
+    EXPECT_THROW(ApiKeys::from_file("/tmp"), FileError);
+    EXPECT_THROW(ApiKeys::from_file(written("# nothing\n")), JobError);
+    try {
+        ApiKeys::from_file(written("good\ntwo words\n"));
+        FAIL();
+    } catch (const JobError& error) {
+        EXPECT_NE(std::string(error.what()).find(":2: "), std::string::npos) << error.what();
+    }
+}
+
+TEST(ApiKeys, ReadsTheAuthorizationHeader) {
+    EXPECT_EQ(bearer_key("Bearer abc"), "abc");
+    EXPECT_EQ(bearer_key("bearer  abc"), "abc");
+    for (const char* none : {"", "Bearer", "Bearer ", "Basic abc", "abc"})
+        EXPECT_EQ(bearer_key(none), "") << none;
+}
+
+}  // namespace
+}  // namespace voltpile::http
