@@ -63,6 +63,7 @@ void define_commands(CLI::App& cli, cli::Action& action) {
     cli::add_model(cli, action);
     cli::add_generate(cli, action);
     cli::add_chat(cli, action);
+    cli::add_serve(cli, action);
     cli::add_tokenize(cli, action);
     cli::add_manual(cli, action);
     cli::add_completion(cli, action);
@@ -143,7 +144,8 @@ ExitCode report_errors(int argc, char** argv) noexcept {
 int main(int argc, char** argv) {
     voltpile::open_missing_streams();
     // Before anything else: a signal that arrives while MPI starts counts as well.
-    if (argc > 1 && std::string_view(argv[1]) == "run") voltpile::block_stop_signals();
+    const std::string_view command = argc > 1 ? argv[1] : "";
+    if (command == "run" || command == "serve") voltpile::block_stop_signals();
     voltpile::log_to_stderr();
     return static_cast<int>(voltpile::report_errors(argc, argv));
 }

@@ -48,6 +48,7 @@ void add_model(CLI::App& cli, Action& action);
 void add_eval(CLI::App& model, Action& action);
 void add_generate(CLI::App& cli, Action& action);
 void add_chat(CLI::App& cli, Action& action);
+void add_serve(CLI::App& cli, Action& action);
 void add_tokenize(CLI::App& cli, Action& action);
 void add_manual(CLI::App& cli, Action& action);
 void add_completion(CLI::App& cli, Action& action);

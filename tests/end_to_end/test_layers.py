@@ -31,6 +31,7 @@ LLM_MAY_INCLUDE = {
     "eval": {"tokenizer", "model", "ops", "decoder", "engine", "replica"},
     "session": {"tokenizer", "chat", "model", "ops", "decoder", "engine", "replica"},
     "bench": {"tokenizer", "chat", "model", "ops", "decoder", "engine", "replica", "session", "eval"},
+    "serve": {"tokenizer", "chat", "model", "ops", "decoder", "engine", "replica", "session"},
     "prompt_job": {"tokenizer", "chat", "model", "ops", "decoder", "engine", "replica", "session"},
 }
 # Headers of libraries that stay inside one layer.

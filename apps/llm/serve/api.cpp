@@ -1,0 +1,164 @@
+#include "llm/serve/api.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <utility>
+
+#include "llm/serve/messages_api.h"
+
+namespace voltpile::llm {
+namespace {
+
+constexpr int busy_retry_seconds = 1;
+
+// Health checks and the like say nothing that a key should protect.
+bool needs_key(const http::Request& request) {
+    return request.path != "/health" && request.path != "/ready";
+}
+
+bool is_json(std::string_view content_type) {
+    return http::same_ignoring_case(content_type.substr(0, content_type.find(';')), "application/json");
+}
+
+}  // namespace
+
+Api::Api(ApiSettings settings, const LanguageModel& model, RequestQueue& queue)
+    : settings_(std::move(settings)),
+      model_(model),
+      queue_(queue),
+      metrics_(settings_.model.name),
+      next_seed_(std::uint64_t{std::random_device{}()} << 32 | std::random_device{}()) {}
+
+http::Router Api::routes() {
+    http::Router router;
+    add_post(router, "/v1/chat/completions", &Api::chat);
+    add_post(router, "/v1/completions", &Api::complete);
+    add_post(router, "/v1/responses", &Api::respond);
+    add_post(router, "/v1/messages", &Api::message);
+    add_post(router, "/tokenize", &Api::tokenize);
+    add_post(router, "/detokenize", &Api::detokenize);
+    add_documents(router);
+    return router;
+}
+
+void Api::add_post(http::Router& router, const char* path,
+                   void (Api::*work)(const http::Request&, http::Reply&)) {
+    router.add("POST", path, [this, work](http::Request request, http::Reply reply) {
+        // Shared, because a std::function must be copyable.
+        const auto both =
+            std::make_shared<std::pair<http::Request, http::Reply>>(std::move(request), std::move(reply));
+        work_.add([this, work, both] {
+            try {
+                (this->*work)(both->first, both->second);
+            } catch (const ApiError& error) {
+                both->second.send(refusal(error, both->first.path));
+            } catch (const std::exception& error) {
+                const bool wrong =
+                    dynamic_cast<const JobError*>(&error) != nullptr;  // of tokenizer or template
+                both->second.send(refusal(ApiError(wrong ? 400 : 500, error.what()), both->first.path));
+            }
+        });
+    });
+}
+
+std::optional<http::Response> Api::admit(const http::Request& request) const {
+    const auto refuse = [&](const ApiError& error) { return refusal(error, request.path); };
+    if (!settings_.keys.empty() && needs_key(request)) {
+        std::string_view key = http::bearer_key(request.header("Authorization"));
+        if (key.empty()) key = request.header("X-Api-Key");
+        if (!settings_.keys.find(key))
+            return refuse(ApiError(401,
+                                   key.empty()
+                                       ? "this server needs an API key: send \"Authorization: Bearer KEY\""
+                                       : "this API key is not known here",
+                                   {}, "invalid_api_key"));
+    }
+    if (request.method != "POST") return std::nullopt;
+    if (draining_)
+        return refuse(ApiError(503, "the server is stopping and takes no new requests", {}, "stopping")
+                          .retry_after(std::max(settings_.grace_seconds, 1)));
+    // Pages of other origins can send other types without asking first.
+    if (!is_json(request.header("Content-Type")))
+        return refuse(ApiError(415, "the body must be JSON: send \"Content-Type: application/json\""));
+    return std::nullopt;
+}
+
+http::Response Api::refusal(const ApiError& error, std::string_view path) {
+    return path == "/v1/messages" ? messages_error(error) : error.response();
+}
+
+void Api::cancel_all() {
+    std::unordered_set<std::int64_t> ids;
+    {
+        const std::lock_guard lock(mutex_);
+        ids = in_flight_;
+    }
+    for (const std::int64_t id : ids) queue_.cancel(id);
+}
+
+std::uint64_t Api::new_seed() {
+    return next_seed_ += 0xD1B54A32D192ED03;  // odd, so that seeds repeat after 2^64
+}
+
+void Api::take_room(std::span<const Request> requests) {
+    const std::lock_guard lock(mutex_);
+    if (in_flight_.size() + requests.size() > static_cast<std::size_t>(settings_.requests))
+        throw ApiError(429,
+                       fmt::format("the server has {} requests and takes at most {}: try again later",
+                                   in_flight_.size(), settings_.requests),
+                       {}, "queue_full")
+            .retry_after(busy_retry_seconds);
+    for (const Request& request : requests) in_flight_.insert(request.id);
+}
+
+AnswerHead Api::head_of(const GenerationFields& fields, const http::Request& request,
+                        std::string_view prefix) const {
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    return {fmt::format("{}-{}", prefix, request.id), settings_.model.name,
+            std::chrono::duration_cast<std::chrono::seconds>(now).count(), fields.include_usage,
+            fields.logprobs};
+}
+
+void Api::answer(const GenerationFields& fields, const Prompts& prompts, std::unique_ptr<AnswerFormat> format,
+                 bool continues, http::Reply& reply) {
+    const auto too_long = [&](std::size_t tokens, const std::string& more) {
+        return ApiError(400,
+                        fmt::format("the prompt has {} tokens{}, but the context has {}", tokens, more,
+                                    settings_.model.context),
+                        {}, "context_length_exceeded");
+    };
+    Answer::Plan plan;
+    for (const auto& prompt : prompts) {
+        const int wanted = fields.settings.max_tokens;
+        if (std::ssize(prompt) >= settings_.model.context) throw too_long(prompt.size(), "");
+        if (std::ssize(prompt) + wanted > settings_.model.context)
+            throw too_long(prompt.size(), fmt::format(" and max_tokens is {}", wanted));
+        for (int i = 0; i < fields.n; ++i) {
+            Request request;
+            static_cast<RequestSettings&>(request) = settings_of_answer(fields.settings, i);
+            request.id = next_id_++;
+            request.prompt = prompt;
+            request.continues = continues;
+            request.stop_tokens = fields.stop_tokens;
+            plan.requests.push_back(std::move(request));
+        }
+    }
+    take_room(plan.requests);
+    plan.prompts = static_cast<int>(prompts.size());
+    plan.stream = fields.stream;
+    plan.format = std::move(format);
+    plan.on_ended = [this](std::int64_t id, const Outcome* outcome) {
+        if (outcome) metrics_.observe(*outcome);
+        const std::lock_guard lock(mutex_);
+        in_flight_.erase(id);
+    };
+    Answer::start(std::move(plan), std::move(reply), queue_);
+}
+
+}  // namespace voltpile::llm

@@ -1,0 +1,85 @@
+// The HTTP API: reads requests, gives them to an engine, and answers. OpenAI's paths, and a few more.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_set>
+
+#include "http/api_keys.h"
+#include "http/router.h"
+#include "http/server.h"
+#include "llm/engine/request_queue.h"
+#include "llm/serve/answer.h"
+#include "llm/serve/completion_request.h"
+#include "llm/serve/serve_metrics.h"
+#include "llm/serve/work_queue.h"
+#include "llm/session/language_model.h"
+
+namespace voltpile::llm {
+
+struct ApiSettings {
+    ServedModel model;
+    int requests = 0;       // the most at once, running and waiting; beyond, 429
+    int grace_seconds = 0;  // what clients are told to wait when the server stops
+    http::ApiKeys keys;     // empty: nobody needs one
+};
+
+class Api {
+  public:
+    // All references must outlive the Api, which must outlive the server that has its routes.
+    Api(ApiSettings settings, const LanguageModel& model, RequestQueue& queue);
+
+    http::Router routes();
+    // For http::ServerSettings.
+    std::optional<http::Response> admit(const http::Request& request) const;
+    // The error in the form of the API that the path belongs to.
+    static http::Response refusal(const ApiError& error, std::string_view path);
+    // Whose counters /metrics shows.
+    void set_counters(const http::ServerCounters& counters) { server_ = &counters; }
+
+    // From now on /ready and new requests get 503. Thread-safe.
+    void drain() { draining_ = true; }
+    // Cancels all requests that the engine has: their clients get an error. Thread-safe.
+    void cancel_all();
+
+  private:
+    using Prompts = std::vector<std::vector<std::int32_t>>;
+
+    // Adds a route for POST whose work is done by the WorkQueue; an ApiError that it throws is the answer.
+    void add_post(http::Router& router, const char* path,
+                  void (Api::*work)(const http::Request&, http::Reply&));
+    void chat(const http::Request& request, http::Reply& reply);
+    void complete(const http::Request& request, http::Reply& reply);
+    void respond(const http::Request& request, http::Reply& reply);
+    void message(const http::Request& request, http::Reply& reply);
+    void tokenize(const http::Request& request, http::Reply& reply);
+    void detokenize(const http::Request& request, http::Reply& reply);
+    void add_documents(http::Router& router);  // api_documents.cpp
+
+    void answer(const GenerationFields& fields, const Prompts& prompts, std::unique_ptr<AnswerFormat> format,
+                bool continues, http::Reply& reply);
+    AnswerHead head_of(const GenerationFields& fields, const http::Request& request,
+                       std::string_view prefix) const;
+    // Makes room for these requests until they end. Throws ApiError (429) if there is none.
+    void take_room(std::span<const Request> requests);
+    std::uint64_t new_seed();
+
+    ApiSettings settings_;
+    const LanguageModel& model_;
+    RequestQueue& queue_;
+    ServeMetrics metrics_;
+    std::atomic<const http::ServerCounters*> server_ = nullptr;
+    std::atomic<bool> draining_ = false;
+    std::atomic<std::int64_t> next_id_ = 0;
+    std::atomic<std::uint64_t> next_seed_;
+    std::mutex mutex_;
+    std::unordered_set<std::int64_t> in_flight_;  // ids of requests that the engine has
+    WorkQueue work_;
+};
+
+}  // namespace voltpile::llm

@@ -1,0 +1,71 @@
+// What can be read without a request to the model.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/build_info.h"
+#include "llm/serve/api.h"
+#include "llm/serve/api_error.h"
+#include "llm/serve/openapi.h"
+
+namespace voltpile::llm {
+namespace {
+
+using nlohmann::ordered_json;
+
+http::Response document(const ordered_json& json) {
+    http::Response response;
+    response.body = json.dump();
+    return response;
+}
+
+ordered_json model_object(const ServedModel& model) {
+    return {{"id", model.name},
+            {"object", "model"},
+            {"created", model.created},
+            {"owned_by", "voltpile"},
+            {"max_model_len", model.context}};
+}
+
+}  // namespace
+
+void Api::add_documents(http::Router& router) {
+    const auto add = [&](const char* path, std::function<http::Response(const http::Request&)> make) {
+        router.add("GET", path, [make = std::move(make)](const http::Request& request, http::Reply reply) {
+            reply.send(make(request));
+        });
+    };
+    const ServedModel& model = settings_.model;
+    add("/health", [](const http::Request&) { return document({{"status", "ok"}}); });
+    add("/ready", [this](const http::Request&) {
+        if (!draining_) return document({{"status", "ready"}});
+        return ApiError(503, "the server is stopping", {}, "stopping")
+            .retry_after(std::max(settings_.grace_seconds, 1))
+            .response();
+    });
+    add("/version", [](const http::Request&) { return document({{"version", build_info().version}}); });
+    add("/v1/models", [&model](const http::Request&) {
+        return document({{"object", "list"}, {"data", ordered_json::array({model_object(model)})}});
+    });
+    add("/v1/models/*", [&model](const http::Request& request) {
+        const std::string name = request.path.substr(std::string_view("/v1/models/").size());
+        if (name == model.name) return document(model_object(model));
+        return ApiError(404,
+                        "there is no model \"" + name + "\" here; this server has \"" + model.name + "\"",
+                        "model", "model_not_found")
+            .response();
+    });
+    add("/openapi.json", [text = openapi_json(model)](const http::Request&) {
+        http::Response response;
+        response.body = text;
+        return response;
+    });
+    add("/metrics", [this](const http::Request&) {
+        http::Response response;
+        response.content_type = "text/plain; version=0.0.4; charset=utf-8";
+        if (const http::ServerCounters* server = server_)
+            response.body = metrics_.text(queue_.counters(), *server);
+        return response;
+    });
+}
+
+}  // namespace voltpile::llm

@@ -1,0 +1,74 @@
+#include "llm/serve/completion_request.h"
+
+#include <fmt/format.h>
+
+#include "llm/engine/request_fields.h"
+
+namespace voltpile::llm {
+namespace {
+
+constexpr int usual_completion_tokens = 16;  // OpenAI's default
+
+bool is_token(const nlohmann::json& value, const ServedModel& model) {
+    return value.is_number_unsigned() &&
+           value.get<std::uint64_t>() < static_cast<std::uint64_t>(model.vocabulary);
+}
+
+std::vector<std::int32_t> prompt_tokens(FieldReader& fields, const nlohmann::json& list,
+                                        const ServedModel& model) {
+    for (const nlohmann::json& each : list)
+        if (!is_token(each, model))
+            fields.fail("prompt", fmt::format("has {}, but tokens of this model are 0 to {}", each.dump(),
+                                              model.vocabulary - 1));
+    return list.get<std::vector<std::int32_t>>();
+}
+
+void read_prompts(FieldReader& fields, const ServedModel& model, CompletionRequest& request) {
+    const nlohmann::json* prompt = fields.find("prompt");
+    if (!prompt) fields.fail("prompt", "is missing");
+    const auto add = [&](const nlohmann::json& one) {
+        if (one.is_string())
+            request.prompts.emplace_back(one.get<std::string>());
+        else if (one.is_array())
+            request.prompts.emplace_back(prompt_tokens(fields, one, model));
+        else
+            fields.fail("prompt", "must be a text, a list of texts, a list of tokens, or a list of these");
+    };
+    const bool several = prompt->is_array() && !prompt->empty() && !prompt->front().is_number();
+    if (several)
+        for (const nlohmann::json& one : *prompt) add(one);
+    else
+        add(*prompt);
+    const auto answers = std::ssize(request.prompts) * request.fields.n;
+    if (answers > kMostAnswers)
+        fields.fail("prompt", fmt::format("with \"n\" makes {} answers; at most {} are supported", answers,
+                                          kMostAnswers));
+}
+
+}  // namespace
+
+CompletionRequest read_completion_request(std::string_view body, const ServedModel& model,
+                                          std::uint64_t seed) {
+    const nlohmann::json object = parse_body(body);
+    FieldReader fields(object);
+    CompletionRequest request;
+    request.fields = read_generation_fields(fields, model, seed);
+    read_prompts(fields, model, request);
+    request.fields.settings.max_tokens = static_cast<int>(
+        fields.integer("max_tokens", kLeastNewTokens, kMostNewTokens).value_or(usual_completion_tokens));
+    if (const auto top = fields.integer("logprobs", 0, kMostTop)) {
+        request.fields.logprobs = true;
+        request.fields.settings.top_n = static_cast<int>(*top);
+    }
+    request.echo = fields.boolean("echo").value_or(false);
+    if (request.echo && request.fields.logprobs)
+        fields.fail(
+            "echo",
+            "is not supported together with \"logprobs\": the prompt's log probabilities are not computed");
+    fields.only("suffix", "");
+    fields.only("add_special_tokens", true);
+    fields.finish();
+    return request;
+}
+
+}  // namespace voltpile::llm

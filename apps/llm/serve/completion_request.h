@@ -1,0 +1,35 @@
+// Requests to /v1/completions and /v1/chat/completions, read from JSON.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "llm/chat/chat_template.h"
+#include "llm/serve/generation_fields.h"
+
+namespace voltpile::llm {
+
+struct CompletionRequest {
+    GenerationFields fields;
+    // Each is a text or its tokens; at least one.
+    std::vector<std::variant<std::string, std::vector<std::int32_t>>> prompts;
+    bool echo = false;  // the answer begins with the prompt
+};
+
+struct ChatRequest {
+    GenerationFields fields;
+    std::vector<ChatMessage> messages;
+    ChatOptions options;
+};
+
+// seed: as for read_generation_fields(). Throw ApiError.
+CompletionRequest read_completion_request(std::string_view body, const ServedModel& model,
+                                          std::uint64_t seed);
+ChatRequest read_chat_request(std::string_view body, const ServedModel& model, std::uint64_t seed);
+
+// Reads "messages", which must be there.
+std::vector<ChatMessage> read_messages(FieldReader& fields);
+
+}  // namespace voltpile::llm

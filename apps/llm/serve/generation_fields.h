@@ -1,0 +1,47 @@
+// The fields that all requests for generated text share.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "llm/engine/request.h"
+#include "llm/serve/field_reader.h"
+
+namespace voltpile::llm {
+
+// What requests are checked against.
+struct ServedModel {
+    std::string name;             // as in /v1/models
+    std::int64_t vocabulary = 0;  // tokens
+    int context = 0;              // tokens of a sequence, prompt included
+    std::int64_t created = 0;     // Unix time, s
+};
+
+// The most answers to one request (n, times the number of prompts).
+inline constexpr std::int64_t kMostAnswers = 128;
+// The most candidates reported for each token.
+inline constexpr std::int64_t kMostTop = 20;
+
+struct GenerationFields {
+    RequestSettings settings;
+    std::vector<std::int32_t> stop_tokens;
+    int n = 1;
+    bool stream = false;
+    bool include_usage = false;  // at the end of a stream
+    bool logprobs = false;       // of each token; settings.top_n of them in order of probability as well
+};
+
+// Reads model, n, stream, stream_options, stop, seed, logit_bias, ignore_eos and the sampling fields; accepts
+// those that change nothing. Leaves max_tokens and logprobs to the caller, because APIs differ in them. seed:
+// used if the request has none. Throws ApiError: 404 for another model, else 400.
+GenerationFields read_generation_fields(FieldReader& fields, const ServedModel& model, std::uint64_t seed);
+
+// Parts of it, for APIs with other fields. read_sampling_fields() leaves seed and logit_bias to the caller.
+void check_model(FieldReader& fields, const ServedModel& model);
+SamplingSettings read_sampling_fields(FieldReader& fields);
+
+// Returns the settings of one of several answers: each has a seed of its own, the first one that of the
+// request.
+RequestSettings settings_of_answer(const RequestSettings& settings, int number);
+
+}  // namespace voltpile::llm

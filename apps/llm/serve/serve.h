@@ -1,0 +1,26 @@
+// A server for one engine, from its first request to the last.
+#pragma once
+
+#include <string>
+
+#include "http/server.h"
+#include "llm/engine/engine.h"
+#include "llm/serve/api.h"
+#include "llm/session/language_model.h"
+#include "run/stop_signals.h"
+
+namespace voltpile::llm {
+
+struct ServeSettings {
+    http::ServerSettings http;  // addresses and limits
+    ApiSettings api;
+    std::string address_file;  // gets the server's address once it listens; empty: none
+};
+
+// Serves until a stop signal arrives. Then refuses new requests and finishes those that it has, for at most
+// api.grace_seconds; a second signal ends that time. On the thread of the engine. Throws JobError and
+// MachineError as http::Server does, FileError for the address file, and Error if a pass fails; clients have
+// their errors then.
+void serve(ServeSettings settings, const LanguageModel& model, Engine& engine, StopSignals& signals);
+
+}  // namespace voltpile::llm
