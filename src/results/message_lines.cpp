@@ -13,8 +13,9 @@ using nlohmann::ordered_json;
 // Whether a prompt was a list of messages. A plain prompt could read like one, but hardly by accident.
 bool is_message_list(const ordered_json& value) {
     return value.is_array() && !value.empty() && std::ranges::all_of(value, [](const ordered_json& each) {
-        return each.is_object() && each.size() == 2 && each.contains("role") && each.contains("content");
-    });
+               return each.is_object() && each.contains("role") &&
+                      (each.contains("content") || each.contains("tool_calls"));
+           });
 }
 
 }  // namespace

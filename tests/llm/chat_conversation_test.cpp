@@ -41,7 +41,7 @@ const ChatMessage second{ChatRole::User, "Go on"};
 
 TEST(Conversation, RendersTheFirstTurnWithTheTemplate) {
     Conversation chat(tiny_tokenizer(), ChatTemplate::named("llama3"), "Be brief");
-    const auto tokens = chat.ask(first.content);
+    const auto tokens = chat.ask(first.content.text());
     EXPECT_EQ(tokens, tokens_of_chat("llama3", {{ChatRole::System, "Be brief"}, first}));
     EXPECT_EQ(tokens.front(), 0);  // <|begin_of_text|>, once
     EXPECT_NE(tokens[1], 0);
@@ -50,10 +50,10 @@ TEST(Conversation, RendersTheFirstTurnWithTheTemplate) {
 // ChatML only appends: earlier tokens stay, and all tokens together equal the conversation rendered at once.
 TEST(Conversation, LaterTurnsExtendEarlierOnes) {
     Conversation chat(tiny_tokenizer(), ChatTemplate::named("chatml"), "");
-    const auto before = chat.ask(first.content);
+    const auto before = chat.ask(first.content.text());
     const std::vector<TokenId> answer = plain_tokens("I am he.");
     EXPECT_EQ(chat.answered(answer), "I am he.");
-    const auto next = chat.ask(second.content);
+    const auto next = chat.ask(second.content.text());
     EXPECT_TRUE(begins_with(next, joined(before, answer)));
     EXPECT_EQ(next, tokens_of_chat("chatml", {first, {ChatRole::Assistant, "I am he."}, second}));
 }
@@ -62,12 +62,12 @@ TEST(Conversation, LaterTurnsExtendEarlierOnes) {
 // tokens.
 TEST(Conversation, KeepsTheTokensThatTheModelDrew) {
     Conversation chat(tiny_tokenizer(), ChatTemplate::named("chatml"), "");
-    const auto before = chat.ask(first.content);
+    const auto before = chat.ask(first.content.text());
     std::vector<TokenId> answer;
     for (const char* letter : {"t", "h", "e", "r", "e"}) answer.push_back(plain_tokens(letter).front());
     ASSERT_NE(answer, plain_tokens("there"));
     EXPECT_EQ(chat.answered(answer), "there");
-    EXPECT_EQ(chat.ask(second.content),
+    EXPECT_EQ(chat.ask(second.content.text()),
               joined(joined(before, answer),
                      plain_tokens("<|im_end|>\n<|im_start|>user\nGo on<|im_end|>\n<|im_start|>assistant\n")));
 }
@@ -92,9 +92,9 @@ TEST(Conversation, AddsNoSpaceAfterAnAnswer) {
         ASSERT_EQ(llama2.decode(answer), "there");
 
         Conversation chat(llama2, ChatTemplate::named("llama2"), "");
-        const auto before = chat.ask(first.content);
+        const auto before = chat.ask(first.content.text());
         chat.answered(answer);
-        const auto next = chat.ask(second.content);
+        const auto next = chat.ask(second.content.text());
 
         const std::vector<ChatMessage> messages{first, {ChatRole::Assistant, "there"}, second};
         const auto whole = encoded(ChatTemplate::named("llama2").render(messages, "<s>", "</s>"));
@@ -106,30 +106,31 @@ TEST(Conversation, AddsNoSpaceAfterAnAnswer) {
 // Qwen 3's template drops the reasoning of earlier answers; tokens before it stay.
 TEST(Conversation, FollowsTemplatesThatRewriteAnswers) {
     Conversation chat(tiny_tokenizer(), ChatTemplate::named("qwen3"), "");
-    const auto before = chat.ask(first.content);
+    const auto before = chat.ask(first.content.text());
     chat.answered(plain_tokens("<think>\nHm.\n</think>\n\nI am he."));
-    const auto next = chat.ask(second.content);
+    const auto next = chat.ask(second.content.text());
     EXPECT_TRUE(begins_with(next, before));
     EXPECT_EQ(next, tokens_of_chat("qwen3", {first, {ChatRole::Assistant, "I am he."}, second}));
 }
 
 TEST(Conversation, ForgetsAWithdrawnQuestion) {
     Conversation chat(tiny_tokenizer(), ChatTemplate::named("chatml"), "");
-    chat.ask(first.content);
+    chat.ask(first.content.text());
     chat.answered(plain_tokens("I am he."));
-    const auto expected = chat.ask(second.content);
+    const auto expected = chat.ask(second.content.text());
     chat.withdraw();
     chat.ask("Something else");
     chat.withdraw();
-    EXPECT_EQ(chat.ask(second.content), expected);
+    EXPECT_EQ(chat.ask(second.content.text()), expected);
 }
 
 TEST(Conversation, ClearKeepsTheSystemMessage) {
     Conversation chat(tiny_tokenizer(), ChatTemplate::named("chatml"), "Be brief");
-    chat.ask(second.content);
+    chat.ask(second.content.text());
     chat.answered(plain_tokens("No."));
     chat.clear();
-    EXPECT_EQ(chat.ask(first.content), tokens_of_chat("chatml", {{ChatRole::System, "Be brief"}, first}));
+    EXPECT_EQ(chat.ask(first.content.text()),
+              tokens_of_chat("chatml", {{ChatRole::System, "Be brief"}, first}));
 }
 
 TEST(Conversation, RejectsMessagesThatTheTemplateLacks) {
@@ -139,7 +140,7 @@ TEST(Conversation, RejectsMessagesThatTheTemplateLacks) {
               std::string::npos);
     Conversation chat(tiny_tokenizer(), ChatTemplate::named("mistral-v0.1"), "");
     EXPECT_NE(message_of([&] { chat.ask("\xff"); }).find("UTF-8"), std::string::npos);
-    EXPECT_EQ(chat.ask(first.content),
+    EXPECT_EQ(chat.ask(first.content.text()),
               tokens_of_chat("mistral-v0.1", {first}));  // the refused question left no trace
 }
 

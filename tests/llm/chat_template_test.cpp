@@ -6,39 +6,36 @@
 
 #include "base/error.h"
 #include "job_error_text.h"
+#include "llm/chat/chat_json.h"
 #include "llm/chat/chat_template.h"
 
 namespace voltpile::llm {
 namespace {
 
-using nlohmann::json;
+using nlohmann::ordered_json;
 
-std::vector<ChatMessage> messages_of(const json& conversation) {
+std::vector<ChatMessage> messages_of(const ordered_json& conversation) {
     std::vector<ChatMessage> messages;
-    for (const json& message : conversation) {
-        const std::string role = message.at("role");
-        messages.push_back({role == "system" ? ChatRole::System
-                            : role == "user" ? ChatRole::User
-                                             : ChatRole::Assistant,
-                            message.at("content")});
-    }
+    for (const ordered_json& message : conversation) messages.push_back(message_from_json(message));
     return messages;
 }
 
 // The expected texts come from transformers with the models' own templates (make_chat_goldens.py).
 TEST(ChatTemplate, RendersLikeTheModelsOwnTemplates) {
     std::ifstream file(std::string(VOLTPILE_SOURCE_DIR) + "/data/llm/chat/golden_chat.json");
-    const json golden = json::parse(file);
+    const ordered_json golden = ordered_json::parse(file);
     std::vector<std::string_view> compared;
-    for (const json& family : golden.at("families")) {
+    for (const ordered_json& family : golden.at("families")) {
         const std::string& name = family.at("name").get_ref<const std::string&>();
         compared.push_back(name);
         const ChatTemplate chat = ChatTemplate::named(name);
         EXPECT_EQ(chat.name(), name);
-        for (const json& test : family.at("cases")) {
-            const json& conversation = golden.at("conversations").at(test.at("messages").get<std::size_t>());
-            const ChatOptions options = {.add_generation_prompt = test.at("generation_prompt"),
-                                         .thinking = test.at("thinking")};
+        for (const ordered_json& test : family.at("cases")) {
+            const ordered_json& conversation =
+                golden.at("conversations").at(test.at("messages").get<std::size_t>());
+            ChatOptions options;
+            options.add_generation_prompt = test.at("generation_prompt");
+            options.arguments = {{"enable_thinking", test.at("thinking").get<bool>()}};
             const auto render = [&] {
                 return chat.render(messages_of(conversation), family.at("bos").get<std::string>(),
                                    family.at("eos").get<std::string>(), options);
@@ -59,56 +56,57 @@ TEST(ChatTemplate, RendersLikeTheModelsOwnTemplates) {
     EXPECT_EQ(compared, names);
 }
 
-// Each text has the markers of the family's template.
-TEST(ChatTemplate, RecognizesMarkers) {
-    const std::vector<std::pair<std::string, std::string>> templates = {
-        {"chatml",
-         R"({{ '<|im_start|>' + m.role + '\n' + m.content + '<|im_end|>\n' }} {{ '<|im_start|>assistant\n' }})"},
-        {"qwen2", "{{ '<|im_start|>system\nYou are a helpful assistant.<|im_end|>\n' }}"},
-        {"qwen2.5",
-         R"({{- '<|im_start|>system\n' }}{{- '<|im_start|>system\n' + messages[0]['content'] + '<|im_end|>\n' }})"
-         R"({{- '<|im_start|>system\nYou are Qwen, created by Alibaba Cloud. You are a helpful assistant.<|im_end|>\n' }})"},
-        {"qwen3", R"('<|im_start|>' + message.role + '\n<think>\n' {%- if enable_thinking is false %})"},
-        {"llama3", "'<|start_header_id|>' + message['role'] + '<|eot_id|>'"},
-        {"llama3.1", "Cutting Knowledge Date: December 2023 '<|start_header_id|>' '<|eot_id|>'"},
-        {"llama2", "'<<SYS>>\\n' {{ bos_token + '[INST] ' + content.strip() + ' [/INST]' }}"},
-        {"mistral-v0.1", "{{ '[INST] ' + m['content'] + ' [/INST]' }}{{ m['content'] + eos_token + ' ' }}"},
-        {"mistral-v0.2", "{{ '[INST] ' + m['content'] + ' [/INST]' }}{{ m['content'] + eos_token}}"},
-        {"mistral-v1", "{{- ' [INST] ' + system_message + '\\n\\n' + m['content'] + ' [/INST]' }}"},
-        {"mistral-v3",
-         R"("[AVAILABLE_TOOLS] [" {{- "[INST] " + system_message + m["content"] + "[/INST]" }})"},
-        {"mistral-tekken",
-         R"("[AVAILABLE_TOOLS][" {{- "[INST]" + system_message + m["content"] + "[/INST]" }})"},
-    };
-    for (const auto& [name, text] : templates)
-        EXPECT_EQ(ChatTemplate::recognized(text, "config").name(), name);
-    EXPECT_EQ(templates.size(), ChatTemplate::names().size());
-}
-
-TEST(ChatTemplate, ReadsTheDefaultSystemMessageOfChatMl) {
-    const ChatTemplate chat =
-        ChatTemplate::recognized("{{ '<|im_start|>system\\nYou are Small.<|im_end|>\\n' }}", "config");
-    const std::vector<ChatMessage> messages = {{ChatRole::User, "Hi"}};
+TEST(ChatTemplate, RendersTheModelsOwnTemplate) {
+    const ChatTemplate chat = ChatTemplate::of_model(
+        "{{ bos_token }}{% for m in messages %}{{ m.role }}: {{ m.content }}{{ eos_token }}{% endfor %}"
+        "{{ tools | tojson }}{{ answer_with }}{% if add_generation_prompt %}>{% endif %}",
+        "model.gguf");
+    const std::vector<ChatMessage> messages = {{ChatRole::Developer, "Be brief"}, {ChatRole::User, "Hi"}};
+    ChatOptions options;
+    options.tools = jinja::Value::list({jinja::Value::map({{"name", "f"}, {"strict", true}})});
+    options.arguments = {{"answer_with", "tea"}, {"messages", "no"}, {"eos_token", "|"}};
+    EXPECT_EQ(chat.render(messages, "<s>", "</s>", options),
+              "<s>developer: Be brief|user: Hi|[{\"name\": \"f\", \"strict\": true}]tea>");
     EXPECT_EQ(chat.render(messages, "", "", {.add_generation_prompt = false}),
-              "<|im_start|>system\nYou are Small.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n");
+              "developer: Be briefuser: Hinull");
 }
 
-TEST(ChatTemplate, Llama31TakesTheDate) {
-    const std::vector<ChatMessage> messages = {{ChatRole::User, "Hi"}};
-    const std::string text =
-        ChatTemplate::named("llama3.1").render(messages, "", "", {.date = "01 Jan 2030"});
-    EXPECT_NE(text.find("Today Date: 01 Jan 2030\n\n<|eot_id|>"), std::string::npos);
-}
-
-TEST(ChatTemplate, ErrorsListTheSupportedNames) {
-    for (const char* text : {"", "<start_of_turn>", "[SYSTEM_PROMPT][INST]", "'<|im_start|>user<|im_sep|>'",
-                             "'<|im_start|>assistant\\n<think>\\n' '<|im_end|>'"}) {
-        const std::string message = message_of([&] { ChatTemplate::recognized(text, "model.gguf"); });
-        EXPECT_TRUE(message.starts_with("model.gguf: ")) << message;
-        EXPECT_NE(message.find("chatml, qwen2, qwen2.5, qwen3, llama2"), std::string::npos) << message;
+// As transformers does: the reasoning of an answer has several names.
+TEST(ChatTemplate, PassesReasoningByTheNamesThatTemplatesRead) {
+    const ChatTemplate chat =
+        ChatTemplate::of_model("{{ messages[0].reasoning_content }},{{ messages[0].thinking }}", "test");
+    for (const char* field : {"reasoning_content", "reasoning", "thinking"}) {
+        const std::vector<ChatMessage> messages = {{ChatRole::Assistant, "4", {{field, "Hm."}}}};
+        EXPECT_EQ(chat.render(messages, "", ""), "Hm.,Hm.") << field;
     }
-    EXPECT_NE(message_of([] { ChatTemplate::named("gemma"); }).find("unknown chat template \"gemma\""),
+}
+
+TEST(ChatTemplate, TakesTheDate) {
+    const std::vector<ChatMessage> messages = {{ChatRole::User, "Hi"}};
+    ChatOptions options;
+    options.arguments = {{"date_string", "01 Jan 2030"}};
+    const std::string text = ChatTemplate::named("llama3.1").render(messages, "", "", options);
+    EXPECT_NE(text.find("Today Date: 01 Jan 2030\n\n<|eot_id|>"), std::string::npos);
+    const ChatTemplate today = ChatTemplate::of_model("{{ strftime_now('%Y') }}", "test");
+    EXPECT_EQ(today.render(messages, "", "", {.now = 946728000}), "2000");
+}
+
+TEST(ChatTemplate, ErrorsNameTheTemplate) {
+    const std::vector<ChatMessage> messages = {{ChatRole::User, "Hi"}};
+    EXPECT_EQ(message_of([] { ChatTemplate::of_model("\n{% if %}", "model.gguf"); }),
+              "model.gguf: chat template, line 2: expected an expression, not end of the statement block");
+    EXPECT_EQ(message_of([&] { ChatTemplate::of_model("a\n\n{{ b.c }}", "m").render(messages, "", ""); }),
+              "m: chat template, line 3: 'b' is undefined");
+    EXPECT_EQ(
+        message_of([&] {
+            ChatTemplate::of_model("{{ raise_exception('No tools here') }}", "m").render(messages, "", "");
+        }),
+        "m: the chat template refuses the messages: No tools here");
+    EXPECT_NE(message_of([] { ChatTemplate::of_model("\xff", "m"); }).find("byte 1 is not UTF-8"),
               std::string::npos);
+    const std::string unknown = message_of([] { ChatTemplate::named("gemma"); });
+    EXPECT_TRUE(unknown.starts_with("unknown chat template \"gemma\"; the names are chatml, qwen2, qwen2.5"))
+        << unknown;
     EXPECT_EQ(message_of([] { ChatTemplate::named("chatml").render({}, "", ""); }),
               "the chat has no messages");
 }

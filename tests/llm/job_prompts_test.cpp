@@ -77,8 +77,24 @@ TEST(PromptLine, ReadsMessages) {
     EXPECT_EQ(prompt.error, "");
     ASSERT_EQ(prompt.messages.size(), 2u);
     EXPECT_EQ(prompt.messages[0].role, ChatRole::System);
-    EXPECT_EQ(prompt.messages[1].content, "u");
+    EXPECT_EQ(prompt.messages[1].content.text(), "u");
     EXPECT_EQ(prompt.settings.stop, std::vector<std::string>{"x"});
+}
+
+TEST(PromptLine, ReadsToolCalls) {
+    const Prompt prompt = parse_json_line(
+        R"({"messages": [{"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},)"
+        R"( {"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "{\"z\": 1, \"a\": 2}"}}]},)"
+        R"( {"role": "tool", "content": "3"}]})",
+        {});
+    EXPECT_EQ(prompt.error, "");
+    ASSERT_EQ(prompt.messages.size(), 3u);
+    EXPECT_EQ(prompt.messages[0].content.text(), "a\nb");
+    EXPECT_TRUE(prompt.messages[1].content.is(jinja::Kind::None));
+    EXPECT_EQ(prompt.messages[2].role, ChatRole::Tool);
+    const ChatTemplate calls = ChatTemplate::of_model("{{ messages[1].tool_calls | tojson }}", "test");
+    EXPECT_EQ(calls.render(prompt.messages, "", ""),
+              R"([{"function": {"name": "f", "arguments": {"z": 1, "a": 2}}}])");
 }
 
 TEST(PromptLine, ReportsErrors) {
@@ -104,8 +120,12 @@ TEST(PromptLine, ReportsErrors) {
               "\"stop\" has an empty string, which would match everywhere");
     EXPECT_EQ(error_of_line(R"({"messages": []})"), "\"messages\" must be a list of messages");
     EXPECT_EQ(error_of_line(R"({"messages": [{"role": "user"}]})"), "a message has no \"content\"");
-    EXPECT_EQ(error_of_line(R"({"messages": [{"role": "tool", "content": "x"}]})"),
-              "\"role\" must be one of system, user, assistant, not \"tool\"");
+    EXPECT_EQ(error_of_line(R"({"messages": [{"role": "robot", "content": "x"}]})"),
+              "\"role\" must be one of system, developer, user, assistant, tool, not \"robot\"");
+    EXPECT_EQ(error_of_line(R"({"messages": [{"role": "user", "content": "x", "to": "y"}]})"),
+              "a message has the unknown field \"to\"");
+    EXPECT_EQ(error_of_line(R"({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]})"),
+              "a part of \"content\" must be of the type \"text\" and have a text");
     EXPECT_EQ(parse_json_line("{\"id\": \"q\", \"prompt\": 1}", {}).id, "q");
     EXPECT_EQ(error_of_line(R"({"prompt": "a", "id": 1.5})"),
               "\"id\" must be a string or a whole number, not 1.5");
@@ -330,9 +350,9 @@ TEST(MessageLine, ConversationIsAPromptAgain) {
     const Prompt again = parse_json_line(nlohmann::ordered_json{{"messages", line["messages"]}}.dump(), {});
     EXPECT_EQ(again.error, "");
     ASSERT_EQ(again.messages.size(), 3u);
-    EXPECT_EQ(again.messages[0].content, "6 x 7?");
+    EXPECT_EQ(again.messages[0].content.text(), "6 x 7?");
     EXPECT_EQ(again.messages[1].role, ChatRole::Assistant);
-    EXPECT_EQ(again.messages[1].content, "42");
+    EXPECT_EQ(again.messages[1].content.text(), "42");
 }
 
 TEST(MessageLine, FailedConversationHasNoAnswer) {

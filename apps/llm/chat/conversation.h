@@ -14,7 +14,7 @@ namespace voltpile::llm {
 class Conversation {
   public:
     // system: the system message; empty for none. The tokenizer must outlive this object. Throws JobError if
-    // the template has no place for a system message.
+    // the template refuses it.
     Conversation(const Tokenizer& tokenizer, ChatTemplate chat_template, std::string system);
 
     // Adds a question in UTF-8. Returns the tokens of the conversation up to the beginning of the answer, at

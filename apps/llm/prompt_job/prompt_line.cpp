@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "llm/chat/chat_json.h"
 #include "llm/engine/request_json.h"
 #include "llm/model/byte_cursor.h"
 #include "llm/model/json_file.h"
@@ -15,25 +15,13 @@ namespace voltpile::llm {
 namespace {
 
 using nlohmann::json;
+using nlohmann::ordered_json;
 
-ChatMessage message_of(const json& value) {
-    static const std::map<std::string, ChatRole> roles{
-        {"system", ChatRole::System}, {"user", ChatRole::User}, {"assistant", ChatRole::Assistant}};
-    if (!value.is_object()) throw JobError("\"messages\" must be objects with \"role\" and \"content\"");
-    for (const auto& [key, unused] : value.items())
-        if (key != "role" && key != "content")
-            throw JobError(fmt::format("a message has the unknown field \"{}\"", key));
-    for (const char* key : {"role", "content"})
-        if (!value.contains(key)) throw JobError(fmt::format("a message has no \"{}\"", key));
-    const auto role = roles.find(text_field("role", value["role"]));
-    if (role == roles.end())
-        throw JobError("\"role\" must be one of system, user, assistant, not " + value["role"].dump());
-    return {role->second, text_field("content", value["content"])};
-}
-
-void read_messages(const json& value, Prompt& prompt) {
+// line: the whole line again, because the first reading loses the order of keys, which templates print.
+void read_messages(const std::string& line, Prompt& prompt) {
+    const ordered_json value = ordered_json::parse(line)["messages"];
     if (!value.is_array() || value.empty()) throw JobError("\"messages\" must be a list of messages");
-    for (const json& each : value) prompt.messages.push_back(message_of(each));
+    for (const ordered_json& each : value) prompt.messages.push_back(message_from_json(each));
     prompt.text = value.dump();
 }
 
@@ -48,12 +36,10 @@ void read_id(const json& value, Prompt& prompt) {
 bool read_other(const std::string& name, const json& value, Prompt& prompt) {
     if (name == "prompt")
         prompt.text = text_field(name, value);
-    else if (name == "messages")
-        read_messages(value, prompt);
     else if (name == "top_n" || name == "top_logprobs")
         throw JobError(fmt::format("\"{}\" is the same for all prompts: set generate.top_n", name));
     else
-        return name == "id";  // already read
+        return name == "id" || name == "messages";  // read_fields() reads them
     return true;
 }
 
@@ -69,6 +55,7 @@ void read_fields(const std::string& text, Prompt& prompt) {
         line, prompt.settings,
         [&](const std::string& name, const json& value) { return read_other(name, value, prompt); }, others);
     const bool plain = line.contains("prompt"), chat = line.contains("messages");
+    if (chat) read_messages(text, prompt);
     if (plain == chat)
         throw JobError(plain ? "\"prompt\" and \"messages\" exclude each other"
                              : "neither \"prompt\" nor \"messages\"");

@@ -58,7 +58,7 @@ const ChatTemplate& LanguageModel::chat_template() const {
     if (choice_.path.empty()) return template_.emplace(ChatTemplate::named("chatml"));
     const std::string& text = config().chat_template;
     if (text.empty()) throw JobError("the model has no chat template, so it takes no \"messages\"");
-    return template_.emplace(ChatTemplate::recognized(text, choice_.path));
+    return template_.emplace(ChatTemplate::of_model(text, choice_.path));
 }
 
 std::vector<TokenId> LanguageModel::encode(std::span<const ChatMessage> messages,
