@@ -47,9 +47,10 @@ std::size_t compare_with_goldens(const ordered_json& goldens) {
             const auto text = rendered_text(golden.at("template"), variables.at(i), error);
             EXPECT_EQ(text.has_value(), !texts[i].is_null())
                 << golden.at("name") << ", variables " << i << ": " << error;
-            if (text && texts[i].is_string())
+            if (text && texts[i].is_string()) {
                 EXPECT_EQ(*text, texts[i].get_ref<const std::string&>())
                     << golden.at("name") << ", variables " << i;
+            }
             ++compared;
         }
     }

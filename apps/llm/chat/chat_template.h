@@ -27,10 +27,10 @@ struct ChatMessage {
 
 struct ChatOptions {
     bool add_generation_prompt = true;  // end with the beginning of the answer
-    jinja::Value tools;                 // a list of the tools' JSON schemas, or None
-    jinja::Value documents;             // a list of maps with title and text, or None
-    jinja::Entries arguments;           // other variables of the template: enable_thinking, date_string, ...
-    std::optional<std::time_t> now;     // for templates that print the date; without it, the time of the call
+    jinja::Value tools = {};            // a list of the tools' JSON schemas, or None
+    jinja::Value documents = {};        // a list of maps with title and text, or None
+    jinja::Entries arguments = {};      // other variables of the template: enable_thinking, date_string, ...
+    std::optional<std::time_t> now = {};  // the time for templates that print it; without it, now
 };
 
 class ChatTemplate {

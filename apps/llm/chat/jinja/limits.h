@@ -28,7 +28,7 @@ inline constexpr std::size_t kStepCost = 16;     // of the budget, for each node
 inline constexpr std::size_t kElementCost = 32;  // for each element of a list or a map
 
 // The work that one rendering may do. Each byte of a text that it makes or looks at costs one unit, so the
-// budget limits both time (seconds) and memory (less than 1 GiB).
+// budget limits both time (seconds) and memory (2 GiB).
 class Budget {
   public:
     void spend(std::size_t units) {
