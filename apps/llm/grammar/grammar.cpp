@@ -1,0 +1,100 @@
+#include "llm/grammar/grammar.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "base/error.h"
+#include "llm/grammar/gbnf.h"
+#include "llm/grammar/json_schema.h"
+#include "llm/grammar/json_text.h"
+#include "llm/grammar/regex.h"
+
+namespace voltpile::llm {
+namespace {
+
+GrammarRules rules_of(const GrammarSource& source, WorkLimit& limit) {
+    if (source.text.size() > Grammar::most_source_bytes)
+        throw JobError(fmt::format("a grammar of {} bytes is above the limit of {}", source.text.size(),
+                                   Grammar::most_source_bytes));
+    switch (source.kind) {
+        case GrammarSource::Kind::JsonSchema:
+            return parse_json_schema(source.text, limit);
+        case GrammarSource::Kind::JsonObject: {
+            JsonText json;
+            json.rules().root = json.rules().add("root", json.any_object());
+            return std::move(json.rules());
+        }
+        case GrammarSource::Kind::Regex: {
+            GrammarRules rules;
+            rules.add("root", parse_regex(source.text, RegexMatch::Whole, utf8));
+            return rules;
+        }
+        case GrammarSource::Kind::Gbnf:
+            return parse_gbnf(source.text);
+    }
+    throw std::logic_error("unknown kind of grammar");
+}
+
+Automaton automaton_of(const GrammarSource& source) {
+    WorkLimit limit;
+    return Automaton(rules_of(source, limit), limit);
+}
+
+}  // namespace
+
+Grammar::Grammar(const GrammarSource& source, std::shared_ptr<const TokenTrie> trie)
+    : trie_(std::move(trie)), automaton_(automaton_of(source)), masks_(automaton_, *trie_) {}
+
+GrammarMatcher::GrammarMatcher(std::shared_ptr<const Grammar> grammar, bool continues)
+    : grammar_(std::move(grammar)), now_(start_of(grammar_->automaton())), at_start_(!continues) {}
+
+std::shared_ptr<const TokenMask> GrammarMatcher::mask() const {
+    return grammar_->masks().mask(now_, at_start_);
+}
+
+bool GrammarMatcher::accept(TokenId token) {
+    const TokenTrie& trie = grammar_->trie();
+    if (std::ranges::find(trie.end_ids(), token) != trie.end_ids().end()) return now_.complete;
+    std::string_view bytes = trie.bytes_of(token);
+    if (at_start_ && trie.drops_first_space() && bytes.starts_with(' ')) bytes.remove_prefix(1);
+    if (bytes.empty()) return false;
+    Configuration next = now_;
+    for (const char c : bytes) {
+        next = after_byte(grammar_->automaton(), next, static_cast<std::uint8_t>(c));
+        if (next.dead()) return false;
+    }
+    now_ = std::move(next);
+    at_start_ = false;
+    return true;
+}
+
+std::string GrammarMatcher::why_none() {
+    return fmt::format(
+        "no token continues the text within its grammar: the text nests more than {} rules, has more than {} "
+        "readings, or needs a byte that the vocabulary lacks",
+        kMostDepth, kMostStacks);
+}
+
+std::shared_ptr<const Grammar> GrammarCache::compile(const GrammarSource& source) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (const auto known = by_source_.find(source); known != by_source_.end()) {
+            by_use_.splice(by_use_.begin(), by_use_, known->second);
+            return known->second->second;
+        }
+    }
+    auto made = std::make_shared<const Grammar>(source, trie_);
+    const std::lock_guard lock(mutex_);
+    if (const auto known = by_source_.find(source); known != by_source_.end()) return known->second->second;
+    by_use_.emplace_front(source, made);
+    by_source_.emplace(source, by_use_.begin());
+    if (by_use_.size() > most_grammars) {
+        by_source_.erase(by_use_.back().first);
+        by_use_.pop_back();
+    }
+    return made;
+}
+
+}  // namespace voltpile::llm

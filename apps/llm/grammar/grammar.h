@@ -1,0 +1,91 @@
+// Structured output: a grammar says which texts a model may write, and a matcher which tokens may come next.
+#pragma once
+
+#include <compare>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "llm/grammar/automaton.h"
+#include "llm/grammar/token_masks.h"
+#include "llm/grammar/token_trie.h"
+
+namespace voltpile::llm {
+
+// What a user asks for.
+struct GrammarSource {
+    enum class Kind {
+        JsonSchema,  // `text` is the schema, see json_schema.h
+        JsonObject,  // any JSON object; no text
+        Regex,       // the whole text matches `text`, see regex.h
+        Gbnf,        // `text` is a grammar file, see gbnf.h
+    };
+    Kind kind = Kind::JsonObject;
+    std::string text;
+    auto operator<=>(const GrammarSource&) const = default;
+};
+
+// A compiled grammar with its token masks. Threads may share one.
+class Grammar {
+  public:
+    // Throws JobError for what is broken, not supported, too large, or matches no text.
+    Grammar(const GrammarSource& source, std::shared_ptr<const TokenTrie> trie);
+
+    const Automaton& automaton() const { return automaton_; }
+    const TokenTrie& trie() const { return *trie_; }
+    TokenMasks& masks() const { return masks_; }
+
+    // Longer sources are refused.
+    static constexpr std::size_t most_source_bytes = std::size_t{1} << 20;
+
+  private:
+    std::shared_ptr<const TokenTrie> trie_;
+    Automaton automaton_;
+    mutable TokenMasks masks_;  // fills as it is used
+};
+
+// How far one sequence has come in a grammar.
+class GrammarMatcher {
+  public:
+    // continues: the text continues the prompt's text, so a space at its beginning counts.
+    explicit GrammarMatcher(std::shared_ptr<const Grammar> grammar, bool continues = false);
+
+    // Returns the tokens that may come next. None of them is allowed if no token of the vocabulary can
+    // continue the text, see why_none().
+    std::shared_ptr<const TokenMask> mask() const;
+    // Reads a token. Returns false, and changes nothing, if it is not allowed; true for an end token where
+    // the text may end.
+    bool accept(TokenId token);
+    bool complete() const { return now_.complete; }                         // the text may end here
+    bool finished() const { return now_.complete && now_.stacks.empty(); }  // and must
+
+    static std::string why_none();
+
+  private:
+    std::shared_ptr<const Grammar> grammar_;
+    Configuration now_;
+    bool at_start_;
+};
+
+// Compiles grammars, and keeps those used last. Threads may share one.
+class GrammarCache {
+  public:
+    explicit GrammarCache(std::shared_ptr<const TokenTrie> trie) : trie_(std::move(trie)) {}
+
+    // Throws JobError as Grammar does.
+    std::shared_ptr<const Grammar> compile(const GrammarSource& source);
+
+    static constexpr std::size_t most_grammars = 32;
+
+  private:
+    std::shared_ptr<const TokenTrie> trie_;
+    std::mutex mutex_;
+    using Entry = std::pair<GrammarSource, std::shared_ptr<const Grammar>>;
+    std::list<Entry> by_use_;  // the last used first
+    std::map<GrammarSource, std::list<Entry>::iterator> by_source_;
+};
+
+}  // namespace voltpile::llm
