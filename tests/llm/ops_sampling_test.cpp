@@ -18,14 +18,23 @@ struct Row {
     SamplingSettings settings;
     std::int32_t step = 0;
     std::vector<std::pair<std::int32_t, std::int32_t>> history;  // token, count
+    std::vector<std::uint32_t> mask;                             // none: all tokens may be drawn
 };
+
+// The mask that allows these tokens.
+std::vector<std::uint32_t> mask_of(const std::vector<std::int32_t>& tokens, std::size_t words) {
+    std::vector<std::uint32_t> mask(words, 0);
+    for (const std::int32_t token : tokens) mask[static_cast<std::size_t>(token) / 32] |= 1u << (token % 32);
+    return mask;
+}
 
 Drawn draw(const OpsMaker& maker, const std::vector<float>& logits, const std::vector<Row>& rows) {
     Side side(maker.make());
     std::vector<float> all, temperature, top_p, min_p, repetition, presence, frequency, bias;
     std::vector<std::int32_t> top_k, step, history_begin{0}, history_token, history_count, bias_begin{0},
-        bias_token;
+        bias_token, mask_begin{0};
     std::vector<std::uint64_t> seed;
+    std::vector<std::uint32_t> mask;
     for (const Row& row : rows) {
         const SamplingSettings& s = row.settings;
         all.insert(all.end(), logits.begin(), logits.end());
@@ -48,12 +57,16 @@ Drawn draw(const OpsMaker& maker, const std::vector<float>& logits, const std::v
             bias.push_back(value);
         }
         bias_begin.push_back(static_cast<std::int32_t>(bias_token.size()));
+        mask.insert(mask.end(), row.mask.begin(), row.mask.end());
+        mask_begin.push_back(static_cast<std::int32_t>(mask.size()));
     }
+    mask.push_back(0);  // arrays on the GPU are not empty
     SamplingView view{side.up(temperature),   side.up(top_k),         side.up(top_p),
                       side.up(min_p),         side.up(repetition),    side.up(presence),
                       side.up(frequency),     side.up(seed),          side.up(step),
                       side.up(history_begin), side.up(history_token), side.up(history_count),
-                      side.up(bias_begin),    side.up(bias_token),    side.up(bias)};
+                      side.up(bias_begin),    side.up(bias_token),    side.up(bias),
+                      side.up(mask_begin),    side.up(mask)};
     Drawn drawn{std::vector<std::int32_t>(rows.size()), std::vector<float>(rows.size())};
     std::int32_t* tokens = side.up(drawn.tokens);
     float* log_probability = side.up(drawn.log_probability);
@@ -197,6 +210,80 @@ TEST_P(OpsSamplingTest, LogProbabilityUsesUnmodifiedLogits) {
     EXPECT_EQ(drawn.tokens[0], 1);
     const double total = std::exp(1.0) + std::exp(2.0) + std::exp(3.0) + std::exp(0.5);
     EXPECT_NEAR(drawn.log_probability[0], 2 - std::log(total), 1e-6);  // fp32
+}
+
+TEST_P(OpsSamplingTest, DrawsOnlyTokensThatTheMaskAllows) {
+    std::vector<float> logits(100);
+    for (std::size_t i = 0; i < 100; ++i) logits[i] = static_cast<float>(i % 10);
+    SamplingSettings greedy, warm;
+    warm.temperature = 1;
+    EXPECT_EQ(one(logits, {greedy, 0, {}, mask_of({3, 47, 40}, 4)}), 47);
+    EXPECT_EQ(one(logits, {greedy, 0, {}, mask_of({58, 31, 38, 96}, 4)}), 38);  // the lower of two equal ones
+    EXPECT_EQ(one(logits, {greedy, 0, {}, mask_of({5, 31}, 1)}), 5);            // nothing beyond the words
+    for (int step = 0; step < 200; ++step) {
+        const std::int32_t drawn = one(logits, {warm, step, {}, mask_of({3, 64, 97}, 4)});
+        EXPECT_TRUE(drawn == 3 || drawn == 64 || drawn == 97) << drawn;
+    }
+    warm.top_k = 2;  // of the allowed ones
+    for (int step = 0; step < 200; ++step)
+        EXPECT_NE(one(logits, {warm, step, {}, mask_of({3, 64, 97}, 4)}), 3);
+}
+
+// Over the tokens that are left, the draw is the same as without the others.
+TEST_P(OpsSamplingTest, MaskedDrawFollowsTheProbabilitiesThatAreLeft) {
+    const std::vector<float> logits{std::log(1.0F), 9, std::log(2.0F), std::log(3.0F), 8, std::log(4.0F)};
+    SamplingSettings s;
+    s.temperature = 1;
+    s.seed = 77;
+    std::vector<Row> rows;
+    for (std::int32_t step = 0; step < 300; ++step) rows.push_back({s, step, {}, mask_of({0, 2, 3, 5}, 1)});
+    const auto tokens = draw(GetParam(), logits, rows).tokens;
+    for (std::int32_t step = 0; step < 300; ++step) {
+        const float u = uniform_of_step(s.seed, step);
+        const int wanted = u < 0.1F ? 0 : u < 0.3F ? 2 : u < 0.6F ? 3 : 5;
+        EXPECT_EQ(tokens[static_cast<std::size_t>(step)], wanted) << "u " << u;
+    }
+}
+
+TEST_P(OpsSamplingTest, MaskOfOneRowLeavesOthersAlone) {
+    const std::vector<float> logits{1, 5, 3, 4};
+    SamplingSettings penalized;
+    penalized.presence_penalty = 3;
+    const auto tokens = draw(GetParam(), logits,
+                             {{{}, 0, {}, {}},
+                              {{}, 0, {}, mask_of({0, 2}, 1)},
+                              {{}, 0, {}, {}},
+                              {penalized, 0, {{3, 1}}, mask_of({0, 3}, 1)},  // 4 - 3 equals 1
+                              {penalized, 0, {{3, 1}}, mask_of({2, 3}, 1)}})
+                            .tokens;
+    EXPECT_EQ(tokens, (std::vector<std::int32_t>{1, 2, 1, 0, 2}));
+}
+
+TEST_P(OpsSamplingTest, MaskThatAllowsNothingUsable) {
+    const float infinity = std::numeric_limits<float>::infinity();
+    SamplingSettings warm;
+    warm.temperature = 1;
+    for (const SamplingSettings& s : {SamplingSettings{}, warm}) {
+        EXPECT_EQ(one({1, 2, 3}, {s, 0, {}, {0}}), -1);
+        // Allowed, though impossible: the lowest of them.
+        EXPECT_EQ(one({1, -infinity, 3, -infinity}, {s, 0, {}, mask_of({1, 3}, 1)}), 1);
+    }
+}
+
+TEST_P(OpsSamplingTest, MaskOfALargeVocabulary) {
+    const auto logits = normals(151937, 3);
+    std::vector<std::int32_t> allowed;
+    for (std::int32_t token = 17; token < 151937; token += 1009) allowed.push_back(token);
+    const auto mask = mask_of(allowed, 151937 / 32 + 1);
+    const auto best = *std::ranges::max_element(
+        allowed, {}, [&](std::int32_t token) { return logits[static_cast<std::size_t>(token)]; });
+    EXPECT_EQ(one(logits, {{}, 0, {}, mask}), best);
+    SamplingSettings warm;
+    warm.temperature = 2;
+    warm.top_p = 0.99F;
+    std::vector<Row> rows;
+    for (std::int32_t step = 0; step < 20; ++step) rows.push_back({warm, step, {}, mask});
+    for (const std::int32_t token : draw(GetParam(), logits, rows).tokens) EXPECT_EQ(token % 1009, 17);
 }
 
 TEST_P(OpsSamplingTest, UnusableLogitsGiveNoToken) {

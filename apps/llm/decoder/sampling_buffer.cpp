@@ -14,6 +14,7 @@ bool needs_history(const SamplingRow& row) {
 struct ListRooms {
     std::size_t history = 0;
     std::size_t bias = 0;
+    std::size_t mask = 0;
 };
 
 ListRooms list_rooms(std::span<const SamplingRow> rows) {
@@ -21,9 +22,10 @@ ListRooms list_rooms(std::span<const SamplingRow> rows) {
     for (const SamplingRow& row : rows) {
         if (needs_history(row)) rooms.history += row.history->size();
         rooms.bias += row.settings->logit_bias.size();
+        if (row.mask != nullptr) rooms.mask += row.mask->size();
     }
     const auto rounded = [](std::size_t n) { return n == 0 ? 0 : std::bit_ceil(n); };
-    return {rounded(rooms.history), rounded(rooms.bias)};
+    return {rounded(rooms.history), rounded(rooms.bias), rooms.mask};
 }
 
 // Concatenates the (token, number) lists of the rows.
@@ -46,7 +48,7 @@ std::size_t upload_bytes(std::span<const SamplingRow> rows) {
     const ListRooms rooms = list_rooms(rows);
     const auto words = [](std::size_t count) { return UploadBlock::bytes_of<std::int32_t>(count); };
     return 8 * words(rows.size()) + UploadBlock::bytes_of<std::uint64_t>(rows.size()) +
-           2 * words(rows.size() + 1) + 2 * words(rooms.history) + 2 * words(rooms.bias);
+           3 * words(rows.size() + 1) + 2 * words(rooms.history) + 2 * words(rooms.bias) + words(rooms.mask);
 }
 
 SamplingView add_to(UploadBlock& block, std::span<const SamplingRow> rows) {
@@ -61,12 +63,16 @@ SamplingView add_to(UploadBlock& block, std::span<const SamplingRow> rows) {
     std::vector<std::int32_t> steps;
     Lists<std::int32_t> history;
     Lists<float> bias;
+    std::vector<std::int32_t> mask_begin{0};
+    std::vector<std::uint32_t> mask;
     for (const SamplingRow& row : rows) {
         steps.push_back(row.step);
         if (needs_history(row)) history.add(*row.history);
         bias.add(row.settings->logit_bias);
         history.end_row();
         bias.end_row();
+        if (row.mask != nullptr) mask.insert(mask.end(), row.mask->begin(), row.mask->end());
+        mask_begin.push_back(static_cast<std::int32_t>(mask.size()));
     }
     const ListRooms rooms = list_rooms(rows);
     SamplingView view;
@@ -81,10 +87,12 @@ SamplingView add_to(UploadBlock& block, std::span<const SamplingRow> rows) {
     view.step = add(steps, rows.size());
     view.history_begin = add(history.begin, rows.size() + 1);
     view.bias_begin = add(bias.begin, rows.size() + 1);
+    view.mask_begin = add(mask_begin, rows.size() + 1);
     view.bias_token = add(bias.token, rooms.bias);
     view.bias = add(bias.number, rooms.bias);
     view.history_token = add(history.token, rooms.history);
     view.history_count = add(history.number, rooms.history);
+    view.mask = add(mask, rooms.mask);  // last, so that nothing moves when masks come and go
     return view;
 }
 

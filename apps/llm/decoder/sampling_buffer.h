@@ -3,6 +3,7 @@
 
 #include <map>
 #include <span>
+#include <vector>
 
 #include "llm/decoder/upload_block.h"
 #include "llm/ops/ops.h"
@@ -15,10 +16,13 @@ struct SamplingRow {
     std::int32_t step = 0;                                          // tokens that the sequence has drawn
     const std::map<std::int32_t, std::int32_t>* history = nullptr;  // counts of its tokens, prompt included
     int top_n = 0;  // how many of the most probable tokens to report, at most Ops::most_top
+    const std::vector<std::uint32_t>* mask =
+        nullptr;  // tokens that may be drawn, see SamplingView; nullptr: all
 };
 
 // Adds sampling settings to an upload block, as its last part. The same number of rows gets the same
-// addresses, except for token histories and logit biases, which move when they double in length.
+// addresses, except for token histories, logit biases and masks, which move when histories or biases double
+// in length.
 std::size_t upload_bytes(std::span<const SamplingRow> rows);
 SamplingView add_to(UploadBlock& block, std::span<const SamplingRow> rows);
 

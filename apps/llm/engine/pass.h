@@ -20,6 +20,8 @@ struct Draw {
     // Counts of the tokens in the sequence so far; nullptr if no penalty needs them.
     std::shared_ptr<const std::map<std::int32_t, std::int32_t>> history;
     int top_n = 0;  // how many of the most probable tokens to report with it
+    // Tokens that may be drawn, see SamplingView; nullptr: all.
+    std::shared_ptr<const std::vector<std::uint32_t>> mask;
 };
 
 // One pass, the same on all ranks of a replica.

@@ -23,6 +23,7 @@ SequencePtr new_sequence(Request request, int context) {
         sequence->history = std::make_shared<std::map<std::int32_t, std::int32_t>>();
         for (const std::int32_t token : sequence->tokens) ++(*sequence->history)[token];
     }
+    if (request.compiled_grammar) sequence->grammar.emplace(request.compiled_grammar, request.continues);
     sequence->sampling = std::make_shared<const SamplingSettings>(std::move(request.sampling));
     return sequence;
 }
@@ -133,10 +134,18 @@ std::vector<Progress> Scheduler::complete(std::span<const DrawnToken> drawn) {
         if (sequence->ended) continue;
         Progress& next =
             progress.emplace_back(sequence->id, i, drawn[i], drawn[i].token < 0, sequence->shared);
-        if (!next.last) {
+        if (next.last) {
+            next.no_token_allowed = sequence->grammar && sequence->grammar->stuck();
+        } else {
             sequence->tokens.push_back(drawn[i].token);
             if (sequence->history) ++(*sequence->history)[drawn[i].token];
             next.last = ++sequence->drawn >= sequence->most_tokens;
+            if (sequence->grammar) {
+                if (!sequence->grammar->accept(drawn[i].token))
+                    throw std::logic_error("a token was drawn that its grammar does not allow");
+                next.finished = sequence->grammar->finished();
+                next.last = next.last || next.finished;
+            }
             if (sequence->lane >= 0) keep_full_pages(cache_, *sequence, passes_);
         }
         if (next.last) remove(sequence);

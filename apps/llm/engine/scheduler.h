@@ -32,9 +32,9 @@
 // a page that another one computes in this pass sits out the pass.
 //
 // Feeds. With feeds, a pass is planned while the previous one runs, as if no sequence ended there except by
-// its number of tokens; a row for a sequence that did end is discarded. Sequences with penalties need all
-// tokens before a draw and sit that pass out. If they are at least half of the generating sequences, nothing
-// is planned until they can take part.
+// its number of tokens; a row for a sequence that did end is discarded. Sequences with penalties or
+// a grammar need all tokens before a draw and sit that pass out. If they are at least half of the generating
+// sequences, nothing is planned until they can take part.
 #pragma once
 
 #include <algorithm>
@@ -80,6 +80,9 @@ struct Progress {
     DrawnToken drawn;
     bool last = false;      // the sequence has ended: all tokens drawn, or a token of -1
     int shared_tokens = 0;  // of its prompt, found in the cache
+    bool finished = false;  // the text is complete, and its grammar allows no more
+    // Why the token is -1: no token continues the text within its grammar.
+    bool no_token_allowed = false;
 };
 
 class Scheduler {

@@ -27,7 +27,8 @@ class Scheduler::Planning {
         builder_.add(s.pages, tokens, s.computed, draws ? WantLogits::Last : WantLogits::None);
         if (draws) {
             s.lane = pass_.lane;  // for the tokens after this one too
-            pass_.draws.push_back({s.sampling, s.first_draw + s.drawn + s.drawing, s.history, s.top_n});
+            pass_.draws.push_back({s.sampling, s.first_draw + s.drawn + s.drawing, s.history, s.top_n,
+                                   s.grammar ? s.grammar->mask() : nullptr});
             s.last_draw = static_cast<int>(under_way_.drawing.size());
             ++s.drawing;
             under_way_.drawing.push_back(sequence);
@@ -111,7 +112,7 @@ std::optional<PlannedPass> Scheduler::plan_lane(int lane) {
             if (wanted(*sequence)) found.push_back(sequence);
         return found;
     };
-    const auto sits_out = [](const Sequence& s) { return s.drawing > 0 && s.history != nullptr; };
+    const auto sits_out = [](const Sequence& s) { return s.drawing > 0 && s.needs_all_tokens(); };
     auto generating = running([&](const Sequence& s) { return s.lane == lane && s.generates(); });
     const auto out = std::ranges::count_if(generating, [&](const auto& s) { return sits_out(*s); });
     if (out > 0 && 2 * out >= std::ssize(generating)) return std::nullopt;

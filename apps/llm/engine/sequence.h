@@ -3,9 +3,11 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "llm/engine/prefix_cache.h"
 #include "llm/engine/request.h"
+#include "llm/grammar/grammar.h"
 
 namespace voltpile::llm {
 
@@ -29,11 +31,14 @@ struct Sequence {
     PrefixCache::Beginning beginning = PrefixCache::nothing;  // the prefix in these pages
     std::shared_ptr<const SamplingSettings> sampling;
     std::shared_ptr<std::map<std::int32_t, std::int32_t>> history;  // nullptr: no penalty needs it
+    std::optional<GrammarMatcher> grammar;  // of the tokens drawn so far; nothing: any token may be drawn
     int top_n = 0;
     int last_draw = 0;  // the index of its draw in the last pass that drew for it
 
     int length() const { return static_cast<int>(tokens.size()) + drawing; }
     int rows_left() const { return length() - computed; }
+    // Whether a draw depends on all tokens before it.
+    bool needs_all_tokens() const { return history != nullptr || grammar.has_value(); }
     bool goes_on() const { return drawn + drawing < most_tokens; }
     bool generates() const { return goes_on() && rows_left() == 1 && drawn + drawing > 0; }
 };

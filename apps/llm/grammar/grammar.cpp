@@ -70,7 +70,11 @@ bool GrammarMatcher::accept(TokenId token) {
     return true;
 }
 
-std::string GrammarMatcher::why_none() {
+bool GrammarMatcher::stuck() const {
+    return std::ranges::all_of(*mask(), [](std::uint32_t word) { return word == 0; });
+}
+
+std::string GrammarMatcher::why_stuck() {
     return fmt::format(
         "no token continues the text within its grammar: the text nests more than {} rules, has more than {} "
         "readings, or needs a byte that the vocabulary lacks",

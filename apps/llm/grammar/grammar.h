@@ -53,16 +53,16 @@ class GrammarMatcher {
     // continues: the text continues the prompt's text, so a space at its beginning counts.
     explicit GrammarMatcher(std::shared_ptr<const Grammar> grammar, bool continues = false);
 
-    // Returns the tokens that may come next. None of them is allowed if no token of the vocabulary can
-    // continue the text, see why_none().
+    // Returns the tokens that may come next.
     std::shared_ptr<const TokenMask> mask() const;
+    // Whether no token may come next, because none of the vocabulary continues the text: why_stuck().
+    bool stuck() const;
+    static std::string why_stuck();
     // Reads a token. Returns false, and changes nothing, if it is not allowed; true for an end token where
     // the text may end.
     bool accept(TokenId token);
     bool complete() const { return now_.complete; }                         // the text may end here
     bool finished() const { return now_.complete && now_.stacks.empty(); }  // and must
-
-    static std::string why_none();
 
   private:
     std::shared_ptr<const Grammar> grammar_;

@@ -54,6 +54,16 @@ void penalize_and_bias(std::vector<Candidate>& candidates, const SamplingView& s
         candidates[static_cast<std::size_t>(sampling.bias_token[i])].logit += sampling.bias[i];
 }
 
+// Leaves those that the row's mask allows.
+void keep_allowed(std::vector<Candidate>& candidates, const SamplingView& sampling, std::int64_t row) {
+    const std::int32_t begin = sampling.mask_begin[row], words = sampling.mask_begin[row + 1] - begin;
+    if (words == 0) return;
+    const std::uint32_t* const mask = sampling.mask + begin;
+    std::erase_if(candidates, [&](const Candidate& c) {
+        return c.token / 32 >= words || (mask[c.token / 32] >> (c.token % 32) & 1) == 0;
+    });
+}
+
 // Returns the probability relative to that of the largest logit.
 double weight_of(const Candidate& candidate, float largest, float temperature) {
     return std::exp(static_cast<double>(candidate.logit - largest) / static_cast<double>(temperature));
@@ -100,6 +110,8 @@ SampledToken sample_row(std::span<const float> logits, const SamplingView& sampl
     std::vector<Candidate> candidates(logits.size());
     for (std::size_t i = 0; i < logits.size(); ++i) candidates[i] = {logits[i], static_cast<std::int32_t>(i)};
     penalize_and_bias(candidates, sampling, row);
+    keep_allowed(candidates, sampling, row);
+    if (candidates.empty()) return {-1, std::numeric_limits<float>::quiet_NaN()};
 
     const auto best = *std::min_element(candidates.begin(), candidates.end(), more_probable);
     const float temperature = sampling.temperature[row];

@@ -36,6 +36,8 @@ void write(MessageWriter& to, const Draw& draw) {
     write(to, *draw.settings);
     to.value(draw.history != nullptr);
     if (draw.history) to.map(*draw.history);
+    to.value(draw.mask != nullptr);
+    if (draw.mask) to.list(*draw.mask);
 }
 
 Draw read_draw(MessageReader& from) {
@@ -46,6 +48,8 @@ Draw read_draw(MessageReader& from) {
     if (from.value<bool>())
         draw.history = std::make_shared<const std::map<std::int32_t, std::int32_t>>(
             from.map<std::int32_t, std::int32_t>());
+    if (from.value<bool>())
+        draw.mask = std::make_shared<const std::vector<std::uint32_t>>(from.list<std::uint32_t>());
     return draw;
 }
 

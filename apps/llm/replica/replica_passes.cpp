@@ -21,7 +21,7 @@ constexpr char pass_mark = 'P', sum_mark = 'S', end_mark = 'E';
 std::vector<SamplingRow> rows_of(const PlannedPass& pass) {
     std::vector<SamplingRow> rows;
     for (const Draw& draw : pass.draws)
-        rows.push_back({draw.settings.get(), draw.step, draw.history.get(), draw.top_n});
+        rows.push_back({draw.settings.get(), draw.step, draw.history.get(), draw.top_n, draw.mask.get()});
     return rows;
 }
 

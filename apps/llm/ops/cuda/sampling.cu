@@ -13,7 +13,7 @@ __device__ int listed(const std::int32_t* begin, int row) {
     return begin == nullptr ? 0 : begin[row + 1] - begin[row];
 }
 __device__ bool changed(const SamplingView& s, int row) {
-    return listed(s.history_begin, row) > 0 || listed(s.bias_begin, row) > 0;
+    return listed(s.history_begin, row) > 0 || listed(s.bias_begin, row) > 0 || listed(s.mask_begin, row) > 0;
 }
 
 struct Scratch {
@@ -81,6 +81,21 @@ __device__ void penalize_and_bias(float* logits, const SamplingView& s, int row)
     __syncthreads();
 }
 
+// Gives tokens that the row's mask does not allow -infinity. Returns the most probable of the others, or the
+// initial value if none is allowed.
+__device__ Best best_allowed(float* logits, int vocabulary, const SamplingView& s, int row, Best* shared) {
+    const int words = listed(s.mask_begin, row);
+    const std::uint32_t* mask = words > 0 ? s.mask + s.mask_begin[row] : nullptr;
+    Best best{-INFINITY, 0x7fffffff};
+    for (int i = static_cast<int>(threadIdx.x); i < vocabulary; i += sample_threads) {
+        if (words == 0 || (i / 32 < words && ((mask[i / 32] >> (i % 32)) & 1u) != 0))
+            best = better(best, {logits[i], i});
+        else
+            logits[i] = -INFINITY;
+    }
+    return best_of_block(best, shared);  // after a barrier, so all threads see the logits
+}
+
 // One block per row.
 __global__ void __launch_bounds__(sample_threads, 1)
     sample_rows(const float* logits, int first_row, int vocabulary, const SamplingView s,
@@ -108,11 +123,14 @@ __global__ void __launch_bounds__(sample_threads, 1)
     float* mine = scratch.logits + static_cast<std::int64_t>(blockIdx.x) * scratch.stride;
     if (changed(s, row)) {
         penalize_and_bias(mine, s, row);
-        best = {-INFINITY, 0x7fffffff};
-        for (int i = t; i < vocabulary; i += sample_threads) best = better(best, {mine[i], i});
-        best = best_of_block(best, shared.best);
+        best = best_allowed(mine, vocabulary, s, row, shared.best);
     }
     int token = best.token;
+    if (token >= vocabulary) {  // the mask allows none
+        if (t == 0) tokens[row] = -1;
+        if (t == 0 && log_probability != nullptr) log_probability[row] = NAN;
+        return;
+    }
     if (s.temperature[row] > 0 && isfinite(best.logit)) {
         SampleRow drawn{mine, vocabulary, best.logit, fmaxf(s.temperature[row], 1e-6f), shared};
         token =

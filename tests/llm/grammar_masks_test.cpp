@@ -1,0 +1,154 @@
+// Masks against a check of every token, byte by byte.
+#include "llm/grammar/token_masks.h"
+
+#include <random>
+
+#include "llm/grammar_fixture.h"
+
+namespace voltpile::llm {
+namespace {
+
+const char* const nested_schema = R"({
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "maxLength": 6},
+        "é\"": {"type": "array", "items": {"type": "number"}, "maxItems": 3},
+        "tree": {"$ref": "#/$defs/node"},
+        "any": true
+    },
+    "required": ["name"],
+    "additionalProperties": {"enum": ["a\"b", 12, null]},
+    "$defs": {"node": {"anyOf": [{"type": "null"},
+        {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}}, "required": ["next"]}]}}
+})";
+
+struct MaskCase {
+    GrammarSource::Kind kind;
+    const char* text;
+};
+
+// Whether the bytes of a token may follow, by the automaton alone.
+bool may_follow(const Grammar& grammar, Configuration now, std::string_view bytes) {
+    if (bytes.empty()) return false;
+    for (const char c : bytes) now = after_byte(grammar.automaton(), now, static_cast<std::uint8_t>(c));
+    return !now.dead();
+}
+
+TEST(GrammarMasks, AllowWhatTheAutomatonReadsByteByByte) {
+    std::mt19937 random(5);
+    for (const MaskCase& each :
+         {MaskCase{GrammarSource::Kind::JsonSchema, nested_schema},
+          {GrammarSource::Kind::JsonObject, ""},
+          {GrammarSource::Kind::Regex, R"((?:[a-z]{2,5}\n)+|"é*日?[^b]{0,4}"|-?\d+(\.\d+)?)"},
+          {GrammarSource::Kind::Gbnf,
+           "root ::= sum\nsum ::= term (\"+\" term)*\nterm ::= [0-9]+ | \"(\" sum \")\" | name?\n"
+           "name ::= \"a\" | \"ab\" name"}}) {
+        const auto grammar = grammar_of(each.kind, each.text);
+        const TokenTrie& trie = grammar->trie();
+        for (int walk = 0; walk < 20; ++walk) {
+            GrammarMatcher matcher(grammar, true);
+            Configuration now = start_of(grammar->automaton());
+            std::string text;
+            for (int step = 0; step < 60; ++step) {
+                const auto mask = matcher.mask();
+                std::vector<TokenId> allowed;
+                for (TokenId token = 0; token < trie.vocabulary(); ++token) {
+                    const bool expected = token == grammar_end_token
+                                              ? now.complete
+                                              : may_follow(*grammar, now, trie.bytes_of(token));
+                    ASSERT_EQ(allows(*mask, token), expected)
+                        << each.text << "\nafter " << text << "\ntoken " << trie.bytes_of(token);
+                    if (expected && token != grammar_end_token) allowed.push_back(token);
+                }
+                EXPECT_EQ(matcher.complete(), now.complete);
+                if (allowed.empty()) break;
+                const TokenId token = allowed[random() % allowed.size()];
+                ASSERT_TRUE(matcher.accept(token));
+                text += trie.bytes_of(token);
+                now = after_text(*grammar, text);
+            }
+        }
+    }
+}
+
+TEST(GrammarMasks, EndTokensOnlyWhereTheTextMayEnd) {
+    GrammarMatcher matcher(regex_grammar("ab(ab)?"), true);
+    EXPECT_FALSE(allows(*matcher.mask(), grammar_end_token));
+    EXPECT_FALSE(matcher.accept(grammar_end_token));
+    const auto token_of = [](std::string_view text) {
+        const auto trie = grammar_trie();
+        for (TokenId token = 0; token < trie->vocabulary(); ++token)
+            if (trie->bytes_of(token) == text) return token;
+        return -1;
+    };
+    EXPECT_TRUE(matcher.accept(token_of("ab")));
+    EXPECT_TRUE(matcher.complete());
+    EXPECT_FALSE(matcher.finished());
+    EXPECT_TRUE(allows(*matcher.mask(), grammar_end_token));
+    EXPECT_TRUE(matcher.accept(token_of("ab")));
+    EXPECT_TRUE(matcher.finished());
+    EXPECT_FALSE(matcher.accept(token_of("ab")));
+    for (TokenId token = 0; token < grammar_trie()->vocabulary(); ++token)
+        EXPECT_EQ(allows(*matcher.mask(), token), token == grammar_end_token) << token;
+}
+
+TEST(GrammarMasks, NeverAllowSpecialTokens) {
+    GrammarMatcher matcher(regex_grammar("(.|\\n|\\r)*"), true);
+    const auto mask = matcher.mask();
+    EXPECT_FALSE(allows(*mask, 0));  // <unk>
+    EXPECT_FALSE(allows(*mask, 1));  // <s>
+    EXPECT_TRUE(allows(*mask, grammar_end_token));
+}
+
+TEST(GrammarMasks, SpaceThatIsNotPrintedDoesNotCount) {
+    const auto grammar = grammar_of(GrammarSource::Kind::Regex, "\\{\"a| x", true);
+    const TokenTrie& trie = grammar->trie();
+    GrammarMatcher matcher(grammar), continued(grammar, true);
+    for (TokenId token = 0; token < trie.vocabulary(); ++token) {
+        const std::string_view bytes = trie.bytes_of(token);
+        // Without its space, a token " x" is "x"; it takes two spaces to print one.
+        EXPECT_EQ(allows(*matcher.mask(), token),
+                  bytes == "{" || bytes == "{\"" || bytes == " {" || bytes == " {\"")
+            << bytes;
+        EXPECT_EQ(allows(*continued.mask(), token), bytes == "{" || bytes == "{\"" || bytes == " ") << bytes;
+        GrammarMatcher fresh(grammar);
+        EXPECT_EQ(fresh.accept(token), allows(*matcher.mask(), token)) << bytes;
+    }
+}
+
+TEST(GrammarMasks, TellWhenNoTokenContinuesTheText) {
+    Vocabulary vocabulary;
+    vocabulary.kind = VocabularyKind::SentencePieceBpe;
+    vocabulary.texts = {"<unk>", "a", "</s>"};
+    vocabulary.kinds = {TokenKind::Unknown, TokenKind::Normal, TokenKind::Control};
+    const auto trie = std::make_shared<const TokenTrie>(Tokenizer(vocabulary), std::vector<std::int64_t>{2});
+    GrammarMatcher matcher(
+        std::make_shared<const Grammar>(GrammarSource{GrammarSource::Kind::Regex, "ab"}, trie));
+    EXPECT_FALSE(matcher.stuck());
+    EXPECT_TRUE(matcher.accept(1));
+    EXPECT_TRUE(matcher.stuck());
+}
+
+TEST(GrammarMasks, NestingIsLimited) {
+    const auto grammar = grammar_of(GrammarSource::Kind::JsonObject, "");
+    const auto nested = [](int depth) {
+        return "{\"a\":" + std::string(static_cast<std::size_t>(depth), '[') +
+               std::string(static_cast<std::size_t>(depth), ']') + "}";
+    };
+    EXPECT_TRUE(accepts_text(*grammar, nested(kMostDepth - 10)));
+    EXPECT_FALSE(accepts_text(*grammar, nested(kMostDepth + 10)));
+}
+
+TEST(GrammarCache, KeepsWhatWasUsedLast) {
+    GrammarCache cache(grammar_trie());
+    const GrammarSource first{GrammarSource::Kind::Regex, "first"};
+    const auto compiled = cache.compile(first);
+    EXPECT_EQ(cache.compile(first), compiled);
+    for (std::size_t i = 0; i < GrammarCache::most_grammars; ++i)
+        cache.compile({GrammarSource::Kind::Regex, "x" + std::to_string(i)});
+    EXPECT_NE(cache.compile(first), compiled);
+    EXPECT_THROW(cache.compile({GrammarSource::Kind::Regex, "("}), JobError);
+}
+
+}  // namespace
+}  // namespace voltpile::llm
