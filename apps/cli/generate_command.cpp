@@ -9,6 +9,7 @@
 #include "base/standard_streams.h"
 #include "cli/command.h"
 #include "cli/generated_text.h"
+#include "cli/grammar_options.h"
 #include "cli/process_rank.h"
 #include "cli/replica_options.h"
 #include "cli/request_options.h"
@@ -25,6 +26,7 @@ struct GenerateArguments {
     std::string prompt;
     bool json = false;
     llm::Request request;
+    GrammarOptions grammar;
     llm::ReplicaRequest replica;
 
     GenerateArguments() { request.max_tokens = llm::kUsualNewTokens; }
@@ -71,12 +73,22 @@ ExitCode generate_text(const MpiSession& mpi, GenerateArguments args) {
     const auto room_for = [&](std::size_t prompt) {
         return static_cast<int>(std::min(static_cast<std::int64_t>(prompt) + args.request.max_tokens, most));
     };
-    args.request.prompt = nlohmann::json::parse(decide_on_root(mpi.world(), [&] {
-                              const auto tokens = model->tokenizer().encode(args.prompt);
-                              llm::check_prompt(tokens.size(), room_for(tokens.size()));
-                              llm::check_known_tokens(tokens, args.request, model->config().vocab);
-                              return nlohmann::json(tokens).dump();
-                          })).get<std::vector<std::int32_t>>();
+    const auto decided = nlohmann::json::parse(decide_on_root(mpi.world(), [&] {
+        const auto tokens = model->tokenizer().encode(args.prompt);
+        llm::check_prompt(tokens.size(), room_for(tokens.size()));
+        llm::check_known_tokens(tokens, args.request, model->config().vocab);
+        nlohmann::json decision{{"prompt", tokens}};
+        if (const auto grammar = grammar_source(args.grammar)) {
+            llm::check_grammar(*grammar);
+            decision["kind"] = static_cast<int>(grammar->kind);
+            decision["grammar"] = grammar->text;
+        }
+        return decision.dump();
+    }));
+    args.request.prompt = decided["prompt"].get<std::vector<std::int32_t>>();
+    if (decided.contains("grammar"))
+        args.request.grammar = llm::GrammarSource{
+            static_cast<llm::GrammarSource::Kind>(decided["kind"].get<int>()), decided["grammar"]};
     args.replica.context = room_for(args.request.prompt.size());
     args.replica.rows = std::min(args.replica.rows, args.replica.context);
     llm::ReplicaPlan plan = llm::agreed_plan(mpi, model->source(), args.replica);
@@ -94,13 +106,15 @@ void add_generate(CLI::App& cli, Action& action) {
     generate->footer(
         "examples:\n"
         "  voltpile generate model.gguf \"And it came to pass\" --max-tokens 60\n"
-        "  mpirun -np 4 voltpile generate model.gguf \"And it came to pass\" --temperature 0.8 --seed 7\n\n"
+        "  mpirun -np 4 voltpile generate model.gguf \"And it came to pass\" --temperature 0.8 --seed 7\n"
+        "  voltpile generate model.gguf \"A person as JSON: \" --json-schema person.json\n\n"
         "docs/models.md describes how a model is split over the ranks.");
     auto args = std::make_shared<GenerateArguments>();
     add_model_option(*generate, args->model)->required();
     generate->add_option("TEXT", args->prompt, "the prompt")->required();
     add_replica_options(*generate, args->replica);
     add_request_options(*generate, args->request);
+    add_grammar_options(*generate, args->grammar);
     generate->add_flag("--json", args->json, "print text, tokens, log probabilities and rates as JSON");
     generate->callback([args, &action] {
         action = [args](const Invocation& invocation) {

@@ -23,16 +23,17 @@ MAY_INCLUDE = {
 LLM_MAY_INCLUDE = {
     "model": set(),
     "tokenizer": {"model"},
+    "grammar": {"tokenizer", "model"},
     "chat": {"tokenizer"},
     "ops": {"model"},
     "decoder": {"model", "ops"},
-    "engine": {"tokenizer", "model", "ops", "decoder"},
-    "replica": {"tokenizer", "model", "ops", "decoder", "engine"},
-    "eval": {"tokenizer", "model", "ops", "decoder", "engine", "replica"},
-    "session": {"tokenizer", "chat", "model", "ops", "decoder", "engine", "replica"},
-    "bench": {"tokenizer", "chat", "model", "ops", "decoder", "engine", "replica", "session", "eval"},
-    "serve": {"tokenizer", "chat", "model", "ops", "decoder", "engine", "replica", "session"},
-    "prompt_job": {"tokenizer", "chat", "model", "ops", "decoder", "engine", "replica", "session"},
+    "engine": {"grammar", "tokenizer", "model", "ops", "decoder"},
+    "replica": {"grammar", "tokenizer", "model", "ops", "decoder", "engine"},
+    "eval": {"grammar", "tokenizer", "model", "ops", "decoder", "engine", "replica"},
+    "session": {"grammar", "tokenizer", "chat", "model", "ops", "decoder", "engine", "replica"},
+    "bench": {"grammar", "tokenizer", "chat", "model", "ops", "decoder", "engine", "replica", "session", "eval"},
+    "serve": {"grammar", "tokenizer", "chat", "model", "ops", "decoder", "engine", "replica", "session"},
+    "prompt_job": {"grammar", "tokenizer", "chat", "model", "ops", "decoder", "engine", "replica", "session"},
 }
 # Headers of libraries that stay inside one layer.
 CONFINED = {

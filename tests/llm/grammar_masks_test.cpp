@@ -140,7 +140,8 @@ TEST(GrammarMasks, NestingIsLimited) {
 }
 
 TEST(GrammarCache, KeepsWhatWasUsedLast) {
-    GrammarCache cache(grammar_trie());
+    const Tokenizer tokenizer = grammar_tokenizer();
+    GrammarCache cache(tokenizer, {grammar_end_token});
     const GrammarSource first{GrammarSource::Kind::Regex, "first"};
     const auto compiled = cache.compile(first);
     EXPECT_EQ(cache.compile(first), compiled);

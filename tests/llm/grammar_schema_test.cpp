@@ -179,8 +179,7 @@ TEST(JsonSchema, RefusesWhatIsNotSupportedByNameAndPlace) {
     EXPECT_NE(schema_refusal(R"({"oneOf": [{"type": "number"}, {"type": "integer"}]})")
                   .find("the alternatives 0 and 1 may hold at once"),
               std::string::npos);
-    EXPECT_EQ(schema_refusal(R"({"pattern": "(?=a)"
-})"),
+    EXPECT_EQ(schema_refusal("{\"pattern\": \"(?=a)\"}"),
               "JSON schema: #: pattern '(?=a)': character 3: look-around is not supported");
 }
 
@@ -204,9 +203,8 @@ TEST(JsonSchema, RefusesBrokenSchemas) {
 }
 
 TEST(JsonSchema, BoundsTheWork) {
-    EXPECT_NE(
-        schema_refusal(R"({"type": "string", "maxLength": 50000})").find("needs more than 50000 states"),
-        std::string::npos);
+    EXPECT_NE(schema_refusal(R"({"type": "string", "maxLength": 50000})").find("use smaller repeat counts"),
+              std::string::npos);
     EXPECT_NE(schema_refusal(R"({"type": "string", "maxLength": 1000000})").find("#/maxLength: counts above"),
               std::string::npos);
     std::string deep;

@@ -18,7 +18,7 @@ struct Row {
     SamplingSettings settings;
     std::int32_t step = 0;
     std::vector<std::pair<std::int32_t, std::int32_t>> history;  // token, count
-    std::vector<std::uint32_t> mask;                             // none: all tokens may be drawn
+    std::vector<std::uint32_t> mask = {};                        // none: all tokens may be drawn
 };
 
 // The mask that allows these tokens.

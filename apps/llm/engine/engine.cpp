@@ -58,6 +58,10 @@ void check_known_tokens(std::span<const std::int32_t> prompt, const RequestSetti
 void check_request(const Request& request, const EngineSettings& settings, bool text) {
     check_request(request, settings.scheduler);
     if (!request.stop.empty() && !text) throw JobError("stop strings need a model with a tokenizer");
+    if (request.grammar && !text) throw JobError("a grammar needs a model with a tokenizer");
+    if (request.grammar && request.ignore_end)
+        throw JobError(
+            "ignore_end and a grammar exclude each other: the grammar decides where the text ends");
     for (const std::string& stop : request.stop)
         if (find_invalid_utf8(stop)) throw JobError("a stop string is not UTF-8");
     if (settings.vocabulary > 0) check_known_tokens(request.prompt, request, settings.vocabulary);
@@ -74,11 +78,13 @@ Engine::Engine(PassExecutor& executor, const Tokenizer* tokenizer, const EngineS
       tokenizer_(tokenizer),
       settings_(settings),
       scheduler_(for_executor(settings.scheduler, executor)) {
+    if (tokenizer_ != nullptr) grammars_.emplace(*tokenizer_, settings_.end_ids);
     publish();
 }
 
 void Engine::add(Request request, OnDelta on_delta, OnEnd on_end) {
     check_request(request, settings_, tokenizer_ != nullptr);
+    if (request.grammar) request.compiled_grammar = grammars_->compile(*request.grammar);
     inbox_.add({std::move(request), std::move(on_delta), std::move(on_end), Clock::now()});
 }
 
@@ -167,8 +173,10 @@ void Engine::complete_pass(std::vector<Outcome>& ended) {
         if (!take(answer, progress, top[progress.draw])) continue;
         if (!progress.last) scheduler_.end(progress.id);
         if (progress.drawn.token < 0) {
-            if (why_no_numbers.empty()) why_no_numbers = executor_.why_no_numbers();
+            if (why_no_numbers.empty() && !progress.no_token_allowed)
+                why_no_numbers = executor_.why_no_numbers();
             answer.outcome.error = why_no_numbers;
+            if (progress.no_token_allowed) answer.outcome.error = GrammarMatcher::why_stuck();
         }
         end(progress.id, ended);
     }
@@ -224,6 +232,7 @@ bool Engine::take(Answer& answer, const Progress& progress, TopTokens& top) {
     if (!top.token.empty()) outcome.top.push_back(std::move(top));
     const bool stopped = !answer.text.push(drawn.token);
     if (stopped) return ends(Finish::Stopped);
+    if (progress.finished) return ends(Finish::End);
     if (progress.last) return ends(answer.to_context ? Finish::Context : Finish::Length);
     return !tell(answer) && ends(answer.outcome.thrown ? Finish::Failed : Finish::Stopped);
 }

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 
 #include "llm/engine/inbox.h"
@@ -94,6 +95,7 @@ class Engine final : public RequestQueue {
     const Tokenizer* tokenizer_;
     EngineSettings settings_;
     Scheduler scheduler_;
+    std::optional<GrammarCache> grammars_;  // nothing without a tokenizer
     Inbox inbox_;
     std::unordered_map<std::int64_t, Answer> answers_;
     EngineCounters counters_;

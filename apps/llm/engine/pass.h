@@ -21,7 +21,7 @@ struct Draw {
     std::shared_ptr<const std::map<std::int32_t, std::int32_t>> history;
     int top_n = 0;  // how many of the most probable tokens to report with it
     // Tokens that may be drawn, see SamplingView; nullptr: all.
-    std::shared_ptr<const std::vector<std::uint32_t>> mask;
+    std::shared_ptr<const std::vector<std::uint32_t>> mask = nullptr;
 };
 
 // One pass, the same on all ranks of a replica.

@@ -3,10 +3,13 @@
 
 #include <cstdint>
 #include <exception>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "llm/engine/pass.h"
+#include "llm/grammar/grammar.h"
 #include "llm/ops/sampling.h"
 
 namespace voltpile::llm {
@@ -16,8 +19,9 @@ struct RequestSettings {
     int max_tokens = 0;       // 0: as many as the context has room for
     bool ignore_end = false;  // go on after a token of EngineSettings::end_ids
     SamplingSettings sampling;
-    std::vector<std::string> stop;  // the text ends before the first of these strings
-    int top_n = 0;                  // report this many of the most probable tokens with each draw
+    std::vector<std::string> stop;         // the text ends before the first of these strings
+    int top_n = 0;                         // report this many of the most probable tokens with each draw
+    std::optional<GrammarSource> grammar;  // what the text must satisfy
 };
 
 struct Request : RequestSettings {
@@ -30,10 +34,11 @@ struct Request : RequestSettings {
     // The number of the first draw. Requests with the same seed draw differently if this differs.
     std::int32_t first_draw = 0;
     std::vector<std::int32_t> stop_tokens;  // tokens that end the sequence, whatever ignore_end says
+    std::shared_ptr<const Grammar> compiled_grammar;  // of `grammar`, set by the engine
 };
 
 enum class Finish {
-    End,      // the model drew an end token, which is not in `tokens`
+    End,      // the model drew an end token, which is not in `tokens`, or the grammar allows no more
     Length,   // max_tokens are drawn
     Context,  // the context is full
     Stopped,  // by the token callback, a stop string or a stop token

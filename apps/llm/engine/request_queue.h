@@ -47,8 +47,8 @@ class RequestQueue {
     virtual ~RequestQueue() = default;
 
     // Adds a request, which on_end then ends. Without on_end, Engine::step() returns the outcome instead.
-    // Throws JobError if the request can never be answered, std::invalid_argument if its id is in use, and
-    // QueueClosed.
+    // Compiles the request's grammar on this thread. Throws JobError if the request can never be answered,
+    // std::invalid_argument if its id is in use, and QueueClosed.
     void submit(Request request, OnDelta on_delta = {}, OnEnd on_end = {}) {
         add(std::move(request), std::move(on_delta), std::move(on_end));
     }

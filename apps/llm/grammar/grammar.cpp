@@ -81,15 +81,22 @@ std::string GrammarMatcher::why_stuck() {
         kMostDepth, kMostStacks);
 }
 
+void check_grammar(const GrammarSource& source) {
+    automaton_of(source);
+}
+
 std::shared_ptr<const Grammar> GrammarCache::compile(const GrammarSource& source) {
+    std::shared_ptr<const TokenTrie> trie;
     {
         const std::lock_guard lock(mutex_);
+        if (!trie_) trie_ = std::make_shared<const TokenTrie>(tokenizer_, end_ids_);
+        trie = trie_;
         if (const auto known = by_source_.find(source); known != by_source_.end()) {
             by_use_.splice(by_use_.begin(), by_use_, known->second);
             return known->second->second;
         }
     }
-    auto made = std::make_shared<const Grammar>(source, trie_);
+    auto made = std::make_shared<const Grammar>(source, trie);
     const std::lock_guard lock(mutex_);
     if (const auto known = by_source_.find(source); known != by_source_.end()) return known->second->second;
     by_use_.emplace_front(source, made);

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "llm/grammar/automaton.h"
 #include "llm/grammar/token_masks.h"
@@ -70,19 +71,26 @@ class GrammarMatcher {
     bool at_start_;
 };
 
+// Compiles a grammar without a vocabulary, to see whether it can be. Throws JobError as Grammar does.
+void check_grammar(const GrammarSource& source);
+
 // Compiles grammars, and keeps those used last. Threads may share one.
 class GrammarCache {
   public:
-    explicit GrammarCache(std::shared_ptr<const TokenTrie> trie) : trie_(std::move(trie)) {}
+    // tokenizer: must outlive this object. end_ids: the tokens that end a sequence.
+    GrammarCache(const Tokenizer& tokenizer, std::vector<std::int64_t> end_ids)
+        : tokenizer_(tokenizer), end_ids_(std::move(end_ids)) {}
 
-    // Throws JobError as Grammar does.
+    // The first call builds the trie of the vocabulary. Throws JobError as Grammar does.
     std::shared_ptr<const Grammar> compile(const GrammarSource& source);
 
     static constexpr std::size_t most_grammars = 32;
 
   private:
-    std::shared_ptr<const TokenTrie> trie_;
+    const Tokenizer& tokenizer_;
+    std::vector<std::int64_t> end_ids_;
     std::mutex mutex_;
+    std::shared_ptr<const TokenTrie> trie_;
     using Entry = std::pair<GrammarSource, std::shared_ptr<const Grammar>>;
     std::list<Entry> by_use_;  // the last used first
     std::map<GrammarSource, std::list<Entry>::iterator> by_source_;

@@ -166,7 +166,7 @@ class SchemaCompiler {
         if (!list.is_array() || list.empty()) fail_at(place, "not a list of schemas");
         std::vector<SchemaJson> parts;
         for (const SchemaJson& each : list)
-            parts.push_back(rest.empty() ? each : SchemaJson{{"allOf", SchemaJson::array({each, rest})}});
+            parts.push_back(rest.empty() ? each : SchemaJson{{"allOf", SchemaJson::array({rest, each})}});
         if (key == "oneOf") check_exclusive(parts, place);
         std::vector<ExpressionPtr> choices;
         for (std::size_t i = 0; i < parts.size(); ++i)

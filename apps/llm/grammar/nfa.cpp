@@ -18,7 +18,7 @@ class NfaBuilder {
 
   private:
     int add_state() {
-        limit_.steps(16);
+        limit_.steps(200);  // for its memory
         nfa_.states.emplace_back();
         return static_cast<int>(nfa_.states.size()) - 1;
     }

@@ -25,6 +25,23 @@ CodePoints white_space() {
     set.add(' ', ' ');
     return set;
 }
+// What JavaScript or Python take for white space: \S matches none of these.
+CodePoints any_white_space() {
+    CodePoints set = white_space();
+    for (const auto& [first, last] :
+         std::initializer_list<std::pair<std::uint32_t, std::uint32_t>>{{0x1C, 0x1F},
+                                                                        {0x85, 0x85},
+                                                                        {0xA0, 0xA0},
+                                                                        {0x1680, 0x1680},
+                                                                        {0x2000, 0x200A},
+                                                                        {0x2028, 0x2029},
+                                                                        {0x202F, 0x202F},
+                                                                        {0x205F, 0x205F},
+                                                                        {0x3000, 0x3000},
+                                                                        {0xFEFF, 0xFEFF}})
+        set.add(first, last);
+    return set;
+}
 CodePoints complement(const CodePoints& of) {
     CodePoints set = CodePoints::all();
     set.remove(of);
@@ -73,8 +90,9 @@ class RegexParser {
         while (!text_.at_end() && text_.peek() != '|' && text_.peek() != ')') {
             if (branch.to_end) text_.fail("'$' is supported only at the end of an alternative");
             if (!group.empty()) text_.fail("'^' and '$' are supported only at the ends of the pattern");
-            if (text_.take_if('^')) {
+            if (text_.peek() == '^') {
                 if (!parts.empty()) text_.fail("'^' is supported only at the beginning of an alternative");
+                text_.take();
                 branch.from_start = true;
             } else if (text_.take_if('$')) {
                 branch.to_end = true;
@@ -234,7 +252,7 @@ class RegexParser {
             case 'W':
                 return complement(word_characters());
             case 'S':
-                return complement(white_space());
+                return complement(any_white_space());
             case 'n':
                 return one('\n');
             case 't':

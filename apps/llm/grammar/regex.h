@@ -1,9 +1,9 @@
 // Regular expressions, in the syntax that JavaScript and Python share.
 //
-// Supported: literals, `.`, [classes], \d \w \s and their complements (ASCII), \n \t \r \f \v \0 \xHH \uHHHH
-// \u{H...}, groups with and without names, |, * + ? {m} {m,} {,n} {m,n}, also lazy (which matches the same
-// texts), and ^ and $ at the ends of alternatives. Look-around, back-references, word boundaries, Unicode
-// properties and flags are refused.
+// Supported: literals, `.`, [classes], \d \w \s and their complements (ASCII, but \S excludes all white
+// space), \n \t \r \f \v \0 \xHH \uHHHH \u{H...}, groups with and without names, |, * + ? {m} {m,} {,n}
+// {m,n}, also lazy (which matches the same texts), and ^ and $ at the ends of alternatives. Look-around,
+// back-references, word boundaries, Unicode properties and flags are refused.
 #pragma once
 
 #include <functional>

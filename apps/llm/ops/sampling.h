@@ -11,8 +11,8 @@ namespace voltpile::llm {
 
 // The settings of one sequence. They apply in this order: repetition, presence and frequency penalties for
 // the tokens of the sequence so far (logit -= presence + frequency * count), logit bias, mask, temperature,
-// top-k, top-p, min-p; then one draw. Tokens rank by logit; among equal logits the lower token ranks first. Top-p
-// counts probabilities that are normalized over the tokens that top-k leaves.
+// top-k, top-p, min-p; then one draw. Tokens rank by logit; among equal logits the lower token ranks first.
+// Top-p counts probabilities that are normalized over the tokens that top-k leaves.
 struct SamplingSettings {
     float temperature = 0;  // 0: greedy; among equal logits the lowest token
     int top_k = 0;          // 0: no limit

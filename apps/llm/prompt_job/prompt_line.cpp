@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "llm/chat/chat_json.h"
 #include "llm/engine/request_json.h"
+#include "llm/grammar/response_format.h"
 #include "llm/model/byte_cursor.h"
 #include "llm/model/json_file.h"
 
@@ -32,6 +34,10 @@ void read_id(const json& value, Prompt& prompt) {
     prompt.id = value.is_string() ? value.get<std::string>() : value.dump();
 }
 
+bool is_form_field(std::string_view name) {
+    return name == "response_format" || name == "regex" || name == "grammar";
+}
+
 // Reads what a line has beside the fields of a request.
 bool read_other(const std::string& name, const json& value, Prompt& prompt) {
     if (name == "prompt")
@@ -39,7 +45,7 @@ bool read_other(const std::string& name, const json& value, Prompt& prompt) {
     else if (name == "top_n" || name == "top_logprobs")
         throw JobError(fmt::format("\"{}\" is the same for all prompts: set generate.top_n", name));
     else
-        return name == "id" || name == "messages";  // read_fields() reads them
+        return name == "id" || name == "messages" || is_form_field(name);  // read_fields() reads them
     return true;
 }
 
@@ -50,10 +56,15 @@ void read_fields(const std::string& text, Prompt& prompt) {
     if (!line.is_object()) throw JobError("a line must be a JSON object, such as {\"prompt\": \"...\"}");
     if (line.contains("id")) read_id(line["id"], prompt);  // first: what else is wrong is of this id
     if (duplicate) throw JobError(fmt::format("\"{}\" occurs twice", printable(*duplicate)));
-    constexpr std::array<std::string_view, 3> others{"prompt", "messages", "id"};
+    constexpr std::array<std::string_view, 6> others{"prompt",          "messages", "id",
+                                                     "response_format", "regex",    "grammar"};
     read_request(
         line, prompt.settings,
         [&](const std::string& name, const json& value) { return read_other(name, value, prompt); }, others);
+    if (std::ranges::any_of(line.items(), [](const auto& each) { return is_form_field(each.key()); })) {
+        prompt.settings.grammar = grammar_in_request(text);
+        if (prompt.settings.grammar) check_grammar(*prompt.settings.grammar);
+    }
     const bool plain = line.contains("prompt"), chat = line.contains("messages");
     if (chat) read_messages(text, prompt);
     if (plain == chat)
