@@ -43,8 +43,10 @@ TEST(ServeRequests, ChatFieldsSetTheRequest) {
                                                kModel, 1);
     ASSERT_EQ(chat.messages.size(), 3U);
     EXPECT_EQ(chat.messages[0].role, ChatRole::System);
-    EXPECT_EQ(chat.messages[1].content, "Hello there");
-    EXPECT_FALSE(chat.options.thinking);
+    EXPECT_EQ(chat.messages[1].content.text(), "Hello there");
+    ASSERT_EQ(chat.options.arguments.size(), 1U);
+    EXPECT_EQ(chat.options.arguments[0].first.text(), "enable_thinking");
+    EXPECT_FALSE(chat.options.arguments[0].second.truth());
     const GenerationFields& fields = chat.fields;
     const SamplingSettings& sampling = fields.settings.sampling;
     EXPECT_EQ(sampling.temperature, 0.5F);

@@ -167,7 +167,7 @@ Dfa to_dfa(const Expression& expression, WorkLimit& limit) {
     return Determinizer(nfa, limit).build();
 }
 
-Dfa product(const Dfa& a, const Dfa& b, Product kind, WorkLimit& limit) {
+Dfa product(const Dfa& a, const Dfa& b, DfaProduct kind, WorkLimit& limit) {
     Dfa made;
     split_classes(made.class_of, made.classes, a);
     split_classes(made.class_of, made.classes, b);
@@ -189,14 +189,14 @@ Dfa product(const Dfa& a, const Dfa& b, Product kind, WorkLimit& limit) {
         const auto [in_a, in_b] = pairs[s];
         const bool b_accepts = in_b >= 0 && b.accepts[static_cast<std::size_t>(in_b)];
         made.accepts.push_back(a.accepts[static_cast<std::size_t>(in_a)] &&
-                               b_accepts == (kind == Product::Both));
+                               b_accepts == (kind == DfaProduct::Both));
         made.calls.emplace_back();
         limit.steps(made.classes);
         for (int c = 0; c < made.classes; ++c) {
             const std::uint8_t byte = byte_of[static_cast<std::size_t>(c)];
             const int to_a = a.after(in_a, a.class_of[byte]);
             const int to_b = in_b < 0 ? -1 : b.after(in_b, b.class_of[byte]);
-            const bool ends = to_a < 0 || (to_b < 0 && kind == Product::Both);
+            const bool ends = to_a < 0 || (to_b < 0 && kind == DfaProduct::Both);
             made.next.push_back(ends ? -1 : state_of(to_a, to_b));
         }
     }

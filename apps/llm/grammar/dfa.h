@@ -56,8 +56,8 @@ void split_classes(std::array<std::uint8_t, 256>& class_of, int& classes, const 
 Dfa to_dfa(const Expression& expression, WorkLimit& limit);
 
 // Builds the automaton of what both match, or of what `a` matches and `b` does not. Both call no rules.
-enum class Product { Both, Without };
-Dfa product(const Dfa& a, const Dfa& b, Product kind, WorkLimit& limit);
+enum class DfaProduct { Both, Without };
+Dfa product(const Dfa& a, const Dfa& b, DfaProduct kind, WorkLimit& limit);
 
 // Removes states that cannot be reached, or from which no end can be. can_match: whether a called rule
 // matches anything. Returns false, and leaves a single state, if the automaton matches nothing.

@@ -224,7 +224,7 @@ class SchemaCompiler {
         return within(pointer, [&] {
             const auto any = sequence({literal("\""), JsonText::characters(0, -1), literal("\"")});
             return machine(
-                product(to_dfa(*any, limit_), to_dfa(*choice(keys), limit_), Product::Without, limit_));
+                product(to_dfa(*any, limit_), to_dfa(*choice(keys), limit_), DfaProduct::Without, limit_));
         });
     }
 
@@ -255,7 +255,7 @@ class SchemaCompiler {
         std::optional<Dfa> both;
         const auto must_match = [&](const ExpressionPtr& expression) {
             const Dfa dfa = to_dfa(*expression, limit_);
-            both = both ? product(*both, dfa, Product::Both, limit_) : dfa;
+            both = both ? product(*both, dfa, DfaProduct::Both, limit_) : dfa;
         };
         return within(pointer, [&] {
             if (schema.contains("pattern")) {

@@ -73,7 +73,8 @@ ChatRequest read_chat_request(std::string_view body, const ServedModel& model, s
     if (const nlohmann::json* options = fields.find("chat_template_kwargs")) {
         if (!options->is_object()) fields.fail("chat_template_kwargs", "must be an object");
         FieldReader inner(*options, "chat_template_kwargs.");
-        request.options.thinking = inner.boolean("enable_thinking").value_or(true);
+        if (const auto thinking = inner.boolean("enable_thinking"))
+            request.options.arguments.emplace_back("enable_thinking", *thinking);
         inner.finish();
     }
     fields.ignore({"parallel_tool_calls"});
