@@ -19,7 +19,8 @@ ENVIRONMENT = dict(
     os.environ,
     OMPI_ALLOW_RUN_AS_ROOT="1",
     OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
-    OMPI_MCA_rmaps_base_oversubscribe="1",  # four ranks on two cores
+    OMPI_MCA_rmaps_base_oversubscribe="1",  # four ranks on two cores: Open MPI 4,
+    PRTE_MCA_rmaps_default_mapping_policy=":oversubscribe",  # Open MPI 5
 )
 
 TINY = SOURCE / "jobs/smoke/threebody_tiny.toml"

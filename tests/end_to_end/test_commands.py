@@ -175,7 +175,7 @@ class Clean(Case):
     def test_asks_first(self):
         parts = pathlib.Path(str(self.unfinished_result()) + ".parts")
         _, err = self.voltpile("clean", "--days", "0", expect=BAD_INPUT)
-        self.assertIn("--yes deletes without asking", err)
+        self.assertIn("pass --yes to delete", err)
         for answer, deleted in (("n\n", False), ("\n", False), ("y\n", True)):
             ours, theirs = pty.openpty()
             os.write(ours, answer.encode())
