@@ -19,7 +19,8 @@ constexpr int busy_retry_seconds = 1;
 
 // Health checks and the like say nothing that a key should protect.
 bool needs_key(const http::Request& request) {
-    return request.path != "/health" && request.path != "/ready";
+    return request.path != "/health" && request.path != "/ready" && request.path != "/" &&
+           !request.path.starts_with("/page/");
 }
 
 bool is_json(std::string_view content_type) {

@@ -12,6 +12,7 @@
 
 #include "base/seconds_since.h"
 #include "base/standard_streams.h"
+#include "llm/serve/page_routes.h"
 
 namespace voltpile::llm {
 namespace {
@@ -71,7 +72,9 @@ void serve(ServeSettings settings, const LanguageModel& model, Engine& engine, S
     settings.http.refusal = [](int status, std::string_view message, std::string_view path) {
         return Api::refusal(ApiError(status, std::string(message)), path);
     };
-    http::Server server(std::move(settings.http), api.routes());
+    http::Router routes = api.routes();
+    add_page_routes(routes);
+    http::Server server(std::move(settings.http), std::move(routes));
     api.set_counters(server.counters());
     if (!settings.address_file.empty()) write_address(settings.address_file, server.url());
     if (open)
