@@ -6,6 +6,7 @@ import subprocess
 import threading
 import unittest
 
+import jsonschema
 from harness import BAD_INPUT, CANNOT_RUN, PATIENCE, STOPPED
 from serving import MODEL, ServeCase, events
 from tiny_model import EXPECTED, MODELS
@@ -93,6 +94,25 @@ class Answers(ServeCase):
 
     def text_of(self, tokens):
         return self.post("/detokenize", {"tokens": tokens}).json["prompt"]
+
+    def test_structured_output(self):
+        schema = {
+            "type": "object",
+            "properties": {"book": {"enum": ["Genesis", "Exodus"]}, "read": {"type": "boolean"}, "note": {"type": "string", "maxLength": 12}},
+            "required": ["book", "read", "note"],
+            "additionalProperties": False,
+        }
+        body = {"messages": conversation(), "max_tokens": 200, "seed": 1, "n": 4}
+        wanted = {"type": "json_schema", "json_schema": {"name": "reading", "schema": schema, "strict": True}}
+        answer = self.post("/v1/chat/completions", {**body, "response_format": wanted})
+        self.assertEqual(answer.status, 200, answer.body)
+        for choice in answer.json["choices"]:
+            self.assertEqual(choice["finish_reason"], "stop")
+            jsonschema.validate(json.loads(choice["message"]["content"]), schema)
+        match = self.post("/v1/completions", {"prompt": "In the year", "max_tokens": 30, "seed": 1, "regex": "[0-9]{4}"})
+        self.assertRegex(match.json["choices"][0]["text"], "^[0-9]{4}$")
+        refused = self.post("/v1/completions", {"prompt": "And", "regex": "("})
+        self.assertEqual((refused.status, refused.json["error"]["param"]), (400, "regex"))
 
     def test_tokenize_and_detokenize(self):
         wanted = GREEDY[0]

@@ -67,6 +67,19 @@ TEST(ServeRequests, ChatFieldsSetTheRequest) {
     EXPECT_TRUE(fields.stream && fields.include_usage && fields.logprobs);
 }
 
+TEST(ServeRequests, FormsBecomeGrammars) {
+    const auto grammar = [](const std::string& fields) {
+        return read_chat_request(with_chat(fields), kModel, 1).fields.settings.grammar;
+    };
+    EXPECT_FALSE(grammar(R"("response_format":{"type":"text"})").has_value());
+    EXPECT_EQ(grammar(R"("response_format":{"type":"json_object"})")->kind, GrammarSource::Kind::JsonObject);
+    EXPECT_EQ(grammar(R"("regex":"[0-9]{4}")")->text, "[0-9]{4}");
+    const auto schema =
+        grammar(R"("response_format":{"type":"json_schema","json_schema":{"name":"s","strict":true,
+        "schema":{"type":"object","properties":{"b":{"type":"null"},"a":{"type":"null"}}}}})");
+    EXPECT_LT(schema->text.find("\"b\""), schema->text.find("\"a\"")) << "not in the order of the request";
+}
+
 TEST(ServeRequests, DefaultsAreThoseOfOpenAi) {
     const ChatRequest chat = read_chat_request(with_chat(R"("n":null)"), kModel, 42);
     EXPECT_EQ(chat.fields.settings.sampling.temperature, 1.0F);
@@ -125,7 +138,14 @@ TEST(ServeRequests, ChatNamesTheFieldThatIsWrong) {
         {with_chat(R"("logprobs":true,"top_logprobs":21)"), "top_logprobs"},
         {with_chat(R"("tools":[{"type":"function"}])"), "tools"},
         {with_chat(R"("tool_choice":"auto")"), "tool_choice"},
-        {with_chat(R"("response_format":{"type":"json_object"})"), "response_format"},
+        {with_chat(R"("response_format":{"type":"xml"})"), "response_format"},
+        {with_chat(R"("response_format":{"type":"json_schema"})"), "response_format"},
+        {with_chat(
+             R"("response_format":{"type":"json_schema","json_schema":{"schema":{"type":"number","not":{}}}})"),
+         "response_format"},
+        {with_chat(R"("regex":"(")"), "regex"},
+        {with_chat(R"("grammar":"root ::= nothing")"), "grammar"},
+        {with_chat(R"("regex":"a+","grammar":"root ::= \"a\"")"), "regex"},
         {with_chat(R"("reasoning_effort":"low")"), "reasoning_effort"},
         {with_chat(R"("prompt_logprobs":1)"), "prompt_logprobs"},
         {with_chat(R"("best_of":3)"), "best_of"},

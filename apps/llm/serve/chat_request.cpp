@@ -66,7 +66,7 @@ ChatRequest read_chat_request(std::string_view body, const ServedModel& model, s
     const nlohmann::json object = parse_body(body);
     FieldReader fields(object);
     ChatRequest request;
-    request.fields = read_generation_fields(fields, model, seed);
+    request.fields = read_generation_fields(fields, body, model, seed);
     request.messages = read_messages(fields);
     read_length(fields, request.fields.settings);
     read_top(fields, request.fields);

@@ -52,7 +52,7 @@ CompletionRequest read_completion_request(std::string_view body, const ServedMod
     const nlohmann::json object = parse_body(body);
     FieldReader fields(object);
     CompletionRequest request;
-    request.fields = read_generation_fields(fields, model, seed);
+    request.fields = read_generation_fields(fields, body, model, seed);
     read_prompts(fields, model, request);
     request.fields.settings.max_tokens = static_cast<int>(
         fields.integer("max_tokens", kLeastNewTokens, kMostNewTokens).value_or(usual_completion_tokens));

@@ -7,7 +7,9 @@
 #include <limits>
 #include <variant>
 
+#include "base/error.h"
 #include "llm/engine/request_fields.h"
+#include "llm/grammar/response_format.h"
 #include "llm/serve/api_error.h"
 
 namespace voltpile::llm {
@@ -62,6 +64,21 @@ void read_stream_options(FieldReader& fields, GenerationFields& read) {
     inner.finish();
 }
 
+// Which texts may be answered. body: the request, where the properties of a schema still have their order.
+std::optional<GrammarSource> read_form(FieldReader& fields, std::string_view body) {
+    std::string first;  // the field to blame
+    for (const char* name : {"response_format", "regex", "grammar"})
+        if (fields.find(name) && first.empty()) first = name;
+    if (first.empty()) return std::nullopt;
+    try {
+        auto source = grammar_in_request(body);
+        if (source) check_grammar(*source);
+        return source;
+    } catch (const JobError& error) {
+        throw ApiError(400, fmt::format("\"{}\" is not possible: {}", first, error.what()), first);
+    }
+}
+
 }  // namespace
 
 SamplingSettings read_sampling_fields(FieldReader& fields) {
@@ -84,7 +101,8 @@ void check_model(FieldReader& fields, const ServedModel& model) {
             "model", "model_not_found");
 }
 
-GenerationFields read_generation_fields(FieldReader& fields, const ServedModel& model, std::uint64_t seed) {
+GenerationFields read_generation_fields(FieldReader& fields, std::string_view body, const ServedModel& model,
+                                        std::uint64_t seed) {
     check_model(fields, model);
     GenerationFields read;
     read.settings.sampling = read_sampling_fields(fields);
@@ -92,6 +110,7 @@ GenerationFields read_generation_fields(FieldReader& fields, const ServedModel& 
     constexpr auto any = std::numeric_limits<std::int64_t>::max();
     const auto wanted_seed = fields.integer("seed", -any - 1, any);
     read.settings.sampling.seed = wanted_seed ? static_cast<std::uint64_t>(*wanted_seed) : seed;
+    read.settings.grammar = read_form(fields, body);
     read.settings.stop = fields.texts("stop", most_stops);
     read.settings.ignore_end = fields.boolean("ignore_eos").value_or(false);
     read.stop_tokens = stop_tokens_of(fields, model);
@@ -111,7 +130,6 @@ GenerationFields read_generation_fields(FieldReader& fields, const ServedModel& 
     for (const char* guided :
          {"guided_json", "guided_regex", "guided_choice", "guided_grammar", "structured_outputs"})
         fields.only(guided, nullptr);
-    fields.only("response_format", {{"type", "text"}});
     return read;
 }
 

@@ -60,6 +60,15 @@ Schema messages() {
     return list_of(message, 1);
 }
 
+Schema response_format() {
+    const Schema schema =
+        object({{"name", of_type("string")}, {"schema", of_type("object")}, {"strict", of_type("boolean")}},
+               {"schema"});
+    return any_of(
+        {object({{"type", {{"enum", {"text", "json_object"}}}}}, {"type"}),
+         object({{"type", {{"const", "json_schema"}}}, {"json_schema", schema}}, {"type", "json_schema"})});
+}
+
 // The fields of read_generation_fields().
 Schema generation_fields(const ServedModel& model) {
     const Schema text{{"type", "string"}, {"minLength", 1}};
@@ -73,6 +82,9 @@ Schema generation_fields(const ServedModel& model) {
                                     std::numeric_limits<std::int64_t>::max())},
                   {"ignore_eos", of_type("boolean")},
                   {"logit_bias", of_type("object")},
+                  {"response_format", response_format()},
+                  {"regex", text},
+                  {"grammar", text},
                   {"max_tokens", integers(kLeastNewTokens, kMostNewTokens)},
                   {"user", of_type("string")}};
     for (const RequestField& field : kRequestFields)
