@@ -7,7 +7,7 @@ import unittest
 
 import h5py
 
-from harness import BAD_INPUT, Case
+from harness import BAD_INPUT, FAILED, Case
 from random_schemas import RandomSchemas
 from tiny_model import MODELS
 
@@ -90,10 +90,17 @@ class Structured(Case):
                 (["--json-object"], lambda text: self.assertIsInstance(json.loads(text), dict)),
                 (["--regex", r"\d{3}-[a-f]+x"], lambda text: self.assertRegex(text, r"\A\d{3}-[a-f]+x\Z")),
                 (["--grammar", grammar], lambda text: self.assertRegex(text, r"\A[0-9()+]+=[0-9]{1,3}\Z"))):
-            out, _ = self.voltpile("generate", MODEL, "x", "--json", "--max-tokens", "300", "--temperature", "1", *options)
+            out, _ = self.voltpile("generate", MODEL, "x", "--json", "--max-tokens", "100", "--temperature", "1", *options)
             answer = json.loads(out)
             if answer["finish_reason"] == "end":
                 check(answer["text"])
+
+    def test_reports_nesting_beyond_the_limit(self):
+        grammar = self.folder / "sum.gbnf"  # the tiny model opens one parenthesis after the other
+        grammar.write_text(GBNF)
+        _, err = self.voltpile("generate", MODEL, "x", "--max-tokens", "300", "--temperature", "1", "--seed", "1",
+                               "--grammar", grammar, expect=FAILED)
+        self.assertIn("nests more than 500 rules", err)
 
     def test_names_what_is_wrong_with_a_grammar(self):
         for options, message in ((["--regex", "(a"], "pattern '(a': character 3: ')' is missing"),

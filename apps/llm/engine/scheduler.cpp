@@ -136,13 +136,14 @@ std::vector<Progress> Scheduler::complete(std::span<const DrawnToken> drawn) {
             progress.emplace_back(sequence->id, i, drawn[i], drawn[i].token < 0, sequence->shared);
         if (next.last) {
             next.no_token_allowed = sequence->grammar && sequence->grammar->stuck();
+        } else if (sequence->grammar && !sequence->grammar->accept(drawn[i].token)) {
+            next.drawn.token = -1;  // beyond a limit of the grammar that masks do not know: nesting, readings
+            next.last = next.no_token_allowed = true;
         } else {
             sequence->tokens.push_back(drawn[i].token);
             if (sequence->history) ++(*sequence->history)[drawn[i].token];
             next.last = ++sequence->drawn >= sequence->most_tokens;
             if (sequence->grammar) {
-                if (!sequence->grammar->accept(drawn[i].token))
-                    throw std::logic_error("a token was drawn that its grammar does not allow");
                 next.finished = sequence->grammar->finished();
                 next.last = next.last || next.finished;
             }

@@ -59,8 +59,9 @@ class GrammarMatcher {
     // Whether no token may come next, because none of the vocabulary continues the text: why_stuck().
     bool stuck() const;
     static std::string why_stuck();
-    // Reads a token. Returns false, and changes nothing, if it is not allowed; true for an end token where
-    // the text may end.
+    // Reads a token. Returns false, and changes nothing, if it is not allowed, or if the text then exceeds
+    // kMostDepth or kMostStacks, which mask() does not look for. Returns true for an end token where the text
+    // may end.
     bool accept(TokenId token);
     bool complete() const { return now_.complete; }                         // the text may end here
     bool finished() const { return now_.complete && now_.stacks.empty(); }  // and must
