@@ -16,7 +16,7 @@ try:
 except ImportError:
     jsonschema = None
 
-SCHEMAS = int(os.environ.get("VOLTPILE_SCHEMAS", "1000"))
+SCHEMAS = int(os.environ.get("VOLTPILE_SCHEMAS", "100"))  # a thousand take several minutes on two cores
 MODEL = MODELS / "tiny-q8_0.gguf"
 JOB = f"""
 app = "llm"
