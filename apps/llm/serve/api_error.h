@@ -12,8 +12,8 @@ namespace voltpile::llm {
 
 class ApiError : public std::runtime_error {
   public:
-    // field: the field of the request that is wrong; empty if it is none in particular. code: a word for
-    // programs, such as "model_not_found"; may be empty.
+    // field: the invalid field, or empty if the error concerns the request as a whole. code: an error code
+    // for programs, such as "model_not_found"; may be empty.
     ApiError(int status, const std::string& message, std::string field = {}, std::string code = {})
         : std::runtime_error(message), status_(status), field_(std::move(field)), code_(std::move(code)) {}
 
