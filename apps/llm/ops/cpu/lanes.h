@@ -49,27 +49,34 @@ VOLTPILE_INLINE void store_halves(std::uint16_t* to, Lanes lanes) {
                      _mm256_cvtps_ph(lanes.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
 }
 #else
+// Consecutive integers, each widened to a lane.
+template <class Integer>
+VOLTPILE_INLINE IntLanes widened(const std::uint8_t* from) {
+    typedef Integer Narrow __attribute__((vector_size(lane_count * sizeof(Integer))));
+    Narrow narrow;
+    __builtin_memcpy(&narrow, from, sizeof narrow);
+    return __builtin_convertvector(narrow, IntLanes::Numbers);
+}
 VOLTPILE_INLINE IntLanes load_bytes(const std::uint8_t* from) {
-    IntLanes lanes;
-    for (int i = 0; i < lane_count; ++i) lanes.set_lane(i, from[i]);
-    return lanes;
+    return widened<std::uint8_t>(from);
 }
 VOLTPILE_INLINE IntLanes load_signed_bytes(const std::uint8_t* from) {
-    return (load_bytes(from) ^ 128) - 128;
+    return widened<std::int8_t>(from);
 }
 VOLTPILE_INLINE IntLanes load_shorts(const std::uint8_t* from) {
-    std::uint16_t shorts[lane_count];
-    __builtin_memcpy(shorts, from, sizeof shorts);
-    IntLanes lanes;
-    for (int i = 0; i < lane_count; ++i) lanes.set_lane(i, shorts[i]);
-    return lanes;
+    return widened<std::uint16_t>(from);
+}
+// The bits of half precision numbers, one in each lane. Shifted to where fp32 has its fraction and times
+// 2^112, the difference of the exponents' biases, they are the number itself, subnormal or not; infinities
+// and NaN get the largest exponent besides.
+VOLTPILE_INLINE Lanes float_from_half_bits(IntLanes bits) {
+    const IntLanes magnitude = bits & 0x7fff;
+    const Lanes finite = bits_as<float>(magnitude << 13) * 0x1p112F;
+    const IntLanes not_finite = (IntLanes::Numbers)(magnitude.v > 0x7bff) & 0x7f800000;
+    return bits_as<float>(bits_as<std::int32_t>(finite) | not_finite | (bits & 0x8000) << 16);
 }
 VOLTPILE_INLINE Lanes load_halves(const void* from) {
-    std::uint16_t halves[lane_count];
-    __builtin_memcpy(halves, from, sizeof halves);
-    Lanes lanes;
-    for (int i = 0; i < lane_count; ++i) lanes.set_lane(i, float_from_half(halves[i]));
-    return lanes;
+    return float_from_half_bits(load_shorts(static_cast<const std::uint8_t*>(from)));
 }
 VOLTPILE_INLINE void store_halves(std::uint16_t* to, Lanes lanes) {
     for (int i = 0; i < lane_count; ++i) to[i] = half_from_float(lanes.lane(i));
@@ -82,7 +89,7 @@ VOLTPILE_INLINE float half_at(const std::uint8_t* from) {
 #if defined(__F16C__)
     return _cvtsh_ss(half);
 #else
-    return float_from_half(half);
+    return float_from_half_bits(IntLanes(half)).lane(0);
 #endif
 }
 
