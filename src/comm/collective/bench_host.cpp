@@ -12,7 +12,7 @@ namespace voltpile {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr const char *own_name = "voltpile", *mpi_name = "mpi";
+constexpr const char *own_collectives = "voltpile", *collectives_of_mpi = "mpi";
 
 struct Buffers {
     std::vector<float> in, out;
@@ -63,7 +63,7 @@ double seconds_of(const std::function<void()>& call, int calls) {
 }  // namespace
 
 std::vector<std::string> host_collective_way_names() {
-    return {own_name, mpi_name};
+    return {own_collectives, collectives_of_mpi};
 }
 
 std::vector<CollectiveBenchRow> bench_host_collective(const Communicator& group, Collective collective,
@@ -78,8 +78,8 @@ std::vector<CollectiveBenchRow> bench_host_collective(const Communicator& group,
 
     std::vector<CollectiveBenchRow> rows;
     const std::pair<std::string, std::function<void(std::int64_t)>> ways[] = {
-        {own_name, [&](std::int64_t bytes) { call_ours(*ours, collective, memory, bytes); }},
-        {mpi_name, [&](std::int64_t bytes) { call_mpi(group.mpi(), collective, memory, bytes); }},
+        {own_collectives, [&](std::int64_t bytes) { call_ours(*ours, collective, memory, bytes); }},
+        {collectives_of_mpi, [&](std::int64_t bytes) { call_mpi(group.mpi(), collective, memory, bytes); }},
     };
     for (std::int64_t bytes = options.min_bytes; bytes <= options.max_bytes; bytes *= options.factor)
         for (const auto& [name, way] : ways) {
