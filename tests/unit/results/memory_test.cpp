@@ -32,7 +32,7 @@ bool sanitizer_keeps_freed_memory() {
 // Blocks of 4 MiB, HDF5's caches and the libraries' pages take about 20 MB; the smallest field of these tests
 // has 64 MB.
 constexpr int bound_mb = 40;
-constexpr std::int64_t points = 1 << 24;
+constexpr std::int64_t many_points = 1 << 24;
 
 // Returns how much the peak grows while the body runs in a process of its own.
 int growth_mb(const std::function<void()>& body) {
@@ -47,7 +47,7 @@ int growth_mb(const std::function<void()>& body) {
 void commit_in_child(const std::filesystem::path& result, const ResultLayout& layout) {
     ASSERT_EQ(run_in_child([&] {
                   const PartFolder owner(result, layout, PartFolder::IfOther::Refuse);
-                  for (std::int64_t at = 0; at < points; at += 1 << 21) {
+                  for (std::int64_t at = 0; at < many_points; at += 1 << 21) {
                       std::vector<FieldBuffer> data;
                       data.push_back(
                           buffer(std::vector<std::int32_t>(1 << 21, static_cast<std::int32_t>(at >> 21))));
@@ -66,7 +66,7 @@ TEST(Memory, IsBoundedInConsolidationAndShow) {
     const auto result = folder.path() / "line.h5";
     // One axis, so that its coordinates take as much memory as a field.
     const ResultLayout layout = layout_of(
-        {axis("x", 0, 1, points)}, {field("steps", FieldType::Int32), field("energy", FieldType::Float64)});
+        {axis("x", 0, 1, many_points)}, {field("steps", FieldType::Int32), field("energy", FieldType::Float64)});
     commit_in_child(result, layout);
     EXPECT_LT(growth_mb([&] {
                   const PartScan scan = scan_parts(parts_path(result), layout);
