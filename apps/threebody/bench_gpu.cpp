@@ -8,8 +8,9 @@
 #include "device/stream.h"
 #include "threebody/bench.h"
 #include "threebody/bench_kernels.h"
-#include "threebody/gpu_kernel.h"
-#include "threebody/method_cost.h"
+#include "threebody/gpu_program.h"
+#include "threebody/methods.h"
+#include "threebody/outcome.h"
 
 namespace voltpile::threebody {
 
@@ -50,25 +51,24 @@ struct Sweep {
     double pair_steps = 0;
 };
 
-Sweep time_sweep(const Problem& problem, const Problem* on_gpu, std::uint32_t points, const DeviceInfo& info,
-                 const Stream& stream) {
+Sweep time_sweep(const Problem& problem, std::uint32_t points, const DeviceInfo& info, const Stream& stream) {
+    const auto program = make_gpu_program(problem);
     DeviceBuffer<GpuRange::Counters> counters(1);
     DeviceBuffer<std::int32_t> steps_together(points);
     GpuRange range;
     range.points = points;
     range.counters = counters.data();
-    range.steps_together = steps_together.data();
+    range.values[static_cast<int>(Field::steps_together)] = steps_together.data();
     Sweep best;
     for (int repeat = 0; repeat < 4; ++repeat) {
         set_to_zero(counters.data(), counters.bytes(), stream);
-        const double seconds =
-            time_on(stream, [&] { launch_sweep(problem, on_gpu, range, info.multiprocessors, stream); });
+        const double seconds = time_on(stream, [&] { program->launch(range, info.multiprocessors, stream); });
         if (repeat == 0 || seconds < best.seconds) best.seconds = seconds;
     }
     PinnedBuffer<GpuRange::Counters> seen(1);
     copy_to_host(seen.data(), counters.data(), counters.bytes(), stream);
     stream.synchronize();
-    best.pair_steps = static_cast<double>(seen.data()->pair_steps);
+    best.pair_steps = static_cast<double>(seen.data()->units);
     return best;
 }
 
@@ -102,9 +102,9 @@ void bench_gpu(const BenchOptions& options) {
 
     fmt::print("{}: three-body map {} x {}, {} Euler steps, FP64\n", info.name, options.size, options.size,
                options.steps);
-    const Sweep sweep = time_sweep(problem, on_gpu.data(), points, info, stream);
+    const Sweep sweep = time_sweep(problem, points, info, stream);
     const double peak = fma_peak(info, stream, sweep.seconds);
-    const double instructions = instructions_per_pair_step(Method::Euler);
+    const double instructions = threebody::info(Method::Euler).instructions;
     const double rate = sweep.pair_steps / sweep.seconds;
     fmt::print("{:<44} {:>12.4f} s\n", "kernel time, best of 4", sweep.seconds);
     fmt::print("{:<44} {:>12.4e}\n", "pair-steps", sweep.pair_steps);
@@ -119,20 +119,18 @@ void bench_gpu(const BenchOptions& options) {
     fmt::print("{:<44} {:>12.1f}\n", "times as fast as that", rate / plain_rate);
 
     fmt::print("{:<44}\n", "other methods and precisions:");
-    constexpr const char* names[] = {"euler", "leapfrog", "yoshida4", "rk4"};
-    for (int method = 0; method < 4; ++method) {
+    for (const MethodInfo& method : methods()) {
         for (const bool single : {false, true}) {
             BenchOptions shorter = options;
             shorter.steps = std::min(options.steps, 5000);
             problem = published_problem(shorter);
-            problem.method = static_cast<Method>(method);
+            problem.method = method_named(method.name);
             problem.single_precision = single;
-            copy_to_device(on_gpu.data(), &problem, sizeof problem, stream);
-            const Sweep other = time_sweep(problem, on_gpu.data(), points, info, stream);
+            const Sweep other = time_sweep(problem, points, info, stream);
             const double other_rate = other.pair_steps / other.seconds;
             fmt::print("{:<44} {:>12.4e} /s  {:.4e} instructions/s\n",
-                       fmt::format("pair-steps, {} {}", names[method], single ? "fp32" : "fp64"), other_rate,
-                       other_rate * instructions_per_pair_step(problem.method));
+                       fmt::format("pair-steps, {} {}", method.name, single ? "fp32" : "fp64"), other_rate,
+                       other_rate * method.instructions);
         }
     }
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/cpu_level.h"
-#include "threebody/point_stream.h"
+#include "sweep/point_stream.h"
 #include "threebody/problem.h"
 
 namespace voltpile::threebody {

@@ -2,8 +2,9 @@
 // its own precision.
 #pragma once
 
+#include "sweep/portable.h"
+#include "threebody/outcome.h"
 #include "threebody/parameters.h"
-#include "threebody/portable.h"
 #include "threebody/system.h"
 
 namespace voltpile::threebody {
@@ -74,6 +75,28 @@ VOLTPILE_HD double energy_error(const Parameters& parameters, const System<doubl
     const double after = total_energy(state, parameters.G, parameters.mass);
     const double error = (after - before) / before;
     return error < 0 ? -error : error;
+}
+
+// Sets the fields of a method of fixed steps that depend only on the number of steps done.
+VOLTPILE_HD void set_fixed_step_count(const Parameters& parameters, std::int32_t steps, Outcome& outcome) {
+    outcome.steps_together = outcome.step_count = steps;
+    outcome.time_together = steps * parameters.dt;
+    outcome.quality = static_cast<std::int32_t>(Quality::Complete);
+}
+
+// Sets the fields that are computed from the first system's final state, which is synchronized.
+template <class Real>
+VOLTPILE_HD void set_state_fields(const Parameters& parameters, const System<double>& state,
+                                  Outcome& outcome) {
+    VOLTPILE_UNROLL
+    for (int i = 0; i < 3; ++i) {
+        VOLTPILE_UNROLL
+        for (int c = 0; c < 3; ++c) {
+            outcome.final_state[6 * i + c] = state.x[i][c];
+            outcome.final_state[6 * i + 3 + c] = state.p[i][c] / parameters.mass[i];
+        }
+    }
+    outcome.energy_error = energy_error<Real>(parameters, state);
 }
 
 }  // namespace VOLTPILE_TARGET

@@ -6,7 +6,7 @@
 // "diverged".
 #pragma once
 
-#include "threebody/portable.h"
+#include "sweep/portable.h"
 
 namespace voltpile::threebody {
 inline namespace VOLTPILE_TARGET {

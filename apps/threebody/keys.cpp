@@ -6,8 +6,12 @@
 #include <cmath>
 
 #include "job/job_spec.h"
+#include "threebody/methods.h"
+#include "threebody/outcome_fields.h"
+#include "threebody/parameter_table.h"
 
 namespace voltpile {
+namespace threebody {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -38,7 +42,7 @@ count = 1000
 endpoint = false
 
 [integrate]
-method = "euler"                         # here also: leapfrog, yoshida4, rk4
+method = "euler"                         # here also: leapfrog, yoshida4, rk4, rkn8
 dt = 0.001
 steps = 50000
 precision = "fp64"                       # or fp32
@@ -47,97 +51,72 @@ precision = "fp64"                       # or fp32
 separation = 0.5
 
 [output]
-fields = ["steps_together"]              # also: energy_error, closest_approach, final_state
+fields = ["steps_together"]              # also: time_together, energy_error, closest_approach, final_state ...
 )";
 
-std::vector<KeySpec> system_keys() {
-    return {
-        {.path = "system.G",
-         .unit = "1",
-         .range = {.min = 0},
-         .sweepable = true,
-         .help = "Gravitational constant. The problem is dimensionless: choose units of length, mass and "
-                 "time and express G in them."},
-        {.path = "system.mass",
-         .shape = {3},
-         .unit = "1",
-         .range = {.min = 0, .min_open = true},
-         .sweepable = true,
-         .help = "Masses of the bodies. They must not be zero: the integrators advance momenta and divide by "
-                 "the mass."},
-        {.path = "system.position",
-         .shape = {3, 3},
-         .spatial = true,
-         .unit = "1",
-         .sweepable = true,
-         .help = "Initial positions of the bodies (length), one [x, y, z] each."},
-        {.path = "system.velocity",
-         .shape = {3, 3},
-         .spatial = true,
-         .unit = "1",
-         .sweepable = true,
-         .help = "Initial velocities of the bodies (length per time), one [x, y, z] each."},
-        {.path = "system.twin_shift",
-         .shape = {3},
-         .spatial = true,
-         .unit = "1",
-         .default_value = Reals{0.001, 0.001, 0.001},
-         .sweepable = true,
-         .help =
-             "The twin is a copy of the system with this vector added to the position of body 1 (length). "
-             "Zooming into a map requires smaller shifts, limited by the spacing of FP64 numbers: at the "
-             "center (5.30031, -0.45), with a frame of width 40/2^(k/30) and a shift of 0.001/2^(k/30), the "
-             "limit is near k = 490. Long before that, pixels depend on the order of summation."},
-    };
+std::string method_help() {
+    std::string help;
+    for (const MethodInfo& method : methods()) {
+        help += fmt::format("{}{}: {}.", help.empty() ? "" : " ", method.name, method.help);
+    }
+    return help;
 }
 
-std::vector<KeySpec> integrate_keys() {
-    return {
-        {.path = "integrate.method",
-         .type = ValueType::Text,
-         .choices = {"euler", "leapfrog", "yoshida4", "rk4"},
-         .help =
-             "euler: explicit, order 1, used by the published map; its energy drifts. leapfrog: symplectic, "
-             "order 2, same cost: one force evaluation per step. yoshida4: symplectic, order 4, three force "
-             "evaluations per step. rk4: Runge-Kutta, order 4, four force evaluations per step."},
-        {.path = "integrate.dt",
-         .unit = "1",
-         .range = {.min = 0, .min_open = true},
-         .sweepable = true,
-         .help = "Time step (time)."},
-        {.path = "integrate.steps",
-         .type = ValueType::Integer,
-         .unit = "1",
-         .range = {.min = 1, .max = 2147483646},
-         .sweepable = true,
-         .help = "Maximum number of steps; the integration ends earlier if the twins part."},
-        {.path = "integrate.precision",
-         .type = ValueType::Text,
-         .default_value = Texts{"fp64"},
-         .choices = {"fp64", "fp32"},
-         .help = "Floating-point type of the computation."},
-    };
+Texts method_names() {
+    Texts names;
+    for (const MethodInfo& method : methods()) names.emplace_back(method.name);
+    return names;
 }
 
-std::vector<KeySpec> output_keys() {
-    return {
+std::vector<KeySpec> all_keys() {
+    std::vector<KeySpec> keys;
+    for (const ParameterKey& parameter : parameter_keys()) {
+        if (parameter.spec.path == "integrate.dt") {
+            keys.push_back({.path = "integrate.method",
+                            .type = ValueType::Text,
+                            .choices = method_names(),
+                            .help = method_help()});
+        }
+        keys.push_back(parameter.spec);
+    }
+    keys.push_back({.path = "integrate.tolerance",
+                    .unit = "1",
+                    .default_value = Reals{1e-9},
+                    // Below, rounding exceeds the error that a step is to have.
+                    .range = {.min = 1e-14, .max = 1e-2},
+                    .identity_default = false,
+                    .help =
+                        "Of adaptive methods: the largest estimated error of the velocities in a step, "
+                        "relative to the velocities. The time at which the twins part is found within this "
+                        "part of the whole time."});
+    keys.push_back({.path = "integrate.max_steps",
+                    .type = ValueType::Integer,
+                    .unit = "1",
+                    .default_value = Integers{100000},
+                    .range = {.min = 1, .max = 2147483646},
+                    .identity_default = false,
+                    .help =
+                        "Of adaptive methods: steps attempted for a pair before it is given up. The field "
+                        "quality says where that happened."});
+    keys.push_back({.path = "integrate.precision",
+                    .type = ValueType::Text,
+                    .default_value = Texts{"fp64"},
+                    .choices = {"fp64", "fp32"},
+                    .help = "Floating-point type of the computation."});
+    keys.push_back(
         {.path = "stop.separation",
          .unit = "1",
          .default_value = Reals{0.5},
          .range = {.min = 0, .max = infinity, .min_open = true},
          .help = "The twins part when the distance between body 1 and its twin exceeds this (length). The "
-                 "integration then ends. inf: never."},
-        {.path = "output.fields",
-         .type = ValueType::Text,
-         .shape = {any_length},
-         .default_value = Texts{"steps_together"},
-         .choices = {"steps_together", "energy_error", "closest_approach", "final_state"},
-         .help = "The fields of the result at each point. steps_together: the first step at whose start the "
-                 "twins have parted, else integrate.steps. The other fields describe the system without "
-                 "shift up to that step. energy_error: |E - E0| / |E0|, the relative error of its total "
-                 "energy. closest_approach: the smallest distance between two bodies. final_state: positions "
-                 "and velocities."},
-    };
+                 "integration then ends. inf: never."});
+    keys.push_back({.path = "output.fields",
+                    .type = ValueType::Text,
+                    .shape = {any_length},
+                    .default_value = Texts{"steps_together"},
+                    .choices = field_names(),
+                    .help = fields_help()});
+    return keys;
 }
 
 using Vector = std::array<double, 3>;
@@ -183,17 +162,22 @@ void refuse_beyond_fp32(const JobSpec& job, const ReportProblem& report) {
         if (divides && vanishes(value))
             report(origin, fmt::format("{} = {} is too small for precision = \"fp32\"", name, value));
     };
-    const auto divides = [](const std::string& key) { return key == "system.mass" || key == "integrate.dt"; };
-    for (const char* const key : {"system.G", "system.mass", "system.position", "system.velocity",
-                                  "system.twin_shift", "integrate.dt"}) {
+    for (const ParameterKey& parameter : parameter_keys()) {
+        if (parameter.spec.type != ValueType::Real) continue;
+        const std::string& key = parameter.spec.path;
         const auto& values = job.reals(key);
         for (std::size_t i = 0; i < values.size(); ++i) {
             std::string name = key;
             if (values.size() == 3) name += fmt::format("[{}]", i);
             if (values.size() == 9) name += fmt::format("[{}][{}]", i / 3, i % 3);
-            check(name, name, values[i], divides(key));
+            check(name, name, values[i], parameter.divides);
         }
     }
+    const auto divides = [](const std::string& key) {
+        for (const ParameterKey& parameter : parameter_keys())
+            if (parameter.spec.path == key) return parameter.divides;
+        return false;
+    };
     for (std::size_t i = 0; i < job.axes().size(); ++i) {
         const auto& axis = job.axes()[i];
         for (const double end : {axis.value(0), axis.value(axis.count - 1)})
@@ -203,22 +187,31 @@ void refuse_beyond_fp32(const JobSpec& job, const ReportProblem& report) {
 
 // Fields and axes are datasets in the same group of the result, so their names must differ.
 void refuse_field_names(const JobSpec& job, const ReportProblem& report) {
+    Texts names = field_names();
+    names.insert(names.end(), {"body", "component"});
     for (std::size_t i = 0; i < job.axes().size(); ++i)
-        for (const char* const taken :
-             {"steps_together", "energy_error", "closest_approach", "final_state", "body", "component"})
+        for (const std::string& taken : names)
             if (job.axes()[i].name == taken)
                 report(fmt::format("sweep[{}].name", i),
-                       fmt::format("an axis cannot be named \"{}\": the result uses that name",
-                                   taken));
+                       fmt::format("an axis cannot be named \"{}\": the result uses that name", taken));
+}
+
+void refuse_what_the_method_lacks(const JobSpec& job, const ReportProblem& report) {
+    const MethodInfo& method = info(method_named(job.text("integrate.method")));
+    if (!method.adaptive) return;
+    if (job.text("integrate.precision") != "fp64")
+        report("integrate.precision", fmt::format("method \"{}\" computes in fp64 only", method.name));
 }
 
 void check(const JobSpec& job, const ReportProblem& report) {
+    refuse_what_the_method_lacks(job, report);
     refuse_coincident_bodies(job, report);
     if (job.text("integrate.precision") == "fp32") refuse_beyond_fp32(job, report);
     refuse_field_names(job, report);
 }
 
 }  // namespace
+}  // namespace threebody
 
 AppSchema threebody_schema() {
     AppSchema schema;
@@ -226,10 +219,9 @@ AppSchema threebody_schema() {
     schema.summary =
         "Integrates three bodies and a twin system whose body 1 starts slightly displaced, and records how "
         "long the two stay together: a map of how predictable each start is.";
-    for (auto rows : {system_keys(), integrate_keys(), output_keys()})
-        schema.keys.insert(schema.keys.end(), rows.begin(), rows.end());
-    schema.example = example;
-    schema.check = check;
+    schema.keys = threebody::all_keys();
+    schema.example = threebody::example;
+    schema.check = threebody::check;
     return schema;
 }
 

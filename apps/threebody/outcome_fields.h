@@ -1,34 +1,26 @@
-// Defines the fields that a three-body job can write and the layout of outcomes in their buffers.
+// Describes the fields that a three-body job can write.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
-#include "results/field.h"
+#include "sweep/outcome_field.h"
+#include "threebody/outcome.h"
 #include "threebody/problem.h"
 
 namespace voltpile::threebody {
 
-enum class OutcomeField { StepsTogether, EnergyError, ClosestApproach, FinalState };
+// Returns the names of all fields, indexed by Field: the choices of the job key output.fields.
+std::vector<std::string> field_names();
 
-// name: one of the choices of the job key output.fields. Throws std::logic_error for any other.
-OutcomeField outcome_field(std::string_view name);
+// Returns the help of the job key output.fields: what each field is.
+std::string fields_help();
 
-FieldSpec field_spec(OutcomeField field, const Problem& problem);
+// name: one of field_names(). Throws std::logic_error for any other. problem: for the field's picture.
+OutcomeField outcome_field(std::string_view name, const Problem& problem);
 
-// One buffer per field for `points` points, as ResultWriter::submit takes them.
-class OutcomeBuffers {
-  public:
-    OutcomeBuffers(std::vector<OutcomeField> fields, std::size_t points);
-
-    // Different threads may store different indices at the same time.
-    void store(std::size_t index, const Outcome& outcome);
-
-    std::vector<FieldBuffer> release() { return std::move(data_); }
-
-  private:
-    std::vector<OutcomeField> fields_;
-    std::vector<FieldBuffer> data_;
-};
+// Lets the kernels compute what the field needs.
+void request_field(const OutcomeField& field, Problem& problem);
 
 }  // namespace voltpile::threebody

@@ -1,36 +1,17 @@
 // Computes the values of one point of the sweep and the pair of systems that starts from them.
 #pragma once
 
-#include "threebody/portable.h"
+#include "sweep/portable.h"
 #include "threebody/problem.h"
 #include "threebody/system.h"
 
 namespace voltpile::threebody {
 inline namespace VOLTPILE_TARGET {
 
-// The operations have the same order as in SweepAxis::value, so the result's coordinates are exactly these
-// numbers.
-VOLTPILE_HD double value_at(const ParameterSource& source, std::int64_t point) {
-    if (source.count == 0) return source.base;
-    const std::int64_t index = (point / source.stride) % source.count;
-    return source.from +
-           ((source.to - source.from) * static_cast<double>(index)) / static_cast<double>(source.intervals);
-}
-
 VOLTPILE_HD Parameters parameters_at(const Problem& problem, std::int64_t point) {
-    const ParameterSet<ParameterSource>& sources = problem.sources;
     Parameters p;
-    p.G = value_at(sources.G, point);
-    for (int i = 0; i < 3; ++i) {
-        p.mass[i] = value_at(sources.mass[i], point);
-        p.twin_shift[i] = value_at(sources.twin_shift[i], point);
-        for (int c = 0; c < 3; ++c) {
-            p.position[i][c] = value_at(sources.position[i][c], point);
-            p.velocity[i][c] = value_at(sources.velocity[i][c], point);
-        }
-    }
-    p.dt = value_at(sources.dt, point);
-    p.steps = value_at(sources.steps, point);
+    const auto* sources = reinterpret_cast<const ParameterSource*>(&problem.sources);
+    for (int i = 0; i < parameter_count; ++i) reinterpret_cast<double*>(&p)[i] = value_at(sources[i], point);
     return p;
 }
 

@@ -1,41 +1,22 @@
 #include "threebody/problem_from_job.h"
 
 #include <algorithm>
-#include <cmath>
-#include <stdexcept>
+
+#include "threebody/methods.h"
+#include "threebody/parameter_table.h"
 
 namespace voltpile::threebody {
 
 namespace {
 
-Method method_named(const std::string& name) {
-    if (name == "euler") return Method::Euler;
-    if (name == "leapfrog") return Method::Leapfrog;
-    if (name == "yoshida4") return Method::Yoshida4;
-    if (name == "rk4") return Method::RungeKutta4;
-    throw std::logic_error("threebody has no integrator " + name);
-}
-
-ParameterSource& source_of(Problem& problem, const std::string& key, int element) {
-    ParameterSet<ParameterSource>& sources = problem.sources;
-    if (key == "system.G") return sources.G;
-    if (key == "system.mass") return sources.mass[element];
-    if (key == "system.position") return sources.position[element / 3][element % 3];
-    if (key == "system.velocity") return sources.velocity[element / 3][element % 3];
-    if (key == "system.twin_shift") return sources.twin_shift[element];
-    if (key == "integrate.dt") return sources.dt;
-    if (key == "integrate.steps") return sources.steps;
-    throw std::logic_error("threebody cannot sweep " + key);
-}
-
 void set_bases(Problem& problem, const JobSpec& job) {
-    problem.sources.G.base = job.real("system.G");
-    problem.sources.dt.base = job.real("integrate.dt");
-    problem.sources.steps.base = static_cast<double>(job.integer("integrate.steps"));
-    for (const char* key : {"system.mass", "system.position", "system.velocity", "system.twin_shift"}) {
-        const Reals& values = job.reals(key);
-        for (std::size_t i = 0; i < values.size(); ++i) {
-            source_of(problem, key, static_cast<int>(i)).base = values[i];
+    ParameterSource* sources = as_array(problem.sources);
+    for (const ParameterKey& key : parameter_keys()) {
+        for (int i = 0; i < key.count(); ++i) {
+            const auto element = static_cast<std::size_t>(i);
+            sources[key.first + i].base = key.spec.type == ValueType::Integer
+                                              ? static_cast<double>(job.integers(key.spec.path)[element])
+                                              : job.reals(key.spec.path)[element];
         }
     }
 }
@@ -43,7 +24,7 @@ void set_bases(Problem& problem, const JobSpec& job) {
 void set_axes(Problem& problem, const JobSpec& job) {
     std::int64_t stride = 1;
     for (const SweepAxis& axis : job.axes()) {
-        ParameterSource& source = source_of(problem, axis.key, axis.element);
+        ParameterSource& source = as_array(problem.sources)[parameter_index(axis.key, axis.element)];
         source.from = axis.from;
         source.to = axis.to;
         source.count = axis.count;
@@ -51,6 +32,15 @@ void set_axes(Problem& problem, const JobSpec& job) {
         source.stride = stride;
         stride *= axis.count;
     }
+}
+
+bool same_forces(const ParameterSet<ParameterSource>& sources) {
+    for (const ParameterKey& key : parameter_keys()) {
+        for (int i = 0; i < key.count(); ++i) {
+            if (key.in_forces && as_array(sources)[key.first + i].count > 0) return false;
+        }
+    }
+    return true;
 }
 
 double last_value(const ParameterSource& source) {
@@ -71,22 +61,18 @@ Problem problem_from_job(const JobSpec& job) {
     set_axes(problem, job);
     problem.separation = job.real("stop.separation");
     problem.method = method_named(job.text("integrate.method"));
+    problem.tolerance = job.real("integrate.tolerance");
+    problem.most_steps = static_cast<std::int32_t>(job.integer("integrate.max_steps"));
     problem.single_precision = job.text("integrate.precision") == "fp32";
-    problem.same_forces = problem.sources.G.count == 0 && problem.sources.dt.count == 0 &&
-                          std::all_of(std::begin(problem.sources.mass), std::end(problem.sources.mass),
-                                      [](const ParameterSource& mass) { return mass.count == 0; });
+    problem.same_forces = same_forces(problem.sources);
     problem.largest_steps = largest_steps(problem.sources.steps);
-    for (const OutcomeField field : fields_from_job(job)) {
-        problem.want_energy_error |= field == OutcomeField::EnergyError;
-        problem.want_closest_approach |= field == OutcomeField::ClosestApproach;
-        problem.want_final_state |= field == OutcomeField::FinalState;
-    }
+    for (const OutcomeField& field : fields_from_job(job, problem)) request_field(field, problem);
     return problem;
 }
 
-std::vector<OutcomeField> fields_from_job(const JobSpec& job) {
+std::vector<OutcomeField> fields_from_job(const JobSpec& job, const Problem& problem) {
     std::vector<OutcomeField> fields;
-    for (const std::string& name : job.texts("output.fields")) fields.push_back(outcome_field(name));
+    for (const std::string& name : job.texts("output.fields")) fields.push_back(outcome_field(name, problem));
     return fields;
 }
 

@@ -11,7 +11,7 @@ namespace voltpile::threebody {
 
 Problem problem_from_job(const JobSpec& job);
 
-// In the order of the job key output.fields.
-std::vector<OutcomeField> fields_from_job(const JobSpec& job);
+// In the order of the job key output.fields. problem: problem_from_job(job).
+std::vector<OutcomeField> fields_from_job(const JobSpec& job, const Problem& problem);
 
 }  // namespace voltpile::threebody

@@ -12,8 +12,8 @@
 #include <cstdint>
 
 #include "base/simd.h"
+#include "sweep/portable.h"
 #include "threebody/inverse_cube.h"
-#include "threebody/portable.h"
 
 namespace voltpile::threebody {
 inline namespace VOLTPILE_TARGET {

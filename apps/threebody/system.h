@@ -2,8 +2,8 @@
 // of a pair then needs one multiplication instead of two.
 #pragma once
 
+#include "sweep/portable.h"
 #include "threebody/inverse_cube.h"
-#include "threebody/portable.h"
 
 namespace voltpile::threebody {
 inline namespace VOLTPILE_TARGET {

@@ -1,37 +1,43 @@
 #include "threebody/threebody_app.h"
 
+#include <algorithm>
+
 #include "results/result_writer.h"
 #include "run/agreement.h"
 #include "run/rank_context.h"
-#include "threebody/cpu_sweep.h"
-#include "threebody/method_cost.h"
+#include "sweep/cpu_sweep.h"
+#include "threebody/cpu_targets.h"
+#include "threebody/methods.h"
 #include "threebody/problem_from_job.h"
 #include "threebody/resolution.h"
 #include "work/work_scheduler.h"
 #if VOLTPILE_CUDA
-#include "threebody/gpu_sweep.h"
+#include "sweep/gpu_sweep.h"
+#include "threebody/gpu_program.h"
 #endif
 
 namespace voltpile {
 
 ThreebodyApp::ThreebodyApp(const JobSpec& job)
     : problem_(threebody::problem_from_job(job)),
-      fields_(threebody::fields_from_job(job)),
+      fields_(threebody::fields_from_job(job, problem_)),
       points_(job.point_count()) {}
 
 std::vector<FieldSpec> ThreebodyApp::fields() const {
     std::vector<FieldSpec> specs;
-    for (const threebody::OutcomeField field : fields_) {
-        specs.push_back(threebody::field_spec(field, problem_));
-    }
+    for (const OutcomeField& field : fields_) specs.push_back(field.spec);
     return specs;
 }
 
 Workload ThreebodyApp::workload() const {
     Workload workload;
     workload.unit = "pair-steps";
-    workload.units_per_point = problem_.largest_steps;
-    workload.flop_per_unit = threebody::instructions_per_pair_step(problem_.method);
+    const threebody::MethodInfo& method = threebody::info(problem_.method);
+    // What an adaptive method needs is known only afterwards; the published starts need this many.
+    constexpr double usual_adaptive_steps = 500;
+    workload.units_per_point =
+        method.adaptive ? std::min(usual_adaptive_steps, 1.0 * problem_.most_steps) : problem_.largest_steps;
+    workload.flop_per_unit = method.instructions;
     workload.fp64 = !problem_.single_precision;
     workload.points = points_;
     for (const FieldSpec& field : fields()) {
@@ -56,7 +62,8 @@ void ThreebodyApp::connect(const MpiSession& mpi) {
 #if VOLTPILE_CUDA
         const RankPlan& mine = ranks_[static_cast<std::size_t>(mpi.world().rank())];
         if (mine.gpu >= 0)
-            gpu_sweep_ = std::make_shared<threebody::GpuSweep>(problem_, fields_, mine.device, points_);
+            gpu_sweep_ = std::make_shared<GpuSweep>([&] { return threebody::make_gpu_program(problem_); },
+                                                    fields_, mine.device, points_);
 #endif
         return std::string();
     });
@@ -77,7 +84,8 @@ void ThreebodyApp::run(RankContext& rank, WorkScheduler& work, ResultWriter& res
     const Host& host = rank.plan().topology.hosts[static_cast<std::size_t>(mine.host)];
     std::vector<int> pus;
     for (const int core : mine.cores) pus.push_back(host.cores[static_cast<std::size_t>(core)].pu);
-    threebody::sweep_on_cpu(problem_, fields_, threebody::cpu_target(cpu_level()), pus, work, submit);
+    const threebody::CpuTarget target = threebody::cpu_target(cpu_level());
+    sweep_on_cpu([&](PointStream& stream) { target.sweep(problem_, stream); }, fields_, pus, work, submit);
 }
 
 std::unique_ptr<App> make_threebody(const JobSpec& job) {

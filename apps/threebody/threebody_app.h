@@ -7,14 +7,12 @@
 
 #include "job/job_spec.h"
 #include "run/app.h"
-#include "threebody/outcome_fields.h"
+#include "sweep/outcome_field.h"
 #include "threebody/problem.h"
 
 namespace voltpile {
 
-namespace threebody {
 class GpuSweep;
-}
 
 class ThreebodyApp : public App {
   public:
@@ -35,10 +33,10 @@ class ThreebodyApp : public App {
 
   private:
     threebody::Problem problem_;
-    std::vector<threebody::OutcomeField> fields_;
+    std::vector<OutcomeField> fields_;
     std::int64_t points_;
-    std::vector<RankPlan> ranks_;                     // of the last plan
-    std::shared_ptr<threebody::GpuSweep> gpu_sweep_;  // from connect() to disconnect(); null without a GPU
+    std::vector<RankPlan> ranks_;          // of the last plan
+    std::shared_ptr<GpuSweep> gpu_sweep_;  // from connect() to disconnect(); null without a GPU
 };
 
 std::unique_ptr<App> make_threebody(const JobSpec& job);

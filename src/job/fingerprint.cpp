@@ -8,6 +8,21 @@
 namespace voltpile {
 namespace {
 
+bool is_default(const JobSpec& job, const KeySpec& spec) {
+    if (!spec.default_value) return false;
+    switch (spec.type) {
+        case ValueType::Real:
+            return job.reals(spec.path) == std::get<Reals>(*spec.default_value);
+        case ValueType::Integer:
+            return job.integers(spec.path) == std::get<Integers>(*spec.default_value);
+        case ValueType::Boolean:
+            return job.booleans(spec.path) == std::get<Booleans>(*spec.default_value);
+        case ValueType::Text:
+            return job.texts(spec.path) == std::get<Texts>(*spec.default_value);
+    }
+    return false;
+}
+
 std::string canonical(const JobSpec& job, const KeySpec& spec) {
     std::string text;
     switch (spec.type) {
@@ -32,7 +47,8 @@ std::string canonical(const JobSpec& job, const KeySpec& spec) {
 std::string canonical_text(const JobSpec& job, const AppSchema& app, const KeyTable& table) {
     std::string text = fmt::format("app {} {}\n", app.name, app.numerics_version);
     for (const auto& spec : table.rows())
-        if (spec.identity && !is_sweep_key(spec) && spec.path != "app")
+        if (spec.identity && !is_sweep_key(spec) && spec.path != "app" &&
+            (spec.identity_default || !is_default(job, spec)))
             text += fmt::format("{}{}\n", spec.path, canonical(job, spec));
     for (const auto& axis : job.axes())
         text += fmt::format("axis {} {} {:.17g} {:.17g} {} {}\n", axis.name, axis.parameter, axis.from,

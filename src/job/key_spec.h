@@ -47,6 +47,9 @@ struct KeySpec {
     Texts choices = {};
     bool sweepable = false;  // a sweep axis may vary any of its numbers
     bool identity = true;    // affects the result, so it is part of the job's fingerprint
+    // False for identity keys that later versions added: with its default, the key is not part of the
+    // fingerprint, so that jobs of earlier versions stay the same jobs. Needs a default.
+    bool identity_default = true;
     std::string help = {};
 };
 

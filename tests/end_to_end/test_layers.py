@@ -15,6 +15,7 @@ MAY_INCLUDE = {
     "comm": {"base", "device"},
     "work": {"base", "device", "comm"},
     "results": {"base", "job", "plan", "device", "comm", "work"},
+    "sweep": {"base", "job", "plan", "device", "comm", "work", "results"},
     "plot": {"base", "job", "plan", "device", "comm", "work", "results"},
     "run": {"base", "job", "plan", "device", "comm", "work", "results", "plot"},
     "cluster": {"base", "job", "plan", "device", "comm", "work", "results", "plot", "run"},

@@ -78,7 +78,7 @@ Problem pythagorean(Method method, double dt, double time) {
     problem.method = method;
     problem.separation = never;
     problem.same_forces = true;
-    problem.want_closest_approach = problem.want_energy_error = true;
+    problem.want_closest_approach = problem.want_state = true;
     return problem;
 }
 
@@ -118,7 +118,7 @@ TEST(Integrators, ReproduceTheLagrangeTrianglesGrowthRate) {
         problem.method = Method::RungeKutta4;
         problem.separation = never;
         problem.same_forces = true;
-        problem.want_final_state = true;
+        problem.want_state = true;
         return processor.run(problem, {0}).front();
     };
     const auto distance = [&](int periods) {

@@ -15,7 +15,8 @@
 namespace voltpile {
 namespace {
 
-const std::filesystem::path kInvalidJobs = std::filesystem::path(VOLTPILE_SOURCE_DIR) / "tests" / "invalid_jobs";
+const std::filesystem::path kInvalidJobs =
+    std::filesystem::path(VOLTPILE_SOURCE_DIR) / "tests" / "invalid_jobs";
 
 std::vector<std::string> lines_of(const std::string& text) {
     std::vector<std::string> lines;

@@ -8,7 +8,8 @@
 #include <mutex>
 #include <random>
 
-#include "threebody/cpu_sweep.h"
+#include "sweep/cpu_sweep.h"
+#include "threebody/outcome_fields.h"
 #include "threebody/reference_problems.h"
 
 namespace voltpile::threebody {
@@ -17,7 +18,7 @@ namespace {
 Problem small_map() {
     Problem problem = published_map(20);
     set_time(problem, 0.01, 3000);
-    problem.want_energy_error = problem.want_closest_approach = problem.want_final_state = true;
+    problem.want_state = problem.want_closest_approach = true;
     return problem;
 }
 
@@ -58,14 +59,14 @@ std::vector<std::int32_t> sweep_in_ranges(const Problem& problem, std::int64_t p
         const std::lock_guard lock(mutex);
         std::memcpy(result.data() + range.begin, data.front().data(), data.front().size());
     };
-    sweep_on_cpu(problem, {OutcomeField::StepsTogether}, cpu_target(cpu_level()),
-                 std::vector<int>(threads, 0), work, submit);
+    sweep_on_cpu([&](PointStream& stream) { cpu_target(cpu_level()).sweep(problem, stream); },
+                 {outcome_field("steps_together", problem)}, std::vector<int>(threads, 0), work, submit);
     return result;
 }
 
 TEST(Lanes, GiveTheSameForAnyRangesAndThreads) {
     Problem problem = small_map();
-    problem.want_energy_error = problem.want_closest_approach = problem.want_final_state = false;
+    problem.want_state = problem.want_closest_approach = false;
     const auto expected = sweep_in_ranges(problem, 400, 400, 1);
     EXPECT_EQ(std::count(expected.begin(), expected.end(), -1), 0);
     EXPECT_GT(std::count_if(expected.begin(), expected.end(), [](int n) { return n < 3000; }), 20);
@@ -79,8 +80,10 @@ TEST(Lanes, PassOnExceptionsOfSubmit) {
     for (std::int64_t i = 0; i < 400; i += 10) work.offer({i, i + 10});
     work.close();
     const auto submit = [](WorkRange, std::vector<FieldBuffer>) { throw std::runtime_error("disk full"); };
-    EXPECT_THROW(sweep_on_cpu(small_map(), {OutcomeField::StepsTogether}, cpu_target(cpu_level()), {0, 0},
-                              work, submit),
+    const Problem problem = small_map();
+    const std::vector<OutcomeField> fields = {outcome_field("steps_together", problem)};
+    EXPECT_THROW(sweep_on_cpu([&](PointStream& stream) { cpu_target(cpu_level()).sweep(problem, stream); },
+                              fields, {0, 0}, work, submit),
                  std::runtime_error);
 }
 
@@ -119,7 +122,7 @@ TEST(Lanes, SweepStepsAndTimeStep) {
     ParameterSource& dt = problem.sources.dt;
     dt = {.base = 0, .from = 0.001, .to = 0.002, .intervals = 1, .count = 2, .stride = 64};
     problem.largest_steps = 40;
-    problem.want_final_state = true;
+    problem.want_state = true;
     for (const Processor& processor : cpu_processors()) {
         SCOPED_TRACE(processor.name);
         const auto outcomes = processor.run(problem, consecutive(0, 128));
@@ -130,7 +133,7 @@ TEST(Lanes, SweepStepsAndTimeStep) {
         for (const std::int64_t i : {5, 70, 127}) {
             Problem fixed = published_map(4);
             fixed.separation = never;
-            fixed.want_final_state = true;
+            fixed.want_state = true;
             set_time(fixed, i < 64 ? 0.001 : 0.002, 10 * (1 + static_cast<int>(i) / 16 % 4));
             expect_equal(processor.run(fixed, {i % 16}).front(), outcomes[static_cast<std::size_t>(i)]);
         }

@@ -9,7 +9,10 @@
 #include "device/device.h"
 #include "threebody/reference_problems.h"
 #if VOLTPILE_CUDA
-#include "threebody/gpu_sweep.h"
+#include "sweep/gpu_sweep.h"
+#include "threebody/gpu_program.h"
+#include "threebody/methods.h"
+#include "threebody/outcome_fields.h"
 #endif
 
 namespace voltpile::threebody {
@@ -26,30 +29,37 @@ std::vector<Outcome> run_on_gpu(const Problem& problem, std::int64_t begin, std:
                                 std::int64_t range_size) {
     std::vector<Outcome> outcomes(static_cast<std::size_t>(count));
 #if VOLTPILE_CUDA
-    std::vector<OutcomeField> fields = {OutcomeField::StepsTogether};
-    if (problem.want_energy_error) fields.push_back(OutcomeField::EnergyError);
-    if (problem.want_closest_approach) fields.push_back(OutcomeField::ClosestApproach);
-    if (problem.want_final_state) fields.push_back(OutcomeField::FinalState);
+    std::vector<OutcomeField> fields;
+    for (const std::string& name : field_names()) {
+        const OutcomeField field = outcome_field(name, problem);
+        Problem needed;
+        request_field(field, needed);
+        if (needed.want_state <= problem.want_state &&
+            needed.want_closest_approach <= problem.want_closest_approach)
+            fields.push_back(field);
+    }
     WorkScheduler work;
     for (std::int64_t i = begin; i < begin + count; i += range_size) {
         work.offer({i, std::min(begin + count, i + range_size)});
     }
     work.close();
     double steps = 0;
-    GpuSweep(problem, fields, 0, 100).run(work, [&](WorkRange range, std::vector<FieldBuffer> data) {
+    GpuSweep sweep([&] { return make_gpu_program(problem); }, fields, 0, 100);
+    sweep.run(work, [&](WorkRange range, std::vector<FieldBuffer> data) {
         for (std::int64_t i = range.begin; i < range.end; ++i) {
             Outcome& outcome = outcomes[static_cast<std::size_t>(i - begin)];
-            void* const targets[] = {&outcome.steps_together, &outcome.energy_error,
-                                     &outcome.closest_approach, outcome.final_state};
             for (std::size_t f = 0; f < fields.size(); ++f) {
                 const std::size_t size = data[f].size() / static_cast<std::size_t>(range.size());
-                std::memcpy(targets[static_cast<int>(fields[f])],
+                std::memcpy(reinterpret_cast<std::byte*>(&outcome) + fields[f].offset,
                             data[f].data() + static_cast<std::size_t>(i - range.begin) * size, size);
             }
             steps += outcome.steps_together;
         }
     });
-    EXPECT_EQ(work.progress().units, steps);  // every pair-step is reported, once
+    // Every pair-step is reported, once; an adaptive method counts the steps that it attempted.
+    if (!info(problem.method).adaptive) {
+        EXPECT_EQ(work.progress().units, steps);
+    }
     EXPECT_GT(work.progress().busy_s, 0);
 #else
     static_cast<void>(problem), static_cast<void>(begin), static_cast<void>(range_size);
@@ -77,7 +87,7 @@ void expect_agreement_with_cpu(Method method, bool same_forces, std::int32_t ste
     set_time(problem, 0.001, steps);
     problem.method = method;
     problem.same_forces = same_forces;
-    problem.want_energy_error = problem.want_closest_approach = problem.want_final_state = true;
+    problem.want_state = problem.want_closest_approach = true;
     const auto gpu = run_on_gpu(problem, 0, 10000, 1234);
     const auto cpu = cpu_processors().front().run(problem, consecutive(0, 10000));
     int different = 0;
@@ -147,7 +157,7 @@ TEST_F(Gpu, ReturnsToTheFigureEightsStart) {
 TEST_F(Gpu, GivesTheSameForAnyRanges) {
     Problem problem = published_map(60);
     set_time(problem, 0.01, 5000);
-    problem.want_energy_error = problem.want_closest_approach = problem.want_final_state = true;
+    problem.want_state = problem.want_closest_approach = true;
     const auto expected = run_on_gpu(problem, 0, 3600, 3600);
     for (const std::int64_t size : {1, 33, 1000}) {
         const std::int64_t count = size == 1 ? 40 : 3600;
@@ -171,13 +181,37 @@ TEST_F(Gpu, SweepsStepsAndForces) {
     problem.sources.steps = {.base = 0, .from = 10, .to = 4000, .intervals = 3, .count = 4, .stride = 16};
     problem.sources.mass[1] = {.base = 0, .from = 20, .to = 25, .intervals = 4, .count = 5, .stride = 64};
     problem.largest_steps = 4000;
-    problem.want_final_state = true;
+    problem.want_state = true;
     const auto gpu = run_on_gpu(problem, 0, 320, 320);
     const auto cpu = cpu_processors().front().run(problem, consecutive(0, 320));
     for (std::size_t i = 0; i < cpu.size(); ++i) {
         EXPECT_EQ(gpu[i].steps_together, cpu[i].steps_together);
         EXPECT_NEAR(gpu[i].final_state[0], cpu[i].final_state[0],
                     1e-8 * std::max(1.0, std::abs(cpu[i].final_state[0])));
+    }
+}
+
+// Every 61st point of each axis of the published frame. The CPU's and the GPU's roundings differ, and grow
+// until the twins part by less than 500 (0.001 to 0.5); pairs in close encounters are the exception.
+TEST_F(Gpu, AgreesWithTheCpuInTheAdaptiveMethod) {
+    for (const bool same_constants : {true, false}) {
+        Problem problem = published_map(17);
+        problem.method = Method::RungeKuttaNystrom8;
+        problem.tolerance = 1e-10;
+        problem.most_steps = 100000;
+        problem.same_forces = same_constants;
+        problem.want_state = problem.want_closest_approach = true;
+        const auto gpu = run_on_gpu(problem, 0, 289, 100);
+        const auto cpu = cpu_processors().front().run(problem, consecutive(0, 289));
+        int different = 0;
+        for (std::size_t i = 0; i < cpu.size(); ++i) {
+            EXPECT_EQ(gpu[i].quality, static_cast<int>(Quality::Complete)) << i;
+            const bool far = std::abs(gpu[i].time_together - cpu[i].time_together) > 1e-5 ||
+                             std::abs(gpu[i].final_state[0] - cpu[i].final_state[0]) > 1e-4 ||
+                             std::abs(gpu[i].closest_approach - cpu[i].closest_approach) > 1e-4;
+            different += far ? 1 : 0;
+        }
+        EXPECT_LE(different, 2) << "of 289";
     }
 }
 

@@ -8,8 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "sweep/point_stream.h"
 #include "threebody/cpu_targets.h"
-#include "threebody/point_stream.h"
+#include "threebody/outcome.h"
 #include "threebody/problem.h"
 
 namespace voltpile::threebody {
@@ -79,7 +80,7 @@ inline Problem figure_eight(Method method, std::int32_t steps, double time) {
     problem.method = method;
     problem.separation = never;
     problem.same_forces = true;
-    problem.want_energy_error = problem.want_final_state = problem.want_closest_approach = true;
+    problem.want_state = problem.want_closest_approach = true;
     return problem;
 }
 
@@ -95,8 +96,8 @@ class ListStream : public PointStream {
         ++next_;
         return true;
     }
-    void finish(const Ticket& ticket, const Outcome& outcome) override {
-        *static_cast<Outcome*>(ticket.owner) = outcome;
+    void finish(const Ticket& ticket, const void* outcome) override {
+        *static_cast<Outcome*>(ticket.owner) = *static_cast<const Outcome*>(outcome);
     }
     bool report(double) override { return true; }
 

@@ -2,14 +2,22 @@
 // to reproduce that picture; it is not a good integrator.
 #pragma once
 
+#include "threebody/method_info.h"
 #include "threebody/system.h"
 
 namespace voltpile::threebody {
 inline namespace VOLTPILE_TARGET {
 
 struct Euler {
-    static constexpr int order = 1;
-    static constexpr int force_evaluations = 1;
+    static constexpr MethodInfo info = {
+        .name = "euler",
+        .order = 1,
+        .force_evaluations = 1,
+        .symplectic = false,
+        .instructions = forces_instructions + drift_instructions + separation_instructions,
+        .threads = {},
+        .help = "explicit, order 1, used by the published map; its energy drifts",
+    };
 
     // Moves momenta from the time of the positions to the time that `step` expects.
     template <class Real>

@@ -2,14 +2,22 @@
 // kick of the next are merged, so a step costs one evaluation of the forces.
 #pragma once
 
+#include "threebody/method_info.h"
 #include "threebody/system.h"
 
 namespace voltpile::threebody {
 inline namespace VOLTPILE_TARGET {
 
 struct Leapfrog {
-    static constexpr int order = 2;
-    static constexpr int force_evaluations = 1;
+    static constexpr MethodInfo info = {
+        .name = "leapfrog",
+        .order = 2,
+        .force_evaluations = 1,
+        .symplectic = true,
+        .instructions = forces_instructions + drift_instructions + separation_instructions,
+        .threads = {},
+        .help = "symplectic, order 2, same cost: one force evaluation per step",
+    };
 
     template <class Real>
     static VOLTPILE_HD void start(System<Real>& s, const StepConstants<Real>& constants) {

@@ -2,14 +2,22 @@
 // 150, 262, 1990), symplectic; adjoining kicks are merged.
 #pragma once
 
+#include "threebody/method_info.h"
 #include "threebody/system.h"
 
 namespace voltpile::threebody {
 inline namespace VOLTPILE_TARGET {
 
 struct Yoshida4 {
-    static constexpr int order = 4;
-    static constexpr int force_evaluations = 3;
+    static constexpr MethodInfo info = {
+        .name = "yoshida4",
+        .order = 4,
+        .force_evaluations = 3,
+        .symplectic = true,
+        .instructions = 3 * (weighted_forces_instructions + drift_instructions) + separation_instructions,
+        .threads = {},
+        .help = "symplectic, order 4, three force evaluations per step",
+    };
     static constexpr double w1 = 1.3512071919596577;   // 1 / (2 - 2^(1/3))
     static constexpr double w0 = -1.7024143839193153;  // 1 - 2 w1
 

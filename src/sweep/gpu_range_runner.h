@@ -7,17 +7,16 @@
 
 #include "device/buffer.h"
 #include "device/stream.h"
-#include "threebody/gpu_kernel.h"
-#include "threebody/outcome_fields.h"
+#include "sweep/gpu_range.h"
+#include "sweep/outcome_field.h"
 #include "work/work_range.h"
 
-namespace voltpile::threebody {
+namespace voltpile {
 
 class GpuRangeRunner {
   public:
-    // on_gpu: the problem in the current GPU's memory. Both problems must outlive the runner.
-    GpuRangeRunner(const Problem& problem, const Problem* on_gpu, std::vector<OutcomeField> fields,
-                   int multiprocessors);
+    // program and fields must outlive the runner. multiprocessors: of the current GPU.
+    GpuRangeRunner(const GpuProgram& program, const std::vector<OutcomeField>& fields, int multiprocessors);
 
     // Allocates memory for ranges of up to `points` points, within bounds, and loads the kernel. Optional:
     // the first range is done sooner.
@@ -36,8 +35,8 @@ class GpuRangeRunner {
 
     WorkRange range() const { return range_; }
 
-    // Returns the pair-steps of pairs that were decided since the last call.
-    double take_pair_steps();
+    // Returns the units of work of points that were decided since the last call.
+    double take_units();
 
   private:
     void reserve(std::size_t points);
@@ -45,9 +44,8 @@ class GpuRangeRunner {
     void start_part();
     void collect_part();
 
-    const Problem& problem_;
-    const Problem* on_gpu_;
-    std::vector<OutcomeField> fields_;
+    const GpuProgram& program_;
+    const std::vector<OutcomeField>& fields_;
     int multiprocessors_;
 
     WorkRange range_;
@@ -56,16 +54,16 @@ class GpuRangeRunner {
 
     DeviceBuffer<GpuRange::Counters> counters_;
     PinnedBuffer<GpuRange::Counters> counters_seen_;
-    std::size_t capacity_ = 0;  // points
-    DeviceBuffer<std::int32_t> steps_together_;
-    DeviceBuffer<double> energy_error_, closest_approach_, state_;
+    std::size_t capacity_ = 0;                     // points
+    std::vector<DeviceBuffer<std::byte>> values_;  // of each field
+    DeviceBuffer<std::byte> raw_;
     PinnedBuffer<std::byte> staging_;
-    double pair_steps_taken_ = 0;  // of the part
-    double pair_steps_ = 0;        // of earlier parts, not yet taken
+    double units_taken_ = 0;  // of the part
+    double units_ = 0;        // of earlier parts, not yet taken
 
     // Last, so that they are destroyed first.
     Stream stream_;
     Stream watch_;  // reads the counters while the kernel runs
 };
 
-}  // namespace voltpile::threebody
+}  // namespace voltpile

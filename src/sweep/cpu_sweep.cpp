@@ -1,12 +1,13 @@
-#include "threebody/cpu_sweep.h"
+#include "sweep/cpu_sweep.h"
 
 #include <chrono>
 #include <exception>
+#include <mutex>
 #include <thread>
 
 #include "base/bind_thread.h"
 
-namespace voltpile::threebody {
+namespace voltpile {
 
 namespace {
 
@@ -22,11 +23,11 @@ class ThreadStream : public PointStream {
 
     bool draw(Ticket& ticket) override { return feed_.draw(ticket); }
 
-    void finish(const Ticket& ticket, const Outcome& outcome) override { feed_.finish(ticket, outcome); }
+    void finish(const Ticket& ticket, const void* outcome) override { feed_.finish(ticket, outcome); }
 
-    bool report(double pair_steps) override {
+    bool report(double units) override {
         const auto now = Clock::now();
-        work_.add_units(pair_steps);
+        work_.add_units(units);
         work_.add_busy(std::chrono::duration<double>(now - last_).count() / threads_);
         last_ = now;
         return !feed_.stopped();
@@ -41,7 +42,7 @@ class ThreadStream : public PointStream {
 
 }  // namespace
 
-void sweep_on_cpu(const Problem& problem, const std::vector<OutcomeField>& fields, const CpuTarget& target,
+void sweep_on_cpu(const SweepPoints& sweep, const std::vector<OutcomeField>& fields,
                   const std::vector<int>& pus, WorkScheduler& work, const SubmitRange& submit) {
     PointFeed feed(work, fields, submit);
     std::mutex failure_mutex;
@@ -53,7 +54,7 @@ void sweep_on_cpu(const Problem& problem, const std::vector<OutcomeField>& field
             ThreadStream stream(feed, work, pus.size());
             while (feed.wait()) {
                 stream.begin();
-                target.sweep(problem, stream);
+                sweep(stream);
             }
         } catch (...) {
             feed.stop();
@@ -67,4 +68,4 @@ void sweep_on_cpu(const Problem& problem, const std::vector<OutcomeField>& field
     if (failure) std::rethrow_exception(failure);
 }
 
-}  // namespace voltpile::threebody
+}  // namespace voltpile

@@ -1,4 +1,4 @@
-#include "threebody/gpu_sweep.h"
+#include "sweep/gpu_sweep.h"
 
 #include <algorithm>
 #include <chrono>
@@ -6,22 +6,13 @@
 #include <thread>
 
 #include "device/device.h"
-#include "threebody/gpu_range_runner.h"
+#include "sweep/gpu_range_runner.h"
 
-namespace voltpile::threebody {
+namespace voltpile {
 
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-DeviceBuffer<Problem> to_gpu(const Problem& problem, int gpu) {
-    use_device(gpu);
-    DeviceBuffer<Problem> on_gpu(1);
-    const Stream stream;
-    copy_to_device(on_gpu.data(), &problem, sizeof problem, stream);
-    stream.synchronize();
-    return on_gpu;
-}
 
 bool any_busy(const std::vector<std::unique_ptr<GpuRangeRunner>>& runners) {
     return std::any_of(runners.begin(), runners.end(), [](const auto& runner) { return runner->busy(); });
@@ -29,13 +20,14 @@ bool any_busy(const std::vector<std::unique_ptr<GpuRangeRunner>>& runners) {
 
 }  // namespace
 
-GpuSweep::GpuSweep(const Problem& problem, const std::vector<OutcomeField>& fields, int gpu,
-                   std::int64_t points)
-    : gpu_(gpu), on_gpu_(to_gpu(problem, gpu)) {
+GpuSweep::GpuSweep(const std::function<std::unique_ptr<GpuProgram>()>& make_program,
+                   const std::vector<OutcomeField>& fields, int gpu, std::int64_t points)
+    : gpu_(gpu) {
+    use_device(gpu);
+    program_ = make_program();
     const DeviceInfo info = device_info(gpu);
     for (int i = 0; i < 2; ++i) {
-        runners_.push_back(
-            std::make_unique<GpuRangeRunner>(problem, on_gpu_.data(), fields, info.multiprocessors));
+        runners_.push_back(std::make_unique<GpuRangeRunner>(*program_, fields, info.multiprocessors));
         runners_.back()->prepare(points);
     }
 }
@@ -49,7 +41,7 @@ void GpuSweep::run(WorkScheduler& work, const SubmitRange& submit) {
         const auto now = Clock::now();
         if (busy) work.add_busy(std::chrono::duration<double>(now - reported).count());
         reported = now;
-        for (const auto& runner : runners_) work.add_units(runner->take_pair_steps());
+        for (const auto& runner : runners_) work.add_units(runner->take_units());
     };
     for (;;) {
         for (const auto& runner : runners_) {
@@ -67,7 +59,7 @@ void GpuSweep::run(WorkScheduler& work, const SubmitRange& submit) {
         std::this_thread::sleep_for(poll);
         for (const auto& runner : runners_) {
             if (!runner->busy() || !runner->advance()) continue;
-            work.add_units(runner->take_pair_steps());
+            work.add_units(runner->take_units());
             const WorkRange range = runner->range();
             submit(range, runner->take());
         }
@@ -75,4 +67,4 @@ void GpuSweep::run(WorkScheduler& work, const SubmitRange& submit) {
     }
 }
 
-}  // namespace voltpile::threebody
+}  // namespace voltpile

@@ -1,9 +1,9 @@
-#include "threebody/point_feed.h"
+#include "sweep/point_feed.h"
 
 #include <algorithm>
 #include <utility>
 
-namespace voltpile::threebody {
+namespace voltpile {
 
 namespace {
 constexpr std::size_t most_in_flight = 4;
@@ -11,8 +11,8 @@ constexpr std::size_t most_in_flight = 4;
 
 PointStream::~PointStream() = default;
 
-PointFeed::PointFeed(WorkScheduler& work, std::vector<OutcomeField> fields, SubmitRange submit)
-    : work_(work), fields_(std::move(fields)), submit_(std::move(submit)) {}
+PointFeed::PointFeed(WorkScheduler& work, const std::vector<OutcomeField>& fields, SubmitRange submit)
+    : work_(work), fields_(fields), submit_(std::move(submit)) {}
 
 PointFeed::RangeInFlight* PointFeed::with_points() const {
     for (const auto& range : in_flight_) {
@@ -55,7 +55,7 @@ bool PointFeed::wait() {
     return false;
 }
 
-void PointFeed::finish(const Ticket& ticket, const Outcome& outcome) {
+void PointFeed::finish(const Ticket& ticket, const void* outcome) {
     auto* range = static_cast<RangeInFlight*>(ticket.owner);
     range->buffers.store(static_cast<std::size_t>(ticket.point - range->range.begin), outcome);
     if (range->unfinished.fetch_sub(1) != 1) return;
@@ -70,4 +70,4 @@ void PointFeed::finish(const Ticket& ticket, const Outcome& outcome) {
     submit_(done->range, done->buffers.release());
 }
 
-}  // namespace voltpile::threebody
+}  // namespace voltpile

@@ -1,5 +1,5 @@
 // Hands out the points of several ranges to many threads. When a range has no points left, threads continue
-// with the next one, so no thread idles while the last pairs of a range finish. The thread that finishes a
+// with the next one, so no thread idles while the last points of a range finish. The thread that finishes a
 // range's last point submits the range.
 #pragma once
 
@@ -10,19 +10,20 @@
 #include <mutex>
 #include <vector>
 
-#include "threebody/outcome_fields.h"
-#include "threebody/point_stream.h"
+#include "sweep/outcome_field.h"
+#include "sweep/point_stream.h"
 #include "work/work_scheduler.h"
 
-namespace voltpile::threebody {
+namespace voltpile {
 
 using SubmitRange = std::function<void(WorkRange, std::vector<FieldBuffer>)>;
 
 // Thread-safe.
 class PointFeed {
   public:
-    // submit: called from the threads that call finish(), which rethrows its exceptions.
-    PointFeed(WorkScheduler& work, std::vector<OutcomeField> fields, SubmitRange submit);
+    // fields: must outlive the feed. submit: called from the threads that call finish(), which rethrows its
+    // exceptions.
+    PointFeed(WorkScheduler& work, const std::vector<OutcomeField>& fields, SubmitRange submit);
 
     // Returns false if there is no point now. Never waits.
     bool draw(Ticket& ticket);
@@ -30,7 +31,7 @@ class PointFeed {
     // Waits until there is a point. Returns false if there will never be one.
     bool wait();
 
-    void finish(const Ticket& ticket, const Outcome& outcome);
+    void finish(const Ticket& ticket, const void* outcome);
 
     // Hands out no more points, because another thread has failed.
     void stop() { stopped_ = true; }
@@ -53,7 +54,7 @@ class PointFeed {
     void start(WorkRange range);         // mutex_ held
 
     WorkScheduler& work_;
-    std::vector<OutcomeField> fields_;
+    const std::vector<OutcomeField>& fields_;
     SubmitRange submit_;
     std::mutex waiting_;  // one thread at a time waits for the scheduler
     std::mutex mutex_;
@@ -61,4 +62,4 @@ class PointFeed {
     std::atomic<bool> stopped_ = false;
 };
 
-}  // namespace voltpile::threebody
+}  // namespace voltpile

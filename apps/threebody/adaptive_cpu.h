@@ -1,0 +1,107 @@
+// Adaptive methods on the CPU: one pair of systems in each SIMD lane, each with its own step.
+#pragma once
+
+#include "sweep/simd_select.h"
+#include "threebody/adaptive_outcome.h"
+#include "threebody/fixed_step_cpu.h"
+#include "threebody/simd_inverse_cube.h"
+
+namespace voltpile::threebody {
+inline namespace VOLTPILE_TARGET {
+
+template <class Real>
+VOLTPILE_HD void set_lane(RelativeMotion<Real>& to, int lane, const RelativeMotion<double>& from) {
+    for (int c = 0; c < 6; ++c) {
+        to.x[c].set_lane(lane, from.x[c]);
+        to.v[c].set_lane(lane, from.v[c]);
+    }
+}
+
+template <class Real>
+VOLTPILE_HD void copy_lane(const RelativeMotion<Real>& from, RelativeMotion<Real>& to, int lane) {
+    for (int c = 0; c < 6; ++c) {
+        to.x[c].set_lane(lane, from.x[c].lane(lane));
+        to.v[c].set_lane(lane, from.v[c].lane(lane));
+        to.a[c].set_lane(lane, from.a[c].lane(lane));
+    }
+}
+
+// sweep/cpu_lanes.h says what the members are for.
+template <class Integrator, bool closest>
+class AdaptiveLanes {
+    using Real = Simd<double>;
+    static constexpr int longest_stretch = 256;  // steps until idle lanes ask again
+
+  public:
+    static constexpr int count = Real::lanes;
+    static constexpr double units_between_reports = count * (1 << 14);
+
+    VOLTPILE_HD explicit AdaptiveLanes(const Problem& problem)
+        : problem_(problem), demands_(demands_of(problem)) {}
+
+    VOLTPILE_HD void begin(int i, std::int64_t point) {
+        const Parameters& parameters = parameters_[i] = parameters_at(problem_, point);
+        set_pair_constants(parameters, constants_, AssignLane<Real>{i});
+        first_step_.set_lane(i, parameters.dt);
+        RelativeMotion<double> first, twin;
+        initial_motions(parameters, first, twin);
+        threebody::set_lane(new_.first, i, first);
+        threebody::set_lane(new_.twin, i, twin);
+    }
+
+    VOLTPILE_HD void start(unsigned filled) {
+        start_pair(new_, constants_, demands_, first_step_);
+        for (int i = 0; i < count; ++i) {
+            if ((filled >> i & 1U) == 0) continue;
+            copy_lane(new_.first, pair_.first, i);
+            copy_lane(new_.twin, pair_.twin, i);
+            pair_.time.set_lane(i, new_.time.lane(i));
+            pair_.step.set_lane(i, new_.step.lane(i));
+            pair_.parted.set_lane(i, new_.parted.lane(i));
+            pair_.parted_gap.set_lane(i, new_.parted_gap.lane(i));
+            pair_.attempts.set_lane(i, new_.attempts.lane(i));
+            pair_.closest_squared.set_lane(i, new_.closest_squared.lane(i));
+        }
+    }
+
+    VOLTPILE_HD double advance(unsigned active) {
+        int k = 0;
+        while (k < longest_stretch && decided(active) == 0) {
+            advance_pair<Integrator, closest>(pair_, constants_, demands_);
+            ++k;
+        }
+        return static_cast<double>(k) * __builtin_popcount(active);
+    }
+
+    VOLTPILE_HD unsigned decided(unsigned active) const {
+        return active & lanes_not_above(undecided(pair_, constants_, demands_), Real(0.0));
+    }
+
+    VOLTPILE_HD const Outcome& outcome(int i) {
+        AdaptiveEnd end;
+        for (int c = 0; c < 6; ++c) {
+            end.x[c] = pair_.first.x[c].lane(i);
+            end.v[c] = pair_.first.v[c].lane(i);
+        }
+        end.time = pair_.time.lane(i);
+        end.parted = pair_.parted.lane(i);
+        end.attempts = pair_.attempts.lane(i);
+        end.closest_squared = pair_.closest_squared.lane(i);
+        outcome_ = Outcome();
+        set_adaptive_outcome(parameters_[i], end, demands_, outcome_);
+        return outcome_;
+    }
+
+  private:
+    const Problem& problem_;
+    const AdaptiveDemands demands_;
+    AdaptivePair<Real> pair_;
+    AdaptivePair<Real> new_;  // of lanes that have not started
+    PairConstants<Real> constants_;
+    Real first_step_;
+    Parameters parameters_[count];
+    Outcome outcome_;
+};
+
+}  // namespace VOLTPILE_TARGET
+}  // namespace voltpile::threebody

@@ -1,0 +1,153 @@
+// Adaptive methods on a GPU: one pair of systems in each lane, each with its own step (sweep/gpu_lanes.cuh).
+#pragma once
+
+#include "sweep/gpu_lanes.cuh"
+#include "threebody/adaptive_outcome.h"
+#include "threebody/gpu_outcome.cuh"
+
+namespace voltpile::threebody {
+inline namespace VOLTPILE_TARGET {
+
+// pair: used if same_constants; otherwise every lane has its own, in shared memory.
+struct AdaptiveCommon {
+    PairConstants<double> pair;
+    AdaptiveDemands demands;
+};
+
+template <int threads, bool same_constants>
+struct AdaptiveShared {
+    Parameters parameters[threads / 32];
+    PairConstants<double> constants[same_constants ? 1 : threads];
+};
+
+template <class Integrator, bool same_constants, bool closest>
+struct AdaptiveLane {
+    using Problem = threebody::Problem;
+    using Common = AdaptiveCommon;
+    template <int threads>
+    using Shared = AdaptiveShared<threads, same_constants>;
+    using Number = double;
+    static constexpr int numbers_at_once = 7;
+    static constexpr unsigned steps_between_packings = 16;
+
+    AdaptivePair<double> pair;
+    std::uint32_t point;
+
+    __device__ __forceinline__ explicit AdaptiveLane(const Common&) {}
+
+    // Far from each other and equally fast, with a step of 0: nothing moves, and no error is NaN.
+    __device__ __forceinline__ void idle() {
+        VOLTPILE_UNROLL
+        for (int c = 0; c < 6; ++c) {
+            pair.first.x[c] = pair.twin.x[c] = c < 3 ? 1e10 : 3e10;
+            pair.first.v[c] = pair.twin.v[c] = 1;
+            pair.first.a[c] = pair.twin.a[c] = 0;
+        }
+        pair.time = pair.step = pair.parted_gap = pair.closest_squared = 0;
+        pair.attempts = -1e300;
+        pair.parted = __longlong_as_double(0x7ff0000000000000);  // infinity
+        point = no_point;
+    }
+
+    __device__ __forceinline__ void request() { pair.attempts = 1e300; }
+
+    template <int threads>
+    __device__ __forceinline__ void begin(bool mine, const Problem* problem, const Common& common,
+                                          const GpuRange& range, Shared<threads>& shared) {
+        Parameters& parameters = shared.parameters[threadIdx.x / 32];
+        for (unsigned waiting = __ballot_sync(full_warp, mine); waiting != 0; waiting &= waiting - 1) {
+            const int served = __ffs(static_cast<int>(waiting)) - 1;
+            compute_parameters(problem, range.begin + __shfl_sync(full_warp, point, served), parameters);
+            if (static_cast<int>(threadIdx.x % 32) == served) {
+                initial_motions(parameters, pair.first, pair.twin);
+                if (!same_constants) {
+                    set_pair_constants(parameters, shared.constants[threadIdx.x], Assign<double>{});
+                }
+                pair.step = parameters.dt;
+            }
+            __syncwarp();
+        }
+        if (mine) start_pair(pair, constants(common, shared), common.demands, pair.step);
+    }
+
+    // An idle lane has no end.
+    template <int threads>
+    __device__ __forceinline__ bool decided(const Common& common, const Shared<threads>& shared) const {
+        if (point == no_point) return pair.attempts > 0;
+        return undecided(pair, constants(common, shared), common.demands) == 0;
+    }
+
+    template <int threads>
+    __device__ __forceinline__ void finish(const GpuRange& range, const Shared<threads>&) const {
+        atomicAdd(&range.counters->units, static_cast<unsigned long long>(pair.attempts));
+        AdaptiveEnd& end = reinterpret_cast<AdaptiveEnd*>(range.raw)[point];
+        VOLTPILE_UNROLL
+        for (int c = 0; c < 6; ++c) {
+            end.x[c] = pair.first.x[c];
+            end.v[c] = pair.first.v[c];
+        }
+        end.time = pair.time;
+        end.parted = pair.parted;
+        end.attempts = pair.attempts;
+        end.closest_squared = pair.closest_squared;
+    }
+
+    template <int threads>
+    __device__ __forceinline__ void step(const Common& common, const Shared<threads>& shared) {
+        advance_pair<Integrator, closest>(pair, constants(common, shared), common.demands);
+    }
+
+    template <class Move, int threads>
+    __device__ __forceinline__ void move(const Move& move, Shared<threads>& shared) {
+        move.template numbers<6>(pair.first.x);
+        move.template numbers<6>(pair.first.v);
+        move.template numbers<6>(pair.first.a);
+        move.template numbers<6>(pair.twin.x);
+        move.template numbers<6>(pair.twin.v);
+        move.template numbers<6>(pair.twin.a);
+        double rest[6] = {pair.time,       pair.step,     pair.parted,
+                          pair.parted_gap, pair.attempts, pair.closest_squared};
+        move.template numbers<6>(rest);
+        pair.time = rest[0];
+        pair.step = rest[1];
+        pair.parted = rest[2];
+        pair.parted_gap = rest[3];
+        pair.attempts = rest[4];
+        pair.closest_squared = rest[5];
+        if (!same_constants) {
+            constexpr int numbers = sizeof(PairConstants<double>) / sizeof(double);
+            auto* const all = reinterpret_cast<double*>(&shared.constants[threadIdx.x]);
+            move.template numbers<numbers / 2>(all);
+            move.template numbers<numbers - numbers / 2>(all + numbers / 2);
+        }
+        int integers[1] = {static_cast<int>(point)};
+        move.template integers<1>(integers);
+        point = static_cast<std::uint32_t>(integers[0]);
+    }
+
+  private:
+    template <int threads>
+    static __device__ __forceinline__ const PairConstants<double>& constants(const Common& common,
+                                                                             const Shared<threads>& shared) {
+        if constexpr (same_constants) {
+            return common.pair;
+        } else {
+            return shared.constants[threadIdx.x];
+        }
+    }
+};
+
+// One thread per point.
+template <class Integrator>
+__global__ void complete_adaptive_outcomes(const Problem* problem, const GpuRange range) {
+    const std::uint32_t point = blockIdx.x * blockDim.x + threadIdx.x;
+    if (point >= range.points) return;
+    Outcome outcome;
+    set_adaptive_outcome(parameters_at(*problem, range.begin + point),
+                         reinterpret_cast<const AdaptiveEnd*>(range.raw)[point], demands_of(*problem),
+                         outcome);
+    store_outcome(outcome, range, point);
+}
+
+}  // namespace VOLTPILE_TARGET
+}  // namespace voltpile::threebody

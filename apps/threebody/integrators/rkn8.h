@@ -1,0 +1,118 @@
+// The Runge-Kutta-Nystrom pair of orders 8 and 6 with nine stages, RKN8(6)9FM of J. R. Dormand, M. E. A.
+// El-Mikkawy and P. J. Prince (High-order embedded Runge-Kutta-Nystrom formulae, IMA Journal of Numerical
+// Analysis 7, 423-430, 1987). It is made for forces that depend only on positions; the last stage is the
+// first one of the next step, so a step costs eight evaluations, against twelve of a Runge-Kutta method of
+// order 8.
+#pragma once
+
+#include "threebody/method_info.h"
+#include "threebody/relative_motion.h"
+
+namespace voltpile::threebody {
+inline namespace VOLTPILE_TARGET {
+
+struct RungeKuttaNystrom8 {
+    static constexpr int stages = 9;
+    static constexpr MethodInfo info = {
+        .name = "rkn8",
+        .order = 8,
+        .force_evaluations = 8,
+        .symplectic = false,
+        .adaptive = true,
+        // Per system: forces, sums of the stages (42 coefficients), their positions, the velocities'
+        // increment and error; then the test of the separation and the next step.
+        .instructions = 2 * (8 * (3 + 3 * (3 + 6) + 6 + 18) + 6 * (42 + 8 * 2) + 6 * (7 + 1 + 8) + 30) + 120,
+        .threads = {.fp64 = 256, .fp64_own_forces = 256},
+        .help =
+            "Runge-Kutta-Nystrom, order 8, eight force evaluations per step; every trajectory chooses its "
+            "own steps so that their errors stay below integrate.tolerance",
+    };
+
+    // Advances `from` by h to `to`. error: the estimated errors of to.v.
+    template <class Real>
+    static VOLTPILE_HD void attempt(const RelativeMotion<Real>& from, Real h,
+                                    const PairConstants<Real>& constants, RelativeMotion<Real>& to,
+                                    Real (&error)[6]) {
+        Real k[stages][6];
+        VOLTPILE_UNROLL
+        for (int c = 0; c < 6; ++c) k[0][c] = from.a[c];
+        stage<1>(from, h, constants, to, k);
+        stage<2>(from, h, constants, to, k);
+        stage<3>(from, h, constants, to, k);
+        stage<4>(from, h, constants, to, k);
+        stage<5>(from, h, constants, to, k);
+        stage<6>(from, h, constants, to, k);
+        stage<7>(from, h, constants, to, k);
+        stage<8>(from, h, constants, to, k);
+        VOLTPILE_UNROLL
+        for (int c = 0; c < 6; ++c) {
+            to.v[c] = fma(h, sum<velocity_row>(k, c), from.v[c]);
+            error[c] = h * sum<error_row>(k, c);
+            to.a[c] = k[stages - 1][c];
+        }
+    }
+
+  private:
+    static constexpr int velocity_row = 9;
+    static constexpr int error_row = 10;
+
+    // Rows 1 to 8: of the positions of the stages; the last is the new position. Then the weights of the new
+    // velocity, and their difference to those of order 6.
+    static VOLTPILE_HD constexpr double coefficient(int row, int column) {
+        constexpr double table[11][9] = {
+            {},
+            {1.0 / 800},
+            {1.0 / 600, 1.0 / 300},
+            {9.0 / 200, -9.0 / 100, 9.0 / 100},
+            {-66701.0 / 197352, 28325.0 / 32892, -2665.0 / 5482, 2170.0 / 24669},
+            {227015747.0 / 304251000, -54897451.0 / 30425100, 12942349.0 / 10141700, -9499.0 / 304251,
+             539.0 / 9250},
+            {-1131891597.0 / 901789000, 41964921.0 / 12882700, -6663147.0 / 3220675, 270954.0 / 644135,
+             -108.0 / 5875, 114.0 / 1645},
+            {13836959.0 / 3667458, -17731450.0 / 1833729, 1063919505.0 / 156478208, -33213845.0 / 39119552,
+             13335.0 / 28544, -705.0 / 14272, 1645.0 / 57088},
+            {223.0 / 7938, 0, 1175.0 / 8064, 925.0 / 6048, 41.0 / 448, 925.0 / 14112, 1175.0 / 72576, 0},
+            {223.0 / 7938, 0, 5875.0 / 36288, 4625.0 / 21168, 41.0 / 224, 4625.0 / 21168, 5875.0 / 36288,
+             223.0 / 7938, 0},
+            {-544307.0 / 12215700, 0, 544307.0 / 4467456, -544307.0 / 2606016, 1632921.0 / 6204800,
+             -544307.0 / 2606016, 544307.0 / 4467456, 322012.0 / 3053925, -3.0 / 20},
+        };
+        return table[row][column];
+    }
+    static VOLTPILE_HD constexpr double node(int row) {
+        constexpr double table[stages] = {0, 0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 1, 1};
+        return table[row];
+    }
+
+    // Returns the sum of coefficient(row, j) k[j][c] over the stages that the row has.
+    template <int row, int j = 1, class Real>
+    static VOLTPILE_HD Real sum(const Real (&k)[stages][6], int c, Real sum_before) {
+        if constexpr (j == stages || (row < stages && j >= row)) {
+            return sum_before;
+        } else if constexpr (coefficient(row, j) == 0) {
+            return sum<row, j + 1>(k, c, sum_before);
+        } else {
+            return sum<row, j + 1>(k, c, fma(k[j][c], real<Real>(coefficient(row, j)), sum_before));
+        }
+    }
+    template <int row, class Real>
+    static VOLTPILE_HD Real sum(const Real (&k)[stages][6], int c) {
+        return sum<row>(k, c, k[0][c] * real<Real>(coefficient(row, 0)));
+    }
+
+    // Computes the stage's position, in to.x, and the accelerations there.
+    template <int row, class Real>
+    static VOLTPILE_HD void stage(const RelativeMotion<Real>& from, Real h,
+                                  const PairConstants<Real>& constants, RelativeMotion<Real>& to,
+                                  Real (&k)[stages][6]) {
+        VOLTPILE_UNROLL
+        for (int c = 0; c < 6; ++c) {
+            const Real path = fma(h, sum<row>(k, c), from.v[c] * real<Real>(node(row)));
+            to.x[c] = fma(h, path, from.x[c]);
+        }
+        accelerations(to.x, constants, k[row]);
+    }
+};
+
+}  // namespace VOLTPILE_TARGET
+}  // namespace voltpile::threebody

@@ -1,0 +1,104 @@
+// The kernel of every sweep on a GPU. Each lane computes one point with all of its state in registers, and
+// starts the next one as soon as that is decided. Lanes whose points need many more steps than their
+// neighbors' therefore never wait for them.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+
+#include "device/launch.cuh"
+#include "sweep/gpu_packing.cuh"
+#include "sweep/gpu_range.h"
+
+namespace voltpile {
+inline namespace VOLTPILE_TARGET {
+
+// Returns the next point to every lane that requests one (`asks`), or no_point if there is none. All lanes of
+// the warp call it.
+__device__ __forceinline__ std::uint32_t draw_point(bool asks, const GpuRange& range) {
+    const unsigned asking = __ballot_sync(full_warp, asks);
+    const unsigned lane = threadIdx.x % 32;
+    std::uint32_t base = 0;
+    if (lane == 0) base = atomicAdd(&range.counters->next, static_cast<std::uint32_t>(__popc(asking)));
+    base = __shfl_sync(full_warp, base, 0);
+    const std::uint32_t point = base + static_cast<std::uint32_t>(__popc(asking & ((1U << lane) - 1)));
+    return asks && point < range.points ? point : no_point;
+}
+
+// One block per multiprocessor, so that points can be packed over all of its warps.
+//
+// Lane, the app's problem on a GPU, holds the state of one point in registers and has these members:
+//   Problem, Common                 plain data: in GPU memory, and constants passed to the kernel
+//   Shared<threads>                 what lanes keep in the block's shared memory
+//   Number                          what most of its registers hold
+//   numbers_at_once                 most of them that move() passes at a time
+//   steps_between_packings          a power of 2: the steps until warps look for the end of the points
+//   std::uint32_t point             index in the range; no_point: idle
+//   Lane(common)
+//   idle()                          no point, and a state that step() keeps finite and undecided
+//   request()                       makes decided() true
+//   begin(mine, problem, common, range, shared)   starts the lanes with `mine`, each at its `point`; called
+//   by
+//                                   all lanes of the warp
+//   decided(common, shared)         whether the point needs no more steps
+//   finish(range, shared)           stores the outcome and adds its work to range.counters->units
+//   step(common, shared)            advances the point, or nothing if there is none
+//   move(move, shared)              passes all state of the point to the functions of a PackingMove
+template <class Lane, int threads>
+__global__ __launch_bounds__(threads, 1) void sweep_kernel(const typename Lane::Problem* problem,
+                                                           const typename Lane::Common common,
+                                                           const GpuRange range) {
+    __shared__ PackingSpace<typename Lane::Number, Lane::numbers_at_once, threads> space;
+    __shared__ typename Lane::template Shared<threads> shared;
+    if (threadIdx.x < threads / 32) space.active[threadIdx.x] = 0;
+    __syncthreads();
+
+    Lane lane(common);
+    lane.idle();
+    lane.request();
+    bool exhausted = false;
+    for (unsigned steps_done = 0;;) {
+        const bool decided = lane.decided(common, shared);
+        if (__any_sync(full_warp, decided)) {
+            if (decided && lane.point != no_point) lane.finish(range, shared);
+            std::uint32_t point = no_point;
+            if (!exhausted) {
+                point = draw_point(decided, range);
+                exhausted = __any_sync(full_warp, decided && point == no_point);
+            }
+            if (decided) lane.idle();
+            const bool starts = point != no_point;
+            if (starts) lane.point = point;
+            lane.begin(starts, problem, common, range, shared);
+            if (!__any_sync(full_warp, lane.point != no_point)) break;
+            continue;
+        }
+        if (steps_done % Lane::steps_between_packings == Lane::steps_between_packings - 1) {
+            // Every warp of the block notices the end of the points here, at its next visit at the latest.
+            const std::uint32_t next = *static_cast<volatile std::uint32_t*>(&range.counters->next);
+            if (__shfl_sync(full_warp, next, 0) >= range.points) {
+                exhausted = true;
+                if (!pack_lanes<threads>(lane, space, shared)) return;
+            }
+        }
+        lane.step(common, shared);
+        ++steps_done;
+    }
+    leave_packing(space);
+}
+
+// Enqueues the kernel over the range. name: for messages.
+template <class Lane, int threads>
+void launch_lanes(const char* name, const typename Lane::Problem* on_gpu, const typename Lane::Common& common,
+                  const GpuRange& range, int multiprocessors, const Stream& stream) {
+    // Warps take 32 points at a time, so that a small range spreads over all multiprocessors.
+    const std::int64_t warps = (static_cast<std::int64_t>(range.points) + 31) / 32;
+    LaunchShape shape;
+    shape.blocks = std::min(std::max(static_cast<int>(warps), 1), multiprocessors);
+    shape.threads = threads;
+    launch(name, sweep_kernel<Lane, threads>, shape, stream, on_gpu, common, range);
+}
+
+}  // namespace VOLTPILE_TARGET
+}  // namespace voltpile

@@ -1,0 +1,42 @@
+// A range of points on a GPU, and the program of an app that computes it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "device/stream.h"
+
+namespace voltpile {
+
+// All pointers point to GPU memory. Arrays are indexed from the range's begin.
+struct GpuRange {
+    static constexpr int most_fields = 16;
+
+    std::int64_t begin = 0;
+    std::uint32_t points = 0;  // at most 2^31
+
+    struct Counters {
+        unsigned long long units;  // of work, of decided points
+        std::uint32_t next;        // number of points handed out to lanes; may exceed `points`
+    };
+    Counters* counters = nullptr;  // must be zero at the start
+
+    // The values of the requested fields, by OutcomeField::number; null for the others.
+    void* values[most_fields] = {};
+    // Space for the program's own use, GpuProgram::raw_bytes() for each point.
+    std::byte* raw = nullptr;
+};
+
+// What an app computes on the current GPU.
+class GpuProgram {
+  public:
+    virtual ~GpuProgram() = default;
+
+    // Bytes of GpuRange::raw that a point needs.
+    virtual std::size_t raw_bytes() const = 0;
+
+    // Enqueues the whole range. multiprocessors: of the current GPU. Throws DeviceError if a launch fails.
+    virtual void launch(const GpuRange& range, int multiprocessors, const Stream& stream) const = 0;
+};
+
+}  // namespace voltpile

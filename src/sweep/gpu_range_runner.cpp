@@ -1,0 +1,121 @@
+#include "sweep/gpu_range_runner.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace voltpile {
+
+namespace {
+constexpr std::int64_t largest_part = 1 << 22;           // points
+constexpr std::size_t most_prepared_bytes = 64UL << 20;  // of results
+}  // namespace
+
+GpuRangeRunner::GpuRangeRunner(const GpuProgram& program, const std::vector<OutcomeField>& fields,
+                               int multiprocessors)
+    : program_(program),
+      fields_(fields),
+      multiprocessors_(multiprocessors),
+      counters_(1),
+      counters_seen_(1) {}
+
+void GpuRangeRunner::prepare(std::int64_t points) {
+    std::size_t bytes_per_point = 0;
+    for (const OutcomeField& field : fields_) bytes_per_point += field.spec.bytes_per_point();
+    reserve(std::min(static_cast<std::size_t>(std::min(points, largest_part)),
+                     most_prepared_bytes / bytes_per_point));
+    set_to_zero(counters_.data(), counters_.bytes(), stream_);
+    program_.launch(gpu_range({0, 0}), multiprocessors_, stream_);
+    stream_.synchronize();
+}
+
+void GpuRangeRunner::start(WorkRange range) {
+    range_ = range;
+    part_ = {range.begin, range.begin};
+    results_.clear();
+    for (const OutcomeField& field : fields_) {
+        results_.emplace_back(static_cast<std::size_t>(range.size()) * field.spec.bytes_per_point());
+    }
+    start_part();
+}
+
+void GpuRangeRunner::reserve(std::size_t points) {
+    if (points <= capacity_) return;
+    capacity_ = 0;
+    values_.clear();
+    std::size_t bytes = 0;
+    for (const OutcomeField& field : fields_) {
+        values_.emplace_back(points * field.spec.bytes_per_point());
+        bytes += values_.back().bytes();
+    }
+    raw_ = DeviceBuffer<std::byte>();
+    raw_ = DeviceBuffer<std::byte>(points * program_.raw_bytes());
+    staging_ = PinnedBuffer<std::byte>(bytes);
+    capacity_ = points;
+}
+
+GpuRange GpuRangeRunner::gpu_range(WorkRange part) {
+    GpuRange range;
+    range.begin = part.begin;
+    range.points = static_cast<std::uint32_t>(part.size());
+    range.counters = counters_.data();
+    for (std::size_t f = 0; f < fields_.size(); ++f) range.values[fields_[f].number] = values_[f].data();
+    range.raw = raw_.data();
+    return range;
+}
+
+void GpuRangeRunner::start_part() {
+    part_ = {part_.end, std::min(range_.end, part_.end + largest_part)};
+    const auto points = static_cast<std::size_t>(part_.size());
+    reserve(points);
+    units_taken_ = 0;
+    set_to_zero(counters_.data(), counters_.bytes(), stream_);
+    stream_.synchronize();  // so that take_units never sees the counts of the previous part
+    program_.launch(gpu_range(part_), multiprocessors_, stream_);
+
+    std::byte* to = staging_.data();
+    for (std::size_t f = 0; f < fields_.size(); ++f) {
+        const std::size_t bytes = points * fields_[f].spec.bytes_per_point();
+        copy_to_host(to, values_[f].data(), bytes, stream_);
+        to += bytes;
+    }
+}
+
+void GpuRangeRunner::collect_part() {
+    const std::byte* from = staging_.data();
+    for (std::size_t f = 0; f < fields_.size(); ++f) {
+        const std::size_t size = fields_[f].spec.bytes_per_point();
+        const std::size_t bytes = static_cast<std::size_t>(part_.size()) * size;
+        std::memcpy(results_[f].data() + static_cast<std::size_t>(part_.begin - range_.begin) * size, from,
+                    bytes);
+        from += bytes;
+    }
+}
+
+bool GpuRangeRunner::advance() {
+    if (!stream_.idle()) return false;
+    collect_part();
+    const double taken = take_units();
+    units_ += taken;
+    if (part_.end == range_.end) return true;
+    start_part();
+    return false;
+}
+
+std::vector<FieldBuffer> GpuRangeRunner::take() {
+    range_ = {};
+    return std::move(results_);
+}
+
+double GpuRangeRunner::take_units() {
+    if (busy()) {
+        copy_to_host(counters_seen_.data(), counters_.data(), counters_.bytes(), watch_);
+        watch_.synchronize();
+        const auto seen = static_cast<double>(counters_seen_.data()->units);
+        units_ += seen - units_taken_;
+        units_taken_ = seen;
+    }
+    return std::exchange(units_, 0.0);
+}
+
+}  // namespace voltpile

@@ -1,0 +1,26 @@
+// The choices of select.h on SIMD registers, lane by lane. Only for sources that voltpile_cpu_kernels
+// compiles.
+#pragma once
+
+#include "base/simd.h"
+#include "sweep/select.h"
+
+namespace voltpile {
+inline namespace VOLTPILE_TARGET {
+
+template <class Scalar>
+VOLTPILE_HD Simd<Scalar> select_below(Simd<Scalar> a, Simd<Scalar> b, Simd<Scalar> yes, Simd<Scalar> no) {
+    return a.v < b.v ? yes.v : no.v;
+}
+
+template <class Scalar>
+VOLTPILE_HD Simd<Scalar> select_not_above(Simd<Scalar> a, Simd<Scalar> b, Simd<Scalar> yes, Simd<Scalar> no) {
+    return a.v <= b.v ? yes.v : no.v;
+}
+
+VOLTPILE_HD Simd<double> inverse_root_16(Simd<double> x) {
+    return bits_as<double>(Simd<std::uint64_t>(inverse_root_16_bits) - (bits_as<std::uint64_t>(x) >> 4));
+}
+
+}  // namespace VOLTPILE_TARGET
+}  // namespace voltpile

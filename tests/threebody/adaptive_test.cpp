@@ -1,0 +1,228 @@
+// Tests the adaptive method: its order, problems with known outcomes, the time at which twins part, budgets.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "threebody/adaptive_outcome.h"
+#include "threebody/integrators/rkn8.h"
+#include "threebody/reference_problems.h"
+
+namespace voltpile::threebody {
+namespace {
+
+constexpr double period = 6.32591398292621;  // of the figure-eight
+
+Problem with_rkn8(Problem problem, double tolerance) {
+    problem.method = Method::RungeKuttaNystrom8;
+    problem.tolerance = tolerance;
+    problem.most_steps = 1000000;
+    problem.want_state = true;
+    return problem;
+}
+
+// Integrates the figure-eight over one period in equal steps. Returns the distance of the bodies from their
+// start, and in `largest_error` the largest estimated error of a step.
+double error_of_equal_steps(int steps, double& largest_error) {
+    const Parameters parameters = parameters_at(figure_eight(Method::Euler, steps, period), 0);
+    PairConstants<double> constants;
+    set_pair_constants(parameters, constants, Assign<double>{});
+    RelativeMotion<double> start, twin;
+    initial_motions(parameters, start, twin);
+    RelativeMotion<double> motion = start;
+    accelerations(motion.x, constants, motion.a);
+    largest_error = 0;
+    for (int i = 0; i < steps; ++i) {
+        RelativeMotion<double> next;
+        double error[6];
+        RungeKuttaNystrom8::attempt(motion, period / steps, constants, next, error);
+        for (const double e : error) largest_error = std::max(largest_error, std::abs(e));
+        motion = next;
+    }
+    double r2 = 0;
+    for (int c = 0; c < 6; ++c) r2 += (motion.x[c] - start.x[c]) * (motion.x[c] - start.x[c]);
+    return std::sqrt(r2);
+}
+
+TEST(Adaptive, HasOrderEight) {
+    double estimate_40 = 0;
+    double estimate_80 = 0;
+    const double ratio = error_of_equal_steps(40, estimate_40) / error_of_equal_steps(80, estimate_80);
+    // 2^8 = 256, more where the terms of order 9 still count: less than three times as much.
+    EXPECT_GT(ratio, 200);
+    EXPECT_LT(ratio, 768);
+    // The embedded formula has order 6, so the difference in one step is of order 7: 2^7 = 128.
+    EXPECT_GT(estimate_40 / estimate_80, 90);
+    EXPECT_LT(estimate_40 / estimate_80, 256);
+}
+
+TEST(Adaptive, FollowsTheFigureEightForAHundredPeriods) {
+    // The published start has 14 digits: 1e-14, times 100 periods, times the growth of a stable orbit's phase
+    // (again proportional to time) stays below 1e-9. The rest is for the method: 1e-13 a step, about 10^4
+    // steps.
+    for (const Processor& processor : cpu_processors()) {
+        const Problem problem = with_rkn8(figure_eight(Method::Euler, 1000, 100 * period), 1e-13);
+        const Outcome outcome = processor.run(problem, {0}).front();
+        EXPECT_EQ(outcome.steps_together, 1000);
+        EXPECT_EQ(outcome.quality, static_cast<int>(Quality::Complete));
+        EXPECT_LT(outcome.energy_error, 1e-11) << processor.name;
+        for (int i = 0; i < 9; ++i) {
+            EXPECT_NEAR(outcome.final_state[6 * (i / 3) + i % 3], problem.sources.position[i / 3][i % 3].base,
+                        1e-6)
+                << processor.name;
+        }
+    }
+}
+
+Problem burrau(double time) {
+    Problem problem;
+    set_bodies(problem, 1, {3, 4, 5}, {{1, 3, 0}, {-2, -1, 0}, {1, -1, 0}}, {});
+    set_time(problem, time / 1000, 1000);
+    problem.separation = never;
+    problem.same_forces = true;
+    problem.want_closest_approach = true;
+    return problem;
+}
+
+// Published: bodies 2 and 3 pass at 4.1390e-4 at t = 15.82992. Steps within 1e-13 leave the last digit alone.
+TEST(Adaptive, FindsThePythagoreanProblemsClosestApproach) {
+    for (const Processor& processor : cpu_processors()) {
+        SCOPED_TRACE(processor.name);
+        const Outcome outcome = processor.run(with_rkn8(burrau(16), 1e-13), {0}).front();
+        EXPECT_EQ(outcome.quality, static_cast<int>(Quality::Complete));
+        EXPECT_NEAR(outcome.closest_approach, 4.1390e-4, 0.5e-8 + 1e-9);
+        EXPECT_LT(outcome.energy_error, 1e-9);
+    }
+}
+
+// Published: at t = 70 body 1 escapes at (6.935, 20.266). The encounters before amplify the rounding of positions
+// in FP64 (1e-16) to tenths, so this tests that it escapes, where to and when, not digits.
+TEST(Adaptive, FollowsThePythagoreanProblemToTheEscape) {
+    for (const Processor& processor : cpu_processors()) {
+        SCOPED_TRACE(processor.name);
+        const Outcome outcome = processor.run(with_rkn8(burrau(70), 1e-13), {0}).front();
+        EXPECT_EQ(outcome.quality, static_cast<int>(Quality::Complete));
+        EXPECT_NEAR(outcome.final_state[0], 6.935, 1.5);
+        EXPECT_NEAR(outcome.final_state[1], 20.266, 2.5);
+    }
+}
+
+// Forward, then with reversed velocities back to the start. The start's neighborhood grows on the way by less
+// than 1e4 at this point of the map, which is quiet.
+TEST(Adaptive, ReturnsToTheStartWithReversedVelocities) {
+    Problem problem = with_rkn8(published_map(), 1e-12);
+    problem.separation = never;
+    const std::int64_t point = 83 * 1000 + 10;
+    const Processor processor = cpu_processors().front();
+    const Outcome there = processor.run(problem, {point}).front();
+    const Parameters start = parameters_at(problem, point);
+    Problem back = problem;
+    double x[3][3], v[3][3];
+    for (int i = 0; i < 9; ++i) {
+        x[i / 3][i % 3] = there.final_state[6 * (i / 3) + i % 3];
+        v[i / 3][i % 3] = -there.final_state[6 * (i / 3) + 3 + i % 3];
+    }
+    back.sources.position[0][0] = back.sources.position[0][1] = {};
+    set_bodies(back, start.G, start.mass, x, v);
+    const Outcome again = processor.run(back, {0}).front();
+    for (int i = 0; i < 9; ++i) {
+        EXPECT_NEAR(again.final_state[6 * (i / 3) + i % 3], start.position[i / 3][i % 3], 1e-6);
+    }
+}
+
+// Yoshida's method is independent and has order 4; its steps of 1e-4 leave an error of the parting time well
+// below a step at points without close encounters.
+TEST(Adaptive, FindsTheTimeAtWhichTwinsPart) {
+    const Processor processor = cpu_processors().front();
+    Problem fixed = published_map();
+    set_time(fixed, 1e-4, 500000);
+    fixed.method = Method::Yoshida4;
+    fixed.want_state = fixed.want_closest_approach = true;
+    Problem adaptive = with_rkn8(published_map(), 1e-12);
+    set_time(adaptive, 1e-4, 500000);
+    const auto points = consecutive(400 * 1000 + 20, 24, 40);
+    const auto expected = processor.run(fixed, points);
+    const auto outcomes = processor.run(adaptive, points);
+    int compared = 0;
+    for (std::size_t i = 0; i < points.size(); ++i) {
+        if (expected[i].closest_approach < 0.5 || expected[i].steps_together == 500000) continue;
+        ++compared;
+        // Exactly the same step but for the error of Yoshida's method.
+        EXPECT_NEAR(outcomes[i].steps_together, expected[i].steps_together, 2) << points[i];
+        EXPECT_NEAR(outcomes[i].time_together, 1e-4 * outcomes[i].steps_together, 1.0001e-4);
+        EXPECT_LT(outcomes[i].energy_error, 1e-9);
+    }
+    EXPECT_GE(compared, 3);
+}
+
+// With smaller tolerances the time converges, and every pair is followed to its end.
+TEST(Adaptive, ConvergesWithTheTolerance) {
+    const Processor processor = cpu_processors().front();
+    std::vector<std::int64_t> points;
+    for (std::int64_t row = 5; row < 1000; row += 61) {
+        for (std::int64_t column = 5; column < 1000; column += 61) points.push_back(1000 * row + column);
+    }
+    const auto coarse = processor.run(with_rkn8(published_map(), 1e-9), points);
+    const auto fine = processor.run(with_rkn8(published_map(), 1e-12), points);
+    int different = 0;
+    int parted = 0;
+    for (std::size_t i = 0; i < points.size(); ++i) {
+        EXPECT_EQ(coarse[i].quality, static_cast<int>(Quality::Complete)) << points[i];
+        EXPECT_LT(coarse[i].step_count, 20000);
+        parted += fine[i].steps_together < 50000 ? 1 : 0;
+        different += std::abs(coarse[i].time_together - fine[i].time_together) > 1e-3 ? 1 : 0;
+    }
+    EXPECT_GT(parted, 40);
+    // Of a million points 0.02 % pass so close that they differ: of 289, none or one.
+    EXPECT_LE(different, 1);
+}
+
+TEST(Adaptive, GivesTheSameInAnyLane) {
+    Problem problem = with_rkn8(published_map(20), 1e-8);
+    problem.want_closest_approach = true;
+    for (const Processor& processor : cpu_processors()) {
+        const auto expected = processor.run(problem, consecutive(0, 400));
+        for (const std::int64_t alone : {0, 137, 399}) {
+            const Outcome outcome = processor.run(problem, {alone}).front();
+            EXPECT_EQ(std::memcmp(&outcome, &expected[static_cast<std::size_t>(alone)], sizeof outcome), 0);
+        }
+    }
+}
+
+TEST(Adaptive, StopsAtTheBudgetOfSteps) {
+    Problem problem = with_rkn8(published_map(), 1e-9);
+    problem.most_steps = 10;
+    for (const Processor& processor : cpu_processors()) {
+        const Outcome outcome = processor.run(problem, {123456}).front();
+        EXPECT_EQ(outcome.step_count, 10);
+        EXPECT_EQ(outcome.quality, static_cast<int>(Quality::Stopped));
+        EXPECT_LT(outcome.time_together, 50);
+        EXPECT_EQ(outcome.steps_together, static_cast<int>(outcome.time_together / 0.001));
+    }
+}
+
+// Two bodies at rest fall into each other after pi/2 sqrt(r^3 / (2 G M)): no step passes that singularity.
+TEST(Adaptive, StopsAtACollision) {
+    Problem problem;
+    set_bodies(problem, 1, {1, 1, 1e-12}, {{0.5, 0, 0}, {-0.5, 0, 0}, {0, 50, 0}}, {});
+    set_time(problem, 0.01, 500);
+    problem.separation = never;
+    const double collision = 3.14159265358979323846 / 2 * std::sqrt(1.0 / 4);
+    for (const Processor& processor : cpu_processors()) {
+        const Outcome outcome = processor.run(with_rkn8(problem, 1e-9), {0}).front();
+        EXPECT_EQ(outcome.quality, static_cast<int>(Quality::Stopped));
+        EXPECT_NEAR(outcome.time_together, collision, 1e-6);
+    }
+}
+
+TEST(Adaptive, CountsTwinsThatStartTooFarApartAsParted) {
+    Problem problem = with_rkn8(published_map(), 1e-9);
+    problem.separation = 1e-4;  // less than the shift
+    EXPECT_EQ(cpu_processors().front().run(problem, {5}).front().steps_together, 0);
+    problem = with_rkn8(published_map(), 1e-9);
+    problem.sources.position[0][2].base = NAN;
+    EXPECT_EQ(cpu_processors().front().run(problem, {5}).front().steps_together, 0);
+}
+
+}  // namespace
+}  // namespace voltpile::threebody
