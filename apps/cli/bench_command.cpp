@@ -11,6 +11,7 @@ void add_bench(CLI::App& cli, Action& action) {
     bench->footer(
         "examples:\n"
         "  voltpile bench threebody\n"
+        "  voltpile bench threebody --method rkn8 --tolerance 1e-9\n"
         "  mpirun -np 4 voltpile bench comm\n"
         "  mpirun -np 4 voltpile bench llm --shape llama-3-8b --quant q8_0");
     bench->require_subcommand(1);
@@ -27,6 +28,12 @@ void add_bench(CLI::App& cli, Action& action) {
         ->check(CLI::Range(1, 46340));  // fewer than 2^31 points
     threebody->add_option("--steps", options->steps, "integration steps for each point")
         ->check(CLI::Range(1, 100000000))
+        ->capture_default_str();
+    threebody->add_option("--method", options->method, "on a GPU: measure this integrator instead of euler")
+        ->check(CLI::IsMember(threebody_method_names()))
+        ->capture_default_str();
+    threebody->add_option("--tolerance", options->tolerance, "of an adaptive method")
+        ->check(CLI::Range(1e-14, 1e-2))
         ->capture_default_str();
     threebody->add_flag("--cpu", options->cpu, "measure the CPU even if there is a GPU");
     threebody->callback([options, &action] {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "device/device.h"
+#include "threebody/methods.h"
 
 namespace voltpile {
 
@@ -34,6 +35,9 @@ Problem published_problem(const BenchOptions& options) {
     problem.largest_steps = options.steps;
     problem.separation = 0.5;
     problem.same_forces = true;
+    problem.method = method_named(options.method);
+    problem.tolerance = options.tolerance;
+    problem.most_steps = 100000;
     return problem;
 }
 
@@ -43,12 +47,18 @@ int map_size_for(double pairs_per_s, double seconds) {
 
 }  // namespace threebody
 
+std::vector<std::string> threebody_method_names() {
+    std::vector<std::string> names;
+    for (const threebody::MethodInfo& method : threebody::methods()) names.emplace_back(method.name);
+    return names;
+}
+
 void run_bench(const BenchOptions& options) {
     if (options.cpu || device_count() == 0) return threebody::bench_cpu(options);
 #if VOLTPILE_CUDA
     BenchOptions sized = options;
     if (sized.size == 0) sized.size = threebody::published_size;
-    threebody::bench_gpu(sized);
+    options.method == "euler" ? threebody::bench_gpu(sized) : threebody::bench_gpu_method(sized);
 #endif
 }
 

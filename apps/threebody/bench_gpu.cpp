@@ -121,6 +121,7 @@ void bench_gpu(const BenchOptions& options) {
     fmt::print("{:<44}\n", "other methods and precisions:");
     for (const MethodInfo& method : methods()) {
         for (const bool single : {false, true}) {
+            if (single && method.adaptive) continue;
             BenchOptions shorter = options;
             shorter.steps = std::min(options.steps, 5000);
             problem = published_problem(shorter);
