@@ -1,17 +1,13 @@
 #include "llm/prompt_job/keys.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <algorithm>
 #include <cctype>
 #include <stdexcept>
 
 #include "job/job_spec.h"
-#include "job/nearest.h"
 #include "llm/engine/request_fields.h"
-#include "llm/model/quant_mixture.h"
-#include "llm/model/synthetic_shapes.h"
+#include "llm/session/job_keys.h"
 
 namespace voltpile {
 namespace {
@@ -43,15 +39,6 @@ KeySpec text_key(std::string path, const char* otherwise, const char* help) {
         .path = std::move(path), .type = ValueType::Text, .default_value = Texts{otherwise}, .help = help};
 }
 
-KeySpec integer_key(std::string path, std::int64_t otherwise, ValueRange range, const char* help) {
-    return {.path = std::move(path),
-            .type = ValueType::Integer,
-            .unit = "1",
-            .default_value = Integers{otherwise},
-            .range = range,
-            .help = help};
-}
-
 KeySpec with_choices(KeySpec spec, Texts choices) {
     spec.choices = std::move(choices);
     return spec;
@@ -66,25 +53,6 @@ KeySpec no_identity(KeySpec spec) {
 
 KeySpec list_key(std::string path, const char* help) {
     return {.path = std::move(path), .type = ValueType::Text, .shape = {any_length}, .help = help};
-}
-
-std::vector<KeySpec> model_keys() {
-    Texts mixtures;
-    for (const auto& entry : llm::kQuantMixtures) mixtures.emplace_back(entry.name);
-    return {
-        no_identity(text_key("model.path", "",
-                             "A .gguf file or a Hugging Face folder with safetensors. Every rank opens it "
-                             "through its own file system. The same model at another path is the same job.")),
-        no_identity({.path = "model.synthetic",
-                     .type = ValueType::Text,
-                     .default_value = Texts{""},
-                     .help = fmt::format(
-                         "Instead of model.path: random weights with the shape of this model ({}), to plan "
-                         "or measure without a file. Uses a byte tokenizer and the ChatML template.",
-                         fmt::join(llm::synthetic_shape_names(), ", "))}),
-        no_identity(
-            with_choices(text_key("model.format", "q8_0", "Quantization of synthetic weights."), mixtures)),
-    };
 }
 
 std::vector<KeySpec> prompt_keys() {
@@ -163,52 +131,8 @@ std::vector<KeySpec> request_keys() {
     return keys;
 }
 
-std::vector<KeySpec> engine_keys() {
-    return {
-        integer_key("engine.context", 0, {.min = 0, .max = 1 << 24},
-                    "Maximum number of tokens in a sequence, prompt included; 0: the model's context."),
-        no_identity(integer_key("engine.sequences", 64, {.min = 1, .max = 4096},
-                                "Sequences that each replica of the model generates at once.")),
-        no_identity(
-            integer_key("engine.rows", 512, {.min = 1, .max = 65536},
-                        "Maximum number of tokens in a pass through the model; at least engine.sequences.")),
-        with_choices(text_key("engine.cache", "fp16", "Type of the KV cache. int8 holds twice the tokens."),
-                     {"fp16", "int8"}),
-        no_identity(integer_key("engine.cache_tokens", 0, {.min = 0},
-                                "Tokens that the KV cache holds for all sequences together; 0: the context "
-                                "of each sequence, or what fits into memory.")),
-        no_identity(integer_key("engine.tensor", 0, {.min = 0, .max = 1024},
-                                "Ranks that share each layer (tensor parallelism); 0: as many as there are "
-                                "and the model can be split over.")),
-        no_identity(integer_key(
-            "engine.pipeline", 0, {.min = 0, .max = 1024},
-            "Stages that divide the layers (pipeline parallelism); 0: as few as hold the model.")),
-        no_identity(integer_key("engine.replicas", 0, {.min = 0, .max = 65536},
-                                "Copies of the model, which share the prompts; 0: as many as fit.")),
-        no_identity(
-            {.path = "engine.batch_invariant",
-             .type = ValueType::Boolean,
-             .default_value = Booleans{false},
-             .help = "On GPUs: compute each sequence to the same bits whatever else is in the batch, as CPUs "
-                     "always do. Prompts then take a tenth longer, a single sequence a quarter."}),
-        {.path = "engine.clamp",
-         .type = ValueType::Boolean,
-         .default_value = Booleans{false},
-         .help = "Clamp activations that overflow fp16 to 65504, its largest number, instead of infinity: "
-                 "for models trained in bf16 whose logits become non-finite."},
-    };
-}
-
 void check(const JobSpec& job, const ReportProblem& report) {
-    const bool path = !job.text("model.path").empty();
-    const bool synthetic = !job.text("model.synthetic").empty();
-    const std::vector<std::string> shapes = llm::synthetic_shape_names();
-    const std::string& shape = job.text("model.synthetic");
-    if (synthetic && std::ranges::find(shapes, shape) == shapes.end())
-        report("model.synthetic",
-               fmt::format("model.synthetic = \"{}\": must be one of {}{}", shape, fmt::join(shapes, ", "),
-                           did_you_mean(nearest_word(shape, shapes))));
-    if (!path && !synthetic) report("model", "model.path is missing (or model.synthetic for random weights)");
+    llm::check_model_keys(job, report);
     if (job.texts("prompts.files").empty())
         report("prompts.files", "prompts.files is empty: name at least one file");
     for (const std::string& stop : job.texts("generate.stop"))
@@ -228,7 +152,7 @@ AppSchema llm_schema() {
     schema.summary =
         "Generates a continuation or an answer for every prompt of one or more files with a language model: "
         "many prompts at once, one row of the result each.";
-    for (auto rows : {model_keys(), prompt_keys(), request_keys(), engine_keys()})
+    for (auto rows : {llm::model_keys(), prompt_keys(), request_keys(), llm::engine_keys()})
         schema.keys.insert(schema.keys.end(), rows.begin(), rows.end());
     schema.example = example;
     schema.check = check;

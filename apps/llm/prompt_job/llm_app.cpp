@@ -1,20 +1,15 @@
 #include "llm/prompt_job/llm_app.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <utility>
 
-#include "base/format.h"
-#include "base/shipped_files.h"
 #include "device/device.h"
-#include "llm/model/model_memory.h"
-#include "llm/model/synthetic_shapes.h"
 #include "llm/prompt_job/prompt_feed.h"
 #include "llm/prompt_job/prompt_tokens.h"
 #include "llm/replica/same_model.h"
+#include "llm/session/job_model.h"
 #include "llm/session/session.h"
 #include "results/result_writer.h"
 #include "run/agreement.h"
@@ -29,66 +24,10 @@ double mean_max_tokens(const std::vector<llm::Prompt>& prompts) {
     return sum / static_cast<double>(prompts.size());
 }
 
-// Returns the multiplications of a weight with an activation for one token.
-double products_per_token(const llm::ModelSource& model) {
-    double sum = 0;
-    for (const llm::ModelTensor& tensor : model.tensors())
-        sum += static_cast<double>(tensor.rows) * static_cast<double>(tensor.columns);
-    if (!model.config().tied_embeddings)
-        sum -= static_cast<double>(model.config().vocab) * static_cast<double>(model.config().hidden);
-    return sum;
-}
-
-// Throws FileError if the job's model does not exist: says where it looked and how to do without.
-void check_model_exists(const JobSpec& job) {
-    const std::filesystem::path path = job.text("model.path");
-    std::error_code error;
-    if (std::filesystem::exists(find_shipped(path, ""), error)) return;
-    const std::string looked =
-        path.is_absolute() ? "" : fmt::format(" in {}", std::filesystem::current_path(error).string());
-    throw FileError(
-        fmt::format(
-            "{}: model.path = \"{}\" does not exist{}; give the model's place with --set model.path=..., or "
-            "use random weights of a model's shape with --set model.synthetic=... ({})",
-            job.path(), path.string(), looked, fmt::join(llm::synthetic_shape_names(), ", ")),
-        ExitCode::BadInput);
-}
-
-// What the fullest rank of each stage holds: one line a stage. The sum is its memory in the plan's table.
-std::vector<std::string> memory_notes(const llm::ReplicaPlan& plan) {
-    const auto tokens = static_cast<std::int64_t>(plan.pages) * llm::kv_page_tokens;
-    std::vector<std::string> notes;
-    for (std::size_t s = 0; s < plan.stages.size(); ++s) {
-        const llm::StageNeeds& stage = plan.stages[s];
-        const auto bytes = [](auto count) { return bytes_text(static_cast<double>(count)); };
-        notes.push_back(fmt::format(
-            "{}layers {} to {}: {} of weights a rank, {} for the keys and values of {} tokens, {} "
-            "for activations and connections",
-            plan.stages.size() > 1 ? fmt::format("stage {}, ", s) : "", stage.layer_begin,
-            stage.layer_end - 1, bytes(stage.weights),
-            bytes(stage.kv_per_token * static_cast<std::uint64_t>(tokens)), count_text(tokens),
-            bytes(plan.takes[s] - plan.kept_bytes(stage))));
-    }
-    return notes;
-}
-
-std::string replaced(std::string text, const std::string& old, const std::string& by) {
-    for (std::size_t at = 0; (at = text.find(old, at)) != std::string::npos; at += by.size())
-        text.replace(at, old.size(), by);
-    return text;
-}
-
 }  // namespace
 
 void LlmApp::prepare(const Communicator* world) {
-    llm::ModelChoice choice{.shape = job_.text("model.synthetic"), .quant = job_.text("model.format")};
-    if (choice.shape.empty()) {
-        choice.path = find_shipped(job_.text("model.path"), "");
-        if (world)
-            llm::all_do(*world, [&] { check_model_exists(job_); });
-        else
-            check_model_exists(job_);
-    }
+    const llm::ModelChoice choice = llm::model_of_job(job_, world);
     model_ = world ? llm::LanguageModel::open(*world, choice) : std::make_unique<llm::LanguageModel>(choice);
     if (!world) {
         prompts_ = checked_prompts();
@@ -124,26 +63,6 @@ int LlmApp::top_n() const {
     return static_cast<int>(job_.integer("generate.top_n"));
 }
 
-llm::ReplicaRequest LlmApp::replica_request(DeviceChoice device, int ranks_per_node) const {
-    const auto integer = [&](const char* key) { return static_cast<int>(job_.integer(key)); };
-    llm::ReplicaRequest request;
-    request.tensor = integer("engine.tensor");
-    request.pipeline = integer("engine.pipeline");
-    request.replicas = integer("engine.replicas");
-    request.device = device;
-    request.ranks_per_node = ranks_per_node;
-    request.context = context();
-    request.sequences = integer("engine.sequences");
-    request.cache_tokens = job_.integer("engine.cache_tokens");
-    request.shrinks = request.cache_tokens == 0;
-    request.rows = std::max(integer("engine.rows"), request.sequences);
-    request.logits = request.sequences;
-    if (job_.text("engine.cache") == "int8") request.cache = llm::KvElement::I8;
-    request.batch_invariant = job_.boolean("engine.batch_invariant");
-    request.clamp = job_.boolean("engine.clamp");
-    return request;
-}
-
 std::vector<FieldSpec> LlmApp::fields() const {
     return llm::prompt_fields(top_n(), mean_max_tokens(prompts_.prompts), prompts_.mean_prompt_tokens);
 }
@@ -152,7 +71,7 @@ Workload LlmApp::workload() const {
     Workload work;
     work.unit = "tokens";
     work.units_per_point = prompts_.mean_prompt_tokens + mean_max_tokens(prompts_.prompts);
-    work.flop_per_unit = products_per_token(model_->source());
+    work.flop_per_unit = llm::products_per_token(model_->source());
     work.fp64 = false;
     work.points = std::ssize(prompts_.prompts);
     for (const FieldSpec& field : fields())
@@ -169,10 +88,7 @@ ResultLayout LlmApp::layout(const JobSpec& job) const {
     axis.unit = "1";
     axis.count = std::ssize(prompts_.prompts);
     axis.to = static_cast<double>(axis.count);
-    const std::string& shape = job_.text("model.synthetic");
-    const std::string model = shape.empty()
-                                  ? job_.text("model.path")
-                                  : fmt::format("synthetic {} {}", shape, job_.text("model.format"));
+    const std::string model = llm::model_text(job_);
     std::vector<JobInput> inputs{{model, model_->source().fingerprint()}};
     inputs.insert(inputs.end(), prompts_.inputs.begin(), prompts_.inputs.end());
     ResultLayout layout = make_layout(job, fields(), {axis}, inputs);
@@ -183,21 +99,10 @@ ResultLayout LlmApp::layout(const JobSpec& job) const {
 }
 
 Plan LlmApp::plan(const PlanOptions& options, const Topology& topology) {
-    const auto in_words_of_a_job = [&](std::string text) {  // instead of other commands' options
-        for (const std::string key : {"tensor", "pipeline"})
-            text = replaced(text, "--" + key + " ", "engine." + key + " = ");
-        return fmt::format("{}: {}", job_.path(), text);
-    };
-    try {
-        planned_ = llm::plan_replica(
-            model_->source(), replica_request(options.device, options.ranks_per_node), topology, workload());
-        planned_->plan.notes = memory_notes(*planned_);
-        return planned_->plan;
-    } catch (const JobError& error) {
-        throw JobError(in_words_of_a_job(error.what()));
-    } catch (const MachineError& error) {
-        throw MachineError(in_words_of_a_job(error.what()));
-    }
+    llm::ReplicaRequest request = llm::replica_request_of(job_);
+    request.context = context();
+    planned_ = llm::plan_job_replica(job_, model_->source(), request, options, topology, workload());
+    return planned_->plan;
 }
 
 std::vector<std::string> LlmApp::warnings() const {

@@ -34,7 +34,6 @@ class LlmApp : public App {
   private:
     int context() const;
     int top_n() const;
-    llm::ReplicaRequest replica_request(DeviceChoice device, int ranks_per_node) const;
     llm::JobPrompts checked_prompts();
     void lead(llm::Engine& engine, WorkScheduler& work, ResultWriter& results);
 

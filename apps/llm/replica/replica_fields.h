@@ -1,0 +1,56 @@
+// The settings of replicas that users can choose: one table for the options of commands and the keys of job
+// files.
+#pragma once
+
+#include <array>
+#include <string_view>
+#include <variant>
+
+#include "llm/replica/replica_plan.h"
+
+namespace voltpile::llm {
+
+struct ReplicaField {
+    using Member = std::variant<int ReplicaRequest::*, bool ReplicaRequest::*>;
+
+    std::string_view
+        name;  // "batch_invariant": the key is engine.batch_invariant, the option --batch-invariant
+    Member member;
+    int least;  // of a number
+    int most;
+    int usual;              // the default of jobs and servers
+    bool identity;          // of a job: whether its results depend on the field
+    std::string_view help;  // a clause without a period at its end
+};
+
+inline constexpr std::array kReplicaFields{
+    ReplicaField{"context", &ReplicaRequest::context, 0, 1 << 24, 0, true,
+                 "maximum number of tokens in a sequence, prompt included; 0: the model's context"},
+    ReplicaField{"sequences", &ReplicaRequest::sequences, 1, 4096, 64, false,
+                 "sequences that each replica of the model generates at once"},
+    ReplicaField{"rows", &ReplicaRequest::rows, 1, 65536, 512, false,
+                 "maximum number of tokens in a pass through the model; at least the number of sequences"},
+    ReplicaField{
+        "tensor", &ReplicaRequest::tensor, 0, 1024, 0, false,
+        "ranks that share each layer (tensor parallelism); 0: as many as there are and the model can "
+        "be split over"},
+    ReplicaField{"pipeline", &ReplicaRequest::pipeline, 0, 1024, 0, false,
+                 "stages that divide the layers (pipeline parallelism); 0: as few as hold the model"},
+    ReplicaField{"replicas", &ReplicaRequest::replicas, 0, 65536, 0, false,
+                 "copies of the model, which share the work; 0: as many as fit"},
+    ReplicaField{"batch_invariant", &ReplicaRequest::batch_invariant, 0, 0, 0, false,
+                 "on GPUs: compute each sequence to the same bits whatever else is in the batch, as CPUs "
+                 "always do. Prompts then take a tenth longer, a single sequence a quarter"},
+    ReplicaField{"clamp", &ReplicaRequest::clamp, 0, 0, 0, true,
+                 "clamp activations that overflow fp16 to 65504, its largest number, instead of infinity: "
+                 "for models trained in bf16 whose logits become non-finite"},
+};
+
+// Returns the field of this name, which must exist.
+constexpr const ReplicaField& replica_field(std::string_view name) {
+    std::size_t at = 0;
+    while (kReplicaFields.at(at).name != name) ++at;
+    return kReplicaFields[at];
+}
+
+}  // namespace voltpile::llm
