@@ -10,6 +10,8 @@
 #include "cli/command_line.h"
 #include "llm/prompt_job/keys.h"
 #include "llm/prompt_job/llm_app.h"
+#include "llm/serve/serve_app.h"
+#include "llm/serve/serve_keys.h"
 #include "run/stop_signals.h"
 #include "threebody/keys.h"
 #include "threebody/threebody_app.h"
@@ -18,7 +20,9 @@ namespace voltpile {
 namespace {
 
 std::vector<AppEntry> app_table() {
-    return {{threebody_schema(), make_threebody}, {llm_schema(), make_llm}};
+    return {{threebody_schema(), make_threebody},
+            {llm_schema(), make_llm},
+            {.schema = serve_schema(), .make_service = make_serve}};
 }
 
 // Turns every exception into a message and an exit code. Nothing that is printed here can throw.

@@ -9,6 +9,7 @@
 #include "cli/process_rank.h"
 #include "comm/mpi/launch_check.h"
 #include "run/agreement.h"
+#include "run/server_status.h"
 
 #include <CLI/CLI.hpp>
 
@@ -34,6 +35,18 @@ void keep_piped_job(RunOptions& run) {
 CLI::Validator some_name() {
     return CLI::Validator(
         [](const std::string& name) { return std::string(name.empty() ? "the name is empty" : ""); }, "");
+}
+
+CLI::Validator some_result() {
+    return CLI::Validator(
+        [](const std::string& name) {
+            if (name.empty()) return std::string("the name is empty");
+            if (!read_server_status(server_status_path(name))) return std::string();
+            return fmt::format("{} is the address of a server, which has no result; voltpile status {} shows "
+                               "how busy it is",
+                               name, name);
+        },
+        "");
 }
 
 CLI::Validator shipped_file(const std::string& folder) {

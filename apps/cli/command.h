@@ -63,6 +63,9 @@ void keep_piped_job(RunOptions& run);
 // A check for options that take a file or a folder: rejects "".
 CLI::Validator some_name();
 
+// The same for a result that is to be read: also rejects the address file of a server, which has none.
+CLI::Validator some_result();
+
 // Replaces the name of a file that comes with the program by its path: see find_shipped. folder: as there.
 CLI::Validator shipped_file(const std::string& folder);
 

@@ -133,7 +133,7 @@ void add_export(CLI::App& cli, Action& action) {
     auto args = std::make_shared<ExportArguments>();
     command->add_option("FILE", args->file, "result file (.h5), finished or not")
         ->required()
-        ->check(some_name());
+        ->check(some_result());
     CLI::Option* csv = command->add_flag("--csv", args->csv, "one line per point: the axes, then the fields");
     CLI::Option* jsonl =
         command->add_flag("--jsonl", args->jsonl, "one JSON object per point, as run --jsonl writes it");

@@ -1,19 +1,44 @@
 #include "cli/replica_options.h"
 
-#include "cli/command.h"
+#include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "cli/command.h"
+#include "llm/replica/replica_fields.h"
 
 namespace voltpile::cli {
 namespace {
 
-void add_switch(CLI::App& command, const char* name, bool& on, const char* help) {
-    command
-        .add_option_function<std::string>(
-            name, [&on](const std::string& word) { on = word == "on"; }, help)
-        ->check(CLI::IsMember({"on", "off"}))
-        ->type_name("on|off");
-}
+// Adds the option of one field; its type decides which.
+class ReplicaOption {
+  public:
+    ReplicaOption(CLI::App& command, llm::ReplicaRequest& request, const llm::ReplicaField& field)
+        : command_(command), field_(field), name_(fmt::format("--{}", field.name)), help_(field.help) {
+        std::ranges::replace(name_, '_', '-');
+        std::visit([&](auto member) { add(request.*member); }, field.member);
+    }
+
+  private:
+    void add(int& value) {
+        command_.add_option(name_, value, help_)
+            ->check(CLI::Range(field_.least, field_.most))
+            ->capture_default_str();
+    }
+    void add(bool& on) {
+        command_
+            .add_option_function<std::string>(
+                name_, [&on](const std::string& word) { on = word == "on"; }, help_ + " [off]")
+            ->check(CLI::IsMember({"on", "off"}))
+            ->type_name("on|off");
+    }
+
+    CLI::App& command_;
+    const llm::ReplicaField& field_;
+    std::string name_;
+    std::string help_;
+};
 
 }  // namespace
 
@@ -24,14 +49,7 @@ CLI::Option* add_model_option(CLI::App& command, std::string& path) {
 }
 
 void add_team_options(CLI::App& command, llm::ReplicaRequest& request) {
-    command
-        .add_option("--tensor", request.tensor,
-                    "ranks that share each layer (tensor parallelism) [as many as possible]")
-        ->check(CLI::Range(0, 1 << 10));
-    command
-        .add_option("--pipeline", request.pipeline,
-                    "pipeline stages, each with a part of the layers [as few as hold the model]")
-        ->check(CLI::Range(0, 1 << 10));
+    add_replica_fields(command, request, {"tensor", "pipeline"});
     command.add_flag_callback(
         "--cpu", [&request] { request.device = DeviceChoice::Cpu; },
         "compute on CPU cores even if there are GPUs");
@@ -48,18 +66,17 @@ void add_team_options(CLI::App& command, llm::ReplicaRequest& request) {
             "element type of the KV cache: int8 takes about half the memory and rounds more [fp16]")
         ->check(CLI::IsMember({"fp16", "int8"}))
         ->type_name("ELEMENT");
-    add_switch(command, "--batch-invariant", request.batch_invariant,
-               "on GPUs, make each sequence's result bit-identical in any batch; on CPUs it always is [off]");
-    add_switch(command, "--clamp", request.clamp,
-               "clamp activations to the largest fp16 number instead of overflowing to infinity [off]");
+    add_replica_fields(command, request, {"batch_invariant", "clamp"});
 }
 
 void add_replica_options(CLI::App& command, llm::ReplicaRequest& request) {
     add_team_options(command, request);
-    command
-        .add_option("--context", request.context,
-                    "longest sequence in tokens, prompt included [what the model supports]")
-        ->check(CLI::Range(2, 1 << 24));
+    add_replica_fields(command, request, {"context"});
+}
+
+void add_replica_fields(CLI::App& command, llm::ReplicaRequest& request,
+                        std::initializer_list<std::string_view> names) {
+    for (const std::string_view name : names) ReplicaOption(command, request, llm::replica_field(name));
 }
 
 }  // namespace voltpile::cli

@@ -1,7 +1,9 @@
 // The options that all commands which run a model share.
 #pragma once
 
+#include <initializer_list>
 #include <string>
+#include <string_view>
 
 #include "llm/replica/replica_plan.h"
 
@@ -21,5 +23,10 @@ void add_team_options(CLI::App& command, llm::ReplicaRequest& request);
 
 // Adds these and --context; request.context stays 0 if the option is not given.
 void add_replica_options(CLI::App& command, llm::ReplicaRequest& request);
+
+// Adds the options of these fields of llm/replica/replica_fields.h: "rows" adds --rows. `request` must
+// outlive the parser.
+void add_replica_fields(CLI::App& command, llm::ReplicaRequest& request,
+                        std::initializer_list<std::string_view> names);
 
 }  // namespace voltpile::cli

@@ -15,7 +15,7 @@ void add_show(CLI::App& cli, Action& action) {
     CLI::App* show = cli.add_subcommand("show", "print what a result contains, finished or not");
     show->footer("example: voltpile show results/seed_map.h5");
     auto result = std::make_shared<std::string>();
-    show->add_option("FILE", *result, "result file (.h5)")->required()->check(some_name());
+    show->add_option("FILE", *result, "result file (.h5)")->required()->check(some_result());
     auto row = std::make_shared<std::int64_t>(-1);
     show->add_option("--row", *row, "show all values of one row, counted from 0")
         ->type_name("N")
@@ -33,7 +33,7 @@ void add_plot(CLI::App& cli, Action& action) {
     CLI::App* plot_command = cli.add_subcommand("plot", "draw a field of a result as a PNG picture");
     auto result = std::make_shared<std::string>();
     auto options = std::make_shared<PlotOptions>();
-    plot_command->add_option("FILE", *result, "result file (.h5)")->required()->check(some_name());
+    plot_command->add_option("FILE", *result, "result file (.h5)")->required()->check(some_result());
     plot_command->add_option("--field", options->field, "the field to draw [the first]");
     plot_command->add_option("--output", options->output, "write the picture here [beside the result]")
         ->type_name("PNG")

@@ -2,138 +2,59 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
-#include <filesystem>
 #include <memory>
-#include <utility>
 
 #include "cli/command.h"
 #include "cli/replica_options.h"
-#include "llm/replica/same_model.h"
-#include "llm/serve/serve.h"
-#include "llm/session/session.h"
-#include "run/agreement.h"
-#include "run/stop_signals.h"
+#include "llm/replica/replica.h"
+#include "llm/serve/model_server.h"
 
 namespace voltpile::cli {
 namespace {
 
-constexpr int longest_usual_context = 8192;  // tokens; as in `chat`
+std::string option_of(std::string_view field) {
+    std::string name = fmt::format("--{}", field);
+    std::ranges::replace(name, '_', '-');
+    return name;
+}
 
-struct ServeArguments {
-    std::string model;
-    std::string chat_template;
-    std::string name;
-    std::string api_key_file;
-    int queue = 256;
-    int body_mb = 32;
-    llm::ServeSettings serve;
-    llm::ReplicaRequest replica;
-
-    ServeArguments() {
-        serve.api.grace_seconds = 30;
-        replica.sequences = 64;
-        replica.rows = 512;
-        replica.shrinks = true;
+// Adds the option of one field of kServeFields; its type decides which.
+class ServeOption {
+  public:
+    ServeOption(CLI::App& command, llm::ServeOptions& options, const llm::ServeField& field)
+        : command_(command), field_(field), name_(option_of(field.name)), help_(field.help) {
+        std::visit([&](auto member) { add(options.*member); }, field.member);
     }
+
+  private:
+    void add(std::string& value) {
+        CLI::Option* const option =
+            command_.add_option(name_, value, help_)->type_name(std::string(field_.kind))->check(some_name());
+        if (!value.empty()) option->capture_default_str();
+    }
+    void add(int& value) {
+        command_.add_option(name_, value, help_)
+            ->check(CLI::Range(field_.least, field_.most))
+            ->capture_default_str();
+    }
+    void add(std::vector<std::string>& values) {
+        command_.add_option(name_, values, help_)
+            ->type_name(std::string(field_.kind))
+            ->allow_extra_args(false)
+            ->check(some_name());
+    }
+
+    CLI::App& command_;
+    const llm::ServeField& field_;
+    std::string name_;
+    std::string help_;
 };
 
-// "models/Qwen3-8B-Q4_K_M.gguf": "Qwen3-8B-Q4_K_M"
-std::string model_name(const std::string& path) {
-    std::filesystem::path name = std::filesystem::path(path).lexically_normal();
-    if (!name.has_filename()) name = name.parent_path();
-    return name.extension() == ".gguf" ? name.stem().string() : name.filename().string();
-}
-
-std::int64_t unix_time() {
-    return std::chrono::duration_cast<std::chrono::seconds>(
-               std::chrono::system_clock::now().time_since_epoch())
-        .count();
-}
-
-// Reads what can be wrong with the arguments before the model is loaded.
-void prepare_settings(ServeArguments& args, const llm::LanguageModel& model) {
-    llm::ApiSettings& api = args.serve.api;
-    if (!args.api_key_file.empty()) api.keys = http::ApiKeys::from_file(args.api_key_file);
-    api.model = {args.name.empty() ? model_name(args.model) : args.name, model.config().vocab,
-                 args.replica.context, unix_time()};
-    api.requests = args.replica.sequences + args.queue;
-    args.serve.http.body_bytes = static_cast<std::size_t>(args.body_mb) << 20;
-    model.tokenizer();
-    if (model.has_chat_template()) model.chat_template();
-}
-
-ExitCode serve_model(const MpiSession& mpi, ServeArguments args) {
+ExitCode serve_model(const MpiSession& mpi, const llm::ServeRequest& request) {
     StopSignals signals;
-    const auto model =
-        llm::LanguageModel::open(mpi.world(), {.path = args.model, .chat_template = args.chat_template});
-    if (args.replica.context == 0)
-        args.replica.context =
-            static_cast<int>(std::min<std::int64_t>(model->config().context, longest_usual_context));
-    agreed([&] {
-        prepare_settings(args, *model);
-        return true;
-    });
-    args.replica.rows = std::max(args.replica.rows, args.replica.sequences);
-    args.replica.logits = args.replica.sequences;
-    llm::ReplicaPlan plan = llm::agreed_plan(mpi, model->source(), args.replica);
-    llm::with_session(mpi, *model, std::move(plan), [&](llm::Session& session) {
-        session.answer({.many = true, .text = true},
-                       [&](llm::Engine& engine) { llm::serve(args.serve, *model, engine, signals); });
-    });
+    const llm::ModelServer server(request, &mpi.world());
+    server.run(mpi, signals, llm::agreed_plan(mpi, server.model().source(), server.replica()));
     return ExitCode::Stopped;
-}
-
-void add_server_options(CLI::App& command, ServeArguments& args) {
-    http::ServerSettings& server = args.serve.http;
-    command.add_option("--host", server.host, "address to listen on; 0.0.0.0 and :: for all")
-        ->capture_default_str();
-    command.add_option("--port", server.port, "port to listen on; 0: a free one")
-        ->check(CLI::Range(0, 65535))
-        ->capture_default_str();
-    command
-        .add_option("--address-file", args.serve.address_file,
-                    "write the server's address to this file once it listens")
-        ->type_name("FILE")
-        ->check(some_name());
-    command
-        .add_option("--api-key-file", args.api_key_file,
-                    "file of API keys, one a line [everybody may use the server]")
-        ->type_name("FILE")
-        ->check(some_name());
-    auto* certificate =
-        command.add_option("--tls-cert", server.tls_certificate, "certificate chain in PEM: serve HTTPS")
-            ->type_name("FILE")
-            ->check(some_name());
-    auto* key = command.add_option("--tls-key", server.tls_key, "private key of the certificate in PEM")
-                    ->type_name("FILE")
-                    ->check(some_name());
-    certificate->needs(key);
-    key->needs(certificate);
-    command
-        .add_option(
-            "--cors-origin", server.cors_origins,
-            "let pages of this origin use the API (https://chat.example, or *); may be repeated [none]")
-        ->type_name("ORIGIN")
-        ->allow_extra_args(false);
-    command.add_option("--name", args.name, "name of the model in the API [its file's name]")
-        ->type_name("NAME")
-        ->check(some_name());
-    command.add_option("--queue", args.queue, "requests that may wait; more get status 429")
-        ->check(CLI::Range(0, 1 << 20))
-        ->capture_default_str();
-    command.add_option("--connections", server.connections, "open connections; more get status 503")
-        ->check(CLI::Range(1, 1 << 20))
-        ->capture_default_str();
-    command
-        .add_option("--body-mb", args.body_mb, "largest body of a request in MiB; larger ones get status 413")
-        ->check(CLI::Range(1, 1 << 10))
-        ->capture_default_str();
-    command
-        .add_option("--grace", args.serve.api.grace_seconds,
-                    "seconds that running requests have to finish after a stop signal")
-        ->check(CLI::Range(0, 86400))
-        ->capture_default_str();
 }
 
 }  // namespace
@@ -146,22 +67,17 @@ void add_serve(CLI::App& cli, Action& action) {
         "  voltpile serve model.gguf\n"
         "  mpirun -np 4 voltpile serve model.gguf --host 0.0.0.0 --api-key-file keys.txt\n\n"
         "docs/serve.md describes the API and how the server stops.");
-    auto args = std::make_shared<ServeArguments>();
-    add_model_option(*command, args->model)->required();
-    add_server_options(*command, *args);
-    command->add_option("--template", args->chat_template, "chat template [the model's own]")
-        ->type_name("NAME");
-    command->add_option("--sequences", args->replica.sequences, "sequences that the model generates at once")
-        ->check(CLI::Range(1, 4096))
-        ->capture_default_str();
-    command
-        ->add_option("--rows", args->replica.rows, "largest number of tokens in a pass; at least --sequences")
-        ->check(CLI::Range(1, 65536))
-        ->capture_default_str();
-    add_replica_options(*command, args->replica);
-    command->callback([args, &action] {
-        action = [args](const Invocation& invocation) {
-            return with_mpi(invocation, [&](const MpiSession& mpi) { return serve_model(mpi, *args); });
+    auto request = std::make_shared<llm::ServeRequest>();
+    request->place = option_of;
+    add_model_option(*command, request->model.path)->required();
+    for (const llm::ServeField& field : llm::kServeFields) ServeOption(*command, request->options, field);
+    command->get_option("--tls-cert")->needs(command->get_option("--tls-key"));
+    command->get_option("--tls-key")->needs(command->get_option("--tls-cert"));
+    add_replica_options(*command, request->replica);
+    add_replica_fields(*command, request->replica, {"sequences", "rows"});
+    command->callback([request, &action] {
+        action = [request](const Invocation& invocation) {
+            return with_mpi(invocation, [&](const MpiSession& mpi) { return serve_model(mpi, *request); });
         };
     });
 }

@@ -22,6 +22,7 @@
 #include "cluster/status_progress.h"
 #include "results/parts/part_folder.h"
 #include "results/parts/unused_parts.h"
+#include "run/server_status.h"
 
 namespace voltpile {
 namespace {
@@ -109,6 +110,21 @@ std::string cancel_runs(const fs::path& result, const std::vector<PartsWriter>& 
     return fmt::format("stopped {}{}\n", who, progress_of(result));
 }
 
+// A server finishes its requests first, so this does not wait for its end.
+std::string cancel_server(const fs::path& address_file, const ServerStatus& server) {
+    const std::string who = fmt::format("process {} on {}", server.process, server.host);
+    if (server.host != host_name())
+        throw MachineError(
+            fmt::format("{} is served by {}: run `voltpile cancel` on that host, or: ssh {} kill -USR1 {}",
+                        server.address, who, shell_quote(server.host), server.process));
+    if (!has_open(server.process, address_file))
+        throw JobError(
+            fmt::format("{}: no server of this address runs here any more ({})", address_file.string(), who));
+    if (::kill(server.process, SIGUSR1) != 0)
+        throw MachineError(fmt::format("cannot stop {}: {}", who, std::strerror(errno)));
+    return fmt::format("asked {} to stop; it finishes the requests that it has\n", who);
+}
+
 }  // namespace
 
 std::string cancel(const std::string& subject) {
@@ -117,6 +133,8 @@ std::string cancel(const std::string& subject) {
     std::vector<QueuedJob> jobs = jobs_that_write(result);
     std::erase_if(jobs, [](const QueuedJob& job) { return job.ended(); });
     if (!jobs.empty()) return cancel_jobs(jobs);
+    if (const auto server = read_server_status(server_status_path(result)))
+        return cancel_server(result, *server);
     const std::vector<PartsWriter> writers = writers_of(parts_path(result));
     if (!writers.empty()) return cancel_runs(result, writers);
     if (!read_progress(result))

@@ -47,6 +47,18 @@ std::string bar(double share, int width) {
            std::string(static_cast<std::size_t>(width - filled), '.') + "]";
 }
 
+// A file that is older than this is that of a server that no longer runs, or cannot write.
+constexpr double old_status_s = 10 * kServerStatusPeriod_s;
+
+std::string load_text(const ServerStatus& server) {
+    const std::string load =
+        fmt::format("{}{} running, {} waiting, {:.3g} tokens/s", server.draining ? "stopping: " : "",
+                    server.running, server.waiting, server.tokens_per_s);
+    return server.age_s() < old_status_s
+               ? load
+               : fmt::format("no news for {}; {} then", duration_text(server.age_s()), load);
+}
+
 constexpr std::size_t column_count = 10;
 using Row = std::array<std::string, column_count>;
 constexpr std::size_t state_column = 2;
@@ -83,6 +95,13 @@ std::string commit_text(const ResultProgress& progress) {
     return progress.last_commit_age_s ? duration_text(*progress.last_commit_age_s) + " ago" : "";
 }
 
+void append_server(std::string& text, const ServerStatus& server) {
+    append_line(text, "address", server.address);
+    append_line(text, "load", load_text(server));
+    append_line(text, "answered", count_text(server.answered) + " requests");
+    append_line(text, "host", fmt::format("{}, process {}", server.host, server.process));
+}
+
 std::string where_text(const QueuedJob& job) {
     const std::string nodes = job.waiting()
                                   ? fmt::format("for {} node{}", job.nodes, job.nodes == "1" ? "" : "s")
@@ -115,6 +134,10 @@ std::string status_table(const std::vector<JobStatus>& jobs, const StatusStyle& 
         while (line.ends_with(' ')) line.pop_back();
         text += line + "\n";
     }
+    for (const JobStatus& status : jobs)
+        if (status.server)
+            text += fmt::format("job {} serves at {}: {}\n", status.job.id, status.server->address,
+                                load_text(*status.server));
     return text;
 }
 
@@ -130,6 +153,11 @@ std::string job_status_text(const std::vector<JobStatus>& jobs, const StatusStyl
                                 job.restarts > 0 ? fmt::format(" ({} restarts)", job.restarts) : ""));
     }
     const JobStatus& first = jobs.front();
+    if (first.server) {
+        append_server(text, *first.server);
+        append_line(text, "file", first.job.result.string());
+        return text;
+    }
     append_line(text, "result", first.job.result.string());
     append_line(text, "progress",
                 first.progress ? progress_text(*first.progress)
@@ -147,6 +175,12 @@ std::string result_text(const ResultProgress& progress, const std::vector<Queued
     append_line(text, "of", progress.job_path);
     for (const QueuedJob& job : jobs)
         append_line(text, "job", fmt::format("{} {}: {}", job.id, job.state, where_text(job)));
+    return text;
+}
+
+std::string server_text(const std::string& address_file, const ServerStatus& server) {
+    std::string text = address_file + "\n";
+    append_server(text, server);
     return text;
 }
 

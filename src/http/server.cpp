@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/host_name.h"
 #include "http/connection.h"
 #include "http/event_loop.h"
 #include "http/listener.h"
@@ -73,9 +74,11 @@ class Server::Implementation {
 
     int port() const { return listener_.port(); }
     std::string url() const {
-        const bool v6 = settings_.host.find(':') != std::string::npos;
-        return fmt::format("{}://{}{}{}:{}", tls_ ? "https" : "http", v6 ? "[" : "", settings_.host,
-                           v6 ? "]" : "", port());
+        const bool all = settings_.host == "0.0.0.0" || settings_.host == "::";
+        const std::string host = all ? host_name() : settings_.host;
+        const bool v6 = host.find(':') != std::string::npos;
+        return fmt::format("{}://{}{}{}:{}", tls_ ? "https" : "http", v6 ? "[" : "", host, v6 ? "]" : "",
+                           port());
     }
     const ServerCounters& counters() const { return counters_; }
 
@@ -115,6 +118,15 @@ class Server::Implementation {
     std::uint64_t requests_ = 0;
     std::jthread thread_;
 };
+
+void check_address(const std::string& host, int port) {
+    EventLoop loop;
+    const Listener listener(loop, host, port);
+}
+
+void check_tls_files(const std::string& certificate, const std::string& key) {
+    const TlsContext context(certificate, key);
+}
 
 Server::Server(ServerSettings settings, Router router)
     : implementation_(std::make_unique<Implementation>(std::move(settings), std::move(router))) {}

@@ -55,6 +55,10 @@ struct ServerCounters {
     std::atomic<std::int64_t> slow_clients = 0;  // dropped because they took nothing or too little
 };
 
+// Throw what a Server would: for an address that it cannot listen on now, and for unusable TLS files.
+void check_address(const std::string& host, int port);
+void check_tls_files(const std::string& certificate, const std::string& key);
+
 class Server {
   public:
     // Listens, and serves in a thread of its own. Throws JobError for an unknown host or unusable TLS files,
@@ -65,7 +69,7 @@ class Server {
     Server& operator=(const Server&) = delete;
 
     int port() const;
-    std::string url() const;  // "http://127.0.0.1:8000"
+    std::string url() const;  // "http://127.0.0.1:8000"; with this host's name if it listens on all addresses
     const ServerCounters& counters() const;
 
     // Stops accepting connections, closes idle ones, waits at most this long for the others to receive their

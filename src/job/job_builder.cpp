@@ -49,9 +49,8 @@ JobSpec JobBuilder::build() {
     };
     const auto problems_before = problems_.size();
     if (const Node* sweep = document_.find("sweep"); sweep && !app.sweeps)
-        problems_.add(
-            sweep->items.empty() ? sweep->origin : sweep->items.front().origin,
-            fmt::format("[[sweep]]: the app {} has no sweep; its points come from other keys", app.name));
+        problems_.add(sweep->items.empty() ? sweep->origin : sweep->items.front().origin,
+                      fmt::format("[[sweep]]: the app {} has no sweep", app.name));
     else
         job_.axes_ = read_sweep(document_, table, length_of, problems_);
     const bool have_axes = problems_.size() == problems_before;

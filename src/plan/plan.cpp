@@ -219,11 +219,14 @@ std::string to_text(const Plan& plan) {
         text += fmt::format("{:<10} {}\n", name, value);
     };
     const double units = static_cast<double>(work.points) * work.units_per_point;
-    line("points", count_text(work.points));
-    line("work", fmt::format("at most {:.4g} {} ({:.4g} {} instructions each)", units, work.unit,
-                             work.flop_per_unit, work.fp64 ? "FP64" : "FP32"));
-    line("result", bytes_text(static_cast<double>(plan.result_bytes())));
-    line("time", fmt::format("about {} (an upper bound: points may end early)", duration_text(plan.seconds)));
+    if (work.points > 0) {  // a service has none
+        line("points", count_text(work.points));
+        line("work", fmt::format("at most {:.4g} {} ({:.4g} {} instructions each)", units, work.unit,
+                                 work.flop_per_unit, work.fp64 ? "FP64" : "FP32"));
+        line("result", bytes_text(static_cast<double>(plan.result_bytes())));
+        line("time",
+             fmt::format("about {} (an upper bound: points may end early)", duration_text(plan.seconds)));
+    }
     const std::size_t hosts = plan.topology.hosts.size();
     line("ranks",
          fmt::format("{} on {} host{}{}", plan.ranks.size(), hosts, hosts == 1 ? "" : "s",

@@ -6,7 +6,7 @@ ResultLayout App::layout(const JobSpec& job) const {
     return make_layout(job, fields());
 }
 
-Plan App::plan(const PlanOptions& options, const Topology& topology) {
+Plan PlannedApp::plan(const PlanOptions& options, const Topology& topology) {
     return make_plan(workload(), options, topology);
 }
 

@@ -17,33 +17,39 @@ namespace voltpile {
 class Communicator;
 class MpiSession;
 class RankContext;
+class Service;
 class WorkScheduler;
 class ResultWriter;
 
-class App {
+// What apps have in common, whether they compute a result or serve (run/service.h).
+class PlannedApp {
   public:
-    virtual ~App() = default;
+    virtual ~PlannedApp() = default;
 
     // Reads what is not in the job file, such as input files. It is called first. Collective: every rank
     // calls, from its main thread; afterwards all ranks know the same. `world` is nullptr where one process
     // without MPI only plans a job. Throws AgreedError, or any Error without `world`.
     virtual void prepare(const Communicator* world) { static_cast<void>(world); }
 
-    // Returns the fields it writes at every point of the sweep.
-    virtual std::vector<FieldSpec> fields() const = 0;
-
+    // What there is to do. A service has no points; its unit and flop_per_unit say how fast it is.
     virtual Workload workload() const = 0;
 
-    // Returns the layout of the result: by default the fields along the job file's sweep. An app with other
-    // points, or with inputs beside the job file, overrides it.
-    virtual ResultLayout layout(const JobSpec& job) const;
-
     // Plans who does what; each rank calls it by itself. An app whose ranks work in teams overrides it. The
-    // last plan is the one that connect() and run() use.
+    // last plan is the one that counts.
     virtual Plan plan(const PlanOptions& options, const Topology& topology);
 
     // Returns what the user should know before anything is computed, though it is not an error.
     virtual std::vector<std::string> warnings() const { return {}; }
+};
+
+class App : public PlannedApp {
+  public:
+    // Returns the fields it writes at every point of the sweep.
+    virtual std::vector<FieldSpec> fields() const = 0;
+
+    // Returns the layout of the result: by default the fields along the job file's sweep. An app with other
+    // points, or with inputs beside the job file, overrides it.
+    virtual ResultLayout layout(const JobSpec& job) const;
 
     // Called before and after run(). Collective: every rank calls, also ranks in no team, from its main
     // thread. An app whose run() calls MPI hands its communicators over (comm/mpi/communicator.h) and back.
@@ -57,9 +63,11 @@ class App {
     virtual void run(RankContext& rank, WorkScheduler& work, ResultWriter& results) = 0;
 };
 
+// A row of the table of apps. It makes either an App or a Service.
 struct AppEntry {
     AppSchema schema;
-    std::function<std::unique_ptr<App>(const JobSpec&)> make;
+    std::function<std::unique_ptr<App>(const JobSpec&)> make = {};
+    std::function<std::unique_ptr<Service>(const JobSpec&)> make_service = {};
 };
 
 }  // namespace voltpile

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <limits>
+#include <utility>
 
 #include "comm/mpi/transport.h"
 #include "results/admission.h"
@@ -19,10 +20,35 @@ std::vector<AppSchema> schemas_of(std::span<const AppEntry> apps) {
     return schemas;
 }
 
-std::unique_ptr<App> make_app(const JobSpec& job, std::span<const AppEntry> apps) {
+const AppEntry& entry_of(const JobSpec& job, std::span<const AppEntry> apps) {
     for (const AppEntry& entry : apps)
-        if (entry.schema.name == job.app()) return entry.make(job);
+        if (entry.schema.name == job.app()) return entry;
     throw JobError("no app " + job.app());  // validation has refused unknown apps by now
+}
+
+OpenedJob make_job(JobSpec spec, std::span<const AppEntry> apps) {
+    const AppEntry& entry = entry_of(spec, apps);
+    OpenedJob job{std::move(spec), nullptr, nullptr};
+    if (entry.make_service)
+        job.service = entry.make_service(job.spec);
+    else
+        job.app = entry.make(job.spec);
+    return job;
+}
+
+// Throws JobError for an option about the result of a job that has none.
+void refuse_result_options(const OpenedJob& job, const RunOptions& options) {
+    const std::pair<bool, const char*> given[] = {{!options.output.empty(), "--output"},
+                                                  {options.fresh, "--fresh"},
+                                                  {!options.shard.is_whole(), "--shard"},
+                                                  {!options.jsonl.empty(), "--jsonl"},
+                                                  {options.take_over, "--take-over"}};
+    for (const auto& [is_given, name] : given)
+        if (is_given)
+            throw JobError(
+                fmt::format("{}: {} is for jobs with a result; the app {} has none: it serves until "
+                            "it is stopped",
+                            job.spec.path(), name, job.spec.app()));
 }
 
 PlanOptions plan_options(const JobSpec& job) {
@@ -37,7 +63,7 @@ PlanOptions plan_options(const JobSpec& job) {
     return options;
 }
 
-Plan make_plan_of(App& app, const JobSpec& spec, const Topology& topology) {
+Plan make_plan_of(PlannedApp& app, const JobSpec& spec, const Topology& topology) {
     const Workload work = app.workload();
     if (work.bytes_per_point > 0 &&
         work.points > std::numeric_limits<std::int64_t>::max() / work.bytes_per_point)
@@ -69,6 +95,10 @@ TransportRequest transport_asked_for(std::span<const AppEntry> apps, const RunOp
 
 }  // namespace
 
+PlannedApp& OpenedJob::planned() const {
+    return app ? static_cast<PlannedApp&>(*app) : *service;
+}
+
 bool is_piped_job(const std::string& path) {
     std::error_code error;
     const std::filesystem::file_status status = std::filesystem::status(path, error);
@@ -96,12 +126,17 @@ OpenedJob open_job(const Communicator& world, std::span<const AppEntry> apps, co
         return load(options, schemas).text();
     });
     JobSpec spec = agreed([&] { return parse_job(text, options.job_path, options.overrides, schemas); });
-    std::unique_ptr<App> app = agreed([&] { return make_app(spec, apps); });
-    app->prepare(&world);
-    return {std::move(spec), std::move(app)};
+    OpenedJob job = agreed([&] {
+        OpenedJob made = make_job(std::move(spec), apps);
+        if (made.service) refuse_result_options(made, options);
+        return made;
+    });
+    job.planned().prepare(&world);
+    return job;
 }
 
 void check_place_and_room(const Communicator& world, const OpenedJob& job, const RunOptions& options) {
+    if (job.service) return;
     decide_on_root(world, [&] {
         const ResultLayout layout = job.app->layout(job.spec);
         ResultSituation found = look_at_result(result_path(options, job.spec), {});
@@ -115,17 +150,18 @@ void check_place_and_room(const Communicator& world, const OpenedJob& job, const
 
 PreparedJob plan_job(const Communicator& world, OpenedJob job) {
     const Topology topology = discover_topology(world);
-    Plan plan = agreed([&] { return make_plan_of(*job.app, job.spec, topology); });
-    return {std::move(job.spec), std::move(job.app), std::move(plan)};
+    Plan plan = agreed([&] { return make_plan_of(job.planned(), job.spec, topology); });
+    return {std::move(job), std::move(plan)};
 }
 
 DescribedJob::DescribedJob(std::span<const AppEntry> apps, const RunOptions& options)
-    : spec_(load_job(options.job_path, options.overrides, schemas_of(apps))), app_(make_app(spec_, apps)) {
-    app_->prepare(nullptr);
+    : opened_(make_job(load_job(options.job_path, options.overrides, schemas_of(apps)), apps)) {
+    if (opened_.service) refuse_result_options(opened_, options);
+    opened_.planned().prepare(nullptr);
 }
 
 Plan DescribedJob::plan(const Topology& topology) const {
-    return make_plan_of(*app_, spec_, topology);
+    return make_plan_of(opened_.planned(), opened_.spec, topology);
 }
 
 }  // namespace voltpile

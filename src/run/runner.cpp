@@ -124,6 +124,15 @@ ExitCode run_opened(const MpiSession& mpi, StopSignals& signals, OpenedJob opene
     }
 }
 
+ExitCode run_service(const MpiSession& mpi, StopSignals& signals, OpenedJob opened) {
+    const PreparedJob job = plan_job(mpi.world(), std::move(opened));
+    if (mpi.world().rank() == 0 && job.plan.topology.hosts.size() > 1)
+        fmt::print("transport: {}\n", transports_text(job.plan.topology));
+    std::fflush(stdout);
+    job.service->serve(mpi, signals);
+    return ExitCode::Stopped;
+}
+
 }  // namespace
 
 ExitCode run_job(const MpiSession& mpi, StopSignals& signals, std::span<const AppEntry> apps,
@@ -131,6 +140,7 @@ ExitCode run_job(const MpiSession& mpi, StopSignals& signals, std::span<const Ap
     const Communicator& world = mpi.world();
     std::signal(SIGPIPE, SIG_IGN);  // a reader of stdout that leaves does not end the job
     OpenedJob job = open_job(world, apps, options);
+    if (job.service) return run_service(mpi, signals, std::move(job));
     const std::filesystem::path result = result_path(options, job.spec);
     if (options.jsonl.empty()) return run_opened(mpi, signals, std::move(job), result, options);
     decide_on_root(world, [&] {

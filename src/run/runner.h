@@ -13,6 +13,7 @@
 #include "job/job_spec.h"
 #include "plan/plan.h"
 #include "run/app.h"
+#include "run/service.h"
 #include "run/stop_signals.h"
 #include "work/shard.h"
 
@@ -30,16 +31,17 @@ struct RunOptions {
     std::string command_line;             // for the record
 };
 
-// The job file, and what its app has read from its inputs.
+// The job file, and what its app has read from its inputs: an App or a Service, never both.
 struct OpenedJob {
     JobSpec spec;
     std::unique_ptr<App> app;
+    std::unique_ptr<Service> service;
+
+    PlannedApp& planned() const;
 };
 
 // A job that is ready to run.
-struct PreparedJob {
-    JobSpec spec;
-    std::unique_ptr<App> app;
+struct PreparedJob : OpenedJob {
     Plan plan;
 };
 
@@ -53,11 +55,12 @@ std::filesystem::path result_path(const RunOptions& options, const JobSpec& spec
 // the file is wrong (open_job reports it), Open MPI chooses.
 void choose_transport(std::span<const AppEntry> apps, const RunOptions& options);
 
-// Collective: every rank calls. Reads the job file and its app's inputs. Throws AgreedError.
+// Collective: every rank calls. Reads the job file and its app's inputs. Throws AgreedError, also for options
+// that ask a service for a result.
 OpenedJob open_job(const Communicator& world, std::span<const AppEntry> apps, const RunOptions& options);
 
-// Collective: every rank calls. Checks that the job's result can be written to its path and that the file
-// system has space for it, whether or not a result exists already. Throws AgreedError.
+// Collective: every rank calls. Checks that the job's result, if it has one, can be written to its path and
+// that the file system has space for it, whether or not a result exists already. Throws AgreedError.
 void check_place_and_room(const Communicator& world, const OpenedJob& job, const RunOptions& options);
 
 // Collective: every rank calls. Plans for the machine it runs on. Throws AgreedError.
@@ -69,19 +72,19 @@ class DescribedJob {
     // Throws Error: JobError for a wrong job file, and what the app finds wrong with its inputs.
     DescribedJob(std::span<const AppEntry> apps, const RunOptions& options);
 
-    const JobSpec& spec() const { return spec_; }
-    ResultLayout layout() const { return app_->layout(spec_); }
+    const JobSpec& spec() const { return opened_.spec; }
+    const Service* service() const { return opened_.service.get(); }           // nullptr: it has a result
+    ResultLayout layout() const { return opened_.app->layout(opened_.spec); }  // not of a service
     Plan plan(const Topology& topology) const;
 
   private:
-    JobSpec spec_;
-    std::unique_ptr<App> app_;
+    OpenedJob opened_;
 };
 
 // Collective: every rank calls. Runs the job, resumes what earlier runs have left, and consolidates its
-// result. A complete result is not planned, so any machine can report it. Returns Done or Stopped. Throws
-// AgreedError on all ranks alike; a rank that fails alone prints its error and ends all ranks
-// (MpiSession::abort).
+// result; a service serves until it is stopped. A complete result is not planned, so any machine can report
+// it. Returns Done or Stopped. Throws AgreedError on all ranks alike; a rank that fails alone prints its
+// error and ends all ranks (MpiSession::abort).
 ExitCode run_job(const MpiSession& mpi, StopSignals& signals, std::span<const AppEntry> apps,
                  const RunOptions& options);
 

@@ -25,7 +25,11 @@ class ServeCase(Case):
     def serve(self, *options, model=MODEL, ranks=None):
         """Starts a server on a free port and waits until it listens. Sets self.server and self.port."""
         address = self.folder / "address"
-        self.server = self.start("serve", model, "--port", 0, "--address-file", address, "--cpu", *options, ranks=ranks)
+        self.start_server(address, "serve", model, "--port", 0, "--address-file", address, "--cpu", *options, ranks=ranks)
+
+    def start_server(self, address, *arguments, ranks=None):
+        """Runs a command that serves, and waits for its address file."""
+        self.server = self.start(*arguments, ranks=ranks)
         self.addCleanup(self.end_server)
         deadline = time.monotonic() + 120 * PATIENCE
         while not address.exists():

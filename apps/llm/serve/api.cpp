@@ -103,6 +103,11 @@ void Api::cancel_all() {
     for (const std::int64_t id : ids) queue_.cancel(id);
 }
 
+ServeLoad Api::load() const {
+    const EngineCounters now = queue_.counters();
+    return {draining_, now.scheduler.running, now.scheduler.waiting, now.requests, now.tokens_out};
+}
+
 std::uint64_t Api::new_seed() {
     return next_seed_ += 0xD1B54A32D192ED03;  // odd, so that seeds repeat after 2^64
 }

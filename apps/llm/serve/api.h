@@ -14,6 +14,7 @@
 #include "http/router.h"
 #include "http/server.h"
 #include "llm/engine/request_queue.h"
+#include "llm/serve/address_file.h"
 #include "llm/serve/answer.h"
 #include "llm/serve/completion_request.h"
 #include "llm/serve/serve_metrics.h"
@@ -44,6 +45,8 @@ class Api {
 
     // From now on /ready and new requests get 503. Thread-safe.
     void drain() { draining_ = true; }
+    // How busy the server is. Thread-safe.
+    ServeLoad load() const;
     // Cancels all requests that the engine has: their clients get an error. Thread-safe.
     void cancel_all();
 

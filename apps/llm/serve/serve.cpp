@@ -3,15 +3,14 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
-#include <cerrno>
 #include <chrono>
-#include <cstdio>
-#include <fstream>
+#include <optional>
 #include <thread>
 #include <utility>
 
 #include "base/seconds_since.h"
 #include "base/standard_streams.h"
+#include "llm/serve/address_file.h"
 #include "llm/serve/page_routes.h"
 
 namespace voltpile::llm {
@@ -20,30 +19,26 @@ namespace {
 constexpr std::chrono::seconds last_bytes_time{5};  // for clients to take the ends of their answers
 constexpr int look_ms = 100;                        // how often the watch looks whether it should end
 
-// Written under another name first, so that a reader never sees half of it.
-void write_address(const std::string& path, const std::string& url) {
-    const std::string unfinished = path + ".part";
-    std::ofstream file(unfinished);
-    file << url << "\n";
-    file.close();
-    if (!file) throw FileError("write", unfinished, errno);
-    if (std::rename(unfinished.c_str(), path.c_str()) != 0) throw FileError("write", path, errno);
-}
+struct StopTimes {
+    double limit_s;  // of serving
+    int grace_s;     // for requests to finish
+};
 
-// Waits for signals, and drains.
+// Waits for a signal or the time limit, and drains.
 void watch_signals(const std::stop_token& stop, StopSignals& signals, Api& api, Engine& engine,
-                   int grace_seconds) {
-    const auto next = [&](int count) {
-        while (!stop.stop_requested() && signals.received() < count) signals.wait(look_ms);
-        return !stop.stop_requested();
-    };
-    if (!next(1)) return;
+                   StopTimes times) {
+    const auto start = std::chrono::steady_clock::now();
+    while (!stop.stop_requested() && signals.received() < 1 && seconds_since(start) < times.limit_s)
+        signals.wait(look_ms);
+    if (stop.stop_requested()) return;
+    const int signals_before = signals.received();
     print_error(
-        fmt::format("stopping: finishing requests for at most {} s; new ones are refused", grace_seconds));
+        fmt::format("stopping: finishing requests for at most {} s; new ones are refused", times.grace_s));
     api.drain();
     engine.close();
     const auto begin = std::chrono::steady_clock::now();
-    while (!stop.stop_requested() && signals.received() < 2 && seconds_since(begin) < grace_seconds)
+    while (!stop.stop_requested() && signals.received() <= signals_before &&
+           seconds_since(begin) < times.grace_s)
         signals.wait(look_ms);
     if (!stop.stop_requested()) api.cancel_all();
 }
@@ -64,7 +59,7 @@ bool is_loopback(const std::string& host) {
 
 void serve(ServeSettings settings, const LanguageModel& model, Engine& engine, StopSignals& signals) {
     raise_descriptor_limit();
-    const int grace = settings.api.grace_seconds;
+    const StopTimes times{settings.time_limit_s, settings.api.grace_seconds};
     const bool open = settings.api.keys.empty() && !is_loopback(settings.http.host);
     const std::string name = settings.api.model.name;
     Api api(std::move(settings.api), model, engine);
@@ -76,14 +71,15 @@ void serve(ServeSettings settings, const LanguageModel& model, Engine& engine, S
     add_page_routes(routes);
     http::Server server(std::move(settings.http), std::move(routes));
     api.set_counters(server.counters());
-    if (!settings.address_file.empty()) write_address(settings.address_file, server.url());
+    std::optional<AddressFile> address;
+    if (!settings.address_file.empty())
+        address.emplace(settings.address_file, server.url(), [&] { return api.load(); });
     if (open)
-        print_error(
-            "warning: everybody who reaches this address can use the model: there is no --api-key-file");
+        print_error("warning: everybody who reaches this address can use the model: there are no API keys");
     print_error(fmt::format("serving {} at {}/v1", name, server.url()));
 
     std::jthread watch(
-        [&](const std::stop_token& stop) { watch_signals(stop, signals, api, engine, grace); });
+        [&](const std::stop_token& stop) { watch_signals(stop, signals, api, engine, times); });
     try {
         while (engine.wait()) engine.step();
     } catch (...) {
@@ -92,7 +88,6 @@ void serve(ServeSettings settings, const LanguageModel& model, Engine& engine, S
     }
     watch.request_stop();
     server.stop(last_bytes_time);
-    if (!settings.address_file.empty()) std::remove(settings.address_file.c_str());
 }
 
 }  // namespace voltpile::llm

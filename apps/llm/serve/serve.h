@@ -1,6 +1,7 @@
 // A server for one engine, from its first request to the last.
 #pragma once
 
+#include <limits>
 #include <string>
 
 #include "http/server.h"
@@ -11,16 +12,20 @@
 
 namespace voltpile::llm {
 
+// Seconds from the end of the grace period to the end of the server, at most, on a busy machine.
+inline constexpr int kServeEndSeconds = 15;
+
 struct ServeSettings {
     http::ServerSettings http;  // addresses and limits
     ApiSettings api;
-    std::string address_file;  // gets the server's address once it listens; empty: none
+    std::string address_file;  // gets the server's address once it listens (address_file.h); empty: none
+    double time_limit_s = std::numeric_limits<double>::infinity();
 };
 
-// Serves until a stop signal arrives. Then refuses new requests and finishes those that it has, for at most
-// api.grace_seconds; a second signal ends that time. On the thread of the engine. Throws JobError and
-// MachineError as http::Server does, FileError for the address file, and Error if a pass fails; clients have
-// their errors then.
+// Serves until a stop signal arrives or the time limit is reached. Then refuses new requests and finishes
+// those that it has, for at most api.grace_seconds; a second signal ends that time. On the thread of the
+// engine. Throws JobError and MachineError as http::Server does, FileError for the address file, and Error if
+// a pass fails; clients have their errors then.
 void serve(ServeSettings settings, const LanguageModel& model, Engine& engine, StopSignals& signals);
 
 }  // namespace voltpile::llm

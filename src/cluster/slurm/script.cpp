@@ -82,7 +82,8 @@ class Script {
 };
 
 std::string run_arguments(const SubmitRequest& request, const SubmitPaths& paths) {
-    std::vector<std::string> words{request.run.job_path, "--output", paths.result.string()};
+    std::vector<std::string> words{request.run.job_path};
+    if (!paths.service) words.insert(words.end(), {"--output", paths.result.string()});
     for (const std::string& change : request.run.overrides) {
         words.emplace_back("--set");
         words.push_back(change);
@@ -159,6 +160,7 @@ std::string batch_script(const SubmitPlan& plan, const SubmitRequest& request, c
     script.setting("VOLTPILE", paths.program.string());
     script.setting("VOLTPILE_ENV", request.environment.string());
     script.setting("VOLTPILE_LAUNCHER", request.launcher);
+    if (paths.service) script.setting("VOLTPILE_ADDRESS", paths.result.string());
     script.line(fmt::format("set --{} \"$@\"", run_arguments(request, paths)));
     script.line("");
     return script.text() + std::string(body().substr(shellcheck_line().size() + 1));

@@ -15,7 +15,8 @@ namespace voltpile {
 struct SubmitPaths {
     std::filesystem::path program;
     std::filesystem::path folder;  // where the job runs; relative paths in the arguments start here
-    std::filesystem::path result;
+    std::filesystem::path result;  // of a service: its address file
+    bool service = false;
 
     // Returns the pattern of the log's path, beside the result. Slurm replaces %j, or %A and %a in arrays,
     // with the job's numbers. Throws JobError if Slurm cannot write a log of that name.

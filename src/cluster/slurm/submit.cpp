@@ -20,11 +20,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-SubmitPaths paths_of(const SubmitRequest& request, const JobSpec& job) {
+SubmitPaths paths_of(const SubmitRequest& request, const DescribedJob& described) {
     SubmitPaths paths;
+    paths.service = described.service() != nullptr;
     paths.program = fs::read_symlink("/proc/self/exe");
     paths.folder = fs::current_path();
-    paths.result = fs::absolute(result_path(request.run, job)).lexically_normal();
+    const fs::path file = described.service() ? described.service()->address_file()
+                                              : result_path(request.run, described.spec());
+    paths.result = fs::absolute(file).lexically_normal();
     return paths;
 }
 
@@ -64,12 +67,12 @@ NodeSpeeds read_speeds(const fs::path& file, const SlurmMachine& machine) {
     return speeds;
 }
 
-void warn_of_twins(const SubmitRequest& request, const fs::path& result) {
+void warn_of_twins(const SubmitRequest& request, const SubmitPaths& paths) {
     if (!request.dependency.empty()) return;
     for (const QueuedJob& job : read_my_queue())
-        if (job.result == result && (job.waiting() || job.running()))
-            spdlog::warn("job {} ({}) writes the same result: one of the two will be refused", job.id,
-                         job.state);
+        if (job.result == paths.result && (job.waiting() || job.running()))
+            spdlog::warn("job {} ({}) writes the same {}", job.id, job.state,
+                         paths.service ? "address file" : "result: one of the two will be refused");
 }
 
 std::string shape_text(const SubmitPlan& plan) {
@@ -114,21 +117,30 @@ void submit(const SubmitRequest& asked, std::span<const AppEntry> apps) {
     const SubmitRequest request = with_defaults(asked);
     const DescribedJob described(apps, request.run);
     const JobSpec& job = described.spec();
-    const ResultLayout layout = described.layout();
-    const SubmitPaths paths = paths_of(request, job);
-    if (!check_result(request, paths.result, layout)) return;
+    const SubmitPaths paths = paths_of(request, described);
+    JobExtent extent;
+    if (described.service()) {
+        if (request.array)
+            throw JobError(fmt::format("--array: the app {} has no points to share", job.app()));
+        extent.stop_s = described.service()->stop_seconds();
+    } else {
+        const ResultLayout layout = described.layout();
+        if (!check_result(request, paths.result, layout)) return;
+        extent.points = layout.point_count();
+    }
     require_slurm("sbatch");
     const SlurmMachine machine = read_machine();
     const Planner planner = [&](const Topology& topology) { return described.plan(topology); };
-    const SubmitPlan plan = plan_submission(request, job, layout.point_count(), machine,
-                                            read_speeds(request.cluster, machine), planner);
+    const SubmitPlan plan =
+        plan_submission(request, job, extent, machine, read_speeds(request.cluster, machine), planner);
     const std::string script = batch_script(plan, request, paths);
     for (const std::string& note : plan.notes) spdlog::info("{}", note);
-    warn_of_twins(request, paths.result);
+    warn_of_twins(request, paths);
 
+    const std::string estimate =
+        extent.stop_s ? "" : fmt::format(" estimate {},", duration_text(plan.estimate_s));
     const std::string summary =
-        fmt::format("{}; estimate {}, limit {}", shape_text(plan), duration_text(plan.estimate_s),
-                    slurm_time_text(plan.time.limit_s));
+        fmt::format("{};{} limit {}", shape_text(plan), estimate, slurm_time_text(plan.time.limit_s));
     if (request.dry_run) {
         std::error_code error;
         if (!fs::is_directory(paths.result.parent_path(), error))
@@ -140,8 +152,9 @@ void submit(const SubmitRequest& asked, std::span<const AppEntry> apps) {
     }
     fs::create_directories(paths.result.parent_path());  // Slurm does not create the folder of its log
     const std::string id = submit_script(script);
-    fmt::print("job     {} {}: {}\nresult  {}\nlog     {}\nfollow  voltpile status {}\n", id, plan.job_name,
-               summary, paths.result.string(), paths.log_of(id, plan.array > 0), id);
+    fmt::print("job     {} {}: {}\n{:<7} {}\nlog     {}\nfollow  voltpile status {}\n", id, plan.job_name,
+               summary, extent.stop_s ? "address" : "result", paths.result.string(),
+               paths.log_of(id, plan.array > 0), id);
 }
 
 }  // namespace voltpile

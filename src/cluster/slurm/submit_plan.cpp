@@ -131,7 +131,7 @@ int array_elements(const SubmitRequest& request, const SlurmMachine& machine, st
 
 }  // namespace
 
-SubmitPlan plan_submission(const SubmitRequest& request, const JobSpec& job, std::int64_t points,
+SubmitPlan plan_submission(const SubmitRequest& request, const JobSpec& job, const JobExtent& extent,
                            const SlurmMachine& machine, const NodeSpeeds& speeds, const Planner& planner) {
     const SlurmPartition& partition = find_partition(machine, request.partition);
     const std::optional<double> asked_s = asked_time(request);
@@ -139,7 +139,7 @@ SubmitPlan plan_submission(const SubmitRequest& request, const JobSpec& job, std
     SubmitPlan plan;
     plan.job_name = job.name();
     plan.partition = partition.name;
-    plan.array = array_elements(request, machine, points);
+    plan.array = array_elements(request, machine, extent.points);
     const double part = 1.0 / std::max(plan.array, 1);
     // Fewer nodes may have too little memory. If no number is enough, the plan of all nodes explains why.
     const auto seconds = [&](const std::vector<SlurmNode>& nodes, const NodeShare& share) {
@@ -154,7 +154,8 @@ SubmitPlan plan_submission(const SubmitRequest& request, const JobSpec& job, std
 
     const Plan job_plan = planner(topology_of(plan.layout.nodes, plan.layout.share, speeds));
     plan.estimate_s = part * job_plan.seconds;
-    plan.time = plan_time({plan.estimate_s, range_seconds(job_plan, job), partition.max_time_s, asked_s});
+    plan.time = plan_time({plan.estimate_s, extent.stop_s ? 0 : range_seconds(job_plan, job),
+                           partition.max_time_s, asked_s, extent.stop_s});
     plan.memory_mb = memory_of_node(
         job_plan, *std::min_element(plan.layout.nodes.begin(), plan.layout.nodes.end(),
                                     [](const auto& a, const auto& b) { return a.memory_mb < b.memory_mb; }));

@@ -1,7 +1,9 @@
 // Plans what a job requests from Slurm, before it is submitted. Pure: the same input gives the same plan.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,9 +28,14 @@ struct SubmitPlan {
 // Plans the job for a topology; may throw what DescribedJob::plan throws.
 using Planner = std::function<Plan(const Topology&)>;
 
-// Plans the submission. points: of the job. Throws JobError for a wrong request, MachineError for one that
-// does not fit.
-SubmitPlan plan_submission(const SubmitRequest& request, const JobSpec& job, std::int64_t points,
+// What a job does until it ends.
+struct JobExtent {
+    std::int64_t points = 0;            // to compute
+    std::optional<double> stop_s = {};  // of a service, which has no points: its time to stop, in seconds
+};
+
+// Plans the submission. Throws JobError for a wrong request, MachineError for one that does not fit.
+SubmitPlan plan_submission(const SubmitRequest& request, const JobSpec& job, const JobExtent& extent,
                            const SlurmMachine& machine, const NodeSpeeds& speeds, const Planner& planner);
 
 }  // namespace voltpile

@@ -129,3 +129,13 @@ TEST(SlurmScript, PutsLogsBesideTheResult) {
     EXPECT_THROW((SubmitPaths{"/v", "/", "/data/back\\slash.h5"}.log_pattern(false)), JobError);
     EXPECT_EQ(paths.log_pattern(true), "/data/100%%/map.v2-%A_%a.log");
 }
+
+TEST(SlurmScript, OfAServiceNamesItsAddressFileAndNoOutput) {
+    const SubmitPaths paths{"/opt/voltpile", "/home/a", "/home/a/results/lab.address", true};
+    const std::string script = script_for({}, paths);
+    for (const char* line : {"#SBATCH --output=/home/a/results/lab-%j.log", "set -- jobs/map.toml \"$@\"",
+                             "#SBATCH --comment=\"voltpile /home/a/results/lab.address\"",
+                             "export VOLTPILE_ADDRESS=/home/a/results/lab.address"})
+        EXPECT_TRUE(has_line(script, line)) << line;
+    expect_valid(script);
+}

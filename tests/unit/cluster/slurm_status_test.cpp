@@ -3,6 +3,8 @@
 #include "cluster/slurm/queue.h"
 #include "cluster/status.h"
 
+#include <chrono>
+
 using namespace voltpile;
 
 namespace {
@@ -119,4 +121,35 @@ TEST(SlurmStatus, NeverPrintsHundredPercentEarly) {
     EXPECT_NE(status_table({{queue()[0], progress}}, {}).find("99.9 %"), std::string::npos);
     progress.complete = true;
     EXPECT_NE(status_table({{queue()[0], progress}}, {}).find("100.0 %"), std::string::npos);
+}
+
+TEST(SlurmStatus, DescribesAServer) {
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    ServerStatus server{"http://node1:8000",
+                        "node1",
+                        17,
+                        false,
+                        3,
+                        2,
+                        118.4,
+                        1204,
+                        std::chrono::duration_cast<std::chrono::seconds>(now).count()};
+    const JobStatus job{queue()[0], std::nullopt, server};
+    EXPECT_NE(status_table({job}, {}).find(
+                  "job 7 serves at http://node1:8000: 3 running, 2 waiting, 118 tokens/s\n"),
+              std::string::npos);
+    EXPECT_EQ(job_status_text({job}, {}),
+              "job 7 map\n"
+              "  state      RUNNING: on node[1-3] (low)\n"
+              "  time       15:02 of 1-00:00:00, 23:44:58 left\n"
+              "  life       3 (2 restarts)\n"
+              "  address    http://node1:8000\n"
+              "  load       3 running, 2 waiting, 118 tokens/s\n"
+              "  answered   1,204 requests\n"
+              "  host       node1, process 17\n"
+              "  file       /data/my map.h5\n");
+    server.draining = true;
+    EXPECT_NE(server_text("lab.address", server).find("load       stopping: 3 running"), std::string::npos);
+    server.unix_time -= 4 * 3600;
+    EXPECT_NE(server_text("lab.address", server).find("no news for 4 h 00 min"), std::string::npos);
 }

@@ -74,7 +74,7 @@ inline Planner planner_for(const JobSpec& job, double size = 1) {
 inline SubmitPlan plan_for(const SubmitRequest& request, const SlurmMachine& machine,
                            const std::string& run_keys = "", double size = 1) {
     const JobSpec job = job_with(run_keys);
-    return plan_submission(request, job, job.point_count(), machine, {}, planner_for(job, size));
+    return plan_submission(request, job, {job.point_count()}, machine, {}, planner_for(job, size));
 }
 
 }  // namespace voltpile::testing

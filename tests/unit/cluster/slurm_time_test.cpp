@@ -52,3 +52,15 @@ TEST(SlurmTime, KeepsUnlimited) {
     EXPECT_TRUE(std::isfinite(plan.signal_lead_s));
     EXPECT_EQ(plan.lives, 1);
 }
+
+TEST(SlurmTime, LeavesAServiceItsTimeToStop) {
+    const auto service = [](double stop_s, std::optional<double> asked_s, double max_time_s = HUGE_VAL) {
+        return plan_time({0, 0, max_time_s, asked_s, stop_s});
+    };
+    EXPECT_TRUE(std::isinf(service(30, {}).limit_s));  // as long as there is time
+    EXPECT_EQ(service(30, {}, 86'400).limit_s, 86'400);
+    EXPECT_EQ(service(30, 3600).limit_s, 3600);
+    for (const double stop_s : {1.0, 45.0, 900.0}) EXPECT_GT(service(stop_s, 3600).signal_lead_s, stop_s);
+    EXPECT_THROW(service(900, 900), MachineError);
+    EXPECT_THROW(service(30, 7260, 7200), MachineError);
+}

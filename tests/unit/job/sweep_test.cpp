@@ -176,7 +176,7 @@ TEST(Sweep, IsRejectedForAppsWithTheirOwnPoints) {
         FAIL() << "accepted";
     } catch (const JobError& error) {
         EXPECT_STREQ(error.what(),
-                     "b.toml:7: [[sweep]]: the app bowl has no sweep; its points come from other keys");
+                     "b.toml:7: [[sweep]]: the app bowl has no sweep");
     }
     EXPECT_NO_THROW(parse_job(bowl_job, "b.toml", {}, apps));
 }

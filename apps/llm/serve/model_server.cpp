@@ -1,0 +1,126 @@
+#include "llm/serve/model_server.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <utility>
+
+#include "http/api_keys.h"
+#include "http/server.h"
+#include "llm/replica/replica_fields.h"
+#include "llm/session/session.h"
+#include "run/agreement.h"
+
+namespace voltpile::llm {
+namespace {
+
+// "models/Qwen3-8B-Q4_K_M.gguf": "Qwen3-8B-Q4_K_M"
+std::string name_of(const ModelChoice& model) {
+    if (model.path.empty()) return model.shape;
+    std::filesystem::path name = std::filesystem::path(model.path).lexically_normal();
+    if (!name.has_filename()) name = name.parent_path();
+    return name.extension() == ".gguf" ? name.stem().string() : name.filename().string();
+}
+
+std::int64_t unix_seconds() {
+    return std::chrono::duration_cast<std::chrono::seconds>(
+               std::chrono::system_clock::now().time_since_epoch())
+        .count();
+}
+
+}  // namespace
+
+ReplicaRequest usual_serve_request() {
+    ReplicaRequest request;
+    request.sequences = replica_field("sequences").usual;
+    request.rows = replica_field("rows").usual;
+    request.shrinks = true;
+    return request;
+}
+
+template <class Function>
+auto ModelServer::blaming(std::string_view field, Function&& function) const {
+    try {
+        return function();
+    } catch (const Error& error) {
+        throw Error(error.exit_code(), fmt::format("{}: {}", request_.place(field), error.what()));
+    }
+}
+
+ModelServer::ModelServer(ServeRequest request, const Communicator* world) : request_(std::move(request)) {
+    ReplicaRequest& replica = request_.replica;
+    replica.replicas = 1;  // one engine answers
+    replica.rows = std::max(replica.rows, replica.sequences);
+    replica.logits = replica.sequences;
+    ModelChoice choice = request_.model;
+    choice.chat_template = request_.options.chat_template;
+    model_ = world ? LanguageModel::open(*world, choice) : std::make_unique<LanguageModel>(choice);
+    if (replica.context == 0)
+        replica.context =
+            static_cast<int>(std::min<std::int64_t>(model_->config().context, longest_usual_context));
+    const auto check = [&] {
+        model_->tokenizer();
+        if (model_->has_chat_template()) blaming("template", [&] { model_->chat_template(); });
+        return true;
+    };
+    if (!world) {
+        check();
+        check_files();
+        return;
+    }
+    agreed(check);
+    decide_on_root(*world, [&] {
+        check_files();
+        return std::string();
+    });
+}
+
+void ModelServer::check_files() const {
+    const ServeOptions& options = request_.options;
+    if (!options.api_key_file.empty())
+        blaming("api_key_file", [&] { http::ApiKeys::from_file(options.api_key_file); });
+    if (!options.tls_cert.empty())
+        blaming("tls_cert", [&] { http::check_tls_files(options.tls_cert, options.tls_key); });
+}
+
+ServeSettings ModelServer::settings() const {
+    const ServeOptions& options = request_.options;
+    ServeSettings settings;
+    settings.http.host = options.host;
+    settings.http.port = options.port;
+    settings.http.tls_certificate = options.tls_cert;
+    settings.http.tls_key = options.tls_key;
+    settings.http.connections = options.connections;
+    settings.http.body_bytes = static_cast<std::size_t>(options.body_mb) << 20;
+    settings.http.cors_origins = options.cors_origin;
+    settings.api.model = {options.name.empty() ? name_of(request_.model) : options.name,
+                          model_->config().vocab, request_.replica.context, unix_seconds()};
+    settings.api.requests = request_.replica.sequences + options.queue;
+    settings.api.grace_seconds = options.grace;
+    if (!options.api_key_file.empty()) settings.api.keys = http::ApiKeys::from_file(options.api_key_file);
+    settings.address_file = options.address_file;
+    settings.time_limit_s = request_.time_limit_s;
+    return settings;
+}
+
+void ModelServer::run(const MpiSession& mpi, StopSignals& signals, ReplicaPlan plan) const {
+    // Loading a large model takes minutes, so a port that is taken is found before.
+    decide_on_root(mpi.world(), [&] {
+        const ServeOptions& options = request_.options;
+        try {
+            http::check_address(options.host, options.port);
+        } catch (const Error& error) {
+            const auto field = error.exit_code() == ExitCode::BadInput ? "host" : "port";
+            throw Error(error.exit_code(), fmt::format("{}: {}", request_.place(field), error.what()));
+        }
+        return std::string();
+    });
+    with_session(mpi, *model_, std::move(plan), [&](Session& session) {
+        session.answer({.many = true, .text = true},
+                       [&](Engine& engine) { serve(settings(), *model_, engine, signals); });
+    });
+}
+
+}  // namespace voltpile::llm
