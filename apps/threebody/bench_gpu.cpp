@@ -55,7 +55,9 @@ Sweep time_sweep(const Problem& problem, std::uint32_t points, const DeviceInfo&
     const auto program = make_gpu_program(problem);
     DeviceBuffer<GpuRange::Counters> counters(1);
     DeviceBuffer<std::int32_t> steps_together(points);
+    DeviceBuffer<std::byte> raw(points * program->raw_bytes());
     GpuRange range;
+    range.raw = raw.data();
     range.points = points;
     range.counters = counters.data();
     range.values[static_cast<int>(Field::steps_together)] = steps_together.data();
