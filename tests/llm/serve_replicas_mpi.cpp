@@ -8,6 +8,7 @@
 #include <fstream>
 #include <future>
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "llm/session/replica_choice.h"
 #include "run/agreement.h"
@@ -131,6 +132,32 @@ TEST(ServeReplicas, EndsRequestsWhoseCallbacksFail) {
             const Outcome outcome = outcomes[i].get_future().get();
             EXPECT_EQ(outcome.finish, i % 2 == 0 ? Finish::Failed : Finish::Stopped);
             EXPECT_EQ(outcome.error, i % 2 == 0 ? "the pipe is broken" : "");
+        }
+    });
+}
+
+TEST(ServeReplicas, ObeysGrammarsOnEveryReplica) {
+    const nlohmann::json texts = expected_texts();
+    on_every_cut([&](SharedQueue& queue) {
+        std::vector<std::promise<Outcome>> outcomes(8);
+        for (std::size_t i = 0; i < outcomes.size(); ++i) {
+            Request request = request_of(texts[i % texts.size()], static_cast<std::int64_t>(i));
+            request.max_tokens = 20;
+            request.continues = false;
+            request.sampling.temperature = 1;
+            request.sampling.seed = i;
+            request.grammar = GrammarSource{GrammarSource::Kind::Regex, "[0-9]{4}"};
+            queue.submit(request, {}, [&, i](Outcome outcome) { outcomes[i].set_value(std::move(outcome)); });
+        }
+        for (std::promise<Outcome>& each : outcomes) {
+            const Outcome outcome = each.get_future().get();
+            EXPECT_EQ(outcome.error, "");
+            EXPECT_TRUE(std::regex_match(outcome.text, std::regex("[0-9]{4}"))) << outcome.text;
+        }
+        for (std::int64_t id = 8; id < 12; ++id) {  // wherever it would have gone
+            Request broken = request_of(texts[0], id);
+            broken.grammar = GrammarSource{GrammarSource::Kind::Regex, "("};
+            EXPECT_THROW(queue.submit(broken), JobError);
         }
     });
 }

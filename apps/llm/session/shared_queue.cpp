@@ -76,6 +76,13 @@ void SharedQueue::add(Request request, OnDelta on_delta, OnEnd on_end) {
             }
             return;
         }
+        try {
+            if (request.grammar) check_grammar(*request.grammar);  // here, as an engine would
+        } catch (...) {
+            choice_.ended(route.replica);
+            routes_.erase(place);
+            throw;
+        }
         route.on_delta = std::move(on_delta);
         ++remote_;
         order(route.replica, {QueueOrder::Kind::Submit, std::move(request)});
