@@ -65,7 +65,8 @@ void add_serve(CLI::App& cli, Action& action) {
     command->footer(
         "examples:\n"
         "  voltpile serve model.gguf\n"
-        "  mpirun -np 4 voltpile serve model.gguf --host 0.0.0.0 --api-key-file keys.txt\n\n"
+        "  mpirun -np 4 voltpile serve model.gguf --host 0.0.0.0 --api-key-file keys.txt\n"
+        "  mpirun -np 4 voltpile serve model.gguf --tensor 2 --replicas 2\n\n"
         "docs/serve.md describes the API and how the server stops.");
     auto request = std::make_shared<llm::ServeRequest>();
     request->place = option_of;
@@ -74,7 +75,7 @@ void add_serve(CLI::App& cli, Action& action) {
     command->get_option("--tls-cert")->needs(command->get_option("--tls-key"));
     command->get_option("--tls-key")->needs(command->get_option("--tls-cert"));
     add_replica_options(*command, request->replica);
-    add_replica_fields(*command, request->replica, {"sequences", "rows"});
+    add_replica_fields(*command, request->replica, {"replicas", "sequences", "rows"});
     command->callback([request, &action] {
         action = [request](const Invocation& invocation) {
             return with_mpi(invocation, [&](const MpiSession& mpi) { return serve_model(mpi, *request); });

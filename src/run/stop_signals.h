@@ -27,9 +27,14 @@ class StopSignals {
     // Waits at most this long for another signal. Thread-safe.
     void wait(int milliseconds) const;
 
+    // Whether a SIGTERM among those received came from Open MPI's launcher, which sends it to the ranks that
+    // are left when another rank has died, or when it is told to stop itself, and kills them a second later.
+    bool launcher_ends_job() const { return launcher_ends_job_; }
+
   private:
     int fd_ = -1;
     std::atomic<int> received_ = 0;
+    std::atomic<bool> launcher_ends_job_ = false;
 };
 
 }  // namespace voltpile

@@ -69,6 +69,8 @@ TEST(QueueMessage, CarriesDeltasOutcomesAndCounters) {
     sent.counters.requests = 3;
     sent.counters.scheduler.pages_in_use = 7;
     sent.last = true;
+    sent.failure = ReplicaFailure{ExitCode::CannotRun, "rank 2 on node3: out of memory"};
+    sent.events.reserve(2);  // the references below stay valid
     QueueEvent& delta = sent.events.emplace_back();
     delta.id = 4;
     delta.text = "In the";
@@ -93,6 +95,9 @@ TEST(QueueMessage, CarriesDeltasOutcomesAndCounters) {
     const QueueReport received = report_from_bytes(to_bytes(sent));
     EXPECT_EQ(received.counters, sent.counters);
     EXPECT_TRUE(received.last);
+    ASSERT_TRUE(received.failure);
+    EXPECT_EQ(received.failure->exit_code, ExitCode::CannotRun);
+    EXPECT_EQ(received.failure->why, "rank 2 on node3: out of memory");
     ASSERT_EQ(received.events.size(), 2U);
     EXPECT_FALSE(received.events[0].outcome);
     EXPECT_EQ(received.events[0].id, 4);

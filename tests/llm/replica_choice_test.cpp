@@ -44,6 +44,39 @@ TEST(ReplicaChoice, LeavesAReplicaThatHasTooMuchToDo) {
     EXPECT_EQ(choice.load(first), ReplicaChoice::slack);
 }
 
+TEST(ReplicaChoice, FollowsAConversation) {
+    ReplicaChoice choice(3);
+    // The first prompt is shorter than a page, so only the answer makes the second one known.
+    std::vector<std::int32_t> conversation = prompt_of(0, 10, 0);
+    const int first = choice.choose(conversation);
+    for (int i = 0; i < 30; ++i) conversation.push_back(7000 + i);
+    choice.ended(first, conversation);
+    for (int i = 1; i < 6; ++i) {  // others, one after the other
+        const int other = choice.choose(prompt_of(0, 40, i));
+        choice.ended(other, prompt_of(0, 40, i));
+    }
+    for (int i = 0; i < 20; ++i) conversation.push_back(8000 + i);
+    EXPECT_EQ(choice.choose(conversation), first);
+}
+
+TEST(ReplicaChoice, TakesTurnsWhileIdle) {
+    ReplicaChoice choice(3);
+    std::vector<int> chosen;
+    for (int i = 0; i < 6; ++i) {
+        chosen.push_back(choice.choose(prompt_of(0, 40, i)));
+        choice.ended(chosen.back());
+    }
+    EXPECT_EQ(chosen, (std::vector{0, 1, 2, 0, 1, 2}));
+}
+
+TEST(ReplicaChoice, ExcludesAFailedReplica) {
+    ReplicaChoice choice(3);
+    const int first = choice.choose(prompt_of(64, 0, 0));
+    choice.exclude(first);
+    for (int i = 0; i < 20; ++i) EXPECT_NE(choice.choose(prompt_of(64, 0, 0)), first);
+    EXPECT_EQ(choice.load(first), 1);
+}
+
 TEST(ReplicaChoice, ForgetsOldBeginnings) {
     ReplicaChoice choice(2);
     const auto mine = prompt_of(32, 0, 0);
@@ -54,7 +87,9 @@ TEST(ReplicaChoice, ForgetsOldBeginnings) {
         std::iota(other.begin(), other.end(), static_cast<std::int32_t>(100'000 * (i + 1) % 2'000'000'000));
         choice.ended(choice.choose(other));
     }
-    EXPECT_EQ(choice.choose(prompt_of(0, 40, 1)), 0);  // busy, so that a forgotten prompt goes elsewhere
+    // Replica 0 gets something to do, so that a prompt that it is not known to have goes to replica 1.
+    EXPECT_NE(choice.choose(prompt_of(0, 40, 1)), choice.choose(prompt_of(0, 40, 2)));
+    choice.ended(1);
     EXPECT_EQ(choice.choose(mine), 1);
 }
 

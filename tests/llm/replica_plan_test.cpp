@@ -54,6 +54,25 @@ TEST(ReplicaPlan, UsesAllTensorRanksAndTheFewestStages) {
     EXPECT_NE(two.plan.warnings.back().find("4 ranks are in no team: 8, 9, 10, 11"), std::string::npos);
 }
 
+TEST(ReplicaPlan, AnOpenNumberOfReplicasKeepsTheMostRanksBusy) {
+    const SyntheticModel model("llama-3-8b", "q8_0");
+    ReplicaRequest what = request(2048);
+    what.replicas = 0;
+    const auto teams = [&](const Topology& topology) {
+        return plan_replica(model, what, topology).plan.teams;
+    };
+    // Three nodes of four GPUs: all cuts keep twelve busy, and the widest answers fastest.
+    EXPECT_EQ(teams(cluster("t181_x3.toml")).tensor, 4);
+    EXPECT_EQ(teams(cluster("t181_x3.toml")).teams.size(), 3U);
+    // Three GPUs of one node: the heads cannot be divided by three, and TP2 would leave one idle.
+    EXPECT_EQ(teams(cluster("t180.toml", 3)).tensor, 1);
+    EXPECT_EQ(teams(cluster("t180.toml", 3)).teams.size(), 3U);
+    // A number of replicas makes the teams as wide as it leaves.
+    what.replicas = 6;
+    EXPECT_EQ(teams(cluster("t181_x3.toml")).tensor, 2);
+    EXPECT_EQ(teams(cluster("t181_x3.toml")).teams.size(), 6U);
+}
+
 TEST(ReplicaPlan, CountsMemoryOnTheGpusThatHoldTheModel) {
     const SyntheticModel model("llama-3-8b", "q8_0");
     // 8.03e9 weights on four ranks, 34 bytes per 32 weights.

@@ -153,15 +153,21 @@ TEST(ServeMetricsText, CountsWhatEnded) {
     outcome.finish = Finish::Cancelled;
     outcome.token_seconds.clear();
     metrics.observe(outcome);
-    EngineCounters engine;
-    engine.scheduler.pages = 8;
-    engine.scheduler.pages_in_use = 2;
-    engine.tokens_out = 3;
+    std::vector<ReplicaState> replicas(2);
+    for (ReplicaState& each : replicas) each.counters.scheduler.pages = 4;
+    replicas[0].counters.scheduler.pages_in_use = 2;
+    replicas[0].counters.tokens_out = 3;
+    replicas[1].counters.tokens_out = 4;
+    replicas[1].works = false;
     const http::ServerCounters server;
-    const std::string text = metrics.text(engine, server);
+    const std::string text = metrics.text(replicas, server);
     const std::string label = "{model_name=\"a \\\"model\\\"\"";
     for (const std::string& line :
-         {"vllm:kv_cache_usage_perc" + label + "} 0.25\n", "vllm:generation_tokens_total" + label + "} 3\n",
+         {"vllm:kv_cache_usage_perc" + label + "} 0.25\n", "vllm:generation_tokens_total" + label + "} 7\n",
+          "voltpile:replica_up" + label + ",replica=\"0\"} 1\n",
+          "voltpile:replica_up" + label + ",replica=\"1\"} 0\n",
+          "voltpile:replica_kv_cache_usage" + label + ",replica=\"0\"} 0.5\n",
+          "voltpile:replica_generation_tokens_total" + label + ",replica=\"1\"} 4\n",
           "vllm:request_success_total" + label + ",finished_reason=\"length\"} 1\n",
           "vllm:request_success_total" + label + ",finished_reason=\"abort\"} 1\n",
           "vllm:prefix_cache_hits_total" + label + "} 16\n",

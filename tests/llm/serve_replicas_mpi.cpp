@@ -110,9 +110,11 @@ TEST(ServeReplicas, AnswersRequestsOfSeveralThreads) {
             std::this_thread::sleep_for(std::chrono::milliseconds(50));
         EXPECT_EQ(queue.counters().requests, requests);
         EXPECT_EQ(queue.counters().scheduler.pages_in_use, 0);
-        if (queue.counters_of_replicas().size() > 1) {
-            for (const EngineCounters& each : queue.counters_of_replicas()) EXPECT_GT(each.requests, 0);
+        for (const ReplicaState& each : queue.replicas()) {
+            EXPECT_TRUE(each.works);
+            EXPECT_GT(each.counters.requests, 0);
         }
+        EXPECT_TRUE(queue.idle());
     });
 }
 

@@ -36,6 +36,7 @@ class Replica {
     // Whether this is the team's first rank in the order of the world: rank 0, unless it has no GPU and
     // others have. The leader plans passes and prints.
     bool leads() const { return teams_->team().rank() == 0; }
+    int world_rank() const { return session_.world().rank(); }
 
     const ReplicaRequest& request() const { return plan_.request; }
     const ReplicaPlan& plan() const { return plan_; }
@@ -62,6 +63,10 @@ class Replica {
     std::span<const float> host_logits(const Batch& batch);
     // Names the first sum in these passes that was not finite on this rank; empty if there was none.
     const std::string& not_finite() const { return not_finite_; }
+
+    // Cancels what the ranks of the team do with each other, here and, as they find out, on the others. The
+    // replica is of no use afterwards.
+    void call_off(const std::string& why) noexcept { teams_->abort(why); }
 
     // The methods below run passes that draw tokens, several in flight at once. ReplicaPasses uses them; do
     // not mix them with forward() and host_logits().

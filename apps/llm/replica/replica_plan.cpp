@@ -33,15 +33,21 @@ class ReplicaPlanner {
 
     ReplicaPlan plan() const {
         check_request();
+        std::optional<ReplicaPlan> best;  // of the plans for an open number of replicas
         std::optional<ReplicaPlan>
             largest;  // the plan with the most ranks among those that have too little room
         for (const int tensor : tensors())
             for (const int pipeline : pipelines(tensor)) {
                 std::optional<ReplicaPlan> each = with(tensor, pipeline);
                 if (!each) continue;
-                if (fits(*each)) return estimated(with_cache(std::move(*each)));
+                if (fits(*each)) {
+                    if (request_.replicas > 0) return estimated(with_cache(std::move(*each)));
+                    if (!best || busy_ranks(*each) > busy_ranks(*best)) best = std::move(each);
+                    break;
+                }
                 if (!largest || ranks_of(*each) > ranks_of(*largest)) largest = std::move(each);
             }
+        if (best) return estimated(with_cache(std::move(*best)));
         if (!largest)
             plan_teams(shape(request_.tensor, request_.pipeline), candidates_);  // throws the reason
         refuse(*largest);
@@ -116,6 +122,10 @@ class ReplicaPlanner {
     }
 
     static int ranks_of(const ReplicaPlan& plan) { return plan.plan.teams.tensor * plan.plan.teams.pipeline; }
+
+    static int busy_ranks(const ReplicaPlan& plan) {
+        return ranks_of(plan) * static_cast<int>(plan.plan.teams.teams.size());
+    }
 
     // All ranks in teams have a GPU, or none has.
     static WeightLayout layout_of(const Plan& plan) {

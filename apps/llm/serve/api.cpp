@@ -29,7 +29,7 @@ bool is_json(std::string_view content_type) {
 
 }  // namespace
 
-Api::Api(ApiSettings settings, const LanguageModel& model, RequestQueue& queue)
+Api::Api(ApiSettings settings, const LanguageModel& model, SharedQueue& queue)
     : settings_(std::move(settings)),
       model_(model),
       queue_(queue),

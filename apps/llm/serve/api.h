@@ -1,4 +1,4 @@
-// The HTTP API: reads requests, gives them to an engine, and answers. OpenAI's paths, and a few more.
+// The HTTP API: reads requests, gives them to the replicas, and answers. OpenAI's paths, and a few more.
 #pragma once
 
 #include <atomic>
@@ -13,13 +13,13 @@
 #include "http/api_keys.h"
 #include "http/router.h"
 #include "http/server.h"
-#include "llm/engine/request_queue.h"
 #include "llm/serve/address_file.h"
 #include "llm/serve/answer.h"
 #include "llm/serve/completion_request.h"
 #include "llm/serve/serve_metrics.h"
 #include "llm/serve/work_queue.h"
 #include "llm/session/language_model.h"
+#include "llm/session/shared_queue.h"
 
 namespace voltpile::llm {
 
@@ -33,7 +33,7 @@ struct ApiSettings {
 class Api {
   public:
     // All references must outlive the Api, which must outlive the server that has its routes.
-    Api(ApiSettings settings, const LanguageModel& model, RequestQueue& queue);
+    Api(ApiSettings settings, const LanguageModel& model, SharedQueue& queue);
 
     http::Router routes();
     // For http::ServerSettings.
@@ -47,7 +47,7 @@ class Api {
     void drain() { draining_ = true; }
     // How busy the server is. Thread-safe.
     ServeLoad load() const;
-    // Cancels all requests that the engine has: their clients get an error. Thread-safe.
+    // Cancels all requests that replicas have: their clients get an error. Thread-safe.
     void cancel_all();
 
   private:
@@ -74,14 +74,14 @@ class Api {
 
     ApiSettings settings_;
     const LanguageModel& model_;
-    RequestQueue& queue_;
+    SharedQueue& queue_;
     ServeMetrics metrics_;
     std::atomic<const http::ServerCounters*> server_ = nullptr;
     std::atomic<bool> draining_ = false;
     std::atomic<std::int64_t> next_id_ = 0;
     std::atomic<std::uint64_t> next_seed_;
     std::mutex mutex_;
-    std::unordered_set<std::int64_t> in_flight_;  // ids of requests that the engine has
+    std::unordered_set<std::int64_t> in_flight_;  // ids of requests that have not ended
     WorkQueue work_;
 };
 

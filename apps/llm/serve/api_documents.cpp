@@ -26,6 +26,17 @@ ordered_json model_object(const ServedModel& model) {
             {"max_model_len", model.context}};
 }
 
+// status: if all replicas work. 503 once none does; the server then ends.
+http::Response state_document(const char* status, const SharedQueue& queue) {
+    const std::vector<ReplicaState> replicas = queue.replicas();
+    const auto working = std::ranges::count(replicas, true, &ReplicaState::works);
+    http::Response response = document({{"status", working == std::ssize(replicas) ? status : "degraded"},
+                                        {"replicas", replicas.size()},
+                                        {"working_replicas", working}});
+    if (working == 0) response.status = 503;
+    return response;
+}
+
 }  // namespace
 
 void Api::add_documents(http::Router& router) {
@@ -35,9 +46,9 @@ void Api::add_documents(http::Router& router) {
         });
     };
     const ServedModel& model = settings_.model;
-    add("/health", [](const http::Request&) { return document({{"status", "ok"}}); });
+    add("/health", [this](const http::Request&) { return state_document("ok", queue_); });
     add("/ready", [this](const http::Request&) {
-        if (!draining_) return document({{"status", "ready"}});
+        if (!draining_) return state_document("ready", queue_);
         return ApiError(503, "the server is stopping", {}, "stopping")
             .retry_after(std::max(settings_.grace_seconds, 1))
             .response();
@@ -63,7 +74,7 @@ void Api::add_documents(http::Router& router) {
         http::Response response;
         response.content_type = "text/plain; version=0.0.4; charset=utf-8";
         if (const http::ServerCounters* server = server_)
-            response.body = metrics_.text(queue_.counters(), *server);
+            response.body = metrics_.text(queue_.replicas(), *server);
         return response;
     });
 }

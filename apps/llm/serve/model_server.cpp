@@ -10,7 +10,7 @@
 #include "http/api_keys.h"
 #include "http/server.h"
 #include "llm/replica/replica_fields.h"
-#include "llm/session/session.h"
+#include "llm/session/serve_replicas.h"
 #include "run/agreement.h"
 
 namespace voltpile::llm {
@@ -34,6 +34,7 @@ std::int64_t unix_seconds() {
 
 ReplicaRequest usual_serve_request() {
     ReplicaRequest request;
+    request.replicas = 0;
     request.sequences = replica_field("sequences").usual;
     request.rows = replica_field("rows").usual;
     request.shrinks = true;
@@ -51,7 +52,6 @@ auto ModelServer::blaming(std::string_view field, Function&& function) const {
 
 ModelServer::ModelServer(ServeRequest request, const Communicator* world) : request_(std::move(request)) {
     ReplicaRequest& replica = request_.replica;
-    replica.replicas = 1;  // one engine answers
     replica.rows = std::max(replica.rows, replica.sequences);
     replica.logits = replica.sequences;
     ModelChoice choice = request_.model;
@@ -97,7 +97,6 @@ ServeSettings ModelServer::settings() const {
     settings.http.cors_origins = options.cors_origin;
     settings.api.model = {options.name.empty() ? name_of(request_.model) : options.name,
                           model_->config().vocab, request_.replica.context, unix_seconds()};
-    settings.api.requests = request_.replica.sequences + options.queue;
     settings.api.grace_seconds = options.grace;
     if (!options.api_key_file.empty()) settings.api.keys = http::ApiKeys::from_file(options.api_key_file);
     settings.address_file = options.address_file;
@@ -117,9 +116,11 @@ void ModelServer::run(const MpiSession& mpi, StopSignals& signals, ReplicaPlan p
         }
         return std::string();
     });
-    with_session(mpi, *model_, std::move(plan), [&](Session& session) {
-        session.answer({.many = true, .text = true},
-                       [&](Engine& engine) { serve(settings(), *model_, engine, signals); });
+    const auto replicas = static_cast<int>(plan.plan.teams.teams.size());
+    serve_replicas(mpi, *model_, std::move(plan), [&](SharedQueue& queue) {
+        ServeSettings settings = this->settings();
+        settings.api.requests = replicas * request_.replica.sequences + request_.options.queue;
+        serve(std::move(settings), *model_, queue, signals);
     });
 }
 

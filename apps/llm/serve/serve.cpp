@@ -5,7 +5,6 @@
 
 #include <chrono>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "base/seconds_since.h"
@@ -16,31 +15,41 @@
 namespace voltpile::llm {
 namespace {
 
-constexpr std::chrono::seconds last_bytes_time{5};  // for clients to take the ends of their answers
-constexpr int look_ms = 100;                        // how often the watch looks whether it should end
+constexpr std::chrono::seconds last_bytes_time{5};      // for clients to take the ends of their answers
+constexpr std::chrono::milliseconds hurried_time{400};  // the same if the launcher kills this rank soon
+constexpr int look_ms = 100, drain_look_ms = 20;        // between looks whether it is time to end
 
 struct StopTimes {
     double limit_s;  // of serving
     int grace_s;     // for requests to finish
 };
 
-// Waits for a signal or the time limit, and drains.
-void watch_signals(const std::stop_token& stop, StopSignals& signals, Api& api, Engine& engine,
-                   StopTimes times) {
-    const auto start = std::chrono::steady_clock::now();
-    while (!stop.stop_requested() && signals.received() < 1 && seconds_since(start) < times.limit_s)
-        signals.wait(look_ms);
-    if (stop.stop_requested()) return;
+// Finishes the requests that there are, for at most the grace period.
+void finish_requests(StopSignals& signals, Api& api, SharedQueue& queue, int grace_s) {
     const int signals_before = signals.received();
-    print_error(
-        fmt::format("stopping: finishing requests for at most {} s; new ones are refused", times.grace_s));
+    print_error(fmt::format("stopping: finishing requests for at most {} s; new ones are refused", grace_s));
     api.drain();
-    engine.close();
+    queue.close();
     const auto begin = std::chrono::steady_clock::now();
-    while (!stop.stop_requested() && signals.received() <= signals_before &&
-           seconds_since(begin) < times.grace_s)
+    while (!queue.idle() && signals.received() <= signals_before && seconds_since(begin) < grace_s)
+        signals.wait(drain_look_ms);
+    api.cancel_all();
+    while (!queue.idle() && !signals.launcher_ends_job()) {
+        signals.wait(drain_look_ms);
+        signals.received();
+    }
+}
+
+void serve_until_stopped(StopSignals& signals, Api& api, SharedQueue& queue, StopTimes times) {
+    const auto start = std::chrono::steady_clock::now();
+    while (signals.received() < 1 && seconds_since(start) < times.limit_s && !queue.no_replica_left())
         signals.wait(look_ms);
-    if (!stop.stop_requested()) api.cancel_all();
+    if (!signals.launcher_ends_job() && !queue.no_replica_left())
+        finish_requests(signals, api, queue, times.grace_s);
+    if (signals.launcher_ends_job())
+        queue.lose_all(
+            {ExitCode::Failed, "the launcher ends the job: a rank was lost, or it was itself stopped"});
+    if (const auto failure = queue.no_replica_left()) throw Error(failure->exit_code, failure->why);
 }
 
 // Each connection takes a descriptor; the usual limit is far below what the system allows.
@@ -57,12 +66,12 @@ bool is_loopback(const std::string& host) {
 
 }  // namespace
 
-void serve(ServeSettings settings, const LanguageModel& model, Engine& engine, StopSignals& signals) {
+void serve(ServeSettings settings, const LanguageModel& model, SharedQueue& queue, StopSignals& signals) {
     raise_descriptor_limit();
     const StopTimes times{settings.time_limit_s, settings.api.grace_seconds};
     const bool open = settings.api.keys.empty() && !is_loopback(settings.http.host);
     const std::string name = settings.api.model.name;
-    Api api(std::move(settings.api), model, engine);
+    Api api(std::move(settings.api), model, queue);
     settings.http.admit = [&](const http::Request& request) { return api.admit(request); };
     settings.http.refusal = [](int status, std::string_view message, std::string_view path) {
         return Api::refusal(ApiError(status, std::string(message)), path);
@@ -76,18 +85,21 @@ void serve(ServeSettings settings, const LanguageModel& model, Engine& engine, S
         address.emplace(settings.address_file, server.url(), [&] { return api.load(); });
     if (open)
         print_error("warning: everybody who reaches this address can use the model: there are no API keys");
-    print_error(fmt::format("serving {} at {}/v1", name, server.url()));
+    const std::size_t replicas = queue.replicas().size();
+    print_error(fmt::format("serving {} at {}/v1{}", name, server.url(),
+                            replicas > 1 ? fmt::format(" with {} replicas", replicas) : ""));
 
-    std::jthread watch(
-        [&](const std::stop_token& stop) { watch_signals(stop, signals, api, engine, times); });
+    const auto end = [&] {
+        server.stop(signals.launcher_ends_job() ? hurried_time : last_bytes_time);
+        address.reset();  // now, because a failure of a replica ends the process without destructors
+    };
     try {
-        while (engine.wait()) engine.step();
+        serve_until_stopped(signals, api, queue, times);
     } catch (...) {
-        server.stop(last_bytes_time);
+        end();
         throw;
     }
-    watch.request_stop();
-    server.stop(last_bytes_time);
+    end();
 }
 
 }  // namespace voltpile::llm

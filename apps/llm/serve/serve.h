@@ -1,13 +1,13 @@
-// A server for one engine, from its first request to the last.
+// A server for the replicas of a run, from its first request to the last.
 #pragma once
 
 #include <limits>
 #include <string>
 
 #include "http/server.h"
-#include "llm/engine/engine.h"
 #include "llm/serve/api.h"
 #include "llm/session/language_model.h"
+#include "llm/session/shared_queue.h"
 #include "run/stop_signals.h"
 
 namespace voltpile::llm {
@@ -23,9 +23,9 @@ struct ServeSettings {
 };
 
 // Serves until a stop signal arrives or the time limit is reached. Then refuses new requests and finishes
-// those that it has, for at most api.grace_seconds; a second signal ends that time. On the thread of the
-// engine. Throws JobError and MachineError as http::Server does, FileError for the address file, and Error if
-// a pass fails; clients have their errors then.
-void serve(ServeSettings settings, const LanguageModel& model, Engine& engine, StopSignals& signals);
+// those that it has, for at most api.grace_seconds; a second signal ends that time. For
+// serve_replicas(). Throws JobError and MachineError as http::Server does, FileError for the address file,
+// and Error once no replica is left or if the launcher ends the job; clients have their errors then.
+void serve(ServeSettings settings, const LanguageModel& model, SharedQueue& queue, StopSignals& signals);
 
 }  // namespace voltpile::llm

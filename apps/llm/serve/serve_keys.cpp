@@ -74,8 +74,6 @@ void check_serve(const JobSpec& job, const ReportProblem& report) {
         report("run.range_seconds", "run.range_seconds: a server computes no ranges");
     if (job.integer("run.range_points") > 0)
         report("run.range_points", "run.range_points: a server computes no ranges");
-    if (job.integer("engine.replicas") > 1)
-        report("engine.replicas", "engine.replicas: a server has one copy of the model");
     const std::int64_t context = job.integer("engine.context");
     const std::int64_t cache = job.integer("engine.cache_tokens");
     if (cache > 0 && cache < context)

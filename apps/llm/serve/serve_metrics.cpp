@@ -84,7 +84,35 @@ void write_engine(MetricWriter& to, const EngineCounters& engine) {
     to.counter("voltpile:pass_sequences_total", "Sequences, summed over all passes.",
                static_cast<double>(engine.sequences));
     to.gauge("voltpile:batch_sequences", "Sequences that generate at the moment.", now.generating);
-    to.counter("voltpile:busy_seconds_total", "Time in which the engine had work.", engine.busy_seconds);
+    to.counter("voltpile:busy_seconds_total", "Time in which replicas had work, summed over them.",
+               engine.busy_seconds);
+}
+
+// Under names of their own, because whoever adds up the series of a name must not count a request twice.
+void write_replicas(MetricWriter& to, std::span<const ReplicaState> replicas) {
+    const auto write = [&](std::string_view name, std::string_view type, std::string_view help,
+                           auto&& value) {
+        to.head(name, type, help);
+        for (std::size_t i = 0; i < replicas.size(); ++i)
+            to.line(name, fmt::format(",replica=\"{}\"", i), static_cast<double>(value(replicas[i])));
+    };
+    write("voltpile:replica_up", "gauge", "1 if the replica works, 0 once it has failed.",
+          [](const ReplicaState& each) { return each.works ? 1 : 0; });
+    write("voltpile:replica_requests_running", "gauge", "Requests that the replica is working on.",
+          [](const ReplicaState& each) { return each.counters.scheduler.running; });
+    write("voltpile:replica_requests_waiting", "gauge", "Requests that wait for room in the replica.",
+          [](const ReplicaState& each) { return each.counters.scheduler.waiting; });
+    write("voltpile:replica_kv_cache_usage", "gauge",
+          "Share of the pages of the replica's KV cache in use; 1 is all.", [](const ReplicaState& each) {
+              return ratio(each.counters.scheduler.pages_in_use, each.counters.scheduler.pages);
+          });
+    write("voltpile:replica_prompt_tokens_total", "counter", "Tokens of prompts that the replica has read.",
+          [](const ReplicaState& each) { return each.counters.tokens_in; });
+    write("voltpile:replica_cached_tokens_total", "counter",
+          "Tokens of prompts that the replica found in its KV cache.",
+          [](const ReplicaState& each) { return each.counters.scheduler.shared_tokens; });
+    write("voltpile:replica_generation_tokens_total", "counter", "Tokens that the replica has generated.",
+          [](const ReplicaState& each) { return each.counters.tokens_out; });
 }
 
 void write_server(MetricWriter& to, const http::ServerCounters& server) {
@@ -131,10 +159,12 @@ void ServeMetrics::observe(const Outcome& outcome) {
     cached_tokens_ += outcome.cached_tokens;
 }
 
-std::string ServeMetrics::text(const EngineCounters& engine, const http::ServerCounters& server) const {
+std::string ServeMetrics::text(std::span<const ReplicaState> replicas,
+                               const http::ServerCounters& server) const {
     std::string out;
     MetricWriter to(out, labels_);
-    write_engine(to, engine);
+    write_engine(to, sum_of(replicas));
+    write_replicas(to, replicas);
     write_server(to, server);
     const std::lock_guard lock(mutex_);
     to.counter("vllm:prefix_cache_queries_total", "Tokens of prompts looked up in the KV cache.",

@@ -5,12 +5,13 @@
 #include <array>
 #include <cstdint>
 #include <mutex>
+#include <span>
 #include <string>
 
 #include "http/server.h"
-#include "llm/engine/counters.h"
 #include "llm/engine/request.h"
 #include "llm/serve/histogram.h"
+#include "llm/session/replica_state.h"
 
 namespace voltpile::llm {
 
@@ -20,11 +21,11 @@ class ServeMetrics {
     // model: its name, a label of all metrics.
     explicit ServeMetrics(const std::string& model);
 
-    // Counts a request to the engine that has ended.
+    // Counts a request that has ended.
     void observe(const Outcome& outcome);
 
-    // engine, server: their counters now.
-    std::string text(const EngineCounters& engine, const http::ServerCounters& server) const;
+    // replicas, server: their counters now.
+    std::string text(std::span<const ReplicaState> replicas, const http::ServerCounters& server) const;
 
   private:
     std::string labels_;

@@ -15,6 +15,7 @@ using Clock = std::chrono::steady_clock;
 // Between looks for orders. A replica with nothing to do looks less often.
 constexpr std::chrono::microseconds order_tick{200}, idle_order_tick{1000};
 constexpr std::chrono::milliseconds report_interval{50};  // between reports that have counters only
+constexpr std::chrono::seconds alive_interval{1};         // between reports that say nothing new
 
 }  // namespace
 
@@ -80,10 +81,13 @@ void LeaderLink::run(const std::stop_token& stop) {
             {
                 const std::lock_guard lock(mutex_);
                 report.last = finishing_;
+                report.failure = replica_failure_;
                 report.events = std::exchange(events_, {});
             }
             report.counters = engine_.counters();
-            const bool due = report.counters != reported && Clock::now() - reported_at >= report_interval;
+            const auto silent_for = Clock::now() - reported_at;
+            const bool due = silent_for >= alive_interval ||
+                             (report.counters != reported && silent_for >= report_interval);
             if (due || report.last || !report.events.empty()) {
                 outbox.send(0, kQueueReportTag, std::make_shared<const std::string>(to_bytes(report)));
                 reported = report.counters;
@@ -104,9 +108,10 @@ void LeaderLink::run(const std::stop_token& stop) {
     }
 }
 
-void LeaderLink::finish() {
+void LeaderLink::finish(std::optional<ReplicaFailure> failure) {
     {
         const std::lock_guard lock(mutex_);
+        replica_failure_ = std::move(failure);
         finishing_ = true;
     }
     changed_.notify_one();

@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -20,9 +21,9 @@ class LeaderLink {
     LeaderLink(const LeaderLink&) = delete;
     LeaderLink& operator=(const LeaderLink&) = delete;
 
-    // Reports what is left once the engine has ended all requests, and waits until rank 0 has it. Throws
-    // CommError.
-    void finish();
+    // Reports what is left once the engine has ended all requests, and that it has failed if so, and waits
+    // until rank 0 has it. Throws CommError.
+    void finish(std::optional<ReplicaFailure> failure = {});
 
   private:
     void run(const std::stop_token& stop);
@@ -32,11 +33,12 @@ class LeaderLink {
 
     Communicator link_;
     RequestQueue& engine_;
-    std::mutex mutex_;  // of the three below
+    std::mutex mutex_;  // of everything below
     std::condition_variable_any changed_;
     std::vector<QueueEvent> events_;
     bool finishing_ = false;
-    std::exception_ptr failure_;
+    std::optional<ReplicaFailure> replica_failure_;
+    std::exception_ptr failure_;  // of the link
     std::jthread thread_;
 };
 

@@ -143,6 +143,11 @@ std::string to_bytes(const QueueReport& report) {
     to.value(report.last);
     to.value(report.events.size());
     for (const QueueEvent& event : report.events) write(to, event);
+    to.value(report.failure.has_value());
+    if (report.failure) {
+        to.value(report.failure->exit_code);
+        to.text(report.failure->why);
+    }
     return to.take();
 }
 
@@ -162,6 +167,10 @@ QueueReport report_from_bytes(const std::string& bytes) {
     report.last = from.value<bool>();
     report.events.resize(from.count(sizeof(std::int64_t)));
     for (QueueEvent& event : report.events) event = read_event(from);
+    if (from.value<bool>()) {
+        report.failure.emplace().exit_code = from.value<ExitCode>();
+        report.failure->why = from.text();
+    }
     from.end();
     return report;
 }

@@ -29,10 +29,18 @@ struct QueueEvent {
     std::optional<Outcome> outcome;
 };
 
+// Why a replica cannot be used any more: the exit code of a program that has no other, and the reason with
+// the rank that failed.
+struct ReplicaFailure {
+    ExitCode exit_code = ExitCode::Failed;
+    std::string why;
+};
+
 struct QueueReport {
     std::vector<QueueEvent> events;  // in their order
     EngineCounters counters;
     bool last = false;  // the leader has answered everything and is closed
+    std::optional<ReplicaFailure> failure;
 };
 
 std::string to_bytes(const QueueOrder& order);

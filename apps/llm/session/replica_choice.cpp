@@ -1,7 +1,9 @@
 #include "llm/session/replica_choice.h"
 
 #include <algorithm>
+#include <limits>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "llm/ops/batch.h"
@@ -11,11 +13,11 @@ namespace {
 
 // One hash for each beginning of whole pages, the shortest first. Equal hashes of different beginnings only
 // make a worse choice.
-std::vector<std::uint64_t> beginnings_of(std::span<const std::int32_t> prompt) {
+std::vector<std::uint64_t> beginnings_of(std::span<const std::int32_t> tokens) {
     std::vector<std::uint64_t> hashes;
     std::uint64_t hash = 0;
-    for (; prompt.size() >= kv_page_tokens; prompt = prompt.subspan(kv_page_tokens)) {
-        const std::string_view page(reinterpret_cast<const char*>(prompt.data()),
+    for (; tokens.size() >= kv_page_tokens; tokens = tokens.subspan(kv_page_tokens)) {
+        const std::string_view page(reinterpret_cast<const char*>(tokens.data()),
                                     kv_page_tokens * sizeof(std::int32_t));
         hash = std::hash<std::string_view>()(page) ^ (hash * 0x9e3779b97f4a7c15U + 1);
         hashes.push_back(hash);
@@ -25,36 +27,49 @@ std::vector<std::uint64_t> beginnings_of(std::span<const std::int32_t> prompt) {
 
 }  // namespace
 
-bool ReplicaChoice::was_sent(std::uint64_t beginning, std::size_t replica) const {
-    for (const Sent* sent : {&recent_, &older_})
-        if (const auto found = sent->find(beginning); found != sent->end() && found->second[replica])
+bool ReplicaChoice::has_seen(std::size_t replica, std::uint64_t beginning) const {
+    for (const Seen* seen : {&recent_, &older_})
+        if (const auto found = seen->find(beginning); found != seen->end() && found->second[replica])
             return true;
     return false;
 }
 
-int ReplicaChoice::choose(std::span<const std::int32_t> prompt) {
-    const std::vector<std::uint64_t> beginnings = beginnings_of(prompt);
-    const int lowest = *std::ranges::min_element(load_);
-    std::size_t best = load_.size();
-    std::size_t best_pages = 0;
-    for (std::size_t replica = 0; replica < load_.size(); ++replica) {
-        if (load_[replica] > lowest + slack) continue;
-        std::size_t pages = 0;
-        while (pages < beginnings.size() && was_sent(beginnings[pages], replica)) ++pages;
-        const bool better = best == load_.size() || pages > best_pages ||
-                            (pages == best_pages && load_[replica] < load_[best]);
-        if (!better) continue;
-        best = replica;
-        best_pages = pages;
-    }
+void ReplicaChoice::remember(std::size_t replica, std::span<const std::uint64_t> beginnings) {
     if (recent_.size() + beginnings.size() > most_beginnings) older_ = std::exchange(recent_, {});
     for (const std::uint64_t beginning : beginnings) {
-        std::vector<bool>& to = recent_[beginning];
-        to.resize(load_.size());
-        to[best] = true;
+        std::vector<bool>& by = recent_[beginning];
+        by.resize(replicas_.size());
+        by[replica] = true;
     }
-    ++load_[best];
+}
+
+int ReplicaChoice::choose(std::span<const std::int32_t> prompt) {
+    const std::vector<std::uint64_t> beginnings = beginnings_of(prompt);
+    int lowest = std::numeric_limits<int>::max();
+    for (const Replica& each : replicas_)
+        if (each.works) lowest = std::min(lowest, each.load);
+    std::size_t best = 0;
+    std::tuple<std::ptrdiff_t, int, std::uint64_t> least{1, 0, 0};  // no replica has more than 0 in front
+    for (std::size_t i = 0; i < replicas_.size(); ++i) {
+        const Replica& each = replicas_[i];
+        if (!each.works || each.load - slack > lowest) continue;
+        std::ptrdiff_t pages = 0;
+        while (pages < std::ssize(beginnings) && has_seen(i, beginnings[static_cast<std::size_t>(pages)]))
+            ++pages;
+        const std::tuple order(-pages, each.load, each.chosen);
+        if (order >= least) continue;
+        least = order;
+        best = i;
+    }
+    remember(best, beginnings);
+    ++replicas_[best].load;
+    replicas_[best].chosen = ++choices_;
     return static_cast<int>(best);
+}
+
+void ReplicaChoice::ended(int replica, std::span<const std::int32_t> tokens) {
+    --at(replica).load;
+    remember(static_cast<std::size_t>(replica), beginnings_of(tokens));
 }
 
 }  // namespace voltpile::llm

@@ -1,19 +1,19 @@
 #include "llm/session/serve_replicas.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <chrono>
 #include <exception>
 #include <optional>
 #include <thread>
 #include <utility>
 
 #include "llm/session/leader_link.h"
+#include "llm/session/replica_failure.h"
 #include "run/agreement.h"
 
 namespace voltpile::llm {
 namespace {
-
-constexpr std::chrono::seconds time_to_tell{1};  // clients that their requests have failed
 
 // The leader of each replica: its first rank in the order of the world.
 std::vector<int> leaders_of(const TeamPlan& teams) {
@@ -34,41 +34,48 @@ class Serving {
         settings_.requests.scheduler.context = plan.request.context;
         settings_.requests.scheduler.pages = plan.pages;
         settings_.requests.vocabulary = model.config().vocab;
-        std::vector<int> leaders = leaders_of(plan.plan.teams);
+        const std::vector<int> leaders = leaders_of(plan.plan.teams);
         std::vector<int> members = leaders;  // of the link
         if (std::ranges::find(members, 0) == members.end()) members.push_back(0);
         std::ranges::sort(members);
-        for (const int leader : leaders)
-            settings_.leaders.push_back(
-                static_cast<int>(std::ranges::find(members, leader) - members.begin()));
+        for (const int leader : leaders) {
+            const auto member = std::ranges::find(members, leader) - members.begin();
+            const RankPlan& rank = plan.plan.ranks[static_cast<std::size_t>(leader)];
+            settings_.leaders.push_back({static_cast<int>(member),
+                                         fmt::format("rank {} on {}", leader, plan.plan.host_of(rank).name)});
+        }
         const bool member = std::ranges::find(members, mpi.world().rank()) != members.end();
         link_.emplace(mpi.world().split(member ? 0 : 1));
         link_->set_own_thread();
     }
 
-    // On the leader of a replica.
-    void lead(Engine& engine) {
-        if (mpi_.world().rank() == 0) return take_requests(&engine);
-        LeaderLink link(*link_, engine);
+    // On every rank of a replica.
+    void take_part(Session& session) {
+        Replica& replica = session.replica();
         try {
-            answer(engine);
-        } catch (...) {
-            link.finish();
-            std::this_thread::sleep_for(time_to_tell);
+            session.answer({.many = true}, [&](Engine& engine) { lead(replica, engine); });
+        } catch (const AgreedError&) {
             throw;
+        } catch (const LeaderError&) {
+            throw;
+        } catch (const std::exception& error) {
+            if (!replica.leads()) return report_failure(replica, error);
+            if (reported_) return;
+            const ReplicaFailure failure = find_failure(replica, error);
+            throw Error(failure.exit_code, failure.why);
         }
-        link.finish();
     }
 
-    // On rank 0. engine: of the replica that it leads; nullptr if it leads none.
-    void take_requests(Engine* engine) {
+    // On rank 0. replica, engine: what it leads; nullptr if it leads none.
+    void take_requests(Replica* replica, Engine* engine) {
         settings_.engine = engine;
         SharedQueue queue(*link_, settings_);
         std::exception_ptr failure;
         std::jthread server([&] {
             try {
                 serve_(queue);
-            } catch (...) {
+            } catch (const std::exception& error) {
+                if (queue.lost_any()) end_all_ranks(mpi_, error);
                 failure = std::current_exception();
             }
             queue.close();
@@ -76,11 +83,12 @@ class Serving {
         try {
             if (engine != nullptr) answer(*engine);
         } catch (const std::exception& error) {
-            std::this_thread::sleep_for(time_to_tell);
-            end_all_ranks(mpi_, error);  // the server does not know
+            const auto mine = std::ranges::find(settings_.leaders, 0, &SharedQueueSettings::Leader::rank);
+            queue.lose(static_cast<int>(mine - settings_.leaders.begin()), find_failure(*replica, error));
         }
         server.join();
         queue.finish();
+        if (queue.lost_any()) mpi_.abort(static_cast<int>(ExitCode::Stopped));
         if (!failure) return;
         try {
             std::rethrow_exception(failure);
@@ -90,6 +98,20 @@ class Serving {
     }
 
   private:
+    // On the leader of a replica.
+    void lead(Replica& replica, Engine& engine) {
+        if (mpi_.world().rank() == 0) return take_requests(&replica, &engine);
+        LeaderLink link(*link_, engine);
+        try {
+            answer(engine);
+        } catch (const std::exception& error) {
+            link.finish(find_failure(replica, error));
+            reported_ = true;
+            throw;
+        }
+        link.finish();
+    }
+
     static void answer(Engine& engine) {
         while (engine.wait()) engine.step();
     }
@@ -98,6 +120,7 @@ class Serving {
     const std::function<void(SharedQueue&)>& serve_;
     SharedQueueSettings settings_;
     std::optional<Communicator> link_;  // rank 0 of the world and the leaders; of no use to other ranks
+    bool reported_ = false;             // rank 0 knows that the replica which this rank leads has failed
 };
 
 }  // namespace
@@ -106,12 +129,9 @@ void serve_replicas(const MpiSession& mpi, const LanguageModel& model, ReplicaPl
                     const std::function<void(SharedQueue&)>& serve) {
     Serving serving(mpi, model, plan, serve);
     with_session(
-        mpi, model, std::move(plan),
-        [&](Session& session) {
-            session.answer({.many = true}, [&](Engine& engine) { serving.lead(engine); });
-        },
+        mpi, model, std::move(plan), [&](Session& session) { serving.take_part(session); },
         [&] {
-            if (mpi.world().rank() == 0) serving.take_requests(nullptr);
+            if (mpi.world().rank() == 0) serving.take_requests(nullptr, nullptr);
         });
 }
 

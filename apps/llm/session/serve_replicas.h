@@ -10,8 +10,12 @@ namespace voltpile::llm {
 
 // Creates the replicas that were planned and calls `serve` on rank 0, on a thread of its own, when all are
 // ready. When it returns, closes the queue and returns once all requests have ended. Collective over the
-// world. An error that `serve` throws ends all ranks in order (AgreedError). If a replica fails, its requests
-// end with Finish::Failed, and after a second, in which clients can be told, all ranks end.
+// world. An error that `serve` throws ends all ranks in order (AgreedError).
+//
+// If a pass of a replica fails, its requests end with Finish::Failed and the other replicas go on
+// (SharedQueue). `serve` should return soon after SharedQueue::no_replica_left(). The ranks of a failed
+// replica cannot leave in order, so this then does not return: it ends all ranks with MPI_Abort, with
+// ExitCode::Stopped, or with the error that `serve` throws.
 void serve_replicas(const MpiSession& mpi, const LanguageModel& model, ReplicaPlan plan,
                     const std::function<void(SharedQueue&)>& serve);
 

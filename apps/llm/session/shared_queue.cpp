@@ -1,12 +1,11 @@
 #include "llm/session/shared_queue.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <chrono>
-#include <functional>
+#include <iterator>
 #include <stdexcept>
-#include <utility>
 
 #include "comm/mpi/message_tags.h"
 #include "comm/mpi/outbox.h"
@@ -17,38 +16,15 @@ namespace {
 // Between looks for reports, while other ranks have requests and while they have none.
 constexpr std::chrono::microseconds report_tick{200}, idle_report_tick{50'000};
 
-void add_to(EngineCounters& sum, const EngineCounters& one) {
-    sum.scheduler.running += one.scheduler.running;
-    sum.scheduler.generating += one.scheduler.generating;
-    sum.scheduler.waiting += one.scheduler.waiting;
-    sum.scheduler.pages_in_use += one.scheduler.pages_in_use;
-    sum.scheduler.pages += one.scheduler.pages;
-    sum.scheduler.prompt_rows += one.scheduler.prompt_rows;
-    sum.scheduler.shared_tokens += one.scheduler.shared_tokens;
-    sum.scheduler.preemptions += one.scheduler.preemptions;
-    sum.requests += one.requests;
-    sum.failed += one.failed;
-    sum.cancelled += one.cancelled;
-    sum.tokens_in += one.tokens_in;
-    sum.tokens_out += one.tokens_out;
-    sum.passes += one.passes;
-    sum.sequences += one.sequences;
-    sum.largest_batch = std::max(sum.largest_batch, one.largest_batch);
-    sum.page_passes += one.page_passes;
-    sum.waited_seconds += one.waited_seconds;
-    sum.busy_seconds += one.busy_seconds;
-}
-
 }  // namespace
 
 SharedQueue::SharedQueue(const Communicator& link, SharedQueueSettings settings)
     : link_(link),
       settings_(std::move(settings)),
       choice_(static_cast<int>(settings_.leaders.size())),
-      counters_(settings_.leaders.size()) {
-    for (const int leader : settings_.leaders) last_.push_back(leader == 0);
-    if (!std::ranges::all_of(last_, std::identity()))
-        thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+      replicas_(settings_.leaders.size()) {
+    for (int replica = 0; replica < std::ssize(replicas_); ++replica) at(replica).last = is_local(replica);
+    if (!all_last()) thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
 }
 
 SharedQueue::~SharedQueue() = default;
@@ -56,36 +32,40 @@ SharedQueue::~SharedQueue() = default;
 void SharedQueue::add(Request request, OnDelta on_delta, OnEnd on_end) {
     check_request(request, settings_.requests, settings_.text);
     const std::int64_t id = request.id;
+    const auto route = std::make_shared<Route>();
+    route->prompt = request.prompt;
+    route->on_delta = std::move(on_delta);
+    route->on_end = std::move(on_end);
     {
         const std::lock_guard lock(mutex_);
         if (closed_) throw QueueClosed();
-        const auto [place, is_new] = routes_.try_emplace(id);
-        if (!is_new) throw std::invalid_argument(fmt::format("the request id {} is already in use", id));
-        place->second = std::make_unique<Route>();
-        Route& route = *place->second;
-        route.replica = choice_.choose(request.prompt);
-        route.on_end = std::move(on_end);
-        if (is_local(route.replica)) {
-            try {
-                settings_.engine->submit(std::move(request), std::move(on_delta),
-                                         [this, id](Outcome outcome) { end(id, std::move(outcome)); });
-            } catch (...) {
-                choice_.ended(route.replica);
-                routes_.erase(place);
-                throw;
-            }
-            return;
-        }
-        try {
-            if (request.grammar) check_grammar(*request.grammar);  // here, as an engine would
-        } catch (...) {
-            choice_.ended(route.replica);
-            routes_.erase(place);
-            throw;
-        }
-        route.on_delta = std::move(on_delta);
-        ++remote_;
-        order(route.replica, {QueueOrder::Kind::Submit, std::move(request)});
+        if (!routes_.emplace(id, route).second)
+            throw std::invalid_argument(fmt::format("the request id {} is already in use", id));
+        route->replica = choice_.choose(request.prompt);
+        remote_ += is_local(route->replica) ? 0 : 1;
+        ++unfinished_;
+    }
+    try {
+        if (!is_local(route->replica)) return send(std::move(request), route);
+        OnDelta on_local_delta;
+        if (route->on_delta) on_local_delta = [route](const Delta& delta) { return tell(*route, delta); };
+        settings_.engine->submit(std::move(request), std::move(on_local_delta),
+                                 [this, id](Outcome outcome) { end(id, std::move(outcome)); });
+    } catch (...) {
+        const std::lock_guard lock(mutex_);
+        if (!extract(id)) return;  // its replica was lost meanwhile, so it has ended
+        --unfinished_;
+        throw;
+    }
+}
+
+void SharedQueue::send(Request request, const RoutePtr& route) {
+    if (request.grammar) check_grammar(*request.grammar);  // here, as an engine would
+    {
+        const std::lock_guard lock(mutex_);
+        if (closed_) throw QueueClosed();
+        if (!at(route->replica).works) return;
+        order(route->replica, {QueueOrder::Kind::Submit, std::move(request)});
     }
     changed_.notify_one();
 }
@@ -105,7 +85,7 @@ void SharedQueue::close() {
     {
         const std::lock_guard lock(mutex_);
         if (std::exchange(closed_, true)) return;
-        for (int replica = 0; replica < std::ssize(settings_.leaders); ++replica) {
+        for (int replica = 0; replica < std::ssize(replicas_); ++replica) {
             if (is_local(replica))
                 settings_.engine->close();
             else
@@ -115,22 +95,44 @@ void SharedQueue::close() {
     changed_.notify_one();
 }
 
-std::vector<EngineCounters> SharedQueue::counters_of_replicas() const {
+EngineCounters SharedQueue::counters_of(int replica) const {
+    const Replica& each = replicas_[static_cast<std::size_t>(replica)];
+    return is_local(replica) && each.works ? settings_.engine->counters() : each.counters;
+}
+
+std::vector<ReplicaState> SharedQueue::replicas() const {
     const std::lock_guard lock(mutex_);
-    std::vector<EngineCounters> all = counters_;
-    for (std::size_t replica = 0; replica < all.size(); ++replica)
-        if (settings_.leaders[replica] == 0) all[replica] = settings_.engine->counters();
-    return all;
+    std::vector<ReplicaState> states;
+    for (int replica = 0; replica < std::ssize(replicas_); ++replica)
+        states.push_back({counters_of(replica), replicas_[static_cast<std::size_t>(replica)].works});
+    return states;
 }
 
 EngineCounters SharedQueue::counters() const {
-    EngineCounters sum;
-    for (const EngineCounters& each : counters_of_replicas()) add_to(sum, each);
-    return sum;
+    return sum_of(replicas());
+}
+
+bool SharedQueue::idle() const {
+    const std::lock_guard lock(mutex_);
+    return unfinished_ == 0;
+}
+
+bool SharedQueue::lost_any() const {
+    const std::lock_guard lock(mutex_);
+    return !std::ranges::all_of(replicas_, &Replica::works);
+}
+
+std::optional<ReplicaFailure> SharedQueue::no_replica_left() const {
+    const std::lock_guard lock(mutex_);
+    return no_replica_left_;
+}
+
+bool SharedQueue::all_last() const {
+    return std::ranges::all_of(replicas_, &Replica::last);
 }
 
 void SharedQueue::order(int replica, const QueueOrder& order) {
-    orders_.emplace_back(settings_.leaders[static_cast<std::size_t>(replica)], to_bytes(order));
+    if (at(replica).works) orders_.emplace_back(replica, to_bytes(order));
 }
 
 void SharedQueue::order_cancel(int replica, std::int64_t id) {
@@ -139,22 +141,59 @@ void SharedQueue::order_cancel(int replica, std::int64_t id) {
     order(replica, cancel);
 }
 
+// Returns nullptr if the request has ended already. answer: its tokens, which the replica has in its cache.
+SharedQueue::RoutePtr SharedQueue::extract(std::int64_t id, std::span<const std::int32_t> answer) {
+    auto node = routes_.extract(id);
+    if (node.empty()) return nullptr;
+    RoutePtr route = std::move(node.mapped());
+    if (!answer.empty()) route->prompt.insert(route->prompt.end(), answer.begin(), answer.end());
+    choice_.ended(route->replica, route->prompt);
+    remote_ -= is_local(route->replica) ? 0 : 1;
+    return route;
+}
+
 void SharedQueue::end(std::int64_t id, Outcome outcome) {
-    std::unique_ptr<Route> route;
+    RoutePtr route;
     {
         const std::lock_guard lock(mutex_);
-        route = std::move(routes_.extract(id).mapped());
-        choice_.ended(route->replica);
-        if (!is_local(route->replica)) --remote_;
+        route = extract(id, outcome.tokens);
     }
+    if (!route) return;  // its replica was lost before
     if (route->thrown) fail(outcome, route->thrown);
     if (route->stopped && outcome.finish != Finish::Failed) outcome.finish = Finish::Stopped;
-    if (!route->on_end) return;
-    try {
-        route->on_end(std::move(outcome));
-    } catch (...) {
-        // The request has ended anyway.
+    finish_route(*route, std::move(outcome));
+}
+
+void SharedQueue::finish_route(Route& route, Outcome outcome) {
+    {
+        const std::lock_guard lock(route.mutex);
+        route.ended = true;
+        try {
+            if (route.on_end) route.on_end(std::move(outcome));
+        } catch (...) {
+            // The request has ended anyway.
+        }
     }
+    const std::lock_guard lock(mutex_);
+    --unfinished_;
+}
+
+bool SharedQueue::tell(Route& route, const Delta& delta) {
+    const std::lock_guard lock(route.mutex);
+    return !route.ended && route.on_delta(delta);
+}
+
+// Calls back. A request that its callback ends may have drawn a few more tokens on the other rank.
+void SharedQueue::tell_of(const QueueEvent& event, Route& route) {
+    if (!route.on_delta || route.stopped || route.thrown) return;
+    try {
+        route.stopped = !tell(route, {event.text, event.tokens, event.log_probability, event.top});
+    } catch (...) {
+        route.thrown = std::current_exception();
+    }
+    if (!route.stopped && !route.thrown) return;
+    const std::lock_guard lock(mutex_);
+    order_cancel(route.replica, event.id);
 }
 
 void SharedQueue::run(const std::stop_token& stop) {
@@ -166,20 +205,23 @@ void SharedQueue::run(const std::stop_token& stop) {
                 const std::lock_guard lock(mutex_);
                 orders = std::exchange(orders_, {});
             }
-            for (auto& [rank, bytes] : orders)
-                outbox.send(rank, kQueueOrderTag, std::make_shared<const std::string>(std::move(bytes)));
+            for (auto& [replica, bytes] : orders)
+                outbox.send(leader(replica).rank, kQueueOrderTag,
+                            std::make_shared<const std::string>(std::move(bytes)));
             while (const auto message = link_.poll(kQueueReportTag)) {
-                const auto leader = std::ranges::find(settings_.leaders, message->from);
-                take(static_cast<int>(leader - settings_.leaders.begin()), report_from_bytes(message->bytes));
+                const auto from =
+                    std::ranges::find(settings_.leaders, message->from, &SharedQueueSettings::Leader::rank);
+                take(static_cast<int>(from - settings_.leaders.begin()), report_from_bytes(message->bytes));
             }
+            lose_silent();
             std::unique_lock lock(mutex_);
-            if (std::ranges::all_of(last_, std::identity())) return;
+            if (all_last()) return;
             const auto tick = remote_ > 0 || closed_ ? report_tick : idle_report_tick;
             changed_.wait_for(lock, stop, tick, [this] { return !orders_.empty(); });
         }
-    } catch (...) {
-        const std::lock_guard lock(mutex_);
-        failure_ = std::current_exception();
+    } catch (const std::exception& error) {
+        for (int replica = 0; replica < std::ssize(replicas_); ++replica)
+            if (!is_local(replica)) lose(replica, {ExitCode::Failed, error.what()});
     }
 }
 
@@ -189,34 +231,102 @@ void SharedQueue::take(int replica, QueueReport report) {
             end(event.id, std::move(*event.outcome));
             continue;
         }
-        Route* route = nullptr;  // stays where it is until this thread ends the request
+        RoutePtr route;
         {
             const std::lock_guard lock(mutex_);
-            route = routes_.at(event.id).get();
+            if (const auto found = routes_.find(event.id); found != routes_.end()) route = found->second;
         }
-        tell(event, *route);
+        if (route) tell_of(event, *route);
     }
-    const std::lock_guard lock(mutex_);
-    counters_[static_cast<std::size_t>(replica)] = report.counters;
-    if (report.last) last_[static_cast<std::size_t>(replica)] = true;
+    {
+        const std::lock_guard lock(mutex_);
+        if (at(replica).works) at(replica).counters = report.counters;
+        at(replica).heard = Clock::now();
+        if (report.last) at(replica).last = true;
+    }
+    if (report.failure) lose(replica, *report.failure);
 }
 
-// Calls back. A request that its callback ends may have drawn a few more tokens on the other rank.
-void SharedQueue::tell(const QueueEvent& event, Route& route) {
-    if (!route.on_delta || route.stopped || route.thrown) return;
-    try {
-        route.stopped = !route.on_delta({event.text, event.tokens, event.log_probability, event.top});
-    } catch (...) {
-        route.thrown = std::current_exception();
+void SharedQueue::lose_silent() {
+    std::vector<int> silent;
+    {
+        const std::lock_guard lock(mutex_);
+        for (int replica = 0; replica < std::ssize(replicas_); ++replica) {
+            const Replica& each = at(replica);
+            if (each.works && !each.last && each.heard && Clock::now() - *each.heard > settings_.silence)
+                silent.push_back(replica);
+        }
     }
-    if (!route.stopped && !route.thrown) return;
-    const std::lock_guard lock(mutex_);
-    order_cancel(route.replica, event.id);
+    for (const int replica : silent)
+        lose(replica,
+             {ExitCode::Failed, fmt::format("{} has been silent for {} s", leader(replica).name,
+                                            std::chrono::duration<double>(settings_.silence).count())});
+}
+
+void SharedQueue::lose(int replica, const ReplicaFailure& failure) {
+    Routes ended;
+    std::ptrdiff_t left = 0;
+    {
+        const std::lock_guard lock(mutex_);
+        if (!at(replica).works) return;
+        ended = take_out(replica);
+        left = std::ranges::count(replicas_, true, &Replica::works);
+        if (left == 0) {
+            closed_ = true;
+            no_replica_left_ = failure;
+            if (replicas_.size() > 1)
+                no_replica_left_->why =
+                    fmt::format("replica {} has failed: {}; no replica is left", replica, failure.why);
+        }
+    }
+    if (left > 0)
+        spdlog::error("replica {} has failed: {}; {} of {} replicas are left", replica, failure.why, left,
+                      replicas_.size());
+    end_lost(ended, failure);
+}
+
+void SharedQueue::lose_all(const ReplicaFailure& failure) {
+    Routes ended;
+    {
+        const std::lock_guard lock(mutex_);
+        closed_ = true;
+        no_replica_left_ = failure;
+        for (int replica = 0; replica < std::ssize(replicas_); ++replica)
+            if (at(replica).works) std::ranges::move(take_out(replica), std::back_inserter(ended));
+    }
+    end_lost(ended, failure);
+}
+
+// Ends a replica's part in everything, and returns its requests. With the mutex locked.
+SharedQueue::Routes SharedQueue::take_out(int replica) {
+    Replica& lost = at(replica);
+    lost.counters = counters_of(replica);
+    SchedulerCounters& now = lost.counters.scheduler;
+    now.running = now.generating = now.waiting = now.pages_in_use = 0;
+    lost.works = false;
+    lost.last = true;
+    choice_.exclude(replica);
+    std::erase_if(orders_, [&](const auto& each) { return each.first == replica; });
+    Routes ended;
+    for (const auto& each : routes_)
+        if (each.second->replica == replica) ended.emplace_back(each);
+    for (const auto& each : ended) extract(each.first);
+    return ended;
+}
+
+void SharedQueue::end_lost(const Routes& routes, const ReplicaFailure& failure) {
+    for (const auto& [id, route] : routes) {
+        Outcome outcome;
+        outcome.id = id;
+        outcome.finish = Finish::Failed;
+        outcome.error = failure.why;
+        finish_route(*route, std::move(outcome));
+    }
+    changed_.notify_one();
 }
 
 void SharedQueue::finish() {
     if (thread_.joinable()) thread_.join();
-    if (failure_) std::rethrow_exception(failure_);
 }
 
 }  // namespace voltpile::llm

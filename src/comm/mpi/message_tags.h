@@ -26,6 +26,7 @@ inline constexpr int kLinkReplyTag = 15;   // pair, to the sender: int or double
 // ---- A team: the passes of a replica (apps/llm/replica/replica_passes) ----
 inline constexpr int kPassTag = 1;       // leader -> rank: a mark, then a pass (pass_message.h)
 inline constexpr int kNotFiniteTag = 2;  // rank -> leader: where a sum was first not finite; empty: nowhere
+inline constexpr int kReplicaFailureTag = 3;  // rank -> leader: exit code, then why it failed
 
 // ---- Rank 0 and the leaders of replicas: requests and answers (apps/llm/session/shared_queue) ----
 inline constexpr int kQueueOrderTag = 1;   // 0 -> leader: QueueOrder

@@ -1,0 +1,170 @@
+"""voltpile serve over several replicas: the texts of one rank, conversations that stay where their cache is, cancelling, draining, and ranks that die."""
+
+import os
+import pathlib
+import signal
+import threading
+import time
+import unittest
+
+from harness import PATIENCE, STOPPED
+from serving import MODEL, ServeCase, events
+from tiny_model import EXPECTED
+
+GREEDY = EXPECTED["q8_0"]["greedy"]
+LONG = {"prompt": "And", "max_tokens": 500, "ignore_eos": True, "temperature": 1, "seed": 3, "stream": True}
+CUTS = (  # ranks, options, replicas
+    (2, ("--replicas", 2), 2),
+    (3, (), 3),  # the tiny model cannot be divided by three, so each rank has one
+    (3, ("--replicas", 3), 3),
+    (4, ("--tensor", 2, "--replicas", 2), 2),
+    (4, ("--tensor", 1, "--pipeline", 2), 2),
+)
+
+
+def completion(wanted, **more):
+    return {"prompt": wanted["prompt"], "max_tokens": len(wanted["ids"]), "temperature": 0, **more}
+
+
+def ranks_below(pid):
+    """Returns the process numbers of the ranks that this mpirun has started, by rank."""
+    found = {}
+    for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        variables = pathlib.Path(f"/proc/{child}/environ").read_bytes().split(b"\0")
+        for each in variables:
+            if each.startswith(b"OMPI_COMM_WORLD_RANK="):
+                found[int(each.split(b"=")[1])] = int(child)
+    return found
+
+
+class ReplicaCase(ServeCase):
+    def of_replicas(self, name, replicas):
+        """Returns a metric of each replica."""
+        return [self.metric(f"voltpile:replica_{name}", f'replica="{i}"') for i in range(replicas)]
+
+    def open_streams(self, replicas, number):
+        """Opens endless streams and returns their events, once each replica has its share."""
+        streams = [events(self.open_post("/v1/completions", {**LONG, "seed": i, "n": 4})) for i in range(number)]
+        for stream in streams:
+            next(stream)
+        return streams
+
+
+class Answers(ReplicaCase):
+    def test_texts_are_those_of_one_rank(self):
+        for ranks, options, replicas in CUTS:
+            with self.subTest(ranks=ranks, options=options):
+                self.serve(*options, ranks=ranks)
+                health = self.get("/health").json
+                self.assertEqual(health, {"status": "ok", "replicas": replicas, "working_replicas": replicas})
+                self.check_mixed_streams(48)
+                self.wait_for_metric("vllm:generation_tokens_total", sum(self.of_replicas("generation_tokens_total", replicas)))
+                self.assertTrue(all(self.of_replicas("generation_tokens_total", replicas)))
+                self.wait_for_metric("vllm:num_requests_running", 0)
+                self.wait_for_metric("vllm:kv_cache_usage_perc", 0)
+                self.server.send_signal(signal.SIGUSR1)
+                self.finish(self.server, expect=STOPPED)
+                self.assertFalse((self.folder / "address").exists())
+
+    def check_mixed_streams(self, count):
+        """Whole answers, streams, grammars, and streams whose client leaves, all at once."""
+        wrong = []
+
+        def client(number):
+            wanted = GREEDY[number % len(GREEDY)]
+            if number % 6 == 5:
+                response = self.open_post("/v1/completions", LONG)
+                next(events(response))
+                return response.leave()
+            if number % 6 == 4:
+                body = {"prompt": wanted["prompt"], "max_tokens": 20, "seed": number, "regex": "[0-9]{4}"}
+                text = self.post("/v1/completions", body).json["choices"][0]["text"]
+                return None if len(text) == 4 and text.isdigit() else wrong.append((number, text))
+            if number % 2:
+                chunks = events(self.open_post("/v1/completions", completion(wanted, stream=True)))
+                text = "".join(chunk["choices"][0]["text"] for chunk in chunks)
+            else:
+                text = self.post("/v1/completions", completion(wanted)).json["choices"][0]["text"]
+            return None if text == wanted["text"] else wrong.append((number, text))
+
+        threads = [threading.Thread(target=client, args=(number,)) for number in range(count)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(wrong, [])
+
+    def test_a_conversation_stays_where_its_cache_is(self):
+        self.serve("--replicas", 2, "--template", "chatml", ranks=2)
+        conversations = [[{"role": "user", "content": f"{word} is the first word of a conversation. Go on."}] for word in ("Ark", "Ur")]
+        for messages in conversations:
+            self.turn(messages)
+        cached = self.of_replicas("cached_tokens_total", 2)
+        prompts = self.of_replicas("prompt_tokens_total", 2)
+        self.assertTrue(all(prompts), prompts)  # one conversation each
+        for messages in reversed(conversations):
+            messages.append({"role": "user", "content": "And then?"})
+            usage = self.turn(messages)
+            # All whole pages of 16 tokens of the first turn, but for its last token, which no pass has read.
+            self.assertGreaterEqual(usage["prompt_tokens_details"]["cached_tokens"], (usage["first"] - 1) // 16 * 16)
+        deadline = time.monotonic() + 30 * PATIENCE
+        while not all(now > before for now, before in zip(self.of_replicas("cached_tokens_total", 2), cached)):
+            self.assertLess(time.monotonic(), deadline)
+
+    def turn(self, messages):
+        first = self.post("/tokenize", {"messages": messages[:-1], "add_generation_prompt": False}).json["count"] if messages[1:] else 0
+        answer = self.post("/v1/chat/completions", {"messages": messages, "max_tokens": 8, "temperature": 0})
+        self.assertEqual(answer.status, 200, answer.body)
+        messages.append(answer.json["choices"][0]["message"])
+        return {**answer.json["usage"], "first": first}
+
+    def test_running_requests_finish_before_it_stops(self):
+        self.serve("--replicas", 2, ranks=2)
+        streams = self.open_streams(2, 2)
+        self.server.send_signal(signal.SIGUSR1)
+        while self.get("/ready").status != 503:
+            pass
+        for stream in streams:
+            self.assertEqual(list(stream)[-1]["choices"][0]["finish_reason"], "length")
+        self.finish(self.server, expect=STOPPED)
+
+    def test_a_second_signal_ends_the_grace_period(self):
+        self.serve("--replicas", 2, "--grace", 3600, ranks=2)
+        streams = self.open_streams(2, 6)
+        for _ in range(2):
+            self.server.send_signal(signal.SIGUSR1)
+            while self.server.poll() is None and self.get("/ready").status != 503:
+                pass
+        for stream in streams:
+            with self.assertRaises(AssertionError):  # no [DONE]
+                list(stream)
+        self.finish(self.server, expect=STOPPED)
+
+
+class DeadRanks(ReplicaCase):
+    def test_a_killed_rank_ends_the_server(self):
+        for options, ranks, victim in ((("--replicas", 3), 3, 2), (("--tensor", 2), 2, 1), (("--replicas", 2), 2, 0)):
+            with self.subTest(options=options, victim=victim):
+                (self.folder / "address").unlink(missing_ok=True)
+                self.serve(*options, ranks=ranks)
+                streams = self.open_streams(1, 4)
+                os.kill(ranks_below(self.server.pid)[victim], signal.SIGKILL)
+                for stream in streams:
+                    self.assert_broken_off(stream, with_event=victim != 0)
+                out, err = self.finish(self.server, expect=128 + signal.SIGKILL)
+                self.assertEqual(err.count("the launcher ends the job"), 0 if victim == 0 else 1, err)
+
+    def assert_broken_off(self, stream, with_event):
+        last = None
+        try:
+            for last in stream:
+                pass
+            self.fail("the stream ended with [DONE]")
+        except (AssertionError, OSError) as end:
+            if with_event:
+                self.assertIn("error", last, end)
+                self.assertIn("a rank was lost", last["error"]["message"])
+
+
+if __name__ == "__main__":
+    unittest.main()
