@@ -14,12 +14,6 @@ namespace {
 
 using nlohmann::ordered_json;
 
-std::vector<ChatMessage> messages_of(const ordered_json& conversation) {
-    std::vector<ChatMessage> messages;
-    for (const ordered_json& message : conversation) messages.push_back(message_from_json(message));
-    return messages;
-}
-
 // The expected texts come from transformers with the models' own templates (make_chat_goldens.py).
 TEST(ChatTemplate, RendersLikeTheModelsOwnTemplates) {
     std::ifstream file(std::string(VOLTPILE_SOURCE_DIR) + "/data/llm/chat/golden_chat.json");
@@ -37,7 +31,7 @@ TEST(ChatTemplate, RendersLikeTheModelsOwnTemplates) {
             options.add_generation_prompt = test.at("generation_prompt");
             options.arguments = {{"enable_thinking", test.at("thinking").get<bool>()}};
             const auto render = [&] {
-                return chat.render(messages_of(conversation), family.at("bos").get<std::string>(),
+                return chat.render(messages_from_json(conversation), family.at("bos").get<std::string>(),
                                    family.at("eos").get<std::string>(), options);
             };
             // Llama 2's own template silently drops a late system message; ours throws.
@@ -66,9 +60,21 @@ TEST(ChatTemplate, RendersTheModelsOwnTemplate) {
     options.tools = jinja::Value::list({jinja::Value::map({{"name", "f"}, {"strict", true}})});
     options.arguments = {{"answer_with", "tea"}, {"messages", "no"}, {"eos_token", "|"}};
     EXPECT_EQ(chat.render(messages, "<s>", "</s>", options),
-              "<s>developer: Be brief|user: Hi|[{\"name\": \"f\", \"strict\": true}]tea>");
+              "<s>system: Be brief|user: Hi|[{\"name\": \"f\", \"strict\": true}]tea>");
     EXPECT_EQ(chat.render(messages, "", "", {.add_generation_prompt = false}),
-              "developer: Be briefuser: Hinull");
+              "system: Be briefuser: Hinull");
+}
+
+TEST(ChatTemplate, KeepsDevelopersIfItMentionsThem) {
+    const std::vector<ChatMessage> messages = {{ChatRole::Developer, "Be brief"}};
+    EXPECT_EQ(ChatTemplate::of_model("{{ messages[0].role == 'developer' }}", "m").render(messages, "", ""),
+              "True");
+    EXPECT_EQ(ChatTemplate::of_model("{{ messages[0].role }}", "m").render(messages, "", ""), "system");
+}
+
+TEST(ChatTemplate, KnowsWhetherItTakesTools) {
+    EXPECT_TRUE(ChatTemplate::of_model("{% if tools %}x{% endif %}", "m").takes_tools());
+    EXPECT_FALSE(ChatTemplate::of_model("{{ my_tools }}{{ toolset }}", "m").takes_tools());
 }
 
 // As transformers does: the reasoning of an answer has several names.

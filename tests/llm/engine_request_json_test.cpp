@@ -12,7 +12,7 @@
 namespace voltpile::llm {
 namespace {
 
-using nlohmann::json;
+using json = nlohmann::ordered_json;
 
 RequestSettings read(const std::string& text, RequestSettings settings = {}) {
     constexpr std::array<std::string_view, 1> others{"prompt"};

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "base/error.h"
 #include "llm/job_error_text.h"
 
@@ -10,25 +12,28 @@ namespace {
 
 using Kind = GrammarSource::Kind;
 
+std::optional<GrammarSource> form_of(const char* request) {
+    return grammar_in_request(nlohmann::ordered_json::parse(request));
+}
+
 TEST(ResponseFormat, ReadsWhatARequestAsksFor) {
-    EXPECT_FALSE(grammar_in_request(R"({"prompt": "x"})"));
-    EXPECT_FALSE(grammar_in_request(R"({"response_format": {"type": "text"}, "regex": null})"));
-    EXPECT_EQ(grammar_in_request(R"({"response_format": {"type": "json_object"}})"),
+    EXPECT_FALSE(form_of(R"({"prompt": "x"})"));
+    EXPECT_FALSE(form_of(R"({"response_format": {"type": "text"}, "regex": null})"));
+    EXPECT_EQ(form_of(R"({"response_format": {"type": "json_object"}})"),
               (GrammarSource{Kind::JsonObject, ""}));
-    EXPECT_EQ(grammar_in_request(R"({"regex": "a+", "prompt": "x"})"), (GrammarSource{Kind::Regex, "a+"}));
-    EXPECT_EQ(grammar_in_request(R"({"grammar": "root ::= \"a\""})"),
-              (GrammarSource{Kind::Gbnf, "root ::= \"a\""}));
+    EXPECT_EQ(form_of(R"({"regex": "a+", "prompt": "x"})"), (GrammarSource{Kind::Regex, "a+"}));
+    EXPECT_EQ(form_of(R"({"grammar": "root ::= \"a\""})"), (GrammarSource{Kind::Gbnf, "root ::= \"a\""}));
 }
 
 TEST(ResponseFormat, KeepsTheOrderOfProperties) {
-    const auto source = grammar_in_request(
-        R"({"response_format": {"type": "json_schema", "json_schema": {"name": "n", "strict": true,)"
-        R"( "schema": {"type": "object", "properties": {"z": {}, "a": {}}}}}})");
+    const auto source =
+        form_of(R"({"response_format": {"type": "json_schema", "json_schema": {"name": "n", "strict": true,)"
+                R"( "schema": {"type": "object", "properties": {"z": {}, "a": {}}}}}})");
     EXPECT_EQ(source, (GrammarSource{Kind::JsonSchema, R"({"type":"object","properties":{"z":{},"a":{}}})"}));
 }
 
 TEST(ResponseFormat, RefusesWhatItDoesNotKnow) {
-    const auto refusal = [](const char* text) { return message_of([&] { grammar_in_request(text); }); };
+    const auto refusal = [](const char* text) { return message_of([&] { form_of(text); }); };
     EXPECT_EQ(refusal(R"({"regex": 3})"), "\"regex\" must be a text, not number");
     EXPECT_EQ(refusal(R"({"regex": "a", "grammar": "b"})"),
               "\"response_format\", \"regex\" and \"grammar\" exclude each other");

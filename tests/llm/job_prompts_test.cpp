@@ -94,7 +94,7 @@ TEST(PromptLine, ReadsToolCalls) {
     EXPECT_EQ(prompt.messages[2].role, ChatRole::Tool);
     const ChatTemplate calls = ChatTemplate::of_model("{{ messages[1].tool_calls | tojson }}", "test");
     EXPECT_EQ(calls.render(prompt.messages, "", ""),
-              R"([{"function": {"name": "f", "arguments": {"z": 1, "a": 2}}}])");
+              R"([{"type": "function", "function": {"name": "f", "arguments": {"z": 1, "a": 2}}}])");
 }
 
 TEST(PromptLine, ReportsErrors) {
@@ -118,14 +118,14 @@ TEST(PromptLine, ReportsErrors) {
               "not valid JSON: a number is too large");
     EXPECT_EQ(error_of_line(R"({"prompt": "a", "stop": [""]})"),
               "\"stop\" has an empty string, which would match everywhere");
-    EXPECT_EQ(error_of_line(R"({"messages": []})"), "\"messages\" must be a list of messages");
-    EXPECT_EQ(error_of_line(R"({"messages": [{"role": "user"}]})"), "a message has no \"content\"");
+    EXPECT_EQ(error_of_line(R"({"messages": []})"), "messages: must be a list with at least one message");
+    EXPECT_EQ(error_of_line(R"({"messages": [{"role": "user"}]})"), "messages[0].content: is missing");
     EXPECT_EQ(error_of_line(R"({"messages": [{"role": "robot", "content": "x"}]})"),
-              "\"role\" must be one of system, developer, user, assistant, tool, not \"robot\"");
+              "messages[0].role: must be one of system, developer, user, assistant, tool, not \"robot\"");
     EXPECT_EQ(error_of_line(R"({"messages": [{"role": "user", "content": "x", "to": "y"}]})"),
-              "a message has the unknown field \"to\"");
+              "messages[0].to: is not a known field");
     EXPECT_EQ(error_of_line(R"({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]})"),
-              "a part of \"content\" must be of the type \"text\" and have a text");
+              "messages[0].content[0].type: is \"image_url\", but the model takes text only");
     EXPECT_EQ(parse_json_line("{\"id\": \"q\", \"prompt\": 1}", {}).id, "q");
     EXPECT_EQ(error_of_line(R"({"prompt": "a", "id": 1.5})"),
               "\"id\" must be a string or a whole number, not 1.5");

@@ -33,7 +33,7 @@ std::string with_chat(const std::string& field) {
 TEST(ServeRequests, ChatFieldsSetTheRequest) {
     const ChatRequest chat = read_chat_request(R"({"model":"tiny","messages":[
         {"role":"developer","content":"Be brief."},
-        {"role":"user","content":[{"type":"text","text":"Hello "},{"type":"text","text":"there"}]},
+        {"role":"user","content":[{"type":"text","text":"Hello"},{"type":"text","text":"there"}]},
         {"role":"assistant","content":"Hi","refusal":null,"tool_calls":null}],
         "temperature":0.5,"top_p":0.9,"top_k":-1,"min_p":0.1,"frequency_penalty":0.25,"presence_penalty":-1,
         "repetition_penalty":1.5,"seed":-1,"max_completion_tokens":7,"stop":["a","b"],"n":3,"stream":true,
@@ -42,8 +42,8 @@ TEST(ServeRequests, ChatFieldsSetTheRequest) {
         "response_format":{"type":"text"},"chat_template_kwargs":{"enable_thinking":false}})",
                                                kModel, 1);
     ASSERT_EQ(chat.messages.size(), 3U);
-    EXPECT_EQ(chat.messages[0].role, ChatRole::System);
-    EXPECT_EQ(chat.messages[1].content.text(), "Hello there");
+    EXPECT_EQ(chat.messages[0].role, ChatRole::Developer);
+    EXPECT_EQ(chat.messages[1].content.text(), "Hello\nthere");
     ASSERT_EQ(chat.options.arguments.size(), 1U);
     EXPECT_EQ(chat.options.arguments[0].first.text(), "enable_thinking");
     EXPECT_FALSE(chat.options.arguments[0].second.truth());
@@ -107,7 +107,7 @@ TEST(ServeRequests, ChatNamesTheFieldThatIsWrong) {
         {R"({"messages":[]})", "messages"},
         {R"({})", "messages"},
         {R"({"messages":"Hi"})", "messages"},
-        {R"({"messages":["Hi"]})", "messages"},
+        {R"({"messages":["Hi"]})", "messages[0]"},
         {R"({"messages":[{"role":"robot","content":"Hi"}]})", "messages[0].role"},
         {R"({"messages":[{"content":"Hi"}]})", "messages[0].role"},
         {R"({"messages":[{"role":"user"}]})", "messages[0].content"},
@@ -115,7 +115,9 @@ TEST(ServeRequests, ChatNamesTheFieldThatIsWrong) {
         {R"({"messages":[{"role":"user","content":[{"type":"image_url","image_url":{}}]}]})",
          "messages[0].content[0].type"},
         {R"({"messages":[{"role":"user","content":"Hi","weight":1}]})", "messages[0].weight"},
-        {R"({"messages":[{"role":"user","content":"Hi","name":"Ann"}]})", "messages[0].name"},
+        {R"({"messages":[{"role":"user","content":"Hi","name":7}]})", "messages[0].name"},
+        {R"({"messages":[{"role":"assistant","tool_calls":[{"function":{}}]}]})",
+         "messages[0].tool_calls[0].function.name"},
         {with_chat(R"("temperature":-1)"), "temperature"},
         {with_chat(R"("temperature":"warm")"), "temperature"},
         {with_chat(R"("temperature":1e300)"), "temperature"},
@@ -154,8 +156,7 @@ TEST(ServeRequests, ChatNamesTheFieldThatIsWrong) {
     for (const auto& [body, field] : cases) {
         const nlohmann::json error = refused(read_chat_request, body);
         EXPECT_EQ(error["param"], field) << body;
-        EXPECT_NE(error["message"].get<std::string>().find("\"" + field + "\""), std::string::npos)
-            << error["message"];
+        EXPECT_NE(error["message"].get<std::string>().find(field), std::string::npos) << error["message"];
     }
     EXPECT_EQ(refused(read_chat_request, with_chat(R"("temprature":1)"))["message"],
               "\"temprature\" is not a known field; did you mean temperature?");

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 
 #include "base/error.h"
 #include "llm/chat/named_templates.h"
@@ -29,8 +30,19 @@ void add_reasoning(jinja::Entries& fields) {
     }
 }
 
-jinja::Value value_of(const ChatMessage& message) {
-    jinja::Entries fields{{"role", name(message.role)}, {"content", message.content}};
+// Whether a template has this word, as the name of a variable, of a field or of a role.
+bool mentions(std::string_view source, std::string_view word) {
+    const auto is_letter = [&](std::size_t at) {
+        return at < source.size() &&
+               (std::isalnum(static_cast<unsigned char>(source[at])) != 0 || source[at] == '_');
+    };
+    for (std::size_t at = source.find(word); at != std::string_view::npos; at = source.find(word, at + 1))
+        if ((at == 0 || !is_letter(at - 1)) && !is_letter(at + word.size())) return true;
+    return false;
+}
+
+jinja::Value value_of(const ChatMessage& message, ChatRole role) {
+    jinja::Entries fields{{"role", name(role)}, {"content", message.content}};
     fields.insert(fields.end(), message.more.begin(), message.more.end());
     add_reasoning(fields);
     return jinja::Value::map(std::move(fields));
@@ -62,20 +74,30 @@ std::vector<std::string_view> ChatTemplate::names() {
 
 ChatTemplate ChatTemplate::named(std::string_view name) {
     for (const NamedTemplate& each : named_templates())
-        if (each.name == name) return {std::string(name), jinja::Template(each.text(), name)};
+        if (each.name == name) return {std::string(name), each.text(), name};
     throw JobError(
         fmt::format("unknown chat template \"{}\"; the names are {}", name, fmt::join(names(), ", ")));
 }
 
 ChatTemplate ChatTemplate::of_model(std::string_view text, std::string_view where) {
-    return {"of the model", jinja::Template(text, where)};
+    return {"of the model", std::string(text), where};
 }
+
+ChatTemplate::ChatTemplate(std::string name, std::string source, std::string_view where)
+    : name_(std::move(name)),
+      source_(std::move(source)),
+      jinja_(source_, where),
+      takes_tools_(mentions(source_, "tools")),
+      knows_developers_(mentions(source_, "developer")) {}
 
 std::string ChatTemplate::render(std::span<const ChatMessage> messages, std::string_view bos,
                                  std::string_view eos, const ChatOptions& options) const {
     if (messages.empty()) throw JobError("the chat has no messages");
     jinja::Values values;
-    for (const ChatMessage& message : messages) values.push_back(value_of(message));
+    for (const ChatMessage& message : messages) {
+        const bool renamed = message.role == ChatRole::Developer && !knows_developers_;
+        values.push_back(value_of(message, renamed ? ChatRole::System : message.role));
+    }
     // The first of the same name counts: a caller may replace tokens, but not messages.
     jinja::Entries variables{{"messages", jinja::Value::list(std::move(values))},
                              {"tools", options.tools},

@@ -44,21 +44,25 @@ class ChatTemplate {
 
     static std::vector<std::string_view> names();
 
-    // Renders the messages. bos, eos: the texts of these tokens. The result contains the special tokens that
-    // the model needs, so encode it with add_special off and parse_special on. Any number of threads may call
-    // this at once. Throws JobError if there are no messages, if the template refuses them, and for an error
-    // in the template, with its line.
+    // Renders the messages. bos, eos: the texts of these tokens. A message of the role developer becomes one
+    // of the role system if the template does not mention developers. The result contains the special tokens
+    // that the model needs, so encode it with add_special off and parse_special on. Any number of threads may
+    // call this at once. Throws JobError if there are no messages, if the template refuses them, and for an
+    // error in the template, with its line.
     std::string render(std::span<const ChatMessage> messages, std::string_view bos, std::string_view eos,
                        const ChatOptions& options = {}) const;
 
     std::string_view name() const { return name_; }
+    const std::string& source() const { return source_; }  // in Jinja
+    // Whether ChatOptions::tools can change what it renders.
+    bool takes_tools() const { return takes_tools_; }
 
   private:
-    ChatTemplate(std::string name, jinja::Template jinja)
-        : name_(std::move(name)), jinja_(std::move(jinja)) {}
+    ChatTemplate(std::string name, std::string source, std::string_view where);
 
-    std::string name_;
+    std::string name_, source_;
     jinja::Template jinja_;
+    bool takes_tools_, knows_developers_;
 };
 
 }  // namespace voltpile::llm

@@ -12,7 +12,7 @@
 namespace voltpile::llm {
 namespace {
 
-using nlohmann::json;
+using json = nlohmann::ordered_json;
 
 void read_value(const RequestField& field, std::string_view name, const json& value, float& to) {
     to = static_cast<float>(real_field(name, value, field.least, field.most));

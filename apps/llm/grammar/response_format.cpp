@@ -45,14 +45,7 @@ std::optional<GrammarSource> from_format(const OrderedJson& format) {
 
 }  // namespace
 
-std::optional<GrammarSource> grammar_in_request(std::string_view object) {
-    OrderedJson request;
-    try {
-        request = OrderedJson::parse(object);
-    } catch (const nlohmann::json::exception& error) {
-        throw JobError(error.what());
-    }
-    if (!request.is_object()) return std::nullopt;
+std::optional<GrammarSource> grammar_in_request(const OrderedJson& request) {
     std::optional<GrammarSource> found;
     const auto add = [&](std::optional<GrammarSource> source) {
         if (!source) return;

@@ -5,6 +5,8 @@
 //   "grammar": "..."   a grammar, as in a grammar file
 #pragma once
 
+#include <array>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string_view>
 
@@ -12,10 +14,12 @@
 
 namespace voltpile::llm {
 
-// Returns the grammar that a request asks for; nothing if it asks for none. object: the whole request as it
-// was written, because the order of a schema's properties is the order in which they are generated. Fields
-// that are not about this are ignored. Throws JobError if a field is broken, or if there are several; whether
-// the grammar itself is broken is known when it is compiled.
-std::optional<GrammarSource> grammar_in_request(std::string_view object);
+inline constexpr std::array<std::string_view, 3> kFormFields{"response_format", "regex", "grammar"};
+
+// Returns the grammar that a request asks for; nothing if it asks for none. request: the whole request, with
+// the properties of schemas in the order in which they are to be generated. Other fields are ignored. Throws
+// JobError if a field is broken, or if there are several; whether the grammar itself is broken is known when
+// it is compiled.
+std::optional<GrammarSource> grammar_in_request(const nlohmann::ordered_json& request);
 
 }  // namespace voltpile::llm

@@ -12,14 +12,14 @@ namespace voltpile::llm {
 // What is known of a JSON text while it is parsed.
 struct JsonProgress {
     int depth = 0;  // of nesting
-    // The first key that occurs twice in one object; the parser itself silently keeps the last value.
+    // The first key that occurs twice in one object, which then has both members.
     const std::optional<std::string>& duplicate;
 };
 
-// Parses `text` and calls `check` at each object, array, key and value. Throws nlohmann::json::exception, and
-// whatever `check` throws.
-nlohmann::json parse_checked_json(std::string_view text,
-                                  const std::function<void(const JsonProgress&)>& check);
+// Parses `text`, with the keys of objects in their order, and calls `check` at each object, array, key and
+// value. Takes time in proportion to the text. Throws nlohmann::json::exception, and whatever `check` throws.
+nlohmann::ordered_json parse_checked_json(std::string_view text,
+                                          const std::function<void(const JsonProgress&)>& check);
 
 // Returns the object in `text`. Throws FileError "path: ..." for a syntax error (with its place), for
 // anything but an object, for a key that occurs twice in one object and for nesting deeper than `max_depth`.

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -16,16 +15,7 @@
 namespace voltpile::llm {
 namespace {
 
-using nlohmann::json;
-using nlohmann::ordered_json;
-
-// line: the whole line again, because the first reading loses the order of keys, which templates print.
-void read_messages(const std::string& line, Prompt& prompt) {
-    const ordered_json value = ordered_json::parse(line)["messages"];
-    if (!value.is_array() || value.empty()) throw JobError("\"messages\" must be a list of messages");
-    for (const ordered_json& each : value) prompt.messages.push_back(message_from_json(each));
-    prompt.text = value.dump();
-}
+using json = nlohmann::ordered_json;
 
 void read_id(const json& value, Prompt& prompt) {
     if (!value.is_string() && !value.is_number_integer())
@@ -35,7 +25,13 @@ void read_id(const json& value, Prompt& prompt) {
 }
 
 bool is_form_field(std::string_view name) {
-    return name == "response_format" || name == "regex" || name == "grammar";
+    return std::ranges::find(kFormFields, name) != kFormFields.end();
+}
+
+std::vector<std::string_view> other_fields() {
+    std::vector<std::string_view> names{"prompt", "messages", "id"};
+    names.insert(names.end(), kFormFields.begin(), kFormFields.end());
+    return names;
 }
 
 // Reads what a line has beside the fields of a request.
@@ -56,17 +52,19 @@ void read_fields(const std::string& text, Prompt& prompt) {
     if (!line.is_object()) throw JobError("a line must be a JSON object, such as {\"prompt\": \"...\"}");
     if (line.contains("id")) read_id(line["id"], prompt);  // first: what else is wrong is of this id
     if (duplicate) throw JobError(fmt::format("\"{}\" occurs twice", printable(*duplicate)));
-    constexpr std::array<std::string_view, 6> others{"prompt",          "messages", "id",
-                                                     "response_format", "regex",    "grammar"};
     read_request(
         line, prompt.settings,
-        [&](const std::string& name, const json& value) { return read_other(name, value, prompt); }, others);
+        [&](const std::string& name, const json& value) { return read_other(name, value, prompt); },
+        other_fields());
     if (std::ranges::any_of(line.items(), [](const auto& each) { return is_form_field(each.key()); })) {
-        prompt.settings.grammar = grammar_in_request(text);
+        prompt.settings.grammar = grammar_in_request(line);
         if (prompt.settings.grammar) check_grammar(*prompt.settings.grammar);
     }
     const bool plain = line.contains("prompt"), chat = line.contains("messages");
-    if (chat) read_messages(text, prompt);
+    if (chat) {
+        prompt.messages = messages_from_json(line["messages"]);
+        prompt.text = line["messages"].dump();
+    }
     if (plain == chat)
         throw JobError(plain ? "\"prompt\" and \"messages\" exclude each other"
                              : "neither \"prompt\" nor \"messages\"");

@@ -62,7 +62,7 @@ void Api::message(const http::Request& request, http::Reply& reply) {
 }
 
 void Api::tokenize(const http::Request& request, http::Reply& reply) {
-    const nlohmann::json object = parse_body(request.body);
+    const nlohmann::ordered_json object = parse_body(request.body);
     FieldReader fields(object);
     fields.ignore({"model"});
     const auto prompt = fields.text("prompt");
@@ -88,13 +88,13 @@ void Api::tokenize(const http::Request& request, http::Reply& reply) {
 }
 
 void Api::detokenize(const http::Request& request, http::Reply& reply) {
-    const nlohmann::json object = parse_body(request.body);
+    const nlohmann::ordered_json object = parse_body(request.body);
     FieldReader fields(object);
     fields.ignore({"model"});
-    const nlohmann::json* list = fields.find("tokens");
+    const nlohmann::ordered_json* list = fields.find("tokens");
     if (!list || !list->is_array()) fields.fail("tokens", "must be a list of tokens");
     std::vector<std::int32_t> tokens;
-    for (const nlohmann::json& each : *list) {
+    for (const nlohmann::ordered_json& each : *list) {
         if (!each.is_number_unsigned() ||
             each.get<std::uint64_t>() >= static_cast<std::uint64_t>(settings_.model.vocabulary))
             fields.fail("tokens", "must have whole numbers from 0 to " +

@@ -1,35 +1,18 @@
-#include <fmt/format.h>
-
-#include <map>
-
+#include "llm/chat/chat_json.h"
 #include "llm/engine/request_fields.h"
+#include "llm/serve/api_error.h"
 #include "llm/serve/completion_request.h"
-#include "llm/serve/text_parts.h"
 
 namespace voltpile::llm {
 namespace {
 
-ChatMessage chat_message_of(const nlohmann::json& value, std::size_t number) {
-    static const std::map<std::string, ChatRole> roles{{"system", ChatRole::System},
-                                                       {"developer", ChatRole::System},
-                                                       {"user", ChatRole::User},
-                                                       {"assistant", ChatRole::Assistant}};
-    const std::string path = fmt::format("messages[{}].", number);
-    FieldReader fields(value, path);
-    const auto name = fields.text("role");
-    if (!name) fields.fail("role", "is missing");
-    const auto role = roles.find(*name);
-    if (role == roles.end())
-        fields.fail("role",
-                    fmt::format("must be one of system, developer, user, assistant, not \"{}\"", *name));
-    ChatMessage message{role->second, text_of_parts(fields, "content", path, {"text"})};
-    fields.only("name", nullptr);
-    fields.only("refusal", nullptr);
-    fields.only("tool_calls", nlohmann::json::array());
-    fields.only("annotations", nlohmann::json::array());
-    fields.only("reasoning_content", nullptr);
-    fields.finish();
-    return message;
+template <class Read>
+auto as_api_error(const Read& read) {
+    try {
+        return read();
+    } catch (const ChatJsonError& error) {
+        throw ApiError(400, error.what(), error.place());
+    }
 }
 
 void read_length(FieldReader& fields, RequestSettings& settings) {
@@ -50,27 +33,27 @@ void read_top(FieldReader& fields, GenerationFields& read) {
 }  // namespace
 
 std::vector<ChatMessage> read_messages(FieldReader& fields) {
-    const nlohmann::json* list = fields.find("messages");
+    const nlohmann::ordered_json* list = fields.find("messages");
     if (!list) fields.fail("messages", "is missing");
-    if (!list->is_array() || list->empty()) fields.fail("messages", "must be a list of messages");
-    std::vector<ChatMessage> messages;
-    for (const nlohmann::json& each : *list) {
-        if (!each.is_object())
-            fields.fail("messages", "must be a list of objects with \"role\" and \"content\"");
-        messages.push_back(chat_message_of(each, messages.size()));
-    }
-    return messages;
+    return as_api_error([&] { return messages_from_json(*list); });
+}
+
+std::string read_content(FieldReader& fields, const std::string& path, std::string_view name,
+                         std::initializer_list<std::string_view> types) {
+    const nlohmann::ordered_json* content = fields.find(name);
+    if (!content) fields.fail(name, "is missing");
+    return as_api_error([&] { return text_of_content(*content, path + std::string(name), types); });
 }
 
 ChatRequest read_chat_request(std::string_view body, const ServedModel& model, std::uint64_t seed) {
-    const nlohmann::json object = parse_body(body);
+    const nlohmann::ordered_json object = parse_body(body);
     FieldReader fields(object);
     ChatRequest request;
-    request.fields = read_generation_fields(fields, body, model, seed);
+    request.fields = read_generation_fields(fields, model, seed);
     request.messages = read_messages(fields);
     read_length(fields, request.fields.settings);
     read_top(fields, request.fields);
-    if (const nlohmann::json* options = fields.find("chat_template_kwargs")) {
+    if (const nlohmann::ordered_json* options = fields.find("chat_template_kwargs")) {
         if (!options->is_object()) fields.fail("chat_template_kwargs", "must be an object");
         FieldReader inner(*options, "chat_template_kwargs.");
         if (const auto thinking = inner.boolean("enable_thinking"))
@@ -78,11 +61,11 @@ ChatRequest read_chat_request(std::string_view body, const ServedModel& model, s
         inner.finish();
     }
     fields.ignore({"parallel_tool_calls"});
-    fields.only("tools", nlohmann::json::array());
+    fields.only("tools", nlohmann::ordered_json::array());
     fields.only("tool_choice", "none");
-    fields.only("functions", nlohmann::json::array());
+    fields.only("functions", nlohmann::ordered_json::array());
     fields.only("function_call", "none");
-    fields.only("modalities", nlohmann::json::array({"text"}));
+    fields.only("modalities", nlohmann::ordered_json::array({"text"}));
     fields.only("add_generation_prompt", true);
     fields.only("continue_final_message", false);
     fields.only("echo", false);

@@ -9,14 +9,14 @@ namespace {
 
 constexpr int usual_completion_tokens = 16;  // OpenAI's default
 
-bool is_token(const nlohmann::json& value, const ServedModel& model) {
+bool is_token(const nlohmann::ordered_json& value, const ServedModel& model) {
     return value.is_number_unsigned() &&
            value.get<std::uint64_t>() < static_cast<std::uint64_t>(model.vocabulary);
 }
 
-std::vector<std::int32_t> prompt_tokens(FieldReader& fields, const nlohmann::json& list,
+std::vector<std::int32_t> prompt_tokens(FieldReader& fields, const nlohmann::ordered_json& list,
                                         const ServedModel& model) {
-    for (const nlohmann::json& each : list)
+    for (const nlohmann::ordered_json& each : list)
         if (!is_token(each, model))
             fields.fail("prompt", fmt::format("has {}, but tokens of this model are 0 to {}", each.dump(),
                                               model.vocabulary - 1));
@@ -24,9 +24,9 @@ std::vector<std::int32_t> prompt_tokens(FieldReader& fields, const nlohmann::jso
 }
 
 void read_prompts(FieldReader& fields, const ServedModel& model, CompletionRequest& request) {
-    const nlohmann::json* prompt = fields.find("prompt");
+    const nlohmann::ordered_json* prompt = fields.find("prompt");
     if (!prompt) fields.fail("prompt", "is missing");
-    const auto add = [&](const nlohmann::json& one) {
+    const auto add = [&](const nlohmann::ordered_json& one) {
         if (one.is_string())
             request.prompts.emplace_back(one.get<std::string>());
         else if (one.is_array())
@@ -36,7 +36,7 @@ void read_prompts(FieldReader& fields, const ServedModel& model, CompletionReque
     };
     const bool several = prompt->is_array() && !prompt->empty() && !prompt->front().is_number();
     if (several)
-        for (const nlohmann::json& one : *prompt) add(one);
+        for (const nlohmann::ordered_json& one : *prompt) add(one);
     else
         add(*prompt);
     const auto answers = std::ssize(request.prompts) * request.fields.n;
@@ -49,10 +49,10 @@ void read_prompts(FieldReader& fields, const ServedModel& model, CompletionReque
 
 CompletionRequest read_completion_request(std::string_view body, const ServedModel& model,
                                           std::uint64_t seed) {
-    const nlohmann::json object = parse_body(body);
+    const nlohmann::ordered_json object = parse_body(body);
     FieldReader fields(object);
     CompletionRequest request;
-    request.fields = read_generation_fields(fields, body, model, seed);
+    request.fields = read_generation_fields(fields, model, seed);
     read_prompts(fields, model, request);
     request.fields.settings.max_tokens = static_cast<int>(
         fields.integer("max_tokens", kLeastNewTokens, kMostNewTokens).value_or(usual_completion_tokens));

@@ -32,4 +32,8 @@ ChatRequest read_chat_request(std::string_view body, const ServedModel& model, s
 // Reads "messages", which must be there.
 std::vector<ChatMessage> read_messages(FieldReader& fields);
 
+// Reads a field that is a text or a list of parts of these types. path: of the reader's object.
+std::string read_content(FieldReader& fields, const std::string& path, std::string_view name,
+                         std::initializer_list<std::string_view> types);
+
 }  // namespace voltpile::llm

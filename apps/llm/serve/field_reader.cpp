@@ -25,8 +25,8 @@ void check_request_json(const JsonProgress& progress) {
 
 }  // namespace
 
-nlohmann::json parse_body(std::string_view body) {
-    nlohmann::json object;
+nlohmann::ordered_json parse_body(std::string_view body) {
+    nlohmann::ordered_json object;
     try {
         object = parse_checked_json(body, check_request_json);
     } catch (const nlohmann::json::parse_error& error) {
@@ -38,21 +38,21 @@ nlohmann::json parse_body(std::string_view body) {
     return object;
 }
 
-FieldReader::FieldReader(const nlohmann::json& object, std::string path)
+FieldReader::FieldReader(const nlohmann::ordered_json& object, std::string path)
     : object_(object), path_(std::move(path)) {}
 
 void FieldReader::fail(std::string_view name, const std::string& problem) const {
     throw ApiError(400, fmt::format("\"{}{}\" {}", path_, name, problem), path_ + std::string(name));
 }
 
-const nlohmann::json* FieldReader::find(std::string_view name) {
+const nlohmann::ordered_json* FieldReader::find(std::string_view name) {
     known_.emplace_back(name);
     const auto field = object_.find(name);
     return field == object_.end() || field->is_null() ? nullptr : &*field;
 }
 
 std::optional<bool> FieldReader::boolean(std::string_view name) {
-    const nlohmann::json* value = find(name);
+    const nlohmann::ordered_json* value = find(name);
     if (!value) return std::nullopt;
     if (!value->is_boolean()) fail(name, "must be true or false");
     return value->get<bool>();
@@ -60,7 +60,7 @@ std::optional<bool> FieldReader::boolean(std::string_view name) {
 
 std::optional<std::int64_t> FieldReader::integer(std::string_view name, std::int64_t least,
                                                  std::int64_t most) {
-    const nlohmann::json* value = find(name);
+    const nlohmann::ordered_json* value = find(name);
     if (!value) return std::nullopt;
     const bool fits =
         value->is_number_integer() &&
@@ -72,7 +72,7 @@ std::optional<std::int64_t> FieldReader::integer(std::string_view name, std::int
 }
 
 std::optional<double> FieldReader::number(std::string_view name, double least, double most) {
-    const nlohmann::json* value = find(name);
+    const nlohmann::ordered_json* value = find(name);
     if (!value) return std::nullopt;
     if (!value->is_number() || !(value->get<double>() >= least && value->get<double>() <= most))
         fail(name, fmt::format("must be a number from {} to {}", least, most));
@@ -80,17 +80,18 @@ std::optional<double> FieldReader::number(std::string_view name, double least, d
 }
 
 std::optional<std::string> FieldReader::text(std::string_view name) {
-    const nlohmann::json* value = find(name);
+    const nlohmann::ordered_json* value = find(name);
     if (!value) return std::nullopt;
     if (!value->is_string()) fail(name, "must be a text");
     return value->get<std::string>();
 }
 
 std::vector<std::string> FieldReader::texts(std::string_view name, std::size_t most) {
-    const nlohmann::json* value = find(name);
+    const nlohmann::ordered_json* value = find(name);
     if (!value) return {};
     std::vector<std::string> all;
-    for (const nlohmann::json& each : value->is_array() ? *value : nlohmann::json::array({*value})) {
+    for (const nlohmann::ordered_json& each :
+         value->is_array() ? *value : nlohmann::ordered_json::array({*value})) {
         if (!each.is_string()) fail(name, "must be a text or a list of texts");
         all.push_back(each.get<std::string>());
         if (all.back().empty()) fail(name, "has an empty text");
@@ -104,8 +105,8 @@ void FieldReader::ignore(std::initializer_list<std::string_view> names) {
     known_.insert(known_.end(), names.begin(), names.end());
 }
 
-void FieldReader::only(std::string_view name, const nlohmann::json& supported) {
-    const nlohmann::json* value = find(name);
+void FieldReader::only(std::string_view name, const nlohmann::ordered_json& supported) {
+    const nlohmann::ordered_json* value = find(name);
     if (value && *value != supported)
         fail(name, fmt::format("is not supported; leave it out{}",
                                supported.is_null() ? "" : fmt::format(", or send {}", supported.dump())));

@@ -9,20 +9,24 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
+
 namespace voltpile::llm {
 
-// Parses the body of a request. Throws ApiError (400) for anything but one JSON object, with the place of the
-// error.
-nlohmann::json parse_body(std::string_view body);
+// Parses the body of a request; keys keep their order, which counts in schemas and in what templates print.
+// Throws ApiError (400) for anything but one JSON object, with the place of the error.
+nlohmann::ordered_json parse_body(std::string_view body);
 
 // A field that is null counts as absent, as in OpenAI's API. All functions throw ApiError (400).
 class FieldReader {
   public:
     // object: must outlive this. path: its place in the request, "messages[2].", for messages.
-    explicit FieldReader(const nlohmann::json& object, std::string path = {});
+    explicit FieldReader(const nlohmann::ordered_json& object, std::string path = {});
+
+    const nlohmann::ordered_json& object() const { return object_; }
 
     // Returns a field, or nullptr if it is absent. The field counts as known from now on.
-    const nlohmann::json* find(std::string_view name);
+    const nlohmann::ordered_json* find(std::string_view name);
 
     std::optional<bool> boolean(std::string_view name);
     std::optional<std::int64_t> integer(std::string_view name, std::int64_t least, std::int64_t most);
@@ -34,14 +38,24 @@ class FieldReader {
     // Fields that change nothing about the answer.
     void ignore(std::initializer_list<std::string_view> names);
     // A field that would change the answer and is not supported, unless it has the value that means "no".
-    void only(std::string_view name, const nlohmann::json& supported);
+    void only(std::string_view name, const nlohmann::ordered_json& supported);
     // Refuses all other fields.
     void finish() const;
+
+    // Calls `read`, which throws JobError for an invalid field, and blames the field for it.
+    template <class Read>
+    auto blaming(std::string_view name, const Read& read) const {
+        try {
+            return read();
+        } catch (const JobError& error) {
+            fail(name, std::string("is not possible: ") + error.what());
+        }
+    }
 
     [[noreturn]] void fail(std::string_view name, const std::string& problem) const;
 
   private:
-    const nlohmann::json& object_;
+    const nlohmann::ordered_json& object_;
     std::string path_;
     std::vector<std::string> known_;
 };

@@ -21,7 +21,7 @@ constexpr double most_bias = 100;
 // {"1234": -100, ...}
 std::map<std::int32_t, float> bias_of(FieldReader& fields, const ServedModel& model) {
     std::map<std::int32_t, float> all;
-    const nlohmann::json* object = fields.find("logit_bias");
+    const nlohmann::ordered_json* object = fields.find("logit_bias");
     if (!object) return all;
     if (!object->is_object()) fields.fail("logit_bias", "must be an object of token ids and numbers");
     for (const auto& [name, bias] : object->items()) {
@@ -40,10 +40,10 @@ std::map<std::int32_t, float> bias_of(FieldReader& fields, const ServedModel& mo
 
 std::vector<std::int32_t> stop_tokens_of(FieldReader& fields, const ServedModel& model) {
     std::vector<std::int32_t> all;
-    const nlohmann::json* list = fields.find("stop_token_ids");
+    const nlohmann::ordered_json* list = fields.find("stop_token_ids");
     if (!list) return all;
     if (!list->is_array()) fields.fail("stop_token_ids", "must be a list of tokens");
-    for (const nlohmann::json& each : *list) {
+    for (const nlohmann::ordered_json& each : *list) {
         if (!each.is_number_unsigned() ||
             each.get<std::uint64_t>() >= static_cast<std::uint64_t>(model.vocabulary))
             fields.fail("stop_token_ids",
@@ -54,7 +54,7 @@ std::vector<std::int32_t> stop_tokens_of(FieldReader& fields, const ServedModel&
 }
 
 void read_stream_options(FieldReader& fields, GenerationFields& read) {
-    const nlohmann::json* options = fields.find("stream_options");
+    const nlohmann::ordered_json* options = fields.find("stream_options");
     if (!options) return;
     if (!options->is_object()) fields.fail("stream_options", "must be an object");
     FieldReader inner(*options, "stream_options.");
@@ -64,19 +64,17 @@ void read_stream_options(FieldReader& fields, GenerationFields& read) {
     inner.finish();
 }
 
-// Which texts may be answered. body: the request, where the properties of a schema still have their order.
-std::optional<GrammarSource> read_form(FieldReader& fields, std::string_view body) {
-    std::string first;  // the field to blame
-    for (const char* name : {"response_format", "regex", "grammar"})
-        if (fields.find(name) && first.empty()) first = name;
-    if (first.empty()) return std::nullopt;
-    try {
-        auto source = grammar_in_request(body);
+// Which texts may be answered.
+std::optional<GrammarSource> read_form(FieldReader& fields) {
+    std::string_view blamed;
+    for (const std::string_view name : kFormFields)
+        if (fields.find(name) && blamed.empty()) blamed = name;
+    if (blamed.empty()) return std::nullopt;
+    return fields.blaming(blamed, [&] {
+        auto source = grammar_in_request(fields.object());
         if (source) check_grammar(*source);
         return source;
-    } catch (const JobError& error) {
-        throw ApiError(400, fmt::format("\"{}\" is not possible: {}", first, error.what()), first);
-    }
+    });
 }
 
 }  // namespace
@@ -101,8 +99,7 @@ void check_model(FieldReader& fields, const ServedModel& model) {
             "model", "model_not_found");
 }
 
-GenerationFields read_generation_fields(FieldReader& fields, std::string_view body, const ServedModel& model,
-                                        std::uint64_t seed) {
+GenerationFields read_generation_fields(FieldReader& fields, const ServedModel& model, std::uint64_t seed) {
     check_model(fields, model);
     GenerationFields read;
     read.settings.sampling = read_sampling_fields(fields);
@@ -110,7 +107,7 @@ GenerationFields read_generation_fields(FieldReader& fields, std::string_view bo
     constexpr auto any = std::numeric_limits<std::int64_t>::max();
     const auto wanted_seed = fields.integer("seed", -any - 1, any);
     read.settings.sampling.seed = wanted_seed ? static_cast<std::uint64_t>(*wanted_seed) : seed;
-    read.settings.grammar = read_form(fields, body);
+    read.settings.grammar = read_form(fields);
     read.settings.stop = fields.texts("stop", most_stops);
     read.settings.ignore_end = fields.boolean("ignore_eos").value_or(false);
     read.stop_tokens = stop_tokens_of(fields, model);

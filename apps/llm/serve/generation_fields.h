@@ -33,10 +33,9 @@ struct GenerationFields {
 
 // Reads model, n, stream, stream_options, stop, seed, logit_bias, ignore_eos, response_format, regex, grammar
 // and the sampling fields; accepts those that change nothing. Leaves max_tokens and logprobs to the caller,
-// because APIs differ in them. body: the request as it was sent. seed: used if the request has none. Throws
-// ApiError: 404 for another model, else 400.
-GenerationFields read_generation_fields(FieldReader& fields, std::string_view body, const ServedModel& model,
-                                        std::uint64_t seed);
+// because APIs differ in them. seed: used if the request has none. Throws ApiError: 404 for another model,
+// else 400.
+GenerationFields read_generation_fields(FieldReader& fields, const ServedModel& model, std::uint64_t seed);
 
 // Parts of it, for APIs with other fields. read_sampling_fields() leaves seed and logit_bias to the caller.
 void check_model(FieldReader& fields, const ServedModel& model);

@@ -4,12 +4,12 @@
 
 #include "llm/engine/request_fields.h"
 #include "llm/serve/responses_api.h"
-#include "llm/serve/text_parts.h"
 
 namespace voltpile::llm {
 namespace {
 
-void read_input_item(const nlohmann::json& value, std::size_t number, std::vector<ChatMessage>& messages) {
+void read_input_item(const nlohmann::ordered_json& value, std::size_t number,
+                     std::vector<ChatMessage>& messages) {
     static const std::map<std::string, ChatRole> roles{{"system", ChatRole::System},
                                                        {"developer", ChatRole::System},
                                                        {"user", ChatRole::User},
@@ -19,7 +19,7 @@ void read_input_item(const nlohmann::json& value, std::size_t number, std::vecto
     fields.only("type", "message");
     const auto role = roles.find(fields.text("role").value_or(""));
     if (role == roles.end()) fields.fail("role", "must be one of system, developer, user, assistant");
-    messages.push_back({role->second, text_of_parts(fields, "content", path, {"input_text", "output_text"})});
+    messages.push_back({role->second, read_content(fields, path, "content", {"input_text", "output_text"})});
     fields.ignore({"id", "status"});
     fields.finish();
 }
@@ -27,7 +27,7 @@ void read_input_item(const nlohmann::json& value, std::size_t number, std::vecto
 void read_input(FieldReader& fields, std::vector<ChatMessage>& messages) {
     if (const auto instructions = fields.text("instructions"))
         messages.push_back({ChatRole::System, *instructions});
-    const nlohmann::json* input = fields.find("input");
+    const nlohmann::ordered_json* input = fields.find("input");
     if (!input) fields.fail("input", "is missing");
     if (input->is_string()) return messages.push_back({ChatRole::User, input->get<std::string>()});
     if (!input->is_array() || input->empty()) fields.fail("input", "must be a text or a list of messages");
@@ -44,12 +44,12 @@ void refuse_unsupported(FieldReader& fields) {
     fields.only("conversation", nullptr);
     fields.only("prompt", nullptr);
     fields.only("background", false);
-    fields.only("include", nlohmann::json::array());
-    fields.only("reasoning", nlohmann::json::object());
+    fields.only("include", nlohmann::ordered_json::array());
+    fields.only("reasoning", nlohmann::ordered_json::object());
     fields.only("text", {{"format", {{"type", "text"}}}});
-    fields.only("tools", nlohmann::json::array());
+    fields.only("tools", nlohmann::ordered_json::array());
     fields.only("truncation", "disabled");
-    if (const nlohmann::json* choice = fields.find("tool_choice");
+    if (const nlohmann::ordered_json* choice = fields.find("tool_choice");
         choice && *choice != "auto" && *choice != "none")
         fields.fail("tool_choice", "is not supported; leave it out");
 }
@@ -57,7 +57,7 @@ void refuse_unsupported(FieldReader& fields) {
 }  // namespace
 
 ResponsesRequest read_responses_request(std::string_view body, const ServedModel& model, std::uint64_t seed) {
-    const nlohmann::json object = parse_body(body);
+    const nlohmann::ordered_json object = parse_body(body);
     FieldReader fields(object);
     check_model(fields, model);
     ResponsesRequest request;
@@ -70,8 +70,8 @@ ResponsesRequest read_responses_request(std::string_view body, const ServedModel
     request.chat.fields.stream = fields.boolean("stream").value_or(false);
     refuse_unsupported(fields);
     fields.finish();
-    const nlohmann::json instructions = object.value("instructions", nlohmann::json());
-    const nlohmann::json metadata = object.value("metadata", nlohmann::json());
+    const nlohmann::ordered_json instructions = object.value("instructions", nlohmann::ordered_json());
+    const nlohmann::ordered_json metadata = object.value("metadata", nlohmann::ordered_json());
     request.settings = fmt::format(
         "\"instructions\":{},\"max_output_tokens\":{},\"metadata\":{},\"parallel_tool_calls\":true,"
         "\"previous_response_id\":null,\"temperature\":{},\"text\":{{\"format\":{{\"type\":\"text\"}}}},"
