@@ -20,6 +20,7 @@ Request request_with_every_field() {
     request.continues = true;
     request.first_draw = 12;
     request.stop_tokens = {2, 7};
+    request.score_prompt = true;
     return request;
 }
 
@@ -38,7 +39,7 @@ void expect_same(const SamplingSettings& a, const SamplingSettings& b) {
 }
 
 TEST(QueueMessage, CarriesEveryFieldOfARequest) {
-    static_assert(sizeof(Request) - sizeof(RequestSettings) == 80,
+    static_assert(sizeof(Request) - sizeof(RequestSettings) == 88,
                   "a new field of Request: send it in queue_message.cpp, and add it to this test");
     const Request sent = request_with_every_field();
     const QueueOrder order = order_from_bytes(to_bytes(QueueOrder{QueueOrder::Kind::Submit, sent}));
@@ -57,6 +58,7 @@ TEST(QueueMessage, CarriesEveryFieldOfARequest) {
     EXPECT_EQ(sent.continues, received.continues);
     EXPECT_EQ(sent.first_draw, received.first_draw);
     EXPECT_EQ(sent.stop_tokens, received.stop_tokens);
+    EXPECT_EQ(sent.score_prompt, received.score_prompt);
 }
 
 TEST(QueueMessage, CarriesARequestWithoutGrammar) {
@@ -85,6 +87,8 @@ TEST(QueueMessage, CarriesDeltasOutcomesAndCounters) {
     outcome.tokens = {5};
     outcome.log_probability = {-0.25F};
     outcome.top = {{{5}, {-0.25F}}};
+    outcome.prompt_log_probability = {-3.0F, -4.0F};
+    outcome.prompt_top = {{{7}, {-3.0F}}, {{9}, {-1.0F}}};
     outcome.prompt_tokens = 40;
     outcome.cached_tokens = 32;
     outcome.queue_seconds = 0.5;
@@ -109,8 +113,9 @@ TEST(QueueMessage, CarriesDeltasOutcomesAndCounters) {
     EXPECT_EQ(received.events[0].top[1].log_probability, (std::vector{-1.5F, -3.0F}));
     ASSERT_TRUE(received.events[1].outcome);
     const Outcome& ended = *received.events[1].outcome;
-    const auto& [id, finish, error, thrown, text, tokens, log_probability, top, prompt_tokens, cached_tokens,
-                 queue_seconds, prompt_seconds, generation_seconds, token_seconds] = ended;
+    const auto& [id, finish, error, thrown, text, tokens, log_probability, top, prompt_log_probability,
+                 prompt_top, prompt_tokens, cached_tokens, queue_seconds, prompt_seconds, generation_seconds,
+                 token_seconds] = ended;
     EXPECT_EQ(id, 9);
     EXPECT_EQ(finish, Finish::Failed);
     EXPECT_EQ(error, "not finite");
@@ -118,6 +123,9 @@ TEST(QueueMessage, CarriesDeltasOutcomesAndCounters) {
     EXPECT_EQ(text, "beginning");
     EXPECT_EQ(tokens, outcome.tokens);
     EXPECT_EQ(log_probability, outcome.log_probability);
+    EXPECT_EQ(prompt_log_probability, (std::vector{-3.0F, -4.0F}));
+    ASSERT_EQ(prompt_top.size(), 2U);
+    EXPECT_EQ(prompt_top[1].token, (std::vector{9}));
     ASSERT_EQ(top.size(), 1U);
     EXPECT_EQ(top[0].token, (std::vector{5}));
     EXPECT_EQ(prompt_tokens, 40);

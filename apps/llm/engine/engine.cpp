@@ -210,6 +210,11 @@ void Engine::end_all(Finish finish, const std::string& error) {
 bool Engine::take(Answer& answer, const Progress& progress, TopTokens& top) {
     Outcome& outcome = answer.outcome;
     const DrawnToken& drawn = progress.drawn;
+    if (progress.scored && drawn.token >= 0) {
+        outcome.prompt_log_probability.push_back(drawn.log_probability);
+        if (!top.token.empty()) outcome.prompt_top.push_back(std::move(top));
+        return false;
+    }
     answer.last = Clock::now();
     if (outcome.token_seconds.empty()) {
         answer.first = answer.last;

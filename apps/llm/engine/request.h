@@ -34,6 +34,8 @@ struct Request : RequestSettings {
     // The number of the first draw. Requests with the same seed draw differently if this differs.
     std::int32_t first_draw = 0;
     std::vector<std::int32_t> stop_tokens;  // tokens that end the sequence, whatever ignore_end says
+    // Also report the log-probabilities of the prompt's tokens, which computes all of the prompt.
+    bool score_prompt = false;
     std::shared_ptr<const Grammar> compiled_grammar;  // of `grammar`, set by the engine
 };
 
@@ -57,6 +59,9 @@ struct Outcome {
     std::vector<float> log_probability;  // of each of `tokens`
     // The most probable tokens at the place of each of `tokens`, best first; empty if top_n is 0.
     std::vector<TopTokens> top;
+    // Of the prompt's tokens after the first, if Request::score_prompt; as for `tokens`.
+    std::vector<float> prompt_log_probability;
+    std::vector<TopTokens> prompt_top;
     int prompt_tokens = 0;
     int cached_tokens = 0;              // of these, found in the KV cache
     double queue_seconds = 0;           // from submission to admission

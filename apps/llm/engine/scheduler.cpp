@@ -17,6 +17,7 @@ SequencePtr new_sequence(Request request, int context) {
     sequence->top_n = request.top_n;
     sequence->first_draw = request.first_draw;
     sequence->tokens = std::move(request.prompt);
+    if (request.score_prompt) sequence->score_until = static_cast<int>(sequence->tokens.size());
     const int room = context - static_cast<int>(sequence->tokens.size());
     sequence->most_tokens = request.max_tokens == 0 ? room : request.max_tokens;
     if (has_penalty(request.sampling)) {
@@ -81,7 +82,7 @@ bool Scheduler::admit_first() {
     // With an even share of this many, no lane has more than fit into a pass.
     const int most = std::min(settings_.sequences, settings_.lanes * most_generating(settings_.limits));
     if (sequence->passes > 0 || std::ssize(running_) >= most) return false;
-    use_kept_pages(cache_, *sequence, next_pass());
+    if (sequence->score_until == 0) use_kept_pages(cache_, *sequence, next_pass());
     const int found = sequence->computed;
     const int missing = pages_for(sequence->length()) - static_cast<int>(sequence->pages.size());
     if (missing + std::ssize(running_) > cache_.available()) {
@@ -130,6 +131,15 @@ std::vector<Progress> Scheduler::complete(std::span<const DrawnToken> drawn) {
     std::vector<Progress> progress;
     for (std::size_t i = 0; i < drawn.size(); ++i) {
         const SequencePtr& sequence = pass.drawing[i];
+        if (pass.scored[i] > 0) {
+            // Computed again after a preemption, it may be known.
+            if (sequence->ended || pass.scored[i] != sequence->scored) continue;
+            ++sequence->scored;
+            Progress& next = progress.emplace_back(sequence->id, i, drawn[i], drawn[i].token < 0);
+            next.scored = true;
+            if (next.last) remove(sequence);
+            continue;
+        }
         --sequence->drawing;
         if (sequence->ended) continue;
         Progress& next =

@@ -31,6 +31,10 @@
 // Prefixes. Whole pages of the same tokens after the same prefix are computed once: a sequence that comes to
 // a page that another one computes in this pass sits out the pass.
 //
+// Scores. A prompt whose tokens' log-probabilities are wanted takes nothing from the cache, and each of its
+// rows has logits and a draw that only the next token of the prompt is allowed in. The rows of logits in a
+// pass are limited, and so are its pieces.
+//
 // Feeds. With feeds, a pass is planned while the previous one runs, as if no sequence ended there except by
 // its number of tokens; a row for a sequence that did end is discarded. Sequences with penalties or
 // a grammar need all tokens before a draw and sit that pass out. If they are at least half of the generating
@@ -83,6 +87,8 @@ struct Progress {
     bool finished = false;  // the text is complete, and its grammar allows no more
     // Why the token is -1: no token continues the text within its grammar.
     bool no_token_allowed = false;
+    // The token is the next one of the prompt, and only its log-probability is new.
+    bool scored = false;
 };
 
 class Scheduler {
@@ -115,6 +121,7 @@ class Scheduler {
     struct PassUnderWay {
         int lane = 0;
         std::vector<SequencePtr> sequences, drawing;
+        std::vector<int> scored;  // for each of `drawing`: the index of the prompt's token; 0: a true draw
     };
     class Planning;
     class PromptBudget;

@@ -15,6 +15,7 @@ class Scheduler::Planning {
 
     int rows() const { return rows_; }
     int sequences() const { return static_cast<int>(std::ssize(under_way_.sequences)); }
+    int draws() const { return static_cast<int>(std::ssize(pass_.draws)); }
 
     // Adds the next `count` tokens of a sequence that has pages for them.
     void add(const SequencePtr& sequence, int count) {
@@ -24,7 +25,13 @@ class Scheduler::Planning {
             tokens.push_back(i < std::ssize(s.tokens) ? s.tokens[static_cast<std::size_t>(i)]
                                                       : -1 - s.last_draw);
         const bool draws = count == s.rows_left();
-        builder_.add(s.pages, tokens, s.computed, draws ? WantLogits::Last : WantLogits::None);
+        const bool scores = s.scores(count);
+        builder_.add(s.pages, tokens, s.computed,
+                     scores  ? WantLogits::All
+                     : draws ? WantLogits::Last
+                             : WantLogits::None);
+        if (scores)
+            for (int row = 0; row < (draws ? count - 1 : count); ++row) score(sequence, s.computed + row + 1);
         if (draws) {
             s.lane = pass_.lane;  // for the tokens after this one too
             pass_.draws.push_back({s.sampling, s.first_draw + s.drawn + s.drawing, s.history, s.top_n,
@@ -32,6 +39,7 @@ class Scheduler::Planning {
             s.last_draw = static_cast<int>(under_way_.drawing.size());
             ++s.drawing;
             under_way_.drawing.push_back(sequence);
+            under_way_.scored.push_back(0);
         }
         s.computed += count;
         ++s.passes;
@@ -48,7 +56,18 @@ class Scheduler::Planning {
     }
 
   private:
+    // Adds a draw whose log-probability is that of a known token.
+    void score(const SequencePtr& sequence, int index) {
+        const std::int32_t token = sequence->tokens[static_cast<std::size_t>(index)];
+        auto mask = std::make_shared<std::vector<std::uint32_t>>(static_cast<std::size_t>(token) / 32 + 1, 0);
+        mask->back() = 1u << (token % 32);
+        pass_.draws.push_back({greedy_, 0, nullptr, sequence->top_n, std::move(mask)});
+        under_way_.drawing.push_back(sequence);
+        under_way_.scored.push_back(index);
+    }
+
     Scheduler& of_;
+    std::shared_ptr<const SamplingSettings> greedy_ = std::make_shared<const SamplingSettings>();
     BatchBuilder builder_;
     PlannedPass pass_;
     PassUnderWay under_way_;
@@ -134,12 +153,15 @@ std::optional<PlannedPass> Scheduler::plan_lane(int lane) {
 
     PromptBudget budget(std::min(settings_.limits.rows - planning.rows(), rows_of_pieces(prompts)), share);
     for (const SequencePtr& sequence : prompts) {
-        if (planning.sequences() == most_generating(settings_.limits)) break;
+        const int logits_left = settings_.limits.logits - planning.draws();
+        if (planning.sequences() == most_generating(settings_.limits) || logits_left == 0) break;
         const int before = sequence->computed;
-        const bool comes = use_kept_pages(cache_, *sequence, next_pass());
+        const bool scores = sequence->score_until > 0;
+        const bool comes = scores || use_kept_pages(cache_, *sequence, next_pass());
         count_shared(*sequence, sequence->computed - before);
         if (!comes) continue;
-        const int count = budget.take(*sequence);
+        int count = budget.take(*sequence);
+        if (scores) count = std::min(count, logits_left);
         if (count == 0) break;
         counters_.prompt_rows += count;
         planning.add(sequence, count);

@@ -33,12 +33,16 @@ struct Sequence {
     std::shared_ptr<std::map<std::int32_t, std::int32_t>> history;  // nullptr: no penalty needs it
     std::optional<GrammarMatcher> grammar;  // of the tokens drawn so far; nothing: any token may be drawn
     int top_n = 0;
-    int last_draw = 0;  // the index of its draw in the last pass that drew for it
+    int score_until = 0;  // the log-probabilities of the tokens 1 .. score_until - 1 are to be found
+    int scored = 1;       // tokens before this one have theirs
+    int last_draw = 0;    // the index of its draw in the last pass that drew for it
 
     int length() const { return static_cast<int>(tokens.size()) + drawing; }
     int rows_left() const { return length() - computed; }
     // Whether a draw depends on all tokens before it.
     bool needs_all_tokens() const { return history != nullptr || grammar.has_value(); }
+    // Whether a piece of the prompt with this many rows gives log-probabilities of tokens after its rows.
+    bool scores(int rows) const { return scored < score_until && computed + rows >= scored; }
     bool goes_on() const { return drawn + drawing < most_tokens; }
     bool generates() const { return goes_on() && rows_left() == 1 && drawn + drawing > 0; }
 };

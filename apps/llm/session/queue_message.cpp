@@ -43,6 +43,7 @@ void write(MessageWriter& to, const Request& request) {
     to.value(request.continues);
     to.value(request.first_draw);
     to.list(request.stop_tokens);
+    to.value(request.score_prompt);
 }
 
 Request read_request(MessageReader& from) {
@@ -52,6 +53,7 @@ Request read_request(MessageReader& from) {
     request.continues = from.value<bool>();
     request.first_draw = from.value<std::int32_t>();
     request.stop_tokens = from.list<std::int32_t>();
+    request.score_prompt = from.value<bool>();
     return request;
 }
 
@@ -79,6 +81,8 @@ void write(MessageWriter& to, const Outcome& outcome) {
     to.list(outcome.tokens);
     to.list(outcome.log_probability);
     write(to, outcome.top);
+    to.list(outcome.prompt_log_probability);
+    write(to, outcome.prompt_top);
     to.value(outcome.prompt_tokens);
     to.value(outcome.cached_tokens);
     to.value(outcome.queue_seconds);
@@ -95,6 +99,8 @@ Outcome read_outcome(MessageReader& from) {
     outcome.tokens = from.list<std::int32_t>();
     outcome.log_probability = from.list<float>();
     outcome.top = read_top(from);
+    outcome.prompt_log_probability = from.list<float>();
+    outcome.prompt_top = read_top(from);
     outcome.prompt_tokens = from.value<int>();
     outcome.cached_tokens = from.value<int>();
     outcome.queue_seconds = from.value<double>();
