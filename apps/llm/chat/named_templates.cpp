@@ -103,20 +103,11 @@ constexpr std::string_view kLlama2 = R"jinja(
 {%- endfor -%}
 )jinja";
 
-constexpr std::string_view kMistral01 = R"jinja(
-{%- if messages[0].role == 'system' -%}
-    {{- raise_exception('it has no place for a system message') -}}
-{%- endif -%}
-{{- bos_token -}}
-{%- for message in messages -%}
-    {%- if message.role != ('user' if loop.index0 is even else 'assistant') -%}
-        {{- raise_exception('message ' ~ loop.index ~ ' of the chat: this model takes user and assistant in turn') -}}
-    {%- endif -%}
-    {{- '[INST] ' + message.content + ' [/INST]' if message.role == 'user' else message.content + eos_token + ' ' -}}
-{%- endfor -%}
-)jinja";
+// What follows an answer in kMistral0.
+constexpr std::string_view kMistral01Space = "{%- set after_answer = ' ' -%}";
+constexpr std::string_view kMistral02Space = "{%- set after_answer = '' -%}";
 
-constexpr std::string_view kMistral02 = R"jinja(
+constexpr std::string_view kMistral0 = R"jinja(
 {%- if messages[0].role == 'system' -%}
     {{- raise_exception('it has no place for a system message') -}}
 {%- endif -%}
@@ -125,7 +116,7 @@ constexpr std::string_view kMistral02 = R"jinja(
     {%- if message.role != ('user' if loop.index0 is even else 'assistant') -%}
         {{- raise_exception('message ' ~ loop.index ~ ' of the chat: this model takes user and assistant in turn') -}}
     {%- endif -%}
-    {{- '[INST] ' + message.content + ' [/INST]' if message.role == 'user' else message.content + eos_token -}}
+    {{- '[INST] ' + message.content + ' [/INST]' if message.role == 'user' else message.content + eos_token + after_answer -}}
 {%- endfor -%}
 )jinja";
 
@@ -173,8 +164,8 @@ constexpr NamedTemplate kTemplates[] = {
     {"llama2", kTurns, kLlama2},
     {"llama3", "", kLlama3},
     {"llama3.1", kLlama31System, kLlama3},
-    {"mistral-v0.1", "", kMistral01},
-    {"mistral-v0.2", "", kMistral02},
+    {"mistral-v0.1", kMistral01Space, kMistral0},
+    {"mistral-v0.2", kMistral02Space, kMistral0},
     {"mistral-v1", kTurns, kMistral1},
     {"mistral-v3", kTurns, kMistral3},
     {"mistral-tekken", kTurns, kMistralTekken},
