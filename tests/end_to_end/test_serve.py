@@ -82,6 +82,37 @@ class Answers(ServeCase):
         free = {"prompt": "And", "max_tokens": 20}
         self.assertNotEqual(*(self.post("/v1/completions", free).json["choices"][0]["text"] for _ in range(2)))
 
+    def test_prompts_have_logprobs(self):
+        wanted = GREEDY[0]
+        body = {"max_tokens": len(wanted["ids"]), "temperature": 0, "logprobs": 1}
+        generated = self.post("/v1/completions", {"prompt": wanted["prompt_ids"], **body}).json["choices"][0]["logprobs"]
+        text = wanted["prompt_ids"] + wanted["ids"]
+        scored = self.post("/v1/completions", {"prompt": [text, text[:40]], "max_tokens": 0, "echo": True, "logprobs": 1}).json
+        self.assertEqual(scored["usage"]["completion_tokens"], 0)
+        for choice, tokens in zip(scored["choices"], (text, text[:40]), strict=True):
+            logprobs = choice["logprobs"]
+            self.assertEqual(choice["text"], self.text_of(tokens[1:]))  # without the special token
+            self.assertEqual(len(logprobs["tokens"]), len(tokens))
+            self.assertIsNone(logprobs["token_logprobs"][0])
+            self.assertIsNone(logprobs["top_logprobs"][0])
+            begin = len(wanted["prompt_ids"])
+            # Greedy tokens, whose probabilities do not depend on how the prompt is cut beyond the order of sums.
+            for own, other in zip(logprobs["token_logprobs"][begin:], generated["token_logprobs"]):
+                self.assertAlmostEqual(own, other, delta=1e-4)
+            for own, top in zip(logprobs["token_logprobs"][begin:], logprobs["top_logprobs"][begin:], strict=True):
+                self.assertEqual(own, max(top.values()))
+
+    def test_prompt_logprobs_are_those_of_eval(self):
+        text = (MODELS / "held_out.txt").read_text()[:900]
+        self.write("text.txt", text)
+        out, _ = self.voltpile("model", "eval", MODEL, self.folder / "text.txt", "--context", 512, "--cpu", "--json")
+        found = json.loads(out)
+        answer = self.post("/v1/completions", {"prompt": text, "max_tokens": 0, "echo": True, "logprobs": 0}).json
+        values = answer["choices"][0]["logprobs"]["token_logprobs"][1:]
+        self.assertEqual(len(values), found["tokens"])
+        # Log probabilities are stored in fp32, and their sums over the hidden state depend on the pieces of the prompt.
+        self.assertAlmostEqual(-sum(values) / len(values), found["mean_loss"], delta=1e-4)
+
     def test_logprobs_and_bias(self):
         wanted = GREEDY[0]
         choice = self.post("/v1/completions", completion(wanted, logprobs=2)).json["choices"][0]
@@ -111,8 +142,10 @@ class Answers(ServeCase):
             jsonschema.validate(json.loads(choice["message"]["content"]), schema)
         match = self.post("/v1/completions", {"prompt": "In the year", "max_tokens": 30, "seed": 1, "regex": "[0-9]{4}"})
         self.assertRegex(match.json["choices"][0]["text"], "^[0-9]{4}$")
-        refused = self.post("/v1/completions", {"prompt": "And", "regex": "("})
-        self.assertEqual((refused.status, refused.json["error"]["param"]), (400, "regex"))
+        broken = {"type": "json_schema", "json_schema": {"name": "s", "schema": {"type": "number", "not": {}}}}
+        for name, value in (("regex", "("), ("grammar", "root ::= nothing"), ("response_format", broken)):
+            refused = self.post("/v1/completions", {"prompt": "And", name: value})
+            self.assertEqual((refused.status, refused.json["error"]["param"]), (400, name))
 
     def test_tokenize_and_detokenize(self):
         wanted = GREEDY[0]
@@ -145,7 +178,7 @@ class Answers(ServeCase):
             ("/v1/completions", {"prompt": ""}, 200, ""),  # the model's first token is a prompt
             ("/v1/completions", {"prompt": []}, 400, "the prompt is empty"),
             ("/v1/completions", {"prompt": "And", "model": "gpt-5"}, 404, 'there is no model \\"gpt-5\\" here'),
-            (chat, {"messages": [{"role": "user", "content": "Hi"}], "tools": [{"type": "function"}]}, 400, "tools"),
+            (chat, {"messages": [{"role": "user", "content": "Hi"}], "tools": [{"type": "function"}]}, 400, "tools[0].function"),
             (chat, {"messages": [{"role": "user", "content": "Hi"}], "temperature": -1}, 400, "temperature"),
             (chat, b'{"messages": [', 400, "not valid JSON at byte 15"),
             (chat, b'{"messages": "\xff"}', 400, "not valid JSON"),

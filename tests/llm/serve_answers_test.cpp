@@ -118,7 +118,7 @@ TEST(ServeAnswers, WholeChatHasAllChoices) {
 
 TEST(ServeAnswers, CompletionsEchoAndPlaceTokens) {
     const Outcome outcome = outcome_of(" the king's son");
-    const auto format = completion_format(kFull, tiny_tokenizer(), {"Behold,"});
+    const auto format = completion_format(kFull, tiny_tokenizer(), {CompletionEcho{"Behold,"}});
     EXPECT_EQ(events_of(format->begin_event(0)).at(0)["choices"][0]["text"], "Behold,");
     const json answer = json::parse(format->whole(std::vector{outcome}, kUsage));
     EXPECT_EQ(answer["object"], "text_completion");
@@ -134,6 +134,33 @@ TEST(ServeAnswers, CompletionsEchoAndPlaceTokens) {
                   token);
     }
     EXPECT_EQ(logprobs["top_logprobs"][0].size(), 2U);
+}
+
+TEST(ServeAnswers, CompletionsScoreThePrompt) {
+    Outcome outcome = outcome_of(" king");
+    const std::vector<TokenId> prompt = tiny_tokenizer().encode("And the");
+    ASSERT_EQ(prompt.size(), 3U);
+    outcome.prompt_log_probability = {-3, -4};
+    outcome.prompt_top.assign(2, outcome.top.front());
+    for (const bool only_prompt : {false, true}) {
+        const auto format =
+            completion_format(kFull, tiny_tokenizer(), {CompletionEcho{"And the", prompt}}, only_prompt);
+        const json answer = json::parse(format->whole(std::vector{outcome}, kUsage));
+        const json& choice = answer["choices"][0];
+        EXPECT_EQ(choice["text"], only_prompt ? "And the" : "And the king");
+        json values{nullptr, -3.0, -4.0}, offsets{0, 0, 3}, tokens{"<|begin_of_text|>", "And", " the"};
+        if (!only_prompt) {
+            values.push_back(-0.5);
+            offsets.push_back(7);
+            tokens.push_back(" king");
+        }
+        EXPECT_EQ(choice["logprobs"]["token_logprobs"], values);
+        EXPECT_EQ(choice["logprobs"]["text_offset"], offsets);
+        EXPECT_EQ(choice["logprobs"]["tokens"], tokens);
+        EXPECT_TRUE(choice["logprobs"]["top_logprobs"][0].is_null());
+        EXPECT_EQ(choice["logprobs"]["top_logprobs"].size(), values.size());
+        EXPECT_EQ(answer["usage"]["completion_tokens"], only_prompt ? 0 : 3);
+    }
 }
 
 TEST(ServeAnswers, FinishReasonsAreThoseOfOpenAi) {

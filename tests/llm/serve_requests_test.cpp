@@ -138,15 +138,10 @@ TEST(ServeRequests, ChatNamesTheFieldThatIsWrong) {
         {with_chat(R"("logit_bias":{"1":101})"), "logit_bias"},
         {with_chat(R"("top_logprobs":5)"), "top_logprobs"},
         {with_chat(R"("logprobs":true,"top_logprobs":21)"), "top_logprobs"},
-        {with_chat(R"("tools":[{"type":"function"}])"), "tools"},
-        {with_chat(R"("tool_choice":"auto")"), "tool_choice"},
+        {with_chat(R"("tools":[{"type":"function"}])"), "tools[0].function"},
+        {with_chat(R"("tool_choice":"required")"), "tool_choice"},
         {with_chat(R"("response_format":{"type":"xml"})"), "response_format"},
         {with_chat(R"("response_format":{"type":"json_schema"})"), "response_format"},
-        {with_chat(
-             R"("response_format":{"type":"json_schema","json_schema":{"schema":{"type":"number","not":{}}}})"),
-         "response_format"},
-        {with_chat(R"("regex":"(")"), "regex"},
-        {with_chat(R"("grammar":"root ::= nothing")"), "grammar"},
         {with_chat(R"("regex":"a+","grammar":"root ::= \"a\"")"), "regex"},
         {with_chat(R"("reasoning_effort":"low")"), "reasoning_effort"},
         {with_chat(R"("prompt_logprobs":1)"), "prompt_logprobs"},
@@ -170,10 +165,18 @@ TEST(ServeRequests, CompletionsNameTheFieldThatIsWrong) {
              {R"({"prompt":[2048]})", "prompt"},
              {R"({"prompt":[-1]})", "prompt"},
              {R"({"prompt":["a","b"],"n":100})", "prompt"},
-             {R"({"prompt":"a","echo":true,"logprobs":1})", "echo"},
+             {R"({"prompt":"a","echo":true,"logprobs":1,"stream":true})", "stream"},
+             {R"({"prompt":"a","max_tokens":0})", "max_tokens"},
              {R"({"prompt":"a","suffix":"b"})", "suffix"},
              {R"({"prompt":"a","logprobs":true})", "logprobs"}})
         EXPECT_EQ(refused(read_completion_request, body)["param"], field) << body;
+}
+
+TEST(ServeRequests, CompletionsMayAskForThePromptAlone) {
+    const CompletionRequest read =
+        read_completion_request(R"({"prompt":"a","echo":true,"logprobs":1,"max_tokens":0})", kModel, 1);
+    EXPECT_TRUE(read.echo && read.only_prompt && read.fields.score_prompt);
+    EXPECT_FALSE(read_completion_request(R"({"prompt":"a","echo":true})", kModel, 1).fields.score_prompt);
 }
 
 TEST(ServeRequests, BrokenJsonIsRefusedWithItsPlace) {

@@ -98,7 +98,9 @@ void Engine::accept(std::vector<Outcome>& ended) {
     Inbox::Contents contents = inbox_.take();
     for (Inbox::Arrival& arrival : contents.arrivals) {
         Request& request = arrival.request;
-        Answer answer(WrittenText(tokenizer_, request.continues, request.stop));
+        const Grammar* grammar = request.compiled_grammar.get();
+        Answer answer(WrittenText(tokenizer_, request.continues, request.stop,
+                                  grammar != nullptr ? grammar->trie().shown() : std::vector<TokenId>()));
         answer.outcome.id = request.id;
         answer.outcome.prompt_tokens = static_cast<int>(request.prompt.size());
         answer.on_delta = std::move(arrival.on_delta);

@@ -1,10 +1,13 @@
 #include "llm/engine/written_text.h"
 
+#include <utility>
+
 namespace voltpile::llm {
 
-WrittenText::WrittenText(const Tokenizer* tokenizer, bool continues, const std::vector<std::string>& stop)
+WrittenText::WrittenText(const Tokenizer* tokenizer, bool continues, const std::vector<std::string>& stop,
+                         std::vector<TokenId> shown)
     : stop_(stop) {
-    if (tokenizer != nullptr) decoder_.emplace(*tokenizer, true, continues);
+    if (tokenizer != nullptr) decoder_.emplace(*tokenizer, true, continues, std::move(shown));
 }
 
 bool WrittenText::push(TokenId id) {

@@ -10,6 +10,7 @@
 #include "llm/grammar/json_schema.h"
 #include "llm/grammar/json_text.h"
 #include "llm/grammar/regex.h"
+#include "llm/grammar/tool_grammar.h"
 
 namespace voltpile::llm {
 namespace {
@@ -33,31 +34,67 @@ GrammarRules rules_of(const GrammarSource& source, WorkLimit& limit) {
         }
         case GrammarSource::Kind::Gbnf:
             return parse_gbnf(source.text);
+        case GrammarSource::Kind::ToolCalls:
+            return rules_of_calls(read_tool_grammar(source.text), limit);
     }
     throw std::logic_error("unknown kind of grammar");
 }
 
 Automaton automaton_of(const GrammarSource& source) {
-    WorkLimit limit;
-    return Automaton(rules_of(source, limit), limit);
+    try {
+        WorkLimit limit;
+        return Automaton(rules_of(source, limit), limit);
+    } catch (const JobError& error) {
+        throw GrammarError(error.what());
+    }
+}
+
+std::optional<ToolCallStart> start_of_calls(const GrammarSource& source) {
+    if (source.kind != GrammarSource::Kind::ToolCalls) return std::nullopt;
+    const ToolGrammar grammar = read_tool_grammar(source.text);
+    return grammar.required ? std::nullopt : std::optional(ToolCallStart(grammar.format));
+}
+
+// Returns the special tokens that belong to texts of this grammar.
+std::vector<TokenId> shown_tokens(const GrammarSource& source, const Tokenizer& tokenizer) {
+    std::vector<TokenId> shown;
+    if (source.kind != GrammarSource::Kind::ToolCalls) return shown;
+    const auto markers = tool_markers(read_tool_grammar(source.text).format);
+    const Vocabulary& vocabulary = tokenizer.vocabulary();
+    for (TokenId id = 0; id < std::ssize(vocabulary.texts); ++id) {
+        const bool special =
+            tokenizer.is_special(id) || vocabulary.kinds[static_cast<std::size_t>(id)] == TokenKind::Control;
+        if (special && std::ranges::find(markers, tokenizer.bytes_of(id)) != markers.end())
+            shown.push_back(id);
+    }
+    return shown;
 }
 
 }  // namespace
 
 Grammar::Grammar(const GrammarSource& source, std::shared_ptr<const TokenTrie> trie)
-    : trie_(std::move(trie)), automaton_(automaton_of(source)), masks_(automaton_, *trie_) {}
+    : trie_(std::move(trie)),
+      automaton_(automaton_of(source)),
+      masks_(automaton_, *trie_),
+      call_masks_(automaton_, *trie_),
+      call_start_(start_of_calls(source)) {}
 
 GrammarMatcher::GrammarMatcher(std::shared_ptr<const Grammar> grammar, bool continues)
-    : grammar_(std::move(grammar)), now_(start_of(grammar_->automaton())), at_start_(!continues) {}
+    : grammar_(std::move(grammar)),
+      waits_(grammar_->start()),
+      now_(start_of(grammar_->automaton())),
+      at_start_(!continues) {}
 
 std::shared_ptr<const TokenMask> GrammarMatcher::mask() const {
+    if (waits_) return grammar_->masks_before_calls().mask(*waits_);
     return grammar_->masks().mask(now_, at_start_);
 }
 
 bool GrammarMatcher::accept(TokenId token) {
     const TokenTrie& trie = grammar_->trie();
-    if (std::ranges::find(trie.end_ids(), token) != trie.end_ids().end()) return now_.complete;
+    if (std::ranges::find(trie.end_ids(), token) != trie.end_ids().end()) return complete();
     std::string_view bytes = trie.bytes_of(token);
+    if (waits_) return accept_before_calls(bytes);
     if (at_start_ && trie.drops_first_space() && bytes.starts_with(' ')) bytes.remove_prefix(1);
     if (bytes.empty()) return false;
     Configuration next = now_;
@@ -70,8 +107,26 @@ bool GrammarMatcher::accept(TokenId token) {
     return true;
 }
 
+bool GrammarMatcher::accept_before_calls(std::string_view bytes) {
+    ToolCallStart start = *waits_;
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+        if (!start.read(bytes[i])) continue;
+        Configuration next = after_opening(grammar_->automaton(), start.opening());
+        for (const char c : bytes.substr(i + 1))
+            next = after_byte(grammar_->automaton(), next, static_cast<std::uint8_t>(c));
+        if (next.dead()) return false;
+        now_ = std::move(next);
+        waits_.reset();
+        at_start_ = false;
+        return true;
+    }
+    waits_ = start;
+    return true;
+}
+
 bool GrammarMatcher::stuck() const {
-    return std::ranges::all_of(*mask(), [](std::uint32_t word) { return word == 0; });
+    const auto allowed = mask();
+    return allowed && std::ranges::all_of(*allowed, [](std::uint32_t word) { return word == 0; });
 }
 
 std::string GrammarMatcher::why_stuck() {
@@ -85,16 +140,22 @@ void check_grammar(const GrammarSource& source) {
     automaton_of(source);
 }
 
+std::shared_ptr<const TokenTrie> GrammarCache::trie_for(const GrammarSource& source) {
+    const std::vector<TokenId> shown = shown_tokens(source, tokenizer_);
+    std::shared_ptr<const TokenTrie>& trie = tries_[shown];
+    if (!trie) trie = std::make_shared<const TokenTrie>(tokenizer_, end_ids_, shown);
+    return trie;
+}
+
 std::shared_ptr<const Grammar> GrammarCache::compile(const GrammarSource& source) {
     std::shared_ptr<const TokenTrie> trie;
     {
         const std::lock_guard lock(mutex_);
-        if (!trie_) trie_ = std::make_shared<const TokenTrie>(tokenizer_, end_ids_);
-        trie = trie_;
         if (const auto known = by_source_.find(source); known != by_source_.end()) {
             by_use_.splice(by_use_.begin(), by_use_, known->second);
             return known->second->second;
         }
+        trie = trie_for(source);
     }
     auto made = std::make_shared<const Grammar>(source, trie);
     const std::lock_guard lock(mutex_);

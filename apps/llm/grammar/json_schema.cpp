@@ -66,9 +66,11 @@ std::optional<std::int64_t> integer_bound(const SchemaJson& schema, std::string_
 
 class SchemaCompiler {
   public:
-    SchemaCompiler(std::string_view text, WorkLimit& limit) : document_(text), limit_(limit) {}
+    SchemaCompiler(JsonText& json, std::string_view text, WorkLimit& limit)
+        : document_(text), limit_(limit), json_(json) {}
 
-    GrammarRules compile() {
+    // Returns the rule of the schema.
+    int compile() {
         const int root = rule_of("#", document_.root(), "");
         while (!pending_.empty()) {
             const Pending next = std::move(pending_.back());
@@ -76,8 +78,7 @@ class SchemaCompiler {
             ExpressionPtr body = value(*next.schema, next.pointer);
             json_.rules().rules[static_cast<std::size_t>(next.rule)].body = std::move(body);
         }
-        json_.rules().root = root;
-        return std::move(json_.rules());
+        return root;
     }
 
   private:
@@ -292,19 +293,25 @@ class SchemaCompiler {
 
     SchemaDocument document_;
     WorkLimit& limit_;
-    JsonText json_;
+    JsonText& json_;
     std::map<std::string, int> rule_of_;
     std::vector<Pending> pending_;
 };
 
 }  // namespace
 
-GrammarRules parse_json_schema(std::string_view text, WorkLimit& limit) {
+ExpressionPtr add_json_schema(JsonText& json, std::string_view text, WorkLimit& limit) {
     try {
-        return SchemaCompiler(text, limit).compile();
+        return call(SchemaCompiler(json, text, limit).compile());
     } catch (const nlohmann::json::exception& error) {
         throw JobError(std::string("JSON schema: ") + error.what());
     }
+}
+
+GrammarRules parse_json_schema(std::string_view text, WorkLimit& limit) {
+    JsonText json;
+    json.rules().root = add_json_schema(json, text, limit)->rule;
+    return std::move(json.rules());
 }
 
 }  // namespace voltpile::llm

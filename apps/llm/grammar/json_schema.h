@@ -15,10 +15,14 @@
 
 #include "llm/grammar/dfa.h"
 #include "llm/grammar/expression.h"
+#include "llm/grammar/json_text.h"
 
 namespace voltpile::llm {
 
 // Throws JobError "JSON schema: #/place: ..." for what is broken or not supported.
 GrammarRules parse_json_schema(std::string_view text, WorkLimit& limit);
+
+// Adds the rules of a schema to those of `json` and returns the expression of its values. Throws as above.
+ExpressionPtr add_json_schema(JsonText& json, std::string_view text, WorkLimit& limit);
 
 }  // namespace voltpile::llm

@@ -14,14 +14,17 @@ bool may_be_drawn(const Tokenizer& tokenizer, TokenId id) {
 
 }  // namespace
 
-TokenTrie::TokenTrie(const Tokenizer& tokenizer, const std::vector<std::int64_t>& end_ids)
+TokenTrie::TokenTrie(const Tokenizer& tokenizer, const std::vector<std::int64_t>& end_ids,
+                     std::vector<TokenId> shown)
     : vocabulary_(static_cast<int>(tokenizer.vocabulary().texts.size())),
-      drops_first_space_(tokenizer.drops_first_space()) {
+      drops_first_space_(tokenizer.drops_first_space()),
+      shown_(std::move(shown)) {
     for (const std::int64_t id : end_ids)
         if (id >= 0 && id < vocabulary_) end_ids_.push_back(static_cast<TokenId>(id));
     bytes_of_.resize(static_cast<std::size_t>(vocabulary_));
     for (TokenId id = 0; id < vocabulary_; ++id) {
-        if (!may_be_drawn(tokenizer, id) || std::ranges::find(end_ids_, id) != end_ids_.end()) continue;
+        const bool drawn = may_be_drawn(tokenizer, id) || std::ranges::find(shown_, id) != shown_.end();
+        if (!drawn || std::ranges::find(end_ids_, id) != end_ids_.end()) continue;
         bytes_of_[static_cast<std::size_t>(id)] = tokenizer.bytes_of(id);
         if (!tokenizer.bytes_of(id).empty()) tokens_.push_back(id);
     }

@@ -12,12 +12,15 @@ namespace voltpile::llm {
 // Immutable after construction, so threads may share one.
 class TokenTrie {
   public:
-    // Leaves out special, unknown and unused tokens. end_ids: the tokens that end a sequence.
-    TokenTrie(const Tokenizer& tokenizer, const std::vector<std::int64_t>& end_ids);
+    // Leaves out special, unknown and unused tokens, but those in `shown`. end_ids: the tokens that end a
+    // sequence.
+    TokenTrie(const Tokenizer& tokenizer, const std::vector<std::int64_t>& end_ids,
+              std::vector<TokenId> shown = {});
 
     int vocabulary() const { return vocabulary_; }  // tokens, including those left out
     const std::vector<TokenId>& end_ids() const { return end_ids_; }
-    std::string_view bytes_of(TokenId token) const;  // empty: left out
+    const std::vector<TokenId>& shown() const { return shown_; }  // special tokens whose names are text
+    std::string_view bytes_of(TokenId token) const;               // empty: left out
     // Whether the space that begins the first token is not printed.
     bool drops_first_space() const { return drops_first_space_; }
 
@@ -39,7 +42,7 @@ class TokenTrie {
   private:
     int vocabulary_ = 0;
     bool drops_first_space_ = false;
-    std::vector<TokenId> end_ids_;
+    std::vector<TokenId> end_ids_, shown_;
     std::vector<std::string> bytes_of_;  // by token
     std::vector<std::uint8_t> bytes_;    // by node
     std::vector<std::uint16_t> depths_;

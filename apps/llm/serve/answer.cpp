@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "llm/serve/generation_fields.h"
+
 namespace voltpile::llm {
 namespace {
 
@@ -52,6 +54,8 @@ void Answer::submit() {
                               self->ended(number, std::move(outcome));
                           });
         }
+    } catch (const GrammarError& error) {
+        refuse(form_error(plan_.form_field, error));
     } catch (const JobError& error) {
         refuse(ApiError(400, error.what()));
     } catch (const Error& error) {  // the queue is closed

@@ -21,6 +21,7 @@ class Answer : public std::enable_shared_from_this<Answer> {
         std::vector<Request> requests;  // with their ids; one for each answer
         int prompts = 1;                // answers of the same prompt follow each other
         bool stream = false;
+        std::string form_field;  // of the request, from which the requests' grammar comes
         std::unique_ptr<AnswerFormat> format;
         // Called once for each request: with its outcome on the engine's thread, or with nullptr if the queue
         // did not accept it.

@@ -10,6 +10,7 @@
 
 #include "llm/engine/request_queue.h"
 #include "llm/serve/api_error.h"
+#include "llm/serve/call_reading.h"
 #include "llm/tokenizer/tokenizer.h"
 
 namespace voltpile::llm {
@@ -27,6 +28,7 @@ struct AnswerHead {
     std::int64_t created = 0;  // Unix time, s
     bool include_usage = false;
     bool logprobs = false;
+    CallReading calls{};  // of tools
 };
 
 // Events are complete server-sent events ("data: ...\n\n", one or more). Functions are called by one thread
@@ -49,9 +51,15 @@ class AnswerFormat {
 // tokenizer: for log probabilities; must outlive the format.
 std::unique_ptr<AnswerFormat> chat_format(AnswerHead head, const Tokenizer& tokenizer);
 
-// echo: what each answer begins with; empty, or one text for each answer.
+// What an answer begins with: its prompt.
+struct CompletionEcho {
+    std::string text{};
+    std::vector<TokenId> tokens{};  // empty if their log probabilities are not wanted
+};
+
+// echo: empty, or one for each answer. only_prompt: what is generated is left out.
 std::unique_ptr<AnswerFormat> completion_format(AnswerHead head, const Tokenizer& tokenizer,
-                                                std::vector<std::string> echo);
+                                                std::vector<CompletionEcho> echo, bool only_prompt = false);
 
 // "stop" or "length".
 std::string_view finish_reason(Finish finish);

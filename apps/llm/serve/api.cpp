@@ -131,6 +131,12 @@ AnswerHead Api::head_of(const GenerationFields& fields, const http::Request& req
             fields.logprobs};
 }
 
+AnswerHead Api::head_of(const ChatRequest& chat, const http::Request& request, std::string_view prefix) {
+    AnswerHead head = head_of(chat.fields, request, prefix);
+    head.calls = {chat.tool_format, new_seed()};
+    return head;
+}
+
 void Api::answer(const GenerationFields& fields, const Prompts& prompts, std::unique_ptr<AnswerFormat> format,
                  bool continues, http::Reply& reply) {
     const auto too_long = [&](std::size_t tokens, const std::string& more) {
@@ -151,6 +157,7 @@ void Api::answer(const GenerationFields& fields, const Prompts& prompts, std::un
             request.id = next_id_++;
             request.prompt = prompt;
             request.continues = continues;
+            request.score_prompt = fields.score_prompt;
             request.stop_tokens = fields.stop_tokens;
             plan.requests.push_back(std::move(request));
         }
@@ -158,6 +165,7 @@ void Api::answer(const GenerationFields& fields, const Prompts& prompts, std::un
     take_room(plan.requests);
     plan.prompts = static_cast<int>(prompts.size());
     plan.stream = fields.stream;
+    plan.form_field = fields.form_field;
     plan.format = std::move(format);
     plan.on_ended = [this](std::int64_t id, const Outcome* outcome) {
         if (outcome) metrics_.observe(*outcome);

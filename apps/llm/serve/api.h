@@ -68,6 +68,7 @@ class Api {
                 bool continues, http::Reply& reply);
     AnswerHead head_of(const GenerationFields& fields, const http::Request& request,
                        std::string_view prefix) const;
+    AnswerHead head_of(const ChatRequest& chat, const http::Request& request, std::string_view prefix);
     // Makes room for these requests until they end. Throws ApiError (429) if there is none.
     void take_room(std::span<const Request> requests);
     std::uint64_t new_seed();

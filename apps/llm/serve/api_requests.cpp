@@ -24,39 +24,41 @@ http::Response json_response(const ordered_json& json) {
 void Api::chat(const http::Request& request, http::Reply& reply) {
     const ChatRequest chat = read_chat_request(request.body, settings_.model, new_seed());
     const Prompts prompts{model_.encode(chat.messages, chat.options)};
-    answer(chat.fields, prompts, chat_format(head_of(chat.fields, request, "chatcmpl"), model_.tokenizer()),
-           false, reply);
+    answer(chat.fields, prompts, chat_format(head_of(chat, request, "chatcmpl"), model_.tokenizer()), false,
+           reply);
 }
 
 void Api::complete(const http::Request& request, http::Reply& reply) {
     const CompletionRequest read = read_completion_request(request.body, settings_.model, new_seed());
     const Tokenizer& tokenizer = model_.tokenizer();
     Prompts prompts;
-    std::vector<std::string> echo;
+    std::vector<CompletionEcho> echo;
     for (const auto& prompt : read.prompts) {
         const auto* text = std::get_if<std::string>(&prompt);
         prompts.push_back(text ? tokenizer.encode(*text) : std::get<std::vector<std::int32_t>>(prompt));
-        if (read.echo)
-            echo.insert(echo.end(), static_cast<std::size_t>(read.fields.n),
-                        text ? *text : tokenizer.decode(prompts.back()));
+        if (!read.echo) continue;
+        CompletionEcho one{text ? *text : tokenizer.decode(prompts.back())};
+        if (read.fields.score_prompt) one.tokens = prompts.back();
+        echo.insert(echo.end(), static_cast<std::size_t>(read.fields.n), one);
     }
     answer(read.fields, prompts,
-           completion_format(head_of(read.fields, request, "cmpl"), tokenizer, std::move(echo)), true, reply);
+           completion_format(head_of(read.fields, request, "cmpl"), tokenizer, std::move(echo),
+                             read.only_prompt),
+           true, reply);
 }
 
 void Api::respond(const http::Request& request, http::Reply& reply) {
     ResponsesRequest read = read_responses_request(request.body, settings_.model, new_seed());
     const Prompts prompts{model_.encode(read.chat.messages, read.chat.options)};
     answer(read.chat.fields, prompts,
-           responses_format(head_of(read.chat.fields, request, "resp"), std::move(read.settings)), false,
-           reply);
+           responses_format(head_of(read.chat, request, "resp"), std::move(read.settings)), false, reply);
 }
 
 void Api::message(const http::Request& request, http::Reply& reply) {
     const ChatRequest chat = read_messages_request(request.body, settings_.model, new_seed());
     const Prompts prompts{model_.encode(chat.messages, chat.options)};
     answer(chat.fields, prompts,
-           messages_format(head_of(chat.fields, request, "msg"), std::ssize(prompts.front()),
+           messages_format(head_of(chat, request, "msg"), std::ssize(prompts.front()),
                            chat.fields.settings.stop),
            false, reply);
 }

@@ -1,82 +1,116 @@
 #include <fmt/format.h>
 
-#include "llm/serve/answer_format.h"
 #include "llm/serve/event_text.h"
+#include "llm/serve/openai_format.h"
 
 namespace voltpile::llm {
 namespace {
 
-class ChatFormat final : public AnswerFormat {
+class ChatFormat final : public OpenAiFormat {
   public:
     ChatFormat(AnswerHead head, const Tokenizer& tokenizer)
-        : head_(std::move(head)),
-          tokenizer_(tokenizer),
-          no_usage_(head_.include_usage ? ",\"usage\":null" : "") {}
+        : OpenAiFormat(std::move(head), tokenizer, "chat.completion", "chat.completion.chunk"),
+          readers_(this->head().calls.format) {}
 
     std::string begin_event(int number) override {
         return event(number, R"({"role":"assistant","content":""})", "null", "null");
     }
 
     std::string delta_event(int number, const Delta& delta) override {
-        const bool told = head_.logprobs && !delta.tokens.empty();
-        if (delta.text.empty() && !told) return {};
-        const std::string logprobs =
-            told ? fmt::format("{{\"content\":{}}}",
-                               chat_logprobs(tokenizer_, delta.tokens, delta.log_probability, delta.top))
-                 : "null";
-        return event(number, fmt::format("{{\"content\":{}}}", json_text(delta.text)), logprobs, "null");
+        std::string logprobs = "null";
+        const bool told = head().logprobs && !delta.tokens.empty();
+        if (told)
+            logprobs = fmt::format("{{\"content\":{}}}", chat_logprobs(tokenizer(), delta.tokens,
+                                                                       delta.log_probability, delta.top));
+        std::string events = piece_events(number, readers_.of(number).read(delta.text), logprobs);
+        if (events.empty() && told) events = event(number, R"({"content":""})", logprobs, "null");
+        return events;
     }
 
     std::string finish_event(int number, const Outcome& outcome) override {
-        return event(number, "{}", "null", fmt::format("\"{}\"", finish_reason(outcome.finish)));
+        ToolCallReader& reader = readers_.of(number);
+        std::string events = piece_events(number, reader.finish(), "null");
+        return events +
+               event(number, "{}", "null", fmt::format("\"{}\"", reason(outcome, reader.calls() > 0)));
     }
-
-    std::string end_events(const AnswerUsage& usage) override {
-        std::string events;
-        if (head_.include_usage)
-            events = data_event(fmt::format("{},\"choices\":[],\"usage\":{}}}",
-                                            beginning("chat.completion.chunk"), usage_json(usage)));
-        return events + "data: [DONE]\n\n";
-    }
-
-    std::string error_event(const ApiError& error) override { return data_event(error.body()); }
 
     std::string whole(std::span<const Outcome> outcomes, const AnswerUsage& usage) override {
         std::string choices;
         for (std::size_t i = 0; i < outcomes.size(); ++i) {
             const Outcome& one = outcomes[i];
             const std::string logprobs =
-                head_.logprobs
+                head().logprobs
                     ? fmt::format("{{\"content\":{},\"refusal\":null}}",
-                                  chat_logprobs(tokenizer_, one.tokens, one.log_probability, one.top))
+                                  chat_logprobs(tokenizer(), one.tokens, one.log_probability, one.top))
                     : "null";
-            choices += fmt::format(
-                "{}{{\"index\":{},\"message\":{{\"role\":\"assistant\",\"content\":{},\"refusal\":null}},"
-                "\"logprobs\":{},"
-                "\"finish_reason\":\"{}\"}}",
-                i > 0 ? "," : "", i, json_text(one.text), logprobs, finish_reason(one.finish));
+            const ReadAnswer answer = read_answer(head().calls.format, one.text);
+            choices +=
+                fmt::format("{}{{\"index\":{},\"message\":{},\"logprobs\":{},\"finish_reason\":\"{}\"}}",
+                            i > 0 ? "," : "", i, message(static_cast<int>(i), answer), logprobs,
+                            reason(one, !answer.calls.empty()));
         }
-        return fmt::format("{},\"choices\":[{}],\"usage\":{}}}", beginning("chat.completion"), choices,
-                           usage_json(usage));
+        return whole_answer(choices, usage);
     }
 
   private:
-    std::string beginning(std::string_view object) const {
-        return fmt::format("{{\"id\":{},\"object\":\"{}\",\"created\":{},\"model\":{}", json_text(head_.id),
-                           object, head_.created, json_text(head_.model));
+    static std::string_view reason(const Outcome& outcome, bool calls) {
+        const std::string_view reason = finish_reason(outcome.finish);
+        return calls && reason == "stop" ? "tool_calls" : reason;
+    }
+
+    // One event for each piece of an answer; the first has the log probabilities.
+    std::string piece_events(int number, const std::vector<ToolCallPiece>& pieces,
+                             std::string_view logprobs) {
+        std::string events;
+        int call = readers_.of(number).calls() - 1;
+        for (const ToolCallPiece& piece : pieces) call -= piece.kind == ToolCallPiece::Kind::Name ? 1 : 0;
+        for (const ToolCallPiece& piece : pieces) {
+            std::string delta;
+            switch (piece.kind) {
+                case ToolCallPiece::Kind::Text:
+                    delta = fmt::format("{{\"content\":{}}}", json_text(piece.text));
+                    break;
+                case ToolCallPiece::Kind::Name:
+                    ++call;
+                    delta = fmt::format("{{\"tool_calls\":[{{\"index\":{},{}}}]}}", call,
+                                        call_members(number, call, piece.text, ""));
+                    break;
+                case ToolCallPiece::Kind::Arguments:
+                    delta =
+                        fmt::format("{{\"tool_calls\":[{{\"index\":{},\"function\":{{\"arguments\":{}}}}}]}}",
+                                    call, json_text(piece.text));
+            }
+            events += event(number, delta, events.empty() ? logprobs : "null", "null");
+        }
+        return events;
+    }
+
+    std::string call_members(int number, int call, std::string_view name, std::string_view arguments) const {
+        return fmt::format(R"("id":"{}","type":"function","function":{{"name":{},"arguments":{}}})",
+                           head().calls.id("call_", number, call), json_text(name), json_text(arguments));
+    }
+
+    std::string message(int number, const ReadAnswer& answer) const {
+        if (answer.calls.empty())
+            return fmt::format(R"({{"role":"assistant","content":{},"refusal":null}})",
+                               json_text(answer.text));
+        std::string calls;
+        for (int i = 0; i < std::ssize(answer.calls); ++i) {
+            const ToolCall& call = answer.calls[static_cast<std::size_t>(i)];
+            calls +=
+                fmt::format("{}{{{}}}", i > 0 ? "," : "", call_members(number, i, call.name, call.arguments));
+        }
+        return fmt::format(R"({{"role":"assistant","content":{},"refusal":null,"tool_calls":[{}]}})",
+                           answer.text.empty() ? "null" : json_text(answer.text), calls);
     }
 
     std::string event(int number, std::string_view delta, std::string_view logprobs,
                       std::string_view finish) const {
-        return data_event(fmt::format(
-            "{},\"choices\":[{{\"index\":{},\"delta\":{},\"logprobs\":{},\"finish_reason\":{}}}]{}}}",
-            chunk_beginning_, number, delta, logprobs, finish, no_usage_));
+        return choice_event(fmt::format("{{\"index\":{},\"delta\":{},\"logprobs\":{},\"finish_reason\":{}}}",
+                                        number, delta, logprobs, finish));
     }
 
-    AnswerHead head_;
-    const Tokenizer& tokenizer_;
-    std::string no_usage_;  // in events that have no usage, in streams that end with it
-    std::string chunk_beginning_ = beginning("chat.completion.chunk");
+    CallReaders readers_;
 };
 
 }  // namespace

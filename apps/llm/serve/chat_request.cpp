@@ -2,6 +2,7 @@
 #include "llm/engine/request_fields.h"
 #include "llm/serve/api_error.h"
 #include "llm/serve/completion_request.h"
+#include "llm/serve/tools_request.h"
 
 namespace voltpile::llm {
 namespace {
@@ -60,9 +61,7 @@ ChatRequest read_chat_request(std::string_view body, const ServedModel& model, s
             request.options.arguments.emplace_back("enable_thinking", *thinking);
         inner.finish();
     }
-    fields.ignore({"parallel_tool_calls"});
-    fields.only("tools", nlohmann::ordered_json::array());
-    fields.only("tool_choice", "none");
+    read_chat_tools(fields, model, request);
     fields.only("functions", nlohmann::ordered_json::array());
     fields.only("function_call", "none");
     fields.only("modalities", nlohmann::ordered_json::array({"text"}));

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "llm/serve/answer_format.h"
 #include "llm/serve/event_text.h"
+#include "llm/serve/openai_format.h"
 #include "llm/tokenizer/stream_decoder.h"
 
 namespace voltpile::llm {
@@ -17,21 +17,29 @@ std::int64_t characters(std::string_view text) {
     return std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
 }
 
-class CompletionFormat final : public AnswerFormat {
+class CompletionFormat final : public OpenAiFormat {
   public:
-    CompletionFormat(AnswerHead head, const Tokenizer& tokenizer, std::vector<std::string> echo)
-        : head_(std::move(head)), tokenizer_(tokenizer), echo_(std::move(echo)) {}
+    CompletionFormat(AnswerHead head, const Tokenizer& tokenizer, std::vector<CompletionEcho> echo,
+                     bool only_prompt)
+        : OpenAiFormat(std::move(head), tokenizer, "text_completion", "text_completion"),
+          echo_(std::move(echo)),
+          only_prompt_(only_prompt) {}
 
     std::string begin_event(int number) override {
-        const std::string& echo = echo_of(number);
+        const std::string& echo = echo_of(number).text;
         return echo.empty() ? "" : event(number, echo, "null", "null");
     }
 
     std::string delta_event(int number, const Delta& delta) override {
-        const bool told = head_.logprobs && !delta.tokens.empty();
-        if (delta.text.empty() && !told) return {};
-        const std::string logprobs =
-            told ? token_logprobs(number, delta.tokens, delta.log_probability, delta.top) : "null";
+        const bool told = head().logprobs && !delta.tokens.empty();
+        if (only_prompt_ || (delta.text.empty() && !told)) return {};
+        std::string logprobs = "null";
+        if (told) {
+            TokenLists lists;
+            Place& place = place_of(number);
+            add(delta.tokens, delta.log_probability, delta.top, place, lists);
+            logprobs = lists.json();
+        }
         return event(number, delta.text, logprobs, "null");
     }
 
@@ -39,67 +47,89 @@ class CompletionFormat final : public AnswerFormat {
         return event(number, "", "null", fmt::format("\"{}\"", finish_reason(outcome.finish)));
     }
 
-    std::string end_events(const AnswerUsage& usage) override {
-        std::string events;
-        if (head_.include_usage)
-            events =
-                data_event(fmt::format("{},\"choices\":[],\"usage\":{}}}", beginning_, usage_json(usage)));
-        return events + "data: [DONE]\n\n";
-    }
-
-    std::string error_event(const ApiError& error) override { return data_event(error.body()); }
-
     std::string whole(std::span<const Outcome> outcomes, const AnswerUsage& usage) override {
         std::string choices;
         for (std::size_t i = 0; i < outcomes.size(); ++i) {
             const Outcome& one = outcomes[i];
             const auto number = static_cast<int>(i);
-            const std::string logprobs =
-                head_.logprobs ? token_logprobs(number, one.tokens, one.log_probability, one.top) : "null";
+            const std::string text = only_prompt_ ? "" : one.text;
             choices += fmt::format("{}{}", i > 0 ? "," : "",
-                                   choice(number, echo_of(number) + one.text, logprobs,
+                                   choice(number, echo_of(number).text + text,
+                                          head().logprobs ? whole_logprobs(number, one) : "null",
                                           fmt::format("\"{}\"", finish_reason(one.finish))));
         }
-        return fmt::format("{},\"choices\":[{}],\"usage\":{}}}", beginning_, choices, usage_json(usage));
+        AnswerUsage counted = usage;
+        if (only_prompt_) counted.tokens = 0;
+        return whole_answer(choices, counted);
     }
 
   private:
     // Where the next token's text begins in the answer.
     struct Place {
-        explicit Place(const Tokenizer& tokenizer) : decoder(tokenizer, true, true) {}
+        Place(const Tokenizer& of, bool continues) : decoder(of, true, continues) {}
         StreamDecoder decoder;
         std::int64_t offset = 0;  // characters
     };
 
-    const std::string& echo_of(int number) const {
-        static const std::string none;
+    // The members of "logprobs".
+    struct TokenLists {
+        ordered_json texts = ordered_json::array(), values = texts, tops = texts, offsets = texts;
+
+        std::string json() const {
+            return ordered_json{{"tokens", texts},
+                                {"token_logprobs", values},
+                                {"top_logprobs", tops.empty() ? ordered_json() : tops},
+                                {"text_offset", offsets}}
+                .dump();
+        }
+    };
+
+    const CompletionEcho& echo_of(int number) const {
+        static const CompletionEcho none;
         return echo_.empty() ? none : echo_[static_cast<std::size_t>(number)];
     }
 
-    std::string token_logprobs(int number, std::span<const TokenId> tokens, std::span<const float> logprobs,
-                               std::span<const TopTokens> top) {
+    // Of a streamed answer.
+    Place& place_of(int number) {
         while (places_.size() <= static_cast<std::size_t>(number)) {
-            places_.emplace_back(tokenizer_);
-            places_.back().offset = characters(echo_of(static_cast<int>(places_.size()) - 1));
+            places_.emplace_back(tokenizer(), true);
+            places_.back().offset = characters(echo_of(static_cast<int>(places_.size()) - 1).text);
         }
-        Place& place = places_[static_cast<std::size_t>(number)];
-        ordered_json texts = ordered_json::array(), values = texts, tops = texts, offsets = texts;
+        return places_[static_cast<std::size_t>(number)];
+    }
+
+    void add(std::span<const TokenId> tokens, std::span<const float> logprobs, std::span<const TopTokens> top,
+             Place& place, TokenLists& to) const {
         for (std::size_t i = 0; i < tokens.size(); ++i) {
-            texts.push_back(token_text(tokenizer_, tokens[i]));
-            values.push_back(finite_logprob(logprobs[i]));
-            offsets.push_back(place.offset);
+            to.texts.push_back(token_text(tokenizer(), tokens[i]));
+            to.values.push_back(finite_logprob(logprobs[i]));
+            to.offsets.push_back(place.offset);
             place.offset += characters(place.decoder.push(tokens[i]));
             if (i >= top.size()) continue;
             ordered_json each = ordered_json::object();
             for (std::size_t k = 0; k < top[i].token.size(); ++k)
-                each[token_text(tokenizer_, top[i].token[k])] = finite_logprob(top[i].log_probability[k]);
-            tops.push_back(std::move(each));
+                each[token_text(tokenizer(), top[i].token[k])] = finite_logprob(top[i].log_probability[k]);
+            to.tops.push_back(std::move(each));
         }
-        return ordered_json{{"tokens", texts},
-                            {"token_logprobs", values},
-                            {"top_logprobs", tops.empty() ? ordered_json() : tops},
-                            {"text_offset", offsets}}
-            .dump();
+    }
+
+    std::string whole_logprobs(int number, const Outcome& outcome) const {
+        TokenLists lists;
+        const CompletionEcho& echo = echo_of(number);
+        Place place(tokenizer(), echo.tokens.empty());
+        if (echo.tokens.empty()) {
+            place.offset = characters(echo.text);
+        } else {  // nothing says how probable the first token is
+            const std::span tokens = echo.tokens;
+            lists.texts.push_back(token_text(tokenizer(), tokens.front()));
+            lists.values.push_back(nullptr);
+            lists.offsets.push_back(0);
+            place.offset = characters(place.decoder.push(tokens.front()));
+            if (!outcome.prompt_top.empty() || !outcome.top.empty()) lists.tops.push_back(nullptr);
+            add(tokens.subspan(1), outcome.prompt_log_probability, outcome.prompt_top, place, lists);
+        }
+        if (!only_prompt_) add(outcome.tokens, outcome.log_probability, outcome.top, place, lists);
+        return lists.json();
     }
 
     static std::string choice(int number, std::string_view text, std::string_view logprobs,
@@ -110,36 +140,19 @@ class CompletionFormat final : public AnswerFormat {
 
     std::string event(int number, std::string_view text, std::string_view logprobs,
                       std::string_view finish) const {
-        return data_event(fmt::format("{},\"choices\":[{}]{}}}", beginning_,
-                                      choice(number, text, logprobs, finish),
-                                      head_.include_usage ? ",\"usage\":null" : ""));
+        return choice_event(choice(number, text, logprobs, finish));
     }
 
-    AnswerHead head_;
-    const Tokenizer& tokenizer_;
-    std::vector<std::string> echo_;
+    std::vector<CompletionEcho> echo_;
+    bool only_prompt_;
     std::vector<Place> places_;
-    std::string beginning_ =
-        fmt::format("{{\"id\":{},\"object\":\"text_completion\",\"created\":{},\"model\":{}",
-                    json_text(head_.id), head_.created, json_text(head_.model));
 };
 
 }  // namespace
 
 std::unique_ptr<AnswerFormat> completion_format(AnswerHead head, const Tokenizer& tokenizer,
-                                                std::vector<std::string> echo) {
-    return std::make_unique<CompletionFormat>(std::move(head), tokenizer, std::move(echo));
-}
-
-std::string_view finish_reason(Finish finish) {
-    return finish == Finish::Length || finish == Finish::Context ? "length" : "stop";
-}
-
-std::string usage_json(const AnswerUsage& usage) {
-    return fmt::format(
-        "{{\"prompt_tokens\":{},\"completion_tokens\":{},\"total_tokens\":{},\"prompt_tokens_details\":"
-        "{{\"cached_tokens\":{}}}}}",
-        usage.prompt_tokens, usage.tokens, usage.prompt_tokens + usage.tokens, usage.cached_tokens);
+                                                std::vector<CompletionEcho> echo, bool only_prompt) {
+    return std::make_unique<CompletionFormat>(std::move(head), tokenizer, std::move(echo), only_prompt);
 }
 
 }  // namespace voltpile::llm

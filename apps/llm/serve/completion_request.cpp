@@ -54,17 +54,19 @@ CompletionRequest read_completion_request(std::string_view body, const ServedMod
     CompletionRequest request;
     request.fields = read_generation_fields(fields, model, seed);
     read_prompts(fields, model, request);
-    request.fields.settings.max_tokens = static_cast<int>(
-        fields.integer("max_tokens", kLeastNewTokens, kMostNewTokens).value_or(usual_completion_tokens));
+    request.echo = fields.boolean("echo").value_or(false);
+    const auto most = fields.integer("max_tokens", request.echo ? 0 : kLeastNewTokens, kMostNewTokens);
+    request.only_prompt = most == 0;
+    // The engine draws at least one token, which the answer then leaves out.
+    request.fields.settings.max_tokens =
+        request.only_prompt ? 1 : static_cast<int>(most.value_or(usual_completion_tokens));
     if (const auto top = fields.integer("logprobs", 0, kMostTop)) {
         request.fields.logprobs = true;
         request.fields.settings.top_n = static_cast<int>(*top);
     }
-    request.echo = fields.boolean("echo").value_or(false);
-    if (request.echo && request.fields.logprobs)
-        fields.fail(
-            "echo",
-            "is not supported together with \"logprobs\": the prompt's log probabilities are not computed");
+    request.fields.score_prompt = request.echo && request.fields.logprobs;
+    if (request.fields.score_prompt && request.fields.stream)
+        fields.fail("stream", "is not supported together with \"echo\" and \"logprobs\"");
     fields.only("suffix", "");
     fields.only("add_special_tokens", true);
     fields.finish();

@@ -1,12 +1,14 @@
 // Requests to /v1/completions and /v1/chat/completions, read from JSON.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
 #include "llm/chat/chat_template.h"
+#include "llm/grammar/tool_format.h"
 #include "llm/serve/generation_fields.h"
 
 namespace voltpile::llm {
@@ -15,13 +17,15 @@ struct CompletionRequest {
     GenerationFields fields;
     // Each is a text or its tokens; at least one.
     std::vector<std::variant<std::string, std::vector<std::int32_t>>> prompts;
-    bool echo = false;  // the answer begins with the prompt
+    bool echo = false;         // the answer begins with the prompt
+    bool only_prompt = false;  // and ends with it: max_tokens is 0
 };
 
 struct ChatRequest {
     GenerationFields fields;
     std::vector<ChatMessage> messages;
     ChatOptions options;
+    std::optional<ToolFormat> tool_format;  // how the answer may call tools
 };
 
 // seed: as for read_generation_fields(). Throw ApiError.

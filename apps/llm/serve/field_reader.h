@@ -9,8 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/error.h"
-
 namespace voltpile::llm {
 
 // Parses the body of a request; keys keep their order, which counts in schemas and in what templates print.
@@ -41,16 +39,6 @@ class FieldReader {
     void only(std::string_view name, const nlohmann::ordered_json& supported);
     // Refuses all other fields.
     void finish() const;
-
-    // Calls `read`, which throws JobError for an invalid field, and blames the field for it.
-    template <class Read>
-    auto blaming(std::string_view name, const Read& read) const {
-        try {
-            return read();
-        } catch (const JobError& error) {
-            fail(name, std::string("is not possible: ") + error.what());
-        }
-    }
 
     [[noreturn]] void fail(std::string_view name, const std::string& problem) const;
 

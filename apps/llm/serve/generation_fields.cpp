@@ -64,17 +64,16 @@ void read_stream_options(FieldReader& fields, GenerationFields& read) {
     inner.finish();
 }
 
-// Which texts may be answered.
-std::optional<GrammarSource> read_form(FieldReader& fields) {
-    std::string_view blamed;
+// Which texts may be answered. The engine compiles the grammar, and finds what is wrong in it.
+void read_form(FieldReader& fields, GenerationFields& read) {
     for (const std::string_view name : kFormFields)
-        if (fields.find(name) && blamed.empty()) blamed = name;
-    if (blamed.empty()) return std::nullopt;
-    return fields.blaming(blamed, [&] {
-        auto source = grammar_in_request(fields.object());
-        if (source) check_grammar(*source);
-        return source;
-    });
+        if (fields.find(name) && read.form_field.empty()) read.form_field = name;
+    if (read.form_field.empty()) return;
+    try {
+        read.settings.grammar = grammar_in_request(fields.object());
+    } catch (const JobError& error) {
+        throw form_error(read.form_field, error);
+    }
 }
 
 }  // namespace
@@ -92,6 +91,10 @@ SamplingSettings read_sampling_fields(FieldReader& fields) {
     return sampling;
 }
 
+ApiError form_error(const std::string& field, const JobError& error) {
+    return ApiError(400, fmt::format("\"{}\" is not possible: {}", field, error.what()), field);
+}
+
 void check_model(FieldReader& fields, const ServedModel& model) {
     if (const auto name = fields.text("model"); name && *name != model.name)
         throw ApiError(
@@ -107,7 +110,7 @@ GenerationFields read_generation_fields(FieldReader& fields, const ServedModel& 
     constexpr auto any = std::numeric_limits<std::int64_t>::max();
     const auto wanted_seed = fields.integer("seed", -any - 1, any);
     read.settings.sampling.seed = wanted_seed ? static_cast<std::uint64_t>(*wanted_seed) : seed;
-    read.settings.grammar = read_form(fields);
+    read_form(fields, read);
     read.settings.stop = fields.texts("stop", most_stops);
     read.settings.ignore_end = fields.boolean("ignore_eos").value_or(false);
     read.stop_tokens = stop_tokens_of(fields, model);

@@ -2,19 +2,24 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "llm/engine/request.h"
+#include "llm/grammar/tool_format.h"
+#include "llm/serve/api_error.h"
 #include "llm/serve/field_reader.h"
 
 namespace voltpile::llm {
 
 // What requests are checked against.
 struct ServedModel {
-    std::string name;             // as in /v1/models
-    std::int64_t vocabulary = 0;  // tokens
-    int context = 0;              // tokens of a sequence, prompt included
-    std::int64_t created = 0;     // Unix time, s
+    std::string name;                         // as in /v1/models
+    std::int64_t vocabulary = 0;              // tokens
+    int context = 0;                          // tokens of a sequence, prompt included
+    std::int64_t created = 0;                 // Unix time, s
+    bool takes_tools = false;                 // its chat template does
+    std::optional<ToolFormat> tool_format{};  // how it calls them
 };
 
 // The most answers to one request (n, times the number of prompts).
@@ -24,10 +29,12 @@ inline constexpr std::int64_t kMostTop = 20;
 
 struct GenerationFields {
     RequestSettings settings;
+    std::string form_field;  // the field from which settings.grammar comes
     std::vector<std::int32_t> stop_tokens;
     int n = 1;
     bool stream = false;
     bool include_usage = false;  // at the end of a stream
+    bool score_prompt = false;   // also the prompt's log probabilities
     bool logprobs = false;       // of each token; settings.top_n of them in order of probability as well
 };
 
@@ -36,6 +43,9 @@ struct GenerationFields {
 // because APIs differ in them. seed: used if the request has none. Throws ApiError: 404 for another model,
 // else 400.
 GenerationFields read_generation_fields(FieldReader& fields, const ServedModel& model, std::uint64_t seed);
+
+// Returns the refusal of a field from which a grammar comes.
+ApiError form_error(const std::string& field, const JobError& error);
 
 // Parts of it, for APIs with other fields. read_sampling_fields() leaves seed and logit_bias to the caller.
 void check_model(FieldReader& fields, const ServedModel& model);

@@ -35,32 +35,37 @@ std::string named_event(std::string_view type, std::string_view rest) {
     return fmt::format("event: {0}\ndata: {{\"type\":\"{0}\"{1}}}\n\n", type, rest);
 }
 
+// A block of the content that is being streamed.
+enum class OpenBlock { None, Text, Call };
+
 class MessagesFormat final : public AnswerFormat {
   public:
     MessagesFormat(AnswerHead head, std::int64_t prompt_tokens, std::vector<std::string> stop)
-        : head_(std::move(head)), prompt_tokens_(prompt_tokens), stop_(std::move(stop)) {}
+        : head_(std::move(head)),
+          prompt_tokens_(prompt_tokens),
+          stop_(std::move(stop)),
+          reader_(head_.calls.format) {}
 
     std::string begin_event(int) override {
         return named_event(
-                   "message_start",
-                   fmt::format(
-                       ",\"message\":{},\"content\":[],\"stop_reason\":null,\"stop_sequence\":null,\"usage\":"
-                       "{{\"input_tokens\":{},\"output_tokens\":0}}}}",
-                       beginning(), prompt_tokens_)) +
-               named_event("content_block_start", R"(,"index":0,"content_block":{"type":"text","text":""})");
+            "message_start",
+            fmt::format(
+                ",\"message\":{},\"content\":[],\"stop_reason\":null,\"stop_sequence\":null,\"usage\":"
+                "{{\"input_tokens\":{},\"output_tokens\":0}}}}",
+                beginning(), prompt_tokens_));
     }
 
     std::string delta_event(int, const Delta& delta) override {
-        if (delta.text.empty()) return {};
-        return named_event(
-            "content_block_delta",
-            fmt::format(R"(,"index":0,"delta":{{"type":"text_delta","text":{}}})", json_text(delta.text)));
+        return piece_events(reader_.read(delta.text));
     }
 
     std::string finish_event(int, const Outcome& outcome) override {
-        return named_event("content_block_stop", ",\"index\":0") +
-               named_event("message_delta", fmt::format(R"(,"delta":{{{}}},"usage":{{"output_tokens":{}}})",
-                                                        reason(outcome), outcome.tokens.size()));
+        std::string events = piece_events(reader_.finish());
+        if (blocks_ == 0) events += begin_block(OpenBlock::Text, text_block(""));  // an empty answer
+        events += end_block();
+        return events + named_event("message_delta",
+                                    fmt::format(R"(,"delta":{{{}}},"usage":{{"output_tokens":{}}})",
+                                                reason(outcome, reader_.calls() > 0), outcome.tokens.size()));
     }
 
     std::string end_events(const AnswerUsage&) override { return named_event("message_stop", ""); }
@@ -73,30 +78,91 @@ class MessagesFormat final : public AnswerFormat {
 
     std::string whole(std::span<const Outcome> outcomes, const AnswerUsage& usage) override {
         const Outcome& one = outcomes.front();
+        const ReadAnswer answer = read_answer(head_.calls.format, one.text);
+        std::string blocks;
+        if (!answer.text.empty() || answer.calls.empty()) blocks = text_block(answer.text);
+        for (int i = 0; i < std::ssize(answer.calls); ++i) {
+            const ToolCall& call = answer.calls[static_cast<std::size_t>(i)];
+            // An answer that was cut off may end within the JSON.
+            const bool whole = nlohmann::json::accept(call.arguments);
+            blocks += (blocks.empty() ? "" : ",") + call_block(i, call.name, whole ? call.arguments : "{}");
+        }
         return fmt::format(
-            "{},\"content\":[{{\"type\":\"text\",\"text\":{}}}],{},\"usage\":{{\"input_tokens\":{},"
+            "{},\"content\":[{}],{},\"usage\":{{\"input_tokens\":{},"
             "\"cache_read_input_tokens\":{},\"output_tokens\":{}}}}}",
-            beginning(), json_text(one.text), reason(one), usage.prompt_tokens - usage.cached_tokens,
-            usage.cached_tokens, usage.tokens);
+            beginning(), blocks, reason(one, !answer.calls.empty()),
+            usage.prompt_tokens - usage.cached_tokens, usage.cached_tokens, usage.tokens);
     }
 
   private:
+    static std::string text_block(std::string_view text) {
+        return fmt::format(R"({{"type":"text","text":{}}})", json_text(text));
+    }
+
+    std::string call_block(int call, std::string_view name, std::string_view input) const {
+        return fmt::format(R"({{"type":"tool_use","id":"{}","name":{},"input":{}}})",
+                           head_.calls.id("toolu_", 0, call), json_text(name), input);
+    }
+
+    std::string piece_events(const std::vector<ToolCallPiece>& pieces) {
+        std::string events;
+        for (const ToolCallPiece& piece : pieces) switch (piece.kind) {
+                case ToolCallPiece::Kind::Text:
+                    if (open_ != OpenBlock::Text) {
+                        events += end_block();
+                        events += begin_block(OpenBlock::Text, text_block(""));
+                    }
+                    events += block_delta(
+                        fmt::format(R"({{"type":"text_delta","text":{}}})", json_text(piece.text)));
+                    break;
+                case ToolCallPiece::Kind::Name:
+                    events += end_block();
+                    events += begin_block(OpenBlock::Call, call_block(calls_++, piece.text, "{}"));
+                    break;
+                case ToolCallPiece::Kind::Arguments:
+                    events += block_delta(fmt::format(R"({{"type":"input_json_delta","partial_json":{}}})",
+                                                      json_text(piece.text)));
+            }
+        return events;
+    }
+
+    std::string begin_block(OpenBlock block, std::string_view content) {
+        open_ = block;
+        return named_event("content_block_start",
+                           fmt::format(R"(,"index":{},"content_block":{})", blocks_++, content));
+    }
+
+    std::string block_delta(std::string_view delta) const {
+        return named_event("content_block_delta",
+                           fmt::format(R"(,"index":{},"delta":{})", blocks_ - 1, delta));
+    }
+
+    std::string end_block() {
+        if (std::exchange(open_, OpenBlock::None) == OpenBlock::None) return {};
+        return named_event("content_block_stop", fmt::format(",\"index\":{}", blocks_ - 1));
+    }
+
     std::string beginning() const {
         return fmt::format(R"({{"id":{},"type":"message","role":"assistant","model":{})", json_text(head_.id),
                            json_text(head_.model));
     }
 
-    std::string reason(const Outcome& outcome) const {
+    std::string reason(const Outcome& outcome, bool calls) const {
         if (outcome.finish == Finish::Stopped && !stop_.empty())
             return fmt::format(R"("stop_reason":"stop_sequence","stop_sequence":{})",
                                stop_.size() == 1 ? json_text(stop_.front()) : "null");
-        return fmt::format(R"("stop_reason":"{}","stop_sequence":null)",
-                           finish_reason(outcome.finish) == "length" ? "max_tokens" : "end_turn");
+        const bool cut_off = finish_reason(outcome.finish) == "length";
+        return fmt::format(R"("stop_reason":"{}","stop_sequence":null)", cut_off ? "max_tokens"
+                                                                         : calls ? "tool_use"
+                                                                                 : "end_turn");
     }
 
     AnswerHead head_;
     std::int64_t prompt_tokens_;
     std::vector<std::string> stop_;
+    ToolCallReader reader_;
+    OpenBlock open_ = OpenBlock::None;
+    int blocks_ = 0, calls_ = 0;  // begun
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "llm/serve/model_server.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -9,6 +10,7 @@
 
 #include "http/api_keys.h"
 #include "http/server.h"
+#include "llm/grammar/tool_format.h"
 #include "llm/replica/replica_fields.h"
 #include "llm/session/serve_replicas.h"
 #include "run/agreement.h"
@@ -63,6 +65,12 @@ ModelServer::ModelServer(ServeRequest request, const Communicator* world) : requ
     const auto check = [&] {
         model_->tokenizer();
         if (model_->has_chat_template()) blaming("template", [&] { model_->chat_template(); });
+        const std::string& format = request_.options.tool_format;
+        if (!format.empty() && !tool_format_named(format))
+            blaming("tool_format", [&] {
+                throw JobError(
+                    fmt::format("\"{}\" is none of {}", format, fmt::join(tool_format_names(), ", ")));
+            });
         return true;
     };
     if (!world) {
@@ -97,6 +105,12 @@ ServeSettings ModelServer::settings() const {
     settings.http.cors_origins = options.cors_origin;
     settings.api.model = {options.name.empty() ? name_of(request_.model) : options.name,
                           model_->config().vocab, request_.replica.context, unix_seconds()};
+    if (model_->has_chat_template()) {
+        const ChatTemplate& chat_template = model_->chat_template();
+        settings.api.model.takes_tools = chat_template.takes_tools();
+        settings.api.model.tool_format = options.tool_format.empty() ? tool_format_of(chat_template.source())
+                                                                     : tool_format_named(options.tool_format);
+    }
     settings.api.grace_seconds = options.grace;
     if (!options.api_key_file.empty()) settings.api.keys = http::ApiKeys::from_file(options.api_key_file);
     settings.address_file = options.address_file;

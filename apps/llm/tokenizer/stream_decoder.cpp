@@ -1,11 +1,14 @@
 #include "llm/tokenizer/stream_decoder.h"
 
+#include <algorithm>
+
 #include "llm/tokenizer/utf8.h"
 
 namespace voltpile::llm {
 
 std::string StreamDecoder::push(TokenId id) {
-    if (skip_special_ && tokenizer_.is_special(id)) return {};
+    if (skip_special_ && tokenizer_.is_special(id) && std::ranges::find(shown_, id) == shown_.end())
+        return {};
     std::string_view bytes = tokenizer_.bytes_of(id);
     if (bytes.empty()) return {};
     if (drop_space_ && bytes.front() == ' ') bytes.remove_prefix(1);

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "llm/tokenizer/tokenizer.h"
 
@@ -10,10 +12,12 @@ namespace voltpile::llm {
 class StreamDecoder {
   public:
     // tokenizer: must outlive this object. continues: the text continues a prompt, so keep a space at its
-    // beginning.
-    explicit StreamDecoder(const Tokenizer& tokenizer, bool skip_special = true, bool continues = false)
+    // beginning. shown: special tokens that are not skipped.
+    explicit StreamDecoder(const Tokenizer& tokenizer, bool skip_special = true, bool continues = false,
+                           std::vector<TokenId> shown = {})
         : tokenizer_(tokenizer),
           skip_special_(skip_special),
+          shown_(std::move(shown)),
           drop_space_(!continues && tokenizer.drops_first_space()) {}
 
     // Adds a token and returns the text that is now certain: whole characters, and U+FFFD for bytes that
@@ -29,6 +33,7 @@ class StreamDecoder {
   private:
     const Tokenizer& tokenizer_;
     bool skip_special_;
+    std::vector<TokenId> shown_;
     bool drop_space_;      // drop a space at the beginning of the next text
     std::string waiting_;  // at most three bytes between calls
 };

@@ -1,0 +1,60 @@
+// How models write calls of tools in their answers.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace voltpile::llm {
+
+enum class ToolFormat {
+    Hermes,       // <tool_call>{"name": "f", "arguments": {...}}</tool_call>, once for each call
+    Llama3,       // {"name": "f", "parameters": {...}} at the beginning of the text or after <|python_tag|>
+    Mistral,      // [TOOL_CALLS][{"name": "f", "arguments": {...}}, ...]
+    MistralArgs,  // [TOOL_CALLS]f[ARGS]{...}, once for each call
+};
+
+// Returns "hermes", "llama3", "mistral" or "mistral-args".
+std::string_view name(ToolFormat format);
+std::optional<ToolFormat> tool_format_named(std::string_view name);
+std::vector<std::string> tool_format_names();
+
+// Returns the format that a model's chat template uses; nothing if it is none of these.
+std::optional<ToolFormat> tool_format_of(std::string_view chat_template);
+
+// Returns what stands before calls.
+std::string_view call_marker(ToolFormat format);
+
+// Returns the texts that may be special tokens of the model's vocabulary and yet belong to its answer.
+std::span<const std::string_view> tool_markers(ToolFormat format);
+
+// Watches a text for the beginning of calls: a marker, or for Llama 3 also an object at the beginning of the
+// text whose first member is "name", or "type" with the value "function".
+class ToolCallStart {
+  public:
+    explicit ToolCallStart(ToolFormat format);
+
+    // Reads the next byte. Returns true if it completes a beginning; then no more bytes may follow.
+    bool read(char c);
+    // Whether the bytes read last may be part of a beginning.
+    bool undecided() const { return matched_ > 0 || (bare_alive_ != 0 && bare_matched_ > 0); }
+    // After read() returned true: the beginning, without white space.
+    std::string_view opening() const { return opening_; }
+    bool is_bare() const { return opening_ != marker_; }  // it has no marker
+    // Watches for the next calls of the same text.
+    void restart();
+
+    auto operator<=>(const ToolCallStart&) const = default;
+
+  private:
+    bool read_bare(char c);
+
+    std::string_view marker_, opening_;
+    std::size_t matched_ = 0;       // bytes of the marker
+    std::size_t bare_matched_ = 0;  // bytes of an opening without marker
+    unsigned bare_alive_ = 0;       // bit i: the text may begin with opening i
+};
+
+}  // namespace voltpile::llm

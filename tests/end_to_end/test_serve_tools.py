@@ -1,0 +1,137 @@
+"""Tools in `voltpile serve`: a model that cannot call any is forced to, in every format and every API, whole and streamed."""
+
+import json
+import re
+import shutil
+import unittest
+
+import jsonschema
+from serving import ServeCase, events
+from tiny_model import MODELS
+
+# Shows tools to the model; the format of their calls is in the comment.
+TEMPLATE = """{# <tool_call> #}{% for tool in tools or [] %}{{ tool.function.name }} {% endfor %}
+{%- for message in messages %}{{ message.role }}: {{ message.content }}
+{%- for call in message.tool_calls or [] %} {{ call.function.name }}{{ call.function.arguments | tojson }}{% endfor %}
+{% endfor %}"""
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "city": {"type": "string", "maxLength": 8},
+        "days": {"type": "integer", "minimum": 1, "maximum": 14},
+        "unit": {"enum": ["C", "F"]},
+    },
+    "required": ["city", "unit"],
+    "additionalProperties": False,
+}
+NOTHING = {"type": "object", "properties": {}}
+FUNCTIONS = [{"name": "weather", "description": "Weather of a city", "parameters": SCHEMA}, {"name": "now", "parameters": NOTHING}]
+TOOLS = [{"type": "function", "function": function} for function in FUNCTIONS]
+QUESTION = [{"role": "user", "content": "Shall I go to Bonn?"}]
+
+
+def validate(name, arguments):
+    jsonschema.validate(arguments, {"weather": SCHEMA, "now": NOTHING}[name])
+
+
+class ServeTools(ServeCase):
+    def serve_tools(self, *options):
+        model = self.folder / "model"
+        if not model.exists():
+            shutil.copytree(MODELS / "hf", model)
+            (model / "chat_template.jinja").write_text(TEMPLATE)
+        self.serve(*options, model=model)
+
+    def named_events(self, path, body):
+        """The data of events that have names."""
+        lines = self.open_post(path, {**body, "stream": True}).read().decode().splitlines()
+        return [json.loads(line[6:]) for line in lines if line.startswith("data: ")]
+
+    def test_every_format_in_chats(self):
+        for form in ("hermes", "llama3", "mistral", "mistral-args"):
+            with self.subTest(format=form):
+                self.serve_tools("--tool-format", form)
+                body = {"messages": QUESTION, "tools": TOOLS, "tool_choice": "required", "parallel_tool_calls": False,
+                        "max_tokens": 300, "seed": 4, "n": 3}
+                answer = self.post("/v1/chat/completions", body)
+                self.assertEqual(answer.status, 200, answer.body)
+                whole = []
+                for choice in answer.json["choices"]:
+                    self.assertEqual(choice["finish_reason"], "tool_calls")
+                    self.assertIsNone(choice["message"]["content"])
+                    (call,) = choice["message"]["tool_calls"]
+                    validate(call["function"]["name"], json.loads(call["function"]["arguments"]))
+                    whole.append(call["function"])
+                    if form.startswith("mistral"):
+                        self.assertRegex(call["id"], r"^\w{9}$")
+                streamed = [{"name": "", "arguments": ""} for _ in range(3)]
+                for event in events(self.open_post("/v1/chat/completions", {**body, "stream": True})):
+                    choice = event["choices"][0]
+                    self.assertFalse(choice["delta"].get("content"))
+                    for call in choice["delta"].get("tool_calls", []):
+                        for key, text in call["function"].items():
+                            streamed[choice["index"]][key] += text
+                self.assertEqual(streamed, whole)
+                (self.folder / "address").unlink()
+                self.end_server()
+
+    def test_choices_and_apis(self):
+        self.serve_tools()
+        chat = {"messages": QUESTION, "tools": TOOLS, "max_tokens": 200, "seed": 5}
+        named = {"type": "function", "function": {"name": "weather"}}
+        answer = self.post("/v1/chat/completions", {**chat, "tool_choice": named}).json["choices"][0]
+        for call in answer["message"]["tool_calls"]:
+            self.assertEqual(call["function"]["name"], "weather")
+        free = self.post("/v1/chat/completions", {**chat, "tool_choice": "auto", "max_tokens": 20}).json["choices"][0]
+        self.assertNotIn("tool_calls", free["message"])
+        self.assertTrue(free["message"]["content"])
+        # The answer and the tool's result as the next request.
+        history = [*QUESTION, answer["message"], {"role": "tool", "tool_call_id": answer["message"]["tool_calls"][0]["id"], "content": "rain"}]
+        again = self.post("/v1/chat/completions", {**chat, "messages": history, "tool_choice": "none", "max_tokens": 10})
+        self.assertEqual(again.status, 200, again.body)
+
+        messages = {"messages": QUESTION, "max_tokens": 300, "tool_choice": {"type": "any", "disable_parallel_tool_use": True},
+                    "tools": [{"name": each["name"], "input_schema": each["parameters"]} for each in FUNCTIONS], "temperature": 0}
+        answer = self.post("/v1/messages", messages).json
+        (block,) = answer["content"]
+        self.assertEqual((answer["stop_reason"], block["type"]), ("tool_use", "tool_use"))
+        validate(block["name"], block["input"])
+        streamed = self.named_events("/v1/messages", messages)
+        parts = [event["delta"]["partial_json"] for event in streamed if event["type"] == "content_block_delta"]
+        self.assertEqual(json.loads("".join(parts)), block["input"])
+        history = [*QUESTION, {"role": "assistant", "content": answer["content"]},
+                   {"role": "user", "content": [{"type": "tool_result", "tool_use_id": block["id"], "content": "rain"}]}]
+        again = self.post("/v1/messages", {**messages, "messages": history})
+        self.assertEqual(again.status, 200, again.body)
+
+        responses = {"input": QUESTION, "max_output_tokens": 300, "tool_choice": "required", "parallel_tool_calls": False,
+                     "tools": [{"type": "function", **each} for each in FUNCTIONS], "temperature": 0}
+        answer = self.post("/v1/responses", responses).json
+        (item,) = answer["output"]
+        self.assertEqual((item["type"], item["name"]), ("function_call", block["name"]))
+        validate(item["name"], json.loads(item["arguments"]))
+        streamed = self.named_events("/v1/responses", responses)
+        self.assertEqual([event["item"]["arguments"] for event in streamed if event["type"] == "response.output_item.done"], [item["arguments"]])
+        history = [*QUESTION, item, {"type": "function_call_output", "call_id": item["call_id"], "output": "rain"}]
+        again = self.post("/v1/responses", {**responses, "input": history})
+        self.assertEqual(again.status, 200, again.body)
+
+    def test_refusals(self):
+        self.serve_tools()
+        broken = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "not": {}}}}
+        refused = self.post("/v1/chat/completions", {"messages": QUESTION, "tools": [broken]})
+        self.assertEqual((refused.status, refused.json["error"]["param"]), (400, "tools"))
+        self.assertRegex(refused.json["error"]["message"], re.escape('the tool "f": JSON schema: '))
+        broken["function"]["strict"] = False
+        self.assertEqual(self.post("/v1/chat/completions", {"messages": QUESTION, "tools": [broken], "max_tokens": 4}).status, 200)
+        (self.folder / "address").unlink()
+        self.end_server()
+        self.serve("--template", "chatml")
+        refused = self.post("/v1/chat/completions", {"messages": QUESTION, "tools": TOOLS})
+        self.assertEqual((refused.status, refused.json["error"]["param"]), (400, "tools"))
+        self.assertIn("no place for tools", refused.json["error"]["message"])
+
+
+if __name__ == "__main__":
+    unittest.main()
