@@ -51,13 +51,67 @@ Schema token_of(const ServedModel& model) {
     return {{"type", "integer"}, {"minimum", 0}, {"maximum", model.vocabulary - 1}};
 }
 
+Schema any_text() {
+    return {{"type", "string"}};
+}
+
+Schema constant(const char* value) {
+    return {{"const", value}};
+}
+
+// A text, or a list of parts of this type.
+Schema content_of(const char* type) {
+    return any_of(
+        {any_text(), list_of(object({{"type", constant(type)}, {"text", any_text()}}, {"type", "text"}))});
+}
+
 Schema messages() {
-    const Schema text{{"type", "string"}};
-    const Schema part = object({{"type", {{"const", "text"}}}, {"text", text}}, {"type", "text"});
-    const Schema message = object({{"role", {{"enum", {"system", "developer", "user", "assistant"}}}},
-                                   {"content", any_of({text, list_of(part)})}},
-                                  {"role", "content"});
-    return list_of(message, 1);
+    const Schema function =
+        object({{"name", any_text()}, {"arguments", any_of({any_text(), {{"type", "object"}}})}}, {"name"});
+    const Schema calls = list_of(object(
+        {{"id", of_type("string")}, {"type", constant("function")}, {"function", function}}, {"function"}));
+    const Schema content = content_of("text");
+    const auto message = [&](Schema role, Schema more, const char* required) {
+        Schema fields{{"role", std::move(role)}, {"content", content}, {"name", of_type("string")}};
+        fields.update(more);
+        return object(std::move(fields), {"role", required});
+    };
+    return list_of(
+        any_of(
+            {message({{"enum", {"system", "developer", "user", "assistant"}}}, Schema::object(), "content"),
+             message(constant("assistant"),
+                     {{"content", any_of({content, {{"type", "null"}}})}, {"tool_calls", calls}},
+                     "tool_calls"),
+             message(constant("tool"), {{"tool_call_id", of_type("string")}}, "content")}),
+        1);
+}
+
+// A tool, whose schema has this name. more: other fields, all of them required.
+Schema tool(const char* schema, const Schema& more) {
+    Schema fields{{"name", {{"type", "string"}, {"pattern", "^[A-Za-z0-9_.-]{1,128}$"}}},
+                  {"description", of_type("string")},
+                  {schema, of_type("object")},
+                  {"strict", of_type("boolean")}};
+    std::vector<std::string> required{"name"};
+    for (const auto& [name, of] : more.items()) {
+        fields[name] = of;
+        required.push_back(name);
+    }
+    return object(std::move(fields), std::move(required));
+}
+
+// The choice of a tool by a word or by `named`.
+Schema tool_choice(const Schema& named) {
+    return any_of({{{"enum", {"auto", "none", "required", nullptr}}}, named});
+}
+
+Schema sampling_fields() {
+    Schema fields = Schema::object();
+    for (const RequestField& field : kRequestFields)
+        if (std::holds_alternative<float SamplingSettings::*>(field.member))
+            fields[std::string(field.name)] = numbers(field.least, field.most);
+    fields["top_k"] = integers(-1, static_cast<std::int64_t>(find_request_field("top_k")->most));
+    return fields;
 }
 
 Schema response_format() {
@@ -87,10 +141,7 @@ Schema generation_fields(const ServedModel& model) {
                   {"grammar", text},
                   {"max_tokens", integers(kLeastNewTokens, kMostNewTokens)},
                   {"user", of_type("string")}};
-    for (const RequestField& field : kRequestFields)
-        if (std::holds_alternative<float SamplingSettings::*>(field.member))
-            fields[std::string(field.name)] = numbers(field.least, field.most);
-    fields["top_k"] = integers(-1, static_cast<std::int64_t>(find_request_field("top_k")->most));
+    fields.update(sampling_fields());
     return fields;
 }
 
@@ -100,7 +151,96 @@ Schema chat_schema(const ServedModel& model) {
     fields["max_completion_tokens"] = integers(kLeastNewTokens, kMostNewTokens);
     fields["logprobs"] = of_type("boolean");
     fields["top_logprobs"] = integers(0, kMostTop);
+    fields["tools"] =
+        list_of(object({{"type", constant("function")}, {"function", tool("parameters", Schema::object())}},
+                       {"type", "function"}));
+    const Schema name = object({{"name", any_text()}}, {"name"});
+    fields["tool_choice"] =
+        tool_choice(object({{"type", constant("function")}, {"function", name}}, {"type", "function"}));
+    fields["parallel_tool_calls"] = of_type("boolean");
     return object(std::move(fields), {"messages"});
+}
+
+Schema responses_schema(const ServedModel& model) {
+    Schema fields = sampling_fields();
+    const Schema content =
+        any_of({any_text(),
+                list_of(object({{"type", {{"enum", {"input_text", "output_text"}}}}, {"text", any_text()}},
+                               {"type", "text"}))});
+    const Schema message = object({{"type", constant("message")},
+                                   {"role", {{"enum", {"system", "developer", "user", "assistant"}}}},
+                                   {"content", content},
+                                   {"id", of_type("string")},
+                                   {"status", of_type("string")}},
+                                  {"role", "content"});
+    const Schema call = object({{"type", constant("function_call")},
+                                {"call_id", any_text()},
+                                {"name", any_text()},
+                                {"arguments", any_text()},
+                                {"id", of_type("string")},
+                                {"status", of_type("string")}},
+                               {"type", "call_id", "name", "arguments"});
+    const Schema output = object({{"type", constant("function_call_output")},
+                                  {"call_id", any_text()},
+                                  {"output", content},
+                                  {"id", of_type("string")},
+                                  {"status", of_type("string")}},
+                                 {"type", "call_id", "output"});
+    const Schema format = any_of({object({{"type", {{"enum", {"text", "json_object"}}}}}, {"type"}),
+                                  object({{"type", constant("json_schema")},
+                                          {"name", of_type("string")},
+                                          {"description", of_type("string")},
+                                          {"schema", of_type("object")},
+                                          {"strict", of_type("boolean")}},
+                                         {"type", "schema"})});
+    fields.update({{"model", {{"enum", {model.name, nullptr}}}},
+                   {"input", any_of({any_text(), list_of(any_of({message, call, output}), 1)})},
+                   {"instructions", of_type("string")},
+                   {"max_output_tokens", integers(kLeastNewTokens, kMostNewTokens)},
+                   {"stream", of_type("boolean")},
+                   {"text", object({{"format", format}})},
+                   {"tools", list_of(tool("parameters", {{"type", constant("function")}}))},
+                   {"tool_choice", tool_choice(object({{"type", constant("function")}, {"name", any_text()}},
+                                                      {"type", "name"}))},
+                   {"parallel_tool_calls", of_type("boolean")}});
+    return object(std::move(fields), {"input"});
+}
+
+// Anthropic's API.
+Schema messages_schema(const ServedModel& model) {
+    Schema fields = sampling_fields();
+    const Schema text = object({{"type", constant("text")}, {"text", any_text()}}, {"type", "text"});
+    const Schema use = object({{"type", constant("tool_use")},
+                               {"id", any_text()},
+                               {"name", any_text()},
+                               {"input", {{"type", "object"}}}},
+                              {"type", "id", "name", "input"});
+    const Schema result = object({{"type", constant("tool_result")},
+                                  {"tool_use_id", any_text()},
+                                  {"content", content_of("text")},
+                                  {"is_error", of_type("boolean")}},
+                                 {"type", "tool_use_id"});
+    const auto message = [&](const char* role, const Schema& block) {
+        return object(
+            {{"role", constant(role)}, {"content", any_of({any_text(), list_of(any_of({text, block}))})}},
+            {"role", "content"});
+    };
+    const Schema choice = any_of({object({{"type", {{"enum", {"auto", "any", "none"}}}},
+                                          {"disable_parallel_tool_use", of_type("boolean")}},
+                                         {"type"}),
+                                  object({{"type", constant("tool")},
+                                          {"name", any_text()},
+                                          {"disable_parallel_tool_use", of_type("boolean")}},
+                                         {"type", "name"})});
+    fields.update({{"model", {{"enum", {model.name, nullptr}}}},
+                   {"messages", list_of(any_of({message("user", result), message("assistant", use)}), 1)},
+                   {"system", content_of("text")},
+                   {"max_tokens", integers(kLeastNewTokens, kMostNewTokens)},
+                   {"stop_sequences", list_of({{"type", "string"}, {"minLength", 1}})},
+                   {"stream", of_type("boolean")},
+                   {"tools", list_of(tool("input_schema", Schema::object()))},
+                   {"tool_choice", choice}});
+    return object(std::move(fields), {"messages", "max_tokens"});
 }
 
 Schema completion_schema(const ServedModel& model) {
@@ -110,6 +250,7 @@ Schema completion_schema(const ServedModel& model) {
     fields["prompt"] = any_of({text, tokens, list_of(text, 1), list_of(tokens, 1)});
     fields["logprobs"] = integers(0, kMostTop);
     fields["echo"] = of_type("boolean");
+    fields["max_tokens"] = integers(0, kMostNewTokens);  // 0: with echo only
     return object(std::move(fields), {"prompt"});
 }
 
@@ -139,7 +280,7 @@ Schema post(const char* summary, Schema schema) {
 }  // namespace
 
 std::string openapi_json(const ServedModel& model) {
-    const Schema text{{"type", "string"}};
+    const Schema text = any_text();
     const Schema tokens = list_of(token_of(model));
     const Schema to_tokens = object({{"prompt", text},
                                      {"add_special_tokens", of_type("boolean")},
@@ -147,6 +288,8 @@ std::string openapi_json(const ServedModel& model) {
                                     {"prompt"});
     const Schema paths{{"/v1/chat/completions", post("answer a conversation", chat_schema(model))},
                        {"/v1/completions", post("continue prompts", completion_schema(model))},
+                       {"/v1/responses", post("OpenAI's newer API", responses_schema(model))},
+                       {"/v1/messages", post("Anthropic's API", messages_schema(model))},
                        {"/tokenize", post("tokens of a text", to_tokens)},
                        {"/detokenize", post("text of tokens", object({{"tokens", tokens}}, {"tokens"}))},
                        {"/v1/models", get("the model")},
