@@ -6,7 +6,7 @@ import time
 import unittest
 
 from harness import BAD_INPUT, CANNOT_RUN, PATIENCE, SOURCE, STOPPED
-from serving import MODEL, ServeCase, events
+from serving import MODEL, ServeCase
 from tiny_model import EXPECTED
 
 GREEDY = EXPECTED["q8_0"]["greedy"]
@@ -45,7 +45,8 @@ class ServeJobCase(ServeCase):
 
 class Serving(ServeJobCase):
     def test_serves_as_the_command_does(self):
-        for sets, ranks in (((), None), (("engine.tensor=2",), 2), (("engine.tensor=1", "engine.pipeline=2"), 2)):
+        for sets, ranks in (((), None), (("engine.tensor=2",), 2), (("engine.tensor=1", "engine.pipeline=2"), 2),
+                            (("engine.tensor=1", "engine.replicas=2"), 2)):
             with self.subTest(sets=sets, ranks=ranks):
                 self.serve_job(*sets, ranks=ranks)
                 body = {"prompt": GREEDY[0]["prompt"], "max_tokens": len(GREEDY[0]["ids"]), "temperature": 0}
@@ -68,21 +69,20 @@ class Serving(ServeJobCase):
 
     def test_status_and_cancel_by_the_address_file(self):
         self.serve_job()
-        chunks = events(self.open_post("/v1/completions", {**LONG, "n": 2}))
-        next(chunks)
+        response = self.open_post("/v1/completions", {**LONG, "n": 64})  # busy for several renewals of the file
         deadline = time.monotonic() + 60 * PATIENCE
-        while json.loads(self.load.read_text())["running"] != 2:
+        while json.loads(self.load.read_text())["running"] != 4:
             self.assertLess(time.monotonic(), deadline, self.load.read_text())
             time.sleep(0.1)
         out, _ = self.voltpile("status", self.address)
         self.assertIn(f"address    {self.url}\n", out)
-        self.assertRegex(out, r"load       2 running, 0 waiting, [\d.e+]+ tokens/s\n")
+        self.assertRegex(out, r"load       4 running, \d+ waiting, [\d.e+]+ tokens/s\n")
         for command in ("show", "plot", "verify"):
             _, err = self.voltpile(command, self.address, expect=BAD_INPUT)
             self.assertIn("lab.address is the address of a server, which has no result", err)
         out, _ = self.voltpile("cancel", self.address)
         self.assertIn(f"asked process {self.server.pid} on", out)
-        self.assertEqual(list(chunks)[-1]["choices"][0]["finish_reason"], "length")
+        response.leave()  # its requests need not be finished
         self.finish(self.server, expect=STOPPED)
         self.assertIn("no such server", self.voltpile("status", self.address, expect=BAD_INPUT)[1])
 
@@ -163,6 +163,10 @@ class Plans(ServeJobCase):
                 self.assertIn("answers at most 4 requests at once, of at most 512 tokens each and 2,048 together; 256 more may wait", out)
                 self.assertRegex(out, r"layers 0 to \d: .* of weights a rank, .* for the keys and values of 2,048 tokens")
                 self.assertNotRegex(out, "(?m)^(points|work|result|time) ")
+
+    def test_plan_counts_all_replicas(self):
+        out, _ = self.voltpile("plan", self.job, "--set", "engine.tensor=1", "--set", "engine.replicas=2", ranks=2)
+        self.assertIn("answers at most 8 requests at once, of at most 512 tokens each and 4,096 together; 256 more may wait", out)
 
     def test_every_shipped_job_plans(self):
         shipped = {"serve_llama3_8b": ("llama-3-8b", ("t180", "t181_x3")), "serve_llama3_70b_3_nodes": ("llama-3-70b", ("t181_x3",))}
