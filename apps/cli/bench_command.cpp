@@ -7,16 +7,18 @@
 namespace voltpile::cli {
 
 void add_bench(CLI::App& cli, Action& action) {
-    CLI::App* bench = cli.add_subcommand("bench", "measure the speed of this machine");
+    CLI::App* bench = cli.add_subcommand("bench", "measure the speed of this machine, or of a server");
     bench->footer(
         "examples:\n"
         "  voltpile bench threebody\n"
         "  voltpile bench threebody --method rkn8 --tolerance 1e-9\n"
         "  mpirun -np 4 voltpile bench comm\n"
-        "  mpirun -np 4 voltpile bench llm --shape llama-3-8b --quant q8_0");
+        "  mpirun -np 4 voltpile bench llm --shape llama-3-8b --quant q8_0\n"
+        "  voltpile bench serve http://127.0.0.1:8000 --requests 200 --rate 5");
     bench->require_subcommand(1);
     add_bench_comm(*bench, action);
     add_bench_llm(*bench, action);
+    add_bench_serve(*bench, action);
     CLI::App* threebody =
         bench->add_subcommand("threebody", "measure the three-body kernels against the processor's peak");
     threebody->footer("example: voltpile bench threebody --size 1000 --steps 50000");

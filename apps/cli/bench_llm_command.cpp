@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/length_options.h"
 #include "cli/replica_options.h"
 #include "cli/request_options.h"
 #include "llm/bench/llm_bench.h"
@@ -34,19 +35,6 @@ void add_lists(CLI::App& command, llm::LlmBenchOptions& options) {
         ->capture_default_str();
 }
 
-// Reads "128" or "64:512".
-llm::Lengths lengths_of(const std::string& name, const std::string& text) {
-    const std::size_t colon = text.find(':');
-    llm::Lengths lengths;
-    if (!CLI::detail::lexical_cast(text.substr(0, colon), lengths.least) ||
-        !CLI::detail::lexical_cast(colon == std::string::npos ? text : text.substr(colon + 1),
-                                   lengths.most) ||
-        lengths.least < 1 || lengths.most < lengths.least || lengths.most > 1 << 20)
-        throw CLI::ValidationError(name,
-                                   fmt::format("{} is neither a length nor a range such as 64:512", text));
-    return lengths;
-}
-
 void add_load(CLI::App& command, llm::LlmBenchOptions& options) {
     llm::LoadSettings& load = options.load;
     CLI::Option* const requests =
@@ -61,16 +49,12 @@ void add_load(CLI::App& command, llm::LlmBenchOptions& options) {
     };
     add("--rate", load.rate, "requests per second, as a Poisson process [all at once]")
         ->check(number_between(0.001, 1e6));
-    const auto add_lengths = [&](const std::string& name, llm::Lengths& lengths, const char* help) {
-        command
-            .add_option_function<std::string>(
-                name, [name, &lengths](const std::string& text) { lengths = lengths_of(name, text); }, help)
-            ->needs(requests)
-            ->type_name("N|A:B");
-    };
-    add_lengths("--prompt-lengths", load.prompt, "tokens of each prompt: a length or a range [128]");
-    add_lengths("--generate-lengths", load.generate,
-                "tokens generated for each request: a length or a range [128]");
+    add_length_option(command, "--prompt-lengths", load.prompt,
+                      "tokens of each prompt: a length or a range [128]")
+        ->needs(requests);
+    add_length_option(command, "--generate-lengths", load.generate,
+                      "tokens generated for each request: a length or a range [128]")
+        ->needs(requests);
     add("--sequences", options.sequences, "sequences at once [all, up to 256]")
         ->check(CLI::Range(1, 1 << 16));
     add("--cache-tokens", options.request.cache_tokens,

@@ -18,7 +18,7 @@ ApiKeys::ApiKeys(const std::vector<std::string>& keys) {
     for (const std::string& key : keys) digests_.push_back(digest(key));
 }
 
-ApiKeys ApiKeys::from_file(const std::string& path) {
+std::vector<std::string> read_api_keys(const std::string& path) {
     std::ifstream file(path);
     if (!file) throw FileError("read", path, errno, ExitCode::BadInput);
     if (std::filesystem::is_directory(path)) throw FileError("read", path, EISDIR, ExitCode::BadInput);
@@ -34,7 +34,11 @@ ApiKeys ApiKeys::from_file(const std::string& path) {
         keys.push_back(line);
     }
     if (keys.empty()) throw JobError(fmt::format("{} has no key: write one a line", path));
-    return ApiKeys(keys);
+    return keys;
+}
+
+ApiKeys ApiKeys::from_file(const std::string& path) {
+    return ApiKeys(read_api_keys(path));
 }
 
 ApiKeys::Digest ApiKeys::digest(std::string_view key) {

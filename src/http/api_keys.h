@@ -15,8 +15,7 @@ class ApiKeys {
     ApiKeys() = default;
     explicit ApiKeys(const std::vector<std::string>& keys);
 
-    // Reads a file with one key a line; empty lines and those that begin with "#" do not count. Throws
-    // FileError if the file cannot be read, JobError if it has no key or one that a header cannot carry.
+    // Throws as read_api_keys() does.
     static ApiKeys from_file(const std::string& path);
 
     bool empty() const { return digests_.empty(); }
@@ -32,6 +31,11 @@ class ApiKeys {
 
     std::vector<Digest> digests_;
 };
+
+// Reads a file with one key a line; empty lines and those that begin with "#" do not count. Returns at least
+// one. Throws FileError if the file cannot be read, JobError if it has no key or one that a header cannot
+// carry.
+std::vector<std::string> read_api_keys(const std::string& path);
 
 // Returns the key in the value of an Authorization header ("Bearer KEY"); empty if there is none.
 std::string_view bearer_key(std::string_view authorization);

@@ -1,5 +1,7 @@
 #include "http/event_loop.h"
 
+#include <sys/resource.h>
+
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -24,6 +26,13 @@ void EventLoop::post(std::function<void()> call) {
     boost::asio::post(context_->io, std::move(call));
 }
 
+void raise_descriptor_limit() {
+    rlimit limit{};
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 struct Deadline::Timer {
     explicit Timer(EventLoop& loop) : timer(loop.context().io) {}
     boost::asio::steady_timer timer;
@@ -36,7 +45,7 @@ Deadline::~Deadline() {
     cancel();
 }
 
-void Deadline::set(std::chrono::milliseconds after, std::function<void()> call) {
+void Deadline::set(std::chrono::microseconds after, std::function<void()> call) {
     timer_->timer.expires_after(after);
     timer_->timer.async_wait([timer = timer_, setting = ++timer_->setting,
                               call = std::move(call)](const boost::system::error_code& error) {

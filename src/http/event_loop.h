@@ -1,4 +1,4 @@
-// The thread that serves all connections: an event loop with timers (Boost.Asio).
+// The thread of all connections of a server or a client: an event loop with timers (Boost.Asio).
 #pragma once
 
 #include <chrono>
@@ -26,6 +26,10 @@ class EventLoop {
     std::unique_ptr<Context> context_;
 };
 
+// Lets this process have as many descriptors as the system allows; each connection takes one, and the usual
+// limit is far lower.
+void raise_descriptor_limit();
+
 // Calls back once after a time, unless it is set again or cancelled before. Use it in the loop's thread only.
 class Deadline {
   public:
@@ -34,7 +38,7 @@ class Deadline {
     Deadline(const Deadline&) = delete;
     Deadline& operator=(const Deadline&) = delete;
 
-    void set(std::chrono::milliseconds after, std::function<void()> call);
+    void set(std::chrono::microseconds after, std::function<void()> call);
     void cancel();
 
   private:

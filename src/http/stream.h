@@ -1,4 +1,4 @@
-// An accepted connection as a stream of bytes, over TCP or TLS.
+// A connection as a stream of bytes, over TCP or TLS.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +9,8 @@
 #include <string_view>
 
 #include "http/event_loop.h"
+
+struct sockaddr;
 
 namespace voltpile::http {
 
@@ -22,7 +24,8 @@ class Stream {
 
     virtual ~Stream() = default;
 
-    // Completes the TLS handshake; calls back at once without TLS.
+    // Waits until a client's connection stands, then completes the TLS handshake; calls back at once if there
+    // is nothing to wait for.
     virtual void open(Done done) = 0;
     // Reads at least one byte. At most one read and one write may be waiting.
     virtual void read(std::span<char> into, Done done) = 0;
@@ -34,10 +37,19 @@ class Stream {
     virtual void close() = 0;
     // Makes close() discard what the client has not yet taken.
     virtual void reset() = 0;
+
+    // Returns why the last call failed: "Connection refused".
+    virtual std::string error() const = 0;
 };
 
 // descriptor: of an accepted TCP socket; the stream owns it. send_buffer: bytes that the kernel may keep for
 // a slow reader. tls: nullptr for plain TCP; must outlive the stream.
 std::unique_ptr<Stream> make_stream(EventLoop& loop, int descriptor, int send_buffer, TlsContext* tls);
+
+// Begins a client's connection to an address; open() completes it. tls: nullptr for plain TCP; must outlive
+// the stream. host: the name that the server's certificate must have. Throws MachineError if there is no
+// socket left.
+std::unique_ptr<Stream> make_client_stream(EventLoop& loop, const sockaddr* address, unsigned length,
+                                           TlsContext* tls, const std::string& host);
 
 }  // namespace voltpile::http

@@ -37,6 +37,20 @@ TlsContext::TlsContext(const std::string& certificate, const std::string& key)
                                    certificate, error.message()));
 }
 
+TlsContext::TlsContext(const std::string& trusted)
+    : context_(std::make_unique<boost::asio::ssl::context>(boost::asio::ssl::context::tls_client)) {
+    SSL_CTX_set_min_proto_version(context_->native_handle(), TLS1_2_VERSION);
+    context_->set_verify_mode(boost::asio::ssl::verify_peer);
+    boost::system::error_code error;
+    if (trusted.empty()) {
+        context_->set_default_verify_paths(error);  // without them, no certificate will do
+        return;
+    }
+    check_readable(trusted);
+    context_->load_verify_file(trusted, error);
+    if (error) throw JobError(fmt::format("{} is not a certificate in PEM: {}", trusted, error.message()));
+}
+
 TlsContext::~TlsContext() = default;
 
 }  // namespace voltpile::http

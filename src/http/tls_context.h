@@ -1,4 +1,5 @@
-// The server's certificate and key (OpenSSL).
+// What one side of a TLS connection needs: a server's certificate and key, or the certificates that a client
+// trusts (OpenSSL).
 #pragma once
 
 #include <memory>
@@ -15,6 +16,9 @@ class TlsContext {
     // certificate: a file with the certificate and those that sign it, in PEM; key: its private key. TLS 1.2
     // and newer. Throws JobError that names the file.
     TlsContext(const std::string& certificate, const std::string& key);
+    // A client's. trusted: a PEM file with the certificates that may sign the server's; empty: the system's.
+    // Throws JobError that names the file.
+    explicit TlsContext(const std::string& trusted);
     ~TlsContext();
     TlsContext(const TlsContext&) = delete;
     TlsContext& operator=(const TlsContext&) = delete;

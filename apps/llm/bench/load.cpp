@@ -39,6 +39,11 @@ std::vector<Arrival> make_load(const LoadSettings& settings, int vocabulary) {
         request.prompt = draw_tokens(random, tokens, vocabulary);
         request.ignore_end = true;
     }
+    const auto prompts = static_cast<std::size_t>(settings.prompts);
+    for (std::size_t i = prompts; prompts > 0 && i < load.size(); ++i) {
+        load[i].request.prompt = load[i % prompts].request.prompt;
+        load[i].request.max_tokens = load[i % prompts].request.max_tokens;
+    }
     return load;
 }
 

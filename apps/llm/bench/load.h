@@ -18,6 +18,8 @@ struct LoadSettings {
     double rate = 0;  // arrivals a second, as a Poisson process; 0: all at once
     Lengths prompt{128, 128};
     Lengths generate{128, 128};
+    int clients = 0;  // each sends its next request when the last one is answered; 0: see rate. Over HTTP
+    int prompts = 0;  // distinct prompts, used in turn; 0: each request has its own. Over HTTP
     int interrupt_prompt = 0;  // tokens of a prompt that arrives while all others generate; 0: none
     std::uint64_t seed = 1;
 

@@ -56,8 +56,6 @@ class LoadBench {
         report.processor = replica.describe();
         report.model = session_.model().name();
         report.settings = options_.load;
-        report.sequences = options_.sequences;
-        report.cache_tokens = replica.plan().pages * kv_page_tokens;
         report.result = measure(replica.plan().pages);
         line_.clear();
         fmt::print("{}", options_.json ? to_json(report) + "\n" : to_text(report));
@@ -70,7 +68,7 @@ class LoadBench {
     LoadResult measure(int pages) {
         const LoadSettings& load = options_.load;
         const auto vocabulary = static_cast<int>(session_.model().config().vocab);
-        return run_load(engine_, load, vocabulary, pages, [&](const EngineCounters& now) {
+        return run_load(engine_, load, vocabulary, options_.sequences, pages, [&](const EngineCounters& now) {
             if (terminal_columns() > 0 && now.passes % 32 == 0)
                 line_.show(fmt::format("{} of {} answered, batch {}, cache {:.0f} %", now.requests,
                                        load.requests, now.scheduler.running,

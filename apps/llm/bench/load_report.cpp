@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/format.h"
@@ -17,10 +20,14 @@ std::string lengths_text(const Lengths& lengths) {
 }
 
 std::string load_text(const LoadSettings& settings) {
-    const std::string when =
-        settings.rate > 0 ? fmt::format("{:g} a second", settings.rate) : std::string("all at once");
-    return fmt::format("{} requests, {}; prompts of {} tokens, {} generated", count_text(settings.requests),
-                       when, lengths_text(settings.prompt), lengths_text(settings.generate));
+    std::string when = "all at once";
+    if (settings.rate > 0) when = fmt::format("{:g} a second", settings.rate);
+    if (settings.clients > 0) when = fmt::format("{} at a time", count_text(settings.clients));
+    std::string text =
+        fmt::format("{} requests, {}; prompts of {} tokens, {} generated", count_text(settings.requests),
+                    when, lengths_text(settings.prompt), lengths_text(settings.generate));
+    if (settings.prompts > 0) text += fmt::format("; {} prompts", count_text(settings.prompts));
+    return text;
 }
 
 std::string times_text(const char* name, const Quantiles& times) {
@@ -46,27 +53,49 @@ nlohmann::json json_of(const Quantiles& times) {
 }
 
 double rate(std::int64_t tokens, double seconds) {
-    return static_cast<double>(tokens) / seconds;
+    return seconds > 0 ? static_cast<double>(tokens) / seconds : 0;
+}
+
+std::string engine_text(const EngineLoad& engine) {
+    return fmt::format(
+        "batch        {:.1f} on average, {} at most, in {} passes\n"
+        "cache        {:.1f} % of {} tokens in use; {} preempted\n"
+        "busy         {:.1f} % of the time, at least\n",
+        engine.mean_batch, engine.largest_batch, count_text(engine.passes), 100 * engine.cache_share,
+        count_text(engine.cache_tokens), count_text(engine.preemptions), 100 * engine.busy_share);
+}
+
+// The number of errors, then each of the most frequent messages with its count.
+std::string errors_text(const std::vector<std::string>& errors) {
+    constexpr std::size_t shown = 5;
+    std::map<std::string, std::int64_t> counts;
+    for (const std::string& error : errors) ++counts[error];
+    std::vector<std::pair<std::string, std::int64_t>> most(counts.begin(), counts.end());
+    std::ranges::stable_sort(most, std::greater(), &std::pair<std::string, std::int64_t>::second);
+    std::string text = fmt::format("errors       {}\n", count_text(std::ssize(errors)));
+    for (std::size_t i = 0; i < most.size() && i < shown; ++i)
+        text += fmt::format("{:>9} x  {}\n", count_text(most[i].second), most[i].first);
+    if (most.size() > shown) text += fmt::format("           and {} other messages\n", most.size() - shown);
+    return text;
 }
 
 }  // namespace
 
 std::string to_text(const LoadReport& report) {
     const LoadResult& r = report.result;
-    std::string text = fmt::format("model        {}\nprocessor    {}\nload         {}\n", report.model,
-                                   report.processor, load_text(report.settings));
+    std::string text = fmt::format("model        {}\n", report.model);
+    text += report.server.empty() ? fmt::format("processor    {}\n", report.processor)
+                                  : fmt::format("server       {}\n", report.server);
+    text += fmt::format("load         {}\n", load_text(report.settings));
     text += fmt::format("took         {:.3f} s\nin           {:.1f} tok/s ({} tokens)\n", r.seconds,
                         rate(r.tokens_in, r.seconds), count_text(r.tokens_in));
     text += fmt::format("out          {:.1f} tok/s ({} tokens)\n", rate(r.tokens_out, r.seconds),
                         count_text(r.tokens_out));
-    text += fmt::format("batch        {:.1f} on average, {} at most, in {} passes\n", r.mean_batch,
-                        r.largest_batch, count_text(r.passes));
-    text += fmt::format("cache        {:.1f} % of {} tokens in use; {} preempted\n", 100 * r.cache_share,
-                        count_text(report.cache_tokens), count_text(r.preemptions));
-    text += fmt::format("busy         {:.1f} % of the time, at least\n", 100 * r.busy_share);
+    if (r.engine) text += engine_text(*r.engine);
+    if (!report.server.empty()) text += errors_text(r.errors);
     text += fmt::format("\n{:<22}{:>11}{:>11}\n", "ms", "median", "p99");
-    text += times_text("waiting", r.queue_s) + times_text("first token", r.first_token_s) +
-            times_text("between tokens", r.between_tokens_s);
+    if (r.engine) text += times_text("waiting", r.engine->queue_s);
+    text += times_text("first token", r.first_token_s) + times_text("between tokens", r.between_tokens_s);
     return text + interruption_text(report);
 }
 
@@ -74,32 +103,40 @@ std::string to_json(const LoadReport& report) {
     const LoadResult& r = report.result;
     const LoadSettings& s = report.settings;
     nlohmann::json out{{"model", report.model},
-                       {"processor", report.processor},
                        {"requests", r.requests.size()},
                        {"rate", s.rate},
                        {"seed", s.seed},
-                       {"sequences", report.sequences},
-                       {"cache_tokens", report.cache_tokens},
                        {"seconds", r.seconds},
                        {"tokens_in", r.tokens_in},
                        {"tokens_out", r.tokens_out},
                        {"tokens_in_per_second", rate(r.tokens_in, r.seconds)},
                        {"tokens_out_per_second", rate(r.tokens_out, r.seconds)},
-                       {"queue", json_of(r.queue_s)},
                        {"first_token", json_of(r.first_token_s)},
-                       {"between_tokens", json_of(r.between_tokens_s)},
-                       {"passes", r.passes},
-                       {"mean_batch", r.mean_batch},
-                       {"largest_batch", r.largest_batch},
-                       {"cache_share", r.cache_share},
-                       {"preemptions", r.preemptions},
-                       {"busy_share", r.busy_share}};
+                       {"between_tokens", json_of(r.between_tokens_s)}};
+    if (!report.processor.empty()) out["processor"] = report.processor;
+    if (!report.server.empty()) {
+        out["server"] = report.server;
+        out["clients"] = s.clients;
+        out["errors"] = r.errors;
+    }
+    if (r.engine) {
+        const EngineLoad& engine = *r.engine;
+        out.update({{"sequences", engine.sequences},
+                    {"cache_tokens", engine.cache_tokens},
+                    {"queue", json_of(engine.queue_s)},
+                    {"passes", engine.passes},
+                    {"mean_batch", engine.mean_batch},
+                    {"largest_batch", engine.largest_batch},
+                    {"cache_share", engine.cache_share},
+                    {"preemptions", engine.preemptions},
+                    {"busy_share", engine.busy_share}});
+    }
     if (s.interrupt_prompt > 0)
         out["interruption"] = {{"prompt", s.interrupt_prompt},
                                {"first_token_seconds", r.interruption_s},
                                {"between_tokens_before", json_of(r.before_s)},
                                {"between_tokens_during", json_of(r.during_s)}};
-    return out.dump();
+    return out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 void write_load(const std::filesystem::path& path, const LoadReport& report, const Provenance& provenance) {
@@ -109,7 +146,7 @@ void write_load(const std::filesystem::path& path, const LoadReport& report, con
     for (const RequestTimes& request : report.result.requests) {
         const std::vector<double>& tokens = request.tokens_s;
         tokens_in.push_back(request.tokens_in);
-        tokens_out.push_back(std::ssize(tokens));
+        tokens_out.push_back(request.tokens_out);
         arrival.push_back(request.arrival_s);
         queued.push_back(request.queued_s);
         first.push_back(tokens.front());

@@ -4,17 +4,17 @@
 #include <filesystem>
 #include <string>
 
-#include "llm/bench/load_run.h"
+#include "llm/bench/load.h"
+#include "llm/bench/load_result.h"
 #include "results/result_layout.h"
 
 namespace voltpile::llm {
 
 struct LoadReport {
     std::string model;
-    std::string processor;
+    std::string processor;  // empty: of a server
+    std::string server;     // its address; empty: the engine of this process
     LoadSettings settings;
-    int sequences = 0;  // the most at once
-    int cache_tokens = 0;
     LoadResult result;
 };
 

@@ -1,11 +1,10 @@
 #include "llm/bench/load_run.h"
 
 #include <algorithm>
-#include <limits>
 #include <thread>
+#include <utility>
 
 #include "base/seconds_since.h"
-#include "llm/eval/sample_statistics.h"
 
 namespace voltpile::llm {
 namespace {
@@ -14,9 +13,10 @@ using Clock = std::chrono::steady_clock;
 
 class LoadRun {
   public:
-    LoadRun(Engine& engine, const LoadSettings& settings, int vocabulary, int pages)
+    LoadRun(Engine& engine, const LoadSettings& settings, int vocabulary, int sequences, int pages)
         : engine_(engine),
           settings_(settings),
+          sequences_(sequences),
           pages_(pages),
           load_(make_load(settings, vocabulary)),
           interrupts_(settings.interrupt_prompt > 0) {
@@ -78,53 +78,37 @@ class LoadRun {
         for (const double seconds : outcome.token_seconds)
             request.tokens_s.push_back(submitted_[id] + seconds);
         request.tokens_in = outcome.prompt_tokens;
-        result_.tokens_in += outcome.prompt_tokens;
-        result_.tokens_out += std::ssize(outcome.tokens);
-    }
-
-    // Times between tokens in a period.
-    Quantiles between(double begin, double end) const {
-        std::vector<double> values;
-        for (const RequestTimes& request : result_.requests) {
-            const std::vector<double>& at = request.tokens_s;
-            for (std::size_t i = 1; i < at.size(); ++i)
-                if (at[i] > begin && at[i] <= end) values.push_back(at[i] - at[i - 1]);
-        }
-        return quantiles_of(std::move(values));
-    }
-
-    template <class Seconds>
-    Quantiles of_requests(Seconds seconds) const {
-        std::vector<double> values;
-        for (const RequestTimes& request : result_.requests) values.push_back(seconds(request));
-        return quantiles_of(std::move(values));
+        request.tokens_out = std::ssize(outcome.tokens);
     }
 
     LoadResult result() {
         const EngineCounters now = engine_.counters();
-        std::ranges::sort(result_.requests, {}, &RequestTimes::id);
         result_.seconds = seconds_since(begin_) - load_.front().seconds;
-        result_.first_token_s =
-            of_requests([](const RequestTimes& r) { return r.tokens_s.front() - r.arrival_s; });
-        result_.queue_s = of_requests([](const RequestTimes& r) { return r.queued_s; });
-        result_.between_tokens_s = between(0, std::numeric_limits<double>::infinity());
-        result_.passes = now.passes;
-        const auto passes = static_cast<double>(result_.passes);
-        result_.mean_batch = static_cast<double>(now.sequences) / passes;
-        result_.largest_batch = now.largest_batch;
-        result_.cache_share = now.page_passes / passes / pages_;
-        result_.busy_share = now.busy_seconds / result_.seconds;
-        result_.preemptions = now.scheduler.preemptions;
+        summarize(result_);
+        EngineLoad& engine = result_.engine.emplace();
+        std::vector<double> queued;
+        for (const RequestTimes& request : result_.requests) queued.push_back(request.queued_s);
+        engine.queue_s = quantiles_of(std::move(queued));
+        engine.passes = now.passes;
+        const auto passes = static_cast<double>(now.passes);
+        engine.mean_batch = static_cast<double>(now.sequences) / passes;
+        engine.largest_batch = now.largest_batch;
+        engine.cache_share = now.page_passes / passes / pages_;
+        engine.busy_share = now.busy_seconds / result_.seconds;
+        engine.preemptions = now.scheduler.preemptions;
+        engine.sequences = sequences_;
+        engine.cache_tokens = pages_ * kv_page_tokens;
         if (interrupted_at_ > 0) {
-            result_.before_s = between(all_generate_at_, interrupted_at_);
-            result_.during_s = between(interrupted_at_, interrupted_at_ + result_.interruption_s);
+            result_.before_s = between_tokens(result_.requests, all_generate_at_, interrupted_at_);
+            result_.during_s =
+                between_tokens(result_.requests, interrupted_at_, interrupted_at_ + result_.interruption_s);
         }
         return result_;
     }
 
     Engine& engine_;
     const LoadSettings& settings_;
-    int pages_;
+    int sequences_, pages_;
     std::vector<Arrival> load_;
     bool interrupts_;
     Request interruption_;
@@ -138,15 +122,9 @@ class LoadRun {
 
 }  // namespace
 
-Quantiles quantiles_of(std::vector<double> values) {
-    if (values.empty()) return {};
-    std::ranges::sort(values);
-    return {quantile(values, 0.5), quantile(values, 0.99)};
-}
-
-LoadResult run_load(Engine& engine, const LoadSettings& settings, int vocabulary, int pages,
+LoadResult run_load(Engine& engine, const LoadSettings& settings, int vocabulary, int sequences, int pages,
                     const std::function<void(const EngineCounters&)>& progress) {
-    return LoadRun(engine, settings, vocabulary, pages).run(progress);
+    return LoadRun(engine, settings, vocabulary, sequences, pages).run(progress);
 }
 
 }  // namespace voltpile::llm

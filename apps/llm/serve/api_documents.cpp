@@ -23,7 +23,8 @@ ordered_json model_object(const ServedModel& model) {
             {"object", "model"},
             {"created", model.created},
             {"owned_by", "voltpile"},
-            {"max_model_len", model.context}};
+            {"max_model_len", model.context},
+            {"vocab_size", model.vocabulary}};
 }
 
 // status: if all replicas work. 503 once none does; the server then ends.

@@ -1,7 +1,6 @@
 #include "llm/serve/serve.h"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <chrono>
 #include <optional>
@@ -9,6 +8,7 @@
 
 #include "base/seconds_since.h"
 #include "base/standard_streams.h"
+#include "http/event_loop.h"
 #include "llm/serve/address_file.h"
 #include "llm/serve/page_routes.h"
 
@@ -52,14 +52,6 @@ void serve_until_stopped(StopSignals& signals, Api& api, SharedQueue& queue, Sto
     if (const auto failure = queue.no_replica_left()) throw Error(failure->exit_code, failure->why);
 }
 
-// Each connection takes a descriptor; the usual limit is far below what the system allows.
-void raise_descriptor_limit() {
-    rlimit limit{};
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-    limit.rlim_cur = limit.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 bool is_loopback(const std::string& host) {
     return host == "localhost" || host == "::1" || host.starts_with("127.");
 }
@@ -67,7 +59,7 @@ bool is_loopback(const std::string& host) {
 }  // namespace
 
 void serve(ServeSettings settings, const LanguageModel& model, SharedQueue& queue, StopSignals& signals) {
-    raise_descriptor_limit();
+    http::raise_descriptor_limit();
     const StopTimes times{settings.time_limit_s, settings.api.grace_seconds};
     const bool open = settings.api.keys.empty() && !is_loopback(settings.http.host);
     const std::string name = settings.api.model.name;

@@ -3,6 +3,7 @@
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
+#include <openssl/x509v3.h>
 
 #include <cstdio>
 #include <fstream>
@@ -10,6 +11,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "http/client.h"
 #include "server_fixture.h"
 
 namespace voltpile::http {
@@ -25,6 +27,14 @@ class TlsServer : public ServerFixture {
         X509_gmtime_adj(X509_getm_notBefore(certificate.get()), -60);
         X509_gmtime_adj(X509_getm_notAfter(certificate.get()), 3600);
         X509_set_pubkey(certificate.get(), key.get());
+        X509_NAME* const name = X509_get_subject_name(certificate.get());
+        X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, reinterpret_cast<const unsigned char*>("test"),
+                                   -1, -1, 0);
+        X509_set_issuer_name(certificate.get(), name);
+        X509_EXTENSION* const names =
+            X509V3_EXT_conf_nid(nullptr, nullptr, NID_subject_alt_name, "IP:127.0.0.1,DNS:localhost");
+        X509_add_ext(certificate.get(), names, -1);
+        X509_EXTENSION_free(names);
         X509_sign(certificate.get(), key.get(), EVP_sha256());
         FILE* file = std::fopen(certificate_.c_str(), "w");
         PEM_write_X509(file, certificate.get());
@@ -66,6 +76,39 @@ TEST_F(TlsServer, AnswersOverTlsAndKeepsTheConnection) {
         }
         EXPECT_TRUE(response.starts_with("HTTP/1.1 200 OK\r\n"));
     }
+}
+
+TEST_F(TlsServer, ClientsAcceptTrustedCertificatesOnly) {
+    ServerSettings settings;
+    settings.tls_certificate = certificate_;
+    settings.tls_key = key_;
+    serve(settings);
+    ClientSettings client;
+    client.server = {true, "127.0.0.1", server_->port(), ""};
+    client.trusted = certificate_;
+    const ClientRequest hello{"GET", "/hello", {}, ""};
+    EXPECT_EQ(fetch(client, hello).body, "hello");
+    client.server.host = "localhost";
+    EXPECT_EQ(fetch(client, hello).body, "hello");
+    const auto message = [&]() -> std::string {
+        try {
+            fetch(client, hello);
+        } catch (const Error& error) {
+            return error.what();
+        }
+        return "none";
+    };
+    client.server.host = "127.0.0.2";  // the same server, but not in its certificate
+    settings.host = "0.0.0.0";
+    serve(settings);
+    client.server.port = server_->port();
+    EXPECT_NE(message().find("/hello: cannot connect: certificate verify failed"), std::string::npos)
+        << message();
+    client.server.host = "127.0.0.1";
+    client.trusted = "";  // only those of the system
+    EXPECT_NE(message().find("certificate verify failed"), std::string::npos) << message();
+    client.trusted = "/nowhere/ca.pem";
+    EXPECT_EQ(message(), "cannot read /nowhere/ca.pem: No such file or directory");
 }
 
 TEST_F(TlsServer, NamesUnusableFiles) {
