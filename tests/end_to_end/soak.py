@@ -158,6 +158,8 @@ class Soak:
         reader, writer = await self.connect()
         body = self.random.choice(BAD_BODIES)
         response = await self.post(reader, writer, "/v1/completions", body)
+        if await self.refused("bad request", response):  # before its grammar was compiled
+            return writer.close()
         error = json.loads(await response.body())["error"]
         if response.status not in (400, 404) or not error["message"]:
             self.fail("bad request", f"{body[:80]} got {response.status}: {error}")
