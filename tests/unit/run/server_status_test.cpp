@@ -9,8 +9,7 @@
 
 using namespace voltpile;
 
-namespace {
-
+// Outside of an unnamed namespace: this file may be compiled with others in one batch, which GCC takes for a header.
 class ServerStatusFile : public testing::Test {
   protected:
     ServerStatusFile() { std::filesystem::create_directory(folder); }
@@ -21,8 +20,6 @@ class ServerStatusFile : public testing::Test {
     std::filesystem::path address = folder / "lab.address";
     ServerStatus status{"http://node1:8000", "node1", 17, true, 3, 2, 120.5, 1000, 1'700'000'000};
 };
-
-}  // namespace
 
 TEST_F(ServerStatusFile, ReadsWhatWasWritten) {
     write_server_status(server_status_path(address), status);
