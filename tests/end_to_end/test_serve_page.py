@@ -12,7 +12,7 @@ class ServePage(ServeCase, PageCase):
         ServeCase.setUp(self)
         PageCase.setUp(self)
 
-    def start_server(self, *options):
+    def open_server(self, *options):
         """Returns its address, with a slash at the end."""
         self.serve("--template", "chatml", *options)
         return self.url + "/"
@@ -32,7 +32,7 @@ class ServePage(ServeCase, PageCase):
         return self.post("/v1/chat/completions", body).json
 
     def test_chats_with_the_model_and_keeps_the_conversation(self):
-        address = self.start_server()
+        address = self.open_server()
         self.open(address)
         self.assertEqual(self.browser.text("#server-text"), "tiny-q8_0")
         self.assertIn("512 tokens", self.browser.text(".welcome"))
@@ -52,14 +52,14 @@ class ServePage(ServeCase, PageCase):
 
     def test_shows_why_the_server_rejects_a_request(self):
         self.allow_problems("400")
-        self.open(self.start_server())
+        self.open(self.open_server())
         self.send("And it came to pass " * 200)  # more than the 512 tokens of the context
         self.browser.wait("document.querySelector('.problem:not([hidden])')?.textContent.includes('512')")
 
     def test_asks_for_the_key(self):
         self.allow_problems("401")
         keys = self.write("keys.txt", "tiny-key-123456\n")
-        self.open(self.start_server("--api-key-file", keys), ready=False)
+        self.open(self.open_server("--api-key-file", keys), ready=False)
         self.browser.wait("document.querySelector('.welcome .button')")
         self.browser.click(".welcome .button")
         self.browser.type("tiny-key-123456")
@@ -72,7 +72,7 @@ class ServePage(ServeCase, PageCase):
         self.browser.wait("document.querySelectorAll('#charts .card').length > 0")
 
     def test_dashboard_shows_the_metrics_of_the_server(self):
-        address = self.start_server()
+        address = self.open_server()
         for _ in range(3):
             self.ask("In the beginning", 20)
         self.open(address + "#dashboard")
@@ -88,7 +88,7 @@ class ServePage(ServeCase, PageCase):
         self.assert_fits(360)
 
     def test_serves_the_page_with_its_policy_and_version(self):
-        self.start_server()
+        self.open_server()
         page = pathlib.Path(__file__).resolve().parents[2] / "apps/llm/serve/page"
         for path, name, kind in (("/", "index.html", "text/html"), ("/page/main.js", "main.js", "text/javascript"),
                                  ("/page/base.css", "base.css", "text/css"), ("/page/icon.svg", "icon.svg", "image/svg+xml")):
