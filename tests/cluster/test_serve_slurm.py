@@ -71,7 +71,7 @@ class Serve(VoltpileCase):
         detail = self.voltpile("status", job_id).stdout
         self.assertIn(f"address    {url}\n", detail)
         self.assertIn(f"file       {self.address}\n", detail)
-        stream = self.rack.start("head", self.curl(url, max_tokens=500, ignore_eos=True, stream=True, n=8), timeout=280)
+        stream = self.rack.start("head", self.curl(url, max_tokens=500, ignore_eos=True, stream=True, n=64), timeout=280)
         wait_for(lambda: json.loads(self.voltpile_load())["running"] == 4, 30, "four sequences in the status file")
         self.rack.head("scancel", "--batch", "--signal=USR1", job_id)  # as Slurm does for --signal=B:USR1@N
         self.assertEqual(stream.wait().stdout.count("data: [DONE]"), 1)
