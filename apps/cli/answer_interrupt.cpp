@@ -13,7 +13,7 @@ void note(int) {
 
 AnswerInterrupt::AnswerInterrupt() {
     interrupted = 0;
-    struct sigaction action{};
+    struct sigaction action {};
     action.sa_handler = note;
     action.sa_flags = static_cast<int>(SA_RESTART | SA_RESETHAND);
     sigaction(SIGINT, &action, &before_);

@@ -1,5 +1,5 @@
-// Catches Ctrl-C during an answer: the first SIGINT in the life of an AnswerInterrupt is only noted, the second
-// one ends the program.
+// Catches Ctrl-C during an answer: the first SIGINT in the life of an AnswerInterrupt is only noted, the
+// second one ends the program.
 #pragma once
 
 #include <csignal>
@@ -16,7 +16,7 @@ class AnswerInterrupt {
     bool arrived() const;
 
   private:
-    struct sigaction before_{};
+    struct sigaction before_ {};
 };
 
 }  // namespace voltpile::cli

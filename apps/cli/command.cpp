@@ -42,9 +42,10 @@ CLI::Validator some_result() {
         [](const std::string& name) {
             if (name.empty()) return std::string("the name is empty");
             if (!read_server_status(server_status_path(name))) return std::string();
-            return fmt::format("{} is the address of a server, which has no result; voltpile status {} shows "
-                               "how busy it is",
-                               name, name);
+            return fmt::format(
+                "{} is the address of a server, which has no result; voltpile status {} shows "
+                "how busy it is",
+                name, name);
         },
         "");
 }

@@ -36,7 +36,9 @@ void add_verify(CLI::App& cli, Action& action) {
     CLI::App* command =
         cli.add_subcommand("verify", "read every byte of a result and compare it with its checksums");
     auto file = std::make_shared<std::string>();
-    command->add_option("FILE", *file, "result file (.h5), finished or not")->required()->check(some_result());
+    command->add_option("FILE", *file, "result file (.h5), finished or not")
+        ->required()
+        ->check(some_result());
     command->footer(
         "Changes nothing, and may be used while a run is writing. Exit code 0: all computed values are "
         "intact;\n"

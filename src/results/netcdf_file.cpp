@@ -11,8 +11,8 @@
 #include "base/build_info.h"
 #include "results/hdf5/attribute.h"
 #include "results/hdf5/field_io.h"
-#include "results/hdf5/rows_io.h"
 #include "results/hdf5/layout_file.h"
+#include "results/hdf5/rows_io.h"
 #include "results/parts/durable_file.h"
 #include "results/rows.h"
 

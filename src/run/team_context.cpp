@@ -11,8 +11,8 @@ namespace {
 
 const TeamPlace& place_of(const Communicator& world, const Plan& plan) {
     if (static_cast<std::size_t>(world.size()) != plan.teams.places.size())
-        throw CommError(
-            fmt::format("the plan is for {} ranks, but the job has {}", plan.teams.places.size(), world.size()));
+        throw CommError(fmt::format("the plan is for {} ranks, but the job has {}", plan.teams.places.size(),
+                                    world.size()));
     return plan.teams.places[static_cast<std::size_t>(world.rank())];
 }
 

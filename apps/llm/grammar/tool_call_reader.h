@@ -61,9 +61,9 @@ class ToolCallReader {
     std::optional<ToolFormat> format_;
     std::optional<ToolCallStart> start_;
     Place place_ = Place::Text;
-    std::string pending_;   // text that may belong to a call, or be the white space before it
-    std::string raw_;       // of a call whose name is not known
-    std::string name_;      // in Place::Name
+    std::string pending_;  // text that may belong to a call, or be the white space before it
+    std::string raw_;      // of a call whose name is not known
+    std::string name_;     // in Place::Name
     CallObject object_;
     JsonValueEnd end_;      // of Place::Arguments
     bool named_ = false;    // the object's name is among the pieces

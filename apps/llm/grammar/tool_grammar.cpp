@@ -83,11 +83,10 @@ GrammarRules rules_of_calls(const ToolGrammar& grammar, WorkLimit& limit) {
     const int most = grammar.parallel ? -1 : 1;
     switch (grammar.format) {
         case ToolFormat::Hermes:
-            one = json.shared("call", sequence({marker, line_or_space(), one, line_or_space(),
-                                                literal("</tool_call>")}));
+            one = json.shared(
+                "call", sequence({marker, line_or_space(), one, line_or_space(), literal("</tool_call>")}));
             all = one;
-            if (grammar.parallel)
-                all = sequence({one, repeat(sequence({line_or_space(), one}), 0, -1)});
+            if (grammar.parallel) all = sequence({one, repeat(sequence({line_or_space(), one}), 0, -1)});
             break;
         case ToolFormat::Llama3:  // these models call one tool at a time
             all = sequence({optional(marker), one});

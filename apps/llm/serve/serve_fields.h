@@ -54,9 +54,10 @@ inline constexpr std::array kServeFields{
                "name of the model in the API; otherwise that of its file"},
     ServeField{"template", &ServeOptions::chat_template, 0, 0, "NAME",
                "chat template; otherwise the model's own"},
-    ServeField{"tool_format", &ServeOptions::tool_format, 0, 0, "FORMAT",
-               "how the model writes calls of tools: hermes, llama3, mistral or mistral-args; otherwise as its "
-               "chat template does"},
+    ServeField{
+        "tool_format", &ServeOptions::tool_format, 0, 0, "FORMAT",
+        "how the model writes calls of tools: hermes, llama3, mistral or mistral-args; otherwise as its "
+        "chat template does"},
     ServeField{"queue", &ServeOptions::queue, 0, 1 << 20, "", "requests that may wait; more get status 429"},
     ServeField{"connections", &ServeOptions::connections, 1, 1 << 20, "",
                "open connections; more get status 503"},

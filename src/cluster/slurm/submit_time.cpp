@@ -54,8 +54,9 @@ TimePlan plan_service(const TimeNeeds& needs) {
         throw MachineError(fmt::format(
             "a time limit of {} is too short: the service needs up to {} to start and {} to stop, and "
             "Slurm's signal may come {} early; give --time={} or more, or shorten its time to stop",
-            slurm_time_text(plan.limit_s), duration_text(shortest_start_up_s), duration_text(plan.signal_lead_s),
-            duration_text(slurm_period_s), slurm_time_text(rounded_up(least))));
+            slurm_time_text(plan.limit_s), duration_text(shortest_start_up_s),
+            duration_text(plan.signal_lead_s), duration_text(slurm_period_s),
+            slurm_time_text(rounded_up(least))));
     return plan;
 }
 

@@ -51,8 +51,8 @@ std::vector<std::filesystem::path> lock_files(const std::filesystem::path& parts
 }
 
 bool is_still_there(const FileDescriptor& lock, const std::filesystem::path& path) {
-    struct stat opened{};
-    struct stat named{};
+    struct stat opened {};
+    struct stat named {};
     return ::fstat(lock.get(), &opened) == 0 && ::stat(path.c_str(), &named) == 0 &&
            opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
 }

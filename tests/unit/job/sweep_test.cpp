@@ -175,8 +175,7 @@ TEST(Sweep, IsRejectedForAppsWithTheirOwnPoints) {
         parse_job(bowl_job + axis("bowl.depth", "1", "2", "2"), "b.toml", {}, apps);
         FAIL() << "accepted";
     } catch (const JobError& error) {
-        EXPECT_STREQ(error.what(),
-                     "b.toml:7: [[sweep]]: the app bowl has no sweep");
+        EXPECT_STREQ(error.what(), "b.toml:7: [[sweep]]: the app bowl has no sweep");
     }
     EXPECT_NO_THROW(parse_job(bowl_job, "b.toml", {}, apps));
 }

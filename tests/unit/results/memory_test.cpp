@@ -65,8 +65,9 @@ TEST(Memory, IsBoundedInConsolidationAndShow) {
     TemporaryFolder folder;
     const auto result = folder.path() / "line.h5";
     // One axis, so that its coordinates take as much memory as a field.
-    const ResultLayout layout = layout_of(
-        {axis("x", 0, 1, many_points)}, {field("steps", FieldType::Int32), field("energy", FieldType::Float64)});
+    const ResultLayout layout =
+        layout_of({axis("x", 0, 1, many_points)},
+                  {field("steps", FieldType::Int32), field("energy", FieldType::Float64)});
     commit_in_child(result, layout);
     EXPECT_LT(growth_mb([&] {
                   const PartScan scan = scan_parts(parts_path(result), layout);

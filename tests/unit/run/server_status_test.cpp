@@ -9,7 +9,8 @@
 
 using namespace voltpile;
 
-// Outside of an unnamed namespace: this file may be compiled with others in one batch, which GCC takes for a header.
+// Outside of an unnamed namespace: this file may be compiled with others in one batch, which GCC takes for a
+// header.
 class ServerStatusFile : public testing::Test {
   protected:
     ServerStatusFile() { std::filesystem::create_directory(folder); }

@@ -192,8 +192,7 @@ void CudaOps::sample(FloatRows logits, const SamplingView& sampling, std::int32_
     const auto fit =
         static_cast<std::int64_t>(scratch_.size() / sampling_scratch_bytes_per_row(logits.columns));
     if (fit == 0)
-        throw DeviceError(
-            fmt::format("sampling from {} logits needs more scratch memory", logits.columns));
+        throw DeviceError(fmt::format("sampling from {} logits needs more scratch memory", logits.columns));
     for (std::int64_t row = 0; row < logits.rows; row += fit) {
         launch_sample(logits.data, static_cast<int>(row), static_cast<int>(std::min(fit, logits.rows - row)),
                       static_cast<int>(logits.columns), sampling, tokens, log_probability, scratch_.data(),

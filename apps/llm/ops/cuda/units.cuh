@@ -97,8 +97,12 @@ struct Units<WeightFormat::Q8_0> {
     __device__ static int quants(const Raw& raw, int j, int, int i) {
         return static_cast<int>(word(raw.quants[j], i));
     }
-    __device__ static float scale(const Raw& raw, int j, int) { return half_in(raw.scales, j); }
-    __device__ static float offset(const Raw&, int, int) { return 0; }
+    __device__ static float scale(const Raw& raw, int j, int) {
+        return half_in(raw.scales, j);
+    }
+    __device__ static float offset(const Raw&, int, int) {
+        return 0;
+    }
 };
 
 // The common part of the formats that store their low 4 bits as nibbles.
