@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
+
 #include "base/host_name.h"
 #include "base/shipped_files.h"
 #include "base/standard_streams.h"
@@ -14,6 +16,12 @@
 #include <CLI/CLI.hpp>
 
 namespace voltpile::cli {
+
+std::string option_name(std::string_view field) {
+    std::string name = fmt::format("--{}", field);
+    std::ranges::replace(name, '_', '-');
+    return name;
+}
 
 void add_job_options(CLI::App& command, RunOptions& run) {
     command

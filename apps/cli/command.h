@@ -4,6 +4,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "base/error.h"
 #include "comm/mpi/session.h"
@@ -53,6 +54,9 @@ void add_serve(CLI::App& cli, Action& action);
 void add_tokenize(CLI::App& cli, Action& action);
 void add_manual(CLI::App& cli, Action& action);
 void add_completion(CLI::App& cli, Action& action);
+
+// "batch_invariant": "--batch-invariant", the option of a field of one of the tables of settings.
+std::string option_name(std::string_view field);
 
 // Adds JOB and --set, which run, plan and submit share.
 void add_job_options(CLI::App& command, RunOptions& run);

@@ -1,9 +1,6 @@
 #include "cli/replica_options.h"
 
-#include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
-#include <algorithm>
 
 #include "cli/command.h"
 #include "llm/replica/replica_fields.h"
@@ -15,8 +12,7 @@ namespace {
 class ReplicaOption {
   public:
     ReplicaOption(CLI::App& command, llm::ReplicaRequest& request, const llm::ReplicaField& field)
-        : command_(command), field_(field), name_(fmt::format("--{}", field.name)), help_(field.help) {
-        std::ranges::replace(name_, '_', '-');
+        : command_(command), field_(field), name_(option_name(field.name)), help_(field.help) {
         std::visit([&](auto member) { add(request.*member); }, field.member);
     }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "cli/command.h"
 #include "llm/engine/request_fields.h"
 
 namespace voltpile::cli {
@@ -41,10 +42,8 @@ class FieldOption {
         : command_(command),
           settings_(settings),
           field_(field),
-          name_(fmt::format("{}--{}", field.name == "max_tokens" ? "-n," : "", field.name)),
-          help_(field.help) {
-        std::ranges::replace(name_, '_', '-');
-    }
+          name_((field.name == "max_tokens" ? "-n," : "") + option_name(field.name)),
+          help_(field.help) {}
 
     void add() {
         std::visit([&](auto member) { add(llm::value_of(settings_, member)); }, field_.member);

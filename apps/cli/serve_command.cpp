@@ -1,7 +1,4 @@
-#include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <memory>
 
 #include "cli/command.h"
@@ -12,17 +9,11 @@
 namespace voltpile::cli {
 namespace {
 
-std::string option_of(std::string_view field) {
-    std::string name = fmt::format("--{}", field);
-    std::ranges::replace(name, '_', '-');
-    return name;
-}
-
 // Adds the option of one field of kServeFields; its type decides which.
 class ServeOption {
   public:
     ServeOption(CLI::App& command, llm::ServeOptions& options, const llm::ServeField& field)
-        : command_(command), field_(field), name_(option_of(field.name)), help_(field.help) {
+        : command_(command), field_(field), name_(option_name(field.name)), help_(field.help) {
         std::visit([&](auto member) { add(options.*member); }, field.member);
     }
 
@@ -69,7 +60,7 @@ void add_serve(CLI::App& cli, Action& action) {
         "  mpirun -np 4 voltpile serve model.gguf --tensor 2 --replicas 2\n\n"
         "docs/serve.md describes the API and how the server stops.");
     auto request = std::make_shared<llm::ServeRequest>();
-    request->place = option_of;
+    request->place = option_name;
     add_model_option(*command, request->model.path)->required();
     for (const llm::ServeField& field : llm::kServeFields) ServeOption(*command, request->options, field);
     command->get_option("--tls-cert")->needs(command->get_option("--tls-key"));
