@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <map>
-
 #include "llm/chat/chat_json.h"
 #include "llm/chat/jinja/json_value.h"
 #include "llm/engine/request_fields.h"
@@ -74,24 +72,21 @@ class AnthropicMessages {
         if (!name) block.fail("name", "is missing");
         const ordered_json* input = block.find("input");
         if (!input || !input->is_object()) block.fail("input", "must be an object");
-        tool_of_call_[*id] = *name;
+        called_.add(*id, *name);
         return tool_call_value(*id, *name, *input);
     }
 
     void read_result(FieldReader& block, const std::string& path) {
         const auto id = block.text("tool_use_id");
         if (!id) block.fail("tool_use_id", "is missing");
-        ChatMessage message{ChatRole::Tool, ""};
-        if (block.find("content")) message.content = read_content(block, path, "content", {"text"});
-        message.more = {{"tool_call_id", *id}};
-        if (const auto tool = tool_of_call_.find(*id); tool != tool_of_call_.end())
-            message.more.emplace_back("name", tool->second);
+        const bool has_content = block.find("content") != nullptr;
+        to_.push_back(called_.result(
+            *id, has_content ? read_content(block, path, "content", {"text"}) : std::string()));
         block.boolean("is_error");  // the content says what went wrong
-        to_.push_back(std::move(message));
     }
 
     std::vector<ChatMessage>& to_;
-    std::map<std::string, std::string> tool_of_call_;  // by id
+    CalledTools called_;
 };
 
 ToolChoice read_anthropic_choice(FieldReader& fields) {

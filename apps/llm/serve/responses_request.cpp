@@ -53,7 +53,7 @@ class InputItems {
         if (!id) fields.fail("call_id", "is missing");
         if (!name) fields.fail("name", "is missing");
         if (!arguments) fields.fail("arguments", "is missing");
-        tool_of_call_[*id] = *name;
+        called_.add(*id, *name);
         if (to_.empty() || to_.back().role != ChatRole::Assistant) to_.push_back({ChatRole::Assistant, {}});
         jinja::Entries& more = to_.back().more;
         const jinja::Value* known = jinja::find(more, "tool_calls");
@@ -65,16 +65,12 @@ class InputItems {
     void read_output(FieldReader& fields, const std::string& path) {
         const auto id = fields.text("call_id");
         if (!id) fields.fail("call_id", "is missing");
-        ChatMessage message{ChatRole::Tool,
-                            read_content(fields, path, "output", {"input_text", "output_text"})};
-        message.more = {{"tool_call_id", *id}};
-        if (const auto tool = tool_of_call_.find(*id); tool != tool_of_call_.end())
-            message.more.emplace_back("name", tool->second);
-        to_.push_back(std::move(message));
+        to_.push_back(
+            called_.result(*id, read_content(fields, path, "output", {"input_text", "output_text"})));
     }
 
     std::vector<ChatMessage>& to_;
-    std::map<std::string, std::string> tool_of_call_;  // by id
+    CalledTools called_;
 };
 
 void read_input(FieldReader& fields, std::vector<ChatMessage>& messages) {
@@ -114,27 +110,6 @@ void read_text_format(FieldReader& fields, GenerationFields& read) {
     }
 }
 
-ToolChoice read_responses_choice(FieldReader& fields) {
-    ToolChoice choice;
-    choice.parallel = fields.boolean("parallel_tool_calls").value_or(true);
-    const ordered_json* value = fields.find("tool_choice");
-    if (!value || *value == "auto") return choice;
-    if (*value == "none") {
-        choice.kind = ToolChoice::Kind::None;
-        return choice;
-    }
-    choice.kind = ToolChoice::Kind::Required;
-    if (*value == "required") return choice;
-    if (!value->is_object())
-        fields.fail("tool_choice", "must be auto, none, required, or an object that names a function");
-    FieldReader inner(*value, "tool_choice.");
-    if (inner.text("type") != "function") inner.fail("type", "must be function");
-    choice.name = inner.text("name").value_or("");
-    if (choice.name.empty()) inner.fail("name", "is missing");
-    inner.finish();
-    return choice;
-}
-
 void read_responses_tools(FieldReader& fields, const ServedModel& model, ChatRequest& request) {
     std::vector<OfferedTool> tools;
     for (const ordered_json& each : read_objects(fields, "tools")) {
@@ -145,7 +120,7 @@ void read_responses_tools(FieldReader& fields, const ServedModel& model, ChatReq
         tools.push_back(read_tool(tool, place, "parameters"));
         tool.finish();
     }
-    offer_tools(tools, read_responses_choice(fields), model, request);
+    offer_tools(tools, read_tool_choice(fields, false), model, request);
 }
 
 void refuse_unsupported(FieldReader& fields) {

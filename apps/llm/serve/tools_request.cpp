@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "llm/chat/jinja/json_value.h"
 #include "llm/grammar/tool_grammar.h"
@@ -84,33 +85,15 @@ std::string schema_of(const OfferedTool& tool) {
     }
 }
 
-ToolChoice read_chat_choice(FieldReader& fields) {
-    ToolChoice choice;
-    const ordered_json* value = fields.find("tool_choice");
-    choice.parallel = fields.boolean("parallel_tool_calls").value_or(true);
-    if (!value || *value == "auto") return choice;
-    if (*value == "none") {
-        choice.kind = ToolChoice::Kind::None;
-    } else if (*value == "required") {
-        choice.kind = ToolChoice::Kind::Required;
-    } else if (value->is_object()) {
-        FieldReader named(*value, "tool_choice.");
-        if (named.text("type") != "function") named.fail("type", "must be function");
-        const ordered_json* function = named.find("function");
-        if (!function || !function->is_object()) named.fail("function", "must be an object with a name");
-        named.finish();
-        FieldReader inner(*function, "tool_choice.function.");
-        choice.kind = ToolChoice::Kind::Required;
-        choice.name = inner.text("name").value_or("");
-        if (choice.name.empty()) inner.fail("name", "is missing");
-        inner.finish();
-    } else {
-        fields.fail("tool_choice", "must be auto, none, required, or an object that names a function");
-    }
-    return choice;
-}
-
 }  // namespace
+
+ChatMessage CalledTools::result(const std::string& id, std::string content) const {
+    ChatMessage message{ChatRole::Tool, std::move(content)};
+    message.more = {{"tool_call_id", id}};
+    if (const auto tool = names_.find(id); tool != names_.end())
+        message.more.emplace_back("name", tool->second);
+    return message;
+}
 
 std::vector<ordered_json> read_objects(FieldReader& fields, std::string_view name) {
     const ordered_json* list = fields.find(name);
@@ -119,6 +102,39 @@ std::vector<ordered_json> read_objects(FieldReader& fields, std::string_view nam
     for (const ordered_json& each : *list)
         if (!each.is_object()) fields.fail(name, "must be a list of objects");
     return list->get<std::vector<ordered_json>>();
+}
+
+ToolChoice read_tool_choice(FieldReader& fields, bool nested) {
+    ToolChoice choice;
+    choice.parallel = fields.boolean("parallel_tool_calls").value_or(true);
+    const ordered_json* value = fields.find("tool_choice");
+    if (!value || *value == "auto") return choice;
+    if (*value == "none") {
+        choice.kind = ToolChoice::Kind::None;
+        return choice;
+    }
+    choice.kind = ToolChoice::Kind::Required;
+    if (*value == "required") return choice;
+    if (!value->is_object())
+        fields.fail("tool_choice", "must be auto, none, required, or an object that names a function");
+    const auto read_name = [&](FieldReader& from) {
+        choice.name = from.text("name").value_or("");
+        if (choice.name.empty()) from.fail("name", "is missing");
+    };
+    FieldReader named(*value, "tool_choice.");
+    if (named.text("type") != "function") named.fail("type", "must be function");
+    if (nested) {
+        const ordered_json* function = named.find("function");
+        if (!function || !function->is_object()) named.fail("function", "must be an object with a name");
+        FieldReader inner(*function, "tool_choice.function.");
+        named.finish();
+        read_name(inner);
+        inner.finish();
+    } else {
+        read_name(named);
+        named.finish();
+    }
+    return choice;
 }
 
 OfferedTool read_tool(FieldReader& fields, const std::string& place, std::string_view schema) {
@@ -171,7 +187,7 @@ void read_chat_tools(FieldReader& fields, const ServedModel& model, ChatRequest&
         tools.push_back(read_tool(inner, place + ".function", "parameters"));
         inner.finish();
     }
-    offer_tools(tools, read_chat_choice(fields), model, request);
+    offer_tools(tools, read_tool_choice(fields, true), model, request);
 }
 
 }  // namespace voltpile::llm
