@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <utility>
 
-#include "http/api_keys.h"
 #include "http/server.h"
 #include "llm/grammar/tool_format.h"
 #include "llm/replica/replica_fields.h"
@@ -75,20 +74,20 @@ ModelServer::ModelServer(ServeRequest request, const Communicator* world) : requ
     };
     if (!world) {
         check();
-        check_files();
+        read_files();
         return;
     }
     agreed(check);
     decide_on_root(*world, [&] {
-        check_files();
+        read_files();
         return std::string();
     });
 }
 
-void ModelServer::check_files() const {
+void ModelServer::read_files() {
     const ServeOptions& options = request_.options;
     if (!options.api_key_file.empty())
-        blaming("api_key_file", [&] { http::ApiKeys::from_file(options.api_key_file); });
+        blaming("api_key_file", [&] { keys_ = http::ApiKeys::from_file(options.api_key_file); });
     if (!options.tls_cert.empty())
         blaming("tls_cert", [&] { http::check_tls_files(options.tls_cert, options.tls_key); });
 }
@@ -112,7 +111,7 @@ ServeSettings ModelServer::settings() const {
                                                                      : tool_format_named(options.tool_format);
     }
     settings.api.grace_seconds = options.grace;
-    if (!options.api_key_file.empty()) settings.api.keys = http::ApiKeys::from_file(options.api_key_file);
+    settings.api.keys = keys_;
     settings.address_file = options.address_file;
     settings.time_limit_s = request_.time_limit_s;
     return settings;

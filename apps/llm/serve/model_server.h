@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "comm/mpi/session.h"
+#include "http/api_keys.h"
 #include "llm/replica/replica_plan.h"
 #include "llm/serve/serve.h"
 #include "llm/serve/serve_fields.h"
@@ -47,7 +48,7 @@ class ModelServer {
     void run(const MpiSession& mpi, StopSignals& signals, ReplicaPlan plan) const;
 
   private:
-    void check_files() const;
+    void read_files();
     ServeSettings settings() const;
     // Calls `function`; an Error gets the place of the field in front.
     template <class Function>
@@ -55,6 +56,7 @@ class ModelServer {
 
     ServeRequest request_;
     std::unique_ptr<LanguageModel> model_;
+    http::ApiKeys keys_;  // on rank 0
 };
 
 }  // namespace voltpile::llm
