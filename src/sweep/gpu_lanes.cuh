@@ -38,9 +38,9 @@ __device__ __forceinline__ std::uint32_t draw_point(bool asks, const GpuRange& r
 //   Lane(common)
 //   idle()                          no point, and a state that step() keeps finite and undecided
 //   request()                       makes decided() true
-//   begin(mine, problem, common, range, shared)   starts the lanes with `mine`, each at its `point`; called
-//   by
-//                                   all lanes of the warp
+//   begin(mine, problem, common, range, shared)   starts the lanes with `mine`, each at its `point`; all
+//   lanes
+//                                   of the warp call it
 //   decided(common, shared)         whether the point needs no more steps
 //   finish(range, shared)           stores the outcome and adds its work to range.counters->units
 //   step(common, shared)            advances the point, or nothing if there is none
