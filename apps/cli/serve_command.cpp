@@ -22,11 +22,21 @@ class ServeOption {
         CLI::Option* const option =
             command_.add_option(name_, value, help_)->type_name(std::string(field_.kind))->check(some_name());
         if (!value.empty()) option->capture_default_str();
+        if (field_.choices.empty()) return;
+        option->check(CLI::IsMember(std::vector<std::string>(field_.choices.begin(), field_.choices.end())));
+        option->type_name(std::string(field_.kind));  // without the choices that the check adds
     }
     void add(int& value) {
         command_.add_option(name_, value, help_)
             ->check(CLI::Range(field_.least, field_.most))
             ->capture_default_str();
+    }
+    void add(bool& on) {
+        command_
+            .add_option_function<std::string>(
+                name_, [&on](const std::string& word) { on = word == "on"; }, help_ + " [off]")
+            ->check(CLI::IsMember({"on", "off"}))
+            ->type_name("on|off");
     }
     void add(std::vector<std::string>& values) {
         command_.add_option(name_, values, help_)

@@ -8,30 +8,55 @@
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
+#include <utility>
 
 #include "base/error.h"
 #include "http/message.h"
 
 namespace voltpile::http {
+namespace {
 
-ApiKeys::ApiKeys(const std::vector<std::string>& keys) {
-    for (const std::string& key : keys) digests_.push_back(digest(key));
+std::vector<std::string> words_of(const std::string& line) {
+    std::istringstream stream(line);
+    std::vector<std::string> words;
+    for (std::string word; stream >> word;) words.push_back(word);
+    return words;
 }
 
-std::vector<std::string> read_api_keys(const std::string& path) {
+bool is_visible_ascii(const std::string& word) {
+    return std::ranges::all_of(word, [](unsigned char c) { return c > ' ' && c < 0x7f; });
+}
+
+}  // namespace
+
+ApiKeys::ApiKeys(const std::vector<ApiKey>& keys) {
+    for (const ApiKey& key : keys) entries_.push_back({digest(key.key), key.name});
+}
+
+std::string ApiKeys::name(std::size_t number) const {
+    const std::string& name = entries_[number].name;
+    return name.empty() ? fmt::format("key {}", number + 1) : name;
+}
+
+std::vector<ApiKey> read_api_keys(const std::string& path) {
     std::ifstream file(path);
     if (!file) throw FileError("read", path, errno, ExitCode::BadInput);
     if (std::filesystem::is_directory(path)) throw FileError("read", path, EISDIR, ExitCode::BadInput);
-    std::vector<std::string> keys;
+    std::vector<ApiKey> keys;
     std::string line;
     for (int number = 1; std::getline(file, line); ++number) {
-        while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
-        if (line.empty() || line.front() == '#') continue;
-        const bool plain = std::ranges::all_of(line, [](unsigned char c) { return c > ' ' && c < 0x7f; });
-        if (!plain)
-            throw JobError(fmt::format("{}:{}: a key consists of visible ASCII characters without spaces",
-                                       path, number));
-        keys.push_back(line);
+        const std::vector<std::string> words = words_of(line);
+        if (words.empty() || words.front().front() == '#') continue;
+        const auto check = [&](bool good, std::string_view says) {
+            if (!good) throw JobError(fmt::format("{}:{}: {}", path, number, says));
+        };
+        check(std::ranges::all_of(words, [](const std::string& word) { return is_visible_ascii(word); }),
+              "a key consists of visible ASCII characters without spaces");
+        check(words.size() <= 2, "a line has a key and perhaps a name, separated by spaces");
+        ApiKey key{words[0], words.size() > 1 ? words[1] : ""};
+        check(std::ranges::find(keys, key.key, &ApiKey::key) == keys.end(), "the key is there twice");
+        keys.push_back(std::move(key));
     }
     if (keys.empty()) throw JobError(fmt::format("{} has no key: write one a line", path));
     return keys;
@@ -50,8 +75,8 @@ ApiKeys::Digest ApiKeys::digest(std::string_view key) {
 std::optional<std::size_t> ApiKeys::find(std::string_view key) const {
     const Digest wanted = digest(key);
     std::optional<std::size_t> found;
-    for (std::size_t i = 0; i < digests_.size(); ++i)
-        if (CRYPTO_memcmp(digests_[i].data(), wanted.data(), wanted.size()) == 0) found = i;
+    for (std::size_t i = 0; i < entries_.size(); ++i)
+        if (CRYPTO_memcmp(entries_[i].digest.data(), wanted.data(), wanted.size()) == 0) found = i;
     return found;
 }
 

@@ -106,6 +106,7 @@ bool Connection::check_head() {
     const Request& request = parser_.request();
     const std::string_view id = request.header("X-Request-Id");
     id_ = usable_id(id) ? std::string(id) : context_.new_request_id();
+    parser_.identify(peer_, id_);
     origin_ = request.header("Origin");
     path_ = request.path;
     head_only_ = request.method == "HEAD";
@@ -153,11 +154,8 @@ void Connection::dispatch() {
     };
     outgoing_ = std::make_shared<Outgoing>(wake, context_.settings.stream_bytes);
     head_sent_ = false;
-    Request request = parser_.take();
-    request.peer = peer_;
-    request.id = id_;
     try {
-        (*handler_)(std::move(request), Reply(outgoing_));
+        (*handler_)(parser_.take(), Reply(outgoing_));
     } catch (const std::exception& error) {  // the lost Reply answers 500
         spdlog::error("{} (request {}): {}", path_, id_, error.what());
     }

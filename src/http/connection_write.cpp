@@ -45,7 +45,7 @@ void Connection::refuse(int status, std::string_view message, std::vector<Header
     ++context_.counters.refused;
     Response response;
     if (context_.settings.refusal) {
-        response = context_.settings.refusal(status, message, path_);
+        response = context_.settings.refusal({status, message, path_, id_, peer_});
     } else {
         response.content_type = "text/plain; charset=utf-8";
         response.body = fmt::format("{}\n", message);

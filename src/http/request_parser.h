@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "http/message.h"
 
@@ -35,6 +36,11 @@ class RequestParser {
 
     // After the head:
     const Request& request() const { return request_; }
+    // Fills in what the connection knows of the request: the client's address and the request's id.
+    void identify(std::string peer, std::string id) {
+        request_.peer = std::move(peer);
+        request_.id = std::move(id);
+    }
     bool keep_alive() const;        // HTTP says so
     bool chunks() const;            // the client understands chunked responses (HTTP/1.1)
     bool expects_continue() const;  // it waits for "100 Continue" before it sends the body

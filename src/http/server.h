@@ -17,6 +17,15 @@
 
 namespace voltpile::http {
 
+// A request that the server refuses itself.
+struct Refused {
+    int status;
+    std::string_view message;
+    std::string_view path;  // empty if it is not known
+    std::string_view id;    // likewise
+    std::string_view peer;
+};
+
 struct ServerSettings {
     std::string host = "127.0.0.1";        // a name or an address; "0.0.0.0" and "::" listen on all
     int port = 8000;                       // 0: a free one, see Server::port()
@@ -42,8 +51,8 @@ struct ServerSettings {
     // Called with the head of each request that has a route, in the server's thread, before its body is read.
     // A response refuses it.
     std::function<std::optional<Response>(const Request&)> admit;
-    // Makes the response for what the server refuses itself. path: of the request, empty if it is not known.
-    std::function<Response(int status, std::string_view message, std::string_view path)> refusal;
+    // Makes the response for what the server refuses itself, in the server's thread.
+    std::function<Response(const Refused&)> refusal;
 };
 
 // Counts since the start. Thread-safe.

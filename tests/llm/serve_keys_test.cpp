@@ -36,6 +36,8 @@ TEST(ServeKeys, HaveTheDefaultsOfTheOptions) {
             EXPECT_EQ(job.integer(key), defaults.**number) << key;
         else if (const auto* text = std::get_if<std::string ServeOptions::*>(&field.member))
             EXPECT_EQ(job.text(key), defaults.**text) << key;
+        else if (const auto* on = std::get_if<bool ServeOptions::*>(&field.member))
+            EXPECT_EQ(job.boolean(key), defaults.**on) << key;
         else
             EXPECT_TRUE(job.texts(key).empty()) << key;
     }

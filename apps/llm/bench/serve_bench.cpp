@@ -31,7 +31,7 @@ ServeTarget target_of(const ServeBenchOptions& options) {
     target.path = target.client.server.path;
     while (target.path.ends_with('/')) target.path.pop_back();
     if (!target.path.ends_with("/v1")) target.path += "/v1";
-    if (!options.api_key_file.empty()) target.key = http::read_api_keys(options.api_key_file).front();
+    if (!options.api_key_file.empty()) target.key = http::read_api_keys(options.api_key_file).front().key;
     return target;
 }
 

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/host_name.h"
 #include "base/seconds_since.h"
+#include "base/unix_time.h"
 
 namespace voltpile::llm {
 
@@ -78,7 +79,6 @@ void AddressFile::renew(const std::stop_token& stop) {
 
 ServerStatus AddressFile::status_after(double seconds) {
     const ServeLoad load = load_();
-    const auto now = std::chrono::system_clock::now().time_since_epoch();
     ServerStatus status;
     status.address = url_;
     status.host = host_name();
@@ -89,7 +89,7 @@ ServerStatus AddressFile::status_after(double seconds) {
     status.tokens_per_s =
         static_cast<double>(load.tokens_out - std::exchange(tokens_before_, load.tokens_out)) / seconds;
     status.answered = load.answered;
-    status.unix_time = std::chrono::duration_cast<std::chrono::seconds>(now).count();
+    status.unix_time = static_cast<std::int64_t>(unix_time());
     return status;
 }
 

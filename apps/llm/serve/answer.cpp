@@ -37,8 +37,10 @@ void Answer::submit() {
     std::size_t i = 0;
     const auto refuse = [&](const ApiError& error) {
         cancel_all();
-        for (; i < ids_.size(); ++i) plan_.on_ended(ids_[i], nullptr);
         fail(error);
+        const std::size_t refused = ids_.size() - i;
+        for (; i < ids_.size(); ++i) plan_.on_ended(ids_[i], nullptr);
+        count_ended(refused);
     };
     try {
         for (; i < ids_.size(); ++i) {
@@ -91,25 +93,42 @@ void Answer::delta(int number, const Delta& delta) {
 void Answer::ended(int number, Outcome outcome) {
     const std::lock_guard lock(mutex_);
     plan_.on_ended(outcome.id, &outcome);
-    --left_;
-    if (done_) return;
+    outcomes_[static_cast<std::size_t>(number)] = std::move(outcome);
+    const bool last = left_ == 1;
+    if (!done_) settle(number, last);
+    count_ended(1);
+}
+
+// Passes on what the client gets of a request that has ended. last: all others have.
+void Answer::settle(int number, bool last) {
+    const auto at = static_cast<std::size_t>(number);
+    const Outcome& outcome = outcomes_[at];
     if (outcome.finish == Finish::Failed || outcome.finish == Finish::Cancelled) {
         cancel_all();
         return fail(error_of(outcome));
     }
-    const auto at = static_cast<std::size_t>(number);
     if (plan_.stream) {
         begin_stream();
         const std::string begin = begun_[at] ? "" : plan_.format->begin_event(number);
         begun_[at] = true;
         reply_.write(begin + plan_.format->finish_event(number, outcome));
     }
-    outcomes_[at] = std::move(outcome);
-    if (left_ == 0) finish();
+    if (last) finish();
+}
+
+void Answer::count_ended(std::size_t requests) {
+    left_ -= requests;
+    if (left_ > 0 || !plan_.on_all_ended) return;
+    end_.left = reply_.gone();
+    end_.outcomes = outcomes_;
+    end_.usage = usage();
+    plan_.on_all_ended(end_);
 }
 
 void Answer::fail(const ApiError& error) {
     done_ = true;
+    end_.status = error.status();
+    end_.error = error.what();
     if (!streaming_) return reply_.send(plan_.format->error_response(error));
     reply_.write(plan_.format->error_event(error));
     reply_.end();

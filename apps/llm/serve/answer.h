@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,14 @@ namespace voltpile::llm {
 
 class Answer : public std::enable_shared_from_this<Answer> {
   public:
+    // How all of it ended.
+    struct End {
+        int status = 200;   // of the response
+        std::string error;  // what the client was told; empty: nothing is wrong
+        bool left = false;  // the client was gone before the response was complete
+        std::span<const Outcome> outcomes;
+        AnswerUsage usage;
+    };
     struct Plan {
         std::vector<Request> requests;  // with their ids; one for each answer
         int prompts = 1;                // answers of the same prompt follow each other
@@ -26,6 +35,8 @@ class Answer : public std::enable_shared_from_this<Answer> {
         // Called once for each request: with its outcome on the engine's thread, or with nullptr if the queue
         // did not accept it.
         std::function<void(std::int64_t id, const Outcome* outcome)> on_ended;
+        // Called once, after all requests have ended.
+        std::function<void(const End&)> on_all_ended;
     };
 
     // Submits the requests; the reply gets the answers. If the client goes away, the requests are cancelled.
@@ -39,6 +50,8 @@ class Answer : public std::enable_shared_from_this<Answer> {
     void cancel_all() const;
     void delta(int number, const Delta& delta);
     void ended(int number, Outcome outcome);
+    void settle(int number, bool last);
+    void count_ended(std::size_t requests);
     void fail(const ApiError& error);
     void begin_stream();
     void finish();
@@ -54,6 +67,7 @@ class Answer : public std::enable_shared_from_this<Answer> {
     std::size_t left_;         // requests that have not ended
     bool streaming_ = false;   // the head was sent
     bool done_ = false;        // the reply has its end
+    End end_;
 };
 
 }  // namespace voltpile::llm

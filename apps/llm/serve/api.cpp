@@ -10,7 +10,7 @@
 #include <random>
 #include <utility>
 
-#include "llm/serve/messages_api.h"
+#include "base/unix_time.h"
 
 namespace voltpile::llm {
 namespace {
@@ -27,6 +27,11 @@ bool is_json(std::string_view content_type) {
     return http::same_ignoring_case(content_type.substr(0, content_type.find(';')), "application/json");
 }
 
+std::string_view key_text(const http::Request& request) {
+    const std::string_view key = http::bearer_key(request.header("Authorization"));
+    return key.empty() ? request.header("X-Api-Key") : key;
+}
+
 }  // namespace
 
 Api::Api(ApiSettings settings, const LanguageModel& model, SharedQueue& queue)
@@ -34,6 +39,7 @@ Api::Api(ApiSettings settings, const LanguageModel& model, SharedQueue& queue)
       model_(model),
       queue_(queue),
       metrics_(settings_.model.name),
+      log_(settings_.log, settings_.log_prompts, stdout),
       next_seed_(std::uint64_t{std::random_device{}()} << 32 | std::random_device{}()) {}
 
 http::Router Api::routes() {
@@ -58,40 +64,38 @@ void Api::add_post(http::Router& router, const char* path,
             try {
                 (this->*work)(both->first, both->second);
             } catch (const ApiError& error) {
-                both->second.send(refusal(error, both->first.path));
+                both->second.send(refuse(both->first, error));
             } catch (const std::exception& error) {
                 const bool wrong =
                     dynamic_cast<const JobError*>(&error) != nullptr;  // of tokenizer or template
-                both->second.send(refusal(ApiError(wrong ? 400 : 500, error.what()), both->first.path));
+                both->second.send(refuse(both->first, ApiError(wrong ? 400 : 500, error.what())));
             }
         });
     });
 }
 
+std::optional<std::size_t> Api::key_of(const http::Request& request) const {
+    return settings_.keys.find(key_text(request));
+}
+
 std::optional<http::Response> Api::admit(const http::Request& request) const {
-    const auto refuse = [&](const ApiError& error) { return refusal(error, request.path); };
-    if (!settings_.keys.empty() && needs_key(request)) {
-        std::string_view key = http::bearer_key(request.header("Authorization"));
-        if (key.empty()) key = request.header("X-Api-Key");
-        if (!settings_.keys.find(key))
-            return refuse(ApiError(401,
-                                   key.empty()
-                                       ? "this server needs an API key: send \"Authorization: Bearer KEY\""
-                                       : "this API key is not known here",
-                                   {}, "invalid_api_key"));
-    }
+    if (!settings_.keys.empty() && needs_key(request) && !key_of(request))
+        return refuse(request,
+                      ApiError(401,
+                               key_text(request).empty()
+                                   ? "this server needs an API key: send \"Authorization: Bearer KEY\""
+                                   : "this API key is not known here",
+                               {}, "invalid_api_key"));
     if (request.method != "POST") return std::nullopt;
     if (draining_)
-        return refuse(ApiError(503, "the server is stopping and takes no new requests", {}, "stopping")
+        return refuse(request,
+                      ApiError(503, "the server is stopping and takes no new requests", {}, "stopping")
                           .retry_after(std::max(settings_.grace_seconds, 1)));
     // Pages of other origins can send other types without asking first.
     if (!is_json(request.header("Content-Type")))
-        return refuse(ApiError(415, "the body must be JSON: send \"Content-Type: application/json\""));
+        return refuse(request,
+                      ApiError(415, "the body must be JSON: send \"Content-Type: application/json\""));
     return std::nullopt;
-}
-
-http::Response Api::refusal(const ApiError& error, std::string_view path) {
-    return path == "/v1/messages" ? messages_error(error) : error.response();
 }
 
 void Api::cancel_all() {
@@ -125,10 +129,8 @@ void Api::take_room(std::span<const Request> requests) {
 
 AnswerHead Api::head_of(const GenerationFields& fields, const http::Request& request,
                         std::string_view prefix) const {
-    const auto now = std::chrono::system_clock::now().time_since_epoch();
     return {fmt::format("{}-{}", prefix, request.id), settings_.model.name,
-            std::chrono::duration_cast<std::chrono::seconds>(now).count(), fields.include_usage,
-            fields.logprobs};
+            static_cast<std::int64_t>(unix_time()), fields.include_usage, fields.logprobs};
 }
 
 AnswerHead Api::head_of(const ChatRequest& chat, const http::Request& request, std::string_view prefix) {
@@ -138,7 +140,7 @@ AnswerHead Api::head_of(const ChatRequest& chat, const http::Request& request, s
 }
 
 void Api::answer(const GenerationFields& fields, const Prompts& prompts, std::unique_ptr<AnswerFormat> format,
-                 bool continues, http::Reply& reply) {
+                 bool continues, const http::Request& http_request, http::Reply& reply) {
     const auto too_long = [&](std::size_t tokens, const std::string& more) {
         return ApiError(400,
                         fmt::format("the prompt has {} tokens{}, but the context has {}", tokens, more,
@@ -172,6 +174,11 @@ void Api::answer(const GenerationFields& fields, const Prompts& prompts, std::un
         const std::lock_guard lock(mutex_);
         in_flight_.erase(id);
     };
+    if (log_.wanted())
+        plan.on_all_ended = [this, record = record_of(http_request),
+                             begin = std::chrono::steady_clock::now()](const Answer::End& end) mutable {
+            write_log(record, begin, end);
+        };
     Answer::start(std::move(plan), std::move(reply), queue_);
 }
 

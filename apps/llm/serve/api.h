@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <mutex>
@@ -16,6 +17,7 @@
 #include "llm/serve/address_file.h"
 #include "llm/serve/answer.h"
 #include "llm/serve/completion_request.h"
+#include "llm/serve/request_log.h"
 #include "llm/serve/serve_metrics.h"
 #include "llm/serve/work_queue.h"
 #include "llm/session/language_model.h"
@@ -28,6 +30,8 @@ struct ApiSettings {
     int requests = 0;       // the most at once, running and waiting; beyond, 429
     int grace_seconds = 0;  // what clients are told to wait when the server stops
     http::ApiKeys keys;     // empty: nobody needs one
+    LogFormat log = LogFormat::None;
+    bool log_prompts = false;
 };
 
 class Api {
@@ -38,8 +42,8 @@ class Api {
     http::Router routes();
     // For http::ServerSettings.
     std::optional<http::Response> admit(const http::Request& request) const;
-    // The error in the form of the API that the path belongs to.
-    static http::Response refusal(const ApiError& error, std::string_view path);
+    // The error in the form of the API that the path belongs to. For http::ServerSettings; writes to the log.
+    http::Response refusal(const http::Refused& refused) const;
     // Whose counters /metrics shows.
     void set_counters(const http::ServerCounters& counters) { server_ = &counters; }
 
@@ -65,7 +69,13 @@ class Api {
     void add_documents(http::Router& router);  // api_documents.cpp
 
     void answer(const GenerationFields& fields, const Prompts& prompts, std::unique_ptr<AnswerFormat> format,
-                bool continues, http::Reply& reply);
+                bool continues, const http::Request& request, http::Reply& reply);
+    // Returns the number of the API key that came with a request.
+    std::optional<std::size_t> key_of(const http::Request& request) const;
+    RequestRecord record_of(const http::Request& request) const;
+    http::Response refuse(const http::Request& request, const ApiError& error) const;
+    void write_log(RequestRecord& record, std::chrono::steady_clock::time_point begin,
+                   const Answer::End& end) const;
     AnswerHead head_of(const GenerationFields& fields, const http::Request& request,
                        std::string_view prefix) const;
     AnswerHead head_of(const ChatRequest& chat, const http::Request& request, std::string_view prefix);
@@ -77,6 +87,7 @@ class Api {
     const LanguageModel& model_;
     SharedQueue& queue_;
     ServeMetrics metrics_;
+    mutable RequestLog log_;
     std::atomic<const http::ServerCounters*> server_ = nullptr;
     std::atomic<bool> draining_ = false;
     std::atomic<std::int64_t> next_id_ = 0;

@@ -25,7 +25,7 @@ void Api::chat(const http::Request& request, http::Reply& reply) {
     const ChatRequest chat = read_chat_request(request.body, settings_.model, new_seed());
     const Prompts prompts{model_.encode(chat.messages, chat.options)};
     answer(chat.fields, prompts, chat_format(head_of(chat, request, "chatcmpl"), model_.tokenizer()), false,
-           reply);
+           request, reply);
 }
 
 void Api::complete(const http::Request& request, http::Reply& reply) {
@@ -44,14 +44,15 @@ void Api::complete(const http::Request& request, http::Reply& reply) {
     answer(read.fields, prompts,
            completion_format(head_of(read.fields, request, "cmpl"), tokenizer, std::move(echo),
                              read.only_prompt),
-           true, reply);
+           true, request, reply);
 }
 
 void Api::respond(const http::Request& request, http::Reply& reply) {
     ResponsesRequest read = read_responses_request(request.body, settings_.model, new_seed());
     const Prompts prompts{model_.encode(read.chat.messages, read.chat.options)};
     answer(read.chat.fields, prompts,
-           responses_format(head_of(read.chat, request, "resp"), std::move(read.settings)), false, reply);
+           responses_format(head_of(read.chat, request, "resp"), std::move(read.settings)), false, request,
+           reply);
 }
 
 void Api::message(const http::Request& request, http::Reply& reply) {
@@ -60,7 +61,7 @@ void Api::message(const http::Request& request, http::Reply& reply) {
     answer(chat.fields, prompts,
            messages_format(head_of(chat, request, "msg"), std::ssize(prompts.front()),
                            chat.fields.settings.stop),
-           false, reply);
+           false, request, reply);
 }
 
 void Api::tokenize(const http::Request& request, http::Reply& reply) {

@@ -4,10 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <utility>
 
+#include "base/unix_time.h"
 #include "http/server.h"
 #include "llm/grammar/tool_format.h"
 #include "llm/replica/replica_fields.h"
@@ -23,12 +23,6 @@ std::string name_of(const ModelChoice& model) {
     std::filesystem::path name = std::filesystem::path(model.path).lexically_normal();
     if (!name.has_filename()) name = name.parent_path();
     return name.extension() == ".gguf" ? name.stem().string() : name.filename().string();
-}
-
-std::int64_t unix_seconds() {
-    return std::chrono::duration_cast<std::chrono::seconds>(
-               std::chrono::system_clock::now().time_since_epoch())
-        .count();
 }
 
 }  // namespace
@@ -70,6 +64,10 @@ ModelServer::ModelServer(ServeRequest request, const Communicator* world) : requ
                 throw JobError(
                     fmt::format("\"{}\" is none of {}", format, fmt::join(tool_format_names(), ", ")));
             });
+        if (request_.options.log_prompts && request_.options.log_format == "none")
+            blaming("log_prompts", [&] {
+                throw JobError(fmt::format("{} must be text or json", request_.place("log_format")));
+            });
         return true;
     };
     if (!world) {
@@ -103,7 +101,8 @@ ServeSettings ModelServer::settings() const {
     settings.http.body_bytes = static_cast<std::size_t>(options.body_mb) << 20;
     settings.http.cors_origins = options.cors_origin;
     settings.api.model = {options.name.empty() ? name_of(request_.model) : options.name,
-                          model_->config().vocab, request_.replica.context, unix_seconds()};
+                          model_->config().vocab, request_.replica.context,
+                          static_cast<std::int64_t>(unix_time())};
     if (model_->has_chat_template()) {
         const ChatTemplate& chat_template = model_->chat_template();
         settings.api.model.takes_tools = chat_template.takes_tools();
@@ -112,6 +111,8 @@ ServeSettings ModelServer::settings() const {
     }
     settings.api.grace_seconds = options.grace;
     settings.api.keys = keys_;
+    settings.api.log = log_format_named(options.log_format);
+    settings.api.log_prompts = options.log_prompts;
     settings.address_file = options.address_file;
     settings.time_limit_s = request_.time_limit_s;
     return settings;

@@ -65,9 +65,7 @@ void serve(ServeSettings settings, const LanguageModel& model, SharedQueue& queu
     const std::string name = settings.api.model.name;
     Api api(std::move(settings.api), model, queue);
     settings.http.admit = [&](const http::Request& request) { return api.admit(request); };
-    settings.http.refusal = [](int status, std::string_view message, std::string_view path) {
-        return Api::refusal(ApiError(status, std::string(message)), path);
-    };
+    settings.http.refusal = [&](const http::Refused& refused) { return api.refusal(refused); };
     http::Router routes = api.routes();
     add_page_routes(routes);
     http::Server server(std::move(settings.http), std::move(routes));

@@ -23,6 +23,8 @@ llm::ServeOptions options_of(const JobSpec& job) {
             options.** text = job.text(key);
         else if (const auto* number = std::get_if<int llm::ServeOptions::*>(&field.member))
             options.** number = static_cast<int>(job.integer(key));
+        else if (const auto* on = std::get_if<bool llm::ServeOptions::*>(&field.member))
+            options.** on = job.boolean(key);
         else
             options.*std::get<std::vector<std::string> llm::ServeOptions::*>(field.member) = job.texts(key);
     }

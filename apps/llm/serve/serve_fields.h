@@ -2,10 +2,13 @@
 #pragma once
 
 #include <array>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
+
+#include "llm/serve/request_log.h"
 
 namespace voltpile::llm {
 
@@ -19,6 +22,8 @@ struct ServeOptions {
     std::string name{};
     std::string chat_template{};
     std::string tool_format{};
+    std::string log_format = "none";
+    bool log_prompts = false;
     int queue = 256;
     int connections = 4096;
     int body_mb = 32;
@@ -26,15 +31,16 @@ struct ServeOptions {
 };
 
 struct ServeField {
-    using Member = std::variant<std::string ServeOptions::*, int ServeOptions::*,
+    using Member = std::variant<std::string ServeOptions::*, int ServeOptions::*, bool ServeOptions::*,
                                 std::vector<std::string> ServeOptions::*>;
 
     std::string_view name;  // "body_mb": the key is serve.body_mb, the option --body-mb
     Member member;          // its default is the member's
     int least;              // of a number
     int most;
-    std::string_view kind;  // of a text: "FILE"
-    std::string_view help;  // a clause without a period at its end
+    std::string_view kind;                           // of a text: "FILE"
+    std::string_view help;                           // a clause without a period at its end
+    std::span<const std::string_view> choices = {};  // of a text; empty: any
 };
 
 inline constexpr std::array kServeFields{
@@ -58,6 +64,11 @@ inline constexpr std::array kServeFields{
         "tool_format", &ServeOptions::tool_format, 0, 0, "FORMAT",
         "how the model writes calls of tools: hermes, llama3, mistral or mistral-args; otherwise as its "
         "chat template does"},
+    ServeField{"log_format", &ServeOptions::log_format, 0, 0, "FORMAT",
+               "write a line to stdout for each request for text and each refused one, for people or as JSON",
+               kLogFormatNames},
+    ServeField{"log_prompts", &ServeOptions::log_prompts, 0, 0, "",
+               "write the bodies of these requests, prompts included, into the lines; needs a log_format"},
     ServeField{"queue", &ServeOptions::queue, 0, 1 << 20, "", "requests that may wait; more get status 429"},
     ServeField{"connections", &ServeOptions::connections, 1, 1 << 20, "",
                "open connections; more get status 503"},

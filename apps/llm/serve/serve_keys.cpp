@@ -38,6 +38,9 @@ KeySpec key_with(const std::string& otherwise) {
 KeySpec key_with(int otherwise) {
     return {.type = ValueType::Integer, .unit = "1", .default_value = Integers{otherwise}};
 }
+KeySpec key_with(bool otherwise) {
+    return {.type = ValueType::Boolean, .default_value = Booleans{otherwise}};
+}
 KeySpec key_with(const std::vector<std::string>& otherwise) {
     return {.type = ValueType::Text, .shape = {any_length}, .default_value = Texts(otherwise)};
 }
@@ -48,6 +51,7 @@ KeySpec serve_key(const llm::ServeField& field) {
     key.path = fmt::format("serve.{}", field.name);
     if (key.type == ValueType::Integer)
         key.range = {.min = static_cast<double>(field.least), .max = static_cast<double>(field.most)};
+    key.choices.assign(field.choices.begin(), field.choices.end());
     if (field.name == "grace") key.unit = "s";
     if (field.name == "body_mb") key.unit = "MiB";
     key.identity = false;

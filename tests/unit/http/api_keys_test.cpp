@@ -18,7 +18,7 @@ std::string written(const std::string& text) {
 }
 
 TEST(ApiKeys, FindsEachKeyAndNothingElse) {
-    const ApiKeys keys({"alpha", "beta", "gamma"});
+    const ApiKeys keys({{"alpha"}, {"beta"}, {"gamma"}});
     EXPECT_EQ(keys.find("alpha"), 0U);
     EXPECT_EQ(keys.find("gamma"), 2U);
     for (const char* wrong : {"", "alph", "alphaa", "Alpha", "delta"})
@@ -32,12 +32,21 @@ TEST(ApiKeys, ReadsAFileWithOneKeyALine) {
     EXPECT_EQ(keys.find("beta"), 1U);
 }
 
+TEST(ApiKeys, ReadsNames) {
+    const ApiKeys keys = ApiKeys::from_file(written("alpha\n beta\t  lab \n"));
+    EXPECT_EQ(keys.size(), 2U);
+    EXPECT_EQ(keys.name(*keys.find("alpha")), "key 1");
+    EXPECT_EQ(keys.name(*keys.find("beta")), "lab");
+    for (const char* wrong : {"alpha lab x\n", "alpha\nalpha lab\n", "\xC3\xA9\n", "alpha \xC3\xA9\n"})
+        EXPECT_THROW(ApiKeys::from_file(written(wrong)), JobError) << wrong;
+}
+
 TEST(ApiKeys, NamesUnusableFiles) {
     EXPECT_THROW(ApiKeys::from_file("/nowhere/keys"), FileError);
     EXPECT_THROW(ApiKeys::from_file("/tmp"), FileError);
     EXPECT_THROW(ApiKeys::from_file(written("# nothing\n")), JobError);
     try {
-        ApiKeys::from_file(written("good\ntwo words\n"));
+        ApiKeys::from_file(written("good\nthree words here\n"));
         FAIL();
     } catch (const JobError& error) {
         EXPECT_NE(std::string(error.what()).find(":2: "), std::string::npos) << error.what();

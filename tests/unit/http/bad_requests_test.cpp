@@ -136,16 +136,19 @@ TEST_F(BadRequests, HandlersThatFailAnswer500) {
 
 TEST_F(BadRequests, AnswersInTheFormOfTheSettings) {
     ServerSettings settings;
-    settings.refusal = [](int status, std::string_view message, std::string_view path) {
+    settings.refusal = [](const Refused& refused) {
         Response response;
-        response.body = std::to_string(status) + "|" + std::string(message) + "|" + std::string(path);
+        response.body = std::to_string(refused.status) + "|" + std::string(refused.message) + "|" +
+                        std::string(refused.path) + "|" + std::string(refused.peer) + "|" +
+                        std::string(refused.id);
         return response;
     };
     serve(settings);
     RawClient one = client();
-    EXPECT_EQ(one.get("/nothing").body, "404|there is no /nothing|/nothing");
+    EXPECT_EQ(one.get("/nothing", "X-Request-Id: mine\r\n").body,
+              "404|there is no /nothing|/nothing|127.0.0.1|mine");
     one.send("nonsense\r\n\r\n");
-    EXPECT_TRUE(one.response().body.ends_with("|"));
+    EXPECT_TRUE(one.response().body.ends_with("||127.0.0.1|"));
 }
 
 }  // namespace
