@@ -6,6 +6,7 @@
     USE(Euler, euler)                   \
     USE(Leapfrog, leapfrog)             \
     USE(Yoshida4, yoshida4)             \
+    USE(SymplecticNystrom6, srkn6)      \
     USE(RungeKutta4, rk4)               \
     USE(RungeKuttaNystrom8, rkn8)
 

@@ -3,10 +3,11 @@
 
 Usage: make_integrator_errors.py
 
-It integrates one period of the orbit (A. Chenciner and R. Montgomery, Annals of Mathematics 152, 881, 2000) in 1000 and
-2000 steps with the textbook form of each method: velocities instead of momenta, square roots and divisions, no merged
-kicks. It shares nothing with the program. The error is the norm of the difference between all nine coordinates at the end
-and at the start. Needs Python only; takes about two seconds.
+It integrates the orbit (A. Chenciner and R. Montgomery, Annals of Mathematics 152, 881, 2000) with the textbook form of
+each method: velocities instead of momenta, square roots and divisions, no merged kicks. It shares nothing with the program.
+The error is the norm of the difference between all nine coordinates at the end and at the start. The columns: steps a
+period, error after one period with them and with twice as many, error after a hundred periods. The exact orbit of the
+published start, which has 14 digits, returns only within about 1e-12. Needs Python only; takes half a minute.
 """
 
 import math
@@ -51,6 +52,20 @@ def yoshida4(x, v, h):
     return x, v
 
 
+def srkn6(x, v, h):
+    a = [0.0378593198406116, 0.102635633102435, -0.0258678882665587, 0.314241403071447, -0.130144459517415,
+         0.106417700369543, -0.00879424312851058]
+    b = [0.09171915262446165, 0.183983170005006, -0.05653436583288827, 0.004914688774712854, 0.143761127168358,
+         0.328567693746804]
+    a += [1 - 2 * sum(a)] + a[::-1]
+    b += [0.5 - sum(b)]
+    b += b[::-1]
+    for drift, kick in zip(a, b):
+        x = plus(x, drift * h, v)
+        v = plus(v, kick * h, acceleration(x))
+    return plus(x, a[-1] * h, v), v
+
+
 def rk4(x, v, h):
     k1x, k1v = v, acceleration(x)
     k2x, k2v = plus(v, h / 2, k1v), acceleration(plus(x, h / 2, k1x))
@@ -61,13 +76,14 @@ def rk4(x, v, h):
     return x, v
 
 
-def error(method, steps):
+def error(method, steps, periods=1):
     x, v = X, V
-    for _ in range(steps):
+    for _ in range(steps * periods):
         x, v = method(x, v, PERIOD / steps)
     return math.sqrt(sum((p - q) ** 2 for a, b in zip(x, X) for p, q in zip(a, b)))
 
 
 if __name__ == "__main__":
-    for method in (euler, leapfrog, yoshida4, rk4):
-        print(f"{method.__name__:10} {error(method, 1000):.4g} {error(method, 2000):.4g}")
+    for method, steps in ((euler, 1000), (leapfrog, 1000), (yoshida4, 1000), (srkn6, 50), (rk4, 1000)):
+        print(f"{method.__name__:10} {steps:5} {error(method, steps):.4g} {error(method, 2 * steps):.4g} "
+              f"{error(method, steps, 100):.4g}", flush=True)

@@ -122,6 +122,9 @@ TEST_F(Gpu, AgreesWithTheCpuYoshida4) {
 TEST_F(Gpu, AgreesWithTheCpuRungeKutta4) {
     expect_agreement_with_cpu(Method::RungeKutta4, true, 3000, 1e-8);
 }
+TEST_F(Gpu, AgreesWithTheCpuSymplecticNystrom6) {
+    expect_agreement_with_cpu(Method::SymplecticNystrom6, true, 1000, 1e-8);
+}
 TEST_F(Gpu, AgreesWithTheCpuWithPerLaneForces) {
     expect_agreement_with_cpu(Method::Euler, false, 3000, 1e-8);
 }
@@ -138,7 +141,7 @@ TEST_F(Gpu, AgreesWithTheCpuOnTheSubsampledPicture) {
 
 TEST_F(Gpu, ReturnsToTheFigureEightsStart) {
     for (const FigureEightError& expected : kFigureEightErrors) {
-        for (const std::int32_t steps : {1000, 2000}) {
+        for (const std::int32_t steps : {expected.steps, 2 * expected.steps}) {
             const Problem problem = figure_eight(expected.method, steps, 6.32591398292621);
             const Outcome outcome = run_on_gpu(problem, 0, 1, 1).front();
             double r2 = 0;
@@ -147,7 +150,7 @@ TEST_F(Gpu, ReturnsToTheFigureEightsStart) {
                     outcome.final_state[6 * (i / 3) + i % 3] - problem.sources.position[i / 3][i % 3].base;
                 r2 += d * d;
             }
-            const double error = steps == 1000 ? expected.error_1000 : expected.error_2000;
+            const double error = steps == expected.steps ? expected.error : expected.error_of_half_steps;
             EXPECT_NEAR(std::sqrt(r2), error, expected.tolerance * error)
                 << static_cast<int>(expected.method);
         }

@@ -5,4 +5,5 @@
 #include "threebody/integrators/leapfrog.h"
 #include "threebody/integrators/rk4.h"
 #include "threebody/integrators/rkn8.h"
+#include "threebody/integrators/srkn6.h"
 #include "threebody/integrators/yoshida4.h"

@@ -1,0 +1,68 @@
+// The symplectic Runge-Kutta-Nystrom method of order 6 with 14 stages, SRKN14a of S. Blanes and P. C. Moan
+// (Practical symplectic partitioned Runge-Kutta and Runge-Kutta-Nystrom methods, Journal of Computational and
+// Applied Mathematics 142, 313-330, 2002): drifts of lengths a1, a2, ..., a2, a1 around kicks b1, ..., b1. It
+// uses that forces depend only on positions, so at equal cost its error is 100 times smaller than that of
+// Yoshida's composition of order 6.
+#pragma once
+
+#include "threebody/method_info.h"
+#include "threebody/system.h"
+
+namespace voltpile::threebody {
+inline namespace VOLTPILE_TARGET {
+
+struct SymplecticNystrom6 {
+    static constexpr int stages = 14;
+    static constexpr MethodInfo info = {
+        .name = "srkn6",
+        .order = 6,
+        .force_evaluations = stages,
+        .symplectic = true,
+        .instructions = stages * weighted_forces_instructions + (stages + 1) * (drift_instructions + 2 * 3) +
+                        separation_instructions,
+        .threads = {},
+        .help = "symplectic, order 6, 14 force evaluations per step",
+    };
+
+    template <class Real>
+    static VOLTPILE_HD void start(System<Real>&, const StepConstants<Real>&) {}
+
+    template <class Real>
+    static VOLTPILE_HD void step(System<Real>& s, const StepConstants<Real>& constants) {
+        stages_from<0>(s, constants);
+    }
+
+    template <class Real>
+    static VOLTPILE_HD void synchronize(System<Real>&, const StepConstants<Real>&) {}
+
+    // Both are symmetric: drift_weight(i) = drift_weight(14 - i), kick_weight(i) = kick_weight(13 - i). The
+    // last of each table follows from the sum of 1.
+    static constexpr double drift_weight(int i) {
+        constexpr double a[7] = {0.0378593198406116,  0.102635633102435,  -0.0258678882665587,
+                                 0.314241403071447,   -0.130144459517415, 0.106417700369543,
+                                 -0.00879424312851058};
+        if (i > 7) return drift_weight(stages - i);
+        return i < 7 ? a[i] : 1 - 2 * (a[0] + a[1] + a[2] + a[3] + a[4] + a[5] + a[6]);
+    }
+    static constexpr double kick_weight(int i) {
+        constexpr double b[6] = {0.09171915262446165,  0.183983170005006, -0.05653436583288827,
+                                 0.004914688774712854, 0.143761127168358, 0.328567693746804};
+        if (i > 6) return kick_weight(stages - 1 - i);
+        return i < 6 ? b[i] : 0.5 - (b[0] + b[1] + b[2] + b[3] + b[4] + b[5]);
+    }
+
+  private:
+    template <int i, class Real>
+    static VOLTPILE_HD void stages_from(System<Real>& s, const StepConstants<Real>& constants) {
+        constexpr double a = drift_weight(i);
+        drift(s, constants, a);
+        if constexpr (i < stages) {
+            constexpr double b = kick_weight(i);
+            kick(s, constants, b);
+            stages_from<i + 1>(s, constants);
+        }
+    }
+};
+
+}  // namespace VOLTPILE_TARGET
+}  // namespace voltpile::threebody
