@@ -20,9 +20,10 @@
 #include "comm/mpi/transport.h"
 #include "comm/network.h"
 #include "device/device.h"
+#include "machine/gpu_links.h"
+#include "machine/probe.h"
 #include "plan/team.h"
 #include "run/agreement.h"
-#include "run/gpu_links.h"
 #include "run/parent_launcher.h"
 
 namespace voltpile {
@@ -123,9 +124,12 @@ int numa_node_of(const std::string& pci_bus_id) {
 
 json describe_gpus() {
     json gpus = json::array();
-    for (int index = 0; index < device_count(); ++index) {
+    const int count = device_count();
+    const NodeGpus node = count > 0 ? probe_gpus() : NodeGpus{};
+    for (int index = 0; index < count; ++index) {
         const DeviceInfo info = device_info(index);
-        const GpuLinks links = gpu_links(info.pci_bus_id);
+        const GpuSnapshot* gpu = node.find(plain_bus_id(info.pci_bus_id));
+        const GpuLinks links = gpu ? gpu_links(*gpu) : GpuLinks{};
         gpus.push_back({info.pci_bus_id, info.name, info.compute_capability, info.multiprocessors,
                         info.clock_ghz, info.memory_bytes, numa_node_of(info.pci_bus_id), links.pcie_gb_per_s,
                         links.nvlink_gb_per_s});

@@ -8,6 +8,7 @@ import unittest
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 MAY_INCLUDE = {
     "base": set(),
+    "machine": {"base"},
     "http": {"base"},
     "job": {"base"},
     "plan": {"base", "job"},
@@ -17,8 +18,8 @@ MAY_INCLUDE = {
     "results": {"base", "job", "plan", "device", "comm", "work"},
     "sweep": {"base", "job", "plan", "device", "comm", "work", "results"},
     "plot": {"base", "job", "plan", "device", "comm", "work", "results"},
-    "run": {"base", "job", "plan", "device", "comm", "work", "results", "plot"},
-    "cluster": {"base", "job", "plan", "device", "comm", "work", "results", "plot", "run"},
+    "run": {"base", "machine", "job", "plan", "device", "comm", "work", "results", "plot"},
+    "cluster": {"base", "machine", "job", "plan", "device", "comm", "work", "results", "plot", "run"},
 }
 # The layers inside apps/llm.
 LLM_MAY_INCLUDE = {
@@ -42,7 +43,6 @@ CONFINED = {
     r"H5\w+\.h": "results",
     r"png\.h": "plot",
     r"hwloc": "run",
-    r"nvml": "run",
     r"nccl": "comm",
     r"ucp/": "comm",
     r"mpi\.h": "comm",

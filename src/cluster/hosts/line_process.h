@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cluster/process.h"
+#include "base/process.h"
 
 namespace voltpile {
 

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "base/error.h"
-#include "cluster/process.h"
+#include "base/process.h"
 #include "cluster/slurm/gpu.h"
 
 namespace voltpile {

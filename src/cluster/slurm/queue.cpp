@@ -7,7 +7,7 @@
 #include <map>
 
 #include "base/error.h"
-#include "cluster/process.h"
+#include "base/process.h"
 #include "cluster/slurm/machine.h"
 #include "cluster/slurm/script.h"
 

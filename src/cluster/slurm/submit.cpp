@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/format.h"
-#include "cluster/process.h"
+#include "base/process.h"
 #include "cluster/slurm/queue.h"
 #include "cluster/slurm/script.h"
 #include "cluster/slurm/submit_plan.h"

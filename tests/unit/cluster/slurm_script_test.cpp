@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/process.h"
 #include "base/shell_quote.h"
-#include "cluster/process.h"
 #include "cluster/slurm/script.h"
 #include "unit/cluster/slurm_submit_fixtures.h"
 

@@ -1,4 +1,4 @@
-#include "cluster/process.h"
+#include "base/process.h"
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -64,6 +64,7 @@ int spawn(pid_t& pid, const ProcessRequest& request, int in_fd, int out_fd, int 
     posix_spawn_file_actions_adddup2(&files, in_fd, STDIN_FILENO);
     posix_spawn_file_actions_adddup2(&files, out_fd, STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&files, err_fd, STDERR_FILENO);
+    posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);  // connections of MPI above all
     posix_spawnattr_t attributes;
     posix_spawnattr_init(&attributes);
     sigset_t none, defaults;
@@ -140,8 +141,10 @@ void Process::terminate() {
     kill(pid_, SIGTERM);
     if (ended_within(grace)) return;
     kill(pid_, SIGKILL);
-    while (!ended_within(grace)) {
-    }
+    if (ended_within(grace)) return;
+    // It hangs in the kernel, in a driver for instance, and ends when that call returns, if ever.
+    reaped_ = true;
+    status_ = SIGKILL;
 }
 
 ProcessResult Process::wait() {

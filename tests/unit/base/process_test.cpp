@@ -3,8 +3,8 @@
 #include <chrono>
 
 #include "base/error.h"
+#include "base/process.h"
 #include "base/seconds_since.h"
-#include "cluster/process.h"
 
 using namespace voltpile;
 using namespace std::chrono_literals;
@@ -17,7 +17,7 @@ ProcessResult shell(const std::string& script, std::chrono::milliseconds timeout
 
 }  // namespace
 
-TEST(SlurmProcess, CapturesOutputAndExitCode) {
+TEST(Process, CapturesOutputAndExitCode) {
     const ProcessResult result = shell("echo out; echo err >&2; exit 7");
     EXPECT_EQ(result.exit_code, 7);
     EXPECT_EQ(result.out, "out\n");
@@ -28,14 +28,14 @@ TEST(SlurmProcess, CapturesOutputAndExitCode) {
     EXPECT_EQ(shell("kill -9 $$").exit_code, 128 + 9);
 }
 
-TEST(SlurmProcess, PassesInputAndOutputLargerThanPipes) {
+TEST(Process, PassesInputAndOutputLargerThanPipes) {
     const std::string megabytes(5 << 20, 'x');
     const ProcessResult result = run_process({{"cat"}, megabytes, {}, 20s});
     EXPECT_EQ(result.out.size(), megabytes.size());
     EXPECT_EQ(result.out, megabytes);
 }
 
-TEST(SlurmProcess, ChangesTheEnvironment) {
+TEST(Process, ChangesTheEnvironment) {
     setenv("VOLTPILE_TEST_A", "old", 1);
     setenv("VOLTPILE_TEST_B", "kept", 1);
     const ProcessResult result = run_process(
@@ -43,7 +43,7 @@ TEST(SlurmProcess, ChangesTheEnvironment) {
     EXPECT_EQ(result.out, "new kept\n");
 }
 
-TEST(SlurmProcess, KillsProcessAtTimeout) {
+TEST(Process, KillsProcessAtTimeout) {
     const auto begin = std::chrono::steady_clock::now();
     const ProcessResult result = shell("trap '' TERM; echo begun; while :; do sleep 0.1; done", 300ms);
     EXPECT_TRUE(result.timed_out);
@@ -53,13 +53,13 @@ TEST(SlurmProcess, KillsProcessAtTimeout) {
     EXPECT_LT(seconds_since(begin), 15);  // 0.3 s, 2 s until SIGKILL, and slack for busy machines
 }
 
-TEST(SlurmProcess, DoesNotWaitForOrphansHoldingOutput) {
+TEST(Process, DoesNotWaitForOrphansHoldingOutput) {
     const auto begin = std::chrono::steady_clock::now();
     EXPECT_EQ(shell("sleep 40 & echo done").out, "done\n");
     EXPECT_LT(seconds_since(begin), 20);
 }
 
-TEST(SlurmProcess, RunsSeveralConcurrently) {
+TEST(Process, RunsSeveralConcurrently) {
     const auto begin = std::chrono::steady_clock::now();
     const ProcessRequest request{{"sleep", "3"}, "", {}, 30s};
     Process a(request), b(request), c(request);
@@ -69,7 +69,7 @@ TEST(SlurmProcess, RunsSeveralConcurrently) {
     EXPECT_LT(seconds_since(begin), 8.5);  // sequentially it would take 9 s
 }
 
-TEST(SlurmProcess, NamesMissingProgram) {
+TEST(Process, NamesMissingProgram) {
     try {
         run_process({{"no-such-program-anywhere"}, "", {}, 1s});
         FAIL() << "started";

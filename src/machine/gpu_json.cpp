@@ -1,0 +1,93 @@
+#include "machine/gpu_json.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+
+namespace voltpile {
+namespace {
+
+using nlohmann::json;
+
+void put(json& object, const char* name, const std::optional<double>& number) {
+    if (number) object[name] = *number;
+}
+
+std::optional<double> number_in(const json& object, std::string_view name) {
+    const auto found = object.find(name);
+    return found == object.end() ? std::nullopt : std::optional(found->get<double>());
+}
+
+json link_json(const NvLink& link) {
+    json object{{"number", link.number}, {"up", link.up}, {"version", link.version}};
+    if (link.to_switch) object["to_switch"] = true;
+    if (!link.remote_bus_id.empty()) object["remote_bus_id"] = link.remote_bus_id;
+    put(object, "replays", link.replays);
+    put(object, "recoveries", link.recoveries);
+    put(object, "crc_errors", link.crc_errors);
+    return object;
+}
+
+NvLink link_from(const json& object) {
+    return {object.at("number"),
+            object.at("up"),
+            object.at("version"),
+            object.value("to_switch", false),
+            object.value("remote_bus_id", ""),
+            number_in(object, "replays"),
+            number_in(object, "recoveries"),
+            number_in(object, "crc_errors")};
+}
+
+json gpu_json(const GpuSnapshot& gpu) {
+    json object{{"bus_id", gpu.bus_id}, {"name", gpu.name}, {"uuid", gpu.uuid}};
+    if (!gpu.problem.empty()) object["problem"] = gpu.problem;
+    for (const GpuNumber& number : kGpuNumbers)
+        put(object, std::string(number.name).c_str(), gpu.*number.member);
+    if (!gpu.links.empty()) {
+        object["links"] = json::array();
+        for (const NvLink& link : gpu.links) object["links"].push_back(link_json(link));
+    }
+    return object;
+}
+
+GpuSnapshot gpu_from(const json& object) {
+    GpuSnapshot gpu;
+    gpu.bus_id = object.at("bus_id");
+    gpu.name = object.at("name");
+    gpu.uuid = object.at("uuid");
+    gpu.problem = object.value("problem", "");
+    for (const GpuNumber& number : kGpuNumbers) gpu.*number.member = number_in(object, number.name);
+    if (const auto links = object.find("links"); links != object.end())
+        for (const json& link : *links) gpu.links.push_back(link_from(link));
+    return gpu;
+}
+
+}  // namespace
+
+std::string to_json(const NodeGpus& node) {
+    json object{{"driver_version", node.driver_version}, {"cuda_version", node.cuda_version}};
+    if (!node.problem.empty()) object["problem"] = node.problem;
+    object["gpus"] = json::array();
+    for (const GpuSnapshot& gpu : node.gpus) object["gpus"].push_back(gpu_json(gpu));
+    // Names come from drivers and may hold any byte.
+    return object.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+NodeGpus gpus_from_json(const std::string& text) {
+    try {
+        const json object = json::parse(text);
+        NodeGpus node;
+        node.problem = object.value("problem", "");
+        node.driver_version = object.at("driver_version");
+        node.cuda_version = object.at("cuda_version");
+        for (const json& gpu : object.at("gpus")) node.gpus.push_back(gpu_from(gpu));
+        return node;
+    } catch (const json::exception& error) {
+        throw MachineError(fmt::format("the GPU probe's answer is not what was expected: {}", error.what()));
+    }
+}
+
+}  // namespace voltpile

@@ -1,0 +1,38 @@
+#include "machine/gpu_links.h"
+
+#include <algorithm>
+#include <array>
+
+namespace voltpile {
+namespace {
+
+// Gigabytes per second and direction of one NVLink, by NVML's number of its version: 1.0, 2.0, 2.2, 3.0, 3.1,
+// 4.0, 5.0. The vendor's figures.
+double nvlink_rate(int version) {
+    constexpr std::array<double, 8> rates{0, 20, 25, 25, 25, 25, 25, 50};
+    return rates[std::min<std::size_t>(static_cast<std::size_t>(version), rates.size() - 1)];
+}
+
+// The same for one PCIe lane: transfers per second less the encoding.
+double pcie_lane_rate(double generation) {
+    constexpr std::array<double, 7> rates{0, 0.25, 0.5, 0.985, 1.969, 3.938, 7.563};
+    return rates[std::min<std::size_t>(static_cast<std::size_t>(generation), rates.size() - 1)];
+}
+
+}  // namespace
+
+GpuLinks gpu_links(const GpuSnapshot& gpu) {
+    GpuLinks links;
+    links.pcie_gb_per_s =
+        pcie_lane_rate(gpu.pcie_generation_max.value_or(0)) * gpu.pcie_width_max.value_or(0);
+    for (const NvLink& link : gpu.links) {
+        if (!link.up) continue;
+        if (link.to_switch)
+            links.nvlink_gb_per_s[nvlink_switch] += nvlink_rate(link.version);
+        else if (!link.remote_bus_id.empty())
+            links.nvlink_gb_per_s[link.remote_bus_id] += nvlink_rate(link.version);
+    }
+    return links;
+}
+
+}  // namespace voltpile

@@ -1,0 +1,51 @@
+#include "machine/probe.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/process.h"
+#include "machine/gpu_json.h"
+
+namespace voltpile {
+namespace {
+
+namespace fs = std::filesystem;
+
+NodeGpus without_gpus(std::string problem, bool hung = false) {
+    NodeGpus node;
+    node.problem = std::move(problem);
+    node.hung = hung;
+    return node;
+}
+
+std::string first_line_of(const std::string& text) {
+    return text.substr(0, text.find('\n'));
+}
+
+}  // namespace
+
+fs::path probe_program() {
+    constexpr const char* name = "voltpile-probe";
+    std::error_code error;
+    const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
+    const fs::path above = folder.parent_path() / name;
+    return !fs::exists(folder / name, error) && fs::exists(above, error) ? above : folder / name;
+}
+
+NodeGpus probe_gpus(std::chrono::milliseconds deadline) {
+    try {
+        const ProcessResult result = run_process({{probe_program().string()}, "", {}, deadline});
+        if (result.timed_out)
+            return without_gpus(fmt::format("the NVIDIA driver hangs: no answer in {:.3g} s",
+                                            std::chrono::duration<double>(deadline).count()),
+                                true);
+        if (!result.succeeded())
+            return without_gpus(fmt::format("voltpile-probe failed with exit code {}: {}", result.exit_code,
+                                            first_line_of(result.err)));
+        return gpus_from_json(result.out);
+    } catch (const Error& error) {
+        return without_gpus(error.what());
+    }
+}
+
+}  // namespace voltpile
