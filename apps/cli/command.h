@@ -35,6 +35,7 @@ void add_list(CLI::App& cli, Action& action);
 void add_show(CLI::App& cli, Action& action);
 void add_verify(CLI::App& cli, Action& action);
 void add_export(CLI::App& cli, Action& action);
+void add_compare(CLI::App& cli, Action& action);
 void add_plot(CLI::App& cli, Action& action);
 void add_help(CLI::App& cli, Action& action);
 void add_bench(CLI::App& cli, Action& action);

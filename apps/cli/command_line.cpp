@@ -31,8 +31,9 @@ void define_commands(CLI::App& cli, Action& action) {
         "  voltpile list results\n"
         "  voltpile export results/seed_map.h5 --output map.nc\n"
         "  voltpile help job threebody\n\n"
-        "exit codes: 0 done; 2 the job file or the arguments are wrong; 3 this machine cannot run the job;\n"
-        "            4 it failed while running; 5 it was stopped and the same command resumes it\n\n"
+        "exit codes: 0 done; 1 compare found a difference; 2 the job file or the arguments are wrong;\n"
+        "            3 this machine cannot run the job; 4 it failed while running; 5 it was stopped and the same\n"
+        "            command resumes it\n\n"
         "Voltpile is free software under the Apache License 2.0.");
     add_run(cli, action);
     add_plan(cli, action);
@@ -41,6 +42,7 @@ void define_commands(CLI::App& cli, Action& action) {
     add_verify(cli, action);
     add_export(cli, action);
     add_plot(cli, action);
+    add_compare(cli, action);
     add_help(cli, action);
     add_bench(cli, action);
     add_hosts(cli, action);

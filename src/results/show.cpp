@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/format.h"
+#include "base/text_table.h"
 #include "results/json_lines.h"
 #include "results/rows.h"
 #include "results/statistics.h"
@@ -17,25 +18,7 @@
 namespace voltpile {
 namespace {
 
-using Row = std::vector<std::string>;
-
-// Formats rows in columns of the least width. Columns in `right` are flush right; the last one is not padded.
-std::string table(const std::vector<Row>& rows, const std::set<std::size_t>& right) {
-    std::vector<std::size_t> width(rows.front().size(), 0);
-    for (const Row& row : rows) {
-        for (std::size_t c = 0; c < row.size(); ++c) width[c] = std::max(width[c], row[c].size());
-    }
-    std::string text;
-    for (const Row& row : rows) {
-        std::string line = " ";
-        for (std::size_t c = 0; c < row.size(); ++c) {
-            line += right.contains(c) ? fmt::format(" {:>{}} ", row[c], width[c])
-                                      : fmt::format(" {:<{}} ", row[c], width[c]);
-        }
-        text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
-    }
-    return text;
-}
+using Row = TextRow;
 
 std::string percent(double share) {
     // A result that lacks a point must not read 100 %.
@@ -100,7 +83,7 @@ std::string dimensions_text(const ResultLayout& layout) {
                             fmt::format("{}", fmt::join(dimension.labels, ", "))});
         }
     }
-    return rows.size() == 1 ? "  a single point: no dimensions\n" : table(rows, {1, 2, 3});
+    return rows.size() == 1 ? "  a single point: no dimensions\n" : text_table(rows, {1, 2, 3});
 }
 
 // Names the dimensions in HDF5's order, the slowest first.
@@ -135,7 +118,7 @@ std::string fields_text(const ResultReader& result) {
                         field.long_name + labels_text(field)});
         any_variable = any_variable || field.variable();
     }
-    return table(rows, {4, 5, 6, 7, 8, 9}) +
+    return text_table(rows, {4, 5, 6, 7, 8, 9}) +
            (any_variable ? "  of lists and texts: least, greatest and mean length (texts: bytes)\n" : "");
 }
 
@@ -175,7 +158,7 @@ std::string texts_text(const ResultReader& result) {
         }
         rows.push_back(std::move(row));
     }
-    return table(rows, {0}) + "  a whole row: voltpile show --row N\n\n";
+    return text_table(rows, {0}) + "  a whole row: voltpile show --row N\n\n";
 }
 
 // Formats a value of a line of JSON. Further lines of a text are indented like the first.
@@ -218,7 +201,7 @@ std::string provenance_text(const ResultReader& result) {
                           {"lives", lives_text(made)},
                           {"batch job", batch_job_text(made)}};
     std::erase_if(rows, [](const Row& row) { return row[1].empty(); });
-    return table(rows, {});
+    return text_table(rows, {});
 }
 
 }  // namespace
