@@ -34,6 +34,15 @@ void add_run(CLI::App& cli, Action& action) {
         ->type_name("FILE")
         ->check(some_name())
         ->excludes(part);
+    run->add_option_function<std::int64_t>(
+           "--check",
+           [options](const std::int64_t& points) {
+               options->overrides.push_back("check.points=" + std::to_string(points));
+           },
+           "compute N random points again with a more exact method and store the agreement in the result; "
+           "the same as --set check.points=N")
+        ->type_name("N")
+        ->check(CLI::NonNegativeNumber);
     run->add_flag(
         "--take-over", options->take_over,
         "take over from another run that seems to be alive but whose host is out of reach; that run can no "

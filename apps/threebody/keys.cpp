@@ -9,6 +9,7 @@
 #include "threebody/methods.h"
 #include "threebody/outcome_fields.h"
 #include "threebody/parameter_table.h"
+#include "threebody/reference.h"
 
 namespace voltpile {
 namespace threebody {
@@ -116,6 +117,7 @@ std::vector<KeySpec> all_keys() {
                     .default_value = Texts{"steps_together"},
                     .choices = field_names(),
                     .help = fields_help()});
+    for (KeySpec& key : check_keys()) keys.push_back(std::move(key));
     return keys;
 }
 
@@ -185,10 +187,10 @@ void refuse_beyond_fp32(const JobSpec& job, const ReportProblem& report) {
     }
 }
 
-// Fields and axes are datasets in the same group of the result, so their names must differ.
+// Fields, axes and the group of a check are in the same group of the result, so their names must differ.
 void refuse_field_names(const JobSpec& job, const ReportProblem& report) {
     Texts names = field_names();
-    names.insert(names.end(), {"body", "component"});
+    names.insert(names.end(), {"body", "component", "check"});
     for (std::size_t i = 0; i < job.axes().size(); ++i)
         for (const std::string& taken : names)
             if (job.axes()[i].name == taken)
@@ -208,6 +210,7 @@ void check(const JobSpec& job, const ReportProblem& report) {
     refuse_coincident_bodies(job, report);
     if (job.text("integrate.precision") == "fp32") refuse_beyond_fp32(job, report);
     refuse_field_names(job, report);
+    refuse_empty_check(job, report);
 }
 
 }  // namespace

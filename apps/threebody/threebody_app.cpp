@@ -9,6 +9,7 @@
 #include "threebody/cpu_targets.h"
 #include "threebody/methods.h"
 #include "threebody/problem_from_job.h"
+#include "threebody/reference.h"
 #include "threebody/resolution.h"
 #include "work/work_scheduler.h"
 #if VOLTPILE_CUDA
@@ -21,6 +22,7 @@ namespace voltpile {
 ThreebodyApp::ThreebodyApp(const JobSpec& job)
     : problem_(threebody::problem_from_job(job)),
       fields_(threebody::fields_from_job(job, problem_)),
+      check_(threebody::check_from_job(job)),
       points_(job.point_count()) {}
 
 std::vector<FieldSpec> ThreebodyApp::fields() const {
@@ -50,6 +52,10 @@ std::vector<std::string> ThreebodyApp::warnings() const {
     return threebody::resolution_warnings(problem_);
 }
 
+std::unique_ptr<App> ThreebodyApp::reference(const JobSpec& job, std::vector<std::int64_t> points) const {
+    return std::make_unique<threebody::Reference>(job, std::move(points));
+}
+
 Plan ThreebodyApp::plan(const PlanOptions& options, const Topology& topology) {
     Plan plan = App::plan(options, topology);
     ranks_ = plan.ranks;
@@ -77,15 +83,12 @@ void ThreebodyApp::run(RankContext& rank, WorkScheduler& work, ResultWriter& res
     const auto submit = [&](WorkRange range, std::vector<FieldBuffer> data) {
         results.submit(range, std::move(data));
     };
-    const RankPlan& mine = rank.mine();
 #if VOLTPILE_CUDA
     if (gpu_sweep_) return gpu_sweep_->run(work, submit);
 #endif
-    const Host& host = rank.plan().topology.hosts[static_cast<std::size_t>(mine.host)];
-    std::vector<int> pus;
-    for (const int core : mine.cores) pus.push_back(host.cores[static_cast<std::size_t>(core)].pu);
     const threebody::CpuTarget target = threebody::cpu_target(cpu_level());
-    sweep_on_cpu([&](PointStream& stream) { target.sweep(problem_, stream); }, fields_, pus, work, submit);
+    sweep_on_cpu([&](PointStream& stream) { target.sweep(problem_, stream); }, fields_, rank.pus(), work,
+                 submit);
 }
 
 std::unique_ptr<App> make_threebody(const JobSpec& job) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "job/job_spec.h"
@@ -24,6 +25,9 @@ class ThreebodyApp : public App {
 
     Plan plan(const PlanOptions& options, const Topology& topology) override;
 
+    std::optional<CheckPlan> check() const override { return check_; }
+    std::unique_ptr<App> reference(const JobSpec& job, std::vector<std::int64_t> points) const override;
+
     // Prepares this rank's GPU, if the plan gives it one, before the first range.
     void connect(const MpiSession& mpi) override;
     void disconnect() override;
@@ -34,6 +38,7 @@ class ThreebodyApp : public App {
   private:
     threebody::Problem problem_;
     std::vector<OutcomeField> fields_;
+    std::optional<CheckPlan> check_;
     std::int64_t points_;
     std::vector<RankPlan> ranks_;          // of the last plan
     std::shared_ptr<GpuSweep> gpu_sweep_;  // from connect() to disconnect(); null without a GPU

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/text_table.h"
+#include "results/check.h"
 #include "results/json_lines.h"
 #include "results/rows.h"
 #include "results/statistics.h"
@@ -186,6 +187,13 @@ std::string batch_job_text(const Provenance& made) {
     return made.batch_job + ", started again " + times_text(made.restart_count);
 }
 
+// The result states how right it is, if it was checked.
+std::string checked_text(const ResultReader& result) {
+    if (!result.complete()) return "";
+    const auto check = read_check(result.path());
+    return check ? fmt::format("  check: {}\n\n", check_text(*check)) : "";
+}
+
 std::string provenance_text(const ResultReader& result) {
     const Provenance& made = result.provenance();
     std::string software = made.software + " " + made.software_version;
@@ -226,8 +234,9 @@ std::string row_text(const ResultReader& result, std::int64_t row) {
 }
 
 std::string show_text(const ResultReader& result) {
-    return fmt::format("{}\n{}\n{}\n{}{}", headline(result), dimensions_text(result.layout()),
-                       fields_text(result), texts_text(result), provenance_text(result));
+    return fmt::format("{}\n{}\n{}\n{}{}{}", headline(result), dimensions_text(result.layout()),
+                       fields_text(result), texts_text(result), checked_text(result),
+                       provenance_text(result));
 }
 
 }  // namespace voltpile

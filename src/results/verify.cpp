@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "results/admission.h"
+#include "results/hdf5/check_group.h"
 #include "results/hdf5/layout_file.h"
 #include "results/hdf5/result_check.h"
 #include "results/parts/part_file.h"
@@ -31,6 +32,8 @@ Verification verify_file(const std::filesystem::path& path) {
     found.points = layout.point_count();
     found.has_checksums = has_checksums(opened.get());
     found.problems = damaged_values(opened.get(), layout);
+    for (std::string& problem : damaged_check_values(opened.get()))
+        found.problems.push_back(std::move(problem));
     if (found.ok()) found.intact = RangeSet(layout.whole());
     return found;
 }

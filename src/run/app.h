@@ -2,8 +2,10 @@
 // and a test (docs/add_an_app.md).
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,6 +44,14 @@ class PlannedApp {
     virtual std::vector<std::string> warnings() const { return {}; }
 };
 
+// How a job wants its result to be checked.
+struct CheckPlan {
+    std::int64_t points = 0;  // size of the random sample
+    std::int64_t seed = 0;
+    double within = 0;   // the difference that counts as right, in the unit of each field
+    std::string method;  // of the reference, for people
+};
+
 class App : public PlannedApp {
   public:
     // Returns the fields it writes at every point of the sweep.
@@ -50,6 +60,14 @@ class App : public PlannedApp {
     // Returns the layout of the result: by default the fields along the job file's sweep. An app with other
     // points, or with inputs beside the job file, overrides it.
     virtual ResultLayout layout(const JobSpec& job) const;
+
+    // Returns how the job wants its result to be checked; nothing: not at all.
+    virtual std::optional<CheckPlan> check() const { return std::nullopt; }
+
+    // Returns an app that computes the fields that can be checked at these points of the sweep, more exactly.
+    // Its own points are numbered 0, 1, ... in the order of `points`, which rises. Called only if check()
+    // returns a plan.
+    virtual std::unique_ptr<App> reference(const JobSpec& job, std::vector<std::int64_t> points) const;
 
     // Called before and after run(). Collective: every rank calls, also ranks in no team, from its main
     // thread. An app whose run() calls MPI hands its communicators over (comm/mpi/communicator.h) and back.

@@ -18,6 +18,13 @@ class RankContext {
     const Plan& plan() const { return plan_; }
     const RankPlan& mine() const { return plan_.ranks[static_cast<std::size_t>(world_rank_)]; }
     int world_rank() const { return world_rank_; }
+    // Returns the hardware threads of this rank's cores, one for each, by the operating system's index.
+    std::vector<int> pus() const {
+        const Host& host = plan_.topology.hosts[static_cast<std::size_t>(mine().host)];
+        std::vector<int> pus;
+        for (const int core : mine().cores) pus.push_back(host.cores[static_cast<std::size_t>(core)].pu);
+        return pus;
+    }
     const TeamPlace& place() const { return plan_.teams.places[static_cast<std::size_t>(world_rank_)]; }
     bool idle() const { return place().replica < 0; }  // in no team
     bool leads() const { return leads_; }              // takes the ranges of its team

@@ -16,6 +16,7 @@
 #include "results/output_file.h"
 #include "results/parts/background_consolidation.h"
 #include "run/agreement.h"
+#include "run/check.h"
 #include "run/finish_job.h"
 #include "run/forced_stop.h"
 #include "run/job_loop.h"
@@ -124,6 +125,22 @@ ExitCode run_opened(const MpiSession& mpi, StopSignals& signals, OpenedJob opene
     }
 }
 
+// Runs the job, and then its check if it asks for one.
+ExitCode run_and_check(const MpiSession& mpi, StopSignals& signals, OpenedJob opened,
+                       const std::filesystem::path& result, const RunOptions& options) {
+    std::optional<ResultCheckTask> check = ResultCheckTask::make(*opened.app, opened.spec, result);
+    const JobSpec spec = opened.spec;
+    const ExitCode code = run_opened(mpi, signals, std::move(opened), result, options);
+    if (code != ExitCode::Done || !check || !check->is_due(mpi.world())) return code;
+    RunOptions check_options = options;
+    check_options.fresh = false;
+    check_options.shard = {};
+    const ExitCode check_code =
+        run_opened(mpi, signals, {spec, check->take_app(), nullptr}, check->place(), check_options);
+    if (check_code == ExitCode::Done) check->store(mpi.world());
+    return check_code;
+}
+
 ExitCode run_service(const MpiSession& mpi, StopSignals& signals, OpenedJob opened) {
     const PreparedJob job = plan_job(mpi.world(), std::move(opened));
     if (mpi.world().rank() == 0 && job.plan.topology.hosts.size() > 1)
@@ -142,7 +159,7 @@ ExitCode run_job(const MpiSession& mpi, StopSignals& signals, std::span<const Ap
     OpenedJob job = open_job(world, apps, options);
     if (job.service) return run_service(mpi, signals, std::move(job));
     const std::filesystem::path result = result_path(options, job.spec);
-    if (options.jsonl.empty()) return run_opened(mpi, signals, std::move(job), result, options);
+    if (options.jsonl.empty()) return run_and_check(mpi, signals, std::move(job), result, options);
     decide_on_root(world, [&] {
         std::vector<std::filesystem::path> kept{result, job.spec.path()};
         const ResultLayout layout = job.app->layout(job.spec);
@@ -151,7 +168,7 @@ ExitCode run_job(const MpiSession& mpi, StopSignals& signals, std::span<const Ap
         check_output_file(options.jsonl, "--jsonl", {"voltpile run --jsonl of this job", is_own}, kept);
         return std::string();
     });
-    const ExitCode code = run_opened(mpi, signals, std::move(job), result, options);
+    const ExitCode code = run_and_check(mpi, signals, std::move(job), result, options);
     decide_on_root(world, [&] {
         if (code == ExitCode::Done) write_lines_too(options.jsonl, result);
         return std::string();

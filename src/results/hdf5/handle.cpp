@@ -97,6 +97,12 @@ Hdf5File create_hdf5(const std::string& path) {
         hdf5_check(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()), "create", path));
 }
 
+Hdf5File extend_hdf5(const std::string& path) {
+    Hdf5Properties access = access_without_locks();
+    hdf5_check(H5Pset_libver_bounds(access.get(), H5F_LIBVER_V18, H5F_LIBVER_V18), "open", path);
+    return Hdf5File(hdf5_check(H5Fopen(path.c_str(), H5F_ACC_RDWR, access.get()), "open", path));
+}
+
 Hdf5Dataset open_dataset(hid_t file, const std::string& name) {
     return Hdf5Dataset(
         hdf5_check_at(H5Dopen2(file, name.c_str(), H5P_DEFAULT), "read " + name + " of", file));

@@ -85,6 +85,9 @@ Hdf5File open_hdf5(const std::string& path);
 // Creates or truncates a file for writing, in a format that HDF5 1.8 and newer read, without file locks.
 Hdf5File create_hdf5(const std::string& path);
 
+// Opens a file that has just been copied, to add to it; otherwise like create_hdf5.
+Hdf5File extend_hdf5(const std::string& path);
+
 Hdf5Dataset open_dataset(hid_t file, const std::string& name);
 
 }  // namespace voltpile

@@ -7,8 +7,9 @@
 #include "results/rows.h"
 #include "unit/results/result_fixtures.h"
 
+// The fixtures are outside of an unnamed namespace: this file may be compiled with others in one batch, which
+// GCC takes for a header.
 namespace voltpile {
-namespace {
 
 using namespace test;
 
@@ -88,11 +89,11 @@ TEST(ShareText, NeverRoundsToAllOrNothing) {
 
 class Compare : public testing::Test {
   protected:
-    std::filesystem::path write(const std::string& name, const ResultLayout& layout, WorkRange range,
+    std::filesystem::path write(const std::string& name, const ResultLayout& of, WorkRange range,
                                 const std::vector<FieldBuffer>& data) {
         const std::filesystem::path path = folder.path() / name;
-        PartFolder parts(path, layout, PartFolder::IfOther::Refuse);
-        commit_part(parts.path(), layout, range, data);
+        PartFolder parts(path, of, PartFolder::IfOther::Refuse);
+        commit_part(parts.path(), of, range, data);
         return path;
     }
     std::string refusal(const ResultLayout& a, const ResultLayout& b, std::vector<std::string> names = {}) {
@@ -201,5 +202,4 @@ TEST_F(Compare, RejectsOtherPointsUnitsAndShapes) {
     EXPECT_TRUE(has(refusal(layout, other, {"steps"}), "b.h5 has no field steps; it has drift"));
 }
 
-}  // namespace
 }  // namespace voltpile
