@@ -26,8 +26,26 @@ VOLTPILE_HD void copy_lane(const RelativeMotion<Real>& from, RelativeMotion<Real
     }
 }
 
-// sweep/cpu_lanes.h says what the members are for.
-template <class Integrator, bool closest>
+// Watches the first system's path in SIMD lanes.
+template <class Real>
+struct WatchLanes {
+    static constexpr bool watches = true;
+    PathWatch<Real>& watch;
+    const PairConstants<Real>& constants;
+    const WatchDemands& demands;
+
+    VOLTPILE_HD void step(const RelativeMotion<Real>& from, const RelativeMotion<Real>& to, Real time, Real h,
+                          Real taken) const {
+        watch_step(watch, demands, from, to, time, h, taken);
+    }
+    VOLTPILE_HD Real end(const RelativeMotion<Real>& first, RelativeMotion<Real>& twin, Real time, Real h,
+                         Real taken) const {
+        return watch_end(watch, demands, constants, first, twin, time, h, taken);
+    }
+};
+
+// sweep/cpu_lanes.h says what the members are for. watched: paths are.
+template <class Integrator, bool watched>
 class AdaptiveLanes {
     using Real = Simd<double>;
     static constexpr int longest_stretch = 256;  // steps until idle lanes ask again
@@ -45,12 +63,15 @@ class AdaptiveLanes {
         first_step_.set_lane(i, parameters.dt);
         RelativeMotion<double> first, twin;
         initial_motions(parameters, first, twin);
+        if (demands_.watch.deviation) start_deviation(first, twin);
         threebody::set_lane(new_.first, i, first);
         threebody::set_lane(new_.twin, i, twin);
     }
 
     VOLTPILE_HD void start(unsigned filled) {
         start_pair(new_, constants_, demands_, first_step_);
+        PathWatch<Real> new_watch;
+        if constexpr (watched) start_watch(new_watch, demands_.watch, new_.first, new_.twin, constants_);
         for (int i = 0; i < count; ++i) {
             if ((filled >> i & 1U) == 0) continue;
             copy_lane(new_.first, pair_.first, i);
@@ -60,14 +81,22 @@ class AdaptiveLanes {
             pair_.parted.set_lane(i, new_.parted.lane(i));
             pair_.parted_gap.set_lane(i, new_.parted_gap.lane(i));
             pair_.attempts.set_lane(i, new_.attempts.lane(i));
-            pair_.closest_squared.set_lane(i, new_.closest_squared.lane(i));
+            if constexpr (watched) {
+                for (int k = 0; k < path_watch_numbers; ++k)
+                    watch_numbers(watch_)[k].set_lane(i, watch_numbers(new_watch)[k].lane(i));
+            }
         }
     }
 
     VOLTPILE_HD double advance(unsigned active) {
         int k = 0;
         while (k < longest_stretch && decided(active) == 0) {
-            advance_pair<Integrator, closest>(pair_, constants_, demands_);
+            if constexpr (watched) {
+                advance_pair<Integrator>(pair_, constants_, demands_,
+                                         WatchLanes<Real>{watch_, constants_, demands_.watch});
+            } else {
+                advance_pair<Integrator>(pair_, constants_, demands_, NoWatch{});
+            }
             ++k;
         }
         return static_cast<double>(k) * __builtin_popcount(active);
@@ -86,17 +115,21 @@ class AdaptiveLanes {
         end.time = pair_.time.lane(i);
         end.parted = pair_.parted.lane(i);
         end.attempts = pair_.attempts.lane(i);
-        end.closest_squared = pair_.closest_squared.lane(i);
+        for (int k = 0; k < path_watch_numbers; ++k)
+            reinterpret_cast<double*>(&end.watch)[k] = watch_numbers(watch_)[k].lane(i);
         outcome_ = Outcome();
         set_adaptive_outcome(parameters_[i], end, demands_, outcome_);
         return outcome_;
     }
 
   private:
+    static VOLTPILE_HD Real* watch_numbers(PathWatch<Real>& watch) { return reinterpret_cast<Real*>(&watch); }
+
     const Problem& problem_;
     const AdaptiveDemands demands_;
     AdaptivePair<Real> pair_;
     AdaptivePair<Real> new_;  // of lanes that have not started
+    PathWatch<Real> watch_;   // zero if nothing is watched
     PairConstants<Real> constants_;
     Real first_step_;
     Parameters parameters_[count];

@@ -12,6 +12,7 @@ inline namespace VOLTPILE_TARGET {
 struct AdaptiveCommon {
     PairConstants<double> pair;
     AdaptiveDemands demands;
+    AdaptiveEnd* ends;  // of all points of the range
 };
 
 template <int threads, bool same_constants>
@@ -20,7 +21,27 @@ struct AdaptiveShared {
     PairConstants<double> constants[same_constants ? 1 : threads];
 };
 
-template <class Integrator, bool same_constants, bool closest>
+// Watches a pair's path in GPU memory: a step leaves no registers to spare, and the watch is
+// touched at its end only.
+struct WatchInMemory {
+    static constexpr bool watches = true;
+    AdaptiveEnd* outcome;  // null: the lane is idle
+    const PairConstants<double>& constants;
+    const WatchDemands& demands;
+
+    __device__ __forceinline__ bool notes(double taken) const { return outcome != nullptr && taken > 0; }
+    __device__ __forceinline__ void step(const RelativeMotion<double>& from, const RelativeMotion<double>& to,
+                                         double time, double h, double taken) const {
+        if (notes(taken)) watch_step(outcome->watch, demands, from, to, time, h, taken);
+    }
+    __device__ __forceinline__ double end(const RelativeMotion<double>& first, RelativeMotion<double>& twin,
+                                          double time, double h, double taken) const {
+        return notes(taken) ? watch_end(outcome->watch, demands, constants, first, twin, time, h, taken) : 0;
+    }
+};
+
+// watched: paths are.
+template <class Integrator, bool same_constants, bool watched>
 struct AdaptiveLane {
     using Problem = threebody::Problem;
     using Common = AdaptiveCommon;
@@ -43,7 +64,7 @@ struct AdaptiveLane {
             pair.first.v[c] = pair.twin.v[c] = 1;
             pair.first.a[c] = pair.twin.a[c] = 0;
         }
-        pair.time = pair.step = pair.parted_gap = pair.closest_squared = 0;
+        pair.time = pair.step = pair.parted_gap = 0;
         pair.attempts = -1e300;
         pair.parted = __longlong_as_double(0x7ff0000000000000);  // infinity
         point = no_point;
@@ -60,6 +81,7 @@ struct AdaptiveLane {
             compute_parameters(problem, range.begin + __shfl_sync(full_warp, point, served), parameters);
             if (static_cast<int>(threadIdx.x % 32) == served) {
                 initial_motions(parameters, pair.first, pair.twin);
+                if (watched && common.demands.watch.deviation) start_deviation(pair.first, pair.twin);
                 if (!same_constants) {
                     set_pair_constants(parameters, shared.constants[threadIdx.x], Assign<double>{});
                 }
@@ -67,7 +89,12 @@ struct AdaptiveLane {
             }
             __syncwarp();
         }
-        if (mine) start_pair(pair, constants(common, shared), common.demands, pair.step);
+        if (!mine) return;
+        start_pair(pair, constants(common, shared), common.demands, pair.step);
+        if constexpr (watched) {
+            start_watch(common.ends[point].watch, common.demands.watch, pair.first, pair.twin,
+                        constants(common, shared));
+        }
     }
 
     // An idle lane has no end.
@@ -89,12 +116,18 @@ struct AdaptiveLane {
         end.time = pair.time;
         end.parted = pair.parted;
         end.attempts = pair.attempts;
-        end.closest_squared = pair.closest_squared;
     }
 
     template <int threads>
     __device__ __forceinline__ void step(const Common& common, const Shared<threads>& shared) {
-        advance_pair<Integrator, closest>(pair, constants(common, shared), common.demands);
+        const PairConstants<double>& mine = constants(common, shared);
+        if constexpr (watched) {
+            advance_pair<Integrator>(
+                pair, mine, common.demands,
+                WatchInMemory{point == no_point ? nullptr : common.ends + point, mine, common.demands.watch});
+        } else {
+            advance_pair<Integrator>(pair, mine, common.demands, NoWatch{});
+        }
     }
 
     template <class Move, int threads>
@@ -105,15 +138,13 @@ struct AdaptiveLane {
         move.template numbers<6>(pair.twin.x);
         move.template numbers<6>(pair.twin.v);
         move.template numbers<6>(pair.twin.a);
-        double rest[6] = {pair.time,       pair.step,     pair.parted,
-                          pair.parted_gap, pair.attempts, pair.closest_squared};
-        move.template numbers<6>(rest);
+        double rest[5] = {pair.time, pair.step, pair.parted, pair.parted_gap, pair.attempts};
+        move.template numbers<5>(rest);
         pair.time = rest[0];
         pair.step = rest[1];
         pair.parted = rest[2];
         pair.parted_gap = rest[3];
         pair.attempts = rest[4];
-        pair.closest_squared = rest[5];
         if (!same_constants) {
             constexpr int numbers = sizeof(PairConstants<double>) / sizeof(double);
             auto* const all = reinterpret_cast<double*>(&shared.constants[threadIdx.x]);

@@ -9,13 +9,14 @@ inline namespace VOLTPILE_TARGET {
 
 // Where the pair was when it was decided.
 struct AdaptiveEnd {
-    double x[6], v[6];                               // of the first system, as in RelativeMotion
-    double time, parted, attempts, closest_squared;  // as in AdaptivePair
+    double x[6], v[6];              // of the first system, as in RelativeMotion
+    double time, parted, attempts;  // as in AdaptivePair
+    PathWatch<double> watch;        // undefined if nothing is watched
 };
 
 VOLTPILE_HD AdaptiveDemands demands_of(const Problem& problem) {
     return {problem.tolerance, problem.separation * problem.separation,
-            static_cast<double>(problem.most_steps)};
+            static_cast<double>(problem.most_steps), watch_demands(problem)};
 }
 
 // Returns the number of whole steps dt in `time`, the last one rounded up or down, up to `steps`.
@@ -25,6 +26,24 @@ VOLTPILE_HD std::int32_t whole_steps(double time, const Parameters& p, bool up) 
     const double ratio = time / p.dt;
     const auto whole = static_cast<std::int32_t>(ratio);
     return up && static_cast<double>(whole) < ratio ? whole + 1 : whole;
+}
+
+// Sets the fields that are demanded.
+VOLTPILE_HD void set_watched(const PathWatch<double>& watch, const WatchDemands& demands, double time,
+                             Outcome& outcome) {
+    if (demands.encounters) {
+        outcome.closest_approach = square_root(watch.closest.squared_distance);
+        outcome.closest_time = watch.closest.time;
+        outcome.closest_pair = static_cast<std::int32_t>(watch.closest.pair);
+    }
+    if (demands.escape) {
+        outcome.escaper = static_cast<std::int32_t>(watch.escape.body);
+        outcome.escape_time = outcome.escaper > 0 ? watch.escape.time : __builtin_nan("");
+    }
+    if (demands.deviation) {
+        outcome.lyapunov_exponent = watch.deviation.growth / time;
+        outcome.megno = watch.deviation.megno / time;
+    }
 }
 
 VOLTPILE_HD void set_adaptive_outcome(const Parameters& p, const AdaptiveEnd& end,
@@ -38,7 +57,7 @@ VOLTPILE_HD void set_adaptive_outcome(const Parameters& p, const AdaptiveEnd& en
     outcome.step_count = static_cast<std::int32_t>(end.attempts);
     outcome.quality =
         static_cast<std::int32_t>(parts || end.time >= last ? Quality::Complete : Quality::Stopped);
-    outcome.closest_approach = square_root(end.closest_squared);
+    set_watched(end.watch, demands.watch, end.time, outcome);
     set_state_fields<double>(p, absolute_system(p, end.x, end.v, end.time), outcome);
 }
 

@@ -5,6 +5,7 @@
 
 #include "sweep/select.h"
 #include "threebody/diagnostics.h"
+#include "threebody/path_watch.h"
 #include "threebody/relative_motion.h"
 
 namespace voltpile::threebody {
@@ -15,6 +16,7 @@ struct AdaptiveDemands {
     double tolerance = 0;
     double separation_squared = 0;
     double most_steps = 0;
+    WatchDemands watch;
 };
 
 // Both systems have the same time and step. The twins part within (time, parted], or at no known time.
@@ -26,14 +28,7 @@ struct AdaptivePair {
     Real parted;      // infinite: not known to part
     Real parted_gap;  // squared separation less its limit there; halved each time the other end moves
     Real attempts;    // steps attempted so far, rejected ones included
-    Real closest_squared;
 };
-
-template <class Real>
-VOLTPILE_HD Real smallest_squared_distance(const Real (&x)[6]) {
-    const Real smallest = smaller(squared_length(x[0], x[1], x[2]), squared_length(x[3], x[4], x[5]));
-    return smaller(squared_length(x[3] - x[0], x[4] - x[1], x[5] - x[2]), smallest);
-}
 
 // The squared separation of body 1 from its twin, and half its derivative.
 template <class Real>
@@ -69,7 +64,6 @@ VOLTPILE_HD void start_pair(AdaptivePair<Real>& pair, const PairConstants<Real>&
     // Twins that start too far apart, or where a number is NaN, have parted.
     pair.parted = select_not_above(separation(pair.first, pair.twin, constants).squared,
                                    real<Real>(demands.separation_squared), infinity, zero);
-    pair.closest_squared = smaller(smallest_squared_distance(pair.first.x), infinity);
 }
 
 // Returns the squared error of the velocities relative to their squares at both ends of the step.
@@ -86,56 +80,11 @@ VOLTPILE_HD Real squared_relative_error(const RelativeMotion<Real>& from, const 
     return squared / scale;
 }
 
-// Returns the smallest squared distance of two bodies at the ends of the step and between them, where the
-// rate of the squared distance is taken as linear.
-template <class Real>
-VOLTPILE_HD Real closest_in_step(const RelativeMotion<Real>& from, const RelativeMotion<Real>& to, Real h,
-                                 Real closest) {
-    VOLTPILE_UNROLL
-    for (int pair = 0; pair < 3; ++pair) {
-        Real d0[3], d1[3], v0[3], v1[3], a0[3], a1[3];
-        VOLTPILE_UNROLL
-        for (int c = 0; c < 3; ++c) {
-            const auto part = [&](const Real(&of)[6]) {
-                return pair == 0 ? of[c] : pair == 1 ? of[3 + c] : of[3 + c] - of[c];
-            };
-            d0[c] = part(from.x), d1[c] = part(to.x);
-            v0[c] = part(from.v), v1[c] = part(to.v);
-            a0[c] = part(from.a), a1[c] = part(to.a);
-        }
-        const Real zero = real<Real>(0);
-        const Real rate0 = fma(d0[2], v0[2], fma(d0[1], v0[1], d0[0] * v0[0]));
-        const Real rate1 = fma(d1[2], v1[2], fma(d1[1], v1[1], d1[0] * v1[0]));
-        // Where in the step the bodies stop approaching; at its end if they do not. The position there by the
-        // polynomial of degree 5 through positions, velocities and accelerations at both ends.
-        const Real turn = select_below(
-            rate0, zero, select_below(zero, rate1, rate0 / (rate0 - rate1), real<Real>(1)), real<Real>(1));
-        const Real t2 = turn * turn;
-        const Real t3 = t2 * turn;
-        Real middle[3];
-        VOLTPILE_UNROLL
-        for (int c = 0; c < 3; ++c) {
-            const Real p0 = d0[c];
-            const Real p1 = h * v0[c];
-            const Real p2 = h * h * a0[c] * real<Real>(0.5);
-            const Real e0 = d1[c] - p0 - p1 - p2;
-            const Real e1 = h * (v1[c] - v0[c]) - real<Real>(2) * p2;
-            const Real e2 = h * h * (a1[c] - a0[c]) * real<Real>(0.5);
-            const Real p3 = real<Real>(10) * e0 - real<Real>(4) * e1 + e2;
-            const Real p4 = real<Real>(-15) * e0 + real<Real>(7) * e1 - real<Real>(2) * e2;
-            const Real p5 = real<Real>(6) * e0 - real<Real>(3) * e1 + e2;
-            middle[c] = fma(t3, fma(turn, fma(turn, p5, p4), p3), fma(t2, p2, fma(turn, p1, p0)));
-        }
-        closest = smaller(squared_length(middle[0], middle[1], middle[2]), closest);
-        closest = smaller(squared_length(d1[0], d1[1], d1[2]), closest);
-    }
-    return closest;
-}
-
-// Attempts one step, and either takes it or sets a shorter one to attempt next.
-template <class Integrator, bool closest, class Real>
+// Attempts one step, and either takes it or sets a shorter one to attempt next. watch: NoWatch, or what calls
+// watch_step and watch_end with its own PathWatch, for the same demands.
+template <class Integrator, class Real, class Watch>
 VOLTPILE_HD void advance_pair(AdaptivePair<Real>& pair, const PairConstants<Real>& constants,
-                              const AdaptiveDemands& demands) {
+                              const AdaptiveDemands& demands, const Watch& watch) {
     const Real zero = real<Real>(0);
     const Real one = real<Real>(1);
     const Real limit = real<Real>(demands.separation_squared);
@@ -178,10 +127,7 @@ VOLTPILE_HD void advance_pair(AdaptivePair<Real>& pair, const PairConstants<Real
     pair.parted_gap = select_below(zero, taken, pair.parted_gap * real<Real>(0.5), pair.parted_gap);
 
     const Real time = select_below(h, left, pair.time + h, constants.end);
-    if constexpr (closest) {
-        pair.closest_squared = select_below(
-            zero, taken, closest_in_step(pair.first, first, h, pair.closest_squared), pair.closest_squared);
-    }
+    if constexpr (Watch::watches) watch.step(pair.first, first, pair.time, h, taken);
     pair.time = select_below(zero, taken, time, pair.time);
     VOLTPILE_UNROLL
     for (int c = 0; c < 6; ++c) {
@@ -206,6 +152,10 @@ VOLTPILE_HD void advance_pair(AdaptivePair<Real>& pair, const PairConstants<Real
     const Real counted = pair.attempts + one;
     pair.attempts = select_below(by_error, constants.end * real<Real>(1e-16),
                                  select_below(zero, exact, counted, real<Real>(demands.most_steps)), counted);
+    if constexpr (Watch::watches) {
+        pair.parted =
+            select_below(zero, watch.end(pair.first, pair.twin, pair.time, h, taken), pair.time, pair.parted);
+    }
 }
 
 // Returns 1 while the pair needs more steps, and 0 once the twins are known to part within the tolerance, the

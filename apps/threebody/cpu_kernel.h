@@ -22,10 +22,10 @@ __attribute__((noinline)) void sweep_lanes(const Problem& problem, PointStream& 
 
 template <class Integrator>
 void sweep_with(const Problem& problem, PointStream& stream) {
-    const bool closest = problem.want_closest_approach;
+    [[maybe_unused]] const bool closest = problem.want_closest_approach;
     if constexpr (Integrator::info.adaptive) {
-        closest ? sweep_lanes<AdaptiveLanes<Integrator, true>>(problem, stream)
-                : sweep_lanes<AdaptiveLanes<Integrator, false>>(problem, stream);
+        watches(watch_demands(problem)) ? sweep_lanes<AdaptiveLanes<Integrator, true>>(problem, stream)
+                                        : sweep_lanes<AdaptiveLanes<Integrator, false>>(problem, stream);
     } else if (problem.single_precision) {
         closest ? sweep_lanes<FixedStepLanes<Integrator, float, true>>(problem, stream)
                 : sweep_lanes<FixedStepLanes<Integrator, float, false>>(problem, stream);

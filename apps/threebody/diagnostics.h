@@ -77,6 +77,54 @@ VOLTPILE_HD double energy_error(const Parameters& parameters, const System<doubl
     return error < 0 ? -error : error;
 }
 
+// The angular momentum about the center of mass, and the sum of m |r| |v|, which bounds its length.
+struct AngularMomentum {
+    double vector[3] = {};
+    double bound = 0;
+};
+
+VOLTPILE_HD AngularMomentum angular_momentum(const System<double>& s, const double (&mass)[3]) {
+    const double total = mass[0] + mass[1] + mass[2];
+    double center[3], velocity[3];
+    VOLTPILE_UNROLL
+    for (int c = 0; c < 3; ++c) {
+        center[c] = (mass[0] * s.x[0][c] + mass[1] * s.x[1][c] + mass[2] * s.x[2][c]) / total;
+        velocity[c] = (s.p[0][c] + s.p[1][c] + s.p[2][c]) / total;
+    }
+    AngularMomentum sum;
+    VOLTPILE_UNROLL
+    for (int i = 0; i < 3; ++i) {
+        double x[3], p[3];
+        VOLTPILE_UNROLL
+        for (int c = 0; c < 3; ++c) {
+            x[c] = s.x[i][c] - center[c];
+            p[c] = s.p[i][c] - mass[i] * velocity[c];
+        }
+        VOLTPILE_UNROLL
+        for (int c = 0; c < 3; ++c) {
+            const int c1 = (c + 1) % 3;
+            const int c2 = (c + 2) % 3;
+            sum.vector[c] = sum.vector[c] + (x[c1] * p[c2] - x[c2] * p[c1]);
+        }
+        sum.bound =
+            sum.bound + square_root(squared_length(x[0], x[1], x[2]) * squared_length(p[0], p[1], p[2]));
+    }
+    return sum;
+}
+
+// state: synchronized. Not relative to the initial angular momentum, because that is zero for bodies at rest.
+template <class Real>
+VOLTPILE_HD double angular_momentum_error(const Parameters& parameters, const System<double>& state) {
+    System<Real> first, twin;
+    initial_pair(parameters, first, twin);
+    const AngularMomentum before = angular_momentum(to_double(first), parameters.mass);
+    const AngularMomentum after = angular_momentum(state, parameters.mass);
+    const double squared =
+        squared_length(after.vector[0] - before.vector[0], after.vector[1] - before.vector[1],
+                       after.vector[2] - before.vector[2]);
+    return squared == 0 ? 0 : square_root(squared) / after.bound;
+}
+
 // Sets the fields of a method of fixed steps that depend only on the number of steps done.
 VOLTPILE_HD void set_fixed_step_count(const Parameters& parameters, std::int32_t steps, Outcome& outcome) {
     outcome.steps_together = outcome.step_count = steps;
@@ -97,6 +145,7 @@ VOLTPILE_HD void set_state_fields(const Parameters& parameters, const System<dou
         }
     }
     outcome.energy_error = energy_error<Real>(parameters, state);
+    outcome.angular_momentum_error = angular_momentum_error<Real>(parameters, state);
 }
 
 }  // namespace VOLTPILE_TARGET

@@ -45,13 +45,14 @@ void launch_fixed_steps(const Problem& problem, const Problem* on_gpu, const Gpu
     launch(problem, on_gpu, range, multiprocessors, stream);
 }
 
-template <class Integrator, bool same_constants, bool closest>
+template <class Integrator, bool same_constants, bool watched>
 void launch_adaptive(const Problem& problem, const Problem* on_gpu, const GpuRange& range,
                      int multiprocessors, const Stream& stream) {
     AdaptiveCommon common;
     set_pair_constants(parameters_at(problem, range.begin), common.pair, Assign<double>{});
     common.demands = demands_of(problem);
-    launch_lanes<AdaptiveLane<Integrator, same_constants, closest>,
+    common.ends = reinterpret_cast<AdaptiveEnd*>(range.raw);
+    launch_lanes<AdaptiveLane<Integrator, same_constants, watched>,
                  same_constants ? Integrator::info.threads.fp64 : Integrator::info.threads.fp64_own_forces>(
         Integrator::info.name, on_gpu, common, range, multiprocessors, stream);
     launch("completion of outcomes", complete_adaptive_outcomes<Integrator>, one_thread_each(range), stream,
@@ -64,10 +65,11 @@ void launch_adaptive(const Problem& problem, const Problem* on_gpu, const GpuRan
     const ParameterSet<ParameterSource>& sources = problem.sources;
     const bool same = problem.same_forces && sources.steps.count == 0 && sources.twin_shift[0].count == 0 &&
                       sources.twin_shift[1].count == 0 && sources.twin_shift[2].count == 0;
-    const auto launch = same ? (problem.want_closest_approach ? launch_adaptive<Integrator, true, true>
-                                                              : launch_adaptive<Integrator, true, false>)
-                             : (problem.want_closest_approach ? launch_adaptive<Integrator, false, true>
-                                                              : launch_adaptive<Integrator, false, false>);
+    const bool watched = watches(watch_demands(problem));
+    const auto launch =
+        same ? (watched ? launch_adaptive<Integrator, true, true> : launch_adaptive<Integrator, true, false>)
+             : (watched ? launch_adaptive<Integrator, false, true>
+                        : launch_adaptive<Integrator, false, false>);
     launch(problem, on_gpu, range, multiprocessors, stream);
 }
 

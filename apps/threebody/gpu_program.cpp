@@ -9,7 +9,7 @@ namespace voltpile::threebody {
 namespace {
 
 // Enough for RawOutcome and AdaptiveEnd, which only CUDA sources see.
-constexpr std::size_t bytes_of_raw_outcome = 20 * sizeof(double);
+constexpr std::size_t bytes_of_raw_outcome = 25 * sizeof(double);
 
 class ThreebodyGpuProgram : public GpuProgram {
   public:

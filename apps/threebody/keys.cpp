@@ -111,6 +111,14 @@ std::vector<KeySpec> all_keys() {
          .range = {.min = 0, .max = infinity, .min_open = true},
          .help = "The twins part when the distance between body 1 and its twin exceeds this (length). The "
                  "integration then ends. inf: never."});
+    keys.push_back(
+        {.path = "stop.escape",
+         .type = ValueType::Boolean,
+         .default_value = Booleans{false},
+         .identity_default = false,
+         .help =
+             "Whether the integration also ends when a body of the first system has escaped, see the field "
+             "escaper. Only with an adaptive method."});
     keys.push_back({.path = "output.fields",
                     .type = ValueType::Text,
                     .shape = {any_length},
@@ -200,12 +208,44 @@ void refuse_field_names(const JobSpec& job, const ReportProblem& report) {
 
 void refuse_what_the_method_lacks(const JobSpec& job, const ReportProblem& report) {
     const MethodInfo& method = info(method_named(job.text("integrate.method")));
-    if (!method.adaptive) return;
+    if (!method.adaptive) {
+        const Texts& fields = job.texts("output.fields");
+        for (std::size_t i = 0; i < fields.size(); ++i)
+            if (needs_adaptive_method(fields[i]))
+                report(
+                    fmt::format("output.fields[{}]", i),
+                    fmt::format("method \"{}\" does not provide {}: use an adaptive method, such as \"rkn8\"",
+                                method.name, fields[i]));
+        if (job.boolean("stop.escape"))
+            report(
+                "stop.escape",
+                fmt::format("method \"{}\" does not notice escapes: use an adaptive method, such as \"rkn8\"",
+                            method.name));
+        return;
+    }
     if (job.text("integrate.precision") != "fp64")
         report("integrate.precision", fmt::format("method \"{}\" computes in fp64 only", method.name));
 }
 
+void refuse_deviation_of_parting_twins(const JobSpec& job, const ReportProblem& report) {
+    for (const std::string& field : job.texts("output.fields")) {
+        if (!brings_twin_back(field)) continue;
+        if (std::isfinite(job.real("stop.separation")))
+            report("stop.separation",
+                   fmt::format("field {} needs stop.separation = inf: it brings the twin back near "
+                               "the first system after each step, so the two never part",
+                               field));
+        if (job.reals("system.twin_shift") == Reals{0, 0, 0} && !is_swept(job, "system.twin_shift", 0, 2))
+            report("system.twin_shift",
+                   fmt::format(
+                       "field {} needs a direction in which the deviation starts, and all components are 0",
+                       field));
+        return;
+    }
+}
+
 void check(const JobSpec& job, const ReportProblem& report) {
+    refuse_deviation_of_parting_twins(job, report);
     refuse_what_the_method_lacks(job, report);
     refuse_coincident_bodies(job, report);
     if (job.text("integrate.precision") == "fp32") refuse_beyond_fp32(job, report);

@@ -11,7 +11,14 @@ namespace voltpile::threebody {
     USE(steps_together)                \
     USE(time_together)                 \
     USE(energy_error)                  \
+    USE(angular_momentum_error)        \
     USE(closest_approach)              \
+    USE(closest_time)                  \
+    USE(closest_pair)                  \
+    USE(escaper)                       \
+    USE(escape_time)                   \
+    USE(lyapunov_exponent)             \
+    USE(megno)                         \
     USE(final_state)                   \
     USE(step_count)                    \
     USE(quality)
@@ -25,8 +32,18 @@ struct Outcome {
     double time_together = 0;
     // Of the first system, at the state steps_together: |E - E0| / |E0|.
     double energy_error = 0;
+    // Of the first system, at the state steps_together: |L - L0| / (sum of m |r| |v|), all about the center
+    // of mass.
+    double angular_momentum_error = 0;
     // Smallest distance of any two bodies of the first system over the states 0 .. steps_together.
     double closest_approach = 0;
+    double closest_time = 0;        // when that was
+    std::int32_t closest_pair = 0;  // of which two: 0, 1 or 2, as in first_of()
+    std::int32_t escaper = 0;       // which body of the first system has escaped (escape.h): 1, 2, 3; 0: none
+    double escape_time = 0;         // the end of the first step at which that was certain; NaN: never
+    double lyapunov_exponent =
+        0;             // of the first system: the mean rate at which a deviation grows (deviation.h)
+    double megno = 0;  // mean exponential growth factor of nearby orbits, itself averaged over time
     // [body][x y z vx vy vz] of the first system at the state steps_together.
     double final_state[18] = {};
     // Steps done; of an adaptive method steps attempted, the rejected ones included.

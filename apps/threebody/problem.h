@@ -35,6 +35,9 @@ struct Problem {
     bool same_forces = false;  // G, the masses and dt are not swept
     bool want_state = false;   // fields that are computed from the final state
     bool want_closest_approach = false;
+    bool want_escape = false;        // of adaptive methods
+    bool stop_at_escape = false;     // the integration then ends
+    bool want_deviation = false;     // of adaptive methods, if no separation is a limit
     std::int32_t largest_steps = 0;  // over the sweep
 };
 

@@ -67,6 +67,8 @@ Problem problem_from_job(const JobSpec& job) {
     problem.same_forces = same_forces(problem.sources);
     problem.largest_steps = largest_steps(problem.sources.steps);
     for (const OutcomeField& field : fields_from_job(job, problem)) request_field(field, problem);
+    problem.stop_at_escape = job.boolean("stop.escape");
+    problem.want_escape |= problem.stop_at_escape;
     return problem;
 }
 

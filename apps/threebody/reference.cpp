@@ -24,7 +24,8 @@ constexpr const char* kReferenceMethod = "rkn8";
 constexpr std::int32_t kLeastBudget = 10'000'000;  // steps: only a collision ends a reference early
 
 // These fields describe the computation and not its solution, so another method has other values.
-constexpr std::array<std::string_view, 3> kOfTheMethod = {"energy_error", "step_count", "quality"};
+constexpr std::array<std::string_view, 4> kOfTheMethod = {"energy_error", "angular_momentum_error",
+                                                          "step_count", "quality"};
 
 bool can_be_checked(const std::string& field) {
     return std::ranges::find(kOfTheMethod, field) == kOfTheMethod.end();

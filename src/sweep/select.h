@@ -24,20 +24,31 @@ VOLTPILE_HD double select_not_above(double a, double b, double yes, double no) {
     return a <= b ? yes : no;
 }
 
+// The bits of a number, and the number with the given bits.
+VOLTPILE_HD std::uint64_t bits_of(double x) {
+#if defined(__CUDA_ARCH__)
+    return static_cast<std::uint64_t>(__double_as_longlong(x));
+#else
+    std::uint64_t bits = 0;
+    __builtin_memcpy(&bits, &x, sizeof bits);
+    return bits;
+#endif
+}
+VOLTPILE_HD double number_of(std::uint64_t bits) {
+#if defined(__CUDA_ARCH__)
+    return __longlong_as_double(static_cast<long long>(bits));
+#else
+    double x = 0;
+    __builtin_memcpy(&x, &bits, sizeof x);
+    return x;
+#endif
+}
+
 // Returns x^(-1/16) within 7 %, by linear interpolation of the exponents; a number between 0 and 1 for NaN
 // and a large one for 0. The same bits on every processor.
 inline constexpr std::uint64_t inverse_root_16_bits = 0x43ef000000000000;  // 17/16 of the bits of 1
 VOLTPILE_HD double inverse_root_16(double x) {
-#if defined(__CUDA_ARCH__)
-    const auto bits = static_cast<std::uint64_t>(__double_as_longlong(x));
-    return __longlong_as_double(static_cast<long long>(inverse_root_16_bits - (bits >> 4)));
-#else
-    std::uint64_t bits = 0;
-    __builtin_memcpy(&bits, &x, sizeof bits);
-    bits = inverse_root_16_bits - (bits >> 4);
-    __builtin_memcpy(&x, &bits, sizeof bits);
-    return x;
-#endif
+    return number_of(inverse_root_16_bits - (bits_of(x) >> 4));
 }
 
 }  // namespace VOLTPILE_TARGET

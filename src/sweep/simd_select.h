@@ -18,8 +18,15 @@ VOLTPILE_HD Simd<Scalar> select_not_above(Simd<Scalar> a, Simd<Scalar> b, Simd<S
     return a.v <= b.v ? yes.v : no.v;
 }
 
+VOLTPILE_HD Simd<std::uint64_t> bits_of(Simd<double> x) {
+    return bits_as<std::uint64_t>(x);
+}
+VOLTPILE_HD Simd<double> number_of(Simd<std::uint64_t> bits) {
+    return bits_as<double>(bits);
+}
+
 VOLTPILE_HD Simd<double> inverse_root_16(Simd<double> x) {
-    return bits_as<double>(Simd<std::uint64_t>(inverse_root_16_bits) - (bits_as<std::uint64_t>(x) >> 4));
+    return number_of(Simd<std::uint64_t>(inverse_root_16_bits) - (bits_of(x) >> 4));
 }
 
 }  // namespace VOLTPILE_TARGET

@@ -35,7 +35,8 @@ std::vector<Outcome> run_on_gpu(const Problem& problem, std::int64_t begin, std:
         Problem needed;
         request_field(field, needed);
         if (needed.want_state <= problem.want_state &&
-            needed.want_closest_approach <= problem.want_closest_approach)
+            needed.want_closest_approach <= problem.want_closest_approach &&
+            needed.want_escape <= problem.want_escape && needed.want_deviation <= problem.want_deviation)
             fields.push_back(field);
     }
     WorkScheduler work;
@@ -203,7 +204,7 @@ TEST_F(Gpu, AgreesWithTheCpuInTheAdaptiveMethod) {
         problem.tolerance = 1e-10;
         problem.most_steps = 100000;
         problem.same_forces = same_constants;
-        problem.want_state = problem.want_closest_approach = true;
+        problem.want_state = problem.want_closest_approach = problem.want_escape = true;
         const auto gpu = run_on_gpu(problem, 0, 289, 100);
         const auto cpu = cpu_processors().front().run(problem, consecutive(0, 289));
         int different = 0;
@@ -211,7 +212,9 @@ TEST_F(Gpu, AgreesWithTheCpuInTheAdaptiveMethod) {
             EXPECT_EQ(gpu[i].quality, static_cast<int>(Quality::Complete)) << i;
             const bool far = std::abs(gpu[i].time_together - cpu[i].time_together) > 1e-5 ||
                              std::abs(gpu[i].final_state[0] - cpu[i].final_state[0]) > 1e-4 ||
-                             std::abs(gpu[i].closest_approach - cpu[i].closest_approach) > 1e-4;
+                             std::abs(gpu[i].closest_approach - cpu[i].closest_approach) > 1e-4 ||
+                             std::abs(gpu[i].closest_time - cpu[i].closest_time) > 1e-4 ||
+                             gpu[i].closest_pair != cpu[i].closest_pair || gpu[i].escaper != cpu[i].escaper;
             different += far ? 1 : 0;
         }
         EXPECT_LE(different, 2) << "of 289";
