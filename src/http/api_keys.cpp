@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <system_error>
 #include <utility>
 
 #include "base/error.h"
@@ -16,6 +18,9 @@
 
 namespace voltpile::http {
 namespace {
+
+constexpr std::string_view weight_word = "weight=";
+constexpr double least_weight = 0.001, most_weight = 1000;
 
 std::vector<std::string> words_of(const std::string& line) {
     std::istringstream stream(line);
@@ -28,10 +33,17 @@ bool is_visible_ascii(const std::string& word) {
     return std::ranges::all_of(word, [](unsigned char c) { return c > ' ' && c < 0x7f; });
 }
 
+// Returns 0 if the word is no number.
+double number_of(const std::string& word) {
+    double number = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+    return error == std::errc() && end == word.data() + word.size() ? number : 0;
+}
+
 }  // namespace
 
 ApiKeys::ApiKeys(const std::vector<ApiKey>& keys) {
-    for (const ApiKey& key : keys) entries_.push_back({digest(key.key), key.name});
+    for (const ApiKey& key : keys) entries_.push_back({digest(key.key), key.name, key.weight});
 }
 
 std::string ApiKeys::name(std::size_t number) const {
@@ -53,8 +65,20 @@ std::vector<ApiKey> read_api_keys(const std::string& path) {
         };
         check(std::ranges::all_of(words, [](const std::string& word) { return is_visible_ascii(word); }),
               "a key consists of visible ASCII characters without spaces");
-        check(words.size() <= 2, "a line has a key and perhaps a name, separated by spaces");
-        ApiKey key{words[0], words.size() > 1 ? words[1] : ""};
+        ApiKey key{words[0]};
+        bool weighted = false;
+        for (std::size_t i = 1; i < words.size(); ++i) {
+            const bool weight = words[i].starts_with(weight_word);
+            check(weight ? !std::exchange(weighted, true) : key.name.empty(),
+                  "a line has a key, perhaps a name and perhaps weight=NUMBER, separated by spaces");
+            if (!weight) {
+                key.name = words[i];
+                continue;
+            }
+            key.weight = number_of(words[i].substr(weight_word.size()));
+            check(key.weight >= least_weight && key.weight <= most_weight,
+                  "weight= needs a number from 0.001 to 1000");
+        }
         check(std::ranges::find(keys, key.key, &ApiKey::key) == keys.end(), "the key is there twice");
         keys.push_back(std::move(key));
     }

@@ -13,6 +13,7 @@ namespace voltpile::http {
 struct ApiKey {
     std::string key;
     std::string name{};  // for logs; empty: none
+    double weight = 1;   // its share of the server, beside the others'
 };
 
 class ApiKeys {
@@ -32,6 +33,7 @@ class ApiKeys {
 
     // Returns the name of a key, or "key 2" for the second one.
     std::string name(std::size_t number) const;
+    double weight(std::size_t number) const { return entries_[number].weight; }
 
   private:
     using Digest = std::array<unsigned char, 32>;  // SHA-256
@@ -39,14 +41,15 @@ class ApiKeys {
     struct Entry {
         Digest digest;
         std::string name;
+        double weight;
     };
 
     std::vector<Entry> entries_;
 };
 
-// Reads a file with a key in each line, perhaps with a name after it; empty lines and those that begin with
-// "#" do not count. Returns at least one. Throws FileError if the file cannot be read, JobError if it has no
-// key, the same key twice, one that a header cannot carry, or something else.
+// Reads a file with a key in each line, perhaps with a name and a weight after it: "KEY lab weight=2". Empty
+// lines and those that begin with "#" do not count. Returns at least one. Throws FileError if the file cannot
+// be read, JobError if it has no key, the same key twice, one that a header cannot carry, or something else.
 std::vector<ApiKey> read_api_keys(const std::string& path);
 
 // Returns the key in the value of an Authorization header ("Bearer KEY"); empty if there is none.

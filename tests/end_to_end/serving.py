@@ -22,6 +22,8 @@ class Answer:
 
 
 class ServeCase(Case):
+    metric_headers = {}  # with the API key, if the server needs one
+
     def serve(self, *options, model=MODEL, ranks=None):
         """Starts a server on a free port and waits until it listens. Sets self.server and self.port."""
         address = self.folder / "address"
@@ -67,7 +69,7 @@ class ServeCase(Case):
         return Answer(self.open_post(path, body, headers))
 
     def metric(self, name, labels=""):
-        for line in self.get("/metrics").body.decode().splitlines():
+        for line in self.get("/metrics", self.metric_headers).body.decode().splitlines():
             if line.startswith(name + "{") and labels in line:
                 return float(line.rsplit(" ", 1)[1])
         self.fail(f"no metric {name}")

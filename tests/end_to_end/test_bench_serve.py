@@ -102,7 +102,7 @@ class BenchServe(ServeCase):
         self.serve("--sequences", 1, "--queue", 1)
         out, err = self.bench(self.url, "--requests", 12, "--generate-lengths", 300, "--json", expect=FAILED)
         errors = json.loads(out)["errors"]
-        self.assertIn("status 429: the server has 2 requests and takes at most 2: try again later", errors)
+        self.assertIn("status 429: the server has 2 requests here and may have at most 2: try again later", errors)
         self.assertIn(f"POST {self.url}/v1/completions: {len(errors)} of 12 requests failed; the first: status 429", err)
 
     def test_bad_answers_are_reported(self):

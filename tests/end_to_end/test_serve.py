@@ -286,6 +286,30 @@ class Limits(ServeCase):
         waiting.join()
         streams[1].leave()
 
+    def test_a_key_fills_its_own_queue_only(self):
+        keys = self.write("keys.txt", "alpha\nbeta lab weight=2\n")
+        self.serve("--api-key-file", keys, "--sequences", 1, "--queue", 1)
+        alpha, beta = ({"Authorization": f"Bearer {key}"} for key in ("alpha", "beta"))
+        self.metric_headers = beta
+        streams = [self.open_post("/v1/completions", {**LONG, "stream": True}, alpha)]
+        next(events(streams[0]))
+        answers = []
+
+        def wait(body, headers):
+            answers.append(self.post("/v1/completions", body, headers))
+
+        threads = [threading.Thread(target=wait, args=(completion(GREEDY[number]), headers)) for number, headers in enumerate((alpha, beta))]
+        for waiting, thread in enumerate(threads, 1):
+            thread.start()
+            self.wait_for_metric("vllm:num_requests_waiting", waiting)
+        answer = self.post("/v1/completions", completion(GREEDY[0]), alpha)
+        self.assertEqual((answer.status, answer.json["error"]["code"]), (429, "queue_full"))
+        self.assertIn('the API key "key 1" has 2 requests', answer.json["error"]["message"])
+        streams[0].leave()
+        for thread in threads:
+            thread.join()
+        self.assertEqual({each.json["choices"][0]["text"] for each in answers}, {GREEDY[0]["text"], GREEDY[1]["text"]})
+
     def test_large_bodies_answer_413(self):
         self.serve("--body-mb", 1)
         self.assertEqual(self.post("/v1/completions", {"prompt": "a" * 2_000_000}).status, 413)

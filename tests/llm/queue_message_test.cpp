@@ -17,6 +17,8 @@ Request request_with_every_field() {
     request.grammar = GrammarSource{GrammarSource::Kind::Regex, "[0-9]{4}"};
     request.id = 1LL << 40;
     request.prompt = {1, 2, 32000};
+    request.owner = 3;
+    request.weight = 2.5;
     request.continues = true;
     request.first_draw = 12;
     request.stop_tokens = {2, 7};
@@ -39,7 +41,7 @@ void expect_same(const SamplingSettings& a, const SamplingSettings& b) {
 }
 
 TEST(QueueMessage, CarriesEveryFieldOfARequest) {
-    static_assert(sizeof(Request) - sizeof(RequestSettings) == 88,
+    static_assert(sizeof(Request) - sizeof(RequestSettings) == 104,
                   "a new field of Request: send it in queue_message.cpp, and add it to this test");
     const Request sent = request_with_every_field();
     const QueueOrder order = order_from_bytes(to_bytes(QueueOrder{QueueOrder::Kind::Submit, sent}));
@@ -55,6 +57,8 @@ TEST(QueueMessage, CarriesEveryFieldOfARequest) {
     EXPECT_EQ(grammar, received.grammar);
     EXPECT_EQ(sent.id, received.id);
     EXPECT_EQ(sent.prompt, received.prompt);
+    EXPECT_EQ(sent.owner, received.owner);
+    EXPECT_EQ(sent.weight, received.weight);
     EXPECT_EQ(sent.continues, received.continues);
     EXPECT_EQ(sent.first_draw, received.first_draw);
     EXPECT_EQ(sent.stop_tokens, received.stop_tokens);

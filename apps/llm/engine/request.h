@@ -30,6 +30,8 @@ struct Request : RequestSettings {
 
     std::int64_t id = 0;               // chosen by the caller, unique among unfinished requests
     std::vector<std::int32_t> prompt;  // tokens
+    int owner = 0;                     // whose request it is: owners share the engine fairly (waiting_line.h)
+    double weight = 1;                 // an owner with weight 2 gets twice the tokens of one with weight 1
     bool continues = false;            // the answer continues the prompt's text: keep a leading space
     // The number of the first draw. Requests with the same seed draw differently if this differs.
     std::int32_t first_draw = 0;

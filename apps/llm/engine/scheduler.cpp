@@ -14,6 +14,8 @@ namespace {
 SequencePtr new_sequence(Request request, int context) {
     auto sequence = std::make_shared<Sequence>();
     sequence->id = request.id;
+    sequence->owner = request.owner;
+    sequence->weight = request.weight;
     sequence->top_n = request.top_n;
     sequence->first_draw = request.first_draw;
     sequence->tokens = std::move(request.prompt);
@@ -69,7 +71,7 @@ void Scheduler::add(Request request) {
     if (!by_id_.emplace(sequence->id, sequence).second)
         throw std::invalid_argument(fmt::format("the request id {} is already in use", sequence->id));
     sequence->age = added_++;
-    waiting_.emplace(sequence->age, std::move(sequence));
+    waiting_.add(std::move(sequence));
 }
 
 void Scheduler::admit() {
@@ -78,7 +80,7 @@ void Scheduler::admit() {
 }
 
 bool Scheduler::admit_first() {
-    const SequencePtr sequence = waiting_.begin()->second;
+    const SequencePtr sequence = waiting_.front();
     // With an even share of this many, no lane has more than fit into a pass.
     const int most = std::min(settings_.sequences, settings_.lanes * most_generating(settings_.limits));
     if (sequence->passes > 0 || std::ssize(running_) >= most) return false;
@@ -94,9 +96,12 @@ bool Scheduler::admit_first() {
     count_shared(*sequence, found);
     const std::vector<int> generating = generating_by_lane();
     sequence->lane = static_cast<int>(std::ranges::min_element(generating) - generating.begin());
-    waiting_.erase(sequence->age);
+    waiting_.remove(*sequence);
     running_.emplace(sequence->age, sequence);
-    if (!std::exchange(sequence->admitted, true)) admitted_.push_back(sequence->id);
+    if (!std::exchange(sequence->admitted, true)) {
+        admitted_.push_back(sequence->id);
+        waiting_.charge(*sequence, sequence->tokens.size());
+    }
     return true;
 }
 
@@ -110,7 +115,7 @@ void Scheduler::preempt(SequencePtr sequence) {
     give_back_pages(cache_, *sequence);
     sequence->lane = -1;
     running_.erase(sequence->age);
-    waiting_.emplace(sequence->age, std::move(sequence));
+    waiting_.add(std::move(sequence));
     ++counters_.preemptions;
 }
 
@@ -118,7 +123,7 @@ void Scheduler::remove(const SequencePtr& sequence) {
     sequence->ended = true;
     give_back_pages(cache_, *sequence);
     running_.erase(sequence->age);
-    waiting_.erase(sequence->age);
+    waiting_.remove(*sequence);
     by_id_.erase(sequence->id);
 }
 
@@ -151,6 +156,7 @@ std::vector<Progress> Scheduler::complete(std::span<const DrawnToken> drawn) {
             next.last = next.no_token_allowed = true;
         } else {
             sequence->tokens.push_back(drawn[i].token);
+            waiting_.charge(*sequence, 1);
             if (sequence->history) ++(*sequence->history)[drawn[i].token];
             next.last = ++sequence->drawn >= sequence->most_tokens;
             if (sequence->grammar) {

@@ -1,9 +1,10 @@
 // Decides which sequences are in the next pass: a state machine over tokens and KV cache pages, without a
 // model, a processor or a clock.
 //
-// Admission. Requests are admitted in the order of arrival, each when the cache has pages for its prompt and
-// one more for every running sequence. When pages run out, the youngest running sequence is preempted: it
-// loses its pages and waits, at its place in the order, to be computed again.
+// Admission. Requests are admitted in the order of a WaitingLine (those of one owner in the order of
+// arrival), each when the cache has pages for its prompt and one more for every running sequence. When pages
+// run out, the youngest running sequence is preempted: it loses its pages and waits, at its place in the
+// order, to be computed again.
 //
 // Passes. A pass has one row for each generating sequence of its lane, then pieces of prompts, the oldest
 // first. When few prompts are read beside generating sequences (at most one, plus one for every few_prompts
@@ -54,6 +55,7 @@
 #include "llm/engine/prefix_cache.h"
 #include "llm/engine/request.h"
 #include "llm/engine/sequence.h"
+#include "llm/engine/waiting_line.h"
 
 namespace voltpile::llm {
 
@@ -151,7 +153,8 @@ class Scheduler {
 
     SchedulerSettings settings_;
     PrefixCache cache_;
-    SequencesByAge running_, waiting_;
+    SequencesByAge running_;
+    WaitingLine waiting_;
     std::unordered_map<std::int64_t, SequencePtr> by_id_;
     std::vector<std::int64_t> turns_;  // by lane: the age of the first sequence that was left out
     std::deque<PassUnderWay> under_way_;

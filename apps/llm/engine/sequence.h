@@ -14,6 +14,8 @@ namespace voltpile::llm {
 struct Sequence {
     std::int64_t id = 0;
     std::int64_t age = 0;              // its number in the order of arrival
+    int owner = 0;                     // Request::owner
+    double weight = 1;                 // Request::weight
     std::vector<std::int32_t> tokens;  // the prompt and the tokens drawn so far
     int first_draw = 0;                // Request::first_draw
     int most_tokens = 0;               // tokens to draw at most

@@ -40,7 +40,8 @@ Api::Api(ApiSettings settings, const LanguageModel& model, SharedQueue& queue)
       queue_(queue),
       metrics_(settings_.model.name),
       log_(settings_.log, settings_.log_prompts, stdout),
-      next_seed_(std::uint64_t{std::random_device{}()} << 32 | std::random_device{}()) {}
+      next_seed_(std::uint64_t{std::random_device{}()} << 32 | std::random_device{}()),
+      room_(settings_.requests) {}
 
 http::Router Api::routes() {
     http::Router router;
@@ -99,12 +100,7 @@ std::optional<http::Response> Api::admit(const http::Request& request) const {
 }
 
 void Api::cancel_all() {
-    std::unordered_set<std::int64_t> ids;
-    {
-        const std::lock_guard lock(mutex_);
-        ids = in_flight_;
-    }
-    for (const std::int64_t id : ids) queue_.cancel(id);
+    for (const std::int64_t id : room_.ids()) queue_.cancel(id);
 }
 
 ServeLoad Api::load() const {
@@ -117,14 +113,18 @@ std::uint64_t Api::new_seed() {
 }
 
 void Api::take_room(std::span<const Request> requests) {
-    const std::lock_guard lock(mutex_);
-    if (in_flight_.size() + requests.size() > static_cast<std::size_t>(settings_.requests))
-        throw ApiError(429,
-                       fmt::format("the server has {} requests and takes at most {}: try again later",
-                                   in_flight_.size(), settings_.requests),
-                       {}, "queue_full")
-            .retry_after(busy_retry_seconds);
-    for (const Request& request : requests) in_flight_.insert(request.id);
+    const std::optional<int> count = room_.take(requests);
+    if (!count) return;
+    const http::ApiKeys& keys = settings_.keys;
+    const std::string whose =
+        keys.empty()
+            ? "the server"
+            : fmt::format("the API key \"{}\"", keys.name(static_cast<std::size_t>(requests.front().owner)));
+    throw ApiError(429,
+                   fmt::format("{} has {} requests here and may have at most {}: try again later", whose,
+                               *count, room_.most()),
+                   {}, "queue_full")
+        .retry_after(busy_retry_seconds);
 }
 
 AnswerHead Api::head_of(const GenerationFields& fields, const http::Request& request,
@@ -147,6 +147,7 @@ void Api::answer(const GenerationFields& fields, const Prompts& prompts, std::un
                                     settings_.model.context),
                         {}, "context_length_exceeded");
     };
+    const std::optional<std::size_t> key = key_of(http_request);
     Answer::Plan plan;
     for (const auto& prompt : prompts) {
         const int wanted = fields.settings.max_tokens;
@@ -157,6 +158,10 @@ void Api::answer(const GenerationFields& fields, const Prompts& prompts, std::un
             Request request;
             static_cast<RequestSettings&>(request) = settings_of_answer(fields.settings, i);
             request.id = next_id_++;
+            if (key) {
+                request.owner = static_cast<int>(*key);
+                request.weight = settings_.keys.weight(*key);
+            }
             request.prompt = prompt;
             request.continues = continues;
             request.score_prompt = fields.score_prompt;
@@ -171,8 +176,7 @@ void Api::answer(const GenerationFields& fields, const Prompts& prompts, std::un
     plan.format = std::move(format);
     plan.on_ended = [this](std::int64_t id, const Outcome* outcome) {
         if (outcome) metrics_.observe(*outcome);
-        const std::lock_guard lock(mutex_);
-        in_flight_.erase(id);
+        room_.give_back(id);
     };
     if (log_.wanted())
         plan.on_all_ended = [this, record = record_of(http_request),

@@ -5,11 +5,9 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
-#include <unordered_set>
 
 #include "http/api_keys.h"
 #include "http/router.h"
@@ -18,6 +16,7 @@
 #include "llm/serve/answer.h"
 #include "llm/serve/completion_request.h"
 #include "llm/serve/request_log.h"
+#include "llm/serve/request_room.h"
 #include "llm/serve/serve_metrics.h"
 #include "llm/serve/work_queue.h"
 #include "llm/session/language_model.h"
@@ -27,7 +26,7 @@ namespace voltpile::llm {
 
 struct ApiSettings {
     ServedModel model;
-    int requests = 0;       // the most at once, running and waiting; beyond, 429
+    int requests = 0;       // the most of an API key at once, running and waiting; beyond, 429
     int grace_seconds = 0;  // what clients are told to wait when the server stops
     http::ApiKeys keys;     // empty: nobody needs one
     LogFormat log = LogFormat::None;
@@ -79,7 +78,7 @@ class Api {
     AnswerHead head_of(const GenerationFields& fields, const http::Request& request,
                        std::string_view prefix) const;
     AnswerHead head_of(const ChatRequest& chat, const http::Request& request, std::string_view prefix);
-    // Makes room for these requests until they end. Throws ApiError (429) if there is none.
+    // Makes room for these requests of one owner until they end. Throws ApiError (429) if there is none.
     void take_room(std::span<const Request> requests);
     std::uint64_t new_seed();
 
@@ -92,8 +91,7 @@ class Api {
     std::atomic<bool> draining_ = false;
     std::atomic<std::int64_t> next_id_ = 0;
     std::atomic<std::uint64_t> next_seed_;
-    std::mutex mutex_;
-    std::unordered_set<std::int64_t> in_flight_;  // ids of requests that have not ended
+    RequestRoom room_;
     WorkQueue work_;
 };
 

@@ -49,8 +49,10 @@ inline constexpr std::array kServeFields{
     ServeField{"port", &ServeOptions::port, 0, 65535, "", "port to listen on; 0: a free one"},
     ServeField{"address_file", &ServeOptions::address_file, 0, 0, "FILE",
                "file that gets the server's address while it listens"},
-    ServeField{"api_key_file", &ServeOptions::api_key_file, 0, 0, "FILE",
-               "file of API keys, one a line; without it everybody may use the server"},
+    ServeField{
+        "api_key_file", &ServeOptions::api_key_file, 0, 0, "FILE",
+        "file of API keys, one a line, perhaps with a name and a weight; without it everybody may use the "
+        "server"},
     ServeField{"tls_cert", &ServeOptions::tls_cert, 0, 0, "FILE",
                "certificate chain in PEM: serve HTTPS; needs the private key"},
     ServeField{"tls_key", &ServeOptions::tls_key, 0, 0, "FILE", "private key of the certificate in PEM"},
@@ -69,7 +71,8 @@ inline constexpr std::array kServeFields{
                kLogFormatNames},
     ServeField{"log_prompts", &ServeOptions::log_prompts, 0, 0, "",
                "write the bodies of these requests, prompts included, into the lines; needs a log_format"},
-    ServeField{"queue", &ServeOptions::queue, 0, 1 << 20, "", "requests that may wait; more get status 429"},
+    ServeField{"queue", &ServeOptions::queue, 0, 1 << 20, "",
+               "requests of one API key that may wait; more get status 429"},
     ServeField{"connections", &ServeOptions::connections, 1, 1 << 20, "",
                "open connections; more get status 503"},
     ServeField{"body_mb", &ServeOptions::body_mb, 1, 1 << 10, "",

@@ -40,6 +40,8 @@ void write(MessageWriter& to, const Request& request) {
     write(to, static_cast<const RequestSettings&>(request));
     to.value(request.id);
     to.list(request.prompt);
+    to.value(request.owner);
+    to.value(request.weight);
     to.value(request.continues);
     to.value(request.first_draw);
     to.list(request.stop_tokens);
@@ -50,6 +52,8 @@ Request read_request(MessageReader& from) {
     Request request(read_settings(from));
     request.id = from.value<std::int64_t>();
     request.prompt = from.list<std::int32_t>();
+    request.owner = from.value<int>();
+    request.weight = from.value<double>();
     request.continues = from.value<bool>();
     request.first_draw = from.value<std::int32_t>();
     request.stop_tokens = from.list<std::int32_t>();

@@ -41,6 +41,22 @@ TEST(ApiKeys, ReadsNames) {
         EXPECT_THROW(ApiKeys::from_file(written(wrong)), JobError) << wrong;
 }
 
+TEST(ApiKeys, ReadsWeights) {
+    const ApiKeys keys = ApiKeys::from_file(
+        written("alpha\nbeta lab weight=2.5\ngamma weight=0.001\ndelta weight=1000 big\n"));
+    EXPECT_EQ(keys.weight(*keys.find("alpha")), 1);
+    EXPECT_EQ(keys.weight(*keys.find("beta")), 2.5);
+    EXPECT_EQ(keys.name(1), "lab");
+    EXPECT_EQ(keys.weight(2), 0.001);
+    EXPECT_EQ(keys.name(2), "key 3");
+    EXPECT_EQ(keys.weight(3), 1000);
+    EXPECT_EQ(keys.name(3), "big");
+    for (const char* wrong :
+         {"a weight=0\n", "a weight=-1\n", "a weight=nan\n", "a weight=\n", "a weight=2x\n",
+          "a weight=1001\n", "a weight=1 weight=1\n", "a lab weight=1 x\n"})
+        EXPECT_THROW(ApiKeys::from_file(written(wrong)), JobError) << wrong;
+}
+
 TEST(ApiKeys, NamesUnusableFiles) {
     EXPECT_THROW(ApiKeys::from_file("/nowhere/keys"), FileError);
     EXPECT_THROW(ApiKeys::from_file("/tmp"), FileError);
