@@ -46,6 +46,7 @@ void define_commands(CLI::App& cli, Action& action) {
     add_help(cli, action);
     add_bench(cli, action);
     add_hosts(cli, action);
+    add_topo(cli, action);
     add_submit(cli, action);
     add_status(cli, action);
     add_cancel(cli, action);

@@ -27,6 +27,11 @@ DeviceInfo device_info(int index) {
                fmt::format("reading properties of GPU {}", index).c_str());
     int clock_khz = 0;
     cuda_check(cudaDeviceGetAttribute(&clock_khz, cudaDevAttrClockRate, index), "reading the clock rate");
+    int memory_khz = 0, bus_bits = 0;
+    cuda_check(cudaDeviceGetAttribute(&memory_khz, cudaDevAttrMemoryClockRate, index),
+               "reading the memory clock");
+    cuda_check(cudaDeviceGetAttribute(&bus_bits, cudaDevAttrGlobalMemoryBusWidth, index),
+               "reading the width of the memory bus");
     char bus_id[32] = {};
     cuda_check(cudaDeviceGetPCIBusId(bus_id, sizeof bus_id, index), "reading the PCI bus id");
 
@@ -37,6 +42,7 @@ DeviceInfo device_info(int index) {
     info.multiprocessors = properties.multiProcessorCount;
     info.clock_ghz = clock_khz * 1e-6;
     info.memory_bytes = static_cast<std::int64_t>(properties.totalGlobalMem);
+    info.memory_gb_per_s = 2e-6 * memory_khz * (bus_bits / 8.0);  // double data rate
     return info;
 }
 

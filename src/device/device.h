@@ -16,6 +16,7 @@ struct DeviceInfo {
     int multiprocessors = 0;
     double clock_ghz = 0;  // boost
     std::int64_t memory_bytes = 0;
+    double memory_gb_per_s = 0;  // theoretical, gigabytes per second; 0: unknown
 };
 
 int device_count();

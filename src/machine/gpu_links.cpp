@@ -27,10 +27,10 @@ GpuLinks gpu_links(const GpuSnapshot& gpu) {
         pcie_lane_rate(gpu.pcie_generation_max.value_or(0)) * gpu.pcie_width_max.value_or(0);
     for (const NvLink& link : gpu.links) {
         if (!link.up) continue;
-        if (link.to_switch)
-            links.nvlink_gb_per_s[nvlink_switch] += nvlink_rate(link.version);
-        else if (!link.remote_bus_id.empty())
-            links.nvlink_gb_per_s[link.remote_bus_id] += nvlink_rate(link.version);
+        const std::string end = link.to_switch ? nvlink_switch : link.remote_bus_id;
+        if (end.empty()) continue;
+        links.nvlink_gb_per_s[end] += nvlink_rate(link.version);
+        ++links.nvlinks[end];
     }
     return links;
 }

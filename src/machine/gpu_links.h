@@ -15,6 +15,7 @@ struct GpuLinks {
     // other end. Links into an NVSwitch, which reaches all GPUs that have any, are under nvlink_switch. Links
     // that are down do not count.
     std::map<std::string, double> nvlink_gb_per_s;
+    std::map<std::string, int> nvlinks;  // the number of these links
     double pcie_gb_per_s = 0;  // one direction, of what GPU and slot can do; 0: unknown
 };
 

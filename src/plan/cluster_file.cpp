@@ -2,15 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <toml++/toml.h>
-
 #include <algorithm>
 #include <cerrno>
-#include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 
 #include "base/error.h"
+#include "plan/cluster_devices.h"
+#include "plan/cluster_table.h"
 
 namespace voltpile {
 namespace {
@@ -22,112 +22,7 @@ constexpr int kMostHosts = 20'000;
 constexpr int kMostRanks = 100'000;
 constexpr int kMostSockets = 64;
 constexpr int kMostCoresPerHost = 1024;
-constexpr int kMostGpusPerHost = 64;
 constexpr int kMostSimdBits = 65'536;
-constexpr int kMostMultiprocessors = 4096;
-constexpr int kMostComputeCapability = 999;
-constexpr double kMostMemoryGb = 1e6;
-
-// Reads one table of a machine description; its errors name the file and the line.
-class Table {
-  public:
-    Table(const toml::table& table, std::string path) : table_(table), path_(std::move(path)) {}
-
-    template <class T>
-    T get(std::string_view key) const {
-        const toml::node* node = table_.get(key);
-        if (!node) fail(table_, fmt::format("{} is missing", key));
-        const auto value = node->value<T>();
-        if (!value) fail(*node, fmt::format("{} has the wrong type", key));
-        if constexpr (std::is_same_v<T, double>)
-            if (!(*value > 0) || !std::isfinite(*value))
-                fail(*node, fmt::format("{} = {}: must be finite and greater than 0", key, *value));
-        return *value;
-    }
-
-    // An integer from 1 to `most`.
-    int count(std::string_view key, int most) const {
-        const auto value = get<std::int64_t>(key);
-        if (value < 1 || value > most)
-            fail(*table_.get(key), fmt::format("{} = {}: must be between 1 and {}", key, value, most));
-        return static_cast<int>(value);
-    }
-
-    int count_or(std::string_view key, int most, int otherwise) const {
-        return table_.contains(key) ? count(key, most) : otherwise;
-    }
-
-    const toml::node& node(std::string_view key) const { return *table_.get(key); }
-
-    std::vector<Table> tables(std::string_view key) const {
-        std::vector<Table> out;
-        const toml::node* node = table_.get(key);
-        if (!node) return out;
-        const toml::array* array = node->as_array();
-        if (!array) fail(*node, fmt::format("{} must be an array of tables: [[{}]]", key, key));
-        for (const toml::node& element : *array) {
-            const toml::table* each = element.as_table();
-            if (!each) fail(element, fmt::format("{} must be an array of tables: [[{}]]", key, key));
-            out.emplace_back(*each, path_);
-        }
-        return out;
-    }
-
-    [[noreturn]] void fail(const toml::node& node, const std::string& message) const {
-        throw JobError(fmt::format("{}:{}: {}", path_, node.source().begin.line, message));
-    }
-
-  private:
-    const toml::table& table_;
-    std::string path_;
-};
-
-std::int64_t memory_of(const Table& table) {
-    const auto gb = table.get<double>("memory_gb");
-    if (gb > kMostMemoryGb)
-        table.fail(table.node("memory_gb"),
-                   fmt::format("memory_gb = {}: must be at most {}", gb, kMostMemoryGb));
-    return static_cast<std::int64_t>(gb * 1e9);
-}
-
-void add_hosts(const Table& table, Topology& topology) {
-    Host host;
-    const auto name = table.get<std::string>("name");
-    const int count = table.count("count", kMostHosts);
-    const int sockets = table.count("sockets", kMostSockets);
-    host.cpu_name = table.get<std::string>("cpu");
-    host.cpu_ghz = table.get<double>("cpu_ghz");
-    host.simd_bits = table.count("simd_bits", kMostSimdBits);
-    host.memory_bytes = memory_of(table);
-    const int cores = table.count("cores_per_socket", kMostCoresPerHost / sockets);
-    int islands = 0;
-    for (int i = 0; i < sockets * cores; ++i) host.cores.push_back({i, i / cores});
-    for (const Table& gpus : table.tables("gpu")) {
-        Gpu gpu;
-        gpu.name = gpus.get<std::string>("name");
-        gpu.compute_capability = gpus.count("compute_capability", kMostComputeCapability);
-        gpu.multiprocessors = gpus.count("multiprocessors", kMostMultiprocessors);
-        gpu.clock_ghz = gpus.get<double>("clock_ghz");
-        gpu.memory_bytes = memory_of(gpus);
-        set_throughput(gpu);
-        const int of_island = gpus.count_or("nvlink_island", kMostGpusPerHost, 1);
-        const int of_this_kind = gpus.count("count", kMostGpusPerHost);
-        if (std::ssize(host.gpus) + of_this_kind > kMostGpusPerHost)
-            gpus.fail(gpus.node("count"), fmt::format("count = {}: a host can have at most {} GPUs in all",
-                                                      of_this_kind, kMostGpusPerHost));
-        for (int i = 0; i < of_this_kind; ++i) {
-            if (of_island > 1 && i % of_island == 0) gpu.nvlink_island = islands++;
-            host.gpus.push_back(gpu);
-        }
-    }
-    if (std::ssize(topology.hosts) + count > kMostHosts)
-        table.fail(table.node("count"),
-                   fmt::format("count = {}: a cluster can have at most {} hosts in all", count, kMostHosts));
-    for (int i = 0; i < count; ++i) {
-        host.name = count == 1 ? name : fmt::format("{}{}", name, i + 1);
-        topology.hosts.push_back(host);
-    }
-}
 
 std::string contents_of(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
@@ -141,18 +36,93 @@ std::string contents_of(const std::string& path) {
     return text;
 }
 
-}  // namespace
-
-Topology load_cluster(const std::string& path, int ranks_per_host) {
-    Topology topology;
+toml::table parse_description(const std::string& path) {
     try {
-        const toml::table file = toml::parse(contents_of(path), path);
-        for (const Table& host : Table(file, path).tables("host")) add_hosts(host, topology);
+        return toml::parse(contents_of(path), path);
     } catch (const toml::parse_error& error) {
         const auto at = error.source().begin;
         if (at.line == 0) throw JobError(fmt::format("{}: {}", path, error.description()));
         throw JobError(fmt::format("{}:{}:{}: {}", path, at.line, at.column, error.description()));
     }
+}
+
+void read_cores(const ClusterTable& table, Host& host) {
+    const int sockets = table.integer("sockets", 1, kMostSockets);
+    const int cores = table.integer("cores_per_socket", 1, kMostCoresPerHost / sockets);
+    const int nodes = table.integer_or("numa_per_socket", 1, cores, 1);
+    if (cores % nodes != 0)
+        table.fail("numa_per_socket",
+                   fmt::format("numa_per_socket = {}: must divide the {} cores of a socket", nodes, cores));
+    for (int i = 0; i < sockets * cores; ++i) host.cores.push_back({i, i / (cores / nodes)});
+    for (int node = 0; node < sockets * nodes; ++node) host.socket_of_numa_node.push_back(node / nodes);
+}
+
+Host read_whole_host(const ClusterTable& table) {
+    table.allow({"name", "count", "cpu", "cpu_ghz", "simd_bits", "sockets", "cores_per_socket",
+                 "numa_per_socket", "memory_gb", "memory_gb_per_s", "watts", "nvswitch", "root", "switch",
+                 "gpu", "nic", "nvlink"});
+    Host host;
+    host.cpu_name = table.text("cpu");
+    host.cpu_ghz = table.number("cpu_ghz");
+    host.simd_bits = table.integer("simd_bits", 1, kMostSimdBits);
+    host.memory_bytes = table.memory_bytes();
+    host.memory_gb_per_s = table.number_or("memory_gb_per_s", 0);
+    host.watts = table.number_or("watts", 0);
+    read_cores(table, host);
+    read_devices(table, host);
+    return host;
+}
+
+// Reads a host that is like the only one of another description.
+Host read_like_host(const ClusterTable& table) {
+    table.allow({"name", "count", "memory_gb", "like"});
+    const std::string like = table.text("like");
+    namespace fs = std::filesystem;
+    const fs::path file = fs::path(table.path()).parent_path() / (like + ".toml");
+    std::error_code error;
+    if (!fs::is_regular_file(file, error))
+        table.fail("like", fmt::format("like = \"{}\": there is no {}", like, file.string()));
+    const toml::table other = parse_description(file.string());
+    const std::vector<ClusterTable> hosts = ClusterTable(other, file.string()).tables("host");
+    if (hosts.size() != 1 || hosts.front().has("like"))
+        table.fail("like",
+                   fmt::format("like = \"{}\": {} must describe one host in full", like, file.string()));
+    Host host = read_whole_host(hosts.front());
+    if (table.has("memory_gb")) host.memory_bytes = table.memory_bytes();
+    return host;
+}
+
+void add_hosts(const ClusterTable& table, Topology& topology) {
+    const std::string name = table.text("name");
+    const int count = table.integer("count", 1, kMostHosts);
+    Host host = table.has("like") ? read_like_host(table) : read_whole_host(table);
+    if (std::ssize(topology.hosts) + count > kMostHosts)
+        table.fail("count",
+                   fmt::format("count = {}: a cluster can have at most {} hosts in all", count, kMostHosts));
+    for (int i = 0; i < count; ++i) {
+        host.name = count == 1 ? name : fmt::format("{}{}", name, i + 1);
+        topology.hosts.push_back(host);
+    }
+}
+
+MachineNotes read_notes(const ClusterTable& table) {
+    MachineNotes notes;
+    if (table.has("description")) notes.description = table.text("description");
+    notes.sources = table.texts("source");
+    notes.price_usd = table.number_or("price_usd", 0);
+    if (notes.price_usd > 0) notes.price_source = table.text("price_source");
+    return notes;
+}
+
+}  // namespace
+
+Topology load_cluster(const std::string& path, int ranks_per_host) {
+    Topology topology;
+    const toml::table file = parse_description(path);
+    const ClusterTable table(file, path);
+    table.allow({"description", "source", "price_usd", "price_source", "host"});
+    topology.notes = read_notes(table);
+    for (const ClusterTable& host : table.tables("host")) add_hosts(host, topology);
     if (topology.hosts.empty()) throw JobError(fmt::format("{}: no [[host]]", path));
     for (std::size_t h = 0; h < topology.hosts.size(); ++h) {
         const Host& host = topology.hosts[h];

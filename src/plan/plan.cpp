@@ -69,7 +69,7 @@ HostRanks assign_gpus(Plan& plan, const PlanOptions& options, int host_index) {
         rank.gpu = place.visible_gpus[static_cast<std::size_t>(device)];
         taken[static_cast<std::size_t>(rank.gpu)] = true;
         ranks.with_gpu.push_back(static_cast<int>(r));
-        ranks.numa_node_of_gpu.push_back(host.gpus[static_cast<std::size_t>(rank.gpu)].numa_node);
+        ranks.numa_node_of_gpu.push_back(host.gpus[static_cast<std::size_t>(rank.gpu)].place.numa_node);
     }
     const auto idle = std::count(taken.begin(), taken.end(), false);
     if (options.device != DeviceChoice::Cpu && idle > 0)

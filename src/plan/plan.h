@@ -18,6 +18,7 @@ struct RankPlan {
     int node = 0;                       // index into Plan::nodes
     int gpu = -1;                       // index into Host::gpus; -1: the rank computes on its cores
     int device = -1;                    // CUDA's number of this GPU in this rank
+    int nic = -1;                       // index into Host::nics: near the rank's GPU or cores; -1: any
     std::vector<int> cores;             // indices into Host::cores
     double units_per_s = 0;             // estimated speed
     std::int64_t memory_bytes = 0;      // host memory, estimated; does not grow with the sweep
@@ -31,6 +32,8 @@ struct Plan {
     std::vector<std::string> nodes;  // names of hosts, or of parts of hosts that count as nodes ("t181-1:0")
     TeamPlan teams;
     double seconds = 0;                 // estimated run time; an upper bound if points may end early
+    double watts = 0;                   // estimated power of all hosts while the job runs; 0: unknown
+    std::vector<std::string> formulas;  // how the estimates come about, one line each, for --explain
     std::vector<std::string> notes;     // further decisions of the app, one line each
     std::vector<std::string> warnings;  // idle GPUs, more ranks than cores, ...
 

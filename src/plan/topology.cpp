@@ -12,6 +12,8 @@ Throughput throughput_of(int compute_capability) {
     switch (compute_capability) {
         case 60:
             return {32, 64};
+        case 61:
+            return {4, 128};
         case 70:
             return {32, 64};
         case 80:

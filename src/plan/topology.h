@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "plan/device_tree.h"
+
 namespace voltpile {
 
 struct Gpu {
@@ -17,14 +19,18 @@ struct Gpu {
     std::int64_t memory_bytes = 0;
     double fp64_per_clock = 0;  // FP64 instructions (an FMA counts as one) per clock and multiprocessor
     double fp32_per_clock = 0;
-    int numa_node = -1;
-    int nvlink_island = -1;    // NVLink connects all GPUs of a host with the same number; -1: none
-    double pcie_gb_per_s = 0;  // gigabytes per second, one direction; 0: unknown
+    int nvlink_island = -1;      // NVLink connects all GPUs of a host with the same number; -1: none
+    double pcie_gb_per_s = 0;    // gigabytes per second, one direction; 0: unknown
+    double memory_gb_per_s = 0;  // its memory's bandwidth in gigabytes per second; 0: unknown
+    double watts = 0;            // its power limit; 0: unknown
+    PciePlace place;
+    bool operator==(const Gpu&) const = default;
 };
 
 struct Core {
     int pu = 0;  // operating-system index of the hardware thread to use; -1: any
     int numa_node = 0;
+    bool operator==(const Core&) const = default;
 };
 
 struct Host {
@@ -37,8 +43,25 @@ struct Host {
     std::vector<Gpu> gpus;
     std::string transport;          // how MPI reaches other hosts: "TCP over eth0 (10 Gb/s)"; empty: unknown
     double network_gbit_per_s = 0;  // of the fastest network device; 0: unknown
-    // NVLink bandwidth [from][to] in gigabytes per second, one direction; 0: no NVLink. Empty: unknown.
+    // NVLink bandwidth [from][to] in gigabytes per second, one direction, and the number of links; 0: no
+    // NVLink. Empty: unknown.
     std::vector<std::vector<double>> nvlink_gb_per_s;
+    std::vector<std::vector<int>> nvlinks;
+    bool nvswitch = false;  // the NVLinks go through switches, which connect all GPUs of an island
+
+    std::vector<PcieNode> pcie;  // root complexes and switches, each after its parent
+    std::vector<Nic> nics;
+    std::vector<int> socket_of_numa_node;  // empty: each NUMA node is a socket
+    double memory_gb_per_s = 0;            // bandwidth of its memory in gigabytes per second; 0: unknown
+    double watts = 0;                      // of the whole host under full load; 0: unknown
+
+    // Returns the socket of a NUMA node, -1 for an unknown node.
+    int socket(int numa_node) const {
+        if (numa_node < 0 || static_cast<std::size_t>(numa_node) >= socket_of_numa_node.size())
+            return numa_node;
+        return socket_of_numa_node[static_cast<std::size_t>(numa_node)];
+    }
+    bool operator==(const Host&) const = default;
 };
 
 // Where a rank runs and what its launcher lets it use.
@@ -50,9 +73,18 @@ struct RankPlace {
     std::vector<int> visible_gpus;
 };
 
+// What a machine description says beside the hosts.
+struct MachineNotes {
+    std::string description;           // one sentence
+    std::vector<std::string> sources;  // of the facts
+    double price_usd = 0;              // of one host; 0: unknown
+    std::string price_source;          // with its date
+};
+
 struct Topology {
     std::vector<Host> hosts;
     std::vector<RankPlace> ranks;
+    MachineNotes notes;
 };
 
 // Sets a GPU's FP64 and FP32 instructions per clock from its compute capability.

@@ -25,6 +25,7 @@
 #include "plan/team.h"
 #include "run/agreement.h"
 #include "run/parent_launcher.h"
+#include "run/pci_places.h"
 
 namespace voltpile {
 namespace {
@@ -104,6 +105,15 @@ json describe_cpus() {
         cores =
             unbound_cores(std::max(given / static_cast<int>(std::max<std::size_t>(threads_per_core, 1)), 1));
     }
+    json sockets = json::array();  // of each NUMA node
+    hwloc_obj_t node = nullptr;
+    while ((node = hwloc_get_next_obj_by_type(raw, HWLOC_OBJ_NUMANODE, node))) {
+        while (sockets.size() <= node->os_index) sockets.push_back(sockets.size());
+        hwloc_obj_t socket = nullptr;
+        while ((socket = hwloc_get_next_obj_by_type(raw, HWLOC_OBJ_PACKAGE, socket)))
+            if (hwloc_bitmap_isset(socket->nodeset, node->os_index))
+                sockets[node->os_index] = socket->logical_index;
+    }
     hwloc_obj_t machine = hwloc_get_root_obj(raw);
     const hwloc_obj_t package = hwloc_get_obj_by_type(raw, HWLOC_OBJ_PACKAGE, 0);
     const char* model = package ? hwloc_obj_get_info_by_name(package, "CPUModel") : nullptr;
@@ -111,28 +121,82 @@ json describe_cpus() {
             {"ghz", processor_ghz()},
             {"simd", register_bits(cpu_level())},
             {"memory", machine->total_memory},
+            {"sockets", sockets},
             {"cores", cores}};
 }
 
-// Returns the NUMA node of a PCI device as the kernel reports it, -1 if it does not.
-int numa_node_of(const std::string& pci_bus_id) {
-    std::ifstream file(fmt::format("/sys/bus/pci/devices/{}/numa_node", plain_bus_id(pci_bus_id)));
-    int node = -1;
-    file >> node;
-    return file ? node : -1;
+json to_json(const PcieLink& link) {
+    return {link.generation, link.lanes};
 }
 
+json to_json(const PciPath& path) {
+    json switches = json::array();
+    for (const PciSwitch& each : path.switches) switches.push_back({each.name, to_json(each.uplink)});
+    return {path.root,
+            switches,
+            path.place.bus_id,
+            path.place.numa_node,
+            to_json(path.place.link),
+            to_json(path.place.slot)};
+}
+
+PcieLink to_link(const json& text) {
+    return {text[0], text[1]};
+}
+
+PciPath to_path(const json& text) {
+    PciPath path;
+    path.root = text[0];
+    for (const json& each : text[1]) path.switches.push_back({each[0], to_link(each[1])});
+    path.place = {text[2], -1, text[3], to_link(text[4]), to_link(text[5])};
+    return path;
+}
+
+json describe_nics() {
+    json nics = json::array();
+    for (const NicPath& each : pci_nics())
+        nics.push_back({each.nic.name, each.nic.rdma, each.nic.gbit_per_s, to_json(each.path)});
+    return nics;
+}
+
+// info: what CUDA says of the GPU. gpu: what its driver says; nullptr: nothing.
+json describe_gpu(const DeviceInfo& info, const GpuSnapshot* gpu) {
+    const GpuLinks links = gpu ? gpu_links(*gpu) : GpuLinks{};
+    return {info.pci_bus_id,
+            info.name,
+            info.compute_capability,
+            info.multiprocessors,
+            info.clock_ghz,
+            info.memory_bytes,
+            info.memory_gb_per_s,
+            links.pcie_gb_per_s,
+            links.nvlink_gb_per_s,
+            links.nvlinks,
+            to_json(pci_path(plain_bus_id(info.pci_bus_id))),
+            gpu ? gpu->power_limit_enforced_w.value_or(0) : 0};
+}
+
+// Returns the GPUs that CUDA shows to this process.
 json describe_gpus() {
     json gpus = json::array();
     const int count = device_count();
     const NodeGpus node = count > 0 ? probe_gpus() : NodeGpus{};
     for (int index = 0; index < count; ++index) {
         const DeviceInfo info = device_info(index);
-        const GpuSnapshot* gpu = node.find(plain_bus_id(info.pci_bus_id));
-        const GpuLinks links = gpu ? gpu_links(*gpu) : GpuLinks{};
-        gpus.push_back({info.pci_bus_id, info.name, info.compute_capability, info.multiprocessors,
-                        info.clock_ghz, info.memory_bytes, numa_node_of(info.pci_bus_id), links.pcie_gb_per_s,
-                        links.nvlink_gb_per_s});
+        gpus.push_back(describe_gpu(info, node.find(plain_bus_id(info.pci_bus_id))));
+    }
+    return gpus;
+}
+
+// Returns the GPUs that the driver knows, for programs to which CUDA shows none.
+json describe_gpus_of_driver() {
+    json gpus = json::array();
+    for (const GpuSnapshot& gpu : probe_gpus().gpus) {
+        DeviceInfo info;
+        info.name = gpu.name;
+        info.pci_bus_id = gpu.bus_id;
+        info.memory_bytes = static_cast<std::int64_t>(gpu.memory_total_bytes.value_or(0));
+        gpus.push_back(describe_gpu(info, &gpu));
     }
     return gpus;
 }
@@ -144,8 +208,9 @@ Gpu to_gpu(const json& text) {
     gpu.multiprocessors = text[3];
     gpu.clock_ghz = text[4];
     gpu.memory_bytes = text[5];
-    gpu.numa_node = text[6];
+    gpu.memory_gb_per_s = text[6];
     gpu.pcie_gb_per_s = text[7];
+    gpu.watts = text[11];
     set_throughput(gpu);
     return gpu;
 }
@@ -159,6 +224,16 @@ double fastest_network() {
     return fastest;
 }
 
+json describe_host() {
+    json host = describe_cpus();
+    host["host"] = host_name();
+    host["gpus"] = describe_gpus();
+    host["nics"] = describe_nics();
+    host["transport"] = transport_text();
+    host["network"] = fastest_network();
+    return host;
+}
+
 // Merges what the ranks of one host report: the host has everything that any of them sees.
 class HostView {
   public:
@@ -167,7 +242,10 @@ class HostView {
         for (const json& core : rank["cores"]) cores_.emplace(core[0], Core{core[1], core[2]});
         for (const json& gpu : rank["gpus"]) {
             gpus_.emplace(gpu[0], to_gpu(gpu));
-            nvlinks_[plain_bus_id(gpu[0])] = gpu[8].get<std::map<std::string, double>>();
+            const std::string bus_id = plain_bus_id(gpu[0]);
+            nvlinks_[bus_id] = {gpu[8].get<std::map<std::string, double>>(),
+                                gpu[9].get<std::map<std::string, int>>()};
+            paths_[bus_id] = to_path(gpu[10]);
         }
     }
 
@@ -182,7 +260,13 @@ class HostView {
         host.transport = first["transport"];
         for (const auto& [key, core] : cores_) host.cores.push_back(core);
         host.network_gbit_per_s = first["network"];
-        for (const auto& [bus_id, gpu] : gpus_) host.gpus.push_back(gpu);
+        host.socket_of_numa_node = first["sockets"].get<std::vector<int>>();
+        for (const auto& [bus_id, gpu] : gpus_) {
+            host.gpus.push_back(gpu);
+            host.gpus.back().place = add_place(host, paths_.at(plain_bus_id(bus_id)));
+        }
+        for (const json& nic : first["nics"])
+            host.nics.push_back({nic[0], nic[1], nic[2], add_place(host, to_path(nic[3]))});
         connect(host);
         return host;
     }
@@ -206,40 +290,58 @@ class HostView {
     void connect(Host& host) const {
         std::vector<std::vector<bool>> linked;
         for (const auto& [from, gpu] : gpus_) {
-            auto& row = host.nvlink_gb_per_s.emplace_back();
+            auto& rates = host.nvlink_gb_per_s.emplace_back();
+            auto& counts = host.nvlinks.emplace_back();
             auto& linked_row = linked.emplace_back();
             for (const auto& [to, other] : gpus_) {
-                row.push_back(from == to ? 0 : nvlink_rate(plain_bus_id(from), plain_bus_id(to)));
-                linked_row.push_back(row.back() > 0);
+                const bool self = from == to;
+                rates.push_back(self ? 0 : between(from, to, &NvLinks::gb_per_s));
+                counts.push_back(self ? 0 : between(from, to, &NvLinks::count));
+                linked_row.push_back(rates.back() > 0);
             }
+            host.nvswitch = host.nvswitch || nvlinks_.at(plain_bus_id(from)).count.contains(nvlink_switch);
         }
         const std::vector<int> islands = nvlink_islands(linked);
         for (std::size_t i = 0; i < islands.size(); ++i) host.gpus[i].nvlink_island = islands[i];
     }
 
-    double nvlink_rate(const std::string& from, const std::string& to) const {
-        const auto rate = [&](const std::string& gpu, const std::string& end) {
-            const auto& links = nvlinks_.at(gpu);
-            return links.contains(end) ? links.at(end) : 0.0;
+    struct NvLinks {  // of a GPU, by the end of the links, as in GpuLinks
+        std::map<std::string, double> gb_per_s;
+        std::map<std::string, int> count;
+    };
+
+    // Returns the value between two GPUs: over links of their own, or through switches.
+    template <class Value>
+    Value between(const std::string& from, const std::string& to,
+                  std::map<std::string, Value> NvLinks::*member) const {
+        const auto value = [&](const std::string& gpu, const std::string& end) {
+            const auto& links = nvlinks_.at(plain_bus_id(gpu)).*member;
+            return links.contains(end) ? links.at(end) : Value{};
         };
-        return std::max(rate(from, to), std::min(rate(from, nvlink_switch), rate(to, nvlink_switch)));
+        return std::max(value(from, plain_bus_id(to)),
+                        std::min(value(from, nvlink_switch), value(to, nvlink_switch)));
     }
 
     std::vector<json> ranks_;
-    std::map<int, Core> cores_;        // by the first hardware thread of the core
-    std::map<std::string, Gpu> gpus_;  // by PCI bus id
-    std::map<std::string, std::map<std::string, double>> nvlinks_;  // GpuLinks::nvlink_gb_per_s by GPU
+    std::map<int, Core> cores_;               // by the first hardware thread of the core
+    std::map<std::string, Gpu> gpus_;         // by PCI bus id
+    std::map<std::string, NvLinks> nvlinks_;  // by plain bus id
+    std::map<std::string, PciPath> paths_;    // by plain bus id
 };
 
 }  // namespace
 
+Host read_this_host() {
+    json mine = describe_host();
+    if (mine["gpus"].empty()) mine["gpus"] = describe_gpus_of_driver();
+    HostView view;
+    view.add(mine);
+    return view.host();
+}
+
 Topology discover_topology(const Communicator& world) {
     all_agree(world, [] { return std::string(name(cpu_level())); });  // VOLTPILE_CPU_LEVEL may be wrong
-    json mine = describe_cpus();
-    mine["host"] = host_name();
-    mine["gpus"] = describe_gpus();
-    mine["transport"] = transport_text();
-    mine["network"] = fastest_network();
+    const json mine = describe_host();
 
     std::vector<HostView> views;
     std::map<std::string, int> host_index;

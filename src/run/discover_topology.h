@@ -13,4 +13,7 @@ namespace voltpile {
 // node, counts: it is what the batch system or the user gave to the whole job.
 Topology discover_topology(const Communicator& world);
 
+// Reads this host as this process sees it, without MPI.
+Host read_this_host();
+
 }  // namespace voltpile

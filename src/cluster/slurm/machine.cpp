@@ -71,7 +71,7 @@ std::vector<Gpu> gpus_of(const SlurmNode& node, const Host& described) {
         for (int i = 0; i < kind.count; ++i) {
             Gpu gpu = gpus.size() < described.gpus.size() ? described.gpus[gpus.size()] : same;
             if (!kind.sockets.empty())
-                gpu.numa_node = kind.sockets[static_cast<std::size_t>(
+                gpu.place.numa_node = kind.sockets[static_cast<std::size_t>(
                     socket_of(i, kind.count, static_cast<int>(kind.sockets.size())))];
             gpus.push_back(std::move(gpu));
         }

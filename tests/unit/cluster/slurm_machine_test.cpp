@@ -101,8 +101,8 @@ TEST(SlurmMachine, TopologyHasOnlyTheJobsShare) {
     EXPECT_EQ(host.cores[7].numa_node, 0);
     EXPECT_EQ(host.cores[8].numa_node, 1);
     ASSERT_EQ(host.gpus.size(), 4u);
-    EXPECT_EQ(host.gpus[1].numa_node, 0);
-    EXPECT_EQ(host.gpus[2].numa_node, 1);
+    EXPECT_EQ(host.gpus[1].place.numa_node, 0);
+    EXPECT_EQ(host.gpus[2].place.numa_node, 1);
     ASSERT_EQ(topology.ranks.size(), 4u);
     for (const RankPlace& rank : topology.ranks)
         EXPECT_EQ(rank.visible_gpus.size(), 4u);  // every GPU of the node

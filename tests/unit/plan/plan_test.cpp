@@ -27,7 +27,7 @@ Host make_host(int cores, int gpus) {
         gpu.compute_capability = 70;
         gpu.multiprocessors = 80;
         gpu.clock_ghz = 1.53;
-        gpu.numa_node = i < gpus / 2 ? 0 : 1;
+        gpu.place.numa_node = i < gpus / 2 ? 0 : 1;
         set_throughput(gpu);
         host.gpus.push_back(gpu);
     }
@@ -88,7 +88,8 @@ TEST(Plan, GivesEachGpuRankANearbyCore) {
         const RankPlan& rank = plan.ranks[r];
         EXPECT_EQ(rank.gpu, static_cast<int>(r));
         ASSERT_EQ(rank.cores.size(), 1u);
-        EXPECT_EQ(host.cores[static_cast<std::size_t>(rank.cores[0])].numa_node, host.gpus[r].numa_node);
+        EXPECT_EQ(host.cores[static_cast<std::size_t>(rank.cores[0])].numa_node,
+                  host.gpus[r].place.numa_node);
     }
     EXPECT_TRUE(plan.warnings.empty());
     // 1e6 x 50,000 x 139 instructions on four times 80 x 32 x 1.53e9 a second, at 90 %: 0.49 s.
@@ -254,7 +255,7 @@ TEST(ClusterFile, ReportsLineOfErrors) {
     EXPECT_EQ(message("[[host]]\nname = \"a\"\ncount = 0\n"),
               path + ":3: count = 0: must be between 1 and 20000");
     EXPECT_EQ(message("[[host]]\nname = \"a\"\n"), path + ":1: count is missing");
-    EXPECT_EQ(message("[[host]]\nname = 3\n"), path + ":2: name has the wrong type");
+    EXPECT_EQ(message("[[host]]\nname = 3\n"), path + ":2: name has the wrong type: it must be a string");
     EXPECT_EQ(message("host = 3\n"), path + ":1: host must be an array of tables: [[host]]");
     EXPECT_EQ(message(""), path + ": no [[host]]");
     EXPECT_EQ(message("a = \n").substr(0, path.size() + 3), path + ":1:");
