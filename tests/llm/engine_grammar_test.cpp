@@ -15,8 +15,12 @@ class MaskedDraws final : public PassExecutor {
     int lanes() const override { return 1; }
     bool feeds() const override { return feeds_; }
     void enqueue(const PlannedPass& pass) override {
-        std::vector<DrawnToken>& drawn = under_way_.emplace_back();
-        for (const Draw& draw : pass.draws) drawn.push_back({token_for(draw), -1});
+        under_way_.emplace_back();
+        if (!pass.draws_later) draw(pass.draws);
+        late += pass.draws_later ? 1 : 0;
+    }
+    void draw(const std::vector<Draw>& draws) override {
+        for (const Draw& draw : draws) under_way_.back().push_back({token_for(draw), -1});
     }
     std::vector<DrawnToken> collect() override {
         auto drawn = std::move(under_way_.front());
@@ -24,6 +28,7 @@ class MaskedDraws final : public PassExecutor {
         return drawn;
     }
     int without_mask = 0;
+    int late = 0;  // passes whose draws come later
 
   private:
     std::int32_t token_for(const Draw& draw) {
@@ -89,7 +94,15 @@ TEST_P(EngineGrammar, TextsSatisfyTheirGrammarsSideBySide) {
             << id << ": " << outcomes[id].text;
     }
     EXPECT_EQ(outcomes[3].finish, Finish::Length);
-    EXPECT_EQ(executor_.without_mask, 100);
+    // Sequences that have ended while a pass was in flight draw without a mask there.
+    if (GetParam()) {
+        EXPECT_GE(executor_.without_mask, 100);
+        EXPECT_LE(executor_.without_mask, 105);
+        EXPECT_GT(executor_.late, 0);
+    } else {
+        EXPECT_EQ(executor_.without_mask, 100);
+        EXPECT_EQ(executor_.late, 0);
+    }
 }
 
 TEST_P(EngineGrammar, CompleteTextEndsWithoutAnEndToken) {

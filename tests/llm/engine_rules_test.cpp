@@ -133,7 +133,7 @@ TEST(SchedulerRules, FindsAPrefixUntilItsPagesAreNeeded) {
     EXPECT_LT(shared_by(second), 384);
 }
 
-TEST(SchedulerRules, SequencesWithPenaltiesSitOutThePassAhead) {
+TEST(SchedulerRules, DrawsWithPenaltiesComeLaterThanTheirPass) {
     SchedulerSettings settings = settings_for_rules();
     settings.feeds = true;
     Scheduler scheduler(settings);
@@ -150,13 +150,25 @@ TEST(SchedulerRules, SequencesWithPenaltiesSitOutThePassAhead) {
         return pass ? pass->batch.token.size() : 0;
     };
     EXPECT_EQ(rows_of_next(), 50U);
-    EXPECT_EQ(rows_of_next(), 3U);
-    EXPECT_EQ(rows_of_next(), 0U);  // two passes are in flight
-    scheduler.complete(executor.collect());
+    EXPECT_FALSE(scheduler.take_late_draws());
     EXPECT_EQ(rows_of_next(), 5U);
+    EXPECT_FALSE(scheduler.take_late_draws());  // the tokens of the first pass are missing
+    EXPECT_EQ(rows_of_next(), 0U);              // two passes are in flight
     scheduler.complete(executor.collect());
-    scheduler.end(0);
-    EXPECT_EQ(rows_of_next(), 0U);  // two would sit out and two take part
+    EXPECT_EQ(rows_of_next(), 0U);  // the draws must be taken first
+    scheduler.end(4);               // its draw does not matter any more
+    const auto draws = scheduler.take_late_draws();
+    ASSERT_TRUE(draws);
+    ASSERT_EQ(draws->size(), 5U);
+    EXPECT_EQ((*draws)[0].history, nullptr);
+    ASSERT_NE((*draws)[3].history, nullptr);
+    int counted = 0;
+    for (const auto& [token, count] : *(*draws)[3].history) counted += count;
+    EXPECT_EQ(counted, 10 + 1);
+    EXPECT_EQ((*draws)[4].history, nullptr);
+    executor.draw(*draws);
+    EXPECT_FALSE(scheduler.take_late_draws());
+    EXPECT_EQ(rows_of_next(), 4U);
 }
 
 TEST(SchedulerRules, RefusesRequestsThatCannotBeAnswered) {

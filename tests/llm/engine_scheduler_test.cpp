@@ -70,6 +70,7 @@ class Trace {
 
     SchedulerCounters counters() const { return scheduler_.counters(); }
     int followers() const { return executor_.followers(); }
+    int late_draws() const { return executor_.late_draws(); }
     std::int64_t given_up() const { return std::ssize(asked_) - std::ssize(text_); }
     // Of requests that were not ended early.
     std::int64_t prompt_tokens() const {
@@ -128,7 +129,9 @@ class Trace {
     }
 
     void complete() {
-        for (const Progress& progress : scheduler_.complete(executor_.collect())) {
+        const std::vector<Progress> completed = scheduler_.complete(executor_.collect());
+        if (const auto draws = scheduler_.take_late_draws()) executor_.draw(*draws);
+        for (const Progress& progress : completed) {
             const Asked& asked = asked_[static_cast<std::size_t>(progress.id)];
             auto& text = text_[progress.id];
             text.push_back(progress.drawn.token);
@@ -238,6 +241,11 @@ TEST_P(SchedulerTrace, AnswersTenThousandRequestsAsIfEachWereAlone) {
         EXPECT_EQ(trace.followers(), 0);
     } else {
         EXPECT_GT(trace.followers(), 1000);
+    }
+    if (settings.feeds) {
+        EXPECT_GT(trace.late_draws(), 1000);
+    } else {
+        EXPECT_EQ(trace.late_draws(), 0);
     }
     if (settings.pages < 20) {
         EXPECT_GT(counters.preemptions, 1000);

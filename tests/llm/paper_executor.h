@@ -7,8 +7,10 @@
 
 #include <algorithm>
 #include <deque>
+#include <optional>
 #include <random>
 #include <span>
+#include <utility>
 
 #include "llm/engine/scheduler.h"
 
@@ -53,19 +55,21 @@ class PaperExecutor : public PassExecutor {
         count_followers(pass);
         ++passes_;
         const Batch& batch = pass.batch;
-        std::vector<DrawnToken> drawn;
         for (std::size_t row = 0; row < batch.token.size(); ++row) write(batch, row);
-        for (std::size_t i = 0; i < batch.logit_row.size(); ++i) {
-            const auto row = static_cast<std::size_t>(batch.logit_row[i]);
-            const Draw& draw = pass.draws[i];
-            check_history(draw, read(batch, row));
-            const std::uint64_t digest = cell(batch, row, batch.position[row]).digest;
-            drawn.push_back({paper_draw(digest, *draw.settings, draw.step), 0});
-        }
-        last_drawn_ = drawn;
-        under_way_.push_back({pass.lane, pass.draws, std::move(drawn)});
+        under_way_.push_back({pass.lane, {}, {}});
+        if (pass.draws_later)
+            undrawn_ = batch;
+        else
+            draw(batch, pass.draws);
+    }
+    void draw(const std::vector<Draw>& draws) override {
+        ASSERT_EQ(under_way_.size(), 1U) << "the pass before has not been collected";
+        ASSERT_TRUE(undrawn_);
+        draw(*std::exchange(undrawn_, std::nullopt), draws);
+        ++late_draws_;
     }
 
+    int late_draws() const { return late_draws_; }  // passes whose draws came later
     int passes() const { return static_cast<int>(passes_); }
     // Pieces of prompts whose previous piece was in flight in another lane.
     int followers() const { return followers_; }
@@ -90,7 +94,13 @@ class PaperExecutor : public PassExecutor {
         ASSERT_LE(here, settings_.feeds ? 1 : 0);
         ASSERT_NO_THROW(check_limits(batch, settings_.limits));
         ASSERT_GT(batch.token.size(), 0U);
-        ASSERT_EQ(batch.logit_row.size(), pass.draws.size());
+        ASSERT_FALSE(undrawn_) << "the draws of the pass before are missing";
+        if (pass.draws_later) {
+            ASSERT_TRUE(pass.draws.empty());
+            ASSERT_EQ(here, 1) << "no token is missing";
+        } else {
+            ASSERT_EQ(batch.logit_row.size(), pass.draws.size());
+        }
         ASSERT_EQ(std::ssize(batch.page_table), sequences * batch.max_pages);
         for (std::size_t s = 0; s < static_cast<std::size_t>(sequences); ++s) {
             const auto begin = static_cast<std::size_t>(batch.row_begin[s]),
@@ -114,6 +124,20 @@ class PaperExecutor : public PassExecutor {
                 for (const Draw& b : pass.draws)
                     ASSERT_NE(a.settings, b.settings) << "a sequence draws in two lanes";
         }
+    }
+
+    // The tokens of the last pass.
+    void draw(const Batch& batch, const std::vector<Draw>& draws) {
+        std::vector<DrawnToken>& drawn = under_way_.back().drawn;
+        for (std::size_t i = 0; i < batch.logit_row.size(); ++i) {
+            const auto row = static_cast<std::size_t>(batch.logit_row[i]);
+            const Draw& draw = draws[i];
+            check_history(draw, read(batch, row));
+            const std::uint64_t digest = cell(batch, row, batch.position[row]).digest;
+            drawn.push_back({paper_draw(digest, *draw.settings, draw.step), 0});
+        }
+        under_way_.back().draws = draws;
+        last_drawn_ = drawn;
     }
 
     void count_followers(const PlannedPass& pass) {
@@ -175,7 +199,9 @@ class PaperExecutor : public PassExecutor {
     std::vector<int> written_to_;  // by page: the position after the last one written
     std::deque<UnderWay> under_way_;
     std::vector<DrawnToken> last_drawn_;
+    std::optional<Batch> undrawn_;  // the last pass, if its draws are missing
     std::uint64_t passes_ = 0;
+    int late_draws_ = 0;
     int followers_ = 0;
 };
 

@@ -67,8 +67,9 @@ class Texts {
         return tokens;
     }
 
-    // Returns the same tokens with two passes in flight.
-    std::vector<std::int32_t> steps_ahead(int passes) {
+    // Returns the same tokens with two passes in flight. later: enqueues each draw after the tokens of the
+    // pass before have arrived.
+    std::vector<std::int32_t> steps_ahead(int passes, bool later) {
         std::deque<DrawsUnderWay> under_way;
         std::vector<std::int32_t> tokens;
         const auto collect = [&] {
@@ -85,7 +86,13 @@ class Texts {
                 text.next = {-1 - static_cast<std::int32_t>(rows.size())};
                 rows.push_back({&text.settings, text.drawn++, nullptr});
             }
-            runner_->enqueue(builder.take(), rows);
+            if (later) {
+                runner_->enqueue_logits(builder.take());
+                if (!under_way.empty()) collect();
+                runner_->draw(rows);
+            } else {
+                runner_->enqueue(builder.take(), rows);
+            }
             under_way.push_back(runner_->send_draws());
             if (under_way.size() == 2) collect();
         }
@@ -116,11 +123,12 @@ class StepReplay : public OpsTest {};
 TEST_P(StepReplay, ReadsTokensThatTheHostDoesNotKnowYet) {
     const SyntheticModel model("tiny", "q8_0");
     const auto plain_ops = GetParam().make(), fed_ops = GetParam().make();
-    Texts plain(model, *plain_ops, false), fed(model, *fed_ops, true);
+    const auto late_ops = GetParam().make();
+    Texts plain(model, *plain_ops, false), fed(model, *fed_ops, true), late(model, *late_ops, true);
     SamplingSettings drawn;
     drawn.temperature = 1;
     drawn.seed = 11;
-    for (Texts* texts : {&plain, &fed}) {
+    for (Texts* texts : {&plain, &fed, &late}) {
         texts->begin(17, {});
         texts->begin(5, drawn);
         texts->begin(33, {});
@@ -130,7 +138,8 @@ TEST_P(StepReplay, ReadsTokensThatTheHostDoesNotKnowYet) {
     constexpr int passes = 12;
     for (int i = 0; i < passes; ++i)
         for (const std::int32_t token : plain.step(logits)) wanted.push_back(token);
-    EXPECT_EQ(fed.steps_ahead(passes), wanted);
+    EXPECT_EQ(fed.steps_ahead(passes, false), wanted);
+    EXPECT_EQ(late.steps_ahead(passes, true), wanted);
 }
 
 // The results are bit-identical: the kernels are the same, and a row does not depend on the rest of the

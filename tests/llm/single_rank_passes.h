@@ -24,13 +24,17 @@ class SingleRankPasses final : public PassExecutor {
         Batch batch = pass.batch;
         for (std::int32_t& token : batch.token)
             if (token < 0) token = last_drawn_.at(static_cast<std::size_t>(-1 - token)).token;
-        std::vector<SamplingRow> rows;
-        for (const Draw& draw : pass.draws)
-            rows.push_back({draw.settings.get(), draw.step, draw.history.get()});
-        runner_.enqueue(batch, rows);
-        last_drawn_ = runner_.send_draws().wait().tokens;
+        if (pass.draws_later) {
+            runner_.enqueue_logits(batch);
+        } else {
+            runner_.enqueue(batch, rows_of(pass.draws));
+            take_draws();
+        }
         decoder_.check(batch);
-        drawn_.push_back(last_drawn_);
+    }
+    void draw(const std::vector<Draw>& draws) override {
+        runner_.draw(rows_of(draws));
+        take_draws();
     }
     std::vector<DrawnToken> collect() override {
         auto drawn = std::move(drawn_.front());
@@ -39,6 +43,16 @@ class SingleRankPasses final : public PassExecutor {
     }
 
   private:
+    static std::vector<SamplingRow> rows_of(const std::vector<Draw>& draws) {
+        std::vector<SamplingRow> rows;
+        for (const Draw& draw : draws)
+            rows.push_back({draw.settings.get(), draw.step, draw.history.get(), 0, draw.mask.get()});
+        return rows;
+    }
+    void take_draws() {
+        last_drawn_ = runner_.send_draws().wait().tokens;
+        drawn_.push_back(last_drawn_);
+    }
     static DecoderSettings decoder_settings(const ModelSource& model, const SchedulerSettings& settings) {
         DecoderSettings decoder;
         decoder.layer_end = static_cast<int>(model.config().layers);

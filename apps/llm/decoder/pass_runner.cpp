@@ -24,6 +24,14 @@ constexpr std::size_t values_bytes(std::size_t rows, int top_n) {
     return 2 * rows * static_cast<std::size_t>(1 + top_n) * sizeof(float);
 }
 
+// Adds greedy draws for rows of padding.
+std::vector<SamplingRow> filled_up(std::span<const SamplingRow> sampling, std::size_t rows) {
+    static const SamplingSettings greedy;
+    std::vector<SamplingRow> all(sampling.begin(), sampling.end());
+    all.resize(rows, SamplingRow{&greedy});
+    return all;
+}
+
 template <class T>
 T value_at(std::span<const std::byte> bytes, std::size_t index) {
     T value;
@@ -81,6 +89,7 @@ PassRunner::PassRunner(Decoder& decoder, Ops& ops, const BatchLimits& limits, bo
       limits_(limits),
       replays_(replays),
       block_(ops),
+      draw_block_(ops),
       drawn_(ops.allocate(values_bytes(static_cast<std::size_t>(limits.logits), Ops::most_top))) {
     block_.begin(most_bytes(limits));  // allocates now, so that addresses in recordings stay valid
     for (int i = 0; i < most_under_way; ++i) copies_.push_back(ops.make_host_copy(drawn_->bytes()));
@@ -96,23 +105,31 @@ FloatRows PassRunner::forward(const Batch& batch) {
 }
 
 void PassRunner::enqueue(const Batch& batch, std::span<const SamplingRow> sampling) {
+    enqueue_pass(batch, sampling);
+}
+
+void PassRunner::enqueue_logits(const Batch& batch) {
+    enqueue_pass(batch, std::nullopt);
+}
+
+void PassRunner::enqueue_pass(const Batch& batch, const Rows& sampling) {
     check_limits(batch, limits_);
-    static const SamplingSettings greedy;
     draws_ = decoder_.last_stage() ? batch.logit_row.size() : 0;
-    top_n_ = draws_ == 0 ? 0 : largest_top_n(sampling);
+    top_n_ = draws_ == 0 || !sampling ? 0 : largest_top_n(*sampling);
     const bool replays = replays_ && one_row_each(batch);
     StepShape shape;
     if (replays)
         shape =
             step_shape(static_cast<int>(batch.token.size()), std::ranges::max(batch.position) + 1, limits_);
     const Batch sent = replays ? filled_up(batch, shape) : batch;
-    std::vector<SamplingRow> rows(sampling.begin(), sampling.end());
-    rows.resize(decoder_.last_stage() ? sent.logit_row.size() : 0, SamplingRow{&greedy});
+    std::vector<SamplingRow> rows;
+    if (sampling) rows = filled_up(*sampling, decoder_.last_stage() ? sent.logit_row.size() : 0);
 
-    block_.begin(upload_bytes(sent) + upload_bytes(rows));
+    block_.begin(upload_bytes(sent) + (sampling ? upload_bytes(rows) : 0));
     BatchView view = add_to(block_, sent);
     view.drawn = static_cast<const std::int32_t*>(drawn_->data());
-    const SamplingView draws = add_to(block_, rows);
+    std::optional<SamplingView> draws;
+    if (sampling) draws = add_to(block_, rows);
     block_.send();
     decoder_.receive(view);
     if (replays) {
@@ -125,16 +142,30 @@ void PassRunner::enqueue(const Batch& batch, std::span<const SamplingRow> sampli
     decoder_.send(view);
 }
 
-FloatRows PassRunner::compute(const BatchView& batch, const SamplingView& sampling) {
+void PassRunner::draw(std::span<const SamplingRow> sampling) {
+    top_n_ = largest_top_n(sampling);
+    const std::vector<SamplingRow> rows = filled_up(sampling, static_cast<std::size_t>(logits_.rows));
+    draw_block_.begin(upload_bytes(rows));
+    const SamplingView view = add_to(draw_block_, rows);
+    draw_block_.send();
+    sample(logits_, view);
+    if (top_n_ > 0) add_top();
+}
+
+FloatRows PassRunner::compute(const BatchView& batch, const std::optional<SamplingView>& sampling) {
     const FloatRows logits = decoder_.compute(batch);
-    if (logits.rows == 0) return logits;
-    auto* tokens = static_cast<std::int32_t*>(drawn_->data());
-    ops_.sample(logits, sampling, tokens, reinterpret_cast<float*>(tokens + logits.rows));
+    if (logits.rows > 0 && sampling) sample(logits, *sampling);
     return logits;
 }
 
-void PassRunner::replay(const StepShape& shape, const BatchView& batch, const SamplingView& sampling) {
-    Recorded& known = recorded_[shape];
+void PassRunner::sample(const FloatRows& logits, const SamplingView& sampling) {
+    auto* tokens = static_cast<std::int32_t*>(drawn_->data());
+    ops_.sample(logits, sampling, tokens, reinterpret_cast<float*>(tokens + logits.rows));
+}
+
+void PassRunner::replay(const StepShape& shape, const BatchView& batch,
+                        const std::optional<SamplingView>& sampling) {
+    Recorded& known = recorded_[{shape, sampling.has_value()}];
     if (known.batch != batch || known.sampling != sampling) {  // a new shape, or the upload block has moved
         known.recording.reset();
         known = {batch, sampling, compute(batch, sampling), nullptr};

@@ -4,7 +4,9 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "llm/decoder/batch_buffer.h"
@@ -81,6 +83,11 @@ class PassRunner {
     // batch stands for the token of draw k in the pass enqueued just before.
     void enqueue(const Batch& batch, std::span<const SamplingRow> sampling);
 
+    // The same in two steps, for settings that are known only after the logits have been enqueued. There must
+    // be only one stage, and the pass must have rows of logits.
+    void enqueue_logits(const Batch& batch);
+    void draw(std::span<const SamplingRow> sampling);
+
     // Starts copying the draws of the pass just enqueued to the host; on stages other than the last there are
     // none. At most most_under_way copies may not have been waited for.
     DrawsUnderWay send_draws();
@@ -92,24 +99,27 @@ class PassRunner {
   private:
     struct Recorded {
         BatchView batch;
-        SamplingView sampling;
+        std::optional<SamplingView> sampling;  // nothing: draw() follows
         FloatRows logits;
         std::unique_ptr<Recording> recording;  // null after the first run, which goes call by call
     };
 
-    FloatRows compute(const BatchView& batch, const SamplingView& sampling);
+    using Rows = std::optional<std::span<const SamplingRow>>;
+    void enqueue_pass(const Batch& batch, const Rows& sampling);
+    FloatRows compute(const BatchView& batch, const std::optional<SamplingView>& sampling);
+    void sample(const FloatRows& logits, const SamplingView& sampling);
     void add_top();
-    void replay(const StepShape& shape, const BatchView& batch, const SamplingView& sampling);
+    void replay(const StepShape& shape, const BatchView& batch, const std::optional<SamplingView>& sampling);
 
     Decoder& decoder_;
     Ops& ops_;
     BatchLimits limits_;
     bool replays_;
-    UploadBlock block_;
+    UploadBlock block_, draw_block_;
     // For the rows of logits: tokens, log-probabilities, then the most probable tokens of each row, and their
     // log-probabilities.
     std::unique_ptr<OpsMemory> drawn_;
-    std::map<StepShape, Recorded> recorded_;
+    std::map<std::pair<StepShape, bool>, Recorded> recorded_;  // true: with draws
     FloatRows logits_;
     std::size_t draws_ = 0;  // rows of logits_ that are not padding
     int top_n_ = 0;          // for each draw

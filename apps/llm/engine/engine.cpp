@@ -150,6 +150,13 @@ std::vector<DrawnToken> Engine::collect() {
     return drawn;
 }
 
+// Completes the oldest pass, and starts the draws that depend on its tokens.
+std::vector<Progress> Engine::complete(std::span<const DrawnToken> drawn) {
+    std::vector<Progress> progress = scheduler_.complete(drawn);
+    if (const auto draws = scheduler_.take_late_draws()) executor_.draw(*draws);
+    return progress;
+}
+
 std::vector<Outcome> Engine::step() {
     std::vector<Outcome> ended;
     try {
@@ -170,7 +177,7 @@ void Engine::complete_pass(std::vector<Outcome>& ended) {
     auto top = executor_.top();
     top.resize(drawn.size());
     std::string why_no_numbers;
-    for (const Progress& progress : scheduler_.complete(drawn)) {
+    for (const Progress& progress : complete(drawn)) {
         Answer& answer = answers_.at(progress.id);
         if (!take(answer, progress, top[progress.draw])) continue;
         if (!progress.last) scheduler_.end(progress.id);
@@ -187,7 +194,7 @@ void Engine::complete_pass(std::vector<Outcome>& ended) {
 void Engine::abandon() {
     for (const auto& each : answers_) scheduler_.end(each.first);
     end_all(Finish::Cancelled, "");
-    while (scheduler_.under_way() > 0) scheduler_.complete(collect());
+    while (scheduler_.under_way() > 0) complete(collect());
     publish();
 }
 

@@ -84,6 +84,7 @@ class Engine final : public RequestQueue {
     void accept(std::vector<Outcome>& ended);
     void enqueue_all();
     std::vector<DrawnToken> collect();
+    std::vector<Progress> complete(std::span<const DrawnToken> drawn);
     void complete_pass(std::vector<Outcome>& ended);
     bool take(Answer& answer, const Progress& progress, TopTokens& top);
     static bool tell(Answer& answer);

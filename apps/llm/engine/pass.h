@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,9 @@ struct PlannedPass {
     // PassExecutor::feeds().
     Batch batch;
     std::vector<Draw> draws;  // one for each entry of batch.logit_row
+    // The draws depend on tokens that the pass enqueued just before draws, so `draws` is empty, and
+    // PassExecutor::draw() brings them. Only if PassExecutor::feeds().
+    bool draws_later = false;
 };
 
 // Runs passes in the order in which they are enqueued, on every pipeline stage. A page of the KV cache that
@@ -50,6 +54,12 @@ class PassExecutor {
 
     // Starts a pass. Returns at once if the executor works on a GPU; an executor on cores computes here.
     virtual void enqueue(const PlannedPass& pass) = 0;
+
+    // Starts the draws of the last pass, which has draws_later, one for each entry of its batch.logit_row.
+    // Must be called once the pass before it has been collected, and before the next one is enqueued.
+    virtual void draw(const std::vector<Draw>& /*draws*/) {
+        throw std::logic_error("draws come with their pass where passes do not feed");
+    }
 
     // Waits for the oldest pass not yet collected and returns its tokens, one for each draw. Throws Error if
     // the pass failed.

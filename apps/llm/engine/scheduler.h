@@ -37,9 +37,9 @@
 // pass are limited, and so are its pieces.
 //
 // Feeds. With feeds, a pass is planned while the previous one runs, as if no sequence ended there except by
-// its number of tokens; a row for a sequence that did end is discarded. Sequences with penalties or
-// a grammar need all tokens before a draw and sit that pass out. If they are at least half of the generating
-// sequences, nothing is planned until they can take part.
+// its number of tokens; a row for a sequence that did end is discarded. The draw of a sequence with penalties
+// or a grammar depends on all tokens before it. The draws of a pass that has such a sequence come later: the
+// processor computes the logits while the host waits for the tokens of the previous pass and makes masks.
 #pragma once
 
 #include <algorithm>
@@ -102,7 +102,7 @@ class Scheduler {
     void add(Request request);
 
     // Plans the next pass, which the caller must enqueue at once. Returns nothing if a pass in flight must
-    // complete first, or if there is nothing to do.
+    // complete first, if its draws have not been taken, or if there is nothing to do.
     std::optional<PlannedPass> plan();
     // Returns the requests that plan() admitted for the first time since the last call.
     std::vector<std::int64_t> take_admitted() { return std::exchange(admitted_, {}); }
@@ -110,6 +110,10 @@ class Scheduler {
     // Completes the oldest pass in flight with the tokens it drew. Returns the next token of each of its
     // sequences that has not ended.
     std::vector<Progress> complete(std::span<const DrawnToken> drawn);
+
+    // Returns the draws of the last pass, if it was planned without them and the pass before has completed.
+    // The caller must pass them to the executor at once.
+    std::optional<std::vector<Draw>> take_late_draws();
 
     // Ends a sequence early. Its draws in flight are discarded.
     void end(std::int64_t id);
@@ -123,7 +127,8 @@ class Scheduler {
     struct PassUnderWay {
         int lane = 0;
         std::vector<SequencePtr> sequences, drawing;
-        std::vector<int> scored;  // for each of `drawing`: the index of the prompt's token; 0: a true draw
+        std::vector<int> scored;   // for each of `drawing`: the index of the prompt's token; 0: a true draw
+        bool draws_later = false;  // and they have not been taken
     };
     class Planning;
     class PromptBudget;
@@ -148,10 +153,12 @@ class Scheduler {
     void remove(const SequencePtr& sequence);
     PromptShare prompt_share() const;
     int rows_of_pieces(const std::vector<SequencePtr>& prompts) const;
+    std::vector<Draw> draws_of(const PassUnderWay& pass) const;
     void leave_out(int lane, std::vector<SequencePtr>& generating);
     std::uint64_t next_pass() const { return passes_ + 1; }
 
     SchedulerSettings settings_;
+    std::shared_ptr<const SamplingSettings> greedy_ = std::make_shared<const SamplingSettings>();
     PrefixCache cache_;
     SequencesByAge running_;
     WaitingLine waiting_;

@@ -15,7 +15,7 @@ class Scheduler::Planning {
 
     int rows() const { return rows_; }
     int sequences() const { return static_cast<int>(std::ssize(under_way_.sequences)); }
-    int draws() const { return static_cast<int>(std::ssize(pass_.draws)); }
+    int draws() const { return static_cast<int>(std::ssize(under_way_.drawing)); }
 
     // Adds the next `count` tokens of a sequence that has pages for them.
     void add(const SequencePtr& sequence, int count) {
@@ -31,15 +31,14 @@ class Scheduler::Planning {
                      : draws ? WantLogits::Last
                              : WantLogits::None);
         if (scores)
-            for (int row = 0; row < (draws ? count - 1 : count); ++row) score(sequence, s.computed + row + 1);
+            for (int row = 0; row < (draws ? count - 1 : count); ++row)
+                add_draw(sequence, s.computed + row + 1);
         if (draws) {
             s.lane = pass_.lane;  // for the tokens after this one too
-            pass_.draws.push_back({s.sampling, s.first_draw + s.drawn + s.drawing, s.history, s.top_n,
-                                   s.grammar ? s.grammar->mask() : nullptr});
-            s.last_draw = static_cast<int>(under_way_.drawing.size());
+            if (s.drawing > 0 && s.needs_all_tokens()) under_way_.draws_later = true;
+            s.last_draw = this->draws();
             ++s.drawing;
-            under_way_.drawing.push_back(sequence);
-            under_way_.scored.push_back(0);
+            add_draw(sequence, 0);
         }
         s.computed += count;
         ++s.passes;
@@ -50,29 +49,51 @@ class Scheduler::Planning {
 
     PlannedPass take() {
         pass_.batch = builder_.take();
+        pass_.draws_later = under_way_.draws_later;
+        if (!pass_.draws_later) pass_.draws = of_.draws_of(under_way_);
         ++of_.passes_;
         of_.under_way_.push_back(std::move(under_way_));
         return std::move(pass_);
     }
 
   private:
-    // Adds a draw whose log-probability is that of a known token.
-    void score(const SequencePtr& sequence, int index) {
-        const std::int32_t token = sequence->tokens[static_cast<std::size_t>(index)];
-        auto mask = std::make_shared<std::vector<std::uint32_t>>(static_cast<std::size_t>(token) / 32 + 1, 0);
-        mask->back() = 1u << (token % 32);
-        pass_.draws.push_back({greedy_, 0, nullptr, sequence->top_n, std::move(mask)});
+    void add_draw(const SequencePtr& sequence, int scored) {
         under_way_.drawing.push_back(sequence);
-        under_way_.scored.push_back(index);
+        under_way_.scored.push_back(scored);
     }
 
     Scheduler& of_;
-    std::shared_ptr<const SamplingSettings> greedy_ = std::make_shared<const SamplingSettings>();
     BatchBuilder builder_;
     PlannedPass pass_;
     PassUnderWay under_way_;
     int rows_ = 0;
 };
+
+std::vector<Draw> Scheduler::draws_of(const PassUnderWay& pass) const {
+    std::vector<Draw> draws;
+    for (std::size_t i = 0; i < pass.drawing.size(); ++i) {
+        const Sequence& s = *pass.drawing[i];
+        if (const int index = pass.scored[i]; index > 0) {  // the log-probability of a known token is wanted
+            const auto token = static_cast<std::uint32_t>(s.tokens[static_cast<std::size_t>(index)]);
+            auto mask = std::make_shared<std::vector<std::uint32_t>>(token / 32 + 1, 0);
+            mask->back() = 1u << (token % 32);
+            draws.push_back({greedy_, 0, nullptr, s.top_n, std::move(mask)});
+        } else if (s.ended) {
+            draws.push_back({greedy_, 0, nullptr});
+        } else {
+            const int before = s.drawn + s.drawing - 1;
+            draws.push_back({s.sampling, s.first_draw + before, s.history, s.top_n,
+                             s.grammar ? s.grammar->mask() : nullptr});
+        }
+    }
+    return draws;
+}
+
+std::optional<std::vector<Draw>> Scheduler::take_late_draws() {
+    if (under_way_.size() != 1 || !under_way_.front().draws_later) return std::nullopt;
+    under_way_.front().draws_later = false;
+    return draws_of(under_way_.front());
+}
 
 // See the top of scheduler.h.
 constexpr int few_prompts = 8;
@@ -107,6 +128,7 @@ class Scheduler::PromptBudget {
 };
 
 std::optional<PlannedPass> Scheduler::plan() {
+    if (!under_way_.empty() && under_way_.back().draws_later) return std::nullopt;
     const int most = settings_.feeds ? 2 : 1;
     std::vector<int> free;  // lanes that can take another pass, the next one first
     for (int i = 0; i < settings_.lanes; ++i) {
@@ -131,15 +153,10 @@ std::optional<PlannedPass> Scheduler::plan_lane(int lane) {
             if (wanted(*sequence)) found.push_back(sequence);
         return found;
     };
-    const auto sits_out = [](const Sequence& s) { return s.drawing > 0 && s.needs_all_tokens(); };
-    auto generating = running([&](const Sequence& s) { return s.lane == lane && s.generates(); });
-    const auto out = std::ranges::count_if(generating, [&](const auto& s) { return sits_out(*s); });
-    if (out > 0 && 2 * out >= std::ssize(generating)) return std::nullopt;
-
+    const auto generates = [&](const Sequence& s) { return s.lane == lane && s.generates(); };
     const PromptShare share = prompt_share();
     const std::int64_t preempted = counters_.preemptions;
-    for (const SequencePtr& sequence : generating) {
-        if (sits_out(*sequence)) continue;
+    for (const SequencePtr& sequence : running(generates)) {
         while (sequence->lane >= 0 && !make_room(cache_, *sequence, sequence->computed + 1))
             preempt(running_.rbegin()->second);
     }
@@ -147,7 +164,7 @@ std::optional<PlannedPass> Scheduler::plan_lane(int lane) {
 
     Planning planning(*this, lane);
     const auto prompts = running([](const Sequence& s) { return s.goes_on() && !s.generates(); });
-    generating = running([&](const Sequence& s) { return s.lane == lane && s.generates() && !sits_out(s); });
+    auto generating = running(generates);
     if (prompts.empty()) leave_out(lane, generating);
     for (const SequencePtr& sequence : generating) planning.add(sequence, 1);
 

@@ -53,6 +53,18 @@ Draw read_draw(MessageReader& from) {
     return draw;
 }
 
+void write(MessageWriter& to, const std::vector<Draw>& draws) {
+    to.value(draws.size());
+    for (const Draw& draw : draws) write(to, draw);
+}
+
+std::vector<Draw> read_draws(MessageReader& from) {
+    std::vector<Draw> draws;
+    const auto count = from.value<std::size_t>();
+    for (std::size_t i = 0; i < count; ++i) draws.push_back(read_draw(from));
+    return draws;
+}
+
 constexpr auto lists = {&Batch::token,     &Batch::position,   &Batch::sequence,
                         &Batch::row_begin, &Batch::page_table, &Batch::logit_row};
 
@@ -63,8 +75,8 @@ std::string to_bytes(const PlannedPass& pass) {
     to.value(pass.lane);
     to.value(pass.batch.max_pages);
     for (const auto list : lists) to.list(pass.batch.*list);
-    to.value(pass.draws.size());
-    for (const Draw& draw : pass.draws) write(to, draw);
+    write(to, pass.draws);
+    to.value(pass.draws_later);
     return to.take();
 }
 
@@ -74,10 +86,23 @@ PlannedPass pass_from_bytes(const std::string& bytes) {
     pass.lane = from.value<int>();
     pass.batch.max_pages = from.value<int>();
     for (const auto list : lists) pass.batch.*list = from.list<std::int32_t>();
-    const auto draws = from.value<std::size_t>();
-    for (std::size_t i = 0; i < draws; ++i) pass.draws.push_back(read_draw(from));
+    pass.draws = read_draws(from);
+    pass.draws_later = from.value<bool>();
     from.end();
     return pass;
+}
+
+std::string to_bytes(const std::vector<Draw>& draws) {
+    MessageWriter to;
+    write(to, draws);
+    return to.take();
+}
+
+std::vector<Draw> draws_from_bytes(const std::string& bytes) {
+    MessageReader from(bytes, "a message with draws");
+    std::vector<Draw> draws = read_draws(from);
+    from.end();
+    return draws;
 }
 
 }  // namespace voltpile::llm

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/message_bytes.h"
 #include "llm/engine/pass.h"
@@ -16,6 +17,10 @@ std::string to_bytes(const PlannedPass& pass);
 
 // Throws CommError if the bytes are not a pass.
 PlannedPass pass_from_bytes(const std::string& bytes);
+
+// The same for the draws of a pass that has draws_later.
+std::string to_bytes(const std::vector<Draw>& draws);
+std::vector<Draw> draws_from_bytes(const std::string& bytes);
 
 // Sampling settings as a part of a larger message.
 void write(MessageWriter& to, const SamplingSettings& settings);

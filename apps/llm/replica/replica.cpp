@@ -169,6 +169,16 @@ void Replica::enqueue(const Batch& batch, std::span<const SamplingRow> sampling)
                        .receive(host_memory(next.message.data(), next.message.size()), nullptr, longest_pass);
 }
 
+void Replica::enqueue_logits(const Batch& batch) {
+    runner_->enqueue_logits(batch);
+    links_->watch();
+}
+
+void Replica::draw(std::span<const SamplingRow> sampling) {
+    runner_->draw(sampling);
+    if (leads()) under_way_.push_back(runner_->send_draws());
+}
+
 Draws Replica::collect() {
     Draws draws;
     if (teams_->stages() == 1) {

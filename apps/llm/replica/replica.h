@@ -76,6 +76,10 @@ class Replica {
     // enqueued and not yet collected.
     void enqueue(const Batch& batch, std::span<const SamplingRow> sampling);
 
+    // The same in two steps, as PassRunner does it. Only if there is one stage.
+    void enqueue_logits(const Batch& batch);
+    void draw(std::span<const SamplingRow> sampling);
+
     // Waits for the oldest pass not yet collected and returns its tokens. On the leader only. Throws
     // CommError if a peer is lost.
     Draws collect();

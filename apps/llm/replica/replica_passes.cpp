@@ -16,13 +16,26 @@ namespace {
 constexpr int gpu_pass_rows = 64, host_pass_rows = 16;
 
 // The first byte of the leader's messages says what follows.
-constexpr char pass_mark = 'P', sum_mark = 'S', end_mark = 'E';
+constexpr char pass_mark = 'P', draw_mark = 'D', sum_mark = 'S', end_mark = 'E';
 
-std::vector<SamplingRow> rows_of(const PlannedPass& pass) {
+std::vector<SamplingRow> rows_of(const std::vector<Draw>& draws) {
     std::vector<SamplingRow> rows;
-    for (const Draw& draw : pass.draws)
+    for (const Draw& draw : draws)
         rows.push_back({draw.settings.get(), draw.step, draw.history.get(), draw.top_n, draw.mask.get()});
     return rows;
+}
+
+void start_pass(Replica& replica, const PlannedPass& pass) {
+    if (pass.draws_later)
+        replica.enqueue_logits(pass.batch);
+    else
+        replica.enqueue(pass.batch, rows_of(pass.draws));
+}
+
+std::vector<int> top_n_of(const std::vector<Draw>& draws) {
+    std::vector<int> top_n;
+    for (const Draw& draw : draws) top_n.push_back(draw.top_n);
+    return top_n;
 }
 
 // Names the first sum on this rank that was not finite since the last call; empty if there was none.
@@ -43,11 +56,12 @@ void follow_passes(Replica& replica) {
         const auto patience = replica.stream() != nullptr ? gpu_patience : std::chrono::microseconds(0);
         const Message message = team.wait_for(kPassTag, patience);
         switch (message.bytes.front()) {
-            case pass_mark: {
-                const PlannedPass pass = pass_from_bytes(message.bytes.substr(1));
-                replica.enqueue(pass.batch, rows_of(pass));
+            case pass_mark:
+                start_pass(replica, pass_from_bytes(message.bytes.substr(1)));
                 break;
-            }
+            case draw_mark:
+                replica.draw(rows_of(draws_from_bytes(message.bytes.substr(1))));
+                break;
             case sum_mark:
                 team.send(message.from, kNotFiniteTag, first_not_finite(replica));
                 break;
@@ -96,9 +110,14 @@ void ReplicaPasses::send_to_followers(std::string bytes) {
 
 void ReplicaPasses::enqueue(const PlannedPass& pass) {
     if (replica_.teams().team().size() > 1) send_to_followers(pass_mark + to_bytes(pass));
-    std::vector<int>& top_n = top_n_.emplace_back();
-    for (const Draw& draw : pass.draws) top_n.push_back(draw.top_n);
-    replica_.enqueue(pass.batch, rows_of(pass));
+    top_n_.push_back(top_n_of(pass.draws));
+    start_pass(replica_, pass);
+}
+
+void ReplicaPasses::draw(const std::vector<Draw>& draws) {
+    if (replica_.teams().team().size() > 1) send_to_followers(draw_mark + to_bytes(draws));
+    top_n_.back() = top_n_of(draws);
+    replica_.draw(rows_of(draws));
 }
 
 std::vector<DrawnToken> ReplicaPasses::collect() {

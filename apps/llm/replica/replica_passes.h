@@ -38,6 +38,7 @@ class ReplicaPasses final : public PassExecutor {
     SchedulerSettings measured_settings();
 
     void enqueue(const PlannedPass& pass) override;
+    void draw(const std::vector<Draw>& draws) override;
 
     // A token is -1 if its logits were not finite. Throws CommError if a rank is lost.
     std::vector<DrawnToken> collect() override;
