@@ -32,7 +32,7 @@ Drawn draw(const OpsMaker& maker, const std::vector<float>& logits, const std::v
     Side side(maker.make());
     std::vector<float> all, temperature, top_p, min_p, repetition, presence, frequency, bias;
     std::vector<std::int32_t> top_k, step, history_begin{0}, history_token, history_count, bias_begin{0},
-        bias_token, mask_begin{0};
+        bias_token, mask_begin, mask_end;
     std::vector<std::uint64_t> seed;
     std::vector<std::uint32_t> mask;
     for (const Row& row : rows) {
@@ -57,8 +57,9 @@ Drawn draw(const OpsMaker& maker, const std::vector<float>& logits, const std::v
             bias.push_back(value);
         }
         bias_begin.push_back(static_cast<std::int32_t>(bias_token.size()));
-        mask.insert(mask.end(), row.mask.begin(), row.mask.end());
         mask_begin.push_back(static_cast<std::int32_t>(mask.size()));
+        mask.insert(mask.end(), row.mask.begin(), row.mask.end());
+        mask_end.push_back(static_cast<std::int32_t>(mask.size()));
     }
     mask.push_back(0);  // arrays on the GPU are not empty
     SamplingView view{side.up(temperature),   side.up(top_k),         side.up(top_p),
@@ -66,7 +67,7 @@ Drawn draw(const OpsMaker& maker, const std::vector<float>& logits, const std::v
                       side.up(frequency),     side.up(seed),          side.up(step),
                       side.up(history_begin), side.up(history_token), side.up(history_count),
                       side.up(bias_begin),    side.up(bias_token),    side.up(bias),
-                      side.up(mask_begin),    side.up(mask)};
+                      side.up(mask_begin),    side.up(mask_end),      side.up(mask)};
     Drawn drawn{std::vector<std::int32_t>(rows.size()), std::vector<float>(rows.size())};
     std::int32_t* tokens = side.up(drawn.tokens);
     float* log_probability = side.up(drawn.log_probability);

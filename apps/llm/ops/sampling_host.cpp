@@ -56,7 +56,7 @@ void penalize_and_bias(std::vector<Candidate>& candidates, const SamplingView& s
 
 // Leaves those that the row's mask allows.
 void keep_allowed(std::vector<Candidate>& candidates, const SamplingView& sampling, std::int64_t row) {
-    const std::int32_t begin = sampling.mask_begin[row], words = sampling.mask_begin[row + 1] - begin;
+    const std::int32_t begin = sampling.mask_begin[row], words = sampling.mask_end[row] - begin;
     if (words == 0) return;
     const std::uint32_t* const mask = sampling.mask + begin;
     std::erase_if(candidates, [&](const Candidate& c) {

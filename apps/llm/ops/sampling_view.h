@@ -33,10 +33,12 @@ struct SamplingView {
     const std::int32_t* bias_begin = nullptr;  // (rows + 1): the same for logit bias
     const std::int32_t* bias_token = nullptr;
     const float* bias = nullptr;
-    // Tokens that may be drawn, where a row has a mask: the words mask_begin[r] to mask_begin[r + 1] - 1 of
-    // `mask`, with bit t % 32 of word t / 32 for token t, and none of the tokens beyond. A row without words
-    // has no mask. Of allowed tokens that all have -infinity the lowest is drawn; -1 if none is allowed.
-    const std::int32_t* mask_begin = nullptr;  // (rows + 1)
+    // Tokens that may be drawn, where a row has a mask: the words mask_begin[r] to mask_end[r] - 1 of `mask`,
+    // with bit t % 32 of word t / 32 for token t, and none of the tokens beyond. Rows may share words; a row
+    // without words has no mask. Of allowed tokens that all have -infinity the lowest is drawn; -1 if none is
+    // allowed.
+    const std::int32_t* mask_begin = nullptr;  // (rows)
+    const std::int32_t* mask_end = nullptr;    // (rows)
     const std::uint32_t* mask = nullptr;
 
     bool operator==(const SamplingView&) const = default;

@@ -13,17 +13,30 @@ __device__ int listed(const std::int32_t* begin, int row) {
     return begin == nullptr ? 0 : begin[row + 1] - begin[row];
 }
 __device__ bool changed(const SamplingView& s, int row) {
-    return listed(s.history_begin, row) > 0 || listed(s.bias_begin, row) > 0 || listed(s.mask_begin, row) > 0;
+    return listed(s.history_begin, row) > 0 || listed(s.bias_begin, row) > 0;
 }
 
+// The tokens that a row's mask allows.
+struct Allowed {
+    __device__ Allowed(const SamplingView& s, int row)
+        : words(s.mask_begin == nullptr ? 0 : s.mask_end[row] - s.mask_begin[row]),
+          mask(words > 0 ? s.mask + s.mask_begin[row] : nullptr) {}
+    __device__ bool operator()(int token) const {
+        return words == 0 || (token / 32 < words && ((mask[token / 32] >> (token % 32)) & 1u) != 0);
+    }
+    int words;
+    const std::uint32_t* mask;
+};
+
 struct Scratch {
-    float* logits;      // (rows, padded vocabulary): after penalties and bias
+    float* logits;      // (rows, padded vocabulary): after mask, penalties and bias
     LogitsPart* parts;  // (rows, sampling_parts)
     int stride;
 };
 
-// Finds the largest logit and the sum of exponentials of each part. Copies rows that the next kernel changes
-// or draws from. Grid: (parts, rows).
+// Finds the largest logit, the largest allowed one and the sum of exponentials of each part. Copies rows that
+// the next kernel changes or draws from, with -infinity for tokens that the mask does not allow. Grid:
+// (parts, rows).
 __global__ void __launch_bounds__(part_threads)
     scan_logits(const float* logits, int first_row, int vocabulary, const SamplingView s,
                 const Scratch scratch) {
@@ -36,18 +49,22 @@ __global__ void __launch_bounds__(part_threads)
     const float* from = logits + static_cast<std::int64_t>(row) * vocabulary;
     float* copy = scratch.logits + static_cast<std::int64_t>(blockIdx.y) * scratch.stride;
     const bool want_copy = changed(s, row) || s.temperature[row] > 0;
+    const Allowed allowed(s, row);
     const int t = static_cast<int>(threadIdx.x);
     if (t == 0) bad_shared = 0;
 
-    Best mine{-INFINITY, 0x7fffffff};
+    Best mine{-INFINITY, 0x7fffffff}, mine_allowed = mine;
     bool bad = false;
     for (int i = begin + t; i < end; i += part_threads) {
         const float v = from[i];
+        const bool may = allowed(i);
         bad = bad || isnan(v) || v == INFINITY;
         mine = better(mine, {v, i});
-        if (want_copy) copy[i] = v;
+        if (may) mine_allowed = better(mine_allowed, {v, i});
+        if (want_copy) copy[i] = may ? v : -INFINITY;
     }
     mine = best_of_block(mine, best);
+    if (allowed.words > 0) mine_allowed = best_of_block(mine_allowed, best);
     if (bad) bad_shared = 1;
     float sum = 0;
     if (mine.logit > -INFINITY) {
@@ -60,7 +77,7 @@ __global__ void __launch_bounds__(part_threads)
         sum = 0;
         for (const float part : sums) sum += part;
         scratch.parts[static_cast<int>(blockIdx.y) * sampling_parts + static_cast<int>(blockIdx.x)] = {
-            mine.logit, mine.token, sum, bad_shared};
+            mine.logit, mine.token, sum, bad_shared, mine_allowed.logit, mine_allowed.token};
     }
 }
 
@@ -81,19 +98,15 @@ __device__ void penalize_and_bias(float* logits, const SamplingView& s, int row)
     __syncthreads();
 }
 
-// Gives tokens that the row's mask does not allow -infinity. Returns the most probable of the others, or the
-// initial value if none is allowed.
-__device__ Best best_allowed(float* logits, int vocabulary, const SamplingView& s, int row, Best* shared) {
-    const int words = listed(s.mask_begin, row);
-    const std::uint32_t* mask = words > 0 ? s.mask + s.mask_begin[row] : nullptr;
+// Returns the most probable of the allowed tokens, or the initial value if none is allowed.
+__device__ Best best_allowed(const float* logits, int vocabulary, const SamplingView& s, int row,
+                             Best* shared) {
+    const Allowed allowed(s, row);
     Best best{-INFINITY, 0x7fffffff};
     for (int i = static_cast<int>(threadIdx.x); i < vocabulary; i += sample_threads) {
-        if (words == 0 || (i / 32 < words && ((mask[i / 32] >> (i % 32)) & 1u) != 0))
-            best = better(best, {logits[i], i});
-        else
-            logits[i] = -INFINITY;
+        if (allowed(i)) best = better(best, {logits[i], i});
     }
-    return best_of_block(best, shared);  // after a barrier, so all threads see the logits
+    return best_of_block(best, shared);
 }
 
 // One block per row.
@@ -124,6 +137,10 @@ __global__ void __launch_bounds__(sample_threads, 1)
     if (changed(s, row)) {
         penalize_and_bias(mine, s, row);
         best = best_allowed(mine, vocabulary, s, row, shared.best);
+    } else if (Allowed(s, row).words > 0) {
+        best = {-INFINITY, 0x7fffffff};
+        for (int p = 0; p < sampling_parts; ++p)
+            best = better(best, {parts[p].largest_allowed, parts[p].allowed_token});
     }
     int token = best.token;
     if (token >= vocabulary) {  // the mask allows none

@@ -17,6 +17,9 @@ struct LogitsPart {
     std::int32_t token;  // the first token with the largest logit
     float sum;           // of exp(logit - largest)
     std::int32_t bad;    // nonzero: there is a NaN or +infinity
+    // The same of the tokens that the row's mask allows, without penalties and bias; set by scan_logits only.
+    float largest_allowed;
+    std::int32_t allowed_token;
 };
 
 constexpr std::size_t sampling_scratch_bytes_per_row(std::int64_t vocabulary) {

@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(top_threads)
     if (t != 0) return;
     sum = 0;
     for (const float each : sums) sum += each;
-    scratch.parts[part] = {largest, out[0].token, sum, bad};
+    scratch.parts[part] = {largest, out[0].token, sum, bad, largest, out[0].token};
 }
 
 // One block per row.
