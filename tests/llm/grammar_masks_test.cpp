@@ -71,6 +71,19 @@ TEST(GrammarMasks, AllowWhatTheAutomatonReadsByteByByte) {
     }
 }
 
+TEST(GrammarMasks, AreSharedByTextsThatNestDifferentlyDeep) {
+    const auto grammar = grammar_of(GrammarSource::Kind::JsonObject, "");
+    const auto mask_in_arrays = [&](std::size_t depth) {
+        GrammarMatcher matcher(grammar, true);
+        for (const char c : "{\"a\": " + std::string(depth, '['))
+            EXPECT_TRUE(matcher.accept(3 + static_cast<std::uint8_t>(c)));  // the token of the byte
+        return matcher.mask();
+    };
+    EXPECT_NE(*mask_in_arrays(1), *mask_in_arrays(2));  // "]}"
+    EXPECT_EQ(mask_in_arrays(20), mask_in_arrays(30));
+    EXPECT_EQ(mask_in_arrays(20), mask_in_arrays(300));
+}
+
 TEST(GrammarMasks, EndTokensOnlyWhereTheTextMayEnd) {
     GrammarMatcher matcher(regex_grammar("ab(ab)?"), true);
     EXPECT_FALSE(allows(*matcher.mask(), grammar_end_token));

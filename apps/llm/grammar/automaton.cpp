@@ -234,6 +234,11 @@ void Automaton::join(const std::vector<Dfa>& dfas, const std::vector<bool>& used
             each.last = accepts(each.target) && !reads(each.target) && this->calls(each.target).empty();
 }
 
+FramePtr top_frames(const FramePtr& frame, int count) {
+    if (!frame || count == 0) return nullptr;
+    return new_frame(frame->state, top_frames(frame->below, count - 1));
+}
+
 Configuration configuration_of(const Automaton& automaton, const Stack& stack) {
     Configuration made;
     Closure(automaton, made).add(stack);

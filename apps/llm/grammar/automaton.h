@@ -59,6 +59,9 @@ struct Frame {
 };
 using FramePtr = std::shared_ptr<const Frame>;
 
+// Returns the topmost frames as a stack of their own.
+FramePtr top_frames(const FramePtr& frame, int count);
+
 struct Stack {
     int state = 0;  // of the rule on top, which reads bytes
     FramePtr below;

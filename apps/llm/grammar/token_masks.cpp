@@ -6,27 +6,7 @@
 namespace voltpile::llm {
 namespace {
 
-// Longer keys, of deep stacks, are unlikely to come up again.
-constexpr std::size_t longest_key = 200;
-
-// The states of the stacks from top to bottom, with -1 after each stack. Empty: too long.
-std::vector<int> key_of(const Configuration& now, bool at_start) {
-    std::vector<std::vector<int>> stacks;
-    std::size_t length = 0;
-    for (const Stack& stack : now.stacks) {
-        length += static_cast<std::size_t>(stack.below ? stack.below->depth : 0) + 2;
-        if (length > longest_key) return {};
-        std::vector<int>& states = stacks.emplace_back();
-        states.push_back(stack.state);
-        for (const Frame* frame = stack.below.get(); frame != nullptr; frame = frame->below.get())
-            states.push_back(frame->state);
-        states.push_back(-1);
-    }
-    std::ranges::sort(stacks);  // equal sets of stacks may come in any order
-    std::vector<int> key{now.complete ? 1 : 0, at_start ? 1 : 0};
-    for (const auto& each : stacks) key.insert(key.end(), each.begin(), each.end());
-    return key;
-}
+constexpr int stack_ends = -1;  // in place of the state below
 
 }  // namespace
 
@@ -88,6 +68,7 @@ void TokenMasks::count_bytes(std::size_t bytes) {
     bytes_ += bytes;
     if (bytes_ <= most_bytes) return;
     of_state_.clear();
+    of_stack_.clear();
     known_.clear();
     bytes_ = bytes;
 }
@@ -109,24 +90,78 @@ std::shared_ptr<const TokenMasks::OfState> TokenMasks::of_state(int state) {
     return of_state_.emplace(state, std::move(made)).first->second;
 }
 
-// Adds the tokens that one stack can read.
-void TokenMasks::add_state(const Stack& stack, TokenMask& to) {
-    const std::shared_ptr<const OfState> top = of_state(stack.state);
-    for (const TokenId token : top->few) to[static_cast<std::size_t>(token) / 32] |= 1u << (token % 32);
-    for (std::size_t i = 0; i < top->many.size(); ++i) to[i] |= top->many[i];
-    if (!stack.below || top->exits.empty()) return;
-    const Configuration after = configuration_of(automaton_, {stack.below->state, stack.below->below});
-    Walk walk(automaton_, trie_, to, nullptr);
-    for (const int exit : top->exits) walk.below(exit, after);
+TokenMasks::OfStackPtr TokenMasks::find(const Stack& stack) const {
+    const auto top = of_stack_.find(stack.state);
+    if (top == of_stack_.end()) return nullptr;
+    const Place* place = &top->second;
+    for (const Frame* frame = stack.below.get(); !place->found;) {
+        const auto next = place->below.find(frame != nullptr ? frame->state : stack_ends);
+        if (next == place->below.end()) return nullptr;
+        place = next->second.get();
+        if (frame == nullptr) break;
+        frame = frame->below.get();
+    }
+    return place->found;
 }
 
-std::shared_ptr<const TokenMask> TokenMasks::mask(const Configuration& now, bool at_start) {
-    const bool drops_space = at_start && trie_.drops_first_space();
-    const std::vector<int> key = key_of(now, drops_space);
-    const std::lock_guard lock(mutex_);
-    if (const auto known = known_.find(key); known != known_.end()) return known->second;
+// Finds the mask of a stack. used: the number of frames that decided it. ends: whether it also depends on
+// there being no more.
+TokenMasks::OfStackPtr TokenMasks::make(const Stack& stack, int& used, bool& ends) {
+    const std::shared_ptr<const OfState> top = of_state(stack.state);
+    const int depth = stack.below ? stack.below->depth : 0;
+    auto made = std::make_shared<OfStack>();
+    made->id = stacks_made_++;
+    TokenMask& mask = made->mask;
+    mask = top->many;
+    mask.resize((static_cast<std::size_t>(trie_.vocabulary()) + 31) / 32, 0);
+    for (const TokenId token : top->few) mask[static_cast<std::size_t>(token) / 32] |= 1u << (token % 32);
+    ends = false;
+    if (top->exits.empty()) return made;
+    for (used = std::min(1, depth);; used = std::min(used < 4 ? used + 1 : 2 * used, depth)) {
+        const FramePtr frames = top_frames(stack.below, used);
+        ends = frames == nullptr;
+        if (frames) {
+            const Configuration after = configuration_of(automaton_, {frames->state, frames->below});
+            std::vector<int> ended;
+            Walk walk(automaton_, trie_, mask, &ended);
+            for (const int exit : top->exits) walk.below(exit, after);
+            ends = after.complete || !ended.empty();
+        }
+        // What a part of the stack allows, all of it allows too.
+        if (!ends || used == depth) return made;
+    }
+}
+
+void TokenMasks::keep(const Stack& stack, int used, bool ends, const OfStackPtr& made) {
+    Place* place = &of_stack_[stack.state];
+    const auto go_below = [&](int state) {
+        std::unique_ptr<Place>& next = place->below[state];
+        if (!next) next = std::make_unique<Place>();
+        place = next.get();
+    };
+    const Frame* frame = stack.below.get();
+    for (int i = 0; i < used; ++i, frame = frame->below.get()) go_below(frame->state);
+    if (ends) go_below(stack_ends);
+    place->found = made;
+}
+
+TokenMasks::OfStackPtr TokenMasks::of_stack(const Stack& stack) {
+    if (OfStackPtr known = find(stack)) return known;
+    int used = 0;
+    bool ends = false;
+    OfStackPtr made = make(stack, used, ends);
+    constexpr std::size_t place_bytes = 150;
+    count_bytes(made->mask.size() * sizeof(std::uint32_t) + static_cast<std::size_t>(used + 2) * place_bytes);
+    keep(stack, used, ends, made);
+    return made;
+}
+
+std::shared_ptr<const TokenMask> TokenMasks::combined(const Configuration& now,
+                                                      const std::vector<OfStackPtr>& stacks,
+                                                      bool drops_space) const {
     auto mask = std::make_shared<TokenMask>((static_cast<std::size_t>(trie_.vocabulary()) + 31) / 32, 0);
-    for (const Stack& stack : now.stacks) add_state(stack, *mask);
+    for (const OfStackPtr& stack : stacks)
+        for (std::size_t i = 0; i < mask->size(); ++i) (*mask)[i] |= stack->mask[i];
     if (drops_space) {
         // Tokens that begin with a space are read without it.
         for (int node = 1; node < trie_.nodes(); node = trie_.end(node)) {
@@ -140,10 +175,24 @@ std::shared_ptr<const TokenMask> TokenMasks::mask(const Configuration& now, bool
     if (now.complete)
         for (const TokenId token : trie_.end_ids())
             (*mask)[static_cast<std::size_t>(token) / 32] |= 1u << (token % 32);
-    if (!key.empty()) {
-        count_bytes((mask->size() + key.size()) * sizeof(int) + 100);
-        known_.emplace(key, mask);
-    }
+    return mask;
+}
+
+std::shared_ptr<const TokenMask> TokenMasks::mask(const Configuration& now, bool at_start) {
+    const bool drops_space = at_start && trie_.drops_first_space();
+    const std::lock_guard lock(mutex_);
+    std::vector<OfStackPtr> stacks;
+    for (const Stack& stack : now.stacks) stacks.push_back(of_stack(stack));
+    if (stacks.size() == 1 && !now.complete && !drops_space) return {stacks.front(), &stacks.front()->mask};
+    std::vector<int> key;
+    for (const OfStackPtr& stack : stacks) key.push_back(stack->id);
+    std::ranges::sort(key);  // equal sets of stacks may come in any order
+    key.push_back(now.complete ? 1 : 0);
+    key.push_back(drops_space ? 1 : 0);
+    if (const auto known = known_.find(key); known != known_.end()) return known->second;
+    std::shared_ptr<const TokenMask> mask = combined(now, stacks, drops_space);
+    count_bytes((mask->size() + key.size()) * sizeof(int) + 100);
+    known_.emplace(std::move(key), mask);
     return mask;
 }
 

@@ -3,8 +3,9 @@
 // A token may span several symbols of the grammar, and may begin or end within a character. What it does is
 // split in two. Tokens that stay within the rule on top of the stack, and those it calls, depend on one state
 // of the automaton alone; so do the places in the trie where that rule may end. Both are found once for each
-// state, on first use, and kept. Only what follows such a place depends on the stack below, and is looked up
-// for each configuration. (The same idea: Y. Dong et al., XGrammar, 2024.)
+// state, on first use, and kept. What follows such a place depends on the stack below, but only on as much of
+// it as a token can end: the mask of a stack is kept under the few states on its top that decide it, so texts
+// that nest differently deep share masks. (Splitting tokens this way: Y. Dong et al., XGrammar, 2024.)
 #pragma once
 
 #include <cstdint>
@@ -47,16 +48,33 @@ class TokenMasks {
         std::vector<int> exits;  // nodes of the trie at which the rule may have ended
     };
     class Walk;
+    struct OfStack {
+        TokenMask mask;
+        int id = 0;  // its number
+    };
+    using OfStackPtr = std::shared_ptr<const OfStack>;
+    // A state of a stack. Stacks that agree down to it have the same mask, or differ further below.
+    struct Place {
+        OfStackPtr found;
+        std::unordered_map<int, std::unique_ptr<Place>> below;  // by the next state; -1: the stack ends
+    };
 
     std::shared_ptr<const OfState> of_state(int state);
-    void add_state(const Stack& stack, TokenMask& to);
+    OfStackPtr of_stack(const Stack& stack);
+    OfStackPtr find(const Stack& stack) const;
+    OfStackPtr make(const Stack& stack, int& used, bool& ends);
+    void keep(const Stack& stack, int used, bool ends, const OfStackPtr& made);
+    std::shared_ptr<const TokenMask> combined(const Configuration& now, const std::vector<OfStackPtr>& stacks,
+                                              bool drops_space) const;
     void count_bytes(std::size_t bytes);
 
     const Automaton& automaton_;
     const TokenTrie& trie_;
     std::mutex mutex_;
     std::unordered_map<int, std::shared_ptr<const OfState>> of_state_;
-    // By the states of all stacks, see key_of() in token_masks.cpp.
+    std::unordered_map<int, Place> of_stack_;  // by the state on top
+    int stacks_made_ = 0;
+    // Of several stacks, or with end tokens: by the numbers of the stacks.
     std::map<std::vector<int>, std::shared_ptr<const TokenMask>> known_;
     std::size_t bytes_ = 0;
 };
