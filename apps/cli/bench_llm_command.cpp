@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/grammar_options.h"
 #include "cli/length_options.h"
 #include "cli/replica_options.h"
 #include "cli/request_options.h"
@@ -14,6 +15,7 @@
 #include "llm/bench/load_bench.h"
 #include "llm/model/quant_mixture.h"
 #include "llm/model/synthetic_shapes.h"
+#include "run/agreement.h"
 
 namespace voltpile::cli {
 namespace {
@@ -35,7 +37,7 @@ void add_lists(CLI::App& command, llm::LlmBenchOptions& options) {
         ->capture_default_str();
 }
 
-void add_load(CLI::App& command, llm::LlmBenchOptions& options) {
+void add_load(CLI::App& command, llm::LlmBenchOptions& options, GrammarOptions& grammar) {
     llm::LoadSettings& load = options.load;
     CLI::Option* const requests =
         command
@@ -64,6 +66,10 @@ void add_load(CLI::App& command, llm::LlmBenchOptions& options) {
         "send a prompt of this many tokens while all others generate")
         ->check(CLI::Range(1, 1 << 24));
     add_seed(command, load.seed, "seed of lengths, arrivals and tokens")->needs(requests);
+    for (CLI::Option* const form : add_grammar_options(command, grammar)) {
+        form->needs(requests);
+        form->description("measure the load a second time: " + form->get_description());
+    }
 }
 
 }  // namespace
@@ -75,7 +81,8 @@ void add_bench_llm(CLI::App& bench, Action& action) {
         "examples:\n"
         "  voltpile bench llm model.gguf --batch 1,8,32\n"
         "  mpirun -np 4 voltpile bench llm --shape llama-3-70b --quant q5_k_m --context 512,4096\n"
-        "  voltpile bench llm model.gguf --requests 200 --rate 5 --prompt-lengths 64:1024\n\n"
+        "  voltpile bench llm model.gguf --requests 200 --rate 5 --prompt-lengths 64:1024\n"
+        "  voltpile bench llm model.gguf --requests 32 --generate-lengths 256 --json-schema person.json\n\n"
         "docs/models.md describes what is measured and how.");
     auto options = std::make_shared<llm::LlmBenchOptions>();
     std::vector<std::string> mixtures;
@@ -97,13 +104,15 @@ void add_bench_llm(CLI::App& bench, Action& action) {
     command->add_option("--output", options->output, "also write the results to this HDF5 file")
         ->type_name("FILE")
         ->check(some_name());
-    add_load(*command, *options);
-    command->callback([options, &action] {
+    auto grammar = std::make_shared<GrammarOptions>();
+    add_load(*command, *options, *grammar);
+    command->callback([options, grammar, &action] {
         if (options->model.empty() == options->shape.empty())
             throw CLI::ValidationError("bench llm", "needs either a MODEL or a --shape");
-        action = [options](const Invocation& invocation) {
+        action = [options, grammar](const Invocation& invocation) {
             options->command_line = invocation.command_line;
             return with_mpi(invocation, [&](const MpiSession& session) {
+                options->load.grammar = agreed([&] { return grammar_source(*grammar); });
                 if (options->load.requests > 0)
                     llm::run_load_bench(session, *options);
                 else

@@ -3,7 +3,6 @@
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <fstream>
-#include <vector>
 
 #include "base/error.h"
 
@@ -23,7 +22,7 @@ std::string grammar_file_text(const std::string& path) {
 
 }  // namespace
 
-void add_grammar_options(CLI::App& command, GrammarOptions& options) {
+std::vector<CLI::Option*> add_grammar_options(CLI::App& command, GrammarOptions& options) {
     const std::vector<CLI::Option*> all{
         command.add_option("--json-schema", options.schema_file,
                            "write JSON that satisfies the schema in this file"),
@@ -34,6 +33,7 @@ void add_grammar_options(CLI::App& command, GrammarOptions& options) {
     for (CLI::Option* one : all)
         for (CLI::Option* other : all)
             if (one != other) one->excludes(other);
+    return all;
 }
 
 std::optional<llm::GrammarSource> grammar_source(const GrammarOptions& options) {

@@ -3,12 +3,14 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "llm/grammar/grammar.h"
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace voltpile::cli {
 
@@ -19,9 +21,9 @@ struct GrammarOptions {
     bool json_object = false;
 };
 
-// Adds --json-schema, --json-object, --regex and --grammar, of which one may be used. `options` must outlive
-// the parser.
-void add_grammar_options(CLI::App& command, GrammarOptions& options);
+// Adds --json-schema, --json-object, --regex and --grammar, of which one may be used, and returns them.
+// `options` must outlive the parser.
+std::vector<CLI::Option*> add_grammar_options(CLI::App& command, GrammarOptions& options);
 
 // Reads the file of an option, where it has one. Returns nothing without these options. Throws FileError.
 std::optional<llm::GrammarSource> grammar_source(const GrammarOptions& options);

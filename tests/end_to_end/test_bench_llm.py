@@ -118,6 +118,20 @@ class BenchLlm(Case):
             gaps = numpy.concatenate(file["between_tokens"][:])
             self.assertAlmostEqual(numpy.median(gaps), measured["between_tokens"]["median_seconds"])
 
+    def test_load_within_a_grammar(self):
+        load = ("--requests", "3", "--prompt-lengths", "8", "--generate-lengths", "40", "--cpu")
+        answer = self.bench(MODELS / "tiny-q8_0.gguf", *load, "--regex", "[a-z ]{500}")
+        self.assertEqual(answer["tokens_out"], 3 * 40)
+        within = answer["within_grammar"]
+        self.assertEqual(within["requests"], 3)
+        self.assertEqual(within["tokens_out"], 3 * 40)
+        self.assertGreater(within["between_tokens"]["median_seconds"], 0)
+        short = self.bench(MODELS / "tiny-q8_0.gguf", *load, "--regex", "[a-z]")["within_grammar"]
+        self.assertEqual(short["tokens_out"], 3)
+        out, _ = self.voltpile("bench", "llm", MODELS / "tiny-q8_0.gguf", *load, "--json-object")
+        self.assertIn("within the grammar", out)
+        self.assertRegex(out, r"masks +take .* % more time between tokens")
+
     def test_load_is_interrupted(self):
         answer = self.bench(MODELS / "tiny-q8_0.gguf", "--requests", "4", "--prompt-lengths", "8", "--cpu",
                             "--generate-lengths", "60", "--interrupt-with", "300")
@@ -152,6 +166,9 @@ class BenchLlm(Case):
             ((*load, "--output", "result.h5"), "--output: result.h5 exists and was not written by voltpile bench llm"),
             ((model, "--requests", "0"), "--requests"),
             ((model, "--rate", "3"), "--requests"),
+            ((model, "--regex", "a"), "--requests"),
+            ((*load, "--regex", "("), "'('"),
+            ((*load, "--json-schema", "no.json"), "no.json"),
             ((*load, "--batch", "8"), "--batch"),
             ((*load, "--output", "nowhere/load.h5"), "nowhere"),
             ((*load, "--rate", "0"), "--rate: 0 is not a number from 0.001 to 1000000"),

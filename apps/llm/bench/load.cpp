@@ -37,7 +37,8 @@ std::vector<Arrival> make_load(const LoadSettings& settings, int vocabulary) {
         const int tokens = draw(random, settings.prompt.least, settings.prompt.most);
         request.max_tokens = draw(random, settings.generate.least, settings.generate.most);
         request.prompt = draw_tokens(random, tokens, vocabulary);
-        request.ignore_end = true;
+        request.ignore_end = !settings.grammar;
+        request.grammar = settings.grammar;
     }
     const auto prompts = static_cast<std::size_t>(settings.prompts);
     for (std::size_t i = prompts; prompts > 0 && i < load.size(); ++i) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "llm/engine/request.h"
@@ -21,6 +22,8 @@ struct LoadSettings {
     int clients = 0;  // each sends its next request when the last one is answered; 0: see rate. Over HTTP
     int prompts = 0;  // distinct prompts, used in turn; 0: each request has its own. Over HTTP
     int interrupt_prompt = 0;  // tokens of a prompt that arrives while all others generate; 0: none
+    // What the texts must satisfy; they may end before their length. In an engine only.
+    std::optional<GrammarSource> grammar;
     std::uint64_t seed = 1;
 
     // Returns the tokens of the longest sequence.
@@ -33,8 +36,8 @@ struct Arrival {
 };
 
 // Returns the requests in the order of arrival, with ids 0, 1, ... Draws lengths uniformly, and tokens
-// uniformly from the vocabulary, so that prompts hardly ever share a prefix. Sequences have exactly the drawn
-// length.
+// uniformly from the vocabulary, so that prompts hardly ever share a prefix. Without a grammar, sequences
+// have exactly the drawn length.
 std::vector<Arrival> make_load(const LoadSettings& settings, int vocabulary);
 
 // Returns the interrupting request, with id -1 and one token to generate.

@@ -28,6 +28,7 @@ void check_load(const LlmBenchOptions& options, const ModelConfig& config) {
     if (const std::int64_t cache = options.request.cache_tokens; cache > 0 && cache < load.context())
         throw JobError(fmt::format("--cache-tokens: {} are too few for one sequence of up to {} tokens",
                                    cache, load.context()));
+    if (load.grammar) check_grammar(*load.grammar);
     if (load.interrupt_prompt > 0 && options.sequences < load.requests)
         throw JobError(
             fmt::format("--interrupt-with: all requests must generate at once, but only {} of {} can",
@@ -47,17 +48,27 @@ void fill_in_load_request(LlmBenchOptions& options) {
 
 class LoadBench {
   public:
-    LoadBench(const Session& session, Engine& engine, const LlmBenchOptions& options)
-        : session_(session), engine_(engine), options_(options), line_(terminal_columns()) {}
+    LoadBench(const Session& session, const LlmBenchOptions& options)
+        : session_(session), options_(options), line_(terminal_columns()) {}
 
+    // Collective over the replica.
     void run() {
         const Replica& replica = session_.replica();
         LoadReport report;
+        report.settings = options_.load;
+        LoadSettings free = options_.load;
+        free.grammar.reset();
+        // With text for both, so that they differ by the masks only.
+        const bool text = options_.load.grammar.has_value();
+        session_.answer({.many = true, .text = text},
+                        [&](Engine& engine) { report.result = measure(engine, free); });
+        if (text)
+            session_.answer({.many = true},
+                            [&](Engine& engine) { report.within_grammar = measure(engine, options_.load); });
+        if (!replica.leads()) return;
+        line_.clear();
         report.processor = replica.describe();
         report.model = session_.model().name();
-        report.settings = options_.load;
-        report.result = measure(replica.plan().pages);
-        line_.clear();
         fmt::print("{}", options_.json ? to_json(report) + "\n" : to_text(report));
         if (options_.output.empty()) return;
         write_load(options_.output, report, make_provenance(replica.plan().plan, options_.command_line));
@@ -65,10 +76,10 @@ class LoadBench {
     }
 
   private:
-    LoadResult measure(int pages) {
-        const LoadSettings& load = options_.load;
+    LoadResult measure(Engine& engine, const LoadSettings& load) {
         const auto vocabulary = static_cast<int>(session_.model().config().vocab);
-        return run_load(engine_, load, vocabulary, options_.sequences, pages, [&](const EngineCounters& now) {
+        const int pages = session_.replica().plan().pages;
+        return run_load(engine, load, vocabulary, options_.sequences, pages, [&](const EngineCounters& now) {
             if (terminal_columns() > 0 && now.passes % 32 == 0)
                 line_.show(fmt::format("{} of {} answered, batch {}, cache {:.0f} %", now.requests,
                                        load.requests, now.scheduler.running,
@@ -77,7 +88,6 @@ class LoadBench {
     }
 
     const Session& session_;
-    Engine& engine_;
     const LlmBenchOptions& options_;
     LiveLine line_;
 };
@@ -94,10 +104,8 @@ void run_load_bench(const MpiSession& mpi, LlmBenchOptions options) {
     });
     fill_in_load_request(options);
     ReplicaPlan plan = agreed_plan(mpi, model->source(), options.request);
-    with_session(mpi, *model, std::move(plan), [&](Session& session) {
-        session.answer({.many = true, .text = false},
-                       [&](Engine& engine) { LoadBench(session, engine, options).run(); });
-    });
+    with_session(mpi, *model, std::move(plan),
+                 [&](const Session& session) { LoadBench(session, options).run(); });
 }
 
 }  // namespace voltpile::llm

@@ -79,33 +79,31 @@ std::string errors_text(const std::vector<std::string>& errors) {
     return text;
 }
 
-}  // namespace
-
-std::string to_text(const LoadReport& report) {
-    const LoadResult& r = report.result;
-    std::string text = fmt::format("model        {}\n", report.model);
-    text += report.server.empty() ? fmt::format("processor    {}\n", report.processor)
-                                  : fmt::format("server       {}\n", report.server);
-    text += fmt::format("load         {}\n", load_text(report.settings));
-    text += fmt::format("took         {:.3f} s\nin           {:.1f} tok/s ({} tokens)\n", r.seconds,
-                        rate(r.tokens_in, r.seconds), count_text(r.tokens_in));
+std::string result_text(const LoadResult& r, bool server) {
+    std::string text = fmt::format("took         {:.3f} s\nin           {:.1f} tok/s ({} tokens)\n",
+                                   r.seconds, rate(r.tokens_in, r.seconds), count_text(r.tokens_in));
     text += fmt::format("out          {:.1f} tok/s ({} tokens)\n", rate(r.tokens_out, r.seconds),
                         count_text(r.tokens_out));
     if (r.engine) text += engine_text(*r.engine);
-    if (!report.server.empty()) text += errors_text(r.errors);
+    if (server) text += errors_text(r.errors);
     text += fmt::format("\n{:<22}{:>11}{:>11}\n", "ms", "median", "p99");
     if (r.engine) text += times_text("waiting", r.engine->queue_s);
-    text += times_text("first token", r.first_token_s) + times_text("between tokens", r.between_tokens_s);
-    return text + interruption_text(report);
+    return text + times_text("first token", r.first_token_s) +
+           times_text("between tokens", r.between_tokens_s);
 }
 
-std::string to_json(const LoadReport& report) {
-    const LoadResult& r = report.result;
-    const LoadSettings& s = report.settings;
-    nlohmann::json out{{"model", report.model},
-                       {"requests", r.requests.size()},
-                       {"rate", s.rate},
-                       {"seed", s.seed},
+std::string grammar_text(const LoadReport& report) {
+    if (!report.within_grammar) return "";
+    const LoadResult& r = *report.within_grammar;
+    return fmt::format(
+        "\nwithin the grammar\n{}\nmasks        take {:.1f} % more time between tokens, {:.1f} % "
+        "more in the median\n",
+        result_text(r, false), 100 * (mean_between_tokens(r) / mean_between_tokens(report.result) - 1),
+        100 * (r.between_tokens_s.median / report.result.between_tokens_s.median - 1));
+}
+
+nlohmann::json json_of(const LoadResult& r) {
+    nlohmann::json out{{"requests", r.requests.size()},
                        {"seconds", r.seconds},
                        {"tokens_in", r.tokens_in},
                        {"tokens_out", r.tokens_out},
@@ -113,12 +111,6 @@ std::string to_json(const LoadReport& report) {
                        {"tokens_out_per_second", rate(r.tokens_out, r.seconds)},
                        {"first_token", json_of(r.first_token_s)},
                        {"between_tokens", json_of(r.between_tokens_s)}};
-    if (!report.processor.empty()) out["processor"] = report.processor;
-    if (!report.server.empty()) {
-        out["server"] = report.server;
-        out["clients"] = s.clients;
-        out["errors"] = r.errors;
-    }
     if (r.engine) {
         const EngineLoad& engine = *r.engine;
         out.update({{"sequences", engine.sequences},
@@ -131,6 +123,32 @@ std::string to_json(const LoadReport& report) {
                     {"preemptions", engine.preemptions},
                     {"busy_share", engine.busy_share}});
     }
+    return out;
+}
+
+}  // namespace
+
+std::string to_text(const LoadReport& report) {
+    std::string text = fmt::format("model        {}\n", report.model);
+    text += report.server.empty() ? fmt::format("processor    {}\n", report.processor)
+                                  : fmt::format("server       {}\n", report.server);
+    text += fmt::format("load         {}\n", load_text(report.settings));
+    return text + result_text(report.result, !report.server.empty()) + interruption_text(report) +
+           grammar_text(report);
+}
+
+std::string to_json(const LoadReport& report) {
+    const LoadResult& r = report.result;
+    const LoadSettings& s = report.settings;
+    nlohmann::json out = json_of(r);
+    out.update({{"model", report.model}, {"rate", s.rate}, {"seed", s.seed}});
+    if (!report.processor.empty()) out["processor"] = report.processor;
+    if (!report.server.empty()) {
+        out["server"] = report.server;
+        out["clients"] = s.clients;
+        out["errors"] = r.errors;
+    }
+    if (report.within_grammar) out["within_grammar"] = json_of(*report.within_grammar);
     if (s.interrupt_prompt > 0)
         out["interruption"] = {{"prompt", s.interrupt_prompt},
                                {"first_token_seconds", r.interruption_s},

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "llm/bench/load.h"
@@ -16,6 +17,7 @@ struct LoadReport {
     std::string server;     // its address; empty: the engine of this process
     LoadSettings settings;
     LoadResult result;
+    std::optional<LoadResult> within_grammar;  // of the same load with LoadSettings::grammar
 };
 
 std::string to_text(const LoadReport& report);

@@ -13,6 +13,17 @@ Quantiles quantiles_of(std::vector<double> values) {
     return {quantile(values, 0.5), quantile(values, 0.99)};
 }
 
+double mean_between_tokens(const LoadResult& result) {
+    double seconds = 0;
+    std::ptrdiff_t gaps = 0;
+    for (const RequestTimes& request : result.requests) {
+        if (request.tokens_s.size() < 2) continue;
+        seconds += request.tokens_s.back() - request.tokens_s.front();
+        gaps += std::ssize(request.tokens_s) - 1;
+    }
+    return gaps == 0 ? 0 : seconds / static_cast<double>(gaps);
+}
+
 Quantiles between_tokens(const std::vector<RequestTimes>& requests, double begin, double end) {
     std::vector<double> values;
     for (const RequestTimes& request : requests) {

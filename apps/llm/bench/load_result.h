@@ -58,6 +58,9 @@ struct LoadResult {
 // Computes the totals and times of all requests from `requests`, and sorts these by id.
 void summarize(LoadResult& result);
 
+// Returns the mean time between tokens of all sequences together; 0 without two tokens of one.
+double mean_between_tokens(const LoadResult& result);
+
 // Returns the times between tokens in a period.
 Quantiles between_tokens(const std::vector<RequestTimes>& requests, double begin = 0,
                          double end = std::numeric_limits<double>::infinity());

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/seconds_since.h"
+#include "llm/replica/replica_passes.h"
 
 namespace voltpile::llm {
 namespace {
@@ -65,6 +66,7 @@ class LoadRun {
     }
 
     void take(const Outcome& outcome) {
+        if (outcome.finish == Finish::Failed) throw LeaderError(ExitCode::Failed, outcome.error);
         if (outcome.id < 0) {
             result_.interruption_s = outcome.token_seconds.front();
             return;
