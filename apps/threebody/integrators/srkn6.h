@@ -37,18 +37,18 @@ struct SymplecticNystrom6 {
 
     // Both are symmetric: drift_weight(i) = drift_weight(14 - i), kick_weight(i) = kick_weight(13 - i). The
     // last of each table follows from the sum of 1.
-    static constexpr double drift_weight(int i) {
+    static VOLTPILE_HD constexpr double drift_weight(int i) {
         constexpr double a[7] = {0.0378593198406116,  0.102635633102435,  -0.0258678882665587,
                                  0.314241403071447,   -0.130144459517415, 0.106417700369543,
                                  -0.00879424312851058};
-        if (i > 7) return drift_weight(stages - i);
-        return i < 7 ? a[i] : 1 - 2 * (a[0] + a[1] + a[2] + a[3] + a[4] + a[5] + a[6]);
+        const int k = i > 7 ? stages - i : i;
+        return k < 7 ? a[k] : 1 - 2 * (a[0] + a[1] + a[2] + a[3] + a[4] + a[5] + a[6]);
     }
-    static constexpr double kick_weight(int i) {
+    static VOLTPILE_HD constexpr double kick_weight(int i) {
         constexpr double b[6] = {0.09171915262446165,  0.183983170005006, -0.05653436583288827,
                                  0.004914688774712854, 0.143761127168358, 0.328567693746804};
-        if (i > 6) return kick_weight(stages - 1 - i);
-        return i < 6 ? b[i] : 0.5 - (b[0] + b[1] + b[2] + b[3] + b[4] + b[5]);
+        const int k = i > 6 ? stages - 1 - i : i;
+        return k < 6 ? b[k] : 0.5 - (b[0] + b[1] + b[2] + b[3] + b[4] + b[5]);
     }
 
   private:
