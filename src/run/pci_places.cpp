@@ -7,6 +7,7 @@
 
 #include "base/kernel_files.h"
 #include "comm/network.h"
+#include "plan/device_paths.h"
 
 namespace voltpile {
 namespace {
@@ -107,6 +108,31 @@ std::vector<NicPath> pci_nics(const fs::path& sys) {
         if (!each.is_virtual)
             add({each.name, false, each.gb_per_s, {}}, bus_id_of(sys / "class/net" / each.name / "device"));
     return nics;
+}
+
+std::string nearest_rdma_port(const std::string& gpu_bus_id, int local_rank, const fs::path& sys) {
+    const std::vector<RdmaPort> ports = active_rdma_ports(sys);
+    const auto subnet = [&](const RdmaPort& port) {
+        const fs::path folder = sys / "class/infiniband" / port.device / "ports" / std::to_string(port.port);
+        constexpr std::size_t prefix = 19;  // of a GID: four groups of four digits
+        return first_line(folder / "gids/0").substr(0, prefix);
+    };
+    const auto other_network = [&](const RdmaPort& port) {
+        return port.gb_per_s != ports.front().gb_per_s || subnet(port) != subnet(ports.front());
+    };
+    if (ports.size() < 2 || std::ranges::any_of(ports, other_network)) return "";
+    Host host;
+    host.gpus.resize(1);
+    host.gpus[0].place = add_place(host, pci_path(gpu_bus_id, sys));
+    for (const NicPath& nic : pci_nics(sys)) {
+        host.nics.push_back(nic.nic);
+        host.nics.back().place = add_place(host, nic.path);
+    }
+    const std::vector<std::size_t> nearest = nearest_nics(host, 0);
+    if (nearest.empty()) return "";
+    const std::string& name = host.nics[nearest[static_cast<std::size_t>(local_rank) % nearest.size()]].name;
+    const auto port = std::ranges::find(ports, name, &RdmaPort::device);
+    return port == ports.end() ? "" : name + ":" + std::to_string(port->port);
 }
 
 PciePlace add_place(Host& host, const PciPath& path) {

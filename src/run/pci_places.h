@@ -34,6 +34,12 @@ struct NicPath {
 // PCI devices.
 std::vector<NicPath> pci_nics(const std::filesystem::path& sys = "/sys");
 
+// Returns the RDMA port next to a GPU as UCX names it ("mlx5_0:1"). Ports that are equally near serve the
+// local ranks in turn. Empty where there is no choice to make, or where a rank on one port might not reach a
+// rank on another: fewer than two ports, ports of unequal speed, or of different subnets.
+std::string nearest_rdma_port(const std::string& gpu_bus_id, int local_rank,
+                              const std::filesystem::path& sys = "/sys");
+
 // Returns the place with its node, and adds the nodes above it to the host where they are new.
 PciePlace add_place(Host& host, const PciPath& path);
 

@@ -1,14 +1,18 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <limits>
 #include <utility>
 
 #include "comm/mpi/transport.h"
+#include "device/device.h"
+#include "machine/gpu_snapshot.h"
 #include "results/admission.h"
 #include "run/agreement.h"
 #include "run/discover_topology.h"
+#include "run/pci_places.h"
 #include "run/runner.h"
 
 namespace voltpile {
@@ -74,6 +78,21 @@ Plan make_plan_of(PlannedApp& app, const JobSpec& spec, const Topology& topology
     return plan;
 }
 
+// Returns the RDMA port next to the GPU that this process will drive, judged before MPI starts: the plan
+// gives the GPUs of a host to its ranks in their order. Empty: UCX chooses.
+std::string rdma_port_of_this_rank() {
+    if (active_rdma_ports().size() < 2) return "";  // spares starting CUDA
+    for (const char* name : {"OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID"}) {
+        const char* value = std::getenv(name);
+        if (!value) continue;
+        const int local_rank = std::atoi(value), gpus = device_count();
+        const int device = gpus == 1 ? 0 : local_rank;  // the batch system may show each rank one GPU
+        if (local_rank < 0 || device >= gpus) return "";
+        return nearest_rdma_port(plain_bus_id(device_info(device).pci_bus_id), local_rank);
+    }
+    return "";
+}
+
 JobSpec load(const RunOptions& options, std::span<const AppSchema> schemas) {
     return options.job_text ? parse_job(*options.job_text, options.job_path, options.overrides, schemas)
                             : load_job(options.job_path, options.overrides, schemas);
@@ -112,7 +131,13 @@ std::filesystem::path result_path(const RunOptions& options, const JobSpec& spec
 }
 
 void choose_transport(std::span<const AppEntry> apps, const RunOptions& options) {
-    apply(transport_settings(transport_asked_for(apps, options), network_interfaces(), active_rdma_ports()));
+    const TransportRequest request = transport_asked_for(apps, options);
+    Settings settings = transport_settings(request, network_interfaces(), active_rdma_ports());
+    if (request.transport != Transport::Tcp && request.device.empty()) {
+        const std::string port = rdma_port_of_this_rank();
+        if (!port.empty()) settings.emplace("UCX_NET_DEVICES", port);
+    }
+    apply(settings);
 }
 
 OpenedJob open_job(const Communicator& world, std::span<const AppEntry> apps, const RunOptions& options) {

@@ -36,11 +36,14 @@ class FakeSysfs {
         write(folder / "max_link_speed", speed);
         write(folder / "numa_node", "1");
     }
-    void add_rdma(const std::string& name, const std::string& path) {
+    void add_rdma(const std::string& name, const std::string& path,
+                  const std::string& subnet = "fe80:0000:0000:0000") {
         const fs::path port = root_ / "class/infiniband" / name / "ports/1";
         fs::create_directories(port);
         write(port / "state", "4: ACTIVE");
         write(port / "rate", "100 Gb/sec (4X EDR)");
+        fs::create_directories(port / "gids");
+        write(port / "gids/0", subnet + ":0000:0000:0000:0001");
         fs::create_directory_symlink(root_ / "devices" / path, port / "../../device");
     }
     void add_interface(const std::string& name, const std::string& path) {
@@ -100,6 +103,25 @@ TEST(PciPlaces, ReadsSwitchesAndLinks) {
     EXPECT_EQ(host.pcie.size(), 2u);
     EXPECT_EQ(gpu_nic_path(host, 0, 0).kind, PathKind::SameSwitch);
     EXPECT_EQ(gpu_nic_path(host, 0, 1).kind, PathKind::SameRoot);
+}
+
+TEST(PciPlaces, FindsTheRdmaPortNextToAGpu) {
+    FakeSysfs sysfs;
+    const std::string near = "pci0000:80/0000:80:01.0", far = "pci0000:80/0000:80:03.0";
+    sysfs.add(near, "16", "16", "8.0 GT/s PCIe");
+    for (const char* device :
+         {"/0000:81:00.0", "/0000:81:00.0/0000:82:00.0", "/0000:81:00.0/0000:82:01.0",
+          "/0000:81:00.0/0000:82:00.0/0000:83:00.0", "/0000:81:00.0/0000:82:01.0/0000:84:00.0"})
+        sysfs.add(near + device, "16", "16", "8.0 GT/s PCIe");
+    sysfs.add(far, "16", "16", "8.0 GT/s PCIe");
+    sysfs.add(far + "/0000:90:00.0", "16", "16", "8.0 GT/s PCIe");
+    sysfs.add_rdma("mlx5_0", far + "/0000:90:00.0");
+    EXPECT_EQ(nearest_rdma_port("0000:83:00.0", 0, sysfs.root()), "");  // no choice
+    sysfs.add_rdma("mlx5_1", near + "/0000:81:00.0/0000:82:01.0/0000:84:00.0");
+    EXPECT_EQ(nearest_rdma_port("0000:83:00.0", 0, sysfs.root()), "mlx5_1:1");
+    EXPECT_EQ(nearest_rdma_port("0000:99:00.0", 0, sysfs.root()), "");  // no such GPU
+    sysfs.add_rdma("mlx5_2", far + "/0000:90:00.0", "fec0:0000:0000:0001");
+    EXPECT_EQ(nearest_rdma_port("0000:83:00.0", 0, sysfs.root()), "");  // another subnet
 }
 
 TEST(PciPlaces, KnowsNothingOfMissingDevices) {
