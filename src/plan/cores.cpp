@@ -77,6 +77,24 @@ int divide_cores(const Topology& topology, const Host& host, const HostRanks& ra
         for (std::size_t k = 0; k < free.size(); ++k)
             give(sharers[k * sharers.size() / free.size()], free[k]);
 
+    // Without ranks that compute on cores, those near a GPU belong to the ranks that drive the GPUs there.
+    if (ranks.on_cores.empty()) {
+        std::map<int, std::vector<int>> ranks_near;  // by NUMA node
+        for (std::size_t i = 0; i < ranks.with_gpu.size(); ++i)
+            if (ranks.numa_node_of_gpu[i] >= 0)
+                ranks_near[ranks.numa_node_of_gpu[i]].push_back(ranks.with_gpu[i]);
+        for (const auto& [node, sharers] : ranks_near) {
+            std::vector<int> free;
+            for (std::size_t core = 0; core < taken.size(); ++core)
+                if (!taken[core] && host.cores[core].numa_node == node)
+                    free.push_back(static_cast<int>(core));
+            for (std::size_t k = 0; k < free.size(); ++k) {
+                const int rank = sharers[k * sharers.size() / free.size()];
+                if (std::ranges::find(allowed(rank), free[k]) != allowed(rank).end()) give(rank, free[k]);
+            }
+        }
+    }
+
     int without = 0;
     auto share_one = [&](int rank) {
         auto& mine = cores[static_cast<std::size_t>(rank)];

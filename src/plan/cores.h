@@ -17,7 +17,7 @@ int vector_units(const Host& host);
 
 // The ranks of one host by what they need, as indices into Topology::ranks.
 struct HostRanks {
-    std::vector<int> with_gpu;          // get one core each
+    std::vector<int> with_gpu;  // get a core near their GPU each, and the others there if these are free
     std::vector<int> numa_node_of_gpu;  // [i]: the NUMA node near the GPU of with_gpu[i]
     std::vector<int> on_cores;          // share the remaining cores
 };

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "base/error.h"
 #include "base/format.h"
 #include "plan/cores.h"
+#include "plan/device_paths.h"
 
 namespace voltpile {
 namespace {
@@ -79,6 +81,18 @@ HostRanks assign_gpus(Plan& plan, const PlanOptions& options, int host_index) {
     return ranks;
 }
 
+// Gives each rank with a GPU of a host a network adapter next to it. Ranks with the same adapters take turns.
+void assign_nics(Plan& plan, int host_index) {
+    const Host& host = plan.topology.hosts[static_cast<std::size_t>(host_index)];
+    if (host.nics.empty()) return;
+    std::map<std::vector<std::size_t>, std::size_t> turns;
+    for (RankPlan& rank : plan.ranks) {
+        if (rank.host != host_index || rank.gpu < 0) continue;
+        const std::vector<std::size_t> nics = nearest_nics(host, static_cast<std::size_t>(rank.gpu));
+        if (!nics.empty()) rank.nic = static_cast<int>(nics[turns[nics]++ % nics.size()]);
+    }
+}
+
 // Returns how many cores a rank has, counting a core that n ranks share as 1/n.
 double share_of_cores(const Plan& plan, const RankPlan& rank) {
     double share = 0;
@@ -90,6 +104,58 @@ double share_of_cores(const Plan& plan, const RankPlan& rank) {
                                  std::find(other.cores.begin(), other.cores.end(), core) != other.cores.end();
                       }));
     return share;
+}
+
+// Returns the power of the hosts under load: of the whole host where that is known, else of the GPUs in use.
+// 0 if nothing is known of some host.
+double power_of(const Plan& plan) {
+    double all = 0;
+    for (std::size_t h = 0; h < plan.topology.hosts.size(); ++h) {
+        const Host& host = plan.topology.hosts[h];
+        double watts = host.watts;
+        if (watts == 0)
+            for (const RankPlan& rank : plan.ranks)
+                if (rank.host == static_cast<int>(h) && rank.gpu >= 0)
+                    watts += host.gpus[static_cast<std::size_t>(rank.gpu)].watts;
+        if (watts == 0) return 0;
+        all += watts;
+    }
+    return all;
+}
+
+// Says how the rate of a rank comes about.
+std::string rate_formula(const Plan& plan, const RankPlan& rank) {
+    const Workload& work = plan.workload;
+    const Host& host = plan.host_of(rank);
+    const char* type = work.fp64 ? "FP64" : "FP32";
+    if (rank.gpu < 0)
+        return fmt::format("rate of {} = {:.4g} {} lanes/s a core / {:.4g} instructions = {:.4g} {}/s",
+                           processor_text(plan, rank), core_lanes_per_s(host, work.fp64), type,
+                           work.flop_per_unit, rank.units_per_s, work.unit);
+    const Gpu& gpu = host.gpus[static_cast<std::size_t>(rank.gpu)];
+    return fmt::format(
+        "rate of {} = {} multiprocessors x {:g} {} instructions x {:g} GHz x {:g} / {:.4g} instructions = "
+        "{:.4g} {}/s",
+        gpu.name, gpu.multiprocessors, work.fp64 ? gpu.fp64_per_clock : gpu.fp32_per_clock, type,
+        gpu.clock_ghz, gpu_efficiency, work.flop_per_unit, rank.units_per_s, work.unit);
+}
+
+// Writes down how the estimates come about, once for each kind of processor.
+void explain(Plan& plan, double all_units_per_s) {
+    const Workload& work = plan.workload;
+    for (const RankPlan& rank : plan.ranks) {
+        std::string line = rate_formula(plan, rank);
+        if (std::ranges::find(plan.formulas, line) == plan.formulas.end())
+            plan.formulas.push_back(std::move(line));
+    }
+    plan.formulas.push_back(fmt::format("time = {} points x {:.6g} {} / {:.4g} {}/s = {}",
+                                        count_text(work.points), work.units_per_point, work.unit,
+                                        all_units_per_s, work.unit, duration_text(plan.seconds)));
+    plan.formulas.push_back(fmt::format("host memory = {} + {:g} x points of a range x {} B",
+                                        bytes_text(base_memory_bytes), result_copies, work.bytes_per_point));
+    plan.formulas.push_back(fmt::format("result = {} points x {} B = {}", count_text(work.points),
+                                        work.bytes_per_point,
+                                        bytes_text(static_cast<double>(plan.result_bytes()))));
 }
 
 void estimate(Plan& plan, const PlanOptions& options, bool shared) {
@@ -110,6 +176,8 @@ void estimate(Plan& plan, const PlanOptions& options, bool shared) {
         all += rank.units_per_s;
     }
     plan.seconds = static_cast<double>(plan.workload.points) * plan.workload.units_per_point / all;
+    plan.watts = power_of(plan);
+    explain(plan, all);
 }
 
 // Assigns ranks to nodes: consecutive ranks of a host form a node.
@@ -178,6 +246,7 @@ Plan make_plan(const Workload& workload, const PlanOptions& options, const Topol
     std::vector<std::vector<int>> cores(plan.ranks.size());
     for (std::size_t h = 0; h < topology.hosts.size(); ++h) {
         const HostRanks ranks = assign_gpus(plan, options, static_cast<int>(h));
+        assign_nics(plan, static_cast<int>(h));
         const bool sharing = divide_cores(topology, topology.hosts[h], ranks, cores) > 0;
         shared = shared || sharing;
         if (sharing)
@@ -202,53 +271,6 @@ Plan make_plan(const Workload& workload, const PlanOptions& options, const Topol
                                             workload.points, workload.points == 1 ? "" : "s",
                                             plan.teams.single() ? "ranks" : "teams"));
     return plan;
-}
-
-std::string processor_text(const Plan& plan, const RankPlan& rank) {
-    const Host& host = plan.host_of(rank);
-    if (rank.gpu >= 0)
-        return fmt::format("GPU {} ({})", rank.gpu, host.gpus[static_cast<std::size_t>(rank.gpu)].name);
-    return fmt::format("{} core{} of {} ({}-bit SIMD)", rank.cores.size(), rank.cores.size() == 1 ? "" : "s",
-                       host.cpu_name, host.simd_bits);
-}
-
-std::string to_text(const Plan& plan) {
-    const Workload& work = plan.workload;
-    std::string text;
-    auto line = [&text](std::string_view name, const std::string& value) {
-        text += fmt::format("{:<10} {}\n", name, value);
-    };
-    const double units = static_cast<double>(work.points) * work.units_per_point;
-    if (work.points > 0) {  // a service has none
-        line("points", count_text(work.points));
-        line("work", fmt::format("at most {:.4g} {} ({:.4g} {} instructions each)", units, work.unit,
-                                 work.flop_per_unit, work.fp64 ? "FP64" : "FP32"));
-        line("result", bytes_text(static_cast<double>(plan.result_bytes())));
-        line("time",
-             fmt::format("about {} (an upper bound: points may end early)", duration_text(plan.seconds)));
-    }
-    const std::size_t hosts = plan.topology.hosts.size();
-    line("ranks",
-         fmt::format("{} on {} host{}{}", plan.ranks.size(), hosts, hosts == 1 ? "" : "s",
-                     plan.nodes.size() <= hosts ? "" : fmt::format(" as {} nodes", plan.nodes.size())));
-    if (!plan.teams.single()) line("teams", to_text(plan.teams, team_candidates(plan)));
-    const bool on_gpu =
-        std::ranges::any_of(plan.ranks, [](const RankPlan& rank) { return rank.gpu_memory_bytes > 0; });
-    text += fmt::format("\n{:>5}  {:<16} {:<52} {:>12} {:>12}{}\n", "rank", "node", "computes on",
-                        work.unit + "/s", "host memory", on_gpu ? "   GPU memory" : "");
-    for (std::size_t r = 0; r < plan.ranks.size(); ++r) {
-        const RankPlan& rank = plan.ranks[r];
-        text += fmt::format("{:>5}  {:<16} {:<52} {:>12.3g} {:>12}", r,
-                            plan.nodes[static_cast<std::size_t>(rank.node)], processor_text(plan, rank),
-                            rank.units_per_s, bytes_text(static_cast<double>(rank.memory_bytes)));
-        if (rank.gpu_memory_bytes > 0)
-            text += fmt::format(" {:>12}", bytes_text(static_cast<double>(rank.gpu_memory_bytes)));
-        text += '\n';
-    }
-    if (!plan.notes.empty()) text += '\n';
-    for (const std::string& note : plan.notes) text += note + '\n';
-    for (const std::string& warning : plan.warnings) text += fmt::format("warning: {}\n", warning);
-    return text;
 }
 
 }  // namespace voltpile

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <string>
@@ -80,20 +82,49 @@ TEST(Plan, DividesCoresInEqualBlocks) {
     }
 }
 
-TEST(Plan, GivesEachGpuRankANearbyCore) {
+TEST(Plan, GivesEachGpuRankTheNearbyCores) {
     const Plan plan = make_plan(map_workload(), {}, make_topology({make_host(40, 4)}, 4));
     expect_nothing_shared(plan);
     const Host& host = plan.topology.hosts[0];
     for (std::size_t r = 0; r < 4; ++r) {
         const RankPlan& rank = plan.ranks[r];
         EXPECT_EQ(rank.gpu, static_cast<int>(r));
-        ASSERT_EQ(rank.cores.size(), 1u);
-        EXPECT_EQ(host.cores[static_cast<std::size_t>(rank.cores[0])].numa_node,
-                  host.gpus[r].place.numa_node);
+        EXPECT_EQ(rank.cores.size(), 10u);  // two GPUs beside the 20 cores of each NUMA node
+        for (const int core : rank.cores)
+            EXPECT_EQ(host.cores[static_cast<std::size_t>(core)].numa_node, host.gpus[r].place.numa_node);
     }
     EXPECT_TRUE(plan.warnings.empty());
     // 1e6 x 50,000 x 139 instructions on four times 80 x 32 x 1.53e9 a second, at 90 %: 0.49 s.
     EXPECT_NEAR(plan.seconds, 1e6 * 5e4 * 139 / (4 * 80 * 32 * 1.53e9 * 0.9), 1e-9);
+}
+
+TEST(Plan, GivesEachGpuRankTheNicNextToIt) {
+    const auto nics = [](const char* cluster) {
+        std::vector<int> all;
+        const auto topology =
+            load_cluster(VOLTPILE_SOURCE_DIR "/data/clusters/" + std::string(cluster) + ".toml", 0);
+        for (const RankPlan& rank : make_plan(map_workload(), {}, topology).ranks) all.push_back(rank.nic);
+        return all;
+    };
+    EXPECT_EQ(nics("dgx_1v"), (std::vector<int>{0, 0, 1, 1, 2, 2, 3, 3}));
+    EXPECT_EQ(nics("t180"), (std::vector<int>{0, 1, 0, 1}));  // both are as near: the ranks take turns
+    EXPECT_EQ(nics("gigabyte_g482"), (std::vector<int>(8, 0)));
+    EXPECT_EQ(nics("mixed_home"), (std::vector<int>{-1, -1}));
+}
+
+TEST(Plan, PlacesAThousandRanksOn250Nodes) {
+    const std::string path = testing::TempDir() + "cluster_of_250.toml";
+    std::ofstream(path) << "[[host]]\nname = \"t181-\"\ncount = 250\nlike = \"t181\"\n";
+    std::filesystem::copy_file(VOLTPILE_SOURCE_DIR "/data/clusters/t181.toml",
+                               testing::TempDir() + "t181.toml",
+                               std::filesystem::copy_options::overwrite_existing);
+    const auto begin = std::chrono::steady_clock::now();
+    const Plan plan = make_plan(map_workload(), {}, load_cluster(path, 0));
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    RecordProperty("seconds", std::to_string(took.count()));
+    ASSERT_EQ(plan.ranks.size(), 1000u);
+    expect_nothing_shared(plan);
+    for (const RankPlan& rank : plan.ranks) EXPECT_EQ(rank.nic, rank.local_rank % 2);
 }
 
 TEST(Plan, UsesOnlyVisibleGpus) {
@@ -188,11 +219,11 @@ TEST(Plan, RejectsMoreGpuRanksThanGpus) {
 
 TEST(Plan, PrintsGpuMemoryBesideHostMemory) {
     Plan plan = make_plan(map_workload(), {}, make_topology({make_host(8, 1)}, 1));
-    EXPECT_NE(to_text(plan).find("host memory\n"), std::string::npos) << to_text(plan);
+    EXPECT_NE(to_text(plan).find("host memory  bound to\n"), std::string::npos) << to_text(plan);
     EXPECT_EQ(to_text(plan).find("GPU memory"), std::string::npos) << to_text(plan);
     plan.ranks[0].gpu_memory_bytes = 11'000'000'000;
-    EXPECT_NE(to_text(plan).find("GPU memory\n"), std::string::npos) << to_text(plan);
-    EXPECT_NE(to_text(plan).find(" 11.0 GB\n"), std::string::npos) << to_text(plan);
+    EXPECT_NE(to_text(plan).find("GPU memory  bound to\n"), std::string::npos) << to_text(plan);
+    EXPECT_NE(to_text(plan).find(" 11.0 GB  core"), std::string::npos) << to_text(plan);
 }
 
 TEST(Plan, LeavesGpusAloneForCpuDevice) {
