@@ -23,9 +23,9 @@ TEST(Probe, ReadsEveryNumberOfAHealthyNode) {
         const GpuSnapshot& gpu = node.gpus[static_cast<std::size_t>(index)];
         const auto& described = stand_in.gpu(index);
         EXPECT_EQ(gpu.problem, "");
-        EXPECT_EQ(gpu.bus_id, described["bus_id"]);
+        EXPECT_EQ(gpu.bus_id, described["bus_id"].get<std::string>());
         EXPECT_EQ(gpu.name, "Tesla V100-SXM2-16GB");
-        EXPECT_EQ(gpu.uuid, described["uuid"]);
+        EXPECT_EQ(gpu.uuid, described["uuid"].get<std::string>());
         for (const GpuNumber& number : kGpuNumbers) {
             const auto value = gpu.*number.member;
             const std::string name(number.name);
@@ -36,7 +36,7 @@ TEST(Probe, ReadsEveryNumberOfAHealthyNode) {
         }
         ASSERT_EQ(gpu.links.size(), 6u);
         EXPECT_TRUE(gpu.links[5].up);
-        EXPECT_EQ(gpu.links[5].remote_bus_id, described["links"][5]["remote_bus_id"]);
+        EXPECT_EQ(gpu.links[5].remote_bus_id, described["links"][5]["remote_bus_id"].get<std::string>());
         EXPECT_EQ(gpu.links[5].crc_errors, 0);
     }
     EXPECT_EQ(node.find("0000:3a:00.0"), &node.gpus[2]);
