@@ -116,7 +116,7 @@ OutcomeField outcome_field(std::string_view name, const Problem& problem) {
         field.spec.dimensions = {{"body", {"1", "2", "3"}}, {"component", {"x", "y", "z", "vx", "vy", "vz"}}};
     }
     if (row.field == Field::closest_pair) field.spec.labels = {"1-2", "1-3", "2-3"};
-    if (row.field == Field::escaper) field.spec.labels = {"none", "1", "2", "3"};
+    if (row.field == Field::escaper) field.spec.labels = {"none", "body_1", "body_2", "body_3"};
     if (row.field == Field::quality) field.spec.labels = {"complete", "stopped"};
     return field;
 }
