@@ -106,9 +106,11 @@ class MachinePicture {
     }
 
     void box(const TreeItem& item, double x, double y) {
-        // The link of a device stands on its second line; of other items, the whole detail.
+        // The whole detail of a device is too long for its box: it is in the title.
         std::string second = item.detail;
         if (item.kind == TreeItem::Kind::Gpu) second = host_.gpus[item.index].name;
+        if (item.kind == TreeItem::Kind::Nic)
+            second = fmt::format("{:g} Gb/s", host_.nics[item.index].gbit_per_s);
         boxes_ += fmt::format(
             "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{}\" height=\"{}\" rx=\"4\" fill=\"{}\" "
             "stroke=\"#555555\"><title>{}</title></rect>\n<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"12\" "

@@ -58,11 +58,13 @@ void judge_pairs(const Host& host, MachineVerdict& verdict) {
         return a.kind != b.kind ? a.kind < b.kind : a.nvlinks > b.nvlinks;
     };
     std::vector<DevicePath> paths;
+    std::map<PathKind, int> counts;
     for (std::size_t a = 0; a < host.gpus.size(); ++a)
         for (std::size_t b = a + 1; b < host.gpus.size(); ++b) {
             const DevicePath path = gpu_path(host, a, b);
             ++verdict.all_pairs;
             verdict.direct_pairs += path.direct();
+            ++counts[path.kind];
             if (std::ranges::find(paths, path) == paths.end()) paths.push_back(path);
         }
     std::ranges::sort(paths, before);
@@ -73,14 +75,16 @@ void judge_pairs(const Host& host, MachineVerdict& verdict) {
         verdict.pairs.push_back(fmt::format("{} talk directly over {}.",
                                             fmt::format("{}", fmt::join(names, "; ")), long_text(path)));
     }
-    const int apart = verdict.all_pairs - verdict.direct_pairs;
-    if (apart > 0 &&
-        std::ranges::all_of(paths, [](const DevicePath& p) { return p.kind == PathKind::Unknown; }))
+    if (!paths.empty() &&
+        std::ranges::all_of(paths, [](const DevicePath& path) { return path.kind == PathKind::Unknown; })) {
         verdict.pairs.emplace_back("The description does not say how the GPUs are connected.");
-    else if (apart > 0)
-        verdict.pairs.push_back(
-            fmt::format("{} of {} pairs of GPUs have no direct path: their data goes through {}.", apart,
-                        verdict.all_pairs, long_text(paths.back())));
+        return;
+    }
+    for (const DevicePath& path : paths)
+        if (!path.direct())
+            verdict.pairs.push_back(
+                fmt::format("{} of {} pairs of GPUs have no direct path: their data goes through {}.",
+                            counts[path.kind], verdict.all_pairs, long_text(path)));
 }
 
 void judge_network(const Host& host, MachineVerdict& verdict) {

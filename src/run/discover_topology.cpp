@@ -263,10 +263,10 @@ class HostView {
         host.socket_of_numa_node = first["sockets"].get<std::vector<int>>();
         for (const auto& [bus_id, gpu] : gpus_) {
             host.gpus.push_back(gpu);
-            host.gpus.back().place = add_place(host, paths_.at(plain_bus_id(bus_id)));
+            host.gpus.back().place = place_of(host, paths_.at(plain_bus_id(bus_id)));
         }
         for (const json& nic : first["nics"])
-            host.nics.push_back({nic[0], nic[1], nic[2], add_place(host, to_path(nic[3]))});
+            host.nics.push_back({nic[0], nic[1], nic[2], place_of(host, to_path(nic[3]))});
         connect(host);
         return host;
     }
@@ -282,6 +282,12 @@ class HostView {
     }
 
   private:
+    // Virtual machines do not say at which NUMA node a device is; with one node there is no doubt.
+    static PciePlace place_of(Host& host, PciPath path) {
+        if (path.place.numa_node < 0 && host.socket_of_numa_node.size() == 1) path.place.numa_node = 0;
+        return add_place(host, path);
+    }
+
     template <class Map>
     static int index_of(const Map& map, const typename Map::key_type& key) {
         return static_cast<int>(std::distance(map.begin(), map.find(key)));
