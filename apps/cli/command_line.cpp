@@ -11,6 +11,7 @@
 #include "base/build_info.h"
 #include "base/shell_quote.h"
 #include "base/standard_streams.h"
+#include "cli/check_command.h"
 #include "cli/command.h"
 #include "job/nearest.h"
 
@@ -46,6 +47,7 @@ void define_commands(CLI::App& cli, Action& action) {
     add_help(cli, action);
     add_bench(cli, action);
     add_hosts(cli, action);
+    add_check(cli, action);
     add_topo(cli, action);
     add_submit(cli, action);
     add_status(cli, action);

@@ -1,0 +1,135 @@
+"""`voltpile check` on nodes that a stand-in NVML plays back (tests/stand_in), and on copies of /sys."""
+
+import json
+import os
+import pathlib
+import subprocess
+import unittest
+
+from harness import CANNOT_RUN, ENVIRONMENT, SOURCE, VOLTPILE, Case
+
+
+class Check(Case):
+    def setUp(self):
+        super().setUp()
+        self.node = json.loads((SOURCE / "tests/stand_in/t180.json").read_text())
+        self.gpus = self.node["gpus"]
+        self.sys = self.folder / "sys"
+        (self.sys / "bus/pci/devices").mkdir(parents=True)
+        for gpu in self.gpus:
+            port = self.sys / "devices/pci0000:00" / ("0000:00:" + gpu["bus_id"][5:7] + ".0")
+            device = port / gpu["bus_id"]
+            device.mkdir(parents=True)
+            (device / "vendor").write_text("0x10de\n")
+            (device / "class").write_text("0x030200\n")
+            (self.sys / "bus/pci/devices" / gpu["bus_id"]).symlink_to(device)
+            self.count_errors(port)
+
+    def count_errors(self, port, correctable=0, nonfatal=0, fatal=0):
+        (port / "aer_dev_correctable").write_text(f"RxErr {correctable}\nTOTAL_ERR_COR {correctable}\n")
+        (port / "aer_dev_nonfatal").write_text(f"Undefined 0\nTOTAL_ERR_NONFATAL {nonfatal}\n")
+        (port / "aer_dev_fatal").write_text(f"Undefined 0\nTOTAL_ERR_FATAL {fatal}\n")
+
+    def environment(self):
+        described = self.write("node.json", json.dumps(self.node))
+        return {
+            "LD_LIBRARY_PATH": str(pathlib.Path(VOLTPILE).parent / "tests/stand_in"),
+            "VOLTPILE_STAND_IN_NODE": str(described),
+        }
+
+    def check(self, *arguments, **options):
+        return self.voltpile("check", "--sys", self.sys, *arguments, environment=self.environment(), **options)[0]
+
+    def findings(self, verdict):
+        """Returns the findings about GPUs: the machine that runs the tests may have some of its own."""
+        (report,) = json.loads(self.check("--json", expect=CANNOT_RUN if verdict == "bad" else 0))
+        found = [each for each in report["findings"] if not each["text"].startswith("/")]
+        if verdict != "ok":
+            self.assertEqual(report["verdict"], verdict)
+        return [each["text"] for each in found]
+
+    def test_healthy_node(self):
+        self.assertEqual(self.findings("ok"), [])
+        self.assertIn("4x Tesla V100-SXM2-16GB", self.check())
+
+    def test_lost_gpu(self):
+        self.gpus[2]["lost"] = True
+        self.assertEqual(self.findings("bad"), ["GPU 2: GPU is lost (NVML 15)"])
+
+    def test_gpu_that_the_driver_does_not_list(self):
+        del self.gpus[3]
+        self.assertEqual(self.findings("bad"), ["the driver does not list the GPU at 0000:3b:00.0"])
+
+    def test_dead_nvlinks(self):
+        for link in self.gpus[2]["links"][:3]:
+            link["up"] = False
+        self.gpus[2]["links"][4]["replays"] = 41
+        self.assertEqual(self.findings("degraded"), ["GPU 2 (0000:3a:00.0): 3 of 6 NVLinks are up, 41 replays"])
+        self.assertIn("reseat the module", self.check())
+
+    def test_correctable_errors_at_a_port_above_the_gpu(self):
+        self.count_errors(self.sys / "devices/pci0000:00/0000:00:16.0", correctable=48213)
+        self.assertEqual(
+            self.findings("degraded"),
+            ["GPU 1 (0000:16:00.0): 48213 correctable PCIe errors at the port 0000:00:16.0 above it"],
+        )
+
+    def test_narrow_link(self):
+        self.gpus[0]["pcie_width"] = 4
+        self.assertEqual(self.findings("degraded"), ["GPU 0 (0000:15:00.0): PCIe x4 of x16"])
+
+    def test_hot_gpu(self):
+        self.gpus[1]["temperature_c"] = 61
+        self.assertEqual(self.findings("degraded"), ["GPU 1 (0000:16:00.0): 61 °C, its neighbors 35"])
+
+    def test_application_clocks_that_were_reset(self):
+        for gpu in self.gpus[:3]:
+            gpu["application_clock_mhz"] = 1005
+        self.assertEqual(
+            self.findings("degraded"), ["GPU 3 (0000:3b:00.0): application clock 1312 MHz, its neighbors 1005"]
+        )
+
+    def test_power_brake(self):
+        self.gpus[0]["throttle_reasons"] = 0x88
+        self.assertEqual(
+            self.findings("degraded"),
+            ["GPU 0 (0000:15:00.0): slowed down: hardware slowdown, external power brake"],
+        )
+
+    def test_memory_errors(self):
+        self.gpus[0]["ecc_uncorrected"] = 2
+        self.gpus[1]["retirement_pending"] = 1
+        self.gpus[2]["retired_pages"] = 64
+        self.assertEqual(
+            self.findings("bad"),
+            [
+                "GPU 0 (0000:15:00.0): 2 uncorrectable memory errors since the driver was loaded",
+                "GPU 1 (0000:16:00.0): a memory page waits to be retired",
+                "GPU 2 (0000:3a:00.0): 64 retired memory pages",
+            ],
+        )
+
+    def test_no_driver_but_gpus(self):
+        self.node["init"] = 9
+        (text,) = self.findings("bad")
+        self.assertIn("Driver Not Loaded (NVML 9), but the node has 4 NVIDIA GPUs", text)
+
+    def test_under_mpirun_once_a_node(self):
+        self.gpus[2]["lost"] = True
+        out = self.check(ranks=2, expect=None)
+        self.assertEqual(out.count("bad: GPU 2: GPU is lost"), 1)
+
+    def test_slurm_script_drains_a_bad_node(self):
+        self.gpus[2]["ecc_uncorrected"] = 1
+        scontrol = self.write("scontrol", '#!/bin/sh\necho "$@" > drained\n')
+        scontrol.chmod(0o755)
+        environment = {**ENVIRONMENT, **self.environment(), "VOLTPILE": VOLTPILE, "SLURMD_NODENAME": "node7"}
+        environment["PATH"] = f"{self.folder}:{os.environ['PATH']}"
+        done = subprocess.run([SOURCE / "slurm/health.sh"], cwd=self.folder, env=environment, capture_output=True)
+        self.assertEqual(done.returncode, 1)
+        drained = (self.folder / "drained").read_text()
+        self.assertIn("NodeName=node7 State=DRAIN Reason=voltpile check: GPU 2 (0000:3a:00.0): 1 uncorrectable", drained)
+
+
+if __name__ == "__main__":
+    unittest.main()
