@@ -91,6 +91,19 @@ class Serve(VoltpileCase):
         self.assertEqual(self.text(self.url(job_id, restarts=1)), text)
         self.rack.head("scancel", job_id)
 
+    def test_preempted(self):
+        job_id = self.submit("--set", "serve.grace=10", "--", "--partition=low")  # whose GraceTime is 20 s
+        url = self.url(job_id)
+        text = self.text(url)
+        nodes = self.rack.job(job_id)["NodeList"]
+        stream = self.rack.start("head", self.curl(url, max_tokens=200, ignore_eos=True, stream=True), timeout=100)
+        wait_for(lambda: "data: " in stream.stdout, 60, "the first event")
+        self.rack.sbatch("#!/bin/sh\nsleep 1\n", "-phigh", f"-w{nodes}", "-N2", "--exclusive", "-o/dev/null")
+        self.assertEqual(stream.wait().stdout.count("data: [DONE]"), 1)
+        self.assertEqual(self.text(self.url(job_id, restarts=1)), text)
+        self.assertIn("stopping: finishing requests for at most 10 s", self.log())
+        self.rack.head("scancel", job_id)
+
     def test_submit_leaves_the_grace_period(self):
         script = self.voltpile("submit", self.job, "--dry-run", "--set", "serve.grace=300", "--time", "1:00:00").stdout
         lead = int(re.search(r"--signal=B:USR1@(\d+)", script).group(1))
