@@ -1,6 +1,7 @@
 """`voltpile serve` over three nodes, as one pipeline and as three replicas: a node or a rank dies while streams are open."""
 
 import json
+import time
 import unittest
 
 from harness import wait_for
@@ -68,6 +69,19 @@ class DeadNode(ServeCase):
         self.mpirun_server(["--replicas", "3"])
         self.check_texts()
 
+    def test_a_pipeline_ends_when_one_of_its_nodes_dies(self):
+        server = self.mpirun_server(["--pipeline", "3"])
+        streams = self.open_streams()
+        self.rack.crash("node3")
+        crashed = time.monotonic()
+        self.broken_off(streams)
+        self.assertLess(time.monotonic() - crashed, 60)  # 20 s, on a machine that does nothing else
+        wait_for(lambda: "rank 2 on node3" in server.stderr, 30, "the reason")
+        server.end()
+        self.rack.boot("node3")
+        self.mpirun_server(["--pipeline", "3"])
+        self.check_texts()
+
     def test_a_pipeline_ends_when_one_of_its_ranks_dies(self):
         server = self.mpirun_server(["--pipeline", "3"])
         self.check_texts()
@@ -92,6 +106,15 @@ class Slurm(ServeCase):
                 ended = server.wait()
                 self.assertIn("stopping", ended.stderr)
                 self.assertEqual(ended.returncode, 5, ended)
+
+
+    def test_others_end_when_the_first_rank_dies(self):
+        server = self.serve(["srun", "--mpi=pmix", "--kill-on-bad-exit=0", "-N3", "--ntasks-per-node=1"], ["--replicas", "3"],
+                            host="head")
+        self.check_texts()
+        self.rack.run("node1", ["pkill", "-KILL", "-x", "voltpile"], expect=0)
+        ended = server.wait()
+        self.assertNotIn(ended.returncode, (0, 124), ended)
 
 
 if __name__ == "__main__":

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <exception>
+#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
 
 #include "llm/session/leader_link.h"
+#include "llm/session/life_watch.h"
 #include "llm/session/replica_failure.h"
 #include "run/agreement.h"
 
@@ -26,11 +28,21 @@ std::vector<int> leaders_of(const TeamPlan& teams) {
     return leaders;
 }
 
+// The replica of each rank; -1: of none.
+std::vector<int> replicas_by_rank(const Plan& plan) {
+    std::vector<int> replicas(plan.ranks.size(), -1);
+    for (std::size_t replica = 0; replica < plan.teams.teams.size(); ++replica)
+        for (const std::vector<int>& stage : plan.teams.teams[replica].stages)
+            for (const int rank : stage) replicas[static_cast<std::size_t>(rank)] = static_cast<int>(replica);
+    return replicas;
+}
+
 class Serving {
   public:
     Serving(const MpiSession& mpi, const LanguageModel& model, const ReplicaPlan& plan,
             const std::function<void(SharedQueue&)>& serve)
-        : mpi_(mpi), serve_(serve) {
+        : mpi_(mpi), serve_(serve), replicas_by_rank_(replicas_by_rank(plan.plan)) {
+        for (const RankPlan& rank : plan.plan.ranks) hosts_.push_back(plan.plan.host_of(rank).name);
         settings_.requests.scheduler.context = plan.request.context;
         settings_.requests.scheduler.pages = plan.pages;
         settings_.requests.vocabulary = model.config().vocab;
@@ -40,13 +52,15 @@ class Serving {
         std::ranges::sort(members);
         for (const int leader : leaders) {
             const auto member = std::ranges::find(members, leader) - members.begin();
-            const RankPlan& rank = plan.plan.ranks[static_cast<std::size_t>(leader)];
-            settings_.leaders.push_back({static_cast<int>(member),
-                                         fmt::format("rank {} on {}", leader, plan.plan.host_of(rank).name)});
+            settings_.leaders.push_back({static_cast<int>(member), name_of(leader)});
         }
         const bool member = std::ranges::find(members, mpi.world().rank()) != members.end();
         link_.emplace(mpi.world().split(member ? 0 : 1));
         link_->set_own_thread();
+        if (mpi.world().size() == 1) return;
+        all_ranks_.emplace(mpi.world().split(0));
+        all_ranks_->set_own_thread();
+        watch_.emplace(*all_ranks_, [this](int rank, const std::string& why) { lose(rank, why); });
     }
 
     // On every rank of a replica.
@@ -70,6 +84,7 @@ class Serving {
     void take_requests(Replica* replica, Engine* engine) {
         settings_.engine = engine;
         SharedQueue queue(*link_, settings_);
+        const QueueForWatch known(*this, queue);
         std::exception_ptr failure;
         std::jthread server([&] {
             try {
@@ -79,6 +94,10 @@ class Serving {
                 failure = std::current_exception();
             }
             queue.close();
+            // Not on the thread of the engine, which may still wait for a lost rank.
+            if (!queue.lost_any()) return;
+            queue.finish();
+            mpi_.abort(static_cast<int>(ExitCode::Stopped));
         });
         try {
             if (engine != nullptr) answer(*engine);
@@ -112,6 +131,35 @@ class Serving {
         link.finish();
     }
 
+    std::string name_of(int rank) const {
+        return fmt::format("rank {} on {}", rank, hosts_[static_cast<std::size_t>(rank)]);
+    }
+
+    // While it exists, a rank that is lost takes its replica with it; otherwise all ranks end.
+    class QueueForWatch {
+      public:
+        QueueForWatch(Serving& serving, SharedQueue& queue) : serving_(serving) { set(&queue); }
+        ~QueueForWatch() { set(nullptr); }
+        QueueForWatch(const QueueForWatch&) = delete;
+        QueueForWatch& operator=(const QueueForWatch&) = delete;
+
+      private:
+        void set(SharedQueue* queue) {
+            const std::lock_guard lock(serving_.queue_mutex_);
+            serving_.queue_ = queue;
+        }
+        Serving& serving_;
+    };
+
+    // On the thread of the watch.
+    void lose(int rank, const std::string& why) {
+        const CommError error(fmt::format("{} {}", name_of(rank), why));
+        const std::lock_guard lock(queue_mutex_);
+        if (queue_ == nullptr) end_all_ranks(mpi_, error);
+        const int replica = replicas_by_rank_[static_cast<std::size_t>(rank)];
+        if (replica >= 0) queue_->lose(replica, {ExitCode::Failed, error.what()});
+    }
+
     static void answer(Engine& engine) {
         while (engine.wait()) engine.step();
     }
@@ -121,6 +169,12 @@ class Serving {
     SharedQueueSettings settings_;
     std::optional<Communicator> link_;  // rank 0 of the world and the leaders; of no use to other ranks
     bool reported_ = false;             // rank 0 knows that the replica which this rank leads has failed
+    std::vector<std::string> hosts_;    // by rank
+    std::vector<int> replicas_by_rank_;
+    std::mutex queue_mutex_;
+    SharedQueue* queue_ = nullptr;  // on rank 0, while it takes requests
+    std::optional<Communicator> all_ranks_;
+    std::optional<LifeWatch> watch_;  // if there are several ranks
 };
 
 }  // namespace

@@ -32,6 +32,9 @@ inline constexpr int kReplicaFailureTag = 3;  // rank -> leader: exit code, then
 inline constexpr int kQueueOrderTag = 1;   // 0 -> leader: QueueOrder
 inline constexpr int kQueueReportTag = 2;  // leader -> 0: QueueReport
 
+// ---- All ranks of a server (apps/llm/session/life_watch) ----
+inline constexpr int kLifeTag = 1;  // 0 <-> rank, each second: empty, or "E" if the sender ends in order
+
 // ---- The communicator of a HostCommunicator ----
 inline constexpr int kCollectiveTag = 1;    // any pair: a part of a collective's data
 inline constexpr int kPointToPointTag = 2;  // any pair: the data of send() and receive()
