@@ -5,6 +5,8 @@
 #include "cli/replica_options.h"
 #include "llm/replica/replica.h"
 #include "llm/serve/model_server.h"
+#include "run/runner.h"
+#include "run/same_build.h"
 
 namespace voltpile::cli {
 namespace {
@@ -79,7 +81,11 @@ void add_serve(CLI::App& cli, Action& action) {
     add_replica_fields(*command, request->replica, {"replicas", "sequences", "rows"});
     command->callback([request, &action] {
         action = [request](const Invocation& invocation) {
-            return with_mpi(invocation, [&](const MpiSession& mpi) { return serve_model(mpi, *request); });
+            choose_usual_transport();
+            return with_mpi(invocation, [&](const MpiSession& mpi) {
+                check_same_build(mpi.world());
+                return serve_model(mpi, *request);
+            });
         };
     });
 }

@@ -93,6 +93,15 @@ std::string rdma_port_of_this_rank() {
     return "";
 }
 
+void apply_transport(const TransportRequest& request) {
+    Settings settings = transport_settings(request, network_interfaces(), active_rdma_ports());
+    if (request.transport != Transport::Tcp && request.device.empty()) {
+        const std::string port = rdma_port_of_this_rank();
+        if (!port.empty()) settings.emplace("UCX_NET_DEVICES", port);
+    }
+    apply(settings);
+}
+
 JobSpec load(const RunOptions& options, std::span<const AppSchema> schemas) {
     return options.job_text ? parse_job(*options.job_text, options.job_path, options.overrides, schemas)
                             : load_job(options.job_path, options.overrides, schemas);
@@ -131,13 +140,11 @@ std::filesystem::path result_path(const RunOptions& options, const JobSpec& spec
 }
 
 void choose_transport(std::span<const AppEntry> apps, const RunOptions& options) {
-    const TransportRequest request = transport_asked_for(apps, options);
-    Settings settings = transport_settings(request, network_interfaces(), active_rdma_ports());
-    if (request.transport != Transport::Tcp && request.device.empty()) {
-        const std::string port = rdma_port_of_this_rank();
-        if (!port.empty()) settings.emplace("UCX_NET_DEVICES", port);
-    }
-    apply(settings);
+    apply_transport(transport_asked_for(apps, options));
+}
+
+void choose_usual_transport() {
+    apply_transport({});
 }
 
 OpenedJob open_job(const Communicator& world, std::span<const AppEntry> apps, const RunOptions& options) {

@@ -55,6 +55,10 @@ std::filesystem::path result_path(const RunOptions& options, const JobSpec& spec
 // the file is wrong (open_job reports it), Open MPI chooses.
 void choose_transport(std::span<const AppEntry> apps, const RunOptions& options);
 
+// The same for a program without a job file: leaves the choice to Open MPI, without interfaces that lead
+// nowhere.
+void choose_usual_transport();
+
 // Collective: every rank calls. Reads the job file and its app's inputs. Throws AgreedError, also for options
 // that ask a service for a result.
 OpenedJob open_job(const Communicator& world, std::span<const AppEntry> apps, const RunOptions& options);
