@@ -45,11 +45,11 @@ num ::= "0" | [1-9] [0-9]{0,2}
 
 
 class Structured(Case):
-    def answers(self, lines):
+    def answers(self, lines, job=JOB, ranks=None):
         """Runs a job and returns the text and the reason of its end for each line."""
-        (self.folder / "job.toml").write_text(JOB)
+        (self.folder / "job.toml").write_text(job)
         (self.folder / "prompts.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-        self.voltpile("run", "job.toml", "--output", "a.h5", timeout=500)
+        self.voltpile("run", "job.toml", "--output", "a.h5", timeout=500, ranks=ranks)
         with h5py.File(self.folder / "a.h5") as file:
             meanings = file["finish_reason"].attrs["flag_meanings"].split()
             return [(file["text"].asstr()[i], meanings[file["finish_reason"][i]]) for i in range(len(lines))]
@@ -79,6 +79,31 @@ class Structured(Case):
                 complete += 1
                 self.assertTrue(re.fullmatch(line["regex"], text, re.ASCII), (line["regex"], text))
         self.assertGreater(complete, len(REGEXES))
+
+    # With two replicas, so that the other rank's answers are within the grammar too.
+    def test_keys_of_a_job_hold_for_all_lines_without_their_own(self):
+        job = JOB.replace("[generate]\n", "[generate]\nregex = '[0-9]{3}-[a-f]+x'\n")
+        lines = 12 * [{"prompt": "x"}] + [{"prompt": "x", "regex": "y{4}"}, {"prompt": "x", "response_format": {"type": "text"}}]
+        texts = self.answers([{**line, "max_tokens": 60} for line in lines], job, ranks=2)
+        for text, reason in texts[:12]:
+            self.assertTrue(re.fullmatch("[0-9]{3}-[a-f]+x", text) or reason == "length", (text, reason))
+        self.assertEqual(texts[12], ("yyyy", "end"))
+        self.assertNotRegex(texts[13][0], "^[0-9]{3}")
+
+    def test_names_what_is_wrong_with_the_keys(self):
+        (self.folder / "prompts.jsonl").write_text('{"prompt": "x"}\n')
+        for keys, message in (("regex = '(a'", "generate.regex: pattern '(a': character 3: ')' is missing"),
+                              ("response_format = '{'", "generate.response_format: not JSON"),
+                              ("response_format = '{\"type\": \"yaml\"}'", "must be one of text, json_object, json_schema"),
+                              ("regex = 'a'\ngrammar = 'root ::= \"a\"'", "exclude each other"),
+                              ("regex = 'a'\nignore_end = true", "generate.regex and generate.ignore_end exclude each other")):
+            (self.folder / "job.toml").write_text(JOB.replace("[generate]\n", f"[generate]\n{keys}\n"))
+            _, err = self.voltpile("run", "job.toml", expect=BAD_INPUT)
+            self.assertIn(message, err)
+        (self.folder / "prompts.jsonl").write_text('{"prompt": "x", "ignore_end": true}\n')
+        (self.folder / "job.toml").write_text(JOB.replace("[generate]\n", "[generate]\nregex = 'a'\n"))
+        _, err = self.voltpile("run", "job.toml", expect=BAD_INPUT)
+        self.assertIn("prompts.jsonl:1: ignore_end and a grammar exclude each other", err)
 
     def test_generate_takes_every_kind_of_grammar(self):
         schema = self.folder / "s.json"

@@ -7,6 +7,7 @@
 
 #include "job/job_spec.h"
 #include "llm/engine/request_fields.h"
+#include "llm/prompt_job/form_keys.h"
 #include "llm/session/job_keys.h"
 
 namespace voltpile {
@@ -137,6 +138,7 @@ void check(const JobSpec& job, const ReportProblem& report) {
         report("prompts.files", "prompts.files is empty: name at least one file");
     for (const std::string& stop : job.texts("generate.stop"))
         if (stop.empty()) report("generate.stop", "generate.stop contains an empty string");
+    llm::check_form_keys(job, report);
     const std::int64_t context = job.integer("engine.context");
     if (context > 0 && job.integer("generate.max_tokens") >= context)
         report("generate.max_tokens",
@@ -152,7 +154,7 @@ AppSchema llm_schema() {
     schema.summary =
         "Generates a continuation or an answer for every prompt of one or more files with a language model: "
         "many prompts at once, one row of the result each.";
-    for (auto rows : {llm::model_keys(), prompt_keys(), request_keys(), llm::engine_keys()})
+    for (auto rows : {llm::model_keys(), prompt_keys(), request_keys(), llm::form_keys(), llm::engine_keys()})
         schema.keys.insert(schema.keys.end(), rows.begin(), rows.end());
     schema.example = example;
     schema.check = check;

@@ -13,6 +13,7 @@
 #include "base/shipped_files.h"
 #include "job/fingerprint.h"
 #include "llm/engine/request_fields.h"
+#include "llm/prompt_job/form_keys.h"
 #include "llm/prompt_job/prompt_line.h"
 #include "llm/replica/pass_message.h"
 
@@ -109,24 +110,14 @@ constexpr std::size_t least_prompt_bytes = 5 * sizeof(std::size_t);  // of its t
 void write(MessageWriter& to, const Prompt& prompt) {
     for (const std::string* text : {&prompt.place, &prompt.id, &prompt.text, &prompt.error}) to.text(*text);
     to.list(prompt.tokens);
-    write(to, prompt.settings.sampling);
-    to.value(prompt.settings.max_tokens);
-    to.value(prompt.settings.ignore_end);
-    to.value(prompt.settings.top_n);
-    to.value(prompt.settings.stop.size());
-    for (const std::string& each : prompt.settings.stop) to.text(each);
+    write(to, static_cast<const RequestSettings&>(prompt.settings));
 }
 
 Prompt read_prompt(MessageReader& from) {
     Prompt prompt;
     for (std::string* text : {&prompt.place, &prompt.id, &prompt.text, &prompt.error}) *text = from.text();
     prompt.tokens = from.list<std::int32_t>();
-    prompt.settings.sampling = read_sampling(from);
-    prompt.settings.max_tokens = from.value<int>();
-    prompt.settings.ignore_end = from.value<bool>();
-    prompt.settings.top_n = from.value<int>();
-    prompt.settings.stop.resize(from.count(sizeof(std::size_t)));
-    for (std::string& each : prompt.settings.stop) each = from.text();
+    prompt.settings = read_request_settings(from);
     return prompt;
 }
 
@@ -139,6 +130,7 @@ RequestSettings settings_of(const JobSpec& job) {
         const std::string key(field.key);
         std::visit([&](auto member) { read_key(job, key, value_of(settings, member)); }, field.member);
     }
+    settings.grammar = form_of_job(job);
     return settings;
 }
 

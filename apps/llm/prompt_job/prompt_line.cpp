@@ -60,6 +60,9 @@ void read_fields(const std::string& text, Prompt& prompt) {
         prompt.settings.grammar = grammar_in_request(line);
         if (prompt.settings.grammar) check_grammar(*prompt.settings.grammar);
     }
+    if (prompt.settings.grammar && prompt.settings.ignore_end)
+        throw JobError(
+            "ignore_end and a grammar exclude each other: the grammar decides where the text ends");
     const bool plain = line.contains("prompt"), chat = line.contains("messages");
     if (chat) {
         prompt.messages = messages_from_json(line["messages"]);

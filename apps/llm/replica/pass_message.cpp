@@ -28,6 +28,36 @@ SamplingSettings read_sampling(MessageReader& from) {
     return settings;
 }
 
+// Naming all fields makes the compiler refuse a new one that is not sent.
+void write(MessageWriter& to, const RequestSettings& settings) {
+    const auto& [max_tokens, ignore_end, sampling, stop, top_n, grammar] = settings;
+    to.value(max_tokens);
+    to.value(ignore_end);
+    write(to, sampling);
+    to.value(stop.size());
+    for (const std::string& each : stop) to.text(each);
+    to.value(top_n);
+    to.value(grammar.has_value());
+    if (!grammar) return;
+    to.value(grammar->kind);
+    to.text(grammar->text);
+}
+
+RequestSettings read_request_settings(MessageReader& from) {
+    RequestSettings settings;
+    settings.max_tokens = from.value<int>();
+    settings.ignore_end = from.value<bool>();
+    settings.sampling = read_sampling(from);
+    settings.stop.resize(from.count(sizeof(std::size_t)));
+    for (std::string& each : settings.stop) each = from.text();
+    settings.top_n = from.value<int>();
+    if (from.value<bool>()) {
+        settings.grammar.emplace().kind = from.value<GrammarSource::Kind>();
+        settings.grammar->text = from.text();
+    }
+    return settings;
+}
+
 namespace {
 
 void write(MessageWriter& to, const Draw& draw) {

@@ -8,6 +8,7 @@
 
 #include "base/message_bytes.h"
 #include "llm/engine/pass.h"
+#include "llm/engine/request.h"
 #include "llm/ops/sampling.h"
 
 namespace voltpile::llm {
@@ -25,5 +26,9 @@ std::vector<Draw> draws_from_bytes(const std::string& bytes);
 // Sampling settings as a part of a larger message.
 void write(MessageWriter& to, const SamplingSettings& settings);
 SamplingSettings read_sampling(MessageReader& from);  // throws CommError
+
+// The same for all settings of a request.
+void write(MessageWriter& to, const RequestSettings& settings);
+RequestSettings read_request_settings(MessageReader& from);  // throws CommError
 
 }  // namespace voltpile::llm

@@ -5,36 +5,6 @@
 namespace voltpile::llm {
 namespace {
 
-// Naming all fields makes the compiler refuse a new one that is not sent.
-void write(MessageWriter& to, const RequestSettings& settings) {
-    const auto& [max_tokens, ignore_end, sampling, stop, top_n, grammar] = settings;
-    to.value(max_tokens);
-    to.value(ignore_end);
-    write(to, sampling);
-    to.value(stop.size());
-    for (const std::string& each : stop) to.text(each);
-    to.value(top_n);
-    to.value(grammar.has_value());
-    if (!grammar) return;
-    to.value(grammar->kind);
-    to.text(grammar->text);
-}
-
-RequestSettings read_settings(MessageReader& from) {
-    RequestSettings settings;
-    settings.max_tokens = from.value<int>();
-    settings.ignore_end = from.value<bool>();
-    settings.sampling = read_sampling(from);
-    settings.stop.resize(from.count(sizeof(std::size_t)));
-    for (std::string& each : settings.stop) each = from.text();
-    settings.top_n = from.value<int>();
-    if (from.value<bool>()) {
-        settings.grammar.emplace().kind = from.value<GrammarSource::Kind>();
-        settings.grammar->text = from.text();
-    }
-    return settings;
-}
-
 // All but compiled_grammar, which the engine of the replica sets.
 void write(MessageWriter& to, const Request& request) {
     write(to, static_cast<const RequestSettings&>(request));
@@ -49,7 +19,7 @@ void write(MessageWriter& to, const Request& request) {
 }
 
 Request read_request(MessageReader& from) {
-    Request request(read_settings(from));
+    Request request(read_request_settings(from));
     request.id = from.value<std::int64_t>();
     request.prompt = from.list<std::int32_t>();
     request.owner = from.value<int>();
