@@ -92,6 +92,22 @@ TEST(GrammarTools, RandomAnswersAreCallsWithValidArguments) {
     EXPECT_EQ(calls, 80);
 }
 
+TEST(GrammarTools, ThoughtsMayTalkAboutCalls) {
+    const auto grammar =
+        std::make_shared<const Grammar>(source_of(ToolFormat::Hermes, false), grammar_trie());
+    GrammarMatcher matcher(grammar);
+    const auto take = [&](std::string_view text) {
+        for (const char c : text) ASSERT_TRUE(matcher.accept(3 + static_cast<unsigned char>(c))) << text;
+    };
+    take("<think>So <tool_call>{\"nome\" is wrong.");
+    EXPECT_TRUE(matcher.complete());
+    EXPECT_EQ(matcher.mask(), nullptr);
+    take("</think>\n<tool_call>");
+    EXPECT_FALSE(matcher.complete());
+    EXPECT_FALSE(matcher.accept(3 + 'x'));
+    take("\n{\"name\": \"weather\"");
+}
+
 TEST(GrammarTools, TextBeforeCallsIsFree) {
     std::mt19937 random(4);
     for (const std::string& name : tool_format_names()) {

@@ -33,6 +33,17 @@ std::vector<ReaderCase> reader_cases() {
         {Hermes, hermes("f", kTags), "", {{"f", kTags}}},
         {Hermes, "a < b, <tool_box> and <tool_cal", "a < b, <tool_box> and <tool_cal", {}},
         {Hermes, "<<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>", "<", {{"f", "{}"}}},
+        // Thoughts about calls are none.
+        {Hermes,
+         "<think>\nI may write <tool_call>{\"name\": \"g\"} or </thin.\n</think>\n\n" + hermes("f", kParis),
+         "<think>\nI may write <tool_call>{\"name\": \"g\"} or </thin.\n</think>",
+         {{"f", kParis}}},
+        {Hermes,
+         "<think>Why?</think><tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>",
+         "<think>Why?</think>",
+         {{"f", "{}"}}},
+        {Hermes, "<think>" + hermes("f", kParis), "<think>" + hermes("f", kParis), {}},
+        {Hermes, "<<think><tool_call></think>.", "<<think><tool_call></think>.", {}},
         // Other members, another order, no arguments, a name with escapes.
         {Hermes,
          "<tool_call>{\"id\": 7, \"arguments\": {\"a\": 1}, \"name\": \"f\"}</tool_call>",

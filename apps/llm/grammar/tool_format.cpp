@@ -25,6 +25,9 @@ const NamedFormat& entry_of(ToolFormat format) {
     return kFormats[static_cast<std::size_t>(format)];
 }
 
+// As with markers, the first byte occurs nowhere else.
+constexpr std::string_view kThinkBegins = "<think>", kThinkEnds = "</think>";
+
 constexpr std::array<std::string_view, 2> kBareOpenings{R"({"name":)", R"({"type":"function")"};
 
 bool within_quotes(std::string_view text) {
@@ -78,11 +81,25 @@ ToolCallStart::ToolCallStart(ToolFormat format)
 
 void ToolCallStart::restart() {
     opening_ = {};
-    matched_ = bare_matched_ = 0;
+    matched_ = bare_matched_ = think_matched_ = 0;
     bare_alive_ = 0;
+    thinks_ = false;
+}
+
+// Returns whether the byte is one of the model's thoughts, which may talk about calls.
+bool ToolCallStart::read_thoughts(char c) {
+    const bool thought = thinks_;
+    const std::string_view tag = thinks_ ? kThinkEnds : kThinkBegins;
+    think_matched_ = c == tag[think_matched_] ? think_matched_ + 1 : c == tag.front() ? 1 : 0;
+    if (think_matched_ == tag.size()) {
+        thinks_ = !thinks_;
+        think_matched_ = 0;
+    }
+    return thought;
 }
 
 bool ToolCallStart::read(char c) {
+    if (read_thoughts(c)) return false;
     if (bare_alive_ != 0 && read_bare(c)) return true;
     if (c == marker_[matched_])
         ++matched_;

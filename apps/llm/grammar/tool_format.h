@@ -31,7 +31,8 @@ std::string_view call_marker(ToolFormat format);
 std::span<const std::string_view> tool_markers(ToolFormat format);
 
 // Watches a text for the beginning of calls: a marker, or for Llama 3 also an object at the beginning of the
-// text whose first member is "name", or "type" with the value "function".
+// text whose first member is "name", or "type" with the value "function". What stands between <think> and
+// </think> is no call.
 class ToolCallStart {
   public:
     explicit ToolCallStart(ToolFormat format);
@@ -50,11 +51,14 @@ class ToolCallStart {
 
   private:
     bool read_bare(char c);
+    bool read_thoughts(char c);
 
     std::string_view marker_, opening_;
-    std::size_t matched_ = 0;       // bytes of the marker
-    std::size_t bare_matched_ = 0;  // bytes of an opening without marker
-    unsigned bare_alive_ = 0;       // bit i: the text may begin with opening i
+    std::size_t matched_ = 0;        // bytes of the marker
+    std::size_t bare_matched_ = 0;   // bytes of an opening without marker
+    unsigned bare_alive_ = 0;        // bit i: the text may begin with opening i
+    bool thinks_ = false;            // after <think>
+    std::size_t think_matched_ = 0;  // bytes of the tag that comes next: <think> or </think>
 };
 
 }  // namespace voltpile::llm
