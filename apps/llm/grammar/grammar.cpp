@@ -140,6 +140,18 @@ void check_grammar(const GrammarSource& source) {
     automaton_of(source);
 }
 
+void GrammarChecks::check(const GrammarSource& source) {
+    {
+        const std::lock_guard lock(mutex_);
+        const auto known = std::ranges::find(passed_, source);
+        if (known != passed_.end()) return passed_.splice(passed_.begin(), passed_, known);
+    }
+    check_grammar(source);
+    const std::lock_guard lock(mutex_);
+    passed_.push_front(source);
+    if (passed_.size() > most_remembered) passed_.pop_back();
+}
+
 std::shared_ptr<const TokenTrie> GrammarCache::trie_for(const GrammarSource& source) {
     const std::vector<TokenId> shown = shown_tokens(source, tokenizer_);
     std::shared_ptr<const TokenTrie>& trie = tries_[shown];

@@ -94,6 +94,18 @@ class GrammarMatcher {
 // Compiles a grammar without a vocabulary, to see whether it can be. Throws GrammarError.
 void check_grammar(const GrammarSource& source);
 
+// The same once for each grammar: remembers those that have passed. Threads may share one.
+class GrammarChecks {
+  public:
+    void check(const GrammarSource& source);  // throws GrammarError
+
+    static constexpr std::size_t most_remembered = 32;
+
+  private:
+    std::mutex mutex_;
+    std::list<GrammarSource> passed_;  // the last used first
+};
+
 // Compiles grammars, and keeps those used last. Threads may share one.
 class GrammarCache {
   public:

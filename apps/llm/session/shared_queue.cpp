@@ -60,7 +60,7 @@ void SharedQueue::add(Request request, OnDelta on_delta, OnEnd on_end) {
 }
 
 void SharedQueue::send(Request request, const RoutePtr& route) {
-    if (request.grammar) check_grammar(*request.grammar);  // here, as an engine would
+    if (request.grammar) grammar_checks_.check(*request.grammar);  // here, as an engine would
     {
         const std::lock_guard lock(mutex_);
         if (closed_) throw QueueClosed();

@@ -117,7 +117,8 @@ class SharedQueue final : public RequestQueue {
 
     Communicator link_;
     SharedQueueSettings settings_;
-    mutable std::mutex mutex_;  // of everything below; the last one to lock
+    GrammarChecks grammar_checks_;  // for replicas on other ranks
+    mutable std::mutex mutex_;      // of everything below; the last one to lock
     std::condition_variable_any changed_;
     ReplicaChoice choice_;
     std::vector<Replica> replicas_;
