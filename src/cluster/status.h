@@ -34,6 +34,9 @@ std::string result_text(const ResultProgress& progress, const std::vector<Queued
 // Returns the same about a server by its address file.
 std::string server_text(const std::string& address_file, const ServerStatus& server);
 
+// Returns how busy a server is: "2 running, 0 waiting, 310 tokens/s".
+std::string server_load_text(const ServerStatus& server);
+
 // Returns the report. subject: "" for all jobs of this user, "12" or "12_3" for a job of any user, else a
 // result file, finished or not, or the address file of a server. Throws JobError, MachineError.
 std::string status(const std::string& subject, const StatusStyle& style);

@@ -50,15 +50,6 @@ std::string bar(double share, int width) {
 // A file that is older than this is that of a server that no longer runs, or cannot write.
 constexpr double old_status_s = 10 * kServerStatusPeriod_s;
 
-std::string load_text(const ServerStatus& server) {
-    const std::string load =
-        fmt::format("{}{} running, {} waiting, {:.3g} tokens/s", server.draining ? "stopping: " : "",
-                    server.running, server.waiting, server.tokens_per_s);
-    return server.age_s() < old_status_s
-               ? load
-               : fmt::format("no news for {}; {} then", duration_text(server.age_s()), load);
-}
-
 constexpr std::size_t column_count = 10;
 using Row = std::array<std::string, column_count>;
 constexpr std::size_t state_column = 2;
@@ -97,7 +88,7 @@ std::string commit_text(const ResultProgress& progress) {
 
 void append_server(std::string& text, const ServerStatus& server) {
     append_line(text, "address", server.address);
-    append_line(text, "load", load_text(server));
+    append_line(text, "load", server_load_text(server));
     append_line(text, "answered", count_text(server.answered) + " requests");
     append_line(text, "host", fmt::format("{}, process {}", server.host, server.process));
 }
@@ -137,7 +128,7 @@ std::string status_table(const std::vector<JobStatus>& jobs, const StatusStyle& 
     for (const JobStatus& status : jobs)
         if (status.server)
             text += fmt::format("job {} serves at {}: {}\n", status.job.id, status.server->address,
-                                load_text(*status.server));
+                                server_load_text(*status.server));
     return text;
 }
 
@@ -182,6 +173,15 @@ std::string server_text(const std::string& address_file, const ServerStatus& ser
     std::string text = address_file + "\n";
     append_server(text, server);
     return text;
+}
+
+std::string server_load_text(const ServerStatus& server) {
+    const std::string load =
+        fmt::format("{}{} running, {} waiting, {:.3g} tokens/s", server.draining ? "stopping: " : "",
+                    server.running, server.waiting, server.tokens_per_s);
+    return server.age_s() < old_status_s
+               ? load
+               : fmt::format("no news for {}; {} then", duration_text(server.age_s()), load);
 }
 
 }  // namespace voltpile

@@ -77,6 +77,8 @@ class Serving(ServeJobCase):
         out, _ = self.voltpile("status", self.address)
         self.assertIn(f"address    {self.url}\n", out)
         self.assertRegex(out, r"load       4 running, \d+ waiting, [\d.e+]+ tokens/s\n")
+        out, _ = self.voltpile("list")
+        self.assertRegex(out, rf"^server +load +address file\n{self.url} +\d+ running, \d+ waiting, .* tokens/s +\./results/lab.address\n$")
         for command in ("show", "plot", "verify"):
             _, err = self.voltpile(command, self.address, expect=BAD_INPUT)
             self.assertIn("lab.address is the address of a server, which has no result", err)
