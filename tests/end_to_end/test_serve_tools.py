@@ -76,6 +76,16 @@ class ServeTools(ServeCase):
                 (self.folder / "address").unlink()
                 self.end_server()
 
+    def test_tokenize_counts_tools(self):
+        self.serve_tools()
+        body = {"messages": QUESTION, "tools": TOOLS}
+        answer = self.post("/v1/chat/completions", {**body, "max_tokens": 1})
+        self.assertEqual(self.post("/tokenize", body).json["count"], answer.json["usage"]["prompt_tokens"])
+        without = self.post("/tokenize", {"messages": QUESTION}).json["count"]
+        self.assertLess(without, answer.json["usage"]["prompt_tokens"])
+        self.assertEqual(self.post("/tokenize", {**body, "tool_choice": "none"}).json["count"], without)
+        self.assertEqual(self.post("/tokenize", {**body, "tools": [{}]}).status, 400)
+
     def test_choices_and_apis(self):
         self.serve_tools()
         chat = {"messages": QUESTION, "tools": TOOLS, "max_tokens": 200, "seed": 5}

@@ -6,6 +6,7 @@
 #include "llm/serve/api_error.h"
 #include "llm/serve/messages_api.h"
 #include "llm/serve/responses_api.h"
+#include "llm/serve/tools_request.h"
 
 namespace voltpile::llm {
 namespace {
@@ -78,9 +79,11 @@ void Api::tokenize(const http::Request& request, http::Reply& reply) {
         const bool add_special = fields.boolean("add_special_tokens").value_or(true);
         tokens = tokenizer.encode(*prompt, {.add_special = add_special});
     } else {
-        ChatOptions options;
-        options.add_generation_prompt = fields.boolean("add_generation_prompt").value_or(true);
-        tokens = model_.encode(read_messages(fields), options);
+        ChatRequest chat;
+        chat.messages = read_messages(fields);
+        read_chat_tools(fields, settings_.model, chat);
+        chat.options.add_generation_prompt = fields.boolean("add_generation_prompt").value_or(true);
+        tokens = model_.encode(chat.messages, chat.options);
     }
     ordered_json answer{
         {"count", tokens.size()}, {"max_model_len", settings_.model.context}, {"tokens", tokens}};
