@@ -49,6 +49,7 @@ struct AdaptiveLane {
     using Shared = AdaptiveShared<threads, same_constants>;
     using Number = double;
     static constexpr int numbers_at_once = 7;
+    static constexpr bool counts_steps = true;
     static constexpr unsigned steps_between_packings = 16;
 
     AdaptivePair<double> pair;

@@ -20,6 +20,7 @@ namespace {
 struct MethodRun {
     double seconds = 0;  // best of the repeats
     double units = 0;
+    double lane_steps = 0;  // of an adaptive method
     std::vector<double> time_together;
     std::vector<double> final_state;
 };
@@ -56,6 +57,7 @@ MethodRun run_method(const Problem& problem, std::uint32_t points, int repeats) 
     copy_to_host(run.final_state.data(), states.data(), states.bytes(), stream);
     stream.synchronize();
     run.units = static_cast<double>(seen.data()->units);
+    run.lane_steps = static_cast<double>(seen.data()->lane_steps);
     return run;
 }
 
@@ -108,7 +110,10 @@ void bench_gpu_method(const BenchOptions& options) {
         fmt::print("{:<44} {:>12.1f}\n", "steps of a pair, mean", run.units / points);
         fmt::print("{:<44} {:>12.4e} /s\n", "pair-steps", rate);
         fmt::print("{:<44} {:>12.4e} /s\n", "FP64 instructions", rate * method.instructions);
-        if (method.adaptive) print_errors(problem, run, points);
+        if (!method.adaptive) continue;
+        fmt::print("{:<44} {:>12.1f} %\n", "share of lanes that step a pair",
+                   100 * run.units / run.lane_steps);
+        print_errors(problem, run, points);
     }
 }
 

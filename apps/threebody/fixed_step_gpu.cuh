@@ -30,6 +30,7 @@ struct FixedStepLane {
     using Shared = FixedStepShared<threads>;
     using Number = Real;
     static constexpr int numbers_at_once = 9;
+    static constexpr bool counts_steps = false;
     static constexpr unsigned steps_between_packings = 1024;
 
     System<Real> first, twin;

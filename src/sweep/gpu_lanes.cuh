@@ -26,6 +26,14 @@ __device__ __forceinline__ std::uint32_t draw_point(bool asks, const GpuRange& r
     return asks && point < range.points ? point : no_point;
 }
 
+// Adds the steps of a warp that ends. All of its lanes call it.
+template <class Lane>
+__device__ __forceinline__ void count_steps(unsigned steps, const GpuRange& range) {
+    if constexpr (Lane::counts_steps) {
+        if (threadIdx.x % 32 == 0) atomicAdd(&range.counters->lane_steps, 32ULL * steps);
+    }
+}
+
 // One block per multiprocessor, so that points can be packed over all of its warps.
 //
 // Lane, the app's problem on a GPU, holds the state of one point in registers and has these members:
@@ -33,6 +41,7 @@ __device__ __forceinline__ std::uint32_t draw_point(bool asks, const GpuRange& r
 //   Shared<threads>                 what lanes keep in the block's shared memory
 //   Number                          what most of its registers hold
 //   numbers_at_once                 most of them that move() passes at a time
+//   counts_steps                    whether its kernel adds to range.counters->lane_steps
 //   steps_between_packings          a power of 2: the steps until warps look for the end of the points
 //   std::uint32_t point             index in the range; no_point: idle
 //   Lane(common)
@@ -71,7 +80,10 @@ __global__ __launch_bounds__(threads, 1) void sweep_kernel(const typename Lane::
             const bool starts = point != no_point;
             if (starts) lane.point = point;
             lane.begin(starts, problem, common, range, shared);
-            if (!__any_sync(full_warp, lane.point != no_point)) break;
+            if (!__any_sync(full_warp, lane.point != no_point)) {
+                count_steps<Lane>(steps_done, range);
+                break;
+            }
             continue;
         }
         if (steps_done % Lane::steps_between_packings == Lane::steps_between_packings - 1) {
@@ -79,7 +91,10 @@ __global__ __launch_bounds__(threads, 1) void sweep_kernel(const typename Lane::
             const std::uint32_t next = *static_cast<volatile std::uint32_t*>(&range.counters->next);
             if (__shfl_sync(full_warp, next, 0) >= range.points) {
                 exhausted = true;
-                if (!pack_lanes<threads>(lane, space, shared)) return;
+                if (!pack_lanes<threads>(lane, space, shared)) {
+                    count_steps<Lane>(steps_done, range);
+                    return;
+                }
             }
         }
         lane.step(common, shared);

@@ -18,6 +18,8 @@ struct GpuRange {
     struct Counters {
         unsigned long long units;  // of work, of decided points
         std::uint32_t next;        // number of points handed out to lanes; may exceed `points`
+        // Steps of all lanes, also of those without a point, if the lanes count them (Lane::counts_steps).
+        unsigned long long lane_steps;
     };
     Counters* counters = nullptr;  // must be zero at the start
 
