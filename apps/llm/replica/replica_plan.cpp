@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "llm/model/tensor_parallel.h"
+#include "llm/replica/replica_pace.h"
 
 namespace voltpile::llm {
 namespace {
@@ -226,6 +227,10 @@ class ReplicaPlanner {
             most > 0)
             ways.push_back(fmt::format("with a context of at most {} tokens",
                                        count_text(static_cast<std::int64_t>(most))));
+        if (const auto batch = static_cast<std::int64_t>(most_tokens(plan, tokens())) / kv_page_tokens /
+                               request_.pages_per_sequence();
+            batch > 0 && batch < request_.sequences)
+            ways.push_back(fmt::format("with at most {} sequence{} at once", batch, batch == 1 ? "" : "s"));
         if (const int count =
                 request_.taken.empty() ? enough_processors(plan.plan, std::ranges::min(room)) : 0;
             count > ranks_of(plan))
@@ -261,7 +266,58 @@ class ReplicaPlanner {
             else
                 rank.memory_bytes += bytes;
         }
+        explain_memory(out);
+        estimate_speed(out);
         return out;
+    }
+
+    // Says how the memory of each stage comes about, and which GPU is the fullest.
+    void explain_memory(ReplicaPlan& out) const {
+        const auto bytes = [](auto count) { return bytes_text(static_cast<double>(count)); };
+        out.plan.formulas.clear();
+        for (std::size_t s = 0; s < out.stages.size(); ++s) {
+            const StageNeeds& stage = out.stages[s];
+            out.plan.formulas.push_back(fmt::format(
+                "memory of stage {} = {} of weights (layers {} to {}) + {} B a token x {} tokens + {} for "
+                "activations and scratch space + {} for connections = {}",
+                s, bytes(stage.weights), stage.layer_begin, stage.layer_end - 1, stage.kv_per_token,
+                count_text(std::int64_t{out.pages} * kv_page_tokens), bytes(out.working),
+                bytes(connections(out.plan)), bytes(out.takes[s])));
+        }
+        int fullest = -1;
+        double most = 0;
+        for (std::size_t r = 0; r < out.plan.ranks.size(); ++r) {
+            const RankPlan& rank = out.plan.ranks[r];
+            if (rank.gpu_memory_bytes == 0) continue;
+            const double share = (static_cast<double>(rank.gpu_memory_bytes) + cuda_bytes_of_gpu) /
+                                 static_cast<double>(candidates_[r].memory_bytes);
+            if (share <= most) continue;
+            most = share;
+            fullest = static_cast<int>(r);
+        }
+        if (fullest < 0) return;
+        const auto at = static_cast<std::size_t>(fullest);
+        const RankPlan& rank = out.plan.ranks[at];
+        out.plan.notes.push_back(
+            fmt::format("the fullest GPU is that of rank {}: {} of {}, {} of them for CUDA", fullest,
+                        bytes(static_cast<double>(rank.gpu_memory_bytes) + cuda_bytes_of_gpu),
+                        bytes(candidates_[at].memory_bytes), bytes(cuda_bytes_of_gpu)));
+    }
+
+    void estimate_speed(ReplicaPlan& out) const {
+        const ReplicaPace pace = estimate_pace(out, weight_bytes(model_).weights);
+        if (pace.one_sequence <= 0) return;
+        for (std::size_t r = 0; r < out.plan.ranks.size(); ++r)
+            if (out.plan.teams.places[r].replica >= 0)
+                out.plan.ranks[r].units_per_s = pace.all_sequences / ranks_of(out);
+        const auto replicas = static_cast<double>(out.plan.teams.teams.size());
+        out.plan.seconds = static_cast<double>(points_) * out.plan.workload.units_per_point /
+                           (pace.all_sequences * replicas);
+        out.plan.formulas.insert(out.plan.formulas.end(), pace.formulas.begin(), pace.formulas.end());
+        out.plan.notes.push_back(
+            fmt::format("a replica generates about {:.3g} tokens/s with one sequence and {:.3g} with {}; "
+                        "rank {} is the slowest",
+                        pace.one_sequence, pace.all_sequences, request_.sequences, pace.slowest_rank));
     }
 
     const ModelSource& model_;

@@ -102,7 +102,8 @@ ReplicaPlan plan_job_replica(const JobSpec& job, const ModelSource& model, Repli
     };
     try {
         ReplicaPlan plan = plan_replica(model, request, topology, work);
-        plan.plan.notes = memory_notes(plan);
+        std::vector<std::string> notes = memory_notes(plan);
+        plan.plan.notes.insert(plan.plan.notes.begin(), notes.begin(), notes.end());
         return plan;
     } catch (const JobError& error) {
         throw JobError(in_words_of_a_job(error.what()));
