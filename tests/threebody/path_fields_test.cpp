@@ -1,7 +1,10 @@
 // Tests the fields that describe a trajectory's path and quality: angular momentum, closest approach, escape.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <vector>
 
 #include "threebody/parameters.h"
 #include "threebody/reference_problems.h"
@@ -173,6 +176,46 @@ TEST(PathFields, FindTheTimeOfTheClosestApproach) {
         EXPECT_NEAR(outcome.closest_time, half_period, 0.1 / std::sqrt(19.0) / 1000) << processor.name;
         EXPECT_NEAR(outcome.closest_approach, 0.1, 1e-6);
     }
+}
+
+// The map of Agekyan and Anosova on a grid of 20 x 20 starts, 274 of them within the map. Escapes by heyoka
+// (make_path_references.py). Almost all of the first ones are regular. Of the 240 other starts 26 escape
+// until t = 5 and 56 until t = 10, and chaos makes that a draw: the standard deviations of the difference of
+// two draws are 6.8 and 9.3.
+TEST(PathFields, HaveTheEscapesOfAgekyanAndAnosova) {
+    Problem problem;
+    set_bodies(problem, 1, {1, 1, 1}, {{-0.5, 0, 0}, {0.5, 0, 0}, {}}, {});
+    set_time(problem, 0.01, 1000);
+    problem.same_forces = true;
+    constexpr std::int64_t cells = 20;
+    const auto middles = [](double size) {
+        const double first = size * 0.5 / cells;
+        return ParameterSource{.from = first, .to = first + size, .intervals = cells, .count = cells};
+    };
+    problem.sources.position[2][0] = middles(0.5);
+    problem.sources.position[2][1] = middles(0.9);
+    problem.sources.position[2][1].stride = cells;
+    std::vector<std::int64_t> points;
+    for (std::int64_t i = 0; i < cells * cells; ++i) {
+        const Parameters start = parameters_at(problem, i);
+        if (std::hypot(start.position[2][0] + 0.5, start.position[2][1]) <= 1) points.push_back(i);
+    }
+    ASSERT_EQ(points.size(), 274u);
+    Problem escapes = watched(problem, 1e-11);
+    escapes.stop_at_escape = true;
+    const auto outcomes = cpu_processors().front().run(escapes, points);
+    const auto escaped_by = [&](double time) {
+        return std::count_if(outcomes.begin(), outcomes.end(),
+                             [&](const Outcome& outcome) { return outcome.escape_time <= time; });
+    };
+    EXPECT_NEAR(static_cast<double>(escaped_by(2)), 34, 3);
+    EXPECT_NEAR(static_cast<double>(escaped_by(5)), 60, 2 * 6.8);
+    EXPECT_NEAR(static_cast<double>(escaped_by(10)), 90, 2 * 9.3);
+    // By heyoka 48, 31 and 11 of bodies 1, 2 and 3.
+    std::array<int, 4> bodies{};
+    for (const Outcome& outcome : outcomes) ++bodies[static_cast<std::size_t>(outcome.escaper)];
+    EXPECT_LT(bodies[3], bodies[2]);
+    EXPECT_LT(bodies[2], bodies[1]);
 }
 
 }  // namespace
