@@ -15,6 +15,7 @@
 #include "llm/serve/address_file.h"
 #include "llm/serve/answer.h"
 #include "llm/serve/completion_request.h"
+#include "llm/serve/gpu_gauges.h"
 #include "llm/serve/request_log.h"
 #include "llm/serve/request_room.h"
 #include "llm/serve/serve_metrics.h"
@@ -31,6 +32,7 @@ struct ApiSettings {
     http::ApiKeys keys;     // empty: nobody needs one
     LogFormat log = LogFormat::None;
     bool log_prompts = false;
+    std::function<std::vector<RankGpu>()> gpus;  // that /metrics shows; thread-safe
 };
 
 class Api {

@@ -75,7 +75,8 @@ void Api::add_documents(http::Router& router) {
         http::Response response;
         response.content_type = "text/plain; version=0.0.4; charset=utf-8";
         if (const http::ServerCounters* server = server_)
-            response.body = metrics_.text(queue_.replicas(), *server);
+            response.body =
+                metrics_.text(queue_.replicas(), *server) + gpu_metrics(settings_.gpus(), metrics_.labels());
         return response;
     });
 }

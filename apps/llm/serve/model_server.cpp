@@ -11,7 +11,9 @@
 #include "http/server.h"
 #include "llm/grammar/tool_format.h"
 #include "llm/replica/replica_fields.h"
+#include "llm/serve/gpu_reports.h"
 #include "llm/session/serve_replicas.h"
+#include "machine/probe.h"
 #include "run/agreement.h"
 
 namespace voltpile::llm {
@@ -131,11 +133,14 @@ void ModelServer::run(const MpiSession& mpi, StopSignals& signals, ReplicaPlan p
         return std::string();
     });
     const auto replicas = static_cast<int>(plan.plan.teams.teams.size());
+    GpuReports gpus(mpi.world(), find_gpus(mpi.world(), plan.plan), [] { return probe_gpus(); });
     serve_replicas(mpi, *model_, std::move(plan), [&](SharedQueue& queue) {
         ServeSettings settings = this->settings();
+        settings.api.gpus = [&] { return gpus.latest(); };
         settings.api.requests = replicas * request_.replica.sequences + request_.options.queue;
         serve(std::move(settings), *model_, queue, signals);
     });
+    gpus.finish();
 }
 
 }  // namespace voltpile::llm

@@ -21,6 +21,8 @@ class ServeMetrics {
     // model: its name, a label of all metrics.
     explicit ServeMetrics(const std::string& model);
 
+    const std::string& labels() const { return labels_; }  // of all metrics, without braces
+
     // Counts a request that has ended.
     void observe(const Outcome& outcome);
 

@@ -35,6 +35,10 @@ inline constexpr int kQueueReportTag = 2;  // leader -> 0: QueueReport
 // ---- All ranks of a server (apps/llm/session/life_watch) ----
 inline constexpr int kLifeTag = 1;  // 0 <-> rank, each second: empty, or "E" if the sender ends in order
 
+// ---- Rank 0 and a rank of each host with GPUs: their state (apps/llm/serve/gpu_reports) ----
+inline constexpr int kGpuOrderTag = 1;   // 0 -> reader: "read" or "end"
+inline constexpr int kGpuReportTag = 2;  // reader -> 0: a GpuState for each rank's GPU of its host
+
 // ---- The communicator of a HostCommunicator ----
 inline constexpr int kCollectiveTag = 1;    // any pair: a part of a collective's data
 inline constexpr int kPointToPointTag = 2;  // any pair: the data of send() and receive()
