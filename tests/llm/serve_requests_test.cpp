@@ -157,6 +157,16 @@ TEST(ServeRequests, ChatNamesTheFieldThatIsWrong) {
               "\"temprature\" is not a known field; did you mean temperature?");
 }
 
+TEST(ServeRequests, WholeNumbersMayHaveADecimalPoint) {
+    const auto number = [](const char* text) { return whole_number(nlohmann::ordered_json::parse(text)); };
+    EXPECT_EQ(number("5.0"), 5);
+    EXPECT_EQ(number("1e3"), 1000);
+    EXPECT_EQ(number("-0"), 0);
+    EXPECT_EQ(number("9223372036854775807"), std::numeric_limits<std::int64_t>::max());
+    for (const char* none : {"5.5", "9223372036854775808", "1e300", "\"5\"", "true"})
+        EXPECT_EQ(number(none), std::nullopt) << none;
+}
+
 TEST(ServeRequests, CompletionsNameTheFieldThatIsWrong) {
     for (const auto& [body, field] : std::vector<std::pair<std::string, std::string>>{
              {"{}", "prompt"},

@@ -101,11 +101,11 @@ void Api::detokenize(const http::Request& request, http::Reply& reply) {
     if (!list || !list->is_array()) fields.fail("tokens", "must be a list of tokens");
     std::vector<std::int32_t> tokens;
     for (const nlohmann::ordered_json& each : *list) {
-        if (!each.is_number_unsigned() ||
-            each.get<std::uint64_t>() >= static_cast<std::uint64_t>(settings_.model.vocabulary))
+        const std::optional<std::int32_t> token = token_number(each, settings_.model.vocabulary);
+        if (!token)
             fields.fail("tokens", "must have whole numbers from 0 to " +
                                       std::to_string(settings_.model.vocabulary - 1));
-        tokens.push_back(each.get<std::int32_t>());
+        tokens.push_back(*token);
     }
     fields.finish();
     reply.send(json_response({{"prompt", model_.tokenizer().decode(tokens, false)}}));

@@ -9,15 +9,10 @@ namespace {
 
 constexpr int usual_completion_tokens = 16;  // OpenAI's default
 
-bool is_token(const nlohmann::ordered_json& value, const ServedModel& model) {
-    return value.is_number_unsigned() &&
-           value.get<std::uint64_t>() < static_cast<std::uint64_t>(model.vocabulary);
-}
-
 std::vector<std::int32_t> prompt_tokens(FieldReader& fields, const nlohmann::ordered_json& list,
                                         const ServedModel& model) {
     for (const nlohmann::ordered_json& each : list)
-        if (!is_token(each, model))
+        if (!token_number(each, model.vocabulary))
             fields.fail("prompt", fmt::format("has {}, but tokens of this model are 0 to {}", each.dump(),
                                               model.vocabulary - 1));
     return list.get<std::vector<std::int32_t>>();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "job/nearest.h"
@@ -38,6 +39,24 @@ nlohmann::ordered_json parse_body(std::string_view body) {
     return object;
 }
 
+std::optional<std::int64_t> whole_number(const nlohmann::ordered_json& value) {
+    constexpr auto most = std::numeric_limits<std::int64_t>::max();
+    constexpr double exact = 1LL << 53;  // beyond, a double is not the number that was written
+    if (value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(most))
+        return std::nullopt;
+    if (value.is_number_integer()) return value.get<std::int64_t>();
+    if (!value.is_number_float()) return std::nullopt;
+    const auto real = value.get<double>();
+    if (!(std::abs(real) <= exact) || real != std::trunc(real)) return std::nullopt;
+    return static_cast<std::int64_t>(real);
+}
+
+std::optional<std::int32_t> token_number(const nlohmann::ordered_json& value, std::int64_t vocabulary) {
+    const std::optional<std::int64_t> number = whole_number(value);
+    if (!number || *number < 0 || *number >= vocabulary) return std::nullopt;
+    return static_cast<std::int32_t>(*number);
+}
+
 FieldReader::FieldReader(const nlohmann::ordered_json& object, std::string path)
     : object_(object), path_(std::move(path)) {}
 
@@ -62,13 +81,10 @@ std::optional<std::int64_t> FieldReader::integer(std::string_view name, std::int
                                                  std::int64_t most) {
     const nlohmann::ordered_json* value = find(name);
     if (!value) return std::nullopt;
-    const bool fits =
-        value->is_number_integer() &&
-        (!value->is_number_unsigned() ||
-         value->get<std::uint64_t>() <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()));
-    if (!fits || value->get<std::int64_t>() < least || value->get<std::int64_t>() > most)
+    const std::optional<std::int64_t> number = whole_number(*value);
+    if (!number || *number < least || *number > most)
         fail(name, fmt::format("must be a whole number from {} to {}", least, most));
-    return value->get<std::int64_t>();
+    return number;
 }
 
 std::optional<double> FieldReader::number(std::string_view name, double least, double most) {

@@ -15,6 +15,12 @@ namespace voltpile::llm {
 // Throws ApiError (400) for anything but one JSON object, with the place of the error.
 nlohmann::ordered_json parse_body(std::string_view body);
 
+// Returns the value of a whole number, which JSON may also write as 5.0; nothing for anything else, and
+// beyond 64 bits.
+std::optional<std::int64_t> whole_number(const nlohmann::ordered_json& value);
+// Returns the token, if it is one of a vocabulary of this size.
+std::optional<std::int32_t> token_number(const nlohmann::ordered_json& value, std::int64_t vocabulary);
+
 // A field that is null counts as absent, as in OpenAI's API. All functions throw ApiError (400).
 class FieldReader {
   public:

@@ -44,11 +44,11 @@ std::vector<std::int32_t> stop_tokens_of(FieldReader& fields, const ServedModel&
     if (!list) return all;
     if (!list->is_array()) fields.fail("stop_token_ids", "must be a list of tokens");
     for (const nlohmann::ordered_json& each : *list) {
-        if (!each.is_number_unsigned() ||
-            each.get<std::uint64_t>() >= static_cast<std::uint64_t>(model.vocabulary))
+        const std::optional<std::int32_t> token = token_number(each, model.vocabulary);
+        if (!token)
             fields.fail("stop_token_ids",
                         fmt::format("must have whole numbers from 0 to {}", model.vocabulary - 1));
-        all.push_back(each.get<std::int32_t>());
+        all.push_back(*token);
     }
     return all;
 }

@@ -254,27 +254,38 @@ Schema completion_schema(const ServedModel& model) {
     return object(std::move(fields), {"prompt"});
 }
 
-Schema responses(const char* content_type) {
+Schema error_schema() {
     const Schema error = object({{"message", {{"type", "string"}}},
                                  {"type", {{"type", "string"}}},
                                  {"param", of_type("string")},
                                  {"code", of_type("string")}},
                                 {"message", "type"});
+    return object({{"error", error}}, {"error"});
+}
+
+// Of Anthropic's API.
+Schema messages_error_schema() {
+    const Schema error = object({{"type", any_text()}, {"message", any_text()}}, {"type", "message"});
+    return object({{"type", constant("error")}, {"error", error}}, {"type", "error"});
+}
+
+Schema responses(const char* content_type, const Schema& error) {
     return {{"200", {{"description", "the answer"}, {"content", {{content_type, Schema::object()}}}}},
             {"default",
              {{"description", "the request is refused, or failed"},
-              {"content", {{"application/json", {{"schema", object({{"error", error}}, {"error"})}}}}}}}};
+              {"content", {{"application/json", {{"schema", error}}}}}}}};
 }
 
 Schema get(const char* summary, const char* content_type = "application/json") {
-    return {{"get", {{"summary", summary}, {"responses", responses(content_type)}}}};
+    return {{"get", {{"summary", summary}, {"responses", responses(content_type, error_schema())}}}};
 }
 
-Schema post(const char* summary, Schema schema) {
+Schema post(const char* summary, Schema schema, const Schema& error = error_schema()) {
     const Schema body{{"required", true},
                       {"content", {{"application/json", {{"schema", std::move(schema)}}}}}};
-    return {{"post",
-             {{"summary", summary}, {"requestBody", body}, {"responses", responses("application/json")}}}};
+    return {
+        {"post",
+         {{"summary", summary}, {"requestBody", body}, {"responses", responses("application/json", error)}}}};
 }
 
 }  // namespace
@@ -286,18 +297,19 @@ std::string openapi_json(const ServedModel& model) {
                                      {"add_special_tokens", of_type("boolean")},
                                      {"return_token_strs", of_type("boolean")}},
                                     {"prompt"});
-    const Schema paths{{"/v1/chat/completions", post("answer a conversation", chat_schema(model))},
-                       {"/v1/completions", post("continue prompts", completion_schema(model))},
-                       {"/v1/responses", post("OpenAI's newer API", responses_schema(model))},
-                       {"/v1/messages", post("Anthropic's API", messages_schema(model))},
-                       {"/tokenize", post("tokens of a text", to_tokens)},
-                       {"/detokenize", post("text of tokens", object({{"tokens", tokens}}, {"tokens"}))},
-                       {"/v1/models", get("the model")},
-                       {"/health", get("200 as long as the process runs")},
-                       {"/ready", get("503 while the server stops")},
-                       {"/version", get("the version of Voltpile")},
-                       {"/metrics", get("counters in Prometheus' text format", "text/plain")},
-                       {"/openapi.json", get("this description")}};
+    const Schema paths{
+        {"/v1/chat/completions", post("answer a conversation", chat_schema(model))},
+        {"/v1/completions", post("continue prompts", completion_schema(model))},
+        {"/v1/responses", post("OpenAI's newer API", responses_schema(model))},
+        {"/v1/messages", post("Anthropic's API", messages_schema(model), messages_error_schema())},
+        {"/tokenize", post("tokens of a text", to_tokens)},
+        {"/detokenize", post("text of tokens", object({{"tokens", tokens}}, {"tokens"}))},
+        {"/v1/models", get("the model")},
+        {"/health", get("200 as long as the process runs")},
+        {"/ready", get("503 while the server stops")},
+        {"/version", get("the version of Voltpile")},
+        {"/metrics", get("counters in Prometheus' text format", "text/plain")},
+        {"/openapi.json", get("this description")}};
     return Schema{{"openapi", "3.1.0"},
                   {"info", {{"title", "voltpile serve"}, {"version", build_info().version}}},
                   {"paths", paths}}
