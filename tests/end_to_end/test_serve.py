@@ -102,6 +102,24 @@ class Answers(ServeCase):
             for own, top in zip(logprobs["token_logprobs"][begin:], logprobs["top_logprobs"][begin:], strict=True):
                 self.assertEqual(own, max(top.values()))
 
+    def test_prompt_logprobs_are_those_of_echo(self):
+        tokens = GREEDY[0]["prompt_ids"]
+        echo = self.post("/v1/completions", {"prompt": tokens, "max_tokens": 0, "echo": True, "logprobs": 2}).json["choices"][0]["logprobs"]
+        scored = self.post("/v1/completions", {"prompt": [tokens, tokens[:4]], "max_tokens": 1, "prompt_logprobs": 2}).json["choices"]
+        self.assertIsNone(scored[0]["logprobs"])
+        for choice, wanted in zip(scored, (tokens, tokens[:4]), strict=True):
+            first, *others = choice["prompt_logprobs"]
+            self.assertIsNone(first)
+            self.assertEqual(len(others), len(wanted) - 1)
+            for token, scores, logprob, top in zip(wanted[1:], others, echo["token_logprobs"][1:], echo["top_logprobs"][1:]):
+                self.assertAlmostEqual(scores[str(token)]["logprob"], logprob, delta=1e-4)
+                ranked = sorted((score for score in scores.values() if score["rank"]), key=lambda score: score["rank"])
+                for score, best in zip(ranked, sorted(top.values(), reverse=True), strict=True):
+                    self.assertAlmostEqual(score["logprob"], best, delta=1e-4)
+        chat = self.post("/v1/chat/completions", {"messages": conversation(), "max_tokens": 1, "prompt_logprobs": 0}).json
+        self.assertEqual(len(chat["prompt_logprobs"]), chat["usage"]["prompt_tokens"])
+        self.assertEqual({len(each) for each in chat["prompt_logprobs"][1:]}, {1})
+
     def test_prompt_logprobs_are_those_of_eval(self):
         text = (MODELS / "held_out.txt").read_text()[:900]
         self.write("text.txt", text)

@@ -56,6 +56,24 @@ Delta delta_of(const Outcome& outcome) {
     return {outcome.text, outcome.tokens, outcome.log_probability, outcome.top};
 }
 
+TEST(ServeAnswers, PromptsShowTheirOwnTokensAndTheBestOnes) {
+    Outcome outcome;
+    outcome.prompt_log_probability = {-0.5F, -3};
+    outcome.prompt_top = {{{7, 8, 9}, {-0.5F, -1, -2}}, {{7, 8, 9}, {-0.5F, -1, -2}}};
+    AnswerHead head = kPlain;
+    head.prompt_scores = {{{3, 7, 10}}, 2};
+    const auto format = completion_format(head, tiny_tokenizer(), {});
+    const auto score = [](int token, double logprob, const json& rank) {
+        return json{
+            {"logprob", logprob}, {"rank", rank}, {"decoded_token", token_text(tiny_tokenizer(), token)}};
+    };
+    const json answer = json::parse(format->whole(std::span(&outcome, 1), kUsage));
+    EXPECT_EQ(answer["choices"][0]["prompt_logprobs"],
+              json({nullptr,
+                    {{"7", score(7, -0.5, 1)}, {"8", score(8, -1, 2)}},
+                    {{"10", score(10, -3, nullptr)}, {"7", score(7, -0.5, 1)}, {"8", score(8, -1, 2)}}}));
+}
+
 TEST(ServeAnswers, JsonTextEscapesWhatItMust) {
     const std::string text = "a\"b\\c\n\r\t\x01\x1f é 字";
     EXPECT_EQ(json::parse(json_text(text)).get<std::string>(), text);

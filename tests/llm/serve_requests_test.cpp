@@ -144,7 +144,8 @@ TEST(ServeRequests, ChatNamesTheFieldThatIsWrong) {
         {with_chat(R"("response_format":{"type":"json_schema"})"), "response_format"},
         {with_chat(R"("regex":"a+","grammar":"root ::= \"a\"")"), "regex"},
         {with_chat(R"("reasoning_effort":"low")"), "reasoning_effort"},
-        {with_chat(R"("prompt_logprobs":1)"), "prompt_logprobs"},
+        {with_chat(R"("prompt_logprobs":21)"), "prompt_logprobs"},
+        {with_chat(R"("prompt_logprobs":1,"stream":true)"), "prompt_logprobs"},
         {with_chat(R"("best_of":3)"), "best_of"},
         {with_chat(R"("temprature":1)"), "temprature"},
     };

@@ -11,6 +11,8 @@
 #include "llm/engine/request_queue.h"
 #include "llm/serve/api_error.h"
 #include "llm/serve/call_reading.h"
+#include "llm/serve/generation_fields.h"
+#include "llm/serve/prompt_scores.h"
 #include "llm/tokenizer/tokenizer.h"
 
 namespace voltpile::llm {
@@ -29,6 +31,8 @@ struct AnswerHead {
     bool include_usage = false;
     bool logprobs = false;
     CallReading calls{};  // of tools
+    int top = kMostTop;   // candidates shown beside each token of the answer, if logprobs
+    PromptScores prompt_scores{};
 };
 
 // Events are complete server-sent events ("data: ...\n\n", one or more). Functions are called by one thread

@@ -127,14 +127,18 @@ void Api::take_room(std::span<const Request> requests) {
         .retry_after(busy_retry_seconds);
 }
 
-AnswerHead Api::head_of(const GenerationFields& fields, const http::Request& request,
-                        std::string_view prefix) const {
-    return {fmt::format("{}-{}", prefix, request.id), settings_.model.name,
-            static_cast<std::int64_t>(unix_time()), fields.include_usage, fields.logprobs};
+AnswerHead Api::head_of(const GenerationFields& fields, const http::Request& request, std::string_view prefix,
+                        const Prompts& prompts) const {
+    AnswerHead head{fmt::format("{}-{}", prefix, request.id), settings_.model.name,
+                    static_cast<std::int64_t>(unix_time()), fields.include_usage, fields.logprobs};
+    head.top = fields.settings.top_n;
+    if (fields.prompt_logprobs) head.prompt_scores = {prompts, *fields.prompt_logprobs};
+    return head;
 }
 
-AnswerHead Api::head_of(const ChatRequest& chat, const http::Request& request, std::string_view prefix) {
-    AnswerHead head = head_of(chat.fields, request, prefix);
+AnswerHead Api::head_of(const ChatRequest& chat, const http::Request& request, std::string_view prefix,
+                        const Prompts& prompts) {
+    AnswerHead head = head_of(chat.fields, request, prefix, prompts);
     head.calls = {chat.tool_format, new_seed()};
     return head;
 }
@@ -165,6 +169,7 @@ void Api::answer(const GenerationFields& fields, const Prompts& prompts, std::un
             request.prompt = prompt;
             request.continues = continues;
             request.score_prompt = fields.score_prompt;
+            request.top_n = std::max(request.top_n, fields.prompt_logprobs.value_or(0));
             request.stop_tokens = fields.stop_tokens;
             plan.requests.push_back(std::move(request));
         }

@@ -77,9 +77,11 @@ class Api {
     http::Response refuse(const http::Request& request, const ApiError& error) const;
     void write_log(RequestRecord& record, std::chrono::steady_clock::time_point begin,
                    const Answer::End& end) const;
-    AnswerHead head_of(const GenerationFields& fields, const http::Request& request,
-                       std::string_view prefix) const;
-    AnswerHead head_of(const ChatRequest& chat, const http::Request& request, std::string_view prefix);
+    // prompts: those of the request, if the answer may show their log probabilities.
+    AnswerHead head_of(const GenerationFields& fields, const http::Request& request, std::string_view prefix,
+                       const Prompts& prompts = {}) const;
+    AnswerHead head_of(const ChatRequest& chat, const http::Request& request, std::string_view prefix,
+                       const Prompts& prompts = {});
     // Makes room for these requests of one owner until they end. Throws ApiError (429) if there is none.
     void take_room(std::span<const Request> requests);
     std::uint64_t new_seed();

@@ -25,8 +25,8 @@ http::Response json_response(const ordered_json& json) {
 void Api::chat(const http::Request& request, http::Reply& reply) {
     const ChatRequest chat = read_chat_request(request.body, settings_.model, new_seed());
     const Prompts prompts{model_.encode(chat.messages, chat.options)};
-    answer(chat.fields, prompts, chat_format(head_of(chat, request, "chatcmpl"), model_.tokenizer()), false,
-           request, reply);
+    answer(chat.fields, prompts, chat_format(head_of(chat, request, "chatcmpl", prompts), model_.tokenizer()),
+           false, request, reply);
 }
 
 void Api::complete(const http::Request& request, http::Reply& reply) {
@@ -39,11 +39,11 @@ void Api::complete(const http::Request& request, http::Reply& reply) {
         prompts.push_back(text ? tokenizer.encode(*text) : std::get<std::vector<std::int32_t>>(prompt));
         if (!read.echo) continue;
         CompletionEcho one{text ? *text : tokenizer.decode(prompts.back())};
-        if (read.fields.score_prompt) one.tokens = prompts.back();
+        if (read.fields.logprobs) one.tokens = prompts.back();
         echo.insert(echo.end(), static_cast<std::size_t>(read.fields.n), one);
     }
     answer(read.fields, prompts,
-           completion_format(head_of(read.fields, request, "cmpl"), tokenizer, std::move(echo),
+           completion_format(head_of(read.fields, request, "cmpl", prompts), tokenizer, std::move(echo),
                              read.only_prompt),
            true, request, reply);
 }

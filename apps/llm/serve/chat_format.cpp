@@ -20,8 +20,9 @@ class ChatFormat final : public OpenAiFormat {
         std::string logprobs = "null";
         const bool told = head().logprobs && !delta.tokens.empty();
         if (told)
-            logprobs = fmt::format("{{\"content\":{}}}", chat_logprobs(tokenizer(), delta.tokens,
-                                                                       delta.log_probability, delta.top));
+            logprobs = fmt::format(
+                "{{\"content\":{}}}",
+                chat_logprobs(tokenizer(), delta.tokens, delta.log_probability, delta.top, head().top));
         std::string events = piece_events(number, readers_.of(number).read(delta.text), logprobs);
         if (events.empty() && told) events = event(number, R"({"content":""})", logprobs, "null");
         return events;
@@ -39,17 +40,17 @@ class ChatFormat final : public OpenAiFormat {
         for (std::size_t i = 0; i < outcomes.size(); ++i) {
             const Outcome& one = outcomes[i];
             const std::string logprobs =
-                head().logprobs
-                    ? fmt::format("{{\"content\":{},\"refusal\":null}}",
-                                  chat_logprobs(tokenizer(), one.tokens, one.log_probability, one.top))
-                    : "null";
+                head().logprobs ? fmt::format("{{\"content\":{},\"refusal\":null}}",
+                                              chat_logprobs(tokenizer(), one.tokens, one.log_probability,
+                                                            one.top, head().top))
+                                : "null";
             const ReadAnswer answer = read_answer(head().calls.format, one.text);
             choices +=
                 fmt::format("{}{{\"index\":{},\"message\":{},\"logprobs\":{},\"finish_reason\":\"{}\"}}",
                             i > 0 ? "," : "", i, message(static_cast<int>(i), answer), logprobs,
                             reason(one, !answer.calls.empty()));
         }
-        return whole_answer(choices, usage);
+        return whole_answer(choices, usage, prompt_scores(0, outcomes.front()));
     }
 
   private:

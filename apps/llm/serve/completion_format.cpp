@@ -53,10 +53,12 @@ class CompletionFormat final : public OpenAiFormat {
             const Outcome& one = outcomes[i];
             const auto number = static_cast<int>(i);
             const std::string text = only_prompt_ ? "" : one.text;
-            choices += fmt::format("{}{}", i > 0 ? "," : "",
-                                   choice(number, echo_of(number).text + text,
-                                          head().logprobs ? whole_logprobs(number, one) : "null",
-                                          fmt::format("\"{}\"", finish_reason(one.finish))));
+            choices += fmt::format(
+                "{}{}", i > 0 ? "," : "",
+                choice(number, echo_of(number).text + text,
+                       head().logprobs ? whole_logprobs(number, one) : "null",
+                       fmt::format("\"{}\"", finish_reason(one.finish)),
+                       prompt_scores(i * head().prompt_scores.prompts.size() / outcomes.size(), one)));
         }
         AnswerUsage counted = usage;
         if (only_prompt_) counted.tokens = 0;
@@ -105,9 +107,10 @@ class CompletionFormat final : public OpenAiFormat {
             to.values.push_back(finite_logprob(logprobs[i]));
             to.offsets.push_back(place.offset);
             place.offset += characters(place.decoder.push(tokens[i]));
-            if (i >= top.size()) continue;
+            if (i >= top.size() || head().top == 0) continue;
             ordered_json each = ordered_json::object();
-            for (std::size_t k = 0; k < top[i].token.size(); ++k)
+            const auto shown = std::min(top[i].token.size(), static_cast<std::size_t>(head().top));
+            for (std::size_t k = 0; k < shown; ++k)
                 each[token_text(tokenizer(), top[i].token[k])] = finite_logprob(top[i].log_probability[k]);
             to.tops.push_back(std::move(each));
         }
@@ -125,7 +128,8 @@ class CompletionFormat final : public OpenAiFormat {
             lists.values.push_back(nullptr);
             lists.offsets.push_back(0);
             place.offset = characters(place.decoder.push(tokens.front()));
-            if (!outcome.prompt_top.empty() || !outcome.top.empty()) lists.tops.push_back(nullptr);
+            if (head().top > 0 && (!outcome.prompt_top.empty() || !outcome.top.empty()))
+                lists.tops.push_back(nullptr);
             add(tokens.subspan(1), outcome.prompt_log_probability, outcome.prompt_top, place, lists);
         }
         if (!only_prompt_) add(outcome.tokens, outcome.log_probability, outcome.top, place, lists);
@@ -133,9 +137,9 @@ class CompletionFormat final : public OpenAiFormat {
     }
 
     static std::string choice(int number, std::string_view text, std::string_view logprobs,
-                              std::string_view finish) {
-        return fmt::format("{{\"index\":{},\"text\":{},\"logprobs\":{},\"finish_reason\":{}}}", number,
-                           json_text(text), logprobs, finish);
+                              std::string_view finish, std::string_view more = "") {
+        return fmt::format("{{\"index\":{},\"text\":{},\"logprobs\":{},\"finish_reason\":{}{}}}", number,
+                           json_text(text), logprobs, finish, more);
     }
 
     std::string event(int number, std::string_view text, std::string_view logprobs,

@@ -59,8 +59,9 @@ CompletionRequest read_completion_request(std::string_view body, const ServedMod
         request.fields.logprobs = true;
         request.fields.settings.top_n = static_cast<int>(*top);
     }
-    request.fields.score_prompt = request.echo && request.fields.logprobs;
-    if (request.fields.score_prompt && request.fields.stream)
+    const bool scored_echo = request.echo && request.fields.logprobs;
+    request.fields.score_prompt = request.fields.score_prompt || scored_echo;
+    if (scored_echo && request.fields.stream)
         fields.fail("stream", "is not supported together with \"echo\" and \"logprobs\"");
     fields.only("suffix", "");
     fields.only("add_special_tokens", true);

@@ -72,13 +72,13 @@ double finite_logprob(float logprob) {
 }
 
 std::string chat_logprobs(const Tokenizer& tokenizer, std::span<const TokenId> tokens,
-                          std::span<const float> logprobs, std::span<const TopTokens> top) {
+                          std::span<const float> logprobs, std::span<const TopTokens> top, int most) {
     ordered_json content = ordered_json::array();
     for (std::size_t i = 0; i < tokens.size(); ++i) {
         ordered_json entry = logprob_entry(tokenizer, tokens[i], logprobs[i]);
         entry["top_logprobs"] = ordered_json::array();
         if (i < top.size())
-            for (std::size_t k = 0; k < top[i].token.size(); ++k)
+            for (std::size_t k = 0; k < std::min(top[i].token.size(), static_cast<std::size_t>(most)); ++k)
                 entry["top_logprobs"].push_back(
                     logprob_entry(tokenizer, top[i].token[k], top[i].log_probability[k]));
         content.push_back(std::move(entry));

@@ -22,8 +22,9 @@ std::string token_text(const Tokenizer& tokenizer, TokenId token);
 // JSON has no infinity: a token that cannot be drawn has -9999, as in other servers.
 double finite_logprob(float logprob);
 
-// Tokens with their log probabilities in the form of the chat API: the "content" of "logprobs".
+// Tokens with their log probabilities, and at most `most` candidates each, in the form of the chat API: the
+// "content" of "logprobs".
 std::string chat_logprobs(const Tokenizer& tokenizer, std::span<const TokenId> tokens,
-                          std::span<const float> logprobs, std::span<const TopTokens> top);
+                          std::span<const float> logprobs, std::span<const TopTokens> top, int most);
 
 }  // namespace voltpile::llm

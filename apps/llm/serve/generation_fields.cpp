@@ -117,12 +117,16 @@ GenerationFields read_generation_fields(FieldReader& fields, const ServedModel& 
     read.n = static_cast<int>(fields.integer("n", 1, kMostAnswers).value_or(1));
     read.stream = fields.boolean("stream").value_or(false);
     read_stream_options(fields, read);
+    if (const auto most = fields.integer("prompt_logprobs", 0, kMostTop)) {
+        if (read.stream) fields.fail("prompt_logprobs", "is not supported together with \"stream\"");
+        read.prompt_logprobs = static_cast<int>(*most);
+        read.score_prompt = true;
+    }
 
     fields.ignore({"user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key",
                    "prompt_cache_retention", "prediction", "spaces_between_special_tokens"});
     fields.only("best_of", read.n);
     fields.only("min_tokens", 0);
-    fields.only("prompt_logprobs", nullptr);
     fields.only("use_beam_search", false);
     fields.only("skip_special_tokens", true);
     fields.only("include_stop_str_in_output", false);

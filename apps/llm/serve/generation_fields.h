@@ -33,9 +33,10 @@ struct GenerationFields {
     std::vector<std::int32_t> stop_tokens;
     int n = 1;
     bool stream = false;
-    bool include_usage = false;  // at the end of a stream
-    bool score_prompt = false;   // also the prompt's log probabilities
-    bool logprobs = false;       // of each token; settings.top_n of them in order of probability as well
+    bool include_usage = false;            // at the end of a stream
+    bool score_prompt = false;             // also the prompt's log probabilities
+    std::optional<int> prompt_logprobs{};  // show them with so many candidates
+    bool logprobs = false;  // of each token; settings.top_n of them in order of probability as well
 };
 
 // Reads model, n, stream, stream_options, stop, seed, logit_bias, ignore_eos, response_format, regex, grammar

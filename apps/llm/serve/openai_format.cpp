@@ -40,8 +40,16 @@ std::string OpenAiFormat::error_event(const ApiError& error) {
     return data_event(error.body());
 }
 
-std::string OpenAiFormat::whole_answer(std::string_view choices, const AnswerUsage& usage) const {
-    return fmt::format("{},\"choices\":[{}],\"usage\":{}}}", beginning_, choices, usage_json(usage));
+std::string OpenAiFormat::whole_answer(std::string_view choices, const AnswerUsage& usage,
+                                       std::string_view more) const {
+    return fmt::format("{},\"choices\":[{}],\"usage\":{}{}}}", beginning_, choices, usage_json(usage), more);
+}
+
+std::string OpenAiFormat::prompt_scores(std::size_t prompt, const Outcome& outcome) const {
+    const PromptScores& scores = head_.prompt_scores;
+    if (!scores.wanted()) return {};
+    return fmt::format(",\"prompt_logprobs\":{}",
+                       prompt_scores_json(tokenizer_, scores.prompts[prompt], outcome, scores.most));
 }
 
 std::string_view finish_reason(Finish finish) {

@@ -22,8 +22,12 @@ class OpenAiFormat : public AnswerFormat {
     const Tokenizer& tokenizer() const { return tokenizer_; }
     // Returns an event with one choice, a JSON object.
     std::string choice_event(std::string_view choice) const;
-    // Returns a whole answer with its choices, JSON objects with commas between them.
-    std::string whole_answer(std::string_view choices, const AnswerUsage& usage) const;
+    // Returns a whole answer with its choices, JSON objects with commas between them. more: further members,
+    // each with a comma before it.
+    std::string whole_answer(std::string_view choices, const AnswerUsage& usage,
+                             std::string_view more = "") const;
+    // Returns the member prompt_logprobs of a prompt, with a comma before it; empty if nobody asked for it.
+    std::string prompt_scores(std::size_t prompt, const Outcome& outcome) const;
 
   private:
     AnswerHead head_;

@@ -149,6 +149,7 @@ Schema chat_schema(const ServedModel& model) {
     Schema fields = generation_fields(model);
     fields["messages"] = messages();
     fields["max_completion_tokens"] = integers(kLeastNewTokens, kMostNewTokens);
+    fields["prompt_logprobs"] = integers(0, kMostTop);
     fields["logprobs"] = of_type("boolean");
     fields["top_logprobs"] = integers(0, kMostTop);
     fields["tools"] =
@@ -249,6 +250,7 @@ Schema completion_schema(const ServedModel& model) {
     Schema fields = generation_fields(model);
     fields["prompt"] = any_of({text, tokens, list_of(text, 1), list_of(tokens, 1)});
     fields["logprobs"] = integers(0, kMostTop);
+    fields["prompt_logprobs"] = integers(0, kMostTop);
     fields["echo"] = of_type("boolean");
     fields["max_tokens"] = integers(0, kMostNewTokens);  // 0: with echo only
     return object(std::move(fields), {"prompt"});
