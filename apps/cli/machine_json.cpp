@@ -42,6 +42,7 @@ json gpu_json(const Host& host, std::size_t g) {
             {"memoryBytes", gpu.memory_bytes},
             {"memoryGigabytesPerSecond", gpu.memory_gb_per_s},
             {"computeCapability", gpu.compute_capability},
+            {"fp64FlopsPerSecond", 2e9 * gpu.multiprocessors * gpu.fp64_per_clock * gpu.clock_ghz},
             {"place", place_json(host, gpu.place)},
             {"cores", cores_of_gpu(host, g)},
             {"toGpus", to_gpus},
