@@ -25,6 +25,14 @@ VOLTPILE_HD void copy_lane(const RelativeMotion<Real>& from, RelativeMotion<Real
         to.a[c].set_lane(lane, from.a[c].lane(lane));
     }
 }
+template <class Real>
+VOLTPILE_HD void copy_lane(const ChainMotion<Real>& from, ChainMotion<Real>& to, int lane) {
+    for (int c = 0; c < 6; ++c) {
+        to.x[c].set_lane(lane, from.x[c].lane(lane));
+        to.v[c].set_lane(lane, from.v[c].lane(lane));
+    }
+    to.center.set_lane(lane, from.center.lane(lane));
+}
 
 // Watches the first system's path in SIMD lanes.
 template <class Real>
@@ -48,6 +56,7 @@ struct WatchLanes {
 template <class Integrator, bool watched>
 class AdaptiveLanes {
     using Real = Simd<double>;
+    using Pair = AdaptivePair<Real, typename Integrator::template Motion<Real>>;
     static constexpr int longest_stretch = 256;  // steps until idle lanes ask again
 
   public:
@@ -112,6 +121,7 @@ class AdaptiveLanes {
             end.x[c] = pair_.first.x[c].lane(i);
             end.v[c] = pair_.first.v[c].lane(i);
         }
+        end.center = center_of(pair_.first).lane(i);
         end.time = pair_.time.lane(i);
         end.parted = pair_.parted.lane(i);
         end.attempts = pair_.attempts.lane(i);
@@ -127,9 +137,9 @@ class AdaptiveLanes {
 
     const Problem& problem_;
     const AdaptiveDemands demands_;
-    AdaptivePair<Real> pair_;
-    AdaptivePair<Real> new_;  // of lanes that have not started
-    PathWatch<Real> watch_;   // zero if nothing is watched
+    Pair pair_;
+    Pair new_;               // of lanes that have not started
+    PathWatch<Real> watch_;  // zero if nothing is watched
     PairConstants<Real> constants_;
     Real first_step_;
     Parameters parameters_[count];

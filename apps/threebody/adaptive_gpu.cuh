@@ -52,7 +52,7 @@ struct AdaptiveLane {
     static constexpr bool counts_steps = true;
     static constexpr unsigned steps_between_packings = 16;
 
-    AdaptivePair<double> pair;
+    AdaptivePair<double, typename Integrator::template Motion<double>> pair;
     std::uint32_t point;
 
     __device__ __forceinline__ explicit AdaptiveLane(const Common&) {}
@@ -65,6 +65,8 @@ struct AdaptiveLane {
             pair.first.v[c] = pair.twin.v[c] = 1;
             pair.first.a[c] = pair.twin.a[c] = 0;
         }
+        set_center(pair.first, 0.0);
+        set_center(pair.twin, 0.0);
         pair.time = pair.step = pair.parted_gap = 0;
         pair.attempts = -1e300;
         pair.parted = __longlong_as_double(0x7ff0000000000000);  // infinity
@@ -114,6 +116,7 @@ struct AdaptiveLane {
             end.x[c] = pair.first.x[c];
             end.v[c] = pair.first.v[c];
         }
+        end.center = center_of(pair.first);
         end.time = pair.time;
         end.parted = pair.parted;
         end.attempts = pair.attempts;
@@ -135,12 +138,18 @@ struct AdaptiveLane {
     __device__ __forceinline__ void move(const Move& move, Shared<threads>& shared) {
         move.template numbers<6>(pair.first.x);
         move.template numbers<6>(pair.first.v);
-        move.template numbers<6>(pair.first.a);
         move.template numbers<6>(pair.twin.x);
         move.template numbers<6>(pair.twin.v);
-        move.template numbers<6>(pair.twin.a);
+        if (!Integrator::info.chain) {
+            move.template numbers<6>(pair.first.a);
+            move.template numbers<6>(pair.twin.a);
+        }
         double rest[5] = {pair.time, pair.step, pair.parted, pair.parted_gap, pair.attempts};
         move.template numbers<5>(rest);
+        double centers[2] = {center_of(pair.first), center_of(pair.twin)};
+        if (Integrator::info.chain) move.template numbers<2>(centers);
+        set_center(pair.first, centers[0]);
+        set_center(pair.twin, centers[1]);
         pair.time = rest[0];
         pair.step = rest[1];
         pair.parted = rest[2];

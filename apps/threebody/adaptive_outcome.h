@@ -10,6 +10,7 @@ inline namespace VOLTPILE_TARGET {
 // Where the pair was when it was decided.
 struct AdaptiveEnd {
     double x[6], v[6];              // of the first system, as in RelativeMotion
+    double center;                  // as in ChainMotion, else 0
     double time, parted, attempts;  // as in AdaptivePair
     PathWatch<double> watch;        // undefined if nothing is watched
 };
@@ -46,8 +47,8 @@ VOLTPILE_HD void set_watched(const PathWatch<double>& watch, const WatchDemands&
     }
 }
 
-VOLTPILE_HD void set_adaptive_outcome(const Parameters& p, const AdaptiveEnd& end,
-                                      const AdaptiveDemands& demands, Outcome& outcome) {
+VOLTPILE_HD void set_adaptive_outcome(const Parameters& p, AdaptiveEnd end, const AdaptiveDemands& demands,
+                                      Outcome& outcome) {
     const double last = p.dt * static_cast<double>(step_count(p));
     const bool parts = end.parted - end.time <= last * demands.tolerance;
     outcome.time_together = parts ? end.parted : end.time;
@@ -58,6 +59,8 @@ VOLTPILE_HD void set_adaptive_outcome(const Parameters& p, const AdaptiveEnd& en
     outcome.quality =
         static_cast<std::int32_t>(parts || end.time >= last ? Quality::Complete : Quality::Stopped);
     set_watched(end.watch, demands.watch, end.time, outcome);
+    move_to_body_1(end.center, end.x);
+    move_to_body_1(end.center, end.v);
     set_state_fields<double>(p, absolute_system(p, end.x, end.v, end.time), outcome);
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "sweep/select.h"
+#include "threebody/chain_motion.h"
 #include "threebody/diagnostics.h"
 #include "threebody/path_watch.h"
 #include "threebody/relative_motion.h"
@@ -20,9 +21,10 @@ struct AdaptiveDemands {
 };
 
 // Both systems have the same time and step. The twins part within (time, parted], or at no known time.
-template <class Real>
+// Motion: RelativeMotion or ChainMotion.
+template <class Real, class Motion>
 struct AdaptivePair {
-    RelativeMotion<Real> first, twin;
+    Motion first, twin;
     Real time;
     Real step;        // to attempt next
     Real parted;      // infinite: not known to part
@@ -51,12 +53,31 @@ VOLTPILE_HD Separation<Real> separation(const RelativeMotion<Real>& first, const
     return {squared_length(d[0], d[1], d[2]), fma(d[2], v[2], fma(d[1], v[1], d[0] * v[0]))};
 }
 
-// Sets time, steps and the rest to those of a start whose motions are set.
+// The same for chains, whose centers may differ.
 template <class Real>
-VOLTPILE_HD void start_pair(AdaptivePair<Real>& pair, const PairConstants<Real>& constants,
+VOLTPILE_HD Separation<Real> separation(const ChainMotion<Real>& first, const ChainMotion<Real>& twin,
+                                        const PairConstants<Real>& constants) {
+    const FirstBodyParts<Real> a = first_body_parts(first, constants);
+    const FirstBodyParts<Real> b = first_body_parts(twin, constants);
+    Real d[3], v[3];
+    VOLTPILE_UNROLL
+    for (int c = 0; c < 3; ++c) {
+        d[c] = constants.center_shift[c] + (fma(b.part3, twin.x[3 + c], b.part2 * twin.x[c]) -
+                                            fma(a.part3, first.x[3 + c], a.part2 * first.x[c]));
+        v[c] = fma(b.part3, twin.v[3 + c], b.part2 * twin.v[c]) -
+               fma(a.part3, first.v[3 + c], a.part2 * first.v[c]);
+    }
+    return {squared_length(d[0], d[1], d[2]), fma(d[2], v[2], fma(d[1], v[1], d[0] * v[0]))};
+}
+
+// Sets time, steps and the rest to those of a start whose motions are set.
+template <class Real, class Motion>
+VOLTPILE_HD void start_pair(AdaptivePair<Real, Motion>& pair, const PairConstants<Real>& constants,
                             const AdaptiveDemands& demands, Real first_step) {
     const Real zero = real<Real>(0);
     const Real infinity = real<Real>(__builtin_inf());
+    set_center(pair.first, zero);
+    set_center(pair.twin, zero);
     accelerations(pair.first.x, constants, pair.first.a);
     accelerations(pair.twin.x, constants, pair.twin.a);
     pair.time = pair.attempts = pair.parted_gap = zero;
@@ -80,10 +101,25 @@ VOLTPILE_HD Real squared_relative_error(const RelativeMotion<Real>& from, const 
     return squared / scale;
 }
 
+// Calls watch.end() with motions relative to body 1.
+template <class Real, class Watch>
+VOLTPILE_HD Real watch_end_of(AdaptivePair<Real, RelativeMotion<Real>>& pair, const PairConstants<Real>&,
+                              const Watch& watch, Real h, Real taken) {
+    return watch.end(pair.first, pair.twin, pair.time, h, taken);
+}
+template <class Real, class Watch>
+VOLTPILE_HD Real watch_end_of(AdaptivePair<Real, ChainMotion<Real>>& pair,
+                              const PairConstants<Real>& constants, const Watch& watch, Real h, Real taken) {
+    RelativeMotion<Real> twin = relative_to_body_1(pair.twin, constants);
+    const Real ends = watch.end(relative_to_body_1(pair.first, constants), twin, pair.time, h, taken);
+    if (watch.demands.deviation) set_relative_to_body_1(twin, pair.twin);
+    return ends;
+}
+
 // Attempts one step, and either takes it or sets a shorter one to attempt next. watch: NoWatch, or what calls
 // watch_step and watch_end with its own PathWatch, for the same demands.
-template <class Integrator, class Real, class Watch>
-VOLTPILE_HD void advance_pair(AdaptivePair<Real>& pair, const PairConstants<Real>& constants,
+template <class Integrator, class Real, class Motion, class Watch>
+VOLTPILE_HD void advance_pair(AdaptivePair<Real, Motion>& pair, const PairConstants<Real>& constants,
                               const AdaptiveDemands& demands, const Watch& watch) {
     const Real zero = real<Real>(0);
     const Real one = real<Real>(1);
@@ -91,7 +127,9 @@ VOLTPILE_HD void advance_pair(AdaptivePair<Real>& pair, const PairConstants<Real
     const Real left = constants.end - pair.time;
     const Real h = smaller(pair.step, left);
 
-    RelativeMotion<Real> first, twin;
+    choose_center(pair.first);
+    choose_center(pair.twin);
+    Motion first, twin;
     Real error[6];
     Integrator::attempt(pair.first, h, constants, first, error);
     const Real error_first = squared_relative_error(pair.first, first, error);
@@ -127,17 +165,13 @@ VOLTPILE_HD void advance_pair(AdaptivePair<Real>& pair, const PairConstants<Real
     pair.parted_gap = select_below(zero, taken, pair.parted_gap * real<Real>(0.5), pair.parted_gap);
 
     const Real time = select_below(h, left, pair.time + h, constants.end);
-    if constexpr (Watch::watches) watch.step(pair.first, first, pair.time, h, taken);
-    pair.time = select_below(zero, taken, time, pair.time);
-    VOLTPILE_UNROLL
-    for (int c = 0; c < 6; ++c) {
-        pair.first.x[c] = select_below(zero, taken, first.x[c], pair.first.x[c]);
-        pair.first.v[c] = select_below(zero, taken, first.v[c], pair.first.v[c]);
-        pair.first.a[c] = select_below(zero, taken, first.a[c], pair.first.a[c]);
-        pair.twin.x[c] = select_below(zero, taken, twin.x[c], pair.twin.x[c]);
-        pair.twin.v[c] = select_below(zero, taken, twin.v[c], pair.twin.v[c]);
-        pair.twin.a[c] = select_below(zero, taken, twin.a[c], pair.twin.a[c]);
+    take(taken, twin, pair.twin);  // frees registers before a watch needs some
+    if constexpr (Watch::watches) {
+        watch.step(relative_to_body_1(pair.first, constants), relative_to_body_1(first, constants), pair.time,
+                   h, taken);
     }
+    pair.time = select_below(zero, taken, time, pair.time);
+    take(taken, first, pair.first);
 
     // Once the twins are known to part, regula falsi with halving (Illinois) finds when. A step that ends
     // closer than half the tolerance to either end would not narrow the interval enough.
@@ -154,14 +188,14 @@ VOLTPILE_HD void advance_pair(AdaptivePair<Real>& pair, const PairConstants<Real
                                  select_below(zero, exact, counted, real<Real>(demands.most_steps)), counted);
     if constexpr (Watch::watches) {
         pair.parted =
-            select_below(zero, watch.end(pair.first, pair.twin, pair.time, h, taken), pair.time, pair.parted);
+            select_below(zero, watch_end_of(pair, constants, watch, h, taken), pair.time, pair.parted);
     }
 }
 
 // Returns 1 while the pair needs more steps, and 0 once the twins are known to part within the tolerance, the
 // integration has reached its end, or no more steps may be attempted.
-template <class Real>
-VOLTPILE_HD Real undecided(const AdaptivePair<Real>& pair, const PairConstants<Real>& constants,
+template <class Real, class Motion>
+VOLTPILE_HD Real undecided(const AdaptivePair<Real, Motion>& pair, const PairConstants<Real>& constants,
                            const AdaptiveDemands& demands) {
     const Real zero = real<Real>(0);
     const Real one = real<Real>(1);

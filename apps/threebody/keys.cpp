@@ -43,7 +43,7 @@ count = 1000
 endpoint = false
 
 [integrate]
-method = "euler"                         # here also: leapfrog, yoshida4, srkn6, rk4, rkn8
+method = "euler"                         # here also: leapfrog, yoshida4, srkn6, rk4, rkn8, gbs10
 dt = 0.001
 steps = 50000
 precision = "fp64"                       # or fp32

@@ -18,6 +18,8 @@ struct MethodInfo {
     bool symplectic;
     // Each pair of systems chooses its own steps, so that errors stay below integrate.tolerance.
     bool adaptive = false;
+    // Of an adaptive method: positions are those of ChainMotion.
+    bool chain = false;
     // Instructions in the type that it computes in that the GPU kernel's loop spends on a step of a pair; a
     // fused multiply-add counts as one. docs/numerics.md has the count, docs/benchmarks.md the comparison
     // with the machine code.

@@ -8,7 +8,8 @@
     USE(Yoshida4, yoshida4)             \
     USE(SymplecticNystrom6, srkn6)      \
     USE(RungeKutta4, rk4)               \
-    USE(RungeKuttaNystrom8, rkn8)
+    USE(RungeKuttaNystrom8, rkn8)       \
+    USE(GraggBulirschStoer10, gbs10)
 
 namespace voltpile::threebody {
 

@@ -25,6 +25,7 @@ struct PairConstants {
     Real part2, part3;     // m2 / M, m3 / M with M the total mass
     Real center_shift[3];  // the twin's center of mass less the first system's
     Real end;              // time at which the integration ends
+    Real mass1;
 };
 
 // Calls set(where, value) for each constant, as set_step_constants does.
@@ -44,11 +45,12 @@ VOLTPILE_HD void set_pair_constants(const Parameters& p, PairConstants<Real>& co
     VOLTPILE_UNROLL
     for (int c = 0; c < 3; ++c) set(constants.center_shift[c], p.mass[0] * p.twin_shift[c] / total);
     set(constants.end, p.dt * static_cast<double>(step_count(p)));
+    set(constants.mass1, p.mass[0]);
 }
 
-// Accelerations of the two relative positions x.
-template <class Real>
-VOLTPILE_HD void accelerations(const Real (&x)[6], const PairConstants<Real>& constants, Real (&a)[6]) {
+// Accelerations of the two relative positions x. constants: PairConstants, or anything with its masses.
+template <class Real, class Constants>
+VOLTPILE_HD void accelerations(const Real (&x)[6], const Constants& constants, Real (&a)[6]) {
     const Real d[3] = {x[3] - x[0], x[4] - x[1], x[5] - x[2]};
     const Real s12 = InverseCube<Real>::times(squared_length(x[0], x[1], x[2]), constants.gravity);
     const Real s13 = InverseCube<Real>::times(squared_length(x[3], x[4], x[5]), constants.gravity);

@@ -60,7 +60,7 @@ The whole job file is validated before anything is computed. All problems are re
 ```
 jobs/x.toml:9: unknown key integrate.stpes; did you mean integrate.steps?
 jobs/x.toml:14: system.mass[1] = 0.0: must be greater than 0
---set integrate.method=eulr: integrate.method = "eulr": must be one of euler, leapfrog, yoshida4, srkn6, rk4, rkn8; did you mean "euler"?
+--set integrate.method=eulr: integrate.method = "eulr": must be one of euler, leapfrog, yoshida4, srkn6, rk4, rkn8, gbs10; did you mean "euler"?
 ```
 
 ## Which changes make a different job

@@ -24,6 +24,11 @@ VOLTPILE_HD double select_not_above(double a, double b, double yes, double no) {
     return a <= b ? yes : no;
 }
 
+// Whether a < b, on SIMD registers in any lane; also where one of them is NaN.
+VOLTPILE_HD bool any_below(double a, double b) {
+    return !(b <= a);
+}
+
 // The bits of a number, and the number with the given bits.
 VOLTPILE_HD std::uint64_t bits_of(double x) {
 #if defined(__CUDA_ARCH__)

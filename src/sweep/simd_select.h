@@ -18,6 +18,11 @@ VOLTPILE_HD Simd<Scalar> select_not_above(Simd<Scalar> a, Simd<Scalar> b, Simd<S
     return a.v <= b.v ? yes.v : no.v;
 }
 
+VOLTPILE_HD bool any_below(Simd<double> a, Simd<double> b) {
+    constexpr unsigned all_lanes = (1U << (Simd<double>::lanes - 1) << 1) - 1U;
+    return lanes_not_above(b, a) != all_lanes;
+}
+
 VOLTPILE_HD Simd<std::uint64_t> bits_of(Simd<double> x) {
     return bits_as<std::uint64_t>(x);
 }

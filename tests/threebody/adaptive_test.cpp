@@ -1,10 +1,13 @@
-// Tests the adaptive method: its order, problems with known outcomes, the time at which twins part, budgets.
+// Tests the adaptive methods: its order, problems with known outcomes, the time at which twins part, budgets.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <string>
 
 #include "threebody/adaptive_outcome.h"
+#include "threebody/integrators/gbs10.h"
 #include "threebody/integrators/rkn8.h"
 #include "threebody/reference_problems.h"
 
@@ -13,29 +16,40 @@ namespace {
 
 constexpr double eight_period = 6.32591398292621;  // of the figure-eight
 
-Problem with_rkn8(Problem problem, double tolerance) {
-    problem.method = Method::RungeKuttaNystrom8;
+constexpr Method adaptive_methods[] = {Method::RungeKuttaNystrom8, Method::GraggBulirschStoer10};
+
+Problem with_method(Method method, Problem problem, double tolerance) {
+    problem.method = method;
     problem.tolerance = tolerance;
     problem.most_steps = 1000000;
     problem.want_state = true;
     return problem;
 }
+Problem with_rkn8(const Problem& problem, double tolerance) {
+    return with_method(Method::RungeKuttaNystrom8, problem, tolerance);
+}
+Problem with_gbs10(const Problem& problem, double tolerance) {
+    return with_method(Method::GraggBulirschStoer10, problem, tolerance);
+}
 
 // Integrates the figure-eight over one period in equal steps. Returns the distance of the bodies from their
 // start, and in `largest_error` the largest estimated error of a step.
+template <class Integrator>
 double error_of_equal_steps(int steps, double& largest_error) {
+    using Motion = typename Integrator::template Motion<double>;
     const Parameters parameters = parameters_at(figure_eight(Method::Euler, steps, eight_period), 0);
     PairConstants<double> constants;
     set_pair_constants(parameters, constants, Assign<double>{});
-    RelativeMotion<double> start, twin;
+    Motion start, twin;
     initial_motions(parameters, start, twin);
-    RelativeMotion<double> motion = start;
+    set_center(start, 0.0);
+    Motion motion = start;
     accelerations(motion.x, constants, motion.a);
     largest_error = 0;
     for (int i = 0; i < steps; ++i) {
-        RelativeMotion<double> next;
+        Motion next;
         double error[6];
-        RungeKuttaNystrom8::attempt(motion, eight_period / steps, constants, next, error);
+        Integrator::attempt(motion, eight_period / steps, constants, next, error);
         for (const double e : error) largest_error = std::max(largest_error, std::abs(e));
         motion = next;
     }
@@ -47,7 +61,8 @@ double error_of_equal_steps(int steps, double& largest_error) {
 TEST(Adaptive, HasOrderEight) {
     double estimate_40 = 0;
     double estimate_80 = 0;
-    const double ratio = error_of_equal_steps(40, estimate_40) / error_of_equal_steps(80, estimate_80);
+    const double ratio = error_of_equal_steps<RungeKuttaNystrom8>(40, estimate_40) /
+                         error_of_equal_steps<RungeKuttaNystrom8>(80, estimate_80);
     // 2^8 = 256, more where the terms of order 9 still count: less than three times as much.
     EXPECT_GT(ratio, 200);
     EXPECT_LT(ratio, 768);
@@ -56,20 +71,37 @@ TEST(Adaptive, HasOrderEight) {
     EXPECT_LT(estimate_40 / estimate_80, 256);
 }
 
+// The center of the chain stays at body 1.
+TEST(Adaptive, HasOrderTenByExtrapolation) {
+    double estimate_40 = 0;
+    double estimate_80 = 0;
+    const double ratio = error_of_equal_steps<GraggBulirschStoer10>(40, estimate_40) /
+                         error_of_equal_steps<GraggBulirschStoer10>(80, estimate_80);
+    // 2^10 = 1024, and the terms of higher order as above.
+    EXPECT_GT(ratio, 700);
+    EXPECT_LT(ratio, 3 * 1024);
+    // The extrapolation without the coarsest sequence has order 8: 2^9 = 512 in one step.
+    EXPECT_GT(estimate_40 / estimate_80, 360);
+    EXPECT_LT(estimate_40 / estimate_80, 1024);
+}
+
 TEST(Adaptive, FollowsTheFigureEightForAHundredPeriods) {
     // The published start has 14 digits: 1e-14, times 100 periods, times the growth of a stable orbit's phase
     // (again proportional to time) stays below 1e-9. The rest is for the method: 1e-13 a step, about 10^4
     // steps.
     for (const Processor& processor : cpu_processors()) {
-        const Problem problem = with_rkn8(figure_eight(Method::Euler, 1000, 100 * eight_period), 1e-13);
-        const Outcome outcome = processor.run(problem, {0}).front();
-        EXPECT_EQ(outcome.steps_together, 1000);
-        EXPECT_EQ(outcome.quality, static_cast<int>(Quality::Complete));
-        EXPECT_LT(outcome.energy_error, 1e-11) << processor.name;
-        for (int i = 0; i < 9; ++i) {
-            EXPECT_NEAR(outcome.final_state[6 * (i / 3) + i % 3], problem.sources.position[i / 3][i % 3].base,
-                        1e-6)
-                << processor.name;
+        for (const Method method : adaptive_methods) {
+            SCOPED_TRACE(processor.name + ", method " + std::to_string(static_cast<int>(method)));
+            const Problem problem =
+                with_method(method, figure_eight(Method::Euler, 1000, 100 * eight_period), 1e-13);
+            const Outcome outcome = processor.run(problem, {0}).front();
+            EXPECT_EQ(outcome.steps_together, 1000);
+            EXPECT_EQ(outcome.quality, static_cast<int>(Quality::Complete));
+            EXPECT_LT(outcome.energy_error, 1e-11);
+            for (int i = 0; i < 9; ++i) {
+                EXPECT_NEAR(outcome.final_state[6 * (i / 3) + i % 3],
+                            problem.sources.position[i / 3][i % 3].base, 1e-6);
+            }
         }
     }
 }
@@ -89,17 +121,31 @@ Problem burrau(double time) {
 // grown in the encounters before, 2e-4 of the distance.
 TEST(Adaptive, FindsThePythagoreanProblemsClosestApproach) {
     for (const Processor& processor : cpu_processors()) {
-        SCOPED_TRACE(processor.name);
-        const Outcome outcome = processor.run(with_rkn8(burrau(16), 1e-13), {0}).front();
-        EXPECT_EQ(outcome.quality, static_cast<int>(Quality::Complete));
-        EXPECT_NEAR(outcome.closest_approach, 4.1390e-4, 2e-4 * 4.1390e-4);
-        EXPECT_LT(outcome.energy_error, 1e-6);
+        for (const Method method : adaptive_methods) {
+            SCOPED_TRACE(processor.name + ", method " + std::to_string(static_cast<int>(method)));
+            const Outcome outcome = processor.run(with_method(method, burrau(16), 1e-13), {0}).front();
+            EXPECT_EQ(outcome.quality, static_cast<int>(Quality::Complete));
+            EXPECT_NEAR(outcome.closest_approach, 4.1390e-4, 2e-4 * 4.1390e-4);
+            EXPECT_LT(outcome.energy_error, 1e-6);
+        }
     }
 }
 
-// Published: at t = 70 body 1 escapes at (6.935, 20.266). The encounters before amplify the rounding of
-// positions in FP64 (1e-16) to tenths, so this tests that it escapes, where to and when, not digits.
+// Published: at t = 70 body 1 escapes at (6.935, 20.266): to three digits, half a unit of the third. The
+// encounters before amplify errors by 1e12, so the digits of distances decide: a chain keeps them.
 TEST(Adaptive, FollowsThePythagoreanProblemToTheEscape) {
+    for (const Processor& processor : cpu_processors()) {
+        SCOPED_TRACE(processor.name);
+        const Outcome outcome = processor.run(with_gbs10(burrau(70), 1e-14), {0}).front();
+        EXPECT_EQ(outcome.quality, static_cast<int>(Quality::Complete));
+        EXPECT_NEAR(outcome.final_state[0], 6.935, 0.005);
+        EXPECT_NEAR(outcome.final_state[1], 20.266, 0.05);
+    }
+}
+
+// With positions relative to body 1, rounding of positions in FP64 has grown to tenths by then, so this tests
+// that it escapes, where to and when, not digits.
+TEST(Adaptive, FollowsThePythagoreanProblemRelativeToBody1) {
     for (const Processor& processor : cpu_processors()) {
         SCOPED_TRACE(processor.name);
         const Outcome outcome = processor.run(with_rkn8(burrau(70), 1e-13), {0}).front();
@@ -109,10 +155,33 @@ TEST(Adaptive, FollowsThePythagoreanProblemToTheEscape) {
     }
 }
 
+// The names of the bodies mean nothing to nature, but choose the coordinates that the chain starts with and
+// where its center goes. At t = 16 errors have grown by less than 1e6.
+TEST(Adaptive, FollowsTheSamePathsInAnyOrderOfBodies) {
+    const Processor processor = cpu_processors().front();
+    const Problem problem = with_gbs10(burrau(16), 1e-13);
+    const Outcome expected = processor.run(problem, {0}).front();
+    for (const std::array<int, 3>& order : {std::array{1, 2, 0}, std::array{2, 0, 1}, std::array{1, 0, 2},
+                                            std::array{2, 1, 0}, std::array{0, 2, 1}}) {
+        Problem other = problem;
+        for (int i = 0; i < 3; ++i) {
+            const int from = order[static_cast<std::size_t>(i)];
+            other.sources.mass[i] = problem.sources.mass[from];
+            for (int c = 0; c < 3; ++c) other.sources.position[i][c] = problem.sources.position[from][c];
+        }
+        const Outcome outcome = processor.run(other, {0}).front();
+        EXPECT_NEAR(outcome.closest_approach, expected.closest_approach, 1e-9);
+        for (int k = 0; k < 18; ++k) {
+            const int from = order[static_cast<std::size_t>(k / 6)];
+            EXPECT_NEAR(outcome.final_state[k], expected.final_state[6 * from + k % 6], 1e-6) << k;
+        }
+    }
+}
+
 // Forward, then with reversed velocities back to the start. The start's neighborhood grows on the way by less
 // than 1e4 at this point of the map, which is quiet.
-TEST(Adaptive, ReturnsToTheStartWithReversedVelocities) {
-    Problem problem = with_rkn8(published_map(), 1e-12);
+void expect_return_with_reversed_velocities(Method method) {
+    Problem problem = with_method(method, published_map(), 1e-12);
     problem.separation = never;
     const std::int64_t point = 83 * 1000 + 10;
     const Processor processor = cpu_processors().front();
@@ -132,6 +201,10 @@ TEST(Adaptive, ReturnsToTheStartWithReversedVelocities) {
     }
 }
 
+TEST(Adaptive, ReturnsToTheStartWithReversedVelocities) {
+    for (const Method method : adaptive_methods) expect_return_with_reversed_velocities(method);
+}
+
 // Yoshida's method is independent and has order 4; its steps of 1e-4 leave an error of the parting time well
 // below a step at points without close encounters.
 TEST(Adaptive, FindsTheTimeAtWhichTwinsPart) {
@@ -140,21 +213,23 @@ TEST(Adaptive, FindsTheTimeAtWhichTwinsPart) {
     set_time(fixed, 1e-4, 500000);
     fixed.method = Method::Yoshida4;
     fixed.want_state = fixed.want_closest_approach = true;
-    Problem adaptive = with_rkn8(published_map(), 1e-12);
-    set_time(adaptive, 1e-4, 500000);
     const auto points = consecutive(400 * 1000 + 20, 24, 40);
     const auto expected = processor.run(fixed, points);
-    const auto outcomes = processor.run(adaptive, points);
-    int compared = 0;
-    for (std::size_t i = 0; i < points.size(); ++i) {
-        if (expected[i].closest_approach < 0.5 || expected[i].steps_together == 500000) continue;
-        ++compared;
-        // Exactly the same step but for the error of Yoshida's method.
-        EXPECT_NEAR(outcomes[i].steps_together, expected[i].steps_together, 2) << points[i];
-        EXPECT_NEAR(outcomes[i].time_together, 1e-4 * outcomes[i].steps_together, 1.0001e-4);
-        EXPECT_LT(outcomes[i].energy_error, 1e-9);
+    for (const Method method : adaptive_methods) {
+        Problem adaptive = with_method(method, published_map(), 1e-12);
+        set_time(adaptive, 1e-4, 500000);
+        const auto outcomes = processor.run(adaptive, points);
+        int compared = 0;
+        for (std::size_t i = 0; i < points.size(); ++i) {
+            if (expected[i].closest_approach < 0.5 || expected[i].steps_together == 500000) continue;
+            ++compared;
+            // Exactly the same step but for the error of Yoshida's method.
+            EXPECT_NEAR(outcomes[i].steps_together, expected[i].steps_together, 2) << points[i];
+            EXPECT_NEAR(outcomes[i].time_together, 1e-4 * outcomes[i].steps_together, 1.0001e-4);
+            EXPECT_LT(outcomes[i].energy_error, 1e-9);
+        }
+        EXPECT_GE(compared, 3);
     }
-    EXPECT_GE(compared, 3);
 }
 
 // With smaller tolerances the time converges, and every pair is followed to its end.
@@ -180,13 +255,16 @@ TEST(Adaptive, ConvergesWithTheTolerance) {
 }
 
 TEST(Adaptive, GivesTheSameInAnyLane) {
-    Problem problem = with_rkn8(published_map(20), 1e-8);
-    problem.want_closest_approach = true;
-    for (const Processor& processor : cpu_processors()) {
-        const auto expected = processor.run(problem, consecutive(0, 400));
-        for (const std::int64_t alone : {0, 137, 399}) {
-            const Outcome outcome = processor.run(problem, {alone}).front();
-            EXPECT_EQ(std::memcmp(&outcome, &expected[static_cast<std::size_t>(alone)], sizeof outcome), 0);
+    for (const Method method : adaptive_methods) {
+        Problem problem = with_method(method, published_map(20), 1e-8);
+        problem.want_closest_approach = true;
+        for (const Processor& processor : cpu_processors()) {
+            const auto expected = processor.run(problem, consecutive(0, 400));
+            for (const std::int64_t alone : {0, 137, 399}) {
+                const Outcome outcome = processor.run(problem, {alone}).front();
+                EXPECT_EQ(std::memcmp(&outcome, &expected[static_cast<std::size_t>(alone)], sizeof outcome),
+                          0);
+            }
         }
     }
 }

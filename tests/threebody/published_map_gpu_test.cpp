@@ -197,10 +197,10 @@ TEST_F(Gpu, SweepsStepsAndForces) {
 
 // Every 61st point of each axis of the published frame. The CPU's and the GPU's roundings differ, and grow
 // until the twins part by less than 500 (0.001 to 0.5); pairs in close encounters are the exception.
-TEST_F(Gpu, AgreesWithTheCpuInTheAdaptiveMethod) {
+void expect_agreement_in_adaptive(Method method) {
     for (const bool same_constants : {true, false}) {
         Problem problem = published_map(17);
-        problem.method = Method::RungeKuttaNystrom8;
+        problem.method = method;
         problem.tolerance = 1e-10;
         problem.most_steps = 100000;
         problem.same_forces = same_constants;
@@ -219,6 +219,13 @@ TEST_F(Gpu, AgreesWithTheCpuInTheAdaptiveMethod) {
         }
         EXPECT_LE(different, 2) << "of 289";
     }
+}
+
+TEST_F(Gpu, AgreesWithTheCpuRungeKuttaNystrom8) {
+    expect_agreement_in_adaptive(Method::RungeKuttaNystrom8);
+}
+TEST_F(Gpu, AgreesWithTheCpuGraggBulirschStoer10) {
+    expect_agreement_in_adaptive(Method::GraggBulirschStoer10);
 }
 
 TEST_F(Gpu, CountsNanAsDiverged) {

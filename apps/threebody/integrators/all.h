@@ -2,6 +2,7 @@
 #pragma once
 
 #include "threebody/integrators/euler.h"
+#include "threebody/integrators/gbs10.h"
 #include "threebody/integrators/leapfrog.h"
 #include "threebody/integrators/rk4.h"
 #include "threebody/integrators/rkn8.h"

@@ -28,6 +28,9 @@ struct RungeKuttaNystrom8 {
             "own steps so that their errors stay below integrate.tolerance",
     };
 
+    template <class Real>
+    using Motion = RelativeMotion<Real>;
+
     // Advances `from` by h to `to`. error: the estimated errors of to.v.
     template <class Real>
     static VOLTPILE_HD void attempt(const RelativeMotion<Real>& from, Real h,
