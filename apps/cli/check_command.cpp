@@ -19,29 +19,27 @@
 namespace voltpile::cli {
 namespace {
 
-using nlohmann::json;
-
 // A node's report: {"node": ..., "verdict": "degraded", "gpus": 4, "findings": [{"health", "text",
 // "advice"}]}.
-json check_this_node(const std::string& sys) {
+nlohmann::json check_this_node(const std::string& sys) {
     const NodeGpus gpus = probe_gpus();
-    const std::vector<Finding> findings = check_node(gpus, sys);
-    json report{
+    const std::vector<NodeFinding> findings = check_node(gpus, sys);
+    nlohmann::json report{
         {"node", host_name()}, {"verdict", name_of(verdict(findings))}, {"driver", gpus.driver_version}};
-    report["gpus"] = json::array();
+    report["gpus"] = nlohmann::json::array();
     for (const GpuSnapshot& gpu : gpus.gpus)
         report["gpus"].push_back({{"bus_id", gpu.bus_id}, {"name", gpu.name}});
-    report["findings"] = json::array();
-    for (const Finding& finding : findings)
+    report["findings"] = nlohmann::json::array();
+    for (const NodeFinding& finding : findings)
         report["findings"].push_back(
             {{"health", name_of(finding.health)}, {"text", finding.text}, {"advice", finding.advice}});
     return report;
 }
 
 // "4x Tesla V100-SXM2-16GB"
-std::string gpus_text(const json& report) {
+std::string gpus_text(const nlohmann::json& report) {
     std::map<std::string, int> count;
-    for (const json& gpu : report["gpus"])
+    for (const nlohmann::json& gpu : report["gpus"])
         if (const std::string name = gpu["name"]; !name.empty()) ++count[name];
     std::string text;
     for (const auto& [name, number] : count)
@@ -49,21 +47,21 @@ std::string gpus_text(const json& report) {
     return text.empty() ? "no GPUs" : text;
 }
 
-void print_report(const json& report) {
+void print_report(const nlohmann::json& report) {
     fmt::print("{}: {} ({})\n", report["node"].get<std::string>(), report["verdict"].get<std::string>(),
                gpus_text(report));
-    for (const json& finding : report["findings"])
+    for (const nlohmann::json& finding : report["findings"])
         fmt::print("  {}: {}\n      {}\n", finding["health"].get<std::string>(),
                    finding["text"].get<std::string>(), finding["advice"].get<std::string>());
 }
 
 // Versions must agree: NCCL and CUDA mix them badly.
-void compare_drivers(std::vector<json>& reports) {
+void compare_drivers(std::vector<nlohmann::json>& reports) {
     std::set<std::string> versions;
-    for (const json& report : reports)
+    for (const nlohmann::json& report : reports)
         if (const std::string version = report["driver"]; !version.empty()) versions.insert(version);
     if (versions.size() < 2) return;
-    for (json& report : reports) {
+    for (nlohmann::json& report : reports) {
         if (report["driver"].get<std::string>().empty()) continue;
         report["findings"].push_back({{"health", "degraded"},
                                       {"text", "NVIDIA driver " + report["driver"].get<std::string>() +
@@ -73,14 +71,15 @@ void compare_drivers(std::vector<json>& reports) {
     }
 }
 
-ExitCode print_reports(std::vector<json> reports, bool as_json) {
+ExitCode print_reports(std::vector<nlohmann::json> reports, bool as_json) {
     compare_drivers(reports);
     if (as_json)
-        fmt::print("{}\n", json(reports).dump(2, ' ', false, json::error_handler_t::replace));
+        fmt::print("{}\n",
+                   nlohmann::json(reports).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
     else
         std::ranges::for_each(reports, print_report);
     const bool bad = std::ranges::any_of(
-        reports, [](const json& report) { return report["verdict"].get<std::string>() == "bad"; });
+        reports, [](const nlohmann::json& report) { return report["verdict"].get<std::string>() == "bad"; });
     return bad ? ExitCode::CannotRun : ExitCode::Done;
 }
 
@@ -88,9 +87,9 @@ ExitCode print_reports(std::vector<json> reports, bool as_json) {
 ExitCode check_all_nodes(const Communicator& world, const std::string& sys, bool as_json) {
     const std::vector<std::string> hosts = world.all_gather(host_name());
     const bool first = std::ranges::find(hosts, host_name()) - hosts.begin() == world.rank();
-    std::vector<json> reports;
+    std::vector<nlohmann::json> reports;
     for (const std::string& text : world.all_gather(first ? check_this_node(sys).dump() : std::string()))
-        if (!text.empty()) reports.push_back(json::parse(text));
+        if (!text.empty()) reports.push_back(nlohmann::json::parse(text));
     ExitCode code = ExitCode::Done;
     if (world.rank() == 0) code = print_reports(reports, as_json);
     return static_cast<ExitCode>(std::stoi(world.broadcast(std::to_string(static_cast<int>(code)), 0)));
@@ -123,7 +122,7 @@ void add_check(CLI::App& cli, Action& action) {
     check->callback([arguments, &action] {
         action = [arguments](const Invocation& invocation) {
             if (!launcher_rank())  // without MPI, which may need the drivers that this checks
-                return print_reports(std::vector<json>(1, check_this_node(arguments->sys)),
+                return print_reports(std::vector<nlohmann::json>(1, check_this_node(arguments->sys)),
                                      arguments->as_json);
             return with_mpi(invocation, [&](const MpiSession& mpi) {
                 return check_all_nodes(mpi.world(), arguments->sys, arguments->as_json);

@@ -17,7 +17,7 @@ namespace voltpile {
 namespace {
 
 namespace fs = std::filesystem;
-using Findings = std::vector<Finding>;
+using Findings = std::vector<NodeFinding>;
 using Number = std::optional<double>;
 
 // Some correctable errors are normal; a bad contact makes thousands.
@@ -232,13 +232,13 @@ class NodeCheck {
 
 }  // namespace
 
-std::vector<Finding> check_node(const NodeGpus& node, const fs::path& sys) {
+std::vector<NodeFinding> check_node(const NodeGpus& node, const fs::path& sys) {
     return NodeCheck(node, sys).all();
 }
 
-Health verdict(const std::vector<Finding>& findings) {
+Health verdict(const std::vector<NodeFinding>& findings) {
     Health worst = Health::Ok;
-    for (const Finding& finding : findings) worst = std::max(worst, finding.health);
+    for (const NodeFinding& finding : findings) worst = std::max(worst, finding.health);
     return worst;
 }
 
