@@ -33,7 +33,8 @@ void define_commands(CLI::App& cli, Action& action) {
         "  voltpile export results/seed_map.h5 --output map.nc\n"
         "  voltpile help job threebody\n\n"
         "exit codes: 0 done; 1 compare found a difference; 2 the job file or the arguments are wrong;\n"
-        "            3 this machine cannot run the job; 4 it failed while running; 5 it was stopped and the same\n"
+        "            3 this machine cannot run the job; 4 it failed while running; 5 it was stopped and the "
+        "same\n"
         "            command resumes it\n\n"
         "Voltpile is free software under the Apache License 2.0.");
     add_run(cli, action);

@@ -42,8 +42,8 @@ class Process {
     // Throws MachineError if the program cannot be started ("cannot start sbatch: No such file or
     // directory").
     explicit Process(const ProcessRequest& request);
-    // Ends the program with SIGTERM, then SIGKILL, if it still runs. Takes at most four seconds: one that hangs
-    // in the kernel is left behind.
+    // Ends the program with SIGTERM, then SIGKILL, if it still runs. Takes at most four seconds: one that
+    // hangs in the kernel is left behind.
     ~Process();
     Process(const Process&) = delete;
     Process& operator=(const Process&) = delete;

@@ -16,7 +16,7 @@ struct GpuLinks {
     // that are down do not count.
     std::map<std::string, double> nvlink_gb_per_s;
     std::map<std::string, int> nvlinks;  // the number of these links
-    double pcie_gb_per_s = 0;  // one direction, of what GPU and slot can do; 0: unknown
+    double pcie_gb_per_s = 0;            // one direction, of what GPU and slot can do; 0: unknown
 };
 
 GpuLinks gpu_links(const GpuSnapshot& gpu);
