@@ -11,6 +11,8 @@
 namespace voltpile::threebody {
 inline namespace VOLTPILE_TARGET {
 
+static_assert(sizeof(RawOutcome) <= bytes_of_raw_outcome && sizeof(AdaptiveEnd) <= bytes_of_raw_outcome);
+
 inline LaunchShape one_thread_each(const GpuRange& range) {
     LaunchShape shape;
     shape.threads = 128;

@@ -1,11 +1,16 @@
 // The interface of the GPU kernels.
 #pragma once
 
+#include <cstddef>
+
 #include "device/stream.h"
 #include "sweep/gpu_range.h"
 #include "threebody/problem.h"
 
 namespace voltpile::threebody {
+
+// Enough for RawOutcome and AdaptiveEnd, which only CUDA sources see; gpu_kernel.cuh checks it.
+inline constexpr std::size_t bytes_of_raw_outcome = 26 * sizeof(double);
 
 // Enqueues the whole range with the integrator of the given method. on_gpu: the same problem in GPU memory.
 // multiprocessors: of the current GPU. Throws DeviceError if a launch fails. Each integrator is defined in a

@@ -8,9 +8,6 @@ namespace voltpile::threebody {
 
 namespace {
 
-// Enough for RawOutcome and AdaptiveEnd, which only CUDA sources see.
-constexpr std::size_t bytes_of_raw_outcome = 25 * sizeof(double);
-
 class ThreebodyGpuProgram : public GpuProgram {
   public:
     explicit ThreebodyGpuProgram(const Problem& problem) : problem_(problem), on_gpu_(1) {
