@@ -1,7 +1,7 @@
 #!/bin/bash
 # Lists what every GPU kernel of a program needs: registers, bytes of stack and bytes of static shared memory. A kernel's stack holds
 # what did not fit into registers and arrays that did not become registers, and lies in device memory: fails if one has more than
-# MOST_STACK bytes. Dynamic shared memory is not in the list; the kernels check theirs when they compile.
+# MOST_STACK bytes and is no known exception. Dynamic shared memory is not in the list; the kernels check theirs when they compile.
 #
 # usage: report_kernels.sh CUOBJDUMP PROGRAM
 #   CUOBJDUMP  that of the CUDA version that compiled the program
@@ -9,8 +9,12 @@
 set -euo pipefail
 [ $# = 2 ] || { sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//p}' "$0" >&2; exit 2; }
 MOST_STACK=16
+# These kernels need more, and how much: gbs10 computes with all registers, and watching the path takes 26 more.
+EXCEPTION='AdaptiveLane<GraggBulirschStoer10, (true|false), true>'
+MOST_STACK_OF_EXCEPTION=104
 
-"$1" --dump-resource-usage "$2" | c++filt | awk -v most="$MOST_STACK" '
+"$1" --dump-resource-usage "$2" | c++filt | awk -v most="$MOST_STACK" -v exception="$EXCEPTION" \
+    -v most_of_exception="$MOST_STACK_OF_EXCEPTION" '
     / Function / {
         kernel = $0
         sub(/^ *Function /, "", kernel)
@@ -26,11 +30,14 @@ MOST_STACK=16
             value[part[1]] = part[2]
         }
         if (!kernels++) printf "%9s %6s %7s  %s\n", "registers", "stack", "shared", "kernel"
-        bad = value["STACK"] > most
+        excepted = kernel ~ exception
+        bad = value["STACK"] > (excepted ? most_of_exception : most)
         failed += bad
+        exceptions += excepted && !bad && value["STACK"] > most
         printf "%9d %6d %7d  %s%s\n", value["REG"], value["STACK"], value["SHARED"], kernel, bad ? "  <-- too much" : ""
     }
     END {
-        printf "%d kernels, %d with more than %d bytes of stack\n", kernels, failed, most
+        printf "%d kernels, %d with more than %d bytes of stack", kernels, failed + exceptions, most
+        printf "%s\n", exceptions ? ", " exceptions " of them known" : ""
         exit kernels == 0 || failed > 0
     }'
