@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "base/shipped_files.h"
 #include "plan/cluster_devices.h"
 #include "plan/cluster_table.h"
 
@@ -78,10 +79,16 @@ Host read_like_host(const ClusterTable& table) {
     table.allow({"name", "count", "memory_gb", "like"});
     const std::string like = table.text("like");
     namespace fs = std::filesystem;
-    const fs::path file = fs::path(table.path()).parent_path() / (like + ".toml");
+    const std::string name = like + ".toml";
+    fs::path file = fs::path(table.path()).parent_path() / name;
     std::error_code error;
+    if (!fs::is_regular_file(file, error)) file = shipped_folder() / "data/clusters" / name;
     if (!fs::is_regular_file(file, error))
-        table.fail("like", fmt::format("like = \"{}\": there is no {}", like, file.string()));
+        table.fail(
+            "like",
+            fmt::format("like = \"{}\": there is no {}, neither beside this file nor among the machines that "
+                        "come with the program",
+                        like, name));
     const toml::table other = parse_description(file.string());
     const std::vector<ClusterTable> hosts = ClusterTable(other, file.string()).tables("host");
     if (hosts.size() != 1 || hosts.front().has("like"))
