@@ -15,7 +15,8 @@ using voltpile::http::RequestParser;
 
 constexpr std::size_t header_bytes = 512, body_bytes = 1024;
 
-// What a connection would make of the bytes: one line for each request, or for why it is refused.
+// What a connection would make of the bytes: one line for each request; the last one may be refused. For
+// which of its faults depends on the pieces.
 std::vector<std::string> read_all(std::string_view bytes, std::size_t piece) {
     std::vector<std::string> seen;
     RequestParser parser(header_bytes, body_bytes);
@@ -29,7 +30,7 @@ std::vector<std::string> read_all(std::string_view bytes, std::size_t piece) {
             if (used > in.size()) std::abort();
             in.erase(0, used);
             if (parser.refusal().status != 0) {
-                seen.push_back(std::to_string(parser.refusal().status));
+                seen.push_back("refused");
                 return seen;
             }
             if (parser.done()) {
