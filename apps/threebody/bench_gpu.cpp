@@ -6,6 +6,8 @@
 #include "device/buffer.h"
 #include "device/device.h"
 #include "device/stream.h"
+#include "measure/gpu_rates.h"
+#include "measure/time_on.h"
 #include "threebody/bench.h"
 #include "threebody/bench_kernels.h"
 #include "threebody/gpu_program.h"
@@ -15,36 +17,6 @@
 namespace voltpile::threebody {
 
 namespace {
-
-// Returns the seconds that the work takes which `enqueue` puts on the stream.
-template <class Enqueue>
-double time_on(const Stream& stream, Enqueue enqueue) {
-    Event start, end;
-    start.record(stream);
-    enqueue();
-    end.record(stream);
-    end.synchronize();
-    return end.seconds_since(start);
-}
-
-// Returns FP64 multiply-adds per second, the best of several runs. Each lasts as long as the sweep it is
-// compared with: clocks fall under load, so a short burst would be faster than any sustained work.
-double fma_peak(const DeviceInfo& info, const Stream& stream, double seconds_each) {
-    constexpr int trial_rounds = 20000;
-    const int blocks = 8 * info.multiprocessors;
-    DeviceBuffer<double> out(1);
-    const auto time_rounds = [&](int rounds) {
-        return time_on(stream, [&] { launch_fma_loop(blocks, rounds, out.data(), stream); });
-    };
-    time_rounds(trial_rounds);  // warms up
-    const double longer = std::clamp(seconds_each / time_rounds(trial_rounds), 1.0, 1e4);
-    const int rounds = static_cast<int>(trial_rounds * longer);
-    double best = 0;
-    for (int repeat = 0; repeat < 3; ++repeat) {
-        best = std::max(best, 256.0 * 16 * blocks * rounds / time_rounds(rounds));
-    }
-    return best;
-}
 
 struct Sweep {
     double seconds = 0;
@@ -105,7 +77,8 @@ void bench_gpu(const BenchOptions& options) {
     fmt::print("{}: three-body map {} x {}, {} Euler steps, FP64\n", info.name, options.size, options.size,
                options.steps);
     const Sweep sweep = time_sweep(problem, points, info, stream);
-    const double peak = fma_peak(info, stream, sweep.seconds);
+    // As long as the sweep that it is compared with, for clocks fall under load.
+    const double peak = gpu_fp64_rate(0, sweep.seconds, stream);
     const double instructions = threebody::info(Method::Euler).instructions;
     const double rate = sweep.pair_steps / sweep.seconds;
     fmt::print("{:<44} {:>12.4f} s\n", "kernel time, best of 4", sweep.seconds);

@@ -6,20 +6,6 @@ namespace voltpile::threebody {
 
 namespace {
 
-__global__ void fma_loop(int rounds, double factor, double term, double* out) {
-    double value[8];
-#pragma unroll
-    for (int i = 0; i < 8; ++i) value[i] = threadIdx.x + i;
-    for (int round = 0; round < rounds; ++round) {
-#pragma unroll
-        for (int i = 0; i < 16; ++i) value[i % 8] = __fma_rn(value[i % 8], factor, term);
-    }
-    double sum = 0;
-#pragma unroll
-    for (int i = 0; i < 8; ++i) sum += value[i];
-    if (sum == 0.123) *out = sum;  // never true, but the compiler cannot know
-}
-
 __global__ void plain_start(const Problem* problem, std::size_t points, double* state,
                             std::int32_t* steps_together) {
     const std::size_t point = blockIdx.x * static_cast<std::size_t>(blockDim.x) + threadIdx.x;
@@ -86,10 +72,6 @@ LaunchShape one_thread_each(std::size_t points) {
 }
 
 }  // namespace
-
-void launch_fma_loop(int blocks, int rounds, double* out, const Stream& stream) {
-    launch("loop of multiply-adds", fma_loop, {blocks, 256, 0}, stream, rounds, 0.999999, 1e-6, out);
-}
 
 void launch_plain_start(const Problem* problem, std::size_t points, double* state,
                         std::int32_t* steps_together, const Stream& stream) {

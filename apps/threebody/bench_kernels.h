@@ -9,9 +9,6 @@
 
 namespace voltpile::threebody {
 
-// Executes blocks * 256 * rounds * 16 FP64 fused multiply-adds and nothing else. out: one double.
-void launch_fma_loop(int blocks, int rounds, double* out, const Stream& stream);
-
 // Advances all pairs by one step in the memory-bound way: one launch per step loads and stores every pair's
 // state. state: 36 arrays of `points` numbers; steps_together: (points).
 void launch_plain_start(const Problem* problem, std::size_t points, double* state,

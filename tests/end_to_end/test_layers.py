@@ -13,6 +13,7 @@ MAY_INCLUDE = {
     "job": {"base"},
     "plan": {"base", "job"},
     "device": {"base"},
+    "measure": {"base", "device"},
     "comm": {"base", "device"},
     "work": {"base", "device", "comm"},
     "results": {"base", "job", "plan", "device", "comm", "work"},

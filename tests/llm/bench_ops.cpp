@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "llm/bench/read_rate.h"
+#include "measure/gpu_rates.h"
 
 using namespace voltpile;
 using namespace voltpile::llm;
