@@ -2,9 +2,9 @@
 
     python3 run_with_packages.py FOLDER REQUIREMENTS ARGUMENT...
 
-FOLDER: of the environment, which also sees the system's packages. REQUIREMENTS: a file of pinned versions; the environment is
-made again when it changes. Exit code 77, which skips a test, if the packages cannot be installed, for want of a network for
-example.
+FOLDER: of the environment, which also sees the system's packages. REQUIREMENTS: a file of pinned versions, one a line; those
+with the comment "alone" are installed without what they require. The environment is made again when the file changes. Exit
+code 77, which skips a test, if the packages cannot be installed, for want of a network for example.
 """
 
 import os
@@ -21,9 +21,13 @@ def main():
     installed = pathlib.Path(folder) / "installed.txt"
     wanted = pathlib.Path(requirements).read_text()
     if not installed.exists() or installed.read_text() != wanted:
+        install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--retries", "1"]
+        lines = [line for line in wanted.splitlines() if line.partition("#")[0]]
+        others, alone = ([line.split()[0] for line in lines if ("# alone" in line) is only] for only in (False, True))
         for command in (
             [sys.executable, "-m", "venv", "--clear", "--system-site-packages", folder],
-            [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--retries", "1", "-r", requirements],
+            [*install, *others],
+            [*install, "--no-deps", *alone],
         ):
             done = subprocess.run(command, capture_output=True, text=True)
             if done.returncode != 0:

@@ -179,6 +179,11 @@ class Answers(ServeCase):
         self.assertEqual(self.get("/v1/models/tiny-q8_0").json, models["data"][0])
         self.assertEqual(self.get("/v1/models/other").status, 404)
         self.assertEqual((self.get("/health").status, self.get("/ready").status), (200, 200))
+        info = self.get("/tokenizer_info").json
+        config = json.loads((MODELS / "hf" / "tokenizer_config.json").read_text())
+        for name in ("bos_token", "eos_token", "model_max_length"):
+            self.assertEqual(info[name], config[name])
+        self.assertIn("<|im_start|>", info["chat_template"])
         paths = self.get("/openapi.json").json["paths"]
         for path in paths:
             method = next(iter(paths[path]))

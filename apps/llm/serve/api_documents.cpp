@@ -1,6 +1,7 @@
 // What can be read without a request to the model.
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/build_info.h"
 #include "llm/serve/api.h"
@@ -14,7 +15,8 @@ using nlohmann::ordered_json;
 
 http::Response document(const ordered_json& json) {
     http::Response response;
-    response.body = json.dump();
+    // Names of tokens in GGUF files are any bytes.
+    response.body = json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
     return response;
 }
 
@@ -25,6 +27,19 @@ ordered_json model_object(const ServedModel& model) {
             {"owned_by", "voltpile"},
             {"max_model_len", model.context},
             {"vocab_size", model.vocabulary}};
+}
+
+// What clients need to make prompts of tokens themselves, under the names of tokenizer_config.json.
+ordered_json tokenizer_info(const LanguageModel& model, int context) {
+    const Tokenizer& tokenizer = model.tokenizer();
+    const auto text = [&](std::optional<TokenId> token) {
+        return token ? ordered_json(tokenizer.bytes_of(*token)) : ordered_json();
+    };
+    ordered_json info{{"bos_token", text(tokenizer.vocabulary().bos)},
+                      {"eos_token", text(tokenizer.vocabulary().eos)},
+                      {"model_max_length", context}};
+    if (model.has_chat_template()) info["chat_template"] = model.chat_template().source();
+    return info;
 }
 
 // status: if all replicas work. 503 once none does; the server then ends.
@@ -66,6 +81,8 @@ void Api::add_documents(http::Router& router) {
                         "model", "model_not_found")
             .response();
     });
+    add("/tokenizer_info",
+        [info = tokenizer_info(model_, model.context)](const http::Request&) { return document(info); });
     add("/openapi.json", [text = openapi_json(model)](const http::Request&) {
         http::Response response;
         response.body = text;

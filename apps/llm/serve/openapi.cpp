@@ -306,6 +306,7 @@ std::string openapi_json(const ServedModel& model) {
         {"/v1/messages", post("Anthropic's API", messages_schema(model), messages_error_schema())},
         {"/tokenize", post("tokens of a text", to_tokens)},
         {"/detokenize", post("text of tokens", object({{"tokens", tokens}}, {"tokens"}))},
+        {"/tokenizer_info", get("special tokens and chat template")},
         {"/v1/models", get("the model")},
         {"/health", get("200 as long as the process runs")},
         {"/ready", get("503 while the server stops")},
