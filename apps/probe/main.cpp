@@ -1,41 +1,108 @@
-// voltpile-probe: reads the GPUs of this node and writes them to stdout as a line of JSON. Voltpile runs it
-// as a process of its own, because a call into a hung driver never returns (src/machine/probe.h).
+// voltpile-probe: reads this node and its GPUs and writes lines of JSON to stdout. Voltpile runs it as a
+// process of its own, because a call into a hung driver never returns (src/machine/probe.h).
+//   voltpile-probe                one line with everything
+//   voltpile-probe --every MS     a line of what changes every MS milliseconds, until stdin is closed
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "base/error.h"
-#include "machine/gpu_json.h"
+#include "machine/gpu_sampler.h"
+#include "machine/host_meter.h"
+#include "machine/node_json.h"
 #include "machine/nvml.h"
 #include "machine/read_gpus.h"
 
 namespace {
 
 using namespace voltpile;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
 
-NodeGpus read_all() {
-    try {
-        const Nvml nvml;
-        return read_gpus(nvml, GpuReading::Everything);
-    } catch (const MachineError& error) {
-        NodeGpus none;
-        none.problem = error.what();
-        return none;
+double unix_time_s() {
+    return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+// The driver, if there is one that answers.
+struct Driver {
+    Driver() {
+        try {
+            nvml.emplace();
+        } catch (const MachineError& error) {
+            problem = error.what();
+        }
+    }
+    std::optional<Nvml> nvml;
+    std::string problem;
+};
+
+bool print(const NodeSample& sample) {
+    const std::string line = to_json(sample) + "\n";
+    return std::fputs(line.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
+}
+
+// Returns false once the other end of stdin is closed.
+bool sleep_until(steady_clock::time_point until) {
+    for (;;) {
+        const auto left = std::chrono::ceil<milliseconds>(until - steady_clock::now()).count();
+        if (left <= 0) return true;
+        pollfd input{STDIN_FILENO, POLLIN, 0};
+        if (poll(&input, 1, static_cast<int>(left)) > 0) {
+            char ignored[256];
+            if (read(STDIN_FILENO, ignored, sizeof ignored) <= 0) return false;
+        }
+    }
+}
+
+bool print_everything() {
+    const Driver driver;
+    NodeSample sample;
+    sample.gpus.problem = driver.problem;
+    if (driver.nvml) sample.gpus = read_gpus(*driver.nvml, GpuReading::Everything);
+    sample.host = HostMeter().read();
+    sample.time_s = unix_time_s();
+    return print(sample);
+}
+
+int sample_every(milliseconds every) {
+    const Driver driver;
+    std::optional<GpuSampler> gpus;
+    if (driver.nvml) gpus.emplace(*driver.nvml, every);
+    HostMeter host;
+    for (auto next = steady_clock::now();; next = std::max(next + every, steady_clock::now())) {
+        if (!sleep_until(next)) return 0;
+        NodeSample sample;
+        sample.gpus.problem = driver.problem;
+        sample.time_s = unix_time_s();
+        if (gpus) sample.gpus = gpus->sample();
+        sample.host = host.read();
+        if (!print(sample)) return 0;  // nobody reads
     }
 }
 
 }  // namespace
 
-int main(int argc, char**) {
+int main(int argc, char** argv) {
     try {
-        if (argc > 1) {
-            std::fputs("voltpile-probe has no arguments: Voltpile runs it to read this node's GPUs\n",
-                       stderr);
-            return static_cast<int>(ExitCode::BadInput);
-        }
-        const std::string line = to_json(read_all()) + "\n";
-        return std::fputs(line.c_str(), stdout) >= 0 && std::fflush(stdout) == 0 ? 0 : 1;
+        const std::span<char*> arguments(argv + 1, static_cast<std::size_t>(argc - 1));
+        if (arguments.empty()) return print_everything() ? 0 : 1;
+        const int every = arguments.size() == 2 ? std::atoi(arguments[1]) : 0;
+        if (std::string_view(arguments[0]) == "--every" && every > 0)
+            return sample_every(milliseconds(every));
+        std::fputs(
+            "usage: voltpile-probe [--every MILLISECONDS]\n"
+            "Voltpile runs it to read this node and its GPUs.\n",
+            stderr);
+        return static_cast<int>(ExitCode::BadInput);
     } catch (const std::exception& error) {
         std::fprintf(stderr, "%s\n", error.what());
         return static_cast<int>(ExitCode::Failed);

@@ -10,6 +10,17 @@ const GpuSnapshot* NodeGpus::find(std::string_view bus_id) const {
     return found == gpus.end() ? nullptr : &*found;
 }
 
+std::optional<double> NodeGpus::power_w() const {
+    if (gpus.empty()) return std::nullopt;
+    double sum = 0;
+    for (const GpuSnapshot& gpu : gpus) {
+        const std::optional<double> now = gpu.power_instant_w ? gpu.power_instant_w : gpu.power_w;
+        if (!now) return std::nullopt;
+        sum += *now;
+    }
+    return sum;
+}
+
 std::string plain_bus_id(std::string bus_id) {
     constexpr std::size_t length = 12;  // "0000:1b:00.0"
     if (bus_id.size() > length) bus_id.erase(0, bus_id.size() - length);

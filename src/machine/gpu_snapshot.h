@@ -30,9 +30,11 @@ struct GpuSnapshot {
     std::string uuid;
     std::string problem;  // why readings are missing: "GPU is lost (NVML 15)"; empty: none
 
-    std::optional<double> power_w;
-    std::optional<double> energy_j;  // since the driver was loaded
+    std::optional<double> power_w;          // since Ampere an average over a second
+    std::optional<double> power_instant_w;  // newer drivers
+    std::optional<double> energy_j;         // since the driver was loaded
     std::optional<double> temperature_c;
+    std::optional<double> memory_temperature_c;  // HBM
     std::optional<double> sm_clock_mhz;
     std::optional<double> memory_clock_mhz;
     std::optional<double> utilization_percent;         // share of time in which a kernel ran
@@ -40,6 +42,18 @@ struct GpuSnapshot {
     std::optional<double> memory_used_bytes;
     std::optional<double> throttle_reasons;  // bits of kThrottleReasons
     std::optional<double> pcie_replays;      // since the driver was loaded
+    // Data on PCIe and on all NVLinks since the driver was loaded, and averages since the previous sample.
+    std::optional<double> pcie_sent_bytes;
+    std::optional<double> pcie_received_bytes;
+    std::optional<double> pcie_sent_bytes_per_s;  // of older drivers: measured for 20 ms
+    std::optional<double> pcie_received_bytes_per_s;
+    std::optional<double> nvlink_sent_bytes;
+    std::optional<double> nvlink_received_bytes;
+    std::optional<double> nvlink_sent_bytes_per_s;
+    std::optional<double> nvlink_received_bytes_per_s;
+    // PCIe errors that the kernel counts (AER), of the GPU and the ports above it, since the node started.
+    std::optional<double> aer_correctable;
+    std::optional<double> aer_uncorrectable;
 
     std::optional<double> memory_total_bytes;
     std::optional<double> power_limit_w;           // as set
@@ -69,48 +83,75 @@ struct GpuSnapshot {
     std::vector<NvLink> links;  // those that the GPU has, up or not
 };
 
+// How a number changes while a job runs.
+enum class GpuPace {
+    Fast,    // read with every sample
+    Slow,    // read once a second, and held until then
+    Setting  // not read by samples
+};
+
 // A number of a GpuSnapshot, with the name that JSON, telemetry and Prometheus use.
 struct GpuNumber {
     std::string_view name;  // "power_w"
+    const char* unit;       // UDUNITS; "1" for bits, counters and flags
     std::optional<double> GpuSnapshot::*member;
-    bool sampled;  // changes while a job runs: telemetry samples it
+    GpuPace pace;
 };
 inline constexpr std::array kGpuNumbers{
-    GpuNumber{"power_w", &GpuSnapshot::power_w, true},
-    GpuNumber{"energy_j", &GpuSnapshot::energy_j, true},
-    GpuNumber{"temperature_c", &GpuSnapshot::temperature_c, true},
-    GpuNumber{"sm_clock_mhz", &GpuSnapshot::sm_clock_mhz, true},
-    GpuNumber{"memory_clock_mhz", &GpuSnapshot::memory_clock_mhz, true},
-    GpuNumber{"utilization_percent", &GpuSnapshot::utilization_percent, true},
-    GpuNumber{"memory_utilization_percent", &GpuSnapshot::memory_utilization_percent, true},
-    GpuNumber{"memory_used_bytes", &GpuSnapshot::memory_used_bytes, true},
-    GpuNumber{"throttle_reasons", &GpuSnapshot::throttle_reasons, true},
-    GpuNumber{"pcie_replays", &GpuSnapshot::pcie_replays, true},
-    GpuNumber{"memory_total_bytes", &GpuSnapshot::memory_total_bytes, false},
-    GpuNumber{"power_limit_w", &GpuSnapshot::power_limit_w, false},
-    GpuNumber{"power_limit_enforced_w", &GpuSnapshot::power_limit_enforced_w, false},
-    GpuNumber{"power_limit_default_w", &GpuSnapshot::power_limit_default_w, false},
-    GpuNumber{"power_limit_min_w", &GpuSnapshot::power_limit_min_w, false},
-    GpuNumber{"power_limit_max_w", &GpuSnapshot::power_limit_max_w, false},
-    GpuNumber{"sm_clock_max_mhz", &GpuSnapshot::sm_clock_max_mhz, false},
-    GpuNumber{"memory_clock_max_mhz", &GpuSnapshot::memory_clock_max_mhz, false},
-    GpuNumber{"application_clock_mhz", &GpuSnapshot::application_clock_mhz, false},
-    GpuNumber{"application_clock_default_mhz", &GpuSnapshot::application_clock_default_mhz, false},
-    GpuNumber{"application_memory_clock_mhz", &GpuSnapshot::application_memory_clock_mhz, false},
-    GpuNumber{"temperature_slowdown_c", &GpuSnapshot::temperature_slowdown_c, false},
-    GpuNumber{"temperature_shutdown_c", &GpuSnapshot::temperature_shutdown_c, false},
-    GpuNumber{"ecc_on", &GpuSnapshot::ecc_on, false},
-    GpuNumber{"ecc_corrected", &GpuSnapshot::ecc_corrected, false},
-    GpuNumber{"ecc_uncorrected", &GpuSnapshot::ecc_uncorrected, false},
-    GpuNumber{"ecc_uncorrected_ever", &GpuSnapshot::ecc_uncorrected_ever, false},
-    GpuNumber{"retired_pages", &GpuSnapshot::retired_pages, false},
-    GpuNumber{"retirement_pending", &GpuSnapshot::retirement_pending, false},
-    GpuNumber{"remapped_rows", &GpuSnapshot::remapped_rows, false},
-    GpuNumber{"remapping_failed", &GpuSnapshot::remapping_failed, false},
-    GpuNumber{"pcie_generation", &GpuSnapshot::pcie_generation, false},
-    GpuNumber{"pcie_width", &GpuSnapshot::pcie_width, false},
-    GpuNumber{"pcie_generation_max", &GpuSnapshot::pcie_generation_max, false},
-    GpuNumber{"pcie_width_max", &GpuSnapshot::pcie_width_max, false},
+    GpuNumber{"power_w", "W", &GpuSnapshot::power_w, GpuPace::Fast},
+    GpuNumber{"power_instant_w", "W", &GpuSnapshot::power_instant_w, GpuPace::Fast},
+    GpuNumber{"energy_j", "J", &GpuSnapshot::energy_j, GpuPace::Fast},
+    GpuNumber{"temperature_c", "degree_Celsius", &GpuSnapshot::temperature_c, GpuPace::Slow},
+    GpuNumber{"memory_temperature_c", "degree_Celsius", &GpuSnapshot::memory_temperature_c, GpuPace::Slow},
+    GpuNumber{"sm_clock_mhz", "MHz", &GpuSnapshot::sm_clock_mhz, GpuPace::Fast},
+    GpuNumber{"memory_clock_mhz", "MHz", &GpuSnapshot::memory_clock_mhz, GpuPace::Slow},
+    GpuNumber{"utilization_percent", "percent", &GpuSnapshot::utilization_percent, GpuPace::Fast},
+    GpuNumber{"memory_utilization_percent", "percent", &GpuSnapshot::memory_utilization_percent,
+              GpuPace::Fast},
+    GpuNumber{"memory_used_bytes", "byte", &GpuSnapshot::memory_used_bytes, GpuPace::Slow},
+    GpuNumber{"throttle_reasons", "1", &GpuSnapshot::throttle_reasons, GpuPace::Fast},
+    GpuNumber{"pcie_replays", "1", &GpuSnapshot::pcie_replays, GpuPace::Slow},
+    GpuNumber{"pcie_sent_bytes", "byte", &GpuSnapshot::pcie_sent_bytes, GpuPace::Slow},
+    GpuNumber{"pcie_received_bytes", "byte", &GpuSnapshot::pcie_received_bytes, GpuPace::Slow},
+    GpuNumber{"pcie_sent_bytes_per_s", "byte s-1", &GpuSnapshot::pcie_sent_bytes_per_s, GpuPace::Slow},
+    GpuNumber{"pcie_received_bytes_per_s", "byte s-1", &GpuSnapshot::pcie_received_bytes_per_s,
+              GpuPace::Slow},
+    GpuNumber{"nvlink_sent_bytes", "byte", &GpuSnapshot::nvlink_sent_bytes, GpuPace::Slow},
+    GpuNumber{"nvlink_received_bytes", "byte", &GpuSnapshot::nvlink_received_bytes, GpuPace::Slow},
+    GpuNumber{"nvlink_sent_bytes_per_s", "byte s-1", &GpuSnapshot::nvlink_sent_bytes_per_s, GpuPace::Slow},
+    GpuNumber{"nvlink_received_bytes_per_s", "byte s-1", &GpuSnapshot::nvlink_received_bytes_per_s,
+              GpuPace::Slow},
+    GpuNumber{"aer_correctable", "1", &GpuSnapshot::aer_correctable, GpuPace::Slow},
+    GpuNumber{"aer_uncorrectable", "1", &GpuSnapshot::aer_uncorrectable, GpuPace::Slow},
+    GpuNumber{"memory_total_bytes", "byte", &GpuSnapshot::memory_total_bytes, GpuPace::Setting},
+    GpuNumber{"power_limit_w", "W", &GpuSnapshot::power_limit_w, GpuPace::Setting},
+    GpuNumber{"power_limit_enforced_w", "W", &GpuSnapshot::power_limit_enforced_w, GpuPace::Setting},
+    GpuNumber{"power_limit_default_w", "W", &GpuSnapshot::power_limit_default_w, GpuPace::Setting},
+    GpuNumber{"power_limit_min_w", "W", &GpuSnapshot::power_limit_min_w, GpuPace::Setting},
+    GpuNumber{"power_limit_max_w", "W", &GpuSnapshot::power_limit_max_w, GpuPace::Setting},
+    GpuNumber{"sm_clock_max_mhz", "MHz", &GpuSnapshot::sm_clock_max_mhz, GpuPace::Setting},
+    GpuNumber{"memory_clock_max_mhz", "MHz", &GpuSnapshot::memory_clock_max_mhz, GpuPace::Setting},
+    GpuNumber{"application_clock_mhz", "MHz", &GpuSnapshot::application_clock_mhz, GpuPace::Setting},
+    GpuNumber{"application_clock_default_mhz", "MHz", &GpuSnapshot::application_clock_default_mhz,
+              GpuPace::Setting},
+    GpuNumber{"application_memory_clock_mhz", "MHz", &GpuSnapshot::application_memory_clock_mhz,
+              GpuPace::Setting},
+    GpuNumber{"temperature_slowdown_c", "degree_Celsius", &GpuSnapshot::temperature_slowdown_c,
+              GpuPace::Setting},
+    GpuNumber{"temperature_shutdown_c", "degree_Celsius", &GpuSnapshot::temperature_shutdown_c,
+              GpuPace::Setting},
+    GpuNumber{"ecc_on", "1", &GpuSnapshot::ecc_on, GpuPace::Setting},
+    GpuNumber{"ecc_corrected", "1", &GpuSnapshot::ecc_corrected, GpuPace::Setting},
+    GpuNumber{"ecc_uncorrected", "1", &GpuSnapshot::ecc_uncorrected, GpuPace::Setting},
+    GpuNumber{"ecc_uncorrected_ever", "1", &GpuSnapshot::ecc_uncorrected_ever, GpuPace::Setting},
+    GpuNumber{"retired_pages", "1", &GpuSnapshot::retired_pages, GpuPace::Setting},
+    GpuNumber{"retirement_pending", "1", &GpuSnapshot::retirement_pending, GpuPace::Setting},
+    GpuNumber{"remapped_rows", "1", &GpuSnapshot::remapped_rows, GpuPace::Setting},
+    GpuNumber{"remapping_failed", "1", &GpuSnapshot::remapping_failed, GpuPace::Setting},
+    GpuNumber{"pcie_generation", "1", &GpuSnapshot::pcie_generation, GpuPace::Setting},
+    GpuNumber{"pcie_width", "1", &GpuSnapshot::pcie_width, GpuPace::Setting},
+    GpuNumber{"pcie_generation_max", "1", &GpuSnapshot::pcie_generation_max, GpuPace::Setting},
+    GpuNumber{"pcie_width_max", "1", &GpuSnapshot::pcie_width_max, GpuPace::Setting},
 };
 
 // Why a GPU runs below its highest clock: the driver's bits.
@@ -141,6 +182,9 @@ struct NodeGpus {
 
     // Returns nullptr if the driver does not know the GPU. bus_id: "0000:1b:00.0".
     const GpuSnapshot* find(std::string_view bus_id) const;
+
+    // Returns what all GPUs draw now, in watts; nothing if one of them does not say.
+    std::optional<double> power_w() const;
 };
 
 // Converts NVML's and CUDA's spellings of a PCI bus id to one: "00000000:1B:00.0" becomes "0000:1b:00.0".

@@ -28,6 +28,7 @@ NvmlFunctions all_functions(void* library) {
     find(library, f.cuda_version, {"nvmlSystemGetCudaDriverVersion_v2", "nvmlSystemGetCudaDriverVersion"});
     find(library, f.device_count, {"nvmlDeviceGetCount_v2"});
     find(library, f.device_by_index, {"nvmlDeviceGetHandleByIndex_v2"});
+    find(library, f.device_by_bus_id, {"nvmlDeviceGetHandleByPciBusId_v2"});
     find(library, f.name, {"nvmlDeviceGetName"});
     find(library, f.uuid, {"nvmlDeviceGetUUID"});
     find(library, f.pci, {"nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetPciInfo_v2"});
@@ -57,6 +58,8 @@ NvmlFunctions all_functions(void* library) {
     find(library, f.max_pcie_generation, {"nvmlDeviceGetMaxPcieLinkGeneration"});
     find(library, f.max_pcie_width, {"nvmlDeviceGetMaxPcieLinkWidth"});
     find(library, f.pcie_replays, {"nvmlDeviceGetPcieReplayCounter"});
+    find(library, f.pcie_throughput, {"nvmlDeviceGetPcieThroughput"});
+    find(library, f.field_values, {"nvmlDeviceGetFieldValues"});
     find(library, f.link_state, {"nvmlDeviceGetNvLinkState"});
     find(library, f.link_version, {"nvmlDeviceGetNvLinkVersion"});
     find(library, f.link_remote_type, {"nvmlDeviceGetNvLinkRemoteDeviceType"});

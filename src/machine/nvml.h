@@ -24,6 +24,20 @@ struct NvmlUtilization {
     unsigned gpu, memory;  // percent of the last sampling period
 };
 
+// One of the numbers that have a field's number instead of a function.
+struct NvmlFieldValue {
+    unsigned field;
+    unsigned scope;  // of a counter of NVLinks: the link's number; kNvmlAllLinks: their sum
+    long long unix_time_us, latency_us;
+    unsigned type;  // NvmlFieldType
+    int status;
+    union {
+        double real;
+        unsigned whole;
+        unsigned long long wide;
+    };
+};
+
 // What NVML's functions return.
 enum NvmlStatus : int {
     kNvmlSuccess = 0,
@@ -39,6 +53,17 @@ enum NvmlClock : int { kNvmlGraphicsClock = 0, kNvmlSmClock = 1, kNvmlMemoryCloc
 enum NvmlThreshold : int { kNvmlShutdownThreshold = 0, kNvmlSlowdownThreshold = 1 };
 enum NvmlErrors : int { kNvmlCorrected = 0, kNvmlUncorrected = 1 };
 enum NvmlLinkEnd : int { kNvmlLinkToGpu = 0, kNvmlLinkToSwitch = 2 };
+enum NvmlPcieDirection : int { kNvmlPcieSent = 0, kNvmlPcieReceived = 1 };
+enum NvmlFieldType : unsigned { kNvmlReal = 0, kNvmlWhole = 1, kNvmlLong = 2, kNvmlWide = 3 };
+inline constexpr unsigned kNvmlAllLinks = ~0U;
+enum NvmlField : unsigned {
+    kNvmlMemoryTemperature = 82,  // degrees Celsius
+    kNvmlLinksSent = 138,         // kibibytes of data on NVLinks since the driver was loaded
+    kNvmlLinksReceived = 139,
+    kNvmlPowerInstant = 186,  // milliwatts, now; the function's are an average over a second since Ampere
+    kNvmlPcieBytesSent = 197,
+    kNvmlPcieBytesReceived = 198,
+};
 
 template <class... Arguments>
 using NvmlCall = int (*)(NvmlDevice, Arguments...);
@@ -52,6 +77,7 @@ struct NvmlFunctions {
     int (*cuda_version)(int*) = nullptr;  // the newest CUDA that the driver serves: 12080
     int (*device_count)(unsigned*) = nullptr;
     int (*device_by_index)(unsigned, NvmlDevice*) = nullptr;
+    int (*device_by_bus_id)(const char*, NvmlDevice*) = nullptr;
 
     NvmlCall<char*, unsigned> name = nullptr;
     NvmlCall<char*, unsigned> uuid = nullptr;
@@ -82,7 +108,9 @@ struct NvmlFunctions {
     NvmlCall<unsigned*> max_pcie_generation = nullptr;
     NvmlCall<unsigned*> max_pcie_width = nullptr;
     NvmlCall<unsigned*> pcie_replays = nullptr;
-    NvmlCall<unsigned, int*> link_state = nullptr;  // NVLink's number; 1: up
+    NvmlCall<int, unsigned*> pcie_throughput = nullptr;     // NvmlPcieDirection; kB/s, measured for 20 ms
+    NvmlCall<int, NvmlFieldValue*> field_values = nullptr;  // how many
+    NvmlCall<unsigned, int*> link_state = nullptr;          // NVLink's number; 1: up
     NvmlCall<unsigned, unsigned*> link_version = nullptr;
     NvmlCall<unsigned, int*> link_remote_type = nullptr;  // NvmlLinkEnd
     NvmlCall<unsigned, NvmlPci*> link_remote_pci = nullptr;

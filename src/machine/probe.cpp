@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/process.h"
-#include "machine/gpu_json.h"
+#include "machine/node_json.h"
 
 namespace voltpile {
 namespace {
@@ -42,7 +42,7 @@ NodeGpus probe_gpus(std::chrono::milliseconds deadline) {
         if (!result.succeeded())
             return without_gpus(fmt::format("voltpile-probe failed with exit code {}: {}", result.exit_code,
                                             first_line_of(result.err)));
-        return gpus_from_json(result.out);
+        return sample_from_json(result.out).gpus;
     } catch (const Error& error) {
         return without_gpus(error.what());
     }

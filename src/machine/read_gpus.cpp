@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "machine/nvml.h"
 
@@ -70,25 +71,81 @@ void read_identity(GpuReader& reader, GpuSnapshot& gpu) {
     if (reader.call(f.uuid, text.data(), static_cast<unsigned>(text.size()))) gpu.uuid = text.data();
 }
 
-void read_sampled(GpuReader& reader, GpuSnapshot& gpu) {
+// Reads numbers that have a field's number. Those that this GPU or driver lacks stay unknown.
+class FieldReader {
+  public:
+    FieldReader& want(NvmlField field, double scale, Number& to) {
+        NvmlFieldValue& asked = values_[count_];
+        asked = {};
+        asked.field = field;
+        const bool of_links = field == kNvmlLinksSent || field == kNvmlLinksReceived;
+        asked.scope = of_links ? kNvmlAllLinks : 0;
+        targets_[count_++] = {scale, &to};
+        return *this;
+    }
+
+    void read(GpuReader& reader) {
+        if (!reader.call(reader.functions().field_values, static_cast<int>(count_), values_.data())) return;
+        for (std::size_t i = 0; i < count_; ++i)
+            if (values_[i].status == kNvmlSuccess && !wraps(values_[i]))
+                *targets_[i].second = targets_[i].first * number(values_[i]);
+    }
+
+  private:
+    // A counter of bytes with 32 bits starts again several times a second.
+    static bool wraps(const NvmlFieldValue& value) {
+        return value.type == kNvmlWhole &&
+               (value.field == kNvmlPcieBytesSent || value.field == kNvmlPcieBytesReceived);
+    }
+    static double number(const NvmlFieldValue& value) {
+        switch (value.type) {
+            case kNvmlReal:
+                return value.real;
+            case kNvmlWhole:
+                return value.whole;
+            default:
+                return static_cast<double>(value.wide);
+        }
+    }
+
+    static constexpr std::size_t kMost = 8;
+    std::array<NvmlFieldValue, kMost> values_;
+    std::array<std::pair<double, Number*>, kMost> targets_;
+    std::size_t count_ = 0;
+};
+
+void read_fast(GpuReader& reader, GpuSnapshot& gpu) {
     const NvmlFunctions& f = reader.functions();
     gpu.power_w = reader.milli(f.power);
+    FieldReader().want(kNvmlPowerInstant, kMilli, gpu.power_instant_w).read(reader);
     gpu.energy_j = reader.number<unsigned long long>(f.energy, kMilli);
-    gpu.temperature_c = reader.whole(f.temperature, kGpuSensor);
     gpu.sm_clock_mhz = reader.whole(f.clock, static_cast<int>(kNvmlSmClock));
-    gpu.memory_clock_mhz = reader.whole(f.clock, static_cast<int>(kNvmlMemoryClock));
     NvmlUtilization utilization{};
     if (reader.call(f.utilization, &utilization)) {
         gpu.utilization_percent = utilization.gpu;
         gpu.memory_utilization_percent = utilization.memory;
     }
+    gpu.throttle_reasons = reader.wide(f.throttle_reasons);
+}
+
+void read_slow(GpuReader& reader, GpuSnapshot& gpu) {
+    const NvmlFunctions& f = reader.functions();
+    gpu.temperature_c = reader.whole(f.temperature, kGpuSensor);
+    gpu.memory_clock_mhz = reader.whole(f.clock, static_cast<int>(kNvmlMemoryClock));
     NvmlMemory memory{};
     if (reader.call(f.memory, &memory)) {
         gpu.memory_used_bytes = static_cast<double>(memory.used);
         gpu.memory_total_bytes = static_cast<double>(memory.total);
     }
-    gpu.throttle_reasons = reader.wide(f.throttle_reasons);
     gpu.pcie_replays = reader.whole(f.pcie_replays);
+    constexpr double kibi = 1024;
+    FieldReader()
+        .want(kNvmlMemoryTemperature, 1, gpu.memory_temperature_c)
+        .want(kNvmlPcieBytesSent, 1, gpu.pcie_sent_bytes)
+        .want(kNvmlPcieBytesReceived, 1, gpu.pcie_received_bytes)
+        .want(kNvmlLinksSent, kibi, gpu.nvlink_sent_bytes)
+        .want(kNvmlLinksReceived, kibi, gpu.nvlink_received_bytes)
+        .read(reader);
 }
 
 void read_limits(GpuReader& reader, GpuSnapshot& gpu) {
@@ -176,7 +233,8 @@ GpuSnapshot read_gpu(const Nvml& nvml, NvmlDevice device, GpuReading what) {
     GpuSnapshot gpu;
     GpuReader reader(nvml, device);
     read_identity(reader, gpu);
-    read_sampled(reader, gpu);
+    read_fast(reader, gpu);
+    if (what != GpuReading::Fast) read_slow(reader, gpu);
     if (what == GpuReading::Everything) {
         read_limits(reader, gpu);
         read_memory_errors(nvml, device, reader, gpu);
@@ -211,6 +269,20 @@ NodeGpus read_gpus(const Nvml& nvml, GpuReading what) {
         }
     }
     return node;
+}
+
+void measure_pcie(const Nvml& nvml, GpuSnapshot& gpu) {
+    const NvmlFunctions& f = nvml.functions();
+    NvmlDevice device = nullptr;
+    if (!f.pcie_throughput || !f.device_by_bus_id ||
+        f.device_by_bus_id(gpu.bus_id.c_str(), &device) != kNvmlSuccess)
+        return;
+    GpuReader reader(nvml, device);
+    constexpr double kilo = 1e3;
+    gpu.pcie_sent_bytes_per_s =
+        reader.number<unsigned>(f.pcie_throughput, kilo, static_cast<int>(kNvmlPcieSent));
+    gpu.pcie_received_bytes_per_s =
+        reader.number<unsigned>(f.pcie_throughput, kilo, static_cast<int>(kNvmlPcieReceived));
 }
 
 }  // namespace voltpile

@@ -1,6 +1,6 @@
 // A library with NVML's functions that plays back a described node, for tests on machines without GPUs. The
 // program finds it through LD_LIBRARY_PATH; VOLTPILE_STAND_IN_NODE names the description, the JSON that
-// voltpile-probe prints (src/machine/gpu_json.h) plus faults:
+// voltpile-probe prints (src/machine/node_json.h) plus faults:
 //   node: "init": N       NVML does not start and returns N
 //         "hang": true    NVML's start never returns
 //   GPU:  "lost": true    the GPU fell off the bus: every call returns 15
@@ -17,6 +17,7 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,14 @@ struct Pci {
     char legacy_bus_id[16];
     unsigned domain, bus, device, device_id, subsystem_id;
     char bus_id[32];
+};
+
+struct FieldValue {
+    unsigned field, scope;
+    long long unix_time_us, latency_us;
+    unsigned type;
+    int status;
+    unsigned long long wide;
 };
 
 json& node() {
@@ -165,6 +174,12 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned index, Device* to) {
     *to = reinterpret_cast<Device>(static_cast<std::size_t>(index) + 1);
     return gpu(*to).value("lost", false) ? kLost : kSuccess;
 }
+int nvmlDeviceGetHandleByPciBusId_v2(const char* bus_id, Device* to) {
+    for (std::size_t i = 0; i < node()["gpus"].size(); ++i)
+        if (node()["gpus"][i].value("bus_id", "") == bus_id)
+            return nvmlDeviceGetHandleByIndex_v2(static_cast<unsigned>(i), to);
+    return kNotFound;
+}
 int nvmlDeviceGetName(Device device, char* to, unsigned size) {
     return put_text(device, "name", to, size);
 }
@@ -269,6 +284,30 @@ int nvmlDeviceGetMaxPcieLinkWidth(Device device, unsigned* to) {
 }
 int nvmlDeviceGetPcieReplayCounter(Device device, unsigned* to) {
     return put(device, "pcie_replays", to);
+}
+int nvmlDeviceGetPcieThroughput(Device device, int direction, unsigned* to) {
+    return put(device, direction == 0 ? "pcie_sent_bytes_per_s" : "pcie_received_bytes_per_s", to, 1e-3);
+}
+int nvmlDeviceGetFieldValues(Device device, int count, FieldValue* values) {
+    struct Known {
+        unsigned field;
+        const char* name;
+        double scale;
+    };
+    constexpr Known known[] = {{82, "memory_temperature_c", 1},
+                               {138, "nvlink_sent_bytes", 1.0 / 1024},
+                               {139, "nvlink_received_bytes", 1.0 / 1024},
+                               {186, "power_instant_w", 1e3},
+                               {197, "pcie_sent_bytes", 1},
+                               {198, "pcie_received_bytes", 1}};
+    if (gpu(device).value("lost", false)) return kLost;
+    for (FieldValue& value : std::span(values, static_cast<std::size_t>(count))) {
+        value.status = kUnsupported;
+        for (const Known& each : known)
+            if (each.field == value.field) value.status = put(device, each.name, &value.wide, each.scale);
+        value.type = 3;  // unsigned long long
+    }
+    return kSuccess;
 }
 int nvmlDeviceGetNvLinkState(Device device, unsigned number, int* to) {
     return put_of_link(device, number, "up", to);

@@ -14,9 +14,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/line_process.h"
 #include "cluster/hosts/access.h"
 #include "cluster/hosts/agent.h"
-#include "cluster/hosts/line_process.h"
 #include "results/parts/durable_file.h"
 
 namespace voltpile {

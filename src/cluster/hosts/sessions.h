@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "cluster/hosts/line_process.h"
+#include "base/line_process.h"
 #include "cluster/hosts/visit.h"
 
 namespace voltpile {

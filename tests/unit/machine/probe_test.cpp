@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "machine/gpu_json.h"
 #include "machine/gpu_links.h"
 #include "machine/stand_in_node.h"
 

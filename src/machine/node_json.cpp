@@ -1,4 +1,4 @@
-#include "machine/gpu_json.h"
+#include "machine/node_json.h"
 
 #include <fmt/format.h>
 
@@ -17,7 +17,7 @@ void put(json& object, const char* name, const std::optional<double>& number) {
 
 std::optional<double> number_in(const json& object, std::string_view name) {
     const auto found = object.find(name);
-    return found == object.end() ? std::nullopt : std::optional(found->get<double>());
+    return found == object.end() || !found->is_number() ? std::nullopt : std::optional(found->get<double>());
 }
 
 json link_json(const NvLink& link) {
@@ -67,26 +67,36 @@ GpuSnapshot gpu_from(const json& object) {
 
 }  // namespace
 
-std::string to_json(const NodeGpus& node) {
-    json object{{"driver_version", node.driver_version}, {"cuda_version", node.cuda_version}};
+std::string to_json(const NodeSample& sample) {
+    const NodeGpus& node = sample.gpus;
+    json object{{"time_s", sample.time_s},
+                {"host", json::object()},
+                {"driver_version", node.driver_version},
+                {"cuda_version", node.cuda_version}};
     if (!node.problem.empty()) object["problem"] = node.problem;
+    for (const HostNumber& number : kHostNumbers)
+        put(object["host"], std::string(number.name).c_str(), sample.host.*number.member);
     object["gpus"] = json::array();
     for (const GpuSnapshot& gpu : node.gpus) object["gpus"].push_back(gpu_json(gpu));
     // Names come from drivers and may hold any byte.
     return object.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-NodeGpus gpus_from_json(const std::string& text) {
+NodeSample sample_from_json(const std::string& text) {
     try {
         const json object = json::parse(text);
-        NodeGpus node;
+        NodeSample sample;
+        sample.time_s = object.at("time_s");
+        for (const HostNumber& number : kHostNumbers)
+            sample.host.*number.member = number_in(object.at("host"), number.name);
+        NodeGpus& node = sample.gpus;
         node.problem = object.value("problem", "");
         node.driver_version = object.at("driver_version");
         node.cuda_version = object.at("cuda_version");
         for (const json& gpu : object.at("gpus")) node.gpus.push_back(gpu_from(gpu));
-        return node;
+        return sample;
     } catch (const json::exception& error) {
-        throw MachineError(fmt::format("the GPU probe's answer is not what was expected: {}", error.what()));
+        throw MachineError(fmt::format("the answer of voltpile-probe cannot be read: {}", error.what()));
     }
 }
 

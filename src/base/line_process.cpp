@@ -1,9 +1,10 @@
-#include "cluster/hosts/line_process.h"
+#include "base/line_process.h"
 
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -63,6 +64,7 @@ class Pipe {
     dup2(in, STDIN_FILENO);
     dup2(out, STDOUT_FILENO);
     dup2(err, STDERR_FILENO);
+    syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0);  // connections of MPI; Linux 5.9
     execvpe(words.front(), words.data(), environment);
     const char* reason = strerrordesc_np(errno);
     for (const char* text : {"cannot start ", static_cast<const char*>(words.front()), ": ", reason, "\n"})
@@ -100,12 +102,19 @@ void LineProcess::terminate(std::chrono::milliseconds grace) {
         signal_group(SIGTERM);
         for (const auto until = Clock::now() + grace; !ended_ && Clock::now() < until;) {
             read_all();  // keeps it from blocking on a full pipe
-            reap(false);
+            reap();
             if (!ended_) std::this_thread::sleep_for(5ms);
         }
     }
     if (!ended_) signal_group(SIGKILL);
-    reap(true);
+    for (const auto until = Clock::now() + 2s; !ended_ && Clock::now() < until;) {
+        reap();
+        if (!ended_) std::this_thread::sleep_for(5ms);
+    }
+    if (!ended_) {  // it hangs in the kernel, in a driver for instance
+        ended_ = true;
+        exit_code_ = 128 + SIGKILL;
+    }
     read_all();
 }
 
@@ -168,13 +177,12 @@ void LineProcess::read_all() {
     if (errors.size() > errors_kept) errors.erase(0, errors.size() - errors_kept);
 }
 
-void LineProcess::reap(bool wait_for_it) {
+void LineProcess::reap() {
     if (ended_) return;
     siginfo_t info{};
     int failed = 0;
     do {
-        failed =
-            waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOWAIT | (wait_for_it ? 0 : WNOHANG));
+        failed = waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOWAIT | WNOHANG);
     } while (failed && errno == EINTR);
     if (!failed && info.si_pid == 0) return;
     signal_group(SIGKILL);  // its orphans; the group's id stays taken until waitpid
@@ -191,7 +199,7 @@ void LineProcess::pump(std::span<LineProcess* const> processes, std::chrono::mil
         for (LineProcess* process : processes) {
             const auto lines_before = process->lines.size();
             const bool ran = process->running();
-            process->reap(false);
+            process->reap();
             process->read_all();  // after reap(): everything it wrote is available
             news = news || process->lines.size() > lines_before || (ran && !process->running());
             if (process->out_ >= 0) fds.push_back({process->out_, POLLIN, 0});

@@ -1,4 +1,4 @@
-#include "cluster/hosts/line_process.h"
+#include "base/line_process.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>

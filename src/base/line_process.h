@@ -13,9 +13,9 @@ namespace voltpile {
 
 class LineProcess {
   public:
-    // Starts the program in a process group of its own, which ends when this process dies. environment: added
-    // to this process's environment. If the program cannot be started, the child exits with 127 and a message
-    // on stderr. Throws FileError.
+    // Starts the program in a process group of its own, which ends when the calling thread does. environment:
+    // added to this process's environment. If the program cannot be started, the child exits with 127 and a
+    // message on stderr. Throws FileError.
     explicit LineProcess(const std::vector<std::string>& command, const Environment& environment = {});
 
     ~LineProcess();  // terminate()
@@ -25,7 +25,8 @@ class LineProcess {
     void send(const std::string& line);  // never blocks: queues what the pipe does not take
     void close_input();                  // after everything queued is sent
 
-    // Ends the whole group: closes stdin and sends SIGTERM, then SIGKILL after `grace`.
+    // Ends the whole group: closes stdin and sends SIGTERM, then SIGKILL after `grace`. A program that hangs
+    // in the kernel two seconds later is left behind.
     void terminate(std::chrono::milliseconds grace = std::chrono::milliseconds(1500));
 
     bool running() const { return !ended_; }
@@ -43,7 +44,7 @@ class LineProcess {
     void write_pending();
     void read_all();
     bool read_into(int& fd, std::string& text);
-    void reap(bool wait_for_it);
+    void reap();
     void signal_group(int number) const;
 
     pid_t pid_ = -1;

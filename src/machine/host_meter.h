@@ -1,0 +1,32 @@
+// Reads processor, memory and network of this node from /proc and /sys.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <optional>
+
+#include "machine/node_sample.h"
+
+namespace voltpile {
+
+class HostMeter {
+  public:
+    // The file systems may be copies, for tests.
+    explicit HostMeter(std::filesystem::path proc = "/proc", std::filesystem::path sys = "/sys");
+
+    // Rates are averages since the previous call; the first call has none.
+    HostReading read();
+
+  private:
+    struct Counters {
+        std::chrono::steady_clock::time_point at;
+        double cpu_busy = 0, cpu_all = 0;  // ticks
+        double received = 0, sent = 0;     // bytes
+    };
+    Counters read_counters() const;
+
+    std::filesystem::path proc_, sys_;
+    std::optional<Counters> before_;
+};
+
+}  // namespace voltpile

@@ -1,0 +1,40 @@
+// What a node does at one moment: its processor, memory, network and GPUs.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string_view>
+
+#include "machine/gpu_snapshot.h"
+
+namespace voltpile {
+
+// Nothing: unknown, or a rate that needs an earlier sample.
+struct HostReading {
+    std::optional<double> cpu_percent;  // of all cores
+    std::optional<double> memory_used_bytes;
+    std::optional<double> memory_total_bytes;
+    std::optional<double> network_received_bytes_per_s;  // of all interfaces of hardware
+    std::optional<double> network_sent_bytes_per_s;
+};
+
+struct HostNumber {
+    std::string_view name;
+    const char* unit;  // UDUNITS
+    std::optional<double> HostReading::*member;
+};
+inline constexpr std::array kHostNumbers{
+    HostNumber{"cpu_percent", "percent", &HostReading::cpu_percent},
+    HostNumber{"memory_used_bytes", "byte", &HostReading::memory_used_bytes},
+    HostNumber{"memory_total_bytes", "byte", &HostReading::memory_total_bytes},
+    HostNumber{"network_received_bytes_per_s", "byte s-1", &HostReading::network_received_bytes_per_s},
+    HostNumber{"network_sent_bytes_per_s", "byte s-1", &HostReading::network_sent_bytes_per_s},
+};
+
+struct NodeSample {
+    double time_s = 0;  // since 1970-01-01 00:00 UTC
+    HostReading host;
+    NodeGpus gpus;
+};
+
+}  // namespace voltpile
