@@ -6,6 +6,7 @@
 #include <string>
 
 #include "comm/mpi/communicator.h"
+#include "comm/mpi/host_memory.h"
 
 namespace voltpile {
 
@@ -14,7 +15,6 @@ class FailureBoard {
     // Collective: every rank calls. Ranks that cannot reach the memory of their host's first rank (other
     // containers) get a board of their own.
     explicit FailureBoard(const Communicator& group);
-    ~FailureBoard();
     FailureBoard(const FailureBoard&) = delete;
     FailureBoard& operator=(const FailureBoard&) = delete;
 
@@ -26,7 +26,8 @@ class FailureBoard {
 
   private:
     struct Page;
-    Page* page_ = nullptr;
+    HostMemory memory_;
+    Page* page_;
 };
 
 }  // namespace voltpile
