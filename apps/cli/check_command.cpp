@@ -1,4 +1,4 @@
-#include "cli/check_command.h"
+#include "cli/command.h"
 
 #include <fmt/format.h>
 

@@ -53,7 +53,8 @@ ExitCode clean(const CleanArguments& args) {
     std::vector<FoundResult> stale;
     std::size_t kept = 0, running = 0;
     double bytes = 0;
-    for (FoundResult& found : find_results(args.folder)) {
+    FolderListing listing = list_jobs_in(args.folder);
+    for (FoundResult& found : listing.results) {
         if (found.kind != FoundKind::Unfinished && found.kind != FoundKind::LeftOver) continue;
         if (!found.writers.empty()) {
             ++running;

@@ -43,6 +43,7 @@ void add_bench_comm(CLI::App& bench, Action& action);
 void add_bench_llm(CLI::App& bench, Action& action);
 void add_bench_serve(CLI::App& bench, Action& action);
 void add_hosts(CLI::App& cli, Action& action);
+void add_check(CLI::App& cli, Action& action);
 void add_topo(CLI::App& cli, Action& action);
 void add_submit(CLI::App& cli, Action& action);
 void add_status(CLI::App& cli, Action& action);

@@ -11,7 +11,6 @@
 #include "base/build_info.h"
 #include "base/shell_quote.h"
 #include "base/standard_streams.h"
-#include "cli/check_command.h"
 #include "cli/command.h"
 #include "job/nearest.h"
 

@@ -3,11 +3,9 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "cli/command.h"
 #include "cluster/result_listing.h"
-#include "cluster/server_listing.h"
 
 namespace voltpile::cli {
 
@@ -27,10 +25,11 @@ void add_list(CLI::App& cli, Action& action) {
         "example: voltpile list results");
     list->callback([folder, &action] {
         action = on_first_rank([folder](const Invocation&) {
-            const std::vector<FoundResult> results = find_results(*folder);
-            const std::string servers = server_table(find_servers(*folder));
-            if (servers.empty() || !results.empty()) fmt::print("{}", listing_text(results, *folder));
-            if (!servers.empty()) fmt::print("{}{}", results.empty() ? "" : "\n", servers);
+            const FolderListing found = list_jobs_in(*folder);
+            const std::string servers = server_table(found.servers);
+            if (servers.empty() || !found.results.empty())
+                fmt::print("{}", listing_text(found.results, *folder));
+            if (!servers.empty()) fmt::print("{}{}", found.results.empty() ? "" : "\n", servers);
             return ExitCode::Done;
         });
     });

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/command.h"
+#include "cli/field_options.h"
 #include "llm/replica/replica_fields.h"
 
 namespace voltpile::cli {
@@ -17,18 +18,8 @@ class ReplicaOption {
     }
 
   private:
-    void add(int& value) {
-        command_.add_option(name_, value, help_)
-            ->check(CLI::Range(field_.least, field_.most))
-            ->capture_default_str();
-    }
-    void add(bool& on) {
-        command_
-            .add_option_function<std::string>(
-                name_, [&on](const std::string& word) { on = word == "on"; }, help_ + " [off]")
-            ->check(CLI::IsMember({"on", "off"}))
-            ->type_name("on|off");
-    }
+    void add(int& value) { add_range_option(command_, name_, value, field_.least, field_.most, help_); }
+    void add(bool& on) { add_on_off_option(command_, name_, on, help_); }
 
     CLI::App& command_;
     const llm::ReplicaField& field_;

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "cli/command.h"
+#include "cli/field_options.h"
 #include "cli/replica_options.h"
 #include "llm/replica/replica.h"
 #include "llm/serve/model_server.h"
@@ -28,18 +29,8 @@ class ServeOption {
         option->check(CLI::IsMember(std::vector<std::string>(field_.choices.begin(), field_.choices.end())));
         option->type_name(std::string(field_.kind));  // without the choices that the check adds
     }
-    void add(int& value) {
-        command_.add_option(name_, value, help_)
-            ->check(CLI::Range(field_.least, field_.most))
-            ->capture_default_str();
-    }
-    void add(bool& on) {
-        command_
-            .add_option_function<std::string>(
-                name_, [&on](const std::string& word) { on = word == "on"; }, help_ + " [off]")
-            ->check(CLI::IsMember({"on", "off"}))
-            ->type_name("on|off");
-    }
+    void add(int& value) { add_range_option(command_, name_, value, field_.least, field_.most, help_); }
+    void add(bool& on) { add_on_off_option(command_, name_, on, help_); }
     void add(std::vector<std::string>& values) {
         command_.add_option(name_, values, help_)
             ->type_name(std::string(field_.kind))

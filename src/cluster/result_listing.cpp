@@ -99,12 +99,12 @@ std::string running_text(const FoundResult& found) {
 
 }  // namespace
 
-std::vector<FoundResult> find_results(const fs::path& folder) {
+FolderListing list_jobs_in(const fs::path& folder) {
     std::error_code error;
     if (!fs::is_directory(folder, error))
         throw JobError(folder.string() +
                        (fs::exists(folder, error) ? " is not a folder" : ": there is no such folder"));
-    std::vector<FoundResult> all;
+    FolderListing all;
     constexpr auto options = fs::directory_options::skip_permission_denied;
     for (fs::recursive_directory_iterator it(folder, options, error), end; !error && it != end;
          it.increment(error)) {
@@ -114,14 +114,18 @@ std::vector<FoundResult> find_results(const fs::path& folder) {
         if (fs::is_directory(status)) {
             const bool hidden = path.filename().string().starts_with(".");
             const bool parts = !hidden && is_parts_folder(path);
-            if (parts) all.push_back(read_parts_folder(path));
+            if (parts) all.results.push_back(read_parts_folder(path));
             if (parts || hidden) it.disable_recursion_pending();
         } else if (fs::is_regular_file(status)) {
-            add_file(path, all);
+            if (auto server = server_of_file(path))
+                all.servers.push_back(std::move(*server));
+            else
+                add_file(path, all.results);
         }
     }
     if (error) throw FileError("list", folder.string(), error.value());
-    std::ranges::sort(all, {}, &FoundResult::place);
+    std::ranges::sort(all.results, {}, &FoundResult::place);
+    std::ranges::sort(all.servers, {}, &FoundServer::address_file);
     return all;
 }
 

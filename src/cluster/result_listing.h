@@ -1,5 +1,6 @@
-// What lies under a folder, for `voltpile list` and `voltpile clean`: results, unfinished jobs, and part
-// folders that a finished job has left. Reads headers and touches nothing, so jobs may be running meanwhile.
+// What lies under a folder, for `voltpile list` and `voltpile clean`: results, unfinished jobs, part folders
+// that a finished job has left, and servers. Reads headers and touches nothing, so jobs may be running
+// meanwhile.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "cluster/server_listing.h"
 #include "results/parts/unused_parts.h"
 
 namespace voltpile {
@@ -31,10 +33,14 @@ struct FoundResult {
     std::string problem;               // why it cannot be read; "" if it can
 };
 
-// Returns the results and part folders in `folder` and all folders below it, sorted by path. Skips hidden
-// folders, symbolic links, files that are not Voltpile's, and files that it may not read. Throws JobError if
-// `folder` is not a folder.
-std::vector<FoundResult> find_results(const std::filesystem::path& folder);
+struct FolderListing {  // each sorted by path
+    std::vector<FoundResult> results;
+    std::vector<FoundServer> servers;
+};
+
+// Returns what lies in `folder` and all folders below it. Skips hidden folders, symbolic links, files that
+// are not Voltpile's, and files that it may not read. Throws JobError if `folder` is not a folder.
+FolderListing list_jobs_in(const std::filesystem::path& folder);
 
 // Returns a table for the terminal, one line per result, or a message that there are none.
 std::string listing_text(const std::vector<FoundResult>& found, const std::filesystem::path& folder);

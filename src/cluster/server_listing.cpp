@@ -12,24 +12,13 @@ namespace voltpile {
 
 namespace fs = std::filesystem;
 
-std::vector<FoundServer> find_servers(const fs::path& folder) {
-    std::vector<FoundServer> found;
-    std::error_code error;
-    constexpr auto options = fs::directory_options::skip_permission_denied;
-    for (fs::recursive_directory_iterator it(folder, options, error), end; !error && it != end;
-         it.increment(error)) {
-        const fs::path path = it->path();
-        std::error_code gone;
-        const fs::file_status status = it->symlink_status(gone);
-        if (fs::is_directory(status) && path.filename().string().starts_with("."))
-            it.disable_recursion_pending();
-        if (!fs::is_regular_file(status) || path.extension() != ".json") continue;
-        const fs::path address_file = fs::path(path).replace_extension();
-        if (path != server_status_path(address_file)) continue;
-        if (auto server = read_server_status(path)) found.push_back({address_file, std::move(*server)});
-    }
-    std::ranges::sort(found, {}, &FoundServer::address_file);
-    return found;
+std::optional<FoundServer> server_of_file(const fs::path& path) {
+    if (path.extension() != ".json") return std::nullopt;
+    const fs::path address_file = fs::path(path).replace_extension();
+    if (path != server_status_path(address_file)) return std::nullopt;
+    auto status = read_server_status(path);
+    if (!status) return std::nullopt;
+    return FoundServer{address_file, std::move(*status)};
 }
 
 std::string server_table(const std::vector<FoundServer>& servers) {

@@ -1,7 +1,8 @@
-// Which servers have their address files under a folder, for `voltpile list`.
+// Servers by the status files beside their address files, for `voltpile list`.
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,9 +15,9 @@ struct FoundServer {
     ServerStatus status;
 };
 
-// Returns the servers whose status files are in `folder` or a folder below it, sorted by path. Skips hidden
-// folders, symbolic links and what it may not read. A server that was killed has left its files.
-std::vector<FoundServer> find_servers(const std::filesystem::path& folder);
+// Returns the server whose status file is `path`, or nothing if it is no such file or can't be read. A server
+// that was killed has left its files.
+std::optional<FoundServer> server_of_file(const std::filesystem::path& path);
 
 // Returns a table for the terminal, one line per server; nothing if there are none.
 std::string server_table(const std::vector<FoundServer>& servers);

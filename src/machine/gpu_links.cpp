@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/pcie_rate.h"
+
 namespace voltpile {
 namespace {
 
@@ -13,18 +15,12 @@ double nvlink_rate(int version) {
     return rates[std::min<std::size_t>(static_cast<std::size_t>(version), rates.size() - 1)];
 }
 
-// The same for one PCIe lane: transfers per second less the encoding.
-double pcie_lane_rate(double generation) {
-    constexpr std::array<double, 7> rates{0, 0.25, 0.5, 0.985, 1.969, 3.938, 7.563};
-    return rates[std::min<std::size_t>(static_cast<std::size_t>(generation), rates.size() - 1)];
-}
-
 }  // namespace
 
 GpuLinks gpu_links(const GpuSnapshot& gpu) {
     GpuLinks links;
-    links.pcie_gb_per_s =
-        pcie_lane_rate(gpu.pcie_generation_max.value_or(0)) * gpu.pcie_width_max.value_or(0);
+    links.pcie_gb_per_s = pcie_gb_per_s(static_cast<int>(gpu.pcie_generation_max.value_or(0)),
+                                        static_cast<int>(gpu.pcie_width_max.value_or(0)));
     for (const NvLink& link : gpu.links) {
         if (!link.up) continue;
         const std::string end = link.to_switch ? nvlink_switch : link.remote_bus_id;

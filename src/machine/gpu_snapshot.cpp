@@ -29,6 +29,16 @@ std::string plain_bus_id(std::string bus_id) {
     return bus_id;
 }
 
+bool is_bus_id(std::string_view name) {
+    constexpr std::string_view shape = "hhhh:hh:hh.h";
+    if (name.size() != shape.size()) return false;
+    for (std::size_t i = 0; i < shape.size(); ++i) {
+        const bool digit = std::isxdigit(static_cast<unsigned char>(name[i])) != 0;
+        if (shape[i] == 'h' ? !digit : name[i] != shape[i]) return false;
+    }
+    return true;
+}
+
 std::vector<std::string> throttle_names(std::uint64_t bits) {
     std::vector<std::string> names;
     for (const ThrottleReason& reason : kThrottleReasons)

@@ -173,9 +173,8 @@ inline constexpr std::array kThrottleReasons{
 
 // The GPUs of a node as the driver knows them.
 struct NodeGpus {
-    std::string
-        problem;  // why there are none: no driver, or one that does not answer; empty: the driver answers
-    bool hung = false;  // the driver did not answer within the deadline
+    std::string problem;  // no driver, or one that does not answer; empty if the driver answers
+    bool hung = false;    // the driver did not answer within the deadline
     std::string driver_version;
     int cuda_version = 0;  // the newest CUDA that the driver serves: 12080 for 12.8
     std::vector<GpuSnapshot> gpus;
@@ -189,6 +188,9 @@ struct NodeGpus {
 
 // Converts NVML's and CUDA's spellings of a PCI bus id to one: "00000000:1B:00.0" becomes "0000:1b:00.0".
 std::string plain_bus_id(std::string bus_id);
+
+// Whether a name has the shape of a PCI bus id in the kernel's spelling: "0000:1b:00.0".
+bool is_bus_id(std::string_view name);
 
 // Names of the throttle reasons in `bits`.
 std::vector<std::string> throttle_names(std::uint64_t bits);

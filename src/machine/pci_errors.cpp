@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/kernel_files.h"
+#include "machine/gpu_snapshot.h"
 
 namespace voltpile {
 namespace {
@@ -17,10 +18,6 @@ std::optional<double> total_in(const fs::path& file) {
     for (std::string line; std::getline(in, line);)
         if (line.starts_with("TOTAL_ERR")) return std::atof(line.c_str() + line.find(' '));
     return std::nullopt;
-}
-
-bool is_bus_id(const std::string& name) {
-    return name.size() == 12 && name[4] == ':' && name[7] == ':' && name[10] == '.';
 }
 
 }  // namespace

@@ -2,16 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <array>
-#include <cstddef>
+#include "base/pcie_rate.h"
 
 namespace voltpile {
 
 double gb_per_s(const PcieLink& link) {
-    // Of one lane: transfers per second less the encoding, by generation.
-    constexpr std::array<double, 7> rates{0, 0.25, 0.5, 0.985, 1.969, 3.938, 7.563};
-    const auto generation = static_cast<std::size_t>(link.generation);
-    return generation < rates.size() ? rates[generation] * link.lanes : 0;
+    return pcie_gb_per_s(link.generation, link.lanes);
 }
 
 std::string to_text(const PcieLink& link) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <vector>
 
+#include "base/xml_text.h"
 #include "plan/device_paths.h"
 #include "plan/machine_tree.h"
 
@@ -13,21 +14,6 @@ namespace voltpile {
 namespace {
 
 constexpr double kBoxWidth = 136, kBoxHeight = 40, kColumn = 152, kRow = 76, kMargin = 16;
-
-std::string escaped(const std::string& text) {
-    std::string out;
-    for (const char c : text) {
-        if (c == '<')
-            out += "&lt;";
-        else if (c == '&')
-            out += "&amp;";
-        else if (c == '"')
-            out += "&quot;";
-        else
-            out += c;
-    }
-    return out;
-}
 
 std::string shortened(const std::string& text, std::size_t most) {
     return text.size() <= most ? text : text.substr(0, most - 2) + "..";
@@ -116,8 +102,8 @@ class MachinePicture {
             "stroke=\"#555555\"><title>{}</title></rect>\n<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"12\" "
             "text-anchor=\"middle\">{}</text>\n<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"9.5\" "
             "fill=\"#444444\" text-anchor=\"middle\">{}</text>\n",
-            x - kBoxWidth / 2, y, kBoxWidth, kBoxHeight, fill_of(item.kind), escaped(item.detail), x, y + 17,
-            escaped(shortened(item.name, 20)), x, y + 32, escaped(shortened(second, 26)));
+            x - kBoxWidth / 2, y, kBoxWidth, kBoxHeight, fill_of(item.kind), xml_text(item.detail), x, y + 17,
+            xml_text(shortened(item.name, 20)), x, y + 32, xml_text(shortened(second, 26)));
     }
 
     void draw_nvlinks() {
@@ -163,7 +149,7 @@ class MachinePicture {
 
     void caption(const std::string& text) {
         boxes_ += fmt::format("<text x=\"{}\" y=\"{:.1f}\" font-size=\"11\" fill=\"#444444\">{}</text>\n",
-                              kMargin, bottom_, escaped(text));
+                              kMargin, bottom_, xml_text(text));
         bottom_ += 4;
     }
 

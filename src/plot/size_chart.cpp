@@ -6,6 +6,8 @@
 #include <array>
 #include <cmath>
 
+#include "base/xml_text.h"
+
 namespace voltpile {
 namespace {
 
@@ -14,19 +16,6 @@ constexpr double left = 70, right = 190, top = 36, bottom = 48;
 
 // Okabe and Ito's colors, which people with any color vision can distinguish.
 constexpr std::array colors{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"};
-
-std::string escaped(const std::string& text) {
-    std::string out;
-    for (const char c : text) {
-        if (c == '<')
-            out += "&lt;";
-        else if (c == '&')
-            out += "&amp;";
-        else
-            out += c;
-    }
-    return out;
-}
 
 // The logarithms of an axis' ends, which are at least a factor of two apart.
 struct Axis {
@@ -74,7 +63,7 @@ void round_ends(Axis& axis) {
 
 std::string text_at(double x, double y, const std::string& text, const char* anchor, const char* more = "") {
     return fmt::format("<text x='{:.1f}' y='{:.1f}' text-anchor='{}'{}>{}</text>\n", x, y, anchor, more,
-                       escaped(text));
+                       xml_text(text));
 }
 
 std::string rule(double x1, double y1, double x2, double y2) {

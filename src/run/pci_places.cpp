@@ -2,28 +2,17 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cstdlib>
 
 #include "base/kernel_files.h"
 #include "comm/network.h"
+#include "machine/gpu_snapshot.h"
 #include "plan/device_paths.h"
 
 namespace voltpile {
 namespace {
 
 namespace fs = std::filesystem;
-
-// "0000:1b:00.0"
-bool is_bus_id(const std::string& name) {
-    constexpr std::string_view shape = "hhhh:hh:hh.h";
-    if (name.size() != shape.size()) return false;
-    for (std::size_t i = 0; i < shape.size(); ++i) {
-        const bool digit = std::isxdigit(static_cast<unsigned char>(name[i])) != 0;
-        if (shape[i] == 'h' ? !digit : name[i] != shape[i]) return false;
-    }
-    return true;
-}
 
 // The components of the device's path from its root complex on: "pci0000:80", bridges, the device.
 std::vector<std::string> components_from_root(const fs::path& device) {

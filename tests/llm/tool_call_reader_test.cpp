@@ -33,7 +33,7 @@ std::vector<ReaderCase> reader_cases() {
         {Hermes, hermes("f", kTags), "", {{"f", kTags}}},
         {Hermes, "a < b, <tool_box> and <tool_cal", "a < b, <tool_box> and <tool_cal", {}},
         {Hermes, "<<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>", "<", {{"f", "{}"}}},
-        // Thoughts about calls are none.
+        // What a thinking block says about calls is not a call.
         {Hermes,
          "<think>\nI may write <tool_call>{\"name\": \"g\"} or </thin.\n</think>\n\n" + hermes("f", kParis),
          "<think>\nI may write <tool_call>{\"name\": \"g\"} or </thin.\n</think>",

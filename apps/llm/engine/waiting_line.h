@@ -3,8 +3,8 @@
 // Sequences that lost their pages come first, the oldest first: they have been admitted before. Then comes
 // the owner that has been served least, as in the Virtual Token Counter of Sheng et al., "Fairness in Serving
 // Large Language Models" (OSDI 2024): each owner has a counter of its tokens, prompt and drawn, divided by
-// its weight. An owner who comes back after a pause starts no lower than those who wait, so that a pause
-// earns nothing. Of one owner, sequences are admitted in the order of arrival.
+// its weight. An owner who returns after a pause starts no lower than the lowest of those who are waiting, so
+// a pause gives no advantage. Sequences of one owner are admitted in the order of arrival.
 //
 // As long as two owners both have sequences that wait, the difference of their counters does not exceed
 // U = max(tokens of the longest prompt, tokens that the running sequences can still draw) / the least weight.

@@ -16,7 +16,7 @@ constexpr double kSumOverPcieSeconds = 40e-6;  // assumed: not measured
 constexpr double kMoreForEachRank = 0.25;      // of the time between two GPUs, for each further rank
 
 // Returns the 16-bit multiply-adds per clock and multiprocessor: NVIDIA's figures for tensor cores with fp32
-// sums, or of plain fp32 where there are none.
+// sums, or the rate of FP32 units where there are no tensor cores.
 double products_per_clock(const Gpu& gpu) {
     switch (gpu.compute_capability) {
         case 70:
