@@ -11,19 +11,37 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "base/host_name.h"
 #include "cli/process_rank.h"
 #include "machine/node_check.h"
 #include "machine/probe.h"
+#include "machine/settings_record.h"
 
 namespace voltpile::cli {
 namespace {
 
+// Restores the GPUs' limits and clocks that a killed run has changed.
+std::vector<NodeFinding> restore_gpus() {
+    std::vector<NodeFinding> findings;
+    const char* const advice = "restore it with nvidia-smi as an administrator, or restart the node";
+    try {
+        for (const RestoredGpu& gpu : restore_left_settings())
+            findings.push_back({gpu.restored ? Health::Ok : Health::Degraded, gpu.text,
+                                gpu.restored ? "nothing to do" : advice});
+    } catch (const Error& error) {
+        findings.push_back({Health::Degraded, error.what(), advice});
+    }
+    return findings;
+}
+
 // A node's report: {"node": ..., "verdict": "degraded", "gpus": 4, "findings": [{"health", "text",
 // "advice"}]}.
 nlohmann::json check_this_node(const std::string& sys) {
+    const std::vector<NodeFinding> restored = restore_gpus();
     const NodeGpus gpus = probe_gpus();
-    const std::vector<NodeFinding> findings = check_node(gpus, sys);
+    std::vector<NodeFinding> findings = check_node(gpus, sys);
+    findings.insert(findings.end(), restored.begin(), restored.end());
     nlohmann::json report{
         {"node", host_name()}, {"verdict", name_of(verdict(findings))}, {"driver", gpus.driver_version}};
     report["gpus"] = nlohmann::json::array();

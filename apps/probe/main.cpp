@@ -2,6 +2,7 @@
 // process of its own, because a call into a hung driver never returns (src/machine/probe.h).
 //   voltpile-probe                one line with everything
 //   voltpile-probe --every MS     a line of what changes every MS milliseconds, until stdin is closed
+//   voltpile-probe --set          sets power limits and clocks by a line on stdin (machine/gpu_settings.h)
 #include <poll.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <iostream>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,6 +19,7 @@
 
 #include "base/error.h"
 #include "machine/gpu_sampler.h"
+#include "machine/gpu_settings.h"
 #include "machine/host_meter.h"
 #include "machine/node_json.h"
 #include "machine/nvml.h"
@@ -89,18 +92,26 @@ int sample_every(milliseconds every) {
     }
 }
 
+bool set_by_stdin() {
+    std::string line;
+    std::getline(std::cin, line);
+    const std::string outcomes = to_json(set_gpus(Nvml(), settings_from_json(line))) + "\n";
+    return std::fputs(outcomes.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
     try {
         const std::span<char*> arguments(argv + 1, static_cast<std::size_t>(argc - 1));
         if (arguments.empty()) return print_everything() ? 0 : 1;
+        if (arguments.size() == 1 && std::string_view(arguments[0]) == "--set") return set_by_stdin() ? 0 : 1;
         const int every = arguments.size() == 2 ? std::atoi(arguments[1]) : 0;
         if (std::string_view(arguments[0]) == "--every" && every > 0)
             return sample_every(milliseconds(every));
         std::fputs(
-            "usage: voltpile-probe [--every MILLISECONDS]\n"
-            "Voltpile runs it to read this node and its GPUs.\n",
+            "usage: voltpile-probe [--every MILLISECONDS | --set]\n"
+            "Voltpile runs it to read this node and to set its GPUs.\n",
             stderr);
         return static_cast<int>(ExitCode::BadInput);
     } catch (const std::exception& error) {

@@ -8,6 +8,7 @@
 #include "job/fingerprint.h"
 #include "job/key_words.h"
 #include "job/nearest.h"
+#include "job/power_keys.h"
 #include "job/sweep_reader.h"
 #include "job/value_reader.h"
 
@@ -153,10 +154,11 @@ bool JobBuilder::read_values(const KeyTable& table) {
 }
 
 void JobBuilder::check(const AppSchema& app) {
-    if (!app.check) return;
-    app.check(job_, [this](const std::string& key, const std::string& message) {
+    const ReportProblem report = [this](const std::string& key, const std::string& message) {
         problems_.add(origin_of(key), message);
-    });
+    };
+    check_power_keys(job_, report);
+    if (app.check) app.check(job_, report);
 }
 
 // Returns where a key is written, or the innermost existing table around it.

@@ -66,7 +66,7 @@ jobs/x.toml:14: system.mass[1] = 0.0: must be greater than 0
 ## Which changes make a different job
 
 An unfinished job resumes only if it is the same job: the same app, the same axes and the same values of all keys that affect
-the result, given or default. Comments, the order of keys, the spelling of numbers and the tables `[run]` and `[check]` do not matter.
+the result, given or default. Comments, the order of keys, the spelling of numbers and the tables `[run]`, `[power]` and `[check]` do not matter.
 )";
 
 std::string code(const std::string& text) {

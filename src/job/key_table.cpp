@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "job/nearest.h"
+#include "job/power_keys.h"
 
 namespace voltpile {
 namespace {
@@ -112,6 +113,7 @@ std::vector<KeySpec> common_keys() {
     for (auto& row : sweep_keys()) rows.push_back(std::move(row));
     for (auto& row : run_keys()) rows.push_back(std::move(row));
     for (auto& row : cluster_keys()) rows.push_back(std::move(row));
+    for (auto& row : power_keys()) rows.push_back(std::move(row));
     return rows;
 }
 

@@ -65,6 +65,10 @@ NvmlFunctions all_functions(void* library) {
     find(library, f.link_remote_type, {"nvmlDeviceGetNvLinkRemoteDeviceType"});
     find(library, f.link_remote_pci, {"nvmlDeviceGetNvLinkRemotePciInfo_v2"});
     find(library, f.link_errors, {"nvmlDeviceGetNvLinkErrorCounter"});
+    find(library, f.set_power_limit, {"nvmlDeviceSetPowerManagementLimit"});
+    find(library, f.set_application_clocks, {"nvmlDeviceSetApplicationsClocks"});
+    find(library, f.lock_clocks, {"nvmlDeviceSetGpuLockedClocks"});
+    find(library, f.unlock_clocks, {"nvmlDeviceResetGpuLockedClocks"});
     return f;
 }
 

@@ -115,6 +115,11 @@ struct NvmlFunctions {
     NvmlCall<unsigned, int*> link_remote_type = nullptr;  // NvmlLinkEnd
     NvmlCall<unsigned, NvmlPci*> link_remote_pci = nullptr;
     NvmlCall<unsigned, int, unsigned long long*> link_errors = nullptr;  // 0 replays, 1 recoveries, 2, 3 CRC
+
+    NvmlCall<unsigned> set_power_limit = nullptr;                   // milliwatts
+    NvmlCall<unsigned, unsigned> set_application_clocks = nullptr;  // megahertz: memory, graphics
+    NvmlCall<unsigned, unsigned> lock_clocks = nullptr;             // megahertz: least, most
+    NvmlCall<> unlock_clocks = nullptr;
 };
 
 // Loads and starts NVML; stops and unloads it again. Threads: NVML's functions may be called from any.

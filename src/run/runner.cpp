@@ -20,6 +20,7 @@
 #include "run/finish_job.h"
 #include "run/forced_stop.h"
 #include "run/job_loop.h"
+#include "run/power_settings.h"
 #include "run/result_stores.h"
 
 namespace voltpile {
@@ -93,6 +94,7 @@ ExitCode run_opened(const MpiSession& mpi, StopSignals& signals, OpenedJob opene
         print_start(job, result, stores);
         consolidate_in_background(stores, layout, consolidation);
     }
+    const PowerSettings power(world, job);
     job.app->connect(mpi);
     const LoopTask task{title(job.spec, options.shard), options.shard.interval(layout.point_count()),
                         stores.completed()};
@@ -145,6 +147,7 @@ ExitCode run_service(const MpiSession& mpi, StopSignals& signals, OpenedJob open
     const PreparedJob job = plan_job(mpi.world(), std::move(opened));
     if (mpi.world().rank() == 0 && job.plan.topology.hosts.size() > 1)
         fmt::print("transport: {}\n", transports_text(job.plan.topology));
+    const PowerSettings power(mpi.world(), job);
     std::fflush(stdout);
     job.service->serve(mpi, signals);
     return ExitCode::Stopped;

@@ -6,6 +6,7 @@
 //   GPU:  "lost": true    the GPU fell off the bus: every call returns 15
 //         "hang": "NAME"  reading the number NAME never returns
 //         "fail": {"NAME": N}  reading the number NAME returns N
+//         "settable": true     power limit and clocks may be set; what is set is written to the description
 // A number may be a list: each reading takes the next element, and the last one stays. Numbers that are
 // missing are not supported.
 #include <unistd.h>
@@ -26,7 +27,8 @@ namespace {
 using nlohmann::json;
 using Device = struct NvmlDeviceOpaque*;
 
-constexpr int kSuccess = 0, kInvalid = 2, kUnsupported = 3, kNotFound = 6, kTooSmall = 7, kLost = 15;
+constexpr int kSuccess = 0, kInvalid = 2, kUnsupported = 3, kDenied = 4, kNotFound = 6, kTooSmall = 7,
+              kLost = 15;
 
 struct Pci {
     char legacy_bus_id[16];
@@ -126,6 +128,17 @@ int put_of_link(Device device, unsigned number, const char* name, Number* to) {
     if (!link->contains(name)) return kUnsupported;
     *to = (*link)[name].is_boolean() ? Number{(*link)[name].get<bool>()} : (*link)[name].get<Number>();
     return kSuccess;
+}
+
+// Sets a number for this process and for all that come later.
+int set(Device device, const char* name, double value) {
+    if (const int status = fault(device, std::string("set ") + name)) return status;
+    json& about = gpu(device);
+    if (!about.value("settable", false)) return kDenied;
+    about[name] = value;
+    const std::string path = std::getenv("VOLTPILE_STAND_IN_NODE"), written = path + ".tmp";
+    std::ofstream(written) << node();
+    return std::rename(written.c_str(), path.c_str()) == 0 ? kSuccess : kInvalid;
 }
 
 }  // namespace
@@ -334,6 +347,25 @@ int nvmlDeviceGetNvLinkErrorCounter(Device device, unsigned number, int counter,
     }
     constexpr const char* names[] = {"replays", "recoveries", "crc_errors"};
     return put_of_link(device, number, names[counter], to);
+}
+
+int nvmlDeviceSetPowerManagementLimit(Device device, unsigned milliwatts) {
+    double least = 0, most = 0;
+    if (read(device, "power_limit_min_w", least) || read(device, "power_limit_max_w", most))
+        return kUnsupported;
+    if (milliwatts < least * 1e3 || milliwatts > most * 1e3) return kInvalid;
+    return set(device, "power_limit_w", milliwatts / 1e3);
+}
+int nvmlDeviceSetApplicationsClocks(Device device, unsigned memory, unsigned graphics) {
+    if (!gpu(device).contains("application_clock_mhz")) return kUnsupported;
+    const int status = set(device, "application_memory_clock_mhz", memory);
+    return status ? status : set(device, "application_clock_mhz", graphics);
+}
+int nvmlDeviceSetGpuLockedClocks(Device device, unsigned, unsigned most) {
+    return set(device, "locked_clock_mhz", most);
+}
+int nvmlDeviceResetGpuLockedClocks(Device device) {
+    return set(device, "locked_clock_mhz", 0);
 }
 
 }  // extern "C"

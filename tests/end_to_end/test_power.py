@@ -1,0 +1,87 @@
+"""[power] in job files, on nodes that a stand-in NVML plays back (tests/stand_in)."""
+
+import json
+import pathlib
+import signal
+import unittest
+
+from harness import BAD_INPUT, SOURCE, VOLTPILE, Case
+
+SHORT = ("--set", "integrate.steps=2000")
+ON_ANY = ("--set", "run.device=auto")  # the stand-in has no CUDA: the ranks compute on cores
+
+
+class Power(Case):
+    def setUp(self):
+        super().setUp()
+        self.node = json.loads((SOURCE / "tests/stand_in/t180.json").read_text())
+        self.described = self.folder / "node.json"
+
+    def allow(self):
+        for gpu in self.node["gpus"]:
+            gpu["settable"] = True
+
+    def environment(self):
+        self.described.write_text(json.dumps(self.node))
+        (self.folder / "state").mkdir(exist_ok=True)
+        return {
+            "LD_LIBRARY_PATH": str(pathlib.Path(VOLTPILE).parent / "tests/stand_in"),
+            "VOLTPILE_STAND_IN_NODE": str(self.described),
+            "XDG_STATE_HOME": str(self.folder / "state"),
+        }
+
+    def settings(self):
+        gpus = json.loads(self.described.read_text())["gpus"]
+        return {(gpu["power_limit_w"], gpu["application_clock_mhz"]) for gpu in gpus}
+
+    def run_job(self, *arguments, **options):
+        return self.voltpile("run", self.job, "--output", "a.h5", *ON_ANY, *arguments, **options)
+
+    def test_sets_once_a_node_and_restores(self):
+        self.allow()
+        out, _ = self.run_job("--set", "power.limit_w=200", "--set", "power.sm_clock_mhz=1005", *SHORT,
+                              ranks=2, environment=self.environment())
+        self.assertEqual(out.count("power limit 200 W, application clock 1005 MHz on 4 GPUs, until the job ends"), 1)
+        self.assertEqual(self.settings(), {(300, 1312)})
+
+    def test_next_run_restores_after_a_kill(self):
+        for restorer in ("run", "check"):
+            self.allow()
+            environment = self.environment()
+            process = self.start("run", self.job, "--output", "a.h5", *ON_ANY, "--set", "power.limit_w=200",
+                                 "--set", "run.range_points=20", environment=environment)
+            self.wait_for_parts(self.folder / "a.h5", 1)
+            self.assertEqual(self.settings(), {(200, 1312)})
+            process.send_signal(signal.SIGKILL)
+            self.finish(process, expect=None)
+            self.assertEqual(self.settings(), {(200, 1312)})
+            if restorer == "run":
+                out, _ = self.run_job("--fresh", *SHORT, environment=environment)
+            else:
+                out, _ = self.voltpile("check", "--sys", self.folder, environment=environment, expect=None)
+            self.assertIn("GPU 0000:15:00.0: restored what a killed run had changed: power limit 300 W", out)
+            self.assertEqual(self.settings(), {(300, 1312)})
+            (self.folder / "a.h5").unlink(missing_ok=True)
+
+    def test_prints_the_command_where_it_is_not_permitted(self):
+        _, err = self.run_job("--set", "power.limit_w=200", "--set", "power.sm_clock_mhz=1005", *SHORT, ranks=2,
+                              environment=self.environment())
+        self.assertEqual(err.count("an administrator can: sudo nvidia-smi -pl 200 -ac 877,1005"), 1)
+
+    def test_limit_above_what_the_gpus_allow(self):
+        self.allow()
+        job = self.write("limit.toml", self.job.read_text().replace('device = "cpu"', "") + "[power]\nlimit_w = 400\n")
+        line = job.read_text().split("\n").index("limit_w = 400") + 1
+        _, err = self.voltpile("run", job, "--output", "b.h5", ranks=2, expect=BAD_INPUT, environment=self.environment())
+        self.assertIn(f"limit.toml:{line}: power.limit_w = 400: the GPU 0000:15:00.0 (Tesla V100-SXM2-16GB)", err)
+        self.assertIn("allows 150 to 300 W", err)
+        self.assertEqual(self.settings(), {(300, 1312)})
+
+    def test_no_driver(self):
+        self.node["init"] = 9
+        _, err = self.run_job("--set", "power.limit_w=200", *SHORT, environment=self.environment())
+        self.assertIn("[power] finds no GPU to set: the NVIDIA driver does not answer: Driver Not Loaded", err)
+
+
+if __name__ == "__main__":
+    unittest.main()
