@@ -105,6 +105,25 @@ std::vector<KeySpec> cluster_keys() {
     };
 }
 
+std::vector<KeySpec> telemetry_keys() {
+    return {
+        {.path = "telemetry.record",
+         .type = ValueType::Text,
+         .default_value = Texts{"auto"},
+         .choices = {"auto", "yes", "no"},
+         .identity = false,
+         .help = "Whether to sample the nodes while the job runs, for /telemetry in the result: processors, "
+                 "memory and network; GPUs' power, temperatures, clocks, utilization, memory, throughput and "
+                 "errors. auto: without a rank on a GPU only runs of a minute or more."},
+        {.path = "telemetry.every_s",
+         .unit = "s",
+         .default_value = Reals{1.0},
+         .range = {.min = 0.1, .max = 3600},
+         .identity = false,
+         .help = "Time between two samples."},
+    };
+}
+
 }  // namespace
 
 std::vector<KeySpec> common_keys() {
@@ -114,6 +133,7 @@ std::vector<KeySpec> common_keys() {
     for (auto& row : run_keys()) rows.push_back(std::move(row));
     for (auto& row : cluster_keys()) rows.push_back(std::move(row));
     for (auto& row : power_keys()) rows.push_back(std::move(row));
+    for (auto& row : telemetry_keys()) rows.push_back(std::move(row));
     return rows;
 }
 

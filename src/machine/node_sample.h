@@ -19,14 +19,14 @@ struct HostReading {
 };
 
 struct HostNumber {
-    std::string_view name;
-    const char* unit;  // UDUNITS
+    std::string_view name;  // differs from those of kGpuNumbers
+    const char* unit;       // UDUNITS
     std::optional<double> HostReading::*member;
 };
 inline constexpr std::array kHostNumbers{
     HostNumber{"cpu_percent", "percent", &HostReading::cpu_percent},
-    HostNumber{"memory_used_bytes", "byte", &HostReading::memory_used_bytes},
-    HostNumber{"memory_total_bytes", "byte", &HostReading::memory_total_bytes},
+    HostNumber{"host_memory_used_bytes", "byte", &HostReading::memory_used_bytes},
+    HostNumber{"host_memory_total_bytes", "byte", &HostReading::memory_total_bytes},
     HostNumber{"network_received_bytes_per_s", "byte s-1", &HostReading::network_received_bytes_per_s},
     HostNumber{"network_sent_bytes_per_s", "byte s-1", &HostReading::network_sent_bytes_per_s},
 };

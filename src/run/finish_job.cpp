@@ -12,6 +12,17 @@
 namespace voltpile {
 namespace {
 
+// The samples cover all of the loop but its first and last second: the mean power holds for all of it.
+void print_energy(const LoopOutcome& outcome, double units, const std::string& unit) {
+    const GpuPower& power = outcome.power;
+    if (power.gpus == 0) return;
+    const double joules = power.mean_w * outcome.seconds;
+    fmt::print("energy: {:.4g} Wh by {} GPU{}, {:.0f} W on average", joules / 3600, power.gpus,
+               power.gpus == 1 ? "" : "s", power.mean_w);
+    if (units > 0) fmt::print("; {:.3g} joules per {}", joules / units, unit);
+    fmt::print("\n");
+}
+
 void print_summary(const PreparedJob& job, const LoopOutcome& outcome) {
     std::int64_t points = 0;
     double units = 0;
@@ -21,6 +32,7 @@ void print_summary(const PreparedJob& job, const LoopOutcome& outcome) {
     }
     fmt::print("{} in {}: {:.4g} {}, {:.4g} {}/s\n", points_text(points), duration_text(outcome.seconds),
                units, job.plan.workload.unit, units / outcome.seconds, job.plan.workload.unit);
+    print_energy(outcome, units, job.plan.workload.unit);
     fmt::print("{:>5}  {:<16} {:<52} {:>7} {:>7}\n", "rank", "host", "computed on", "share", "busy");
     for (std::size_t r = 0; r < outcome.ranks.size(); ++r) {
         const RankPlan& rank = job.plan.ranks[r];

@@ -231,6 +231,7 @@ LoopOutcome run_job_loop(const MpiSession& mpi, StopSignals& signals, PreparedJo
             }
             if (coordinator) coordinator->tick(now, client, links ? &*links : nullptr);
             if (links) links->look();
+            hooks.on_tick();
             std::this_thread::sleep_for(tick);
         }
     } catch (const std::exception& error) {

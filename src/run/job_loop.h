@@ -8,6 +8,7 @@
 #include "comm/mpi/session.h"
 #include "results/parts/life.h"
 #include "results/result_layout.h"
+#include "results/telemetry.h"
 #include "run/app.h"
 #include "run/runner.h"
 #include "work/dispatch.h"
@@ -25,12 +26,14 @@ struct LoopOutcome {
     bool complete = false;  // every point of the interval is committed; known on rank 0 only
     double seconds = 0;
     std::vector<RankProgress> ranks;  // rank 0 only
+    GpuPower power;                   // rank 0 only; of all GPUs of the hosts
 };
 
-// Callbacks on rank 0's main thread.
+// Callbacks on the main thread.
 struct LoopHooks {
-    std::function<void(int rank, WorkRange)> on_commit;
-    std::function<void()> on_failure;  // a rank has failed, and the job is about to end
+    std::function<void(int rank, WorkRange)> on_commit;  // rank 0
+    std::function<void()> on_failure;  // rank 0: a rank has failed, and the job is about to end
+    std::function<void()> on_tick;     // every rank, about every half millisecond
 };
 
 // Collective: every rank calls. life: where this rank commits. If any rank fails, rank 0 prints the error, or

@@ -21,7 +21,9 @@ struct NodeMonitor::Page {
 static_assert(std::atomic<double>::is_always_lock_free);  // required in memory that processes share
 
 NodeMonitor::NodeMonitor(const Communicator& world, std::chrono::milliseconds every)
-    : memory_(world, "voltpile-node-monitor", sizeof(Page)), page_(static_cast<Page*>(memory_.get())) {
+    : every_(every),
+      memory_(world, "voltpile-node-monitor", sizeof(Page)),
+      page_(static_cast<Page*>(memory_.get())) {
     if (memory_.leads())
         watch_ = std::make_unique<NodeWatch>(every, [this](const NodeSample& sample) { publish(sample); });
 }

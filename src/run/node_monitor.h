@@ -23,6 +23,8 @@ class NodeMonitor {
     // `at_most`, or if a GPU does not say. Any thread of any rank; never waits.
     std::optional<double> gpu_power_w(std::chrono::milliseconds at_most) const;
 
+    std::chrono::milliseconds every() const { return every_; }
+
     // On the first rank of each host; nullptr on the others.
     NodeWatch* watch() { return watch_.get(); }
 
@@ -30,6 +32,7 @@ class NodeMonitor {
     struct Page;
     void publish(const NodeSample& sample);
 
+    std::chrono::milliseconds every_;
     HostMemory memory_;
     Page* page_;
     std::unique_ptr<NodeWatch> watch_;

@@ -6,6 +6,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -22,6 +23,7 @@
 #include "run/job_loop.h"
 #include "run/power_settings.h"
 #include "run/result_stores.h"
+#include "run/telemetry_recorder.h"
 
 namespace voltpile {
 namespace {
@@ -99,16 +101,19 @@ ExitCode run_opened(const MpiSession& mpi, StopSignals& signals, OpenedJob opene
     const LoopTask task{title(job.spec, options.shard), options.shard.interval(layout.point_count()),
                         stores.completed()};
     forced_stop.reset();  // the loop looks for signals itself
-    const LoopOutcome outcome = run_job_loop(mpi, signals, job, layout, stores.life(), task,
-                                             {[&](int rank, WorkRange range) {
-                                                  if (stores.committed(rank, range) && consolidation)
-                                                      consolidation->committed(range);
-                                              },
-                                              [&] { consolidation.reset(); }});
+    const std::unique_ptr<NodeMonitor> monitor = start_monitor(world, job.spec);
+    TelemetryRecorder telemetry(world, job, stores.life(), monitor.get());
+    LoopOutcome outcome = run_job_loop(mpi, signals, job, layout, stores.life(), task,
+                                       {[&](int rank, WorkRange range) {
+                                            if (stores.committed(rank, range) && consolidation)
+                                                consolidation->committed(range);
+                                        },
+                                        [&] { consolidation.reset(); }, [&] { telemetry.tick(); }});
 
     // From here on one signal changes nothing: the result is being written, or the job stops already. Rank 0
     // answers a second one, because it knows when the result is committed.
     if (world.rank() == 0) forced_stop.emplace(mpi, signals);
+    outcome.power = telemetry.finish();
     job.app->disconnect();
     if (world.rank() != 0) {
         const ExitCode code = stores.await_outcome();

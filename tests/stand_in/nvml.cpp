@@ -4,7 +4,10 @@
 //   node: "init": N       NVML does not start and returns N
 //         "hang": true    NVML's start never returns
 //   GPU:  "lost": true    the GPU fell off the bus: every call returns 15
-//         "hang": "NAME"  reading the number NAME never returns
+//         "hang": "NAME"  reading the number NAME never returns; with "hang_after": N, not before N elements
+//         of
+//                         its list were read
+//         "fail_after": {"NAME": [N, STATUS]}  it returns STATUS once N elements of its list were read
 //         "fail": {"NAME": N}  reading the number NAME returns N
 //         "settable": true     power limit and clocks may be set; what is set is written to the description
 // A number may be a list: each reading takes the next element, and the last one stays. Numbers that are
@@ -66,10 +69,20 @@ json& gpu(Device device) {
     return node()["gpus"][index_of(device)];
 }
 
+// The number of elements of the number's list that were read.
+std::size_t& taken_of(Device device, const std::string& name) {
+    return readings()[name + "@" + std::to_string(index_of(device))];
+}
+
 int fault(Device device, const std::string& name) {
     const json& about = gpu(device);
     if (about.value("lost", false)) return kLost;
-    if (about.value("hang", "") == name) hang();
+    if (about.value("hang", "") == name &&
+        taken_of(device, name) >= about.value("hang_after", std::size_t{0}))
+        hang();
+    if (about.contains("fail_after") && about["fail_after"].contains(name) &&
+        taken_of(device, name) >= about["fail_after"][name][0].get<std::size_t>())
+        return about["fail_after"][name][1];
     return about.contains("fail") ? about["fail"].value(name, kSuccess) : kSuccess;
 }
 
@@ -82,7 +95,7 @@ int read(Device device, const std::string& name, double& value) {
         value = said;
         return kSuccess;
     }
-    std::size_t& taken = readings()[name + "@" + std::to_string(index_of(device))];
+    std::size_t& taken = taken_of(device, name);
     value = said[std::min(taken++, said.size() - 1)];
     return kSuccess;
 }

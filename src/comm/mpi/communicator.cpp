@@ -94,11 +94,13 @@ bool Communicator::barrier(double timeout_s) const {
     }
 }
 
-void Communicator::wait_asleep() const {
+void Communicator::wait_asleep(const std::function<void()>& meanwhile) const {
     MPI_Request request = MPI_REQUEST_NULL;
     mpi_check(MPI_Ibarrier(mpi(), &request), "MPI_Ibarrier");
-    for (int done = 0; !done; mpi_check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test"))
+    for (int done = 0; !done; mpi_check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test")) {
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        meanwhile();
+    }
 }
 
 std::string Communicator::broadcast(const std::string& bytes, int root) const {

@@ -16,6 +16,7 @@
 #include <mpi.h>
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -63,8 +64,8 @@ class Communicator {
     bool barrier(double timeout_s) const;
 
     // Collective: every rank calls. Returns when all have arrived. Sleeps until then, so that ranks that
-    // still compute have the cores.
-    void wait_asleep() const;
+    // still compute have the cores. meanwhile: called about every millisecond.
+    void wait_asleep(const std::function<void()>& meanwhile = [] {}) const;
 
     // Point to point. Messages from one rank under one tag (comm/mpi/message_tags.h) arrive in order. send()
     // returns when `bytes` may be reused.

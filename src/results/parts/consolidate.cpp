@@ -9,6 +9,7 @@
 #include "results/hdf5/layout_file.h"
 #include "results/hdf5/result_check.h"
 #include "results/hdf5/rows_io.h"
+#include "results/hdf5/telemetry_file.h"
 #include "results/parts/durable_file.h"
 #include "results/parts/part_file.h"
 #include "work/range_set.h"
@@ -111,6 +112,7 @@ void Consolidation::publish(const Provenance& provenance) {
         impl_->datasets.clear();
         write_provenance(impl_->file.get(), provenance);
         write_header_checksum(impl_->file.get());
+        write_telemetry(impl_->file.get(), read_telemetry(impl_->life.parts));
         write_flag(impl_->file.get(), "complete", true);
         impl_->file.close(impl_->temporary.string());
     }

@@ -18,6 +18,7 @@
 #include "results/parts/part_adoption.h"
 #include "results/parts/part_file.h"
 #include "results/parts/part_listing.h"
+#include "results/telemetry.h"
 
 namespace voltpile {
 namespace {
@@ -155,7 +156,7 @@ void PartFolder::withdraw_all(const std::function<bool(const std::filesystem::pa
 void PartFolder::discard_parts() const {
     withdraw_all([](const std::filesystem::path& entry) {
         return is_part(entry) || is_rejected(entry) || is_journal_name(entry.filename().string()) ||
-               entry.filename() == replaces_name;
+               is_telemetry(entry) || entry.filename() == replaces_name;
     });
 }
 
@@ -184,7 +185,9 @@ void PartFolder::remove() {
     // which would belong to no job without it, and our own lock last. Keep everything that may not be ours.
     withdraw_in(life(), path_ / replaces_name);
     life_->end_all_others();
-    withdraw_all([](const auto& entry) { return is_part(entry) || is_rejected(entry) || is_probe(entry); });
+    withdraw_all([](const auto& entry) {
+        return is_part(entry) || is_rejected(entry) || is_probe(entry) || is_telemetry(entry);
+    });
     withdraw_all([](const auto& entry) { return entry.filename() == manifest_name; });
     withdraw_all([&](const auto& entry) { return is_record(entry) && entry != own_lock(); });
     withdraw_in(life(), own_lock());

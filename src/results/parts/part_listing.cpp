@@ -12,6 +12,7 @@
 #include "results/parts/lives_journal.h"
 #include "results/parts/lock_file.h"
 #include "results/parts/part_file.h"
+#include "results/telemetry.h"
 
 namespace voltpile {
 
@@ -50,7 +51,7 @@ bool is_life(const std::filesystem::path& path) {
 bool is_ours(const std::filesystem::path& path) {
     const std::filesystem::path name = path.filename();
     return is_part(path) || is_rejected(path) || is_probe(path) || is_record(path) || is_life(path) ||
-           name == manifest_name || name == replaces_name;
+           is_telemetry(path) || name == manifest_name || name == replaces_name;
 }
 
 std::optional<ResultLayout> read_manifest(const std::filesystem::path& folder) {

@@ -1,0 +1,135 @@
+#include "results/hdf5/telemetry_file.h"
+
+#include <hdf5_hl.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <string>
+
+#include "results/hdf5/attribute.h"
+
+namespace voltpile {
+namespace {
+
+using Hdf5Group = Hdf5Handle<H5Gclose>;
+
+Hdf5Group create_group(hid_t at, const std::string& name) {
+    return Hdf5Group(
+        hdf5_check_at(H5Gcreate2(at, name.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), "write", at));
+}
+
+Hdf5Dataset create_compressed(hid_t at, const std::string& name, hid_t type,
+                              const std::vector<hsize_t>& dims) {
+    const int rank = static_cast<int>(dims.size());
+    const Hdf5Space space(hdf5_check_at(H5Screate_simple(rank, dims.data(), nullptr), "write", at));
+    const Hdf5Properties creation(hdf5_check_at(H5Pcreate(H5P_DATASET_CREATE), "write", at));
+    hdf5_check_at(H5Pset_obj_track_times(creation.get(), false), "write", at);
+    if (H5Tget_class(type) != H5T_STRING) {
+        std::vector<hsize_t> chunk = dims;
+        chunk[0] = std::min<hsize_t>(chunk[0], 8192);
+        hdf5_check_at(H5Pset_chunk(creation.get(), rank, chunk.data()), "write", at);
+        hdf5_check_at(H5Pset_shuffle(creation.get()), "write", at);
+        hdf5_check_at(H5Pset_deflate(creation.get(), 4), "write", at);
+    }
+    return Hdf5Dataset(hdf5_check_at(
+        H5Dcreate2(at, name.c_str(), type, space.get(), H5P_DEFAULT, creation.get(), H5P_DEFAULT), "write",
+        at));
+}
+
+void write_values(const Hdf5Dataset& dataset, hid_t memory_type, const void* values) {
+    hdf5_check_at(H5Dwrite(dataset.get(), memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values), "write",
+                  dataset.get());
+}
+
+// The samples of a host in all lives of the job.
+class HostTelemetry {
+  public:
+    void add(const NodeTelemetry& life) {
+        for (const TelemetryColumn& column : life.columns) {
+            if (!column.device.empty() && std::ranges::find(gpus_, column.device) == gpus_.end())
+                gpus_.push_back(column.device);
+            units_[column.name] = column.unit;
+            on_gpus_[column.name] = !column.device.empty();
+        }
+        rows_ += life.times_s.size();
+        lives_.push_back(&life);
+    }
+
+    void write(hid_t group) const {
+        const Hdf5Dataset time = create_compressed(group, "time", H5T_NATIVE_DOUBLE, {rows_});
+        std::vector<double> times;
+        for (const NodeTelemetry* life : lives_)
+            times.insert(times.end(), life->times_s.begin(), life->times_s.end());
+        write_values(time, H5T_NATIVE_DOUBLE, times.data());
+        hdf5_check_at(H5DSset_scale(time.get(), "time"), "write", group);
+        write_text(time.get(), "units", "seconds since 1970-01-01 00:00:00");
+        Hdf5Dataset gpu;
+        if (!gpus_.empty()) gpu = write_gpus(group);
+        for (const auto& [name, unit] : units_) {
+            const bool of_gpus = on_gpus_.at(name);
+            std::vector<hsize_t> dims{rows_};
+            if (of_gpus) dims.push_back(gpus_.size());
+            // Counters need more digits than a float has.
+            const bool counts = unit == "byte" || unit == "J" || unit == "1";
+            const hid_t type = counts ? H5T_NATIVE_DOUBLE : H5T_NATIVE_FLOAT;
+            const Hdf5Dataset dataset = create_compressed(group, name, type, dims);
+            write_values(dataset, H5T_NATIVE_DOUBLE, values_of(name, of_gpus).data());
+            write_text(dataset.get(), "units", unit);
+            hdf5_check_at(H5DSattach_scale(dataset.get(), time.get(), 0), "write", group);
+            if (of_gpus) hdf5_check_at(H5DSattach_scale(dataset.get(), gpu.get(), 1), "write", group);
+        }
+    }
+
+  private:
+    Hdf5Dataset write_gpus(hid_t group) const {
+        const Hdf5Type type = text_type();
+        Hdf5Dataset gpu = create_compressed(group, "gpu", type.get(), {gpus_.size()});
+        std::vector<const char*> ids;
+        for (const std::string& id : gpus_) ids.push_back(id.c_str());
+        write_values(gpu, type.get(), ids.data());
+        hdf5_check_at(H5DSset_scale(gpu.get(), "gpu"), "write", group);
+        write_text(gpu.get(), "long_name", "PCI bus id of the GPU");
+        return gpu;
+    }
+
+    std::vector<double> values_of(const std::string& name, bool of_gpus) const {
+        const std::size_t width = of_gpus ? gpus_.size() : 1;
+        std::vector<double> values(rows_ * width, std::numeric_limits<double>::quiet_NaN());
+        std::size_t first = 0;
+        for (const NodeTelemetry* life : lives_) {
+            for (const TelemetryColumn& column : life->columns) {
+                if (column.name != name) continue;
+                const auto place =
+                    of_gpus ? std::ranges::find(gpus_, column.device) - gpus_.begin() : std::ptrdiff_t{0};
+                for (std::size_t row = 0; row < column.values.size(); ++row)
+                    values[(first + row) * width + static_cast<std::size_t>(place)] = column.values[row];
+            }
+            first += life->times_s.size();
+        }
+        return values;
+    }
+
+    std::vector<const NodeTelemetry*> lives_;
+    std::vector<std::string> gpus_;
+    std::map<std::string, std::string> units_;  // by column
+    std::map<std::string, bool> on_gpus_;
+    std::size_t rows_ = 0;
+};
+
+}  // namespace
+
+void write_telemetry(hid_t file, const std::vector<NodeTelemetry>& nodes) {
+    std::map<std::string, HostTelemetry> hosts;
+    for (const NodeTelemetry& node : nodes)
+        if (!node.times_s.empty()) hosts[node.host].add(node);
+    if (hosts.empty()) return;
+    const Hdf5Group top = create_group(file, "telemetry");
+    if (const GpuPower power = gpu_power(nodes); power.gpus > 0) {
+        write_real(top.get(), "gpu_energy_j", power.energy_j);
+        write_integer(top.get(), "gpus", power.gpus);
+    }
+    for (const auto& [host, telemetry] : hosts) telemetry.write(create_group(top.get(), host).get());
+}
+
+}  // namespace voltpile

@@ -1,0 +1,14 @@
+// Writes telemetry into a result. The caller holds an Hdf5Guard. Private to src/results.
+#pragma once
+
+#include <vector>
+
+#include "results/hdf5/handle.h"
+#include "results/telemetry.h"
+
+namespace voltpile {
+
+// Writes the group /telemetry with a group for each host; nothing if there are no samples.
+void write_telemetry(hid_t file, const std::vector<NodeTelemetry>& nodes);
+
+}  // namespace voltpile

@@ -1,0 +1,141 @@
+#include "run/telemetry_recorder.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/host_name.h"
+#include "comm/mpi/communicator.h"
+#include "machine/node_watch.h"
+
+namespace voltpile {
+namespace {
+
+using std::chrono::steady_clock;
+
+// A kill loses at most this much. It grows, so that long jobs have few files.
+constexpr std::chrono::seconds kFirstFile{30}, kLongestFile{300};
+// The end of a very short run waits this long for its first sample.
+constexpr std::chrono::seconds kShortRun{3};
+constexpr int kSamplesPerFile = 900;  // NodeWatch keeps a thousand
+// A run without GPUs is worth it from here on.
+constexpr std::chrono::seconds kLongRun{60};
+
+bool uses_gpus(const Plan& plan) {
+    return std::ranges::any_of(plan.ranks, [](const RankPlan& rank) { return rank.gpu >= 0; });
+}
+
+constexpr double kUnknownValue = std::numeric_limits<double>::quiet_NaN();
+
+double or_nan(const std::optional<double>& value) {
+    return value ? *value : kUnknownValue;
+}
+
+// The columns are those of the first sample; a GPU that falls off the bus has no more values.
+NodeTelemetry columns_of(const std::vector<NodeSample>& samples) {
+    NodeTelemetry node;
+    node.host = host_name();
+    for (const NodeSample& sample : samples) node.times_s.push_back(sample.time_s);
+    for (const HostNumber& number : kHostNumbers) {
+        TelemetryColumn& column = node.columns.emplace_back();
+        column.name = number.name;
+        column.unit = number.unit;
+        for (const NodeSample& sample : samples) column.values.push_back(or_nan(sample.host.*number.member));
+    }
+    for (const GpuSnapshot& gpu : samples.front().gpus.gpus) {
+        if (gpu.bus_id.empty()) continue;
+        for (const GpuNumber& number : kGpuNumbers) {
+            if (number.pace == GpuPace::Setting) continue;
+            TelemetryColumn column{std::string(number.name), number.unit, gpu.bus_id, {}};
+            bool known = false;
+            for (const NodeSample& sample : samples) {
+                const GpuSnapshot* now = sample.gpus.find(gpu.bus_id);
+                const double value = now ? or_nan(now->*number.member) : kUnknownValue;
+                known = known || !std::isnan(value);
+                column.values.push_back(value);
+            }
+            if (known) node.columns.push_back(std::move(column));
+        }
+    }
+    return node;
+}
+
+}  // namespace
+
+std::unique_ptr<NodeMonitor> start_monitor(const Communicator& world, const JobSpec& job) {
+    if (job.text("telemetry.record") == "no") return nullptr;
+    const int every_ms = static_cast<int>(1000 * job.real("telemetry.every_s"));
+    return std::make_unique<NodeMonitor>(world, std::chrono::milliseconds(every_ms));
+}
+
+TelemetryRecorder::TelemetryRecorder(const Communicator& world, const PreparedJob& job, const Life& life,
+                                     NodeMonitor* monitor)
+    : world_(world), life_(life), monitor_(monitor), begin_(steady_clock::now()) {
+    if (!monitor_) return;
+    shares_folder_ = world.broadcast(life.name, 0) == life.name;
+    watch_ = monitor_->watch();
+    only_long_ = job.spec.text("telemetry.record") == "auto" && !uses_gpus(job.plan);
+    const auto enough = std::chrono::duration_cast<std::chrono::seconds>(kSamplesPerFile * monitor_->every());
+    longest_file_ = std::clamp(enough, kFirstFile, kLongestFile);
+    file_seconds_ = only_long_ ? kLongRun : kFirstFile;
+    next_file_ = begin_ + file_seconds_;
+}
+
+void TelemetryRecorder::tick() {
+    const auto now = steady_clock::now();
+    if (!watch_ || now < next_file_) return;
+    file_seconds_ = std::min(2 * file_seconds_, longest_file_);
+    next_file_ = now + file_seconds_;
+    store();
+}
+
+GpuPower TelemetryRecorder::finish() {
+    if (!monitor_) return {};
+    world_.wait_asleep([this] { tick(); });
+    if (watch_ && !too_short()) {
+        watch_->await_first(kShortRun);
+        store();
+    }
+    const std::vector<std::string> all = world_.all_gather(kept_);
+    if (world_.rank() != 0) return {};
+    for (std::size_t rank = 0; rank < all.size(); ++rank)
+        for (std::size_t at = 0; at < all[rank].size();) {
+            const std::size_t end = all[rank].find('\0', at);
+            commit(static_cast<int>(rank), all[rank].substr(at, end - at));
+            at = end + 1;
+        }
+    std::vector<NodeTelemetry> nodes = read_telemetry(life_.parts);
+    std::erase_if(nodes, [this](const NodeTelemetry& node) { return node.life != life_.name; });
+    return gpu_power(nodes);
+}
+
+bool TelemetryRecorder::too_short() const {
+    return only_long_ && steady_clock::now() - begin_ < kLongRun;
+}
+
+void TelemetryRecorder::store() {
+    const std::vector<NodeSample> samples = watch_->take();
+    if (samples.empty()) return;
+    const std::string csv = telemetry_csv(columns_of(samples));
+    if (shares_folder_)
+        commit(world_.rank(), csv);
+    else
+        kept_ += csv + '\0';
+}
+
+void TelemetryRecorder::commit(int rank, const std::string& csv) {
+    try {
+        write_telemetry_file(life_, rank, files_++, csv);
+    } catch (const TakenOverError&) {
+        throw;
+    } catch (const FileError& error) {
+        spdlog::warn("{}; these minutes of telemetry are lost", error.what());
+    }
+}
+
+}  // namespace voltpile

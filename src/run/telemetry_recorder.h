@@ -1,0 +1,53 @@
+// Records what the nodes of a job do while it runs, for /telemetry in its result.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "results/telemetry.h"
+#include "run/node_monitor.h"
+#include "run/runner.h"
+
+namespace voltpile {
+
+// Collective: every rank calls. Starts sampling the job's nodes, if its [telemetry] asks for it; nullptr: it
+// does not.
+std::unique_ptr<NodeMonitor> start_monitor(const Communicator& world, const JobSpec& job);
+
+class TelemetryRecorder {
+  public:
+    // Collective: every rank calls. life: where this rank commits. Hosts that see rank 0's part folder commit
+    // their samples to it every few minutes; others keep theirs until finish(). monitor: outlives this;
+    // nullptr: records nothing.
+    TelemetryRecorder(const Communicator& world, const PreparedJob& job, const Life& life,
+                      NodeMonitor* monitor);
+    TelemetryRecorder(const TelemetryRecorder&) = delete;
+    TelemetryRecorder& operator=(const TelemetryRecorder&) = delete;
+
+    // Main thread of each rank, often. A full disk loses telemetry but does not fail the job. Throws
+    // TakenOverError.
+    void tick();
+
+    // Collective: every rank calls, once. Waits for all and commits the rest. Returns, on rank 0, what the
+    // GPUs drew in this life.
+    GpuPower finish();
+
+  private:
+    void store();
+    void commit(int rank, const std::string& csv);
+    bool too_short() const;
+
+    const Communicator& world_;
+    Life life_;
+    NodeMonitor* monitor_;
+    NodeWatch* watch_ = nullptr;  // on the first rank of each host
+    bool only_long_ = false;      // records nothing of a run that is shorter than a minute
+    bool shares_folder_ = false;  // with rank 0
+    std::chrono::steady_clock::time_point begin_, next_file_;
+    std::chrono::seconds file_seconds_{}, longest_file_{};
+    std::string kept_;  // CSV texts, each with a NUL at its end
+    int files_ = 0;
+};
+
+}  // namespace voltpile

@@ -1,0 +1,144 @@
+"""/telemetry in results, on nodes that a stand-in NVML plays back (tests/stand_in)."""
+
+import json
+import pathlib
+import re
+import signal
+import unittest
+
+import h5py
+import numpy
+import xarray
+
+from harness import BAD_INPUT, SOURCE, STOPPED, VOLTPILE, Case
+
+RECORD = ("--set", "telemetry.record=yes", "--set", "telemetry.every_s=0.1", "--set", "run.range_seconds=0.2")
+SHORT = ("--set", "integrate.steps=5000")
+
+
+class Telemetry(Case):
+    def setUp(self):
+        super().setUp()
+        self.node = json.loads((SOURCE / "tests/stand_in/t180.json").read_text())
+
+    def environment(self):
+        described = self.write("node.json", json.dumps(self.node))
+        return {
+            "LD_LIBRARY_PATH": str(pathlib.Path(VOLTPILE).parent / "tests/stand_in"),
+            "VOLTPILE_STAND_IN_NODE": str(described),
+        }
+
+    def run_job(self, result, *arguments, **options):
+        return self.voltpile("run", self.job, "--output", result, *arguments, environment=self.environment(), **options)
+
+    def host(self, result):
+        with h5py.File(self.folder / result) as file:
+            (name,) = file["telemetry"]
+        return name
+
+    def assert_one_sampler(self, times):
+        self.assertTrue((numpy.diff(times) > 0).all())
+        self.assertLessEqual(len(times), (times[-1] - times[0]) / 0.1 + 2)
+
+    def test_power_of_every_gpu_over_time(self):
+        for gpu in self.node["gpus"]:
+            gpu["power_w"] = 100
+            del gpu["energy_j"]  # as before Volta: the energy is the integral of the power
+        out, _ = self.run_job("a.h5", *RECORD)
+        energy, units = re.search(r"energy: (\S+) Wh by 4 GPUs, 400 W on average; (\S+) joules per", out).groups()
+        seconds = 3600 * float(energy) / 400
+        done = float(re.search(r"^\S+ points in .*: (\S+) [^,\n]*, \S+ [^/\n]*/s$", out, re.M).group(1))
+        self.assertAlmostEqual(float(units) * done / (400 * seconds), 1, delta=0.02)
+        with xarray.open_dataset(self.folder / "a.h5", group="telemetry/" + self.host("a.h5"), engine="h5netcdf") as found:
+            self.assertEqual(found.power_w.dims, ("time", "gpu"))
+            self.assertEqual(found.power_w.attrs["units"], "W")
+            self.assertEqual(list(found.gpu.values), [gpu["bus_id"] for gpu in self.node["gpus"]])
+            self.assertTrue((found.power_w == 100).all())
+            self.assertTrue((found.temperature_c == numpy.array([33, 34, 35, 36])).all())
+            self.assertNotIn("energy_j", found)
+            self.assertEqual(found.cpu_percent.dims, ("time",))
+            self.assertTrue((found.cpu_percent[1:] <= 100).all())
+            self.assertGreater(found.host_memory_total_bytes[0], 2**28)
+            self.assertTrue((found.memory_used_bytes == 2097152).all())
+            self.assertEqual(found.host_memory_used_bytes.dims, ("time",))
+        with h5py.File(self.folder / "a.h5") as file:
+            group = file["telemetry"]
+            times = group[self.host("a.h5")]["time"][()]
+            self.assertAlmostEqual(group.attrs["gpu_energy_j"], 400 * (times[-1] - times[0]), delta=1)
+            self.assert_one_sampler(times)
+        self.assertIn("points intact", self.voltpile("verify", "a.h5")[0])
+
+    def test_energy_counters(self):
+        for index, gpu in enumerate(self.node["gpus"]):
+            gpu["energy_j"] = [1e9 + 1000 * index + 7 * n for n in range(2000)]
+        self.run_job("a.h5", *RECORD)
+        with h5py.File(self.folder / "a.h5") as file:
+            energy = file["telemetry"][self.host("a.h5")]["energy_j"][()]
+            self.assertAlmostEqual(file["telemetry"].attrs["gpu_energy_j"], (energy[-1] - energy[0]).sum(), delta=0.01)
+            self.assertEqual(list(energy[0]), [1e9, 1e9 + 1000, 1e9 + 2000, 1e9 + 3000])
+
+    def test_survives_a_stop(self):
+        process = self.start("run", self.job, "--output", "a.h5", *RECORD, "--set", "run.range_points=200",
+                             environment=self.environment())
+        self.wait_for_parts(self.folder / "a.h5", 3)
+        process.send_signal(signal.SIGINT)
+        self.finish(process, expect=STOPPED)
+        files = list((self.folder / "a.h5.parts").glob("telemetry-life-1-*.csv"))
+        self.assertEqual(len(files), 1)
+        first = files[0].read_text().splitlines()
+        self.run_job("a.h5", *RECORD)
+        with h5py.File(self.folder / "a.h5") as file:
+            times = file["telemetry"][self.host("a.h5")]["time"][()]
+        before = [float(line.split(",")[0]) for line in first[2:]]
+        numpy.testing.assert_allclose(times[: len(before)], before, atol=0.001)
+        self.assertGreater(len(times), len(before))
+        self.assertFalse((self.folder / "a.h5.parts").exists())
+
+    def test_two_ranks_of_a_host_sample_once(self):
+        self.run_job("a.h5", *RECORD, ranks=2)
+        with h5py.File(self.folder / "a.h5") as file:
+            times = file["telemetry"][self.host("a.h5")]["time"][()]
+        self.assert_one_sampler(times)
+
+    def test_driver_that_hangs_does_not_hang_the_job(self):
+        self.node["hang"] = True
+        self.run_job("a.h5", *RECORD)
+        with h5py.File(self.folder / "a.h5") as file:
+            self.assertNotIn("telemetry", file)
+
+    def test_driver_that_hangs_midway_keeps_what_was_read(self):
+        self.node["gpus"][3] |= {"power_w": [50] * 100, "hang": "power_w", "hang_after": 3}
+        self.run_job("a.h5", *RECORD)
+        with h5py.File(self.folder / "a.h5") as file:
+            self.assertEqual(file["telemetry"][self.host("a.h5")]["power_w"][()].shape, (3, 4))
+
+    def test_gpu_that_is_lost_midway_has_no_more_values(self):
+        self.node["gpus"][3] |= {"power_w": [50, 50, 50], "fail_after": {"power_w": [3, 15]}}
+        self.run_job("a.h5", *RECORD)
+        with h5py.File(self.folder / "a.h5") as file:
+            power = file["telemetry"][self.host("a.h5")]["power_w"][()]
+        self.assertGreater(len(power), 3)
+        self.assertEqual(list(power[:3, 3]), [50] * 3)
+        self.assertTrue(numpy.isnan(power[3:, 3]).all())
+        self.assertFalse(numpy.isnan(power[:, :3]).any())
+
+    def test_host_without_gpus(self):
+        out, _ = self.voltpile("run", self.job, "--output", "a.h5", *RECORD)
+        self.assertNotIn("energy:", out)
+        with xarray.open_dataset(self.folder / "a.h5", group="telemetry/" + self.host("a.h5"), engine="h5netcdf") as found:
+            self.assertNotIn("gpu", found)
+            self.assertGreater(found.host_memory_used_bytes[0], 2**20)
+            self.assertTrue((found.network_sent_bytes_per_s[1:] >= 0).all())
+
+    def test_short_run_records_only_on_request_without_gpus(self):
+        self.run_job("a.h5", *SHORT)
+        with h5py.File(self.folder / "a.h5") as file:
+            self.assertNotIn("telemetry", file)
+
+    def test_interval_out_of_range(self):
+        _, err = self.run_job("a.h5", "--set", "telemetry.every_s=0.01", expect=BAD_INPUT)
+        self.assertIn("telemetry.every_s", err)
+
+
+if __name__ == "__main__":
+    unittest.main()
