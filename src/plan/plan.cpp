@@ -257,7 +257,8 @@ Plan make_plan(const Workload& workload, const PlanOptions& options, const Topol
         if (cores[r].empty())
             throw MachineError(fmt::format("rank {} on {} is not allowed to use any core", r,
                                            plan.host_of(plan.ranks[r]).name));
-        if (options.threads > 0 && cores[r].size() > static_cast<std::size_t>(options.threads))
+        const bool on_cores = plan.ranks[r].device < 0;
+        if (on_cores && options.threads > 0 && cores[r].size() > static_cast<std::size_t>(options.threads))
             cores[r].resize(static_cast<std::size_t>(options.threads));
         plan.ranks[r].cores = std::move(cores[r]);
     }

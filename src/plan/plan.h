@@ -48,7 +48,7 @@ enum class DeviceChoice { Auto, Cpu, Gpu };  // job key run.device
 
 struct PlanOptions {
     DeviceChoice device = DeviceChoice::Auto;
-    int threads = 0;             // per rank; 0: all its cores
+    int threads = 0;             // of a rank that computes on cores; 0: all its cores
     double range_seconds = 2.0;  // length of a range, for the memory estimate
     int ranks_per_node = 0;      // splits hosts into nodes of this many ranks; 0: a host is one node
 };

@@ -166,6 +166,10 @@ class Plans(ServeJobCase):
                 self.assertRegex(out, r"layers 0 to \d: .* of weights a rank, .* for the keys and values of 2,048 tokens")
                 self.assertNotRegex(out, "(?m)^(points|work|result|time) ")
 
+    def test_threads_limit_the_cores_of_a_rank(self):
+        out, _ = self.voltpile("plan", self.job, "--set", "run.threads=1", "--set", "run.device=cpu")
+        self.assertIn(" 1 core of ", out)
+
     def test_plan_counts_all_replicas(self):
         out, _ = self.voltpile("plan", self.job, "--set", "engine.tensor=1", "--set", "engine.replicas=2", ranks=2)
         self.assertIn("answers at most 8 requests at once, of at most 512 tokens each and 4,096 together; 256 more may wait", out)

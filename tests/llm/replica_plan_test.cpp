@@ -54,6 +54,15 @@ TEST(ReplicaPlan, UsesAllTensorRanksAndTheFewestStages) {
     EXPECT_NE(two.plan.warnings.back().find("4 ranks are in no team: 8, 9, 10, 11"), std::string::npos);
 }
 
+TEST(ReplicaPlan, ThreadsLimitRanksOnCoresOnly) {
+    const SyntheticModel model("llama-3-8b", "q8_0");
+    ReplicaRequest what = request(2048);
+    what.threads = 3;
+    EXPECT_GT(plan_replica(model, what, cluster("t180.toml")).plan.ranks[0].cores.size(), 3U);
+    what.device = DeviceChoice::Cpu;
+    EXPECT_EQ(plan_replica(model, what, cluster("t180.toml")).plan.ranks[0].cores.size(), 3U);
+}
+
 TEST(ReplicaPlan, AnOpenNumberOfReplicasKeepsTheMostRanksBusy) {
     const SyntheticModel model("llama-3-8b", "q8_0");
     ReplicaRequest what = request(2048);

@@ -27,6 +27,7 @@ class ReplicaPlanner {
         work.points = std::max(work.points, std::ssize(topology.ranks));
         PlanOptions options;
         options.device = request.device;
+        options.threads = request.threads;
         options.ranks_per_node = request.ranks_per_node;
         machine_ = make_plan(work, options, topology);
         candidates_ = team_candidates(machine_);

@@ -16,6 +16,7 @@ struct ReplicaRequest {
     int pipeline = 0;  // pipeline stages; 0: as few as hold the model
     int replicas = 1;  // copies of the model; 0: as many as there is room for
     DeviceChoice device = DeviceChoice::Auto;
+    int threads = 0;                // of a rank that computes on cores; 0: one for each core of its share
     int ranks_per_node = 0;         // treat a host as several nodes of this many ranks; 0: as one node
     int context = 0;                // tokens in each sequence
     int sequences = 1;              // the most at once

@@ -94,6 +94,7 @@ ReplicaRequest replica_request_of(const JobSpec& job) {
 ReplicaPlan plan_job_replica(const JobSpec& job, const ModelSource& model, ReplicaRequest request,
                              const PlanOptions& options, const Topology& topology, const Workload& work) {
     request.device = options.device;
+    request.threads = options.threads;
     request.ranks_per_node = options.ranks_per_node;
     const auto in_words_of_a_job = [&](std::string text) {
         for (const std::string key : {"tensor", "pipeline"})
