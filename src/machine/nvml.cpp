@@ -33,6 +33,7 @@ NvmlFunctions all_functions(void* library) {
     find(library, f.uuid, {"nvmlDeviceGetUUID"});
     find(library, f.pci, {"nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetPciInfo_v2"});
     find(library, f.memory, {"nvmlDeviceGetMemoryInfo"});
+    find(library, f.memory2, {"nvmlDeviceGetMemoryInfo_v2"});
     find(library, f.power, {"nvmlDeviceGetPowerUsage"});
     find(library, f.power_limit, {"nvmlDeviceGetPowerManagementLimit"});
     find(library, f.enforced_power_limit, {"nvmlDeviceGetEnforcedPowerLimit"});

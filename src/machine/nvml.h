@@ -20,6 +20,12 @@ struct NvmlPci {
 struct NvmlMemory {
     unsigned long long total, free, used;
 };
+// Counts what the driver reserves for itself apart from `used`, as nvidia-smi does.
+struct NvmlMemory2 {
+    unsigned version;  // kNvmlMemory2Version, set by the caller
+    unsigned long long total, reserved, free, used;
+};
+inline constexpr unsigned kNvmlMemory2Version = sizeof(NvmlMemory2) | 2u << 24;
 struct NvmlUtilization {
     unsigned gpu, memory;  // percent of the last sampling period
 };
@@ -82,7 +88,8 @@ struct NvmlFunctions {
     NvmlCall<char*, unsigned> name = nullptr;
     NvmlCall<char*, unsigned> uuid = nullptr;
     NvmlCall<NvmlPci*> pci = nullptr;
-    NvmlCall<NvmlMemory*> memory = nullptr;
+    NvmlCall<NvmlMemory*> memory = nullptr;  // the driver's own counts as used
+    NvmlCall<NvmlMemory2*> memory2 = nullptr;
     NvmlCall<unsigned*> power = nullptr;                   // milliwatts
     NvmlCall<unsigned*> power_limit = nullptr;             // milliwatts, as set
     NvmlCall<unsigned*> enforced_power_limit = nullptr;    // milliwatts, the lowest of all limits

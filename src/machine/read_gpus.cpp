@@ -132,8 +132,13 @@ void read_slow(GpuReader& reader, GpuSnapshot& gpu) {
     const NvmlFunctions& f = reader.functions();
     gpu.temperature_c = reader.whole(f.temperature, kGpuSensor);
     gpu.memory_clock_mhz = reader.whole(f.clock, static_cast<int>(kNvmlMemoryClock));
+    NvmlMemory2 memory2{};
+    memory2.version = kNvmlMemory2Version;
     NvmlMemory memory{};
-    if (reader.call(f.memory, &memory)) {
+    if (reader.call(f.memory2, &memory2)) {
+        gpu.memory_used_bytes = static_cast<double>(memory2.used);
+        gpu.memory_total_bytes = static_cast<double>(memory2.total);
+    } else if (reader.call(f.memory, &memory)) {
         gpu.memory_used_bytes = static_cast<double>(memory.used);
         gpu.memory_total_bytes = static_cast<double>(memory.total);
     }

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <future>
 
 #include "unit/comm/mpi_tests.h"
 
@@ -36,16 +36,54 @@ NodeGpus read_host() {
     return node;
 }
 
+std::vector<RankGpu> latest(GpuReports& reports) {
+    std::promise<std::vector<RankGpu>> promise;
+    reports.with_latest([&](const std::vector<RankGpu>& gpus) { promise.set_value(gpus); });
+    return promise.get_future().get();
+}
+
 TEST(GpuReports, ReachRankZeroFromEveryHost) {
     GpuReports reports(world(), gpus_of_all_ranks(), read_host);
     if (world().rank() == 0) {
-        const auto known = [](const RankGpu& gpu) { return gpu.now.power_w == 100 + gpu.rank; };
-        for (const RankGpu& gpu : reports.latest()) EXPECT_FALSE(gpu.now.power_w);
-        std::vector<RankGpu> gpus;
-        for (int i = 0; i < 1000 && !std::ranges::all_of(gpus = reports.latest(), known); ++i)
-            std::this_thread::sleep_for(std::chrono::milliseconds(50));
-        EXPECT_EQ(std::ssize(gpus), world().size());
-        EXPECT_TRUE(std::ranges::all_of(gpus, known));
+        for (int i = 0; i < 2; ++i) {  // the first call waits, the second has the same readings
+            const std::vector<RankGpu> gpus = latest(reports);
+            EXPECT_EQ(std::ssize(gpus), world().size());
+            for (const RankGpu& gpu : gpus) EXPECT_EQ(gpu.now.power_w, 100 + gpu.rank);
+        }
+    }
+    reports.finish();
+}
+
+TEST(GpuReports, ADriverThatHangsDelaysNobodyForLong) {
+    std::promise<void> answers;
+    const std::shared_future<void> answered = answers.get_future().share();
+    GpuReports reports(world(), gpus_of_all_ranks(), [&] {
+        if (world().rank() == 0) answered.wait();
+        return read_host();
+    });
+    if (world().rank() == 0) {
+        for (const RankGpu& gpu : latest(reports)) {
+            EXPECT_TRUE(gpu.host != "node0" || !gpu.now.power_w);
+        }
+        answers.set_value();
+    }
+    reports.finish();
+}
+
+TEST(GpuReports, AnswerWhatWaitsAtTheEnd) {
+    std::promise<void> answers;
+    const std::shared_future<void> answered = answers.get_future().share();
+    GpuReports reports(world(), gpus_of_all_ranks(), [&] {
+        if (world().rank() == 0) answered.wait();
+        return read_host();
+    });
+    if (world().rank() == 0) {
+        bool called = false;
+        reports.with_latest([&](const std::vector<RankGpu>&) { called = true; });
+        reports.end_waits();
+        EXPECT_TRUE(called);
+        latest(reports);  // at once
+        answers.set_value();
     }
     reports.finish();
 }
@@ -57,7 +95,7 @@ TEST(GpuReports, EndBeforeAnybodyHasAsked) {
 
 TEST(GpuReports, NeedNoThreadWithoutGpus) {
     GpuReports reports(world(), {}, [] { return NodeGpus(); });
-    EXPECT_TRUE(reports.latest().empty());
+    EXPECT_TRUE(latest(reports).empty());
     reports.finish();
 }
 

@@ -31,7 +31,7 @@ using nlohmann::json;
 using Device = struct NvmlDeviceOpaque*;
 
 constexpr int kSuccess = 0, kInvalid = 2, kUnsupported = 3, kDenied = 4, kNotFound = 6, kTooSmall = 7,
-              kLost = 15;
+              kLost = 15, kWrongVersion = 25;
 
 struct Pci {
     char legacy_bus_id[16];
@@ -45,6 +45,11 @@ struct FieldValue {
     unsigned type;
     int status;
     unsigned long long wide;
+};
+
+struct MemoryV2 {
+    unsigned version;
+    unsigned long long total, reserved, free, used;
 };
 
 json& node() {
@@ -215,6 +220,19 @@ int nvmlDeviceGetUUID(Device device, char* to, unsigned size) {
 int nvmlDeviceGetPciInfo_v3(Device device, Pci* to) {
     if (const int status = fault(device, "bus_id")) return status;
     put_bus_id(gpu(device).value("bus_id", ""), to);
+    return kSuccess;
+}
+// "memory_reserved_bytes" is the driver's; without it this driver is an older one, which has no such call.
+int nvmlDeviceGetMemoryInfo_v2(Device device, MemoryV2* to) {
+    if (to->version != (sizeof(MemoryV2) | 2u << 24)) return kWrongVersion;
+    double total = 0, used = 0, reserved = 0;
+    if (const int status = read(device, "memory_reserved_bytes", reserved)) return status;
+    if (const int status = read(device, "memory_total_bytes", total)) return status;
+    if (const int status = read(device, "memory_used_bytes", used)) return status;
+    to->total = static_cast<unsigned long long>(total);
+    to->reserved = static_cast<unsigned long long>(reserved);
+    to->used = static_cast<unsigned long long>(used - reserved);
+    to->free = static_cast<unsigned long long>(total - used);
     return kSuccess;
 }
 int nvmlDeviceGetMemoryInfo(Device device, unsigned long long* total_free_used) {

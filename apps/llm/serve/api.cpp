@@ -103,6 +103,10 @@ void Api::cancel_all() {
     for (const std::int64_t id : room_.ids()) queue_.cancel(id);
 }
 
+void Api::end_waits() {
+    if (settings_.gpus) settings_.gpus->end_waits();
+}
+
 ServeLoad Api::load() const {
     const EngineCounters now = queue_.counters();
     return {draining_, now.scheduler.running, now.scheduler.waiting, now.requests, now.tokens_out};

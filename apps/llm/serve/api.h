@@ -15,7 +15,7 @@
 #include "llm/serve/address_file.h"
 #include "llm/serve/answer.h"
 #include "llm/serve/completion_request.h"
-#include "llm/serve/gpu_gauges.h"
+#include "llm/serve/gpu_reports.h"
 #include "llm/serve/request_log.h"
 #include "llm/serve/request_room.h"
 #include "llm/serve/serve_metrics.h"
@@ -32,7 +32,7 @@ struct ApiSettings {
     http::ApiKeys keys;     // empty: nobody needs one
     LogFormat log = LogFormat::None;
     bool log_prompts = false;
-    std::function<std::vector<RankGpu>()> gpus;  // that /metrics shows; thread-safe
+    GpuReports* gpus = nullptr;  // that /metrics shows; must outlive the Api
 };
 
 class Api {
@@ -52,6 +52,8 @@ class Api {
     void drain() { draining_ = true; }
     // How busy the server is. Thread-safe.
     ServeLoad load() const;
+    // Answers what waits for readings of GPUs; from now on nothing waits. Call it before the server ends.
+    void end_waits();
     // Cancels all requests that replicas have: their clients get an error. Thread-safe.
     void cancel_all();
 

@@ -1,7 +1,9 @@
 // What can be read without a request to the model.
 #include <algorithm>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
 #include "base/build_info.h"
 #include "llm/serve/api.h"
@@ -88,13 +90,19 @@ void Api::add_documents(http::Router& router) {
         response.body = text;
         return response;
     });
-    add("/metrics", [this](const http::Request&) {
+    router.add("GET", "/metrics", [this](const http::Request&, http::Reply reply) {
         http::Response response;
         response.content_type = "text/plain; version=0.0.4; charset=utf-8";
         if (const http::ServerCounters* server = server_)
-            response.body =
-                metrics_.text(queue_.replicas(), *server) + gpu_metrics(settings_.gpus(), metrics_.labels());
-        return response;
+            response.body = metrics_.text(queue_.replicas(), *server);
+        if (!settings_.gpus) return reply.send(std::move(response));
+        // Shared, because a std::function must be copyable.
+        const auto both =
+            std::make_shared<std::pair<http::Response, http::Reply>>(std::move(response), std::move(reply));
+        settings_.gpus->with_latest([both, labels = metrics_.labels()](const std::vector<RankGpu>& gpus) {
+            both->first.body += gpu_metrics(gpus, labels);
+            both->second.send(std::move(both->first));
+        });
     });
 }
 

@@ -71,6 +71,7 @@ GpuReports::GpuReports(const Communicator& world, std::vector<RankGpu> gpus, Rea
         } catch (const std::exception& error) {  // a server goes on without these readings
             spdlog::warn("no further readings of GPUs: {}", error.what());
         }
+        end_waits();
     });
 }
 
@@ -81,13 +82,37 @@ GpuReports::~GpuReports() {
     if (!finished_ && link_) link_->abandon();
 }
 
-std::vector<RankGpu> GpuReports::latest() {
-    const std::lock_guard lock(mutex_);
+void GpuReports::with_latest(Use use) {
+    std::unique_lock lock(mutex_);
     const Clock::time_point now = Clock::now();
-    if (now - std::exchange(asked_at_, now) >= interest)  // nobody has read them meanwhile
+    if (now - std::exchange(asked_at_, now) >= interest) {  // nobody has read them meanwhile
         for (RankGpu& gpu : gpus_) gpu.now = {};
+        old_ = true;
+        asked_all_ = false;
+        give_up_at_ = now + patience;
+    }
     changed_.notify_one();
-    return gpus_;
+    if (old_ && !no_waits_ && !gpus_.empty()) return waiting_.push_back(std::move(use));
+    const std::vector<RankGpu> gpus = gpus_;
+    lock.unlock();
+    use(gpus);
+}
+
+void GpuReports::end_waits() {
+    const std::lock_guard lock(mutex_);
+    no_waits_ = true;
+    for (const Use& use : std::exchange(waiting_, {})) use(gpus_);
+}
+
+bool GpuReports::all_reported() const {
+    return !own_.valid() && std::ranges::none_of(reporters_, &Reporter::asked);
+}
+
+void GpuReports::answer_waiting() {
+    const std::lock_guard lock(mutex_);
+    if (!old_ || ((!asked_all_ || !all_reported()) && Clock::now() < give_up_at_)) return;
+    old_ = false;
+    for (const Use& use : std::exchange(waiting_, {})) use(gpus_);
 }
 
 void GpuReports::finish() {
@@ -113,9 +138,10 @@ void GpuReports::collect(const std::stop_token& stop) {
         ask_and_read();
         while (Clock::now() < next && !stop.stop_requested()) {
             take_reports();
-            const bool waits = std::ranges::any_of(reporters_, &Reporter::asked);
+            answer_waiting();
+            const bool all = all_reported();
             lock.lock();
-            changed_.wait_until(lock, stop, waits ? Clock::now() + look : next, [] { return false; });
+            changed_.wait_until(lock, stop, all ? next : Clock::now() + look, [] { return false; });
             lock.unlock();
         }
         lock.lock();
@@ -127,13 +153,19 @@ void GpuReports::collect(const std::stop_token& stop) {
 void GpuReports::ask_and_read() {
     for (Reporter& each : reporters_)
         if (!std::exchange(each.asked, true)) link_->send(each.member, kGpuOrderTag, kReadOrder);
-    if (host_.empty()) return;
-    const NodeGpus node = read_and_warn();
+    // On a thread of its own, because a driver may hang.
+    if (!host_.empty() && !own_.valid())
+        own_ = std::async(std::launch::async, [this] { return read_and_warn(); });
     const std::lock_guard lock(mutex_);
-    set_state(gpus_, host_, node);
+    asked_all_ = true;
 }
 
 void GpuReports::take_reports() {
+    if (own_.valid() && own_.wait_for(std::chrono::seconds(0)) == std::future_status::ready) {
+        const NodeGpus node = own_.get();
+        const std::lock_guard lock(mutex_);
+        set_state(gpus_, host_, node);
+    }
     if (!link_) return;
     while (const auto message = link_->poll(kGpuReportTag)) {
         const auto from = std::ranges::find(reporters_, message->from, &Reporter::member);

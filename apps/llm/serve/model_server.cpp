@@ -136,7 +136,7 @@ void ModelServer::run(const MpiSession& mpi, StopSignals& signals, ReplicaPlan p
     GpuReports gpus(mpi.world(), find_gpus(mpi.world(), plan.plan), [] { return probe_gpus(); });
     serve_replicas(mpi, *model_, std::move(plan), [&](SharedQueue& queue) {
         ServeSettings settings = this->settings();
-        settings.api.gpus = [&] { return gpus.latest(); };
+        settings.api.gpus = &gpus;
         settings.api.requests = replicas * request_.replica.sequences + request_.options.queue;
         serve(std::move(settings), *model_, queue, signals);
     });

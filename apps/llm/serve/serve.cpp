@@ -80,6 +80,7 @@ void serve(ServeSettings settings, const LanguageModel& model, SharedQueue& queu
                             replicas > 1 ? fmt::format(" with {} replicas", replicas) : ""));
 
     const auto end = [&] {
+        api.end_waits();
         server.stop(signals.launcher_ends_job() ? hurried_time : last_bytes_time);
         address.reset();  // now, because a failure of a replica ends the process without destructors
     };

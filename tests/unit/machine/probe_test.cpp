@@ -42,6 +42,19 @@ TEST(Probe, ReadsEveryNumberOfAHealthyNode) {
     EXPECT_EQ(node.find("0000:99:00.0"), nullptr);
 }
 
+TEST(Probe, MemoryInUseIsThatOfProgramsWhereTheDriverTells) {
+    StandInNode stand_in;
+    stand_in.gpu(0)["memory_used_bytes"] = 500e6;  // older drivers count what they reserve as used
+    stand_in.gpu(0)["memory_reserved_bytes"] = 300e6;
+    stand_in.gpu(1)["memory_used_bytes"] = 500e6;
+    stand_in.use();
+    const NodeGpus node = probe_gpus();
+    ASSERT_EQ(node.gpus.size(), 4u);
+    EXPECT_EQ(node.gpus[0].memory_used_bytes, 200e6);
+    EXPECT_EQ(node.gpus[0].memory_total_bytes, 17179869184.0);
+    EXPECT_EQ(node.gpus[1].memory_used_bytes, 500e6);
+}
+
 TEST(Probe, SumsTheLinksBetweenTwoGpus) {
     StandInNode stand_in;
     stand_in.gpu(0)["links"][0]["up"] = false;
