@@ -36,11 +36,11 @@ def validate(name, arguments):
 
 
 class ServeTools(ServeCase):
-    def serve_tools(self, *options):
+    def serve_tools(self, *options, template=TEMPLATE):
         model = self.folder / "model"
         if not model.exists():
             shutil.copytree(MODELS / "hf", model)
-            (model / "chat_template.jinja").write_text(TEMPLATE)
+            (model / "chat_template.jinja").write_text(template)
         self.serve(*options, model=model)
 
     def named_events(self, path, body):
@@ -126,6 +126,30 @@ class ServeTools(ServeCase):
         history = [*QUESTION, item, {"type": "function_call_output", "call_id": item["call_id"], "output": "rain"}]
         again = self.post("/v1/responses", {**responses, "input": history})
         self.assertEqual(again.status, 200, again.body)
+
+    def test_a_template_that_begins_the_thoughts(self):
+        self.serve_tools(template=TEMPLATE + "assistant: <think>\n")
+        chat = {"messages": QUESTION, "max_tokens": 20, "seed": 5}
+        for more in ({}, {"tools": TOOLS}):
+            message = self.post("/v1/chat/completions", {**chat, **more}).json["choices"][0]["message"]
+            self.assertTrue(message["reasoning_content"])
+            self.assertEqual(message["content"], "")
+            deltas = [event["choices"][0]["delta"] for event in events(self.open_post("/v1/chat/completions", {**chat, **more, "stream": True}))]
+            self.assertEqual("".join(delta.get("reasoning_content", "") for delta in deltas), message["reasoning_content"])
+            again = {**chat, "messages": [*QUESTION, message, *QUESTION]}
+            self.assertEqual(self.post("/v1/chat/completions", again).status, 200)
+        required = self.post("/v1/chat/completions", {**chat, "tools": TOOLS, "tool_choice": "required", "max_tokens": 300}).json
+        self.assertTrue(required["choices"][0]["message"]["tool_calls"])
+        form = self.post("/v1/chat/completions", {**chat, "regex": "[a-z]{3}"}).json["choices"][0]["message"]
+        self.assertRegex(form["content"], "^[a-z]{3}$")
+        body = {"messages": QUESTION, "max_tokens": 20, "temperature": 0}
+        (block,) = self.post("/v1/messages", body).json["content"]
+        self.assertEqual(block["type"], "thinking")
+        streamed = self.named_events("/v1/messages", body)
+        parts = [event["delta"]["thinking"] for event in streamed if event["type"] == "content_block_delta"]
+        self.assertEqual("".join(parts), block["thinking"])
+        (item,) = self.post("/v1/responses", {"input": QUESTION, "max_output_tokens": 20, "temperature": 0}).json["output"]
+        self.assertEqual((item["type"], item["content"][0]["text"]), ("reasoning", block["thinking"]))
 
     def test_refusals(self):
         self.serve_tools()

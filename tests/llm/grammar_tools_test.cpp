@@ -108,6 +108,25 @@ TEST(GrammarTools, ThoughtsMayTalkAboutCalls) {
     take("\n{\"name\": \"weather\"");
 }
 
+TEST(GrammarTools, ThoughtsThatThePromptBeginsMayTalkAboutCalls) {
+    for (const std::string& name : tool_format_names()) {
+        const ToolFormat format = *tool_format_named(name);
+        ToolGrammar tools = read_tool_grammar(source_of(format, false).text);
+        tools.thinks = true;
+        const auto grammar = std::make_shared<const Grammar>(tool_grammar_source(tools), grammar_trie());
+        GrammarMatcher matcher(grammar);
+        const auto take = [&](std::string_view text) {
+            for (const char c : text) ASSERT_TRUE(matcher.accept(3 + static_cast<unsigned char>(c))) << text;
+        };
+        take(std::string(call_marker(format)) + "x {\"name\":x");
+        EXPECT_EQ(matcher.mask(), nullptr);
+        take("</think>\n\n");
+        take(format == ToolFormat::Llama3 ? "{ \"name\":" : call_marker(format));  // Llama 3 needs no marker
+        EXPECT_FALSE(matcher.complete());
+        EXPECT_FALSE(matcher.accept(3 + 'x'));
+    }
+}
+
 TEST(GrammarTools, TextBeforeCallsIsFree) {
     std::mt19937 random(4);
     for (const std::string& name : tool_format_names()) {

@@ -3,41 +3,16 @@
 
 #include <nlohmann/json.hpp>
 
-#include "llm/chat/chat_template.h"
 #include "llm/grammar/tool_grammar.h"
-#include "llm/model/model_files.h"
 #include "llm/serve/api_error.h"
 #include "llm/serve/messages_api.h"
 #include "llm/serve/responses_api.h"
-#include "llm/tokenizer/model_tokenizer.h"
+#include "llm/serve_tools_fixture.h"
 
 namespace voltpile::llm {
 namespace {
 
 using nlohmann::json;
-
-ServedModel served_model() {
-    ServedModel model{"tiny", 2048, 512, 0};
-    model.takes_tools = true;
-    model.tool_format = ToolFormat::Hermes;
-    return model;
-}
-
-constexpr const char* kChatTools = R"("tools":[{"type":"function","function":{"name":"f","description":"d",
-    "parameters":{"type":"object","properties":{"b":{"type":"null"},"a":{"type":"null"}}}}},
-    {"type":"function","function":{"name":"g"}}])";
-
-std::string chat_with(const std::string& fields) {
-    return R"({"messages":[{"role":"user","content":"Hi"}],)" + fields + "}";
-}
-
-ChatRequest read_chat(const std::string& fields, const ServedModel& model = served_model()) {
-    return read_chat_request(chat_with(fields), model, 1);
-}
-
-std::string rendered(const ChatRequest& request, const char* text) {
-    return ChatTemplate::of_model(text, "test").render(request.messages, "", "", request.options);
-}
 
 TEST(ServeTools, ChatOffersThemToTemplateAndGrammar) {
     const ChatRequest request = read_chat(kChatTools);
@@ -180,45 +155,6 @@ TEST(ServeTools, OtherApisChooseToolsToo) {
         R"({"input":"Hi","text":{"format":{"type":"json_schema","name":"n","schema":{"type":"null"}}}})",
         served_model(), 1);
     EXPECT_EQ(form.chat.fields.settings.grammar->text, R"({"type":"null"})");
-}
-
-const Tokenizer& tools_tokenizer() {
-    static const Tokenizer tokenizer =
-        load_tokenizer(ModelFiles(VOLTPILE_SOURCE_DIR "/data/tiny_model/tiny-q8_0.gguf"));
-    return tokenizer;
-}
-
-AnswerHead head_with_calls() {
-    AnswerHead head{"id-1", "tiny", 1700000000, false, false};
-    head.calls = {ToolFormat::Hermes, 5};
-    return head;
-}
-
-const std::string kAnswer =
-    "I look.\n<tool_call>{\"name\": \"f\", \"arguments\": {\"a\": 1}}</tool_call>\n"
-    "<tool_call>{\"name\": \"g\", \"arguments\": {}}</tool_call>";
-
-Outcome outcome_with_calls() {
-    Outcome outcome;
-    outcome.text = kAnswer;
-    outcome.finish = Finish::End;
-    return outcome;
-}
-
-// Streams the answer in pieces of three bytes and returns the data of all events.
-std::vector<json> streamed(AnswerFormat& format) {
-    std::string events = format.begin_event(0);
-    for (std::size_t at = 0; at < kAnswer.size(); at += 3)
-        events += format.delta_event(0, {std::string_view(kAnswer).substr(at, 3), {}, {}, {}});
-    events += format.finish_event(0, outcome_with_calls());
-    events += format.end_events({10, 4, 3});
-    std::vector<json> all;
-    for (std::size_t at = events.find("data: "); at != std::string::npos;
-         at = events.find("data: ", at + 1)) {
-        const std::string data = events.substr(at + 6, events.find("\n\n", at) - at - 6);
-        if (data != "[DONE]") all.push_back(json::parse(data));
-    }
-    return all;
 }
 
 TEST(ServeTools, ChatAnswersHaveCalls) {

@@ -52,7 +52,7 @@ Automaton automaton_of(const GrammarSource& source) {
 std::optional<ToolCallStart> start_of_calls(const GrammarSource& source) {
     if (source.kind != GrammarSource::Kind::ToolCalls) return std::nullopt;
     const ToolGrammar grammar = read_tool_grammar(source.text);
-    return grammar.required ? std::nullopt : std::optional(ToolCallStart(grammar.format));
+    return grammar.required ? std::nullopt : std::optional(ToolCallStart(grammar.format, grammar.thinks));
 }
 
 // Returns the special tokens that belong to texts of this grammar.

@@ -21,7 +21,8 @@ std::string_view without_spaces_after(std::string_view text) {
 
 }  // namespace
 
-ToolCallReader::ToolCallReader(std::optional<ToolFormat> format) : format_(format) {
+ToolCallReader::ToolCallReader(std::optional<ToolFormat> format, Thoughts thoughts)
+    : thoughts_(thoughts), format_(format) {
     if (format) start_.emplace(*format);
 }
 
@@ -35,14 +36,20 @@ void ToolCallReader::add(PieceKind kind, std::string_view text) {
 }
 
 std::vector<ToolCallPiece> ToolCallReader::read(std::string_view text) {
-    if (!format_)
-        add(PieceKind::Text, text);
-    else
-        for (const char c : text) read_byte(c);
+    read_piece(thoughts_.read(text));
     return std::exchange(pieces_, {});
 }
 
+void ToolCallReader::read_piece(const ThoughtReader::Piece& piece) {
+    add(PieceKind::Thought, piece.thought);
+    if (!format_)
+        add(PieceKind::Text, piece.text);
+    else
+        for (const char c : piece.text) read_byte(c);
+}
+
 std::vector<ToolCallPiece> ToolCallReader::finish() {
+    read_piece(thoughts_.finish());
     // After a call, white space and the beginning of a marker belong to a call that did not come.
     const bool of_call = calls_ > 0 && (without_spaces_after(pending_).empty() || start_->undecided());
     if (place_ == Place::Text && !of_call) add(PieceKind::Text, pending_);
@@ -168,11 +175,12 @@ void ToolCallReader::give_up() {
     place_ = Place::Text;
 }
 
-ReadAnswer read_answer(std::optional<ToolFormat> format, std::string_view text) {
+ReadAnswer read_answer(std::optional<ToolFormat> format, std::string_view text, Thoughts thoughts) {
     ReadAnswer answer;
-    ToolCallReader reader(format);
+    ToolCallReader reader(format, thoughts);
     for (auto pieces : {reader.read(text), reader.finish()})
         for (ToolCallPiece& piece : pieces) {
+            if (piece.kind == PieceKind::Thought) answer.thought += piece.text;
             if (piece.kind == PieceKind::Text) answer.text += piece.text;
             if (piece.kind == PieceKind::Name) answer.calls.push_back({std::move(piece.text), {}});
             if (piece.kind == PieceKind::Arguments) answer.calls.back().arguments += piece.text;

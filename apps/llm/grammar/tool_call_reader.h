@@ -1,4 +1,4 @@
-// Separates the calls of tools in a model's answer from its text, while the answer is being written.
+// Separates a model's thoughts and the calls of tools from the text of its answer, while it is being written.
 #pragma once
 
 #include <optional>
@@ -7,12 +7,14 @@
 #include <vector>
 
 #include "llm/grammar/call_object.h"
+#include "llm/grammar/thought_reader.h"
 #include "llm/grammar/tool_format.h"
 
 namespace voltpile::llm {
 
 struct ToolCallPiece {
     enum class Kind {
+        Thought,    // more of the thoughts
         Text,       // more text
         Name,       // a call begins: the name of its tool
         Arguments,  // more of the JSON of the last call's arguments
@@ -27,8 +29,8 @@ struct ToolCallPiece {
 // JSON turns out wrong.
 class ToolCallReader {
   public:
-    // Without a format all is text.
-    explicit ToolCallReader(std::optional<ToolFormat> format);
+    // Without a format there are no calls.
+    explicit ToolCallReader(std::optional<ToolFormat> format, Thoughts thoughts = Thoughts::None);
 
     // Reads the next piece of the answer. Wherever the answer is cut, all pieces together are the same. Text
     // that may be the beginning of a call is held back until that is decided.
@@ -48,6 +50,7 @@ class ToolCallReader {
         Arguments,  // after such a name
     };
 
+    void read_piece(const ThoughtReader::Piece& piece);
     void read_byte(char c);
     void read_text(char c);
     void begin_call();
@@ -58,6 +61,7 @@ class ToolCallReader {
     void give_up();
     void add(ToolCallPiece::Kind kind, std::string_view text);
 
+    ThoughtReader thoughts_;
     std::optional<ToolFormat> format_;
     std::optional<ToolCallStart> start_;
     Place place_ = Place::Text;
@@ -78,11 +82,13 @@ struct ToolCall {
 };
 
 struct ReadAnswer {
+    std::string thought;
     std::string text;
     std::vector<ToolCall> calls;
 };
 
 // Reads a whole answer.
-ReadAnswer read_answer(std::optional<ToolFormat> format, std::string_view text);
+ReadAnswer read_answer(std::optional<ToolFormat> format, std::string_view text,
+                       Thoughts thoughts = Thoughts::None);
 
 }  // namespace voltpile::llm

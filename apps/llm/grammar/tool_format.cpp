@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "llm/grammar/thought_reader.h"
+
 namespace voltpile::llm {
 namespace {
 
@@ -24,9 +26,6 @@ constexpr std::array kFormats{NamedFormat{ToolFormat::Hermes, "hermes", kHermesM
 const NamedFormat& entry_of(ToolFormat format) {
     return kFormats[static_cast<std::size_t>(format)];
 }
-
-// As with markers, the first byte occurs nowhere else.
-constexpr std::string_view kThinkBegins = "<think>", kThinkEnds = "</think>";
 
 constexpr std::array<std::string_view, 2> kBareOpenings{R"({"name":)", R"({"type":"function")"};
 
@@ -76,23 +75,32 @@ std::span<const std::string_view> tool_markers(ToolFormat format) {
     return entry_of(format).markers;
 }
 
-ToolCallStart::ToolCallStart(ToolFormat format)
-    : marker_(call_marker(format)), bare_alive_(format == ToolFormat::Llama3 ? 3u : 0u) {}
+ToolCallStart::ToolCallStart(ToolFormat format, bool thinks)
+    : marker_(call_marker(format)), has_bare_(format == ToolFormat::Llama3), thinks_(thinks) {
+    begin_text();
+}
+
+void ToolCallStart::begin_text() {
+    bare_alive_ = has_bare_ ? 3u : 0u;
+    bare_matched_ = 0;
+}
 
 void ToolCallStart::restart() {
     opening_ = {};
     matched_ = bare_matched_ = think_matched_ = 0;
     bare_alive_ = 0;
-    thinks_ = false;
+    has_bare_ = thinks_ = false;
 }
 
-// Returns whether the byte is one of the model's thoughts, which may talk about calls.
+// Returns whether the byte is one of the model's thoughts, which may talk about calls. As with markers, the
+// first byte of a tag occurs nowhere else in it.
 bool ToolCallStart::read_thoughts(char c) {
     const bool thought = thinks_;
     const std::string_view tag = thinks_ ? kThinkEnds : kThinkBegins;
     think_matched_ = c == tag[think_matched_] ? think_matched_ + 1 : c == tag.front() ? 1 : 0;
     if (think_matched_ == tag.size()) {
         thinks_ = !thinks_;
+        if (!thinks_) begin_text();
         think_matched_ = 0;
     }
     return thought;

@@ -32,10 +32,11 @@ std::span<const std::string_view> tool_markers(ToolFormat format);
 
 // Watches a text for the beginning of calls: a marker, or for Llama 3 also an object at the beginning of the
 // text whose first member is "name", or "type" with the value "function". What stands between <think> and
-// </think> is no call.
+// </think> is no call, and the text begins again after it.
 class ToolCallStart {
   public:
-    explicit ToolCallStart(ToolFormat format);
+    // thinks: the text begins after <think>.
+    explicit ToolCallStart(ToolFormat format, bool thinks = false);
 
     // Reads the next byte. Returns true if it completes a beginning; then no more bytes may follow.
     bool read(char c);
@@ -53,7 +54,10 @@ class ToolCallStart {
     bool read_bare(char c);
     bool read_thoughts(char c);
 
+    void begin_text();
+
     std::string_view marker_, opening_;
+    bool has_bare_;                  // openings without marker
     std::size_t matched_ = 0;        // bytes of the marker
     std::size_t bare_matched_ = 0;   // bytes of an opening without marker
     unsigned bare_alive_ = 0;        // bit i: the text may begin with opening i

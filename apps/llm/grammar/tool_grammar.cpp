@@ -40,6 +40,7 @@ GrammarSource tool_grammar_source(const ToolGrammar& grammar) {
     const ordered_json source{{"format", name(grammar.format)},
                               {"required", grammar.required},
                               {"parallel", grammar.parallel},
+                              {"thinks", grammar.thinks},
                               {"tools", std::move(tools)}};
     return {GrammarSource::Kind::ToolCalls, source.dump()};
 }
@@ -50,6 +51,7 @@ ToolGrammar read_tool_grammar(std::string_view source) {
     grammar.format = tool_format_named(json.at("format").get<std::string>()).value();
     grammar.required = json.at("required").get<bool>();
     grammar.parallel = json.at("parallel").get<bool>();
+    grammar.thinks = json.at("thinks").get<bool>();
     for (const ordered_json& each : json.at("tools"))
         grammar.tools.push_back({each.at("name").get<std::string>(), each.at("schema").get<std::string>()});
     return grammar;

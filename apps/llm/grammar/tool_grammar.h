@@ -20,6 +20,7 @@ struct ToolGrammar {
     bool required = false;  // the answer is one call or several, else text and then perhaps calls
     bool parallel = true;   // several calls in an answer are possible
     std::vector<Tool> tools;
+    bool thinks = false;  // the answer begins with thoughts, in which no call begins
 };
 
 // Returns the grammar as a source of the kind ToolCalls.

@@ -8,8 +8,8 @@
 namespace voltpile::llm {
 
 std::vector<std::int32_t> tokens_of(const Prompt& prompt, const LanguageModel& model, int context) {
-    std::vector<std::int32_t> tokens =
-        prompt.messages.empty() ? model.tokenizer().encode(prompt.text) : model.encode(prompt.messages);
+    std::vector<std::int32_t> tokens = prompt.messages.empty() ? model.tokenizer().encode(prompt.text)
+                                                               : model.encode(prompt.messages).tokens;
     if (tokens.empty()) throw JobError("the prompt is empty");
     if (std::ssize(tokens) + prompt.settings.max_tokens > context)
         throw JobError(fmt::format("a prompt of {} tokens and max_tokens = {} exceed the context of {}",

@@ -30,7 +30,7 @@ struct AnswerHead {
     std::int64_t created = 0;  // Unix time, s
     bool include_usage = false;
     bool logprobs = false;
-    CallReading calls{};  // of tools
+    CallReading calls{};  // and thoughts
     int top = kMostTop;   // candidates shown beside each token of the answer, if logprobs
     PromptScores prompt_scores{};
 };

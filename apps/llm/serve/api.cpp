@@ -140,10 +140,16 @@ AnswerHead Api::head_of(const GenerationFields& fields, const http::Request& req
     return head;
 }
 
+std::vector<std::int32_t> Api::encode(ChatRequest& chat) const {
+    ChatPrompt prompt = model_.encode(chat.messages, chat.options);
+    expect_thoughts(chat, prompt.thoughts);
+    return std::move(prompt.tokens);
+}
+
 AnswerHead Api::head_of(const ChatRequest& chat, const http::Request& request, std::string_view prefix,
                         const Prompts& prompts) {
     AnswerHead head = head_of(chat.fields, request, prefix, prompts);
-    head.calls = {chat.tool_format, new_seed()};
+    head.calls = {chat.tool_format, new_seed(), chat.thoughts};
     return head;
 }
 

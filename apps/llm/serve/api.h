@@ -82,6 +82,8 @@ class Api {
     // prompts: those of the request, if the answer may show their log probabilities.
     AnswerHead head_of(const GenerationFields& fields, const http::Request& request, std::string_view prefix,
                        const Prompts& prompts = {}) const;
+    // Returns the tokens of the conversation, and sets whether its answer has thoughts.
+    std::vector<std::int32_t> encode(ChatRequest& chat) const;
     AnswerHead head_of(const ChatRequest& chat, const http::Request& request, std::string_view prefix,
                        const Prompts& prompts = {});
     // Makes room for these requests of one owner until they end. Throws ApiError (429) if there is none.

@@ -23,8 +23,8 @@ http::Response json_response(const ordered_json& json) {
 }  // namespace
 
 void Api::chat(const http::Request& request, http::Reply& reply) {
-    const ChatRequest chat = read_chat_request(request.body, settings_.model, new_seed());
-    const Prompts prompts{model_.encode(chat.messages, chat.options)};
+    ChatRequest chat = read_chat_request(request.body, settings_.model, new_seed());
+    const Prompts prompts{encode(chat)};
     answer(chat.fields, prompts, chat_format(head_of(chat, request, "chatcmpl", prompts), model_.tokenizer()),
            false, request, reply);
 }
@@ -50,15 +50,15 @@ void Api::complete(const http::Request& request, http::Reply& reply) {
 
 void Api::respond(const http::Request& request, http::Reply& reply) {
     ResponsesRequest read = read_responses_request(request.body, settings_.model, new_seed());
-    const Prompts prompts{model_.encode(read.chat.messages, read.chat.options)};
+    const Prompts prompts{encode(read.chat)};
     answer(read.chat.fields, prompts,
            responses_format(head_of(read.chat, request, "resp"), std::move(read.settings)), false, request,
            reply);
 }
 
 void Api::message(const http::Request& request, http::Reply& reply) {
-    const ChatRequest chat = read_messages_request(request.body, settings_.model, new_seed());
-    const Prompts prompts{model_.encode(chat.messages, chat.options)};
+    ChatRequest chat = read_messages_request(request.body, settings_.model, new_seed());
+    const Prompts prompts{encode(chat)};
     answer(chat.fields, prompts,
            messages_format(head_of(chat, request, "msg"), std::ssize(prompts.front()),
                            chat.fields.settings.stop),
@@ -83,7 +83,7 @@ void Api::tokenize(const http::Request& request, http::Reply& reply) {
         chat.messages = read_messages(fields);
         read_chat_tools(fields, settings_.model, chat);
         chat.options.add_generation_prompt = fields.boolean("add_generation_prompt").value_or(true);
-        tokens = model_.encode(chat.messages, chat.options);
+        tokens = encode(chat);
     }
     ordered_json answer{
         {"count", tokens.size()}, {"max_model_len", settings_.model.context}, {"tokens", tokens}};

@@ -10,7 +10,7 @@ class ChatFormat final : public OpenAiFormat {
   public:
     ChatFormat(AnswerHead head, const Tokenizer& tokenizer)
         : OpenAiFormat(std::move(head), tokenizer, "chat.completion", "chat.completion.chunk"),
-          readers_(this->head().calls.format) {}
+          readers_(this->head().calls) {}
 
     std::string begin_event(int number) override {
         return event(number, R"({"role":"assistant","content":""})", "null", "null");
@@ -44,7 +44,7 @@ class ChatFormat final : public OpenAiFormat {
                                               chat_logprobs(tokenizer(), one.tokens, one.log_probability,
                                                             one.top, head().top))
                                 : "null";
-            const ReadAnswer answer = read_answer(head().calls.format, one.text);
+            const ReadAnswer answer = head().calls.read(one.text);
             choices +=
                 fmt::format("{}{{\"index\":{},\"message\":{},\"logprobs\":{},\"finish_reason\":\"{}\"}}",
                             i > 0 ? "," : "", i, message(static_cast<int>(i), answer), logprobs,
@@ -68,6 +68,9 @@ class ChatFormat final : public OpenAiFormat {
         for (const ToolCallPiece& piece : pieces) {
             std::string delta;
             switch (piece.kind) {
+                case ToolCallPiece::Kind::Thought:
+                    delta = fmt::format("{{\"reasoning_content\":{}}}", json_text(piece.text));
+                    break;
                 case ToolCallPiece::Kind::Text:
                     delta = fmt::format("{{\"content\":{}}}", json_text(piece.text));
                     break;
@@ -92,8 +95,11 @@ class ChatFormat final : public OpenAiFormat {
     }
 
     std::string message(int number, const ReadAnswer& answer) const {
+        const std::string thought =
+            answer.thought.empty() ? ""
+                                   : fmt::format(R"("reasoning_content":{},)", json_text(answer.thought));
         if (answer.calls.empty())
-            return fmt::format(R"({{"role":"assistant","content":{},"refusal":null}})",
+            return fmt::format(R"({{"role":"assistant",{}"content":{},"refusal":null}})", thought,
                                json_text(answer.text));
         std::string calls;
         for (int i = 0; i < std::ssize(answer.calls); ++i) {
@@ -101,8 +107,8 @@ class ChatFormat final : public OpenAiFormat {
             calls +=
                 fmt::format("{}{{{}}}", i > 0 ? "," : "", call_members(number, i, call.name, call.arguments));
         }
-        return fmt::format(R"({{"role":"assistant","content":{},"refusal":null,"tool_calls":[{}]}})",
-                           answer.text.empty() ? "null" : json_text(answer.text), calls);
+        return fmt::format(R"({{"role":"assistant",{}"content":{},"refusal":null,"tool_calls":[{}]}})",
+                           thought, answer.text.empty() ? "null" : json_text(answer.text), calls);
     }
 
     std::string event(int number, std::string_view delta, std::string_view logprobs,

@@ -1,5 +1,6 @@
 #include "llm/chat/chat_json.h"
 #include "llm/engine/request_fields.h"
+#include "llm/grammar/tool_grammar.h"
 #include "llm/serve/api_error.h"
 #include "llm/serve/completion_request.h"
 #include "llm/serve/tools_request.h"
@@ -32,6 +33,21 @@ void read_top(FieldReader& fields, GenerationFields& read) {
 }
 
 }  // namespace
+
+void expect_thoughts(ChatRequest& request, Thoughts prompt) {
+    std::optional<GrammarSource>& source = request.fields.settings.grammar;
+    request.thoughts = prompt;
+    if (!source) return;
+    if (source->kind == GrammarSource::Kind::ToolCalls) {
+        ToolGrammar grammar = read_tool_grammar(source->text);
+        if (!grammar.required) {
+            grammar.thinks = prompt == Thoughts::Open;
+            source = tool_grammar_source(grammar);
+            return;
+        }
+    }
+    request.thoughts = Thoughts::None;
+}
 
 std::vector<ChatMessage> read_messages(FieldReader& fields) {
     const nlohmann::ordered_json* list = fields.find("messages");

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "llm/chat/chat_template.h"
+#include "llm/grammar/thought_reader.h"
 #include "llm/grammar/tool_format.h"
 #include "llm/serve/generation_fields.h"
 
@@ -26,12 +27,17 @@ struct ChatRequest {
     std::vector<ChatMessage> messages;
     ChatOptions options;
     std::optional<ToolFormat> tool_format;  // how the answer may call tools
+    Thoughts thoughts = Thoughts::None;     // whether the answer has some
 };
 
 // seed: as for read_generation_fields(). Throw ApiError.
 CompletionRequest read_completion_request(std::string_view body, const ServedModel& model,
                                           std::uint64_t seed);
 ChatRequest read_chat_request(std::string_view body, const ServedModel& model, std::uint64_t seed);
+
+// Sets whether the answer to a request has thoughts, also in its grammar. prompt: whether the template
+// expects some. A grammar that holds from the first token leaves no room for them.
+void expect_thoughts(ChatRequest& request, Thoughts prompt);
 
 // Reads "messages", which must be there.
 std::vector<ChatMessage> read_messages(FieldReader& fields);

@@ -36,7 +36,7 @@ std::string named_event(std::string_view type, std::string_view rest) {
 }
 
 // A block of the content that is being streamed.
-enum class OpenBlock { None, Text, Call };
+enum class OpenBlock { None, Thought, Text, Call };
 
 class MessagesFormat final : public AnswerFormat {
   public:
@@ -44,7 +44,7 @@ class MessagesFormat final : public AnswerFormat {
         : head_(std::move(head)),
           prompt_tokens_(prompt_tokens),
           stop_(std::move(stop)),
-          reader_(head_.calls.format) {}
+          reader_(head_.calls.reader()) {}
 
     std::string begin_event(int) override {
         return named_event(
@@ -78,9 +78,11 @@ class MessagesFormat final : public AnswerFormat {
 
     std::string whole(std::span<const Outcome> outcomes, const AnswerUsage& usage) override {
         const Outcome& one = outcomes.front();
-        const ReadAnswer answer = read_answer(head_.calls.format, one.text);
+        const ReadAnswer answer = head_.calls.read(one.text);
         std::string blocks;
-        if (!answer.text.empty() || answer.calls.empty()) blocks = text_block(answer.text);
+        if (!answer.thought.empty()) blocks = thought_block(answer.thought);
+        if (!answer.text.empty() || (answer.calls.empty() && blocks.empty()))
+            blocks += (blocks.empty() ? "" : ",") + text_block(answer.text);
         for (int i = 0; i < std::ssize(answer.calls); ++i) {
             const ToolCall& call = answer.calls[static_cast<std::size_t>(i)];
             // An answer that was cut off may end within the JSON.
@@ -99,6 +101,10 @@ class MessagesFormat final : public AnswerFormat {
         return fmt::format(R"({{"type":"text","text":{}}})", json_text(text));
     }
 
+    static std::string thought_block(std::string_view thought) {
+        return fmt::format(R"({{"type":"thinking","thinking":{},"signature":""}})", json_text(thought));
+    }
+
     std::string call_block(int call, std::string_view name, std::string_view input) const {
         return fmt::format(R"({{"type":"tool_use","id":"{}","name":{},"input":{}}})",
                            head_.calls.id("toolu_", 0, call), json_text(name), input);
@@ -106,12 +112,19 @@ class MessagesFormat final : public AnswerFormat {
 
     std::string piece_events(const std::vector<ToolCallPiece>& pieces) {
         std::string events;
+        const auto open = [&](OpenBlock block, const std::string& content) {
+            if (open_ == block) return;
+            events += end_block();
+            events += begin_block(block, content);
+        };
         for (const ToolCallPiece& piece : pieces) switch (piece.kind) {
+                case ToolCallPiece::Kind::Thought:
+                    open(OpenBlock::Thought, thought_block(""));
+                    events += block_delta(
+                        fmt::format(R"({{"type":"thinking_delta","thinking":{}}})", json_text(piece.text)));
+                    break;
                 case ToolCallPiece::Kind::Text:
-                    if (open_ != OpenBlock::Text) {
-                        events += end_block();
-                        events += begin_block(OpenBlock::Text, text_block(""));
-                    }
+                    open(OpenBlock::Text, text_block(""));
                     events += block_delta(
                         fmt::format(R"({{"type":"text_delta","text":{}}})", json_text(piece.text)));
                     break;

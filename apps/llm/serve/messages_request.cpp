@@ -38,6 +38,7 @@ class AnthropicMessages {
     void read_blocks(const ordered_json& blocks, const std::string& path, bool user) {
         ordered_json texts = ordered_json::array();
         jinja::Values calls;
+        std::string thought;
         for (std::size_t i = 0; i < blocks.size(); ++i) {
             const std::string place = fmt::format("{}[{}]", path, i);
             if (!blocks[i].is_object())
@@ -45,7 +46,10 @@ class AnthropicMessages {
             FieldReader block(blocks[i], place + ".");
             const std::string type = block.text("type").value_or("");
             block.ignore({"cache_control"});
-            if (type == "tool_use" && !user) {
+            if (type == "thinking" && !user) {
+                thought += block.text("thinking").value_or("");
+                block.ignore({"signature"});
+            } else if (type == "tool_use" && !user) {
                 calls.push_back(read_call(block));
             } else if (type == "tool_result" && user) {
                 read_result(block, place + ".");
@@ -55,13 +59,15 @@ class AnthropicMessages {
                 texts.push_back({{"type", "text"}, {"text", *text}});
                 block.ignore({"citations"});
             } else {
-                block.fail("type", user ? "must be text or tool_result" : "must be text or tool_use");
+                block.fail("type",
+                           user ? "must be text or tool_result" : "must be text, thinking or tool_use");
             }
             block.finish();
         }
         if (texts.empty() && user) return;
         ChatMessage message{user ? ChatRole::User : ChatRole::Assistant, {}};
         if (!texts.empty()) message.content = text_of_content(texts, path, {"text"});
+        if (!thought.empty()) message.more.emplace_back("reasoning_content", thought);
         if (!calls.empty()) message.more.emplace_back("tool_calls", jinja::Value::list(std::move(calls)));
         to_.push_back(std::move(message));
     }

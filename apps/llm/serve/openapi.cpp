@@ -76,14 +76,15 @@ Schema messages() {
         fields.update(more);
         return object(std::move(fields), {"role", required});
     };
-    return list_of(
-        any_of(
-            {message({{"enum", {"system", "developer", "user", "assistant"}}}, Schema::object(), "content"),
-             message(constant("assistant"),
-                     {{"content", any_of({content, {{"type", "null"}}})}, {"tool_calls", calls}},
-                     "tool_calls"),
-             message(constant("tool"), {{"tool_call_id", of_type("string")}}, "content")}),
-        1);
+    return list_of(any_of({message({{"enum", {"system", "developer", "user", "assistant"}}}, Schema::object(),
+                                   "content"),
+                           message(constant("assistant"),
+                                   {{"content", any_of({content, {{"type", "null"}}})},
+                                    {"reasoning_content", of_type("string")},
+                                    {"tool_calls", calls}},
+                                   "tool_calls"),
+                           message(constant("tool"), {{"tool_call_id", of_type("string")}}, "content")}),
+                   1);
 }
 
 // A tool, whose schema has this name. more: other fields, all of them required.
@@ -181,6 +182,12 @@ Schema responses_schema(const ServedModel& model) {
                                 {"id", of_type("string")},
                                 {"status", of_type("string")}},
                                {"type", "call_id", "name", "arguments"});
+    const Schema thought = object({{"type", constant("reasoning")},
+                                   {"summary", list_of(Schema::object())},
+                                   {"content", content_of("reasoning_text")},
+                                   {"id", of_type("string")},
+                                   {"status", of_type("string")}},
+                                  {"type"});
     const Schema output = object({{"type", constant("function_call_output")},
                                   {"call_id", any_text()},
                                   {"output", content},
@@ -195,7 +202,7 @@ Schema responses_schema(const ServedModel& model) {
                                           {"strict", of_type("boolean")}},
                                          {"type", "schema"})});
     fields.update({{"model", {{"enum", {model.name, nullptr}}}},
-                   {"input", any_of({any_text(), list_of(any_of({message, call, output}), 1)})},
+                   {"input", any_of({any_text(), list_of(any_of({message, thought, call, output}), 1)})},
                    {"instructions", of_type("string")},
                    {"max_output_tokens", integers(kLeastNewTokens, kMostNewTokens)},
                    {"stream", of_type("boolean")},
@@ -221,10 +228,12 @@ Schema messages_schema(const ServedModel& model) {
                                   {"content", content_of("text")},
                                   {"is_error", of_type("boolean")}},
                                  {"type", "tool_use_id"});
-    const auto message = [&](const char* role, const Schema& block) {
-        return object(
-            {{"role", constant(role)}, {"content", any_of({any_text(), list_of(any_of({text, block}))})}},
-            {"role", "content"});
+    const Schema thought =
+        object({{"type", constant("thinking")}, {"thinking", any_text()}, {"signature", of_type("string")}},
+               {"type", "thinking"});
+    const auto message = [&](const char* role, const std::vector<Schema>& blocks) {
+        return object({{"role", constant(role)}, {"content", any_of({any_text(), list_of(any_of(blocks))})}},
+                      {"role", "content"});
     };
     const Schema choice = any_of({object({{"type", {{"enum", {"auto", "any", "none"}}}},
                                           {"disable_parallel_tool_use", of_type("boolean")}},
@@ -233,14 +242,16 @@ Schema messages_schema(const ServedModel& model) {
                                           {"name", any_text()},
                                           {"disable_parallel_tool_use", of_type("boolean")}},
                                          {"type", "name"})});
-    fields.update({{"model", {{"enum", {model.name, nullptr}}}},
-                   {"messages", list_of(any_of({message("user", result), message("assistant", use)}), 1)},
-                   {"system", content_of("text")},
-                   {"max_tokens", integers(kLeastNewTokens, kMostNewTokens)},
-                   {"stop_sequences", list_of({{"type", "string"}, {"minLength", 1}})},
-                   {"stream", of_type("boolean")},
-                   {"tools", list_of(tool("input_schema", Schema::object()))},
-                   {"tool_choice", choice}});
+    fields.update(
+        {{"model", {{"enum", {model.name, nullptr}}}},
+         {"messages",
+          list_of(any_of({message("user", {text, result}), message("assistant", {text, thought, use})}), 1)},
+         {"system", content_of("text")},
+         {"max_tokens", integers(kLeastNewTokens, kMostNewTokens)},
+         {"stop_sequences", list_of({{"type", "string"}, {"minLength", 1}})},
+         {"stream", of_type("boolean")},
+         {"tools", list_of(tool("input_schema", Schema::object()))},
+         {"tool_choice", choice}});
     return object(std::move(fields), {"messages", "max_tokens"});
 }
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <utility>
 
 #include "llm/chat/chat_json.h"
 #include "llm/chat/jinja/json_value.h"
@@ -31,8 +32,10 @@ class InputItems {
             read_call(fields);
         else if (type == "function_call_output")
             read_output(fields, path);
+        else if (type == "reasoning")
+            read_thought(fields, path);
         else
-            fields.fail("type", "must be message, function_call or function_call_output");
+            fields.fail("type", "must be message, reasoning, function_call or function_call_output");
         fields.finish();
     }
 
@@ -45,6 +48,17 @@ class InputItems {
         const auto role = roles.find(fields.text("role").value_or(""));
         if (role == roles.end()) fields.fail("role", "must be one of system, developer, user, assistant");
         to_.push_back({role->second, read_content(fields, path, "content", {"input_text", "output_text"})});
+        if (role->second == ChatRole::Assistant) add_thought();
+    }
+
+    // Thoughts are a member of the assistant's message, which comes next.
+    void read_thought(FieldReader& fields, const std::string& path) {
+        fields.ignore({"summary", "encrypted_content"});
+        if (fields.find("content")) thought_ = read_content(fields, path, "content", {"reasoning_text"});
+    }
+
+    void add_thought() {
+        if (!thought_.empty()) to_.back().more.emplace_back("reasoning_content", std::exchange(thought_, {}));
     }
 
     void read_call(FieldReader& fields) {
@@ -54,12 +68,15 @@ class InputItems {
         if (!name) fields.fail("name", "is missing");
         if (!arguments) fields.fail("arguments", "is missing");
         called_.add(*id, *name);
-        if (to_.empty() || to_.back().role != ChatRole::Assistant) to_.push_back({ChatRole::Assistant, {}});
+        if (to_.empty() || to_.back().role != ChatRole::Assistant || !thought_.empty())
+            to_.push_back({ChatRole::Assistant, {}});
+        add_thought();
         jinja::Entries& more = to_.back().more;
         const jinja::Value* known = jinja::find(more, "tool_calls");
         jinja::Values calls = known ? known->items() : jinja::Values();
         calls.push_back(tool_call_value(*id, *name, *arguments));
-        more = {{"tool_calls", jinja::Value::list(std::move(calls))}};
+        std::erase_if(more, [](const auto& each) { return each.first.text() == "tool_calls"; });
+        more.emplace_back("tool_calls", jinja::Value::list(std::move(calls)));
     }
 
     void read_output(FieldReader& fields, const std::string& path) {
@@ -71,6 +88,7 @@ class InputItems {
 
     std::vector<ChatMessage>& to_;
     CalledTools called_;
+    std::string thought_;  // of the message that comes next
 };
 
 void read_input(FieldReader& fields, std::vector<ChatMessage>& messages) {

@@ -22,6 +22,13 @@ std::string_view text_of_token(const Tokenizer& tokenizer, std::optional<TokenId
     return id ? tokenizer.bytes_of(*id) : std::string_view();
 }
 
+// Whether an answer has thoughts, after a prompt that a template has rendered.
+Thoughts thoughts_of(std::string_view prompt, std::string_view chat_template) {
+    const std::string_view end = prompt.substr(0, prompt.find_last_not_of(" \n\r\t") + 1);
+    if (end.ends_with(kThinkBegins)) return Thoughts::Open;
+    return chat_template.find(kThinkEnds) == std::string_view::npos ? Thoughts::None : Thoughts::Maybe;
+}
+
 }  // namespace
 
 LanguageModel::LanguageModel(const ModelChoice& choice) : choice_(choice), source_(source_of(choice)) {}
@@ -61,13 +68,14 @@ const ChatTemplate& LanguageModel::chat_template() const {
     return template_.emplace(ChatTemplate::of_model(text, choice_.path));
 }
 
-std::vector<TokenId> LanguageModel::encode(std::span<const ChatMessage> messages,
-                                           const ChatOptions& options) const {
+ChatPrompt LanguageModel::encode(std::span<const ChatMessage> messages, const ChatOptions& options) const {
     const Tokenizer& tokenizer = this->tokenizer();
     const Vocabulary& vocabulary = tokenizer.vocabulary();
-    const std::string text = chat_template().render(messages, text_of_token(tokenizer, vocabulary.bos),
-                                                    text_of_token(tokenizer, vocabulary.eos), options);
-    return tokenizer.encode(text, {.add_special = false}, "conversation");
+    const ChatTemplate& chat_template = this->chat_template();
+    const std::string text = chat_template.render(messages, text_of_token(tokenizer, vocabulary.bos),
+                                                  text_of_token(tokenizer, vocabulary.eos), options);
+    return {tokenizer.encode(text, {.add_special = false}, "conversation"),
+            thoughts_of(text, chat_template.source())};
 }
 
 }  // namespace voltpile::llm

@@ -12,6 +12,7 @@
 
 #include "comm/mpi/communicator.h"
 #include "llm/chat/chat_template.h"
+#include "llm/grammar/thought_reader.h"
 #include "llm/model/model_source.h"
 #include "llm/tokenizer/tokenizer.h"
 
@@ -22,6 +23,12 @@ struct ModelChoice {
     std::string shape{};          // of random weights, see synthetic_shapes.h
     std::string quant = "q8_0";   // of random weights
     std::string chat_template{};  // the name of a template; empty: the model's own
+};
+
+// A conversation up to the beginning of the answer.
+struct ChatPrompt {
+    std::vector<TokenId> tokens;
+    Thoughts thoughts = Thoughts::None;  // of the answer
 };
 
 class LanguageModel {
@@ -48,9 +55,8 @@ class LanguageModel {
     // or if it is not supported.
     const ChatTemplate& chat_template() const;
 
-    // Returns the tokens of a conversation up to the beginning of the answer. Throws JobError for messages
-    // that are not UTF-8 or that the template does not take.
-    std::vector<TokenId> encode(std::span<const ChatMessage> messages, const ChatOptions& options = {}) const;
+    // Throws JobError for messages that are not UTF-8 or that the template does not take.
+    ChatPrompt encode(std::span<const ChatMessage> messages, const ChatOptions& options = {}) const;
 
   private:
     ModelChoice choice_;
