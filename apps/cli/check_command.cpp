@@ -4,22 +4,32 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <map>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "base/host_name.h"
 #include "cli/process_rank.h"
+#include "health/measure_node.h"
+#include "health/node_report.h"
+#include "health/run_measuring.h"
 #include "machine/node_check.h"
 #include "machine/probe.h"
 #include "machine/settings_record.h"
 
 namespace voltpile::cli {
 namespace {
+
+struct CheckArguments {
+    bool as_json = false;
+    bool measure = false;
+    std::string sys = "/sys";
+    bool measuring = false;  // internal: this is the process that measures
+};
 
 // Restores the GPUs' limits and clocks that a killed run has changed.
 std::vector<NodeFinding> restore_gpus() {
@@ -35,88 +45,49 @@ std::vector<NodeFinding> restore_gpus() {
     return findings;
 }
 
-// A node's report: {"node": ..., "verdict": "degraded", "gpus": 4, "findings": [{"health", "text",
-// "advice"}]}.
-nlohmann::json check_this_node(const std::string& sys) {
+NodeReport check_this_node(const CheckArguments& arguments) {
     const std::vector<NodeFinding> restored = restore_gpus();
     const NodeGpus gpus = probe_gpus();
-    std::vector<NodeFinding> findings = check_node(gpus, sys);
+    std::vector<NodeFinding> findings = check_node(gpus, arguments.sys);
     findings.insert(findings.end(), restored.begin(), restored.end());
-    nlohmann::json report{
-        {"node", host_name()}, {"verdict", name_of(verdict(findings))}, {"driver", gpus.driver_version}};
-    report["gpus"] = nlohmann::json::array();
-    for (const GpuSnapshot& gpu : gpus.gpus)
-        report["gpus"].push_back({{"bus_id", gpu.bus_id}, {"name", gpu.name}});
-    report["findings"] = nlohmann::json::array();
-    for (const NodeFinding& finding : findings)
-        report["findings"].push_back(
-            {{"health", name_of(finding.health)}, {"text", finding.text}, {"advice", finding.advice}});
+    NodeReport report = make_report(gpus, std::move(findings));
+    if (arguments.measure && gpus.hung)  // CUDA would hang as well
+        report.not_measured.push_back("anything: " + gpus.problem);
+    else if (arguments.measure)
+        report.add(measure_node({std::filesystem::read_symlink("/proc/self/exe"), "check", "--measuring"}));
     return report;
 }
 
-// "4x Tesla V100-SXM2-16GB"
-std::string gpus_text(const nlohmann::json& report) {
-    std::map<std::string, int> count;
-    for (const nlohmann::json& gpu : report["gpus"])
-        if (const std::string name = gpu["name"]; !name.empty()) ++count[name];
-    std::string text;
-    for (const auto& [name, number] : count)
-        text += fmt::format("{}{}x {}", text.empty() ? "" : ", ", number, name);
-    return text.empty() ? "no GPUs" : text;
-}
-
-void print_report(const nlohmann::json& report) {
-    fmt::print("{}: {} ({})\n", report["node"].get<std::string>(), report["verdict"].get<std::string>(),
-               gpus_text(report));
-    for (const nlohmann::json& finding : report["findings"])
-        fmt::print("  {}: {}\n      {}\n", finding["health"].get<std::string>(),
-                   finding["text"].get<std::string>(), finding["advice"].get<std::string>());
-}
-
-// Versions must agree: NCCL and CUDA mix them badly.
-void compare_drivers(std::vector<nlohmann::json>& reports) {
-    std::set<std::string> versions;
-    for (const nlohmann::json& report : reports)
-        if (const std::string version = report["driver"]; !version.empty()) versions.insert(version);
-    if (versions.size() < 2) return;
-    for (nlohmann::json& report : reports) {
-        if (report["driver"].get<std::string>().empty()) continue;
-        report["findings"].push_back({{"health", "degraded"},
-                                      {"text", "NVIDIA driver " + report["driver"].get<std::string>() +
-                                                   "; other nodes have another version"},
-                                      {"advice", "install one version on all nodes"}});
-        if (report["verdict"].get<std::string>() == "ok") report["verdict"] = "degraded";
+ExitCode print_reports(std::vector<NodeReport> reports, bool as_json) {
+    compare_nodes(reports);
+    nlohmann::json all = nlohmann::json::array();
+    for (const NodeReport& report : reports) {
+        if (as_json)
+            all.push_back(report_json(report));
+        else
+            fmt::print("{}", report_text(report));
     }
-}
-
-ExitCode print_reports(std::vector<nlohmann::json> reports, bool as_json) {
-    compare_drivers(reports);
-    if (as_json)
-        fmt::print("{}\n",
-                   nlohmann::json(reports).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
-    else
-        std::ranges::for_each(reports, print_report);
+    if (as_json) fmt::print("{}\n", all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
     const bool bad = std::ranges::any_of(
-        reports, [](const nlohmann::json& report) { return report["verdict"].get<std::string>() == "bad"; });
+        reports, [](const NodeReport& report) { return verdict(report.findings) == Health::Bad; });
     return bad ? ExitCode::CannotRun : ExitCode::Done;
 }
 
 // The first rank of each node checks it.
-ExitCode check_all_nodes(const Communicator& world, const std::string& sys, bool as_json) {
+ExitCode check_all_nodes(const Communicator& world, const CheckArguments& arguments) {
     const std::vector<std::string> hosts = world.all_gather(host_name());
     const bool first = std::ranges::find(hosts, host_name()) - hosts.begin() == world.rank();
-    std::vector<nlohmann::json> reports;
-    for (const std::string& text : world.all_gather(first ? check_this_node(sys).dump() : std::string()))
-        if (!text.empty()) reports.push_back(nlohmann::json::parse(text));
+    const std::string mine = first ? report_json(check_this_node(arguments))
+                                         .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
+                                   : "";
+    world.wait_asleep();  // the other ranks leave the cores to what is measured
+    std::vector<NodeReport> reports;
+    for (const std::string& text : world.all_gather(mine))
+        if (!text.empty()) reports.push_back(report_from(nlohmann::json::parse(text)));
     ExitCode code = ExitCode::Done;
-    if (world.rank() == 0) code = print_reports(reports, as_json);
+    if (world.rank() == 0) code = print_reports(std::move(reports), arguments.as_json);
     return static_cast<ExitCode>(std::stoi(world.broadcast(std::to_string(static_cast<int>(code)), 0)));
 }
-
-struct CheckArguments {
-    bool as_json = false;
-    std::string sys = "/sys";
-};
 
 }  // namespace
 
@@ -126,25 +97,33 @@ void add_check(CLI::App& cli, Action& action) {
     check->footer(
         "examples:\n"
         "  voltpile check\n"
-        "  mpirun --hostfile HOSTS --map-by ppr:1:node voltpile check\n"
+        "  voltpile check --measure\n"
+        "  mpirun --hostfile HOSTS --map-by ppr:1:node voltpile check --measure\n"
         "  voltpile check --json\n\n"
         "A node is ok, degraded (jobs run, but slower or at risk) or bad (exit code 3). slurm/health.sh is "
         "for\n"
         "Slurm's HealthCheckProgram and Prolog.");
     auto arguments = std::make_shared<CheckArguments>();
+    check->add_flag("--measure", arguments->measure,
+                    "also measure memory, FP64, tensor cores and copies, and compare them with theory and "
+                    "with each other; at most a minute, and not on GPUs that are in use");
     check->add_flag("--json", arguments->as_json, "print the reports as JSON");
     check->add_option("--sys", arguments->sys, "read PCI devices and modules from this copy of /sys")
         ->type_name("FOLDER")
         ->check(CLI::ExistingDirectory)
         ->capture_default_str();
+    check->add_flag("--measuring", arguments->measuring)->group("");
     check->callback([arguments, &action] {
         action = [arguments](const Invocation& invocation) {
+            if (arguments->measuring) {
+                run_measuring();
+                return ExitCode::Done;
+            }
             if (!launcher_rank())  // without MPI, which may need the drivers that this checks
-                return print_reports(std::vector<nlohmann::json>(1, check_this_node(arguments->sys)),
+                return print_reports(std::vector<NodeReport>(1, check_this_node(*arguments)),
                                      arguments->as_json);
-            return with_mpi(invocation, [&](const MpiSession& mpi) {
-                return check_all_nodes(mpi.world(), arguments->sys, arguments->as_json);
-            });
+            return with_mpi(invocation,
+                            [&](const MpiSession& mpi) { return check_all_nodes(mpi.world(), *arguments); });
         };
     });
 }

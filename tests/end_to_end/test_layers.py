@@ -20,6 +20,7 @@ MAY_INCLUDE = {
     "sweep": {"base", "job", "plan", "device", "comm", "work", "results"},
     "plot": {"base", "job", "plan", "device", "comm", "work", "results"},
     "run": {"base", "machine", "job", "plan", "device", "comm", "work", "results", "plot"},
+    "health": {"base", "machine", "job", "plan", "device", "measure", "comm", "run"},
     "cluster": {"base", "machine", "job", "plan", "device", "comm", "work", "results", "plot", "run"},
 }
 # The layers inside apps/llm.

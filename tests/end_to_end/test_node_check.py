@@ -119,6 +119,30 @@ class Check(Case):
         out = self.check(ranks=2, expect=None)
         self.assertEqual(out.count("bad: GPU 2: GPU is lost"), 1)
 
+    def test_measures_the_host(self):
+        (report,) = json.loads(self.check("--measure", "--json"))
+        memory = [each for each in report["figures"] if each["figure"] == "host_read"]
+        self.assertTrue(memory)
+        self.assertTrue(all(each["value"] > 0 and "NUMA node" in each["place"] for each in memory))
+        self.assertIn("host memory, read", self.check("--measure"))
+
+    def test_says_why_gpus_are_not_measured(self):
+        """CUDA does not see the GPUs of the stand-in."""
+        self.assertIn("not measured: GPU", self.check("--measure"))
+
+    def test_hung_driver_is_not_measured(self):
+        self.node["hang"] = True
+        out = self.check("--measure", expect=CANNOT_RUN)
+        self.assertIn("not measured: anything: the NVIDIA driver hangs", out)
+
+    def test_measures_every_node_under_mpirun(self):
+        (report,) = json.loads(self.check("--measure", "--json", ranks=2))  # two ranks on one node
+        self.assertTrue(report["figures"])
+
+    def test_measures_nothing_unless_asked(self):
+        (report,) = json.loads(self.check("--json"))
+        self.assertEqual((report["figures"], report["not_measured"]), ([], []))
+
     def test_slurm_script_drains_a_bad_node(self):
         self.gpus[2]["ecc_uncorrected"] = 1
         scontrol = self.write("scontrol", '#!/bin/sh\necho "$@" > drained\n')

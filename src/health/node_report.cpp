@@ -1,0 +1,123 @@
+#include "health/node_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+#include <utility>
+
+#include "base/host_name.h"
+#include "health/figure_json.h"
+#include "health/judge_figures.h"
+
+namespace voltpile {
+namespace {
+
+using nlohmann::json;
+
+template <class Range>
+void append(Range& to, const Range& more) {
+    to.insert(to.end(), more.begin(), more.end());
+}
+
+// Versions must agree: NCCL and CUDA mix them badly.
+void compare_drivers(std::vector<NodeReport>& reports) {
+    std::set<std::string> versions;
+    for (const NodeReport& report : reports)
+        if (!report.driver.empty()) versions.insert(report.driver);
+    if (versions.size() < 2) return;
+    for (NodeReport& report : reports)
+        if (!report.driver.empty())
+            report.findings.push_back(
+                {Health::Degraded,
+                 fmt::format("NVIDIA driver {}; other nodes have another version", report.driver),
+                 "install one version on all nodes"});
+}
+
+Health health_named(const std::string& name) {
+    for (const Health health : {Health::Ok, Health::Degraded})
+        if (name == name_of(health)) return health;
+    return Health::Bad;
+}
+
+// "4x Tesla V100-SXM2-16GB"
+std::string gpus_text(const NodeReport& report) {
+    std::map<std::string, int> count;
+    for (const NodeReport::ReportedGpu& gpu : report.gpus)
+        if (!gpu.name.empty()) ++count[gpu.name];
+    std::string text;
+    for (const auto& [name, number] : count)
+        text += fmt::format("{}{}x {}", text.empty() ? "" : ", ", number, name);
+    return text.empty() ? "no GPUs" : text;
+}
+
+}  // namespace
+
+void NodeReport::add(const NodeFigures& measured) {
+    append(findings, measured.findings);
+    append(figures, measured.figures);
+    append(not_measured, measured.not_measured);
+}
+
+NodeReport make_report(const NodeGpus& gpus, std::vector<NodeFinding> findings) {
+    NodeReport report;
+    report.node = host_name();
+    report.driver = gpus.driver_version;
+    for (const GpuSnapshot& gpu : gpus.gpus) report.gpus.push_back({gpu.bus_id, gpu.name});
+    report.findings = std::move(findings);
+    return report;
+}
+
+void compare_nodes(std::vector<NodeReport>& reports) {
+    compare_drivers(reports);
+    std::vector<std::vector<Figure>> figures;
+    for (const NodeReport& report : reports) figures.push_back(report.figures);
+    const auto findings = judge_figures(figures);
+    for (std::size_t node = 0; node < reports.size(); ++node) append(reports[node].findings, findings[node]);
+}
+
+json report_json(const NodeReport& report) {
+    json object{{"node", report.node},
+                {"verdict", name_of(verdict(report.findings))},
+                {"driver", report.driver},
+                {"gpus", json::array()},
+                {"findings", json::array()},
+                {"figures", json::array()},
+                {"not_measured", report.not_measured}};
+    for (const NodeReport::ReportedGpu& gpu : report.gpus)
+        object["gpus"].push_back({{"bus_id", gpu.bus_id}, {"name", gpu.name}});
+    for (const NodeFinding& finding : report.findings)
+        object["findings"].push_back(
+            {{"health", name_of(finding.health)}, {"text", finding.text}, {"advice", finding.advice}});
+    for (const Figure& figure : report.figures) object["figures"].push_back(figure_json(figure));
+    return object;
+}
+
+NodeReport report_from(const json& object) {
+    NodeReport report;
+    report.node = object.at("node");
+    report.driver = object.at("driver");
+    for (const json& gpu : object.at("gpus")) report.gpus.push_back({gpu.at("bus_id"), gpu.at("name")});
+    for (const json& finding : object.at("findings"))
+        report.findings.push_back(
+            {health_named(finding.at("health")), finding.at("text"), finding.at("advice")});
+    for (const json& figure : object.at("figures")) report.figures.push_back(figure_from(figure));
+    report.not_measured = object.at("not_measured").get<std::vector<std::string>>();
+    return report;
+}
+
+std::string report_text(const NodeReport& report) {
+    std::string text =
+        fmt::format("{}: {} ({})\n", report.node, name_of(verdict(report.findings)), gpus_text(report));
+    for (const NodeFinding& finding : report.findings)
+        text += fmt::format("  {}: {}\n      {}\n", name_of(finding.health), finding.text, finding.advice);
+    std::istringstream lines(figures_text(report.figures));
+    for (std::string line; std::getline(lines, line);) text += "  " + line + "\n";
+    for (const std::string& what : report.not_measured) text += "  not measured: " + what + "\n";
+    return text;
+}
+
+}  // namespace voltpile
