@@ -1,7 +1,5 @@
 #include "threebody/threebody_app.h"
 
-#include <algorithm>
-
 #include "results/result_writer.h"
 #include "run/agreement.h"
 #include "run/rank_context.h"
@@ -11,6 +9,7 @@
 #include "threebody/problem_from_job.h"
 #include "threebody/reference.h"
 #include "threebody/resolution.h"
+#include "threebody/step_estimate.h"
 #include "work/work_scheduler.h"
 #if VOLTPILE_CUDA
 #include "sweep/gpu_sweep.h"
@@ -23,7 +22,10 @@ ThreebodyApp::ThreebodyApp(const JobSpec& job)
     : problem_(threebody::problem_from_job(job)),
       fields_(threebody::fields_from_job(job, problem_)),
       check_(threebody::check_from_job(job)),
-      points_(job.point_count()) {}
+      points_(job.point_count()),
+      steps_per_point_(threebody::info(problem_.method).adaptive
+                           ? threebody::estimated_steps(problem_, points_)
+                           : problem_.largest_steps) {}
 
 std::vector<FieldSpec> ThreebodyApp::fields() const {
     std::vector<FieldSpec> specs;
@@ -35,10 +37,7 @@ Workload ThreebodyApp::workload() const {
     Workload workload;
     workload.unit = "pair-steps";
     const threebody::MethodInfo& method = threebody::info(problem_.method);
-    // What an adaptive method needs is known only afterwards; the published starts need this many.
-    constexpr double usual_adaptive_steps = 500;
-    workload.units_per_point =
-        method.adaptive ? std::min(usual_adaptive_steps, 1.0 * problem_.most_steps) : problem_.largest_steps;
+    workload.units_per_point = steps_per_point_;
     workload.flop_per_unit = method.instructions;
     workload.fp64 = !problem_.single_precision;
     workload.points = points_;
