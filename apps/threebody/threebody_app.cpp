@@ -68,7 +68,7 @@ void ThreebodyApp::connect(const MpiSession& mpi) {
         const RankPlan& mine = ranks_[static_cast<std::size_t>(mpi.world().rank())];
         if (mine.gpu >= 0)
             gpu_sweep_ = std::make_shared<GpuSweep>([&] { return threebody::make_gpu_program(problem_); },
-                                                    fields_, mine.device, points_);
+                                                    fields_, mine.device, points_, duty_);
 #endif
         return std::string();
     });

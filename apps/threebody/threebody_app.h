@@ -29,6 +29,7 @@ class ThreebodyApp : public App {
     std::unique_ptr<App> reference(const JobSpec& job, std::vector<std::int64_t> points) const override;
 
     // Prepares this rank's GPU, if the plan gives it one, before the first range.
+    void keep_to(const GpuDuty& duty) override { duty_ = &duty; }
     void connect(const MpiSession& mpi) override;
     void disconnect() override;
 
@@ -42,6 +43,7 @@ class ThreebodyApp : public App {
     std::int64_t points_;
     double steps_per_point_;               // of an adaptive method estimated
     std::vector<RankPlan> ranks_;          // of the last plan
+    const GpuDuty* duty_ = nullptr;        // nullptr: GPUs work all the time
     std::shared_ptr<GpuSweep> gpu_sweep_;  // from connect() to disconnect(); null without a GPU
 };
 

@@ -17,6 +17,7 @@
 namespace voltpile {
 
 class Communicator;
+class GpuDuty;
 class MpiSession;
 class RankContext;
 class Service;
@@ -39,6 +40,10 @@ class PlannedApp {
     // Plans who does what; each rank calls it by itself. An app whose ranks work in teams overrides it. The
     // last plan is the one that counts.
     virtual Plan plan(const PlanOptions& options, const Topology& topology);
+
+    // Passes on how much GPUs may work and when they begin. Called on every rank before App::connect() or
+    // Service::serve(), if the job's [power] limits GPUs. `duty` outlives App::disconnect() and serve().
+    virtual void keep_to(const GpuDuty& duty) { static_cast<void>(duty); }
 
     // Returns what the user should know before anything is computed, though it is not an error.
     virtual std::vector<std::string> warnings() const { return {}; }

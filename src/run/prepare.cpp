@@ -8,7 +8,9 @@
 
 #include "comm/mpi/transport.h"
 #include "device/device.h"
+#include "job/power_keys.h"
 #include "machine/gpu_snapshot.h"
+#include "plan/power_plan.h"
 #include "results/admission.h"
 #include "run/agreement.h"
 #include "run/discover_topology.h"
@@ -75,6 +77,7 @@ Plan make_plan_of(PlannedApp& app, const JobSpec& spec, const Topology& topology
                                    spec.path(), work.points, work.bytes_per_point));
     Plan plan = app.plan(plan_options(spec), topology);
     for (std::string& warning : app.warnings()) plan.warnings.push_back(std::move(warning));
+    add_power(plan, power_request(spec));
     return plan;
 }
 

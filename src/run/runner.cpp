@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/format.h"
+#include "job/power_keys.h"
 #include "plan/links.h"
 #include "results/json_lines.h"
 #include "results/output_file.h"
@@ -21,6 +22,7 @@
 #include "run/finish_job.h"
 #include "run/forced_stop.h"
 #include "run/job_loop.h"
+#include "run/power_guard.h"
 #include "run/power_settings.h"
 #include "run/result_stores.h"
 #include "run/telemetry_recorder.h"
@@ -96,13 +98,15 @@ ExitCode run_opened(const MpiSession& mpi, StopSignals& signals, OpenedJob opene
         print_start(job, result, stores);
         consolidate_in_background(stores, layout, consolidation);
     }
-    const PowerSettings power(world, job);
+    const PowerSettings settings(world, job);
+    const std::unique_ptr<NodeMonitor> monitor = start_monitor(world, job.spec);
+    PowerGuard guard(world, job, monitor.get());
+    if (guard.duty()) job.app->keep_to(*guard.duty());
     job.app->connect(mpi);
     const LoopTask task{title(job.spec, options.shard), options.shard.interval(layout.point_count()),
                         stores.completed()};
     forced_stop.reset();  // the loop looks for signals itself
-    const std::unique_ptr<NodeMonitor> monitor = start_monitor(world, job.spec);
-    TelemetryRecorder telemetry(world, job, stores.life(), monitor.get());
+    TelemetryRecorder telemetry(world, job, stores.life(), monitor.get(), guard);
     LoopOutcome outcome = run_job_loop(mpi, signals, job, layout, stores.life(), task,
                                        {[&](int rank, WorkRange range) {
                                             if (stores.committed(rank, range) && consolidation)
@@ -152,7 +156,12 @@ ExitCode run_service(const MpiSession& mpi, StopSignals& signals, OpenedJob open
     const PreparedJob job = plan_job(mpi.world(), std::move(opened));
     if (mpi.world().rank() == 0 && job.plan.topology.hosts.size() > 1)
         fmt::print("transport: {}\n", transports_text(job.plan.topology));
-    const PowerSettings power(mpi.world(), job);
+    const PowerSettings settings(mpi.world(), job);
+    std::unique_ptr<NodeMonitor> monitor;
+    if (power_request(job.spec).limits_supply())
+        monitor = std::make_unique<NodeMonitor>(mpi.world(), kFastestSampling);
+    const PowerGuard guard(mpi.world(), job, monitor.get());
+    if (guard.duty()) job.service->keep_to(*guard.duty());
     std::fflush(stdout);
     job.service->serve(mpi, signals);
     return ExitCode::Stopped;

@@ -11,6 +11,7 @@
 
 #include "base/host_name.h"
 #include "comm/mpi/communicator.h"
+#include "job/power_keys.h"
 #include "machine/node_watch.h"
 
 namespace voltpile {
@@ -68,17 +69,24 @@ NodeTelemetry columns_of(const std::vector<NodeSample>& samples) {
 }  // namespace
 
 std::unique_ptr<NodeMonitor> start_monitor(const Communicator& world, const JobSpec& job) {
+    if (power_request(job).limits_supply()) return std::make_unique<NodeMonitor>(world, kFastestSampling);
     if (job.text("telemetry.record") == "no") return nullptr;
     const int every_ms = static_cast<int>(1000 * job.real("telemetry.every_s"));
     return std::make_unique<NodeMonitor>(world, std::chrono::milliseconds(every_ms));
 }
 
 TelemetryRecorder::TelemetryRecorder(const Communicator& world, const PreparedJob& job, const Life& life,
-                                     NodeMonitor* monitor)
-    : world_(world), life_(life), monitor_(monitor), begin_(steady_clock::now()) {
-    if (!monitor_) return;
+                                     NodeMonitor* monitor, PowerGuard& guard)
+    : world_(world),
+      life_(life),
+      guard_(guard),
+      every_s_(job.spec.real("telemetry.every_s")),
+      begin_(steady_clock::now()) {
+    if (!monitor || job.spec.text("telemetry.record") == "no") return;
+    monitor_ = monitor;
     shares_folder_ = world.broadcast(life.name, 0) == life.name;
     watch_ = monitor_->watch();
+    if (watch_) watch_->take();  // those of before
     only_long_ = job.spec.text("telemetry.record") == "auto" && !uses_gpus(job.plan);
     const auto enough = std::chrono::duration_cast<std::chrono::seconds>(kSamplesPerFile * monitor_->every());
     longest_file_ = std::clamp(enough, kFirstFile, kLongestFile);
@@ -118,10 +126,34 @@ bool TelemetryRecorder::too_short() const {
     return only_long_ && steady_clock::now() - begin_ < kLongRun;
 }
 
+// Keeps the samples that are telemetry.every_s apart, and those at which the guard intervened. Returns in
+// `rests` the share of the time that the GPUs rest from each sample on.
+void TelemetryRecorder::note_rests(std::vector<NodeSample>& samples, std::vector<double>& rests) {
+    for (const PowerIntervention& each : guard_.take_interventions()) interventions_.push_back(each);
+    const auto is_due = [&](const NodeSample& sample) {
+        bool intervened = false;
+        for (; !interventions_.empty() && interventions_.front().time_s <= sample.time_s;
+             interventions_.pop_front()) {
+            rest_ = interventions_.front().rest;
+            intervened = true;
+        }
+        constexpr double tolerance_s = 0.05;
+        if (!intervened && sample.time_s < kept_s_ + every_s_ - tolerance_s) return false;
+        kept_s_ = sample.time_s;
+        rests.push_back(rest_);
+        return true;
+    };
+    std::erase_if(samples, [&](const NodeSample& sample) { return !is_due(sample); });
+}
+
 void TelemetryRecorder::store() {
-    const std::vector<NodeSample> samples = watch_->take();
+    std::vector<NodeSample> samples = watch_->take();
+    std::vector<double> rests;
+    if (guard_.watches()) note_rests(samples, rests);
     if (samples.empty()) return;
-    const std::string csv = telemetry_csv(columns_of(samples));
+    NodeTelemetry node = columns_of(samples);
+    if (guard_.watches()) node.columns.push_back({"gpu_rest", "1", "", std::move(rests)});
+    const std::string csv = telemetry_csv(node);
     if (shares_folder_)
         commit(world_.rank(), csv);
     else

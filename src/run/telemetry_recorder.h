@@ -2,26 +2,29 @@
 #pragma once
 
 #include <chrono>
+#include <deque>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "results/telemetry.h"
 #include "run/node_monitor.h"
+#include "run/power_guard.h"
 #include "run/runner.h"
 
 namespace voltpile {
 
-// Collective: every rank calls. Starts sampling the job's nodes, if its [telemetry] asks for it; nullptr: it
-// does not.
+// Collective: every rank calls. Starts sampling the job's nodes, if its [telemetry] asks for it, or, ten
+// times a second, if its [power] limits the supply; nullptr: neither does.
 std::unique_ptr<NodeMonitor> start_monitor(const Communicator& world, const JobSpec& job);
 
 class TelemetryRecorder {
   public:
     // Collective: every rank calls. life: where this rank commits. Hosts that see rank 0's part folder commit
-    // their samples to it every few minutes; others keep theirs until finish(). monitor: outlives this;
-    // nullptr: records nothing.
+    // their samples to it every few minutes; others keep theirs until finish(). monitor: outlives this, as
+    // does guard, whose interventions are recorded too; nullptr: records nothing.
     TelemetryRecorder(const Communicator& world, const PreparedJob& job, const Life& life,
-                      NodeMonitor* monitor);
+                      NodeMonitor* monitor, PowerGuard& guard);
     TelemetryRecorder(const TelemetryRecorder&) = delete;
     TelemetryRecorder& operator=(const TelemetryRecorder&) = delete;
 
@@ -35,15 +38,21 @@ class TelemetryRecorder {
 
   private:
     void store();
+    void note_rests(std::vector<NodeSample>& samples, std::vector<double>& rests);
     void commit(int rank, const std::string& csv);
     bool too_short() const;
 
     const Communicator& world_;
     Life life_;
-    NodeMonitor* monitor_;
-    NodeWatch* watch_ = nullptr;  // on the first rank of each host
-    bool only_long_ = false;      // records nothing of a run that is shorter than a minute
-    bool shares_folder_ = false;  // with rank 0
+    NodeMonitor* monitor_ = nullptr;
+    PowerGuard& guard_;
+    double every_s_ = 0;
+    double kept_s_ = 0;                            // time of the last sample that was stored
+    double rest_ = 0;                              // of the GPUs then
+    std::deque<PowerIntervention> interventions_;  // later than that
+    NodeWatch* watch_ = nullptr;                   // on the first rank of each host
+    bool only_long_ = false;                       // records nothing of a run that is shorter than a minute
+    bool shares_folder_ = false;                   // with rank 0
     std::chrono::steady_clock::time_point begin_, next_file_;
     std::chrono::seconds file_seconds_{}, longest_file_{};
     std::string kept_;  // CSV texts, each with a NUL at its end

@@ -34,6 +34,21 @@ __device__ __forceinline__ void count_steps(unsigned steps, const GpuRange& rang
     }
 }
 
+constexpr unsigned steps_between_rests = 128;  // at most; a power of 2
+
+// Waits while this block has to rest. The blocks rest one after another, so that the GPU's power stays even.
+// All lanes of the warp call it.
+__device__ __forceinline__ void rest(const std::uint32_t* rest_ns) {
+    const unsigned phase = blockIdx.x * (GpuRange::rest_period_ns / gridDim.x);
+    for (;;) {
+        unsigned now = 0;
+        asm volatile("mov.u32 %0, %%globaltimer_lo;" : "=r"(now));
+        const unsigned resting = *static_cast<const volatile std::uint32_t*>(rest_ns);
+        if (!__any_sync(full_warp, ((now + phase) & (GpuRange::rest_period_ns - 1)) < resting)) return;
+        __nanosleep(200'000);
+    }
+}
+
 // One block per multiprocessor, so that points can be packed over all of its warps.
 //
 // Lane, the app's problem on a GPU, holds the state of one point in registers and has these members:
@@ -67,6 +82,9 @@ __global__ __launch_bounds__(threads, 1) void sweep_kernel(const typename Lane::
     lane.idle();
     lane.request();
     bool exhausted = false;
+    constexpr unsigned between_rests = Lane::steps_between_packings < steps_between_rests
+                                           ? Lane::steps_between_packings
+                                           : steps_between_rests;
     for (unsigned steps_done = 0;;) {
         const bool decided = lane.decided(common, shared);
         if (__any_sync(full_warp, decided)) {
@@ -86,14 +104,18 @@ __global__ __launch_bounds__(threads, 1) void sweep_kernel(const typename Lane::
             }
             continue;
         }
-        if (steps_done % Lane::steps_between_packings == Lane::steps_between_packings - 1) {
-            // Every warp of the block notices the end of the points here, at its next visit at the latest.
-            const std::uint32_t next = *static_cast<volatile std::uint32_t*>(&range.counters->next);
-            if (__shfl_sync(full_warp, next, 0) >= range.points) {
-                exhausted = true;
-                if (!pack_lanes<threads>(lane, space, shared)) {
-                    count_steps<Lane>(steps_done, range);
-                    return;
+        if (steps_done % between_rests == between_rests - 1) {
+            if (range.rest_ns) rest(range.rest_ns);
+            if (steps_done % Lane::steps_between_packings == Lane::steps_between_packings - 1) {
+                // Every warp of the block notices the end of the points here, at its next visit at the
+                // latest.
+                const std::uint32_t next = *static_cast<volatile std::uint32_t*>(&range.counters->next);
+                if (__shfl_sync(full_warp, next, 0) >= range.points) {
+                    exhausted = true;
+                    if (!pack_lanes<threads>(lane, space, shared)) {
+                        count_steps<Lane>(steps_done, range);
+                        return;
+                    }
                 }
             }
         }

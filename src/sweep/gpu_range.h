@@ -11,6 +11,9 @@ namespace voltpile {
 // All pointers point to GPU memory. Arrays are indexed from the range's begin.
 struct GpuRange {
     static constexpr int most_fields = 16;
+    // Multiprocessors rest for a part of each such period, a power of 2: often enough that the power of any
+    // tenth of a second is even.
+    static constexpr std::uint32_t rest_period_ns = 1U << 26;
 
     std::int64_t begin = 0;
     std::uint32_t points = 0;  // at most 2^31
@@ -25,6 +28,8 @@ struct GpuRange {
 
     // The values of the requested fields, by OutcomeField::number; null for the others.
     void* values[most_fields] = {};
+    // How much of rest_period_ns each multiprocessor rests; it may change while the kernel runs. Null: none.
+    const std::uint32_t* rest_ns = nullptr;
     // Space for the program's own use, GpuProgram::raw_bytes() for each point.
     std::byte* raw = nullptr;
 };

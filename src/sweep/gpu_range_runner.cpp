@@ -12,10 +12,11 @@ constexpr std::size_t most_prepared_bytes = 64UL << 20;  // of results
 }  // namespace
 
 GpuRangeRunner::GpuRangeRunner(const GpuProgram& program, const std::vector<OutcomeField>& fields,
-                               int multiprocessors)
+                               int multiprocessors, const std::uint32_t* rest_ns)
     : program_(program),
       fields_(fields),
       multiprocessors_(multiprocessors),
+      rest_ns_(rest_ns),
       counters_(1),
       counters_seen_(1) {}
 
@@ -59,6 +60,7 @@ GpuRange GpuRangeRunner::gpu_range(WorkRange part) {
     range.begin = part.begin;
     range.points = static_cast<std::uint32_t>(part.size());
     range.counters = counters_.data();
+    range.rest_ns = rest_ns_;
     for (std::size_t f = 0; f < fields_.size(); ++f) range.values[fields_[f].number] = values_[f].data();
     range.raw = raw_.data();
     return range;

@@ -15,8 +15,10 @@ namespace voltpile {
 
 class GpuRangeRunner {
   public:
-    // program and fields must outlive the runner. multiprocessors: of the current GPU.
-    GpuRangeRunner(const GpuProgram& program, const std::vector<OutcomeField>& fields, int multiprocessors);
+    // program, fields and rest_ns (GpuRange::rest_ns) must outlive the runner. multiprocessors: of the
+    // current GPU.
+    GpuRangeRunner(const GpuProgram& program, const std::vector<OutcomeField>& fields, int multiprocessors,
+                   const std::uint32_t* rest_ns);
 
     // Allocates memory for ranges of up to `points` points, within bounds, and loads the kernel. Optional:
     // the first range is done sooner.
@@ -47,6 +49,7 @@ class GpuRangeRunner {
     const GpuProgram& program_;
     const std::vector<OutcomeField>& fields_;
     int multiprocessors_;
+    const std::uint32_t* rest_ns_;
 
     WorkRange range_;
     WorkRange part_;

@@ -5,6 +5,8 @@ import pathlib
 import signal
 import unittest
 
+import h5py
+
 from harness import BAD_INPUT, SOURCE, VOLTPILE, Case
 
 SHORT = ("--set", "integrate.steps=2000")
@@ -76,6 +78,43 @@ class Power(Case):
         self.assertIn(f"limit.toml:{line}: power.limit_w = 400: the GPU 0000:15:00.0 (Tesla V100-SXM2-16GB)", err)
         self.assertIn("allows 150 to 300 W", err)
         self.assertEqual(self.settings(), {(300, 1312)})
+
+    def test_rests_above_the_budget(self):
+        for gpu in self.node["gpus"]:
+            gpu["power_w"] = 300
+            del gpu["energy_j"]
+        supply = ("--set", "power.supply_w=1400", "--set", "power.other_w=400")
+        out, err = self.run_job(*supply, ranks=2, environment=self.environment())
+        self.assertEqual(err.count("W of 1000 W: they rest"), 1)
+        self.assertRegex(out, r"power: the GPUs of \S+ rested \d+\.\d % of the time to stay within 1000 W; "
+                              r"most in a second: 1200 W")
+
+    def test_interventions_are_in_the_result(self):
+        for gpu in self.node["gpus"]:
+            gpu["power_w"] = [100] * 20 + [300]
+            del gpu["energy_j"]
+        self.run_job("--set", "power.supply_w=1000", "--set", "telemetry.record=yes", environment=self.environment())
+        with h5py.File(self.folder / "a.h5") as file:
+            (host,) = file["telemetry"]
+            rest = file["telemetry"][host]["gpu_rest"][()]
+            watts = file["telemetry"][host]["power_w"][()].sum(axis=1)
+        self.assertGreater(len(rest), 1)
+        self.assertTrue((rest[watts > 1000] > 0).any())
+
+    def test_leaves_work_below_the_budget_alone(self):
+        out, err = self.run_job("--set", "power.supply_w=1300", *SHORT, environment=self.environment())
+        self.assertNotIn("rest", out + err)
+
+    def test_plan_shows_settings_and_warns(self):
+        out, _ = self.voltpile("plan", self.job, *ON_ANY, "--cluster", "t180", "--set", "power.supply_w=1400",
+                               "--set", "power.ramp_ms=250")
+        self.assertIn("power: the GPUs of a node within 1400 W, begun 250 ms apart", out)
+        self.assertIn("can draw 1600 W, more than power.supply_w = 1400: its GPUs rest while they would", out)
+
+    def test_driver_that_hangs(self):
+        self.node["hang"] = True
+        _, err = self.run_job("--set", "power.supply_w=1300", *SHORT, environment=self.environment())
+        self.assertIn("no GPU to watch: the NVIDIA driver hangs", err)
 
     def test_no_driver(self):
         self.node["init"] = 9

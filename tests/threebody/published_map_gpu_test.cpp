@@ -25,8 +25,9 @@ class Gpu : public testing::Test {
     }
 };
 
+// rest: the share of the time in which the GPU rests.
 std::vector<Outcome> run_on_gpu(const Problem& problem, std::int64_t begin, std::int64_t count,
-                                std::int64_t range_size) {
+                                std::int64_t range_size, double rest = 0) {
     std::vector<Outcome> outcomes(static_cast<std::size_t>(count));
 #if VOLTPILE_CUDA
     std::vector<OutcomeField> fields;
@@ -45,7 +46,9 @@ std::vector<Outcome> run_on_gpu(const Problem& problem, std::int64_t begin, std:
     }
     work.close();
     double steps = 0;
-    GpuSweep sweep([&] { return make_gpu_program(problem); }, fields, 0, 100);
+    GpuDuty duty(std::chrono::milliseconds(1), 1, 2);
+    duty.set_rest(rest);
+    GpuSweep sweep([&] { return make_gpu_program(problem); }, fields, 0, 100, rest > 0 ? &duty : nullptr);
     sweep.run(work, [&](WorkRange range, std::vector<FieldBuffer> data) {
         for (std::int64_t i = range.begin; i < range.end; ++i) {
             Outcome& outcome = outcomes[static_cast<std::size_t>(i - begin)];
@@ -63,7 +66,8 @@ std::vector<Outcome> run_on_gpu(const Problem& problem, std::int64_t begin, std:
     }
     EXPECT_GT(work.progress().busy_s, 0);
 #else
-    static_cast<void>(problem), static_cast<void>(begin), static_cast<void>(range_size);
+    static_cast<void>(problem), static_cast<void>(begin), static_cast<void>(range_size),
+        static_cast<void>(rest);
 #endif
     return outcomes;
 }
@@ -76,6 +80,11 @@ TEST_F(Gpu, HasTheGoldenRows) {
     EXPECT_EQ(row_sum(250), 42183566);
     EXPECT_EQ(row_sum(416), 37970734);
     EXPECT_EQ(row_sum(916), 49595958);
+}
+
+TEST_F(Gpu, RestsWithoutChangingTheResult) {
+    EXPECT_EQ(sum_of_steps(run_on_gpu(published_map(), 250000, 992, 992, 0.5)), 42183566);
+    EXPECT_EQ(sum_of_steps(run_on_gpu(published_map(), 250000, 992, 992, 0.95)), 42183566);
 }
 
 // A tenth of the map's rows and columns, all fields. Divergence times may differ where the separation passes

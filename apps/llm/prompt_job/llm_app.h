@@ -27,6 +27,7 @@ class LlmApp : public App {
     ResultLayout layout(const JobSpec& job) const override;
     Plan plan(const PlanOptions& options, const Topology& topology) override;
     std::vector<std::string> warnings() const override;
+    void keep_to(const GpuDuty& duty) override { planned_.value().duty = &duty; }
     void connect(const MpiSession& mpi) override;
     void disconnect() override { replica_.reset(); }
     void run(RankContext& rank, WorkScheduler& work, ResultWriter& results) override;

@@ -114,6 +114,7 @@ void Replica::load(const ModelSource& model) {
     decoder_ = std::make_unique<Decoder>(model, *timed_ops_, links, settings);
     load_s_ = seconds_since(begin);
     runner_ = std::make_unique<PassRunner>(*decoder_, *timed_ops_, settings.limits);
+    if (plan_.duty && stream_) rests_ = std::make_unique<PassRests>(*plan_.duty, *stream_);
     if (teams_->stages() > 1 && teams_->last_stage() && settings.rank == 0)
         forwarder_ = std::make_unique<DrawForwarder>(teams_->to_stage(0, draw_channel), mine.device);
     if (mine.device >= 0) gpu_bytes_loaded_ = device_bytes_in_use();
@@ -153,7 +154,9 @@ std::span<const float> Replica::host_logits(const Batch& batch) {
 }
 
 void Replica::enqueue(const Batch& batch, std::span<const SamplingRow> sampling) {
+    if (rests_) rests_->before_pass();
     runner_->enqueue(batch, sampling);
+    if (rests_) rests_->after_pass();
     links_->watch();
     if (forwarder_) forwarder_->push(runner_->send_draws());
     if (!leads()) return;
@@ -170,7 +173,9 @@ void Replica::enqueue(const Batch& batch, std::span<const SamplingRow> sampling)
 }
 
 void Replica::enqueue_logits(const Batch& batch) {
+    if (rests_) rests_->before_pass();
     runner_->enqueue_logits(batch);
+    if (rests_) rests_->after_pass();
     links_->watch();
 }
 

@@ -14,6 +14,7 @@
 #include "llm/decoder/pass_runner.h"
 #include "llm/decoder/timed_links.h"
 #include "llm/replica/draw_forwarder.h"
+#include "llm/replica/pass_rests.h"
 #include "llm/replica/replica_plan.h"
 #include "llm/replica/team_links.h"
 #include "run/team_context.h"
@@ -101,6 +102,7 @@ class Replica {
     std::int64_t gpu_bytes_before_ = 0;
     std::int64_t gpu_bytes_loaded_ = 0;
     std::unique_ptr<Decoder> decoder_;
+    std::unique_ptr<PassRests> rests_;  // null: the GPU works all the time
     std::unique_ptr<PassRunner> runner_;
     struct Awaited {  // draws on their way from the last stage
         std::vector<std::byte> message;

@@ -9,6 +9,10 @@
 #include "llm/model/model_memory.h"
 #include "plan/plan.h"
 
+namespace voltpile {
+class GpuDuty;
+}
+
 namespace voltpile::llm {
 
 struct ReplicaRequest {
@@ -48,7 +52,8 @@ struct ReplicaPlan {
     // Bytes of memory that a rank of each stage needs: weights, cache, activations and connections, without
     // the program itself.
     std::vector<std::uint64_t> takes;
-    std::uint64_t working = 0;  // bytes that passes need on each rank: activations and scratch space
+    std::uint64_t working = 0;      // bytes that passes need on each rank: activations and scratch space
+    const GpuDuty* duty = nullptr;  // how much the GPUs may work; nullptr: all the time
 
     // Returns the bytes that the fullest rank of a stage keeps: weights, and the cache with all pages.
     std::uint64_t kept_bytes(const StageNeeds& stage) const {

@@ -17,6 +17,7 @@ class ServeApp : public Service {
     void prepare(const Communicator* world) override;
     Workload workload() const override;
     Plan plan(const PlanOptions& options, const Topology& topology) override;
+    void keep_to(const GpuDuty& duty) override { planned_.value().duty = &duty; }
     double stop_seconds() const override;
     std::filesystem::path address_file() const override;
     void serve(const MpiSession& mpi, StopSignals& signals) override;
