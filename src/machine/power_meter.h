@@ -14,21 +14,20 @@ struct PowerReading {
     double window_s = 0;
 };
 
+// Not from the GPUs' energy counters: they rise only ten times a second, which is a third of the energy of
+// 0.3 s.
 class PowerMeter {
   public:
     // Takes the samples in order, about ten a second. Returns nothing for the first one, and if a GPU does
-    // not say what it draws. Prefers the GPUs' energy counters (Volta and newer) to their power, which some
-    // average over an unknown time.
+    // not say what it draws.
     std::optional<PowerReading> read(const NodeSample& sample);
 
   private:
     struct Point {
         double time_s;
-        double joules;  // by the counters
         double watts;
     };
-    std::deque<Point> points_;  // of the last second
-    bool counts_ = true;        // the GPUs have energy counters that rise
+    std::deque<Point> points_;  // of the window
 };
 
 }  // namespace voltpile
