@@ -1,6 +1,8 @@
 // Fuzzes the parser of config.json: any input either parses or throws FileError.
 #include <cstdint>
 
+#include <nlohmann/json.hpp>
+
 #include "base/error.h"
 #include "llm/model/hf_config.h"
 #include "llm/model/json_file.h"
