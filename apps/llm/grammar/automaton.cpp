@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "base/error.h"
+#include "llm/grammar/nesting.h"
 
 namespace voltpile::llm {
 namespace {
@@ -115,10 +116,6 @@ bool same_frames(const Frame* a, const Frame* b) {
     return true;
 }
 
-int depth_of(const FramePtr& frame) {
-    return frame ? frame->depth : 0;
-}
-
 FramePtr new_frame(int state, const FramePtr& below) {
     const int depth = depth_of(below) + 1;
     std::uint64_t hash = (below ? below->hash : 0x243F6A8885A308D3u) ^ static_cast<std::uint64_t>(state);
@@ -133,6 +130,8 @@ class Closure {
 
     void add(const Stack& stack) {
         const int state = stack.state;
+        const int room = kMostDepth - depth_of(stack.below);
+        if (automaton_.nesting_needed(state) > room) return;
         if (!automaton_.plain(state)) {
             if (!is_new(visited_, stack)) return;
             if (automaton_.accepts(state)) {
@@ -144,7 +143,7 @@ class Closure {
             for (const Automaton::Call& each : automaton_.calls(state)) {
                 if (each.last)
                     add({each.start, stack.below});
-                else if (depth_of(stack.below) < kMostDepth)
+                else if (room > 0 && automaton_.nesting_needed(each.target) <= room)
                     add({each.start, new_frame(each.target, stack.below)});
             }
         }
@@ -198,6 +197,13 @@ Automaton::Automaton(GrammarRules grammar, WorkLimit& limit) {
     for (std::size_t r = 0; r < static_cast<std::size_t>(grammar.root); ++r)
         if (used[r]) first += dfas[r].states();
     start_ = first;
+    if (std::ranges::any_of(calls_, [](const std::vector<Call>& calls) { return !calls.empty(); }))
+        nesting_needed_ = voltpile::llm::nesting_needed(*this);
+    else
+        nesting_needed_.resize(accepts_.size(), 0);
+    most_nesting_needed_ = std::ranges::max(nesting_needed_);
+    if (nesting_needed(start_) > kMostDepth)
+        throw JobError(fmt::format("every text nests more than {} rules", kMostDepth));
 }
 
 // Puts the states of all rules into one table.

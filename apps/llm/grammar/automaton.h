@@ -16,8 +16,8 @@ namespace voltpile::llm {
 // can be reached.
 class Automaton {
   public:
-    // Throws JobError if the grammar matches no text, if a rule calls itself before it reads a byte, and if
-    // the limit is exceeded.
+    // Throws JobError if the grammar matches no text within kMostDepth, if a rule calls itself before it
+    // reads a byte, and if the limit is exceeded.
     Automaton(GrammarRules grammar, WorkLimit& limit);
 
     static constexpr int none = -1;
@@ -31,6 +31,10 @@ class Automaton {
     bool reads(int state) const { return reads_[static_cast<std::size_t>(state)] != 0; }  // some byte
     // Neither accepts nor calls, so that reading a byte is all it does.
     bool plain(int state) const { return plain_[static_cast<std::size_t>(state)] != 0; }
+
+    // See nesting_needed().
+    int nesting_needed(int state) const { return nesting_needed_[static_cast<std::size_t>(state)]; }
+    int most_nesting_needed() const { return most_nesting_needed_; }
 
     struct Call {
         int start;   // of the called rule
@@ -48,6 +52,8 @@ class Automaton {
     std::vector<int> next_;  // (states, classes)
     std::vector<std::uint8_t> accepts_, reads_, plain_;
     std::vector<std::vector<Call>> calls_;
+    std::vector<int> nesting_needed_;  // by state
+    int most_nesting_needed_ = 0;
 };
 
 // The rules that are being matched: where to go on after the one on top.
@@ -58,6 +64,10 @@ struct Frame {
     std::uint64_t hash;  // of this frame and those below
 };
 using FramePtr = std::shared_ptr<const Frame>;
+
+inline int depth_of(const FramePtr& frame) {
+    return frame ? frame->depth : 0;
+}
 
 // Returns the topmost frames as a stack of their own.
 FramePtr top_frames(const FramePtr& frame, int count);
@@ -75,8 +85,9 @@ struct Configuration {
     bool dead() const { return stacks.empty() && !complete; }
 };
 
-// A text may not nest rules deeper than this (Python's json reads about 1,000 levels), and stacks above this
-// number are dropped: what they would allow is not allowed then.
+// A text may not nest rules deeper than this (Python's json reads about 1,000 levels). What could only be
+// completed by nesting deeper is not allowed, so that a text can always be completed. Stacks above
+// kMostStacks are dropped: what they would allow is not allowed then.
 inline constexpr int kMostDepth = 500;
 inline constexpr std::size_t kMostStacks = 128;
 

@@ -131,9 +131,9 @@ bool GrammarMatcher::stuck() const {
 
 std::string GrammarMatcher::why_stuck() {
     return fmt::format(
-        "no token continues the text within its grammar: the text nests more than {} rules, has more than {} "
-        "readings, or needs a byte that the vocabulary lacks",
-        kMostDepth, kMostStacks);
+        "no token continues the text within its grammar: the text has more than {} readings, or needs a byte "
+        "that the vocabulary lacks",
+        kMostStacks);
 }
 
 void check_grammar(const GrammarSource& source) {

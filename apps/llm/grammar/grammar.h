@@ -76,7 +76,7 @@ class GrammarMatcher {
     bool stuck() const;
     static std::string why_stuck();
     // Reads a token. Returns false, and changes nothing, if it is not allowed, or if the text then exceeds
-    // kMostDepth or kMostStacks, which mask() does not look for. Returns true for an end token where the text
+    // kMostStacks, which mask() does not look for. Returns true for an end token where the text
     // may end.
     bool accept(TokenId token);
     bool complete() const { return waits_ || now_.complete; }  // the text may end here

@@ -27,12 +27,12 @@ class TokenMasks::Walk {
     // The same with a single stack. Reading a byte is then one look into a table, as long as nothing is
     // called and nothing ends.
     void below(int node, const Stack& stack) {
-        const int depth = trie_.depth(node);
+        const int depth = trie_.depth(node), room = kMostDepth - depth_of(stack.below);
         std::vector<int> states{stack.state};  // by depth below `node`
         for (int at = node + 1, end = trie_.end(node); at < end;) {
             const auto d = static_cast<std::size_t>(trie_.depth(at) - depth);
             const int state = automaton_.after(states[d - 1], trie_.byte(at));
-            if (state == Automaton::none) {
+            if (state == Automaton::none || automaton_.nesting_needed(state) > room) {
                 at = trie_.end(at);
             } else if (!automaton_.plain(state)) {
                 enter(at, configuration_of(automaton_, {state, stack.below}));
@@ -108,7 +108,7 @@ TokenMasks::OfStackPtr TokenMasks::find(const Stack& stack) const {
 // there being no more.
 TokenMasks::OfStackPtr TokenMasks::make(const Stack& stack, int& used, bool& ends) {
     const std::shared_ptr<const OfState> top = of_state(stack.state);
-    const int depth = stack.below ? stack.below->depth : 0;
+    const int depth = depth_of(stack.below);
     auto made = std::make_shared<OfStack>();
     made->id = stacks_made_++;
     TokenMask& mask = made->mask;
@@ -178,9 +178,22 @@ std::shared_ptr<const TokenMask> TokenMasks::combined(const Configuration& now,
     return mask;
 }
 
+// Whether a token may reach the limit of nesting: none opens half as many rules.
+bool TokenMasks::is_deep(const Configuration& now) const {
+    return std::ranges::any_of(now.stacks, [&](const Stack& stack) {
+        return depth_of(stack.below) + automaton_.most_nesting_needed() > kMostDepth / 2;
+    });
+}
+
 std::shared_ptr<const TokenMask> TokenMasks::mask(const Configuration& now, bool at_start) {
     const bool drops_space = at_start && trie_.drops_first_space();
     const std::lock_guard lock(mutex_);
+    if (is_deep(now)) {
+        const auto made = std::make_shared<OfStack>();
+        made->mask.resize((static_cast<std::size_t>(trie_.vocabulary()) + 31) / 32, 0);
+        Walk(automaton_, trie_, made->mask, nullptr).below(0, now);
+        return combined(now, {made}, drops_space);
+    }
     std::vector<OfStackPtr> stacks;
     for (const Stack& stack : now.stacks) stacks.push_back(of_stack(stack));
     if (stacks.size() == 1 && !now.complete && !drops_space) return {stacks.front(), &stacks.front()->mask};

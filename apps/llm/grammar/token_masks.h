@@ -5,7 +5,8 @@
 // of the automaton alone; so do the places in the trie where that rule may end. Both are found once for each
 // state, on first use, and kept. What follows such a place depends on the stack below, but only on as much of
 // it as a token can end: the mask of a stack is kept under the few states on its top that decide it, so texts
-// that nest differently deep share masks. (Splitting tokens this way: Y. Dong et al., XGrammar, 2024.)
+// that nest differently deep share masks, up to half of kMostDepth: what may follow deeper stacks is found
+// anew, because it depends on how deep they are. (Splitting tokens this way: Y. Dong et al., XGrammar, 2024.)
 #pragma once
 
 #include <cstdint>
@@ -60,6 +61,7 @@ class TokenMasks {
     };
 
     std::shared_ptr<const OfState> of_state(int state);
+    bool is_deep(const Configuration& now) const;
     OfStackPtr of_stack(const Stack& stack);
     OfStackPtr find(const Stack& stack) const;
     OfStackPtr make(const Stack& stack, int& used, bool& ends);
