@@ -77,7 +77,7 @@ TEST(ServeThoughts, ResponsesAnswersHaveThoughts) {
                 thought += event["delta"].get<std::string>();
         }
         EXPECT_EQ(items, output) << text;
-        EXPECT_EQ(thought, output[0]["content"][0]["text"]);
+        EXPECT_EQ(thought, output[0]["content"][0]["text"].get<std::string>());
     }
 }
 
