@@ -47,6 +47,7 @@ void add_check(CLI::App& cli, Action& action);
 void add_topo(CLI::App& cli, Action& action);
 void add_submit(CLI::App& cli, Action& action);
 void add_status(CLI::App& cli, Action& action);
+void add_top(CLI::App& cli, Action& action);
 void add_cancel(CLI::App& cli, Action& action);
 void add_clean(CLI::App& cli, Action& action);
 void add_model(CLI::App& cli, Action& action);

@@ -51,6 +51,7 @@ void define_commands(CLI::App& cli, Action& action) {
     add_topo(cli, action);
     add_submit(cli, action);
     add_status(cli, action);
+    add_top(cli, action);
     add_cancel(cli, action);
     add_clean(cli, action);
     add_model(cli, action);

@@ -121,6 +121,18 @@ std::vector<KeySpec> telemetry_keys() {
          .range = {.min = 0.1, .max = 3600},
          .identity = false,
          .help = "Time between two samples."},
+        {.path = "telemetry.port",
+         .type = ValueType::Integer,
+         .default_value = Integers{0},
+         .range = {.min = 0, .max = 65535},
+         .identity = false,
+         .help = "Port of each node that answers GET /metrics in Prometheus' text format while the job runs; "
+                 "0: none. Needs telemetry.record other than no."},
+        {.path = "telemetry.host",
+         .type = ValueType::Text,
+         .default_value = Texts{"127.0.0.1"},
+         .identity = false,
+         .help = "Address for telemetry.port. 0.0.0.0 or :: listens on all interfaces, without a password."},
     };
 }
 

@@ -161,6 +161,10 @@ class Coordinator {
         state_.points_done = server_.completed().size();
         state_.gauges = merged(server_.gauges());
         display_.update(state_);
+        if (now_s >= next_look_s_) {
+            next_look_s_ = now_s + 1;
+            hooks_.on_progress(state_, server_.progress());
+        }
     }
 
     bool finished() const { return server_.all_finished(); }
@@ -192,6 +196,7 @@ class Coordinator {
     ProgressDisplay display_;
     ProgressState state_;
     double time_limit_s_;
+    double next_look_s_ = 0;
     bool stop_said_ = false;
 };
 

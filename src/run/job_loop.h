@@ -10,6 +10,7 @@
 #include "results/result_layout.h"
 #include "results/telemetry.h"
 #include "run/app.h"
+#include "run/progress.h"
 #include "run/runner.h"
 #include "work/dispatch.h"
 
@@ -34,6 +35,8 @@ struct LoopHooks {
     std::function<void(int rank, WorkRange)> on_commit;  // rank 0
     std::function<void()> on_failure;  // rank 0: a rank has failed, and the job is about to end
     std::function<void()> on_tick;     // every rank, about every half millisecond
+    // Rank 0, every second. ranks: by rank.
+    std::function<void(const ProgressState&, const std::vector<RankProgress>& ranks)> on_progress;
 };
 
 // Collective: every rank calls. life: where this rank commits. If any rank fails, rank 0 prints the error, or

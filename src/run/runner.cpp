@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/format.h"
+#include "base/unix_time.h"
 #include "job/power_keys.h"
 #include "plan/links.h"
 #include "results/json_lines.h"
@@ -25,6 +26,7 @@
 #include "run/power_guard.h"
 #include "run/power_settings.h"
 #include "run/result_stores.h"
+#include "run/status_board.h"
 #include "run/telemetry_recorder.h"
 
 namespace voltpile {
@@ -81,6 +83,15 @@ ExitCode end_complete(const Communicator& world, const std::filesystem::path& re
     return ExitCode::Done;
 }
 
+LiveJob live_job(const Plan& plan, std::string line, const ProgressState& state,
+                 const std::vector<RankProgress>& ranks) {
+    LiveJob job{std::move(line), unix_time(), state.elapsed_s, {}};
+    for (std::size_t r = 0; r < ranks.size(); ++r)
+        job.ranks.push_back({plan.host_of(plan.ranks[r]).name, processor_text(plan, plan.ranks[r]),
+                             ranks[r].points, ranks[r].units, ranks[r].busy_s});
+    return job;
+}
+
 ExitCode run_opened(const MpiSession& mpi, StopSignals& signals, OpenedJob opened,
                     const std::filesystem::path& result, const RunOptions& options) {
     const Communicator& world = mpi.world();
@@ -107,12 +118,17 @@ ExitCode run_opened(const MpiSession& mpi, StopSignals& signals, OpenedJob opene
                         stores.completed()};
     forced_stop.reset();  // the loop looks for signals itself
     TelemetryRecorder telemetry(world, job, stores.life(), monitor.get(), guard);
+    StatusBoard board(world.rank(), job.spec, stores.life(), monitor.get());
+    ProgressMeter meter(task.title, job.plan.workload.unit);
     LoopOutcome outcome = run_job_loop(mpi, signals, job, layout, stores.life(), task,
                                        {[&](int rank, WorkRange range) {
                                             if (stores.committed(rank, range) && consolidation)
                                                 consolidation->committed(range);
                                         },
-                                        [&] { consolidation.reset(); }, [&] { telemetry.tick(); }});
+                                        [&] { consolidation.reset(); }, [&] { telemetry.tick(); },
+                                        [&](const ProgressState& state, const auto& ranks) {
+                                            board.set(live_job(job.plan, meter.line(state), state, ranks));
+                                        }});
 
     // From here on one signal changes nothing: the result is being written, or the job stops already. Rank 0
     // answers a second one, because it knows when the result is committed.

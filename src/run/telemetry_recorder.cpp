@@ -38,7 +38,7 @@ double or_nan(const std::optional<double>& value) {
 }
 
 // The columns are those of the first sample; a GPU that falls off the bus has no more values.
-NodeTelemetry columns_of(const std::vector<NodeSample>& samples) {
+NodeTelemetry node_telemetry(const std::vector<NodeSample>& samples) {
     NodeTelemetry node;
     node.host = host_name();
     for (const NodeSample& sample : samples) node.times_s.push_back(sample.time_s);
@@ -151,7 +151,7 @@ void TelemetryRecorder::store() {
     std::vector<double> rests;
     if (guard_.watches()) note_rests(samples, rests);
     if (samples.empty()) return;
-    NodeTelemetry node = columns_of(samples);
+    NodeTelemetry node = node_telemetry(samples);
     if (guard_.watches()) node.columns.push_back({"gpu_rest", "1", "", std::move(rests)});
     const std::string csv = telemetry_csv(node);
     if (shares_folder_)

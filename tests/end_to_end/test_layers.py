@@ -19,7 +19,7 @@ MAY_INCLUDE = {
     "results": {"base", "job", "plan", "device", "comm", "work"},
     "sweep": {"base", "job", "plan", "device", "comm", "work", "results"},
     "plot": {"base", "job", "plan", "device", "comm", "work", "results"},
-    "run": {"base", "machine", "job", "plan", "device", "comm", "work", "results", "plot"},
+    "run": {"base", "http", "machine", "job", "plan", "device", "comm", "work", "results", "plot"},
     "health": {"base", "machine", "job", "plan", "device", "measure", "comm", "run"},
     "cluster": {"base", "machine", "job", "plan", "device", "comm", "work", "results", "plot", "run"},
 }

@@ -4,16 +4,25 @@ import json
 import pathlib
 import re
 import signal
+import socket
+import time
 import unittest
+import urllib.request
 
 import h5py
 import numpy
 import xarray
 
-from harness import BAD_INPUT, SOURCE, STOPPED, VOLTPILE, Case
+from harness import BAD_INPUT, PATIENCE, SOURCE, STOPPED, VOLTPILE, Case
 
 RECORD = ("--set", "telemetry.record=yes", "--set", "telemetry.every_s=0.1", "--set", "run.range_seconds=0.2")
 SHORT = ("--set", "integrate.steps=5000")
+
+
+def free_port():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
 
 
 class Telemetry(Case):
@@ -35,6 +44,12 @@ class Telemetry(Case):
         with h5py.File(self.folder / result) as file:
             (name,) = file["telemetry"]
         return name
+
+    def wait_until(self, condition, timeout=60):
+        deadline = time.monotonic() + timeout * PATIENCE
+        while not condition():
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.05)
 
     def assert_one_sampler(self, times):
         self.assertTrue((numpy.diff(times) > 0).all())
@@ -134,6 +149,58 @@ class Telemetry(Case):
         self.run_job("a.h5", *SHORT)
         with h5py.File(self.folder / "a.h5") as file:
             self.assertNotIn("telemetry", file)
+
+    def test_top_shows_a_running_job(self):
+        for gpu in self.node["gpus"]:
+            gpu["power_w"] = 123
+        process = self.start("run", self.job, "--output", "a.h5", *RECORD, "--set", "integrate.steps=5000000",
+                             environment=self.environment(), ranks=2)
+        self.wait_until(lambda: list((self.folder / "a.h5.parts").glob("life-*/node-*.json")) and
+                        list((self.folder / "a.h5.parts").glob("life-*/job.json")))
+        out, _ = self.voltpile("top", "a.h5", "--once", environment={"COLUMNS": "200"})
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGINT)
+        process.communicate()
+        lines = out.splitlines()
+        self.assertRegex(lines[0], r"% .*/s  elapsed .* 2 ranks")
+        self.assertEqual(out.count("123 W"), 4)
+        self.assertIn("4 GPUs 492 W", out)
+        self.assertIn("Tesla V100-SXM2-16GB", out)
+        self.assertRegex(out, r"rank  host")
+        _, err = self.voltpile("top", "b.h5", "--once", expect=BAD_INPUT)
+        self.assertIn("b.h5: no run writes this result now", err)
+
+    def test_metrics_on_a_port(self):
+        for gpu in self.node["gpus"]:
+            gpu["power_w"] = 123
+        port = free_port()
+        process = self.start("run", self.job, "--output", "a.h5", *RECORD, "--set", "integrate.steps=5000000",
+                             "--set", f"telemetry.port={port}", environment=self.environment())
+        found = []
+
+        def read():
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+                    found[:] = [answer.read().decode()]
+            except OSError:
+                return False
+            return "voltpile_gpu_power_w{" in found[0] and "voltpile_rank_points_total{" in found[0]
+
+        self.wait_until(read)
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGINT)
+        process.communicate()
+        bus_id = self.node["gpus"][2]["bus_id"]
+        self.assertRegex(found[0], r'voltpile_gpu_power_w{host="[^"]+",gpu="%s",name="Tesla V100-SXM2-16GB"} 123\n' % bus_id)
+        self.assertIn("# TYPE voltpile_gpu_energy_j counter\n", found[0])
+        self.assertIn("# TYPE voltpile_host_memory_used_bytes gauge\n", found[0])
+
+    def test_port_that_is_taken_is_a_warning(self):
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            _, err = self.run_job("a.h5", *RECORD, *SHORT, "--set", f"telemetry.port={taken.getsockname()[1]}")
+        self.assertEqual(err.count("telemetry.port:"), 1)
 
     def test_interval_out_of_range(self):
         _, err = self.run_job("a.h5", "--set", "telemetry.every_s=0.01", expect=BAD_INPUT)

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/build_info.h"
+#include "http/metric_writer.h"
 #include "llm/serve/api.h"
 #include "llm/serve/api_error.h"
 #include "llm/serve/openapi.h"
@@ -92,7 +93,7 @@ void Api::add_documents(http::Router& router) {
     });
     router.add("GET", "/metrics", [this](const http::Request&, http::Reply reply) {
         http::Response response;
-        response.content_type = "text/plain; version=0.0.4; charset=utf-8";
+        response.content_type = http::kMetricsType;
         if (const http::ServerCounters* server = server_)
             response.body = metrics_.text(queue_.replicas(), *server);
         if (!settings_.gpus) return reply.send(std::move(response));

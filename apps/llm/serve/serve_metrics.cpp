@@ -5,10 +5,13 @@
 #include <iterator>
 #include <string_view>
 
+#include "http/metric_writer.h"
 #include "llm/serve/event_text.h"
 
 namespace voltpile::llm {
 namespace {
+
+using http::MetricWriter;
 
 constexpr std::array<std::string_view, 5> kReasons{"stop", "length", "abort", "error", "context"};
 
@@ -36,34 +39,6 @@ std::size_t reason_of(Finish finish) {
             return 0;
     }
 }
-
-// Appends metrics with one value.
-class MetricWriter {
-  public:
-    MetricWriter(std::string& out, const std::string& labels) : out_(out), labels_(labels) {}
-
-    void gauge(std::string_view name, std::string_view help, double value) {
-        write(name, "gauge", help, value);
-    }
-    void counter(std::string_view name, std::string_view help, double value) {
-        write(name, "counter", help, value);
-    }
-    void head(std::string_view name, std::string_view type, std::string_view help) {
-        fmt::format_to(std::back_inserter(out_), "# HELP {0} {1}\n# TYPE {0} {2}\n", name, help, type);
-    }
-    void line(std::string_view name, std::string_view more_labels, double value) {
-        fmt::format_to(std::back_inserter(out_), "{}{{{}{}}} {}\n", name, labels_, more_labels, value);
-    }
-
-  private:
-    void write(std::string_view name, std::string_view type, std::string_view help, double value) {
-        head(name, type, help);
-        line(name, "", value);
-    }
-
-    std::string& out_;
-    const std::string& labels_;
-};
 
 double ratio(double part, double whole) {
     return whole > 0 ? part / whole : 0;

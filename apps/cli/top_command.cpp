@@ -1,0 +1,161 @@
+// top: a page about a running job, again every second.
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+
+#include "base/unix_time.h"
+#include "cli/command.h"
+#include "cluster/slurm/queue.h"
+#include "cluster/top_page.h"
+
+namespace voltpile::cli {
+namespace {
+
+constexpr std::chrono::milliseconds kRefresh{1000};
+// A run that resumes another or that writes to a slow file system shows itself within this time.
+constexpr int kPatience = 5;  // refreshes
+
+struct Size {
+    int columns = 100, lines = 0;  // 0: unknown
+};
+
+Size terminal_size() {
+    winsize window{};
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0)
+        return {window.ws_col, window.ws_row};
+    const char* columns = std::getenv("COLUMNS");
+    const int wide = columns ? std::atoi(columns) : 0;
+    return wide > 0 ? Size{wide, 0} : Size{};
+}
+
+// Reads single keys, and restores the terminal at the end. Ctrl-C is a key, too.
+class RawTerminal {
+  public:
+    RawTerminal() {
+        if (tcgetattr(STDIN_FILENO, &before_) != 0) return;
+        termios raw = before_;
+        raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO | ISIG);
+        changed_ = tcsetattr(STDIN_FILENO, TCSANOW, &raw) == 0;
+        fmt::print("\033[?1049h\033[?25l");  // another screen, no cursor
+    }
+    ~RawTerminal() {
+        fmt::print("\033[?25h\033[?1049l");
+        std::fflush(stdout);
+        if (changed_) tcsetattr(STDIN_FILENO, TCSANOW, &before_);
+    }
+    RawTerminal(const RawTerminal&) = delete;
+    RawTerminal& operator=(const RawTerminal&) = delete;
+
+    // Waits for a key, at most so long. Returns true if it is q or Ctrl-C, or if there are no more.
+    bool ends_within(std::chrono::milliseconds time) {
+        const auto until = std::chrono::steady_clock::now() + time;
+        for (;;) {
+            const auto left =
+                std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+            pollfd input{STDIN_FILENO, POLLIN, 0};
+            if (left.count() <= 0 || poll(&input, 1, static_cast<int>(left.count())) <= 0) return false;
+            constexpr char ctrl_c = 3;
+            char key = 0;
+            if (read(STDIN_FILENO, &key, 1) <= 0 || key == 'q' || key == 'Q' || key == ctrl_c) return true;
+        }
+    }
+
+  private:
+    termios before_{};
+    bool changed_ = false;
+};
+
+void draw(const std::vector<std::string>& page, const Size& size) {
+    std::string text = "\033[H";
+    const std::size_t room = size.lines > 1 ? static_cast<std::size_t>(size.lines) - 1 : page.size();
+    for (std::size_t i = 0; i < std::min(room, page.size()); ++i) text += page[i] + "\033[K\n";
+    text += "\033[J";
+    if (page.size() > room) text += fmt::format("{} more lines", page.size() - room);
+    fmt::print("{}", text);
+    std::fflush(stdout);
+}
+
+bool is_shown(const LiveStatus& status) {
+    return !status.jobs.empty() || !status.nodes.empty();
+}
+
+// The result in ./results whose run has written last.
+std::filesystem::path newest_run() {
+    std::filesystem::path newest;
+    double newest_s = 0;
+    std::error_code error;
+    for (std::filesystem::directory_iterator it("results", error), end; !error && it != end;
+         it.increment(error)) {
+        if (it->path().extension() != ".parts") continue;
+        std::filesystem::path result = it->path();
+        result.replace_extension();
+        for (const LiveJob& job : read_live_status(result).jobs)
+            if (job.time_s > newest_s) newest = result, newest_s = job.time_s;
+    }
+    if (newest.empty()) throw JobError("no run writes a result in results: name the result of the run");
+    return newest;
+}
+
+std::filesystem::path result_of(const std::string& subject) {
+    if (subject.empty()) return newest_run();
+    if (!is_job_id(subject)) return subject;
+    for (const QueuedJob& job : read_job(subject))
+        if (job.running() && !job.result.empty()) return job.result;
+    throw JobError(fmt::format("job {} does not run, or it is not a job of voltpile", subject));
+}
+
+ExitCode top_once(const std::filesystem::path& result) {
+    const LiveStatus status = read_live_status(result);
+    if (!is_shown(status)) throw JobError(fmt::format("{}: no run writes this result now", result.string()));
+    for (const std::string& line : top_page(status, unix_time(), terminal_size().columns))
+        fmt::print("{}\n", line);
+    return ExitCode::Done;
+}
+
+ExitCode top_again_and_again(const std::filesystem::path& result) {
+    if (!is_shown(read_live_status(result))) return top_once(result);  // says so
+    {
+        RawTerminal terminal;
+        for (int without = 0; without < kPatience;) {
+            const LiveStatus status = read_live_status(result);
+            without = is_shown(status) ? 0 : without + 1;
+            const Size size = terminal_size();
+            if (without == 0) draw(top_page(status, unix_time(), size.columns), size);
+            if (terminal.ends_within(kRefresh)) return ExitCode::Done;
+        }
+    }
+    fmt::print("{}: the run has ended\n", result.string());
+    return ExitCode::Done;
+}
+
+}  // namespace
+
+void add_top(CLI::App& cli, Action& action) {
+    CLI::App* top = cli.add_subcommand("top", "watch a running job: its nodes, GPUs, ranks and progress");
+    auto subject = std::make_shared<std::string>();
+    auto once = std::make_shared<bool>(false);
+    top->add_option(
+           "FILE|JOBID", *subject,
+           "the result that the job writes, or a job in Slurm's queue [the run in ./results that has "
+           "written last]")
+        ->check(some_name());
+    top->add_flag("--once", *once, "print one page and end");
+    top->footer("The page is drawn every second; q or Ctrl-C ends it.");
+    top->callback([subject, once, &action] {
+        action = on_first_rank([subject, once](const Invocation&) {
+            const std::filesystem::path result = result_of(*subject);
+            return *once || isatty(STDOUT_FILENO) == 0 ? top_once(result) : top_again_and_again(result);
+        });
+    });
+}
+
+}  // namespace voltpile::cli

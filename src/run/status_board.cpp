@@ -1,0 +1,87 @@
+#include "run/status_board.h"
+
+#include <spdlog/spdlog.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <utility>
+
+#include "base/error.h"
+#include "base/host_name.h"
+#include "http/metric_writer.h"
+#include "run/node_metrics.h"
+
+namespace voltpile {
+namespace {
+
+constexpr std::chrono::seconds kShowPeriod{1};
+
+}  // namespace
+
+StatusBoard::StatusBoard(int rank, const JobSpec& job, const Life& life, NodeMonitor* monitor) : life_(life) {
+    if (monitor) watch_ = monitor->watch();
+    if (const auto port = static_cast<int>(job.integer("telemetry.port")); watch_ && port > 0)
+        listen(job.text("telemetry.host"), port);
+    if (rank == 0 || watch_) thread_ = std::jthread([this](const std::stop_token& stop) { show(stop); });
+}
+
+StatusBoard::~StatusBoard() {
+    server_.reset();  // its handlers use the rest
+}
+
+void StatusBoard::set(LiveJob job) {
+    const std::lock_guard lock(mutex_);
+    job_ = std::move(job);
+}
+
+LiveNode StatusBoard::node() const {
+    return {host_name(), watch_->latest()};
+}
+
+std::string StatusBoard::metrics() const {
+    const LiveNode now = node();
+    const std::lock_guard lock(mutex_);
+    return node_metrics(now, job_);
+}
+
+void StatusBoard::listen(const std::string& host, int port) {
+    http::Router router;
+    router.add("GET", "/metrics", [this](const http::Request&, http::Reply reply) {
+        http::Response response;
+        response.content_type = http::kMetricsType;
+        response.body = metrics();
+        reply.send(std::move(response));
+    });
+    http::ServerSettings settings;
+    settings.host = host;
+    settings.port = port;
+    settings.connections = 64;
+    try {
+        server_ = std::make_unique<http::Server>(std::move(settings), std::move(router));
+    } catch (const Error& error) {
+        spdlog::warn("telemetry.port: {}; the job runs without metrics of {}", error.what(), host_name());
+    }
+}
+
+// A folder that cannot be written to, or that another run has taken over, shows nothing; the job finds out by
+// itself.
+void StatusBoard::show(const std::stop_token& stop) {
+    std::mutex mutex;
+    std::condition_variable_any never;
+    std::unique_lock lock(mutex);
+    while (!never.wait_for(lock, stop, kShowPeriod, [&] { return stop.stop_requested(); })) {
+        try {
+            if (watch_) write_live_node(life_, node());
+            LiveJob job;
+            {
+                const std::lock_guard own(mutex_);
+                job = job_;
+            }
+            if (!job.line.empty()) write_live_job(life_, job);
+        } catch (const FileError&) {
+            continue;
+        }
+    }
+}
+
+}  // namespace voltpile
