@@ -4,22 +4,30 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/build_info.h"
 #include "base/error.h"
 #include "base/host_name.h"
 #include "cli/process_rank.h"
+#include "health/clocks.h"
 #include "health/measure_node.h"
 #include "health/node_report.h"
 #include "health/run_measuring.h"
+#include "health/software.h"
 #include "machine/node_check.h"
 #include "machine/probe.h"
 #include "machine/settings_record.h"
+#include "machine/xid.h"
 
 namespace voltpile::cli {
 namespace {
@@ -28,6 +36,7 @@ struct CheckArguments {
     bool as_json = false;
     bool measure = false;
     std::string sys = "/sys";
+    std::string kernel_log;  // a file; empty: of this node
     bool measuring = false;  // internal: this is the process that measures
 };
 
@@ -45,11 +54,24 @@ std::vector<NodeFinding> restore_gpus() {
     return findings;
 }
 
+std::string text_of(const std::string& file) {
+    std::ifstream in(file);
+    std::string text{std::istreambuf_iterator<char>(in), {}};
+    if (!in) throw FileError("read", file, errno);
+    return text;
+}
+
 NodeReport check_this_node(const CheckArguments& arguments) {
     const std::vector<NodeFinding> restored = restore_gpus();
     const NodeGpus gpus = probe_gpus();
     std::vector<NodeFinding> findings = check_node(gpus, arguments.sys);
-    findings.insert(findings.end(), restored.begin(), restored.end());
+    const auto append = [&](const std::vector<NodeFinding>& more) {
+        findings.insert(findings.end(), more.begin(), more.end());
+    };
+    append(restored);
+    append(check_software(gpus, build_info().cuda));
+    if (const auto log = arguments.kernel_log.empty() ? kernel_log() : text_of(arguments.kernel_log))
+        append(judge_xids(count_xids(*log), gpus));
     NodeReport report = make_report(gpus, std::move(findings));
     if (arguments.measure && gpus.hung)  // CUDA would hang as well
         report.not_measured.push_back("anything: " + gpus.problem);
@@ -77,9 +99,13 @@ ExitCode print_reports(std::vector<NodeReport> reports, bool as_json) {
 ExitCode check_all_nodes(const Communicator& world, const CheckArguments& arguments) {
     const std::vector<std::string> hosts = world.all_gather(host_name());
     const bool first = std::ranges::find(hosts, host_name()) - hosts.begin() == world.rank();
-    const std::string mine = first ? report_json(check_this_node(arguments))
-                                         .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
-                                   : "";
+    const std::optional<NodeFinding> clock = judge_clock(compare_clocks(world));
+    std::string mine;
+    if (first) {
+        NodeReport report = check_this_node(arguments);
+        if (clock) report.findings.push_back(*clock);
+        mine = report_json(report).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    }
     world.wait_asleep();  // the other ranks leave the cores to what is measured
     std::vector<NodeReport> reports;
     for (const std::string& text : world.all_gather(mine))
@@ -112,6 +138,11 @@ void add_check(CLI::App& cli, Action& action) {
         ->type_name("FOLDER")
         ->check(CLI::ExistingDirectory)
         ->capture_default_str();
+    check
+        ->add_option("--kernel-log", arguments->kernel_log,
+                     "look for Xids in this copy of the kernel's log (dmesg, journalctl -k)")
+        ->type_name("FILE")
+        ->check(CLI::ExistingFile);
     check->add_flag("--measuring", arguments->measuring)->group("");
     check->callback([arguments, &action] {
         action = [arguments](const Invocation& invocation) {

@@ -9,7 +9,9 @@
 #include <sstream>
 #include <utility>
 
+#include "base/build_info.h"
 #include "base/host_name.h"
+#include "comm/collective/nccl_communicator.h"
 #include "health/figure_json.h"
 #include "health/judge_figures.h"
 
@@ -23,18 +25,22 @@ void append(Range& to, const Range& more) {
     to.insert(to.end(), more.begin(), more.end());
 }
 
-// Versions must agree: NCCL and CUDA mix them badly.
-void compare_drivers(std::vector<NodeReport>& reports) {
-    std::set<std::string> versions;
+// NCCL and CUDA mix versions badly.
+void compare_versions(std::vector<NodeReport>& reports) {
+    std::map<std::string, std::set<std::string>> versions;
     for (const NodeReport& report : reports)
-        if (!report.driver.empty()) versions.insert(report.driver);
-    if (versions.size() < 2) return;
+        for (const auto& [name, version] : report.versions)
+            if (!version.empty()) versions[name].insert(version);
     for (NodeReport& report : reports)
-        if (!report.driver.empty())
-            report.findings.push_back(
-                {Health::Degraded,
-                 fmt::format("NVIDIA driver {}; other nodes have another version", report.driver),
-                 "install one version on all nodes"});
+        for (const auto& [name, version] : report.versions)
+            if (!version.empty() && versions[name].size() > 1)
+                report.findings.push_back(
+                    {Health::Degraded, fmt::format("{} {}; other nodes have another version", name, version),
+                     "install one version on all nodes"});
+}
+
+std::string cuda_text(int version) {
+    return version > 0 ? fmt::format("{}.{}", version / 1000, version % 1000 / 10) : "";
 }
 
 Health health_named(const std::string& name) {
@@ -66,13 +72,18 @@ NodeReport make_report(const NodeGpus& gpus, std::vector<NodeFinding> findings) 
     NodeReport report;
     report.node = host_name();
     report.driver = gpus.driver_version;
+    const BuildInfo build = build_info();
+    report.versions = {{"NVIDIA driver", gpus.driver_version},
+                       {"CUDA of the driver", cuda_text(gpus.cuda_version)},
+                       {"NCCL", nccl_version()},
+                       {"Voltpile", fmt::format("{} ({})", build.version, build.git_revision)}};
     for (const GpuSnapshot& gpu : gpus.gpus) report.gpus.push_back({gpu.bus_id, gpu.name});
     report.findings = std::move(findings);
     return report;
 }
 
 void compare_nodes(std::vector<NodeReport>& reports) {
-    compare_drivers(reports);
+    compare_versions(reports);
     std::vector<std::vector<Figure>> figures;
     for (const NodeReport& report : reports) figures.push_back(report.figures);
     const auto findings = judge_figures(figures);
@@ -80,13 +91,10 @@ void compare_nodes(std::vector<NodeReport>& reports) {
 }
 
 json report_json(const NodeReport& report) {
-    json object{{"node", report.node},
-                {"verdict", name_of(verdict(report.findings))},
-                {"driver", report.driver},
-                {"gpus", json::array()},
-                {"findings", json::array()},
-                {"figures", json::array()},
-                {"not_measured", report.not_measured}};
+    json object{{"node", report.node},      {"verdict", name_of(verdict(report.findings))},
+                {"driver", report.driver},  {"versions", report.versions},
+                {"gpus", json::array()},    {"findings", json::array()},
+                {"figures", json::array()}, {"not_measured", report.not_measured}};
     for (const NodeReport::ReportedGpu& gpu : report.gpus)
         object["gpus"].push_back({{"bus_id", gpu.bus_id}, {"name", gpu.name}});
     for (const NodeFinding& finding : report.findings)
@@ -100,6 +108,7 @@ NodeReport report_from(const json& object) {
     NodeReport report;
     report.node = object.at("node");
     report.driver = object.at("driver");
+    report.versions = object.at("versions").get<std::map<std::string, std::string>>();
     for (const json& gpu : object.at("gpus")) report.gpus.push_back({gpu.at("bus_id"), gpu.at("name")});
     for (const json& finding : object.at("findings"))
         report.findings.push_back(

@@ -1,6 +1,7 @@
 // What `voltpile check` reports of a node.
 #pragma once
 
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -16,8 +17,9 @@ struct NodeReport {
         std::string bus_id, name;
     };
 
-    std::string node;    // the host's name
-    std::string driver;  // NVIDIA's version; empty: none
+    std::string node;                             // the host's name
+    std::string driver;                           // NVIDIA's version; empty: none
+    std::map<std::string, std::string> versions;  // of what must be equal on all nodes; empty: not there
     std::vector<ReportedGpu> gpus;
     std::vector<NodeFinding> findings;
     std::vector<Figure> figures;            // empty: nothing was measured
@@ -30,7 +32,7 @@ struct NodeReport {
 // Describes this node as its driver sees it. findings: of check_node().
 NodeReport make_report(const NodeGpus& gpus, std::vector<NodeFinding> findings);
 
-// Adds the findings that need the reports of all nodes: drivers that differ, and figures below theory or
+// Adds the findings that need the reports of all nodes: versions that differ, and figures below theory or
 // below those of peers.
 void compare_nodes(std::vector<NodeReport>& reports);
 

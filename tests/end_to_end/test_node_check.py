@@ -6,7 +6,7 @@ import pathlib
 import subprocess
 import unittest
 
-from harness import CANNOT_RUN, ENVIRONMENT, SOURCE, VOLTPILE, Case
+from harness import BAD_INPUT, CANNOT_RUN, ENVIRONMENT, SOURCE, VOLTPILE, Case
 
 
 class Check(Case):
@@ -38,12 +38,14 @@ class Check(Case):
         }
 
     def check(self, *arguments, **options):
+        if "--kernel-log" not in arguments:
+            arguments += ("--kernel-log", self.write("empty.log", ""))
         return self.voltpile("check", "--sys", self.sys, *arguments, environment=self.environment(), **options)[0]
 
     def findings(self, verdict):
-        """Returns the findings about GPUs: the machine that runs the tests may have some of its own."""
+        """Returns the findings about GPUs: the machine and the build that are tested may have some of their own."""
         (report,) = json.loads(self.check("--json", expect=CANNOT_RUN if verdict == "bad" else 0))
-        found = [each for each in report["findings"] if not each["text"].startswith("/")]
+        found = [each for each in report["findings"] if each["text"][0] != "/" and "this program" not in each["text"]]
         if verdict != "ok":
             self.assertEqual(report["verdict"], verdict)
         return [each["text"] for each in found]
@@ -118,6 +120,35 @@ class Check(Case):
         self.gpus[2]["lost"] = True
         out = self.check(ranks=2, expect=None)
         self.assertEqual(out.count("bad: GPU 2: GPU is lost"), 1)
+
+    def test_xids_in_the_kernel_log(self):
+        log = self.write(
+            "kernel.log",
+            "[12.5] NVRM: Xid (PCI:0000:16:00): 31, pid=7, name=python3, MMU Fault\n"
+            "[13.5] NVRM: Xid (PCI:0000:3a:00): 74, pid=7, NVLink: fatal error detected on link 2\n" * 2,
+        )
+        (report,) = json.loads(self.check("--kernel-log", log, "--json"))
+        found = {each["text"]: each["health"] for each in report["findings"] if "Xid" in each["text"]}
+        since = "2 times since the node was started"
+        self.assertEqual(
+            found,
+            {
+                f"GPU 1 (0000:16:00.0): Xid 31 (access to an invalid address), {since}": "ok",
+                f"GPU 2 (0000:3a:00.0): Xid 74 (NVLink error), {since}": "degraded",
+            },
+        )
+        self.assertEqual(report["verdict"], "degraded")
+        lost = self.write("lost.log", "NVRM: Xid (PCI:0000:3a:00): 79, GPU has fallen off the bus.\n")
+        self.assertIn("fell off the bus", self.check("--kernel-log", lost, expect=CANNOT_RUN))
+
+    def test_absent_kernel_log(self):
+        _, err = self.voltpile("check", "--kernel-log", "absent.log", expect=BAD_INPUT)
+        self.assertIn("absent.log", err)
+
+    def test_names_versions(self):
+        (report,) = json.loads(self.check("--json"))
+        self.assertEqual(report["versions"]["NVIDIA driver"], "535.183.01")
+        self.assertEqual(report["versions"]["CUDA of the driver"], "12.2")
 
     def test_measures_the_host(self):
         (report,) = json.loads(self.check("--measure", "--json"))
