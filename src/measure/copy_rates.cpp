@@ -32,6 +32,32 @@ HostCopyRates host_copy_rates(int device, std::size_t bytes) {
 
 #if VOLTPILE_CUDA
 
+namespace {
+
+// Lets the current GPU reach another one's memory. Leaves it as it was before.
+class PeerAccess {
+  public:
+    explicit PeerAccess(int peer) : peer_(peer) {
+        const cudaError_t error = cudaDeviceEnablePeerAccess(peer, 0);
+        opened_ = error == cudaSuccess;
+        if (error == cudaErrorPeerAccessAlreadyEnabled)
+            cudaGetLastError();  // clears it
+        else
+            cuda_check(error, "opening the path between two GPUs");
+    }
+    ~PeerAccess() {
+        if (opened_) cudaDeviceDisablePeerAccess(peer_);
+    }
+    PeerAccess(const PeerAccess&) = delete;
+    PeerAccess& operator=(const PeerAccess&) = delete;
+
+  private:
+    int peer_;
+    bool opened_ = false;
+};
+
+}  // namespace
+
 std::optional<double> peer_copy_rate(int from, int to, std::size_t bytes) {
     int direct = 0;
     cuda_check(cudaDeviceCanAccessPeer(&direct, to, from), "asking whether two GPUs reach each other");
@@ -40,11 +66,7 @@ std::optional<double> peer_copy_rate(int from, int to, std::size_t bytes) {
     DeviceBuffer<std::byte> source(bytes);
     use_device(to);
     DeviceBuffer<std::byte> target(bytes);
-    const cudaError_t enabled = cudaDeviceEnablePeerAccess(from, 0);
-    if (enabled == cudaErrorPeerAccessAlreadyEnabled)
-        cudaGetLastError();  // clears it
-    else
-        cuda_check(enabled, "opening the path between two GPUs");
+    const PeerAccess access(from);
     const Stream stream;
     return static_cast<double>(bytes) / least_time_on(stream, copies, [&] {
                cuda_check(cudaMemcpyPeerAsync(target.data(), to, source.data(), from, bytes, stream.get()),
