@@ -24,14 +24,14 @@ class Answer:
 class ServeCase(Case):
     metric_headers = {}  # with the API key, if the server needs one
 
-    def serve(self, *options, model=MODEL, ranks=None):
+    def serve(self, *options, model=MODEL, ranks=None, environment={}):
         """Starts a server on a free port and waits until it listens. Sets self.server and self.port."""
         address = self.folder / "address"
-        self.start_server(address, "serve", model, "--port", 0, "--address-file", address, "--cpu", *options, ranks=ranks)
+        self.start_server(address, "serve", model, "--port", 0, "--address-file", address, "--cpu", *options, ranks=ranks, environment=environment)
 
-    def start_server(self, address, *arguments, ranks=None):
+    def start_server(self, address, *arguments, ranks=None, environment={}):
         """Runs a command that serves, and waits for its address file."""
-        self.server = self.start(*arguments, ranks=ranks)
+        self.server = self.start(*arguments, ranks=ranks, environment=environment)
         self.addCleanup(self.end_server)
         deadline = time.monotonic() + 120 * PATIENCE
         while not address.exists():

@@ -1,5 +1,6 @@
 """voltpile serve over several replicas: the texts of one rank, conversations that stay where their cache is, cancelling, draining, and ranks that die."""
 
+import json
 import os
 import pathlib
 import signal
@@ -7,12 +8,13 @@ import threading
 import time
 import unittest
 
-from harness import PATIENCE, STOPPED
+from harness import PATIENCE, STOPPED, VOLTPILE
 from serving import MODEL, ServeCase, events
 from tiny_model import EXPECTED
 
 GREEDY = EXPECTED["q8_0"]["greedy"]
 LONG = {"prompt": "And", "max_tokens": 500, "ignore_eos": True, "temperature": 1, "seed": 3, "stream": True}
+FAILING_NEW = pathlib.Path(VOLTPILE).parent / "tests/stand_in/libfailing_new.so"
 CUTS = (  # ranks, options, replicas
     (2, ("--replicas", 2), 2),
     (3, (), 3),  # the tiny model cannot be divided by three, so each rank has one
@@ -139,6 +141,38 @@ class Answers(ReplicaCase):
             with self.assertRaises(AssertionError):  # no [DONE]
                 list(stream)
         self.finish(self.server, expect=STOPPED)
+
+
+class FailedPasses(ReplicaCase):
+    @unittest.skipUnless(FAILING_NEW.exists(), "sanitized programs have an allocator of their own")
+    def test_a_pass_that_fails_ends_its_replica_alone(self):
+        for options, ranks, victim, replica in ((("--replicas", 2), 2, 0, 0), (("--tensor", 2, "--replicas", 2), 4, 3, 1)):
+            with self.subTest(options=options, victim=victim):
+                (self.folder / "address").unlink(missing_ok=True)
+                self.serve(*options, ranks=ranks, environment={"LD_PRELOAD": str(FAILING_NEW)})
+                streams = [self.open_post("/v1/completions", {**LONG, "seed": i, "max_tokens": 60}) for i in range(4)]
+                os.kill(ranks_below(self.server.pid)[victim], signal.SIGUSR2)  # its memory runs out when it gets a long prompt
+                streams += [self.open_post("/v1/completions", {**LONG, "prompt": [10 + i] * 300, "max_tokens": 4}) for i in range(4)]
+                ends = [self.end_of(stream) for stream in streams]
+                errors = [end["error"]["message"] for end in ends if "error" in end]
+                self.assertTrue(0 < len(errors) < len(ends), ends)
+                for end in ends:
+                    self.assertTrue("error" in end or end["choices"][0]["finish_reason"] == "length", end)
+                self.assertTrue(all(errors), errors)
+                self.assertEqual(self.get("/health").json, {"status": "degraded", "replicas": 2, "working_replicas": 1})
+                answer = self.post("/v1/completions", completion(GREEDY[0]))
+                self.assertEqual(answer.json["choices"][0]["text"], GREEDY[0]["text"])
+                self.server.send_signal(signal.SIGUSR1)
+                _, err = self.finish(self.server, expect=STOPPED)
+                self.assertEqual(err.count(f"replica {replica} has failed: rank {victim} on "), 1, err)
+
+
+    def end_of(self, response):
+        """The last event of a stream, or the error if there is no stream because nothing had been written."""
+        if response.status != 200:
+            self.assertEqual(response.status, 500)
+            return json.loads(response.read())
+        return [json.loads(line[6:]) for line in response if line.startswith(b"data: {")][-1]
 
 
 class DeadRanks(ReplicaCase):
