@@ -79,7 +79,7 @@ bool print_everything() {
 int sample_every(milliseconds every) {
     const Driver driver;
     std::optional<GpuSampler> gpus;
-    if (driver.nvml) gpus.emplace(*driver.nvml, every);
+    if (driver.nvml) gpus.emplace(*driver.nvml);
     HostMeter host;
     for (auto next = steady_clock::now();; next = std::max(next + every, steady_clock::now())) {
         if (!sleep_until(next)) return 0;

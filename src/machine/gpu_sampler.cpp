@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
+#include <ctime>
 #include <utility>
 
 #include "machine/nvml.h"
@@ -16,6 +16,8 @@ using Member = std::optional<double> GpuSnapshot::*;
 
 // A little less than a second, so that every sample at 1 Hz reads all.
 constexpr std::chrono::milliseconds kSlowPeriod{950};
+// Processor time that costly readings may take: one part in so many.
+constexpr int kCostlyShare = 350;
 
 constexpr std::array<std::pair<Member, Member>, 4> kRates{{
     {&GpuSnapshot::pcie_sent_bytes, &GpuSnapshot::pcie_sent_bytes_per_s},
@@ -24,59 +26,71 @@ constexpr std::array<std::pair<Member, Member>, 4> kRates{{
     {&GpuSnapshot::nvlink_received_bytes, &GpuSnapshot::nvlink_received_bytes_per_s},
 }};
 
-void hold(const GpuSnapshot& before, GpuSnapshot& gpu) {
+std::chrono::nanoseconds processor_time() {
+    timespec used{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
+}
+
+void hold(const GpuSnapshot& before, GpuSnapshot& gpu, GpuPace pace) {
     for (const GpuNumber& number : kGpuNumbers)
-        if (number.pace == GpuPace::Slow) gpu.*number.member = before.*number.member;
-    gpu.memory_total_bytes = before.memory_total_bytes;
+        if (number.pace == pace && number.member != &GpuSnapshot::energy_j)
+            gpu.*number.member = before.*number.member;
+}
+
+void read_aer(GpuSnapshot& gpu, const std::filesystem::path& sys) {
+    const std::vector<PciErrors> ports = pci_errors(gpu.bus_id, sys);
+    if (!ports.empty()) gpu.aer_correctable = gpu.aer_uncorrectable = 0;
+    for (const PciErrors& port : ports) {
+        *gpu.aer_correctable += port.correctable;
+        *gpu.aer_uncorrectable += port.nonfatal + port.fatal;
+    }
+}
+
+void compute_rates(const GpuSnapshot& before, double seconds, GpuSnapshot& gpu) {
+    for (const auto& [counter, rate] : kRates) {
+        const auto now = gpu.*counter, then = before.*counter;
+        if (now && then && *now >= *then && seconds > 0) gpu.*rate = (*now - *then) / seconds;
+    }
 }
 
 }  // namespace
 
-GpuSampler::GpuSampler(const Nvml& nvml, std::chrono::milliseconds every, std::filesystem::path sys)
-    : nvml_(nvml), sys_(std::move(sys)), every_s_(std::chrono::duration<double>(every).count()) {}
+GpuSampler::GpuSampler(const Nvml& nvml, std::filesystem::path sys) : nvml_(nvml), sys_(std::move(sys)) {}
 
 NodeGpus GpuSampler::sample() {
     const auto now = Clock::now();
     const bool slow = !slow_at_ || now - *slow_at_ >= kSlowPeriod;
-    NodeGpus node = read_gpus(nvml_, slow ? GpuReading::Changing : GpuReading::Fast);
-    if (slow) {
-        add_slow(node, slow_at_ ? std::chrono::duration<double>(now - *slow_at_).count() : 0);
-        slow_at_ = now;
-    } else {
-        for (GpuSnapshot& gpu : node.gpus)
-            if (const GpuSnapshot* before = before_.find(gpu.bus_id)) hold(*before, gpu);
+    NodeGpus node = read_gpus(nvml_, slow ? GpuReading::Slow : GpuReading::Fast);
+    for (GpuSnapshot& gpu : node.gpus) {
+        const GpuSnapshot* before = gpu.bus_id.empty() ? nullptr : before_.find(gpu.bus_id);
+        if (!before) continue;
+        if (!slow) {
+            hold(*before, gpu, GpuPace::Slow);
+            gpu.memory_total_bytes = before->memory_total_bytes;
+        }
+        hold(*before, gpu, GpuPace::Costly);
     }
-    measure_pcie_of_some(node);
+    if (slow) slow_at_ = now;
+    if (now >= next_costly_ && !node.gpus.empty()) read_next_costly(node, now);
     before_ = node;
     return node;
 }
 
-void GpuSampler::add_slow(NodeGpus& node, double seconds) {
-    for (GpuSnapshot& gpu : node.gpus) {
-        const std::vector<PciErrors> ports = pci_errors(gpu.bus_id, sys_);
-        if (!ports.empty()) gpu.aer_correctable = gpu.aer_uncorrectable = 0;
-        for (const PciErrors& port : ports) {
-            *gpu.aer_correctable += port.correctable;
-            *gpu.aer_uncorrectable += port.nonfatal + port.fatal;
-        }
-        const GpuSnapshot* before = before_.find(gpu.bus_id);
-        if (!before || seconds <= 0) continue;
-        for (const auto& [counter, rate] : kRates) {
-            const auto now = gpu.*counter, then = before->*counter;
-            if (now && then && *now >= *then) gpu.*rate = (*now - *then) / seconds;
-            if (!now) gpu.*rate = before->*rate;  // measured instead
-        }
+void GpuSampler::read_next_costly(NodeGpus& node, Clock::time_point now) {
+    const auto begin = processor_time();
+    GpuSnapshot& gpu = node.gpus[turn_++ % node.gpus.size()];
+    if (!gpu.bus_id.empty()) {
+        const GpuSnapshot before = gpu;  // as held
+        read_costly(nvml_, gpu);
+        read_aer(gpu, sys_);
+        if (const auto last = costly_at_.find(gpu.bus_id); last != costly_at_.end())
+            compute_rates(before, std::chrono::duration<double>(now - last->second).count(), gpu);
+        costly_at_[gpu.bus_id] = now;
     }
-}
-
-// So many at a time that each is measured about once a second.
-void GpuSampler::measure_pcie_of_some(NodeGpus& node) {
-    const std::size_t gpus = node.gpus.size();
-    const auto some = static_cast<std::size_t>(std::ceil(static_cast<double>(gpus) * every_s_));
-    for (std::size_t i = 0; i < std::min(some, gpus); ++i) {
-        GpuSnapshot& gpu = node.gpus[next_++ % gpus];
-        if (!gpu.bus_id.empty() && !gpu.pcie_sent_bytes) measure_pcie(nvml_, gpu);
-    }
+    const auto pause = std::max<Clock::duration>(kCostlyShare * (processor_time() - begin),
+                                                 kSlowPeriod / static_cast<int>(node.gpus.size()));
+    next_costly_ = now + pause;
 }
 
 }  // namespace voltpile

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <filesystem>
+#include <map>
 #include <optional>
-#include <vector>
+#include <string>
 
 #include "machine/gpu_snapshot.h"
 
@@ -14,24 +16,25 @@ class Nvml;
 
 class GpuSampler {
   public:
-    // every: how often sample() is called. sys: "/sys" or a copy of it.
-    GpuSampler(const Nvml& nvml, std::chrono::milliseconds every, std::filesystem::path sys = "/sys");
+    // sys: "/sys" or a copy of it.
+    explicit GpuSampler(const Nvml& nvml, std::filesystem::path sys = "/sys");
 
-    // Reads the numbers of GpuPace::Fast. Once a second it also reads those of GpuPace::Slow; in between they
-    // keep their values. Throughput needs an earlier reading.
+    // Reads the numbers of GpuPace::Fast, and once a second those of GpuPace::Slow. Those of GpuPace::Costly
+    // it reads of one GPU after the other, of each at most once a second, and so seldom that this takes less
+    // than 0.3 % of a core. In between numbers keep their values; the energy counter is unknown.
     NodeGpus sample();
 
   private:
     using Clock = std::chrono::steady_clock;
-    void add_slow(NodeGpus& node, double seconds);
-    void measure_pcie_of_some(NodeGpus& node);
+    void read_next_costly(NodeGpus& node, Clock::time_point now);
 
     const Nvml& nvml_;
     std::filesystem::path sys_;
-    double every_s_;
     NodeGpus before_;
     std::optional<Clock::time_point> slow_at_;
-    std::size_t next_ = 0;  // whose PCIe link is measured next
+    std::map<std::string, Clock::time_point> costly_at_;  // by bus id
+    Clock::time_point next_costly_;
+    std::size_t turn_ = 0;
 };
 
 }  // namespace voltpile

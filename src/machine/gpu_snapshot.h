@@ -42,7 +42,7 @@ struct GpuSnapshot {
     std::optional<double> memory_used_bytes;
     std::optional<double> throttle_reasons;  // bits of kThrottleReasons
     std::optional<double> pcie_replays;      // since the driver was loaded
-    // Data on PCIe and on all NVLinks since the driver was loaded, and averages since the previous sample.
+    // Data on PCIe and on all NVLinks since the driver was loaded, and averages since the previous reading.
     std::optional<double> pcie_sent_bytes;
     std::optional<double> pcie_received_bytes;
     std::optional<double> pcie_sent_bytes_per_s;  // of older drivers: measured for 20 ms
@@ -87,6 +87,7 @@ struct GpuSnapshot {
 enum class GpuPace {
     Fast,    // read with every sample
     Slow,    // read once a second, and held until then
+    Costly,  // read as seldom as the time that it takes demands, and held until then
     Setting  // not read by samples
 };
 
@@ -100,7 +101,7 @@ struct GpuNumber {
 inline constexpr std::array kGpuNumbers{
     GpuNumber{"power_w", "W", &GpuSnapshot::power_w, GpuPace::Fast},
     GpuNumber{"power_instant_w", "W", &GpuSnapshot::power_instant_w, GpuPace::Fast},
-    GpuNumber{"energy_j", "J", &GpuSnapshot::energy_j, GpuPace::Fast},
+    GpuNumber{"energy_j", "J", &GpuSnapshot::energy_j, GpuPace::Costly},
     GpuNumber{"temperature_c", "degree_Celsius", &GpuSnapshot::temperature_c, GpuPace::Slow},
     GpuNumber{"memory_temperature_c", "degree_Celsius", &GpuSnapshot::memory_temperature_c, GpuPace::Slow},
     GpuNumber{"sm_clock_mhz", "MHz", &GpuSnapshot::sm_clock_mhz, GpuPace::Fast},
@@ -110,19 +111,19 @@ inline constexpr std::array kGpuNumbers{
               GpuPace::Fast},
     GpuNumber{"memory_used_bytes", "byte", &GpuSnapshot::memory_used_bytes, GpuPace::Slow},
     GpuNumber{"throttle_reasons", "1", &GpuSnapshot::throttle_reasons, GpuPace::Fast},
-    GpuNumber{"pcie_replays", "1", &GpuSnapshot::pcie_replays, GpuPace::Slow},
-    GpuNumber{"pcie_sent_bytes", "byte", &GpuSnapshot::pcie_sent_bytes, GpuPace::Slow},
-    GpuNumber{"pcie_received_bytes", "byte", &GpuSnapshot::pcie_received_bytes, GpuPace::Slow},
-    GpuNumber{"pcie_sent_bytes_per_s", "byte s-1", &GpuSnapshot::pcie_sent_bytes_per_s, GpuPace::Slow},
+    GpuNumber{"pcie_replays", "1", &GpuSnapshot::pcie_replays, GpuPace::Costly},
+    GpuNumber{"pcie_sent_bytes", "byte", &GpuSnapshot::pcie_sent_bytes, GpuPace::Costly},
+    GpuNumber{"pcie_received_bytes", "byte", &GpuSnapshot::pcie_received_bytes, GpuPace::Costly},
+    GpuNumber{"pcie_sent_bytes_per_s", "byte s-1", &GpuSnapshot::pcie_sent_bytes_per_s, GpuPace::Costly},
     GpuNumber{"pcie_received_bytes_per_s", "byte s-1", &GpuSnapshot::pcie_received_bytes_per_s,
-              GpuPace::Slow},
-    GpuNumber{"nvlink_sent_bytes", "byte", &GpuSnapshot::nvlink_sent_bytes, GpuPace::Slow},
-    GpuNumber{"nvlink_received_bytes", "byte", &GpuSnapshot::nvlink_received_bytes, GpuPace::Slow},
-    GpuNumber{"nvlink_sent_bytes_per_s", "byte s-1", &GpuSnapshot::nvlink_sent_bytes_per_s, GpuPace::Slow},
+              GpuPace::Costly},
+    GpuNumber{"nvlink_sent_bytes", "byte", &GpuSnapshot::nvlink_sent_bytes, GpuPace::Costly},
+    GpuNumber{"nvlink_received_bytes", "byte", &GpuSnapshot::nvlink_received_bytes, GpuPace::Costly},
+    GpuNumber{"nvlink_sent_bytes_per_s", "byte s-1", &GpuSnapshot::nvlink_sent_bytes_per_s, GpuPace::Costly},
     GpuNumber{"nvlink_received_bytes_per_s", "byte s-1", &GpuSnapshot::nvlink_received_bytes_per_s,
-              GpuPace::Slow},
-    GpuNumber{"aer_correctable", "1", &GpuSnapshot::aer_correctable, GpuPace::Slow},
-    GpuNumber{"aer_uncorrectable", "1", &GpuSnapshot::aer_uncorrectable, GpuPace::Slow},
+              GpuPace::Costly},
+    GpuNumber{"aer_correctable", "1", &GpuSnapshot::aer_correctable, GpuPace::Costly},
+    GpuNumber{"aer_uncorrectable", "1", &GpuSnapshot::aer_uncorrectable, GpuPace::Costly},
     GpuNumber{"memory_total_bytes", "byte", &GpuSnapshot::memory_total_bytes, GpuPace::Setting},
     GpuNumber{"power_limit_w", "W", &GpuSnapshot::power_limit_w, GpuPace::Setting},
     GpuNumber{"power_limit_enforced_w", "W", &GpuSnapshot::power_limit_enforced_w, GpuPace::Setting},

@@ -118,7 +118,6 @@ void read_fast(GpuReader& reader, GpuSnapshot& gpu) {
     const NvmlFunctions& f = reader.functions();
     gpu.power_w = reader.milli(f.power);
     FieldReader().want(kNvmlPowerInstant, kMilli, gpu.power_instant_w).read(reader);
-    gpu.energy_j = reader.number<unsigned long long>(f.energy, kMilli);
     gpu.sm_clock_mhz = reader.whole(f.clock, static_cast<int>(kNvmlSmClock));
     NvmlUtilization utilization{};
     if (reader.call(f.utilization, &utilization)) {
@@ -142,10 +141,15 @@ void read_slow(GpuReader& reader, GpuSnapshot& gpu) {
         gpu.memory_used_bytes = static_cast<double>(memory.used);
         gpu.memory_total_bytes = static_cast<double>(memory.total);
     }
+    FieldReader().want(kNvmlMemoryTemperature, 1, gpu.memory_temperature_c).read(reader);
+}
+
+void read_counters(GpuReader& reader, GpuSnapshot& gpu) {
+    const NvmlFunctions& f = reader.functions();
+    gpu.energy_j = reader.number<unsigned long long>(f.energy, kMilli);
     gpu.pcie_replays = reader.whole(f.pcie_replays);
     constexpr double kibi = 1024;
     FieldReader()
-        .want(kNvmlMemoryTemperature, 1, gpu.memory_temperature_c)
         .want(kNvmlPcieBytesSent, 1, gpu.pcie_sent_bytes)
         .want(kNvmlPcieBytesReceived, 1, gpu.pcie_received_bytes)
         .want(kNvmlLinksSent, kibi, gpu.nvlink_sent_bytes)
@@ -241,6 +245,7 @@ GpuSnapshot read_gpu(const Nvml& nvml, NvmlDevice device, GpuReading what) {
     read_fast(reader, gpu);
     if (what != GpuReading::Fast) read_slow(reader, gpu);
     if (what == GpuReading::Everything) {
+        read_counters(reader, gpu);
         read_limits(reader, gpu);
         read_memory_errors(nvml, device, reader, gpu);
         read_links(reader, gpu);
@@ -276,13 +281,13 @@ NodeGpus read_gpus(const Nvml& nvml, GpuReading what) {
     return node;
 }
 
-void measure_pcie(const Nvml& nvml, GpuSnapshot& gpu) {
+void read_costly(const Nvml& nvml, GpuSnapshot& gpu) {
     const NvmlFunctions& f = nvml.functions();
     NvmlDevice device = nullptr;
-    if (!f.pcie_throughput || !f.device_by_bus_id ||
-        f.device_by_bus_id(gpu.bus_id.c_str(), &device) != kNvmlSuccess)
-        return;
+    if (!f.device_by_bus_id || f.device_by_bus_id(gpu.bus_id.c_str(), &device) != kNvmlSuccess) return;
     GpuReader reader(nvml, device);
+    read_counters(reader, gpu);
+    if (gpu.pcie_sent_bytes) return;
     constexpr double kilo = 1e3;
     gpu.pcie_sent_bytes_per_s =
         reader.number<unsigned>(f.pcie_throughput, kilo, static_cast<int>(kNvmlPcieSent));

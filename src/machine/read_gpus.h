@@ -9,14 +9,15 @@ class Nvml;
 
 enum class GpuReading {
     Everything,
-    Changing,  // identity, and the numbers that change while a job runs
-    Fast,      // identity, and the numbers of GpuPace::Fast
+    Slow,  // identity, and the numbers of GpuPace::Fast and Slow
+    Fast,  // identity, and the numbers of GpuPace::Fast
 };
 
 // Reads all GPUs. A GPU that the driver has lost stays in the list, with its problem.
 NodeGpus read_gpus(const Nvml& nvml, GpuReading what);
 
-// Measures the throughput of a GPU's PCIe link, for drivers without counters. Takes 40 ms.
-void measure_pcie(const Nvml& nvml, GpuSnapshot& gpu);
+// Reads the numbers of GpuPace::Costly of one GPU, by its bus_id, but rates from counters and what the kernel
+// counts. Takes some milliseconds, and 40 ms more if the driver has no counters of PCIe.
+void read_costly(const Nvml& nvml, GpuSnapshot& gpu);
 
 }  // namespace voltpile

@@ -17,6 +17,8 @@ namespace voltpile {
 namespace {
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+// Counters are read seldom. They count if their readings span this share of the samples.
+constexpr double kCountedShare = 0.9;
 constexpr std::string_view kPrefix = "telemetry-";
 constexpr std::string_view kExtension = ".csv";
 
@@ -180,7 +182,9 @@ GpuPower gpu_power(const std::vector<NodeTelemetry>& nodes) {
             if (column.name != "power_w") continue;
             const TelemetryColumn* counter = find_column(node, "energy_j", column.device);
             Drawn drawn = counter ? counted(node.times_s, counter->values) : Drawn{};
-            if (drawn.seconds <= 0) drawn = integrated(node.times_s, column.values);
+            const double sampled_s = node.times_s.back() - node.times_s.front();
+            if (drawn.seconds <= 0 || drawn.seconds < kCountedShare * sampled_s)
+                drawn = integrated(node.times_s, column.values);
             Drawn& whole = gpus[{node.host, column.device}];
             whole.energy_j += drawn.energy_j;
             whole.seconds += drawn.seconds;

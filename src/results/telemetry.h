@@ -46,7 +46,8 @@ bool is_telemetry(const std::filesystem::path& path);  // by its name
 // Reads all telemetry of a part folder: one element for each life and node. Skips what it cannot read.
 std::vector<NodeTelemetry> read_telemetry(const std::filesystem::path& parts);
 
-// From the GPUs' energy counters; from their power where a GPU has none (before Volta).
+// From the GPUs' energy counters, or from their power where a GPU has none (before Volta), or where its
+// readings do not span nearly all samples, as in short runs.
 GpuPower gpu_power(const std::vector<NodeTelemetry>& nodes);
 
 }  // namespace voltpile

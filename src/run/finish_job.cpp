@@ -12,6 +12,11 @@
 namespace voltpile {
 namespace {
 
+// "pair-step" of "pair-steps".
+std::string singular(const std::string& unit) {
+    return unit.ends_with('s') ? unit.substr(0, unit.size() - 1) : unit;
+}
+
 // The samples cover all of the loop but its first and last second: the mean power holds for all of it.
 void print_energy(const LoopOutcome& outcome, double units, const std::string& unit) {
     const GpuPower& power = outcome.power;
@@ -19,7 +24,7 @@ void print_energy(const LoopOutcome& outcome, double units, const std::string& u
     const double joules = power.mean_w * outcome.seconds;
     fmt::print("energy: {:.4g} Wh by {} GPU{}, {:.0f} W on average", joules / 3600, power.gpus,
                power.gpus == 1 ? "" : "s", power.mean_w);
-    if (units > 0) fmt::print("; {:.3g} joules per {}", joules / units, unit);
+    if (units > 0) fmt::print("; {:.3g} joules per {}", joules / units, singular(unit));
     fmt::print("\n");
 }
 
