@@ -6,8 +6,10 @@
 
 #include "cli/command.h"
 #include "plot/plot.h"
+#include "plot/telemetry_plot.h"
 #include "results/result_reader.h"
 #include "results/show.h"
+#include "results/stored_telemetry.h"
 
 namespace voltpile::cli {
 
@@ -43,11 +45,24 @@ void add_plot(CLI::App& cli, Action& action) {
                      "index, from 0, along a further dimension of the field, such as body=1")
         ->type_name("NAME=INDEX")
         ->allow_extra_args(false);
+    auto telemetry = std::make_shared<bool>(false);
+    plot_command
+        ->add_flag("--telemetry", *telemetry,
+                   "draw power, temperatures, clocks and utilization over time instead of a field")
+        ->excludes("--field", "--at");
     plot_command->add_flag("--bare", options->bare, "only the field's pixels: no axes, title or color bar");
     plot_command->footer(
         "example: voltpile plot results/seed_map.h5 --field energy_error --output energy.png");
-    plot_command->callback([result, options, &action] {
-        action = on_first_rank([result, options](const Invocation&) {
+    plot_command->callback([result, options, telemetry, &action] {
+        action = on_first_rank([result, options, telemetry](const Invocation&) {
+            if (*telemetry) {
+                std::filesystem::path output = options->output;
+                if (output.empty())
+                    output = std::filesystem::path(*result).replace_extension("telemetry.png");
+                plot_telemetry(stored_telemetry(*result), *result, output);
+                fmt::print("{}\n", output.string());
+                return ExitCode::Done;
+            }
             fmt::print("{}\n", plot(ResultReader(*result), *options).string());
             return ExitCode::Done;
         });

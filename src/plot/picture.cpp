@@ -9,7 +9,6 @@
 #include "base/build_info.h"
 #include "base/error.h"
 #include "plot/frame.h"
-#include "plot/png_file.h"
 #include "results/output_file.h"
 
 namespace voltpile {
@@ -80,6 +79,12 @@ void check_picture_place(const std::filesystem::path& path, std::string_view opt
     check_output_file(path, option, {"voltpile plot", is_own}, kept);
 }
 
+PngTexts picture_texts(const std::string& title, const std::string& description) {
+    return {{"Title", title},
+            {software_keyword, software_text + build_info().version},
+            {"Description", description}};
+}
+
 void draw_picture(const std::filesystem::path& path, const Picture& picture, const PictureLook& look) {
     const Enlargement pixels = enlargement(picture.slice, !picture.labels.y, look.scale);
     const ColorScale& scale = picture.colors;
@@ -91,10 +96,7 @@ void draw_picture(const std::filesystem::path& path, const Picture& picture, con
         inside = frame->field();
         whole = {0, 0, frame->width(), frame->height()};
     }
-    PngFile png(path, whole.width, whole.height,
-                {{"Title", picture.title},
-                 {software_keyword, software_text + build_info().version},
-                 {"Description", picture.description}});
+    PngFile png(path, whole.width, whole.height, picture_texts(picture.title, picture.description));
     std::vector<std::uint8_t> rgb(static_cast<std::size_t>(3 * whole.width));
     std::vector<Rgb> colors;  // of a row of points
     for (std::int64_t y = 0; y < whole.height; ++y) {

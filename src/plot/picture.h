@@ -10,6 +10,7 @@
 
 #include "plot/color_scale.h"
 #include "plot/labels.h"
+#include "plot/png_file.h"
 #include "plot/slice.h"
 
 namespace voltpile {
@@ -37,6 +38,9 @@ std::string colors_text(const ColorScale& scale);
 // nothing but a picture that this program drew. option, kept: as in check_output_file. Throws JobError.
 void check_picture_place(const std::filesystem::path& path, std::string_view option,
                          const std::vector<std::filesystem::path>& kept);
+
+// The texts of a picture that check_picture_place knows again.
+PngTexts picture_texts(const std::string& title, const std::string& description);
 
 // Throws JobError if the picture is too large, and FileError.
 void draw_picture(const std::filesystem::path& path, const Picture& picture, const PictureLook& look);

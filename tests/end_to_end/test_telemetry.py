@@ -5,6 +5,7 @@ import pathlib
 import re
 import signal
 import socket
+import struct
 import time
 import unittest
 import urllib.request
@@ -204,6 +205,21 @@ class Telemetry(Case):
             taken.listen()
             _, err = self.run_job("a.h5", *RECORD, *SHORT, "--set", f"telemetry.port={taken.getsockname()[1]}")
         self.assertEqual(err.count("telemetry.port:"), 1)
+
+    def test_plot(self):
+        for index, gpu in enumerate(self.node["gpus"]):
+            gpu["power_w"] = [100 + 20 * index + n % 40 for n in range(400)]
+        self.run_job("a.h5", *RECORD)
+        out, _ = self.voltpile("plot", "--telemetry", "a.h5")
+        self.assertEqual(out, "a.telemetry.png\n")
+        data = (self.folder / "a.telemetry.png").read_bytes()
+        self.assertEqual(data[:8], b"\x89PNG\r\n\x1a\n")
+        self.assertEqual(struct.unpack(">I", data[16:20])[0], 1320)
+        self.voltpile("plot", "--telemetry", "a.h5", "--output", "b.png")
+        self.assertEqual((self.folder / "b.png").read_bytes(), data)
+        self.run_job("c.h5", *SHORT, "--set", "telemetry.record=no")
+        _, err = self.voltpile("plot", "--telemetry", "c.h5", expect=BAD_INPUT)
+        self.assertIn("c.h5 has no telemetry", err)
 
     def test_interval_out_of_range(self):
         _, err = self.run_job("a.h5", "--set", "telemetry.every_s=0.01", expect=BAD_INPUT)

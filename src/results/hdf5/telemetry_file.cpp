@@ -117,6 +117,67 @@ class HostTelemetry {
     std::size_t rows_ = 0;
 };
 
+Hdf5Group open_group(hid_t at, const std::string& name) {
+    return Hdf5Group(hdf5_check_at(H5Gopen2(at, name.c_str(), H5P_DEFAULT), "read", at));
+}
+
+std::vector<std::string> names_in(hid_t group) {
+    H5G_info_t info;
+    hdf5_check_at(H5Gget_info(group, &info), "read", group);
+    std::vector<std::string> names;
+    for (hsize_t i = 0; i < info.nlinks; ++i) {
+        const auto name = [&](char* to, std::size_t size) {
+            return hdf5_check_at(
+                H5Lget_name_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, i, to, size, H5P_DEFAULT), "read",
+                group);
+        };
+        std::string text(static_cast<std::size_t>(name(nullptr, 0)), '\0');
+        name(text.data(), text.size() + 1);
+        names.push_back(std::move(text));
+    }
+    return names;
+}
+
+std::vector<double> read_values(hid_t group, const std::string& name) {
+    const Hdf5Dataset dataset = open_dataset(group, name);
+    const Hdf5Space space(hdf5_check_at(H5Dget_space(dataset.get()), "read", group));
+    std::vector<double> values(
+        static_cast<std::size_t>(hdf5_check_at(H5Sget_simple_extent_npoints(space.get()), "read", group)));
+    hdf5_check_at(H5Dread(dataset.get(), H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()),
+                  "read", group);
+    return values;
+}
+
+// Whether the values are over (time, GPU) and not over time alone.
+bool has_gpus(hid_t group, const std::string& name) {
+    const Hdf5Dataset dataset = open_dataset(group, name);
+    const Hdf5Space space(hdf5_check_at(H5Dget_space(dataset.get()), "read", group));
+    return H5Sget_simple_extent_ndims(space.get()) == 2;
+}
+
+NodeTelemetry read_host(hid_t group, const std::string& host) {
+    NodeTelemetry node;
+    node.host = host;
+    node.times_s = read_values(group, "time");
+    const std::vector<std::string> names = names_in(group);
+    std::vector<std::string> gpus;
+    if (std::ranges::find(names, "gpu") != names.end())
+        gpus = read_text_dataset(open_dataset(group, "gpu").get());
+    for (const std::string& name : names) {
+        if (name == "time" || name == "gpu") continue;
+        const std::string unit = read_text(open_dataset(group, name).get(), "units");
+        const std::vector<double> values = read_values(group, name);
+        const std::vector<std::string> devices = has_gpus(group, name) ? gpus : std::vector<std::string>{""};
+        for (std::size_t d = 0; d < devices.size(); ++d) {
+            TelemetryColumn& column = node.columns.emplace_back(TelemetryColumn{name, unit, devices[d], {}});
+            for (std::size_t at = d; at < values.size(); at += devices.size())
+                column.values.push_back(values[at]);
+            column.values.resize(node.times_s.size(), std::numeric_limits<double>::quiet_NaN());
+        }
+    }
+    return node;
+}
+
 }  // namespace
 
 void write_telemetry(hid_t file, const std::vector<NodeTelemetry>& nodes) {
@@ -130,6 +191,15 @@ void write_telemetry(hid_t file, const std::vector<NodeTelemetry>& nodes) {
         write_integer(top.get(), "gpus", power.gpus);
     }
     for (const auto& [host, telemetry] : hosts) telemetry.write(create_group(top.get(), host).get());
+}
+
+std::vector<NodeTelemetry> read_telemetry_group(hid_t file) {
+    std::vector<NodeTelemetry> nodes;
+    if (H5Lexists(file, "telemetry", H5P_DEFAULT) <= 0) return nodes;
+    const Hdf5Group top = open_group(file, "telemetry");
+    for (const std::string& host : names_in(top.get()))
+        nodes.push_back(read_host(open_group(top.get(), host).get(), host));
+    return nodes;
 }
 
 }  // namespace voltpile

@@ -1,4 +1,4 @@
-// Writes telemetry into a result. The caller holds an Hdf5Guard. Private to src/results.
+// Writes and reads the telemetry of a result. The caller holds an Hdf5Guard. Private to src/results.
 #pragma once
 
 #include <vector>
@@ -10,5 +10,8 @@ namespace voltpile {
 
 // Writes the group /telemetry with a group for each host; nothing if there are no samples.
 void write_telemetry(hid_t file, const std::vector<NodeTelemetry>& nodes);
+
+// Returns an element for each host; none if the file has no telemetry.
+std::vector<NodeTelemetry> read_telemetry_group(hid_t file);
 
 }  // namespace voltpile
