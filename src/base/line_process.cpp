@@ -24,8 +24,6 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t errors_kept = 16 << 10;
-// Interval between checks for its end: orphans may keep its pipes open, such as an ssh in the background.
-constexpr std::chrono::milliseconds patrol = 20ms;
 
 class Pipe {
   public:
@@ -191,7 +189,8 @@ void LineProcess::reap() {
     exit_code_ = info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;
 }
 
-void LineProcess::pump(std::span<LineProcess* const> processes, std::chrono::milliseconds at_most) {
+void LineProcess::pump(std::span<LineProcess* const> processes, std::chrono::milliseconds at_most,
+                       std::chrono::milliseconds patrol) {
     const auto until = Clock::now() + at_most;
     while (true) {
         bool news = false;

@@ -37,8 +37,10 @@ class LineProcess {
     // The last part of its stderr.
     std::string errors;
 
-    // Waits until one of them writes or ends, at most `at_most`, and reads what they wrote.
-    static void pump(std::span<LineProcess* const> processes, std::chrono::milliseconds at_most);
+    // Waits until one of them writes or ends, at most `at_most`, and reads what they wrote. patrol: looks
+    // this often whether one has ended whose orphans keep its pipes open, such as an ssh in the background.
+    static void pump(std::span<LineProcess* const> processes, std::chrono::milliseconds at_most,
+                     std::chrono::milliseconds patrol = std::chrono::milliseconds(20));
 
   private:
     void write_pending();

@@ -17,7 +17,7 @@ using Member = std::optional<double> GpuSnapshot::*;
 // A little less than a second, so that every sample at 1 Hz reads all.
 constexpr std::chrono::milliseconds kSlowPeriod{950};
 // Processor time that costly readings may take: one part in so many.
-constexpr int kCostlyShare = 350;
+constexpr int kCostlyShare = 700;
 
 constexpr std::array<std::pair<Member, Member>, 4> kRates{{
     {&GpuSnapshot::pcie_sent_bytes, &GpuSnapshot::pcie_sent_bytes_per_s},

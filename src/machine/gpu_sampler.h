@@ -21,7 +21,7 @@ class GpuSampler {
 
     // Reads the numbers of GpuPace::Fast, and once a second those of GpuPace::Slow. Those of GpuPace::Costly
     // it reads of one GPU after the other, of each at most once a second, and so seldom that this takes less
-    // than 0.3 % of a core. In between numbers keep their values; the energy counter is unknown.
+    // than 0.15 % of a core. In between numbers keep their values; the energy counter is unknown.
     NodeGpus sample();
 
   private:

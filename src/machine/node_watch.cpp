@@ -43,7 +43,7 @@ void NodeWatch::read_loop() try {
         std::chrono::duration<double>(std::max<std::chrono::milliseconds>(kProbeDeadline, 5 * every_));
     for (;;) {
         std::array<LineProcess*, 1> processes{&probe};
-        LineProcess::pump(processes, kPatrol);
+        LineProcess::pump(processes, kPatrol, kPatrol);
         if (std::lock_guard lock(mutex_); closing_) return;
         for (; !probe.lines.empty(); probe.lines.pop_front()) {
             add(sample_from_json(probe.lines.front()));
