@@ -79,7 +79,7 @@ std::unique_ptr<PartFolder> open_result(const std::filesystem::path& result, con
 }
 
 ShardEnd finish_shard(PartFolder& folder, const std::filesystem::path& result, const ResultLayout& layout,
-                      const Provenance& provenance) {
+                      const Provenance& provenance, const PlanRecord* plan) {
     try {
         if (!named_parts(folder.path()).contains(layout.whole())) {
             check_not_taken_over(folder.life());
@@ -88,7 +88,7 @@ ShardEnd finish_shard(PartFolder& folder, const std::filesystem::path& result, c
         const auto lock = folder.lock_result();
         if (!lock) return ShardEnd::OtherIsWriting;
         if (const auto scan = scan_all(folder, result, layout)) {
-            consolidate(folder.life(), layout, scan->parts, provenance);
+            consolidate(folder.life(), layout, scan->parts, provenance, plan);
             folder.remove();
         }
     } catch (const FileError&) {

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "results/parts/part_folder.h"
+#include "results/plan_record.h"
 
 namespace voltpile {
 
@@ -31,6 +32,6 @@ enum class ShardEnd {
 };
 // Call it when all parts of this shard are committed. Throws FileError; all parts stay.
 ShardEnd finish_shard(PartFolder& folder, const std::filesystem::path& result, const ResultLayout& layout,
-                      const Provenance& provenance);
+                      const Provenance& provenance, const PlanRecord* plan = nullptr);
 
 }  // namespace voltpile

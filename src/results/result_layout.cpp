@@ -15,7 +15,9 @@ namespace {
 
 // Axes, dimensions and fields are datasets of one file, so no two may have the same name.
 void check_names(const ResultLayout& layout) {
-    std::map<std::string, std::string> taken;
+    std::map<std::string, std::string> taken{{"check", "a group of the result"},
+                                             {"telemetry", "a group of the result"},
+                                             {"plan", "a group of the result"}};
     auto take = [&](const std::string& name, const std::string& what) {
         auto [it, is_new] = taken.emplace(name, what);
         if (!is_new) {

@@ -13,6 +13,7 @@
 #include "base/text_table.h"
 #include "results/check.h"
 #include "results/json_lines.h"
+#include "results/plan_record.h"
 #include "results/rows.h"
 #include "results/statistics.h"
 
@@ -194,6 +195,13 @@ std::string checked_text(const ResultReader& result) {
     return check ? fmt::format("  check: {}\n\n", check_text(*check)) : "";
 }
 
+// How the plan's estimates compare with what was measured, if the result has them.
+std::string planned_text(const ResultReader& result) {
+    if (!result.complete()) return "";
+    const auto record = read_plan_record(result.path());
+    return record ? plan_record_text(*record) + "\n" : "";
+}
+
 std::string provenance_text(const ResultReader& result) {
     const Provenance& made = result.provenance();
     std::string software = made.software + " " + made.software_version;
@@ -234,8 +242,8 @@ std::string row_text(const ResultReader& result, std::int64_t row) {
 }
 
 std::string show_text(const ResultReader& result) {
-    return fmt::format("{}\n{}\n{}\n{}{}{}", headline(result), dimensions_text(result.layout()),
-                       fields_text(result), texts_text(result), checked_text(result),
+    return fmt::format("{}\n{}\n{}\n{}{}{}{}", headline(result), dimensions_text(result.layout()),
+                       fields_text(result), texts_text(result), checked_text(result), planned_text(result),
                        provenance_text(result));
 }
 

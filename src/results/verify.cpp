@@ -2,10 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "base/error.h"
 #include "results/admission.h"
 #include "results/hdf5/check_group.h"
 #include "results/hdf5/layout_file.h"
+#include "results/hdf5/plan_group.h"
 #include "results/hdf5/result_check.h"
 #include "results/parts/part_file.h"
 #include "results/parts/part_listing.h"
@@ -32,8 +36,9 @@ Verification verify_file(const std::filesystem::path& path) {
     found.points = layout.point_count();
     found.has_checksums = has_checksums(opened.get());
     found.problems = damaged_values(opened.get(), layout);
-    for (std::string& problem : damaged_check_values(opened.get()))
-        found.problems.push_back(std::move(problem));
+    for (std::vector<std::string>& of_group :
+         std::vector{damaged_check_values(opened.get()), damaged_plan_values(opened.get())})
+        std::ranges::move(of_group, std::back_inserter(found.problems));
     if (found.ok()) found.intact = RangeSet(layout.whole());
     return found;
 }

@@ -8,6 +8,7 @@
 #include "results/parts/consolidate.h"
 #include "results/parts/lives_journal.h"
 #include "run/provenance.h"
+#include "run/record_plan.h"
 
 namespace voltpile {
 namespace {
@@ -75,24 +76,24 @@ class Finish {
     }
 
     // Returns false if committed parts are missing.
-    bool put_together(const Provenance& provenance) {
+    bool put_together(const Provenance& provenance, const PlanRecord& plan) {
         PartFolder& folder = stores_.folder();
-        if (!consolidation_ || !consolidation_->publish(provenance)) {
+        if (!consolidation_ || !consolidation_->publish(provenance, plan)) {
             consolidation_.reset();
             // Reads the folder, not the memory: what cannot be read back does not count as done.
             const PartScan scan = scan_again();
             if (!scan.completed.contains(layout_.whole())) return false;
-            kept_if_it_fails([&] { consolidate(folder.life(), layout_, scan.parts, provenance); });
+            kept_if_it_fails([&] { consolidate(folder.life(), layout_, scan.parts, provenance, &plan); });
         }
         forced_stop_.disarm();
         folder.remove();
         return true;
     }
 
-    void end_shard(const Provenance& provenance) {
+    void end_shard(const Provenance& provenance, const PlanRecord& plan) {
         const Shard& shard = options_.shard;
         ShardEnd end{};
-        kept_if_it_fails([&] { end = finish_shard(stores_.folder(), result_, layout_, provenance); });
+        kept_if_it_fails([&] { end = finish_shard(stores_.folder(), result_, layout_, provenance, &plan); });
         forced_stop_.disarm();
         if (end == ShardEnd::ResultIsThere) return print_result(result_);
         const double share = 100.0 * static_cast<double>(shard.interval(layout_.point_count()).size()) /
@@ -156,13 +157,14 @@ ExitCode finish_job(const PreparedJob& job, const RunOptions& options, const std
     }
     finish.gather();
     Provenance provenance = make_provenance(job.plan, options.command_line);
+    const PlanRecord plan = record_plan(job.plan, outcome);
     provenance.lives = static_cast<std::int64_t>(read_lives(stores.folder().path()).size());
     if (!options.shard.is_whole()) {
         print_summary(job, outcome);
-        finish.end_shard(provenance);
+        finish.end_shard(provenance, plan);
         return ExitCode::Done;
     }
-    const bool whole = finish.put_together(provenance);
+    const bool whole = finish.put_together(provenance, plan);
     print_summary(job, outcome);
     if (!whole)
         throw FileError(fmt::format("{} lacks parts that had been committed; run the same command again{}",

@@ -23,6 +23,7 @@
 #include "run/parent_launcher.h"
 #include "run/progress.h"
 #include "run/rank_context.h"
+#include "run/record_plan.h"
 #include "run/stop_signals.h"
 
 namespace voltpile {
@@ -227,7 +228,10 @@ LoopOutcome run_job_loop(const MpiSession& mpi, StopSignals& signals, PreparedJo
                 client.receive(RankGrant::from_bytes(message->bytes));
             const int signals_received = signals.received();
             if (signals_received > 1) throw stopped_at_once();
-            finished = finished || !app || app->done();
+            if (!finished && (!app || app->done())) {
+                finished = true;
+                client.note_memory(memory_in_use(rank.mine()));
+            }
             if (auto report = client.report(now, signals_received > 0, finished)) {
                 if (coordinator)
                     coordinator->receive(0, *report, now);
@@ -251,6 +255,7 @@ LoopOutcome run_job_loop(const MpiSession& mpi, StopSignals& signals, PreparedJo
     if (coordinator) {
         outcome.complete = coordinator->server().complete();
         outcome.ranks = coordinator->server().progress();
+        outcome.memory = coordinator->server().memory();
     }
     return outcome;
 }

@@ -27,6 +27,7 @@ struct LoopOutcome {
     bool complete = false;  // every point of the interval is committed; known on rank 0 only
     double seconds = 0;
     std::vector<RankProgress> ranks;  // rank 0 only
+    std::vector<RankMemory> memory;   // rank 0 only, by rank
     GpuPower power;                   // rank 0 only; of all GPUs of the hosts
 };
 

@@ -25,6 +25,7 @@ std::string RankReport::to_bytes() const {
         to.value(gauge.kind);
         to.value(gauge.value);
     }
+    to.value(memory);
     return to.take();
 }
 
@@ -44,6 +45,7 @@ RankReport RankReport::from_bytes(const std::string& bytes) {
         gauge.kind = from.value<Gauge::Kind>();
         gauge.value = from.value<double>();
     }
+    report.memory = from.value<RankMemory>();
     return report;
 }
 
@@ -73,6 +75,7 @@ std::optional<RankReport> DispatchClient::report(double now_s, bool stop_request
     if (!news && now_s - last_report_s_ < quiet_s) return std::nullopt;
     report.progress = work_.progress();
     report.gauges = work_.gauges();
+    report.memory = memory_;
     outstanding_ += report.wanted;
     last_report_s_ = now_s;
     stop_told_ = stop_told_ || report.stop_requested;
@@ -102,6 +105,7 @@ DispatchServer::DispatchServer(WorkRange whole, const RangeSet& completed, std::
       policy_(completed.complement(whole), points_per_s, limits),
       progress_(points_per_s.size()),
       gauges_(points_per_s.size()),
+      memory_(points_per_s.size()),
       first_grant_s_(points_per_s.size(), -1),
       finished_(points_per_s.size()) {}
 
@@ -109,6 +113,7 @@ void DispatchServer::receive(int rank, const RankReport& report, double now_s) {
     const auto index = static_cast<std::size_t>(rank);
     progress_[index] = report.progress;
     gauges_[index] = report.gauges;
+    memory_[index] = report.memory;
     for (const WorkRange& range : report.committed) completed_.insert(range);
     if (!report.committed.empty() && first_grant_s_[index] >= 0)
         policy_.set_speed(rank,

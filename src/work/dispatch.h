@@ -15,6 +15,12 @@
 
 namespace voltpile {
 
+// The most memory that was in use when a rank's app had ended; 0: not measured.
+struct RankMemory {
+    std::int64_t host_bytes = 0;  // of its process
+    std::int64_t gpu_bytes = 0;   // of its GPU, by all processes
+};
+
 // The message from a rank to rank 0.
 struct RankReport {
     int wanted = 0;               // additional ranges it requests
@@ -23,6 +29,7 @@ struct RankReport {
     RankProgress progress;
     std::vector<WorkRange> committed;  // since the last report
     std::vector<Gauge> gauges;
+    RankMemory memory;  // of the last report
 
     std::string to_bytes() const;
     static RankReport from_bytes(const std::string& bytes);
@@ -52,6 +59,7 @@ class DispatchClient {
     // `quiet_s` seconds.
     std::optional<RankReport> report(double now_s, bool stop_requested, bool finished);
     void receive(const RankGrant& grant);
+    void note_memory(RankMemory memory) { memory_ = memory; }  // for the reports from now on
 
   private:
     static constexpr double quiet_s = 0.25;
@@ -62,6 +70,7 @@ class DispatchClient {
     double last_report_s_ = -1e9;
     bool stop_told_ = false;
     bool finish_told_ = false;
+    RankMemory memory_;
 };
 
 // The end on rank 0.
@@ -87,6 +96,7 @@ class DispatchServer {
     bool complete() const { return completed_.contains(whole_); }
     const RangeSet& completed() const { return completed_; }
     const std::vector<RankProgress>& progress() const { return progress_; }
+    const std::vector<RankMemory>& memory() const { return memory_; }          // by rank
     const std::vector<std::vector<Gauge>>& gauges() const { return gauges_; }  // by rank
 
   private:
@@ -95,6 +105,7 @@ class DispatchServer {
     RangePolicy policy_;
     std::vector<RankProgress> progress_;
     std::vector<std::vector<Gauge>> gauges_;
+    std::vector<RankMemory> memory_;
     std::vector<double> first_grant_s_;  // negative: none yet
     std::vector<bool> finished_;
     std::vector<std::pair<int, RankGrant>> replies_;

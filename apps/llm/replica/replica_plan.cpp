@@ -263,7 +263,7 @@ class ReplicaPlanner {
             if (place.replica < 0) continue;
             const auto bytes = static_cast<std::int64_t>(out.takes[static_cast<std::size_t>(place.stage)]);
             if (rank.gpu >= 0)
-                rank.gpu_memory_bytes = bytes;
+                rank.gpu_memory_bytes = bytes + static_cast<std::int64_t>(cuda_bytes_of_gpu);
             else
                 rank.memory_bytes += bytes;
         }
@@ -290,8 +290,8 @@ class ReplicaPlanner {
         for (std::size_t r = 0; r < out.plan.ranks.size(); ++r) {
             const RankPlan& rank = out.plan.ranks[r];
             if (rank.gpu_memory_bytes == 0) continue;
-            const double share = (static_cast<double>(rank.gpu_memory_bytes) + cuda_bytes_of_gpu) /
-                                 static_cast<double>(candidates_[r].memory_bytes);
+            const double share =
+                static_cast<double>(rank.gpu_memory_bytes) / static_cast<double>(candidates_[r].memory_bytes);
             if (share <= most) continue;
             most = share;
             fullest = static_cast<int>(r);
@@ -299,10 +299,9 @@ class ReplicaPlanner {
         if (fullest < 0) return;
         const auto at = static_cast<std::size_t>(fullest);
         const RankPlan& rank = out.plan.ranks[at];
-        out.plan.notes.push_back(
-            fmt::format("the fullest GPU is that of rank {}: {} of {}, {} of them for CUDA", fullest,
-                        bytes(static_cast<double>(rank.gpu_memory_bytes) + cuda_bytes_of_gpu),
-                        bytes(candidates_[at].memory_bytes), bytes(cuda_bytes_of_gpu)));
+        out.plan.notes.push_back(fmt::format(
+            "the fullest GPU is that of rank {}: {} of {}, {} of them for CUDA", fullest,
+            bytes(rank.gpu_memory_bytes), bytes(candidates_[at].memory_bytes), bytes(cuda_bytes_of_gpu)));
     }
 
     void estimate_speed(ReplicaPlan& out) const {

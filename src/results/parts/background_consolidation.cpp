@@ -28,10 +28,11 @@ void BackgroundConsolidation::committed(WorkRange range) {
     changed_.notify_all();
 }
 
-bool BackgroundConsolidation::publish(const Provenance& provenance) {
+bool BackgroundConsolidation::publish(const Provenance& provenance, const PlanRecord& plan) {
     {
         std::lock_guard lock(mutex_);
         provenance_ = &provenance;
+        plan_ = &plan;
     }
     finish_thread(false);
     return published_;
@@ -62,7 +63,7 @@ void BackgroundConsolidation::copy_loop(const Life& life, const ResultLayout& la
             }
             consolidation.add(part);
         }
-        consolidation.publish(*provenance_);
+        consolidation.publish(*provenance_, plan_);
         published_ = true;
     } catch (const std::exception& error) {
         spdlog::debug("consolidating in the background: {}", error.what());

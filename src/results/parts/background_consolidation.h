@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "results/parts/part_folder.h"
+#include "results/plan_record.h"
 #include "results/result_layout.h"
 
 namespace voltpile {
@@ -28,7 +29,7 @@ class BackgroundConsolidation {
 
     // Waits until all parts are copied and gives the result its name. Returns false if copying failed or the
     // parts do not cover the whole sweep; then nothing has changed. Call it once, at the end.
-    bool publish(const Provenance& provenance);
+    bool publish(const Provenance& provenance, const PlanRecord& plan);
 
   private:
     void copy_loop(const Life& life, const ResultLayout& layout);
@@ -41,6 +42,7 @@ class BackgroundConsolidation {
     bool closing_ = false;
     bool discard_ = false;
     const Provenance* provenance_ = nullptr;  // set when the result may be published
+    const PlanRecord* plan_ = nullptr;        // likewise
     bool published_ = false;
     std::thread thread_;
 };

@@ -7,6 +7,7 @@
 #include "results/hdf5/attribute.h"
 #include "results/hdf5/checksum.h"
 #include "results/hdf5/layout_file.h"
+#include "results/hdf5/plan_group.h"
 #include "results/hdf5/result_check.h"
 #include "results/hdf5/rows_io.h"
 #include "results/hdf5/telemetry_file.h"
@@ -102,7 +103,7 @@ bool Consolidation::covers_all() const {
     return impl_->covered.contains(impl_->layout.whole());
 }
 
-void Consolidation::publish(const Provenance& provenance) {
+void Consolidation::publish(const Provenance& provenance, const PlanRecord* plan) {
     if (!covers_all()) throw std::logic_error("the parts do not cover the whole sweep");
     if (provenance.software != software_name) throw std::logic_error("the software is not voltpile");
     {
@@ -111,6 +112,7 @@ void Consolidation::publish(const Provenance& provenance) {
             write_checksum(impl_->datasets[i].get(), impl_->checksums[i].value());
         impl_->datasets.clear();
         write_provenance(impl_->file.get(), provenance);
+        if (plan) write_plan_group(impl_->file.get(), *plan);
         write_header_checksum(impl_->file.get());
         write_telemetry(impl_->file.get(), read_telemetry(impl_->life.parts));
         write_flag(impl_->file.get(), "complete", true);
@@ -121,10 +123,10 @@ void Consolidation::publish(const Provenance& provenance) {
 }
 
 void consolidate(const Life& life, const ResultLayout& layout, const std::vector<PartInfo>& parts,
-                 const Provenance& provenance) {
+                 const Provenance& provenance, const PlanRecord* plan) {
     Consolidation consolidation(life, layout);
     for (const PartInfo& part : parts) consolidation.add(part);
-    consolidation.publish(provenance);
+    consolidation.publish(provenance, plan);
 }
 
 }  // namespace voltpile

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "results/parts/part_folder.h"
+#include "results/plan_record.h"
 #include "results/result_layout.h"
 
 namespace voltpile {
@@ -23,8 +24,9 @@ class Consolidation {
     void add(const PartInfo& part);  // HDF5 verifies its checksums
     bool covers_all() const;
 
-    // Writes the checksums and the provenance, flushes the file and renames it. All points must be covered.
-    void publish(const Provenance& provenance);
+    // Writes the checksums, the provenance and the plan, if there is one, flushes the file and renames it.
+    // All points must be covered.
+    void publish(const Provenance& provenance, const PlanRecord* plan = nullptr);
 
   private:
     struct Impl;
@@ -33,6 +35,6 @@ class Consolidation {
 
 // Copies all parts and publishes the result. The parts must cover the whole sweep.
 void consolidate(const Life& life, const ResultLayout& layout, const std::vector<PartInfo>& parts,
-                 const Provenance& provenance);
+                 const Provenance& provenance, const PlanRecord* plan = nullptr);
 
 }  // namespace voltpile

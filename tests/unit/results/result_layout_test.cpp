@@ -54,7 +54,7 @@ TEST(ResultLayout, RejectsADuplicateName) {
                         {field("steps", FieldType::Int32), field("state", FieldType::Float64, {body})});
         });
     };
-    for (const char* taken : {"steps", "body"}) {
+    for (const char* taken : {"steps", "body", "check", "plan"}) {
         const auto [message, code] = refusal(taken);
         EXPECT_EQ(code, ExitCode::BadInput);
         EXPECT_NE(message.find("jobs/tiny.toml: the name \"" + std::string(taken) + "\""), std::string::npos)
