@@ -75,8 +75,10 @@ std::vector<TimeLine> lines_of(const std::vector<NodeTelemetry>& nodes, const Qu
 
 class TimeChart {
   public:
-    TimeChart(Overlay& overlay, std::int64_t top, double seconds)
-        : overlay_(overlay), box_{kLeft, top, kChartWidth, kChartHeight}, seconds_(std::max(seconds, 1e-3)) {}
+    TimeChart(Overlay& overlay, std::int64_t chart_top, double seconds)
+        : overlay_(overlay),
+          box_{kLeft, chart_top, kChartWidth, kChartHeight},
+          seconds_(std::max(seconds, 1e-3)) {}
 
     void draw(const std::string& title, const std::vector<TimeLine>& lines) {
         for (const TimeLine& line : lines)
@@ -87,14 +89,16 @@ class TimeChart {
         for (const Tick& tick : linear_ticks(0, high_, 6)) {
             overlay_.fill({box_.x, y_of(tick.value), box_.width, 1}, kGrid);
             TextImage label = render_text(tick.label, kEm);
-            const int width = label.width, height = label.height;
-            overlay_.ink(box_.x - 8 - width, y_of(tick.value) - height / 2, std::move(label), kInk);
+            const int label_width = label.width, label_height = label.height;
+            overlay_.ink(box_.x - 8 - label_width, y_of(tick.value) - label_height / 2, std::move(label),
+                         kInk);
         }
         for (const Tick& tick : linear_ticks(0, seconds_, 10)) {
             overlay_.fill({x_of(tick.value), box_.y, 1, box_.height}, kGrid);
             TextImage label = render_text(tick.label, kEm);
-            const int width = label.width;
-            overlay_.ink(x_of(tick.value) - width / 2, box_.y + box_.height + 4, std::move(label), kInk);
+            const int label_width = label.width;
+            overlay_.ink(x_of(tick.value) - label_width / 2, box_.y + box_.height + 4, std::move(label),
+                         kInk);
         }
         constexpr std::size_t most_names = 9;
         for (std::size_t i = 0; i < lines.size(); ++i) {
@@ -166,24 +170,25 @@ void plot_telemetry(const std::vector<NodeTelemetry>& nodes, const std::filesyst
         end_s = std::max(end_s, node.times_s.back());
     }
     Overlay overlay;
-    std::int64_t top = kAbove + 20;
+    std::int64_t chart_top = kAbove + 20;
     for (const Quantity& quantity : kQuantities) {
         const std::vector<TimeLine> lines = lines_of(nodes, quantity, begin_s);
         if (lines.empty()) continue;
-        TimeChart(overlay, top, end_s - begin_s).draw(quantity.title, lines);
-        top += kChartHeight + kAbove + kBelow;
+        TimeChart(overlay, chart_top, end_s - begin_s).draw(quantity.title, lines);
+        chart_top += kChartHeight + kAbove + kBelow;
     }
-    if (top == kAbove + 20)
+    if (chart_top == kAbove + 20)
         throw JobError(
             fmt::format("{} has no telemetry: the job ran with telemetry.record = \"no\", or for "
                         "less than a minute without GPUs",
                         result.string()));
     const std::string title = fmt::format("telemetry of {}", result.filename().string());
     overlay.ink(kLeft, 6, render_text(title + ", over seconds since its first sample", kEm + 2), kInk);
-    const std::int64_t width = kLeft + kChartWidth + kRight, height = top - kAbove + 10;
-    PngFile picture(output, width, height, picture_texts(title, title));
-    std::vector<std::uint8_t> row(static_cast<std::size_t>(3 * width));
-    for (std::int64_t y = 0; y < height; ++y) {
+    const std::int64_t picture_width = kLeft + kChartWidth + kRight;
+    const std::int64_t picture_height = chart_top - kAbove + 10;
+    PngFile picture(output, picture_width, picture_height, picture_texts(title, title));
+    std::vector<std::uint8_t> row(static_cast<std::size_t>(3 * picture_width));
+    for (std::int64_t y = 0; y < picture_height; ++y) {
         std::ranges::fill(row, std::uint8_t{255});
         overlay.paint(y, row);
         picture.write_row(row);

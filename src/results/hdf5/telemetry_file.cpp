@@ -5,19 +5,14 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "results/hdf5/attribute.h"
+#include "results/hdf5/group_io.h"
 
 namespace voltpile {
 namespace {
-
-using Hdf5Group = Hdf5Handle<H5Gclose>;
-
-Hdf5Group create_group(hid_t at, const std::string& name) {
-    return Hdf5Group(
-        hdf5_check_at(H5Gcreate2(at, name.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), "write", at));
-}
 
 Hdf5Dataset create_compressed(hid_t at, const std::string& name, hid_t type,
                               const std::vector<hsize_t>& dims) {
@@ -117,10 +112,6 @@ class HostTelemetry {
     std::size_t rows_ = 0;
 };
 
-Hdf5Group open_group(hid_t at, const std::string& name) {
-    return Hdf5Group(hdf5_check_at(H5Gopen2(at, name.c_str(), H5P_DEFAULT), "read", at));
-}
-
 std::vector<std::string> names_in(hid_t group) {
     H5G_info_t info;
     hdf5_check_at(H5Gget_info(group, &info), "read", group);
@@ -195,10 +186,11 @@ void write_telemetry(hid_t file, const std::vector<NodeTelemetry>& nodes) {
 
 std::vector<NodeTelemetry> read_telemetry_group(hid_t file) {
     std::vector<NodeTelemetry> nodes;
-    if (H5Lexists(file, "telemetry", H5P_DEFAULT) <= 0) return nodes;
-    const Hdf5Group top = open_group(file, "telemetry");
-    for (const std::string& host : names_in(top.get()))
-        nodes.push_back(read_host(open_group(top.get(), host).get(), host));
+    const std::optional<Hdf5Group> top = open_group(file, "telemetry");
+    if (!top) return nodes;
+    for (const std::string& host : names_in(top->get()))
+        if (const std::optional<Hdf5Group> group = open_group(top->get(), host))
+            nodes.push_back(read_host(group->get(), host));
     return nodes;
 }
 
