@@ -86,11 +86,12 @@ TEST(ReplicaPlan, CountsMemoryOnTheGpusThatHoldTheModel) {
     const SyntheticModel model("llama-3-8b", "q8_0");
     // 8.03e9 weights on four ranks, 34 bytes per 32 weights.
     constexpr std::int64_t weights = 8'030'000'000 / 32 * 34 / 4;
+    constexpr std::int64_t of_cuda = 1'000'000'000;  // its context and kernels take less
     ReplicaRequest what = request(2048);
     const ReplicaPlan on_gpus = plan_replica(model, what, cluster("t180.toml"));
     for (const RankPlan& rank : on_gpus.plan.ranks) {
         EXPECT_GT(rank.gpu_memory_bytes, weights);
-        EXPECT_LT(rank.gpu_memory_bytes, 2 * weights);
+        EXPECT_LT(rank.gpu_memory_bytes, 2 * weights + of_cuda);
         EXPECT_LT(rank.memory_bytes, 200'000'000);
     }
     what.device = DeviceChoice::Cpu;
