@@ -146,7 +146,7 @@ class Answers(ReplicaCase):
 class FailedPasses(ReplicaCase):
     @unittest.skipUnless(FAILING_NEW.exists(), "sanitized programs have an allocator of their own")
     def test_a_pass_that_fails_ends_its_replica_alone(self):
-        for options, ranks, victim, replica in ((("--replicas", 2), 2, 0, 0), (("--tensor", 2, "--replicas", 2), 4, 3, 1)):
+        for options, ranks, victim, replica in ((("--replicas", 2), 2, 1, 1), (("--tensor", 2, "--replicas", 2), 4, 3, 1)):
             with self.subTest(options=options, victim=victim):
                 (self.folder / "address").unlink(missing_ok=True)
                 self.serve(*options, ranks=ranks, environment={"LD_PRELOAD": str(FAILING_NEW)})
@@ -170,8 +170,9 @@ class FailedPasses(ReplicaCase):
     def end_of(self, response):
         """The last event of a stream, or the error if there is no stream because nothing had been written."""
         if response.status != 200:
-            self.assertEqual(response.status, 500)
-            return json.loads(response.read())
+            body = response.read()
+            self.assertEqual(response.status, 500, body)
+            return json.loads(body)
         return [json.loads(line[6:]) for line in response if line.startswith(b"data: {")][-1]
 
 
