@@ -10,7 +10,8 @@ namespace voltpile::threebody {
 inline namespace VOLTPILE_TARGET {
 
 template <class Real>
-VOLTPILE_HD void set_lane(RelativeMotion<Real>& to, int lane, const RelativeMotion<double>& from) {
+VOLTPILE_HD void set_lane(RelativeMotion<Real>& to, int lane,
+                          const RelativeMotion<typename Real::Scalar>& from) {
     for (int c = 0; c < 6; ++c) {
         to.x[c].set_lane(lane, from.x[c]);
         to.v[c].set_lane(lane, from.v[c]);
@@ -52,27 +53,32 @@ struct WatchLanes {
     }
 };
 
-// sweep/cpu_lanes.h says what the members are for. watched: paths are.
-template <class Integrator, bool watched>
+// sweep/cpu_lanes.h says what the members are for. Real: Simd<double> or DoubleDouble of it. watched: paths
+// are.
+template <class Integrator, class Real, bool watched>
 class AdaptiveLanes {
-    using Real = Simd<double>;
+    using Value = typename ValueOf<typename Real::Scalar>::type;
     using Pair = AdaptivePair<Real, typename Integrator::template Motion<Real>>;
     static constexpr int longest_stretch = 256;  // steps until idle lanes ask again
 
   public:
     static constexpr int count = Real::lanes;
-    static constexpr double units_between_reports = count * (1 << 14);
+    static constexpr double units_between_reports =
+        count * (std::is_same_v<Value, double> ? 1 << 14 : 1 << 9);
 
     VOLTPILE_HD explicit AdaptiveLanes(const Problem& problem)
         : problem_(problem), demands_(demands_of(problem)) {}
 
     VOLTPILE_HD void begin(int i, std::int64_t point) {
-        const Parameters& parameters = parameters_[i] = parameters_at(problem_, point);
-        set_pair_constants(parameters, constants_, AssignLane<Real>{i});
-        first_step_.set_lane(i, parameters.dt);
-        RelativeMotion<double> first, twin;
-        initial_motions(parameters, first, twin);
-        if (demands_.watch.deviation) start_deviation(first, twin);
+        parameters_[i] = parameters_at(problem_, point);
+        const ParameterSet<Value> values = parameters_in<Value>(problem_, point);
+        set_pair_constants(values, constants_, AssignLane<Real>{i});
+        first_step_.set_lane(i, values.dt);
+        RelativeMotion<Value> first, twin;
+        initial_motions(values, first, twin);
+        if constexpr (watched) {
+            if (demands_.watch.deviation) start_deviation(first, twin);
+        }
         threebody::set_lane(new_.first, i, first);
         threebody::set_lane(new_.twin, i, twin);
     }
@@ -118,15 +124,15 @@ class AdaptiveLanes {
     VOLTPILE_HD const Outcome& outcome(int i) {
         AdaptiveEnd end;
         for (int c = 0; c < 6; ++c) {
-            end.x[c] = pair_.first.x[c].lane(i);
-            end.v[c] = pair_.first.v[c].lane(i);
+            end.x[c] = static_cast<double>(pair_.first.x[c].lane(i));
+            end.v[c] = static_cast<double>(pair_.first.v[c].lane(i));
         }
-        end.center = center_of(pair_.first).lane(i);
-        end.time = pair_.time.lane(i);
-        end.parted = pair_.parted.lane(i);
-        end.attempts = pair_.attempts.lane(i);
+        end.center = static_cast<double>(center_of(pair_.first).lane(i));
+        end.time = static_cast<double>(pair_.time.lane(i));
+        end.parted = static_cast<double>(pair_.parted.lane(i));
+        end.attempts = static_cast<double>(pair_.attempts.lane(i));
         for (int k = 0; k < path_watch_numbers; ++k)
-            reinterpret_cast<double*>(&end.watch)[k] = watch_numbers(watch_)[k].lane(i);
+            reinterpret_cast<double*>(&end.watch)[k] = static_cast<double>(watch_numbers(watch_)[k].lane(i));
         outcome_ = Outcome();
         set_adaptive_outcome(parameters_[i], end, demands_, outcome_);
         return outcome_;
@@ -138,8 +144,8 @@ class AdaptiveLanes {
     const Problem& problem_;
     const AdaptiveDemands demands_;
     Pair pair_;
-    Pair new_;               // of lanes that have not started
-    PathWatch<Real> watch_;  // zero if nothing is watched
+    Pair new_;                 // of lanes that have not started
+    PathWatch<Real> watch_{};  // zero if nothing is watched
     PairConstants<Real> constants_;
     Real first_step_;
     Parameters parameters_[count];

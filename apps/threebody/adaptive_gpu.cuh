@@ -9,16 +9,17 @@ namespace voltpile::threebody {
 inline namespace VOLTPILE_TARGET {
 
 // pair: used if same_constants; otherwise every lane has its own, in shared memory.
+template <class Real>
 struct AdaptiveCommon {
-    PairConstants<double> pair;
+    PairConstants<Real> pair;
     AdaptiveDemands demands;
     AdaptiveEnd* ends;  // of all points of the range
 };
 
-template <int threads, bool same_constants>
+template <class Real, int threads, bool same_constants>
 struct AdaptiveShared {
-    Parameters parameters[threads / 32];
-    PairConstants<double> constants[same_constants ? 1 : threads];
+    ParameterSet<typename ValueOf<Real>::type> parameters[threads / 32];
+    PairConstants<Real> constants[same_constants ? 1 : threads];
 };
 
 // Watches a pair's path in GPU memory: a step leaves no registers to spare, and the watch is
@@ -40,19 +41,19 @@ struct WatchInMemory {
     }
 };
 
-// watched: paths are.
-template <class Integrator, bool same_constants, bool watched>
+// Real: double or DoubleDouble. watched: paths are, only in double.
+template <class Integrator, class Real, bool same_constants, bool watched>
 struct AdaptiveLane {
     using Problem = threebody::Problem;
-    using Common = AdaptiveCommon;
+    using Common = AdaptiveCommon<Real>;
     template <int threads>
-    using Shared = AdaptiveShared<threads, same_constants>;
-    using Number = double;
+    using Shared = AdaptiveShared<Real, threads, same_constants>;
+    using Number = Real;
     static constexpr int numbers_at_once = 7;
     static constexpr bool counts_steps = true;
     static constexpr unsigned steps_between_packings = 16;
 
-    AdaptivePair<double, typename Integrator::template Motion<double>> pair;
+    AdaptivePair<Real, typename Integrator::template Motion<Real>> pair;
     std::uint32_t point;
 
     __device__ __forceinline__ explicit AdaptiveLane(const Common&) {}
@@ -61,32 +62,34 @@ struct AdaptiveLane {
     __device__ __forceinline__ void idle() {
         VOLTPILE_UNROLL
         for (int c = 0; c < 6; ++c) {
-            pair.first.x[c] = pair.twin.x[c] = c < 3 ? 1e10 : 3e10;
-            pair.first.v[c] = pair.twin.v[c] = 1;
-            pair.first.a[c] = pair.twin.a[c] = 0;
+            pair.first.x[c] = pair.twin.x[c] = Real(c < 3 ? 1e10 : 3e10);
+            pair.first.v[c] = pair.twin.v[c] = Real(1.0);
+            pair.first.a[c] = pair.twin.a[c] = Real(0.0);
         }
-        set_center(pair.first, 0.0);
-        set_center(pair.twin, 0.0);
-        pair.time = pair.step = pair.parted_gap = 0;
-        pair.attempts = -1e300;
-        pair.parted = __longlong_as_double(0x7ff0000000000000);  // infinity
+        set_center(pair.first, Real(0.0));
+        set_center(pair.twin, Real(0.0));
+        pair.time = pair.step = pair.parted_gap = Real(0.0);
+        pair.attempts = Real(-1e300);
+        pair.parted = Real(__longlong_as_double(0x7ff0000000000000));  // infinity
         point = no_point;
     }
 
-    __device__ __forceinline__ void request() { pair.attempts = 1e300; }
+    __device__ __forceinline__ void request() { pair.attempts = Real(1e300); }
 
     template <int threads>
     __device__ __forceinline__ void begin(bool mine, const Problem* problem, const Common& common,
                                           const GpuRange& range, Shared<threads>& shared) {
-        Parameters& parameters = shared.parameters[threadIdx.x / 32];
+        auto& parameters = shared.parameters[threadIdx.x / 32];
         for (unsigned waiting = __ballot_sync(full_warp, mine); waiting != 0; waiting &= waiting - 1) {
             const int served = __ffs(static_cast<int>(waiting)) - 1;
             compute_parameters(problem, range.begin + __shfl_sync(full_warp, point, served), parameters);
             if (static_cast<int>(threadIdx.x % 32) == served) {
                 initial_motions(parameters, pair.first, pair.twin);
-                if (watched && common.demands.watch.deviation) start_deviation(pair.first, pair.twin);
+                if constexpr (watched) {
+                    if (common.demands.watch.deviation) start_deviation(pair.first, pair.twin);
+                }
                 if (!same_constants) {
-                    set_pair_constants(parameters, shared.constants[threadIdx.x], Assign<double>{});
+                    set_pair_constants(parameters, shared.constants[threadIdx.x], Assign<Real>{});
                 }
                 pair.step = parameters.dt;
             }
@@ -103,28 +106,29 @@ struct AdaptiveLane {
     // An idle lane has no end.
     template <int threads>
     __device__ __forceinline__ bool decided(const Common& common, const Shared<threads>& shared) const {
-        if (point == no_point) return pair.attempts > 0;
-        return undecided(pair, constants(common, shared), common.demands) == 0;
+        if (point == no_point) return static_cast<double>(pair.attempts) > 0;
+        return static_cast<double>(undecided(pair, constants(common, shared), common.demands)) == 0;
     }
 
     template <int threads>
     __device__ __forceinline__ void finish(const GpuRange& range, const Shared<threads>&) const {
-        atomicAdd(&range.counters->units, static_cast<unsigned long long>(pair.attempts));
+        const auto attempts = static_cast<double>(pair.attempts);
+        atomicAdd(&range.counters->units, static_cast<unsigned long long>(attempts));
         AdaptiveEnd& end = reinterpret_cast<AdaptiveEnd*>(range.raw)[point];
         VOLTPILE_UNROLL
         for (int c = 0; c < 6; ++c) {
-            end.x[c] = pair.first.x[c];
-            end.v[c] = pair.first.v[c];
+            end.x[c] = static_cast<double>(pair.first.x[c]);
+            end.v[c] = static_cast<double>(pair.first.v[c]);
         }
-        end.center = center_of(pair.first);
-        end.time = pair.time;
-        end.parted = pair.parted;
-        end.attempts = pair.attempts;
+        end.center = static_cast<double>(center_of(pair.first));
+        end.time = static_cast<double>(pair.time);
+        end.parted = static_cast<double>(pair.parted);
+        end.attempts = attempts;
     }
 
     template <int threads>
     __device__ __forceinline__ void step(const Common& common, const Shared<threads>& shared) {
-        const PairConstants<double>& mine = constants(common, shared);
+        const PairConstants<Real>& mine = constants(common, shared);
         if constexpr (watched) {
             advance_pair<Integrator>(
                 pair, mine, common.demands,
@@ -144,9 +148,9 @@ struct AdaptiveLane {
             move.template numbers<6>(pair.first.a);
             move.template numbers<6>(pair.twin.a);
         }
-        double rest[5] = {pair.time, pair.step, pair.parted, pair.parted_gap, pair.attempts};
+        Real rest[5] = {pair.time, pair.step, pair.parted, pair.parted_gap, pair.attempts};
         move.template numbers<5>(rest);
-        double centers[2] = {center_of(pair.first), center_of(pair.twin)};
+        Real centers[2] = {center_of(pair.first), center_of(pair.twin)};
         if (Integrator::info.chain) move.template numbers<2>(centers);
         set_center(pair.first, centers[0]);
         set_center(pair.twin, centers[1]);
@@ -156,8 +160,8 @@ struct AdaptiveLane {
         pair.parted_gap = rest[3];
         pair.attempts = rest[4];
         if (!same_constants) {
-            constexpr int numbers = sizeof(PairConstants<double>) / sizeof(double);
-            auto* const all = reinterpret_cast<double*>(&shared.constants[threadIdx.x]);
+            constexpr int numbers = sizeof(PairConstants<Real>) / sizeof(Real);
+            auto* const all = reinterpret_cast<Real*>(&shared.constants[threadIdx.x]);
             move.template numbers<numbers / 2>(all);
             move.template numbers<numbers - numbers / 2>(all + numbers / 2);
         }
@@ -168,8 +172,8 @@ struct AdaptiveLane {
 
   private:
     template <int threads>
-    static __device__ __forceinline__ const PairConstants<double>& constants(const Common& common,
-                                                                             const Shared<threads>& shared) {
+    static __device__ __forceinline__ const PairConstants<Real>& constants(const Common& common,
+                                                                           const Shared<threads>& shared) {
         if constexpr (same_constants) {
             return common.pair;
         } else {

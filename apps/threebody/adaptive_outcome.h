@@ -50,7 +50,8 @@ VOLTPILE_HD void set_watched(const PathWatch<double>& watch, const WatchDemands&
 VOLTPILE_HD void set_adaptive_outcome(const Parameters& p, AdaptiveEnd end, const AdaptiveDemands& demands,
                                       Outcome& outcome) {
     const double last = p.dt * static_cast<double>(step_count(p));
-    const bool parts = end.parted - end.time <= last * demands.tolerance;
+    // The ends of an interval shorter than 2^-50 of the whole, in double-double, differ by rounding here.
+    const bool parts = end.parted - end.time <= last * larger(demands.tolerance, 0x1p-50);
     outcome.time_together = parts ? end.parted : end.time;
     // The first multiple of dt at which the twins have parted: the state that a method of fixed steps
     // reports.

@@ -1,19 +1,15 @@
 #include <fmt/format.h>
-#include <sched.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstdio>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "base/seconds_since.h"
-#include "sweep/cpu_sweep.h"
 #include "threebody/bench.h"
+#include "threebody/cpu_rate.h"
 #include "threebody/cpu_targets.h"
-#include "threebody/outcome_fields.h"
 #include "threebody/plain_loop.h"
 
 namespace voltpile::threebody {
@@ -79,45 +75,6 @@ constexpr double instructions_per_pair_step() {
     return 2 * 3 * pair_of_bodies + 2 * 9 + 6;
 }
 
-struct SweepTime {
-    double pair_steps = 0;
-    double seconds = 0;
-    double rate() const { return pair_steps / seconds; }
-};
-
-// progress: prints the done part on stderr after every twentieth of the points.
-SweepTime sweep(const Problem& problem, const CpuTarget& target, const std::vector<int>& pus,
-                WorkRange points, bool progress = false) {
-    const std::int64_t slice = progress ? (points.size() + 19) / 20 : points.size();
-    WorkScheduler work;
-    for (std::int64_t at = points.begin; at < points.end; at += slice)
-        work.offer({at, std::min(at + slice, points.end)});
-    work.close();
-    std::atomic<std::int64_t> done = 0;
-    const auto start = Clock::now();
-    const std::vector<OutcomeField> fields = {outcome_field("steps_together", problem)};
-    sweep_on_cpu([&](PointStream& stream) { target.sweep(problem, stream); }, fields, pus, work,
-                 [&](WorkRange range, std::vector<FieldBuffer>) {
-                     const std::int64_t now = done += range.size();
-                     if (progress)
-                         fmt::print(stderr, "{:.0f} % of the map after {:.1f} s\n",
-                                    100.0 * static_cast<double>(now) / static_cast<double>(points.size()),
-                                    seconds_since(start));
-                 });
-    return {work.progress().units, seconds_since(start)};
-}
-
-std::vector<int> usable_pus() {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    sched_getaffinity(0, sizeof set, &set);
-    std::vector<int> pus;
-    for (int pu = 0; pu < CPU_SETSIZE; ++pu) {
-        if (CPU_ISSET(static_cast<std::size_t>(pu), &set)) pus.push_back(pu);
-    }
-    return pus;
-}
-
 void print_row(const std::string& what, double rate, double plain) {
     fmt::print("{:<44} {:>12.3e} {:>8.1f}\n", what, rate, rate / plain);
     std::fflush(stdout);  // the next row takes seconds
@@ -145,7 +102,7 @@ void bench_cpu(const BenchOptions& options) {
     for (const CpuLevel level : levels) {
         double rate = 0;
         for (int repeat = 0; repeat < 5; ++repeat) {
-            rate = std::max(rate, sweep(problem, cpu_target(level), {pus.front()}, sample).rate());
+            rate = std::max(rate, time_cpu_sweep(problem, cpu_target(level), {pus.front()}, sample).rate());
         }
         print_row(fmt::format("{} ({} bits), 1 thread", name(level), register_bits(level)), rate, plain);
         widest = std::max(widest, rate);
@@ -159,8 +116,8 @@ void bench_cpu(const BenchOptions& options) {
 
     if (options.size == 0)
         sized.size = map_size_for(widest * static_cast<double>(pus.size()) / options.steps, map_seconds);
-    const SweepTime whole = sweep(published_problem(sized), widest_target, pus,
-                                  {0, static_cast<std::int64_t>(sized.size) * sized.size}, true);
+    const CpuSweepTime whole = time_cpu_sweep(published_problem(sized), widest_target, pus,
+                                              {0, static_cast<std::int64_t>(sized.size) * sized.size}, true);
     print_row(fmt::format("{}, {} threads, a map of {} x {}", name(levels.front()), pus.size(), sized.size,
                           sized.size),
               whole.rate(), plain);

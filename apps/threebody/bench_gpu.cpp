@@ -10,41 +10,12 @@
 #include "measure/time_on.h"
 #include "threebody/bench.h"
 #include "threebody/bench_kernels.h"
-#include "threebody/gpu_program.h"
+#include "threebody/gpu_rate.h"
 #include "threebody/methods.h"
-#include "threebody/outcome.h"
 
 namespace voltpile::threebody {
 
 namespace {
-
-struct Sweep {
-    double seconds = 0;
-    double pair_steps = 0;
-};
-
-Sweep time_sweep(const Problem& problem, std::uint32_t points, const DeviceInfo& info, const Stream& stream) {
-    const auto program = make_gpu_program(problem);
-    DeviceBuffer<GpuRange::Counters> counters(1);
-    DeviceBuffer<std::int32_t> steps_together(points);
-    DeviceBuffer<std::byte> raw(points * program->raw_bytes());
-    GpuRange range;
-    range.raw = raw.data();
-    range.points = points;
-    range.counters = counters.data();
-    range.values[static_cast<int>(Field::steps_together)] = steps_together.data();
-    Sweep best;
-    for (int repeat = 0; repeat < 4; ++repeat) {
-        set_to_zero(counters.data(), counters.bytes(), stream);
-        const double seconds = time_on(stream, [&] { program->launch(range, info.multiprocessors, stream); });
-        if (repeat == 0 || seconds < best.seconds) best.seconds = seconds;
-    }
-    PinnedBuffer<GpuRange::Counters> seen(1);
-    copy_to_host(seen.data(), counters.data(), counters.bytes(), stream);
-    stream.synchronize();
-    best.pair_steps = static_cast<double>(seen.data()->units);
-    return best;
-}
 
 // Returns the seconds of one step of all pairs with the straightforward kernel.
 double time_plain_step(const Problem& problem, const Problem* on_gpu, std::size_t points,
@@ -76,7 +47,7 @@ void bench_gpu(const BenchOptions& options) {
 
     fmt::print("{}: three-body map {} x {}, {} Euler steps, FP64\n", info.name, options.size, options.size,
                options.steps);
-    const Sweep sweep = time_sweep(problem, points, info, stream);
+    const GpuSweepTime sweep = time_gpu_sweep(problem, points, info, stream);
     // As long as the sweep that it is compared with, for clocks fall under load.
     const double peak = gpu_fp64_rate(0, sweep.seconds, stream);
     const double instructions = threebody::info(Method::Euler).instructions;
@@ -102,7 +73,7 @@ void bench_gpu(const BenchOptions& options) {
             problem = published_problem(shorter);
             problem.method = method_named(method.name);
             problem.single_precision = single;
-            const Sweep other = time_sweep(problem, points, info, stream);
+            const GpuSweepTime other = time_gpu_sweep(problem, points, info, stream);
             const double other_rate = other.pair_steps / other.seconds;
             fmt::print("{:<44} {:>12.4e} /s  {:.4e} instructions/s\n",
                        fmt::format("pair-steps, {} {}", method.name, single ? "fp32" : "fp64"), other_rate,

@@ -3,6 +3,7 @@
 
 #include "sweep/cpu_lanes.h"
 #include "threebody/adaptive_cpu.h"
+#include "threebody/cpu_targets.h"
 #include "threebody/fixed_step_cpu.h"
 #include "threebody/integrators/all.h"
 #include "threebody/problem.h"
@@ -24,18 +25,20 @@ template <class Integrator>
 void sweep_with(const Problem& problem, PointStream& stream) {
     [[maybe_unused]] const bool closest = problem.want_closest_approach;
     if constexpr (Integrator::info.adaptive) {
-        watches(watch_demands(problem)) ? sweep_lanes<AdaptiveLanes<Integrator, true>>(problem, stream)
-                                        : sweep_lanes<AdaptiveLanes<Integrator, false>>(problem, stream);
+        watches(watch_demands(problem))
+            ? sweep_lanes<AdaptiveLanes<Integrator, Simd<double>, true>>(problem, stream)
+            : sweep_lanes<AdaptiveLanes<Integrator, Simd<double>, false>>(problem, stream);
     } else if (problem.single_precision) {
-        closest ? sweep_lanes<FixedStepLanes<Integrator, float, true>>(problem, stream)
-                : sweep_lanes<FixedStepLanes<Integrator, float, false>>(problem, stream);
+        closest ? sweep_lanes<FixedStepLanes<Integrator, Simd<float>, true>>(problem, stream)
+                : sweep_lanes<FixedStepLanes<Integrator, Simd<float>, false>>(problem, stream);
     } else {
-        closest ? sweep_lanes<FixedStepLanes<Integrator, double, true>>(problem, stream)
-                : sweep_lanes<FixedStepLanes<Integrator, double, false>>(problem, stream);
+        closest ? sweep_lanes<FixedStepLanes<Integrator, Simd<double>, true>>(problem, stream)
+                : sweep_lanes<FixedStepLanes<Integrator, Simd<double>, false>>(problem, stream);
     }
 }
 
 void sweep(const Problem& problem, PointStream& stream) {
+    if (problem.double_double) return compiled_cpu_double_double<simd_level>(problem, stream);
     switch (problem.method) {
 #define VOLTPILE_SWEEP_WITH(Integrator, file) \
     case Method::Integrator:                  \

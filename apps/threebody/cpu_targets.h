@@ -26,6 +26,17 @@ CpuTarget compiled_cpu_target<CpuLevel::Avx2>();
 template <>
 CpuTarget compiled_cpu_target<CpuLevel::Avx512>();
 
+// The part of CpuTarget::sweep for problems in double-double, with a method that computes in it. Defined in
+// cpu_double_double.cpp, which is compiled once for each level.
+template <CpuLevel level>
+void compiled_cpu_double_double(const Problem& problem, PointStream& stream);
+template <>
+void compiled_cpu_double_double<CpuLevel::Baseline>(const Problem& problem, PointStream& stream);
+template <>
+void compiled_cpu_double_double<CpuLevel::Avx2>(const Problem& problem, PointStream& stream);
+template <>
+void compiled_cpu_double_double<CpuLevel::Avx512>(const Problem& problem, PointStream& stream);
+
 // level: one of usable_cpu_levels().
 inline CpuTarget cpu_target(CpuLevel level) {
     return at_cpu_level(level, []<CpuLevel compiled>() { return compiled_cpu_target<compiled>(); });

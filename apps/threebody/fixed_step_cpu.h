@@ -1,7 +1,11 @@
 // Methods of fixed steps on the CPU: one pair of systems in each SIMD lane.
 #pragma once
 
+#include <type_traits>
+
+#include "sweep/simd_double_double.h"
 #include "threebody/diagnostics.h"
+#include "threebody/double_double_inverse_cube.h"
 #include "threebody/outcome.h"
 #include "threebody/parameters.h"
 #include "threebody/simd_inverse_cube.h"
@@ -13,8 +17,8 @@ template <class Real>
 VOLTPILE_HD void copy_lane(const System<Real>& from, System<Real>& to, int lane) {
     for (int i = 0; i < 3; ++i) {
         for (int c = 0; c < 3; ++c) {
-            to.x[i][c].v[lane] = from.x[i][c].v[lane];
-            to.p[i][c].v[lane] = from.p[i][c].v[lane];
+            to.x[i][c].set_lane(lane, from.x[i][c].lane(lane));
+            to.p[i][c].set_lane(lane, from.p[i][c].lane(lane));
         }
     }
 }
@@ -22,33 +26,37 @@ VOLTPILE_HD void copy_lane(const System<Real>& from, System<Real>& to, int lane)
 template <class Real>
 struct AssignLane {
     int lane;
-    VOLTPILE_HD void operator()(Real& where, double value) const {
+    template <class Number>
+    VOLTPILE_HD void operator()(Real& where, Number value) const {
         where.set_lane(lane, static_cast<typename Real::Scalar>(value));
     }
 };
 
-// Integrates one pair of systems in each SIMD lane with a method of fixed steps (sweep/cpu_lanes.h).
-template <class Integrator, class Scalar, bool closest>
+// Integrates one pair of systems in each lane of Real with a method of fixed steps (sweep/cpu_lanes.h).
+template <class Integrator, class Real, bool closest>
 class FixedStepLanes {
-    using Real = Simd<Scalar>;
+    using Scalar = typename Real::Scalar;
+    using Value = typename ValueOf<Scalar>::type;
     static constexpr int longest_stretch = 4096;  // steps until idle lanes ask again
 
   public:
     static constexpr int count = Real::lanes;
-    static constexpr double units_between_reports = count * (1 << 18);
+    static constexpr double units_between_reports =
+        count * (std::is_same_v<Value, double> ? 1 << 18 : 1 << 13);
 
     VOLTPILE_HD explicit FixedStepLanes(const Problem& problem)
         : problem_(problem), limit_(problem.separation * problem.separation) {}
 
     VOLTPILE_HD void begin(int i, std::int64_t point) {
         Lane& lane = lane_[i];
+        const ParameterSet<Value> values = parameters_in<Value>(problem_, point);
         lane.parameters = parameters_at(problem_, point);
         lane.steps = step_count(lane.parameters);
         lane.state = 0;
         closest_squared_.set_lane(i, static_cast<Scalar>(__builtin_inf()));
-        set_step_constants(lane.parameters, constants_, AssignLane<Real>{i});
+        set_step_constants(values, constants_, AssignLane<Real>{i});
         System<Scalar> a, b;
-        initial_pair(lane.parameters, a, b);
+        initial_pair(values, a, b);
         for (int body = 0; body < 3; ++body) {
             for (int c = 0; c < 3; ++c) {
                 new_first_.x[body][c].set_lane(i, a.x[body][c]);
@@ -113,15 +121,16 @@ class FixedStepLanes {
         const Lane& lane = lane_[i];
         outcome_ = Outcome();
         set_fixed_step_count(lane.parameters, lane.state, outcome_);
-        if constexpr (closest) outcome_.closest_approach = square_root(closest_squared_.lane(i));
+        if constexpr (closest)
+            outcome_.closest_approach = square_root(static_cast<double>(closest_squared_.lane(i)));
         if (problem_.want_state) {
             System<Real> s = first_;
             Integrator::synchronize(s, constants_);
             System<double> state;
             for (int body = 0; body < 3; ++body) {
                 for (int c = 0; c < 3; ++c) {
-                    state.x[body][c] = s.x[body][c].lane(i);
-                    state.p[body][c] = s.p[body][c].lane(i);
+                    state.x[body][c] = static_cast<double>(s.x[body][c].lane(i));
+                    state.p[body][c] = static_cast<double>(s.p[body][c].lane(i));
                 }
             }
             set_state_fields<Scalar>(lane.parameters, state, outcome_);

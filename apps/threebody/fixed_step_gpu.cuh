@@ -16,9 +16,10 @@ struct FixedStepCommon {
     Real limit_squared;  // of the separation
 };
 
-template <int threads>
+// Value: of the parameters (ValueOf).
+template <class Value, int threads>
 struct FixedStepShared {
-    Parameters parameters[threads / 32];
+    ParameterSet<Value> parameters[threads / 32];
     std::int32_t steps[threads];  // total steps of each lane's pair
 };
 
@@ -26,8 +27,9 @@ template <class Integrator, class Real, bool same_forces, bool closest>
 struct FixedStepLane {
     using Problem = threebody::Problem;
     using Common = FixedStepCommon<Real>;
+    using Value = typename ValueOf<Real>::type;
     template <int threads>
-    using Shared = FixedStepShared<threads>;
+    using Shared = FixedStepShared<Value, threads>;
     using Number = Real;
     static constexpr int numbers_at_once = 9;
     static constexpr bool counts_steps = false;
@@ -49,12 +51,12 @@ struct FixedStepLane {
             VOLTPILE_UNROLL
             for (int c = 0; c < 3; ++c) {
                 first.x[i][c] = twin.x[i][c] = static_cast<Real>(1e10 * i);
-                first.p[i][c] = twin.p[i][c] = 0;
+                first.p[i][c] = twin.p[i][c] = Real(0.0);
             }
         }
         point = no_point;
         left = 0x7fffffff;
-        closest_squared = 0;
+        closest_squared = Real(0.0);
     }
 
     __device__ __forceinline__ void request() { left = 0; }
@@ -64,7 +66,7 @@ struct FixedStepLane {
     template <int threads>
     __device__ __forceinline__ void begin(bool mine, const Problem* problem, const Common&,
                                           const GpuRange& range, Shared<threads>& shared) {
-        Parameters& parameters = shared.parameters[threadIdx.x / 32];
+        ParameterSet<Value>& parameters = shared.parameters[threadIdx.x / 32];
         for (unsigned waiting = __ballot_sync(full_warp, mine); waiting != 0; waiting &= waiting - 1) {
             const int served = __ffs(static_cast<int>(waiting)) - 1;
             compute_parameters(problem, range.begin + __shfl_sync(full_warp, point, served), parameters);

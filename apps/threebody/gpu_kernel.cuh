@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <type_traits>
 
 #include "threebody/adaptive_gpu.cuh"
 #include "threebody/fixed_step_gpu.cuh"
@@ -24,14 +25,19 @@ template <class Integrator, class Real, bool same_forces, bool closest>
 void launch_fixed_steps(const Problem& problem, const Problem* on_gpu, const GpuRange& range,
                         int multiprocessors, const Stream& stream) {
     constexpr GpuThreads most = Integrator::info.threads;
-    constexpr int threads = sizeof(Real) == 4 ? most.fp32 : same_forces ? most.fp64 : most.fp64_own_forces;
+    constexpr int threads = sizeof(Real) == 4    ? most.fp32
+                            : sizeof(Real) == 16 ? most.double_double
+                            : same_forces        ? most.fp64
+                                                 : most.fp64_own_forces;
     FixedStepCommon<Real> common;
-    set_step_constants(parameters_at(problem, range.begin), common.forces, Assign<Real>{});
+    set_step_constants(parameters_in<typename ValueOf<Real>::type>(problem, range.begin), common.forces,
+                       Assign<Real>{});
     common.limit_squared = static_cast<Real>(problem.separation * problem.separation);
     launch_lanes<FixedStepLane<Integrator, Real, same_forces, closest>, threads>(
         Integrator::info.name, on_gpu, common, range, multiprocessors, stream);
     if (range.raw == nullptr) return;
-    launch("completion of outcomes", complete_outcomes<Integrator, Real>, one_thread_each(range), stream,
+    using Completed = std::conditional_t<sizeof(Real) == 16, double, Real>;  // what RawOutcome holds of it
+    launch("completion of outcomes", complete_outcomes<Integrator, Completed>, one_thread_each(range), stream,
            on_gpu, range);
 }
 
@@ -47,31 +53,42 @@ void launch_fixed_steps(const Problem& problem, const Problem* on_gpu, const Gpu
     launch(problem, on_gpu, range, multiprocessors, stream);
 }
 
-template <class Integrator, bool same_constants, bool watched>
+template <class Integrator, class Real, bool same_constants, bool watched>
 void launch_adaptive(const Problem& problem, const Problem* on_gpu, const GpuRange& range,
                      int multiprocessors, const Stream& stream) {
-    AdaptiveCommon common;
-    set_pair_constants(parameters_at(problem, range.begin), common.pair, Assign<double>{});
+    constexpr GpuThreads most = Integrator::info.threads;
+    // Constants of their own lie in shared memory, in double-double twice as many bytes.
+    constexpr int in_double_double = same_constants ? most.double_double : most.double_double / 2;
+    constexpr int threads = sizeof(Real) == 16 ? in_double_double
+                            : same_constants   ? most.fp64
+                                               : most.fp64_own_forces;
+    AdaptiveCommon<Real> common;
+    set_pair_constants(parameters_in<typename ValueOf<Real>::type>(problem, range.begin), common.pair,
+                       Assign<Real>{});
     common.demands = demands_of(problem);
     common.ends = reinterpret_cast<AdaptiveEnd*>(range.raw);
-    launch_lanes<AdaptiveLane<Integrator, same_constants, watched>,
-                 same_constants ? Integrator::info.threads.fp64 : Integrator::info.threads.fp64_own_forces>(
+    launch_lanes<AdaptiveLane<Integrator, Real, same_constants, watched>, threads>(
         Integrator::info.name, on_gpu, common, range, multiprocessors, stream);
     launch("completion of outcomes", complete_adaptive_outcomes<Integrator>, one_thread_each(range), stream,
            on_gpu, range);
 }
 
+// The constants of a pair are the same for all points.
+inline bool same_constants(const Problem& problem) {
+    const ParameterSet<ParameterSource>& sources = problem.sources;
+    return problem.same_forces && sources.steps.count == 0 && sources.twin_shift[0].count == 0 &&
+           sources.twin_shift[1].count == 0 && sources.twin_shift[2].count == 0;
+}
+
 template <class Integrator>
 void launch_adaptive(const Problem& problem, const Problem* on_gpu, const GpuRange& range,
                      int multiprocessors, const Stream& stream) {
-    const ParameterSet<ParameterSource>& sources = problem.sources;
-    const bool same = problem.same_forces && sources.steps.count == 0 && sources.twin_shift[0].count == 0 &&
-                      sources.twin_shift[1].count == 0 && sources.twin_shift[2].count == 0;
     const bool watched = watches(watch_demands(problem));
-    const auto launch =
-        same ? (watched ? launch_adaptive<Integrator, true, true> : launch_adaptive<Integrator, true, false>)
-             : (watched ? launch_adaptive<Integrator, false, true>
-                        : launch_adaptive<Integrator, false, false>);
+    const auto launch = same_constants(problem)
+                            ? (watched ? launch_adaptive<Integrator, double, true, true>
+                                       : launch_adaptive<Integrator, double, true, false>)
+                            : (watched ? launch_adaptive<Integrator, double, false, true>
+                                       : launch_adaptive<Integrator, double, false, false>);
     launch(problem, on_gpu, range, multiprocessors, stream);
 }
 

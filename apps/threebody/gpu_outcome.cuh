@@ -20,11 +20,13 @@ struct RawOutcome {
 };
 
 // Computes the parameters of one point, one in each lane of the warp.
+template <class Number>
 __device__ __forceinline__ void compute_parameters(const Problem* problem, std::int64_t point,
-                                                   Parameters& shared) {
+                                                   ParameterSet<Number>& shared) {
+    static_assert(parameter_count <= 32);
     const unsigned me = threadIdx.x % 32;
     const auto* sources = reinterpret_cast<const ParameterSource*>(&problem->sources);
-    if (me < parameter_count) reinterpret_cast<double*>(&shared)[me] = value_at(sources[me], point);
+    if (me < parameter_count) reinterpret_cast<Number*>(&shared)[me] = value_in<Number>(sources[me], point);
     __syncwarp();
 }
 

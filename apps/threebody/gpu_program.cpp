@@ -17,12 +17,12 @@ class ThreebodyGpuProgram : public GpuProgram {
     }
 
     std::size_t raw_bytes() const override {
-        return problem_.want_state || problem_.want_closest_approach || info(problem_.method).adaptive
-                   ? bytes_of_raw_outcome
-                   : 0;
+        return raw_bytes_per_point(problem_, info(problem_.method).adaptive);
     }
 
     void launch(const GpuRange& range, int multiprocessors, const Stream& stream) const override {
+        if (problem_.double_double)
+            return launch_sweep_in_double_double(problem_, on_gpu_.data(), range, multiprocessors, stream);
         switch (problem_.method) {
 #define VOLTPILE_LAUNCH(Integrator, file) \
     case Method::Integrator:              \

@@ -1,6 +1,7 @@
 #include "threebody/keys.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 #include <cmath>
@@ -46,7 +47,7 @@ endpoint = false
 method = "euler"                         # here also: leapfrog, yoshida4, srkn6, rk4, rkn8, gbs10
 dt = 0.001
 steps = 50000
-precision = "fp64"                       # or fp32
+precision = "fp64"                       # or fp32, double-double
 
 [stop]
 separation = 0.5
@@ -61,6 +62,13 @@ std::string method_help() {
         help += fmt::format("{}{}: {}.", help.empty() ? "" : " ", method.name, method.help);
     }
     return help;
+}
+
+std::string double_double_methods() {
+    Texts names;
+    for (const MethodInfo& method : methods())
+        if (method.double_double) names.emplace_back(method.name);
+    return fmt::format("{}", fmt::join(names, ", "));
 }
 
 Texts method_names() {
@@ -83,13 +91,14 @@ std::vector<KeySpec> all_keys() {
     keys.push_back({.path = "integrate.tolerance",
                     .unit = "1",
                     .default_value = Reals{1e-9},
-                    // Below, rounding exceeds the error that a step is to have.
-                    .range = {.min = 1e-14, .max = 1e-2},
+                    // Below, rounding exceeds the error that a step is to have, even in double-double.
+                    .range = {.min = 1e-28, .max = 1e-2},
                     .identity_default = false,
                     .help =
                         "Of adaptive methods: the largest estimated error of the velocities in a step, "
                         "relative to the velocities. The time at which the twins part is found within this "
-                        "part of the whole time."});
+                        "part of the whole time. At least 1e-14 unless integrate.precision is "
+                        "\"double-double\"."});
     keys.push_back({.path = "integrate.max_steps",
                     .type = ValueType::Integer,
                     .unit = "1",
@@ -99,11 +108,14 @@ std::vector<KeySpec> all_keys() {
                     .help =
                         "Of adaptive methods: steps attempted for a pair before it is given up. The field "
                         "quality says where that happened."});
-    keys.push_back({.path = "integrate.precision",
-                    .type = ValueType::Text,
-                    .default_value = Texts{"fp64"},
-                    .choices = {"fp64", "fp32"},
-                    .help = "Floating-point type of the computation."});
+    keys.push_back(
+        {.path = "integrate.precision",
+         .type = ValueType::Text,
+         .default_value = Texts{"fp64"},
+         .choices = {"fp64", "fp32", "double-double"},
+         .help = "Floating-point type of the computation. double-double: numbers of 106 bits, each "
+                 "the sum of two in FP64, for deep zooms; with the methods " +
+                 double_double_methods() + ", at about a twentieth of FP64's speed."});
     keys.push_back(
         {.path = "stop.separation",
          .unit = "1",
@@ -145,11 +157,17 @@ bool is_swept(const JobSpec& job, const std::string& key, int first_element, int
 void refuse_coincident_bodies(const JobSpec& job, const ReportProblem& report) {
     const auto& position = job.reals("system.position");
     const auto& shift = job.reals("system.twin_shift");
-    const auto moves = [&](int body) { return is_swept(job, "system.position", 3 * body, 3 * body + 2); };
+    const auto& displacement = job.reals("system.displacement");
+    const auto moves = [&](int body) {
+        return is_swept(job, "system.position", 3 * body, 3 * body + 2) ||
+               (body == 0 && is_swept(job, "system.displacement", 0, 2));
+    };
     for (int a = 0; a < 3; ++a) {
         for (int b = a + 1; b < 3; ++b) {
             if (moves(a) || moves(b)) continue;
             auto first = vector_at(position, static_cast<std::size_t>(a));
+            if (a == 0)
+                for (std::size_t i = 0; i < 3; ++i) first[i] += displacement[i];
             const auto second = vector_at(position, static_cast<std::size_t>(b));
             const auto key = fmt::format("system.position[{}]", b);
             if (first == second)
@@ -206,6 +224,33 @@ void refuse_field_names(const JobSpec& job, const ReportProblem& report) {
                        fmt::format("an axis cannot be named \"{}\": the result uses that name", taken));
 }
 
+void refuse_what_double_double_lacks(const JobSpec& job, const ReportProblem& report) {
+    if (job.text("integrate.precision") != "double-double") return;
+    const MethodInfo& method = info(method_named(job.text("integrate.method")));
+    if (!method.double_double)
+        report("integrate.precision",
+               fmt::format("method \"{}\" does not compute in double-double; these do: {}", method.name,
+                           double_double_methods()));
+    if (!method.adaptive) return;
+    const Texts& fields = job.texts("output.fields");
+    for (std::size_t i = 0; i < fields.size(); ++i)
+        if (needs_adaptive_method(fields[i]) || fields[i] == "closest_approach")
+            report(fmt::format("output.fields[{}]", i),
+                   fmt::format("method \"{}\" does not provide {} in double-double", method.name, fields[i]));
+    if (job.boolean("stop.escape"))
+        report("stop.escape",
+               fmt::format("method \"{}\" does not notice escapes in double-double", method.name));
+}
+
+// What FP64 can deliver; see the key's help.
+void refuse_beyond_fp64(const JobSpec& job, const ReportProblem& report) {
+    const double tolerance = job.real("integrate.tolerance");
+    if (job.text("integrate.precision") != "double-double" && tolerance < 1e-14)
+        report("integrate.tolerance", fmt::format("integrate.tolerance = {:g} is below 1e-14, what FP64 can "
+                                                  "deliver: use integrate.precision = \"double-double\"",
+                                                  tolerance));
+}
+
 void refuse_what_the_method_lacks(const JobSpec& job, const ReportProblem& report) {
     const MethodInfo& method = info(method_named(job.text("integrate.method")));
     if (!method.adaptive) {
@@ -223,7 +268,7 @@ void refuse_what_the_method_lacks(const JobSpec& job, const ReportProblem& repor
                             method.name));
         return;
     }
-    if (job.text("integrate.precision") != "fp64")
+    if (job.text("integrate.precision") == "fp32")
         report("integrate.precision", fmt::format("method \"{}\" computes in fp64 only", method.name));
 }
 
@@ -247,10 +292,12 @@ void refuse_deviation_of_parting_twins(const JobSpec& job, const ReportProblem& 
 void check(const JobSpec& job, const ReportProblem& report) {
     refuse_deviation_of_parting_twins(job, report);
     refuse_what_the_method_lacks(job, report);
+    refuse_what_double_double_lacks(job, report);
+    refuse_beyond_fp64(job, report);
     refuse_coincident_bodies(job, report);
     if (job.text("integrate.precision") == "fp32") refuse_beyond_fp32(job, report);
     refuse_field_names(job, report);
-    refuse_empty_check(job, report);
+    refuse_useless_check(job, report);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@ struct GpuThreads {
     int fp64 = 512;             // the forces' constants are the same for all points
     int fp64_own_forces = 384;  // each lane has its own
     int fp32 = 640;
+    int double_double = 256;
 };
 
 struct MethodInfo {
@@ -26,6 +27,8 @@ struct MethodInfo {
     int instructions;
     GpuThreads threads;
     const char* help;  // a clause for the table of keys
+    // Its coefficients are exact in double-double, so that it can compute in it.
+    bool double_double = false;
 };
 
 // Parts of MethodInfo::instructions, for both systems of a pair.

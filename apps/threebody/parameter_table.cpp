@@ -36,6 +36,15 @@ std::vector<ParameterKey> make_keys() {
                   .spatial = true,
                   .help = "Initial velocities of the bodies (length per time), one [x, y, z] each."},
          .first = VOLTPILE_INDEX(velocity)},
+        {.spec = {.path = "system.displacement",
+                  .shape = {3},
+                  .spatial = true,
+                  .default_value = Reals{0, 0, 0},
+                  .identity_default = false,
+                  .help = "Added to the position of body 1 of both systems (length). A deep zoom sweeps it "
+                          "around zero and has the center in system.position: with integrate.precision = "
+                          "\"double-double\" the sum keeps what FP64 would round away."},
+         .first = VOLTPILE_INDEX(displacement)},
         {.spec = {.path = "system.twin_shift",
                   .shape = {3},
                   .spatial = true,
@@ -45,7 +54,8 @@ std::vector<ParameterKey> make_keys() {
                       "(length). Zooming into a map requires smaller shifts, limited by the spacing of FP64 "
                       "numbers: at the center (5.30031, -0.45), with a frame of width 40/2^(k/30) and a "
                       "shift of 0.001/2^(k/30), the limit is near k = 490. Long before that, pixels depend "
-                      "on the order of summation."},
+                      "on the order of summation. integrate.precision = \"double-double\" goes on from "
+                      "there."},
          .first = VOLTPILE_INDEX(twin_shift)},
         {.spec =
              {.path = "integrate.dt",

@@ -17,7 +17,8 @@ struct ParameterSet {
     T mass[3];
     T position[3][3];
     T velocity[3][3];
-    T twin_shift[3];  // added to body 1 of the twin
+    T displacement[3];  // added to body 1 of both systems
+    T twin_shift[3];    // added to body 1 of the twin
     T dt;
     T steps;  // rounded to an integer
 };
@@ -32,6 +33,7 @@ struct Problem {
     double tolerance = 0;         // of adaptive methods: relative error of the velocities in a step
     std::int32_t most_steps = 0;  // of adaptive methods: attempted for a pair
     bool single_precision = false;
+    bool double_double = false;
     bool same_forces = false;  // G, the masses and dt are not swept
     bool want_state = false;   // fields that are computed from the final state
     bool want_closest_approach = false;

@@ -64,6 +64,7 @@ Problem problem_from_job(const JobSpec& job) {
     problem.tolerance = job.real("integrate.tolerance");
     problem.most_steps = static_cast<std::int32_t>(job.integer("integrate.max_steps"));
     problem.single_precision = job.text("integrate.precision") == "fp32";
+    problem.double_double = job.text("integrate.precision") == "double-double";
     problem.same_forces = same_forces(problem.sources);
     problem.largest_steps = largest_steps(problem.sources.steps);
     for (const OutcomeField& field : fields_from_job(job, problem)) request_field(field, problem);

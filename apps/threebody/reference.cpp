@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string_view>
 
 #include "job/fingerprint.h"
 #include "results/result_writer.h"
 #include "run/rank_context.h"
 #include "sweep/cpu_sweep.h"
+#include "sweep/sample_stream.h"
 #include "threebody/cpu_targets.h"
 #include "threebody/methods.h"
 #include "threebody/outcome_fields.h"
@@ -21,37 +23,23 @@ namespace voltpile::threebody {
 namespace {
 
 constexpr const char* kReferenceMethod = "rkn8";
+constexpr double kLeastOfFp64 = 1e-14;             // tolerance
 constexpr std::int32_t kLeastBudget = 10'000'000;  // steps: only a collision ends a reference early
 
 // These fields describe the computation and not its solution, so another method has other values.
 constexpr std::array<std::string_view, 4> kOfTheMethod = {"energy_error", "angular_momentum_error",
                                                           "step_count", "quality"};
 
-bool can_be_checked(const std::string& field) {
-    return std::ranges::find(kOfTheMethod, field) == kOfTheMethod.end();
+bool in_double_double(const JobSpec& job) {
+    return job.text("integrate.precision") == "double-double" ||
+           job.real("check.reference_tolerance") < kLeastOfFp64;
 }
 
-// The points of a sample, as the lanes see them: points of the whole sweep.
-class SampleStream : public PointStream {
-  public:
-    SampleStream(PointStream& numbers, const std::vector<std::int64_t>& points)
-        : numbers_(numbers), points_(points) {}
-
-    bool draw(Ticket& ticket) override {
-        if (!numbers_.draw(ticket)) return false;
-        ticket.point = points_[static_cast<std::size_t>(ticket.point)];
-        return true;
-    }
-    void finish(const Ticket& ticket, const void* outcome) override {
-        const auto found = std::ranges::lower_bound(points_, ticket.point);
-        numbers_.finish({found - points_.begin(), ticket.owner}, outcome);
-    }
-    bool report(double units) override { return numbers_.report(units); }
-
-  private:
-    PointStream& numbers_;
-    const std::vector<std::int64_t>& points_;
-};
+// rkn8 provides no field of the path in double-double.
+bool can_be_checked(const std::string& field, bool double_double) {
+    if (double_double && (needs_adaptive_method(field) || field == "closest_approach")) return false;
+    return std::ranges::find(kOfTheMethod, field) == kOfTheMethod.end();
+}
 
 }  // namespace
 
@@ -73,8 +61,12 @@ std::vector<KeySpec> check_keys() {
     keys.push_back({.path = "check.reference_tolerance",
                     .unit = "1",
                     .default_value = Reals{1e-14},
-                    .range = {.min = 1e-14, .max = 1e-2},
-                    .help = "integrate.tolerance of the reference."});
+                    .range = {.min = 1e-28, .max = 1e-2},
+                    .help =
+                        "integrate.tolerance of the reference. It computes in double-double if the job does "
+                        "or if this is below 1e-14, else in FP64. In double-double it provides neither "
+                        "closest_approach nor the fields that only adaptive methods have, and takes about "
+                        "twenty times as long a step."});
     keys.push_back({.path = "check.within",
                     .unit = "1",
                     .default_value = Reals{0.01},
@@ -84,12 +76,27 @@ std::vector<KeySpec> check_keys() {
     return keys;
 }
 
-void refuse_empty_check(const JobSpec& job, const ReportProblem& report) {
-    if (job.integer("check.points") > 0 && std::ranges::none_of(job.texts("output.fields"), can_be_checked))
+void refuse_useless_check(const JobSpec& job, const ReportProblem& report) {
+    if (job.integer("check.points") == 0) return;
+    const bool double_double = in_double_double(job);
+    const auto checked = [&](const std::string& field) { return can_be_checked(field, double_double); };
+    if (std::ranges::none_of(job.texts("output.fields"), checked))
         report("check.points",
-               fmt::format("nothing to check: output.fields has only fields that describe the "
-                           "computation ({}); add steps_together or final_state",
-                           fmt::join(kOfTheMethod, ", ")));
+               double_double
+                   ? "nothing to check: output.fields has no field that the reference provides in "
+                     "double-double; add steps_together or final_state"
+                   : fmt::format("nothing to check: output.fields has only fields that describe the "
+                                 "computation ({}); add steps_together or final_state",
+                                 fmt::join(kOfTheMethod, ", ")));
+    if (double_double && job.boolean("stop.escape"))
+        report("stop.escape", "the reference does not notice escapes in double-double: leave out the check");
+    const double tolerance = job.real("integrate.tolerance");
+    const double reference = job.real("check.reference_tolerance");
+    if (info(method_named(job.text("integrate.method"))).adaptive && reference > tolerance)
+        report("check.reference_tolerance",
+               fmt::format("the reference has check.reference_tolerance = {:g}, but the job's "
+                           "integrate.tolerance = {:g} is smaller: lower the reference's",
+                           reference, tolerance));
 }
 
 std::optional<CheckPlan> check_from_job(const JobSpec& job) {
@@ -98,7 +105,8 @@ std::optional<CheckPlan> check_from_job(const JobSpec& job) {
     if (plan.points == 0) return std::nullopt;
     plan.seed = job.integer("check.seed");
     plan.within = job.real("check.within");
-    plan.method = fmt::format("{} at {:g}", kReferenceMethod, job.real("check.reference_tolerance"));
+    plan.method = fmt::format("{} at {:g}{}", kReferenceMethod, job.real("check.reference_tolerance"),
+                              in_double_double(job) ? " in double-double" : "");
     return plan;
 }
 
@@ -108,8 +116,9 @@ Reference::Reference(const JobSpec& job, std::vector<std::int64_t> points)
     problem_.tolerance = job.real("check.reference_tolerance");
     problem_.most_steps = std::max(problem_.most_steps, kLeastBudget);
     problem_.single_precision = false;
+    problem_.double_double = in_double_double(job);
     for (const OutcomeField& field : fields_from_job(job, problem_))
-        if (can_be_checked(field.spec.name)) fields_.push_back(field);
+        if (can_be_checked(field.spec.name, problem_.double_double)) fields_.push_back(field);
 }
 
 std::vector<FieldSpec> Reference::fields() const {
@@ -133,8 +142,8 @@ Workload Reference::workload() const {
     Workload workload;
     workload.unit = "pair-steps";
     constexpr double usual_steps = 3000;  // of the published starts at 1e-14
-    workload.units_per_point = usual_steps;
-    workload.flop_per_unit = info(problem_.method).instructions;
+    workload.units_per_point = usual_steps * std::pow(kLeastOfFp64 / problem_.tolerance, 1.0 / 7);
+    workload.flop_per_unit = instructions_of(problem_);
     workload.points = std::ssize(points_);
     for (const FieldSpec& field : fields())
         workload.bytes_per_point += static_cast<std::int64_t>(field.bytes_per_point());

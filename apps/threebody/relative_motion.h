@@ -29,13 +29,13 @@ struct PairConstants {
 };
 
 // Calls set(where, value) for each constant, as set_step_constants does.
-template <class Real, class Set>
-VOLTPILE_HD void set_pair_constants(const Parameters& p, PairConstants<Real>& constants, Set set) {
+template <class Number, class Real, class Set>
+VOLTPILE_HD void set_pair_constants(const ParameterSet<Number>& p, PairConstants<Real>& constants, Set set) {
     VOLTPILE_UNROLL
     for (int term = 0; term < InverseCube<Real>::terms; ++term) {
-        set(constants.gravity[term], p.G * InverseCube<Real>::series(term));
+        set(constants.gravity[term], p.G * Number(InverseCube<Real>::series(term)));
     }
-    const double total = p.mass[0] + p.mass[1] + p.mass[2];
+    const Number total = p.mass[0] + p.mass[1] + p.mass[2];
     set(constants.mass2, p.mass[1]);
     set(constants.mass3, p.mass[2]);
     set(constants.mass12, p.mass[0] + p.mass[1]);
@@ -44,7 +44,7 @@ VOLTPILE_HD void set_pair_constants(const Parameters& p, PairConstants<Real>& co
     set(constants.part3, p.mass[2] / total);
     VOLTPILE_UNROLL
     for (int c = 0; c < 3; ++c) set(constants.center_shift[c], p.mass[0] * p.twin_shift[c] / total);
-    set(constants.end, p.dt * static_cast<double>(step_count(p)));
+    set(constants.end, p.dt * Number(static_cast<double>(step_count(p))));
     set(constants.mass1, p.mass[0]);
 }
 
@@ -69,16 +69,17 @@ VOLTPILE_HD void accelerations(const Real (&x)[6], const Constants& constants, R
 }
 
 // Sets the first system and its twin to their starts. Accelerations stay undefined.
-template <class Real>
-VOLTPILE_HD void initial_motions(const Parameters& p, RelativeMotion<Real>& first,
+template <class Number, class Real>
+VOLTPILE_HD void initial_motions(const ParameterSet<Number>& p, RelativeMotion<Real>& first,
                                  RelativeMotion<Real>& twin) {
     VOLTPILE_UNROLL
     for (int body = 1; body < 3; ++body) {
         VOLTPILE_UNROLL
         for (int c = 0; c < 3; ++c) {
             const int at = 3 * (body - 1) + c;
-            first.x[at] = p.position[body][c] - p.position[0][c];
-            twin.x[at] = p.position[body][c] - (p.position[0][c] + p.twin_shift[c]);
+            const Number of_first = start_position(p, 0, c);
+            first.x[at] = p.position[body][c] - of_first;
+            twin.x[at] = p.position[body][c] - (of_first + p.twin_shift[c]);
             first.v[at] = twin.v[at] = p.velocity[body][c] - p.velocity[0][c];
         }
     }
@@ -95,7 +96,7 @@ VOLTPILE_HD System<double> absolute_system(const Parameters& p, const double (&x
         double velocity = 0;
         VOLTPILE_UNROLL
         for (int body = 0; body < 3; ++body) {
-            center = center + p.mass[body] * p.position[body][c] / total;
+            center = center + p.mass[body] * start_position(p, body, c) / total;
             velocity = velocity + p.mass[body] * p.velocity[body][c] / total;
         }
         s.x[0][c] = center + velocity * time - (p.mass[1] * x[c] + p.mass[2] * x[3 + c]) / total;

@@ -28,8 +28,11 @@ double smallest(const ParameterSource& source) {
 }  // namespace
 
 std::vector<std::string> resolution_warnings(const Problem& problem) {
-    const char* const precision = problem.single_precision ? "fp32" : "fp64";
+    const char* const precision = problem.single_precision ? "fp32"
+                                  : problem.double_double  ? "double-double"
+                                                           : "fp64";
     const double epsilon = problem.single_precision ? std::numeric_limits<float>::epsilon()
+                           : problem.double_double  ? 0x1p-104
                                                     : std::numeric_limits<double>::epsilon();
     const ParameterSet<ParameterSource>& sources = problem.sources;
     std::vector<std::string> warnings;
@@ -48,18 +51,20 @@ std::vector<std::string> resolution_warnings(const Problem& problem) {
                         "be rounding, not dynamics",
                         shift, precision, extent, rounding, problem.largest_steps));
 
+    // size: of the positions along the axis.
+    const auto check_spacing = [&](const ParameterSource& component, double size) {
+        if (component.count < 2) return;
+        const double spacing =
+            std::abs(component.to - component.from) / static_cast<double>(component.intervals);
+        if (spacing < least_units_between_points * epsilon * size)
+            warnings.push_back(
+                fmt::format("neighboring points of a sweep are {:.3g} apart at positions of size "
+                            "{:.3g}, where numbers in {} are {:.1g} apart: points will coincide",
+                            spacing, size, precision, epsilon * size));
+    };
     for (const auto& body : sources.position)
-        for (const ParameterSource& component : body) {
-            if (component.count < 2) continue;
-            const double spacing =
-                std::abs(component.to - component.from) / static_cast<double>(component.intervals);
-            const double unit = epsilon * largest(component);
-            if (spacing < least_units_between_points * unit)
-                warnings.push_back(
-                    fmt::format("neighboring points of a sweep are {:.3g} apart at positions of size "
-                                "{:.3g}, where numbers in {} are {:.1g} apart: points will coincide",
-                                spacing, largest(component), precision, unit));
-        }
+        for (const ParameterSource& component : body) check_spacing(component, largest(component));
+    for (int c = 0; c < 3; ++c) check_spacing(sources.displacement[c], largest(sources.position[0][c]));
     return warnings;
 }
 

@@ -8,10 +8,15 @@
 namespace voltpile::threebody {
 
 // Returns the mean number of steps that a pair attempts, from up to 128 points spread over the sweep: a tenth
-// of a second on one core, and the same number on every x86 processor, so that all ranks plan alike. A pilot
-// attempts 4,000 steps at most; pairs that need more count as if they ended at the rate of the others,
-// which is too few where that rate falls (a quarter of the steps of jobs/threebody/agekyan_anosova.toml).
-// points: of the sweep, at least 1.
+// of a second on one core, and the same number on every x86 processor, so that all ranks plan alike. These
+// pilots attempt 4,000 steps at most. Of those left undecided, up to 16 go on to 64,000 steps, within a
+// second; what is left even then counts as if it ended at the rate at which these 16 do. In double-double, 16
+// pilots at a tolerance of at least 1e-10 stand for all. points: of the sweep, at least 1.
 double estimated_steps(const Problem& problem, std::int64_t points);
+
+// Returns the mean number of steps of a pair with a method of fixed steps, from the same points: pairs that
+// part end early. Problem::largest_steps if following these points would take longer than a few tenths of a
+// second.
+double estimated_fixed_steps(const Problem& problem, std::int64_t points);
 
 }  // namespace voltpile::threebody

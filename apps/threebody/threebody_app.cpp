@@ -5,6 +5,7 @@
 #include "run/rank_context.h"
 #include "sweep/cpu_sweep.h"
 #include "threebody/cpu_targets.h"
+#include "threebody/gpu_kernel.h"
 #include "threebody/methods.h"
 #include "threebody/problem_from_job.h"
 #include "threebody/reference.h"
@@ -25,7 +26,7 @@ ThreebodyApp::ThreebodyApp(const JobSpec& job)
       points_(job.point_count()),
       steps_per_point_(threebody::info(problem_.method).adaptive
                            ? threebody::estimated_steps(problem_, points_)
-                           : problem_.largest_steps) {}
+                           : threebody::estimated_fixed_steps(problem_, points_)) {}
 
 std::vector<FieldSpec> ThreebodyApp::fields() const {
     std::vector<FieldSpec> specs;
@@ -36,11 +37,16 @@ std::vector<FieldSpec> ThreebodyApp::fields() const {
 Workload ThreebodyApp::workload() const {
     Workload workload;
     workload.unit = "pair-steps";
-    const threebody::MethodInfo& method = threebody::info(problem_.method);
     workload.units_per_point = steps_per_point_;
-    workload.flop_per_unit = method.instructions;
+    workload.flop_per_unit = threebody::instructions_of(problem_);
+    if (!problem_.double_double)
+        workload.measured_as = threebody::measured_rate_name(problem_.method, problem_.single_precision);
     workload.fp64 = !problem_.single_precision;
+    // Pairs in double-double lie in memory (docs/numerics.md).
+    if (problem_.double_double) workload.gpu_efficiency = 0.12;
     workload.points = points_;
+    workload.gpu_state_bytes = static_cast<std::int64_t>(
+        threebody::raw_bytes_per_point(problem_, threebody::info(problem_.method).adaptive));
     for (const FieldSpec& field : fields()) {
         workload.bytes_per_point += static_cast<std::int64_t>(field.bytes_per_point());
     }

@@ -41,7 +41,7 @@ class ThreebodyApp : public App {
     std::vector<OutcomeField> fields_;
     std::optional<CheckPlan> check_;
     std::int64_t points_;
-    double steps_per_point_;               // of an adaptive method estimated
+    double steps_per_point_;               // estimated
     std::vector<RankPlan> ranks_;          // of the last plan
     const GpuDuty* duty_ = nullptr;        // nullptr: GPUs work all the time
     std::shared_ptr<GpuSweep> gpu_sweep_;  // from connect() to disconnect(); null without a GPU

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "base/bind_thread.h"
+#include "base/phase.h"
 
 namespace voltpile {
 
@@ -26,6 +27,7 @@ class ThreadStream : public PointStream {
     void finish(const Ticket& ticket, const void* outcome) override { feed_.finish(ticket, outcome); }
 
     bool report(double units) override {
+        count_step(Phase::Compute);
         const auto now = Clock::now();
         work_.add_units(units);
         work_.add_busy(std::chrono::duration<double>(now - last_).count() / threads_);
@@ -53,6 +55,7 @@ void sweep_on_cpu(const SweepPoints& sweep, const std::vector<OutcomeField>& fie
             bind_this_thread(pu);
             ThreadStream stream(feed, work, pus.size());
             while (feed.wait()) {
+                const InPhase computing(Phase::Compute);
                 stream.begin();
                 sweep(stream);
             }

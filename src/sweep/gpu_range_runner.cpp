@@ -4,12 +4,9 @@
 #include <cstring>
 #include <utility>
 
-namespace voltpile {
+#include "plan/sweep_memory.h"
 
-namespace {
-constexpr std::int64_t largest_part = 1 << 22;           // points
-constexpr std::size_t most_prepared_bytes = 64UL << 20;  // of results
-}  // namespace
+namespace voltpile {
 
 GpuRangeRunner::GpuRangeRunner(const GpuProgram& program, const std::vector<OutcomeField>& fields,
                                int multiprocessors, const std::uint32_t* rest_ns)
@@ -23,8 +20,8 @@ GpuRangeRunner::GpuRangeRunner(const GpuProgram& program, const std::vector<Outc
 void GpuRangeRunner::prepare(std::int64_t points) {
     std::size_t bytes_per_point = 0;
     for (const OutcomeField& field : fields_) bytes_per_point += field.spec.bytes_per_point();
-    reserve(std::min(static_cast<std::size_t>(std::min(points, largest_part)),
-                     most_prepared_bytes / bytes_per_point));
+    reserve(
+        static_cast<std::size_t>(prepared_gpu_points(points, static_cast<std::int64_t>(bytes_per_point))));
     set_to_zero(counters_.data(), counters_.bytes(), stream_);
     program_.launch(gpu_range({0, 0}), multiprocessors_, stream_);
     stream_.synchronize();
@@ -67,7 +64,7 @@ GpuRange GpuRangeRunner::gpu_range(WorkRange part) {
 }
 
 void GpuRangeRunner::start_part() {
-    part_ = {part_.end, std::min(range_.end, part_.end + largest_part)};
+    part_ = {part_.end, std::min(range_.end, part_.end + kLargestGpuPart)};
     const auto points = static_cast<std::size_t>(part_.size());
     reserve(points);
     units_taken_ = 0;

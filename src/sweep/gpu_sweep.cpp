@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "device/device.h"
+#include "plan/sweep_memory.h"
 #include "sweep/gpu_range_runner.h"
 
 namespace voltpile {
@@ -61,7 +62,7 @@ GpuSweep::GpuSweep(const std::function<std::unique_ptr<GpuProgram>()>& make_prog
     program_ = make_program();
     if (duty) rest_ = std::make_unique<Rest>(*duty);
     const DeviceInfo info = device_info(gpu);
-    for (int i = 0; i < 2; ++i) {
+    for (int i = 0; i < kGpuRangesInFlight; ++i) {
         runners_.push_back(std::make_unique<GpuRangeRunner>(*program_, fields, info.multiprocessors,
                                                             rest_ ? rest_->on_gpu() : nullptr));
         runners_.back()->prepare(points);

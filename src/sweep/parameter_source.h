@@ -18,13 +18,19 @@ struct ParameterSource {
 
 inline namespace VOLTPILE_TARGET {
 
-// Returns the value at a point of the sweep. The operations have the same order as in SweepAxis::value, so
-// the result's coordinates are exactly these numbers.
-VOLTPILE_HD double value_at(const ParameterSource& source, std::int64_t point) {
-    if (source.count == 0) return source.base;
+// Returns the value at a point of the sweep, computed in a type that double converts to. The operations have
+// the same order as in SweepAxis::value, so in double the result's coordinates are exactly these numbers.
+template <class Number>
+VOLTPILE_HD Number value_in(const ParameterSource& source, std::int64_t point) {
+    if (source.count == 0) return Number(source.base);
     const std::int64_t index = (point / source.stride) % source.count;
-    return source.from +
-           ((source.to - source.from) * static_cast<double>(index)) / static_cast<double>(source.intervals);
+    const Number from(source.from);
+    return from + ((Number(source.to) - from) * Number(static_cast<double>(index))) /
+                      Number(static_cast<double>(source.intervals));
+}
+
+VOLTPILE_HD double value_at(const ParameterSource& source, std::int64_t point) {
+    return value_in<double>(source, point);
 }
 
 }  // namespace VOLTPILE_TARGET

@@ -9,7 +9,9 @@
 #define VOLTPILE_HD inline __attribute__((always_inline))
 #endif
 
-#if defined(__CUDA_ARCH__) || defined(__clang__)
+// Before loops over bodies and coordinates. A source that would become too large defines it as nothing.
+#if defined(VOLTPILE_UNROLL)
+#elif defined(__CUDA_ARCH__) || defined(__clang__)
 #define VOLTPILE_UNROLL _Pragma("unroll")
 #elif defined(__CUDACC__)  // nvcc's host pass understands neither
 #define VOLTPILE_UNROLL

@@ -143,8 +143,8 @@ TEST(Adaptive, FollowsThePythagoreanProblemToTheEscape) {
     }
 }
 
-// With positions relative to body 1, rounding errors in FP64 have grown to tenths by then, so this test
-// checks which body escapes, when, and roughly where, but no digits.
+// With positions relative to body 1, rounding errors in FP64 have grown to tenths by t = 70. So this test
+// checks which body escapes, when, and roughly where.
 TEST(Adaptive, FollowsThePythagoreanProblemRelativeToBody1) {
     for (const Processor& processor : cpu_processors()) {
         SCOPED_TRACE(processor.name);

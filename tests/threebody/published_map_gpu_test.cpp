@@ -237,6 +237,25 @@ TEST_F(Gpu, AgreesWithTheCpuGraggBulirschStoer10) {
     expect_agreement_in_adaptive(Method::GraggBulirschStoer10);
 }
 
+// See DeepZoom.HasTheSameBitsOnEveryProcessor.
+TEST_F(Gpu, HasTheBitsOfTheCpuInDoubleDouble) {
+    for (const Method method : {Method::Euler, Method::RungeKuttaNystrom8}) {
+        for (const bool same_forces : {true, false}) {
+            Problem problem = deep_zoom(3000);
+            problem.method = method;
+            problem.tolerance = 1e-20;
+            problem.most_steps = 100000;
+            problem.same_forces = same_forces;
+            problem.separation = 2e-21;
+            problem.want_state = true;
+            const auto gpu = run_on_gpu(problem, 0, 10, 4);
+            const auto cpu = cpu_processors().front().run(problem, consecutive(0, 10));
+            for (std::size_t i = 0; i < cpu.size(); ++i)
+                EXPECT_TRUE(same_bits(gpu[i], cpu[i])) << static_cast<int>(method) << " " << i;
+        }
+    }
+}
+
 TEST_F(Gpu, CountsNanAsDiverged) {
     Problem problem = published_map(4);
     problem.sources.position[0][2].base = NAN;

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <string>
 #include <utility>
@@ -48,6 +49,19 @@ inline Problem published_map(std::int64_t size = 1000) {
     set_time(problem, 0.001, 50000);
     problem.separation = 0.5;
     problem.same_forces = true;
+    return problem;
+}
+
+// A zoom into the published map around (5.30031, -0.45): points 1e-20 apart, the twin 1e-21 away.
+inline Problem deep_zoom(std::int32_t steps) {
+    Problem problem = published_map();
+    problem.sources.position[0][0] = {.base = 5.30031};
+    problem.sources.position[0][1] = {.base = -0.45};
+    problem.sources.displacement[0] = {
+        .from = -5e-20, .to = 5e-20, .intervals = 10, .count = 10, .stride = 1};
+    for (ParameterSource& shift : problem.sources.twin_shift) shift = {.base = 1e-21};
+    set_time(problem, 0.001, steps);
+    problem.double_double = true;
     return problem;
 }
 
@@ -140,6 +154,13 @@ inline std::vector<std::int64_t> consecutive(std::int64_t begin, std::int64_t co
     std::vector<std::int64_t> points;
     for (std::int64_t i = 0; i < count; ++i) points.push_back(begin + i * stride);
     return points;
+}
+
+// Whether two outcomes agree in all that is not evaluated afterwards from the final state.
+inline bool same_bits(const Outcome& a, const Outcome& b) {
+    return a.steps_together == b.steps_together && a.step_count == b.step_count &&
+           std::memcmp(&a.time_together, &b.time_together, sizeof(double)) == 0 &&
+           std::memcmp(a.final_state, b.final_state, sizeof a.final_state) == 0;
 }
 
 inline std::int64_t sum_of_steps(const std::vector<Outcome>& outcomes) {

@@ -17,6 +17,7 @@ struct Euler {
         .instructions = forces_instructions + drift_instructions + separation_instructions,
         .threads = {},
         .help = "explicit, order 1, used by the published map; its energy drifts",
+        .double_double = true,
     };
 
     // Moves momenta from the time of the positions to the time that `step` expects.

@@ -17,6 +17,7 @@ struct Leapfrog {
         .instructions = forces_instructions + drift_instructions + separation_instructions,
         .threads = {},
         .help = "symplectic, order 2, same cost: one force evaluation per step",
+        .double_double = true,
     };
 
     template <class Real>

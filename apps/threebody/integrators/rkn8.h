@@ -5,6 +5,7 @@
 // order 8.
 #pragma once
 
+#include "sweep/fraction.h"
 #include "threebody/method_info.h"
 #include "threebody/relative_motion.h"
 
@@ -26,6 +27,7 @@ struct RungeKuttaNystrom8 {
         .help =
             "Runge-Kutta-Nystrom, order 8, eight force evaluations per step; every trajectory chooses its "
             "own steps so that their errors stay below integrate.tolerance",
+        .double_double = true,
     };
 
     template <class Real>
@@ -61,30 +63,63 @@ struct RungeKuttaNystrom8 {
 
     // Rows 1 to 8: of the positions of the stages; the last is the new position. Then the weights of the new
     // velocity, and their difference to those of order 6.
-    static VOLTPILE_HD constexpr double coefficient(int row, int column) {
-        constexpr double table[11][9] = {
+    static VOLTPILE_HD constexpr Fraction coefficient(int row, int column) {
+        constexpr Fraction table[11][9] = {
             {},
-            {1.0 / 800},
-            {1.0 / 600, 1.0 / 300},
-            {9.0 / 200, -9.0 / 100, 9.0 / 100},
-            {-66701.0 / 197352, 28325.0 / 32892, -2665.0 / 5482, 2170.0 / 24669},
-            {227015747.0 / 304251000, -54897451.0 / 30425100, 12942349.0 / 10141700, -9499.0 / 304251,
-             539.0 / 9250},
-            {-1131891597.0 / 901789000, 41964921.0 / 12882700, -6663147.0 / 3220675, 270954.0 / 644135,
-             -108.0 / 5875, 114.0 / 1645},
-            {13836959.0 / 3667458, -17731450.0 / 1833729, 1063919505.0 / 156478208, -33213845.0 / 39119552,
-             13335.0 / 28544, -705.0 / 14272, 1645.0 / 57088},
-            {223.0 / 7938, 0, 1175.0 / 8064, 925.0 / 6048, 41.0 / 448, 925.0 / 14112, 1175.0 / 72576, 0},
-            {223.0 / 7938, 0, 5875.0 / 36288, 4625.0 / 21168, 41.0 / 224, 4625.0 / 21168, 5875.0 / 36288,
-             223.0 / 7938, 0},
-            {-544307.0 / 12215700, 0, 544307.0 / 4467456, -544307.0 / 2606016, 1632921.0 / 6204800,
-             -544307.0 / 2606016, 544307.0 / 4467456, 322012.0 / 3053925, -3.0 / 20},
+            {{1, 800}},
+            {{1, 600}, {1, 300}},
+            {{9, 200}, {-9, 100}, {9, 100}},
+            {{-66701, 197352}, {28325, 32892}, {-2665, 5482}, {2170, 24669}},
+            {{227015747, 304251000},
+             {-54897451, 30425100},
+             {12942349, 10141700},
+             {-9499, 304251},
+             {539, 9250}},
+            {{-1131891597, 901789000},
+             {41964921, 12882700},
+             {-6663147, 3220675},
+             {270954, 644135},
+             {-108, 5875},
+             {114, 1645}},
+            {{13836959, 3667458},
+             {-17731450, 1833729},
+             {1063919505, 156478208},
+             {-33213845, 39119552},
+             {13335, 28544},
+             {-705, 14272},
+             {1645, 57088}},
+            {{223, 7938}, {}, {1175, 8064}, {925, 6048}, {41, 448}, {925, 14112}, {1175, 72576}, {}},
+            {{223, 7938},
+             {},
+             {5875, 36288},
+             {4625, 21168},
+             {41, 224},
+             {4625, 21168},
+             {5875, 36288},
+             {223, 7938},
+             {}},
+            {{-544307, 12215700},
+             {},
+             {544307, 4467456},
+             {-544307, 2606016},
+             {1632921, 6204800},
+             {-544307, 2606016},
+             {544307, 4467456},
+             {322012, 3053925},
+             {-3, 20}},
         };
         return table[row][column];
     }
-    static VOLTPILE_HD constexpr double node(int row) {
-        constexpr double table[stages] = {0, 0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 1, 1};
+    static VOLTPILE_HD constexpr Fraction node(int row) {
+        constexpr Fraction table[stages] = {{},      {1, 20}, {1, 10}, {3, 10}, {1, 2},
+                                            {7, 10}, {9, 10}, {1, 1},  {1, 1}};
         return table[row];
+    }
+    template <int row, int column, class Real>
+    static VOLTPILE_HD Real coefficient_of() {
+        constexpr double high = coefficient(row, column).high();
+        constexpr double low = coefficient(row, column).low();
+        return Constant<Real>::of(high, low);
     }
 
     // Returns the sum of coefficient(row, j) k[j][c] over the stages that the row has.
@@ -92,15 +127,15 @@ struct RungeKuttaNystrom8 {
     static VOLTPILE_HD Real sum(const Real (&k)[stages][6], int c, Real sum_before) {
         if constexpr (j == stages || (row < stages && j >= row)) {
             return sum_before;
-        } else if constexpr (coefficient(row, j) == 0) {
+        } else if constexpr (coefficient(row, j).numerator == 0) {
             return sum<row, j + 1>(k, c, sum_before);
         } else {
-            return sum<row, j + 1>(k, c, fma(k[j][c], real<Real>(coefficient(row, j)), sum_before));
+            return sum<row, j + 1>(k, c, fma(k[j][c], coefficient_of<row, j, Real>(), sum_before));
         }
     }
     template <int row, class Real>
     static VOLTPILE_HD Real sum(const Real (&k)[stages][6], int c) {
-        return sum<row>(k, c, k[0][c] * real<Real>(coefficient(row, 0)));
+        return sum<row>(k, c, k[0][c] * coefficient_of<row, 0, Real>());
     }
 
     // Computes the stage's position, in to.x, and the accelerations there.
@@ -108,9 +143,12 @@ struct RungeKuttaNystrom8 {
     static VOLTPILE_HD void stage(const RelativeMotion<Real>& from, Real h,
                                   const PairConstants<Real>& constants, RelativeMotion<Real>& to,
                                   Real (&k)[stages][6]) {
+        constexpr double high = node(row).high();
+        constexpr double low = node(row).low();
+        const Real node_of_row = Constant<Real>::of(high, low);
         VOLTPILE_UNROLL
         for (int c = 0; c < 6; ++c) {
-            const Real path = fma(h, sum<row>(k, c), from.v[c] * real<Real>(node(row)));
+            const Real path = fma(h, sum<row>(k, c), from.v[c] * node_of_row);
             to.x[c] = fma(h, path, from.x[c]);
         }
         accelerations(to.x, constants, k[row]);
