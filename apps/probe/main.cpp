@@ -1,7 +1,7 @@
-// voltpile-probe: reads this node and its GPUs and writes lines of JSON to stdout. Voltpile runs it as a
-// process of its own, because a call into a hung driver never returns (src/machine/probe.h).
+// voltpile-probe: reads this node's GPUs and writes lines of JSON to stdout. Voltpile runs it as a process of
+// its own, because a call into a hung driver never returns (src/machine/probe.h).
 //   voltpile-probe                one line with everything
-//   voltpile-probe --every MS     a line of what changes every MS milliseconds, until stdin is closed
+//   voltpile-probe --every MS     a line with what has changed every MS milliseconds, until stdin is closed
 //   voltpile-probe --set          sets power limits and clocks by a line on stdin (machine/gpu_settings.h)
 #include <poll.h>
 #include <unistd.h>
@@ -16,11 +16,12 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/error.h"
+#include "base/unix_time.h"
 #include "machine/gpu_sampler.h"
 #include "machine/gpu_settings.h"
-#include "machine/host_meter.h"
 #include "machine/node_json.h"
 #include "machine/nvml.h"
 #include "machine/read_gpus.h"
@@ -30,10 +31,6 @@ namespace {
 using namespace voltpile;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
-
-double unix_time_s() {
-    return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 // The driver, if there is one that answers.
 struct Driver {
@@ -48,9 +45,8 @@ struct Driver {
     std::string problem;
 };
 
-bool print(const NodeSample& sample) {
-    const std::string line = to_json(sample) + "\n";
-    return std::fputs(line.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
+bool print(const std::string& line) {
+    return std::fputs((line + "\n").c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
 }
 
 // Returns false once the other end of stdin is closed.
@@ -71,32 +67,30 @@ bool print_everything() {
     NodeSample sample;
     sample.gpus.problem = driver.problem;
     if (driver.nvml) sample.gpus = read_gpus(*driver.nvml, GpuReading::Everything);
-    sample.host = HostMeter().read();
-    sample.time_s = unix_time_s();
-    return print(sample);
+    sample.time_s = unix_time();
+    return print(to_json(sample));
 }
 
 int sample_every(milliseconds every) {
     const Driver driver;
     std::optional<GpuSampler> gpus;
     if (driver.nvml) gpus.emplace(*driver.nvml);
-    HostMeter host;
+    NodeSample before;
     for (auto next = steady_clock::now();; next = std::max(next + every, steady_clock::now())) {
         if (!sleep_until(next)) return 0;
         NodeSample sample;
         sample.gpus.problem = driver.problem;
-        sample.time_s = unix_time_s();
+        sample.time_s = unix_time();
         if (gpus) sample.gpus = gpus->sample();
-        sample.host = host.read();
-        if (!print(sample)) return 0;  // nobody reads
+        if (!print(change_json(sample, before))) return 0;  // nobody reads
+        before = std::move(sample);
     }
 }
 
 bool set_by_stdin() {
     std::string line;
     std::getline(std::cin, line);
-    const std::string outcomes = to_json(set_gpus(Nvml(), settings_from_json(line))) + "\n";
-    return std::fputs(outcomes.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
+    return print(to_json(set_gpus(Nvml(), settings_from_json(line))));
 }
 
 }  // namespace
@@ -111,7 +105,7 @@ int main(int argc, char** argv) {
             return sample_every(milliseconds(every));
         std::fputs(
             "usage: voltpile-probe [--every MILLISECONDS | --set]\n"
-            "Voltpile runs it to read this node and to set its GPUs.\n",
+            "Voltpile runs it to read and to set the GPUs of this node.\n",
             stderr);
         return static_cast<int>(ExitCode::BadInput);
     } catch (const std::exception& error) {

@@ -11,10 +11,11 @@ namespace voltpile {
 
 struct ClockOffset {
     double offset_s = 0;       // ahead of the median of all ranks
-    double uncertainty_s = 0;  // the messages took this long
+    double uncertainty_s = 0;  // the true offset is within this of it
 };
 
-// Collective: every rank calls. Returns the offset of this rank's clock.
+// Collective: every rank calls. Rank 0 asks each rank for its time and takes the answer with the shortest
+// round trip, which bounds the error (Cristian's method). Returns the offset of this rank's clock.
 ClockOffset compare_clocks(const Communicator& world);
 
 // Returns a finding if the clock is off by more than a second, whatever the messages took.

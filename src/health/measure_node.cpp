@@ -18,11 +18,12 @@ NodeFigures figures_of_process(const ProcessResult& result, std::chrono::millise
     for (std::string line; std::getline(lines, line);)
         if (const auto begun = add_line(line, node)) at = *begun;
     const char* advice = "dmesg shows why (NVRM: Xid); restart the node before it runs jobs";
-    if (result.timed_out)
-        node.findings.push_back({Health::Bad,
-                                 fmt::format("{}: not measured within {:.3g} s", at,
-                                             std::chrono::duration<double>(deadline).count()),
-                                 advice});
+    const std::string late =
+        fmt::format("not measured within {:.3g} s", std::chrono::duration<double>(deadline).count());
+    if (result.timed_out && at.starts_with(kHostPlace))  // other programs use it
+        node.not_measured.push_back(fmt::format("{}: {}: the node is busy", at, late));
+    else if (result.timed_out)
+        node.findings.push_back({Health::Bad, fmt::format("{}: {}", at, late), advice});
     else if (!result.succeeded())
         node.findings.push_back({Health::Bad,
                                  fmt::format("{}: measuring it ended with exit code {}: {}", at,

@@ -19,6 +19,9 @@ struct NodeFigures {
 
 inline constexpr std::chrono::seconds kMeasuringDeadline{50};
 
+// How the names of what belongs to the host begin: "NUMA node 0 (8 cores): its memory".
+inline constexpr const char* kHostPlace = "NUMA node ";
+
 // Runs run_measuring() through `command`, which is this program with the arguments that lead there. Never
 // throws for what the machine does or lacks. Takes at most the deadline and four seconds.
 NodeFigures measure_node(std::vector<std::string> command,

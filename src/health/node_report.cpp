@@ -101,6 +101,9 @@ json report_json(const NodeReport& report) {
         object["findings"].push_back(
             {{"health", name_of(finding.health)}, {"text", finding.text}, {"advice", finding.advice}});
     for (const Figure& figure : report.figures) object["figures"].push_back(figure_json(figure));
+    if (report.clock)
+        object["clock"] = {{"offset_s", report.clock->offset_s},
+                           {"uncertainty_s", report.clock->uncertainty_s}};
     return object;
 }
 
@@ -115,6 +118,8 @@ NodeReport report_from(const json& object) {
             {health_named(finding.at("health")), finding.at("text"), finding.at("advice")});
     for (const json& figure : object.at("figures")) report.figures.push_back(figure_from(figure));
     report.not_measured = object.at("not_measured").get<std::vector<std::string>>();
+    if (object.contains("clock"))
+        report.clock = {object["clock"].at("offset_s"), object["clock"].at("uncertainty_s")};
     return report;
 }
 

@@ -3,9 +3,11 @@
 
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "health/clocks.h"
 #include "health/measure_node.h"
 #include "machine/gpu_snapshot.h"
 #include "machine/node_check.h"
@@ -20,6 +22,7 @@ struct NodeReport {
     std::string node;                             // the host's name
     std::string driver;                           // NVIDIA's version; empty: none
     std::map<std::string, std::string> versions;  // of what must be equal on all nodes; empty: not there
+    std::optional<ClockOffset> clock;             // compared with other nodes'
     std::vector<ReportedGpu> gpus;
     std::vector<NodeFinding> findings;
     std::vector<Figure> figures;            // empty: nothing was measured

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "device/device.h"
 #include "health/figure_json.h"
+#include "health/measure_node.h"
 #include "health/tensor_theory.h"
 #include "machine/probe.h"
 #include "measure/copy_rates.h"
@@ -99,8 +100,8 @@ class NodeMeasuring {
         const std::int64_t bytes = std::min(host_bytes, host_.memory_bytes / 8) /
                                    static_cast<std::int64_t>(std::max<std::size_t>(pus.size(), 1));
         for (const auto& [node, on_node] : pus) {
-            const std::string place =
-                fmt::format("NUMA node {} ({} core{})", node, on_node.size(), on_node.size() == 1 ? "" : "s");
+            const std::string place = fmt::format("{}{} ({} core{})", kHostPlace, node, on_node.size(),
+                                                  on_node.size() == 1 ? "" : "s");
             put_line(begin_line(place + ": its memory"));
             add(FigureKind::HostRead, place, fmt::format("{}, {} cores", host_.cpu_name, on_node.size()),
                 host_read_rate(bytes, on_node),
@@ -109,6 +110,7 @@ class NodeMeasuring {
     }
 
     void list_gpus() {
+        put_line(begin_line("GPUs: asking CUDA"));
         if (device_count() == 0 && !node_.gpus.empty())
             put_line(skipped_line("GPUs: CUDA shows none to this program, or it was built without CUDA"));
         for (int device = 0; device < device_count(); ++device) {

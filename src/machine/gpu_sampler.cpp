@@ -7,7 +7,6 @@
 
 #include "machine/nvml.h"
 #include "machine/pci_errors.h"
-#include "machine/read_gpus.h"
 
 namespace voltpile {
 namespace {
@@ -32,12 +31,6 @@ std::chrono::nanoseconds processor_time() {
     return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
 }
 
-void hold(const GpuSnapshot& before, GpuSnapshot& gpu, GpuPace pace) {
-    for (const GpuNumber& number : kGpuNumbers)
-        if (number.pace == pace && number.member != &GpuSnapshot::energy_j)
-            gpu.*number.member = before.*number.member;
-}
-
 void read_aer(GpuSnapshot& gpu, const std::filesystem::path& sys) {
     const std::vector<PciErrors> ports = pci_errors(gpu.bus_id, sys);
     if (!ports.empty()) gpu.aer_correctable = gpu.aer_uncorrectable = 0;
@@ -58,38 +51,46 @@ void compute_rates(const GpuSnapshot& before, double seconds, GpuSnapshot& gpu) 
 
 GpuSampler::GpuSampler(const Nvml& nvml, std::filesystem::path sys) : nvml_(nvml), sys_(std::move(sys)) {}
 
-NodeGpus GpuSampler::sample() {
-    const auto now = Clock::now();
-    const bool slow = !slow_at_ || now - *slow_at_ >= kSlowPeriod;
-    NodeGpus node = read_gpus(nvml_, slow ? GpuReading::Slow : GpuReading::Fast);
+void GpuSampler::read_all() {
+    NodeGpus node = read_gpus(nvml_, GpuReading::Slow);
+    devices_.clear();
     for (GpuSnapshot& gpu : node.gpus) {
-        const GpuSnapshot* before = gpu.bus_id.empty() ? nullptr : before_.find(gpu.bus_id);
-        if (!before) continue;
-        if (!slow) {
-            hold(*before, gpu, GpuPace::Slow);
-            gpu.memory_total_bytes = before->memory_total_bytes;
-        }
-        hold(*before, gpu, GpuPace::Costly);
+        devices_.push_back(gpu.bus_id.empty() ? nullptr : find_gpu(nvml_, gpu.bus_id));
+        if (const GpuSnapshot* before = gpu.bus_id.empty() ? nullptr : node_.find(gpu.bus_id))
+            for (const GpuNumber& number : kGpuNumbers)
+                if (number.pace == GpuPace::Costly) gpu.*number.member = before->*number.member;
     }
-    if (slow) slow_at_ = now;
-    if (now >= next_costly_ && !node.gpus.empty()) read_next_costly(node, now);
-    before_ = node;
-    return node;
+    node_ = std::move(node);
 }
 
-void GpuSampler::read_next_costly(NodeGpus& node, Clock::time_point now) {
+const NodeGpus& GpuSampler::sample() {
+    const auto now = Clock::now();
+    if (!slow_at_ || now - *slow_at_ >= kSlowPeriod) {
+        read_all();
+        slow_at_ = now;
+    } else {
+        for (std::size_t i = 0; i < node_.gpus.size(); ++i)
+            if (devices_[i]) read_fast(nvml_, devices_[i], node_.gpus[i]);
+    }
+    for (GpuSnapshot& gpu : node_.gpus) gpu.energy_j.reset();
+    if (now >= next_costly_ && !node_.gpus.empty()) read_next_costly(now);
+    return node_;
+}
+
+void GpuSampler::read_next_costly(Clock::time_point now) {
     const auto begin = processor_time();
-    GpuSnapshot& gpu = node.gpus[turn_++ % node.gpus.size()];
-    if (!gpu.bus_id.empty()) {
+    const std::size_t index = turn_++ % node_.gpus.size();
+    GpuSnapshot& gpu = node_.gpus[index];
+    if (devices_[index]) {
         const GpuSnapshot before = gpu;  // as held
-        read_costly(nvml_, gpu);
+        read_costly(nvml_, devices_[index], gpu);
         read_aer(gpu, sys_);
         if (const auto last = costly_at_.find(gpu.bus_id); last != costly_at_.end())
             compute_rates(before, std::chrono::duration<double>(now - last->second).count(), gpu);
         costly_at_[gpu.bus_id] = now;
     }
     const auto pause = std::max<Clock::duration>(kCostlyShare * (processor_time() - begin),
-                                                 kSlowPeriod / static_cast<int>(node.gpus.size()));
+                                                 kSlowPeriod / static_cast<int>(node_.gpus.size()));
     next_costly_ = now + pause;
 }
 

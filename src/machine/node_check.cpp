@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sys/resource.h>
-#include <sys/statvfs.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -27,8 +26,6 @@ constexpr double kHotterBy_c = 15;
 constexpr double kNearSlowdown_c = 3;
 // NVIDIA replaces a board with this many retired pages.
 constexpr double kRetiredPagesOfABadBoard = 60;
-constexpr double kSharedMemoryForJobs = 1e9;
-constexpr double kDiskForJobs = 1e9;
 
 class NodeCheck {
   public:
@@ -187,17 +184,6 @@ class NodeCheck {
             !fs::exists(sys_ / "module/nv_peer_mem", error))
             add(Health::Degraded, "nvidia-peermem is not loaded: network adapters cannot read GPU memory",
                 "modprobe nvidia-peermem");
-        check_space("/dev/shm", kSharedMemoryForJobs, "mount it with size=50%; containers: --shm-size=8g");
-        check_space("/tmp", kDiskForJobs, "free some space");
-    }
-
-    void check_space(const char* path, double needed, const char* advice) {
-        struct statvfs space {};
-        if (statvfs(path, &space) != 0)
-            return add(Health::Bad, fmt::format("{} is not there", path), "mount it");
-        const double free = static_cast<double>(space.f_bavail) * static_cast<double>(space.f_frsize);
-        if (free < needed)
-            add(Health::Degraded, fmt::format("{} has {} left", path, bytes_text(free)), advice);
     }
 
     // Values of the other GPUs of the same model.

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/error.h"
 
@@ -65,6 +68,39 @@ GpuSnapshot gpu_from(const json& object) {
     return gpu;
 }
 
+bool differ_in_numbers_alone(const NodeSample& a, const NodeSample& b) {
+    const auto same = [](const GpuSnapshot& one, const GpuSnapshot& other) {
+        return one.bus_id == other.bus_id && one.name == other.name && one.uuid == other.uuid &&
+               one.problem == other.problem && one.links.empty() && other.links.empty();
+    };
+    return a.gpus.problem == b.gpus.problem && a.gpus.driver_version == b.gpus.driver_version &&
+           a.gpus.cuda_version == b.gpus.cuda_version &&
+           std::ranges::all_of(
+               kHostNumbers,
+               [&](const HostNumber& number) { return a.host.*number.member == b.host.*number.member; }) &&
+           std::ranges::equal(a.gpus.gpus, b.gpus.gpus, same);
+}
+
+void apply_changes(const json& changed, NodeGpus& node) {
+    for (std::size_t i = 0; i < node.gpus.size(); ++i)
+        for (const GpuNumber& number : kGpuNumbers)
+            if (changed.at(i).contains(number.name))
+                node.gpus[i].*number.member = number_in(changed[i], number.name);
+}
+
+NodeSample whole_sample(const json& object) {
+    NodeSample sample;
+    sample.time_s = object.at("time_s");
+    for (const HostNumber& number : kHostNumbers)
+        sample.host.*number.member = number_in(object.at("host"), number.name);
+    NodeGpus& node = sample.gpus;
+    node.problem = object.value("problem", "");
+    node.driver_version = object.at("driver_version");
+    node.cuda_version = object.at("cuda_version");
+    for (const json& gpu : object.at("gpus")) node.gpus.push_back(gpu_from(gpu));
+    return sample;
+}
+
 }  // namespace
 
 std::string to_json(const NodeSample& sample) {
@@ -82,19 +118,39 @@ std::string to_json(const NodeSample& sample) {
     return object.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
+std::string change_json(const NodeSample& sample, const NodeSample& before) {
+    if (!differ_in_numbers_alone(sample, before)) return to_json(sample);
+    std::string line = fmt::format("{{\"time_s\":{},\"changed\":[", sample.time_s);
+    for (std::size_t i = 0; i < sample.gpus.gpus.size(); ++i) {
+        line += i == 0 ? "{" : ",{";
+        const GpuSnapshot &gpu = sample.gpus.gpus[i], &then = before.gpus.gpus[i];
+        const char* separator = "";
+        for (const GpuNumber& number : kGpuNumbers) {
+            const std::optional<double> now = gpu.*number.member;
+            if (now == then.*number.member) continue;
+            line += fmt::format("{}\"{}\":{}", std::exchange(separator, ","), number.name,
+                                now && std::isfinite(*now) ? fmt::to_string(*now) : "null");
+        }
+        line += '}';
+    }
+    return line + "]}";
+}
+
 NodeSample sample_from_json(const std::string& text) {
+    NodeSample sample;
+    update_from_json(text, sample);
+    return sample;
+}
+
+void update_from_json(const std::string& text, NodeSample& sample) {
     try {
         const json object = json::parse(text);
-        NodeSample sample;
-        sample.time_s = object.at("time_s");
-        for (const HostNumber& number : kHostNumbers)
-            sample.host.*number.member = number_in(object.at("host"), number.name);
-        NodeGpus& node = sample.gpus;
-        node.problem = object.value("problem", "");
-        node.driver_version = object.at("driver_version");
-        node.cuda_version = object.at("cuda_version");
-        for (const json& gpu : object.at("gpus")) node.gpus.push_back(gpu_from(gpu));
-        return sample;
+        if (const auto changed = object.find("changed"); changed != object.end()) {
+            apply_changes(*changed, sample.gpus);
+            sample.time_s = object.at("time_s");
+        } else {
+            sample = whole_sample(object);
+        }
     } catch (const json::exception& error) {
         throw MachineError(fmt::format("the answer of voltpile-probe cannot be read: {}", error.what()));
     }

@@ -1,4 +1,5 @@
-// Samples this node all the time through voltpile-probe, so that a hung driver cannot hang the program.
+// Samples this node all the time: its GPUs through voltpile-probe, so that a hung driver cannot hang the
+// program, and the host itself, which goes on while the driver hangs.
 #pragma once
 
 #include <chrono>
@@ -6,9 +7,12 @@
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <thread>
 #include <vector>
 
+#include "machine/host_meter.h"
 #include "machine/node_sample.h"
 
 namespace voltpile {
@@ -18,8 +22,10 @@ inline constexpr std::chrono::milliseconds kFastestSampling{100};
 
 class NodeWatch {
   public:
-    // Starts voltpile-probe and a thread that reads its samples. look: called on that thread with each new
-    // sample, and with one that has only a problem if there are no more; must not block.
+    // Starts voltpile-probe and a thread that reads its samples and, once a second at most, the host's
+    // numbers, which samples in between repeat. If the driver does not answer for five seconds, samples of
+    // the host alone follow, with the problem. look: called on that thread with each new sample; must not
+    // block.
     explicit NodeWatch(
         std::chrono::milliseconds every,
         std::function<void(const NodeSample&)> look = [](const NodeSample&) {});
@@ -30,10 +36,10 @@ class NodeWatch {
     // All functions: any thread.
 
     // Returns the newest sample. gpus.problem says what is wrong, such as "the NVIDIA driver hangs: ...";
-    // before the first sample it is "not sampled yet".
+    // before the first sample of GPUs it is "not sampled yet". energy_j is that of its last reading.
     NodeSample latest() const;
 
-    // Waits for the first sample or the first problem, at most until the deadline.
+    // Waits for the first sample of GPUs or the first problem, at most until the deadline.
     void await_first(std::chrono::milliseconds deadline) const;
 
     // Returns the samples since the previous call, oldest first. Keeps the last thousand until then.
@@ -41,12 +47,21 @@ class NodeWatch {
 
   private:
     void read_loop();
-    void add(NodeSample sample);
-    void report(std::string problem, bool hung);
+    std::string follow_probe();
+    bool closing() const;
+    bool host_is_due() const;
+    HostReading host();
+    void add(NodeSample sample, bool begun);
+    void add_host_alone(const NodeGpus& none, bool begun);
 
     const std::chrono::milliseconds every_;
     const std::function<void(const NodeSample&)> look_;
-    mutable std::mutex mutex_;
+    // Of the thread.
+    HostMeter meter_;
+    HostReading host_;
+    std::optional<std::chrono::steady_clock::time_point> host_at_;
+
+    mutable std::mutex mutex_;  // of the rest
     mutable std::condition_variable changed_;
     NodeSample latest_;
     bool begun_ = false;

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <initializer_list>
 
 #include "base/error.h"
@@ -10,7 +11,11 @@
 namespace voltpile {
 namespace {
 
-constexpr const char* kLibrary = "libnvidia-ml.so.1";
+// The driver's, unless VOLTPILE_NVML names another one, as tests do to play back a described node.
+const char* library_name() {
+    const char* named = std::getenv("VOLTPILE_NVML");
+    return named && *named ? named : "libnvidia-ml.so.1";
+}
 
 // Sets `function` to the first of the names that the library has: newer drivers rename functions.
 template <class Function>
@@ -76,13 +81,14 @@ NvmlFunctions all_functions(void* library) {
 }  // namespace
 
 Nvml::Nvml()
-    : library_(dlopen(kLibrary, RTLD_NOW), [](void* handle) {
+    : library_(dlopen(library_name(), RTLD_NOW), [](void* handle) {
           if (handle) dlclose(handle);
       }) {
-    if (!library_) throw MachineError(fmt::format("no NVIDIA driver: {} cannot be loaded", kLibrary));
+    if (!library_) throw MachineError(fmt::format("no NVIDIA driver: {} cannot be loaded", library_name()));
     functions_ = all_functions(library_.get());
     if (!functions_.init || !functions_.device_count || !functions_.device_by_index || !functions_.pci)
-        throw MachineError(fmt::format("{} lacks functions that every driver since 2014 has", kLibrary));
+        throw MachineError(
+            fmt::format("{} lacks functions that every driver since 2014 has", library_name()));
     if (const int status = functions_.init(); status != kNvmlSuccess)
         throw MachineError(fmt::format("the NVIDIA driver does not answer: {}", text(status)));
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/companion_program.h"
 #include "base/error.h"
 #include "base/process.h"
 #include "machine/node_json.h"
@@ -25,11 +26,7 @@ std::string first_line_of(const std::string& text) {
 }  // namespace
 
 fs::path probe_program() {
-    constexpr const char* name = "voltpile-probe";
-    std::error_code error;
-    const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
-    const fs::path above = folder.parent_path() / name;
-    return !fs::exists(folder / name, error) && fs::exists(above, error) ? above : folder / name;
+    return companion_program("voltpile-probe");
 }
 
 NodeGpus probe_gpus(std::chrono::milliseconds deadline) {

@@ -114,7 +114,7 @@ class FieldReader {
     std::size_t count_ = 0;
 };
 
-void read_fast(GpuReader& reader, GpuSnapshot& gpu) {
+void read_fast_numbers(GpuReader& reader, GpuSnapshot& gpu) {
     const NvmlFunctions& f = reader.functions();
     gpu.power_w = reader.milli(f.power);
     FieldReader().want(kNvmlPowerInstant, kMilli, gpu.power_instant_w).read(reader);
@@ -242,8 +242,8 @@ GpuSnapshot read_gpu(const Nvml& nvml, NvmlDevice device, GpuReading what) {
     GpuSnapshot gpu;
     GpuReader reader(nvml, device);
     read_identity(reader, gpu);
-    read_fast(reader, gpu);
-    if (what != GpuReading::Fast) read_slow(reader, gpu);
+    read_fast_numbers(reader, gpu);
+    read_slow(reader, gpu);
     if (what == GpuReading::Everything) {
         read_counters(reader, gpu);
         read_limits(reader, gpu);
@@ -281,10 +281,23 @@ NodeGpus read_gpus(const Nvml& nvml, GpuReading what) {
     return node;
 }
 
-void read_costly(const Nvml& nvml, GpuSnapshot& gpu) {
+NvmlDevice find_gpu(const Nvml& nvml, const std::string& bus_id) {
     const NvmlFunctions& f = nvml.functions();
     NvmlDevice device = nullptr;
-    if (!f.device_by_bus_id || f.device_by_bus_id(gpu.bus_id.c_str(), &device) != kNvmlSuccess) return;
+    return f.device_by_bus_id && f.device_by_bus_id(bus_id.c_str(), &device) == kNvmlSuccess ? device
+                                                                                             : nullptr;
+}
+
+void read_fast(const Nvml& nvml, NvmlDevice device, GpuSnapshot& gpu) {
+    for (const GpuNumber& number : kGpuNumbers)
+        if (number.pace == GpuPace::Fast) (gpu.*number.member).reset();
+    GpuReader reader(nvml, device);
+    read_fast_numbers(reader, gpu);
+    gpu.problem = reader.problem();
+}
+
+void read_costly(const Nvml& nvml, NvmlDevice device, GpuSnapshot& gpu) {
+    const NvmlFunctions& f = nvml.functions();
     GpuReader reader(nvml, device);
     read_counters(reader, gpu);
     if (gpu.pcie_sent_bytes) return;

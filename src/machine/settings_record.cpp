@@ -9,12 +9,11 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/error.h"
+#include "base/file_text.h"
 #include "base/host_name.h"
 #include "machine/probe.h"
 
@@ -82,9 +81,7 @@ SettingsRecord& SettingsRecord::operator=(SettingsRecord&& other) noexcept {
 }
 
 std::vector<GpuSettings> SettingsRecord::left() const {
-    std::ifstream in(file_);
-    const std::string text{std::istreambuf_iterator<char>(in), {}};
-    const auto record = nlohmann::json::parse(text, nullptr, false);
+    const auto record = nlohmann::json::parse(file_text(file_), nullptr, false);
     if (!record.is_object() || record.value("host", "") != host_identity() || !record.contains("restore"))
         return {};
     return settings_from_json(record["restore"].dump());

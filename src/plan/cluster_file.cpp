@@ -3,48 +3,27 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 
 #include "base/error.h"
 #include "base/shipped_files.h"
 #include "plan/cluster_devices.h"
 #include "plan/cluster_table.h"
+#include "plan/toml_file.h"
 
 namespace voltpile {
 namespace {
 
 // Bounds on a description, so that a typing error cannot fill the memory. The largest systems of the TOP500
 // list of 2024 have about 10,000 nodes and 75,000 GPUs.
-constexpr std::size_t kMostBytes = std::size_t{1} << 20;
 constexpr int kMostHosts = 20'000;
 constexpr int kMostRanks = 100'000;
 constexpr int kMostSockets = 64;
 constexpr int kMostCoresPerHost = 1024;
 constexpr int kMostSimdBits = 65'536;
 
-std::string contents_of(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    if (!file) throw JobError(fmt::format("cannot open {}: {}", path, std::strerror(errno)));
-    std::string text(kMostBytes + 1, '\0');
-    file.read(text.data(), std::ssize(text));
-    if (file.bad()) throw JobError(fmt::format("cannot read {}: {}", path, std::strerror(errno)));
-    text.resize(static_cast<std::size_t>(file.gcount()));
-    if (text.size() > kMostBytes)
-        throw JobError(fmt::format("{}: larger than 1 MiB, so it is not a machine description", path));
-    return text;
-}
-
-toml::table parse_description(const std::string& path) {
-    try {
-        return toml::parse(contents_of(path), path);
-    } catch (const toml::parse_error& error) {
-        const auto at = error.source().begin;
-        if (at.line == 0) throw JobError(fmt::format("{}: {}", path, error.description()));
-        throw JobError(fmt::format("{}:{}:{}: {}", path, at.line, at.column, error.description()));
-    }
+toml::table read_description(const std::string& path) {
+    return parse_toml(toml_file_text(path, "a machine description"), path);
 }
 
 void read_cores(const ClusterTable& table, Host& host) {
@@ -89,7 +68,7 @@ Host read_like_host(const ClusterTable& table) {
             fmt::format("like = \"{}\": there is no {}, neither beside this file nor among the machines that "
                         "come with the program",
                         like, name));
-    const toml::table other = parse_description(file.string());
+    const toml::table other = read_description(file.string());
     const std::vector<ClusterTable> hosts = ClusterTable(other, file.string()).tables("host");
     if (hosts.size() != 1 || hosts.front().has("like"))
         table.fail("like",
@@ -125,7 +104,7 @@ MachineNotes read_notes(const ClusterTable& table) {
 
 Topology load_cluster(const std::string& path, int ranks_per_host) {
     Topology topology;
-    const toml::table file = parse_description(path);
+    const toml::table file = read_description(path);
     const ClusterTable table(file, path);
     table.allow({"description", "source", "price_usd", "price_source", "host"});
     topology.notes = read_notes(table);

@@ -5,17 +5,10 @@
 
 #include <algorithm>
 
+#include "plan/toml_file.h"
+
 namespace voltpile {
 namespace {
-
-std::string quoted(const std::string& text) {
-    std::string out = "\"";
-    for (const char c : text) {
-        if (c == '"' || c == '\\') out += '\\';
-        if (static_cast<unsigned char>(c) >= 0x20) out += c;
-    }
-    return out + "\"";
-}
 
 // Writes the keys of one table.
 class TableText {
@@ -24,7 +17,7 @@ class TableText {
         text_ += fmt::format("\n{}\n", head);
     }
     void word(const char* key, const std::string& value) {
-        text_ += fmt::format("{} = {}\n", key, quoted(value));
+        text_ += fmt::format("{} = {}\n", key, toml_text(value));
     }
     void number(const char* key, double value) { text_ += fmt::format("{} = {}\n", key, value); }
     void known(const char* key, double value) {
@@ -55,7 +48,7 @@ void write_place(TableText& table, const Host& host, const std::vector<PciePlace
     if (places.front().node >= 0) {
         std::vector<std::string> names;
         for (const PciePlace& place : places)
-            names.push_back(quoted(host.pcie[static_cast<std::size_t>(place.node)].name));
+            names.push_back(toml_text(host.pcie[static_cast<std::size_t>(place.node)].name));
         const bool one = std::ranges::count(names, names.front()) == std::ssize(names);
         table.raw("under", one ? names.front() : fmt::format("[{}]", fmt::join(names, ", ")));
     }

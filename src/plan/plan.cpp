@@ -9,22 +9,32 @@
 #include "base/format.h"
 #include "plan/cores.h"
 #include "plan/device_paths.h"
+#include "plan/sweep_memory.h"
 
 namespace voltpile {
 namespace {
 
-// Share of a GPU's peak rate that the kernels reach (docs/benchmarks.md). Only estimates depend on it.
-constexpr double gpu_efficiency = 0.9;
-
-// Memory of the program, MPI and HDF5 in a rank without results.
-constexpr std::int64_t base_memory_bytes = 64 << 20;
-// Copies of a range's results: in flight, in the writer's queue and in HDF5's image of a part.
-constexpr double result_copies = 10;
-
-double gpu_units_per_s(const Gpu& gpu, const Workload& work) {
-    const double per_clock = work.fp64 ? gpu.fp64_per_clock : gpu.fp32_per_clock;
-    return gpu.multiprocessors * per_clock * gpu.clock_ghz * 1e9 * gpu_efficiency / work.flop_per_unit;
+// Returns the rate that was measured on a GPU of the host, or on a core (gpu < 0); 0: none was.
+double measured_units_per_s(const Host& host, int gpu, const Workload& work) {
+    if (work.measured_as.empty()) return 0;
+    return host.measured_rate(work.measured_as,
+                              gpu >= 0 ? host.gpus[static_cast<std::size_t>(gpu)].name : "");
 }
+
+double gpu_units_per_s(const Host& host, int index, const Workload& work) {
+    if (const double rate = measured_units_per_s(host, index, work); rate > 0) return rate;
+    const Gpu& gpu = host.gpus[static_cast<std::size_t>(index)];
+    const double per_clock = work.fp64 ? gpu.fp64_per_clock : gpu.fp32_per_clock;
+    return gpu.multiprocessors * per_clock * gpu.clock_ghz * 1e9 * work.gpu_efficiency / work.flop_per_unit;
+}
+
+double core_units_per_s(const Host& host, const Workload& work) {
+    if (const double rate = measured_units_per_s(host, -1, work); rate > 0) return rate;
+    return core_lanes_per_s(host, work.fp64) / work.flop_per_unit;
+}
+
+// The rate at which a rank commits its results and rank 0 copies them, by the maps of docs/benchmarks.md.
+constexpr double kWrittenBytesPerS = 2.2e8;
 
 // Returns the index into visible_gpus of the first free GPU that the rank sees; -1 if there is none.
 int free_device(const RankPlace& place, const std::vector<bool>& taken) {
@@ -128,6 +138,9 @@ std::string rate_formula(const Plan& plan, const RankPlan& rank) {
     const Workload& work = plan.workload;
     const Host& host = plan.host_of(rank);
     const char* type = work.fp64 ? "FP64" : "FP32";
+    if (const double rate = measured_units_per_s(host, rank.gpu, work); rate > 0)
+        return fmt::format("rate of {} = {:.4g} {}/s{} as calibrated on {}", processor_text(plan, rank), rate,
+                           work.unit, rank.gpu < 0 ? " a core" : "", host.calibrated);
     if (rank.gpu < 0)
         return fmt::format("rate of {} = {:.4g} {} lanes/s a core / {:.4g} instructions = {:.4g} {}/s",
                            processor_text(plan, rank), core_lanes_per_s(host, work.fp64), type,
@@ -137,7 +150,31 @@ std::string rate_formula(const Plan& plan, const RankPlan& rank) {
         "rate of {} = {} multiprocessors x {:g} {} instructions x {:g} GHz x {:g} / {:.4g} instructions = "
         "{:.4g} {}/s",
         gpu.name, gpu.multiprocessors, work.fp64 ? gpu.fp64_per_clock : gpu.fp32_per_clock, type,
-        gpu.clock_ghz, gpu_efficiency, work.flop_per_unit, rank.units_per_s, work.unit);
+        gpu.clock_ghz, work.gpu_efficiency, work.flop_per_unit, rank.units_per_s, work.unit);
+}
+
+// Says how the memory of a rank comes about.
+void explain_memory(Plan& plan) {
+    const Workload& work = plan.workload;
+    const auto bytes = [](std::int64_t count) { return bytes_text(static_cast<double>(count)); };
+    std::string& host =
+        plan.formulas.emplace_back(fmt::format("host memory = {} + {} x points of a range x {} B",
+                                               bytes(kProgramBytes), kResultCopies, work.bytes_per_point));
+    const bool any_gpu = std::ranges::any_of(plan.ranks, [](const RankPlan& rank) { return rank.gpu >= 0; });
+    if (!any_gpu || !work.gpu_state_bytes) return;
+    const std::string in_flight =
+        fmt::format("{} ranges x {} points x", kGpuRangesInFlight,
+                    count_text(prepared_gpu_points(work.points, work.bytes_per_point)));
+    host += fmt::format("; with a GPU also {} for CUDA + {} {} B", bytes(kCudaSweepHostBytes), in_flight,
+                        work.bytes_per_point);
+    plan.formulas.push_back(fmt::format("GPU memory = {} for CUDA + {} ({} B of results + {} B of states)",
+                                        bytes(kCudaSweepGpuBytes), in_flight, work.bytes_per_point,
+                                        *work.gpu_state_bytes));
+}
+
+double writing_seconds(const Plan& plan) {
+    return static_cast<double>(plan.result_bytes()) /
+           (kWrittenBytesPerS * static_cast<double>(plan.ranks.size()));
 }
 
 // Writes down how the estimates come about, once for each kind of processor.
@@ -148,11 +185,15 @@ void explain(Plan& plan, double all_units_per_s) {
         if (std::ranges::find(plan.formulas, line) == plan.formulas.end())
             plan.formulas.push_back(std::move(line));
     }
-    plan.formulas.push_back(fmt::format("time = {} points x {:.6g} {} / {:.4g} {}/s = {}",
-                                        count_text(work.points), work.units_per_point, work.unit,
-                                        all_units_per_s, work.unit, duration_text(plan.seconds)));
-    plan.formulas.push_back(fmt::format("host memory = {} + {:g} x points of a range x {} B",
-                                        bytes_text(base_memory_bytes), result_copies, work.bytes_per_point));
+    plan.formulas.push_back(fmt::format(
+        "time = {} points x {:.6g} {} / {:.4g} {}/s = {}", count_text(work.points), work.units_per_point,
+        work.unit, all_units_per_s, work.unit,
+        duration_text(static_cast<double>(work.points) * work.units_per_point / all_units_per_s)));
+    plan.formulas.push_back(fmt::format("at least {} / ({} ranks x {}/s of writing) = {}",
+                                        bytes_text(static_cast<double>(plan.result_bytes())),
+                                        plan.ranks.size(), bytes_text(kWrittenBytesPerS),
+                                        duration_text(writing_seconds(plan))));
+    explain_memory(plan);
     plan.formulas.push_back(fmt::format("result = {} points x {} B = {}", count_text(work.points),
                                         work.bytes_per_point,
                                         bytes_text(static_cast<double>(plan.result_bytes()))));
@@ -162,20 +203,18 @@ void estimate(Plan& plan, const PlanOptions& options, bool shared) {
     double all = 0;
     for (RankPlan& rank : plan.ranks) {
         const Host& host = plan.host_of(rank);
-        rank.units_per_s =
-            rank.gpu >= 0
-                ? gpu_units_per_s(host.gpus[static_cast<std::size_t>(rank.gpu)], plan.workload)
-                : core_lanes_per_s(host, plan.workload.fp64) / plan.workload.flop_per_unit *
-                      (shared ? share_of_cores(plan, rank) : static_cast<double>(rank.cores.size()));
-        const double range_points = std::min({plan.points_per_s(rank) * options.range_seconds,
-                                              static_cast<double>(plan.workload.points),
-                                              static_cast<double>(plan.workload.largest_range())});
-        rank.memory_bytes =
-            base_memory_bytes + static_cast<std::int64_t>(result_copies * range_points *
-                                                          static_cast<double>(plan.workload.bytes_per_point));
+        rank.units_per_s = rank.gpu >= 0 ? gpu_units_per_s(host, rank.gpu, plan.workload)
+                                         : core_units_per_s(host, plan.workload) *
+                                               (shared ? share_of_cores(plan, rank)
+                                                       : static_cast<double>(rank.cores.size()));
+        rank.range_points = plan.points_per_s(rank) * options.range_seconds;
+        rank.memory_bytes = sweep_host_bytes(plan.workload, plan.workload.points, rank.range_points,
+                                             cuda_use(rank.gpu >= 0, !host.gpus.empty()));
+        if (rank.gpu >= 0) rank.gpu_memory_bytes = sweep_gpu_bytes(plan.workload, plan.workload.points);
         all += rank.units_per_s;
     }
-    plan.seconds = static_cast<double>(plan.workload.points) * plan.workload.units_per_point / all;
+    plan.seconds = std::max(static_cast<double>(plan.workload.points) * plan.workload.units_per_point / all,
+                            writing_seconds(plan));
     plan.watts = power_of(plan);
     explain(plan, all);
 }
@@ -262,6 +301,8 @@ Plan make_plan(const Workload& workload, const PlanOptions& options, const Topol
             cores[r].resize(static_cast<std::size_t>(options.threads));
         plan.ranks[r].cores = std::move(cores[r]);
     }
+    for (const Host& host : topology.hosts)
+        if (!host.calibration_problem.empty()) plan.warnings.push_back(host.calibration_problem);
     estimate(plan, options, shared);
     assign_nodes(plan, options.ranks_per_node);
     plan.teams = plan_teams(workload.team, team_candidates(plan));

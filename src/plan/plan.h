@@ -21,6 +21,7 @@ struct RankPlan {
     int nic = -1;                       // index into Host::nics: near the rank's GPU or cores; -1: any
     std::vector<int> cores;             // indices into Host::cores
     double units_per_s = 0;             // estimated speed
+    double range_points = 0;            // points that it computes in PlanOptions::range_seconds
     std::int64_t memory_bytes = 0;      // host memory, estimated; does not grow with the sweep
     std::int64_t gpu_memory_bytes = 0;  // memory of the rank's GPU, estimated; 0: too little to plan
 };

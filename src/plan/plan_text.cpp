@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/format.h"
 #include "plan/verdict.h"
@@ -39,15 +40,18 @@ std::string to_text(const Plan& plan) {
     const double units = static_cast<double>(work.points) * work.units_per_point;
     if (work.points > 0) {  // a service has none
         line("points", count_text(work.points));
-        line("work", fmt::format("at most {:.4g} {} ({:.4g} {} instructions each)", units, work.unit,
+        line("work", fmt::format("about {:.4g} {} ({:.4g} {} instructions each)", units, work.unit,
                                  work.flop_per_unit, work.fp64 ? "FP64" : "FP32"));
         line("result", bytes_text(static_cast<double>(plan.result_bytes())));
-        line("time",
-             fmt::format("about {} (an upper bound: points may end early)", duration_text(plan.seconds)));
+        line("time", "about " + duration_text(plan.seconds));
         if (plan.watts > 0)
             line("energy", fmt::format("about {:.3g} Wh ({:.0f} W under load)",
                                        plan.watts * plan.seconds / 3600, plan.watts));
     }
+    std::set<std::string> calibrated;
+    for (const Host& host : plan.topology.hosts)
+        if (!host.calibrated.empty()) calibrated.insert(host.calibrated);
+    for (const std::string& each : calibrated) line("calibrated", "on " + each);
     const std::size_t hosts = plan.topology.hosts.size();
     line("ranks",
          fmt::format("{} on {} host{}{}", plan.ranks.size(), hosts, hosts == 1 ? "" : "s",

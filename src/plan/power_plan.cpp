@@ -31,6 +31,7 @@ std::string settings_text(const PowerRequest& power) {
         if (power.other_w > 0)
             parts.back() += fmt::format(" ({:.5g} W less {:.5g} W)", power.supply_w, power.other_w);
     }
+    if (power.lowers_clocks) parts.push_back("held by lower clocks");
     if (power.ramp_ms > 0) parts.push_back(fmt::format("begun {} ms apart", power.ramp_ms));
     if (power.limit_w > 0) parts.push_back(fmt::format("power limit {:.5g} W each", power.limit_w));
     if (power.sm_clock_mhz > 0) parts.push_back(fmt::format("clock at most {:.5g} MHz", power.sm_clock_mhz));

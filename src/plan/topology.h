@@ -27,6 +27,14 @@ struct Gpu {
     bool operator==(const Gpu&) const = default;
 };
 
+// A rate that `voltpile calibrate` has measured on a host (plan/calibration.h).
+struct MeasuredRate {
+    std::string work;       // "threebody euler fp64"
+    std::string processor;  // a GPU's name; empty: a core, where all cores work at once
+    double per_s = 0;
+    bool operator==(const MeasuredRate&) const = default;
+};
+
 struct Core {
     int pu = 0;  // operating-system index of the hardware thread to use; -1: any
     int numa_node = 0;
@@ -54,7 +62,16 @@ struct Host {
     std::vector<int> socket_of_numa_node;  // empty: each NUMA node is a socket
     double memory_gb_per_s = 0;            // bandwidth of its memory in gigabytes per second; 0: unknown
     double watts = 0;                      // of the whole host under full load; 0: unknown
+    std::vector<MeasuredRate> measured;
+    std::string calibrated;           // when and by what: "2026-11-23 07:08 by voltpile 0.2.0"; empty: never
+    std::string calibration_problem;  // why a calibration that exists is not used
 
+    // Returns a measured rate; 0 if it was not measured.
+    double measured_rate(const std::string& work, const std::string& processor) const {
+        for (const MeasuredRate& each : measured)
+            if (each.work == work && each.processor == processor) return each.per_s;
+        return 0;
+    }
     // Returns the socket of a NUMA node, -1 for an unknown node.
     int socket(int numa_node) const {
         if (numa_node < 0 || static_cast<std::size_t>(numa_node) >= socket_of_numa_node.size())

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "plan/team.h"
@@ -11,13 +12,18 @@ namespace voltpile {
 
 struct Workload {
     std::string unit;                    // in the plural: "pair-steps"
-    double units_per_point = 1;          // an upper bound where points may end early
+    double units_per_point = 1;          // in the mean; an upper bound where points may end early
+    std::string measured_as;             // work of the MeasuredRate that applies; empty: none does
     double flop_per_unit = 1;            // floating-point INSTRUCTIONS per unit (an FMA counts as one)
     bool fp64 = true;                    // type of these instructions: FP64, else FP32
+    double gpu_efficiency = 0.9;         // share of a GPU's peak that kernels reach; only for estimates
     std::int64_t points = 0;             // in the flattened sweep
     std::int64_t bytes_per_point = 0;    // in the result
     std::int64_t most_range_points = 0;  // the app's own limit for a range; 0: none
-    TeamShape team;                      // ranks that share a point; a single rank for sweeps
+    // Of a sweep: the GPU memory of a point that is computed, beside its results (GpuProgram::raw_bytes()).
+    // Nothing: the app plans its GPU memory itself.
+    std::optional<std::int64_t> gpu_state_bytes;
+    TeamShape team;  // ranks that share a point; a single rank for sweeps
 
     // Returns the most points in a range: 32 MiB of results, so that a rank's memory does not grow with the
     // sweep.

@@ -86,6 +86,16 @@ TEST(MeasuringProcess, NamesWhatHung) {
     EXPECT_TRUE(node.figures.empty());
 }
 
+TEST(MeasuringProcess, DoesNotBlameABusyHost) {
+    ProcessResult result = written(begin_line(std::string(kHostPlace) + "0 (2 cores): its memory"));
+    result.timed_out = true;
+    const NodeFigures node = figures_of_process(result, std::chrono::seconds(50));
+    EXPECT_TRUE(node.findings.empty());
+    EXPECT_EQ(node.not_measured,
+              std::vector<std::string>{
+                  "NUMA node 0 (2 cores): its memory: not measured within 50 s: the node is busy"});
+}
+
 TEST(MeasuringProcess, NamesWhatEndedIt) {
     ProcessResult result = written(begin_line("GPU 1: its memory"));
     result.exit_code = 139;

@@ -5,7 +5,10 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/error.h"
+#include "base/seconds_since.h"
 #include "machine/host_meter.h"
+#include "machine/node_json.h"
 #include "machine/stand_in_node.h"
 
 using namespace voltpile;
@@ -44,8 +47,63 @@ TEST(NodeWatch, SamplesInOrder) {
     EXPECT_TRUE(samples[3].gpus.gpus.at(0).links.empty());  // does not change while a job runs
     EXPECT_GE(samples[3].time_s - samples[0].time_s, 0.29);
     EXPECT_GT(samples[0].host.memory_total_bytes.value_or(0), 0);
-    EXPECT_FALSE(samples[0].host.cpu_percent);
-    EXPECT_TRUE(samples[1].host.cpu_percent);
+}
+
+TEST(NodeWatch, SamplesTheHostOnceASecond) {
+    StandInNode stand_in;
+    stand_in.use();
+    const auto begin = std::chrono::steady_clock::now();
+    NodeWatch watch(100ms);
+    int changes = 0;
+    std::optional<double> before;
+    for (const NodeSample& sample : wait_for_samples(watch, 25)) {
+        changes += sample.host.memory_used_bytes != before;
+        before = sample.host.memory_used_bytes;
+    }
+    EXPECT_GE(changes, 1);
+    EXPECT_LE(changes, 1 + seconds_since(begin) / 0.9);
+}
+
+TEST(NodeWatch, SamplesTheHostWhileTheDriverHangs) {
+    StandInNode stand_in;
+    stand_in.gpu(3)["power_w"] = {50, 50, 50};
+    stand_in.gpu(3)["hang"] = "power_w";
+    stand_in.gpu(3)["hang_after"] = 2;
+    stand_in.use();
+    NodeWatch watch(100ms);
+    const auto samples = wait_for_samples(watch, 4);  // the third and fourth once it is silent for 5 s
+    ASSERT_GE(samples.size(), 4u);
+    EXPECT_EQ(samples[1].gpus.gpus.size(), 4u);
+    for (std::size_t i : {2u, 3u}) {
+        EXPECT_EQ(samples[i].gpus.problem, "the NVIDIA driver does not answer");
+        EXPECT_TRUE(samples[i].gpus.gpus.empty());
+        EXPECT_GT(samples[i].host.memory_used_bytes.value_or(0), 0);
+        EXPECT_GT(samples[i].time_s, samples[i - 1].time_s + 0.7);
+    }
+}
+
+TEST(NodeJson, ChangesAddUpToTheSample) {
+    NodeSample first;
+    first.time_s = 1000.25;
+    first.gpus.driver_version = "535.183.01";
+    first.gpus.gpus.resize(2);
+    first.gpus.gpus[0].bus_id = "0000:15:00.0";
+    first.gpus.gpus[0].power_w = 100;
+    first.gpus.gpus[0].energy_j = 1e9 + 0.125;
+    first.gpus.gpus[1].bus_id = "0000:16:00.0";
+    first.gpus.gpus[1].temperature_c = 40;
+    NodeSample second = first;
+    second.time_s = 1000.35;
+    second.gpus.gpus[0].power_w = 101.5;
+    second.gpus.gpus[0].energy_j.reset();
+    const std::string line = change_json(second, first);
+    EXPECT_EQ(line, R"({"time_s":1000.35,"changed":[{"power_w":101.5,"energy_j":null},{}]})");
+    NodeSample read = sample_from_json(to_json(first));
+    update_from_json(line, read);
+    EXPECT_EQ(to_json(read), to_json(second));
+    second.gpus.gpus[1].problem = "GPU is lost (NVML 15)";
+    EXPECT_EQ(change_json(second, first), to_json(second));
+    EXPECT_THROW(update_from_json(R"({"time_s":1,"changed":[]})", read), MachineError);
 }
 
 TEST(NodeWatch, LatestIsTheProblemIfThereIsOne) {

@@ -9,6 +9,7 @@
 #include <random>
 #include <vector>
 
+#include "machine/clock_control.h"
 #include "machine/simulated_supply.h"
 
 using namespace voltpile;
@@ -158,6 +159,70 @@ TEST(SimulatedSupply, SagsAndTripsAsPublished) {
     }
     EXPECT_NEAR(supply.lowest(), 11.2, 0.05);
     EXPECT_TRUE(supply.tripped());
+}
+
+namespace {
+
+// Runs four GPUs under both controllers. Dynamic power is capacitance x voltage^2 x clock, and the voltage
+// falls with the clock, so it goes with a power of the clock between 1 and 3.
+struct ClockedRun {
+    GuardedRun done;
+    std::vector<double> shares;  // of the highest clock, after each reading
+};
+
+ClockedRun hold_by_clocks(double exponent, double full_w, double seconds) {
+    std::mt19937 random(1);
+    std::normal_distribution<double> normal;
+    PowerControl control = control_for();
+    ClockControl clocks(kBudget);
+    ClockedRun run;
+    double factor = 1, next_sample = kSample;
+    for (double time = 0; time < seconds; time += kTick) {
+        std::vector<double>& watts = run.done.watts;
+        if (watts.size() % 50 == 0) factor = 1 + 0.02 * normal(random);
+        const double work = time < kWorkBegins_s ? 0 : 1 - control.rest();
+        watts.push_back((300 + (full_w - 300) * std::pow(clocks.share(), exponent) * work) * factor);
+        if (time < next_sample) continue;
+        next_sample += kSample;
+        const double mean = std::accumulate(watts.end() - 100, watts.end(), 0.0) / 100;
+        run.done.rests.push_back(control.update(time, mean, kSample));
+        run.shares.push_back(clocks.update(time, mean, control.rest()));
+    }
+    return run;
+}
+
+}  // namespace
+
+TEST(ClockControl, ReplacesRestsWithinTheBudget) {
+    for (const double exponent : {1.0, 2.0, 3.0}) {
+        const ClockedRun run = hold_by_clocks(exponent, 1400, 90);
+        EXPECT_LE(run.done.worst_second(), 1.05 * kBudget) << exponent;
+        EXPECT_GE(run.done.mean(40), 0.88 * kBudget) << exponent;  // and uses it
+        const double rests = std::accumulate(run.done.rests.end() - 300, run.done.rests.end(), 0.0) / 300;
+        EXPECT_LT(rests, 0.03) << exponent;
+        EXPECT_LT(run.shares.back(), 0.95) << exponent;
+    }
+}
+
+TEST(ClockControl, Settles) {
+    const ClockedRun run = hold_by_clocks(2, 1400, 90);
+    const auto [least, most] = std::minmax_element(run.shares.end() - 400, run.shares.end());
+    EXPECT_LT(*most - *least, 0.05);
+}
+
+TEST(ClockControl, LeavesWorkBelowTheBudgetAlone) {
+    const ClockedRun run = hold_by_clocks(2, 800, 30);
+    EXPECT_EQ(*std::ranges::min_element(run.shares), 1);
+}
+
+TEST(ClockControl, RaisesClocksWhenTheWorkBecomesLighter) {
+    ClockControl clocks(kBudget);
+    double time = 0;
+    for (int i = 0; i < 100; ++i) clocks.update(time += kSample, 970, 0.3);
+    const double low = clocks.share();
+    EXPECT_LT(low, 0.7);
+    for (int i = 0; i < 1000; ++i) clocks.update(time += kSample, 500, 0);
+    EXPECT_EQ(clocks.share(), 1);
 }
 
 // Runs four GPUs for 20 s, the budget for all of them, each beginning ramp_s after the one before.

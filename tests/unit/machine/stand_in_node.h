@@ -23,7 +23,7 @@ class StandInNode {
                 ("voltpile-node-" + std::to_string(getpid()) + "-" + test->name() + ".json");
     }
     ~StandInNode() {
-        unsetenv("LD_LIBRARY_PATH");
+        unsetenv("VOLTPILE_NVML");
         unsetenv("VOLTPILE_STAND_IN_NODE");
         std::error_code ignored;
         std::filesystem::remove(path_, ignored);
@@ -36,7 +36,7 @@ class StandInNode {
     // Processes started from now on see the node as it is described now.
     void use() const {
         std::ofstream(path_) << node;
-        setenv("LD_LIBRARY_PATH", VOLTPILE_STAND_IN, 1);
+        setenv("VOLTPILE_NVML", VOLTPILE_STAND_IN, 1);
         setenv("VOLTPILE_STAND_IN_NODE", path_.c_str(), 1);
     }
 
