@@ -6,9 +6,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <vector>
 
 #include "base/error.h"
 #include "base/format.h"
+#include "plan/grid.h"
 #include "results/parts/durable_file.h"
 #include "results/parts/lock_file.h"
 #include "results/parts/part_listing.h"
@@ -158,25 +160,63 @@ double least_bytes_per_point(const ResultLayout& layout) {
     return bytes;
 }
 
-std::string room_refusal(const ResultSituation& found, const ResultLayout& layout,
-                         const AdmissionRequest& request) {
-    if (!found.free_bytes) return "";
+// The bytes that a sweep over axes of these lengths takes while it is computed, with all its parts.
+double bytes_while_computed(const std::vector<std::int64_t>& counts, double bytes_per_point) {
+    double points = 1, coordinates = 0;
+    for (const std::int64_t count : counts) {
+        points *= static_cast<double>(count);
+        coordinates += sizeof(double) * static_cast<double>(count);
+    }
+    return 2 * points * bytes_per_point + coordinates;
+}
+
+// Bytes on the disk of the result.
+struct DiskNeed {
+    double parts = 0;
+    double result = 0;
+    double free = 0;  // with what the next run removes
+};
+
+std::optional<DiskNeed> disk_need(const ResultSituation& found, const ResultLayout& layout,
+                                  const AdmissionRequest& request) {
+    if (!found.free_bytes) return std::nullopt;
+    const double each = least_bytes_per_point(layout);
     const WorkRange own = request.claim.shard.interval(layout.point_count());
     const auto done = request.fresh ? 0 : found.committed.within(own).size();
-    const double for_parts = least_bytes_per_point(layout) * static_cast<double>(own.size() - done);
-    double for_result = least_bytes_per_point(layout) * static_cast<double>(layout.point_count());
-    for (const SweepAxis& axis : layout.axes) for_result += sizeof(double) * static_cast<double>(axis.count);
-    const double room = *found.free_bytes + found.bytes_of_lives + (request.fresh ? found.bytes_of_parts : 0);
-    if (for_parts + for_result <= room) return "";
+    DiskNeed need;
+    need.parts = each * static_cast<double>(own.size() - done);
+    need.result = each * static_cast<double>(layout.point_count());
+    for (const SweepAxis& axis : layout.axes) need.result += sizeof(double) * static_cast<double>(axis.count);
+    need.free = *found.free_bytes + found.bytes_of_lives + (request.fresh ? found.bytes_of_parts : 0);
+    return need;
+}
+
+std::string room_refusal(const ResultSituation& found, const ResultLayout& layout,
+                         const AdmissionRequest& request) {
+    const std::optional<DiskNeed> need = disk_need(found, layout, request);
+    if (!need || need->parts + need->result <= need->free) return "";
     return fmt::format(
         "{} needs {} while it is computed ({} for its parts, {} for the result), but the file system of {} "
         "has {} "
-        "free: make room, choose another --output, or compute fewer points",
-        found.result.string(), bytes_text(for_parts + for_result), bytes_text(for_parts),
-        bytes_text(for_result), found.disk.string(), bytes_text(room));
+        "free: make room, choose another --output, or compute fewer points{}",
+        found.result.string(), bytes_text(need->parts + need->result), bytes_text(need->parts),
+        bytes_text(need->result), found.disk.string(), bytes_text(need->free),
+        largest_grid_text(layout.axes, [&](const std::vector<std::int64_t>& counts) {
+            return bytes_while_computed(counts, least_bytes_per_point(layout)) <= need->free;
+        }));
 }
 
 }  // namespace
+
+std::string room_text(const ResultSituation& found, const ResultLayout& layout,
+                      const AdmissionRequest& request) {
+    const std::optional<DiskNeed> need = disk_need(found, layout, request);
+    if (!need) return "";
+    return fmt::format(
+        "{} while it is computed ({} for parts, {} for the result); the file system of {} has {} free",
+        bytes_text(need->parts + need->result), bytes_text(need->parts), bytes_text(need->result),
+        found.disk.string(), bytes_text(need->free));
+}
 
 ExitCode Admission::exit_code() const {
     if (verdict != Verdict::Refuse) return ExitCode::Done;

@@ -64,6 +64,11 @@ Admission decide(const ResultSituation& found, const ResultLayout& layout, const
 Admission admit(const std::filesystem::path& result, const ResultLayout& layout,
                 const AdmissionRequest& request);
 
+// Returns what the job takes on the disk of its result, and what is free there; of lists and texts only where
+// they begin. Empty if that is unknown.
+std::string room_text(const ResultSituation& found, const ResultLayout& layout,
+                      const AdmissionRequest& request);
+
 // "results/x.h5 is complete already; ..."
 std::string complete_text(const std::filesystem::path& result);
 

@@ -9,9 +9,9 @@
 #include <set>
 
 #include "base/format.h"
+#include "results/change_result.h"
 #include "results/hdf5/attribute.h"
 #include "results/hdf5/check_group.h"
-#include "results/parts/durable_file.h"
 
 namespace voltpile {
 namespace {
@@ -100,20 +100,7 @@ ResultCheck write_check(const std::filesystem::path& result, const ResultReader&
             check.fields.push_back(summary_of(of_field, record.within));
         }
     }
-    const std::filesystem::path temporary = temporary_name(result);
-    try {
-        std::error_code error;
-        std::filesystem::copy_file(result, temporary, error);
-        if (error) throw FileError("copy", result.string(), error.value());
-        Hdf5Guard guard;
-        Hdf5File file = extend_hdf5(temporary.string());
-        write_check_group(file.get(), check, sample, checked);
-        file.close(temporary.string());
-    } catch (...) {
-        discard_file(temporary);
-        throw;
-    }
-    publish_file(temporary, result);
+    change_result(result, [&](hid_t file) { write_check_group(file, check, sample, checked); });
     return check;
 }
 

@@ -50,7 +50,7 @@ std::optional<PlanRecord> read_plan_record(const std::filesystem::path& result) 
 
 std::string plan_record_text(const PlanRecord& record) {
     const Format number = [](double value) { return fmt::format("{:.4g}", value); };
-    const Format watt_hours = [](double joules) { return fmt::format("{:.3g} Wh", joules / 3600); };
+    const Format watt_hours = [](double joules) { return fmt::format("{:.4g} Wh", joules / 3600); };
     std::vector<TextRow> rows{{"plan", "planned", "measured", "difference"}};
     add_row(rows, "time", record.seconds, duration_text);
     add_row(rows, record.unit, record.units, number);

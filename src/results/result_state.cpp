@@ -122,8 +122,11 @@ ResultFile read_result_file(const std::filesystem::path& result, CheckDepth dept
         read_open_file(file, found);
         if (found.state == ResultState::Complete && depth == CheckDepth::SmallValues &&
             std::filesystem::file_size(result) <= most_bytes_read) {
-            const std::vector<std::string> problems = damaged_values(file.get(), read_layout(file.get()));
-            if (!problems.empty()) throw FileError(problems.front());
+            const ResultLayout layout = read_layout(file.get());
+            std::vector<Damage> damage = damaged_axes(file.get(), layout);
+            for (const FieldSpec& field : layout.fields)
+                if (damage.empty()) damage = damaged_field(file.get(), field, layout.whole());
+            if (!damage.empty()) throw FileError(damage.front().problem);
         }
     } catch (const FileError& error) {
         found.state = begins_like_hdf5(result) ? ResultState::Damaged : ResultState::NotOurs;

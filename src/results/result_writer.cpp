@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/fault.h"
+#include "base/phase.h"
 #include "results/parts/part_folder.h"
 
 namespace voltpile {
@@ -28,6 +30,8 @@ ResultWriter::~ResultWriter() {
 }
 
 void ResultWriter::submit(WorkRange range, std::vector<FieldBuffer> data) {
+    strike(FaultPlace::Range);
+    const InPhase waiting(Phase::Commit);
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return failure_ || queue_.size() < max_waiting; });
     if (failure_) std::rethrow_exception(failure_);
@@ -53,6 +57,7 @@ void ResultWriter::write_loop() {
         lock.unlock();
         std::exception_ptr failure;
         try {
+            const InPhase committing(Phase::Commit);  // also between calls that change files
             commit_part(life_, layout_, item.range, item.data);
             if (on_commit_) on_commit_(item.range);
         } catch (...) {

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <map>
 #include <span>
 #include <string_view>
 #include <utility>
+
+#include "base/file_text.h"
 
 namespace voltpile {
 namespace {
@@ -155,9 +155,7 @@ std::vector<NodeTelemetry> read_telemetry(const std::filesystem::path& parts) {
     std::ranges::sort(files);
     std::vector<NodeTelemetry> nodes;
     for (const std::filesystem::path& file : files) {
-        std::ifstream in(file);
-        const std::string text(std::istreambuf_iterator<char>(in), {});
-        std::optional<NodeTelemetry> piece = telemetry_from_csv(text);
+        std::optional<NodeTelemetry> piece = telemetry_from_csv(file_text(file));
         if (!piece) continue;
         piece->life = life_of(file.filename());
         const auto same = std::ranges::find_if(nodes, [&](const NodeTelemetry& node) {

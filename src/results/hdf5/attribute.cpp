@@ -95,6 +95,11 @@ void write_integers(hid_t object, const std::string& name, const std::vector<int
     write(object, name, H5T_NATIVE_INT, list_space(object, values.size()).get(), values.data());
 }
 
+void write_unsigned_integers(hid_t object, const std::string& name,
+                             const std::vector<std::uint32_t>& values) {
+    write(object, name, H5T_NATIVE_UINT32, list_space(object, values.size()).get(), values.data());
+}
+
 void write_flag(hid_t object, const std::string& name, bool value) {
     const int number = value ? 1 : 0;
     if (!has_attribute(object, name)) {
@@ -118,7 +123,7 @@ void write_fixed_text(hid_t object, const std::string& name, const std::string& 
 }
 
 bool has_attribute(hid_t object, const std::string& name) {
-    return H5Aexists(object, name.c_str()) > 0;
+    return hdf5_check_at(H5Aexists(object, name.c_str()), read_action(name), object) > 0;
 }
 
 std::vector<std::string> read_texts(hid_t object, const std::string& name) {
@@ -137,6 +142,15 @@ std::string read_text(hid_t object, const std::string& name) {
 
 std::int64_t read_integer(hid_t object, const std::string& name) {
     return read_scalar<std::int64_t>(object, name, H5T_NATIVE_INT64);
+}
+
+std::vector<std::uint32_t> read_unsigned_integers(hid_t object, const std::string& name) {
+    const Hdf5Attribute attribute = open_attribute(object, name);
+    const Hdf5Space space(hdf5_check_at(H5Aget_space(attribute.get()), read_action(name), object));
+    std::vector<std::uint32_t> values(static_cast<std::size_t>(
+        hdf5_check_at(H5Sget_simple_extent_npoints(space.get()), read_action(name), object)));
+    hdf5_check_at(H5Aread(attribute.get(), H5T_NATIVE_UINT32, values.data()), read_action(name), object);
+    return values;
 }
 
 double read_real(hid_t object, const std::string& name) {

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "results/hdf5/attribute.h"
+#include "results/hdf5/content_checksum.h"
 #include "results/hdf5/field_io.h"
 #include "results/hdf5/group_io.h"
 
@@ -78,6 +79,7 @@ void write_check_group(hid_t file, const ResultCheck& check, const std::vector<s
     write_text(scale.get(), "units", "1");
     write_text(scale.get(), "long_name", "point of the flattened sweep");
     for (std::size_t i = 0; i < checked.size(); ++i) write_checked_field(file, check.fields[i], checked[i]);
+    write_content_checksum(group.get());
 }
 
 std::optional<ResultCheck> read_check_group(hid_t file) {
@@ -100,12 +102,12 @@ std::optional<ResultCheck> read_check_group(hid_t file) {
     return check;
 }
 
-std::vector<std::string> damaged_check_values(hid_t file) {
+std::vector<Damage> damaged_check_values(hid_t file) {
     try {
         const std::optional<Hdf5Group> group = open_group(file, kGroup);
-        return group ? damaged_datasets(file, paths_of(*group)) : std::vector<std::string>{};
+        return group ? damaged_datasets(file, paths_of(*group)) : std::vector<Damage>{};
     } catch (const FileError& problem) {
-        return {problem.what()};
+        return {{kGroup, {}, problem.what()}};
     }
 }
 

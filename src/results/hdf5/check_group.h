@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "results/check.h"
+#include "results/damage.h"
 #include "results/hdf5/handle.h"
 
 namespace voltpile {
@@ -22,7 +23,7 @@ void write_check_group(hid_t file, const ResultCheck& check, const std::vector<s
 
 std::optional<ResultCheck> read_check_group(hid_t file);  // nothing if there is no group
 
-// Compares the group's values with their checksums. Returns a sentence for each dataset that is damaged.
-std::vector<std::string> damaged_check_values(hid_t file);
+// Compares the group's values with their checksums. Returns an element for each dataset that is damaged.
+std::vector<Damage> damaged_check_values(hid_t file);
 
 }  // namespace voltpile

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <numeric>
+#include <utility>
 
 #include "results/hdf5/attribute.h"
 #include "results/hdf5/checksum.h"
@@ -47,17 +48,18 @@ std::size_t values_of(const Hdf5Dataset& dataset) {
     return std::accumulate(dims.begin(), dims.end(), std::size_t{1}, std::multiplies<>());
 }
 
-bool holds_integers(const Hdf5Dataset& dataset) {
-    const Hdf5Type type(hdf5_check_at(H5Dget_type(dataset.get()), "read", dataset.get()));
-    return H5Tget_class(type.get()) == H5T_INTEGER;
-}
-
+// Of the values in the form in which the file has them.
 std::uint32_t checksum_of_values(const Hdf5Dataset& dataset, const std::string& path) {
-    std::vector<double> values(values_of(dataset));  // integers are as long as doubles
-    hdf5_check_at(H5Dread(dataset.get(), holds_integers(dataset) ? H5T_NATIVE_INT64 : H5T_NATIVE_DOUBLE,
-                          H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()),
-                  "read " + path + " of", dataset.get());
-    return crc32_of(std::as_bytes(std::span(values)));
+    const std::string action = "read " + path + " of";
+    const Hdf5Type stored(hdf5_check_at(H5Dget_type(dataset.get()), action, dataset.get()));
+    if (const H5T_class_t kind = H5Tget_class(stored.get()); kind != H5T_INTEGER && kind != H5T_FLOAT)
+        throw FileError(path + " does not hold numbers");
+    const Hdf5Type native(
+        hdf5_check_at(H5Tget_native_type(stored.get(), H5T_DIR_ASCEND), action, dataset.get()));
+    std::vector<std::byte> values(values_of(dataset) * H5Tget_size(native.get()));
+    hdf5_check_at(H5Dread(dataset.get(), native.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), action,
+                  dataset.get());
+    return crc32_of(values);
 }
 
 }  // namespace
@@ -74,7 +76,8 @@ Hdf5Group create_group(hid_t file, const std::string& name) {
 }
 
 std::optional<Hdf5Group> open_group(hid_t file, const std::string& name) {
-    if (H5Lexists(file, name.c_str(), H5P_DEFAULT) <= 0) return std::nullopt;
+    if (hdf5_check_at(H5Lexists(file, name.c_str(), H5P_DEFAULT), "read " + name + " of", file) == 0)
+        return std::nullopt;
     return Hdf5Group(hdf5_check_at(H5Gopen2(file, name.c_str(), H5P_DEFAULT), "read " + name + " of", file));
 }
 
@@ -105,18 +108,34 @@ std::vector<double> read_reals(hid_t file, const std::string& path) {
     return values;
 }
 
-std::vector<std::string> damaged_datasets(hid_t file, const std::vector<std::string>& paths) {
-    std::vector<std::string> problems;
-    try {
-        for (const std::string& path : paths) {
+std::vector<std::string> names_in_group(hid_t group) {
+    H5G_info_t info;
+    hdf5_check_at(H5Gget_info(group, &info), "read", group);
+    std::vector<std::string> names;
+    for (hsize_t i = 0; i < info.nlinks; ++i) {
+        const auto name = [&](char* to, std::size_t size) {
+            return hdf5_check_at(
+                H5Lget_name_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, i, to, size, H5P_DEFAULT), "read",
+                group);
+        };
+        std::string text(static_cast<std::size_t>(name(nullptr, 0)), '\0');
+        name(text.data(), text.size() + 1);
+        names.push_back(std::move(text));
+    }
+    return names;
+}
+
+std::vector<Damage> damaged_datasets(hid_t file, const std::vector<std::string>& paths) {
+    std::vector<Damage> damage;
+    for (const std::string& path : paths) try {
             const Hdf5Dataset dataset = open_dataset(file, path);
             if (read_integer(dataset.get(), "crc32") != checksum_of_values(dataset, path))
-                problems.push_back(fmt::format("the values of {} do not match their checksum", path));
+                damage.push_back(
+                    {path, {}, fmt::format("the values of {} do not match their checksum", path)});
+        } catch (const FileError& problem) {
+            damage.push_back({path, {}, problem.what()});
         }
-    } catch (const FileError& problem) {
-        problems.emplace_back(problem.what());
-    }
-    return problems;
+    return damage;
 }
 
 }  // namespace voltpile

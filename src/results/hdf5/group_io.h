@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "results/damage.h"
 #include "results/hdf5/handle.h"
 
 namespace voltpile {
@@ -17,7 +18,7 @@ using Hdf5Group = Hdf5Handle<H5Gclose>;
 
 // Creates a group of the file, or replaces the one of this name with all that it holds.
 Hdf5Group create_group(hid_t file, const std::string& name);
-std::optional<Hdf5Group> open_group(hid_t file, const std::string& name);  // nothing if there is none
+std::optional<Hdf5Group> open_group(hid_t file, const std::string& name);  // none if the file lacks it
 
 // Writes a dataset and the checksum of its values. path: "check/sample". dims: slowest first; as many values
 // as their product.
@@ -31,8 +32,11 @@ Hdf5Dataset write_texts_dataset(hid_t file, const std::string& path, const std::
 
 std::vector<double> read_reals(hid_t file, const std::string& path);
 
-// Compares the values of datasets that write_values() wrote with their checksums. Returns a sentence for each
-// dataset that is damaged or missing.
-std::vector<std::string> damaged_datasets(hid_t file, const std::vector<std::string>& paths);
+// Returns the names of what is in a group.
+std::vector<std::string> names_in_group(hid_t group);
+
+// Compares the values of numeric datasets with the checksums in their attribute `crc32`. Returns an element
+// for each dataset that is damaged or missing.
+std::vector<Damage> damaged_datasets(hid_t file, const std::vector<std::string>& paths);
 
 }  // namespace voltpile

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "results/hdf5/attribute.h"
+#include "results/hdf5/content_checksum.h"
 #include "results/hdf5/group_io.h"
 
 namespace voltpile {
@@ -93,6 +94,7 @@ void write_plan_group(hid_t file, const PlanRecord& record) {
             if (!std::isnan(record.*member.*value))
                 write_real(group.get(), fmt::format("{}{}", side, name), record.*member.*value);
     write_ranks(file, record);
+    write_content_checksum(group.get());
 }
 
 std::optional<PlanRecord> read_plan_group(hid_t file) {
@@ -127,7 +129,7 @@ std::optional<PlanRecord> read_plan_group(hid_t file) {
     return record;
 }
 
-std::vector<std::string> damaged_plan_values(hid_t file) {
+std::vector<Damage> damaged_plan_values(hid_t file) {
     if (H5Lexists(file, kPlanGroup, H5P_DEFAULT) <= 0) return {};
     std::vector<std::string> paths{path_in_plan(kRank), path_in_plan(kBusy)};
     for (const RankColumn& column : kRankColumns)

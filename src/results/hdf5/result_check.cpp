@@ -4,6 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
+#include <optional>
+#include <utility>
 
 #include "results/hdf5/attribute.h"
 #include "results/hdf5/checksum.h"
@@ -11,11 +14,14 @@
 #include "results/hdf5/layout_file.h"
 #include "results/hdf5/rows_io.h"
 #include "results/rows.h"
+#include "work/range_set.h"
 
 namespace voltpile {
 namespace {
 
 constexpr const char* values_name = "crc32";
+constexpr const char* blocks_name = "crc32Blocks";
+constexpr const char* block_points_name = "crc32BlockPoints";
 constexpr const char* header_name = "headerCrc32";
 
 void check_extents(hid_t file, const std::string& name, const std::vector<hsize_t>& expected) {
@@ -61,13 +67,13 @@ std::uint32_t header_checksum(hid_t file) {
     return crc32_of(std::as_bytes(std::span(text)));
 }
 
-// The values as the checksum takes them: numbers as they are stored, rows as stored_rows() has them.
-std::uint32_t values_checksum(hid_t dataset, const FieldSpec& field, WorkRange whole) {
+// The checksum of the values, as it takes them: numbers as they are stored, rows as stored_rows() has them.
+std::uint32_t values_checksum(hid_t dataset, const FieldSpec& field, WorkRange range) {
     const std::int64_t block = points_per_block(field);
     std::uint32_t crc = 0;
     std::vector<std::byte> bytes;
-    for (std::int64_t at = whole.begin; at < whole.end; at += block) {
-        const WorkRange piece{at, std::min(at + block, whole.end)};
+    for (std::int64_t at = range.begin; at < range.end; at += block) {
+        const WorkRange piece{at, std::min(at + block, range.end)};
         if (field.variable()) {
             bytes = stored_rows(field, read_rows(dataset, field, piece), piece.size());
         } else {
@@ -79,14 +85,62 @@ std::uint32_t values_checksum(hid_t dataset, const FieldSpec& field, WorkRange w
     return crc;
 }
 
-void check_dataset(hid_t file, const FieldSpec& field, WorkRange whole) {
-    const Hdf5Dataset dataset = open_dataset(file, field.name);
-    const std::uint32_t crc = values_checksum(dataset.get(), field, whole);
-    if (has_attribute(dataset.get(), values_name) && read_integer(dataset.get(), values_name) != crc)
-        throw FileError("the values of " + field.name + " do not match their checksum");
+// What the attributes of a dataset say of its checksums.
+struct StoredChecksums {
+    std::optional<std::int64_t> whole;
+    std::int64_t points_per_block = 1;
+    std::vector<std::uint32_t> blocks;  // empty: only that of the whole
+};
+
+StoredChecksums read_checksums(hid_t dataset, const std::string& name, std::int64_t points) {
+    StoredChecksums stored;
+    stored.points_per_block = std::max<std::int64_t>(points, 1);
+    if (has_attribute(dataset, values_name)) stored.whole = read_integer(dataset, values_name);
+    if (!has_attribute(dataset, blocks_name)) return stored;
+    stored.blocks = read_unsigned_integers(dataset, blocks_name);
+    stored.points_per_block = read_integer(dataset, block_points_name);
+    const std::int64_t per_block = stored.points_per_block;
+    if (per_block < 1 || (points - 1) / per_block + 1 != std::ssize(stored.blocks))
+        throw FileError(fmt::format("{} of {} does not fit its {}", blocks_name, name, points_text(points)));
+    return stored;
+}
+
+// Without a checksum, reading the block must succeed.
+bool block_is_intact(hid_t dataset, const FieldSpec& field, WorkRange block,
+                     std::optional<std::int64_t> expected) {
+    const std::uint32_t crc = values_checksum(dataset, field, block);
+    return !expected || *expected == crc;
 }
 
 }  // namespace
+
+// Reads block by block, so that the blocks beside a damaged one are known to be intact.
+std::vector<Damage> damaged_field(hid_t file, const FieldSpec& field, WorkRange whole) {
+    std::vector<Damage> damage;
+    RangeSet mismatched;
+    try {
+        const Hdf5Dataset dataset = open_dataset(file, field.name);
+        const StoredChecksums stored = read_checksums(dataset.get(), field.name, whole.size());
+        std::size_t number = 0;
+        for (std::int64_t at = 0; at < whole.end; at += stored.points_per_block, ++number) {
+            const WorkRange block{at, std::min(at + stored.points_per_block, whole.end)};
+            const auto expected = stored.blocks.empty() ? stored.whole : stored.blocks[number];
+            try {
+                if (!block_is_intact(dataset.get(), field, block, expected)) mismatched.insert(block);
+            } catch (const FileError& problem) {
+                damage.push_back(
+                    {field.name, block, fmt::format("{} ({})", problem.what(), points_span_text(block))});
+            }
+        }
+    } catch (const FileError& problem) {
+        damage.push_back({field.name, whole, problem.what()});
+    }
+    for (const WorkRange& range : mismatched.ranges())
+        damage.push_back({field.name, range,
+                          fmt::format("the values of {} do not match their checksum ({})", field.name,
+                                      points_span_text(range))});
+    return damage;
+}
 
 ResultLayout read_checked_layout(hid_t file) {
     ResultLayout layout = read_layout(file);
@@ -106,22 +160,17 @@ ResultLayout read_checked_layout(hid_t file) {
     return layout;
 }
 
-std::vector<std::string> damaged_values(hid_t file, const ResultLayout& layout) {
-    std::vector<std::string> problems;
-    const auto check = [&](const FieldSpec& field, WorkRange whole) {
-        try {
-            check_dataset(file, field, whole);
-        } catch (const FileError& problem) {
-            problems.emplace_back(problem.what());
-        }
-    };
+std::vector<Damage> damaged_axes(hid_t file, const ResultLayout& layout) {
+    std::vector<Damage> damage;
     for (const SweepAxis& axis : layout.axes) {
         FieldSpec coordinate;
         coordinate.name = axis.name;
-        check(coordinate, {0, axis.count});
+        for (Damage& each : damaged_field(file, coordinate, {0, axis.count})) {
+            each.points = {};  // an axis has values of its own, which its attributes define
+            damage.push_back(std::move(each));
+        }
     }
-    for (const FieldSpec& field : layout.fields) check(field, layout.whole());
-    return problems;
+    return damage;
 }
 
 bool has_checksums(hid_t file) {
@@ -130,6 +179,14 @@ bool has_checksums(hid_t file) {
 
 void write_checksum(hid_t dataset, std::uint32_t crc) {
     write_integer(dataset, values_name, crc);
+}
+
+void write_checksums(hid_t dataset, const BlockCrc32& checksums) {
+    write_checksum(dataset, checksums.value());
+    const std::vector<std::uint32_t> blocks = checksums.block_values();
+    if (blocks.size() < 2) return;
+    write_unsigned_integers(dataset, blocks_name, blocks);
+    write_integer(dataset, block_points_name, checksums.points_per_block());
 }
 
 void write_header_checksum(hid_t file) {

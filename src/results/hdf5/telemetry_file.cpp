@@ -1,18 +1,28 @@
 #include "results/hdf5/telemetry_file.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <hdf5_hl.h>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "results/hdf5/attribute.h"
+#include "results/hdf5/checksum.h"
+#include "results/hdf5/content_checksum.h"
+#include "results/hdf5/field_io.h"
 #include "results/hdf5/group_io.h"
+#include "results/hdf5/result_check.h"
 
 namespace voltpile {
 namespace {
+
+constexpr const char* kTelemetry = "telemetry";
 
 Hdf5Dataset create_compressed(hid_t at, const std::string& name, hid_t type,
                               const std::vector<hsize_t>& dims) {
@@ -37,6 +47,12 @@ void write_values(const Hdf5Dataset& dataset, hid_t memory_type, const void* val
                   dataset.get());
 }
 
+template <class T>
+void write_with_checksum(const Hdf5Dataset& dataset, hid_t memory_type, const std::vector<T>& values) {
+    write_values(dataset, memory_type, values.data());
+    write_checksum(dataset.get(), crc32_of(std::as_bytes(std::span(values))));
+}
+
 // The samples of a host in all lives of the job.
 class HostTelemetry {
   public:
@@ -56,7 +72,7 @@ class HostTelemetry {
         std::vector<double> times;
         for (const NodeTelemetry* life : lives_)
             times.insert(times.end(), life->times_s.begin(), life->times_s.end());
-        write_values(time, H5T_NATIVE_DOUBLE, times.data());
+        write_with_checksum(time, H5T_NATIVE_DOUBLE, times);
         hdf5_check_at(H5DSset_scale(time.get(), "time"), "write", group);
         write_text(time.get(), "units", "seconds since 1970-01-01 00:00:00");
         Hdf5Dataset gpu;
@@ -69,7 +85,11 @@ class HostTelemetry {
             const bool counts = unit == "byte" || unit == "J" || unit == "1";
             const hid_t type = counts ? H5T_NATIVE_DOUBLE : H5T_NATIVE_FLOAT;
             const Hdf5Dataset dataset = create_compressed(group, name, type, dims);
-            write_values(dataset, H5T_NATIVE_DOUBLE, values_of(name, of_gpus).data());
+            const std::vector<double> values = values_of(name, of_gpus);
+            if (counts)
+                write_with_checksum(dataset, type, values);
+            else
+                write_with_checksum(dataset, type, std::vector<float>(values.begin(), values.end()));
             write_text(dataset.get(), "units", unit);
             hdf5_check_at(H5DSattach_scale(dataset.get(), time.get(), 0), "write", group);
             if (of_gpus) hdf5_check_at(H5DSattach_scale(dataset.get(), gpu.get(), 1), "write", group);
@@ -112,53 +132,22 @@ class HostTelemetry {
     std::size_t rows_ = 0;
 };
 
-std::vector<std::string> names_in(hid_t group) {
-    H5G_info_t info;
-    hdf5_check_at(H5Gget_info(group, &info), "read", group);
-    std::vector<std::string> names;
-    for (hsize_t i = 0; i < info.nlinks; ++i) {
-        const auto name = [&](char* to, std::size_t size) {
-            return hdf5_check_at(
-                H5Lget_name_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, i, to, size, H5P_DEFAULT), "read",
-                group);
-        };
-        std::string text(static_cast<std::size_t>(name(nullptr, 0)), '\0');
-        name(text.data(), text.size() + 1);
-        names.push_back(std::move(text));
-    }
-    return names;
-}
-
-std::vector<double> read_values(hid_t group, const std::string& name) {
-    const Hdf5Dataset dataset = open_dataset(group, name);
-    const Hdf5Space space(hdf5_check_at(H5Dget_space(dataset.get()), "read", group));
-    std::vector<double> values(
-        static_cast<std::size_t>(hdf5_check_at(H5Sget_simple_extent_npoints(space.get()), "read", group)));
-    hdf5_check_at(H5Dread(dataset.get(), H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()),
-                  "read", group);
-    return values;
-}
-
-// Whether the values are over (time, GPU) and not over time alone.
-bool has_gpus(hid_t group, const std::string& name) {
-    const Hdf5Dataset dataset = open_dataset(group, name);
-    const Hdf5Space space(hdf5_check_at(H5Dget_space(dataset.get()), "read", group));
-    return H5Sget_simple_extent_ndims(space.get()) == 2;
-}
-
 NodeTelemetry read_host(hid_t group, const std::string& host) {
     NodeTelemetry node;
     node.host = host;
-    node.times_s = read_values(group, "time");
-    const std::vector<std::string> names = names_in(group);
+    node.times_s = read_reals(group, "time");
+    const std::vector<std::string> names = names_in_group(group);
     std::vector<std::string> gpus;
     if (std::ranges::find(names, "gpu") != names.end())
         gpus = read_text_dataset(open_dataset(group, "gpu").get());
     for (const std::string& name : names) {
         if (name == "time" || name == "gpu") continue;
-        const std::string unit = read_text(open_dataset(group, name).get(), "units");
-        const std::vector<double> values = read_values(group, name);
-        const std::vector<std::string> devices = has_gpus(group, name) ? gpus : std::vector<std::string>{""};
+        const Hdf5Dataset dataset = open_dataset(group, name);
+        const std::string unit = read_text(dataset.get(), "units");
+        const std::vector<double> values = read_reals(group, name);
+        const bool of_gpus =
+            dataset_dims(dataset.get()).size() == 2;  // over (time, GPU), not over time alone
+        const std::vector<std::string> devices = of_gpus ? gpus : std::vector<std::string>{""};
         for (std::size_t d = 0; d < devices.size(); ++d) {
             TelemetryColumn& column = node.columns.emplace_back(TelemetryColumn{name, unit, devices[d], {}});
             for (std::size_t at = d; at < values.size(); at += devices.size())
@@ -169,6 +158,37 @@ NodeTelemetry read_host(hid_t group, const std::string& host) {
     return node;
 }
 
+// Each dataset is over (time) or (time, GPU), and time does not go back.
+void check_host(hid_t file, const std::string& host, std::vector<Damage>& damage) {
+    const std::string path = fmt::format("{}/{}", kTelemetry, host);
+    const std::optional<Hdf5Group> group = open_group(file, path);
+    const std::vector<std::string> names = names_in_group(group->get());
+    const bool has_gpu = std::ranges::find(names, "gpu") != names.end();
+    const std::vector<double> times = read_reals(group->get(), "time");
+    std::vector<hsize_t> dims{times.size()};
+    if (has_gpu) dims.push_back(dataset_dims(open_dataset(group->get(), "gpu").get()).at(0));
+    const auto back = std::ranges::adjacent_find(times, [](double a, double b) { return !(a <= b); });
+    if (back != times.end())
+        damage.push_back({path + "/time",
+                          {},
+                          fmt::format("{}/time goes back after sample {}", path, back - times.begin())});
+    std::vector<std::string> with_checksums;
+    for (const std::string& name : names) {
+        if (name == "gpu") continue;
+        const Hdf5Dataset dataset = open_dataset(group->get(), name);
+        const std::vector<hsize_t> found = dataset_dims(dataset.get());
+        if (found.empty() || found.size() > dims.size() ||
+            !std::ranges::equal(found, std::span(dims).first(found.size())))
+            damage.push_back({path + "/" + name,
+                              {},
+                              fmt::format("{}/{} has the extents ({}), not those of time and gpu ({})", path,
+                                          name, fmt::join(found, ", "), fmt::join(dims, ", "))});
+        else if (has_attribute(dataset.get(), "crc32"))
+            with_checksums.push_back(path + "/" + name);
+    }
+    std::ranges::move(damaged_datasets(file, with_checksums), std::back_inserter(damage));
+}
+
 }  // namespace
 
 void write_telemetry(hid_t file, const std::vector<NodeTelemetry>& nodes) {
@@ -176,22 +196,35 @@ void write_telemetry(hid_t file, const std::vector<NodeTelemetry>& nodes) {
     for (const NodeTelemetry& node : nodes)
         if (!node.times_s.empty()) hosts[node.host].add(node);
     if (hosts.empty()) return;
-    const Hdf5Group top = create_group(file, "telemetry");
+    const Hdf5Group top = create_group(file, kTelemetry);
     if (const GpuPower power = gpu_power(nodes); power.gpus > 0) {
         write_real(top.get(), "gpu_energy_j", power.energy_j);
         write_integer(top.get(), "gpus", power.gpus);
     }
     for (const auto& [host, telemetry] : hosts) telemetry.write(create_group(top.get(), host).get());
+    write_content_checksum(top.get());
 }
 
 std::vector<NodeTelemetry> read_telemetry_group(hid_t file) {
     std::vector<NodeTelemetry> nodes;
-    const std::optional<Hdf5Group> top = open_group(file, "telemetry");
+    const std::optional<Hdf5Group> top = open_group(file, kTelemetry);
     if (!top) return nodes;
-    for (const std::string& host : names_in(top->get()))
+    for (const std::string& host : names_in_group(top->get()))
         if (const std::optional<Hdf5Group> group = open_group(top->get(), host))
             nodes.push_back(read_host(group->get(), host));
     return nodes;
+}
+
+std::vector<Damage> damaged_telemetry(hid_t file) {
+    std::vector<Damage> damage;
+    try {
+        const std::optional<Hdf5Group> top = open_group(file, kTelemetry);
+        if (!top) return damage;
+        for (const std::string& host : names_in_group(top->get())) check_host(file, host, damage);
+    } catch (const FileError& problem) {
+        damage.push_back({kTelemetry, {}, problem.what()});
+    }
+    return damage;
 }
 
 }  // namespace voltpile

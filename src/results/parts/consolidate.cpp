@@ -6,6 +6,7 @@
 
 #include "results/hdf5/attribute.h"
 #include "results/hdf5/checksum.h"
+#include "results/hdf5/content_checksum.h"
 #include "results/hdf5/layout_file.h"
 #include "results/hdf5/plan_group.h"
 #include "results/hdf5/result_check.h"
@@ -19,11 +20,11 @@ namespace voltpile {
 namespace {
 
 void copy_field(const PartFile& part, std::size_t index, const FieldSpec& field, hid_t dataset,
-                PiecewiseCrc32& checksum) {
+                BlockCrc32& checksum) {
     const std::int64_t block = points_per_block(field);
     std::vector<std::byte> bytes;
-    for (std::int64_t at = part.range().begin; at < part.range().end; at += block) {
-        const WorkRange piece{at, std::min(at + block, part.range().end)};
+    for (WorkRange piece{part.range().begin, part.range().begin}; piece.end < part.range().end;) {
+        piece = {piece.end, checksum.piece_end(piece.end, std::min(piece.end + block, part.range().end))};
         bytes.resize(static_cast<std::size_t>(piece.size()) * field.bytes_per_point());
         part.read(index, piece, memory_type(field.type), bytes.data());
         write_points(dataset, field, piece, memory_type(field.type), bytes.data());
@@ -32,10 +33,10 @@ void copy_field(const PartFile& part, std::size_t index, const FieldSpec& field,
 }
 
 void copy_rows(const PartFile& part, std::size_t index, const FieldSpec& field, hid_t dataset,
-               PiecewiseCrc32& checksum) {
+               BlockCrc32& checksum) {
     const std::int64_t block = points_per_block(field);
-    for (std::int64_t at = part.range().begin; at < part.range().end; at += block) {
-        const WorkRange piece{at, std::min(at + block, part.range().end)};
+    for (WorkRange piece{part.range().begin, part.range().begin}; piece.end < part.range().end;) {
+        piece = {piece.end, checksum.piece_end(piece.end, std::min(piece.end + block, part.range().end))};
         const FieldBuffer rows = part.read_rows(index, piece);
         write_rows(dataset, field, piece, rows);
         checksum.add(piece.begin, piece.end, stored_rows(field, rows, piece.size()));
@@ -43,7 +44,7 @@ void copy_rows(const PartFile& part, std::size_t index, const FieldSpec& field, 
 }
 
 void copy_part(const PartInfo& info, const ResultLayout& layout, const std::vector<Hdf5Dataset>& datasets,
-               std::vector<PiecewiseCrc32>& checksums) {
+               std::vector<BlockCrc32>& checksums) {
     const PartFile part(info.path, layout);
     for (std::size_t i = 0; i < datasets.size(); ++i) {
         const FieldSpec& field = layout.fields[i];
@@ -60,7 +61,7 @@ struct Consolidation::Impl {
     RangeSet covered;
     Hdf5File file;
     std::vector<Hdf5Dataset> datasets;
-    std::vector<PiecewiseCrc32> checksums;  // of the datasets' values
+    std::vector<BlockCrc32> checksums;  // of the datasets' values
     bool published = false;
 };
 
@@ -73,9 +74,14 @@ Consolidation::Consolidation(Life life, const ResultLayout& layout) : impl_(std:
         impl_->file = create_hdf5(impl_->temporary.string());
         write_layout(impl_->file.get(), layout);
         write_coordinates(impl_->file.get(), layout);
-        for (const FieldSpec& field : layout.fields)
+        const std::int64_t points = layout.point_count();
+        for (const FieldSpec& field : layout.fields) {
             impl_->datasets.push_back(open_dataset(impl_->file.get(), field.name));
-        impl_->checksums.resize(layout.fields.size());
+            constexpr std::int64_t usual_row_bytes = 4096;  // of lists and texts
+            const auto bytes = static_cast<std::int64_t>(field.bytes_per_point());
+            impl_->checksums.emplace_back(
+                points, BlockCrc32::usual_block(points, field.variable() ? usual_row_bytes : bytes));
+        }
     } catch (...) {
         impl_->datasets.clear();
         impl_->file = {};
@@ -109,11 +115,12 @@ void Consolidation::publish(const Provenance& provenance, const PlanRecord* plan
     {
         Hdf5Guard guard;
         for (std::size_t i = 0; i < impl_->datasets.size(); ++i)
-            write_checksum(impl_->datasets[i].get(), impl_->checksums[i].value());
+            write_checksums(impl_->datasets[i].get(), impl_->checksums[i]);
         impl_->datasets.clear();
         write_provenance(impl_->file.get(), provenance);
         if (plan) write_plan_group(impl_->file.get(), *plan);
         write_header_checksum(impl_->file.get());
+        write_content_checksum(impl_->file.get());
         write_telemetry(impl_->file.get(), read_telemetry(impl_->life.parts));
         write_flag(impl_->file.get(), "complete", true);
         impl_->file.close(impl_->temporary.string());

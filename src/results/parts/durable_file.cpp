@@ -15,23 +15,26 @@
 
 #include "base/error.h"
 #include "base/host_name.h"
+#include "results/parts/file_calls.h"
 
 namespace voltpile {
 namespace {
 
-void write_all(int fd, std::span<const std::byte> bytes, const std::filesystem::path& target) {
+void write_all(int fd, std::span<const std::byte> bytes, const std::filesystem::path& temporary,
+               const std::filesystem::path& target) {
     while (!bytes.empty()) {
-        const ssize_t written = ::write(fd, bytes.data(), bytes.size());
+        const ssize_t written = write_file(fd, bytes, temporary);
         if (written < 0 && errno == EINTR) continue;
         if (written < 0) throw FileError("write", target.string(), errno);
         bytes = bytes.subspan(static_cast<std::size_t>(written));
     }
 }
 
-void sync_file(int fd, const std::filesystem::path& path) {
+// written: what the file is called now. path: for errors.
+void flush(int fd, FileCall call, const std::filesystem::path& written, const std::filesystem::path& path) {
     // Some network and user-space file systems have no fsync of folders (EINVAL). Then there is nothing to
     // wait for.
-    if (::fsync(fd) != 0 && errno != EINVAL) throw FileError("write", path.string(), errno);
+    if (sync_file(fd, written, call) != 0 && errno != EINVAL) throw FileError("write", path.string(), errno);
 }
 
 }  // namespace
@@ -56,23 +59,22 @@ std::filesystem::path temporary_name(const std::filesystem::path& target) {
 void sync_folder(const std::filesystem::path& folder) {
     FileDescriptor fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (fd.get() < 0) throw FileError("open", folder.string(), errno);
-    sync_file(fd.get(), folder);
+    flush(fd.get(), FileCall::SyncFolder, folder, folder);
 }
 
 void discard_file(const std::filesystem::path& path) noexcept {
     if (::truncate(path.c_str(), 0) != 0) {
         // It does not exist or must not be truncated: only unlink is left.
     }
-    ::unlink(path.c_str());
+    unlink_file(path);
 }
 
 void publish_file(const std::filesystem::path& temporary, const std::filesystem::path& target) {
     try {
         FileDescriptor fd(::open(temporary.c_str(), O_RDONLY | O_CLOEXEC));
         if (fd.get() < 0) throw FileError("open", temporary.string(), errno);
-        sync_file(fd.get(), target);
-        if (::rename(temporary.c_str(), target.c_str()) != 0)
-            throw FileError("write", target.string(), errno);
+        flush(fd.get(), FileCall::Sync, temporary, target);
+        if (rename_file(temporary, target) != 0) throw FileError("write", target.string(), errno);
     } catch (...) {
         discard_file(temporary);
         throw;
@@ -82,10 +84,10 @@ void publish_file(const std::filesystem::path& temporary, const std::filesystem:
 
 void write_temporary(const std::filesystem::path& temporary, std::span<const std::byte> bytes,
                      const std::filesystem::path& target) {
-    FileDescriptor fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+    FileDescriptor fd(create_file(temporary, O_WRONLY | O_TRUNC));
     if (fd.get() < 0) throw FileError("create", target.string(), errno);
     try {
-        write_all(fd.get(), bytes, target);
+        write_all(fd.get(), bytes, temporary, target);
         // Quotas and network file systems may report a full disk only now.
         if (::close(fd.release()) != 0) throw FileError("write", target.string(), errno);
     } catch (...) {
@@ -110,7 +112,7 @@ void create_folders(const std::filesystem::path& folder) {
     std::error_code error;
     if (folder.empty() || std::filesystem::is_directory(folder, error)) return;
     create_folders(folder.parent_path());
-    if (::mkdir(folder.c_str(), 0777) == 0) {
+    if (make_folder(folder) == 0) {
         sync_folder(folder_of(folder));
         return;
     }
@@ -124,10 +126,13 @@ void remove_entry(const std::filesystem::path& path) {
     using namespace std::chrono;
     const auto deadline = steady_clock::now() + seconds(30);
     for (;;) {
-        std::error_code error;
-        std::filesystem::remove_all(path, error);
-        if (!error || error == std::errc::no_such_file_or_directory) return;
-        if (error != std::errc::directory_not_empty || steady_clock::now() > deadline)
+        const std::error_code error = remove_tree(path);
+        std::error_code ignored;
+        // A file in it that another has just renamed or removed is also "no such file".
+        if (!error || !std::filesystem::exists(std::filesystem::symlink_status(path, ignored))) return;
+        const bool changing =
+            error == std::errc::directory_not_empty || error == std::errc::no_such_file_or_directory;
+        if (!changing || steady_clock::now() > deadline)
             throw FileError("remove", path.string(), error.value());
     }
 }
@@ -135,7 +140,7 @@ void remove_entry(const std::filesystem::path& path) {
 void sync_file_system(const std::filesystem::path& folder) {
     FileDescriptor fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (fd.get() < 0) throw FileError("open", folder.string(), errno);
-    if (::syncfs(fd.get()) != 0) throw FileError("write", folder.string(), errno);
+    if (sync_file(fd.get(), folder, FileCall::SyncAll) != 0) throw FileError("write", folder.string(), errno);
 }
 
 }  // namespace voltpile

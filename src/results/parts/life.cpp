@@ -12,6 +12,7 @@
 #include <random>
 
 #include "results/parts/durable_file.h"
+#include "results/parts/file_calls.h"
 #include "results/parts/lock_file.h"
 #include "results/parts/part_listing.h"
 
@@ -32,7 +33,7 @@ bool is_gone(const Life& life) {
 }
 
 void rename_or_throw(const Life& life, const std::filesystem::path& from, const std::filesystem::path& to) {
-    if (::rename(from.c_str(), to.c_str()) == 0) return;
+    if (rename_file(from, to) == 0) return;
     const int why = errno;
     check_not_taken_over(life);
     throw FileError("rename", from.string(), why);
@@ -124,7 +125,7 @@ void write_in(const Life& life, const std::filesystem::path& target, std::span<c
 bool create_in(const Life& life, const std::filesystem::path& target, std::span<const std::byte> bytes) {
     const std::filesystem::path temporary = temporary_in(life, target.filename());
     write_temporary_in(life, temporary, bytes, target);
-    const int why = ::link(temporary.c_str(), target.c_str()) == 0 ? 0 : errno;
+    const int why = link_file(temporary, target) == 0 ? 0 : errno;
     if (why == EEXIST) {
         discard_file(temporary);
         return false;
@@ -133,19 +134,19 @@ bool create_in(const Life& life, const std::filesystem::path& target, std::span<
     // is the next best.
     if (why != 0) check_not_taken_over(life);
     publish_in(life, temporary, target);
-    ::unlink(temporary.c_str());
+    unlink_file(temporary);
     return true;
 }
 
 void withdraw_in(const Life& life, const std::filesystem::path& path) {
     const std::filesystem::path away = temporary_in(life, path.filename());
-    if (::rename(path.c_str(), away.c_str()) != 0) {
+    if (rename_file(path, away) != 0) {
         const int why = errno;
         check_not_taken_over(life);
         if (why == ENOENT) return;
         throw FileError("remove", path.string(), why);
     }
-    ::unlink(away.c_str());  // if that fails, it is removed with the life's folder
+    unlink_file(away);  // if that fails, it is removed with the life's folder
 }
 
 void rename_in(const Life& life, const std::filesystem::path& from, const std::filesystem::path& to) {
@@ -183,22 +184,24 @@ ClaimedLife::ClaimedLife(const std::filesystem::path& result, const std::filesys
                          const Shard& shard, std::int64_t after,
                          const std::function<void(const Life&)>& check)
     : name_(next_name(parts, shard, after)), life_{result, parts, name_.text()} {
-    if (::mkdir(life_.folder().c_str(), 0777) != 0)
+    if (make_folder(life_.folder()) != 0)
         throw FileError("create the folder", life_.folder().string(), errno);
     try {
         check(life_);
         end_predecessors();
     } catch (...) {
-        std::error_code ignored;
-        std::filesystem::remove_all(life_.folder(), ignored);
+        remove_tree(life_.folder());
         throw;
     }
 }
 
 ClaimedLife::~ClaimedLife() {
-    std::error_code error;
-    std::filesystem::remove_all(life_.folder(), error);
-    if (error) spdlog::debug("removing {}: {}", life_.folder().string(), error.message());
+    // Threads of this run, such as the one that shows its status, may still be adding files.
+    try {
+        remove_ended(life_.folder());
+    } catch (const std::exception& error) {
+        spdlog::warn("{}; the next run removes it", error.what());
+    }
 }
 
 // Lists after creating its own folder: of two runs that claim at once, at least one sees the other, and both
@@ -224,7 +227,7 @@ void ClaimedLife::end_all_others() const {
 void ClaimedLife::end_other(const LifeName& other) const {
     const std::filesystem::path from = life_.parts / other.text();
     const std::filesystem::path away = life_.folder() / other.text();
-    if (::rename(from.c_str(), away.c_str()) != 0) {
+    if (rename_file(from, away) != 0) {
         const int why = errno;
         check_not_taken_over(life_);
         if (why == ENOENT) return;  // it has just ended

@@ -103,7 +103,10 @@ std::string text(WorkRange range) {
 }
 
 WorkRange checked_range(hid_t file, const std::filesystem::path& path, const ResultLayout& layout) {
-    if (read_integer(file, "partFormat") != part_format) throw FileError("written in an unknown format");
+    if (const std::int64_t format = read_integer(file, "partFormat"); format != part_format)
+        throw FileError(fmt::format(
+            "written by another version of voltpile: its format is {}, and this program reads format {}",
+            format, part_format));
     const std::string fingerprint = read_text(file, "fingerprint");
     if (fingerprint != layout.fingerprint) {
         throw FileError("of another job: its fingerprint is " + fingerprint + ", this job's " +

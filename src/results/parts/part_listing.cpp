@@ -6,6 +6,7 @@
 
 #include "base/build_info.h"
 #include "results/hdf5/attribute.h"
+#include "results/hdf5/content_checksum.h"
 #include "results/hdf5/image.h"
 #include "results/hdf5/layout_file.h"
 #include "results/parts/durable_file.h"
@@ -95,6 +96,7 @@ bool write_manifest(const Life& life, const ResultLayout& layout, bool keep) {
         Hdf5Image image(path.string(), layout.job_text.size());
         write_layout(image.file(), layout);
         write_text(image.file(), "softwareVersion", build_info().version);
+        write_content_checksum(image.file());
         bytes = image.finish();
     }
     if (keep) return create_in(life, path, bytes);

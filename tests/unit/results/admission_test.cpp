@@ -210,6 +210,15 @@ TEST_F(Room, IsNeededForPartsAndResult) {
     EXPECT_EQ(decide(found, layout, {}).verdict, Verdict::Create);
 }
 
+// 50 x 5 points take 16 * 250 + 8 * 55 bytes, and 51 x 5 take 16 * 255 + 8 * 56.
+TEST_F(Room, OfTheLargestGridThatFitsIsNamed) {
+    found.free_bytes = 16 * 250 + 8 * 55;
+    const std::string why = decide(found, layout, {}).message;
+    EXPECT_TRUE(why.ends_with("; the largest grid of this shape that fits has x = 50, y = 5")) << why;
+    found.free_bytes = 10;  // not even one point
+    EXPECT_TRUE(decide(found, layout, {}).message.ends_with("or compute fewer points"));
+}
+
 TEST_F(Room, CountsPartsThatExistAndWhatTheNextRunRemoves) {
     found.owner = PartOwner{layout, {}, {}, {}};
     found.committed.insert({0, 400});

@@ -98,13 +98,22 @@ TEST_F(CheckOfResult, IsStoredInTheResult) {
     EXPECT_EQ(names_in(folder.path()), (std::vector<std::string>{"map.h5", "reference.h5"}));
 }
 
+TEST_F(CheckOfResult, KeepsASymbolicLinkToTheResult) {
+    const std::filesystem::path elsewhere = folder.path() / "elsewhere.h5";
+    std::filesystem::rename(result, elsewhere);
+    std::filesystem::create_symlink("elsewhere.h5", result);
+    check(0.5);
+    EXPECT_TRUE(std::filesystem::is_symlink(result));
+    EXPECT_TRUE(read_check(elsewhere));
+}
+
 TEST_F(CheckOfResult, LeavesTheResultIntactAndIsReplacedByTheNext) {
     const ResultReader before(result);
     check(0.5);
     check(3);
     EXPECT_EQ(read_check(result)->fields[1].share_within, 0.75);
     const Verification verified = verify_result(result);
-    EXPECT_TRUE(verified.ok()) << (verified.problems.empty() ? "" : verified.problems.front());
+    EXPECT_TRUE(verified.ok()) << (verified.damage.empty() ? "" : verified.damage.front().problem);
     const ResultReader after(result);
     EXPECT_EQ(after.read(layout.fields[0], {0, 6}), before.read(layout.fields[0], {0, 6}));
 }
@@ -120,8 +129,8 @@ TEST_F(CheckOfResult, IsVerified) {
     bytes[at] ^= 1;
     write_text_file(result, bytes);
     const Verification verified = verify_result(result);
-    ASSERT_EQ(verified.problems.size(), 1U);
-    EXPECT_EQ(verified.problems[0], "the values of check/energy do not match their checksum");
+    ASSERT_EQ(verified.damage.size(), 1U);
+    EXPECT_EQ(verified.damage[0].problem, "the values of check/energy do not match their checksum");
 }
 
 }  // namespace voltpile

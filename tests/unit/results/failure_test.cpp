@@ -7,6 +7,7 @@
 #include <random>
 #include <thread>
 
+#include "base/fault.h"
 #include "results/result_reader.h"
 #include "results/result_writer.h"
 #include "unit/results/result_fixtures.h"
@@ -128,6 +129,23 @@ TEST_F(FullDisk, ConsolidationRejectsADamagedPart) {
         error_of([&] { consolidate(result, layout, scan.parts, some_provenance()); }).first;
     EXPECT_TRUE(says(message, scan.parts[1].path.string()) && says(message, "checksum")) << message;
     EXPECT_EQ(names_in(folder.path()), (std::vector<std::string>{"map.h5.parts"}));
+}
+
+// A disk that damages what it writes: each such part is found before it becomes part of a result.
+TEST(DamagedWrite, IsFoundInAPart) {
+    const TemporaryFolder folder;
+    const auto result = folder.path() / "map.h5";
+    const ResultLayout layout = layout_of(some_axes({100, 10}), all_kinds_of_fields());
+    const PartFolder parts(result, layout, PartFolder::IfOther::Refuse);
+    ::setenv("VOLTPILE_FAULT", "corrupt:write=1", 1);
+    load_faults(0);
+    voltpile::commit_part(parts.life(), layout, {0, 100}, data_of(layout, {0, 100}));
+    ::unsetenv("VOLTPILE_FAULT");
+    load_faults(0);
+    voltpile::commit_part(parts.life(), layout, {100, 1000}, data_of(layout, {100, 1000}));
+    const PartScan scan = scan_parts(parts.life(), layout, layout.whole());
+    ASSERT_EQ(scan.rejected.size(), 1u);
+    EXPECT_EQ(scan.completed.ranges(), (std::vector<WorkRange>{{100, 1000}}));
 }
 
 // kill -9 at any moment: a file with the name of a part is complete.

@@ -56,7 +56,7 @@ TEST_F(PlanOfResult, IsStoredInTheResult) {
     EXPECT_EQ(found->ranks[1].busy_seconds, 48.5);
     EXPECT_TRUE(std::isnan(found->ranks[1].gpu_bytes.planned));
     const Verification verified = verify_result(result);
-    EXPECT_TRUE(verified.ok()) << (verified.problems.empty() ? "" : verified.problems.front());
+    EXPECT_TRUE(verified.ok()) << (verified.damage.empty() ? "" : verified.damage.front().problem);
 }
 
 TEST_F(PlanOfResult, IsMissingFromOlderResults) {
@@ -91,8 +91,8 @@ TEST_F(PlanOfResult, IsVerified) {
     bytes[at] ^= 1;
     write_text_file(result, bytes);
     const Verification verified = verify_result(result);
-    ASSERT_EQ(verified.problems.size(), 1U);
-    EXPECT_EQ(verified.problems.front(), "the values of plan/busy_time do not match their checksum");
+    ASSERT_EQ(verified.damage.size(), 1U);
+    EXPECT_EQ(verified.damage.front().problem, "the values of plan/busy_time do not match their checksum");
 }
 
 }  // namespace voltpile

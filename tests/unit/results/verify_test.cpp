@@ -77,8 +77,8 @@ class Verify : public testing::Test {
     }
     void expect_problem(const std::string& says) {
         const Verification found = verify_result(result);
-        ASSERT_EQ(found.problems.size(), 1u);
-        EXPECT_NE(found.problems[0].find(says), std::string::npos) << found.problems[0];
+        ASSERT_EQ(found.damage.size(), 1u);
+        EXPECT_NE(found.damage[0].problem.find(says), std::string::npos) << found.damage[0].problem;
         EXPECT_TRUE(found.intact.empty());
         EXPECT_EQ(read_result_file(result, CheckDepth::SmallValues).state, ResultState::Damaged);
     }
@@ -98,7 +98,7 @@ class Verify : public testing::Test {
 TEST_F(Verify, AcceptsAnIntactResult) {
     make();
     const Verification found = verify_result(result);
-    EXPECT_TRUE(found.ok()) << found.problems[0];
+    EXPECT_TRUE(found.ok()) << found.damage[0].problem;
     EXPECT_TRUE(found.finished);
     EXPECT_TRUE(found.has_checksums);
     EXPECT_EQ(found.points, 1000);
@@ -184,10 +184,34 @@ TEST_F(Verify, NoticesAZeroedBlock) {
     }
 }
 
+// 400,000 float64 are 3.2 MB: four blocks of 1 MiB, or 131,072 points.
+TEST_F(Verify, NamesThePointsOfADamagedBlock) {
+    layout = layout_of(some_axes({1000, 400}), {field("energy", FieldType::Float64)});
+    make_result(result, layout, {0, 100'000, 300'001, 400'000});
+    EXPECT_TRUE(verify_result(result).ok());
+    edit([](hid_t file) {
+        const double value = 0.5;
+        const hsize_t at[2] = {200, 0}, one[2] = {1, 1};  // point 200,000, in the second block
+        const Hdf5Dataset energy = open_dataset(file, "energy");
+        const Hdf5Space space(H5Dget_space(energy.get())), memory(H5Screate(H5S_SCALAR));
+        H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, at, nullptr, one, nullptr);
+        ASSERT_GE(H5Dwrite(energy.get(), H5T_NATIVE_DOUBLE, memory.get(), space.get(), H5P_DEFAULT, &value),
+                  0);
+    });
+    const Verification found = verify_result(result);
+    ASSERT_EQ(found.damage.size(), 1u);
+    EXPECT_EQ(found.damage[0].where, "energy");
+    EXPECT_EQ(found.damage[0].points, (WorkRange{131'072, 262'144}));
+    EXPECT_NE(found.damage[0].problem.find("points 131072 to 262143"), std::string::npos)
+        << found.damage[0].problem;
+    EXPECT_EQ(found.intact.size(), 400'000 - 131'072);
+}
+
 TEST_F(Verify, AcceptsAResultWithoutChecksums) {
     make();
     edit([](hid_t file) {
         H5Adelete(file, "headerCrc32");
+        H5Adelete(file, "contentCrc32");
         H5Adelete(file, "resultFormat");
         for (const char* name : {"x", "y", "steps", "energy", "text", "list"})
             H5Adelete(open_dataset(file, name).get(), "crc32");
@@ -211,9 +235,9 @@ TEST_F(Verify, NamesDamagedParts) {
     std::filesystem::resize_file(parts.path() / "part-000000000010-000000000020.h5", 100);
     for (const auto& path : {result, parts.path()}) {
         found = verify_result(path);
-        ASSERT_EQ(found.problems.size(), 1u);
-        EXPECT_TRUE(found.problems[0].starts_with("part-000000000010-000000000020.h5: "))
-            << found.problems[0];
+        ASSERT_EQ(found.damage.size(), 1u);
+        EXPECT_TRUE(found.damage[0].problem.starts_with("part-000000000010-000000000020.h5: "))
+            << found.damage[0].problem;
         EXPECT_EQ(found.intact.ranges(), (std::vector<WorkRange>{{0, 10}, {500, 1000}}));
     }
     EXPECT_TRUE(std::filesystem::exists(parts.path() / "part-000000000010-000000000020.h5"));
@@ -231,7 +255,8 @@ TEST_F(Verify, NoticesAPartThatAnotherProgramHasRewritten) {
         const Hdf5Dataset steps = open_dataset(file.get(), "steps");
         ASSERT_GE(H5Dwrite(steps.get(), H5T_NATIVE_INT32, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), 0);
     }
-    EXPECT_NE(verify_result(result).problems.at(0).find("do not match their checksum"), std::string::npos);
+    EXPECT_NE(verify_result(result).damage.at(0).problem.find("do not match their checksum"),
+              std::string::npos);
     const PartScan scan = scan_parts(parts.path(), layout);
     ASSERT_EQ(scan.rejected.size(), 1u);
     EXPECT_TRUE(scan.completed.empty());
