@@ -2,6 +2,7 @@
 
 import unittest
 
+from harness import wait_for
 from voltpile_case import SHARED_CORES, SOURCE, VOLTPILE, VoltpileCase, fields, map_job
 
 # The least traffic of six ranks on three nodes, in bytes.
@@ -70,6 +71,18 @@ class Identical(VoltpileCase):
         self.assertEqual(fields(self.rack.disk("node1") / "local.h5"), self.expected)
         for node in ("node2", "node3"):
             self.assertEqual(list(self.rack.disk(node).glob("local.h5*")), [])
+
+    def test_top_asks_the_nodes_that_do_not_share_the_folder(self):
+        result = self.rack.local / "long.h5"
+        settings = [f"--set={each}" for each in ("integrate.steps=4000000", "stop.separation=inf", "telemetry.record=yes",
+                                                 "telemetry.port=9464", 'telemetry.host="0.0.0.0"')]
+        run = self.rack.start("node1", ["mpirun", "--host", "node1,node2", VOLTPILE, "run", self.job, "--output", result,
+                                        *settings], env=SHARED_CORES, timeout=120)
+        top = [VOLTPILE, "top", result, "--once"]
+        page = wait_for(lambda: "\nnode2  cpu " in self.rack.run("node1", top).stdout, 60, "node2 on the page of node1")
+        self.assertTrue(page)
+        self.assertIn("\nnode1  cpu ", self.rack.run("node1", top, expect=0).stdout)
+        run.end()
 
 
 if __name__ == "__main__":

@@ -62,7 +62,8 @@ class DeadNode(ServeCase):
         streams = self.open_streams()  # each has requests on every node
         self.rack.crash("node3")
         self.broken_off(streams)
-        self.assertIn("replica 2 has failed: rank 2 on node3 has been silent for 20 s; 2 of 3 replicas are left", server.stderr)
+        self.assertIn("replica 2 has failed: rank 2 on node3 has been silent for 15 s: its process is suspended, its node is down "
+                      "or the link to it is cut; 2 of 3 replicas are left", server.stderr)
         self.check_texts()
         server.end()
         self.rack.boot("node3")

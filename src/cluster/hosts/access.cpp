@@ -52,7 +52,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 
 }  // namespace
 
-std::string remote_script(const std::string& program) {
+std::string remote_script(const std::string& program, const std::string& arguments) {
     const std::string file = shell_quote(program);
     return fmt::format(
         "say() {{ echo \"{0}$*\"; }}; say reached; "
@@ -61,12 +61,12 @@ std::string remote_script(const std::string& program) {
         "say version $(mpirun --version 2>&1 </dev/null | head -n 1); "
         "test -e {1} || {{ say missing; exit 0; }}; "  // csh would expand "!"
         "test -x {1} || {{ say not-executable; exit 0; }}; "
-        "exec {1} hosts --report",
-        shell_prefix, file);
+        "exec {1} {2}",
+        shell_prefix, file, arguments);
 }
 
-std::string remote_command(const std::string& program) {
-    return "exec /bin/sh -c " + shell_quote(remote_script(program));
+std::string remote_command(const std::string& program, const std::string& arguments) {
+    return "exec /bin/sh -c " + shell_quote(remote_script(program, arguments));
 }
 
 std::vector<std::string> ssh_command(const std::string& user, const std::string& host,

@@ -9,11 +9,11 @@
 namespace voltpile {
 
 // Returns a script for /bin/sh on the host: it prints lines for read_shell_line(), then executes
-// `program hosts --report`. program: absolute path.
-std::string remote_script(const std::string& program);
+// `program arguments`. program: absolute path. arguments: words for a shell.
+std::string remote_script(const std::string& program, const std::string& arguments);
 
 // Returns the script as a command that any login shell can run.
-std::string remote_command(const std::string& program);
+std::string remote_command(const std::string& program, const std::string& arguments);
 
 // Returns an ssh command that never prompts and gives up after seconds.
 std::vector<std::string> ssh_command(const std::string& user, const std::string& host,

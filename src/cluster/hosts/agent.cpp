@@ -1,11 +1,7 @@
 #include "cluster/hosts/agent.h"
 
-#include <fmt/format.h>
-#include <poll.h>
-#include <unistd.h>
-
-#include <array>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -15,6 +11,7 @@
 #include "base/error.h"
 #include "base/host_name.h"
 #include "base/standard_streams.h"
+#include "cluster/hosts/agent_lines.h"
 #include "cluster/hosts/folder.h"
 #include "cluster/hosts/inventory.h"
 #include "cluster/hosts/network.h"
@@ -26,38 +23,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int silence_ms = 120'000;
+constexpr std::chrono::minutes kLongestSilence{2};
 constexpr int resolving_seconds = 5, connecting_seconds = 3;
-
-// Reads lines of stdin with a timeout, which standard streams do not have.
-class Questions {
-  public:
-    std::optional<std::string> next() {
-        while (true) {
-            const auto end = text_.find('\n');
-            if (end != std::string::npos) {
-                std::string line = text_.substr(0, end);
-                text_.erase(0, end + 1);
-                return line;
-            }
-            pollfd input{STDIN_FILENO, POLLIN, 0};
-            if (poll(&input, 1, silence_ms) <= 0) return std::nullopt;
-            std::array<char, 4096> buffer;
-            const ssize_t n = read(STDIN_FILENO, buffer.data(), buffer.size());
-            if (n <= 0) return std::nullopt;
-            text_.append(buffer.data(), static_cast<std::size_t>(n));
-        }
-    }
-
-  private:
-    std::string text_;
-};
-
-void send_answer(const json& answer) {
-    // Invalid UTF-8, such as in the name of a device, must not stop the report.
-    fmt::print("{}{}\n", answer_prefix, answer.dump(-1, ' ', false, json::error_handler_t::replace));
-    std::fflush(stdout);
-}
 
 // Reads SSH_CONNECTION: client address, client port, server address, server port.
 void describe_connection(HostReport& report) {
@@ -123,11 +90,11 @@ int run_host_agent() {
     int code = 0;
     {
         Agent agent;
-        Questions questions;
-        send_answer({{"ready", true}});
-        while (const auto line = questions.next()) {
+        AgentInput questions;
+        send_line(answer_prefix, {{"ready", true}});
+        for (std::string line; questions.next(kLongestSilence, line) == AgentInput::Event::Line;) {
             try {
-                send_answer(agent.answer(json::parse(*line)));
+                send_line(answer_prefix, agent.answer(json::parse(line)));
             } catch (const std::exception& error) {
                 print_error(error.what());
                 code = static_cast<int>(ExitCode::Failed);

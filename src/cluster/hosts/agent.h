@@ -1,7 +1,7 @@
 // The remote end of `voltpile hosts`: the same program on each host answers questions over ssh.
 //
 // Questions arrive on stdin and answers go to stdout, one line of JSON each. Answers start with
-// `answer_prefix`, which tells them from what login scripts print:
+// `answer_prefix` (agent_lines.h):
 //   {"do": "clock"}                                          -> {"time": <seconds since 1970>}
 //   {"do": "report", "names": [...], "folder": ..., "seen": ..., "own": ..., "text": ..., "greeting": ...}
 //                                                            -> the host's report (cluster/hosts/report.h)
@@ -9,11 +9,7 @@
 // The agent starts with {"ready": true}.
 #pragma once
 
-#include <string_view>
-
 namespace voltpile {
-
-inline constexpr std::string_view answer_prefix = "voltpile-hosts: ";
 
 // Answers questions until stdin ends or two minutes pass without one. Removes its files and exits the
 // process.

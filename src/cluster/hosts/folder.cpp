@@ -5,20 +5,15 @@
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <thread>
+
+#include "base/file_text.h"
 
 namespace voltpile {
 namespace {
 
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
-
-std::string content_of(const fs::path& path) {
-    std::ifstream file(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-}
 
 }  // namespace
 
@@ -40,7 +35,7 @@ std::string FolderProbe::write(const fs::path& file, const std::string& text) {
 
 bool appears(const fs::path& file, const std::string& text, std::chrono::milliseconds patience) {
     const auto until = std::chrono::steady_clock::now() + patience;
-    while (content_of(file) != text) {
+    while (file_text(file) != text) {
         if (std::chrono::steady_clock::now() > until) return false;
         std::this_thread::sleep_for(20ms);
     }

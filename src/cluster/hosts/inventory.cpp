@@ -36,7 +36,7 @@ int physical_cores() {
 
 int nvidia_gpus_on_bus() {
     int count = 0;
-    for (const fs::path& device : sorted_entries("/sys/bus/pci/devices"))
+    for (const fs::path& device : sorted_entries(sys_folder() / "bus/pci/devices"))
         if (first_line(device / "vendor") == "0x10de" && first_line(device / "class").starts_with("0x03"))
             ++count;
     return count;

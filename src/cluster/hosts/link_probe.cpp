@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/host_name.h"
-#include "cluster/hosts/agent.h"
+#include "cluster/hosts/agent_lines.h"
 #include "comm/mpi/measure_links.h"
 #include "comm/mpi/transport.h"
 
@@ -72,7 +72,7 @@ void run_link_probe(const MpiSession& mpi, double seconds_per_pair) {
     const Communicator& world = mpi.world();
     alarm(life_limit(world.size(), seconds_per_pair));
     const auto before = bytes_sent();
-    probe_links(mpi, seconds_per_pair,
+    probe_links(mpi, {seconds_per_pair},
                 {[](double hop) {
                      say({{"ring_us", hop}});
                  },

@@ -2,22 +2,20 @@
 
 #include <fmt/format.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/line_process.h"
 #include "cluster/hosts/access.h"
-#include "cluster/hosts/agent.h"
-#include "results/parts/durable_file.h"
+#include "cluster/hosts/agent_lines.h"
+#include "cluster/hosts/mpirun.h"
 
 namespace voltpile {
 namespace {
@@ -29,23 +27,6 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kMpirunStartLimit = 30s;  // mpirun has to start a daemon on every host
 constexpr auto stall_limit = 10s;        // between two steps; the longest takes a second on a slow link
 constexpr auto end_limit = 10s;
-
-// The host file for mpirun, with each host once. It is in memory so that nothing remains if this process is
-// killed; mpirun, on the same host as the same user, opens it under /proc.
-class HostFile {
-  public:
-    explicit HostFile(std::span<const HostEntry> hosts) : fd_(memfd_create("voltpile-hosts", MFD_CLOEXEC)) {
-        std::string text;
-        for (const HostEntry& host : hosts)
-            text += fmt::format("{}{}{} slots=1\n", host.user, host.user.empty() ? "" : "@", host.name);
-        if (fd_.get() < 0 || write(fd_.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
-            throw FileError("write", "a host file in memory", errno);
-    }
-    std::string path() const { return fmt::format("/proc/{}/fd/{}", getpid(), fd_.get()); }
-
-  private:
-    FileDescriptor fd_;
-};
 
 // Adopts and kills the processes that a killed mpirun leaves behind, such as its ssh to an unresponsive host.
 class OrphanKeeper {
@@ -62,25 +43,6 @@ class OrphanKeeper {
         }
     }
 };
-
-// Returns settings for mpirun of Open MPI 4 (OMPI_*) and 5 (PRTE_*).
-Environment mpirun_settings() {
-    Environment settings;
-    for (const char* prefix : {"OMPI_MCA_", "PRTE_MCA_"}) {
-        // Detect a cut link within seconds.
-        settings[std::string(prefix) + "oob_tcp_keepalive_time"] = "5";
-        settings[std::string(prefix) + "oob_tcp_keepalive_intvl"] = "1";
-        settings[std::string(prefix) + "oob_tcp_keepalive_probes"] = "3";
-    }
-    settings["OMPI_MCA_mpi_yield_when_idle"] = "1";  // the host may run a job
-    settings["OMPI_MCA_hwloc_base_binding_policy"] = "none";
-    settings["PRTE_MCA_hwloc_default_binding_policy"] = "none";
-    if (geteuid() == 0) {
-        settings["OMPI_ALLOW_RUN_AS_ROOT"] = "1";
-        settings["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1";
-    }
-    return settings;
-}
 
 std::vector<std::string> mpirun_command(const std::string& host_file, std::size_t count,
                                         const LinkOptions& options) {
@@ -176,9 +138,12 @@ bool take_in(const std::string& line, LinkSurvey& survey) {
 LinkSurvey measure_hosts(std::span<const HostEntry> hosts, const LinkOptions& options) {
     LinkSurvey survey;
     prepare(hosts, survey);
-    const HostFile host_file(hosts);
+    std::vector<HostEntry> once(hosts.begin(), hosts.end());
+    for (HostEntry& host : once) host.slots = 1;
+    const MpirunHosts host_file(once);
     const OrphanKeeper keeper;
-    LineProcess mpirun(mpirun_command(host_file.path(), hosts.size(), options), mpirun_settings());
+    LineProcess mpirun(mpirun_command(host_file.path(), hosts.size(), options),
+                       mpirun_settings({.ranks_share_cores = true}));  // the host may run a job
 
     const std::size_t pairs = hosts.size() * (hosts.size() - 1) / 2;
     std::size_t done = 0;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -14,6 +13,7 @@
 #include "cluster/hosts/inventory.h"
 #include "cluster/hosts/network.h"
 #include "cluster/hosts/report_json.h"
+#include "cluster/hosts/this_host.h"
 
 namespace voltpile {
 namespace {
@@ -40,18 +40,6 @@ bool has_address(const std::vector<HostInterface>& interfaces, const std::string
     });
 }
 
-std::string first_label(const std::string& name) {
-    const bool is_address = name.empty() || std::isdigit(static_cast<unsigned char>(name.front()));
-    return is_address ? name : name.substr(0, name.find('.'));
-}
-
-// Returns whether an entry is this host. A name that wrongly resolves to 127.0.0.1 is not.
-bool is_this_host(const ResolvedName& entry, const std::vector<HostInterface>& own) {
-    if (first_label(entry.name) == first_label(host_name())) return true;
-    if (entry.name == "localhost" || is_loopback(entry.name)) return true;
-    return std::ranges::any_of(entry.addresses, [&](const std::string& a) { return has_address(own, a); });
-}
-
 // Returns an address by which `from` should reach `to`.
 std::string address_between(const HostVisit& from, const HostVisit& to) {
     const auto& interfaces = to.report->interfaces;
@@ -65,12 +53,10 @@ std::string address_between(const HostVisit& from, const HostVisit& to) {
 class Survey {
   public:
     Survey(std::span<const HostEntry> entries, const SurveyOptions& options)
-        : options_(options), word_(random_word()), sessions_(options.program, options.progress) {
-        const std::vector<HostInterface> own = host_interfaces();
-        std::vector<std::string> names;
-        for (const HostEntry& entry : entries) names.push_back(entry.name);
-        const std::vector<ResolvedName> resolved = resolve_names(names, 5);
-
+        : options_(options),
+          word_(random_word()),
+          sessions_(options.program, "hosts --report", options.progress) {
+        const std::vector<bool> here = which_are_this_host(entries);
         HostVisit asker;
         asker.name = host_name();
         asker.here = true;
@@ -80,7 +66,7 @@ class Survey {
             HostVisit visit;
             visit.name = entries[i].name;
             visit.slots = entries[i].slots;
-            visit.here = is_this_host(resolved[i], own);
+            visit.here = here[i];
             is_listed = is_listed || visit.here;
             sessions_.add(std::move(visit), entries[i].user);
         }

@@ -102,6 +102,9 @@ class Layout:
             "RACK_LOCAL": str(self.local),
             "OMPI_ALLOW_RUN_AS_ROOT": "1",
             "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+            "CUDA_VISIBLE_DEVICES": "",  # the machine's own GPUs do not show
+            "VOLTPILE_NVML": "/dev/null",
+            "VOLTPILE_SYS": "/nonexistent",
         }
         if self.slurm:
             environment["SLURM_CONF"] = str(self.slurm_conf)
