@@ -11,6 +11,11 @@ namespace voltpile {
 
 namespace fs = std::filesystem;
 
+fs::path sys_folder() {
+    const char* named = std::getenv("VOLTPILE_SYS");
+    return named && *named ? named : "/sys";
+}
+
 std::string first_line(const fs::path& file) {
     std::ifstream in(file);
     std::string line;

@@ -7,6 +7,9 @@
 
 namespace voltpile {
 
+// Returns /sys, or the copy of it that VOLTPILE_SYS names: where PCI devices and sensors are looked up.
+std::filesystem::path sys_folder();
+
 // Returns the first line without its newline; empty if the file cannot be read, as where the kernel has no
 // answer.
 std::string first_line(const std::filesystem::path& file);

@@ -120,6 +120,10 @@ void LineProcess::signal_group(int number) const {
     kill(-pid_, number);
 }
 
+void LineProcess::signal(int number) const {
+    if (!ended_) kill(pid_, number);
+}
+
 void LineProcess::send(const std::string& line) {
     pending_ += line + "\n";
     write_pending();

@@ -29,6 +29,8 @@ class LineProcess {
     // in the kernel two seconds later is left behind.
     void terminate(std::chrono::milliseconds grace = std::chrono::milliseconds(1500));
 
+    void signal(int number) const;  // to the program alone, if it runs
+
     bool running() const { return !ended_; }
     int exit_code() const { return exit_code_; }  // valid after the end; 128 + N if signal N ended it
 

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <fstream>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -23,6 +25,15 @@ bool has_jobs_and_clusters(const fs::path& top) {
     return fs::is_directory(top / "jobs", error) && fs::is_directory(top / "data" / "clusters", error);
 }
 
+// The source tree that CMake notes in a build folder; empty in other folders.
+fs::path source_of_build(const fs::path& folder) {
+    constexpr std::string_view key = "CMAKE_HOME_DIRECTORY:INTERNAL=";
+    std::ifstream in(folder / "CMakeCache.txt");
+    for (std::string line; std::getline(in, line);)
+        if (line.starts_with(key)) return line.substr(key.size());
+    return {};
+}
+
 // The files of `folder` and below whose name is `name`, with or without the extension.
 std::vector<fs::path> files_named(const std::string& name, const fs::path& folder) {
     std::vector<fs::path> found;
@@ -41,10 +52,14 @@ fs::path shipped_folder() {
     std::error_code error;
     const fs::path program = fs::read_symlink("/proc/self/exe", error);
     if (error) return {};
-    const fs::path folder = program.parent_path();
-    // PREFIX/bin/voltpile; build/release/voltpile, as the presets make it; build/voltpile.
-    for (const fs::path& top : {folder.parent_path() / "share" / "voltpile",
-                                folder.parent_path().parent_path(), folder.parent_path()})
+    return shipped_folder_of(program.parent_path());
+}
+
+fs::path shipped_folder_of(const fs::path& folder) {
+    // PREFIX/bin/voltpile; build/release/voltpile, as the presets make it; build/voltpile; a build elsewhere.
+    for (const fs::path& top :
+         {folder.parent_path() / "share" / "voltpile", folder.parent_path().parent_path(),
+          folder.parent_path(), source_of_build(folder)})
         if (has_jobs_and_clusters(top)) return top;
     return {};
 }

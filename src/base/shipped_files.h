@@ -6,9 +6,12 @@
 
 namespace voltpile {
 
-// The folder that holds `jobs`, `data` and `slurm`: PREFIX/share/voltpile of an installed program, the top of
-// the source tree of a program in a build folder. Empty if there is neither.
+// The folder that holds `jobs`, `data` and `slurm`: PREFIX/share/voltpile of an installed program, or the top
+// of the source tree of a program in a build folder, which may lie anywhere. Empty if there is neither.
 std::filesystem::path shipped_folder();
+
+// Returns the same for a program in this folder.
+std::filesystem::path shipped_folder_of(const std::filesystem::path& program_folder);
 
 // Returns the path of the file that a user named in an argument or a job file.
 //

@@ -130,9 +130,10 @@ bool JobBuilder::read_values(const KeyTable& table) {
     bool complete = true;
     for (const auto& spec : table.rows()) {
         if (spec.path == "app" || is_sweep_key(spec)) continue;
-        const Node* const node = document_.find_path(spec.path);
         std::optional<Value> value;
-        if (node) {
+        if (has_any_name(spec)) {
+            value = read_names(spec);
+        } else if (const Node* const node = document_.find_path(spec.path)) {
             value = read_value(spec, *node, problems_);
         } else if (spec.default_value) {
             value = spec.default_value;
@@ -151,6 +152,25 @@ bool JobBuilder::read_values(const KeyTable& table) {
             complete = false;
     }
     return complete;
+}
+
+// Reads a table whose keys have any names. Returns nothing if a value is wrong.
+std::optional<Value> JobBuilder::read_names(const KeySpec& spec) {
+    Texts all;
+    bool sound = true;
+    const Node* const table = document_.find_path(table_of(spec.path));
+    if (!table || table->kind != NodeKind::Table) return all;  // refuse_unknown() has reported what it is
+    for (std::size_t i = 0; i < table->keys.size(); ++i) {
+        KeySpec named = spec;
+        named.path = table_of(spec.path) + "." + spelled(table->keys[i]);
+        const auto value = read_value(named, table->items[i], problems_);
+        sound = sound && value;
+        if (!value) continue;
+        all.push_back(table->keys[i]);
+        all.push_back(std::get<Texts>(*value).front());
+    }
+    if (!sound) return std::nullopt;
+    return all;
 }
 
 void JobBuilder::check(const AppSchema& app) {

@@ -28,6 +28,7 @@ class JobBuilder {
     const AppSchema& choose_app(const std::vector<Override>& overrides);
     void refuse_unknown(const Node& table_node, const std::string& prefix, const KeyTable& table);
     bool read_values(const KeyTable& table);
+    std::optional<Value> read_names(const KeySpec& spec);
     void check(const AppSchema& app);
     Origin origin_of(const std::string& path) const;
 

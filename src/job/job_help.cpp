@@ -87,8 +87,9 @@ std::string row(const KeySpec& spec) {
     const auto key = spec.path.substr(spec.path.rfind('.') + 1);  // npos + 1 is 0
     auto range = short_range(spec);
     if (spec.type == ValueType::Text && !range.empty()) range = "one of " + range;
-    const auto default_value =
-        spec.default_value ? code(to_toml(*spec.default_value, spec.shape)) : "required";
+    const auto default_value = has_any_name(spec)   ? "any names"
+                               : spec.default_value ? code(to_toml(*spec.default_value, spec.shape))
+                                                    : "required";
     auto text = fmt::format("| `{}` | {} | {} | {} | {} | {}", key, describe_type(spec), spec.unit,
                             default_value, range, cell(spec.help));
     if (spec.sweepable) text += " Can be swept.";

@@ -34,7 +34,7 @@ struct ValueRange {
 inline constexpr int any_length = -1;
 
 struct KeySpec {
-    std::string path = {};  // table and key: "system.mass"
+    std::string path = {};  // table and key: "system.mass"; "output.unit.NAME": any name
     ValueType type = ValueType::Real;
     std::vector<int> shape =
         {};  // {}: a scalar; {3}: a list of 3; {3, 3}: 3 lists of 3; {any_length}: a list
@@ -45,7 +45,7 @@ struct KeySpec {
     ValueRange range = {};                    // Real and Integer
     // Allowed strings; empty: any. A list with choices must have elements and must not repeat one.
     Texts choices = {};
-    bool sweepable = false;  // a sweep axis may vary any of its numbers
+    bool sweepable = false;  // a sweep may vary its numbers, or names in its strings
     bool identity = true;    // affects the result, so it is part of the job's fingerprint
     // False for identity keys that later versions added: with its default, the key is not part of the
     // fingerprint, so that jobs of earlier versions stay the same jobs. Needs a default.

@@ -4,6 +4,7 @@
 
 #include "job/nearest.h"
 #include "job/power_keys.h"
+#include "job/watchdog_keys.h"
 
 namespace voltpile {
 namespace {
@@ -146,6 +147,7 @@ std::vector<KeySpec> common_keys() {
     for (auto& row : cluster_keys()) rows.push_back(std::move(row));
     for (auto& row : power_keys()) rows.push_back(std::move(row));
     for (auto& row : telemetry_keys()) rows.push_back(std::move(row));
+    for (auto& row : watchdog_keys()) rows.push_back(std::move(row));
     return rows;
 }
 
@@ -156,7 +158,13 @@ KeyTable::KeyTable(const AppSchema& app) : rows_(common_keys()) {
 
 const KeySpec* KeyTable::find(std::string_view path) const {
     for (const auto& row : rows_)
-        if (row.path == path) return &row;
+        if (row.path == path || (has_any_name(row) && table_of(row.path) == table_of(path))) return &row;
+    return nullptr;
+}
+
+const KeySpec* KeyTable::key_with_names() const {
+    for (const auto& row : rows_)
+        if (row.sweepable && row.type == ValueType::Text) return &row;
     return nullptr;
 }
 
@@ -181,6 +189,10 @@ std::optional<std::string> KeyTable::nearest_table(std::string_view path) const 
         if (!table.empty() && (candidates.empty() || candidates.back() != table)) candidates.push_back(table);
     }
     return nearest_word(path, candidates);
+}
+
+bool has_any_name(const KeySpec& spec) {
+    return spec.path.ends_with(".NAME");
 }
 
 bool is_sweep_key(const KeySpec& spec) {

@@ -15,6 +15,8 @@ class KeyTable {
 
     const std::vector<KeySpec>& rows() const { return rows_; }
     const KeySpec* find(std::string_view path) const;
+    // Returns the key with strings whose names a sweep varies; nullptr if sweeps of this app vary numbers.
+    const KeySpec* key_with_names() const;
     bool has_table(std::string_view path) const;  // true of "system" if there is a key "system.mass"
 
     // Return the closest spelling: "integrate.stpes" -> "integrate.steps". Keys of [[sweep]] are candidates
@@ -28,6 +30,10 @@ class KeyTable {
 
 // Returns the rows that all apps share: `app`, [[sweep]], [run] and [cluster].
 std::vector<KeySpec> common_keys();
+
+// Returns whether the key stands for all keys of its table: "output.unit.NAME". Its value is a list of
+// strings, each name followed by its value (job/named_texts.h).
+bool has_any_name(const KeySpec& spec);
 
 // Returns whether the row belongs to [[sweep]]. Such rows describe each axis, not the job as a whole.
 bool is_sweep_key(const KeySpec& spec);

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <span>
 
+#include "job/key_table.h"
+
 namespace voltpile {
 namespace {
 
@@ -138,7 +140,9 @@ std::string describe_key(const KeySpec& spec) {
     const auto range = short_range(spec);
     if (!range.empty()) text += spec.type == ValueType::Text ? "; one of " + range : "; " + range;
     if (!spec.unit.empty()) text += "; unit " + spec.unit;
-    text += spec.default_value ? "; default " + to_toml(*spec.default_value, spec.shape) : "; required";
+    text += has_any_name(spec)   ? "; any names"
+            : spec.default_value ? "; default " + to_toml(*spec.default_value, spec.shape)
+                                 : "; required";
     if (spec.sweepable) text += "; can be swept";
     return text;
 }

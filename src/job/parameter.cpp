@@ -144,6 +144,13 @@ std::optional<std::vector<PathStep>> parse_path(std::string_view text) {
 
 Resolved resolve_parameter(const std::string& text, const KeyTable& table,
                            const std::function<std::size_t(const KeySpec&)>& length_of) {
+    if (const KeySpec* const named = table.key_with_names()) {
+        const auto steps = parse_path(text);
+        if (!steps || steps->size() != 1 || text.find('-') != std::string::npos ||
+            (text[0] >= '0' && text[0] <= '9'))
+            return std::string("not a name: write letters, digits and underscores, the first no digit");
+        return Parameter{named, 0, text, text};
+    }
     auto parts = take_apart(text);
     if (!parts)
         return std::string("not a parameter; write for example \"position[0].x\" or \"integrate.dt\"");

@@ -28,6 +28,15 @@ std::vector<KeySpec> power_keys() {
          .range = {.min = 0},
          .identity = false,
          .help = "What everything but the GPUs draws from the node's supply: processors, memory, fans."},
+        {.path = "power.hold_by",
+         .type = ValueType::Text,
+         .default_value = Texts{"rests"},
+         .choices = {"rests", "clocks"},
+         .identity = false,
+         .help =
+             "How the GPUs stay within power.supply_w. clocks: their clocks are lowered in steps until no "
+             "rests are needed; rests only bridge the time until then. Setting clocks needs root; "
+             "without, they rest."},
         {.path = "power.ramp_ms",
          .type = ValueType::Integer,
          .unit = "ms",
@@ -74,11 +83,14 @@ void check_power_keys(const JobSpec& job, const ReportProblem& report) {
                            power.other_w, power.supply_w));
     if (job.real("power.other_w") > 0 && !power_request(job).limits_supply())
         report("power.other_w", "power.other_w goes with power.supply_w, which is not set");
+    if (power_request(job).lowers_clocks && !power_request(job).limits_supply())
+        report("power.hold_by", "power.hold_by goes with power.supply_w, which is not set");
     if (job.text("run.device") != "cpu") return;
     for (const KeySpec& key : power_keys()) {
-        const bool usual = key.type == ValueType::Real
-                               ? job.reals(key.path) == std::get<Reals>(*key.default_value)
-                               : job.integers(key.path) == std::get<Integers>(*key.default_value);
+        const bool usual =
+            key.type == ValueType::Real   ? job.reals(key.path) == std::get<Reals>(*key.default_value)
+            : key.type == ValueType::Text ? job.text(key.path) == std::get<Texts>(*key.default_value).front()
+                                          : job.integers(key.path) == std::get<Integers>(*key.default_value);
         if (!usual) report(key.path, key.path + ": is for GPUs, but run.device = \"cpu\"");
     }
 }
@@ -89,7 +101,8 @@ PowerRequest power_request(const JobSpec& job) {
             .ramp_ms = static_cast<int>(job.integer("power.ramp_ms")),
             .limit_w = job.real("power.limit_w"),
             .sm_clock_mhz = static_cast<double>(job.integer("power.sm_clock_mhz")),
-            .memory_clock_mhz = static_cast<double>(job.integer("power.memory_clock_mhz"))};
+            .memory_clock_mhz = static_cast<double>(job.integer("power.memory_clock_mhz")),
+            .lowers_clocks = job.text("power.hold_by") == "clocks"};
 }
 
 }  // namespace voltpile

@@ -24,8 +24,9 @@ struct PowerRequest {
     double limit_w = 0;           // of each GPU
     double sm_clock_mhz = 0;      // the highest, of each GPU
     double memory_clock_mhz = 0;  // of each GPU
+    bool lowers_clocks = false;   // rather than rest
 
-    bool changes_gpus() const { return limit_w > 0 || sm_clock_mhz > 0; }
+    bool changes_gpus() const { return limit_w > 0 || sm_clock_mhz > 0 || lowers_clocks; }
     bool limits_supply() const { return std::isfinite(supply_w); }
     double gpu_budget_w() const { return supply_w - other_w; }  // of all GPUs of a node
 };

@@ -80,7 +80,7 @@ class AxisReader {
         axis.parameter = parameter.path;
         axis.key = parameter.spec->path;
         axis.element = parameter.element;
-        axis.unit = parameter.spec->unit;
+        axis.unit = parameter.spec->type == ValueType::Text ? "1" : parameter.spec->unit;
         return parameter.spec;
     }
 

@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/build_info.h"
+#include "base/cache_folder.h"
 #include "base/cpu_level.h"
 #include "base/error.h"
 #include "base/host_name.h"
@@ -22,6 +24,7 @@
 #include "device/device.h"
 #include "machine/gpu_links.h"
 #include "machine/probe.h"
+#include "plan/calibration.h"
 #include "plan/team.h"
 #include "run/agreement.h"
 #include "run/parent_launcher.h"
@@ -224,10 +227,19 @@ double fastest_network() {
     return fastest;
 }
 
+// Reads what was measured on this machine.
+json describe_calibration(const std::string& cpu) {
+    const KnownRates known = load_rates(default_cache_folder(), {host_name(), cpu}, build_info().version);
+    json rates = json::array();
+    for (const MeasuredRate& rate : known.rates) rates.push_back({rate.work, rate.processor, rate.per_s});
+    return {{"origin", known.origin}, {"problem", known.problem}, {"rates", rates}};
+}
+
 json describe_host() {
     json host = describe_cpus();
     host["host"] = host_name();
     host["gpus"] = describe_gpus();
+    host["calibration"] = describe_calibration(host["cpu"]);
     host["nics"] = describe_nics();
     host["transport"] = transport_text();
     host["network"] = fastest_network();
@@ -258,6 +270,10 @@ class HostView {
         host.simd_bits = first["simd"];
         host.memory_bytes = first["memory"];
         host.transport = first["transport"];
+        host.calibrated = first["calibration"]["origin"];
+        host.calibration_problem = first["calibration"]["problem"];
+        for (const json& rate : first["calibration"]["rates"])
+            host.measured.push_back({rate[0], rate[1], rate[2]});
         for (const auto& [key, core] : cores_) host.cores.push_back(core);
         host.network_gbit_per_s = first["network"];
         host.socket_of_numa_node = first["sockets"].get<std::vector<int>>();

@@ -18,11 +18,10 @@ std::string singular(const std::string& unit) {
     return unit.ends_with('s') ? unit.substr(0, unit.size() - 1) : unit;
 }
 
-// The samples cover all of the loop but its first and last second: the mean power holds for all of it.
 void print_energy(const LoopOutcome& outcome, double units, const std::string& unit) {
     const GpuPower& power = outcome.power;
     if (power.gpus == 0) return;
-    const double joules = power.mean_w * outcome.seconds;
+    const double joules = outcome.gpu_energy_j();
     fmt::print("energy: {:.4g} Wh by {} GPU{}, {:.0f} W on average", joules / 3600, power.gpus,
                power.gpus == 1 ? "" : "s", power.mean_w);
     if (units > 0) fmt::print("; {:.3g} joules per {}", joules / units, singular(unit));

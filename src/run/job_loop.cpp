@@ -12,14 +12,13 @@
 #include <thread>
 
 #include "base/host_name.h"
+#include "base/phase.h"
 #include "base/seconds_since.h"
 #include "base/standard_streams.h"
 #include "comm/mpi/message_tags.h"
 #include "results/result_writer.h"
 #include "run/agreement.h"
 #include "run/forced_stop.h"
-#include "run/launcher_guard.h"
-#include "run/link_watch.h"
 #include "run/parent_launcher.h"
 #include "run/progress.h"
 #include "run/rank_context.h"
@@ -96,19 +95,8 @@ class RankFailure : public Error {
     std::string origin_;
 };
 
-// How long mpirun gets to end a job whose nodes it may not all reach.
-constexpr std::chrono::seconds kLauncherGrace{3};
-
 // Prints the error and ends every rank.
 [[noreturn]] void end_job(const MpiSession& mpi, const std::exception& error) {
-    if (dynamic_cast<const LostLink*>(&error)) {
-        if (mpi.world().rank() == 0) {
-            end_launcher_after(kLauncherGrace);
-            end_all_ranks(mpi, error);
-        }
-        spdlog::error("{}", error.what());
-        std::_Exit(static_cast<int>(exit_code_of(error)));  // MPI_Abort would wait for mpirun, out of reach
-    }
     if (mpi.world().rank() != 0) {
         mpi.world().send(0, kFailureTag, RankFailure::to_bytes(error));
         std::this_thread::sleep_for(patience);
@@ -138,12 +126,10 @@ class Coordinator {
         for (const WorkRange& range : report.committed) hooks_.on_commit(rank, range);
     }
 
-    void tick(double now_s, DispatchClient& own, LinkWatch* links) {
+    void tick(double now_s, DispatchClient& own) {
         if (auto message = world_.poll(kFailureTag)) throw RankFailure(*message);
-        while (auto message = world_.poll(kReportTag)) {
+        while (auto message = world_.poll(kReportTag))
             receive(message->from, RankReport::from_bytes(message->bytes), now_s);
-            if (links && server_.finished(message->from)) links->finished(message->from);
-        }
         if (now_s >= time_limit_s_ && !server_.stopping()) server_.stop();
         if (server_.stopping() && !stop_said_) {
             display_.clear();
@@ -156,6 +142,9 @@ class Coordinator {
             else
                 world_.send(rank, kGrantTag, grant.to_bytes());
         }
+        // Sums over thousands of ranks every half millisecond would keep a core busy.
+        if (now_s < next_sums_s_) return;
+        next_sums_s_ = now_s + kSumsEvery_s;
         state_.elapsed_s = now_s;
         state_.units = 0;
         for (const RankProgress& each : server_.progress()) state_.units += each.units;
@@ -197,6 +186,8 @@ class Coordinator {
     ProgressDisplay display_;
     ProgressState state_;
     double time_limit_s_;
+    static constexpr double kSumsEvery_s = 0.05;  // the live line changes less often
+    double next_sums_s_ = 0;
     double next_look_s_ = 0;
     bool stop_said_ = false;
 };
@@ -209,20 +200,20 @@ LoopOutcome run_job_loop(const MpiSession& mpi, StopSignals& signals, PreparedJo
     const Communicator& world = mpi.world();
     const Clock clock;
     WorkScheduler work;
-    RankContext rank(job.plan, world.rank());
+    RankContext rank(job.plan, world.rank(), life.result);
     DispatchClient client(work, queue_depth);
     std::optional<Coordinator> coordinator;
     if (world.rank() == 0) coordinator.emplace(job, task, world, hooks);
-    std::optional<LinkWatch> links;
-    if (LinkWatch::needed()) links.emplace(world, job.plan);
 
     ResultWriter writer(life, layout, [&work](WorkRange range) { work.committed(range); });
     std::optional<AppThread> app;
     if (!rank.idle()) app.emplace(*job.app, rank, work, writer);
     if (!rank.leads()) work.close();
     try {
+        const InPhase dispatching(Phase::Dispatch);
         bool finished = false;  // on this rank; rank 0 stays until all have finished
         while (!finished || (coordinator && !coordinator->finished())) {
+            count_step(Phase::Dispatch);
             const double now = clock.seconds();
             while (auto message = world.poll(kGrantTag))
                 client.receive(RankGrant::from_bytes(message->bytes));
@@ -238,8 +229,7 @@ LoopOutcome run_job_loop(const MpiSession& mpi, StopSignals& signals, PreparedJo
                 else
                     world.send(0, kReportTag, report->to_bytes());
             }
-            if (coordinator) coordinator->tick(now, client, links ? &*links : nullptr);
-            if (links) links->look();
+            if (coordinator) coordinator->tick(now, client);
             hooks.on_tick();
             std::this_thread::sleep_for(tick);
         }

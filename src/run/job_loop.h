@@ -29,6 +29,10 @@ struct LoopOutcome {
     std::vector<RankProgress> ranks;  // rank 0 only
     std::vector<RankMemory> memory;   // rank 0 only, by rank
     GpuPower power;                   // rank 0 only; of all GPUs of the hosts
+
+    // What the GPUs drew from the first to the last range. The samples miss parts of a loop's first and last
+    // second, so this takes their mean power for all of it.
+    double gpu_energy_j() const { return power.mean_w * seconds; }
 };
 
 // Callbacks on the main thread.

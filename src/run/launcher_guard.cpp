@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <string>
@@ -54,6 +55,12 @@ bool ends_within(int process, Milliseconds time) {
 }
 
 }  // namespace
+
+bool mpirun_spans_hosts() {
+    const char* here = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+    const char* all = std::getenv("OMPI_COMM_WORLD_SIZE");
+    return here && all && std::atoi(here) < std::atoi(all) && !std::getenv("SLURM_JOB_ID");
+}
 
 void end_launcher_after(std::chrono::seconds grace) noexcept {
     try {

@@ -1,14 +1,13 @@
 #include "run/live_status.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string_view>
 
 #include "base/error.h"
+#include "base/file_text.h"
 #include "machine/node_json.h"
 #include "results/parts/part_folder.h"
 
@@ -24,15 +23,11 @@ void replace_file(const Life& life, const std::string& name, const std::string& 
     write_in(life, life.folder() / name, std::as_bytes(std::span(text)), Flush::Later);
 }
 
-std::string text_of(const std::filesystem::path& path) {
-    std::ifstream in(path);
-    return {std::istreambuf_iterator<char>(in), {}};
-}
-
 std::optional<LiveJob> read_job_file(const std::filesystem::path& path) {
     try {
-        const json from = json::parse(text_of(path));
+        const json from = json::parse(file_text(path));
         LiveJob job{from.at("line"), from.at("time_s"), from.at("elapsed_s"), {}};
+        job.addresses = from.value("addresses", job.addresses);
         for (const json& rank : from.at("ranks"))
             job.ranks.push_back({rank.at("host"), rank.at("processor"), rank.at("points"), rank.at("units"),
                                  rank.at("busy_s")});
@@ -53,7 +48,7 @@ void read_life(const std::filesystem::path& folder, LiveStatus& status) {
             try {
                 status.nodes.push_back(
                     {name.substr(kNodePrefix.size(), name.size() - kNodePrefix.size() - kNodeEnding.size()),
-                     sample_from_json(text_of(it->path()))});
+                     sample_from_json(file_text(it->path()))});
             } catch (const MachineError&) {
                 continue;  // a run that ends removes it at any moment
             }
@@ -64,7 +59,10 @@ void read_life(const std::filesystem::path& folder, LiveStatus& status) {
 }  // namespace
 
 void write_live_job(const Life& life, const LiveJob& job) {
-    json to{{"line", job.line}, {"time_s", job.time_s}, {"elapsed_s", job.elapsed_s}};
+    json to{{"line", job.line},
+            {"time_s", job.time_s},
+            {"elapsed_s", job.elapsed_s},
+            {"addresses", job.addresses}};
     to["ranks"] = json::array();
     for (const LiveRank& rank : job.ranks)
         to["ranks"].push_back({{"host", rank.host},

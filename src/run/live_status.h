@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,8 @@ struct LiveJob {
     double time_s = 0;  // since 1970-01-01 00:00 UTC
     double elapsed_s = 0;
     std::vector<LiveRank> ranks;
+    // Host to "node1:9464", where the node answers GET /metrics; empty if other hosts cannot ask there.
+    std::map<std::string, std::string> addresses = {};
 };
 
 struct LiveNode {
@@ -42,7 +45,7 @@ struct LiveStatus {
 void write_live_job(const Life& life, const LiveJob& job);
 void write_live_node(const Life& life, const LiveNode& node);
 
-// Reads what the runs write that work on this result; empty if there are none. Skips what it cannot read.
+// Reads what runs that work on this result write; empty if there is no such run. Skips what it cannot read.
 LiveStatus read_live_status(const std::filesystem::path& result);
 
 }  // namespace voltpile

@@ -46,7 +46,8 @@ int gpus_before(const Plan& plan, int world_rank) {
 
 }  // namespace
 
-PowerGuard::PowerGuard(const Communicator& world, const PreparedJob& job, NodeMonitor* monitor) {
+PowerGuard::PowerGuard(const Communicator& world, const PreparedJob& job, NodeMonitor* monitor,
+                       const std::vector<GpuSettings>& clocks) {
     const PowerRequest power = power_request(job.spec);
     if (!power.limits_supply() && power.ramp_ms == 0) return;
     const RankPlan& mine = job.plan.ranks[static_cast<std::size_t>(world.rank())];
@@ -55,6 +56,8 @@ PowerGuard::PowerGuard(const Communicator& world, const PreparedJob& job, NodeMo
     if (!power.limits_supply()) return;
     budget_w_ = power.gpu_budget_w();
     samples_ = monitor->watch();
+    if (samples_ && !clocks.empty()) clocks_ = std::make_unique<ClockGuard>(budget_w_, clocks);
+    noted_mhz_ = clocks_ ? clocks_->clock_mhz() : 0;
     // No rank begins before the guard of its host knows what its GPUs draw without work.
     const auto warnings = all_agree(world, [&] { return samples_ ? begin() : std::string(); });
     if (world.rank() == 0)
@@ -83,6 +86,10 @@ PowerGuard::~PowerGuard() {
             "power: the GPUs of {} rested {:.1f} % of the time to stay within {:.4g} W; most in a second: "
             "{:.4g} W\n",
             host_name(), 100 * rested_s_ / watched_s_, budget_w_, worst_w_);
+    if (clocks_ && clocks_->changes() > 0)
+        fmt::print(
+            "power: the clocks of the GPUs of {} were changed {} times; the lowest limit was {:.0f} MHz\n",
+            host_name(), clocks_->changes(), clocks_->lowest_mhz());
 }
 
 void PowerGuard::watch() {
@@ -107,12 +114,18 @@ void PowerGuard::look(const NodeSample& sample) {
     rested_s_ += passed * duty_->rest();
     duty_->set_rest(control_->update(reading->time_s, reading->watts, reading->window_s));
     if (sample.time_s - first_s_ >= 1) worst_w_ = std::max(worst_w_, control_->mean_w());
-    note({sample.time_s, reading->watts, duty_->rest()});
+    if (clocks_) clocks_->look(sample, reading->watts, duty_->rest());
+    note({sample.time_s, reading->watts, duty_->rest(), clocks_ ? clocks_->clock_mhz() : 0});
 }
 
 void PowerGuard::note(const PowerIntervention& now) {
-    if (std::abs(now.rest - noted_rest_) < kNotable) return;
+    if (std::abs(now.rest - noted_rest_) < kNotable && now.clock_mhz == noted_mhz_) return;
+    if (now.clock_mhz != noted_mhz_ && !std::exchange(said_clock_, true))
+        spdlog::warn(
+            "power: the GPUs of {} draw {:.0f} W of {:.0f} W: their clocks are lowered, now to {:.0f} MHz",
+            host_name(), now.watts, budget_w_, now.clock_mhz);
     noted_rest_ = now.rest;
+    noted_mhz_ = now.clock_mhz;
     {
         const std::lock_guard lock(mutex_);
         interventions_.push_back(now);

@@ -12,17 +12,19 @@
 
 #include "machine/power_control.h"
 #include "machine/power_meter.h"
+#include "run/clock_guard.h"
 #include "run/node_monitor.h"
 #include "run/runner.h"
 #include "work/gpu_duty.h"
 
 namespace voltpile {
 
-// The guard changed how much the GPUs of a node rest.
+// The guard changed how much the GPUs of a node rest, or their clocks.
 struct PowerIntervention {
-    double time_s = 0;  // since 1970-01-01 00:00 UTC
-    double watts = 0;   // what the GPUs drew then
-    double rest = 0;    // share of the time, from then on
+    double time_s = 0;     // since 1970-01-01 00:00 UTC
+    double watts = 0;      // what the GPUs drew then
+    double rest = 0;       // share of the time, from then on
+    double clock_mhz = 0;  // the highest clock, from then on; 0: as it was
 };
 
 class PowerGuard {
@@ -30,7 +32,9 @@ class PowerGuard {
     // Collective: every rank calls, before the job's work begins. Does nothing if [power] asks for neither.
     // The first rank of each host watches the GPUs that its driver shows, on a thread. monitor: outlives
     // this; samples ten times a second (start_monitor) if [power] limits the supply, else it is not used.
-    PowerGuard(const Communicator& world, const PreparedJob& job, NodeMonitor* monitor);
+    // clocks: of this host, that it may lower (PowerSettings, which outlives this).
+    PowerGuard(const Communicator& world, const PreparedJob& job, NodeMonitor* monitor,
+               const std::vector<GpuSettings>& clocks);
     ~PowerGuard();  // says how much the GPUs of this host rested
     PowerGuard(const PowerGuard&) = delete;
     PowerGuard& operator=(const PowerGuard&) = delete;
@@ -40,6 +44,7 @@ class PowerGuard {
 
     // Whether this rank watches a budget.
     bool watches() const { return control_ != nullptr; }
+    bool lowers_clocks() const { return clocks_ != nullptr; }
 
     // Returns the interventions on this host since the last call. Any thread.
     std::vector<PowerIntervention> take_interventions();
@@ -56,15 +61,17 @@ class PowerGuard {
     // On the first rank of each host; of the thread while it runs.
     NodeWatch* samples_ = nullptr;
     std::unique_ptr<PowerControl> control_;
+    std::unique_ptr<ClockGuard> clocks_;  // nullptr: the GPUs only rest
     PowerMeter meter_;
     double first_s_ = 0, seen_s_ = 0;
     bool blind_ = false;
-    double noted_rest_ = 0;
+    double noted_rest_ = 0, noted_mhz_ = 0;
     std::mutex mutex_;
     std::vector<PowerIntervention> interventions_;  // not yet taken
     double rested_s_ = 0, watched_s_ = 0, worst_w_ = 0;
     std::chrono::steady_clock::time_point said_at_;
     double said_rest_ = 0;
+    bool said_clock_ = false;
     std::atomic<bool> ends_{false};
     std::thread thread_;
 };

@@ -56,6 +56,11 @@ GpuSettings settings_for(const JobSpec& spec, const GpuSnapshot& gpu) {
     GpuSettings settings;
     settings.bus_id = gpu.bus_id;
     if (power.limit_w > 0) settings.power_limit_w = power.limit_w;
+    if (power.lowers_clocks && gpu.sm_clock_max_mhz) {  // any clock at first
+        settings.locked_clock_mhz = *gpu.sm_clock_max_mhz;
+        if (power.sm_clock_mhz > 0)
+            settings.locked_clock_mhz = std::min(*settings.locked_clock_mhz, power.sm_clock_mhz);
+    }
     if (power.sm_clock_mhz <= 0) return settings;
     if (gpu.application_clock_mhz && gpu.application_memory_clock_mhz) {
         settings.application_clock_mhz = power.sm_clock_mhz;
@@ -136,6 +141,12 @@ std::string PowerSettings::prepare_host(const JobSpec& spec) {
             if (!each.done.empty())
                 restore_.push_back(current_settings(*node.find(each.done.bus_id), each.done));
         record_->write(restore_);
+        if (power_request(spec).lowers_clocks)
+            for (const SettingsOutcome& each : outcomes)
+                if (each.done.locked_clock_mhz) {
+                    clocks_.emplace_back().bus_id = each.done.bus_id;
+                    clocks_.back().locked_clock_mhz = each.done.locked_clock_mhz;
+                }
         lines += outcome_lines(outcomes);
     } catch (const JobError&) {
         throw;

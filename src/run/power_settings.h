@@ -20,11 +20,15 @@ class PowerSettings {
     PowerSettings(const PowerSettings&) = delete;
     PowerSettings& operator=(const PowerSettings&) = delete;
 
+    // The GPUs of this host whose clocks the power guard may lower, with the highest of each; on the first
+    // rank of each host, if power.hold_by asks for it and the driver lets this user. Restored with the rest.
+    const std::vector<GpuSettings>& clocks() const { return clocks_; }
+
   private:
     std::string prepare_host(const JobSpec& spec);
 
     std::optional<SettingsRecord> record_;
-    std::vector<GpuSettings> restore_;  // on this host
+    std::vector<GpuSettings> restore_, clocks_;  // on this host
 };
 
 }  // namespace voltpile

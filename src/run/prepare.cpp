@@ -10,6 +10,7 @@
 #include "device/device.h"
 #include "job/power_keys.h"
 #include "machine/gpu_snapshot.h"
+#include "plan/fit.h"
 #include "plan/power_plan.h"
 #include "results/admission.h"
 #include "run/agreement.h"
@@ -76,6 +77,7 @@ Plan make_plan_of(PlannedApp& app, const JobSpec& spec, const Topology& topology
         throw JobError(fmt::format("{}: {} points of {} bytes each are more than any file can hold",
                                    spec.path(), work.points, work.bytes_per_point));
     Plan plan = app.plan(plan_options(spec), topology);
+    check_memory(plan, spec.axes());
     for (std::string& warning : app.warnings()) plan.warnings.push_back(std::move(warning));
     add_power(plan, power_request(spec));
     return plan;
@@ -170,16 +172,16 @@ OpenedJob open_job(const Communicator& world, std::span<const AppEntry> apps, co
     return job;
 }
 
-void check_place_and_room(const Communicator& world, const OpenedJob& job, const RunOptions& options) {
-    if (job.service) return;
-    decide_on_root(world, [&] {
+std::string check_place_and_room(const Communicator& world, const OpenedJob& job, const RunOptions& options) {
+    if (job.service) return "";
+    return decide_on_root(world, [&] {
         const ResultLayout layout = job.app->layout(job.spec);
         ResultSituation found = look_at_result(result_path(options, job.spec), {});
         if (decide(found, layout, {}).verdict == Admission::Verdict::Complete) return std::string();
         found.file = {};
         found.owner.reset();
         decide(found, layout, {}).throw_if_refused();
-        return std::string();
+        return room_text(found, layout, {});
     });
 }
 

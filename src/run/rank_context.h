@@ -1,7 +1,9 @@
 // What one rank owns and knows while a job runs. The app gets it instead of globals.
 #pragma once
 
+#include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "plan/plan.h"
@@ -10,14 +12,16 @@ namespace voltpile {
 
 class RankContext {
   public:
-    RankContext(const Plan& plan, int world_rank)
+    RankContext(const Plan& plan, int world_rank, std::filesystem::path result)
         : plan_(plan),
           world_rank_(world_rank),
+          result_(std::move(result)),
           leads_(leader_speeds(plan)[static_cast<std::size_t>(world_rank)] > 0) {}
 
     const Plan& plan() const { return plan_; }
     const RankPlan& mine() const { return plan_.ranks[static_cast<std::size_t>(world_rank_)]; }
     int world_rank() const { return world_rank_; }
+    const std::filesystem::path& result() const { return result_; }  // the file that the job writes
     // Returns the hardware threads of this rank's cores, one for each, by the operating system's index.
     std::vector<int> pus() const {
         const Host& host = plan_.topology.hosts[static_cast<std::size_t>(mine().host)];
@@ -32,6 +36,7 @@ class RankContext {
   private:
     const Plan& plan_;
     int world_rank_;
+    std::filesystem::path result_;
     bool leads_;
 };
 

@@ -61,7 +61,7 @@ PlanRecord record_plan(const Plan& plan, const LoopOutcome& outcome) {
     record.seconds = {plan.seconds * share, outcome.seconds};
     record.units.planned = static_cast<double>(record.points) * plan.workload.units_per_point;
     if (plan.watts > 0) record.joules.planned = plan.watts * record.seconds.planned;
-    if (outcome.power.gpus > 0) record.joules.measured = outcome.power.energy_j;
+    if (outcome.power.gpus > 0) record.joules.measured = outcome.gpu_energy_j();
     return record;
 }
 

@@ -14,6 +14,7 @@
 #include "base/format.h"
 #include "base/unix_time.h"
 #include "job/power_keys.h"
+#include "job/watchdog_keys.h"
 #include "plan/links.h"
 #include "results/json_lines.h"
 #include "results/output_file.h"
@@ -28,6 +29,7 @@
 #include "run/result_stores.h"
 #include "run/status_board.h"
 #include "run/telemetry_recorder.h"
+#include "run/watchdog.h"
 
 namespace voltpile {
 namespace {
@@ -53,7 +55,7 @@ void print_start(const PreparedJob& job, const std::filesystem::path& result, Re
     const Plan& plan = job.plan;
     const PartFolder& folder = stores.folder();
     const std::int64_t points = folder.interval().size();
-    fmt::print("{}: {}{}, at most {:.3g} {}, on {} rank{} -> {}\n", job.spec.name(),
+    fmt::print("{}: {}{}, about {:.3g} {}, on {} rank{} -> {}\n", job.spec.name(),
                folder.shard().is_whole() ? "" : folder.shard().text() + " with ", points_text(points),
                static_cast<double>(points) * plan.workload.units_per_point, plan.workload.unit,
                plan.ranks.size(), plan.ranks.size() == 1 ? "" : "s", result.string());
@@ -102,6 +104,7 @@ ExitCode run_opened(const MpiSession& mpi, StopSignals& signals, OpenedJob opene
         return end_complete(world, result);
 
     PreparedJob job = plan_job(world, std::move(opened));
+    const Watchdog watchdog(mpi, job.plan, watchdog_deadlines(job.spec));
     ResultStores stores(world, result, layout, options.fresh, claim);
     if (stores.complete()) return end_complete(world, result);  // other shards have finished it meanwhile
     std::optional<BackgroundConsolidation> consolidation;       // on rank 0
@@ -111,14 +114,14 @@ ExitCode run_opened(const MpiSession& mpi, StopSignals& signals, OpenedJob opene
     }
     const PowerSettings settings(world, job);
     const std::unique_ptr<NodeMonitor> monitor = start_monitor(world, job.spec);
-    PowerGuard guard(world, job, monitor.get());
+    PowerGuard guard(world, job, monitor.get(), settings.clocks());
     if (guard.duty()) job.app->keep_to(*guard.duty());
     job.app->connect(mpi);
     const LoopTask task{title(job.spec, options.shard), options.shard.interval(layout.point_count()),
                         stores.completed()};
     forced_stop.reset();  // the loop looks for signals itself
     TelemetryRecorder telemetry(world, job, stores.life(), monitor.get(), guard);
-    StatusBoard board(world.rank(), job.spec, stores.life(), monitor.get());
+    StatusBoard board(world.rank(), job, stores.life(), monitor.get());
     ProgressMeter meter(task.title, job.plan.workload.unit);
     LoopOutcome outcome = run_job_loop(mpi, signals, job, layout, stores.life(), task,
                                        {[&](int rank, WorkRange range) {
@@ -174,10 +177,11 @@ ExitCode run_service(const MpiSession& mpi, StopSignals& signals, OpenedJob open
         fmt::print("transport: {}\n", transports_text(job.plan.topology));
     const PowerSettings settings(mpi.world(), job);
     std::unique_ptr<NodeMonitor> monitor;
-    if (power_request(job.spec).limits_supply())
-        monitor = std::make_unique<NodeMonitor>(mpi.world(), kFastestSampling);
-    const PowerGuard guard(mpi.world(), job, monitor.get());
+    if (power_request(job.spec).limits_supply() || job.spec.integer("telemetry.port") > 0)
+        monitor = start_monitor(mpi.world(), job.spec);
+    const PowerGuard guard(mpi.world(), job, monitor.get(), settings.clocks());
     if (guard.duty()) job.service->keep_to(*guard.duty());
+    const StatusBoard board(job.spec, monitor.get());
     std::fflush(stdout);
     job.service->serve(mpi, signals);
     return ExitCode::Stopped;

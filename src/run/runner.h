@@ -64,8 +64,9 @@ void choose_usual_transport();
 OpenedJob open_job(const Communicator& world, std::span<const AppEntry> apps, const RunOptions& options);
 
 // Collective: every rank calls. Checks that the job's result, if it has one, can be written to its path and
-// that the file system has space for it, whether or not a result exists already. Throws AgreedError.
-void check_place_and_room(const Communicator& world, const OpenedJob& job, const RunOptions& options);
+// that the file system has space for it, even if a result exists already. Returns what it takes there
+// (room_text()); empty if that is unknown or the result is complete. Throws AgreedError.
+std::string check_place_and_room(const Communicator& world, const OpenedJob& job, const RunOptions& options);
 
 // Collective: every rank calls. Plans for the machine it runs on. Throws AgreedError.
 PreparedJob plan_job(const Communicator& world, OpenedJob job);

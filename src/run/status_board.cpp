@@ -1,5 +1,6 @@
 #include "run/status_board.h"
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <chrono>
@@ -16,13 +17,29 @@ namespace {
 
 constexpr std::chrono::seconds kShowPeriod{1};
 
+// Where other hosts can ask each node, if the nodes listen on all interfaces.
+std::map<std::string, std::string> addresses_of_nodes(const JobSpec& spec, const Topology& topology) {
+    const std::int64_t port = spec.integer("telemetry.port");
+    const std::string host = spec.text("telemetry.host");
+    std::map<std::string, std::string> addresses;
+    if (port == 0 || (host != "0.0.0.0" && host != "::")) return addresses;
+    for (const auto& each : topology.hosts) addresses[each.name] = fmt::format("{}:{}", each.name, port);
+    return addresses;
+}
+
 }  // namespace
 
-StatusBoard::StatusBoard(int rank, const JobSpec& job, const Life& life, NodeMonitor* monitor) : life_(life) {
+StatusBoard::StatusBoard(int rank, const PreparedJob& job, const Life& life, NodeMonitor* monitor)
+    : life_(life) {
     if (monitor) watch_ = monitor->watch();
-    if (const auto port = static_cast<int>(job.integer("telemetry.port")); watch_ && port > 0)
-        listen(job.text("telemetry.host"), port);
+    if (watch_) addresses_ = addresses_of_nodes(job.spec, job.plan.topology);
+    listen(job.spec);
     if (rank == 0 || watch_) thread_ = std::jthread([this](const std::stop_token& stop) { show(stop); });
+}
+
+StatusBoard::StatusBoard(const JobSpec& job, NodeMonitor* monitor) {
+    if (monitor) watch_ = monitor->watch();
+    listen(job);
 }
 
 StatusBoard::~StatusBoard() {
@@ -30,6 +47,7 @@ StatusBoard::~StatusBoard() {
 }
 
 void StatusBoard::set(LiveJob job) {
+    job.addresses = addresses_;
     const std::lock_guard lock(mutex_);
     job_ = std::move(job);
 }
@@ -44,7 +62,9 @@ std::string StatusBoard::metrics() const {
     return node_metrics(now, job_);
 }
 
-void StatusBoard::listen(const std::string& host, int port) {
+void StatusBoard::listen(const JobSpec& job) {
+    const auto port = static_cast<int>(job.integer("telemetry.port"));
+    if (!watch_ || port == 0) return;
     http::Router router;
     router.add("GET", "/metrics", [this](const http::Request&, http::Reply reply) {
         http::Response response;
@@ -53,7 +73,7 @@ void StatusBoard::listen(const std::string& host, int port) {
         reply.send(std::move(response));
     });
     http::ServerSettings settings;
-    settings.host = host;
+    settings.host = job.text("telemetry.host");
     settings.port = port;
     settings.connections = 64;
     try {
@@ -71,13 +91,13 @@ void StatusBoard::show(const std::stop_token& stop) {
     std::unique_lock lock(mutex);
     while (!never.wait_for(lock, stop, kShowPeriod, [&] { return stop.stop_requested(); })) {
         try {
-            if (watch_) write_live_node(life_, node());
+            if (watch_) write_live_node(*life_, node());
             LiveJob job;
             {
                 const std::lock_guard own(mutex_);
                 job = job_;
             }
-            if (!job.line.empty()) write_live_job(life_, job);
+            if (!job.line.empty()) write_live_job(*life_, job);
         } catch (const FileError&) {
             continue;
         }

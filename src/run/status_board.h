@@ -2,9 +2,11 @@
 // Prometheus text on a port of each node.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
 
 #include "http/server.h"
@@ -18,21 +20,24 @@ class StatusBoard {
   public:
     // Starts a thread on rank 0 and on the first rank of each host. life: where this rank commits. monitor:
     // outlives this; nullptr: the job's nodes are not sampled. A port that is taken is a warning.
-    StatusBoard(int rank, const JobSpec& job, const Life& life, NodeMonitor* monitor);
+    StatusBoard(int rank, const PreparedJob& job, const Life& life, NodeMonitor* monitor);
+    // The same for a service, which has no result: only the port.
+    StatusBoard(const JobSpec& job, NodeMonitor* monitor);
     ~StatusBoard();
     StatusBoard(const StatusBoard&) = delete;
     StatusBoard& operator=(const StatusBoard&) = delete;
 
-    // Rank 0. Any thread.
+    // Rank 0. Any thread. Adds the addresses of the nodes.
     void set(LiveJob job);
 
   private:
     void show(const std::stop_token& stop);
-    void listen(const std::string& host, int port);
+    void listen(const JobSpec& job);
     LiveNode node() const;
     std::string metrics() const;
 
-    const Life life_;
+    const std::optional<Life> life_;
+    std::map<std::string, std::string> addresses_;  // of the job's nodes, on rank 0
     NodeWatch* watch_ = nullptr;
     mutable std::mutex mutex_;
     LiveJob job_;

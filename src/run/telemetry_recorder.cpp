@@ -37,7 +37,16 @@ double or_nan(const std::optional<double>& value) {
     return value ? *value : kUnknownValue;
 }
 
-// The columns are those of the first sample; a GPU that falls off the bus has no more values.
+// Returns all GPUs of the samples. One that falls off the bus, or all while the driver hangs, have no values.
+std::vector<std::string> gpus_in(const std::vector<NodeSample>& samples) {
+    std::vector<std::string> gpus;
+    for (const NodeSample& sample : samples)
+        for (const GpuSnapshot& gpu : sample.gpus.gpus)
+            if (!gpu.bus_id.empty() && std::ranges::find(gpus, gpu.bus_id) == gpus.end())
+                gpus.push_back(gpu.bus_id);
+    return gpus;
+}
+
 NodeTelemetry node_telemetry(const std::vector<NodeSample>& samples) {
     NodeTelemetry node;
     node.host = host_name();
@@ -48,21 +57,25 @@ NodeTelemetry node_telemetry(const std::vector<NodeSample>& samples) {
         column.unit = number.unit;
         for (const NodeSample& sample : samples) column.values.push_back(or_nan(sample.host.*number.member));
     }
-    for (const GpuSnapshot& gpu : samples.front().gpus.gpus) {
-        if (gpu.bus_id.empty()) continue;
+    const std::vector<std::string> gpus = gpus_in(samples);
+    const bool hung = std::ranges::any_of(samples, [](const NodeSample& each) { return each.gpus.hung; });
+    if (!gpus.empty() || hung) {
+        TelemetryColumn& known = node.columns.emplace_back(TelemetryColumn{"gpus_known", "1", "", {}});
+        for (const NodeSample& sample : samples) known.values.push_back(sample.gpus.problem.empty());
+    }
+    for (const std::string& bus_id : gpus)
         for (const GpuNumber& number : kGpuNumbers) {
             if (number.pace == GpuPace::Setting) continue;
-            TelemetryColumn column{std::string(number.name), number.unit, gpu.bus_id, {}};
+            TelemetryColumn column{std::string(number.name), number.unit, bus_id, {}};
             bool known = false;
             for (const NodeSample& sample : samples) {
-                const GpuSnapshot* now = sample.gpus.find(gpu.bus_id);
+                const GpuSnapshot* now = sample.gpus.find(bus_id);
                 const double value = now ? or_nan(now->*number.member) : kUnknownValue;
                 known = known || !std::isnan(value);
                 column.values.push_back(value);
             }
             if (known) node.columns.push_back(std::move(column));
         }
-    }
     return node;
 }
 
@@ -126,21 +139,24 @@ bool TelemetryRecorder::too_short() const {
     return only_long_ && steady_clock::now() - begin_ < kLongRun;
 }
 
-// Keeps the samples that are telemetry.every_s apart, and those at which the guard intervened. Returns in
-// `rests` the share of the time that the GPUs rest from each sample on.
-void TelemetryRecorder::note_rests(std::vector<NodeSample>& samples, std::vector<double>& rests) {
+// Keeps the samples that are telemetry.every_s apart, and those at which the guard intervened. Returns
+// the share of the time that the GPUs rest from each sample on, and their highest clock.
+void TelemetryRecorder::note_interventions(std::vector<NodeSample>& samples, std::vector<double>& rests,
+                                           std::vector<double>& clocks) {
     for (const PowerIntervention& each : guard_.take_interventions()) interventions_.push_back(each);
     const auto is_due = [&](const NodeSample& sample) {
         bool intervened = false;
         for (; !interventions_.empty() && interventions_.front().time_s <= sample.time_s;
              interventions_.pop_front()) {
             rest_ = interventions_.front().rest;
+            clock_mhz_ = interventions_.front().clock_mhz;
             intervened = true;
         }
         constexpr double tolerance_s = 0.05;
         if (!intervened && sample.time_s < kept_s_ + every_s_ - tolerance_s) return false;
         kept_s_ = sample.time_s;
         rests.push_back(rest_);
+        clocks.push_back(clock_mhz_ > 0 ? clock_mhz_ : kUnknownValue);
         return true;
     };
     std::erase_if(samples, [&](const NodeSample& sample) { return !is_due(sample); });
@@ -148,11 +164,16 @@ void TelemetryRecorder::note_rests(std::vector<NodeSample>& samples, std::vector
 
 void TelemetryRecorder::store() {
     std::vector<NodeSample> samples = watch_->take();
-    std::vector<double> rests;
-    if (guard_.watches()) note_rests(samples, rests);
+    for (const NodeSample& sample : samples)
+        if (sample.gpus.hung && !std::exchange(said_hung_, true) && !guard_.watches())  // the guard says so
+            spdlog::warn("telemetry: {}: {}; only the host is sampled from then on", host_name(),
+                         sample.gpus.problem);
+    std::vector<double> rests, clocks;
+    if (guard_.watches()) note_interventions(samples, rests, clocks);
     if (samples.empty()) return;
     NodeTelemetry node = node_telemetry(samples);
     if (guard_.watches()) node.columns.push_back({"gpu_rest", "1", "", std::move(rests)});
+    if (guard_.lowers_clocks()) node.columns.push_back({"gpu_clock_limit_mhz", "MHz", "", std::move(clocks)});
     const std::string csv = telemetry_csv(node);
     if (shares_folder_)
         commit(world_.rank(), csv);

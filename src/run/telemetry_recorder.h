@@ -38,7 +38,8 @@ class TelemetryRecorder {
 
   private:
     void store();
-    void note_rests(std::vector<NodeSample>& samples, std::vector<double>& rests);
+    void note_interventions(std::vector<NodeSample>& samples, std::vector<double>& rests,
+                            std::vector<double>& clocks);
     void commit(int rank, const std::string& csv);
     bool too_short() const;
 
@@ -48,9 +49,10 @@ class TelemetryRecorder {
     PowerGuard& guard_;
     double every_s_ = 0;
     double kept_s_ = 0;                            // time of the last sample that was stored
-    double rest_ = 0;                              // of the GPUs then
+    double rest_ = 0, clock_mhz_ = 0;              // of the GPUs then; 0: not limited
     std::deque<PowerIntervention> interventions_;  // later than that
     NodeWatch* watch_ = nullptr;                   // on the first rank of each host
+    bool said_hung_ = false;                       // that the driver hangs
     bool only_long_ = false;                       // records nothing of a run that is shorter than a minute
     bool shares_folder_ = false;                   // with rank 0
     std::chrono::steady_clock::time_point begin_, next_file_;

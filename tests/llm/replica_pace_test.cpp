@@ -4,8 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include "llm/bench/llm_rates.h"
 #include "llm/model/synthetic_model.h"
+#include "plan/calibration.h"
 #include "plan/cluster_file.h"
+#include "plan/cores.h"
 
 namespace voltpile::llm {
 namespace {
@@ -39,12 +42,79 @@ TEST(ReplicaPace, AgreesWithOwnersOfAT180) {
     EXPECT_NEAR(pace_of(small, "t180", 1, 1, 1).one_sequence, 71, 0.2 * 71);
 }
 
-TEST(ReplicaPace, IsUnknownWithoutBandwidth) {
+TEST(ReplicaPace, OfCoresCountsLayersAndProducts) {
+    const SyntheticModel model("tiny", "q8_0");
+    ReplicaRequest request;
+    request.context = 64;
+    request.sequences = 4;
+    request.tensor = request.pipeline = 1;
+    request.device = DeviceChoice::Cpu;
+    Topology topology = load_cluster(VOLTPILE_SOURCE_DIR "/data/clusters/mixed_home.toml", 1);
+    Host& host = topology.hosts.front();
+    topology.ranks.resize(1);
+    const ReplicaPlan plan = plan_replica(model, request, topology);
+    const std::uint64_t weights = weight_bytes(model).weights;
+    const ReplicaPace pace = estimate_pace(plan, weights);
+    const auto cores = static_cast<double>(plan.plan.ranks.front().cores.size());
+    const double products_s = static_cast<double>(weights) / (0.28 * cores * core_lanes_per_s(host, false));
+    const double one = 1 / pace.one_sequence, four = 4 / pace.all_sequences;
+    EXPECT_NEAR(four - one, 3 * products_s, 1e-12);
+    EXPECT_GT(one - products_s, static_cast<double>(model.config().layers) * 5e-6);  // and weights are read
+}
+
+// Rates that were measured replace all theoretical ones. 8.03e9 weights of 34 bytes for each 32.
+TEST(ReplicaPace, FollowsTheCalibration) {
+    const SyntheticModel model("llama-3-8b", "q8_0");
+    ReplicaRequest request;
+    request.context = 1024;
+    request.tensor = request.pipeline = 1;
+    request.sequences = 16;
+    Topology topology = load_cluster(VOLTPILE_SOURCE_DIR "/data/clusters/t180.toml", 1);
+    Host& host = topology.hosts.front();
+    const std::string gpu = host.gpus.front().name;
+    host.measured = {{kLlmWeights, gpu, 1e12}, {kLlmProducts, gpu, 4e13}, {kLlmPrompt, gpu, 2e13}};
+    const ReplicaPlan plan = plan_replica(model, request, topology);
+    const std::uint64_t weights = weight_bytes(model).weights;
+    const ReplicaPace pace = estimate_pace(plan, weights);
+    const double fixed = static_cast<double>(plan.stages.front().weights) / 1e12;
+    const double each = static_cast<double>(weights) / 4e13;
+    EXPECT_DOUBLE_EQ(pace.one_sequence, 1 / (fixed + each));
+    EXPECT_DOUBLE_EQ(pace.all_sequences, 16 / (fixed + 16 * each));
+    EXPECT_DOUBLE_EQ(pace.prompt, 2e13 / static_cast<double>(weights));
+    // 40 prompts of 100 tokens, 10 generated: two rounds of 16 and one of 8.
+    EXPECT_NEAR(pace.seconds(40, 16, 100, 10),
+                pace.start_s + 4000 / pace.prompt + 10 * (2 * (fixed + 16 * each) + fixed + 8 * each), 1e-9);
+}
+
+TEST(ReplicaPace, OfCoresIsKnownOnceTheyAreCalibrated) {
     const SyntheticModel model("tiny", "q8_0");
     ReplicaRequest request;
     request.context = 64;
     request.device = DeviceChoice::Cpu;
-    const auto topology = load_cluster(VOLTPILE_SOURCE_DIR "/data/clusters/mixed_home.toml", 1);
+    Topology topology = load_cluster(VOLTPILE_SOURCE_DIR "/data/clusters/mixed_home.toml", 1);
+    topology.ranks.resize(1);
+    const ReplicaPlan uncalibrated = plan_replica(model, request, topology);
+    const auto cores = static_cast<double>(uncalibrated.plan.ranks.front().cores.size());
+    // A step of one and of eight sequences, and a prompt of 512 tokens, on these cores.
+    LlmPassTimes times{2e-3, 3e-3, 0.1, 8, 512, 0, 0, 4};
+    times.weight_bytes = static_cast<double>(uncalibrated.stages.front().weights);
+    times.products = static_cast<double>(weight_bytes(model).weights);
+    topology.hosts.front().measured = solve_llm_rates(times, "", static_cast<int>(cores), 1e10);
+    const ReplicaPace pace =
+        estimate_pace(plan_replica(model, request, topology), weight_bytes(model).weights);
+    constexpr double engine = 200e-6;  // a step of the engine takes that much beside the pass
+    EXPECT_NEAR(pace.one_sequence, 1 / (2e-3 + engine), 1e-6);
+    EXPECT_NEAR(pace.with(8), 8 / (3e-3 + engine), 1e-6);
+    EXPECT_NEAR(pace.prompt, 512 / 0.1, 1e-6);
+}
+
+TEST(ReplicaPace, IsUnknownWithoutBandwidth) {
+    const SyntheticModel model("tiny", "q8_0");
+    ReplicaRequest request;
+    request.context = 64;
+    request.tensor = request.pipeline = 1;
+    Topology topology = load_cluster(VOLTPILE_SOURCE_DIR "/data/clusters/t180.toml", 1);
+    for (Gpu& gpu : topology.hosts.front().gpus) gpu.memory_gb_per_s = 0;
     EXPECT_EQ(estimate_pace(plan_replica(model, request, topology), weight_bytes(model).weights).one_sequence,
               0);
 }

@@ -92,7 +92,7 @@ TEST(ReplicaPlan, CountsMemoryOnTheGpusThatHoldTheModel) {
     for (const RankPlan& rank : on_gpus.plan.ranks) {
         EXPECT_GT(rank.gpu_memory_bytes, weights);
         EXPECT_LT(rank.gpu_memory_bytes, 2 * weights + of_cuda);
-        EXPECT_LT(rank.memory_bytes, 200'000'000);
+        EXPECT_LT(rank.memory_bytes, weights);  // only CUDA's libraries and results are on the host
     }
     what.device = DeviceChoice::Cpu;
     const ReplicaPlan on_cores = plan_replica(model, what, cluster("t180.toml"));

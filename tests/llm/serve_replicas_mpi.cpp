@@ -34,7 +34,7 @@ void serve_over(int tensor, int pipeline, const std::function<void(SharedQueue&)
     request.sequences = request.logits = 6;
     request.cache_tokens = 300;
     request.rows = 40;
-    serve_replicas(session(), *model, agreed_plan(session(), model->source(), request), serve);
+    serve_replicas(session(), *model, agreed_plan(session(), model->source(), request), {}, serve);
 }
 
 // All ways to cut the ranks into replicas of 1 to 2 ranks.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/phase.h"
 #include "base/seconds_since.h"
 #include "llm/tokenizer/utf8.h"
 
@@ -158,6 +159,7 @@ std::vector<Progress> Engine::complete(std::span<const DrawnToken> drawn) {
 }
 
 std::vector<Outcome> Engine::step() {
+    const InPhase computing(Phase::Compute);
     std::vector<Outcome> ended;
     try {
         accept(ended);

@@ -19,6 +19,8 @@ namespace voltpile::llm {
 constexpr double cuda_bytes_of_gpu = 0.6e9;
 constexpr double connection_bytes_of_gpu = 1.0e9;
 constexpr double reserved_bytes_of_host = 0.25e9;
+// Of the process of a rank with a GPU: CUDA, cuBLAS and NCCL (docs/benchmarks.md).
+constexpr double cuda_bytes_of_host = 1.0e9;
 
 constexpr double reserved_bytes_of_gpu(int tensor_parallel) {
     return cuda_bytes_of_gpu + (tensor_parallel > 1 ? connection_bytes_of_gpu : 0);

@@ -101,6 +101,7 @@ ResultLayout LlmApp::layout(const JobSpec& job) const {
 Plan LlmApp::plan(const PlanOptions& options, const Topology& topology) {
     llm::ReplicaRequest request = llm::replica_request_of(job_);
     request.context = context();
+    request.prompt_tokens = prompts_.mean_prompt_tokens;
     planned_ = llm::plan_job_replica(job_, model_->source(), request, options, topology, workload());
     return planned_->plan;
 }

@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/phase.h"
 #include "base/seconds_since.h"
 #include "device/device.h"
 #include "device/memory.h"
@@ -80,6 +81,7 @@ void Replica::watch(const std::stop_token& stop, int device) const {
 Replica::~Replica() = default;
 
 void Replica::load(const ModelSource& model) {
+    const InPhase loading(Phase::Load);
     const RankPlan& mine = plan_.plan.ranks[static_cast<std::size_t>(session_.world().rank())];
     if (mine.device >= 0) {
         use_device(mine.device);
@@ -104,6 +106,7 @@ void Replica::load(const ModelSource& model) {
     settings.clamp = plan_.request.clamp;
     settings.limits = plan_.request.limits();
     settings.loaded = [&](std::uint64_t bytes) {
+        count_step(Phase::Load);
         progress.add(bytes);
         loaded_bytes_ += bytes;
     };

@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+
+#include "plan/calibration.h"
+#include "plan/cores.h"
 
 namespace voltpile::llm {
 namespace {
@@ -10,7 +14,17 @@ namespace {
 // Shares of the theoretical rates that decode steps reach, and the time of a sum within a group, from the
 // measurements on H200 in docs/benchmarks.md.
 constexpr double kShareOfBandwidth = 0.66;
-constexpr double kShareOfTensorRate = 0.25;
+constexpr double kShareOfTensorRate = 0.3;
+constexpr double kShareOfTensorRateInPrompts = 0.3;
+// The same for cores, of core_lanes_per_s() and at most, from two processors in docs/benchmarks.md.
+constexpr double kShareOfLanes = 0.28;
+constexpr double kShareOfLanesInPrompts = 0.8;
+constexpr double kCoreBytesPerS = 15e9;
+constexpr double kCoreStepSeconds = 200e-6;
+constexpr double kCoreLayerSeconds = 5e-6;
+constexpr double kCoreMeetingSeconds = 4e-6;  // of a layer, for each core: threads wait for each other
+// An engine on GPUs first measures its passes (engine/measure_pace).
+constexpr double kPaceSeconds = 0.5;
 constexpr double kSumSeconds = 12e-6;          // between two GPUs over NVLink
 constexpr double kSumOverPcieSeconds = 40e-6;  // assumed: not measured
 constexpr double kMoreForEachRank = 0.25;      // of the time between two GPUs, for each further rank
@@ -35,72 +49,140 @@ double products_per_clock(const Gpu& gpu) {
 }
 
 struct StageRates {
-    double bytes_per_s = 0;     // of the slowest GPU in the stage
+    double bytes_per_s = 0;     // of the slowest rank in the stage
     double products_per_s = 0;  // likewise
-    double sum_s = 0;           // of one sum within the group
+    double prompt_products_per_s = 0;
+    double step_s = 0;   // of a step, whatever its size
+    double layer_s = 0;  // of a layer, likewise
+    double sum_s = 0;    // of one sum within the group
+    bool measured = false;
     int slowest_rank = -1;
 };
 
-const Gpu* gpu_of(const Plan& plan, int rank) {
-    const RankPlan& at = plan.ranks[static_cast<std::size_t>(rank)];
-    return at.gpu < 0 ? nullptr : &plan.host_of(at).gpus[static_cast<std::size_t>(at.gpu)];
+// Returns the rates of a rank with a GPU: those measured on it, else shares of its theoretical ones. 0: its
+// bandwidth is unknown.
+StageRates rates_of_gpu(const Host& host, const Gpu& gpu) {
+    StageRates rates;
+    const double tensor_rate = gpu.multiprocessors * products_per_clock(gpu) * gpu.clock_ghz * 1e9;
+    rates.bytes_per_s = host.measured_rate(kLlmWeights, gpu.name);
+    rates.products_per_s = host.measured_rate(kLlmProducts, gpu.name);
+    rates.prompt_products_per_s = host.measured_rate(kLlmPrompt, gpu.name);
+    rates.measured = rates.bytes_per_s > 0 && rates.products_per_s > 0 && rates.prompt_products_per_s > 0;
+    if (rates.measured) return rates;
+    rates.bytes_per_s = gpu.memory_gb_per_s * 1e9 * kShareOfBandwidth;
+    rates.products_per_s = tensor_rate * kShareOfTensorRate;
+    rates.prompt_products_per_s = tensor_rate * kShareOfTensorRateInPrompts;
+    return rates;
 }
 
-// Returns rates of 0 if a GPU's bandwidth is unknown.
-StageRates rates_of(const Plan& plan, std::size_t stage) {
+// Returns the rates of a rank on cores: those measured there, else shares of the theoretical ones.
+StageRates rates_of_cores(const Host& host, std::size_t count) {
+    const auto cores = static_cast<double>(count);
+    const auto of_all = [&](const char* work) { return cores * host.measured_rate(work, ""); };
     StageRates rates;
+    rates.bytes_per_s = of_all(kLlmWeights);
+    rates.products_per_s = of_all(kLlmProducts);
+    rates.prompt_products_per_s = of_all(kLlmPrompt);
+    if (const double layers = host.measured_rate(kLlmLayers, ""); layers > 0) rates.layer_s = 1 / layers;
+    rates.step_s = kCoreStepSeconds;  // the engine's, beside the passes that are measured
+    rates.measured = rates.bytes_per_s > 0 && rates.products_per_s > 0 && rates.prompt_products_per_s > 0;
+    if (rates.measured) return rates;
+    const double lanes = cores * core_lanes_per_s(host, false);
+    rates.products_per_s = lanes * kShareOfLanes;
+    rates.prompt_products_per_s = lanes * kShareOfLanesInPrompts;
+    rates.bytes_per_s = cores * kCoreBytesPerS;
+    if (host.memory_gb_per_s > 0)
+        rates.bytes_per_s = std::min(rates.bytes_per_s, host.memory_gb_per_s * 1e9 * kShareOfBandwidth *
+                                                            cores / static_cast<double>(host.cores.size()));
+    rates.layer_s = kCoreLayerSeconds + kCoreMeetingSeconds * cores;
+    return rates;
+}
+
+bool on_gpu(const Plan& plan, int rank) {
+    return plan.ranks[static_cast<std::size_t>(rank)].gpu >= 0;
+}
+
+// Returns the rates of the slowest rank of a stage; rates of 0 if those of some rank are unknown.
+StageRates rates_of(const Plan& plan, std::size_t stage) {
+    StageRates slowest;
     bool nvlink = true;
     for (const Team& team : plan.teams.teams)
         for (const int rank : team.stages[stage]) {
-            const Gpu* gpu = gpu_of(plan, rank);
-            if (!gpu || gpu->memory_gb_per_s <= 0) return {};
-            nvlink = nvlink && gpu->nvlink_island >= 0;
-            const double bytes = gpu->memory_gb_per_s * 1e9 * kShareOfBandwidth;
-            const double products =
-                gpu->multiprocessors * products_per_clock(*gpu) * gpu->clock_ghz * 1e9 * kShareOfTensorRate;
-            if (rates.slowest_rank >= 0 && bytes >= rates.bytes_per_s) continue;
-            rates = {bytes, products, 0, rank};
+            const RankPlan& at = plan.ranks[static_cast<std::size_t>(rank)];
+            const Host& host = plan.host_of(at);
+            StageRates rates = at.gpu < 0 ? rates_of_cores(host, at.cores.size())
+                                          : rates_of_gpu(host, host.gpus[static_cast<std::size_t>(at.gpu)]);
+            if (rates.bytes_per_s <= 0) return {};
+            nvlink = nvlink && at.gpu >= 0 && host.gpus[static_cast<std::size_t>(at.gpu)].nvlink_island >= 0;
+            if (slowest.slowest_rank >= 0 && rates.bytes_per_s >= slowest.bytes_per_s) continue;
+            rates.slowest_rank = rank;
+            slowest = rates;
         }
     const int tensor = plan.teams.tensor;
     if (tensor > 1)
-        rates.sum_s = (nvlink ? kSumSeconds : kSumOverPcieSeconds) * (1 + kMoreForEachRank * (tensor - 2));
-    return rates;
+        slowest.sum_s = (nvlink ? kSumSeconds : kSumOverPcieSeconds) * (1 + kMoreForEachRank * (tensor - 2));
+    return slowest;
 }
 
 }  // namespace
 
+double ReplicaPace::with(int sequences) const {
+    const int parts = std::min(static_cast<int>(stages.size()), sequences);
+    const double batch = std::max(1.0, static_cast<double>(sequences) / static_cast<double>(stages.size()));
+    double longest = 0, all = 0;
+    for (const StagePace& stage : stages) {
+        longest = std::max(longest, stage.fixed_s + batch * stage.each_s);
+        all += stage.fixed_s + batch * stage.each_s;
+    }
+    if (longest <= 0) return 0;
+    return sequences <= 1 ? 1 / all : sequences / (parts * longest);
+}
+
+double ReplicaPace::seconds(double sequences, int at_once, double prompt_tokens,
+                            double generated_tokens) const {
+    const double full = std::floor(sequences / at_once);
+    const int rest = static_cast<int>(std::ceil(sequences - full * at_once));
+    double steps = full * at_once / with(at_once);
+    if (rest > 0) steps += rest / with(rest);
+    return start_s + sequences * prompt_tokens / prompt + generated_tokens * steps;
+}
+
 ReplicaPace estimate_pace(const ReplicaPlan& replica, std::uint64_t weights) {
     ReplicaPace pace;
     const int layers = replica.stages.back().layer_end;
-    const int stages = static_cast<int>(replica.stages.size());
-    const double batch = std::max(1.0, static_cast<double>(replica.request.sequences) / stages);
-    double sum_of_one = 0, longest = 0;
+    double longest = 0, longest_prompt = 0;
     for (std::size_t s = 0; s < replica.stages.size(); ++s) {
         const StageNeeds& stage = replica.stages[s];
         const StageRates rates = rates_of(replica.plan, s);
         if (rates.bytes_per_s <= 0) return {};
         const int own = stage.layer_end - stage.layer_begin;
         const double products = static_cast<double>(weights) * own / layers / replica.plan.teams.tensor;
-        const double fixed = static_cast<double>(stage.weights) / rates.bytes_per_s + 2 * own * rates.sum_s;
-        const double each = products / rates.products_per_s;
-        sum_of_one += fixed + each;
-        if (fixed + batch * each > longest) {
-            longest = fixed + batch * each;
+        const double each_layer = rates.layer_s + 2 * rates.sum_s;
+        const StagePace time{
+            rates.step_s + static_cast<double>(stage.weights) / rates.bytes_per_s + own * each_layer,
+            products / rates.products_per_s};
+        pace.stages.push_back(time);
+        if (on_gpu(replica.plan, rates.slowest_rank)) pace.start_s = kPaceSeconds;
+        longest_prompt = std::max(longest_prompt, products / rates.prompt_products_per_s);
+        if (const double whole = time.fixed_s + replica.request.sequences * time.each_s; whole > longest) {
+            longest = whole;
             pace.slowest_rank = rates.slowest_rank;
         }
         pace.formulas.push_back(
-            fmt::format("step of stage {} with n sequences = {:.4g} B / {:.4g} B/s + 2 x {} layers x {:.3g} "
-                        "us + n x {:.4g} "
-                        "products / {:.4g}/s = {:.3g} ms + n x {:.3g} ms",
-                        s, static_cast<double>(stage.weights), rates.bytes_per_s, own, rates.sum_s * 1e6,
-                        products, rates.products_per_s, fixed * 1e3, each * 1e3));
+            fmt::format("step of stage {} with n sequences = {:.3g} us + {:.4g} B / {:.4g} B/s + {} layers x "
+                        "{:.3g} us + n x {:.4g} "
+                        "products / {:.4g}/s = {:.3g} ms + n x {:.3g} ms{}",
+                        s, rates.step_s * 1e6, static_cast<double>(stage.weights), rates.bytes_per_s, own,
+                        each_layer * 1e6, products, rates.products_per_s, time.fixed_s * 1e3,
+                        time.each_s * 1e3, rates.measured ? ", as calibrated" : ""));
     }
     const int sequences = replica.request.sequences;
-    pace.one_sequence = 1 / sum_of_one;
-    pace.all_sequences =
-        sequences <= 1 ? pace.one_sequence : sequences / (std::min(stages, sequences) * longest);
-    pace.formulas.push_back(fmt::format("tokens/s = 1 / (sum over stages) = {:.4g}; with {} sequences {:.4g}",
-                                        pace.one_sequence, sequences, pace.all_sequences));
+    pace.prompt = 1 / longest_prompt;
+    pace.one_sequence = pace.with(1);
+    pace.all_sequences = pace.with(sequences);
+    pace.formulas.push_back(fmt::format(
+        "tokens/s = 1 / (sum over stages) = {:.4g}; with {} sequences {:.4g}; reading prompts {:.4g}",
+        pace.one_sequence, sequences, pace.all_sequences, pace.prompt));
     return pace;
 }
 

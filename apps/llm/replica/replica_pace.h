@@ -9,13 +9,27 @@
 
 namespace voltpile::llm {
 
-// Tokens per second of one replica with short sequences. 0: the bandwidth of some GPU is unknown, or the
-// replica computes on cores.
+// The time of a decode step in a stage with n sequences: fixed_s + n x each_s.
+struct StagePace {
+    double fixed_s = 0;
+    double each_s = 0;
+};
+
+// Tokens per second of one replica with short sequences. 0: the bandwidth of some GPU is unknown.
 struct ReplicaPace {
     double one_sequence = 0;
     double all_sequences = 0;  // with ReplicaRequest::sequences at once
+    double prompt = 0;         // while prompts are read
+    double start_s = 0;        // before the first token of a job with many prompts
     int slowest_rank = -1;     // of the stage that takes the longest
+    std::vector<StagePace> stages;
     std::vector<std::string> formulas;
+
+    // Returns the tokens per second with `sequences` at once; several stages work on parts of them in turn.
+    double with(int sequences) const;
+
+    // Returns the seconds in which a replica answers `sequences` prompts of this length, `at_once` at once.
+    double seconds(double sequences, int at_once, double prompt_tokens, double generated_tokens) const;
 };
 
 // weights: the number of the model's weights.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "base/phase.h"
 #include "comm/mpi/message_tags.h"
 #include "llm/engine/measure_pace.h"
 #include "llm/replica/pass_message.h"
@@ -55,6 +56,7 @@ void follow_passes(Replica& replica) {
         // A rank with a GPU polls for a while first; one that computes on its cores has none to spare.
         const auto patience = replica.stream() != nullptr ? gpu_patience : std::chrono::microseconds(0);
         const Message message = team.wait_for(kPassTag, patience);
+        const InPhase computing(Phase::Compute);
         switch (message.bytes.front()) {
             case pass_mark:
                 start_pass(replica, pass_from_bytes(message.bytes.substr(1)));

@@ -212,6 +212,17 @@ class ReplicaPlanner {
         return 0;
     }
 
+    // Returns the billions of parameters of a larger or smaller model like this one that would fit beside the
+    // same cache; 0 if there is no room for weights at all.
+    double largest_model(const ReplicaPlan& plan, const std::vector<double>& room) const {
+        double share = std::numeric_limits<double>::infinity();
+        for (std::size_t s = 0; s < room.size(); ++s) {
+            const auto cache = static_cast<double>(plan.stages[s].kv_per_token * tokens());
+            share = std::min(share, (room[s] - cache) / static_cast<double>(plan.stages[s].weights));
+        }
+        return share > 0 ? share * static_cast<double>(weight_bytes(model_).weights) / 1e9 : 0;
+    }
+
     [[noreturn]] void refuse(const ReplicaPlan& plan) const {
         const std::vector<double> room = capacities(plan);
         std::size_t worst = 0;
@@ -236,6 +247,9 @@ class ReplicaPlanner {
                 request_.taken.empty() ? enough_processors(plan.plan, std::ranges::min(room)) : 0;
             count > ranks_of(plan))
             ways.push_back(fmt::format("on {} {}", count, gpu ? "such GPUs" : "ranks with this much each"));
+        if (const double most = largest_model(plan, room); most > 0)
+            ways.push_back(
+                fmt::format("with a model of at most {:.3g} billion parameters in this precision", most));
         throw MachineError(fmt::format(
             "the model does not fit: over {} rank{} (TP{} x PP{}) rank {} on {} needs {} for weights and {} "
             "for the keys and values of {} tokens, and {} has {}{}{}{}",
@@ -262,10 +276,12 @@ class ReplicaPlanner {
             const TeamPlace& place = out.plan.teams.places[r];
             if (place.replica < 0) continue;
             const auto bytes = static_cast<std::int64_t>(out.takes[static_cast<std::size_t>(place.stage)]);
-            if (rank.gpu >= 0)
+            if (rank.gpu >= 0) {
                 rank.gpu_memory_bytes = bytes + static_cast<std::int64_t>(cuda_bytes_of_gpu);
-            else
+                rank.memory_bytes += static_cast<std::int64_t>(cuda_bytes_of_host);
+            } else {
                 rank.memory_bytes += bytes;
+            }
         }
         explain_memory(out);
         estimate_speed(out);
@@ -307,12 +323,17 @@ class ReplicaPlanner {
     void estimate_speed(ReplicaPlan& out) const {
         const ReplicaPace pace = estimate_pace(out, weight_bytes(model_).weights);
         if (pace.one_sequence <= 0) return;
-        for (std::size_t r = 0; r < out.plan.ranks.size(); ++r)
-            if (out.plan.teams.places[r].replica >= 0)
-                out.plan.ranks[r].units_per_s = pace.all_sequences / ranks_of(out);
         const auto replicas = static_cast<double>(out.plan.teams.teams.size());
-        out.plan.seconds = static_cast<double>(points_) * out.plan.workload.units_per_point /
-                           (pace.all_sequences * replicas);
+        double rate = pace.all_sequences;  // of a replica
+        if (points_ > 0) {
+            const double units = out.plan.workload.units_per_point;
+            const double each = static_cast<double>(points_) / replicas;
+            out.plan.seconds = pace.seconds(each, request_.sequences, request_.prompt_tokens,
+                                            units - request_.prompt_tokens);
+            rate = each * units / out.plan.seconds;
+        }
+        for (std::size_t r = 0; r < out.plan.ranks.size(); ++r)
+            if (out.plan.teams.places[r].replica >= 0) out.plan.ranks[r].units_per_s = rate / ranks_of(out);
         out.plan.formulas.insert(out.plan.formulas.end(), pace.formulas.begin(), pace.formulas.end());
         out.plan.notes.push_back(
             fmt::format("a replica generates about {:.3g} tokens/s with one sequence and {:.3g} with {}; "

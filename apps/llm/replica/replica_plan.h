@@ -24,6 +24,7 @@ struct ReplicaRequest {
     int ranks_per_node = 0;         // treat a host as several nodes of this many ranks; 0: as one node
     int context = 0;                // tokens in each sequence
     int sequences = 1;              // the most at once
+    double prompt_tokens = 0;       // of a prompt, in the mean; for the estimate of time
     std::int64_t cache_tokens = 0;  // tokens of all sequences together; 0: no limit
     bool shrinks = false;  // if memory is short, make the cache smaller, down to one sequence's context
     int rows = 256;        // the most tokens in a pass

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <memory>
 #include <utility>
 
 #include "base/unix_time.h"
@@ -13,6 +14,7 @@
 #include "llm/replica/replica_fields.h"
 #include "llm/serve/gpu_reports.h"
 #include "llm/session/serve_replicas.h"
+#include "machine/node_watch.h"
 #include "machine/probe.h"
 #include "run/agreement.h"
 
@@ -133,8 +135,14 @@ void ModelServer::run(const MpiSession& mpi, StopSignals& signals, ReplicaPlan p
         return std::string();
     });
     const auto replicas = static_cast<int>(plan.plan.teams.teams.size());
-    GpuReports gpus(mpi.world(), find_gpus(mpi.world(), plan.plan), [] { return probe_gpus(); });
-    serve_replicas(mpi, *model_, std::move(plan), [&](SharedQueue& queue) {
+    // Samples from the first time that somebody asks, on the ranks that read.
+    std::unique_ptr<NodeWatch> watch;
+    GpuReports gpus(mpi.world(), find_gpus(mpi.world(), plan.plan), [&watch] {
+        if (!watch) watch = std::make_unique<NodeWatch>(GpuReports::period);
+        watch->await_first(kProbeDeadline);
+        return watch->latest().gpus;
+    });
+    serve_replicas(mpi, *model_, std::move(plan), request_.watchdog, [&](SharedQueue& queue) {
         ServeSettings settings = this->settings();
         settings.api.gpus = &gpus;
         settings.api.requests = replicas * request_.replica.sequences + request_.options.queue;

@@ -9,6 +9,7 @@
 
 #include "comm/mpi/session.h"
 #include "http/api_keys.h"
+#include "job/watchdog_keys.h"
 #include "llm/replica/replica_plan.h"
 #include "llm/serve/serve.h"
 #include "llm/serve/serve_fields.h"
@@ -29,6 +30,7 @@ struct ServeRequest {
     ServeOptions options;
     ReplicaRequest replica = usual_serve_request();
     double time_limit_s = std::numeric_limits<double>::infinity();  // then it stops as after a signal
+    WatchdogDeadlines watchdog;
     // Returns how messages name the field of this name, in kServeFields: "--port", "job.toml:3: serve.port".
     std::function<std::string(std::string_view field)> place;
 };

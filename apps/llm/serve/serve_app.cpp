@@ -40,6 +40,7 @@ void ServeApp::prepare(const Communicator* world) {
     request.options = options_of(job_);
     request.replica = llm::replica_request_of(job_);
     request.time_limit_s = job_.real("run.time_limit_s");
+    request.watchdog = watchdog_deadlines(job_);
     request.place = [this](std::string_view field) {
         const std::string key = fmt::format("serve.{}", field);
         return fmt::format("{}: {}", place_of_key(job_, key), key);

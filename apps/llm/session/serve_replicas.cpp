@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "llm/session/leader_link.h"
-#include "llm/session/life_watch.h"
 #include "llm/session/replica_failure.h"
 #include "run/agreement.h"
+#include "run/watchdog.h"
 
 namespace voltpile::llm {
 namespace {
@@ -40,7 +40,7 @@ std::vector<int> replicas_by_rank(const Plan& plan) {
 class Serving {
   public:
     Serving(const MpiSession& mpi, const LanguageModel& model, const ReplicaPlan& plan,
-            const std::function<void(SharedQueue&)>& serve)
+            const WatchdogDeadlines& deadlines, const std::function<void(SharedQueue&)>& serve)
         : mpi_(mpi), serve_(serve), replicas_by_rank_(replicas_by_rank(plan.plan)) {
         for (const RankPlan& rank : plan.plan.ranks) hosts_.push_back(plan.plan.host_of(rank).name);
         settings_.requests.scheduler.context = plan.request.context;
@@ -57,10 +57,8 @@ class Serving {
         const bool member = std::ranges::find(members, mpi.world().rank()) != members.end();
         link_.emplace(mpi.world().split(member ? 0 : 1));
         link_->set_own_thread();
-        if (mpi.world().size() == 1) return;
-        all_ranks_.emplace(mpi.world().split(0));
-        all_ranks_->set_own_thread();
-        watch_.emplace(*all_ranks_, [this](int rank, const std::string& why) { lose(rank, why); });
+        watchdog_.emplace(mpi, plan.plan, deadlines,
+                          [this](const HungRank& hung, const std::string& text) { lose(hung.rank, text); });
     }
 
     // On every rank of a replica.
@@ -151,9 +149,9 @@ class Serving {
         Serving& serving_;
     };
 
-    // On the thread of the watch.
-    void lose(int rank, const std::string& why) {
-        const CommError error(fmt::format("{} {}", name_of(rank), why));
+    // On the thread of the watchdog.
+    void lose(int rank, const std::string& text) {
+        const CommError error(text);
         const std::lock_guard lock(queue_mutex_);
         if (queue_ == nullptr) end_all_ranks(mpi_, error);
         const int replica = replicas_by_rank_[static_cast<std::size_t>(rank)];
@@ -173,15 +171,14 @@ class Serving {
     std::vector<int> replicas_by_rank_;
     std::mutex queue_mutex_;
     SharedQueue* queue_ = nullptr;  // on rank 0, while it takes requests
-    std::optional<Communicator> all_ranks_;
-    std::optional<LifeWatch> watch_;  // if there are several ranks
+    std::optional<Watchdog> watchdog_;
 };
 
 }  // namespace
 
 void serve_replicas(const MpiSession& mpi, const LanguageModel& model, ReplicaPlan plan,
-                    const std::function<void(SharedQueue&)>& serve) {
-    Serving serving(mpi, model, plan, serve);
+                    const WatchdogDeadlines& deadlines, const std::function<void(SharedQueue&)>& serve) {
+    Serving serving(mpi, model, plan, deadlines, serve);
     with_session(
         mpi, model, std::move(plan), [&](Session& session) { serving.take_part(session); },
         [&] {

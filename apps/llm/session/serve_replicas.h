@@ -3,6 +3,7 @@
 
 #include <functional>
 
+#include "job/watchdog_keys.h"
 #include "llm/session/session.h"
 #include "llm/session/shared_queue.h"
 
@@ -15,8 +16,9 @@ namespace voltpile::llm {
 // If a pass of a replica fails, its requests end with Finish::Failed and the other replicas go on
 // (SharedQueue). `serve` should return soon after SharedQueue::no_replica_left(). The ranks of a failed
 // replica cannot leave in order, so this then does not return: it ends all ranks with MPI_Abort, with
-// ExitCode::Stopped, or with the error that `serve` throws.
+// ExitCode::Stopped, or with the error that `serve` throws. A rank that hangs, as the watchdog finds with
+// these deadlines, fails its replica in the same way.
 void serve_replicas(const MpiSession& mpi, const LanguageModel& model, ReplicaPlan plan,
-                    const std::function<void(SharedQueue&)>& serve);
+                    const WatchdogDeadlines& deadlines, const std::function<void(SharedQueue&)>& serve);
 
 }  // namespace voltpile::llm

@@ -2,12 +2,17 @@
 
 #include <utility>
 
+#include "base/phase.h"
+
 namespace voltpile::llm {
 
 void Session::answer(EngineUse use, const std::function<void(Engine&)>& lead) const {
     run_passes(replica_, [&](ReplicaPasses& passes) {
         EngineSettings settings;
-        settings.scheduler = use.many ? passes.measured_settings() : passes.settings();
+        {
+            const InPhase measuring(Phase::Compute);
+            settings.scheduler = use.many ? passes.measured_settings() : passes.settings();
+        }
         settings.end_ids = model_.config().eos_ids;
         settings.vocabulary = model_.config().vocab;
         Engine engine(passes, use.text ? &model_.tokenizer() : nullptr, settings);

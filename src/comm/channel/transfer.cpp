@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/format.h"
+#include "base/phase.h"
 #include "comm/channel/engine.h"
 
 namespace voltpile {
@@ -49,7 +50,10 @@ bool Transfer::done() const {
 }
 
 void Transfer::wait() const {
-    if (!done()) state_->engine->wait([this] { return !state_->pending(); });
+    if (!done()) {
+        const InPhase waiting(Phase::Transfer);
+        state_->engine->wait([this] { return !state_->pending(); });
+    }
     done();
 }
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -24,13 +23,6 @@ json to_json(const CollectiveCacheKey& key) {
 }
 
 }  // namespace
-
-fs::path default_cache_folder() {
-    if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && *cache)
-        return fs::path(cache) / "voltpile";
-    if (const char* home = std::getenv("HOME"); home && *home) return fs::path(home) / ".cache" / "voltpile";
-    return {};
-}
 
 fs::path cache_file(const fs::path& folder, const CollectiveCacheKey& key) {
     std::string name = fmt::format("collectives-{}-x{}-{}", key.gpu, key.ranks, key.links);

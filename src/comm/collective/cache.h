@@ -18,9 +18,6 @@ struct CollectiveCacheKey {
     std::string links;  // "nvlink", "pcie", "none"
 };
 
-// Returns $XDG_CACHE_HOME/voltpile, else ~/.cache/voltpile; empty if neither variable is set.
-std::filesystem::path default_cache_folder();
-
 // Returns "collectives-NVIDIA-H200-x4-nvlink.json" in the folder.
 std::filesystem::path cache_file(const std::filesystem::path& folder, const CollectiveCacheKey& key);
 

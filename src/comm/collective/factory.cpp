@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include "base/cache_folder.h"
 #include "base/error.h"
 #include "base/host_name.h"
 #include "comm/collective/cache.h"

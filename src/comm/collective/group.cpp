@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/fault.h"
 #include "base/host_name.h"
 
 namespace voltpile {
@@ -37,6 +38,7 @@ std::string CollectiveGroup::failure_text() const {
 }
 
 bool CollectiveGroup::begin(std::int64_t count) const {
+    strike(FaultPlace::Collective);
     if (failed()) throw CommError(failure_text());
     if (count < 0) throw CommError(fmt::format("{}: a collective of {} elements", rank_text(rank_), count));
     return count > 0;

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/format.h"
+#include "base/phase.h"
 #include "comm/collective/reduce.h"
 #include "comm/mpi/message_tags.h"
 
@@ -69,6 +70,7 @@ void HostCommunicator::take_back(std::span<MPI_Request> requests, std::size_t re
 }
 
 void HostCommunicator::exchange(std::span<const Part> sends, std::span<const Part> receives, int tag) {
+    const InPhase waiting(Phase::Collective);
     std::vector<MPI_Request> requests;
     try {
         for (const Part& part : receives) {

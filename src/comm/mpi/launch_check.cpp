@@ -126,6 +126,11 @@ std::string size_problem(const Launch& launch, const MpiLibrary& library, int si
                        started_by(launch), library.name, library.version, size, what_to_do(launch, library));
 }
 
+void set_up_alone() {
+    setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
+    setenv("OMPI_MCA_orte_create_session_dirs", "0", 0);
+}
+
 void check_launcher() {
     const Launch launch = launch_of_this_process();
     if (launch.launcher.empty()) return;
@@ -135,7 +140,7 @@ void check_launcher() {
     const bool findable = launch.over_pmix || launch.over_flux || (launch.over_pmi && library.speaks_pmi);
     if (launch.size == 1 && !findable) {
         unsetenv("SLURM_STEP_ID");  // Open MPI recognizes srun by it
-        setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
+        set_up_alone();
     }
 }
 

@@ -31,6 +31,11 @@ std::string launch_problem(const Launch& launch, const MpiLibrary& library);
 // Returns the same once MPI has started and found `size` ranks.
 std::string size_problem(const Launch& launch, const MpiLibrary& library, int size);
 
+// Tells Open MPI that this process has no launcher and needs none. Otherwise it would start a daemon, which
+// only MPI_Comm_spawn needs, and make folders for its session. All such processes share the parent of these,
+// so that one that ends can remove it while another one starts and then fails.
+void set_up_alone();
+
 // Call it before MPI starts. Throws MachineError on all processes alike, so only rank 0 should print it. Open
 // MPI refuses a single process in a Slurm step without PMIx, though it needs no other; such a process is
 // treated as started by hand.

@@ -17,7 +17,7 @@
 namespace voltpile {
 namespace {
 
-constexpr int ring_rounds = 10;
+constexpr int ring_rounds = 10, least_pings = 3;
 constexpr std::size_t window = 16;  // messages in flight
 constexpr int first_message = 16 << 10, largest_message = 4 << 20;
 
@@ -90,12 +90,16 @@ double latency_us(int partner, double seconds) {
     };
     ping();  // opens the connection
     const double first = ping();
-    const int repetitions = std::clamp(static_cast<int>(seconds / std::max(first, 1e-7)), 3, 1000);
+    const int repetitions = std::clamp(static_cast<int>(seconds / std::max(first, 1e-7)), least_pings, 1000);
     std::vector<double> times;
-    for (int i = 0; i < repetitions; ++i) times.push_back(ping());
+    const auto begin = Clock::now();
+    // On a busy node the first may be the only quick one.
+    for (int i = 0; i < repetitions && (i < least_pings || seconds_since(begin) < seconds); ++i)
+        times.push_back(ping());
     send(partner, kLinkDataTag, 0);
-    std::nth_element(times.begin(), times.begin() + repetitions / 2, times.end());
-    return times[static_cast<std::size_t>(repetitions / 2)] / 2 * 1e6;
+    const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+    std::nth_element(times.begin(), middle, times.end());
+    return *middle / 2 * 1e6;
 }
 
 void answer_pings(int partner) {
@@ -184,18 +188,21 @@ void follow(const Communicator& world, int leader, double seconds) {
 // Runs the pairs one after the other, on rank 0.
 class Coordinator {
   public:
-    Coordinator(const Communicator& world, double seconds, const LinkListener& listener)
-        : world_(world), seconds_(seconds), listener_(listener) {}
+    Coordinator(const Communicator& world, const LinkSeconds& seconds, const LinkListener& listener)
+        : world_(world), seconds_(seconds.each_pair), limit_s_(seconds.all_pairs), listener_(listener) {}
 
     void measure_all() {
+        const auto start = Clock::now();
         for (int a = 0; a < world_.size(); ++a)
-            for (int b = a + 1; b < world_.size(); ++b) measure(a, b);
+            for (int b = a + 1; b < world_.size(); ++b)
+                if (seconds_since(start) < limit_s_) measure(a, b);
         const auto begin = Clock::now();
         for (int repetition = 0; repetition < repetitions; ++repetition) {
             const double usual = usual_rate();
             const auto before = rates_;
             for (const auto& [pair, rates] : before)
-                if (is_suspicious(rates, usual) && seconds_since(begin) < repetition_limit_s)
+                if (is_suspicious(rates, usual) && seconds_since(begin) < repetition_limit_s &&
+                    seconds_since(start) < limit_s_)
                     measure(pair.first, pair.second);
         }
         for (int rank = 1; rank < world_.size(); ++rank) world_.send(rank, kLinkOrderTag, pack(Order{}));
@@ -241,7 +248,7 @@ class Coordinator {
     }
 
     const Communicator& world_;
-    double seconds_;
+    double seconds_, limit_s_;
     const LinkListener& listener_;
     std::map<std::pair<int, int>, Rates> rates_;
 };
@@ -260,15 +267,15 @@ void obey(const Communicator& world, double seconds) {
 
 }  // namespace
 
-void probe_links(const MpiSession& mpi, double seconds_per_pair, const LinkListener& listener) {
+void probe_links(const MpiSession& mpi, const LinkSeconds& seconds, const LinkListener& listener) {
     const Communicator& world = mpi.world();
     if (world.size() < 2) return;
     const double hop = ring_hop_us(world);
     if (world.rank() == 0) {
         listener.ring(hop);
-        Coordinator(world, seconds_per_pair, listener).measure_all();
+        Coordinator(world, seconds, listener).measure_all();
     } else {
-        obey(world, seconds_per_pair);
+        obey(world, seconds.each_pair);
     }
 }
 

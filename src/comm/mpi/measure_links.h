@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 
 #include "comm/mpi/session.h"
 
@@ -17,9 +18,13 @@ struct LinkListener {
     std::function<void(int a, int b, double forth, double back)> bandwidth;  // bytes/s from a to b, b to a
 };
 
-// Collective: every rank calls. listener: called on rank 0 only. seconds_per_pair: approximate; a slow link
-// may take longer. Waits forever for a rank that does not answer, so whoever started the ranks must limit the
-// time. Throws CommError.
-void probe_links(const MpiSession& mpi, double seconds_per_pair, const LinkListener& listener);
+struct LinkSeconds {
+    double each_pair = 0;                                        // approximate; a slow link may take longer
+    double all_pairs = std::numeric_limits<double>::infinity();  // no pair is begun later than this
+};
+
+// Collective: every rank calls. listener: called on rank 0 only. Waits forever for a rank that does not
+// answer, so whoever started the ranks must limit the time. Throws CommError.
+void probe_links(const MpiSession& mpi, const LinkSeconds& seconds, const LinkListener& listener);
 
 }  // namespace voltpile

@@ -10,7 +10,6 @@ inline constexpr int kGrantTag = 2;    // 0 -> rank: RankGrant; the last one may
 inline constexpr int kFailureTag = 3;  // rank -> 0: exit code, host, '\n', message of a rank that failed
 inline constexpr int kOutcomeTag = 4;  // 0 -> rank: a mark, then the range of a part to send or the exit code
 inline constexpr int kPartTag = 5;     // rank -> 0: a mark, then the bytes of that part or why it has none
-inline constexpr int kAliveTag = 6;    // 0 <-> rank, each second of the job loop: empty
 
 // ---- The world: `voltpile chat` with its first rank on another host (apps/cli/far_terminal) ----
 inline constexpr int kTerminalRequestTag = 1;  // leader -> 0: a mark, then text to print
@@ -23,6 +22,9 @@ inline constexpr int kLinkDataTag = 13;    // pair, both ways: the bytes that ar
 inline constexpr int kLinkHeaderTag = 14;  // pair, to the receiver: int, length of the next messages; 0: end
 inline constexpr int kLinkReplyTag = 15;   // pair, to the sender: int or double, once all have arrived
 
+// ---- The world: comparing clocks (health/clocks) ----
+inline constexpr int kClockTag = 21;  // 0 -> rank: "?", or empty at the end; rank -> 0: its time in seconds
+
 // ---- A team: the passes of a replica (apps/llm/replica/replica_passes) ----
 inline constexpr int kPassTag = 1;       // leader -> rank: a mark, then a pass (pass_message.h)
 inline constexpr int kNotFiniteTag = 2;  // rank -> leader: where a sum was first not finite; empty: nowhere
@@ -32,8 +34,8 @@ inline constexpr int kReplicaFailureTag = 3;  // rank -> leader: exit code, then
 inline constexpr int kQueueOrderTag = 1;   // 0 -> leader: QueueOrder
 inline constexpr int kQueueReportTag = 2;  // leader -> 0: QueueReport
 
-// ---- All ranks of a server (apps/llm/session/life_watch) ----
-inline constexpr int kLifeTag = 1;  // 0 <-> rank, each second: empty, or "E" if the sender ends in order
+// ---- The watchdogs of all ranks (src/run/watch_links) ----
+inline constexpr int kLifeTag = 1;  // 0 <-> rank, each second: WatchSign
 
 // ---- Rank 0 and a rank of each host with GPUs: their state (apps/llm/serve/gpu_reports) ----
 inline constexpr int kGpuOrderTag = 1;   // 0 -> reader: "read" or "end"

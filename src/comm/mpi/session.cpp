@@ -6,16 +6,16 @@
 #include <cstdlib>
 
 #include "base/error.h"
+#include "comm/mpi/launch_check.h"
 #include "comm/mpi/library.h"
 
 namespace voltpile {
 namespace {
 
-// A program started by hand: Open MPI would start a daemon of its own, which only MPI_Comm_spawn needs.
-void need_no_daemon_alone() {
+bool started_by_hand() {
     for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "SLURM_STEP_ID"})
-        if (std::getenv(name)) return;
-    setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
+        if (std::getenv(name)) return false;
+    return true;
 }
 
 const char* thread_level_name(int level) {
@@ -30,7 +30,7 @@ const char* thread_level_name(int level) {
 }
 
 MPI_Comm start(int& argc, char**& argv) {
-    need_no_daemon_alone();
+    if (started_by_hand()) set_up_alone();
     int provided = MPI_THREAD_SINGLE;
     if (MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided) != MPI_SUCCESS)
         throw CommError("MPI_Init_thread failed");

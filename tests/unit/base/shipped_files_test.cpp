@@ -58,5 +58,18 @@ TEST_F(ShippedFiles, RejectsANameOfSeveralFiles) {
     EXPECT_EQ(find("a/twice"), top_ / "jobs/a/twice.toml");
 }
 
+TEST_F(ShippedFiles, BelongToTheSourceTreeOfABuildFolderElsewhere) {
+    fs::create_directories(top_ / "source/jobs");
+    fs::create_directories(top_ / "source/data/clusters");
+    const fs::path build = top_ / "elsewhere/deep/build";
+    fs::create_directories(build);
+    EXPECT_EQ(shipped_folder_of(build), "");
+    std::ofstream(build / "CMakeCache.txt")
+        << "CMAKE_COMMAND:INTERNAL=/usr/bin/cmake\nCMAKE_HOME_DIRECTORY:INTERNAL="
+        << (top_ / "source").string() << "\n";
+    EXPECT_EQ(shipped_folder_of(build), top_ / "source");
+    EXPECT_EQ(shipped_folder_of(top_ / "source/build"), top_ / "source");
+}
+
 }  // namespace
 }  // namespace voltpile

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <limits>
 
+#include "base/cache_folder.h"
 #include "base/half.h"
 #include "comm/collective/cache.h"
 #include "comm/collective/peer_layout.h"

@@ -55,6 +55,7 @@ void CpuTeam::take_items(int thread) {
         const std::int64_t item = next_.fetch_add(1, std::memory_order_relaxed);
         if (item >= items_) return;
         call_(body_, item, thread);
+        if (thread == 0) count_step(Phase::Compute);
     }
 }
 

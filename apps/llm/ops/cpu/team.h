@@ -7,6 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/phase.h"
+
 namespace voltpile::llm {
 
 // One thread, the caller, starts all loops and takes part in them.
@@ -26,7 +28,10 @@ class CpuTeam {
     template <class Body>
     void for_each(std::int64_t items, const Body& body) {
         if (threads_.empty() || items < 2) {
-            for (std::int64_t item = 0; item < items; ++item) body(item, 0);
+            for (std::int64_t item = 0; item < items; ++item) {
+                body(item, 0);
+                count_step(Phase::Compute);
+            }
             return;
         }
         run(items, &body, [](const void* of, std::int64_t item, int thread) {

@@ -1,4 +1,4 @@
-#include "run/link_watch.h"
+#include "run/silence_clock.h"
 
 #include <gtest/gtest.h>
 
