@@ -1,0 +1,208 @@
+// voltpile-keeper: runs one program and ends its whole process tree, whatever happens to the rank that wants
+// it.
+//
+//   voltpile-keeper GRACE_MS CORES FOLDER PROGRAM [ARGUMENT ...]
+//
+// stdin is a pipe from the rank. One byte on it, its end (the rank is dead), or SIGTERM ends the program:
+// SIGTERM to its process group, and after GRACE_MS SIGKILL to every process that descends from it, also those
+// with a session of their own: they become children of the keeper when their parents end
+// (PR_SET_CHILD_SUBREAPER). What the program leaves behind when it ends by itself is ended the same way. If
+// the keeper is killed, the kernel kills the program (PR_SET_PDEATHSIG).
+//
+// File descriptor 3 gets one line: "exit N", "signal N", "folder ERRNO" or "start ERRNO". CORES: the hardware
+// threads for the program, "0,2,4", or "-" for any.
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr int report_fd = 3;
+// What a program that has ended by itself leaves running gets at most this long after SIGTERM.
+constexpr milliseconds remainder_grace{2000};
+// Processes that hang in the kernel are left behind after this.
+constexpr milliseconds kill_patience{2000};
+
+[[noreturn]] void report(const char* what, int number) {
+    dprintf(report_fd, "%s %d\n", what, number);
+    _exit(0);
+}
+
+// Returns the processes whose parent this is.
+std::vector<pid_t> children() {
+    std::vector<pid_t> found;
+    DIR* const folder = opendir("/proc");
+    if (!folder) return found;
+    while (const dirent* entry = readdir(folder)) {
+        const int pid = std::atoi(entry->d_name);
+        if (pid <= 0) continue;
+        const std::string path = std::string("/proc/") + entry->d_name + "/stat";
+        std::FILE* const file = std::fopen(path.c_str(), "re");
+        if (!file) continue;
+        char text[512];
+        const std::size_t size = std::fread(text, 1, sizeof text - 1, file);
+        std::fclose(file);
+        text[size] = 0;
+        // The name in parentheses may contain anything; state and parent follow the last one.
+        const std::string stat(text);
+        const std::size_t after_name = stat.rfind(')');
+        int parent = 0;
+        if (after_name != std::string::npos &&
+            std::sscanf(stat.c_str() + after_name, ") %*c %d", &parent) == 1 && parent == getpid())
+            found.push_back(pid);
+    }
+    closedir(folder);
+    return found;
+}
+
+class Keeper {
+  public:
+    Keeper(pid_t program, int signals, milliseconds grace)
+        : program_(program), signals_(signals), grace_(grace) {}
+
+    // Returns the wait status of the program once nothing of its tree is left.
+    int run() {
+        bool asked = false;
+        while (!ended_ && !asked) asked = wait(milliseconds(-1));
+        if (ended_) {
+            if (!alone()) end_tree(remainder_grace);
+            return status_;
+        }
+        end_tree(grace_);
+        return ended_ ? status_ : SIGKILL;
+    }
+
+  private:
+    // Waits for a signal or the rank's word, at most this long (negative: forever). Returns whether the tree
+    // is to end.
+    bool wait(milliseconds at_most) {
+        pollfd events[2] = {{signals_, POLLIN, 0}, {input_, POLLIN, 0}};
+        poll(events, 2, static_cast<int>(at_most.count()));
+        bool asked = false;
+        signalfd_siginfo info;
+        while (read(signals_, &info, sizeof info) == sizeof info) asked = asked || info.ssi_signo == SIGTERM;
+        if (events[1].revents != 0) {
+            asked = true;
+            input_ = -1;  // poll() ignores it from now on
+        }
+        reap();
+        return asked;
+    }
+
+    void reap() {
+        int status = 0;
+        pid_t pid;
+        while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+            if (pid != program_) continue;
+            ended_ = true;
+            status_ = status;
+        }
+        alone_ = pid < 0 && errno == ECHILD;
+    }
+
+    bool alone() {
+        reap();
+        return alone_;
+    }
+
+    void end_tree(milliseconds grace) {
+        kill(-program_, SIGTERM);
+        if (ended_)
+            for (const pid_t child : children()) kill(child, SIGTERM);
+        await(Clock::now() + grace, [] {});
+        // Children of killed processes become ours, so this reaches all of them.
+        await(Clock::now() + kill_patience, [this] {
+            if (!ended_) kill(-program_, SIGKILL);
+            for (const pid_t child : children()) kill(child, SIGKILL);
+        });
+    }
+
+    template <class Act>
+    void await(Clock::time_point until, const Act& act) {
+        while (!alone() && Clock::now() < until) {
+            act();
+            wait(milliseconds(20));
+        }
+    }
+
+    pid_t program_;
+    int signals_;
+    int input_ = STDIN_FILENO;
+    milliseconds grace_;
+    bool ended_ = false;
+    bool alone_ = false;
+    int status_ = 0;
+};
+
+void keep_to_cores(const char* list) {
+    if (list[0] == '-') return;
+    const std::size_t most = 8192;
+    cpu_set_t* const set = CPU_ALLOC(most);
+    CPU_ZERO_S(CPU_ALLOC_SIZE(most), set);
+    for (const char* at = list; *at;) {
+        char* end = nullptr;
+        const unsigned long core = std::strtoul(at, &end, 10);
+        if (end == at) break;
+        CPU_SET_S(core, CPU_ALLOC_SIZE(most), set);
+        at = *end == ',' ? end + 1 : end;
+    }
+    sched_setaffinity(0, CPU_ALLOC_SIZE(most), set);  // a hint: a program that ignores it still runs
+    CPU_FREE(set);
+}
+
+[[noreturn]] void become_program(char** arguments, const sigset_t& nothing, pid_t keeper) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != keeper) _exit(0);
+    setpgid(0, 0);
+    keep_to_cores(arguments[2]);
+    for (const int number : {SIGINT, SIGUSR1, SIGUSR2, SIGPIPE}) std::signal(number, SIG_DFL);
+    sigprocmask(SIG_SETMASK, &nothing, nullptr);
+    const int null = open("/dev/null", O_RDONLY);
+    if (null >= 0) dup2(null, STDIN_FILENO);
+    if (arguments[3][0] != 0 && chdir(arguments[3]) != 0) report("folder", errno);
+    execvp(arguments[4], arguments + 4);
+    report("start", errno);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    if (argc < 5) {
+        std::fputs("voltpile-keeper is started by voltpile\n", stderr);
+        return 2;
+    }
+    fcntl(report_fd, F_SETFD, FD_CLOEXEC);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    for (const int number : {SIGINT, SIGUSR1, SIGUSR2}) std::signal(number, SIG_IGN);  // the rank decides
+    sigset_t nothing, watched;
+    sigemptyset(&nothing);
+    sigemptyset(&watched);
+    sigaddset(&watched, SIGTERM);
+    sigaddset(&watched, SIGCHLD);
+    sigprocmask(SIG_SETMASK, &watched, nullptr);
+    const int signals = signalfd(-1, &watched, SFD_NONBLOCK | SFD_CLOEXEC);
+    const pid_t keeper = getpid();
+    const pid_t program = fork();
+    if (program < 0) report("start", errno);
+    if (program == 0) become_program(argv, nothing, keeper);
+    setpgid(program, program);  // also here: whoever comes first
+    const int status = Keeper(program, signals, milliseconds(std::atol(argv[1]))).run();
+    if (WIFSIGNALED(status)) report("signal", WTERMSIG(status));
+    report("exit", WEXITSTATUS(status));
+}
