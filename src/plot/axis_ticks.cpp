@@ -35,6 +35,27 @@ std::vector<PlacedTick> fitting(Direction direction, int em_pixels, Make make, T
     return placed;
 }
 
+// The values of equally many greater and smaller ones.
+std::vector<Tick> quantile_ticks(const std::vector<double>& ranked, int most) {
+    std::vector<Tick> ticks;
+    for (int i = 0; i < most; ++i) {
+        const std::size_t at = (ranked.size() - 1) * static_cast<std::size_t>(i) /
+                               static_cast<std::size_t>(std::max(1, most - 1));
+        if (ticks.empty() || ranked[at] != ticks.back().value)
+            ticks.push_back({ranked[at], fmt::format("{:.4g}", ranked[at])});
+    }
+    return ticks;
+}
+
+std::vector<Tick> value_ticks(const PlotLabels& labels, const ColorScale& scale, int most) {
+    if (scale.period > 0) return linear_ticks(0, scale.period, most);
+    if (scale.map != ColorMap::Classes && scale.scaling == Scaling::Logarithmic)
+        return decade_ticks(scale.min, scale.max, most);
+    if (scale.map != ColorMap::Classes && scale.scaling == Scaling::Equalized)
+        return quantile_ticks(scale.ranked, most);
+    return linear_ticks(scale.min, scale.max, most, labels.whole ? 1 : 0);
+}
+
 TextImage number(double value, int em_pixels) {
     return render_text(fmt::format("{:g}", value), em_pixels);
 }
@@ -71,19 +92,20 @@ std::vector<PlacedTick> axis_ticks(const PlotAxis& axis, Direction direction, st
 
 std::vector<PlacedTick> bar_ticks(const PlotLabels& labels, const ColorScale& scale, std::int64_t pixels,
                                   int em_pixels) {
-    if (scale.min > scale.max) return {};
+    if (!scale.any_value()) return {};
     const auto make = [&](int most) {
-        auto ticks = scale.logarithmic ? decade_ticks(scale.min, scale.max, most)
-                                       : linear_ticks(scale.min, scale.max, most, labels.whole ? 1 : 0);
+        std::vector<Tick> ticks = value_ticks(labels, scale, most);
         if (ticks.empty()) ticks.push_back({scale.min, fmt::format("{:g}", scale.min)});
         for (Tick& tick : ticks)
             if (tick.value >= 0 && tick.value < static_cast<double>(labels.words.size()))
                 tick.label = labels.words[static_cast<std::size_t>(tick.value)];
         return ticks;
     };
-    const bool constant = scale.min == scale.max;
+    const bool constant = scale.min == scale.max && scale.period == 0;
     const auto to_pixel = [&](double value) {
-        const double position = constant ? 0.5 : scale.position(value);
+        const double position = constant           ? 0.5
+                                : scale.period > 0 ? value / scale.period
+                                                   : scale.position(value);
         return std::clamp<std::int64_t>(
             static_cast<std::int64_t>((1 - position) * static_cast<double>(pixels) + 1e-6), 0, pixels - 1);
     };

@@ -1,59 +1,99 @@
 #include "plot/colormap.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
-#include <array>
-#include <cstdint>
+#include <cmath>
+#include <numbers>
+
+#include "base/error.h"
+#include "job/nearest.h"
+#include "plot/color_tables.h"
 
 namespace voltpile {
 namespace {
 
-// "Inferno", by Nathaniel J. Smith and Stefan van der Walt (and, for this one, Eric Firing), released under
-// CC0: the values of matplotlib 3.11's matplotlib.colormaps["inferno"], 0xRRGGBB.
-// clang-format off
-constexpr std::array<std::uint32_t, 256> inferno_table = {
-    0x000003, 0x000004, 0x000006, 0x010007, 0x010109, 0x01010b, 0x02010e, 0x020210,
-    0x030212, 0x040314, 0x040316, 0x050418, 0x06041b, 0x07051d, 0x08061f, 0x090621,
-    0x0a0723, 0x0b0726, 0x0d0828, 0x0e082a, 0x0f092d, 0x10092f, 0x120a32, 0x130a34,
-    0x140b36, 0x160b39, 0x170b3b, 0x190b3e, 0x1a0b40, 0x1c0c43, 0x1d0c45, 0x1f0c47,
-    0x200c4a, 0x220b4c, 0x240b4e, 0x260b50, 0x270b52, 0x290b54, 0x2b0a56, 0x2d0a58,
-    0x2e0a5a, 0x300a5c, 0x32095d, 0x34095f, 0x350960, 0x370961, 0x390962, 0x3b0964,
-    0x3c0965, 0x3e0966, 0x400966, 0x410967, 0x430a68, 0x450a69, 0x460a69, 0x480b6a,
-    0x4a0b6a, 0x4b0c6b, 0x4d0c6b, 0x4f0d6c, 0x500d6c, 0x520e6c, 0x530e6d, 0x550f6d,
-    0x570f6d, 0x58106d, 0x5a116d, 0x5b116e, 0x5d126e, 0x5f126e, 0x60136e, 0x62146e,
-    0x63146e, 0x65156e, 0x66156e, 0x68166e, 0x6a176e, 0x6b176e, 0x6d186e, 0x6e186e,
-    0x70196e, 0x72196d, 0x731a6d, 0x751b6d, 0x761b6d, 0x781c6d, 0x7a1c6d, 0x7b1d6c,
-    0x7d1d6c, 0x7e1e6c, 0x801f6b, 0x811f6b, 0x83206b, 0x85206a, 0x86216a, 0x88216a,
-    0x892269, 0x8b2269, 0x8d2369, 0x8e2468, 0x902468, 0x912567, 0x932567, 0x952666,
-    0x962666, 0x982765, 0x992864, 0x9b2864, 0x9c2963, 0x9e2963, 0xa02a62, 0xa12b61,
-    0xa32b61, 0xa42c60, 0xa62c5f, 0xa72d5f, 0xa92e5e, 0xab2e5d, 0xac2f5c, 0xae305b,
-    0xaf315b, 0xb1315a, 0xb23259, 0xb43358, 0xb53357, 0xb73456, 0xb83556, 0xba3655,
-    0xbb3754, 0xbd3753, 0xbe3852, 0xbf3951, 0xc13a50, 0xc23b4f, 0xc43c4e, 0xc53d4d,
-    0xc73e4c, 0xc83e4b, 0xc93f4a, 0xcb4049, 0xcc4148, 0xcd4247, 0xcf4446, 0xd04544,
-    0xd14643, 0xd24742, 0xd44841, 0xd54940, 0xd64a3f, 0xd74b3e, 0xd94d3d, 0xda4e3b,
-    0xdb4f3a, 0xdc5039, 0xdd5238, 0xde5337, 0xdf5436, 0xe05634, 0xe25733, 0xe35832,
-    0xe45a31, 0xe55b30, 0xe65c2e, 0xe65e2d, 0xe75f2c, 0xe8612b, 0xe9622a, 0xea6428,
-    0xeb6527, 0xec6726, 0xed6825, 0xed6a23, 0xee6c22, 0xef6d21, 0xf06f1f, 0xf0701e,
-    0xf1721d, 0xf2741c, 0xf2751a, 0xf37719, 0xf37918, 0xf47a16, 0xf57c15, 0xf57e14,
-    0xf68012, 0xf68111, 0xf78310, 0xf7850e, 0xf8870d, 0xf8880c, 0xf88a0b, 0xf98c09,
-    0xf98e08, 0xf99008, 0xfa9107, 0xfa9306, 0xfa9506, 0xfa9706, 0xfb9906, 0xfb9b06,
-    0xfb9d06, 0xfb9e07, 0xfba007, 0xfba208, 0xfba40a, 0xfba60b, 0xfba80d, 0xfbaa0e,
-    0xfbac10, 0xfbae12, 0xfbb014, 0xfbb116, 0xfbb318, 0xfbb51a, 0xfbb71c, 0xfbb91e,
-    0xfabb21, 0xfabd23, 0xfabf25, 0xfac128, 0xf9c32a, 0xf9c52c, 0xf9c72f, 0xf8c931,
-    0xf8cb34, 0xf8cd37, 0xf7cf3a, 0xf7d13c, 0xf6d33f, 0xf6d542, 0xf5d745, 0xf5d948,
-    0xf4db4b, 0xf4dc4f, 0xf3de52, 0xf3e056, 0xf3e259, 0xf2e45d, 0xf2e660, 0xf1e864,
-    0xf1e968, 0xf1eb6c, 0xf1ed70, 0xf1ee74, 0xf1f079, 0xf1f27d, 0xf2f381, 0xf2f485,
-    0xf3f689, 0xf4f78d, 0xf5f891, 0xf6fa95, 0xf7fb99, 0xf9fc9d, 0xfafda0, 0xfcfea4,
-};
-// clang-format on
+Rgb unpacked(std::uint32_t color) {
+    return {static_cast<std::uint8_t>(color >> 16), static_cast<std::uint8_t>(color >> 8 & 0xff),
+            static_cast<std::uint8_t>(color & 0xff)};
+}
+
+std::uint8_t srgb_byte(double linear) {
+    const double x = std::clamp(linear, 0.0, 1.0);
+    const double encoded = x <= 0.0031308 ? 12.92 * x : 1.055 * std::pow(x, 1 / 2.4) - 0.055;
+    return static_cast<std::uint8_t>(std::lround(255 * encoded));
+}
+
+// Converts Oklab to sRGB with the matrices that Bjorn Ottosson published and put into the public domain ("A
+// perceptual color space for image processing", 2020).
+Rgb oklab_color(double lightness, double a, double b) {
+    const auto cube = [](double x) { return x * x * x; };
+    const double l = cube(lightness + 0.3963377774 * a + 0.2158037573 * b);
+    const double m = cube(lightness - 0.1055613458 * a - 0.0638541728 * b);
+    const double s = cube(lightness - 0.0894841775 * a - 1.2914855480 * b);
+    return {srgb_byte(4.0767416621 * l - 3.3077115913 * m + 0.2309699292 * s),
+            srgb_byte(-1.2684380046 * l + 2.6097574011 * m - 0.3413193965 * s),
+            srgb_byte(-0.0041960863 * l - 0.7034186147 * m + 1.7076147010 * s)};
+}
 
 }  // namespace
 
-Rgb inferno(double position) {
-    const auto size = static_cast<double>(inferno_table.size());
-    const double index = std::clamp(position * size, 0.0, size - 1);
-    const std::uint32_t color = inferno_table[static_cast<std::size_t>(index)];
-    return {static_cast<std::uint8_t>(color >> 16), static_cast<std::uint8_t>(color >> 8 & 0xff),
-            static_cast<std::uint8_t>(color & 0xff)};
+const std::vector<std::string>& color_map_names() {
+    static const std::vector<std::string> names{"inferno", "viridis", "cividis", "twilight", "classes"};
+    return names;
+}
+
+std::string_view name_of(ColorMap map) {
+    return color_map_names()[static_cast<std::size_t>(map)];
+}
+
+ColorMap color_map_named(const std::string& name, std::string_view option) {
+    const std::vector<std::string>& names = color_map_names();
+    const auto found = std::ranges::find(names, name);
+    if (found == names.end())
+        throw JobError(fmt::format("{} {}: there is no such color map{}; there are {}", option, name,
+                                   did_you_mean(nearest_word(name, names)), fmt::join(names, ", ")));
+    return static_cast<ColorMap>(found - names.begin());
+}
+
+Rgb map_color(ColorMap map, double position) {
+    const auto table = color_table(map);
+    const auto size = static_cast<double>(table.size());
+    return unpacked(table[static_cast<std::size_t>(std::clamp(position * size, 0.0, size - 1))]);
+}
+
+std::array<std::uint16_t, 3> smooth_map_color(ColorMap map, double position) {
+    const auto table = color_table(map);
+    const double index = std::clamp(position, 0.0, 1.0) * static_cast<double>(table.size() - 1);
+    const auto before = static_cast<std::size_t>(index);
+    const double part = index - static_cast<double>(before);
+    const Rgb a = unpacked(table[before]), b = unpacked(table[std::min(before + 1, table.size() - 1)]);
+    const auto mixed = [&](int from, int to) {
+        return static_cast<std::uint16_t>(std::lround(257 * (from + part * (to - from))));
+    };
+    return {mixed(a.red, b.red), mixed(a.green, b.green), mixed(a.blue, b.blue)};
+}
+
+Rgb class_color(std::int64_t number) {
+    constexpr std::array<double, 3> lightness{0.72, 0.54, 0.86}, chroma{0.145, 0.150, 0.105};
+    constexpr double golden_turn = 0.381966011250105;  // 2 - golden ratio
+    constexpr double first_hue = 0.07;                 // turns: orange
+    const auto kind = static_cast<std::size_t>((number % 3 + 3) % 3);
+    const double turn = std::fmod(first_hue + golden_turn * static_cast<double>(number), 1.0);
+    const double angle = 2 * std::numbers::pi * turn;
+    return oklab_color(lightness[kind], chroma[kind] * std::cos(angle), chroma[kind] * std::sin(angle));
+}
+
+Rgb missing_color(ColorMap map) {
+    switch (map) {
+        case ColorMap::Cividis:
+            return {196, 40, 72};  // its middle is gray
+        case ColorMap::Twilight:
+            return {28, 150, 96};  // its ends are light gray
+        default:
+            return {128, 128, 128};
+    }
 }
 
 }  // namespace voltpile

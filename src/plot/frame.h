@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "plot/color_scale.h"
 #include "plot/labels.h"
@@ -13,9 +14,9 @@ namespace voltpile {
 class PlotFrame {
   public:
     // Frames a field of the given size in pixels, with equally many pixels for each point. Text grows with
-    // it.
+    // it. contours: values that the color bar marks. The scale must outlive the frame.
     PlotFrame(const PlotLabels& labels, const ColorScale& scale, std::int64_t field_width,
-              std::int64_t field_height);
+              std::int64_t field_height, const std::vector<double>& contours = {});
 
     std::int64_t width() const { return width_; }
     std::int64_t height() const { return height_; }
@@ -27,7 +28,7 @@ class PlotFrame {
   private:
     std::int64_t width_ = 0, height_ = 0;
     Box field_, bar_;
-    bool constant_ = false;  // the bar has one color
+    const ColorScale& scale_;
     Overlay overlay_;
 };
 

@@ -3,12 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "base/build_info.h"
 #include "base/error.h"
+#include "base/format.h"
 #include "plot/frame.h"
+#include "plot/rank_sample.h"
 #include "results/output_file.h"
 
 namespace voltpile {
@@ -21,51 +25,107 @@ constexpr std::int64_t most_around = 20'000;   // pixels of titles, axes and bar
 constexpr const char* software_keyword = "Software";
 constexpr const char* software_text = "voltpile ";  // the version follows
 
-// Pixels per point.
-struct Enlargement {
-    std::int64_t x = 1;
-    std::int64_t y = 1;
-};
-
-Enlargement enlargement(const Slice& slice, bool is_strip, int wanted) {
-    if (wanted < 0) throw JobError("the scale of a picture is a number of pixels per point: 1 or more");
-    const std::int64_t longer = std::max(slice.width, slice.height);
+// Returns how many pixels wide and high a number is.
+FieldLook field_look(const Picture& picture, const PictureLook& look) {
+    const std::int64_t longer = std::max(picture.width, picture.height);
     const std::int64_t scale =
-        wanted > 0 ? wanted : std::max<std::int64_t>(1, (least_long_side + longer - 1) / longer);
-    // Leaves room for the frame.
-    if (longer > (PngFile::max_side - most_around) / scale) {
-        throw JobError(
-            fmt::format("a picture of {} x {} points, {} pixels each, is too large: at most {} pixels a side",
-                        slice.width, slice.height, scale, PngFile::max_side - most_around));
-    }
-    return {scale, is_strip ? std::max(scale, strip_height) : scale};
+        look.pixels > 0 ? look.pixels / longer : (least_long_side + longer - 1) / longer;
+    FieldLook field;
+    field.pixels_x = std::max<std::int64_t>(1, scale);
+    field.pixels_y = picture.labels.y ? field.pixels_x : std::max(field.pixels_x, strip_height);
+    field.deep = look.deep;
+    field.shade = look.shade;
+    return field;
 }
 
-// Repeats each color for `pixels` pixels.
-void write_points(const std::vector<Rgb>& colors, std::int64_t pixels, std::span<std::uint8_t> rgb) {
-    std::size_t at = 0;
-    for (const Rgb color : colors) {
-        for (std::int64_t k = 0; k < pixels; ++k) {
-            rgb[at++] = color.red;
-            rgb[at++] = color.green;
-            rgb[at++] = color.blue;
+// A picture and its place beside others.
+struct Panel {
+    const Picture& picture;
+    std::optional<PlotFrame> frame;
+    std::unique_ptr<FieldPainter> painter;
+    Box field;           // inside the panel
+    std::int64_t x = 0;  // of the panel
+    std::int64_t width = 0, height = 0;
+};
+
+Panel make_panel(const Picture& picture, const PictureLook& look, FieldLook field, std::int64_t x) {
+    Panel panel{picture, {}, nullptr, {}, x};
+    const std::int64_t width = picture.width * field.pixels_x, height = picture.height * field.pixels_y;
+    panel.field = {0, 0, width, height};
+    panel.width = width, panel.height = height;
+    if (!look.bare) {
+        panel.frame.emplace(picture.labels, picture.colors, width, height, field.contours);
+        panel.field = panel.frame->field();
+        panel.width = panel.frame->width(), panel.height = panel.frame->height();
+    }
+    panel.painter = std::make_unique<FieldPainter>(picture.row, picture.width, picture.height, picture.colors,
+                                                   std::move(field));
+    return panel;
+}
+
+// Paints row y of a panel into rows of the whole picture.
+void paint(Panel& panel, std::int64_t y, std::span<std::uint8_t> rgb, std::span<std::uint16_t> deep) {
+    const auto at = [](std::int64_t x) { return static_cast<std::size_t>(3 * x); };
+    if (panel.frame && y < panel.height) panel.frame->paint(y, rgb.subspan(at(panel.x), at(panel.width)));
+    for (std::size_t i = at(panel.x); i < at(panel.x + panel.width) && !deep.empty(); ++i)
+        deep[i] = static_cast<std::uint16_t>(257 * rgb[i]);
+    const Box& field = panel.field;
+    if (y < field.y || y >= field.y + field.height) return;
+    std::vector<DeepColor> colors(static_cast<std::size_t>(field.width));
+    panel.painter->paint(y - field.y, colors);
+    std::size_t to = at(panel.x + field.x);
+    for (const DeepColor& color : colors) {
+        for (const std::uint16_t part : color) {
+            if (deep.empty()) {
+                rgb[to++] = static_cast<std::uint8_t>(part >> 8);
+            } else {
+                deep[to++] = part;
+            }
         }
     }
 }
 
+void check_scale(const Picture& picture, const ColorScale& scale) {
+    if (scale.scaling == Scaling::Logarithmic && !scale.any_value() && scale.unshowable > 0)
+        throw JobError(
+            fmt::format("{}: none of its {} values is positive, so they have no logarithms; "
+                        "take linear or equalized scaling",
+                        picture.labels.shown, count_text(scale.unshowable)));
+}
+
 }  // namespace
 
-ColorScale color_scale(const Picture& picture) {
-    ColorScale scale;
-    for (std::int64_t y = 0; y < picture.slice.height; ++y)
-        for (const double value : picture.row(y)) scale.include(value);
+ColorScale color_scale(const Picture& picture, ColorScale wanted, bool customary) {
+    ColorScale scale = std::move(wanted);
+    const bool automatic = scale.scaling == Scaling::Automatic;
+    if (automatic) scale.scaling = Scaling::Linear;
+    RankSample sample;
+    for (std::int64_t y = 0; y < picture.height; ++y) {
+        for (const double value : picture.row(y)) {
+            scale.include(value);
+            if (scale.scaling == Scaling::Equalized && scale.shows(value)) sample.add(value);
+        }
+    }
+    check_scale(picture, scale);
+    if (automatic && !customary && scale.min > 0 && scale.max / scale.min > 1e3)
+        scale.scaling = Scaling::Logarithmic;
+    scale.ranked = sample.sorted();
     return scale;
 }
 
 std::string colors_text(const ColorScale& scale) {
-    if (!(scale.max >= scale.min)) return "";
-    return fmt::format(", from {:g} (black) to {:g} (yellow), {}", scale.min, scale.max,
-                       scale.logarithmic ? "logarithmic" : "linear");
+    if (!scale.any_value()) return "";
+    if (scale.period > 0)
+        return fmt::format(", from 0 to {:g} around the map {}", scale.period, name_of(scale.map));
+    if (scale.map == ColorMap::Classes)
+        return fmt::format(", a color for each of {:g} to {:g}", scale.min, scale.max);
+    constexpr const char* ends[][2] = {
+        {"black", "yellow"}, {"violet", "yellow"}, {"dark blue", "yellow"}, {"white", "white"}};
+    const auto& [least, greatest] = ends[static_cast<std::size_t>(scale.map)];
+    return fmt::format(", from {:g} ({}) to {:g} ({}), {}", scale.min, least, scale.max, greatest,
+                       scale.scaling == Scaling::Logarithmic ? "logarithmic"
+                       : scale.scaling == Scaling::Equalized ? "equalized"
+                                                             : "linear");
 }
 
 void check_picture_place(const std::filesystem::path& path, std::string_view option,
@@ -85,31 +145,40 @@ PngTexts picture_texts(const std::string& title, const std::string& description)
             {"Description", description}};
 }
 
-void draw_picture(const std::filesystem::path& path, const Picture& picture, const PictureLook& look) {
-    const Enlargement pixels = enlargement(picture.slice, !picture.labels.y, look.scale);
-    const ColorScale& scale = picture.colors;
-    Box inside{0, 0, picture.slice.width * pixels.x, picture.slice.height * pixels.y};
-    Box whole = inside;
-    std::optional<PlotFrame> frame;
-    if (!look.bare) {
-        frame.emplace(picture.labels, scale, inside.width, inside.height);
-        inside = frame->field();
-        whole = {0, 0, frame->width(), frame->height()};
-    }
-    PngFile png(path, whole.width, whole.height, picture_texts(picture.title, picture.description));
-    std::vector<std::uint8_t> rgb(static_cast<std::size_t>(3 * whole.width));
-    std::vector<Rgb> colors;  // of a row of points
-    for (std::int64_t y = 0; y < whole.height; ++y) {
-        if (frame) frame->paint(y, rgb);
-        if (y >= inside.y && y < inside.y + inside.height) {
-            const std::int64_t row = y - inside.y;
-            if (row % pixels.y == 0) {
-                colors.clear();
-                for (const double value : picture.row(row / pixels.y)) colors.push_back(scale.color(value));
-            }
-            write_points(colors, pixels.x, std::span(rgb).subspan(static_cast<std::size_t>(3 * inside.x)));
+void draw_pictures(const std::filesystem::path& path, const std::vector<Picture>& pictures,
+                   const PictureLook& look) {
+    if (look.pixels < 0) throw JobError("the size of a picture is a number of pixels: 1 or more");
+    std::vector<Panel> panels;
+    std::int64_t width = 0, height = 0;
+    for (const Picture& picture : pictures) {
+        FieldLook field = field_look(picture, look);
+        const std::int64_t longer = std::max(picture.width * field.pixels_x, picture.height * field.pixels_y);
+        if (longer > PngFile::max_side - most_around) {  // leaves room for the frame
+            throw JobError(fmt::format(
+                "a picture of {} x {} points, {} pixels each, is too large: at most {} pixels a side; "
+                "--size 4000 averages points",
+                picture.width, picture.height, field.pixels_x, PngFile::max_side - most_around));
         }
-        png.write_row(rgb);
+        if (&picture == &pictures.front()) field.contours = look.contours;
+        panels.push_back(make_panel(picture, look, std::move(field), width));
+        width += panels.back().width;
+        height = std::max(height, panels.back().height);
+    }
+    if (width > PngFile::max_side)
+        throw JobError(fmt::format("pictures side by side are {} pixels wide, too many: at most {}", width,
+                                   PngFile::max_side));
+    PngFile png(path, width, height, picture_texts(pictures.front().title, pictures.front().description),
+                look.deep ? 16 : 8);
+    std::vector<std::uint8_t> rgb(static_cast<std::size_t>(3 * width));
+    std::vector<std::uint16_t> deep(look.deep ? rgb.size() : 0, 0xffff);
+    for (std::int64_t y = 0; y < height; ++y) {
+        std::ranges::fill(rgb, std::uint8_t{255});
+        for (Panel& panel : panels) paint(panel, y, rgb, deep);
+        if (look.deep) {
+            png.write_row(std::span<const std::uint16_t>(deep));
+        } else {
+            png.write_row(rgb);
+        }
     }
     png.finish();
 }

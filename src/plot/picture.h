@@ -1,35 +1,39 @@
-// A picture of one number at each point, with axes, title and color bar, as a PNG.
+// Pictures of one number at each point, with axes, title and color bar, side by side as a PNG.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "plot/color_scale.h"
+#include "plot/field_painter.h"
 #include "plot/labels.h"
 #include "plot/png_file.h"
-#include "plot/slice.h"
 
 namespace voltpile {
 
 struct Picture {
-    Slice slice;
-    std::function<std::vector<double>(std::int64_t y)> row;  // slice.width values; called twice for each row
+    std::int64_t width = 1, height = 1;  // numbers to draw: points, or blocks of points
+    RowSource row;                       // called at least twice for each row
     ColorScale colors;
     PlotLabels labels;
     std::string title, description;  // texts in the file
 };
 
 struct PictureLook {
-    int scale = 0;      // pixels per point and side; 0: enough for at least 800 on the longer side
-    bool bare = false;  // no axes, title and color bar
+    std::int64_t pixels = 0;  // along the longer side; 0: at least 800
+    bool bare = false;        // no axes, title and color bar
+    bool deep = false;        // 16 bits a color
+    bool shade = false;       // as a relief
+    std::vector<double> contours{};
 };
 
-// Returns a linear scale over all values of the picture's rows.
-ColorScale color_scale(const Picture& picture);
+// Reads all rows to complete the scale. wanted: map, scaling and period. customary: automatic scaling is
+// linear, while that of other fields is logarithmic if all values are positive and span more than a factor of
+// 1000. Throws JobError, which names the picture's quantity, for a scale that its values do not have.
+ColorScale color_scale(const Picture& picture, ColorScale wanted, bool customary);
 
 // ", from 0 (black) to 3 (yellow), linear"; empty if there are no values.
 std::string colors_text(const ColorScale& scale);
@@ -42,7 +46,8 @@ void check_picture_place(const std::filesystem::path& path, std::string_view opt
 // The texts of a picture that check_picture_place knows again.
 PngTexts picture_texts(const std::string& title, const std::string& description);
 
-// Throws JobError if the picture is too large, and FileError.
-void draw_picture(const std::filesystem::path& path, const Picture& picture, const PictureLook& look);
+// Draws the pictures from left to right. Throws JobError if they are too large, and FileError.
+void draw_pictures(const std::filesystem::path& path, const std::vector<Picture>& pictures,
+                   const PictureLook& look);
 
 }  // namespace voltpile

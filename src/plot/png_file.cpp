@@ -3,6 +3,7 @@
 #include <png.h>
 
 #include <array>
+#include <bit>
 #include <cerrno>
 #include <csetjmp>
 #include <cstdio>
@@ -17,13 +18,14 @@ namespace {
 // libpng reports errors by longjmp, which must not skip a destructor. So each libpng call that can fail is in
 // a function that owns nothing.
 bool write_header(png_structp png, png_infop info, std::FILE* file, png_uint_32 width, png_uint_32 height,
-                  png_textp texts, int text_count) {
+                  int bits, png_textp texts, int text_count) {
     if (setjmp(png_jmpbuf(png))) return false;
     png_init_io(png, file);
-    png_set_IHDR(png, info, width, height, 8, PNG_COLOR_TYPE_RGB, PNG_INTERLACE_NONE,
+    png_set_IHDR(png, info, width, height, bits, PNG_COLOR_TYPE_RGB, PNG_INTERLACE_NONE,
                  PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
     png_set_text(png, info, texts, text_count);
     png_write_info(png, info);
+    if (bits == 16 && std::endian::native == std::endian::little) png_set_swap(png);
     return true;
 }
 
@@ -84,7 +86,7 @@ struct PngFile::Impl {
 };
 
 PngFile::PngFile(const std::filesystem::path& path, std::int64_t width, std::int64_t height,
-                 const PngTexts& texts)
+                 const PngTexts& texts, int bits)
     : impl_(std::make_unique<Impl>()) {
     impl_->path = path;
     impl_->temporary = temporary_name(path);
@@ -105,7 +107,7 @@ PngFile::PngFile(const std::filesystem::path& path, std::int64_t width, std::int
     }
     errno = 0;
     impl_->check(write_header(impl_->png, impl_->info, impl_->file, static_cast<png_uint_32>(width),
-                              static_cast<png_uint_32>(height), chunks.data(),
+                              static_cast<png_uint_32>(height), bits, chunks.data(),
                               static_cast<int>(chunks.size())));
 }
 
@@ -114,6 +116,11 @@ PngFile::~PngFile() = default;
 void PngFile::write_row(std::span<const std::uint8_t> rgb) {
     errno = 0;
     impl_->check(write_one_row(impl_->png, rgb.data()));
+}
+
+void PngFile::write_row(std::span<const std::uint16_t> rgb) {
+    errno = 0;
+    impl_->check(write_one_row(impl_->png, reinterpret_cast<png_const_bytep>(rgb.data())));
 }
 
 void PngFile::finish() {

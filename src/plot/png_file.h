@@ -20,13 +20,16 @@ class PngFile {
     static constexpr std::int64_t max_side = 1'000'000;  // the limit of libpng and of most readers
 
     // Starts the file under a temporary name. All functions throw FileError with errno's text.
-    PngFile(const std::filesystem::path& path, std::int64_t width, std::int64_t height,
-            const PngTexts& texts);
+    // bits: 8 or 16 of each of the three colors of a pixel.
+    PngFile(const std::filesystem::path& path, std::int64_t width, std::int64_t height, const PngTexts& texts,
+            int bits = 8);
     ~PngFile();  // removes the file unless it is finished
     PngFile(const PngFile&) = delete;
     PngFile& operator=(const PngFile&) = delete;
 
-    void write_row(std::span<const std::uint8_t> rgb);  // 3 * width bytes; rows from the top
+    // Rows from the top, 3 * width numbers each, of the type that has the file's bits.
+    void write_row(std::span<const std::uint8_t> rgb);
+    void write_row(std::span<const std::uint16_t> rgb);
     void finish();  // call it after `height` rows; gives the file its name
 
   private:

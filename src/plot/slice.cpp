@@ -82,6 +82,7 @@ Slice make_slice(const ResultLayout& layout, const FieldSpec& field, const std::
     std::vector<std::string> place;
     slice.width = layout.axes[0].count;
     slice.height = layout.axes.size() > 1 ? layout.axes[1].count : 1;
+    slice.row_stride = slice.width;
     std::int64_t stride = slice.width * slice.height;
     for (std::size_t i = 2; i < layout.axes.size(); ++i) {
         const SweepAxis& axis = layout.axes[i];

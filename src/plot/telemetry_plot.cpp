@@ -43,6 +43,17 @@ struct TimeLine {
     std::vector<std::pair<double, double>> points;  // (seconds, value); NaN: a gap
 };
 
+// Samples further apart than this belong to two runs.
+double longest_gap_s(const std::vector<double>& times_s) {
+    std::vector<double> gaps;
+    for (std::size_t i = 1; i < times_s.size(); ++i) gaps.push_back(times_s[i] - times_s[i - 1]);
+    if (gaps.empty()) return 0;
+    const auto middle = gaps.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2);
+    std::nth_element(gaps.begin(), middle, gaps.end());
+    constexpr double least_s = 60, of_usual = 3;
+    return std::max(least_s, of_usual * *middle);
+}
+
 std::vector<TimeLine> lines_of(const std::vector<NodeTelemetry>& nodes, const Quantity& quantity,
                                double begin_s) {
     std::vector<TimeLine> lines;
@@ -61,10 +72,10 @@ std::vector<TimeLine> lines_of(const std::vector<NodeTelemetry>& nodes, const Qu
             TimeLine& line = found == lines.end() ? lines.emplace_back(TimeLine{name, {}}) : *found;
             if (!line.points.empty())  // of an earlier run
                 line.points.emplace_back(line.points.back().first, std::numeric_limits<double>::quiet_NaN());
+            const double gap_s = longest_gap_s(node.times_s);
             double before = std::numeric_limits<double>::quiet_NaN();
             for (std::size_t i = 0; i < node.times_s.size(); ++i) {
-                constexpr double longest_gap_s = 60;
-                if (node.times_s[i] - before > longest_gap_s)  // between two runs
+                if (node.times_s[i] - before > gap_s)
                     line.points.emplace_back(before, std::numeric_limits<double>::quiet_NaN());
                 before = node.times_s[i];
                 line.points.emplace_back(before - begin_s, column.values[i] * quantity.scale);

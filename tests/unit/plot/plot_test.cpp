@@ -45,18 +45,18 @@ class Plot : public testing::Test {
 };
 
 TEST(Colormap, MatchesMatplotlibsInferno) {
-    EXPECT_EQ(inferno(0), kFirst);
-    EXPECT_EQ(inferno(0.5), kMiddle);  // matplotlib takes entry int(256 * 0.5)
-    EXPECT_EQ(inferno(1), kLast);
-    EXPECT_EQ(inferno(-1), kFirst);
-    EXPECT_EQ(inferno(2), kLast);
-    EXPECT_EQ(inferno(0.4999), (Rgb{186, 54, 85}));  // entry 127
+    EXPECT_EQ(map_color(ColorMap::Inferno, 0), kFirst);
+    EXPECT_EQ(map_color(ColorMap::Inferno, 0.5), kMiddle);  // matplotlib takes entry int(256 * 0.5)
+    EXPECT_EQ(map_color(ColorMap::Inferno, 1), kLast);
+    EXPECT_EQ(map_color(ColorMap::Inferno, -1), kFirst);
+    EXPECT_EQ(map_color(ColorMap::Inferno, 2), kLast);
+    EXPECT_EQ(map_color(ColorMap::Inferno, 0.4999), (Rgb{186, 54, 85}));  // entry 127
 }
 
 // The first axis runs to the right, the second downwards, and each point is an upright square of pixels.
 TEST_F(Plot, DrawsTheFirstAxisRightAndTheSecondDown) {
     commit<std::int32_t>({0, 6}, {0, 50, 100, 100, 0, 0});
-    const Picture picture = draw({.scale = 10});
+    const Picture picture = draw({.size = 30});
     ASSERT_EQ(picture.width, 30);
     ASSERT_EQ(picture.height, 20);
     const Rgb expected[2][3] = {{kFirst, kMiddle, kLast}, {kLast, kFirst, kFirst}};
@@ -69,7 +69,7 @@ TEST_F(Plot, DrawsTheFirstAxisRightAndTheSecondDown) {
 TEST_F(Plot, SubtractsFromPlotFrom) {
     layout.fields[0].plot_from = 100;
     commit<std::int32_t>({0, 6}, {0, 50, 100, 100, 0, 0});
-    const Picture picture = draw({.scale = 1});
+    const Picture picture = draw({.size = 3});
     EXPECT_EQ(picture.at(0, 0), kLast);
     EXPECT_EQ(picture.at(2, 0), kFirst);
     EXPECT_TRUE(has(file_text(png), "Shown: 100 - steps [1], from 0 (black) to 100 (yellow), linear"));
@@ -77,7 +77,7 @@ TEST_F(Plot, SubtractsFromPlotFrom) {
 
 TEST_F(Plot, DrawsMissingPointsGray) {
     commit<std::int32_t>({1, 4}, {0, 100, 0});
-    const Picture picture = draw({.scale = 1});
+    const Picture picture = draw({.size = 3});
     EXPECT_EQ(picture.at(0, 0), kUncomputed);
     EXPECT_EQ(picture.at(1, 0), kFirst);
     EXPECT_EQ(picture.at(2, 0), kLast);
@@ -88,7 +88,7 @@ TEST_F(Plot, DrawsMissingPointsGray) {
 TEST_F(Plot, DrawsNanAndInfinityGrayAndIgnoresThemInTheScale) {
     layout.fields[0].type = FieldType::Float64;
     commit<double>({0, 6}, {0, NAN, 100, INFINITY, 50, -INFINITY});
-    const Picture picture = draw({.scale = 1});
+    const Picture picture = draw({.size = 3});
     EXPECT_EQ(picture.at(0, 0), kFirst);
     EXPECT_EQ(picture.at(1, 0), kUncomputed);
     EXPECT_EQ(picture.at(2, 0), kLast);
@@ -101,7 +101,7 @@ TEST_F(Plot, DrawsNanAndInfinityGrayAndIgnoresThemInTheScale) {
 TEST_F(Plot, UsesALogarithmicScaleForDecades) {
     layout.fields[0].type = FieldType::Float64;
     commit<double>({0, 6}, {1e-8, 1.001e-4, 1, 1, 1, 1});
-    const Picture picture = draw({.scale = 1});
+    const Picture picture = draw({.size = 3});
     EXPECT_EQ(picture.at(0, 0), kFirst);
     EXPECT_EQ(picture.at(1, 0), kMiddle);
     EXPECT_EQ(picture.at(2, 0), kLast);
@@ -110,7 +110,7 @@ TEST_F(Plot, UsesALogarithmicScaleForDecades) {
 
 TEST_F(Plot, DrawsAConstantField) {
     commit<std::int32_t>({0, 6}, {7, 7, 7, 7, 7, 7});
-    EXPECT_EQ(draw({.scale = 1}).at(1, 1), kFirst);
+    EXPECT_EQ(draw({.size = 3}).at(1, 1), kFirst);
 }
 
 TEST_F(Plot, EnlargesSmallMaps) {
@@ -135,7 +135,7 @@ TEST_F(Plot, DrawsTheChosenIndexOfOtherDimensions) {
     values[2 * 6 + 1] = 100;  // z = 1 begins at point 6; body 1 of its first point
     values[2 * 11 + 1] = 50;  // and of its last
     commit<std::int32_t>({0, 12}, values);
-    const Picture picture = draw({.at = {"body=1", "z=1"}, .scale = 1});
+    const Picture picture = draw({.at = {"body=1", "z=1"}, .size = 3});
     EXPECT_EQ(picture.at(0, 0), kLast);
     EXPECT_EQ(picture.at(1, 0), kFirst);
     EXPECT_EQ(picture.at(2, 1), kMiddle);
@@ -180,7 +180,6 @@ TEST_F(Plot, NamesThePictureAfterTheResult) {
     EXPECT_TRUE(has(refusal({.field = "enrgy"}), "there is no field enrgy; there is steps, energy"));
     EXPECT_TRUE(has(refusal({.output = result}), "ends in .png"));
     EXPECT_TRUE(has(refusal({.output = folder.path() / "no" / "a.png"}), "No such file or directory"));
-    EXPECT_TRUE(has(refusal({.scale = 1'000'000}), "too large"));
 }
 
 // The PNG specification lets chunks of any type stand between IHDR and IDAT.

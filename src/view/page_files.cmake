@@ -1,0 +1,15 @@
+# The files of page/ become part of the program. Changing one configures again.
+set(VOLTPILE_VIEW_FILES "")
+foreach(entry "index.html|/|text/html" "view.css|/view.css|text/css" "view.js|/view.js|text/javascript"
+              "colors.js|/colors.js|text/javascript" "tiles.js|/tiles.js|text/javascript")
+  string(REPLACE "|" ";" entry ${entry})
+  list(GET entry 0 name)
+  list(GET entry 1 path)
+  list(GET entry 2 type)
+  set(file ${CMAKE_CURRENT_LIST_DIR}/page/${name})
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+  file(READ ${file} body)
+  string(APPEND VOLTPILE_VIEW_FILES "        {\"${path}\", \"${type}; charset=utf-8\", R\"page(${body})page\"},\n")
+endforeach()
+configure_file(${CMAKE_CURRENT_LIST_DIR}/page_files.cpp.in ${PROJECT_BINARY_DIR}/generated/view_page_files.cpp @ONLY)
+target_sources(voltpile_view PRIVATE ${PROJECT_BINARY_DIR}/generated/view_page_files.cpp)
