@@ -1,0 +1,40 @@
+// The reference that root maps are checked against: the points of a sample, computed on CPU cores in
+// double-double.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "rootmap/problem.h"
+#include "run/app.h"
+#include "sweep/outcome_field.h"
+
+namespace voltpile::rootmap {
+
+// Returns the keys of the table [check].
+std::vector<KeySpec> check_keys();
+
+// Reports a check whose reference would be no better than the result.
+void refuse_useless_check(const JobSpec& job, const ReportProblem& report);
+
+// Returns the check that the job asks for; nothing if it asks for none.
+std::optional<CheckPlan> check_from_job(const JobSpec& job);
+
+class Reference : public App {
+  public:
+    // points: of the job's sweep, rising.
+    Reference(const JobSpec& job, std::vector<std::int64_t> points);
+
+    std::vector<FieldSpec> fields() const override;
+    ResultLayout layout(const JobSpec& job) const override;
+    Workload workload() const override;
+    Plan plan(const PlanOptions& options, const Topology& topology) override;
+    void run(RankContext& rank, WorkScheduler& work, ResultWriter& results) override;
+
+  private:
+    Problem problem_;
+    std::vector<OutcomeField> fields_;
+    std::vector<std::int64_t> points_;
+};
+
+}  // namespace voltpile::rootmap

@@ -1,0 +1,52 @@
+#include "rootmap/rootmap_app.h"
+
+#include "results/result_writer.h"
+#include "rootmap/cpu_targets.h"
+#include "rootmap/iteration_estimate.h"
+#include "rootmap/problem_from_job.h"
+#include "rootmap/reference.h"
+#include "run/rank_context.h"
+#include "sweep/cpu_sweep.h"
+#include "work/work_scheduler.h"
+
+namespace voltpile {
+
+RootmapApp::RootmapApp(const JobSpec& job)
+    : problem_(rootmap::problem_from_job(job)),
+      orbit_(rootmap::set_orbit(job, problem_)),
+      fields_(rootmap::fields_from_job(job, problem_)),
+      check_(rootmap::check_from_job(job)),
+      workload_(rootmap::workload_of(problem_, fields_, job.point_count())) {}
+
+std::vector<FieldSpec> RootmapApp::fields() const {
+    std::vector<FieldSpec> specs;
+    for (const OutcomeField& field : fields_) specs.push_back(field.spec);
+    return specs;
+}
+
+std::vector<std::string> RootmapApp::warnings() const {
+    return rootmap::precision_warnings(problem_);
+}
+
+Plan RootmapApp::plan(const PlanOptions& options, const Topology& topology) {
+    PlanOptions on_cores = options;
+    on_cores.device = DeviceChoice::Cpu;
+    return App::plan(on_cores, topology);
+}
+
+std::unique_ptr<App> RootmapApp::reference(const JobSpec& job, std::vector<std::int64_t> points) const {
+    return std::make_unique<rootmap::Reference>(job, std::move(points));
+}
+
+void RootmapApp::run(RankContext& rank, WorkScheduler& work, ResultWriter& results) {
+    const rootmap::CpuSweep kernel = rootmap::cpu_sweep(cpu_level());
+    sweep_on_cpu(
+        [&](PointStream& stream) { kernel(problem_, stream); }, fields_, rank.pus(), work,
+        [&](WorkRange range, std::vector<FieldBuffer> data) { results.submit(range, std::move(data)); });
+}
+
+std::unique_ptr<App> make_rootmap(const JobSpec& job) {
+    return std::make_unique<RootmapApp>(job);
+}
+
+}  // namespace voltpile
