@@ -30,11 +30,14 @@ using Action = std::function<ExitCode(const Invocation&)>;
 
 // Each of these adds a command to `cli`; parsing sets `action` if the user chose that command.
 void add_run(CLI::App& cli, Action& action);
+void add_launch(CLI::App& cli, Action& action);
 void add_plan(CLI::App& cli, Action& action);
 void add_list(CLI::App& cli, Action& action);
 void add_show(CLI::App& cli, Action& action);
 void add_verify(CLI::App& cli, Action& action);
+void add_repair(CLI::App& cli, Action& action);
 void add_export(CLI::App& cli, Action& action);
+void add_view(CLI::App& cli, Action& action);
 void add_compare(CLI::App& cli, Action& action);
 void add_plot(CLI::App& cli, Action& action);
 void add_help(CLI::App& cli, Action& action);
@@ -42,6 +45,7 @@ void add_bench(CLI::App& cli, Action& action);
 void add_bench_comm(CLI::App& bench, Action& action);
 void add_bench_llm(CLI::App& bench, Action& action);
 void add_bench_serve(CLI::App& bench, Action& action);
+void add_calibrate(CLI::App& cli, Action& action);
 void add_hosts(CLI::App& cli, Action& action);
 void add_check(CLI::App& cli, Action& action);
 void add_topo(CLI::App& cli, Action& action);

@@ -37,15 +37,19 @@ void define_commands(CLI::App& cli, Action& action) {
         "            command resumes it\n\n"
         "Voltpile is free software under the Apache License 2.0.");
     add_run(cli, action);
+    add_launch(cli, action);
     add_plan(cli, action);
     add_list(cli, action);
     add_show(cli, action);
     add_verify(cli, action);
+    add_repair(cli, action);
     add_export(cli, action);
     add_plot(cli, action);
+    add_view(cli, action);
     add_compare(cli, action);
     add_help(cli, action);
     add_bench(cli, action);
+    add_calibrate(cli, action);
     add_hosts(cli, action);
     add_check(cli, action);
     add_topo(cli, action);

@@ -33,8 +33,9 @@ ExitCode plan_described_machine(const PlanArguments& args, const Invocation& inv
 ExitCode plan_this_machine(const PlanArguments& args, const Invocation& invocation) {
     return with_mpi(invocation, [&](const MpiSession& mpi) {
         OpenedJob opened = open_job(mpi.world(), invocation.apps, args.run);
-        check_place_and_room(mpi.world(), opened, args.run);
-        const PreparedJob job = plan_job(mpi.world(), std::move(opened));
+        const std::string disk = check_place_and_room(mpi.world(), opened, args.run);
+        PreparedJob job = plan_job(mpi.world(), std::move(opened));
+        if (!disk.empty()) job.plan.notes.push_back("disk: " + disk);
         if (mpi.world().rank() == 0) print_plan(job.plan, args.explain);
         return ExitCode::Done;
     });

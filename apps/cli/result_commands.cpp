@@ -1,10 +1,15 @@
 // show and plot.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <memory>
 
 #include "cli/command.h"
+#include "plot/colormap.h"
 #include "plot/plot.h"
 #include "plot/telemetry_plot.h"
 #include "results/result_reader.h"
@@ -31,6 +36,62 @@ void add_show(CLI::App& cli, Action& action) {
     });
 }
 
+namespace {
+
+// Returns the size of the terminal; 80 x 24 if stdout is none.
+TerminalSize stdout_size() {
+    winsize window{};
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0 && window.ws_row > 0)
+        return {window.ws_col, window.ws_row};
+    return {};
+}
+
+void add_look_options(CLI::App& command, PlotOptions& options) {
+    command
+        .add_option("--map", options.map,
+                    fmt::format("colors: {}; classes has one per whole number [inferno; classes for words, "
+                                "twilight for angles]",
+                                fmt::join(color_map_names(), ", ")))
+        ->type_name("NAME");
+    command
+        .add_option("--scaling", options.scaling,
+                    "linear, log or equalized, which gives each color equally many points [log if values are "
+                    "positive and span more than a factor of 1000, else linear]")
+        ->type_name("NAME");
+    command
+        .add_option("--crop", options.crop,
+                    "only the points between two values of an axis, such as x=-1:1.5; may be repeated")
+        ->type_name("AXIS=FROM:TO")
+        ->allow_extra_args(false);
+    command
+        .add_option("--contour", options.contours,
+                    "draw lines where the field has these values, such as 10,100,1000")
+        ->type_name("VALUES")
+        ->delimiter(',')
+        ->allow_extra_args(false);
+    command.add_flag("--shade", options.shade, "shade the field as a relief, lit from the upper left");
+    command
+        .add_option(
+            "--period", options.period,
+            "the field is an angle with this period, such as 360 or 6.283185307179586: colors go around")
+        ->type_name("X");
+    command
+        .add_option(
+            "--against", options.against,
+            "draw this result of the same sweep beside it, with the same colors, and their difference")
+        ->type_name("FILE")
+        ->check(some_result());
+    command
+        .add_option("--size", options.size,
+                    "at most this many pixels along the field's longer side; more points are averaged [at "
+                    "least 800, and a pixel or more per point]")
+        ->type_name("PIXELS")
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{980'000}));
+    command.add_flag("--deep", options.deep, "16 bits per color instead of 8, without steps between colors");
+}
+
+}  // namespace
+
 void add_plot(CLI::App& cli, Action& action) {
     CLI::App* plot_command = cli.add_subcommand("plot", "draw a field of a result as a PNG picture");
     auto result = std::make_shared<std::string>();
@@ -51,10 +112,26 @@ void add_plot(CLI::App& cli, Action& action) {
                    "draw power, temperatures, clocks and utilization over time instead of a field")
         ->excludes("--field", "--at");
     plot_command->add_flag("--bare", options->bare, "only the field's pixels: no axes, title or color bar");
+    auto on_terminal = std::make_shared<bool>(false);
+    plot_command
+        ->add_flag("--terminal", *on_terminal,
+                   "draw in this terminal, which needs 24-bit colors, not in a file")
+        ->excludes("--output", "--telemetry", "--bare");
+    add_look_options(*plot_command, *options);
+    plot_command->get_option("--terminal")
+        ->excludes(plot_command->get_option("--against"), plot_command->get_option("--size"),
+                   plot_command->get_option("--deep"));
     plot_command->footer(
-        "example: voltpile plot results/seed_map.h5 --field energy_error --output energy.png");
-    plot_command->callback([result, options, telemetry, &action] {
-        action = on_first_rank([result, options, telemetry](const Invocation&) {
+        "examples:\n"
+        "  voltpile plot results/seed_map.h5 --field energy_error --output energy.png\n"
+        "  voltpile plot map.h5 --map viridis --scaling equalized --crop x=-1:1 --contour 100,1000\n"
+        "  voltpile plot leapfrog.h5 --against accurate.h5 --output both.png");
+    plot_command->callback([result, options, telemetry, on_terminal, &action] {
+        action = on_first_rank([result, options, telemetry, on_terminal](const Invocation&) {
+            if (*on_terminal) {
+                fmt::print("{}", terminal_plot(ResultReader(*result), *options, stdout_size()));
+                return ExitCode::Done;
+            }
             if (*telemetry) {
                 std::filesystem::path output = options->output;
                 if (output.empty())

@@ -4,7 +4,6 @@
 
 #include "cli/command.h"
 #include "run/launcher_guard.h"
-#include "run/link_watch.h"
 #include "run/same_build.h"
 
 namespace voltpile::cli {
@@ -58,7 +57,7 @@ void add_run(CLI::App& cli, Action& action) {
             return with_mpi(invocation, [&](const MpiSession& mpi) {
                 check_same_build(mpi.world());
                 const ExitCode code = run_job(mpi, signals, invocation.apps, *options);
-                if (mpi.world().rank() == 0 && LinkWatch::needed()) end_launcher_after(kLauncherGrace);
+                if (mpi.world().rank() == 0 && mpirun_spans_hosts()) end_launcher_after(kLauncherGrace);
                 return code;
             });
         };

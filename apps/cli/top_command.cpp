@@ -1,5 +1,6 @@
 // top: a page about a running job, again every second.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <termios.h>
@@ -10,12 +11,16 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "base/unix_time.h"
 #include "cli/command.h"
 #include "cluster/slurm/queue.h"
 #include "cluster/top_page.h"
+#include "run/fetch_nodes.h"
 
 namespace voltpile::cli {
 namespace {
@@ -113,27 +118,44 @@ std::filesystem::path result_of(const std::string& subject) {
     throw JobError(fmt::format("job {} does not run, or it is not a job of voltpile", subject));
 }
 
-ExitCode top_once(const std::filesystem::path& result) {
-    const LiveStatus status = read_live_status(result);
-    if (!is_shown(status)) throw JobError(fmt::format("{}: no run writes this result now", result.string()));
+// Where the page comes from.
+struct Source {
+    std::string name;
+    std::string absence;  // what it means if there is nothing to show
+    std::function<LiveStatus()> read;
+};
+
+Source source_of(const std::string& subject, const std::vector<std::string>& nodes) {
+    if (!nodes.empty())
+        return {fmt::format("{}", fmt::join(nodes, ", ")),
+                "no node answers; does the job set telemetry.port?",
+                [nodes] { return fetch_live_status(nodes, unix_time()); }};
+    const std::filesystem::path result = result_of(subject);
+    return {result.string(), "no run writes this result now",
+            [result] { return live_status_of(result, unix_time()); }};
+}
+
+ExitCode top_once(const Source& source) {
+    const LiveStatus status = source.read();
+    if (!is_shown(status)) throw JobError(fmt::format("{}: {}", source.name, source.absence));
     for (const std::string& line : top_page(status, unix_time(), terminal_size().columns))
         fmt::print("{}\n", line);
     return ExitCode::Done;
 }
 
-ExitCode top_again_and_again(const std::filesystem::path& result) {
-    if (!is_shown(read_live_status(result))) return top_once(result);  // says so
+ExitCode top_again_and_again(const Source& source) {
+    if (!is_shown(source.read())) return top_once(source);  // says so
     {
         RawTerminal terminal;
         for (int without = 0; without < kPatience;) {
-            const LiveStatus status = read_live_status(result);
+            const LiveStatus status = source.read();
             without = is_shown(status) ? 0 : without + 1;
             const Size size = terminal_size();
             if (without == 0) draw(top_page(status, unix_time(), size.columns), size);
             if (terminal.ends_within(kRefresh)) return ExitCode::Done;
         }
     }
-    fmt::print("{}: the run has ended\n", result.string());
+    fmt::print("{}: the run has ended\n", source.name);
     return ExitCode::Done;
 }
 
@@ -142,18 +164,27 @@ ExitCode top_again_and_again(const std::filesystem::path& result) {
 void add_top(CLI::App& cli, Action& action) {
     CLI::App* top = cli.add_subcommand("top", "watch a running job: its nodes, GPUs, ranks and progress");
     auto subject = std::make_shared<std::string>();
+    auto nodes = std::make_shared<std::vector<std::string>>();
     auto once = std::make_shared<bool>(false);
-    top->add_option(
-           "FILE|JOBID", *subject,
-           "the result that the job writes, or a job in Slurm's queue [the run in ./results that has "
-           "written last]")
-        ->check(some_name());
+    CLI::Option* const result = top->add_option(
+        "FILE|JOBID", *subject,
+        "the result that the job writes, or a job in Slurm's queue [the run in ./results that has "
+        "written last]");
+    result->check(some_name());
+    top->add_option("--nodes", *nodes,
+                    "ask these nodes on their telemetry.port instead; also nodes that do not share the "
+                    "result's folder")
+        ->type_name("HOST:PORT,...")
+        ->delimiter(',')
+        ->allow_extra_args(false)
+        ->check(some_name())
+        ->excludes(result);
     top->add_flag("--once", *once, "print one page and end");
     top->footer("The page is drawn every second; q or Ctrl-C ends it.");
-    top->callback([subject, once, &action] {
-        action = on_first_rank([subject, once](const Invocation&) {
-            const std::filesystem::path result = result_of(*subject);
-            return *once || isatty(STDOUT_FILENO) == 0 ? top_once(result) : top_again_and_again(result);
+    top->callback([subject, nodes, once, &action] {
+        action = on_first_rank([subject, nodes, once](const Invocation&) {
+            const Source source = source_of(*subject, *nodes);
+            return *once || isatty(STDOUT_FILENO) == 0 ? top_once(source) : top_again_and_again(source);
         });
     });
 }

@@ -1,7 +1,11 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include "base/format.h"
 #include "cli/command.h"
@@ -9,6 +13,11 @@
 
 namespace voltpile::cli {
 namespace {
+
+struct VerifyOptions {
+    std::string file;
+    bool parts = false, json = false;
+};
 
 std::string verification_text(const std::string& file, const Verification& found) {
     std::string text =
@@ -18,16 +27,36 @@ std::string verification_text(const std::string& file, const Verification& found
     return text + "\n";
 }
 
-ExitCode verify(const std::string& file) {
-    const Verification found = verify_result(file);
+nlohmann::json verification_json(const std::string& file, const Verification& found) {
+    nlohmann::json damage = nlohmann::json::array(), intact = nlohmann::json::array();
+    for (const Damage& each : found.damage) {
+        nlohmann::json& entry = damage.emplace_back();
+        entry = {{"where", each.where}, {"problem", each.problem}};
+        if (!each.points.empty()) {
+            entry["begin"] = each.points.begin;
+            entry["end"] = each.points.end;
+        }
+    }
+    for (const WorkRange& range : found.intact.ranges())
+        intact.push_back(nlohmann::json::array({range.begin, range.end}));
+    return {{"file", file},           {"finished", found.finished}, {"checksums", found.has_checksums},
+            {"points", found.points}, {"intact", intact},           {"damage", damage}};
+}
+
+ExitCode verify(const VerifyOptions& options) {
+    const std::string& file = options.file;
+    const Verification found = options.parts ? verify_parts_of(file) : verify_result(file);
+    if (options.json) {
+        using Json = nlohmann::json;
+        fmt::print("{}\n",
+                   verification_json(file, found).dump(2, ' ', false, Json::error_handler_t::replace));
+        return found.ok() ? ExitCode::Done : ExitCode::Failed;
+    }
     if (found.points > 0) fmt::print("{}", verification_text(file, found));
     if (found.ok()) return ExitCode::Done;
-    std::string text;
-    for (const std::string& problem : found.problems) {
-        if (!text.empty()) text += "\n";
-        text += problem.find(file) == std::string::npos ? file + ": " + problem : problem;
-    }
-    throw Error(ExitCode::Failed, text);
+    std::vector<std::string> problems;
+    for (const Damage& each : found.damage) problems.push_back(naming_result(file, each.problem));
+    throw Error(ExitCode::Failed, fmt::format("{}", fmt::join(problems, "\n")));
 }
 
 }  // namespace
@@ -35,17 +64,21 @@ ExitCode verify(const std::string& file) {
 void add_verify(CLI::App& cli, Action& action) {
     CLI::App* command =
         cli.add_subcommand("verify", "read every byte of a result and compare it with its checksums");
-    auto file = std::make_shared<std::string>();
-    command->add_option("FILE", *file, "result file (.h5), finished or not")
+    auto options = std::make_shared<VerifyOptions>();
+    command->add_option("FILE", options->file, "result file (.h5), finished or not")
         ->required()
         ->check(some_result());
+    command->add_flag("--parts", options->parts, "verify the part folder, even beside a finished result");
+    command->add_flag("--json", options->json, "print what was found as JSON");
     command->footer(
         "Changes nothing, and may be used while a run is writing. Exit code 0: all computed values are "
         "intact;\n"
-        "4: some are damaged, and stderr names them; 2: there is no such result.\n"
+        "4: some are damaged, and stderr has a line for each dataset and its points, or for each part;\n"
+        "2: there is no such result. `voltpile repair` repairs what can be repaired.\n"
         "example: voltpile verify results/seed_map.h5");
-    command->callback(
-        [file, &action] { action = on_first_rank([file](const Invocation&) { return verify(*file); }); });
+    command->callback([options, &action] {
+        action = on_first_rank([options](const Invocation&) { return verify(*options); });
+    });
 }
 
 }  // namespace voltpile::cli

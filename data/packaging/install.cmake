@@ -1,6 +1,6 @@
 # What `cmake --install` puts into the prefix, and the package that CPack makes of it. The program finds share/voltpile
 # relative to itself, so an installed tree can be moved.
-install(TARGETS voltpile voltpile-probe RUNTIME DESTINATION bin)
+install(TARGETS voltpile voltpile-probe voltpile-keeper RUNTIME DESTINATION bin)
 install(DIRECTORY jobs slurm DESTINATION share/voltpile USE_SOURCE_PERMISSIONS)
 install(DIRECTORY data/clusters DESTINATION share/voltpile/data)
 install(FILES data/tiny_model/tiny-q8_0.gguf data/tiny_model/README.md DESTINATION share/voltpile/data/tiny_model)

@@ -1,10 +1,12 @@
 """Runs the program as a user does, in a temporary folder, and inspects its output."""
 
+import importlib.util
 import os
 import pathlib
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -15,13 +17,18 @@ MPIRUN = os.environ.get("MPIRUN", "mpirun")
 PATIENCE = float(os.environ.get("VOLTPILE_PATIENCE", 1))  # factor on every time limit, for slow builds
 DONE, BAD_INPUT, CANNOT_RUN, FAILED, STOPPED = 0, 2, 3, 4, 5
 
-ENVIRONMENT = dict(
+# The machine's own GPUs and sensors do not show, and nothing can set them.
+WITHOUT_GPUS = {"CUDA_VISIBLE_DEVICES": "", "VOLTPILE_NVML": "/dev/null", "VOLTPILE_SYS": "/nonexistent"}
+NVML_STAND_IN = pathlib.Path(VOLTPILE).parent / "tests/stand_in/libnvidia-ml.so.1"
+
+WITH_GPUS = dict(
     os.environ,
     OMPI_ALLOW_RUN_AS_ROOT="1",
     OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
     OMPI_MCA_rmaps_base_oversubscribe="1",  # four ranks on two cores: Open MPI 4,
     PRTE_MCA_rmaps_default_mapping_policy=":oversubscribe",  # Open MPI 5
 )
+ENVIRONMENT = WITH_GPUS | WITHOUT_GPUS
 
 TINY = SOURCE / "jobs/smoke/threebody_tiny.toml"
 
@@ -60,7 +67,14 @@ SMALL = ("--set", "sweep.x.count=7", "--set", "sweep.y.count=5", "--set", "integ
 SLOW = ("--set", "run.range_points=20")  # many parts, so that there is time to look at the run
 
 
+def stand_in(described):
+    """Returns the variables with which a program finds the node that the file describes (tests/stand_in)."""
+    return {"VOLTPILE_NVML": str(NVML_STAND_IN), "VOLTPILE_STAND_IN_NODE": str(described)}
+
+
 class Case(unittest.TestCase):
+    base_environment = ENVIRONMENT
+
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="voltpile-test-"))
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
@@ -81,7 +95,7 @@ class Case(unittest.TestCase):
         return subprocess.Popen(
             self.command(*arguments, ranks=ranks, file_limit=file_limit),
             cwd=self.folder,
-            env={**ENVIRONMENT, **environment},
+            env={**self.base_environment, **environment},
             stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -123,6 +137,18 @@ class Case(unittest.TestCase):
 
     def parts(self, result):
         return sorted(pathlib.Path(str(result) + ".parts").glob("part-*.h5"))
+
+    def need_xarray(self):
+        missing = [name for name in ("xarray", "h5netcdf") if not importlib.util.find_spec(name)]
+        if missing:
+            self.skipTest(f"{sys.executable} has no {' and no '.join(missing)} (make deps)")
+
+    def open_dataset(self, name, **options):
+        """Opens a result or netCDF file of the test's folder as users of xarray do."""
+        self.need_xarray()
+        import xarray
+
+        return xarray.open_dataset(self.folder / name, engine="h5netcdf", **options)
 
     def fields(self, result):
         """Returns the bytes of every field, by name."""

@@ -3,8 +3,6 @@
 import unittest
 import xml.etree.ElementTree
 
-import xarray
-
 from harness import BAD_INPUT, Case
 
 
@@ -13,7 +11,7 @@ class BenchComm(Case):
         arguments = ("--host", "--max", "4K", "--factor", "512")
         out, _ = self.voltpile("bench", "comm", *arguments, "--output", "comm.h5", ranks=3)
         self.assertIn("every pair", out)
-        with xarray.open_dataset(self.folder / "comm.h5") as file:
+        with self.open_dataset("comm.h5") as file:
             self.assertEqual(file.attrs["software"], "voltpile")
             self.assertEqual(file.attrs["ranks"], "3")
             self.assertEqual(file.time.attrs["units"], "s")

@@ -7,7 +7,6 @@ import unittest
 
 import h5py
 import numpy
-import xarray
 
 from harness import BAD_INPUT, Case
 
@@ -68,7 +67,7 @@ class BenchLlm(Case):
         out, _ = self.voltpile("bench", "llm", *model, *SMALL, "--output", "llm.h5")
         for word in ("loading", "memory", "bandwidth", "tok/s", "prompt by operation", "generation by operation"):
             self.assertIn(word, out)
-        with xarray.open_dataset(self.folder / "llm.h5") as file:
+        with self.open_dataset("llm.h5") as file:
             self.assertEqual(file.attrs["software"], "voltpile")
             self.assertEqual(file.weight_rate.attrs["units"], "byte/s")
             measurements = json.loads(file.attrs["measurements"])

@@ -205,7 +205,16 @@ class Verify(Case):
         self.assertIn("a.h5: 35 of 35 points intact", out)
         self.damage(path, "energy_error")
         _, err = self.voltpile("verify", "a.h5", expect=FAILED)
-        self.assertIn("energy_error", err)
+        self.assertRegex(err, "energy_error do not match their checksum .points 0 to 34.")
+        found = json.loads(self.voltpile("verify", "a.h5", "--json", expect=FAILED)[0])
+        self.assertEqual(found["damage"][0]["where"], "energy_error")
+        self.assertEqual((found["damage"][0]["begin"], found["damage"][0]["end"]), (0, 35))
+        self.voltpile("verify", "a.h5", "--parts", expect=BAD_INPUT)
+        out, _ = self.voltpile("repair", "a.h5", "--dry-run")
+        self.assertIn("35 of 35 points are missing", out)
+        self.voltpile("repair", "a.h5")
+        self.small_result()  # resumes and replaces it
+        self.voltpile("verify", "a.h5")
 
     def test_unfinished_result(self):
         path = self.unfinished_result()
@@ -215,6 +224,11 @@ class Verify(Case):
         self.damage(part, "energy_error")
         _, err = self.voltpile("verify", "stopped.h5", expect=FAILED)
         self.assertIn(part.name, err)
+        out, _ = self.voltpile("repair", "stopped.h5")
+        self.assertIn(f"moved aside {part.name}", out)
+        self.voltpile("verify", "stopped.h5")
+        self.voltpile("run", self.job, "--output", "stopped.h5", "--set", "run.threads=0")
+        self.voltpile("verify", "stopped.h5")
 
     def test_rejects_bad_input(self):
         self.write("text.h5", "hello")

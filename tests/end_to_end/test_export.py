@@ -6,7 +6,6 @@ import unittest
 
 import h5py
 import numpy
-import xarray
 
 from harness import BAD_INPUT, DONE, SMALL, SOURCE, Case
 
@@ -55,14 +54,14 @@ class Export(Case):
         path = self.small_result()
         truth = self.fields_of(path)
         self.voltpile("export", "a.h5", "--output", "a.nc")
-        with xarray.open_dataset(self.folder / "a.nc", engine="h5netcdf") as data:
+        with self.open_dataset("a.nc") as data:
             self.assertEqual(data["steps_together"].dims, ("y", "x"))
             for name, values in truth.items():
                 numpy.testing.assert_array_equal(data[name].values, values)
             self.assertEqual(data["x"].attrs["long_name"], "system.position[0].x")
             self.assertTrue(data.attrs["Conventions"].startswith("CF-"))
         self.voltpile("export", "a.h5", "--netcdf", "--rows", "3:8", "--output", "rows.nc")
-        with xarray.open_dataset(self.folder / "rows.nc", engine="h5netcdf") as data:
+        with self.open_dataset("rows.nc") as data:
             self.assertEqual(data["steps_together"].dims, ("point",))
             numpy.testing.assert_array_equal(data["steps_together"].values, truth["steps_together"].ravel()[3:8])
             numpy.testing.assert_array_equal(data["point"].values, range(3, 8))
@@ -77,7 +76,7 @@ class Export(Case):
         self.assertIn(f"{12000 - len(rows):,} of 12,000 rows are not computed yet: they are left out", err)
         _, err = self.voltpile("export", "stopped.h5", "--output", "stopped.nc")
         self.assertIn("they are missing values", err)
-        with xarray.open_dataset(self.folder / "stopped.nc", engine="h5netcdf") as data:
+        with self.open_dataset("stopped.nc") as data:
             steps = data["steps_together"].values.ravel()
             self.assertEqual(int(numpy.isfinite(steps).sum()), len(rows))  # xarray makes _FillValue NaN
             self.assertEqual([int(row["steps_together"]) for row in rows], steps[numpy.isfinite(steps)].tolist())
@@ -102,7 +101,7 @@ device = "cpu"
                      if name not in texts and h5py.check_vlen_dtype(field.dtype)}
         self.assertTrue(lists and texts)
         self.voltpile("export", "llm.h5", "--output", "llm.nc")
-        with xarray.open_dataset(self.folder / "llm.nc", engine="h5netcdf") as data:
+        with self.open_dataset("llm.nc") as data:
             for name, values in lists.items():  # CF's contiguous ragged arrays
                 counts = data[f"{name}_count"].values
                 numpy.testing.assert_array_equal(counts, [len(v) for v in values])

@@ -5,7 +5,7 @@ import json
 import subprocess
 import unittest
 
-from harness import Case
+from harness import WITH_GPUS, Case
 from tiny_model import EXPECTED, FILES, MODELS
 
 
@@ -23,6 +23,8 @@ CUTS = ((1, 1, 1), (2, 2, 1), (2, 1, 2), (4, 4, 1), (4, 2, 2), (4, 1, 4))  # (ra
 
 @unittest.skipUnless(GPUS, "no GPU")
 class GenerateOnGpus(Case):
+    base_environment = WITH_GPUS
+
     def cuts(self):
         return [cut for cut in CUTS if cut[0] <= GPUS]
 

@@ -1,14 +1,10 @@
-"""Jobs of the llm app that are stopped, killed or run out of disk resume with the same rows."""
+"""Jobs of the llm app that are stopped or run out of disk resume with the same rows. test_kill_storm.py kills them."""
 
-import os
-import random
 import signal
 import unittest
 
 from harness import DONE, FAILED, PATIENCE, STOPPED
 from llm_case import LlmJob
-
-KILLS = int(os.environ.get("VOLTPILE_KILLS", "8"))  # 200 take a minute
 
 
 class Interrupted(LlmJob):
@@ -53,31 +49,6 @@ class Interrupted(LlmJob):
                                              f"engine.pipeline={pipeline}", ranks=ranks)
                 self.assertIn("run the same command again", out)
                 self.go_on(ranks)
-
-    def test_by_kills(self):
-        generator = random.Random(5)
-        longest = 3.0
-        kills = ended = 0
-        while kills < KILLS:
-            process = self.start("run", self.job, "--output", "b.h5")
-            try:
-                process.communicate(timeout=generator.uniform(0.05, longest))
-                ended += 1
-                longest = max(0.3, longest * 0.8)  # otherwise most kills would come too late
-                self.assertEqual(self.rows("b.h5"), self.whole)
-                (self.folder / "b.h5").unlink()
-                continue
-            except Exception as error:
-                if type(error).__name__ != "TimeoutExpired":
-                    raise
-            before = {path.name: path.read_bytes() for path in self.parts(self.folder / "b.h5")}
-            process.send_signal(signal.SIGKILL)
-            process.communicate()
-            kills += 1
-            after = {path.name for path in self.parts(self.folder / "b.h5")}
-            if not (self.folder / "b.h5").exists():
-                self.assertLessEqual(set(before), after)  # no committed row may be lost
-        self.go_on()
 
     def test_time_limit_keeps_finished_rows(self):
         # The limit grows, because a busy machine may not answer a prompt in any fixed time.

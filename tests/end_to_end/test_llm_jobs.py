@@ -35,11 +35,9 @@ class Results(LlmJob):
         self.assertIn("text has texts of variable length", err)
 
     def test_xarray_opens_the_result(self):
-        import xarray
-
         self.write_mixed(5)
         self.voltpile("run", self.job, "--output", "a.h5")
-        with xarray.open_dataset(self.folder / "a.h5", engine="h5netcdf") as data:
+        with self.open_dataset("a.h5") as data:
             self.assertEqual(data.text.dims, ("prompt",))
             self.assertEqual([list(each) for each in data.tokens.values], [row[1] for row in self.rows()])
 

@@ -2,11 +2,10 @@
 
 import json
 import os
-import pathlib
 import subprocess
 import unittest
 
-from harness import BAD_INPUT, CANNOT_RUN, ENVIRONMENT, SOURCE, VOLTPILE, Case
+from harness import BAD_INPUT, CANNOT_RUN, ENVIRONMENT, SOURCE, VOLTPILE, Case, stand_in
 
 
 class Check(Case):
@@ -32,10 +31,7 @@ class Check(Case):
 
     def environment(self):
         described = self.write("node.json", json.dumps(self.node))
-        return {
-            "LD_LIBRARY_PATH": str(pathlib.Path(VOLTPILE).parent / "tests/stand_in"),
-            "VOLTPILE_STAND_IN_NODE": str(described),
-        }
+        return stand_in(described)
 
     def check(self, *arguments, **options):
         if "--kernel-log" not in arguments:

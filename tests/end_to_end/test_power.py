@@ -1,13 +1,12 @@
 """[power] in job files, on nodes that a stand-in NVML plays back (tests/stand_in)."""
 
 import json
-import pathlib
 import signal
 import unittest
 
 import h5py
 
-from harness import BAD_INPUT, SOURCE, VOLTPILE, Case
+from harness import BAD_INPUT, SOURCE, STOPPED, Case, stand_in
 
 SHORT = ("--set", "integrate.steps=2000")
 ON_ANY = ("--set", "run.device=auto")  # the stand-in has no CUDA: the ranks compute on cores
@@ -26,11 +25,7 @@ class Power(Case):
     def environment(self):
         self.described.write_text(json.dumps(self.node))
         (self.folder / "state").mkdir(exist_ok=True)
-        return {
-            "LD_LIBRARY_PATH": str(pathlib.Path(VOLTPILE).parent / "tests/stand_in"),
-            "VOLTPILE_STAND_IN_NODE": str(self.described),
-            "XDG_STATE_HOME": str(self.folder / "state"),
-        }
+        return {**stand_in(self.described), "XDG_STATE_HOME": str(self.folder / "state")}
 
     def settings(self):
         gpus = json.loads(self.described.read_text())["gpus"]
@@ -100,6 +95,45 @@ class Power(Case):
             watts = file["telemetry"][host]["power_w"][()].sum(axis=1)
         self.assertGreater(len(rest), 1)
         self.assertTrue((rest[watts > 1000] > 0).any())
+
+    def test_lowers_clocks_and_restores_them(self):
+        self.allow()
+        for gpu in self.node["gpus"]:
+            gpu |= {"power_w": 260, "sm_clock_mhz": 1500}  # whatever the limit
+            del gpu["energy_j"]
+        process = self.start("run", self.job, "--output", "a.h5", *ON_ANY, "--set", "power.supply_w=1000", "--set",
+                             'power.hold_by="clocks"', "--set", "telemetry.record=yes", "--set", "run.range_points=20",
+                             "--set", "integrate.steps=200000", "--set", "stop.separation=inf",
+                             environment=self.environment())
+        self.addCleanup(process.kill)
+        said = ""
+        while "runs at 1500 MHz although its clock may be at most" not in said:  # read back
+            line = process.stderr.readline()
+            self.assertTrue(line, said)
+            said += line
+        self.assertEqual(said.count("W of 1000 W: their clocks are lowered, now to "), 1)
+        process.send_signal(signal.SIGINT)
+        out, _ = self.finish(process, expect=STOPPED)
+        self.assertIn("clock at most 1530 MHz on 4 GPUs, until the job ends", out)
+        self.assertRegex(out, r"the clocks of the GPUs of \S+ were changed \d+ times; the lowest limit was \d+ MHz")
+        file = sorted((self.folder / "a.h5.parts").glob("telemetry-life-1-*.csv"))[-1]
+        _, head, *rows = [line.split(",") for line in file.read_text().splitlines()]
+        limits = [float(row[head.index("gpu_clock_limit_mhz|MHz|")] or 1530) for row in rows]
+        self.assertLess(limits[-1], 1530)
+        self.assertGreaterEqual(limits[-1], 0.4 * 1530)
+        gpus = json.loads(self.described.read_text())["gpus"]
+        self.assertEqual({gpu["locked_clock_mhz"] for gpu in gpus}, {0})  # any clock
+
+    def test_rests_where_clocks_may_not_be_set(self):
+        for gpu in self.node["gpus"]:
+            gpu["power_w"] = 300
+            del gpu["energy_j"]
+        _, err = self.run_job("--set", "power.supply_w=1000", "--set", 'power.hold_by="clocks"',
+                              environment=self.environment())
+        self.assertIn("an administrator can: sudo nvidia-smi -lgc 0,1530", err)
+        self.assertIn("W of 1000 W: they rest", err)
+        _, err = self.run_job("--set", 'power.hold_by="clocks"', expect=BAD_INPUT, environment=self.environment())
+        self.assertIn("power.hold_by goes with power.supply_w, which is not set", err)
 
     def test_leaves_work_below_the_budget_alone(self):
         out, err = self.run_job("--set", "power.supply_w=1300", *SHORT, environment=self.environment())

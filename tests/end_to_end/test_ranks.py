@@ -4,10 +4,11 @@ import os
 import pathlib
 import signal
 import subprocess
+import tempfile
 import time
 import unittest
 
-from harness import CANNOT_RUN, DONE, ENVIRONMENT, MAP, MPIRUN, PATIENCE, STOPPED, Case
+from harness import CANNOT_RUN, DONE, ENVIRONMENT, MAP, MPIRUN, PATIENCE, STOPPED, VOLTPILE, Case
 
 
 def pids_of(job):
@@ -27,26 +28,32 @@ def pids_of(job):
 
 class Ranks(Case):
     # Takes seconds even where processors are fast: long enough to be interrupted again and again.
-    BIG = ("--set", "sweep.x.count=400", "--set", "sweep.y.count=250")
+    BIG = ("--set", "sweep.x.count=300", "--set", "sweep.y.count=200")
 
-    def setUp(self):
-        super().setUp()
-        self.voltpile("run", self.job, "--output", "alone.h5")
+    @classmethod
+    def setUpClass(cls):
+        """Computes once what several tests compare with."""
+        super().setUpClass()
+        folder = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory(prefix="voltpile-test-")))
+        job = folder / "map.toml"
+        job.write_text(MAP)
+        cls.alone, cls.whole = folder / "alone.h5", folder / "whole.h5"
+        for result, options in ((cls.alone, ()), (cls.whole, (*cls.BIG, "--set", "run.threads=0"))):
+            subprocess.run([VOLTPILE, "run", job, "--output", result, *options], env=ENVIRONMENT, check=True, capture_output=True)
 
     def test_rank_counts_and_range_sizes(self):
         for ranks, points in ((1, 0), (2, 0), (4, 0), (2, 7), (3, 500)):
             with self.subTest(ranks=ranks, points=points):
                 name = f"r{ranks}-{points}.h5"
                 self.voltpile("run", self.job, "--output", name, "--set", f"run.range_points={points}", ranks=ranks)
-                self.assert_same_result("alone.h5", name)
+                self.assert_same_result(self.alone, name)
                 self.assertFalse((self.folder / (name + ".parts")).exists())
 
     def test_threads_do_not_matter(self):
         self.voltpile("run", self.job, "--output", "all.h5", "--set", "run.threads=0")
-        self.assert_same_result("alone.h5", "all.h5")
+        self.assert_same_result(self.alone, "all.h5")
 
     def test_survives_repeated_kills(self):
-        self.voltpile("run", self.job, "--output", "whole.h5", *self.BIG, "--set", "run.threads=0")
         arguments = ("run", self.job, "--output", "killed.h5", *self.BIG, "--set", "run.range_points=100")
         for ranks in (1, None, 2, 4):
             done = len(self.parts(self.folder / "killed.h5"))
@@ -62,7 +69,7 @@ class Ranks(Case):
             self.assertEqual(pids_of(self.job), [])
         out, _ = self.voltpile(*arguments, ranks=3)
         self.assertIn("resuming: ", out)
-        self.assert_same_result("whole.h5", "killed.h5")
+        self.assert_same_result(self.whole, "killed.h5")
 
     def test_time_limit_stops_and_resumes(self):
         arguments = ("run", self.job, "--output", "limited.h5", "--set", "run.range_points=20")
@@ -73,7 +80,7 @@ class Ranks(Case):
         out, _ = self.voltpile("show", "limited.h5")
         self.assertIn("unfinished", out)
         self.voltpile(*arguments)
-        self.assert_same_result("alone.h5", "limited.h5")
+        self.assert_same_result(self.alone, "limited.h5")
 
     def mpirun_forwards_usr1(self):
         """Not every mpirun does: some keep it to themselves."""
@@ -85,7 +92,6 @@ class Ranks(Case):
         return process.returncode == 7
 
     def test_signals_stop_at_a_range_boundary(self):
-        self.voltpile("run", self.job, "--output", "whole.h5", *self.BIG, "--set", "run.threads=0")
         arguments = ("run", self.job, "--output", "stopped.h5", *self.BIG, "--set", "run.range_points=100")
         for name, ranks in (("SIGUSR1", 2), ("SIGUSR1", None), ("SIGTERM", None), ("SIGINT", None)):
             with self.subTest(signal=name, ranks=ranks):
@@ -99,7 +105,7 @@ class Ranks(Case):
                 self.assertIn("run the same command again", out)
                 self.assertIn("stopping when the ranges under way are done", err)
         self.voltpile(*arguments, "--set", "run.threads=0")
-        self.assert_same_result("whole.h5", "stopped.h5")
+        self.assert_same_result(self.whole, "stopped.h5")
 
 
 class Finished(Case):

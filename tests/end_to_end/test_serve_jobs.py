@@ -2,6 +2,7 @@
 
 import json
 import signal
+import socket
 import time
 import unittest
 
@@ -66,6 +67,14 @@ class Serving(ServeJobCase):
         self.assertEqual(models.json["data"][0]["id"], "parrot")
         self.assertEqual(models.headers["Access-Control-Allow-Origin"], "https://chat.example")
         self.assertEqual(self.post("/v1/completions", {"prompt": "a" * 2_000_000}, key).status, 413)
+
+    def test_nodes_on_a_port(self):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        self.serve_job(f"telemetry.port={port}")
+        out, _ = self.voltpile("top", "--nodes", f"127.0.0.1:{port}", "--once")
+        self.assertRegex(out, r"\S+  cpu \d+ %  memory \S+ GB of ")
 
     def test_status_and_cancel_by_the_address_file(self):
         self.serve_job()

@@ -1,7 +1,6 @@
 """/telemetry in results, on nodes that a stand-in NVML plays back (tests/stand_in)."""
 
 import json
-import pathlib
 import re
 import signal
 import socket
@@ -12,9 +11,8 @@ import urllib.request
 
 import h5py
 import numpy
-import xarray
 
-from harness import BAD_INPUT, PATIENCE, SOURCE, STOPPED, VOLTPILE, Case
+from harness import BAD_INPUT, PATIENCE, SOURCE, STOPPED, Case, stand_in
 
 RECORD = ("--set", "telemetry.record=yes", "--set", "telemetry.every_s=0.1", "--set", "run.range_seconds=0.2")
 SHORT = ("--set", "integrate.steps=5000")
@@ -33,10 +31,7 @@ class Telemetry(Case):
 
     def environment(self):
         described = self.write("node.json", json.dumps(self.node))
-        return {
-            "LD_LIBRARY_PATH": str(pathlib.Path(VOLTPILE).parent / "tests/stand_in"),
-            "VOLTPILE_STAND_IN_NODE": str(described),
-        }
+        return stand_in(described)
 
     def run_job(self, result, *arguments, **options):
         return self.voltpile("run", self.job, "--output", result, *arguments, environment=self.environment(), **options)
@@ -62,10 +57,11 @@ class Telemetry(Case):
             del gpu["energy_j"]  # as before Volta: the energy is the integral of the power
         out, _ = self.run_job("a.h5", *RECORD)
         energy, units = re.search(r"energy: (\S+) Wh by 4 GPUs, 400 W on average; (\S+) joules per", out).groups()
+        self.assertIn(f" {energy} Wh", self.voltpile("show", "a.h5")[0])
         seconds = 3600 * float(energy) / 400
         done = float(re.search(r"^\S+ points in .*: (\S+) [^,\n]*, \S+ [^/\n]*/s$", out, re.M).group(1))
         self.assertAlmostEqual(float(units) * done / (400 * seconds), 1, delta=0.02)
-        with xarray.open_dataset(self.folder / "a.h5", group="telemetry/" + self.host("a.h5"), engine="h5netcdf") as found:
+        with self.open_dataset("a.h5", group="telemetry/" + self.host("a.h5")) as found:
             self.assertEqual(found.power_w.dims, ("time", "gpu"))
             self.assertEqual(found.power_w.attrs["units"], "W")
             self.assertEqual(list(found.gpu.values), [gpu["bus_id"] for gpu in self.node["gpus"]])
@@ -92,7 +88,9 @@ class Telemetry(Case):
             energy = file["telemetry"][self.host("a.h5")]["energy_j"][()]
         for index in range(4):  # in turns: reading them takes long
             known = energy[:, index][~numpy.isnan(energy[:, index])]
-            self.assertEqual(list(known), [1e9 + 1000 * index + 7 * n for n in range(len(known))])
+            first = round((known[0] - 1e9 - 1000 * index) / 7)  # on a busy machine one may precede the job's loop
+            self.assertIn(first, (0, 1))
+            self.assertEqual(list(known), [1e9 + 1000 * index + 7 * (first + n) for n in range(len(known))])
         self.assertFalse(numpy.isnan(energy[0, 0]))
 
     def test_survives_a_stop(self):
@@ -122,14 +120,18 @@ class Telemetry(Case):
         self.node["hang"] = True
         self.run_job("a.h5", *RECORD)
         with h5py.File(self.folder / "a.h5") as file:
-            self.assertNotIn("telemetry", file)
+            for host in file.get("telemetry", {}).values():  # of a long run: the host alone
+                self.assertNotIn("power_w", host)
 
     def test_driver_that_hangs_midway_keeps_what_was_read(self):
         self.node["gpus"][3] |= {"power_w": [50] * 100, "hang": "power_w", "hang_after": 3}
         self.run_job("a.h5", *RECORD)
         with h5py.File(self.folder / "a.h5") as file:
-            self.assertEqual(file["telemetry"][self.host("a.h5")]["power_w"][()].shape[1], 4)
-            self.assertLessEqual(len(file["telemetry"][self.host("a.h5")]["time"]), 3)
+            host = file["telemetry"][self.host("a.h5")]
+            power, known = host["power_w"][()], host["gpus_known"][()]
+            self.assertEqual(power.shape[1], 4)
+            self.assertLessEqual(known.sum(), 3)
+            numpy.testing.assert_array_equal(numpy.isnan(power).any(axis=1), known == 0)
 
     def test_gpu_that_is_lost_midway_has_no_more_values(self):
         self.node["gpus"][3] |= {"power_w": [50, 50, 50], "fail_after": {"power_w": [3, 15]}}
@@ -146,7 +148,7 @@ class Telemetry(Case):
     def test_host_without_gpus(self):
         out, _ = self.voltpile("run", self.job, "--output", "a.h5", *RECORD)
         self.assertNotIn("energy:", out)
-        with xarray.open_dataset(self.folder / "a.h5", group="telemetry/" + self.host("a.h5"), engine="h5netcdf") as found:
+        with self.open_dataset("a.h5", group="telemetry/" + self.host("a.h5")) as found:
             self.assertNotIn("gpu", found)
             self.assertGreater(found.host_memory_used_bytes[0], 2**20)
             self.assertTrue((found.network_sent_bytes_per_s[1:] >= 0).all())
@@ -193,9 +195,19 @@ class Telemetry(Case):
             return "voltpile_gpu_power_w{" in found[0] and "voltpile_rank_points_total{" in found[0]
 
         self.wait_until(read)
+        node, closed = f"127.0.0.1:{port}", f"127.0.0.1:{free_port()}"
+        out, _ = self.voltpile("top", "--nodes", f"{node},{closed}", "--once", environment={"COLUMNS": "200"})
+        self.assertRegex(out, r"points committed by 1 rank,")
+        self.assertEqual(out.count("123 W"), 4)
+        self.assertIn("4 GPUs 492 W", out)
+        self.assertIn(f"{closed}: ", out)
         process.send_signal(signal.SIGINT)
         process.send_signal(signal.SIGINT)
         process.communicate()
+        _, err = self.voltpile("top", "--nodes", closed, "--once", expect=BAD_INPUT)
+        self.assertIn(f"{closed}: no node answers", err)
+        _, err = self.voltpile("top", "--nodes", "node1", "--once", expect=BAD_INPUT)
+        self.assertIn("node1 has no port", err)
         bus_id = self.node["gpus"][2]["bus_id"]
         self.assertRegex(found[0], r'voltpile_gpu_power_w{host="[^"]+",gpu="%s",name="Tesla V100-SXM2-16GB"} 123\n' % bus_id)
         self.assertIn("# TYPE voltpile_gpu_energy_j counter\n", found[0])
