@@ -30,7 +30,7 @@ namespace {
 
 constexpr int kLookMs = 200, kEndLookMs = 2;
 constexpr double kSignEvery_s = 1;
-constexpr double kLongestEnd_s = 60;
+constexpr double kLongestSilence_s = 15;  // of the others, while this rank waits for their ends
 // Rank 0 decides, so it notices first; then rank 1, so that only one rank speaks.
 constexpr double kAfterRoot_s = 1, kAfterRankOne_s = 2;
 // How long mpirun gets to end a job whose nodes it may not all reach, and this process to end with it.
@@ -66,7 +66,8 @@ double shortest_of(const WatchdogDeadlines& deadlines) {
     return std::min(deadlines.silent, std::ranges::min(deadlines.phases));
 }
 
-// Slurm watches the nodes of its own jobs, and puts a job back into the queue that lost one.
+// Slurm watches the nodes of its own jobs, and puts a job back into the queue that lost one. Servers go on
+// without the replica that is lost, so they watch also there.
 bool slurm_watches_nodes() {
     return std::getenv("SLURM_JOB_ID") && !std::getenv(kLogFolderVariable);
 }
@@ -112,7 +113,7 @@ Watchdog::Watchdog(const MpiSession& mpi, const Plan& plan, const WatchdogDeadli
     if (mpi.world().size() > 1) {
         links_ = std::make_unique<Links>(mpi.world());
         for (const int rank : links_->others())
-            if (links_->peers.here(rank) || !slurm_watches_nodes()) judge_.heard(rank, 0);
+            if (found_ || links_->peers.here(rank) || !slurm_watches_nodes()) judge_.heard(rank, 0);
     }
     thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
 }
@@ -154,15 +155,17 @@ void Watchdog::part() {
                    return links_->ended.contains(rank) || links_->lost.contains(rank);
                });
     };
-    for (const double begin = seconds(); !done() && seconds() - begin < kLongestEnd_s;) {
-        receive(seconds());
+    for (double heard = seconds(); !done() && seconds() - heard < kLongestSilence_s;) {
+        if (receive(seconds())) heard = seconds();
         pollfd nothing{wake_, 0, 0};
         poll(&nothing, 1, kEndLookMs);
     }
 }
 
-void Watchdog::receive(double now) {
+bool Watchdog::receive(double now) {
+    bool any = false;
     while (const auto message = links_->signs.poll()) {
+        any = true;
         const WatchSign sign = WatchSign::from_bytes(message->bytes);
         if (sign.ends) {
             links_->ended.insert(message->from);
@@ -173,6 +176,7 @@ void Watchdog::receive(double now) {
         if (links_->signs.rank() == 0) judge_.sees(message->from, sign.phases, now);
         for (const int rank : sign.gone) judge_.gone(rank, now);
     }
+    return any;
 }
 
 void Watchdog::exchange(double now, const PhaseStates& phases) {

@@ -151,7 +151,7 @@ class FailedPasses(ReplicaCase):
                 (self.folder / "address").unlink(missing_ok=True)
                 self.serve(*options, ranks=ranks, environment={"LD_PRELOAD": str(FAILING_NEW)})
                 streams = [self.open_post("/v1/completions", {**LONG, "seed": i, "max_tokens": 60}) for i in range(4)]
-                os.kill(ranks_below(self.server.pid)[victim], signal.SIGUSR2)  # its memory runs out when it gets a long prompt
+                os.kill(ranks_below(self.server.pid)[victim], signal.SIGWINCH)  # its memory runs out when it gets a long prompt
                 streams += [self.open_post("/v1/completions", {**LONG, "prompt": [10 + i] * 300, "max_tokens": 4}) for i in range(4)]
                 ends = [self.end_of(stream) for stream in streams]
                 errors = [end["error"]["message"] for end in ends if "error" in end]

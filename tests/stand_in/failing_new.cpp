@@ -1,4 +1,4 @@
-// Memory that runs out once: after SIGUSR2, the next `new` of the main thread that wants at least 1,000 bytes
+// Memory that runs out once: after SIGWINCH, the next `new` of the main thread that wants at least 1,000 bytes
 // throws. Programs get it through LD_PRELOAD.
 #include <unistd.h>
 
@@ -10,7 +10,7 @@ namespace {
 
 volatile std::sig_atomic_t fails = 0;
 
-const auto previous = std::signal(SIGUSR2, [](int) { fails = 1; });
+const auto previous = std::signal(SIGWINCH, [](int) { fails = 1; });
 
 }  // namespace
 
