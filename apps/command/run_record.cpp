@@ -30,7 +30,7 @@ std::vector<FieldSpec> record_fields() {
     outcome.type = FieldType::Int32;
     outcome.unit = "1";
     outcome.long_name = "how the run ended";
-    outcome.labels = {"done", "exit code", "signal", "time limit", "no output"};
+    outcome.labels = {"done", "exit_code", "signal", "time_limit", "no_output"};
     exit_code.name = "exit_code";
     exit_code.type = FieldType::Int32;
     exit_code.unit = "1";
