@@ -25,8 +25,9 @@ std::string with_unit(const std::string& name, const std::string& unit) {
 
 // first, count: the points drawn; block: how many of them share pixels, which show the middle of theirs.
 PlotAxis plot_axis(const SweepAxis& axis, std::int64_t first, std::int64_t count, std::int64_t block) {
-    const std::string name =
-        axis.parameter.empty() ? axis.name : fmt::format("{} = {}", axis.name, axis.parameter);
+    const std::string name = axis.parameter.empty() || axis.parameter == axis.name
+                                 ? axis.name
+                                 : fmt::format("{} = {}", axis.name, axis.parameter);
     const double step =
         axis.count > 1 ? (axis.value(axis.count - 1) - axis.value(0)) / static_cast<double>(axis.count - 1)
                        : 0;
