@@ -37,8 +37,8 @@ class Watchdog {
     // is judged by its phases. Empty: prints that and the phases of all ranks, and ends all ranks with exit
     // code Failed.
     Watchdog(const MpiSession& mpi, const Plan& plan, const WatchdogDeadlines& deadlines, Found found = {});
-    // Tells the others that this rank ends in order, and waits until rank 0, or on rank 0 all others, do too or
-    // have been silent for 15 s.
+    // Tells the others that this rank ends in order, and waits until rank 0, or on rank 0 all others, do too
+    // or have been silent for 15 s.
     ~Watchdog();
     Watchdog(const Watchdog&) = delete;
     Watchdog& operator=(const Watchdog&) = delete;

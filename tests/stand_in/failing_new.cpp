@@ -1,5 +1,5 @@
-// Memory that runs out once: after SIGWINCH, the next `new` of the main thread that wants at least 1,000 bytes
-// throws. Programs get it through LD_PRELOAD.
+// Memory that runs out once: after SIGWINCH, the next `new` of the main thread that wants at least 1,000
+// bytes throws. Programs get it through LD_PRELOAD.
 #include <unistd.h>
 
 #include <csignal>
