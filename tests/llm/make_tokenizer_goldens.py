@@ -28,6 +28,7 @@ UPPER, LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
 TEKKEN = (rf"[^\r\n\p{{L}}\p{{N}}]?{UPPER}*{LOWER}+|[^\r\n\p{{L}}\p{{N}}]?{UPPER}+{LOWER}*"
           r"|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+")
 GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+DEFAULT = (r"[\p{P}\$\+<=>\^~\|]+", GPT2, r"\p{N}+", "[0-9][0-9][0-9]")  # of files without another name
 SPACE_MARK = "▁"
 
 
@@ -137,8 +138,7 @@ def definitions(size):
             lines, size, sequence([pre_tokenizers.Digits(individual_digits=True), byte_level(use_regex=True)]),
             special("<|endoftext|>", "<|im_start|>", "<|im_end|>"))),
         "default": ("default", train_byte_level(
-            lines, size, sequence([split(p) for p in (r"[\p{P}\$\+<=>\^~\|`]+", GPT2, r"\p{N}+", "[0-9][0-9][0-9]")] +
-                                  [byte_level()]), special("<|endoftext|>"))),
+            lines, size, sequence([split(pattern) for pattern in DEFAULT] + [byte_level()]), special("<|endoftext|>"))),
         "added_tokens": (None, train_byte_level(
             lines, size, byte_level(use_regex=True), special("<pad>", rstrip=True) + special("<mask>", lstrip=True) +
             special("<s>", "<s> ") + plain("\u1e17<x>", "[INST]", normalized=True),

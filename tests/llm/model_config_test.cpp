@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "llm/decoder/rope_frequencies.h"
 #include "llm/model/gguf_config.h"
 #include "llm/model/hf_config.h"
 #include "model_test_files.h"
@@ -199,6 +200,38 @@ TEST(GgufConfig, ReadsRopeScalingAndTokens) {
     EXPECT_TRUE(config.add_bos);
     EXPECT_EQ(config.eos_ids, (std::vector<std::int64_t>{4, 5}));
     EXPECT_EQ(config.tokenizer.description, "gpt2 (llama-bpe)");
+}
+
+RopeScaling gguf_scaling(std::initializer_list<std::pair<const char*, float>> keys) {
+    GgufBytes extra;
+    for (const auto& [key, value] : keys) extra.key(key, kFloat32).number(value);
+    return gguf_config("llama", keys.size(), extra).rope_scaling;
+}
+
+TEST(GgufConfig, FactorWithoutATypeIsLinearScalingAsInLlamaCpp) {
+    const RopeScaling linear{.kind = RopeScalingKind::Linear, .factor = 4};
+    EXPECT_EQ(gguf_scaling({{"llama.rope.scaling.factor", 4}}), linear);
+    EXPECT_EQ(gguf_scaling({{"llama.rope.scale_linear", 4}}), linear);
+    EXPECT_EQ(gguf_scaling({{"llama.rope.scaling.factor", 4}, {"llama.rope.scale_linear", 2}}), linear);
+    for (const float factor : {0.0F, 1.0F})
+        EXPECT_EQ(gguf_scaling({{"llama.rope.scaling.factor", factor}}), RopeScaling{});
+}
+
+TEST(GgufConfig, AttentionFactorScalesCosAndSin) {
+    const auto magnitude = [](const std::string& type, std::uint64_t entries, const GgufBytes& more = {}) {
+        GgufBytes extra;
+        extra.key("llama.rope.scaling.attn_factor", kFloat32).number(1.25F);
+        extra.key("llama.rope.scaling.type", kString).text(type);
+        extra.key("llama.rope.scaling.factor", kFloat32).number(4.0F);
+        return rope_frequencies(gguf_config("llama", 3 + entries, extra.raw(more.str())), {}).magnitude;
+    };
+    EXPECT_EQ(magnitude("none", 0), 1.25F);
+    EXPECT_EQ(magnitude("linear", 0), 1.25F);
+    // YaRN's own factor is 0.1 ln 4 + 1 = 1.138629436111989.
+    EXPECT_FLOAT_EQ(magnitude("yarn", 0), 1.25F * 1.138629436111989F);
+    EXPECT_FLOAT_EQ(
+        magnitude("yarn", 1, GgufBytes().key("llama.rope.scaling.yarn_attn_factor", kFloat32).number(0.5F)),
+        0.625F * 1.138629436111989F);
 }
 
 TEST(GgufConfig, NamesUnsupportedFeatures) {

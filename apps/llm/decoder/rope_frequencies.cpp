@@ -59,11 +59,9 @@ RopeFrequencies rope_frequencies(const ModelConfig& config, std::span<const floa
         rope.frequencies.push_back(static_cast<float>(scaled(plain, i, config) / factor));
     }
     const RopeScaling& scaling = config.rope_scaling;
-    if (scaling.kind == RopeScalingKind::Yarn) {
-        const double by_factor = scaling.factor > 1 ? 0.1 * std::log(scaling.factor) + 1 : 1;
-        rope.magnitude =
-            static_cast<float>(scaling.attention_factor > 0 ? scaling.attention_factor : by_factor);
-    }
+    const bool by_factor = scaling.kind == RopeScalingKind::Yarn && scaling.factor > 1;
+    const double usual = by_factor ? 0.1 * std::log(scaling.factor) + 1 : 1;
+    rope.magnitude = static_cast<float>(scaling.attention_factor > 0 ? scaling.attention_factor : usual);
     return rope;
 }
 

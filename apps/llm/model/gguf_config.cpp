@@ -27,6 +27,10 @@ std::string lower(std::string_view text) {
     return result;
 }
 
+double yarn_attention_factor(double factor) {
+    return factor > 1 ? 0.1 * std::log(factor) + 1 : 1;
+}
+
 class GgufConfigReader {
   public:
     GgufConfigReader(const GgufFile& file, const StoredTensors& tensors) : file_(file), tensors_(tensors) {}
@@ -127,9 +131,12 @@ class GgufConfigReader {
             fail(fmt::format("RoPE over {} of {} elements of a head is not supported", *rotated,
                              config_.head_dim));
         RopeScaling& scaling = config_.rope_scaling;
-        const auto old_linear = find_real("rope.scale_linear");
+        auto factor = find_real("rope.scaling.factor");
+        if (!factor) factor = find_real("rope.scale_linear");  // the key of old files
         const auto kind = file_.find<std::string_view>(full("rope.scaling.type"));
-        if (kind == "linear" || (!kind && old_linear && *old_linear != 1)) {
+        // A factor without a type means linear scaling, and 0 means none, as in llama.cpp.
+        const bool has_factor = factor.value_or(1) != 1 && factor != 0.0;
+        if (kind == "linear" || (!kind && has_factor)) {
             scaling.kind = RopeScalingKind::Linear;
         } else if (kind == "yarn") {
             scaling.kind = RopeScalingKind::Yarn;
@@ -138,15 +145,27 @@ class GgufConfigReader {
                 "RoPE scaling {} is not supported (supported: none, linear, yarn, and llama3's factors)",
                 printable(*kind)));
         }
-        if (scaling.kind == RopeScalingKind::None) return;
-        scaling.factor = find_real("rope.scaling.factor").value_or(old_linear.value_or(0));
-        if (scaling.kind == RopeScalingKind::Linear) return;
+        if (scaling.kind != RopeScalingKind::None) scaling.factor = factor.value_or(0);
+        if (scaling.kind == RopeScalingKind::Yarn) read_yarn();
+        if (const auto attention = find_real("rope.scaling.attn_factor")) {
+            if (!(*attention > 0))
+                fail(fmt::format("{} is {:g}", full("rope.scaling.attn_factor"), *attention));
+            const bool yarn = scaling.kind == RopeScalingKind::Yarn;
+            const double own = !yarn                          ? 1
+                               : scaling.attention_factor > 0 ? scaling.attention_factor
+                                                              : yarn_attention_factor(scaling.factor);
+            if (*attention != 1) scaling.attention_factor = *attention * own;
+        }
+    }
+
+    void read_yarn() {
+        RopeScaling& scaling = config_.rope_scaling;
         scaling.original_context =
             find_integer("rope.scaling.original_context_length").value_or(config_.context);
         // llama.cpp stores the factor relative to YaRN's own factor of cos and sin.
         if (const auto attention = find_real("rope.scaling.yarn_attn_factor");
             attention && scaling.factor > 0)
-            scaling.attention_factor = *attention * (0.1 * std::log(scaling.factor) + 1);
+            scaling.attention_factor = *attention * yarn_attention_factor(scaling.factor);
         scaling.beta_fast = find_real("rope.scaling.yarn_beta_fast").value_or(scaling.beta_fast);
         scaling.beta_slow = find_real("rope.scaling.yarn_beta_slow").value_or(scaling.beta_slow);
     }
@@ -160,8 +179,11 @@ class GgufConfigReader {
             TokenizerKind::Gguf, file_.path(),
             pre ? fmt::format("{} ({})", printable(*kind), printable(*pre)) : printable(*kind)};
         config_.bos_id = find_absolute("tokenizer.ggml.bos_token_id").value_or(-1);
-        // Without the key, SentencePiece models and Llama 3 begin prompts with this token.
-        const bool by_default = *kind == "llama" || pre == "llama-bpe" || pre == "llama3";
+        // Without the key, SentencePiece models and these pre-tokenizers begin prompts with this token.
+        constexpr std::array<std::string_view, 6> kWithBos = {"llama-bpe", "llama3",  "llama-v3",
+                                                              "falcon3",   "pixtral", "tekken"};
+        const bool by_default =
+            *kind == "llama" || std::ranges::find(kWithBos, pre.value_or("")) != kWithBos.end();
         config_.add_bos =
             file_.find<bool>("tokenizer.ggml.add_bos_token").value_or(by_default) && config_.bos_id >= 0;
         for (const char* key : {"eos", "eot", "eom"})

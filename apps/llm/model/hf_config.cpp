@@ -96,7 +96,8 @@ void read_rope_scaling(const JsonKeys& keys, ModelConfig& config) {
     scaling.original_context = keys.integer("original_max_position_embeddings").value_or(config.context);
     scaling.low_frequency_factor = keys.real("low_freq_factor").value_or(scaling.low_frequency_factor);
     scaling.high_frequency_factor = keys.real("high_freq_factor").value_or(scaling.high_frequency_factor);
-    scaling.attention_factor = keys.real("attention_factor").value_or(0);
+    if (scaling.kind == RopeScalingKind::Yarn)  // transformers ignores it with the others
+        scaling.attention_factor = keys.real("attention_factor").value_or(0);
     scaling.beta_fast = keys.real("beta_fast").value_or(scaling.beta_fast);
     scaling.beta_slow = keys.real("beta_slow").value_or(scaling.beta_slow);
 }

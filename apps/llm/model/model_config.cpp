@@ -42,6 +42,7 @@ class Problems {
 void check_rope(const ModelConfig& config, Problems& problems) {
     problems.check_positive("rope theta", config.rope_theta);
     const RopeScaling& scaling = config.rope_scaling;
+    if (scaling.attention_factor != 0) problems.check_positive("attention_factor", scaling.attention_factor);
     if (scaling.kind == RopeScalingKind::None) return;
     problems.check_positive("the factor of rope scaling", scaling.factor);
     if (scaling.kind == RopeScalingKind::Linear) return;
@@ -51,8 +52,6 @@ void check_rope(const ModelConfig& config, Problems& problems) {
         if (!(scaling.high_frequency_factor > scaling.low_frequency_factor))
             problems.add("high_freq_factor is not above low_freq_factor");
     } else {
-        if (scaling.attention_factor != 0)
-            problems.check_positive("attention_factor", scaling.attention_factor);
         problems.check_positive("beta_slow", scaling.beta_slow);
         if (!(scaling.beta_fast > scaling.beta_slow)) problems.add("beta_fast is not above beta_slow");
     }

@@ -22,7 +22,7 @@ struct RopeScaling {
     std::int64_t original_context = 0;  // tokens; Llama3 and Yarn
     double low_frequency_factor = 1;    // Llama3
     double high_frequency_factor = 4;   // Llama3
-    double attention_factor = 0;        // Yarn: factor of cos and sin; 0: 0.1 ln(factor) + 1
+    double attention_factor = 0;        // of cos and sin; 0: 0.1 ln(factor) + 1 for Yarn, else 1
     double beta_fast = 32;              // Yarn
     double beta_slow = 1;               // Yarn
 

@@ -28,6 +28,8 @@ std::string rope_text(const ModelConfig& config) {
         text += fmt::format(", {} scaling by {:g}", name(scaling.kind), scaling.factor);
     if (scaling.original_context > 0)
         text += fmt::format(" from {} tokens", count_text(scaling.original_context));
+    if (scaling.attention_factor > 0)
+        text += fmt::format(", cos and sin times {:g}", scaling.attention_factor);
     if (config.rope_factors) text += ", factors in the file (llama3 scaling)";
     return text +
            (config.rope_style == RopeStyle::Interleaved ? ", interleaved pairs" : ", half-split pairs");

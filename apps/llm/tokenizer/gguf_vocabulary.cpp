@@ -1,6 +1,7 @@
 #include "llm/tokenizer/gguf_vocabulary.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <limits>
@@ -100,6 +101,11 @@ class GgufReader {
     }
 
     bool read_byte_level() {
+        if (keys_.pre.empty())
+            spdlog::warn(
+                "{}: no tokenizer.ggml.pre: the text may be divided into other tokens than in training; "
+                "convert the model again to add it",
+                path_);
         PreTokenizer pre_tokenizer = pre_tokenizer_named(keys_.pre, path_);
         vocabulary_.split_patterns = std::move(pre_tokenizer.split_patterns);
         vocabulary_.ignore_merges = pre_tokenizer.ignore_merges;
