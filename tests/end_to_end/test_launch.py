@@ -7,7 +7,7 @@ import signal
 import time
 import unittest
 
-from harness import BAD_INPUT, CANNOT_RUN, SLOW, SOURCE, STOPPED, Case, stand_in
+from harness import BAD_INPUT, CANNOT_RUN, PATIENCE, SLOW, SOURCE, STOPPED, Case, stand_in
 
 
 class Launch(Case):
@@ -73,6 +73,18 @@ class Launch(Case):
         out, _ = self.finish(launch, expect=CANNOT_RUN)
         self.assertIn(" GPU 1: GPU is lost (NVML 15); ", out)
         self.assertIn("launch: not done: no node can be used after 1 attempt", out)
+
+    def test_keeps_the_phases_of_a_rank_that_hung(self):
+        self.environment["VOLTPILE_FAULT"] = "hang:range=3"
+        launch = self.launch("--set", f"watchdog.compute_s={2 * PATIENCE}")
+        self.read_until(launch, "launch: attempt 2 on ")
+        launch.send_signal(signal.SIGTERM)
+        self.finish(launch, expect=None)  # the second attempt hangs too, before or after it gets the signal
+        attempt = self.folder / "a.h5.log/attempt-1"
+        phases = (attempt / "phases.txt").read_text()
+        self.assertRegex(phases, r"^rank 0 on \S+: compute has not moved for \d+ s")
+        self.assertRegex(phases, r"(?s)rank +phase +threads +steps +last step\n.*rank 0 on \S+ +dispatch .*\n +compute +1 ")
+        self.assertIn("ended with exit code 4", (attempt / "verdict.txt").read_text())
 
     def test_goes_on_without_a_reader(self):
         launch = self.launch("--set", "sweep.x.count=20", "--set", "sweep.y.count=20")
