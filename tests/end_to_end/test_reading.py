@@ -36,6 +36,14 @@ class Reading(Case):
         results = [self.folder / f"{job.stem}.h5" for job in jobs]  # at once, because xarray takes a second to load
         subprocess.run([sys.executable, HERE / "read_result.py", *results], check=True)
 
+    def test_parts_with_seals_open_in_h5py(self):
+        for part in self.parts(self.unfinished_result()):
+            self.assertEqual(part.read_bytes()[-64:-56], b"VPSEAL01")
+            with h5py.File(part) as file:
+                points = int(file.attrs["end"]) - int(file.attrs["begin"])
+                self.assertEqual(file["steps_together"][()].shape, (points,))
+        self.voltpile("verify", "--parts", "stopped.h5")
+
     def test_every_shipped_job_plans(self):
         # Jobs of the llm app need models: test_llm_rejections plans them.
         jobs = [job for job in sorted((SOURCE / "jobs").rglob("*.toml")) if job.parent.name != "llm"]

@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "base/phase.h"
 #include "results/hdf5/attribute.h"
 #include "results/hdf5/checksum.h"
 #include "results/hdf5/content_checksum.h"
@@ -29,6 +30,7 @@ void copy_field(const PartFile& part, std::size_t index, const FieldSpec& field,
         part.read(index, piece, memory_type(field.type), bytes.data());
         write_points(dataset, field, piece, memory_type(field.type), bytes.data());
         checksum.add(piece.begin, piece.end, bytes);
+        count_step(Phase::Commit);
     }
 }
 
@@ -40,6 +42,7 @@ void copy_rows(const PartFile& part, std::size_t index, const FieldSpec& field, 
         const FieldBuffer rows = part.read_rows(index, piece);
         write_rows(dataset, field, piece, rows);
         checksum.add(piece.begin, piece.end, stored_rows(field, rows, piece.size()));
+        count_step(Phase::Commit);
     }
 }
 
@@ -100,6 +103,7 @@ Consolidation::~Consolidation() {
 }
 
 void Consolidation::add(const PartInfo& part) {
+    const InPhase copying(Phase::Commit);
     Hdf5Guard guard;
     copy_part(part, impl_->layout, impl_->datasets, impl_->checksums);
     impl_->covered.insert(part.range);
@@ -112,6 +116,7 @@ bool Consolidation::covers_all() const {
 void Consolidation::publish(const Provenance& provenance, const PlanRecord* plan) {
     if (!covers_all()) throw std::logic_error("the parts do not cover the whole sweep");
     if (provenance.software != software_name) throw std::logic_error("the software is not voltpile");
+    const InPhase writing(Phase::Commit);
     {
         Hdf5Guard guard;
         for (std::size_t i = 0; i < impl_->datasets.size(); ++i)

@@ -18,6 +18,7 @@
 #include "results/parts/part_adoption.h"
 #include "results/parts/part_file.h"
 #include "results/parts/part_listing.h"
+#include "results/parts/part_seal.h"
 #include "results/telemetry.h"
 
 namespace voltpile {
@@ -219,7 +220,8 @@ void PartFolder::remove_own() {
 void commit_part(const Life& life, const ResultLayout& layout, WorkRange range,
                  const std::vector<FieldBuffer>& data) {
     const std::filesystem::path path = life.parts / part_name(range);
-    const std::vector<std::byte> image = part_image(path, layout, range, data);
+    std::vector<std::byte> image = part_image(path, layout, range, data);
+    PartSealer(layout).seal(image, range);
     try {
         write_in(life, path, image);
     } catch (const FileError&) {

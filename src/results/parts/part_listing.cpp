@@ -24,7 +24,9 @@ std::vector<std::filesystem::path> list_folder(const std::filesystem::path& fold
     for (; !error && it != std::filesystem::directory_iterator(); it.increment(error))
         entries.push_back(it->path());
     if (error) throw FileError("list", folder.string(), error.value());
-    std::sort(entries.begin(), entries.end());
+    // Comparing paths part by part takes seconds for 100,000 of them; these differ in their last part only.
+    std::ranges::sort(entries, {},
+                      [](const std::filesystem::path& path) -> const std::string& { return path.native(); });
     return entries;
 }
 

@@ -4,11 +4,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <system_error>
+#include <thread>
 
 #include "results/parts/durable_file.h"
 #include "results/parts/part_file.h"
 #include "results/parts/part_listing.h"
+#include "results/parts/part_seal.h"
 
 namespace voltpile {
 namespace {
@@ -27,26 +31,56 @@ std::string reason_of(const FileError& problem, const std::filesystem::path& pat
     return at == std::string::npos ? reason : reason.erase(at, name.size());
 }
 
+struct FoundPart {
+    std::filesystem::path path;
+    std::optional<WorkRange> range;  // by its name
+    bool sealed = false;             // and exactly as it was sealed
+};
+
+// Reading waits for disks and servers, so there are more threads than cores.
+void check_seals(std::vector<FoundPart>& parts, const ResultLayout& layout) {
+    constexpr std::size_t most_threads = 16, parts_per_thread = 64;
+    const PartSealer sealer(layout);
+    std::atomic<std::size_t> next{0};
+    const auto look = [&] {
+        for (std::size_t i = next++; i < parts.size(); i = next++)
+            if (parts[i].range) parts[i].sealed = sealer.is_intact(parts[i].path, *parts[i].range);
+    };
+    std::vector<std::jthread> others;
+    try {
+        while (others.size() + 1 < std::min(most_threads, parts.size() / parts_per_thread))
+            others.emplace_back(look);
+    } catch (const std::system_error&) {
+        // As many as there may be.
+    }
+    look();
+}
+
 class Scanner {
   public:
     Scanner(const Life& life, const ResultLayout& layout, WorkRange interval)
         : life_(life), layout_(layout), interval_(interval), all_(interval == layout.whole()) {}
 
     PartScan scan() {
-        for (const std::filesystem::path& path : list_folder(life_.parts))
-            if (is_part(path)) look_at(path);
+        std::vector<FoundPart> found;
+        for (const std::filesystem::path& path : list_folder(life_.parts)) {
+            if (!is_part(path)) continue;
+            const std::optional<WorkRange> range = parse_part_name(path.filename().string());
+            if (all_ || (range && range->overlaps(interval_))) found.push_back({path, range});
+        }
+        check_seals(found, layout_);
+        for (const FoundPart& part : found) look_at(part);
         choose();
         scan_.completed = scan_.completed.within(interval_);
         return std::move(scan_);
     }
 
   private:
-    void look_at(const std::filesystem::path& path) {
-        const std::optional<WorkRange> range = parse_part_name(path.filename().string());
-        if (!all_ && (!range || !range->overlaps(interval_))) return;
+    void look_at(const FoundPart& part) {
+        const auto& [path, range, sealed] = part;
         std::optional<std::string> problem;
         try {
-            problem = part_problem(path, layout_);
+            if (!sealed) problem = part_problem(path, layout_);
         } catch (const std::exception&) {
             if (!is_own(range)) return;   // another shard may be renaming it at this moment
             check_not_taken_over(life_);  // a run that has completed the result removes the parts

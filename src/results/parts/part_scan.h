@@ -23,7 +23,8 @@ struct PartScan {
     std::vector<RejectedPart> rejected;
 };
 
-// Reads every byte of every part that has points of `interval` and compares them with their checksums.
+// Reads every byte of every part that has points of `interval` and compares them with their checksums: that
+// of the seal (results/parts/part_seal.h), and HDF5's where there is no seal or it does not fit.
 // Renames parts that begin in the interval and are damaged, of another job, or overlap another part. Throws
 // FileError.
 PartScan scan_parts(const Life& life, const ResultLayout& layout, WorkRange interval);

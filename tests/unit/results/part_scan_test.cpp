@@ -1,6 +1,7 @@
 // Tests that a restart uses every part that is whole, and no other.
 #include "results/hdf5/attribute.h"
 #include "results/parts/part_file.h"
+#include "results/parts/part_seal.h"
 #include "unit/results/result_fixtures.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -53,7 +54,7 @@ TEST_F(PartScanTest, LeavesAGapForAMissingPart) {
 }
 
 TEST_F(PartScanTest, RejectsATruncatedPart) {
-    std::filesystem::resize_file(parts / middle, std::filesystem::file_size(parts / middle) - 1);
+    std::filesystem::resize_file(parts / middle, std::filesystem::file_size(parts / middle) - kSealBytes - 1);
     expect_rejected(middle, "truncated");
     EXPECT_EQ(scan_parts(parts, layout).completed.ranges(), (std::vector<WorkRange>{{0, 4}, {9, 15}}));
 }
