@@ -3,11 +3,16 @@
 
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <stdexcept>
 #include <string>
 #include <vector>
+
+#include "base/half.h"
+#include "llm/ops/convert_row.h"
 
 namespace voltpile::llm {
 namespace {
@@ -17,22 +22,56 @@ std::vector<char> contents(const std::string& name) {
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
-TEST(Dequantize, BlocksAreBitIdenticalToTheGgufPackage) {
-    for (const auto& [format, name] : {std::pair{WeightFormat::Q8_0, "q8_0"},
-                                       {WeightFormat::Q4_0, "q4_0"},
-                                       {WeightFormat::Q4_K, "q4_k"},
-                                       {WeightFormat::Q5_K, "q5_k"},
-                                       {WeightFormat::Q6_K, "q6_k"}}) {
-        const auto blocks = contents(std::string(name) + ".blocks");
-        const auto wanted = contents(std::string(name) + ".f32");
-        const std::size_t columns = blocks.size() / block_bytes(format) * block_size(format);
-        ASSERT_GE(columns, 10 * block_size(format)) << name;
-        ASSERT_EQ(columns * sizeof(float), wanted.size()) << name;
-        std::vector<float> got(columns);
-        dequantize_row(format, reinterpret_cast<const std::byte*>(blocks.data()),
-                       static_cast<std::int64_t>(columns), got.data());
-        EXPECT_EQ(std::memcmp(got.data(), wanted.data(), wanted.size()), 0) << name;
+// The golden files of a format.
+struct Golden {
+    std::string blocks_name;
+    std::vector<char> blocks, weights;
+    std::int64_t columns;
+
+    explicit Golden(WeightFormat format) {
+        for (const char c : name(format)) blocks_name += static_cast<char>(std::tolower(c));
+        blocks = contents(blocks_name + ".blocks");
+        weights = contents(blocks_name + ".f32");
+        columns = static_cast<std::int64_t>(blocks.size() / block_bytes(format) * block_size(format));
     }
+    const std::byte* data() const { return reinterpret_cast<const std::byte*>(blocks.data()); }
+};
+
+std::vector<WeightFormat> quantized_formats() {
+    std::vector<WeightFormat> formats;
+    for (const WeightFormatInfo& entry : kWeightFormats)
+        if (entry.block_size > 1) formats.push_back(entry.format);
+    return formats;
+}
+
+TEST(Dequantize, BlocksAreBitIdenticalToTheGgufPackage) {
+    for (const WeightFormat format : quantized_formats()) {
+        const Golden golden(format);
+        ASSERT_GE(golden.columns, 10 * static_cast<std::int64_t>(block_size(format))) << name(format);
+        ASSERT_EQ(static_cast<std::size_t>(golden.columns) * sizeof(float), golden.weights.size());
+        std::vector<float> got(static_cast<std::size_t>(golden.columns));
+        dequantize_row(format, golden.data(), golden.columns, got.data());
+        EXPECT_EQ(std::memcmp(got.data(), golden.weights.data(), golden.weights.size()), 0) << name(format);
+    }
+}
+
+TEST(ConvertRow, GpuFormatsHaveTheSameWeightsOrTheNearestInFp16) {
+    for (const WeightFormat format : quantized_formats()) {
+        const Golden golden(format);
+        const WeightFormat on_gpu = gpu_format(format);
+        if (on_gpu == format) continue;
+        const auto columns = static_cast<std::size_t>(golden.columns);
+        std::vector<std::byte> converted(row_bytes(on_gpu, columns));
+        convert_row(format, golden.data(), golden.columns, on_gpu, converted.data());
+        std::vector<float> wanted(columns), got(columns);
+        std::memcpy(wanted.data(), golden.weights.data(), golden.weights.size());
+        dequantize_row(on_gpu, converted.data(), golden.columns, got.data());
+        if (on_gpu == WeightFormat::F16)
+            for (float& weight : wanted) weight = float_from_half(half_from_float(weight));
+        EXPECT_EQ(std::memcmp(got.data(), wanted.data(), columns * sizeof(float)), 0) << name(format);
+    }
+    EXPECT_THROW(convert_row(WeightFormat::Q8_0, nullptr, 0, WeightFormat::Q4_0, nullptr),
+                 std::invalid_argument);
 }
 
 TEST(Dequantize, ConvertsUnquantizedFormats) {

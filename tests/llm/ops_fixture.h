@@ -15,12 +15,12 @@
 
 #include "base/half.h"
 #include "device/device.h"
-#include "llm/model/synthetic_blocks.h"
 #include "llm/ops/cpu/cpu_ops.h"
 #if VOLTPILE_CUDA
 #include "llm/ops/cuda/cuda_ops.h"
 #endif
 #include "llm/ops/reference_ops.h"
+#include "random_blocks.h"
 
 namespace voltpile::llm {
 
@@ -210,8 +210,8 @@ class OpsTest : public testing::TestWithParam<OpsMaker> {
         const bool bf16 = format == WeightFormat::BF16;
         const WeightFormat made = bf16 ? WeightFormat::F32 : format;
         const auto blocks = static_cast<std::size_t>(rows * columns) / block_size(made);
-        std::vector<std::byte> bytes(blocks * block_bytes(made));
-        make_blocks(made, random_(), 0, blocks, 1 / std::sqrt(static_cast<double>(columns)), bytes.data());
+        std::vector<std::byte> bytes =
+            random_blocks(made, random_(), blocks, 1 / std::sqrt(static_cast<double>(columns)));
         if (!bf16) return bytes;
         std::vector<std::byte> upper(bytes.size() / 2);
         for (std::size_t i = 0; i < upper.size(); i += 2) std::memcpy(&upper[i], &bytes[2 * i + 2], 2);

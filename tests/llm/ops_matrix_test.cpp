@@ -140,9 +140,8 @@ TEST(CpuOpsTest, RowsDoNotDependOnEachOther) {
         for (const WeightFormatInfo& entry : kWeightFormats) {
             const std::int64_t columns = 1536, weights_count = 38, rows = 23;
             const std::size_t blocks = static_cast<std::size_t>(columns * weights_count) / entry.block_size;
-            std::vector<std::byte> bytes(blocks * entry.block_bytes);
             if (entry.format == WeightFormat::BF16) continue;  // make_blocks() has no BF16
-            make_blocks(entry.format, 7, 0, blocks, 0.03, bytes.data());
+            const auto bytes = random_blocks(entry.format, 7, blocks, 0.03);
             std::vector<float> x(static_cast<std::size_t>(rows * columns));
             std::mt19937 random(3);
             for (float& value : x) value = std::normal_distribution<float>()(random);

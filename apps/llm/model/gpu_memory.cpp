@@ -1,5 +1,7 @@
 #include "llm/model/gpu_memory.h"
 
+#include "llm/model/weight_format.h"
+
 namespace voltpile::llm {
 
 namespace {
@@ -12,7 +14,7 @@ PlaneBytes plane_bytes(WeightFormat format, std::int64_t rows, std::int64_t colu
     const auto padded_rows =
         static_cast<std::size_t>((rows + rows_in_group - 1) / rows_in_group * rows_in_group);
     const std::size_t weights = padded_rows * static_cast<std::size_t>((columns + 31) / 32 * 32);
-    switch (format) {
+    switch (gpu_format(format)) {
         case WeightFormat::Q8_0:
             return {rounded(weights), 0, rounded(weights / 16), 0};
         case WeightFormat::Q4_0:
@@ -24,9 +26,7 @@ PlaneBytes plane_bytes(WeightFormat format, std::int64_t rows, std::int64_t colu
         case WeightFormat::Q6_K:
             return {rounded(weights / 2), rounded(weights / 4), rounded(weights / 16),
                     rounded(weights / 128)};
-        case WeightFormat::F32:
-        case WeightFormat::F16:
-        case WeightFormat::BF16:
+        default:
             break;
     }
     return {rounded(weights * 2), 0, 0, 0};

@@ -11,7 +11,7 @@ namespace voltpile::llm {
 
 constexpr int rows_in_group = 4;  // of a matrix, see ops/cuda/matrix.h
 
-// Bytes of the planes of a matrix (ops/cuda/matrix.h), each a multiple of 256.
+// Bytes of the planes of a matrix that files hold in `format` (ops/cuda/matrix.h), each a multiple of 256.
 struct PlaneBytes {
     std::size_t quants = 0, high = 0, scales = 0, super = 0;
     std::size_t total() const { return quants + high + scales + super; }

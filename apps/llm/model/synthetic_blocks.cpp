@@ -166,10 +166,10 @@ void make_blocks(WeightFormat format, std::uint64_t key, std::uint64_t first_blo
             return make_q4_or_q5_k(generator, format, deviation);
         case WeightFormat::Q6_K:
             return make_q6_k(generator, deviation);
-        case WeightFormat::BF16:
+        default:
             break;
     }
-    throw std::invalid_argument("synthetic weights cannot be BF16");
+    throw std::invalid_argument("no synthetic weights in " + std::string(name(format)));
 }
 
 void make_vector(std::uint64_t key, std::uint64_t first, std::size_t count, float mean, float spread,

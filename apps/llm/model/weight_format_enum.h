@@ -4,6 +4,23 @@
 namespace voltpile::llm {
 
 // Quantized formats store a row as consecutive blocks. No block crosses the end of a row.
-enum class WeightFormat { F32, F16, BF16, Q8_0, Q4_0, Q4_K, Q5_K, Q6_K };
+enum class WeightFormat {
+    F32,
+    F16,
+    BF16,
+    Q8_0,
+    Q4_0,
+    Q4_K,
+    Q5_K,
+    Q6_K,
+    Q4_1,
+    Q5_0,
+    Q5_1,
+    IQ4_NL,
+    Q2_K,
+    Q3_K,
+    IQ4_XS,
+    MXFP4
+};
 
 }  // namespace voltpile::llm

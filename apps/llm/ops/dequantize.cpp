@@ -1,5 +1,6 @@
 #include "llm/ops/dequantize.h"
 
+#include <array>
 #include <bit>
 #include <cstring>
 
@@ -68,6 +69,114 @@ void q6_k(const std::uint8_t* block, float* out) {
     }
 }
 
+// A block of 32 nibbles: the low nibbles of 16 bytes, then the high ones.
+int nibble(const std::uint8_t* packed, int i) {
+    return i < 16 ? packed[i] & 15 : packed[i - 16] >> 4;
+}
+
+void q4_1(const std::uint8_t* block, float* out) {
+    const float d = half_at(block), m = half_at(block + 2);
+    for (int i = 0; i < 32; ++i) out[i] = d * static_cast<float>(nibble(block + 4, i)) + m;
+}
+
+// Q5_0 and Q5_1: bit i of the word at `high` is the fifth bit of weight i.
+int five_bits(const std::uint8_t* high, int i) {
+    return nibble(high + 4, i) | static_cast<int>(read<std::uint32_t>(high) >> i & 1) << 4;
+}
+
+void q5_0(const std::uint8_t* block, float* out) {
+    const float d = half_at(block);
+    for (int i = 0; i < 32; ++i) out[i] = d * static_cast<float>(five_bits(block + 2, i) - 16);
+}
+
+void q5_1(const std::uint8_t* block, float* out) {
+    const float d = half_at(block), m = half_at(block + 2);
+    for (int i = 0; i < 32; ++i) out[i] = d * static_cast<float>(five_bits(block + 4, i)) + m;
+}
+
+void iq4_nl(const std::uint8_t* block, float* out) {
+    const float d = half_at(block);
+    for (int i = 0; i < 32; ++i) out[i] = d * static_cast<float>(iq4_value(nibble(block + 2, i)));
+}
+
+// The scale is half of 2^(e - 127), subnormal below 2^-126, since the table has twice the values.
+void mxfp4(const std::uint8_t* block, float* out) {
+    constexpr std::array<float, 8> values = {0, 1, 2, 3, 4, 6, 8, 12};
+    const std::uint32_t e = block[0];
+    const float d = std::bit_cast<float>(e < 2 ? 0x00200000u << e : (e - 1) << 23);
+    for (int i = 0; i < 32; ++i) {
+        const int q = nibble(block + 1, i);
+        const float value = values[static_cast<std::size_t>(q & 7)];
+        out[i] = d * (q > 8 ? -value : value);
+    }
+}
+
+// Weight i of quarter j of a half has bits 2j and 2j + 1 of byte i of the half's 32 bytes.
+int bit_pair(const std::uint8_t* packed, int weight) {
+    return packed[weight / 128 * 32 + weight % 32] >> weight / 32 % 4 * 2 & 3;
+}
+
+void q2_k(const std::uint8_t* block, float* out) {
+    const float d = half_at(block + 80), dmin = half_at(block + 82);
+    for (int i = 0; i < 256; ++i) {
+        const std::uint8_t both = block[i / 16];
+        const float scale = d * static_cast<float>(both & 15), min = dmin * static_cast<float>(both >> 4);
+        out[i] = scale * static_cast<float>(bit_pair(block + 16, i)) - min;
+    }
+}
+
+void q3_k(const std::uint8_t* block, float* out) {
+    const float d = half_at(block + 108);
+    const Q3Integers integers = unpack_q3_k(block);
+    for (std::size_t i = 0; i < 256; ++i)
+        out[i] = d * static_cast<float>(integers.scale[i / 16]) * static_cast<float>(integers.weight[i]);
+}
+
+void iq4_xs(const std::uint8_t* block, float* out) {
+    const float d = half_at(block);
+    const int high = read<std::uint16_t>(block + 2);
+    for (int part = 0; part < 8; ++part) {
+        const int low = block[4 + part / 2] >> part % 2 * 4 & 15;
+        const float scale = d * static_cast<float>((low | (high >> 2 * part & 3) << 4) - 32);
+        const std::uint8_t* packed = block + 8 + 16 * part;
+        for (int i = 0; i < 32; ++i)
+            out[32 * part + i] = scale * static_cast<float>(iq4_value(nibble(packed, i)));
+    }
+}
+
+void f32(const std::uint8_t* from, float* out) {
+    *out = read<float>(from);
+}
+void f16(const std::uint8_t* from, float* out) {
+    *out = half_at(from);
+}
+void bf16(const std::uint8_t* from, float* out) {
+    *out = std::bit_cast<float>(static_cast<std::uint32_t>(read<std::uint16_t>(from)) << 16);
+}
+void q4_k(const std::uint8_t* block, float* out) {
+    k_block(block, nullptr, block + 16, out);
+}
+void q5_k(const std::uint8_t* block, float* out) {
+    k_block(block, block + 16, block + 48, out);
+}
+
+template <WeightFormat format, void (*dequantize_block)(const std::uint8_t*, float*)>
+void row_of(const std::byte* row, std::int64_t columns, float* out) {
+    const auto* from = reinterpret_cast<const std::uint8_t*>(row);
+    constexpr auto block = static_cast<std::int64_t>(block_size(format));
+    for (std::int64_t c = 0; c < columns; c += block, from += block_bytes(format))
+        dequantize_block(from, out + c);
+}
+
+using RowFunction = void (*)(const std::byte*, std::int64_t, float*);
+using enum WeightFormat;
+constexpr std::array<RowFunction, kWeightFormats.size()> row_functions = {
+    row_of<F32, f32>,   row_of<F16, f16>,   row_of<BF16, bf16>,     row_of<Q8_0, q8_0>,
+    row_of<Q4_0, q4_0>, row_of<Q4_K, q4_k>, row_of<Q5_K, q5_k>,     row_of<Q6_K, q6_k>,
+    row_of<Q4_1, q4_1>, row_of<Q5_0, q5_0>, row_of<Q5_1, q5_1>,     row_of<IQ4_NL, iq4_nl>,
+    row_of<Q2_K, q2_k>, row_of<Q3_K, q3_k>, row_of<IQ4_XS, iq4_xs>, row_of<MXFP4, mxfp4>,
+};
+
 }  // namespace
 
 SixBitScales unpack_six_bit_scales(const std::uint8_t* packed) {
@@ -82,38 +191,30 @@ SixBitScales unpack_six_bit_scales(const std::uint8_t* packed) {
     return six;
 }
 
-void dequantize_row(WeightFormat format, const std::byte* row, std::int64_t columns, float* out) {
-    const auto* from = reinterpret_cast<const std::uint8_t*>(row);
-    const std::int64_t block = static_cast<std::int64_t>(block_size(format));
-    const std::size_t bytes = block_bytes(format);
-    for (std::int64_t c = 0; c < columns; c += block, from += bytes) {
-        switch (format) {
-            case WeightFormat::F32:
-                out[c] = read<float>(from);
-                break;
-            case WeightFormat::F16:
-                out[c] = half_at(from);
-                break;
-            case WeightFormat::BF16:
-                out[c] = std::bit_cast<float>(static_cast<std::uint32_t>(read<std::uint16_t>(from)) << 16);
-                break;
-            case WeightFormat::Q8_0:
-                q8_0(from, out + c);
-                break;
-            case WeightFormat::Q4_0:
-                q4_0(from, out + c);
-                break;
-            case WeightFormat::Q4_K:
-                k_block(from, nullptr, from + 16, out + c);
-                break;
-            case WeightFormat::Q5_K:
-                k_block(from, from + 16, from + 48, out + c);
-                break;
-            case WeightFormat::Q6_K:
-                q6_k(from, out + c);
-                break;
-        }
+Q3Integers unpack_q3_k(const std::uint8_t* block) {
+    Q3Integers out{};
+    const std::uint8_t* packed = block + 96;
+    for (int k = 0; k < 16; ++k) {
+        const int low = k < 8 ? packed[k] & 15 : packed[k - 8] >> 4;
+        const int high = packed[8 + k % 4] >> k / 4 * 2 & 3;
+        out.scale[static_cast<std::size_t>(k)] = static_cast<std::int8_t>((low | high << 4) - 32);
     }
+    for (int i = 0; i < 256; ++i) {
+        const int third = block[i % 32] >> i / 32 & 1;
+        out.weight[static_cast<std::size_t>(i)] =
+            static_cast<std::int8_t>((bit_pair(block + 32, i) | third << 2) - 4);
+    }
+    return out;
+}
+
+std::int8_t iq4_value(int q) {
+    static constexpr std::array<std::int8_t, 16> values = {-127, -104, -83, -65, -49, -35, -22, -10,
+                                                           1,    13,   25,  38,  53,  69,  89,  113};
+    return values[static_cast<std::size_t>(q)];
+}
+
+void dequantize_row(WeightFormat format, const std::byte* row, std::int64_t columns, float* out) {
+    row_functions[static_cast<std::size_t>(format)](row, columns, out);
 }
 
 }  // namespace voltpile::llm

@@ -9,6 +9,16 @@
 //   Q5_K  256: as Q4_K, with the fifth bits of q in a separate plane before the 4-bit plane
 //   Q6_K  256: q 6 bits in planes of 4 and 2 bits, 16 scales int8, one for 16 weights, d
 //                                                     w = (d * scale) * (q - 32)
+//   Q4_1   32: d, m fp16, q 4 bits as in Q4_0         w = d * q + m
+//   Q5_0   32: d, the fifth bits of q, q as in Q4_0   w = d * (q - 16)
+//   Q5_1   32: d, m, then as Q5_0                     w = d * q + m
+//   IQ4_NL 32: d, q 4 bits as in Q4_0                 w = d * iq4_value(q)
+//   MXFP4  32: e uint8, q 4 bits as in Q4_0           w = 2^(e - 127) * q as a float of 1, 2 and 1 bits
+//   Q2_K  256: 16 bytes with scale and min in the low and high nibble, one for 16 weights, q 2 bits, d, dmin
+//                                                     w = (d * scale) * q - dmin * min
+//   Q3_K  256: the third bits of q, q 2 bits, 16 scales of 6 bits, d
+//                                                     w = (d * (scale - 32)) * (q - 4)
+//   IQ4_XS 256: d, 8 scales of 6 bits, q 4 bits       w = (d * (scale - 32)) * iq4_value(q)
 #pragma once
 
 #include <array>
@@ -31,5 +41,15 @@ struct SixBitScales {
 
 // Unpacks the 12 bytes at `packed`.
 SixBitScales unpack_six_bit_scales(const std::uint8_t* packed);
+
+// The scales of 16 weights each (-32 to 31) and the weights (-4 to 3) of a Q3_K block.
+struct Q3Integers {
+    std::array<std::int8_t, 16> scale;
+    std::array<std::int8_t, 256> weight;
+};
+Q3Integers unpack_q3_k(const std::uint8_t* block);
+
+// The weight of a nibble of IQ4_NL and IQ4_XS in units of its scale.
+std::int8_t iq4_value(int q);
 
 }  // namespace voltpile::llm

@@ -18,7 +18,9 @@ from gguf import GGMLQuantizationType as Type
 BLOCKS = 48
 SPECIAL = np.array([0.0, -0.0, 2.0**-24, -(2.0**-24), 1023 * 2.0**-24, 2.0**-14, 65504.0, -65504.0, 1.0], np.float16)
 # type -> bytes at which the fp16 scales of a block lie
-SCALES = {Type.Q8_0: (0,), Type.Q4_0: (0,), Type.Q4_K: (0, 2), Type.Q5_K: (0, 2), Type.Q6_K: (208,)}
+SCALES = {Type.Q8_0: (0,), Type.Q4_0: (0,), Type.Q4_K: (0, 2), Type.Q5_K: (0, 2), Type.Q6_K: (208,), Type.Q4_1: (0, 2),
+          Type.Q5_0: (0,), Type.Q5_1: (0, 2), Type.IQ4_NL: (0,), Type.Q2_K: (80, 82), Type.Q3_K: (108,), Type.IQ4_XS: (0,),
+          Type.MXFP4: ()}
 
 
 def scales(random):
@@ -37,6 +39,8 @@ def main(out):
         blocks[-1], blocks[-2], blocks[-3] = 0xFF, 0x00, 0x80
         for offset in offsets:
             blocks[:, offset : offset + 2] = scales(random).astype("<f2").reshape(-1, 1).view(np.uint8)
+        if kind == Type.MXFP4:  # exponents: zero, subnormal, normal, up to where the largest weight is finite
+            blocks[:, 0] = np.concatenate([[0, 1, 2, 3, 251], random.integers(0, 252, BLOCKS - 5)])
         values = gguf.dequantize(blocks, kind)
         if not np.isfinite(values).all() or values.size != BLOCKS * weights:
             raise RuntimeError(f"{kind.name}: blocks that no file holds")

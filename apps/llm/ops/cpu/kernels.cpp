@@ -9,7 +9,7 @@ namespace voltpile::llm {
 
 template <>
 CpuKernels compiled_cpu_kernels<simd_level>() {
-    return {simd_level, product, attention, add_rms_norm, gate, to_half};
+    return {simd_level, product<>, attention, add_rms_norm, gate, to_half};
 }
 
 }  // namespace voltpile::llm

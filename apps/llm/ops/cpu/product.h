@@ -5,6 +5,8 @@
 #pragma once
 
 #include "llm/ops/cpu/formats.h"
+#include "llm/ops/cpu/formats_256.h"
+#include "llm/ops/cpu/formats_32.h"
 #include "llm/ops/cpu/kernels.h"
 
 namespace voltpile::llm {
@@ -168,24 +170,11 @@ void product_of(const Product& p) {
     }
 }
 
+template <int format = 0>
 void product(const Product& p) {
-    switch (p.format) {
-        case WeightFormat::F32:
-            return product_of<WeightFormat::F32>(p);
-        case WeightFormat::F16:
-            return product_of<WeightFormat::F16>(p);
-        case WeightFormat::BF16:
-            return product_of<WeightFormat::BF16>(p);
-        case WeightFormat::Q8_0:
-            return product_of<WeightFormat::Q8_0>(p);
-        case WeightFormat::Q4_0:
-            return product_of<WeightFormat::Q4_0>(p);
-        case WeightFormat::Q4_K:
-            return product_of<WeightFormat::Q4_K>(p);
-        case WeightFormat::Q5_K:
-            return product_of<WeightFormat::Q5_K>(p);
-        case WeightFormat::Q6_K:
-            return product_of<WeightFormat::Q6_K>(p);
+    if constexpr (format < static_cast<int>(kWeightFormats.size())) {
+        constexpr auto candidate = static_cast<WeightFormat>(format);
+        p.format == candidate ? product_of<candidate>(p) : product<format + 1>(p);
     }
 }
 

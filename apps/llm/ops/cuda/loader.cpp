@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "llm/ops/convert_row.h"
 #include "llm/ops/cuda/repack.h"
 
 namespace voltpile::llm {
@@ -15,6 +16,28 @@ namespace voltpile::llm {
 namespace {
 constexpr std::size_t piece_bytes = std::size_t{32} << 20;
 constexpr std::size_t copying_threads = 4;
+
+// The format in which rows travel to the GPU, which converts unquantized ones itself.
+WeightFormat sent_format(WeightFormat format) {
+    return block_size(format) > 1 ? gpu_format(format) : format;
+}
+
+// Writes rows [begin, end) of the source to `host` in that format, contiguously.
+void read_rows(const MatrixSource& source, std::int64_t begin, std::int64_t end, std::byte* host) {
+    const WeightFormat format = sent_format(source.format);
+    const std::size_t packed = row_bytes(format, static_cast<std::size_t>(source.columns));
+    const std::byte* from = source.data + static_cast<std::size_t>(begin) * source.row_bytes;
+    if (format == source.format && source.row_bytes == packed) {
+        std::memcpy(host, from, static_cast<std::size_t>(end - begin) * packed);
+        return;
+    }
+    for (std::int64_t r = begin; r < end; ++r, from += source.row_bytes, host += packed) {
+        if (format == source.format)
+            std::memcpy(host, from, packed);
+        else
+            convert_row(source.format, from, source.columns, format, host);
+    }
+}
 }  // namespace
 
 std::byte* LoadStaging::next(std::size_t bytes) {
@@ -33,7 +56,8 @@ void LoadStaging::sent(const Stream& stream) {
 std::unique_ptr<WeightMatrix> load_cuda_matrix(const MatrixSource& source, SlabMemory& slabs,
                                                LoadStaging& staging, std::span<std::uint8_t> scratch,
                                                const Stream& stream) {
-    const std::size_t packed = row_bytes(source.format, static_cast<std::size_t>(source.columns));
+    const WeightFormat sent = sent_format(source.format);
+    const std::size_t packed = row_bytes(sent, static_cast<std::size_t>(source.columns));
     // Each staging buffer uses one half of the scratch memory; stream order prevents conflicts.
     if (source.rows > std::numeric_limits<int>::max() / 2 ||
         source.columns > std::numeric_limits<int>::max() / 4 || packed > scratch.size() / 2) {
@@ -45,7 +69,7 @@ std::unique_ptr<WeightMatrix> load_cuda_matrix(const MatrixSource& source, SlabM
     set_to_zero(memory.data(), memory.bytes(), stream);  // the padding
 
     DeviceMatrix planes;
-    planes.format = block_size(source.format) > 1 ? source.format : WeightFormat::F16;
+    planes.format = gpu_format(source.format);
     planes.rows = static_cast<int>(source.rows);
     planes.columns = static_cast<int>((source.columns + 31) / 32 * 32);
     planes.quants = reinterpret_cast<const std::uint8_t*>(memory.data());
@@ -58,21 +82,16 @@ std::unique_ptr<WeightMatrix> load_cuda_matrix(const MatrixSource& source, SlabM
         const std::int64_t rows = std::min(rows_each, source.rows - row);
         const std::size_t size = static_cast<std::size_t>(rows) * packed;
         std::byte* host = staging.next(size);
-        const std::byte* from = source.data + static_cast<std::size_t>(row) * source.row_bytes;
         // One thread would be slower than the bus, especially on first-touched pages.
         in_parallel(static_cast<std::size_t>(rows), copying_threads, [&](std::size_t begin, std::size_t end) {
-            if (source.row_bytes == packed) {
-                std::memcpy(host + begin * packed, from + begin * packed, (end - begin) * packed);
-                return;
-            }
-            for (std::size_t r = begin; r < end; ++r)
-                std::memcpy(host + r * packed, from + r * source.row_bytes, packed);
+            read_rows(source, row + static_cast<std::int64_t>(begin), row + static_cast<std::int64_t>(end),
+                      host + begin * packed);
         });
         std::uint8_t* blocks =
             scratch.data() + static_cast<std::size_t>(staging.piece()) * (scratch.size() / 2);
         copy_to_device(blocks, host, size, stream);
         staging.sent(stream);
-        repack_rows(planes, source.format, blocks, static_cast<int>(row), static_cast<int>(rows),
+        repack_rows(planes, sent, blocks, static_cast<int>(row), static_cast<int>(rows),
                     static_cast<int>(source.columns), stream);
     }
     return std::make_unique<CudaMatrix>(source, planes, std::move(memory));

@@ -25,9 +25,7 @@ constexpr int most_kernel_rows(WeightFormat format) {
         case WeightFormat::Q5_K:
         case WeightFormat::Q6_K:
             return 192;
-        case WeightFormat::F32:
-        case WeightFormat::F16:
-        case WeightFormat::BF16:
+        default:
             break;
     }
     return 4;

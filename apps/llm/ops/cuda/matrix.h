@@ -24,8 +24,8 @@ namespace voltpile::llm {
 //           Q6_K          int8 scales of the unit's halves at (gu * 4 + j) * 2
 //   super   Q4_K, Q5_K    fp16 d and dmin at (gs * 4 + j) * 2
 //           Q6_K          fp16 d at gs * 4 + j
-// F32 and BF16 matrices are converted to F16. Zeros pad rows to a multiple of 4 and columns of F16 to a
-// multiple of 32. The struct does not own its planes.
+// Matrices in other formats are converted to one of these (gpu_format()). Zeros pad rows to a multiple of 4
+// and columns of F16 to a multiple of 32. The struct does not own its planes.
 struct DeviceMatrix {
     WeightFormat format = WeightFormat::F16;
     int rows = 0;

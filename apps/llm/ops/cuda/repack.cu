@@ -176,12 +176,12 @@ void repack_rows(const DeviceMatrix& matrix, WeightFormat format, const std::uin
         case WeightFormat::F32:
             return launch("repacking weights", repack_float<float>, shape, stream,
                           reinterpret_cast<const float*>(blocks), to, columns);
-        case WeightFormat::F16:
-            return launch("repacking weights", repack_float<__half>, shape, stream,
-                          reinterpret_cast<const __half*>(blocks), to, columns);
         case WeightFormat::BF16:
             return launch("repacking weights", repack_float<BrainFloat>, shape, stream,
                           reinterpret_cast<const BrainFloat*>(blocks), to, columns);
+        default:  // F16
+            return launch("repacking weights", repack_float<__half>, shape, stream,
+                          reinterpret_cast<const __half*>(blocks), to, columns);
     }
 }
 

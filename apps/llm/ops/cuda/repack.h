@@ -8,8 +8,9 @@
 
 namespace voltpile::llm {
 
-// Writes `rows` rows of `matrix` from first_row on; its planes must be writable. blocks: the rows in the
-// file's `format`, contiguous, in GPU memory. columns: as in the file, without padding.
+// Writes `rows` rows of `matrix` from first_row on; its planes must be writable. blocks: the rows in
+// `format`, contiguous, in GPU memory; one of F32, BF16 and the formats of DeviceMatrix. columns: as in the
+// file, without padding.
 void repack_rows(const DeviceMatrix& matrix, WeightFormat format, const std::uint8_t* blocks, int first_row,
                  int rows, int columns, const Stream& stream);
 

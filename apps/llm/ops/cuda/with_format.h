@@ -7,7 +7,8 @@
 
 namespace voltpile::llm {
 
-// Calls `call` with the format as a compile-time constant.
+// Calls `call` with the format of a DeviceMatrix as a compile-time constant: F16 unless GPUs have kernels for
+// it.
 template <class Call>
 void with_format(WeightFormat format, const Call& call) {
     switch (format) {
@@ -21,9 +22,7 @@ void with_format(WeightFormat format, const Call& call) {
             return call(std::integral_constant<WeightFormat, WeightFormat::Q5_K>());
         case WeightFormat::Q6_K:
             return call(std::integral_constant<WeightFormat, WeightFormat::Q6_K>());
-        case WeightFormat::F32:
-        case WeightFormat::F16:
-        case WeightFormat::BF16:
+        default:
             return call(std::integral_constant<WeightFormat, WeightFormat::F16>());
     }
 }

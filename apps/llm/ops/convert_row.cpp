@@ -1,0 +1,89 @@
+#include "llm/ops/convert_row.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstring>
+#include <stdexcept>
+
+#include "base/half.h"
+#include "llm/ops/dequantize.h"
+
+namespace voltpile::llm {
+namespace {
+
+using ConvertBlock = void (*)(const std::uint8_t* from, std::uint8_t* to);
+
+void q5_0_to_q8_0(const std::uint8_t* from, std::uint8_t* to) {
+    std::memcpy(to, from, 2);  // d
+    std::uint32_t high = 0;
+    std::memcpy(&high, from + 2, sizeof high);
+    for (int i = 0; i < 32; ++i) {
+        const int low = i < 16 ? from[6 + i] & 15 : from[6 + i - 16] >> 4;
+        to[2 + i] = static_cast<std::uint8_t>((low | static_cast<int>(high >> i & 1) << 4) - 16);
+    }
+}
+
+void iq4_nl_to_q8_0(const std::uint8_t* from, std::uint8_t* to) {
+    std::memcpy(to, from, 2);  // d
+    for (int i = 0; i < 16; ++i) {
+        to[2 + i] = static_cast<std::uint8_t>(iq4_value(from[2 + i] & 15));
+        to[18 + i] = static_cast<std::uint8_t>(iq4_value(from[2 + i] >> 4));
+    }
+}
+
+void q3_k_to_q6_k(const std::uint8_t* from, std::uint8_t* to) {
+    const Q3Integers integers = unpack_q3_k(from);
+    std::memset(to, 0, 192);
+    for (int i = 0; i < 256; ++i) {  // see dequantize.h for the planes
+        const int half = i / 128, quarter = i / 32 % 4;
+        const auto q = static_cast<unsigned>(integers.weight[static_cast<std::size_t>(i)] + 32);
+        std::uint8_t& low = to[64 * half + 32 * (quarter % 2) + i % 32];
+        std::uint8_t& high = to[128 + 32 * half + i % 32];
+        low = static_cast<std::uint8_t>(low | (q & 15) << (quarter < 2 ? 0 : 4));
+        high = static_cast<std::uint8_t>(high | (q >> 4) << 2 * quarter);
+    }
+    std::memcpy(to + 192, integers.scale.data(), 16);
+    std::memcpy(to + 208, from + 108, 2);  // d
+}
+
+struct Conversion {
+    WeightFormat from, to;
+    ConvertBlock convert;
+};
+constexpr std::array<Conversion, 3> conversions = {{
+    {WeightFormat::Q5_0, WeightFormat::Q8_0, q5_0_to_q8_0},
+    {WeightFormat::IQ4_NL, WeightFormat::Q8_0, iq4_nl_to_q8_0},
+    {WeightFormat::Q3_K, WeightFormat::Q6_K, q3_k_to_q6_k},
+}};
+
+void round_to_half(WeightFormat from, const std::byte* row, std::int64_t columns, std::byte* out) {
+    constexpr std::int64_t most = 256;  // a whole number of blocks of every format
+    std::array<float, most> values;
+    std::array<std::uint16_t, most> halves;
+    for (std::int64_t c = 0; c < columns; c += most) {
+        const std::int64_t count = columns - c < most ? columns - c : most;
+        dequantize_row(from, row + row_bytes(from, static_cast<std::size_t>(c)), count, values.data());
+        for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i)
+            halves[i] = half_from_float(values[i]);
+        std::memcpy(out + 2 * c, halves.data(), static_cast<std::size_t>(count) * sizeof halves[0]);
+    }
+}
+
+}  // namespace
+
+void convert_row(WeightFormat from, const std::byte* row, std::int64_t columns, WeightFormat to,
+                 std::byte* out) {
+    if (to == WeightFormat::F16) return round_to_half(from, row, columns, out);
+    for (const Conversion& conversion : conversions) {
+        if (conversion.from != from || conversion.to != to) continue;
+        const auto blocks = static_cast<std::size_t>(columns) / block_size(from);
+        for (std::size_t b = 0; b < blocks; ++b)
+            conversion.convert(reinterpret_cast<const std::uint8_t*>(row) + b * block_bytes(from),
+                               reinterpret_cast<std::uint8_t*>(out) + b * block_bytes(to));
+        return;
+    }
+    throw std::invalid_argument(fmt::format("no conversion from {} to {}", name(from), name(to)));
+}
+
+}  // namespace voltpile::llm
