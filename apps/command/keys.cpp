@@ -7,8 +7,10 @@
 #include <set>
 
 #include "base/error.h"
+#include "command/instances.h"
 #include "command/outputs.h"
 #include "command/placeholders.h"
+#include "command/progress_patterns.h"
 #include "command/text_template.h"
 #include "job/job_spec.h"
 #include "job/named_texts.h"
@@ -88,6 +90,16 @@ std::vector<KeySpec> command_keys() {
          .help = "The program and its arguments, each a template: {x} is the value of the axis x; "
                  "docs/any_program.md lists the other names. There is no shell: write [\"sh\", \"-c\", "
                  "\"...\"] for one. PATH is searched."},
+        {.path = "command.instances",
+         .type = ValueType::Text,
+         .default_value = Texts{"auto"},
+         .choices = {"auto", "allocation", "node", "rank"},
+         .identity_default = false,
+         .help =
+             "How often the program runs in a job without a sweep. allocation: once, on the first rank, with "
+             "all cores and GPUs of its node. node: once on each node, at the same time. rank: once on each "
+             "rank, at the same time. If one instance fails, the others are ended. auto: allocation; in a "
+             "sweep the program runs once for each point."},
         {.path = "command.folder",
          .type = ValueType::Text,
          .default_value = Texts{""},
@@ -95,6 +107,29 @@ std::vector<KeySpec> command_keys() {
          .help =
              "The working folder, a template; it is made if it does not exist. Empty: the folder in which "
              "voltpile was started."},
+        {.path = "command.stage",
+         .type = ValueType::Text,
+         .shape = {any_length},
+         .default_value = Texts{},
+         .identity_default = false,
+         .help = "Files that rank 0 reads and that are written to each working folder before the program "
+                 "begins, also on nodes that do not see them: patterns of the shell, templates with "
+                 "{job_folder}. At most 1 GiB together."},
+        {.path = "command.checkpoint",
+         .type = ValueType::Text,
+         .default_value = Texts{""},
+         .identity = false,
+         .help = "A pattern of the shell for the checkpoints of the program, a template; relative to the "
+                 "working folder. If one exists that is not older than the job, the program starts with "
+                 "command.resume_argv."},
+        {.path = "command.resume_argv",
+         .type = ValueType::Text,
+         .shape = {any_length},
+         .default_value = Texts{},
+         .identity = false,
+         .help =
+             "Arguments that are added if there is a checkpoint, templates; {checkpoint} is the path of the "
+             "newest."},
         seconds_key("command.time_limit_s", kForever, {.min = 0, .max = kForever, .min_open = true},
                     "The longest time of one run. A run that takes longer is ended and counts as failed."),
         seconds_key(
@@ -109,6 +144,14 @@ std::vector<KeySpec> command_keys() {
             "an output. record: its point says so, and the job goes on. stop: the job fails; nothing of "
             "the run is recorded, so that it is repeated when the job resumes. auto: record in a sweep, "
             "stop otherwise."),
+        {.path = "progress.NAME",
+         .type = ValueType::Text,
+         .default_value = Texts{},
+         .identity = false,
+         .help =
+             "A Perl-compatible regular expression for a number that the progress line shows as NAME: the "
+             "first group of its last match in what the program prints. A second group is the total: "
+             "'step (\\d+)/(\\d+)'."},
         names_key(
             "environment.NAME", {},
             "Environment variables of the program, each a template. They replace those that voltpile sets "
@@ -146,8 +189,38 @@ std::vector<PlacedText> all_templates(const JobSpec& job) {
         all.push_back({fmt::format("command.argv[{}]", i), argv[i]});
     for (const auto& [name, text] : named_texts(job, "environment.NAME"))
         all.push_back({"environment." + name, text});
-    for (const char* const key : {"command.folder", "output.json_file"}) all.push_back({key, job.text(key)});
+    for (const char* const list : {"command.resume_argv", "command.stage"}) {
+        const Texts& texts = job.texts(list);
+        for (std::size_t i = 0; i < texts.size(); ++i)
+            all.push_back({fmt::format("{}[{}]", list, i), texts[i]});
+    }
+    for (const char* const key : {"command.folder", "command.checkpoint", "output.json_file"})
+        all.push_back({key, job.text(key)});
     return all;
+}
+
+bool is_instance_name(const std::string& name) {
+    const std::vector<std::string> names = instance_names();
+    return std::ranges::find(names, name) != names.end();
+}
+
+void check_instances(const JobSpec& job, const ReportProblem& report) {
+    if (!job.axes().empty() && job.text("command.instances") != "auto")
+        report(
+            "command.instances",
+            fmt::format("command.instances = \"{}\": in a sweep the program runs once for each point: leave "
+                        "this key or [[sweep]] out",
+                        job.text("command.instances")));
+    if (has_instances(spread_of(job)))
+        for (const char* const table : {"regex", "json"})
+            for (const auto& [name, text] : named_texts(job, fmt::format("output.{}.NAME", table)))
+                if (name == "host" || name == "instance")
+                    report(fmt::format("output.{}.{}", table, name),
+                           fmt::format("output.{}.{}: the result has \"{}\" already: choose another name",
+                                       table, name, name));
+    if (job.text("command.checkpoint").empty() != job.texts("command.resume_argv").empty())
+        report(job.text("command.checkpoint").empty() ? "command.resume_argv" : "command.checkpoint",
+               "command.checkpoint and command.resume_argv belong together: set both or none");
 }
 
 void check_template(const JobSpec& job, const PlacedText& placed, std::set<std::string>& used,
@@ -157,7 +230,9 @@ void check_template(const JobSpec& job, const PlacedText& placed, std::set<std::
     };
     try {
         const TextTemplate text(placed.text);
-        const TemplateValues values = sample_values(job);
+        TemplateValues values = sample_values(job);
+        if (placed.key.starts_with("command.resume_argv")) values["checkpoint"] = std::string("sample");
+        if (placed.key.starts_with("command.stage")) values = {{"job_folder", std::string("sample")}};
         std::vector<std::string> known;
         for (const auto& [name, value] : values) known.push_back(name);
         bool sound = true;
@@ -166,6 +241,9 @@ void check_template(const JobSpec& job, const PlacedText& placed, std::set<std::
             if (placed.key == "command.folder" && name == "folder") {
                 sound = false;
                 complain("{folder} is this folder itself");
+            } else if (!values.contains(name) && is_instance_name(name)) {
+                sound = false;
+                complain(fmt::format("{{{}}} is for jobs without a sweep", name));
             } else if (!values.contains(name)) {
                 sound = false;
                 complain(
@@ -196,6 +274,8 @@ void check_command(const JobSpec& job, const ReportProblem& report) {
             report(key,
                    fmt::format("no template uses {{{}}}, so every run of this axis would be the same", name));
     }
+    check_instances(job, report);
+    check_progress_patterns(job, report);
     check_outputs(job, report);
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/format.h"
 #include "base/standard_streams.h"
@@ -53,7 +54,11 @@ std::string ProgressMeter::gauges_text(const ProgressState& state) const {
             value -= before == first.gauges.end() ? 0 : before->value;
             value = span > 0 ? value / span : 0;
         }
-        text += fmt::format("  {} {:.3g}{}{}", gauge.name, value, gauge.unit.empty() ? "" : " ", gauge.unit);
+        const bool counts =
+            gauge.kind != Gauge::Kind::Rate && value == std::floor(value) && std::abs(value) < 1e9;
+        text += fmt::format("  {} {}{}{}", gauge.name,
+                            counts ? fmt::format("{:.0f}", value) : fmt::format("{:.3g}", value),
+                            gauge.unit.empty() ? "" : " ", gauge.unit);
     }
     return text;
 }

@@ -26,6 +26,8 @@ using AttemptClock = std::chrono::steady_clock;
 constexpr auto kLostGrace = 3s;      // for a launcher to notice a lost node by itself
 constexpr auto kLauncherGrace = 2s;  // between SIGTERM and SIGKILL
 constexpr int kPauseMs = 10'000;
+// What a rank prints before the path and the time of a checkpoint (apps/command/program_run.cpp).
+constexpr const char* kResumesFrom = ": resumes from ";
 constexpr double kServedSeconds = 60;  // a server that ran this long counts as progress
 
 std::string how_it_ended(int exit_code) {
@@ -87,7 +89,7 @@ AttemptEnd JobAttempts::run(int attempt, const std::vector<std::string>& names) 
     end.stopped = signals_.received() > 0 && end.exit_code != 0;
     end.what = how_it_ended(end.exit_code);
     if (!lost.empty()) end.what += "; " + lost;
-    if (end.exit_code != 0) end.progressed = note_progress(end.seconds, end.what);
+    if (end.exit_code != 0) end.progressed = note_progress(end.seconds, watched.checkpoint, end.what);
     busy_ = false;
     if (end.exit_code != 0 && !end.stopped) examine(names, begin_s, watched, end);
     return end;
@@ -108,7 +110,12 @@ JobAttempts::Watched JobAttempts::watch_job(LineProcess& launcher, const std::ve
     Watched watched;
     RankOutput output(log_, alone_);
     const auto pass_on = [&] {
-        for (; !launcher.lines.empty(); launcher.lines.pop_front()) output.take(launcher.lines.front());
+        for (; !launcher.lines.empty(); launcher.lines.pop_front()) {
+            const std::string& line = launcher.lines.front();
+            if (const std::size_t at = line.find(kResumesFrom); at != std::string::npos)
+                watched.checkpoint = line.substr(at);
+            output.take(line);
+        }
     };
     int signals = 0;
     std::optional<AttemptClock::time_point> lost_since;
@@ -143,9 +150,11 @@ std::filesystem::path JobAttempts::new_log_folder() const {
     }
 }
 
-bool JobAttempts::note_progress(double seconds, std::string& what) {
+bool JobAttempts::note_progress(double seconds, const std::string& checkpoint, std::string& what) {
     if (job_.result.empty()) return seconds >= kServedSeconds;
-    bool more = false;
+    // A newer checkpoint than that of the last attempt shows that there was progress in between.
+    bool more = !checkpoint.empty() && checkpoint != checkpoint_;
+    if (more) checkpoint_ = checkpoint;
     std::int64_t most = 0;
     for (const auto& [node, points] : nodes_.committed(job_.result)) {
         std::int64_t& before = committed_[node];

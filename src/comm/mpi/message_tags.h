@@ -34,6 +34,11 @@ inline constexpr int kReplicaFailureTag = 3;  // rank -> leader: exit code, then
 inline constexpr int kQueueOrderTag = 1;   // 0 -> leader: QueueOrder
 inline constexpr int kQueueReportTag = 2;  // leader -> 0: QueueReport
 
+// ---- The ranks of a job with instances of a program (apps/command/instance_run) ----
+inline constexpr int kInstanceOrderTag = 1;   // 0 -> rank: InstanceRun::Order
+inline constexpr int kInstanceRecordTag = 2;  // rank -> 0: RunRecord; empty: its run was stopped
+inline constexpr int kInstanceEndTag = 3;     // 0 -> rank, once: end the instance if it still runs
+
 // ---- The watchdogs of all ranks (src/run/watch_links) ----
 inline constexpr int kLifeTag = 1;  // 0 <-> rank, each second: WatchSign
 

@@ -1,0 +1,29 @@
+// Files that travel from rank 0 to the working folder of each run.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "job/job_spec.h"
+
+namespace voltpile::command {
+
+struct StagedFile {
+    std::string name;  // without folders
+    std::string bytes;
+    bool executable = false;
+};
+
+// Reads the files that the patterns of command.stage match. Throws JobError if a pattern matches none, two
+// files have the same name, or all together are larger than 1 GiB; FileError if one cannot be read.
+std::vector<StagedFile> read_staged_files(const JobSpec& job);
+
+std::string to_bytes(const std::vector<StagedFile>& files);
+std::vector<StagedFile> staged_files_from(const std::string& bytes);
+
+// Writes the files to a folder that exists. Each appears at once under its name, so that several runs may
+// share the folder. Throws FileError.
+void write_staged_files(const std::vector<StagedFile>& files, const std::filesystem::path& folder);
+
+}  // namespace voltpile::command

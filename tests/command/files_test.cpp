@@ -1,0 +1,67 @@
+// Files that a run needs or leaves: checkpoints and staged files.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "base/error.h"
+#include "command/checkpoint.h"
+#include "command/staged_files.h"
+
+namespace voltpile::command {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Files : public testing::Test {
+  protected:
+    Files() : folder_(fs::temp_directory_path() / ("voltpile-files-" + std::to_string(getpid()))) {
+        fs::create_directories(folder_);
+    }
+    ~Files() override { fs::remove_all(folder_); }
+
+    void write(const std::string& name, std::time_t changed) {
+        std::ofstream(folder_ / name) << name;
+        const std::array<timespec, 2> times{timespec{changed, 0}, timespec{changed, 0}};
+        utimensat(AT_FDCWD, (folder_ / name).c_str(), times.data(), 0);
+    }
+    std::string newest(const std::string& pattern, double begin_s) const {
+        const auto found = newest_checkpoint((folder_ / pattern).string(), begin_s);
+        return found ? found->path.filename().string() : "";
+    }
+
+    fs::path folder_;
+};
+
+TEST_F(Files, NewestCheckpointIsTheLastChanged) {
+    write("step-9.pt", 1000);
+    write("step-10.pt", 2000);
+    write("other", 3000);
+    EXPECT_EQ(newest("step-*.pt", 0), "step-10.pt");
+    EXPECT_EQ(newest("step-*.pt", 2000), "step-10.pt");
+    EXPECT_EQ(newest("step-*.pt", 2001), "");
+    EXPECT_EQ(newest("absent-*", 0), "");
+    write("step-11.pt", 2000);
+    EXPECT_EQ(newest("step-1?.pt", 0), "step-11.pt");
+}
+
+TEST_F(Files, StagedFilesArriveWithTheirContentAndMode) {
+    const std::string bytes("a\0b", 3);
+    const auto files = staged_files_from(to_bytes({{"data", bytes, false}, {"tool", "#!", true}}));
+    write_staged_files(files, folder_);
+    write_staged_files(files, folder_);  // again
+    std::ifstream stream(folder_ / "data", std::ios::binary);
+    EXPECT_EQ(std::string(std::istreambuf_iterator<char>(stream), {}), bytes);
+    EXPECT_EQ(access((folder_ / "tool").c_str(), X_OK), 0);
+    EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 2);
+    EXPECT_THROW(write_staged_files(files, folder_ / "absent"), FileError);
+}
+
+}  // namespace
+}  // namespace voltpile::command
