@@ -12,7 +12,7 @@ std::string filled(const char* text, const TemplateValues& values) {
     return TextTemplate(text).fill(values);
 }
 
-std::string complaint_about(const char* text) {
+std::string template_complaint(const char* text) {
     try {
         TextTemplate{text};
     } catch (const JobError& error) {
@@ -36,10 +36,10 @@ TEST(TextTemplates, FormatNumbersAsPythonDoes) {
 }
 
 TEST(TextTemplates, RefuseBracesThatDoNotMatch) {
-    EXPECT_EQ(complaint_about("{x"), "a { without its }; write {{ for a brace");
-    EXPECT_EQ(complaint_about("x}"), "a } without its {; write }} for a brace");
-    EXPECT_EQ(complaint_about("{1x}"), "{1x} is not a name; write {{ and }} for braces");
-    EXPECT_EQ(complaint_about("{}"), "{} is not a name; write {{ and }} for braces");
+    EXPECT_EQ(template_complaint("{x"), "a { without its }; write {{ for a brace");
+    EXPECT_EQ(template_complaint("x}"), "a } without its {; write }} for a brace");
+    EXPECT_EQ(template_complaint("{1x}"), "{1x} is not a name; write {{ and }} for braces");
+    EXPECT_EQ(template_complaint("{}"), "{} is not a name; write {{ and }} for braces");
 }
 
 }  // namespace
