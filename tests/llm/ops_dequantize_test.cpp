@@ -23,12 +23,12 @@ std::vector<char> contents(const std::string& name) {
 }
 
 // The golden files of a format.
-struct Golden {
+struct GoldenBlocks {
     std::string blocks_name;
     std::vector<char> blocks, weights;
     std::int64_t columns;
 
-    explicit Golden(WeightFormat format) {
+    explicit GoldenBlocks(WeightFormat format) {
         for (const char c : name(format)) blocks_name += static_cast<char>(std::tolower(c));
         blocks = contents(blocks_name + ".blocks");
         weights = contents(blocks_name + ".f32");
@@ -46,7 +46,7 @@ std::vector<WeightFormat> quantized_formats() {
 
 TEST(Dequantize, BlocksAreBitIdenticalToTheGgufPackage) {
     for (const WeightFormat format : quantized_formats()) {
-        const Golden golden(format);
+        const GoldenBlocks golden(format);
         ASSERT_GE(golden.columns, 10 * static_cast<std::int64_t>(block_size(format))) << name(format);
         ASSERT_EQ(static_cast<std::size_t>(golden.columns) * sizeof(float), golden.weights.size());
         std::vector<float> got(static_cast<std::size_t>(golden.columns));
@@ -57,7 +57,7 @@ TEST(Dequantize, BlocksAreBitIdenticalToTheGgufPackage) {
 
 TEST(ConvertRow, GpuFormatsHaveTheSameWeightsOrTheNearestInFp16) {
     for (const WeightFormat format : quantized_formats()) {
-        const Golden golden(format);
+        const GoldenBlocks golden(format);
         const WeightFormat on_gpu = gpu_format(format);
         if (on_gpu == format) continue;
         const auto columns = static_cast<std::size_t>(golden.columns);
