@@ -64,7 +64,7 @@ CheckedNode check_this_node(const NodeCheckRequest& request) {
     };
     append(check_disks(work_folders(request)));
     append(check_hwmon(request.sys));
-    if (const auto sensors = ipmi_sensors()) append(judge_ipmi(*sensors));
+    append(check_ipmi());
     append(restored);
     append(check_software(node.gpus, build_info().cuda));
     if (const auto log = request.kernel_log.empty() ? kernel_log() : text_of_log(request.kernel_log))

@@ -6,6 +6,7 @@
 #include <array>
 #include <chrono>
 #include <cstdlib>
+#include <optional>
 #include <sstream>
 #include <string_view>
 #include <utility>
@@ -95,16 +96,32 @@ std::vector<NodeFinding> check_hwmon(const fs::path& sys) {
     return findings;
 }
 
-std::optional<std::string> ipmi_sensors() {
+std::vector<NodeFinding> check_ipmi(const fs::path& device, std::chrono::milliseconds deadline) {
     const auto program = find_program("ipmitool");
-    if (!program || ::access("/dev/ipmi0", R_OK | W_OK) != 0) return std::nullopt;
+    if (!program || ::access(device.c_str(), R_OK | W_OK) != 0) return {};
+    constexpr const char* advice =
+        "see ipmitool mc info; restart the controller with ipmitool mc reset cold, or cut the node's power";
+    ProcessResult result;
     try {
-        const ProcessResult result =
-            run_process({{program->string(), "sdr", "list"}, "", {}, std::chrono::seconds(10)});
-        if (result.succeeded()) return result.out;
-    } catch (const Error&) {  // the controller is only a second source
+        result = run_process({{program->string(), "sdr", "list"}, "", {{"LC_ALL", "C"}}, deadline});
+    } catch (const Error& error) {
+        return {{Health::Ok, fmt::format("management controller: not read: {}", error.what()), advice}};
     }
-    return std::nullopt;
+    std::vector<NodeFinding> findings = judge_ipmi(result.out);  // also of what it said before it failed
+    if (result.timed_out) {
+        const double seconds = std::chrono::duration<double>(deadline).count();
+        findings.push_back(
+            {Health::Degraded,
+             fmt::format("management controller: no answer to ipmitool sdr list in {:.3g} s", seconds),
+             advice});
+    } else if (result.out.empty()) {
+        const std::string why = trimmed(result.err.substr(0, result.err.find('\n')));
+        findings.push_back({Health::Ok,
+                            fmt::format("management controller: ipmitool shows no sensors{}{}",
+                                        why.empty() ? "" : ": ", why),
+                            advice});
+    }
+    return findings;
 }
 
 std::vector<NodeFinding> judge_ipmi(const std::string& list) {

@@ -3,12 +3,17 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
 
+#include "base/seconds_since.h"
+
 using namespace voltpile;
+using namespace std::chrono_literals;
 
 class HostSensors : public ::testing::Test {
   protected:
@@ -79,4 +84,58 @@ TEST(Ipmi, CriticalSensors) {
     EXPECT_EQ(findings[0].text, "management controller: FAN2: 0 RPM, which is critical");
     EXPECT_EQ(findings[1].text, "management controller: PS2 Status: 0x0b, which is critical");
     EXPECT_TRUE(judge_ipmi("").empty());
+}
+
+// Runs a script in the place of ipmitool.
+class IpmiProgram : public ::testing::Test {
+  protected:
+    IpmiProgram() : path_(std::getenv("PATH")) {
+        std::filesystem::create_directories(folder_);
+        std::ofstream(folder_ / "ipmi0") << "";
+        ::setenv("PATH", (folder_.string() + ":" + path_).c_str(), 1);
+    }
+    ~IpmiProgram() override {
+        ::setenv("PATH", path_.c_str(), 1);
+        std::filesystem::remove_all(folder_);
+    }
+    std::vector<NodeFinding> check(const std::string& script, std::chrono::milliseconds deadline = 60s) {
+        std::ofstream(folder_ / "ipmitool") << "#!/bin/sh\n" << script << '\n';
+        std::filesystem::permissions(folder_ / "ipmitool", std::filesystem::perms::owner_all);
+        return check_ipmi(folder_ / "ipmi0", deadline);
+    }
+
+    std::filesystem::path folder_ =
+        std::filesystem::temp_directory_path() / ("voltpile-ipmi-" + std::to_string(getpid()));
+    std::string path_;
+};
+
+TEST_F(IpmiProgram, CriticalSensorsAreFindings) {
+    const auto findings =
+        check("[ \"$*\" = 'sdr list' ] && echo 'FAN2  | 0 RPM  | cr' && echo 'FAN1 | 4200 RPM | ok'; exit 1");
+    ASSERT_EQ(findings.size(), 1u);
+    EXPECT_EQ(findings[0].text, "management controller: FAN2: 0 RPM, which is critical");
+    EXPECT_EQ(findings[0].health, Health::Degraded);
+}
+
+TEST_F(IpmiProgram, ASlowControllerIsAFinding) {
+    const auto begin = std::chrono::steady_clock::now();
+    const auto findings = check("echo 'PS1  | 0x0b  | cr'; sleep 1000", 1s);
+    EXPECT_LT(seconds_since(begin), 100);
+    ASSERT_EQ(findings.size(), 2u);
+    EXPECT_EQ(findings[0].text, "management controller: PS1: 0x0b, which is critical");
+    EXPECT_EQ(findings[1].text, "management controller: no answer to ipmitool sdr list in 1 s");
+    EXPECT_EQ(findings[1].health, Health::Degraded);
+}
+
+TEST_F(IpmiProgram, AFailureDoesNotChangeTheVerdict) {
+    const auto findings = check("echo 'Could not open device at /dev/ipmi0' >&2; exit 1");
+    ASSERT_EQ(findings.size(), 1u);
+    EXPECT_EQ(findings[0].text,
+              "management controller: ipmitool shows no sensors: Could not open device at /dev/ipmi0");
+    EXPECT_EQ(findings[0].health, Health::Ok);
+}
+
+TEST_F(IpmiProgram, IsNotUsedWithoutTheDevice) {
+    check("");
+    EXPECT_TRUE(check_ipmi(folder_ / "ipmi1").empty());
 }
