@@ -82,12 +82,15 @@ std::string node_line(const LiveNode& node, double now_s) {
     const HostReading& host = node.sample.host;
     std::string text = node.host;
     if (host.cpu_percent) text += fmt::format("  cpu {:.0f} %", *host.cpu_percent);
+    if (host.cpu_temperature_c) text += fmt::format(" {:.0f} °C", *host.cpu_temperature_c);
+    if (host.cpu_power_w) text += fmt::format(" {:.0f} W", *host.cpu_power_w);
     if (host.memory_used_bytes && host.memory_total_bytes)
         text += fmt::format("  memory {} of {}", bytes_text(*host.memory_used_bytes),
                             bytes_text(*host.memory_total_bytes));
     if (host.network_received_bytes_per_s)
         text += fmt::format("  network {} in, {} out", per_second(host.network_received_bytes_per_s),
                             per_second(host.network_sent_bytes_per_s));
+    if (host.host_power_w) text += fmt::format("  power {:.0f} W", *host.host_power_w);
     const std::size_t gpus = node.sample.gpus.gpus.size();
     if (gpus > 0) text += fmt::format("  {} GPU{}", gpus, gpus == 1 ? "" : "s");
     if (const Number power = node.sample.gpus.power_w()) text += fmt::format(" {:.0f} W", *power);

@@ -28,7 +28,8 @@ std::optional<double> meminfo(const fs::path& proc, const std::string& name) {
 
 }  // namespace
 
-HostMeter::HostMeter(fs::path proc, fs::path sys) : proc_(std::move(proc)), sys_(std::move(sys)) {}
+HostMeter::HostMeter(fs::path proc, fs::path sys)
+    : proc_(std::move(proc)), sys_(std::move(sys)), sensors_(sys_) {}
 
 HostMeter::Counters HostMeter::read_counters() const {
     Counters now;
@@ -55,6 +56,7 @@ HostMeter::Counters HostMeter::read_counters() const {
 
 HostReading HostMeter::read() {
     HostReading reading;
+    sensors_.read(reading);
     reading.memory_total_bytes = meminfo(proc_, "MemTotal");
     if (const auto available = meminfo(proc_, "MemAvailable"); available && reading.memory_total_bytes)
         reading.memory_used_bytes = *reading.memory_total_bytes - *available;

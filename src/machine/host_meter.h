@@ -1,18 +1,20 @@
-// Reads processor, memory and network of this node from /proc and /sys.
+// Reads processor, memory, network, temperature and power of this node from /proc and /sys.
 #pragma once
 
 #include <chrono>
 #include <filesystem>
 #include <optional>
 
+#include "base/kernel_files.h"
 #include "machine/node_sample.h"
+#include "machine/processor_sensors.h"
 
 namespace voltpile {
 
 class HostMeter {
   public:
-    // The file systems may be copies, for tests.
-    explicit HostMeter(std::filesystem::path proc = "/proc", std::filesystem::path sys = "/sys");
+    // The file systems may be copies, for tests. sys: by default what sys_folder() says.
+    explicit HostMeter(std::filesystem::path proc = "/proc", std::filesystem::path sys = sys_folder());
 
     // Rates are averages since the previous call; the first call has none.
     HostReading read();
@@ -26,6 +28,7 @@ class HostMeter {
     Counters read_counters() const;
 
     std::filesystem::path proc_, sys_;
+    ProcessorSensors sensors_;
     std::optional<Counters> before_;
 };
 

@@ -16,6 +16,9 @@ struct HostReading {
     std::optional<double> memory_total_bytes;
     std::optional<double> network_received_bytes_per_s;  // of all interfaces of hardware
     std::optional<double> network_sent_bytes_per_s;
+    std::optional<double> cpu_temperature_c;  // of the hottest processor
+    std::optional<double> cpu_power_w;        // of all processor packages
+    std::optional<double> host_power_w;       // of the whole host
 };
 
 struct HostNumber {
@@ -29,6 +32,9 @@ inline constexpr std::array kHostNumbers{
     HostNumber{"host_memory_total_bytes", "byte", &HostReading::memory_total_bytes},
     HostNumber{"network_received_bytes_per_s", "byte s-1", &HostReading::network_received_bytes_per_s},
     HostNumber{"network_sent_bytes_per_s", "byte s-1", &HostReading::network_sent_bytes_per_s},
+    HostNumber{"cpu_temperature_c", "degree_Celsius", &HostReading::cpu_temperature_c},
+    HostNumber{"cpu_power_w", "W", &HostReading::cpu_power_w},
+    HostNumber{"host_power_w", "W", &HostReading::host_power_w},
 };
 
 struct NodeSample {

@@ -31,12 +31,16 @@ struct Quantity {
     const char* title;
     double scale;
 };
-constexpr std::array<Quantity, 6> kQuantities{{{"power_w", "power of each GPU (W)", 1},
-                                               {"temperature_c", "temperature (°C)", 1},
-                                               {"sm_clock_mhz", "SM clock (MHz)", 1},
-                                               {"utilization_percent", "utilization of each GPU (%)", 1},
-                                               {"cpu_percent", "processors of each host (%)", 1},
-                                               {"host_memory_used_bytes", "memory of each host (GB)", 1e-9}}};
+constexpr std::array<Quantity, 9> kQuantities{
+    {{"power_w", "power of each GPU (W)", 1},
+     {"temperature_c", "temperature (°C)", 1},
+     {"sm_clock_mhz", "SM clock (MHz)", 1},
+     {"utilization_percent", "utilization of each GPU (%)", 1},
+     {"cpu_percent", "processors of each host (%)", 1},
+     {"cpu_temperature_c", "processor temperature of each host (°C)", 1},
+     {"cpu_power_w", "power of each host's processors (W)", 1},
+     {"host_power_w", "power of each host (W)", 1},
+     {"host_memory_used_bytes", "memory of each host (GB)", 1e-9}}};
 
 struct TimeLine {
     std::string name;

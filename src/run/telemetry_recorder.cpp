@@ -52,10 +52,10 @@ NodeTelemetry node_telemetry(const std::vector<NodeSample>& samples) {
     node.host = host_name();
     for (const NodeSample& sample : samples) node.times_s.push_back(sample.time_s);
     for (const HostNumber& number : kHostNumbers) {
-        TelemetryColumn& column = node.columns.emplace_back();
-        column.name = number.name;
-        column.unit = number.unit;
+        TelemetryColumn column{std::string(number.name), number.unit, "", {}};
         for (const NodeSample& sample : samples) column.values.push_back(or_nan(sample.host.*number.member));
+        const auto known = [](double value) { return !std::isnan(value); };
+        if (std::ranges::any_of(column.values, known)) node.columns.push_back(std::move(column));
     }
     const std::vector<std::string> gpus = gpus_in(samples);
     const bool hung = std::ranges::any_of(samples, [](const NodeSample& each) { return each.gpus.hung; });

@@ -33,8 +33,19 @@ class Telemetry(Case):
         described = self.write("node.json", json.dumps(self.node))
         return stand_in(described)
 
-    def run_job(self, result, *arguments, **options):
-        return self.voltpile("run", self.job, "--output", result, *arguments, environment=self.environment(), **options)
+    def run_job(self, result, *arguments, environment=None, **options):
+        environment = self.environment() if environment is None else environment
+        return self.voltpile("run", self.job, "--output", result, *arguments, environment=environment, **options)
+
+    def write_sensors(self):
+        """Writes a copy of /sys with two processors and a power meter of the host."""
+        for device, files in enumerate(({"name": "coretemp", "temp1_label": "Package id 0", "temp1_input": 61000},
+                                        {"name": "coretemp", "temp1_label": "Package id 1", "temp1_input": 74500},
+                                        {"name": "power_meter", "power1_average": 1423000000})):
+            folder = self.folder / f"sys/class/hwmon/hwmon{device}"
+            folder.mkdir(parents=True)
+            for name, text in files.items():
+                (folder / name).write_text(f"{text}\n")
 
     def host(self, result):
         with h5py.File(self.folder / result) as file:
@@ -152,6 +163,42 @@ class Telemetry(Case):
             self.assertNotIn("gpu", found)
             self.assertGreater(found.host_memory_used_bytes[0], 2**20)
             self.assertTrue((found.network_sent_bytes_per_s[1:] >= 0).all())
+
+    def test_sensors_of_the_host(self):
+        self.write_sensors()
+        for environment in (self.environment(), {}):  # with GPUs and without
+            self.run_job("a.h5", "--fresh", *RECORD, environment=environment | {"VOLTPILE_SYS": str(self.folder / "sys")})
+            with self.open_dataset("a.h5", group="telemetry/" + self.host("a.h5")) as found:
+                self.assertTrue((found.cpu_temperature_c == 74.5).all())
+                self.assertEqual(found.cpu_temperature_c.attrs["units"], "degree_Celsius")
+                self.assertEqual(found.cpu_temperature_c.dims, ("time",))
+                self.assertTrue((found.host_power_w == 1423).all())
+                self.assertEqual(found.host_power_w.attrs["units"], "W")
+                self.assertNotIn("cpu_power_w", found)  # no RAPL
+
+    def test_top_and_metrics_have_the_sensors_of_the_host(self):
+        self.write_sensors()
+        port = free_port()
+        process = self.start("run", self.job, "--output", "a.h5", *RECORD, "--set", "integrate.steps=5000000",
+                             "--set", f"telemetry.port={port}", environment={"VOLTPILE_SYS": str(self.folder / "sys")})
+        found = []
+
+        def read():
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+                    found[:] = [answer.read().decode()]
+            except OSError:
+                return False
+            return "voltpile_host_cpu_temperature_c{" in found[0]
+
+        self.wait_until(read)
+        out, _ = self.voltpile("top", "--nodes", f"127.0.0.1:{port}", "--once", environment={"COLUMNS": "200"})
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGINT)
+        process.communicate()
+        self.assertRegex(found[0], r'(?m)^voltpile_host_cpu_temperature_c{host="[^"]+"} 74.5$')
+        self.assertRegex(found[0], r'(?m)^voltpile_host_power_w{host="[^"]+"} 1423$')
+        self.assertRegex(out, r" 7[45] °C .* power 1423 W")  # 74.5 is rounded
 
     def test_short_run_records_only_on_request_without_gpus(self):
         self.run_job("a.h5", *SHORT)

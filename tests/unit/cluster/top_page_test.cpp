@@ -18,6 +18,11 @@ LiveStatus two_nodes() {
         each.host = "node" + std::to_string(node);
         each.sample.time_s = 1000;
         each.sample.host.cpu_percent = 12;
+        if (node == 0) {
+            each.sample.host.cpu_temperature_c = 48;
+            each.sample.host.cpu_power_w = 95;
+            each.sample.host.host_power_w = 1420;
+        }
         GpuSnapshot& gpu = each.sample.gpus.gpus.emplace_back();
         gpu.bus_id = "0000:15:00.0";
         gpu.name = "Tesla V100-SXM2-16GB";
@@ -39,6 +44,7 @@ bool some_line_has(const std::vector<std::string>& page, const std::string& text
 TEST(TopPage, ShowsNodesGpusAndRanks) {
     const auto page = top_page(two_nodes(), 1001, 200);
     EXPECT_EQ(page.at(0), "seed_map [####] 45.3 %  1.37e+08 pair-steps/s");
+    EXPECT_TRUE(some_line_has(page, "node0  cpu 12 % 48 °C 95 W  power 1420 W  1 GPU 287 W"));
     EXPECT_TRUE(some_line_has(page, "node1  cpu 12 %  1 GPU 287 W"));
     EXPECT_TRUE(some_line_has(page, "61 °C  1380 MHz  99 %"));
     EXPECT_TRUE(some_line_has(page, "power limit"));

@@ -14,6 +14,9 @@ LiveNode some_node() {
     node.sample.host.cpu_percent = 12.5;
     node.sample.host.memory_used_bytes = 9.1e9;
     node.sample.host.network_sent_bytes_per_s = 3e5;
+    node.sample.host.cpu_temperature_c = 61.5;
+    node.sample.host.cpu_power_w = 190.25;
+    node.sample.host.host_power_w = 1400;
     for (int i = 0; i < 2; ++i) {
         GpuSnapshot& gpu = node.sample.gpus.gpus.emplace_back();
         gpu.bus_id = "0000:1" + std::to_string(i) + ":00.0";
