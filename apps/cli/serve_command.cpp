@@ -47,7 +47,7 @@ class ServeOption {
 ExitCode serve_model(const MpiSession& mpi, const llm::ServeRequest& request) {
     StopSignals signals;
     const llm::ModelServer server(request, &mpi.world());
-    server.run(mpi, signals, llm::agreed_plan(mpi, server.model().source(), server.replica()));
+    server.run(mpi, signals, llm::agreed_plan(mpi, server.model().source(), server.replica()), nullptr);
     return ExitCode::Stopped;
 }
 

@@ -21,6 +21,7 @@
 #include "cluster/slurm/queue.h"
 #include "cluster/top_page.h"
 #include "run/fetch_nodes.h"
+#include "run/live_server.h"
 
 namespace voltpile::cli {
 namespace {
@@ -93,20 +94,24 @@ bool is_shown(const LiveStatus& status) {
     return !status.jobs.empty() || !status.nodes.empty();
 }
 
-// The result in ./results whose run has written last.
+// The result or the address file in ./results whose run has written last.
 std::filesystem::path newest_run() {
     std::filesystem::path newest;
     double newest_s = 0;
     std::error_code error;
     for (std::filesystem::directory_iterator it("results", error), end; !error && it != end;
          it.increment(error)) {
-        if (it->path().extension() != ".parts") continue;
-        std::filesystem::path result = it->path();
-        result.replace_extension();
-        for (const LiveJob& job : read_live_status(result).jobs)
-            if (job.time_s > newest_s) newest = result, newest_s = job.time_s;
+        const std::filesystem::path& path = it->path();
+        LiveStatus status;
+        std::filesystem::path subject = path;
+        if (path.extension() == ".parts")
+            status = read_live_status(subject.replace_extension());
+        else if (path.extension() == ".address")
+            status = read_live_server(path);
+        for (const LiveJob& job : status.jobs)
+            if (job.time_s > newest_s) newest = subject, newest_s = job.time_s;
     }
-    if (newest.empty()) throw JobError("no run writes a result in results: name the result of the run");
+    if (newest.empty()) throw JobError("no run writes to results: name its result or its address file");
     return newest;
 }
 
@@ -131,7 +136,7 @@ Source source_of(const std::string& subject, const std::vector<std::string>& nod
                 "no node answers; does the job set telemetry.port?",
                 [nodes] { return fetch_live_status(nodes, unix_time()); }};
     const std::filesystem::path result = result_of(subject);
-    return {result.string(), "no run writes this result now",
+    return {result.string(), "no run writes this result now, and no server has this address file",
             [result] { return live_status_of(result, unix_time()); }};
 }
 
@@ -168,8 +173,8 @@ void add_top(CLI::App& cli, Action& action) {
     auto once = std::make_shared<bool>(false);
     CLI::Option* const result = top->add_option(
         "FILE|JOBID", *subject,
-        "the result that the job writes, or a job in Slurm's queue [the run in ./results that has "
-        "written last]");
+        "the result that the job writes, the address file of a server, or a job in Slurm's queue [the run in "
+        "./results that has written last]");
     result->check(some_name());
     top->add_option("--nodes", *nodes,
                     "ask these nodes on their telemetry.port instead; also nodes that do not share the "

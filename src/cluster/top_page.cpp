@@ -156,6 +156,7 @@ std::vector<std::string> top_page(const LiveStatus& status, double now_s, int co
         add_gpus(page, node.sample.gpus);
     }
     for (const LiveJob& job : status.jobs) {
+        if (job.ranks.empty()) continue;
         page.line("");
         add_ranks(page, job);
     }

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "http/client.h"
+#include "run/live_server.h"
 #include "run/read_node_metrics.h"
 
 namespace voltpile {
@@ -79,7 +80,7 @@ LiveStatus live_status_of(const std::filesystem::path& result, double now_s) {
     for (Answer& answer : fetch_all({absent.begin(), absent.end()}, now_s))
         status.nodes.push_back(std::move(answer.metrics.node));
     std::ranges::sort(status.nodes, {}, &LiveNode::host);
-    return status;
+    return status.jobs.empty() && status.nodes.empty() ? read_live_server(result) : status;
 }
 
 }  // namespace voltpile

@@ -15,7 +15,8 @@ namespace voltpile {
 LiveStatus fetch_live_status(const std::vector<std::string>& addresses, double now_s);
 
 // Reads what runs that work on this result write (run/live_status.h), and asks the nodes whose files are not
-// there, because they do not share the result's folder, at the addresses that the run recorded.
+// there, because they do not share the result's folder, at the addresses that the run recorded. If there is
+// no such run, reads what the server of this name shows (run/live_server.h).
 LiveStatus live_status_of(const std::filesystem::path& result, double now_s);
 
 }  // namespace voltpile

@@ -176,14 +176,12 @@ ExitCode run_service(const MpiSession& mpi, StopSignals& signals, OpenedJob open
     if (mpi.world().rank() == 0 && job.plan.topology.hosts.size() > 1)
         fmt::print("transport: {}\n", transports_text(job.plan.topology));
     const PowerSettings settings(mpi.world(), job);
-    std::unique_ptr<NodeMonitor> monitor;
-    if (power_request(job.spec).limits_supply() || job.spec.integer("telemetry.port") > 0)
-        monitor = start_monitor(mpi.world(), job.spec);
+    const std::unique_ptr<NodeMonitor> monitor = start_monitor(mpi.world(), job.spec);
     const PowerGuard guard(mpi.world(), job, monitor.get(), settings.clocks());
     if (guard.duty()) job.service->keep_to(*guard.duty());
-    const StatusBoard board(job.spec, monitor.get());
+    const StatusBoard board(job.spec, job.service->address_file(), monitor.get());
     std::fflush(stdout);
-    job.service->serve(mpi, signals);
+    job.service->serve(mpi, signals, monitor ? monitor->watch() : nullptr);
     return ExitCode::Stopped;
 }
 

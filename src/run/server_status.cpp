@@ -61,10 +61,15 @@ std::optional<ServerStatus> read_server_status(const std::filesystem::path& path
     }
 }
 
-std::optional<ServerStatus> find_server_status(const std::filesystem::path& named) {
-    if (auto status = read_server_status(server_status_path(named))) return status;
+std::filesystem::path find_address_file(const std::filesystem::path& named) {
+    std::error_code error;
     std::filesystem::path usual = named;
-    return read_server_status(server_status_path(usual.replace_extension(address_ending)));
+    usual.replace_extension(address_ending);
+    return std::filesystem::exists(server_status_path(named), error) ? named : usual;
+}
+
+std::optional<ServerStatus> find_server_status(const std::filesystem::path& named) {
+    return read_server_status(server_status_path(find_address_file(named)));
 }
 
 std::filesystem::path usual_address_file(const std::string& job_name) {

@@ -37,8 +37,11 @@ void write_server_status(const std::filesystem::path& path, const ServerStatus& 
 // Returns nothing if there is no such file, or if it is not what a server writes.
 std::optional<ServerStatus> read_server_status(const std::filesystem::path& path);
 
-// The same for a file that names a job's server: its address file, or the result file that a job of this name
-// would have ("results/llama.h5").
+// Returns the address file of a job's server that a file names: `named`, or, for the result file that a job
+// of this name would have ("results/llama.h5"), the usual one, whichever has a status file.
+std::filesystem::path find_address_file(const std::filesystem::path& named);
+
+// Reads the status of the server that a file names, see find_address_file().
 std::optional<ServerStatus> find_server_status(const std::filesystem::path& named);
 
 // The folder and ending of a job's address file: "results/llama.address".

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "machine/node_watch.h"
 #include "run/app.h"
 #include "run/stop_signals.h"
 
@@ -16,9 +17,10 @@ class Service : public PlannedApp {
     // The file that gets the service's address (run/server_status.h).
     virtual std::filesystem::path address_file() const = 0;
 
-    // Serves by the last plan until a signal arrives. Collective: every rank calls, from its main thread.
-    // Throws AgreedError; a rank that fails alone ends all ranks.
-    virtual void serve(const MpiSession& mpi, StopSignals& signals) = 0;
+    // Serves by the last plan until a signal arrives. watch: samples this node; nullptr: nobody does, or
+    // another rank. Collective: every rank calls, from its main thread. Throws AgreedError; a rank that fails
+    // alone ends all ranks.
+    virtual void serve(const MpiSession& mpi, StopSignals& signals, NodeWatch* watch) = 0;
 };
 
 }  // namespace voltpile

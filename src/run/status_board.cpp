@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/host_name.h"
 #include "http/metric_writer.h"
+#include "run/live_server.h"
 #include "run/node_metrics.h"
 
 namespace voltpile {
@@ -37,13 +38,17 @@ StatusBoard::StatusBoard(int rank, const PreparedJob& job, const Life& life, Nod
     if (rank == 0 || watch_) thread_ = std::jthread([this](const std::stop_token& stop) { show(stop); });
 }
 
-StatusBoard::StatusBoard(const JobSpec& job, NodeMonitor* monitor) {
+StatusBoard::StatusBoard(const JobSpec& job, std::filesystem::path address_file, NodeMonitor* monitor)
+    : address_file_(std::move(address_file)) {
     if (monitor) watch_ = monitor->watch();
     listen(job);
+    if (watch_) thread_ = std::jthread([this](const std::stop_token& stop) { show(stop); });
 }
 
 StatusBoard::~StatusBoard() {
     server_.reset();  // its handlers use the rest
+    thread_ = {};
+    if (watch_ && !life_) remove_server_node(address_file_, host_name());
 }
 
 void StatusBoard::set(LiveJob job) {
@@ -83,6 +88,13 @@ void StatusBoard::listen(const JobSpec& job) {
     }
 }
 
+void StatusBoard::write_node() const {
+    if (life_)
+        write_live_node(*life_, node());
+    else
+        write_server_node(address_file_, node());
+}
+
 // A folder that cannot be written to, or that another run has taken over, shows nothing; the job finds out by
 // itself.
 void StatusBoard::show(const std::stop_token& stop) {
@@ -91,7 +103,7 @@ void StatusBoard::show(const std::stop_token& stop) {
     std::unique_lock lock(mutex);
     while (!never.wait_for(lock, stop, kShowPeriod, [&] { return stop.stop_requested(); })) {
         try {
-            if (watch_) write_live_node(*life_, node());
+            if (watch_) write_node();
             LiveJob job;
             {
                 const std::lock_guard own(mutex_);

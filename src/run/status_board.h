@@ -2,6 +2,7 @@
 // Prometheus text on a port of each node.
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -21,8 +22,8 @@ class StatusBoard {
     // Starts a thread on rank 0 and on the first rank of each host. life: where this rank commits. monitor:
     // outlives this; nullptr: the job's nodes are not sampled. A port that is taken is a warning.
     StatusBoard(int rank, const PreparedJob& job, const Life& life, NodeMonitor* monitor);
-    // The same for a service, which has no result: only the port.
-    StatusBoard(const JobSpec& job, NodeMonitor* monitor);
+    // The same for a service, which has no result: its nodes' files are beside the address file.
+    StatusBoard(const JobSpec& job, std::filesystem::path address_file, NodeMonitor* monitor);
     ~StatusBoard();
     StatusBoard(const StatusBoard&) = delete;
     StatusBoard& operator=(const StatusBoard&) = delete;
@@ -36,7 +37,10 @@ class StatusBoard {
     LiveNode node() const;
     std::string metrics() const;
 
+    void write_node() const;
+
     const std::optional<Life> life_;
+    const std::filesystem::path address_file_;      // of a service
     std::map<std::string, std::string> addresses_;  // of the job's nodes, on rank 0
     NodeWatch* watch_ = nullptr;
     mutable std::mutex mutex_;

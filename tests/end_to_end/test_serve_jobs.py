@@ -76,6 +76,21 @@ class Serving(ServeJobCase):
         out, _ = self.voltpile("top", "--nodes", f"127.0.0.1:{port}", "--once")
         self.assertRegex(out, r"\S+  cpu \d+ %  memory \S+ GB of ")
 
+    def test_top_shows_the_server_and_its_node(self):
+        self.serve_job()
+        deadline = time.monotonic() + 60 * PATIENCE
+        while not list((self.folder / "results").glob("lab.address.node-*.json")):
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.05)
+        for subject in ([self.address], ["results/lab.h5"], []):
+            out, _ = self.voltpile("top", *subject, "--once")
+            self.assertIn(f"lab at {self.url}  0 running  0 waiting  ", out)
+            self.assertRegex(out, r"\n\S+  cpu \d+ %  memory \S+ GB of ")
+        self.server.send_signal(signal.SIGTERM)
+        self.finish(self.server, expect=STOPPED)
+        self.assertEqual(list((self.folder / "results").iterdir()), [])
+        self.assertIn("no server has this address file", self.voltpile("top", self.address, expect=BAD_INPUT)[1])
+
     def test_status_and_cancel_by_the_address_file(self):
         self.serve_job()
         response = self.open_post("/v1/completions", {**LONG, "n": 64})  # busy for several renewals of the file

@@ -122,7 +122,7 @@ ServeSettings ModelServer::settings() const {
     return settings;
 }
 
-void ModelServer::run(const MpiSession& mpi, StopSignals& signals, ReplicaPlan plan) const {
+void ModelServer::run(const MpiSession& mpi, StopSignals& signals, ReplicaPlan plan, NodeWatch* watch) const {
     // Loading a large model takes minutes, so a port that is taken is found before.
     decide_on_root(mpi.world(), [&] {
         const ServeOptions& options = request_.options;
@@ -135,12 +135,13 @@ void ModelServer::run(const MpiSession& mpi, StopSignals& signals, ReplicaPlan p
         return std::string();
     });
     const auto replicas = static_cast<int>(plan.plan.teams.teams.size());
-    // Samples from the first time that somebody asks, on the ranks that read.
-    std::unique_ptr<NodeWatch> watch;
-    GpuReports gpus(mpi.world(), find_gpus(mpi.world(), plan.plan), [&watch] {
-        if (!watch) watch = std::make_unique<NodeWatch>(GpuReports::period);
-        watch->await_first(kProbeDeadline);
-        return watch->latest().gpus;
+    // Without a watch of the job: samples from the first time that somebody asks, on the ranks that read.
+    std::unique_ptr<NodeWatch> own;
+    GpuReports gpus(mpi.world(), find_gpus(mpi.world(), plan.plan), [&own, watch] {
+        if (!watch && !own) own = std::make_unique<NodeWatch>(GpuReports::period);
+        const NodeWatch& samples = watch ? *watch : *own;
+        samples.await_first(kProbeDeadline);
+        return samples.latest().gpus;
     });
     serve_replicas(mpi, *model_, std::move(plan), request_.watchdog, [&](SharedQueue& queue) {
         ServeSettings settings = this->settings();

@@ -14,6 +14,7 @@
 #include "llm/serve/serve.h"
 #include "llm/serve/serve_fields.h"
 #include "llm/session/language_model.h"
+#include "machine/node_watch.h"
 #include "run/stop_signals.h"
 
 namespace voltpile::llm {
@@ -45,9 +46,10 @@ class ModelServer {
     const ReplicaRequest& replica() const { return request_.replica; }
     const ServeOptions& options() const { return request_.options; }
 
-    // Serves until a stop signal or the time limit, see serve(). Collective over the world, with the same
-    // plan of replica() on all ranks. Throws AgreedError; an error on a single rank ends all ranks.
-    void run(const MpiSession& mpi, StopSignals& signals, ReplicaPlan plan) const;
+    // Serves until a stop signal or the time limit, see serve(). watch: samples this node; nullptr: a rank
+    // that reads GPUs starts its own once somebody asks. Collective over the world, with the same plan of
+    // replica() on all ranks. Throws AgreedError; an error on a single rank ends all ranks.
+    void run(const MpiSession& mpi, StopSignals& signals, ReplicaPlan plan, NodeWatch* watch) const;
 
   private:
     void read_files();

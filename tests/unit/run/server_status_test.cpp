@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "run/live_server.h"
 
 using namespace voltpile;
 
@@ -19,7 +20,7 @@ class ServerStatusFile : public testing::Test {
     std::filesystem::path folder =
         std::filesystem::temp_directory_path() / ("voltpile-status-" + std::to_string(::getpid()));
     std::filesystem::path address = folder / "lab.address";
-    ServerStatus status{"http://node1:8000", "node1", 17, true, 3, 2, 120.5, 1000, 1'700'000'000};
+    ServerStatus status{"http://node1:8000", "node1", 17, true, 3, 2, 120, 1000, 1'700'000'000};
 };
 
 TEST_F(ServerStatusFile, ReadsWhatWasWritten) {
@@ -35,6 +36,28 @@ TEST_F(ServerStatusFile, IsFoundByTheNameOfTheResult) {
     EXPECT_EQ(find_server_status(folder / "lab.h5"), status);
     EXPECT_EQ(find_server_status(address), status);
     EXPECT_EQ(find_server_status(folder / "other.h5"), std::nullopt);
+}
+
+TEST_F(ServerStatusFile, IsShownWithItsNodes) {
+    LiveNode node{"node1", {}};
+    node.sample.time_s = static_cast<double>(status.unix_time) + 1;
+    node.sample.host.cpu_percent = 12.5;
+    write_server_node(address, node);
+    EXPECT_TRUE(read_live_server(address).nodes.empty());  // no server
+    write_server_status(server_status_path(address), status);
+    LiveNode old{"node0", {}};  // a server that was killed has left it
+    old.sample.time_s = node.sample.time_s - 3600;
+    write_server_node(address, old);
+    const LiveStatus live = read_live_server(folder / "lab.h5");
+    ASSERT_EQ(live.jobs.size(), 1u);
+    EXPECT_EQ(live.jobs[0].line,
+              "lab at http://node1:8000, stopping  3 running  2 waiting  120 tokens/s  1,000 answered");
+    EXPECT_EQ(live.jobs[0].time_s, 1'700'000'000);
+    ASSERT_EQ(live.nodes.size(), 1u);
+    EXPECT_EQ(live.nodes[0].host, "node1");
+    EXPECT_EQ(live.nodes[0].sample.host.cpu_percent, 12.5);
+    remove_server_node(address, "node1");
+    EXPECT_TRUE(read_live_server(address).nodes.empty());
 }
 
 TEST_F(ServerStatusFile, IgnoresOtherFiles) {
