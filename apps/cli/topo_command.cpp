@@ -1,12 +1,15 @@
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/kernel_files.h"
 #include "cli/command.h"
 #include "cli/machine_json.h"
+#include "machine/pci_errors.h"
 #include "plan/cluster_file.h"
 #include "plan/cluster_writer.h"
 #include "plan/machine_svg.h"
@@ -70,12 +73,22 @@ void print_hosts(const TopoArguments& args, const Topology& topology) {
     for (const std::string& source : topology.notes.sources) fmt::print("  {}\n", source);
 }
 
+// A driver that fails or hangs shows no GPUs.
+void warn_of_hidden_gpus(const Host& host) {
+    const std::size_t seen = nvidia_gpus(sys_folder()).size();
+    if (host.gpus.empty() && seen > 0)
+        spdlog::warn(
+            "the kernel sees {} NVIDIA GPU{} here, but the driver shows none: voltpile check says why", seen,
+            seen == 1 ? "" : "s");
+}
+
 ExitCode show_topology(const TopoArguments& args) {
     Topology topology;
     if (args.cluster.empty())
         topology.hosts.push_back(read_this_host());
     else
         topology = load_cluster(args.cluster, 1);
+    if (args.cluster.empty()) warn_of_hidden_gpus(topology.hosts.front());
     print_hosts(args, topology);
     if (!args.save.empty()) write_file(args.save, cluster_text(topology.hosts.front()));
     if (!args.svg.empty()) write_file(args.svg, machine_svg(topology.hosts.front()));

@@ -56,6 +56,14 @@ class NodeCheck {
         findings_.push_back({health, name_.empty() ? text : name_ + ": " + text, std::move(advice)});
     }
 
+    static std::string driver_advice(const std::string& problem) {
+        if (problem.find("Permission") != problem.npos)
+            return "let this user open /dev/nvidia*: see their group, and the job's devices under Slurm";
+        if (problem.find("mismatch") != problem.npos)
+            return "the driver was updated while loaded: restart the node";
+        return "install the driver, or load it: modprobe nvidia";
+    }
+
     void check_driver() {
         const std::vector<std::string> seen = nvidia_gpus(sys_);
         if (node_.hung)
@@ -63,7 +71,7 @@ class NodeCheck {
         if (!node_.problem.empty() && !seen.empty())
             return add(Health::Bad,
                        fmt::format("{}, but the node has {} NVIDIA GPUs", node_.problem, seen.size()),
-                       "install the driver, or load it: modprobe nvidia");
+                       driver_advice(node_.problem));
         const bool some_unknown =
             std::ranges::any_of(node_.gpus, [](const GpuSnapshot& gpu) { return gpu.bus_id.empty(); });
         for (const std::string& bus_id : seen)

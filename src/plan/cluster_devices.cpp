@@ -12,7 +12,7 @@ namespace voltpile {
 namespace {
 
 constexpr int kMostMultiprocessors = 4096;
-constexpr int kMostComputeCapability = 999;
+constexpr int kLeastComputeCapability = 10, kMostComputeCapability = 999;  // 70: 7.0
 constexpr int kMostNics = 64;
 constexpr int kMostNvLinks = 32;
 
@@ -105,7 +105,8 @@ class DeviceReader {
                     "memory_gb_per_s", "watts", "nvlink_island", "nvlinks", "under", "pcie", "slot"});
         Gpu gpu;
         gpu.name = gpus.text("name");
-        gpu.compute_capability = gpus.integer("compute_capability", 1, kMostComputeCapability);
+        gpu.compute_capability =
+            gpus.integer("compute_capability", kLeastComputeCapability, kMostComputeCapability);
         gpu.multiprocessors = gpus.integer("multiprocessors", 1, kMostMultiprocessors);
         gpu.clock_ghz = gpus.number("clock_ghz");
         gpu.memory_bytes = gpus.memory_bytes();
@@ -127,6 +128,10 @@ class DeviceReader {
         if (island > count)
             gpus.fail("nvlink_island",
                       fmt::format("nvlink_island = {}: there are only {} of these GPUs", island, count));
+        if (island == 1 && gpus.has("nvlinks"))
+            gpus.fail("nvlinks",
+                      "nvlinks needs nvlink_island: the number of GPUs that NVLink connects with "
+                      "each other");
         if (island > 1) connect_islands(gpus, first, static_cast<std::size_t>(island));
     }
 

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <filesystem>
+#include <set>
+#include <string>
 
 #include "base/error.h"
 #include "base/shipped_files.h"
@@ -20,7 +23,7 @@ constexpr int kMostHosts = 20'000;
 constexpr int kMostRanks = 100'000;
 constexpr int kMostSockets = 64;
 constexpr int kMostCoresPerHost = 1024;
-constexpr int kMostSimdBits = 65'536;
+constexpr int kLeastSimdBits = 64, kMostSimdBits = 65'536;
 
 toml::table read_description(const std::string& path) {
     return parse_toml(toml_file_text(path, "a machine description"), path);
@@ -44,12 +47,20 @@ Host read_whole_host(const ClusterTable& table) {
     Host host;
     host.cpu_name = table.text("cpu");
     host.cpu_ghz = table.number("cpu_ghz");
-    host.simd_bits = table.integer("simd_bits", 1, kMostSimdBits);
+    host.simd_bits = table.integer("simd_bits", kLeastSimdBits, kMostSimdBits);
+    if (!std::has_single_bit(static_cast<unsigned>(host.simd_bits)))
+        table.fail("simd_bits", fmt::format("simd_bits = {}: must be a power of two, such as 256 for AVX2",
+                                            host.simd_bits));
     host.memory_bytes = table.memory_bytes();
     host.memory_gb_per_s = table.number_or("memory_gb_per_s", 0);
     host.watts = table.number_or("watts", 0);
     read_cores(table, host);
     read_devices(table, host);
+    double gpu_watts = 0;
+    for (const Gpu& gpu : host.gpus) gpu_watts += gpu.watts;
+    if (host.watts > 0 && host.watts < gpu_watts)
+        table.fail("watts", fmt::format("watts = {}: of the whole host, but its GPUs alone draw {}",
+                                        host.watts, gpu_watts));
     return host;
 }
 
@@ -78,7 +89,7 @@ Host read_like_host(const ClusterTable& table) {
     return host;
 }
 
-void add_hosts(const ClusterTable& table, Topology& topology) {
+void add_hosts(const ClusterTable& table, Topology& topology, std::set<std::string>& names) {
     const std::string name = table.text("name");
     const int count = table.integer("count", 1, kMostHosts);
     Host host = table.has("like") ? read_like_host(table) : read_whole_host(table);
@@ -87,6 +98,8 @@ void add_hosts(const ClusterTable& table, Topology& topology) {
                    fmt::format("count = {}: a cluster can have at most {} hosts in all", count, kMostHosts));
     for (int i = 0; i < count; ++i) {
         host.name = count == 1 ? name : fmt::format("{}{}", name, i + 1);
+        if (!names.insert(host.name).second)
+            table.fail("name", fmt::format("name = \"{}\": another host is called {}", name, host.name));
         topology.hosts.push_back(host);
     }
 }
@@ -108,7 +121,8 @@ Topology load_cluster(const std::string& path, int ranks_per_host) {
     const ClusterTable table(file, path);
     table.allow({"description", "source", "price_usd", "price_source", "host"});
     topology.notes = read_notes(table);
-    for (const ClusterTable& host : table.tables("host")) add_hosts(host, topology);
+    std::set<std::string> names;
+    for (const ClusterTable& host : table.tables("host")) add_hosts(host, topology, names);
     if (topology.hosts.empty()) throw JobError(fmt::format("{}: no [[host]]", path));
     for (std::size_t h = 0; h < topology.hosts.size(); ++h) {
         const Host& host = topology.hosts[h];

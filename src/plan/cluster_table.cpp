@@ -14,6 +14,8 @@ namespace {
 
 // A bound that stops typing errors: no machine has a petabyte of memory.
 constexpr double kMostMemoryGb = 1e6;
+// Of the newest generation of PCI Express that is specified.
+constexpr int kNewestPcie = 7;
 
 }  // namespace
 
@@ -83,8 +85,8 @@ PcieLink ClusterTable::pcie(std::string_view key) const {
     int minor = 0, end = 0;
     const int read = std::sscanf(value.c_str(), "%d.%d x%d%n", &link.generation, &minor, &link.lanes, &end);
     const bool width = link.lanes > 0 && link.lanes <= 32 && (link.lanes & (link.lanes - 1)) == 0;
-    if (read != 3 || minor != 0 || static_cast<std::size_t>(end) != value.size() || !width ||
-        gb_per_s(link) <= 0)
+    const bool known = link.generation >= 1 && link.generation <= kNewestPcie;
+    if (read != 3 || minor != 0 || static_cast<std::size_t>(end) != value.size() || !width || !known)
         fail(key, fmt::format("{} = \"{}\": must be the generation and the lanes of a PCI Express link, such "
                               "as \"3.0 x16\"",
                               key, value));

@@ -112,6 +112,24 @@ class Check(Case):
         (text,) = self.findings("bad")
         self.assertIn("Driver Not Loaded (NVML 9), but the node has 4 NVIDIA GPUs", text)
 
+    def test_driver_that_cannot_be_used(self):
+        for status, words, advice in ((4, "Insufficient Permissions (NVML 4)", "let this user open /dev/nvidia*"),
+                                      (18, "Driver/library version mismatch (NVML 18)", "restart the node"),
+                                      (9, "Driver Not Loaded (NVML 9)", "modprobe nvidia")):
+            with self.subTest(status=status):
+                self.node["init"] = status
+                out = self.check(expect=CANNOT_RUN)
+                self.assertIn(words, out)
+                self.assertIn(advice, out)
+
+    def test_topo_warns_of_gpus_that_the_driver_does_not_show(self):
+        environment = {"VOLTPILE_SYS": str(self.sys)}
+        _, err = self.voltpile("topo", environment=self.environment() | environment)
+        self.assertNotIn("the driver shows none", err)
+        self.node["init"] = 18
+        _, err = self.voltpile("topo", environment=self.environment() | environment)
+        self.assertIn("the kernel sees 4 NVIDIA GPUs here, but the driver shows none: voltpile check says why", err)
+
     def test_under_mpirun_once_a_node(self):
         self.gpus[2]["lost"] = True
         out = self.check(ranks=2, expect=None)

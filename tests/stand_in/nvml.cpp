@@ -179,6 +179,8 @@ int nvmlShutdown() {
 }
 const char* nvmlErrorString(int status) {
     switch (status) {
+        case kDenied:
+            return "Insufficient Permissions";
         case 9:
             return "Driver Not Loaded";
         case kLost:

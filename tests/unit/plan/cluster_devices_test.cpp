@@ -53,6 +53,21 @@ TEST(ClusterDevices, RejectsWhatContradictsItself) {
     EXPECT_EQ(complaint_about(kBareHost + gpus("2", under + "nvlink_island = 2\n") +
                               "[[host.nvlink]]\nbetween = [0, 1]\nlinks = 1\n"),
               ":24: GPUs 0 and 1 are connected already");
+    EXPECT_EQ(complaint_about(kBareHost + gpus("2", under + "nvlinks = 2\n")),
+              ":22: nvlinks needs nvlink_island: the number of GPUs that NVLink connects with each other");
+    EXPECT_EQ(complaint_about(kBareHost + gpus("2", under + "pcie = \"8.0 x16\"\n")),
+              ":22: pcie = \"8.0 x16\": must be the generation and the lanes of a PCI Express link, such as "
+              "\"3.0 x16\"");
+    EXPECT_EQ(complaint_about(kBareHost + kBareHost), ":15: name = \"a\": another host is called a");
+    std::string text = kBareHost;
+    EXPECT_EQ(complaint_about(text.replace(text.find("256"), 3, "300")),
+              ":6: simd_bits = 300: must be a power of two, such as 256 for AVX2");
+    text = kBareHost + gpus("4", under + "watts = 300\n");
+    EXPECT_EQ(complaint_about(text.replace(text.find("\ncpu = "), 1, "\nwatts = 1000\n")),
+              ":4: watts = 1000: of the whole host, but its GPUs alone draw 1200");
+    text = kBareHost + gpus("4", under);
+    EXPECT_EQ(complaint_about(text.replace(text.find("= 70\n"), 4, "= 7.0")),
+              ":17: compute_capability = 7: must be between 10 and 999");
     EXPECT_EQ(complaint_about(kBareHost + gpus("2", "under = \"r1\"\n")),
               ":21: under \"r1\": the host has no root complex or switch of this name above this line");
     EXPECT_EQ(complaint_about(kBareHost + gpus("2", "under = [\"r0\", \"r0\", \"r0\"]\n")),
