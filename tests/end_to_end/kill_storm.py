@@ -188,19 +188,22 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=1000, help="in all, if the jobs have fewer writes")
     parser.add_argument("--ranks", type=int, nargs="+", default=[1, 2, 3, 4])
+    parser.add_argument("--jobs", nargs="+", choices=["sweep", "llm"], default=["sweep", "llm"])
+    parser.add_argument("--step", type=int, default=1, help="kill at every STEPth write of each rank")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     generator = random.Random(options.seed)
     began = time.monotonic()
     total = 0
     with tempfile.TemporaryDirectory() as folder:
-        for name, make in (("sweep", sweep_storm), ("llm", llm_storm)):
+        for name in options.jobs:
+            make = sweep_storm if name == "sweep" else llm_storm
             for ranks in options.ranks:
                 storm = make(pathlib.Path(folder) / f"{name}{ranks}")
                 for rank in range(ranks):
-                    storm.boundary_storm(ranks, rank)
+                    storm.boundary_storm(ranks, rank, options.step)
                 at_writes = storm.kills
-                each = options.kills // (2 * len(options.ranks))
+                each = options.kills // (len(options.jobs) * len(options.ranks))
                 storm.random_storm(max(1, each - at_writes), ranks, generator)
                 total += storm.kills
                 print(f"{name}, {ranks} ranks: {at_writes} kills at writes, {storm.kills - at_writes} at random moments, "
