@@ -10,6 +10,7 @@
 
 #include "cli/command.h"
 #include "plot/colormap.h"
+#include "plot/movie.h"
 #include "plot/plot.h"
 #include "plot/telemetry_plot.h"
 #include "results/result_reader.h"
@@ -44,6 +45,36 @@ TerminalSize stdout_size() {
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0 && window.ws_row > 0)
         return {window.ws_col, window.ws_row};
     return {};
+}
+
+void add_movie_options(CLI::App& command, MovieOptions& options) {
+    CLI::Option* const movie =
+        command
+            .add_option("--movie", options.output,
+                        "draw a picture of each point of the last of three or more axes "
+                        "into this folder; NAME.mp4: into the folder NAME, and a film of them with ffmpeg. "
+                        "Pictures that are there already stay")
+            ->type_name("FOLDER|MP4")
+            ->check(some_name());
+    command.add_option("--fps", options.fps, "pictures a second in the MP4 file [30]")
+        ->type_name("N")
+        ->needs(movie);
+    command
+        .add_flag("--own-scales", options.own_scales,
+                  "color each picture of a movie by its own values, not by those of all")
+        ->needs(movie);
+    movie->excludes(command.get_option("--output"), command.get_option("--against"),
+                    command.get_option("--crop"), command.get_option("--telemetry"),
+                    command.get_option("--terminal"));
+}
+
+std::string movie_text(const MovieReport& report) {
+    return fmt::format(
+        "{}: {} pictures of {}{}{}\n", report.folder.string(), report.frames - report.missing, report.frames,
+        report.drawn == report.frames ? "" : fmt::format(", {} drawn now", report.drawn),
+        report.missing == 0 ? ""
+                            : "; the points of the others are not all computed, and the same command draws "
+                              "them later");
 }
 
 void add_look_options(CLI::App& command, PlotOptions& options) {
@@ -121,13 +152,22 @@ void add_plot(CLI::App& cli, Action& action) {
     plot_command->get_option("--terminal")
         ->excludes(plot_command->get_option("--against"), plot_command->get_option("--size"),
                    plot_command->get_option("--deep"));
+    auto movie = std::make_shared<MovieOptions>();
+    add_movie_options(*plot_command, *movie);
     plot_command->footer(
         "examples:\n"
+        "  voltpile plot results/movie.h5 --movie movie.mp4 --bare --size 1000\n"
         "  voltpile plot results/seed_map.h5 --field energy_error --output energy.png\n"
         "  voltpile plot map.h5 --map viridis --scaling equalized --crop x=-1:1 --contour 100,1000\n"
         "  voltpile plot leapfrog.h5 --against accurate.h5 --output both.png");
-    plot_command->callback([result, options, telemetry, on_terminal, &action] {
-        action = on_first_rank([result, options, telemetry, on_terminal](const Invocation&) {
+    plot_command->callback([result, options, telemetry, on_terminal, movie, &action] {
+        action = on_first_rank([result, options, telemetry, on_terminal, movie](const Invocation&) {
+            if (!movie->output.empty()) {
+                const MovieReport report = draw_movie(ResultReader(*result), *options, *movie);
+                fmt::print("{}", movie_text(report));
+                if (report.has_mp4) fmt::print("{}\n", movie->output.string());
+                return ExitCode::Done;
+            }
             if (*on_terminal) {
                 fmt::print("{}", terminal_plot(ResultReader(*result), *options, stdout_size()));
                 return ExitCode::Done;

@@ -23,6 +23,7 @@ constexpr std::int64_t strip_height = 80;      // in pixels, of a picture with o
 constexpr std::int64_t most_around = 20'000;   // pixels of titles, axes and bar, along a side
 
 constexpr const char* software_keyword = "Software";
+constexpr const char* signature_keyword = "Signature";
 constexpr const char* software_text = "voltpile ";  // the version follows
 
 // Returns how many pixels wide and high a number is.
@@ -145,6 +146,10 @@ PngTexts picture_texts(const std::string& title, const std::string& description)
             {"Description", description}};
 }
 
+bool is_signed(const std::filesystem::path& path, const std::string& signature) {
+    return has_png_text(path, signature_keyword, signature);
+}
+
 void draw_pictures(const std::filesystem::path& path, const std::vector<Picture>& pictures,
                    const PictureLook& look) {
     if (look.pixels < 0) throw JobError("the size of a picture is a number of pixels: 1 or more");
@@ -167,8 +172,10 @@ void draw_pictures(const std::filesystem::path& path, const std::vector<Picture>
     if (width > PngFile::max_side)
         throw JobError(fmt::format("pictures side by side are {} pixels wide, too many: at most {}", width,
                                    PngFile::max_side));
-    PngFile png(path, width, height, picture_texts(pictures.front().title, pictures.front().description),
-                look.deep ? 16 : 8);
+    PngTexts texts = picture_texts(pictures.front().title, pictures.front().description);
+    if (!pictures.front().signature.empty())
+        texts.emplace_back(signature_keyword, pictures.front().signature);
+    PngFile png(path, width, height, texts, look.deep ? 16 : 8);
     std::vector<std::uint8_t> rgb(static_cast<std::size_t>(3 * width));
     std::vector<std::uint16_t> deep(look.deep ? rgb.size() : 0, 0xffff);
     for (std::int64_t y = 0; y < height; ++y) {

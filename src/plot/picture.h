@@ -20,6 +20,7 @@ struct Picture {
     ColorScale colors;
     PlotLabels labels;
     std::string title, description;  // texts in the file
+    std::string signature;           // one more, ASCII, which is_signed finds; may be empty
 };
 
 struct PictureLook {
@@ -45,6 +46,9 @@ void check_picture_place(const std::filesystem::path& path, std::string_view opt
 
 // The texts of a picture that check_picture_place knows again.
 PngTexts picture_texts(const std::string& title, const std::string& description);
+
+// Returns whether the file at `path` is a picture with this signature.
+bool is_signed(const std::filesystem::path& path, const std::string& signature);
 
 // Draws the pictures from left to right. Throws JobError if they are too large, and FileError.
 void draw_pictures(const std::filesystem::path& path, const std::vector<Picture>& pictures,

@@ -4,10 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/error.h"
 #include "plot/difference_plot.h"
+#include "plot/field_picture.h"
 #include "plot/picture.h"
 #include "plot/plane.h"
 #include "plot/terminal_picture.h"
@@ -15,22 +15,6 @@
 
 namespace voltpile {
 namespace {
-
-const FieldSpec& chosen_field(const ResultLayout& layout, const std::string& name) {
-    std::vector<std::string> names;
-    const FieldSpec* chosen = nullptr;
-    for (const FieldSpec& field : layout.fields) {
-        if (!chosen && (name.empty() || field.name == name)) chosen = &field;
-        if (!field.variable()) names.push_back(field.name);
-    }
-    const std::string choices = fmt::format("{}", fmt::join(names, ", "));
-    if (!chosen) throw JobError(fmt::format("there is no field {}; there is {}", name, choices));
-    if (chosen->variable())
-        throw JobError(fmt::format("{} has {} of variable length, which plot cannot draw; --field {}",
-                                   chosen->name, chosen->shape == FieldShape::Text ? "texts" : "lists",
-                                   names.empty() ? "would find nothing to draw" : "takes " + choices));
-    return *chosen;
-}
 
 std::filesystem::path output_path(const ResultReader& result, const FieldSpec& field,
                                   const std::filesystem::path& wanted) {
@@ -40,78 +24,6 @@ std::filesystem::path output_path(const ResultReader& result, const FieldSpec& f
     if (field.name != result.layout().fields.front().name) path += "_" + field.name;
     path += ".png";
     return path;
-}
-
-// Returns the values of one row as the picture shows them.
-std::vector<double> drawn_row(const Plane& plane, const FieldSpec& field, std::int64_t y) {
-    std::vector<double> row = plane.row(y);
-    if (field.plot_from)
-        for (double& value : row) value = *field.plot_from - value;
-    return row;
-}
-
-std::string description(const FieldSpec& field, const ColorScale& scale, const std::vector<std::string>& at) {
-    std::string text = fmt::format("{} ({}). Shown: {} [{}]", field.name, field.long_name,
-                                   shown_quantity(field), field.unit);
-    if (!at.empty()) text += fmt::format(" at {}", fmt::join(at, ", "));
-    return text + colors_text(scale) + ". Gray: NaN or not computed.";
-}
-
-bool is_whole(const FieldSpec& field) {
-    return field.type == FieldType::Int32 || field.type == FieldType::Int64;
-}
-
-// Returns the colors that the options choose.
-ColorScale wanted_scale(const FieldSpec& field, const PlotOptions& options) {
-    ColorScale scale;
-    scale.scaling = scaling_named(options.scaling, "--scaling");
-    scale.period = options.period;
-    const bool is_angle = options.period != 0;
-    if (is_angle && !(options.period > 0 && std::isfinite(options.period)))
-        throw JobError(fmt::format("--period {}: must be a positive number", options.period));
-    if (is_angle && !options.scaling.empty())
-        throw JobError("--period colors angles evenly: leave out --scaling");
-    scale.map = is_angle ? ColorMap::Twilight : field.labels.empty() ? ColorMap::Inferno : ColorMap::Classes;
-    if (!options.map.empty()) scale.map = color_map_named(options.map, "--map");
-    if (scale.map != ColorMap::Classes) return scale;
-    if (!is_whole(field))
-        throw JobError(fmt::format("--map classes colors whole numbers, which {} does not have", field.name));
-    if (is_angle || !options.scaling.empty() || options.shade)
-        throw JobError(
-            "--map classes has a color for each whole number: leave out --scaling, --period and --shade");
-    scale.scaling = Scaling::Linear;
-    return scale;
-}
-
-// Returns how many points a side of a block has, so that the picture is no larger than wanted.
-std::int64_t block_size(const Slice& slice, std::int64_t pixels) {
-    if (pixels < 1) return 1;
-    return (std::max(slice.width, slice.height) + pixels - 1) / pixels;
-}
-
-void check_contours(const std::vector<double>& contours, const Picture& picture) {
-    const ColorScale& scale = picture.colors;
-    for (const double level : contours) {
-        if (scale.map == ColorMap::Classes)
-            throw JobError("--contour: classes have no levels; choose another --map");
-        if (!scale.any_value()) throw JobError("--contour: there are no values");
-        if (level < scale.min || level > scale.max || !std::isfinite(level))
-            throw JobError(fmt::format("--contour {:g}: outside the data: {} goes from {:g} to {:g}", level,
-                                       picture.labels.shown, scale.min, scale.max));
-    }
-}
-
-Picture field_picture(const ResultReader& result, const Plane& plane, const FieldSpec& field,
-                      const PlotOptions& options) {
-    Picture picture;
-    picture.width = plane.width();
-    picture.height = plane.height();
-    picture.row = [&](std::int64_t y) { return drawn_row(plane, field, y); };
-    picture.labels = plot_labels(result.layout(), field, plane.slice(), plane.block());
-    picture.colors = color_scale(picture, wanted_scale(field, options), field.plot_from.has_value());
-    picture.title = fmt::format("{} of {}", field.name, result.path().filename().string());
-    picture.description = description(field, picture.colors, options.at);
-    return picture;
 }
 
 // Lets two pictures have one scale, over the values of both.
@@ -132,7 +44,7 @@ void share_scale(Picture& a, Picture& b) {
 std::filesystem::path plot(const ResultReader& result, const PlotOptions& options) {
     const ResultLayout& layout = result.layout();
     const FieldSpec& field = chosen_field(layout, options.field);
-    const Slice slice = cropped(make_slice(layout, field, options.at), layout, options.crop);
+    const Slice slice = wanted_slice(layout, field, options);
     const std::filesystem::path path = output_path(result, field, options.output);
     std::vector<std::filesystem::path> kept{result.path()};
     if (!options.against.empty()) kept.push_back(options.against);
@@ -166,7 +78,7 @@ std::filesystem::path plot(const ResultReader& result, const PlotOptions& option
 std::string terminal_plot(const ResultReader& result, const PlotOptions& options, const TerminalSize& size) {
     const ResultLayout& layout = result.layout();
     const FieldSpec& field = chosen_field(layout, options.field);
-    const Slice slice = cropped(make_slice(layout, field, options.at), layout, options.crop);
+    const Slice slice = wanted_slice(layout, field, options);
     const Plane plane(result, field, slice, terminal_block(slice.width, slice.height, size));
     const Picture picture = field_picture(result, plane, field, options);
     check_contours(options.contours, picture);
