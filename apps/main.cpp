@@ -15,6 +15,8 @@
 #include "llm/prompt_job/llm_app.h"
 #include "llm/serve/serve_app.h"
 #include "llm/serve/serve_keys.h"
+#include "ode/keys.h"
+#include "ode/ode_app.h"
 #include "rootmap/keys.h"
 #include "rootmap/rootmap_app.h"
 #include "run/stop_signals.h"
@@ -28,6 +30,7 @@ namespace {
 std::vector<AppEntry> app_table() {
     return {{threebody_schema(), make_threebody},
             {rootmap_schema(), make_rootmap},
+            {ode_schema(), make_ode},
             {llm_schema(), make_llm},
             {.schema = serve_schema(), .make_service = make_serve},
             {command_schema(), make_command}};

@@ -1,8 +1,8 @@
 // Maps of the plane whose points stay bounded and fall into cycles or wander on a strange attractor.
 #pragma once
 
-#include "rootmap/sine.h"
 #include "rootmap/state.h"
+#include "sweep/sine.h"
 
 namespace voltpile::rootmap {
 inline namespace VOLTPILE_TARGET {

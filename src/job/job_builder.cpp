@@ -37,8 +37,10 @@ JobBuilder::JobBuilder(const std::string& text, const std::string& path,
 JobSpec JobBuilder::build() {
     const auto overrides = parse_overrides(job_.overrides_, problems_);
     const AppSchema& app = choose_app(overrides);
-    const KeyTable table(app);
+    KeyTable table(app);
+    table.add_names(document_);
     for (const auto& change : overrides) apply_override(document_, change, table, problems_);
+    table.add_names(document_);
 
     refuse_unknown(document_, "", table);
     const bool have_values = read_values(table);
@@ -160,6 +162,7 @@ std::optional<Value> JobBuilder::read_names(const KeySpec& spec) {
     bool sound = true;
     const Node* const table = document_.find_path(table_of(spec.path));
     if (!table || table->kind != NodeKind::Table) return all;  // refuse_unknown() has reported what it is
+    if (spec.type == ValueType::Real) return table->keys;
     for (std::size_t i = 0; i < table->keys.size(); ++i) {
         KeySpec named = spec;
         named.path = table_of(spec.path) + "." + spelled(table->keys[i]);

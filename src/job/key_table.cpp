@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "job/nearest.h"
+#include "job/parameter.h"
 #include "job/power_keys.h"
 #include "job/watchdog_keys.h"
 
@@ -156,9 +157,30 @@ KeyTable::KeyTable(const AppSchema& app) : rows_(common_keys()) {
     rows_.insert(rows_.end(), app.keys.begin(), app.keys.end());
 }
 
+void KeyTable::add_names(const Node& document) {
+    std::vector<KeySpec> named;
+    for (const KeySpec& row : rows_) {
+        const Node* const table = has_any_name(row) && row.type == ValueType::Real
+                                      ? document.find_path(table_of(row.path))
+                                      : nullptr;
+        if (!table || table->kind != NodeKind::Table) continue;
+        for (const std::string& name : table->keys) {
+            if (!parse_path(name)) continue;  // unknown keys
+            KeySpec spec = row;
+            spec.path = table_of(row.path) + "." + name;
+            const auto same = [&](const KeySpec& other) { return other.path == spec.path; };
+            if (!std::ranges::any_of(rows_, same)) named.push_back(std::move(spec));
+        }
+    }
+    rows_.insert(rows_.end(), named.begin(), named.end());
+}
+
 const KeySpec* KeyTable::find(std::string_view path) const {
     for (const auto& row : rows_)
-        if (row.path == path || (has_any_name(row) && table_of(row.path) == table_of(path))) return &row;
+        if (row.path == path) return &row;
+    for (const auto& row : rows_)
+        if (has_any_name(row) && row.type == ValueType::Text && table_of(row.path) == table_of(path))
+            return &row;
     return nullptr;
 }
 

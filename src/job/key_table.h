@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "job/document.h"
 #include "job/key_spec.h"
 
 namespace voltpile {
@@ -12,6 +13,10 @@ namespace voltpile {
 class KeyTable {
   public:
     explicit KeyTable(const AppSchema& app);
+
+    // Adds a row for each name that the document has in a table of numbers with any names, so that they are
+    // keys like others: "parameters.sigma" beside "parameters.NAME". Names that have a row are left alone.
+    void add_names(const Node& document);
 
     const std::vector<KeySpec>& rows() const { return rows_; }
     const KeySpec* find(std::string_view path) const;
@@ -31,8 +36,9 @@ class KeyTable {
 // Returns the rows that all apps share: `app`, [[sweep]], [run] and [cluster].
 std::vector<KeySpec> common_keys();
 
-// Returns whether the key stands for all keys of its table: "output.unit.NAME". Its value is a list of
-// strings, each name followed by its value (job/named_texts.h).
+// Returns whether the key stands for all keys of its table: "output.unit.NAME". The value of one for strings
+// is a list of strings, each name followed by its value (job/named_texts.h). That of one for real numbers is
+// the list of names: each of the numbers has a row of its own (KeyTable::add_names).
 bool has_any_name(const KeySpec& spec);
 
 // Returns whether the row belongs to [[sweep]]. Such rows describe each axis, not the job as a whole.

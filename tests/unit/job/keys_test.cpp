@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "bowl_schema.h"
 
 namespace voltpile::testing {
@@ -51,6 +53,40 @@ TEST(Keys, RejectsUnknownApp) {
     EXPECT_EQ(problems_of("app = 3\n"),
               "b.toml:1: app = 3: expected a string, one of bowl, found an integer");
     EXPECT_EQ(problems_of("[bowl]\ndepth = 1\n[roll]\nrounds = 1\n", {"app=bowl"}), "");
+}
+
+TEST(Keys, ReadsNumbersWithAnyNames) {
+    AppSchema schema = bowl_schema();
+    schema.keys.push_back({.path = "spice.NAME", .range = {.min = 0}, .sweepable = true, .help = "Any."});
+    const std::vector<AppSchema> apps{schema};
+    const auto read = [&](const std::string& text, const std::vector<std::string>& overrides) {
+        return parse_job(bowl_job + text, "b.toml", overrides, apps);
+    };
+    const std::string spices = "[spice]\nsalt = 2\npepper = 0.5\n";
+    const std::string sweep = "[[sweep]]\nparameter = \"salt\"\nfrom = 0\nto = 1\ncount = 3\n";
+    const JobSpec job = read(spices + sweep, {"spice.curry=4", "sweep.salt.count=5"});
+    Texts names = job.texts("spice.NAME");
+    std::ranges::sort(names);
+    EXPECT_EQ(names, (Texts{"curry", "pepper", "salt"}));
+    EXPECT_EQ(job.real("spice.pepper"), 0.5);
+    EXPECT_EQ(job.real("spice.curry"), 4);
+    EXPECT_EQ(job.axes().at(0).parameter, "spice.salt");
+    EXPECT_EQ(job.point_count(), 5);
+    EXPECT_NE(read(spices, {}).fingerprint(), read(spices, {"spice.salt=3"}).fingerprint());
+    EXPECT_EQ(read("[spice]\npepper = 0.50\nsalt = 2.0\n", {}).fingerprint(), read(spices, {}).fingerprint());
+
+    const auto complaint = [&](const std::string& text) -> std::string {
+        try {
+            read(text, {});
+        } catch (const JobError& error) {
+            return error.what();
+        }
+        return "accepted";
+    };
+    EXPECT_EQ(complaint("[spice]\nsalt = -1\n"), "b.toml:8: spice.salt = -1: must be at least 0");
+    EXPECT_EQ(complaint("[spice]\n\"two words\" = 1\n"), "b.toml:8: unknown key spice.\"two words\"");
+    EXPECT_EQ(complaint("[spice]\nsalt = \"1\"\n"),
+              "b.toml:8: spice.salt = \"1\": expected a real number, found a string");
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include "sweep/portable.h"
 #include "sweep/select.h"
 
-namespace voltpile::rootmap {
+namespace voltpile {
 inline namespace VOLTPILE_TARGET {
 
 // Returns sin(x + quarters pi/2) within 1e-15 + 1e-22 x for |x| < 1e6; any number for others. Real also needs
@@ -58,4 +58,4 @@ VOLTPILE_HD Real cosine(Real x) {
 }
 
 }  // namespace VOLTPILE_TARGET
-}  // namespace voltpile::rootmap
+}  // namespace voltpile
