@@ -103,7 +103,7 @@ class Ode(Case):
         self.refuse(JOB.replace("-k*x", "-k*x/(2 - 2)"), "division by zero, at character 5")
         self.refuse(JOB.replace("-k*x", "sine(x)"), "unknown function sine; did you mean sin")
         self.refuse(JOB + '[define]\na = "b + 1"\nb = "2*a"\n', "a is defined by itself")
-        self.refuse(JOB.replace("v = 0.0\n", ""), "bad.toml:7: v has no initial value: write v = 0 in [initial]")
+        self.refuse(JOB.replace("v = 0.0\n", ""), "bad.toml:8: v has no initial value: write v = 0 in [initial]")
         self.refuse(JOB + '[stop]\nlate = "t"\n', "bad.toml:15: stop.late: expected a comparison")
         self.refuse(JOB + '[run]\ndevice = "gpu"\n', 'app "ode" computes on CPU cores only: set run.device = "cpu"')
 
