@@ -53,6 +53,14 @@ CpuLevel cpu_level() {
     return choose_cpu_level(supported_cpu_level(), std::getenv("VOLTPILE_CPU_LEVEL"));
 }
 
+bool has_avx512_vnni() {
+#if defined(__x86_64__)
+    return __builtin_cpu_supports("avx512vnni");
+#else
+    return false;
+#endif
+}
+
 std::vector<CpuLevel> usable_cpu_levels() {
     std::vector<CpuLevel> levels;
     for (int level = static_cast<int>(cpu_level()); level >= 0; --level)

@@ -33,6 +33,9 @@ constexpr bool has_fma(CpuLevel level) {
 // level, MachineError if the processor lacks that level.
 CpuLevel cpu_level();
 
+// Whether this processor has AVX-512 VNNI: integer dot products, which CpuLevel::Avx512 does not include.
+bool has_avx512_vnni();
+
 // Returns cpu_level() and the levels below it, highest first.
 std::vector<CpuLevel> usable_cpu_levels();
 

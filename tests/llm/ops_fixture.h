@@ -236,6 +236,13 @@ class OpsTest : public testing::TestWithParam<OpsMaker> {
         EXPECT_LT(nmse(body(tested), body(reference)), bound);
     }
 
+    // The bound for products with weights of `format`. From AVX2 on, CpuOps rounds activations to 8 bits for
+    // quantized weights: the rounding error is uniform within half a step, and a step is the largest of 32
+    // normal numbers, about 2.1, divided by 127. That squared and divided by 12 is 2.4e-5. The sums of few
+    // weights spread around it. Gated products, which multiply two and amplify errors of negative gates, have
+    // four times as much.
+    static double product_bound(WeightFormat format) { return has_integer_product(format) ? 1e-4 : 1e-11; }
+
     static double nmse(const std::vector<float>& got, const std::vector<float>& wanted) {
         if (got.size() != wanted.size()) return std::numeric_limits<double>::infinity();
         double error = 0, square = 0;

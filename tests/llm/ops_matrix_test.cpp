@@ -32,14 +32,65 @@ TEST_P(OpsMatrixTest, MultipliesEveryFormatAndManySizes) {
                          std::to_string(shape.columns) + " columns");
             const auto w = weights(entry.format, shape.weights, shape.columns);
             const auto x = normals(shape.rows * shape.columns);
+            expect_same(
+                [&](Side& side) {
+                    const auto matrix =
+                        side.ops->load_matrix(source(entry.format, shape.weights, shape.columns, w));
+                    const FloatRows out =
+                        side.rows(std::vector<float>(static_cast<std::size_t>(shape.rows * shape.weights)),
+                                  shape.weights);
+                    side.ops->matmul(side.hidden(x, shape.columns), *matrix, out);
+                    return side.down(out);
+                },
+                product_bound(entry.format));
+        }
+    }
+}
+
+// Integers of which each 32 have the largest magnitude 127 are not rounded by CpuOps.
+TEST_P(OpsMatrixTest, MultipliesIntegerActivationsExactly) {
+    for (const WeightFormatInfo& entry : kWeightFormats) {
+        for (const std::int64_t rows : {1, 2, 5, 9}) {
+            SCOPED_TRACE(std::string(entry.name) + ", " + std::to_string(rows) + " rows");
+            const std::int64_t columns = 5 * 256, weights_count = 37;
+            const auto w = weights(entry.format, weights_count, columns);
+            std::uniform_int_distribution<int> each(-127, 127);
+            std::vector<float> x(static_cast<std::size_t>(rows * columns));
+            for (float& value : x) value = static_cast<float>(each(random_));
+            for (std::size_t i = 0; i < x.size(); i += 32) x[i + i / 32 % 32] = i % 64 == 0 ? 127 : -127;
             expect_same([&](Side& side) {
-                const auto matrix =
-                    side.ops->load_matrix(source(entry.format, shape.weights, shape.columns, w));
+                const auto matrix = side.ops->load_matrix(source(entry.format, weights_count, columns, w));
                 const FloatRows out = side.rows(
-                    std::vector<float>(static_cast<std::size_t>(shape.rows * shape.weights)), shape.weights);
-                side.ops->matmul(side.hidden(x, shape.columns), *matrix, out);
+                    std::vector<float>(static_cast<std::size_t>(rows * weights_count)), weights_count);
+                side.ops->matmul(side.hidden(x, columns), *matrix, out);
                 return side.down(out);
             });
+        }
+    }
+}
+
+// A number that is not finite must reach the sentinel through every format.
+TEST(CpuOpsTest, ProductsKeepWhatIsNotFinite) {
+    constexpr std::int64_t columns = 512, weights_count = 19, rows = 3;
+    for (const CpuLevel level : usable_cpu_levels()) {
+        for (const WeightFormat format : {WeightFormat::Q8_0, WeightFormat::Q4_0, WeightFormat::Q4_K,
+                                          WeightFormat::Q5_K, WeightFormat::Q6_K, WeightFormat::F16}) {
+            const std::size_t blocks = static_cast<std::size_t>(columns * weights_count) / block_size(format);
+            std::vector<std::byte> bytes(blocks * block_bytes(format));
+            make_blocks(format, 7, 0, blocks, 0.03, bytes.data());
+            for (const float bad : {std::numeric_limits<float>::infinity(), std::nanf("")}) {
+                std::vector<float> x(static_cast<std::size_t>(rows * columns), 0.5F);
+                x[columns + 300] = bad;
+                CpuOps ops({-1}, cpu_kernels(level));
+                const auto matrix = ops.load_matrix(
+                    {format, weights_count, columns, row_bytes(format, columns), bytes.data(), true});
+                std::vector<float> out(static_cast<std::size_t>(rows * weights_count));
+                ops.matmul(HiddenRows{x.data(), rows, columns}, *matrix,
+                           FloatRows{out.data(), rows, weights_count});
+                for (std::int64_t r = 0; r < rows; ++r)
+                    EXPECT_EQ(r != 1, std::isfinite(out[static_cast<std::size_t>(r * weights_count)]))
+                        << name(level) << ", " << name(format) << ", row " << r;
+            }
         }
     }
 }
@@ -51,15 +102,18 @@ TEST_P(OpsMatrixTest, ConcatenatesMatricesOfDifferentFormats) {
     const auto v = weights(WeightFormat::F16, 19, columns);
     for (const std::int64_t rows : {1, 4, 21}) {
         const auto x = normals(rows * columns);
-        expect_same([&](Side& side) {
-            const auto a = side.ops->load_matrix(source(WeightFormat::Q4_K, 48, columns, q));
-            const auto b = side.ops->load_matrix(source(WeightFormat::Q6_K, 17, columns, k));
-            const auto c = side.ops->load_matrix(source(WeightFormat::F16, 19, columns, v));
-            const WeightMatrix* all[] = {a.get(), b.get(), c.get()};
-            const HiddenRows out = side.hidden(std::vector<float>(static_cast<std::size_t>(rows * 84)), 84);
-            side.ops->matmul(side.hidden(x, columns), all, out);
-            return side.down(out);
-        });
+        expect_same(
+            [&](Side& side) {
+                const auto a = side.ops->load_matrix(source(WeightFormat::Q4_K, 48, columns, q));
+                const auto b = side.ops->load_matrix(source(WeightFormat::Q6_K, 17, columns, k));
+                const auto c = side.ops->load_matrix(source(WeightFormat::F16, 19, columns, v));
+                const WeightMatrix* all[] = {a.get(), b.get(), c.get()};
+                const HiddenRows out =
+                    side.hidden(std::vector<float>(static_cast<std::size_t>(rows * 84)), 84);
+                side.ops->matmul(side.hidden(x, columns), all, out);
+                return side.down(out);
+            },
+            product_bound(WeightFormat::Q4_K));
     }
 }
 
@@ -70,14 +124,16 @@ TEST_P(OpsMatrixTest, MultipliesGatedInEveryFormat) {
             const auto gate = weights(entry.format, weights_count, columns);
             const auto up = weights(entry.format, weights_count, columns);
             const auto x = normals(rows * columns, 2);
-            expect_same([&](Side& side) {
-                const auto g = side.ops->load_matrix(source(entry.format, weights_count, columns, gate));
-                const auto u = side.ops->load_matrix(source(entry.format, weights_count, columns, up));
-                const HiddenRows out = side.hidden(
-                    std::vector<float>(static_cast<std::size_t>(rows * weights_count)), weights_count);
-                side.ops->gated_matmul(side.hidden(x, columns), *g, *u, out);
-                return side.down(out);
-            });
+            expect_same(
+                [&](Side& side) {
+                    const auto g = side.ops->load_matrix(source(entry.format, weights_count, columns, gate));
+                    const auto u = side.ops->load_matrix(source(entry.format, weights_count, columns, up));
+                    const HiddenRows out = side.hidden(
+                        std::vector<float>(static_cast<std::size_t>(rows * weights_count)), weights_count);
+                    side.ops->gated_matmul(side.hidden(x, columns), *g, *u, out);
+                    return side.down(out);
+                },
+                4 * product_bound(entry.format));
         }
     }
 }
@@ -92,19 +148,21 @@ TEST_P(OpsMatrixTest, MultipliesManyTiles) {
             SCOPED_TRACE(std::to_string(rows) + " rows");
             const auto x = normals(rows * columns, 2);
             for (const bool gated : {false, true}) {
-                expect_same([&](Side& side) {
-                    const auto a = side.ops->load_matrix(source(format, outputs, columns, first));
-                    const auto b = side.ops->load_matrix(source(format, outputs, columns, second));
-                    const std::int64_t width = gated ? outputs : 2 * outputs;
-                    const HiddenRows out =
-                        side.hidden(std::vector<float>(static_cast<std::size_t>(rows * width)), width);
-                    const WeightMatrix* both[] = {a.get(), b.get()};
-                    if (gated)
-                        side.ops->gated_matmul(side.hidden(x, columns), *a, *b, out);
-                    else
-                        side.ops->matmul(side.hidden(x, columns), both, out);
-                    return side.down(out);
-                });
+                expect_same(
+                    [&](Side& side) {
+                        const auto a = side.ops->load_matrix(source(format, outputs, columns, first));
+                        const auto b = side.ops->load_matrix(source(format, outputs, columns, second));
+                        const std::int64_t width = gated ? outputs : 2 * outputs;
+                        const HiddenRows out =
+                            side.hidden(std::vector<float>(static_cast<std::size_t>(rows * width)), width);
+                        const WeightMatrix* both[] = {a.get(), b.get()};
+                        if (gated)
+                            side.ops->gated_matmul(side.hidden(x, columns), *a, *b, out);
+                        else
+                            side.ops->matmul(side.hidden(x, columns), both, out);
+                        return side.down(out);
+                    },
+                    4 * product_bound(format));
             }
         }
     }
@@ -115,23 +173,25 @@ TEST_P(OpsMatrixTest, PiecesOfTheColumnsAddUp) {
     const std::int64_t rows = 6, weights_count = 10, columns = 768;
     const auto bytes = weights(WeightFormat::Q5_K, weights_count, columns);
     const auto x = normals(rows * columns);
-    expect_same([&](Side& side) {
-        std::vector<float> sum(static_cast<std::size_t>(rows * weights_count));
-        for (const auto& [begin, end] : {std::pair{0, 256}, std::pair{256, 768}}) {
-            MatrixSource piece = source(WeightFormat::Q5_K, weights_count, columns, bytes);
-            piece.data += begin / 256 * 176;
-            piece.columns = end - begin;
-            const auto matrix = side.ops->load_matrix(piece);
-            std::vector<float> part;
-            for (std::int64_t r = 0; r < rows; ++r)
-                part.insert(part.end(), x.begin() + r * columns + begin, x.begin() + r * columns + end);
-            const FloatRows out = side.rows(sum, weights_count);
-            side.ops->matmul(side.hidden(part, end - begin), *matrix, out);
-            const auto product = side.down(out);
-            for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += product[i];
-        }
-        return sum;
-    });
+    expect_same(
+        [&](Side& side) {
+            std::vector<float> sum(static_cast<std::size_t>(rows * weights_count));
+            for (const auto& [begin, end] : {std::pair{0, 256}, std::pair{256, 768}}) {
+                MatrixSource piece = source(WeightFormat::Q5_K, weights_count, columns, bytes);
+                piece.data += begin / 256 * 176;
+                piece.columns = end - begin;
+                const auto matrix = side.ops->load_matrix(piece);
+                std::vector<float> part;
+                for (std::int64_t r = 0; r < rows; ++r)
+                    part.insert(part.end(), x.begin() + r * columns + begin, x.begin() + r * columns + end);
+                const FloatRows out = side.rows(sum, weights_count);
+                side.ops->matmul(side.hidden(part, end - begin), *matrix, out);
+                const auto product = side.down(out);
+                for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += product[i];
+            }
+            return sum;
+        },
+        product_bound(WeightFormat::Q5_K));
 }
 
 // CPUs use one algorithm for all numbers of rows, so results must be bit-identical.
@@ -162,6 +222,33 @@ TEST(CpuOpsTest, RowsDoNotDependOnEachOther) {
                                          alone.size() * sizeof(float)))
                     << name(level) << ", " << entry.name << ", row " << r;
             }
+        }
+    }
+}
+
+// All levels with integer products give the same bits for quantized weights.
+TEST(CpuOpsTest, IntegerProductsDoNotDependOnTheLevel) {
+    constexpr std::int64_t columns = 1536, weights_count = 38, rows = 6;
+    std::vector<float> x(static_cast<std::size_t>(rows * columns));
+    std::mt19937 random(3);
+    for (float& value : x) value = std::normal_distribution<float>()(random);
+    for (const WeightFormat format : {WeightFormat::Q8_0, WeightFormat::Q4_0, WeightFormat::Q4_K,
+                                      WeightFormat::Q5_K, WeightFormat::Q6_K}) {
+        const std::size_t blocks = static_cast<std::size_t>(columns * weights_count) / block_size(format);
+        std::vector<std::byte> bytes(blocks * block_bytes(format));
+        make_blocks(format, 7, 0, blocks, 0.03, bytes.data());
+        std::vector<float> first;
+        for (const CpuLevel level : usable_cpu_levels()) {
+            if (cpu_kernels(level).integer_product == nullptr) continue;
+            CpuOps ops({-1}, cpu_kernels(level));
+            const auto matrix = ops.load_matrix(
+                {format, weights_count, columns, row_bytes(format, columns), bytes.data(), true});
+            std::vector<float> out(static_cast<std::size_t>(rows * weights_count));
+            ops.matmul(HiddenRows{x.data(), rows, columns}, *matrix,
+                       FloatRows{out.data(), rows, weights_count});
+            if (first.empty()) first = out;
+            EXPECT_EQ(0, std::memcmp(first.data(), out.data(), out.size() * sizeof(float)))
+                << name(level) << ", " << name(format);
         }
     }
 }

@@ -110,7 +110,7 @@ Batch BenchSequences::next_batch() {
 
 Batch BenchSequences::prompt_batch(int tokens) {
     const int piece = std::min(tokens, rows_);
-    make_room(piece);
+    place(1, piece);
     BatchBuilder builder;
     builder.add(pages_.front(), prompt(0, piece), 0, WantLogits::Last);
     return builder.take();

@@ -31,7 +31,8 @@ class BenchSequences {
 
     // Returns the batch of the next decode step.
     Batch next_batch();
-    // Returns a batch with one prompt, or with as much of it as fits into a pass.
+    // Starts over with one sequence and returns a batch with its prompt, or with as much of it as fits into a
+    // pass.
     Batch prompt_batch(int tokens);
 
     struct Answered {

@@ -74,6 +74,7 @@ class LlmBench {
         measure_rates();
         run_passes(replica_, [&](ReplicaPasses& passes) { measure_passes(passes); });
         profile();
+        measure_host_memory();
         gather();
         line_.clear();
         if (!replica_.leads()) return;
@@ -92,11 +93,9 @@ class LlmBench {
     void measure_rates() {
         say("measuring the memory ...");
         together();
-        if (rank_.device >= 0) {
+        if (rank_.device >= 0)
             mine_.read_rate = gpu_read_rate(rank_.device, read_bytes_gpu, *replica_.stream());
-        } else {
-            mine_.read_rate = host_read_rate(read_bytes_host, pus_of(replica_.plan().plan, world_rank_));
-        }
+        measure_host_memory();
         const auto* files = dynamic_cast<const ModelFiles*>(&model_);
         together();
         if (files != nullptr)
@@ -104,6 +103,14 @@ class LlmBench {
                                              replica_.teams().team().size());
         mine_.loaded_bytes = static_cast<double>(replica_.loaded_bytes());
         mine_.load_s = replica_.load_seconds();
+    }
+
+    // Before and after the passes, and the higher rate counts: other programs may disturb either.
+    void measure_host_memory() {
+        if (rank_.device >= 0) return;
+        together();
+        mine_.read_rate = std::max(
+            mine_.read_rate, host_read_rate(read_bytes_host, pus_of(replica_.plan().plan, world_rank_)));
     }
 
     void measure_passes(ReplicaPasses& passes) {
@@ -227,6 +234,11 @@ void fill_in_request(LlmBenchOptions& options) {
     const int generated = std::ranges::max(options.contexts) + options.generated + warm_steps + 1;
     request.context = std::max(std::ranges::max(options.prompts) + 1, generated);
     request.sequences = request.logits = std::ranges::max(options.batches);
+    // One prompt at a time, or the largest batch after the longest context: not the longest prompt for each
+    // sequence of the batch.
+    const std::int64_t pages = std::max<std::int64_t>(request.pages_per_sequence(),
+                                                      std::int64_t{request.sequences} * pages_for(generated));
+    request.cache_tokens = pages * kv_page_tokens;
     request.rows = std::max(512, request.sequences);
 }
 

@@ -135,7 +135,8 @@ class Ops {
     virtual void add_rms_norm(FloatRows x, FloatRows delta, const float* weight, float eps, HiddenRows out,
                               SentinelPlace place) = 0;
 
-    // out[r, j] = sum_c x[r, c] * w[j, c], summed in fp32. Several matrices with the same number of columns
+    // out[r, j] = sum_c x[r, c] * w[j, c], summed in fp32. CpuOps rounds x to 8 bits, with one scale for 32
+    // columns, for quantized weights. Several matrices with the same number of columns
     // are concatenated by rows: out has the outputs of weights[0] first, then those of weights[1], and so on.
     // An implementation may choose its algorithm by the number of rows unless it was created as
     // batch-invariant. Within one algorithm, rows do not depend on each other.

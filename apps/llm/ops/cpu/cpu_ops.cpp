@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ranges>
 
 #include "llm/ops/sampling_host.h"
 
@@ -21,24 +22,14 @@ std::int64_t items_of(const WeightMatrix& weight, std::int64_t rows) {
     return (weight.rows() + each - 1) / each;
 }
 
-Product product_of(const WeightMatrix& weight, FloatRows x, std::int64_t item) {
-    Product p;
-    p.format = weight.format();
-    p.w = host(weight).row(0);
-    p.row_bytes = host(weight).row(1) - host(weight).row(0);
-    p.columns = weight.columns();
-    p.begin = item * weights_of_item(x.rows);
-    p.end = std::min(weight.rows(), p.begin + weights_of_item(x.rows));
-    p.x = x.data;
-    p.rows = x.rows;
-    return p;
-}
-
 }  // namespace
 
 CpuOps::CpuOps(const std::vector<int>& pus, const CpuKernels& kernels, bool clamp)
     : HostOps(clamp), kernels_(kernels), team_(pus), scratch_(static_cast<std::size_t>(team_.size())) {
-    for (Scratch& scratch : scratch_) scratch.panel.resize(product_weights * product_columns);
+    for (Scratch& scratch : scratch_) {
+        scratch.panel.resize(product_weights * product_columns);
+        scratch.integer_panel.resize(integer_panel_bytes / sizeof(AlignedBytes));
+    }
 }
 
 std::string CpuOps::describe() const {
@@ -59,7 +50,52 @@ void CpuOps::add_rms_norm(FloatRows x, FloatRows delta, const float* weight, flo
     }
 }
 
+bool CpuOps::by_integers(const WeightMatrix& weight) const {
+    return kernels_.integer_product != nullptr && has_integer_product(weight.format());
+}
+
+void CpuOps::quantize_rows(FloatRows x) {
+    const std::int64_t blocks = x.columns / quantized_columns;
+    quantized_.resize(std::max(quantized_.size(), static_cast<std::size_t>(x.rows * blocks)));
+    // Few rows are quantized in less time than it takes to wake the team.
+    constexpr std::int64_t rows_for_team = 8;
+    const auto one = [&](std::int64_t r, int) {
+        kernels_.quantize(x.data + r * x.columns, x.columns, quantized_.data() + r * blocks);
+    };
+    if (x.rows >= rows_for_team) return team_.for_each(x.rows, one);
+    for (std::int64_t r = 0; r < x.rows; ++r) one(r, 0);
+}
+
+Product CpuOps::product_of(const WeightMatrix& weight, FloatRows x, std::int64_t item, int thread) {
+    Scratch& scratch = scratch_[static_cast<std::size_t>(thread)];
+    Product p;
+    p.format = weight.format();
+    p.w = host(weight).row(0);
+    p.row_bytes = host(weight).row(1) - host(weight).row(0);
+    p.columns = weight.columns();
+    p.begin = item * weights_of_item(x.rows);
+    p.end = std::min(weight.rows(), p.begin + weights_of_item(x.rows));
+    p.x = x.data;
+    p.rows = x.rows;
+    p.panel = scratch.panel.data();
+    if (!by_integers(weight)) return p;
+    scratch.sums.resize(std::max(scratch.sums.size(), static_cast<std::size_t>(x.rows * integer_sums)));
+    p.quantized = quantized_.data();
+    p.integer_panel = scratch.integer_panel.front().bytes;
+    p.sums = scratch.sums.data();
+    return p;
+}
+
+void CpuOps::run(const Product& p) const {
+    if (p.quantized != nullptr)
+        kernels_.integer_product(p);
+    else
+        kernels_.product(p);
+}
+
 void CpuOps::multiply(FloatRows x, std::span<const WeightMatrix* const> weights, FloatRows out) {
+    if (std::ranges::any_of(weights, [&](const WeightMatrix* weight) { return by_integers(*weight); }))
+        quantize_rows(x);
     std::int64_t items = 0;
     for (const WeightMatrix* weight : weights) items += items_of(*weight, x.rows);
     team_.for_each(items, [&](std::int64_t item, int thread) {
@@ -69,11 +105,10 @@ void CpuOps::multiply(FloatRows x, std::span<const WeightMatrix* const> weights,
             item -= items_of(*weights[i], x.rows);
             column += weights[i]->rows();
         }
-        Product p = product_of(*weights[i], x, item);
+        Product p = product_of(*weights[i], x, item, thread);
         p.out = out.data + column + p.begin;
         p.out_stride = out.columns;
-        p.panel = scratch_[static_cast<std::size_t>(thread)].panel.data();
-        kernels_.product(p);
+        run(p);
     });
 }
 
@@ -87,21 +122,20 @@ void CpuOps::matmul(HiddenRows x, const WeightMatrix& weight, FloatRows out) {
 }
 
 void CpuOps::gated_matmul(HiddenRows x, const WeightMatrix& gate, const WeightMatrix& up, HiddenRows out) {
+    if (by_integers(gate) || by_integers(up)) quantize_rows(host(x));
     team_.for_each(items_of(gate, x.rows), [&](std::int64_t item, int thread) {
         Scratch& scratch = scratch_[static_cast<std::size_t>(thread)];
         const std::int64_t stride = weights_of_item(x.rows);
         scratch.other.resize(std::max(scratch.other.size(), static_cast<std::size_t>(x.rows * stride)));
-        Product p = product_of(gate, host(x), item);
-        p.panel = scratch.panel.data();
+        Product p = product_of(gate, host(x), item, thread);
         p.out = host(out).data + p.begin;
         p.out_stride = out.columns;
-        kernels_.product(p);
+        run(p);
         float* const gates = p.out;
-        p = product_of(up, host(x), item);
-        p.panel = scratch.panel.data();
+        p = product_of(up, host(x), item, thread);
         p.out = scratch.other.data();
         p.out_stride = stride;
-        kernels_.product(p);
+        run(p);
         for (std::int64_t r = 0; r < x.rows; ++r)
             kernels_.gate(gates + r * out.columns, p.out + r * stride, p.end - p.begin);
     });

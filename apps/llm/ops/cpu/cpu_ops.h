@@ -1,6 +1,8 @@
 // The operations on CPUs, with SIMD kernels for this machine's CpuLevel and several threads. Weights keep the
-// file's layout and are expanded to fp32 in registers; sums are fp32. A row's result is bit-identical in any
-// batch and with any number of threads.
+// file's layout. fp16, bf16 and fp32 weights are expanded to fp32 in registers. With quantized weights, from
+// AVX2 on, a product rounds its activations to 8 bits with one scale for 32 columns, multiplies integers, and
+// adds the scaled sums of 32 or 16 columns in fp32. A row's result is bit-identical in any batch and with any
+// number of threads.
 #pragma once
 
 #include <memory>
@@ -37,17 +39,28 @@ class CpuOps final : public HostOps {
                                float* log_probabilities) override;
 
   private:
+    struct alignas(64) AlignedBytes {
+        std::byte bytes[64];
+    };
     // Memory of one thread; grows as needed.
     struct Scratch {
         std::vector<float> panel;
         std::vector<float> other;
+        std::vector<float> sums;
+        std::vector<AlignedBytes> integer_panel;
     };
 
+    bool by_integers(const WeightMatrix& weight) const;
+    // Quantizes x to quantized_.
+    void quantize_rows(FloatRows x);
+    Product product_of(const WeightMatrix& weight, FloatRows x, std::int64_t item, int thread);
+    void run(const Product& p) const;
     void multiply(FloatRows x, std::span<const WeightMatrix* const> weights, FloatRows out);
 
     CpuKernels kernels_;
     CpuTeam team_;
     std::vector<Scratch> scratch_;
+    std::vector<QuantizedBlock> quantized_;  // the activations of the current product
     std::vector<float> means_;
 };
 

@@ -2,6 +2,7 @@
 // see base/simd.h.
 #include "llm/ops/cpu/kernels.h"
 
+#include "llm/ops/cpu/integer_product.h"
 #include "llm/ops/cpu/product.h"
 #include "llm/ops/cpu/row_kernels.h"
 
@@ -9,7 +10,12 @@ namespace voltpile::llm {
 
 template <>
 CpuKernels compiled_cpu_kernels<simd_level>() {
-    return {simd_level, product<>, attention, add_rms_norm, gate, to_half};
+#if defined(__AVX2__)
+    constexpr auto integers = integer_product;
+#else
+    constexpr void (*integers)(const Product&) = nullptr;
+#endif
+    return {simd_level, product<>, integers, quantize, attention, add_rms_norm, gate, to_half};
 }
 
 }  // namespace voltpile::llm

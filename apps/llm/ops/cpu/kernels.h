@@ -9,6 +9,7 @@
 #include "base/cpu_level.h"
 #include "llm/model/kv_element.h"
 #include "llm/model/weight_format.h"
+#include "llm/ops/cpu/quantized_block.h"
 
 namespace voltpile::llm {
 
@@ -16,6 +17,10 @@ namespace voltpile::llm {
 // expanded to fp32 if x has enough rows to make that pay.
 constexpr std::int64_t product_columns = 1024;
 constexpr std::int64_t product_weights = 32;
+
+// Scratch of integer_product: an unpacked part of the matrix, aligned to 64 bytes, and the sums of each row.
+constexpr std::int64_t integer_panel_bytes = 11264;
+constexpr std::int64_t integer_sums = 32;
 
 // out[r, j - begin] = sum_c x[r, c] * w[j, c] for begin <= j < end and all rows r of x.
 struct Product {
@@ -30,7 +35,17 @@ struct Product {
     float* out = nullptr;
     std::int64_t out_stride = 0;
     float* panel = nullptr;  // scratch: product_weights * product_columns
+    // Of integer_product only.
+    const QuantizedBlock* quantized = nullptr;  // (rows, columns / quantized_columns): x
+    std::byte* integer_panel = nullptr;         // scratch: integer_panel_bytes
+    float* sums = nullptr;                      // scratch: rows * integer_sums
 };
+
+// Whether integer_product has the format.
+constexpr bool has_integer_product(WeightFormat format) {
+    return format == WeightFormat::Q8_0 || format == WeightFormat::Q4_0 || format == WeightFormat::Q4_K ||
+           format == WeightFormat::Q5_K || format == WeightFormat::Q6_K;
+}
 
 // Attention of one row and the `group` query heads that share a KV head.
 struct AttentionRow {
@@ -54,6 +69,10 @@ struct AttentionRow {
 struct CpuKernels {
     CpuLevel level;
     void (*product)(const Product&);
+    // The same for quantized weights, from quantized activations. nullptr: the level has none.
+    void (*integer_product)(const Product&);
+    // Quantizes a row. columns: a multiple of quantized_columns.
+    void (*quantize)(const float* x, std::int64_t columns, QuantizedBlock* to);
     void (*attention)(const AttentionRow&);
     // x += delta (unless nullptr); out = x * weight / sqrt(mean(x^2) + eps); returns the mean.
     float (*add_rms_norm)(float* x, const float* delta, const float* weight, float eps, std::int64_t columns,
@@ -75,7 +94,11 @@ CpuKernels compiled_cpu_kernels<CpuLevel::Avx512>();
 
 // level: one of usable_cpu_levels().
 inline CpuKernels cpu_kernels(CpuLevel level) {
-    return at_cpu_level(level, []<CpuLevel compiled>() { return compiled_cpu_kernels<compiled>(); });
+    const auto of = []<CpuLevel compiled>() { return compiled_cpu_kernels<compiled>(); };
+    CpuKernels kernels = at_cpu_level(level, of);
+    if (level == CpuLevel::Avx512 && !has_avx512_vnni())
+        kernels.integer_product = at_cpu_level(CpuLevel::Avx2, of).integer_product;  // the same bits
+    return kernels;
 }
 
 }  // namespace voltpile::llm

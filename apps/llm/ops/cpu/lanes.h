@@ -13,6 +13,16 @@ using Lanes = Simd<float>;
 using IntLanes = Simd<std::int32_t>;
 constexpr int lane_count = Lanes::lanes;
 
+// The bits of half precision numbers, one in each lane. Shifted to where fp32 has its fraction and times
+// 2^112, the difference of the exponents' biases, they are the number itself, subnormal or not; infinities
+// and NaN get the largest exponent besides.
+VOLTPILE_INLINE Lanes float_from_half_bits(IntLanes bits) {
+    const IntLanes magnitude = bits & 0x7fff;
+    const Lanes finite = bits_as<float>(magnitude << 13) * 0x1p112F;
+    const IntLanes not_finite = (IntLanes::Numbers)(magnitude.v > 0x7bff) & 0x7f800000;
+    return bits_as<float>(bits_as<std::int32_t>(finite) | not_finite | (bits & 0x8000) << 16);
+}
+
 #if defined(__AVX512F__)
 VOLTPILE_INLINE IntLanes load_bytes(const std::uint8_t* from) {
     return (IntLanes::Numbers)_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
@@ -65,15 +75,6 @@ VOLTPILE_INLINE IntLanes load_signed_bytes(const std::uint8_t* from) {
 }
 VOLTPILE_INLINE IntLanes load_shorts(const std::uint8_t* from) {
     return widened<std::uint16_t>(from);
-}
-// The bits of half precision numbers, one in each lane. Shifted to where fp32 has its fraction and times
-// 2^112, the difference of the exponents' biases, they are the number itself, subnormal or not; infinities
-// and NaN get the largest exponent besides.
-VOLTPILE_INLINE Lanes float_from_half_bits(IntLanes bits) {
-    const IntLanes magnitude = bits & 0x7fff;
-    const Lanes finite = bits_as<float>(magnitude << 13) * 0x1p112F;
-    const IntLanes not_finite = (IntLanes::Numbers)(magnitude.v > 0x7bff) & 0x7f800000;
-    return bits_as<float>(bits_as<std::int32_t>(finite) | not_finite | (bits & 0x8000) << 16);
 }
 VOLTPILE_INLINE Lanes load_halves(const void* from) {
     return float_from_half_bits(load_shorts(static_cast<const std::uint8_t*>(from)));

@@ -1,0 +1,331 @@
+// Multiplies quantized activations with quantized weights. The sum over a group of columns is an exact
+// integer; the groups' sums are scaled and added in fp32 in the order of the columns, one lane for each
+// weight. So a result depends neither on the other rows, nor on the tile, nor on the width of the registers.
+#pragma once
+
+#include "llm/ops/cpu/integer_panel.h"
+#include "llm/ops/cpu/product.h"
+
+namespace voltpile::llm {
+inline namespace VOLTPILE_TARGET {
+namespace {
+
+VOLTPILE_INLINE float largest_of(Lanes lanes) {
+#if defined(__AVX512F__)
+    return _mm512_reduce_max_ps(lanes.v);
+#else
+    float top = lanes.lane(0);
+    for (int i = 1; i < lane_count; ++i) top = lanes.lane(i) > top ? lanes.lane(i) : top;
+    return top;
+#endif
+}
+
+VOLTPILE_INLINE std::int32_t integer_sum(IntLanes lanes) {
+#if defined(__AVX512F__)
+    return _mm512_reduce_add_epi32((__m512i)lanes.v);
+#else
+    std::int32_t total = 0;
+    for (int i = 0; i < lane_count; ++i) total += lanes.lane(i);
+    return total;
+#endif
+}
+
+void quantize(const float* x, std::int64_t columns, QuantizedBlock* to) {
+    for (std::int64_t c = 0; c < columns; c += quantized_columns, ++to, x += quantized_columns) {
+        Lanes largest = {}, finite = {};
+        for (int i = 0; i < quantized_columns; i += lane_count) {
+            const Lanes lanes = Lanes::load(x + i);
+            largest = larger(bits_as<float>(bits_as<std::int32_t>(lanes) & 0x7fffffff), largest);
+            finite = fma(lanes, Lanes(0.0F), finite);  // 0, or NaN if a number is not finite
+        }
+        const float top = largest_of(largest);
+        const bool usable = sum(finite) == 0.0F;
+        const float inverse = usable && top > 1e-30F ? 127 / top : 0;  // 127 / top must be finite
+        std::int32_t half_sum[2] = {};
+        for (int i = 0; i < quantized_columns; i += lane_count) {
+            constexpr float round = 0x1.8p23F;  // adding and subtracting it rounds to an integer
+            Lanes scaled = {};
+            if (usable) scaled = fma(Lanes::load(x + i), Lanes(inverse), Lanes(round)) - round;
+            const IntLanes q = converted<std::int32_t>(scaled);
+            typedef std::int8_t Small __attribute__((vector_size(lane_count)));
+            const Small small = __builtin_convertvector(q.v, Small);
+            __builtin_memcpy(to->q + i, &small, sizeof small);
+            half_sum[i / 16] += integer_sum(q);
+        }
+        const std::int32_t all = half_sum[0] + half_sum[1];
+        to->scale = usable ? (inverse > 0 ? top / 127 : 0) : __builtin_nanf("");
+        to->sum = to->scale * static_cast<float>(all);
+        to->minus_128_sums = -128 * all;
+        to->minus_8_sums = -8 * all;
+        for (int h = 0; h < 2; ++h) to->minus_32_sums[h] = -32 * half_sum[h];
+    }
+}
+
+#if defined(__AVX2__)
+
+VOLTPILE_INLINE IntLanes load_q(const std::uint8_t (&bytes)[simd_bytes]) {
+    IntLanes lanes;
+    __builtin_memcpy(&lanes.v, bytes, simd_bytes);
+    return lanes;
+}
+
+struct FourBytes {
+    std::int8_t bytes[4];
+};
+
+VOLTPILE_INLINE IntLanes broadcast_four(const std::int8_t* x) {
+    std::int32_t four;
+    __builtin_memcpy(&four, x, 4);
+    return IntLanes(four);
+}
+
+#if defined(__AVX512F__)
+// Adds to each lane the products of its 4 weights with 4 activations. As assembly: the compiler's own
+// function needs an option that would let it use VNNI anywhere in this file.
+VOLTPILE_INLINE IntLanes add_dot(IntLanes sums, IntLanes w, IntLanes x) {
+    __asm__("vpdpbusd %2, %1, %0" : "+v"(sums.v) : "v"(w.v), "v"(x.v));
+    return sums;
+}
+template <WeightFormat>
+VOLTPILE_INLINE IntLanes add_dot(IntLanes sums, IntLanes w, const std::int8_t* x) {
+    __asm__("vpdpbusd %2%{1to16%}, %1, %0"
+            : "+v"(sums.v)
+            : "v"(w.v), "m"(*reinterpret_cast<const FourBytes*>(x)));
+    return sums;
+}
+// The same for two steps of columns.
+template <WeightFormat>
+VOLTPILE_INLINE IntLanes add_dots(IntLanes sums, IntLanes w0, IntLanes w1, IntLanes x0, IntLanes x1) {
+    return add_dot(add_dot(sums, w0, x0), w1, x1);
+}
+#else
+template <WeightFormat format>
+VOLTPILE_INLINE __m256i dot_pairs(IntLanes w, IntLanes x) {
+    const auto a = (__m256i)w.v, b = (__m256i)x.v;
+    // At most 2 * 128 * 127, which fits into 16 bits.
+    if (format == WeightFormat::Q8_0) return _mm256_maddubs_epi16(_mm256_abs_epi8(a), _mm256_sign_epi8(b, a));
+    return _mm256_maddubs_epi16(a, b);  // at most 2 * 63 * 127, and two of them fit
+}
+VOLTPILE_INLINE IntLanes add_pairs(IntLanes sums, __m256i pairs) {
+    return (IntLanes::Numbers)_mm256_add_epi32((__m256i)sums.v,
+                                               _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+}
+template <WeightFormat format>
+VOLTPILE_INLINE IntLanes add_dot(IntLanes sums, IntLanes w, const std::int8_t* x) {
+    return add_pairs(sums, dot_pairs<format>(w, broadcast_four(x)));
+}
+template <WeightFormat format>
+VOLTPILE_INLINE IntLanes add_dots(IntLanes sums, IntLanes w0, IntLanes w1, IntLanes x0, IntLanes x1) {
+    const __m256i a = dot_pairs<format>(w0, x0), b = dot_pairs<format>(w1, x1);
+    if (format == WeightFormat::Q8_0) return add_pairs(add_pairs(sums, a), b);
+    return add_pairs(sums, _mm256_add_epi16(a, b));
+}
+#endif
+
+// What the offset of the stored weights adds to the products of a group.
+template <WeightFormat format>
+VOLTPILE_INLINE std::int32_t offset_sum(const QuantizedBlock& x, int group) {
+    if constexpr (format == WeightFormat::Q8_0) return simd_level == CpuLevel::Avx512 ? x.minus_128_sums : 0;
+    if constexpr (format == WeightFormat::Q4_0) return x.minus_8_sums;
+    if constexpr (format == WeightFormat::Q6_K) return x.minus_32_sums[group];
+    return 0;
+}
+
+// Adds the products of `rows` rows with a panel to sums[r * stride]. x: the rows' blocks of the panel's
+// columns, x_stride blocks apart.
+template <WeightFormat format, int registers, int rows>
+__attribute__((noinline)) void multiply_panel(const Panel& panel, int blocks, const QuantizedBlock* x,
+                                              std::int64_t x_stride, float* sums) {
+    constexpr int groups = quantized_columns / Unpack<format>::group;
+    constexpr int steps = group_registers / groups;
+    constexpr int stride = panel_registers * lane_count;
+    Lanes total[rows][registers];
+    for (int r = 0; r < rows; ++r) {
+        for (int u = 0; u < registers; ++u) total[r][u] = Lanes::load(sums + r * stride + u * lane_count);
+    }
+    for (int b = 0; b < blocks; ++b, ++x) {
+#pragma GCC unroll 2
+        for (int group = 0; group < groups; ++group) {
+            IntLanes products[rows][registers];
+#pragma GCC unroll 8
+            for (int r = 0; r < rows; ++r) {
+#pragma GCC unroll 2
+                for (int u = 0; u < registers; ++u)
+                    products[r][u] = IntLanes(offset_sum<format>(x[r * x_stride], group));
+            }
+#pragma GCC unroll 4
+            for (int step = 0; step < steps; step += 2) {
+                const int at = group * steps + step;
+                const auto& q = panel.q[b * group_registers + at];
+                const auto& next = panel.q[b * group_registers + at + 1];
+#pragma GCC unroll 8
+                for (int r = 0; r < rows; ++r) {
+                    const std::int8_t* four = x[r * x_stride].q + 4 * at;
+                    const IntLanes x0 = broadcast_four(four), x1 = broadcast_four(four + 4);
+#pragma GCC unroll 2
+                    for (int u = 0; u < registers; ++u)
+                        products[r][u] =
+                            add_dots<format>(products[r][u], load_q(q[u]), load_q(next[u]), x0, x1);
+                }
+            }
+#pragma GCC unroll 8
+            for (int r = 0; r < rows; ++r) {
+#pragma GCC unroll 2
+                for (int u = 0; u < registers; ++u) {
+                    const Lanes scale =
+                        Lanes::load(panel.scale[b * groups + group][u]) * Lanes(x[r * x_stride].scale);
+                    total[r][u] = fma(to_float(products[r][u]), scale, total[r][u]);
+                }
+            }
+        }
+        if constexpr (Unpack<format>::has_min) {
+#pragma GCC unroll 8
+            for (int r = 0; r < rows; ++r) {
+#pragma GCC unroll 2
+                for (int u = 0; u < registers; ++u)
+                    total[r][u] = fma(Lanes::load(panel.min[b][u]), Lanes(x[r * x_stride].sum), total[r][u]);
+            }
+        }
+    }
+    for (int r = 0; r < rows; ++r) {
+        for (int u = 0; u < registers; ++u) total[r][u].store(sums + r * stride + u * lane_count);
+    }
+}
+
+template <WeightFormat format, int registers>
+VOLTPILE_INLINE void multiply_all(const Panel& panel, int blocks, const QuantizedBlock* x,
+                                  std::int64_t x_stride, std::int64_t rows, float* sums) {
+    // As many as the registers hold, with an integer and an fp32 sum each.
+    constexpr int together = simd_level == CpuLevel::Avx512 ? 4 : 2;
+    constexpr int stride = panel_registers * lane_count;
+    std::int64_t r = 0;
+    for (; r + together <= rows; r += together)
+        multiply_panel<format, registers, together>(panel, blocks, x + r * x_stride, x_stride,
+                                                    sums + r * stride);
+    for (; r < rows; ++r)
+        multiply_panel<format, registers, 1>(panel, blocks, x + r * x_stride, x_stride, sums + r * stride);
+}
+
+// Multiplies what it is given with one row at once. The same operations as multiply_panel's.
+template <WeightFormat format>
+struct RowSink {
+    static constexpr int groups = quantized_columns / Unpack<format>::group;
+    static constexpr int steps = group_registers / groups;
+    const QuantizedBlock* x;  // of the block's columns
+    Lanes total;
+    int finished;
+    IntLanes products[panel_blocks * groups];
+    Lanes scales[panel_blocks * groups];
+    Lanes mins[panel_blocks];
+
+    VOLTPILE_INLINE void scale(int group, Lanes lanes) { scales[group] = lanes; }
+    VOLTPILE_INLINE void min(int block, Lanes lanes) { mins[block] = lanes; }
+    VOLTPILE_INLINE void q(int block, int step, IntLanes bytes) {
+        const int group = block * groups + step / steps;
+        if (step % steps == 0) products[group] = IntLanes(offset_sum<format>(x[block], step / steps));
+        products[group] = add_dot<format>(products[group], bytes, x[block].q + 4 * step);
+    }
+    VOLTPILE_INLINE void done(int blocks) {
+#pragma GCC unroll 4
+        for (int b = finished; b < finished + blocks; ++b) {
+#pragma GCC unroll 2
+            for (int group = b * groups; group < (b + 1) * groups; ++group)
+                total = fma(to_float(products[group]), scales[group] * Lanes(x[b].scale), total);
+            if constexpr (Unpack<format>::has_min) total = fma(mins[b], Lanes(x[b].sum), total);
+        }
+        finished += blocks;
+    }
+};
+
+constexpr int prefetch_bytes = 384;  // at most two blocks ahead
+
+// One row and a register of weights.
+template <WeightFormat format>
+__attribute__((noinline)) void multiply_row(PanelRows rows, const QuantizedBlock* x, std::int64_t blocks,
+                                            float* sums) {
+    RowSink<format> sink;
+    sink.total = {};
+    for (std::int64_t b = 0; b < blocks; b += Unpack<format>::blocks) {
+        sink.x = x + b;
+        sink.finished = 0;
+        rows.prefetch(prefetch_bytes, Unpack<format>::bytes);
+        Unpack<format>::unpack(rows, sink);
+        rows.advance(Unpack<format>::bytes);
+    }
+    sink.total.store(sums);
+}
+
+template <WeightFormat format, int registers>
+void multiply_weights_of(const Product& p, std::int64_t begin, std::int64_t end) {
+    using Block = Unpack<format>;
+    constexpr int stride = panel_registers * lane_count;
+    Panel& panel = *reinterpret_cast<Panel*>(p.integer_panel);
+    PanelRows rows[registers];
+    for (int j = 0; j < registers * lane_count; ++j) {
+        const std::int64_t row = begin + j < end ? begin + j : end - 1;  // beyond the end: not stored
+        rows[j / lane_count].at[j % lane_count] = reinterpret_cast<Bytes>(p.w) + row * p.row_bytes;
+    }
+    const std::int64_t x_stride = p.columns / quantized_columns;
+    if (p.rows == 1) {
+        for (int u = 0; u < registers; ++u)
+            multiply_row<format>(rows[u], p.quantized, x_stride, p.sums + u * lane_count);
+        __builtin_memcpy(p.out + (begin - p.begin), p.sums,
+                         static_cast<std::size_t>(end - begin) * sizeof(float));
+        return;
+    }
+    for (std::int64_t i = 0; i < p.rows * stride; ++i) p.sums[i] = 0;
+    for (std::int64_t first = 0; first < x_stride; first += panel_blocks) {
+        const int blocks =
+            static_cast<int>(x_stride - first < panel_blocks ? x_stride - first : panel_blocks);
+        for (int u = 0; u < registers; ++u) {
+            for (int b = 0; b < blocks; b += Block::blocks) {
+                PanelSink sink{panel, b, u};
+                rows[u].prefetch(prefetch_bytes, Block::bytes);
+                Block::unpack(rows[u], sink);
+                rows[u].advance(Block::bytes);
+            }
+        }
+        multiply_all<format, registers>(panel, blocks, p.quantized + first, x_stride, p.rows, p.sums);
+    }
+    for (std::int64_t r = 0; r < p.rows; ++r)
+        __builtin_memcpy(p.out + r * p.out_stride + (begin - p.begin), p.sums + r * stride,
+                         static_cast<std::size_t>(end - begin) * sizeof(float));
+}
+
+template <WeightFormat format>
+void integer_product_of(const Product& p) {
+    for (std::int64_t j = p.begin; j < p.end;) {
+        const std::int64_t left = p.end - j;
+        if (left > lane_count) {
+            const std::int64_t count =
+                left < panel_registers * lane_count ? left : panel_registers * lane_count;
+            multiply_weights_of<format, panel_registers>(p, j, j + count);
+            j += count;
+        } else {
+            multiply_weights_of<format, 1>(p, j, p.end);
+            j = p.end;
+        }
+    }
+}
+
+void integer_product(const Product& p) {
+    switch (p.format) {
+        case WeightFormat::Q8_0:
+            return integer_product_of<WeightFormat::Q8_0>(p);
+        case WeightFormat::Q4_0:
+            return integer_product_of<WeightFormat::Q4_0>(p);
+        case WeightFormat::Q4_K:
+            return integer_product_of<WeightFormat::Q4_K>(p);
+        case WeightFormat::Q5_K:
+            return integer_product_of<WeightFormat::Q5_K>(p);
+        case WeightFormat::Q6_K:
+            return integer_product_of<WeightFormat::Q6_K>(p);
+        default:
+            return product<>(p);
+    }
+}
+#endif
+
+}  // namespace
+}  // namespace VOLTPILE_TARGET
+}  // namespace voltpile::llm

@@ -1,0 +1,22 @@
+// Activations as 8-bit integers, for products with quantized weights.
+#pragma once
+
+#include <cstdint>
+
+namespace voltpile::llm {
+
+constexpr int quantized_columns = 32;
+
+// 32 consecutive activations, each scale * q within scale / 2. The sums serve formats whose weights are
+// stored with an offset or a minimum.
+struct alignas(64) QuantizedBlock {
+    std::int8_t q[quantized_columns];  // -127 to 127
+    float scale;                       // largest magnitude / 127; NaN if an activation is not finite
+    float sum;                         // scale * sum of q
+    std::int32_t minus_128_sums;       // -128 * sum of q
+    std::int32_t minus_8_sums;
+    std::int32_t minus_32_sums[2];  // of each half
+};
+static_assert(sizeof(QuantizedBlock) == 64);
+
+}  // namespace voltpile::llm
