@@ -6,7 +6,7 @@ import time
 import h5py
 import numpy
 
-from harness import SOURCE, Case
+from harness import ENVIRONMENT, SOURCE, Case
 from tiny_model import EXPECTED, MODELS
 
 JOBS = SOURCE / "jobs/llm"
@@ -30,6 +30,10 @@ range_points = 1
 
 
 class LlmJob(Case):
+    # From AVX2 on, activations are rounded to 8 bits, which turns the last bits of a tensor-parallel sum into 1/127 of a number here
+    # and there. At the baseline all cuts agree within the rounding of fp32.
+    base_environment = ENVIRONMENT | {"VOLTPILE_CPU_LEVEL": "baseline"}
+
     def setUp(self):
         super().setUp()
         self.job = self.folder / "job.toml"

@@ -159,6 +159,7 @@ AppSchema llm_schema() {
     schema.example = example;
     schema.check = check;
     schema.sweeps = false;
+    schema.numerics_version = 2;  // 8-bit activations on CPUs; RoPE factors and pre-tokenizers as in llama.cpp
     return schema;
 }
 
