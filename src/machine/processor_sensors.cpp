@@ -18,7 +18,10 @@ using std::chrono::steady_clock;
 constexpr std::array<std::string_view, 4> kProcessorDrivers{"coretemp", "k10temp", "zenpower", "cpu_thermal"};
 constexpr const char* kPowerMeterDriver = "power_meter";  // of ACPI: the whole host
 constexpr double kMicroUnit = 1e-6, kMilliDegree = 1e-3;
+// A meter behind a slow management controller would hold up the samples. On a busy host any read can take
+// long, so it takes several in a row.
 constexpr std::chrono::milliseconds kSlow{50};
+constexpr int kSlowReads = 5;
 // The counter of a package has 262 kJ: at 500 W it starts again after nine minutes.
 constexpr double kLongestGap_s = 300;
 
@@ -56,7 +59,7 @@ ProcessorSensors::ProcessorSensors(const fs::path& sys) {
         if (driver != kPowerMeterDriver) continue;
         std::error_code error;
         const fs::path average = device / "power1_average";
-        meters_.push_back(fs::exists(average, error) ? average : device / "power1_input");
+        meters_.push_back({fs::exists(average, error) ? average : device / "power1_input", 0});
     }
     for (const fs::path& zone : sorted_entries(sys / "class/powercap"))
         // "intel-rapl:0" is a package, also of AMD's processors, or the whole platform, "intel-rapl:0:0" a
@@ -101,10 +104,11 @@ std::optional<double> ProcessorSensors::package_power_w() {
 
 std::optional<double> ProcessorSensors::host_power_w() {
     std::optional<double> sum;
-    std::erase_if(meters_, [&](const fs::path& meter) {
+    std::erase_if(meters_, [&](Meter& meter) {
         const auto begin = steady_clock::now();
-        if (const auto value = sensor_number(meter)) sum = sum.value_or(0) + *value * kMicroUnit;
-        return steady_clock::now() - begin > kSlow;
+        if (const auto value = sensor_number(meter.file)) sum = sum.value_or(0) + *value * kMicroUnit;
+        meter.slow_reads = steady_clock::now() - begin > kSlow ? meter.slow_reads + 1 : 0;
+        return meter.slow_reads == kSlowReads;
     });
     return sum;
 }

@@ -18,11 +18,15 @@ class ProcessorSensors {
 
     // Sets cpu_temperature_c, cpu_power_w and host_power_w; those that this host does not have, or that this
     // user may not read, become nothing. cpu_power_w is an average since the previous call; the first call
-    // has none. A power meter that takes more than 50 ms to answer, as behind a slow management controller,
-    // is not read again.
+    // has none. A power meter that takes more than 50 ms to answer five times in a row, as behind a slow
+    // management controller, is not read again.
     void read(HostReading& reading);
 
   private:
+    struct Meter {
+        std::filesystem::path file;  // in microwatts
+        int slow_reads = 0;          // the last ones in a row
+    };
     // RAPL's energy counter of a processor package.
     struct Counter {
         std::filesystem::path file;
@@ -34,7 +38,7 @@ class ProcessorSensors {
 
     std::vector<std::filesystem::path> temperatures_;  // in thousandths of a degree
     std::vector<Counter> packages_;
-    std::vector<std::filesystem::path> meters_;  // in microwatts
+    std::vector<Meter> meters_;
     std::optional<std::chrono::steady_clock::time_point> before_;
 };
 

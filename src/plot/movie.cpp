@@ -128,14 +128,24 @@ class Movie {
             fmt::join(look_.at, " "), fmt::join(look_.contours, " "), fmt::join(colors.ranked, " ")));
     }
 
+    static std::string hash_of_values(const Picture& picture) {
+        std::string rows;
+        for (std::int64_t y = 0; y < picture.height; ++y) {
+            const std::vector<double> row = picture.row(y);
+            rows += hash_128({reinterpret_cast<const char*>(row.data()), row.size() * sizeof row[0]});
+        }
+        return hash_128(rows);
+    }
+
     void draw_frame(std::int64_t frame) {
         const Plane plane(result_, field_, slice_of(frame), block_);
         Picture picture = uncolored_picture(result_, plane, field_);
         ColorScale colors =
             common_ ? *common_
                     : color_scale(picture, wanted_scale(field_, look_), field_.plot_from.has_value());
-        picture.signature = hash_128(
-            fmt::format("{} {} {}", layout_.fingerprint, common_ ? common_look_ : look_text(colors), frame));
+        picture.signature =
+            hash_128(fmt::format("{} {} {} {}", layout_.fingerprint,
+                                 common_ ? common_look_ : look_text(colors), frame, hash_of_values(picture)));
         if (is_signed(path_of(frame), picture.signature)) return;
         if (common_)  // which values of this frame have no color
             for (std::int64_t y = 0; y < picture.height; ++y)

@@ -19,6 +19,7 @@ from harness import DONE, ENVIRONMENT, FAILED, MPIRUN, PATIENCE, VOLTPILE
 DEADLINE_S = 3 * PATIENCE
 DEADLINES = [word for key in ("silent", "commit", "compute", "collective", "transfer")
              for word in ("--set", f"watchdog.{key}_s={DEADLINE_S}")]
+OTHERS = 3  # at most
 KILLED = 128 + 9  # mpirun passes on how the rank ended
 
 
@@ -36,7 +37,14 @@ class Fault:
         place, number = self.place.split("=")
         # Of four calls that commit a part (write, fsync, rename, fsync), one writes.
         numbers = range(int(number), int(number) + (4 if action in ("short", "corrupt") else 1))
-        return "; ".join(f"{action}:rank={self.rank},{rest and rest + ','}{place}={each}" for each in numbers)
+        faults = [f"{action}:rank={self.rank},{rest and rest + ','}{place}={each}" for each in numbers]
+        if place in ("range", "write"):  # the other ranks leave enough to this one
+            faults += [f"delay:rank={rank},ms=1000,range=1" for rank in range(OTHERS) if rank != self.rank]
+        return "; ".join(faults)
+
+    def options(self):
+        """Deadlines of the watchdog, where it is to notice the fault."""
+        return DEADLINES if self.action in ("stop", "hang") else ()
 
 
 NAMED = r"error \(rank {rank} on \S+\)"
@@ -64,12 +72,12 @@ class FaultyJob:
 
     def __init__(self, folder, job, options, ranks, same):
         self.folder, self.ranks, self.same = pathlib.Path(folder), ranks, same
-        self.command = [MPIRUN, "-np", str(ranks), VOLTPILE, "run", str(job), *options, *DEADLINES, "--output"]
+        self.command = [MPIRUN, "-np", str(ranks), VOLTPILE, "run", str(job), *options]
         code, err = self.run("whole.h5")
         assert code == DONE, err
 
-    def run(self, output, fault=""):
-        process = subprocess.run([*self.command, output], cwd=self.folder, env={**ENVIRONMENT, "VOLTPILE_FAULT": fault},
+    def run(self, output, fault="", options=()):
+        process = subprocess.run([*self.command, *options, "--output", output], cwd=self.folder, env={**ENVIRONMENT, "VOLTPILE_FAULT": fault},
                                  stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                                  timeout=120 * PATIENCE, check=False)
         return process.returncode, process.stderr
@@ -77,7 +85,7 @@ class FaultyJob:
     def check(self, fault):
         """Returns what happened: the exit code, and "finished" or "resumed"."""
         result = self.folder / "a.h5"
-        code, err = self.run(result.name, fault.variable())
+        code, err = self.run(result.name, fault.variable(), fault.options())
         assert code in fault.codes, f"{fault.variable()}: exit code {code}: {err}"
         if code != DONE:
             assert re.search(fault.names.format(rank=fault.rank), err), f"{fault.variable()}: does not name the rank: {err}"
