@@ -14,7 +14,6 @@ namespace voltpile::ode {
 namespace {
 
 constexpr std::size_t kMostCharacters = 20'000;
-constexpr int kMostDepth = 200;  // of parentheses, signs and powers: bounds the recursion
 constexpr int kMostNodes = 20'000;
 constexpr std::size_t kShownBefore = 60, kShownAfter = 20;  // characters of a long text around an error
 
@@ -38,8 +37,8 @@ std::string with_caret(std::string_view text, std::size_t at) {
 class ExpressionParser {
   public:
     ExpressionParser(std::string_view text, Graph& graph, const ResolveName& resolve,
-                     const std::vector<std::string>& known)
-        : text_(text), graph_(graph), resolve_(resolve), known_(known) {}
+                     const std::vector<std::string>& known, int& depth)
+        : text_(text), graph_(graph), resolve_(resolve), known_(known), depth_(depth) {}
 
     int parse() {
         if (text_.size() > kMostCharacters)
@@ -204,7 +203,8 @@ class ExpressionParser {
     class Depth {
       public:
         explicit Depth(ExpressionParser& parser) : parser_(parser) {
-            if (++parser.depth_ > kMostDepth) parser.fail("too deeply nested");
+            if (parser.depth_ >= kMostDepth) parser.fail("too deeply nested");
+            ++parser.depth_;
         }
         ~Depth() { --parser_.depth_; }
 
@@ -216,8 +216,8 @@ class ExpressionParser {
     Graph& graph_;
     const ResolveName& resolve_;
     const std::vector<std::string>& known_;
+    int& depth_;
     std::size_t at_ = 0;
-    int depth_ = 0;
 };
 
 }  // namespace
@@ -226,8 +226,8 @@ ExpressionError::ExpressionError(const std::string& what, std::string_view text,
     : std::runtime_error(fmt::format("{}, at character {}\n{}", what, at + 1, with_caret(text, at))) {}
 
 int parse_expression(std::string_view text, Graph& graph, const ResolveName& resolve,
-                     const std::vector<std::string>& known) {
-    return ExpressionParser(text, graph, resolve, known).parse();
+                     const std::vector<std::string>& known, int& depth) {
+    return ExpressionParser(text, graph, resolve, known, depth).parse();
 }
 
 bool is_reserved(std::string_view name) {

@@ -22,11 +22,15 @@ class ExpressionError : public std::runtime_error {
 // with the reason why the name cannot be used.
 using ResolveName = std::function<std::optional<int>(const std::string&)>;
 
+// How deep parentheses, signs, powers and definitions may nest, all together: bounds the recursion.
+inline constexpr int kMostDepth = 200;
+
 // Adds the expression to the graph and returns its node. Numbers, names, + - * / ^ (also **), parentheses,
-// comparisons (1 or 0), functions and pi. known: names to suggest for unknown ones.
+// comparisons (1 or 0), functions and pi. known: names to suggest for unknown ones. depth: how deep the
+// expression lies within others that are being read; the same after the call.
 // Throws ExpressionError, also where a subexpression of constants is not a finite number.
 int parse_expression(std::string_view text, Graph& graph, const ResolveName& resolve,
-                     const std::vector<std::string>& known);
+                     const std::vector<std::string>& known, int& depth);
 
 // Whether the name is a function or pi, so that it can name nothing else.
 bool is_reserved(std::string_view name);

@@ -120,10 +120,20 @@ VOLTPILE_HD Real hyperbolic_tangent(Real x) {
     return number_of(bits_of(value) | (bits_of(x) & Bits(std::uint64_t{0x8000000000000000})));
 }
 
-// Returns e^(b ln a): NaN for a < 0. Its relative error is about |b ln a| 2^-53.
+// Returns a^b as e^(b ln |a|), with the sign of a for odd b: NaN for a < 0 unless b is a whole number below
+// 2^51, 1 for b = 0. Its relative error is about |b ln a| 2^-53.
 template <class Real>
 VOLTPILE_HD Real general_power(Real a, Real b) {
-    return exponential(b * natural_logarithm(a));
+    using Bits = decltype(bits_of(a));
+    const Real zero(0.0), one(1.0),
+        to_integer(6755399441055744.0);  // 1.5 2^52: leaves an integer in the lowest bits
+    const Real value =
+        select_not_above(magnitude(b), zero, one, exponential(b * natural_logarithm(magnitude(a))));
+    const Real shifted = b + to_integer;
+    const Bits odd = bits_of(shifted) & Bits(std::uint64_t{1});
+    const Real with_sign = number_of(bits_of(value) ^ (odd << 63));
+    const Real below = select_not_above(magnitude(b - (shifted - to_integer)), zero, with_sign, zero / zero);
+    return select_below(a, zero, below, value);
 }
 
 }  // namespace VOLTPILE_TARGET

@@ -111,7 +111,7 @@ class ModelReader {
     int expression(const std::string& key, const std::string& text) {
         const ResolveName resolve = [this](const std::string& name) { return node_of(name); };
         try {
-            return parse_expression(text, model_.graph, resolve, known_);
+            return parse_expression(text, model_.graph, resolve, known_, depth_);
         } catch (const ExpressionError& error) {
             complain(key, fmt::format("{}: {}", key, error.what()));
         } catch (const BrokenDefinition&) {
@@ -135,7 +135,7 @@ class ModelReader {
         Definition& definition = definitions_.at(name);
         if (definition.open) throw std::runtime_error(fmt::format("{} is defined by itself", name));
         if (definition.node >= 0 || definition.failed) return definition;
-        if (depth_ == kMostDepth) throw std::runtime_error("too many definitions within definitions");
+        if (depth_ >= kMostDepth) throw std::runtime_error("too many definitions within definitions");
         ++depth_;
         definition.open = true;
         definition.node = expression("define." + name, definition.text);
@@ -194,8 +194,6 @@ class ModelReader {
                                      job_.axes()[i].name));
     }
 
-    static constexpr int kMostDepth = 100;  // of definitions: bounds the recursion
-
     const JobSpec& job_;
     const ReportProblem& report_;
     const std::vector<std::pair<std::string, std::string>> equations_;
@@ -220,7 +218,7 @@ Model model_from_job(const JobSpec& job) {
 }
 
 std::vector<std::string> common_fields() {
-    return {"t_final", "steps", "status", "lyapunov", "check"};
+    return {"t_final", "steps", "status", "lyapunov", "check", "plan", "telemetry"};
 }
 
 }  // namespace voltpile::ode

@@ -53,6 +53,15 @@ TEST(OdeFunctions, HandleTheEndsOfTheRange) {
     EXPECT_EQ(general_power(0.0, 0.5), 0);
 }
 
+TEST(OdeFunctions, PowersOfNegativeNumbers) {
+    for (const double x : {-1.5, -3.0, -0.25})
+        for (const double n : {-3.0, -2.0, 0.0, 1.0, 2.0, 3.0, 70.0, 71.0})
+            EXPECT_NEAR(general_power(x, n) / std::pow(x, n), 1, 1e-13) << x << " " << n;
+    EXPECT_TRUE(std::isnan(general_power(-1.5, 0.5)));
+    EXPECT_EQ(general_power(0.0, 0.0), 1);
+    EXPECT_TRUE(std::isnan(general_power(std::nan(""), 2.0)));
+}
+
 double value_of(const Graph& graph, int node, double x) {
     const Node& n = graph.node(node);
     if (n.op == Op::Constant) return n.value;
@@ -95,9 +104,11 @@ TEST(OdeFunctions, DerivativesAgreeWithDifferences) {
                                    "sign(x - 0.5)*x"}) {
         Graph graph;
         const int x = graph.symbol(0);
+        int depth = 0;
         const int root = parse_expression(
             text, graph,
-            [&](const std::string& name) { return name == "x" ? std::optional(x) : std::nullopt; }, {"x"});
+            [&](const std::string& name) { return name == "x" ? std::optional(x) : std::nullopt; }, {"x"},
+            depth);
         const int derivative = graph.derivatives(std::vector<int>{root}, {graph.constant(1)}).at(0);
         for (const double at : {0.31, 0.7, 1.4}) {
             const double h = 1e-5;
@@ -112,7 +123,9 @@ TEST(OdeFunctions, DerivativesAgreeWithDifferences) {
 TEST(OdeFunctions, ExpressionsHaveTheUsualPrecedence) {
     const auto value = [](const char* text) {
         Graph graph;
-        const int root = parse_expression(text, graph, [](const std::string&) { return std::nullopt; }, {});
+        int depth = 0;
+        const int root = parse_expression(
+            text, graph, [](const std::string&) { return std::nullopt; }, {}, depth);
         return graph.node(root).value;
     };
     EXPECT_EQ(value("1 + 2*3"), 7);
