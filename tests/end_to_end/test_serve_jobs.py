@@ -74,7 +74,7 @@ class Serving(ServeJobCase):
             port = free.getsockname()[1]
         self.serve_job(f"telemetry.port={port}")
         out, _ = self.voltpile("top", "--nodes", f"127.0.0.1:{port}", "--once")
-        self.assertRegex(out, r"\S+  cpu \d+ %  memory \S+ GB of ")
+        self.assertRegex(out, r"\S+  cpu \d+ %  memory \S+ [MG]B of ")
 
     def test_top_shows_the_server_and_its_node(self):
         self.serve_job()
@@ -85,7 +85,7 @@ class Serving(ServeJobCase):
         for subject in ([self.address], ["results/lab.h5"], []):
             out, _ = self.voltpile("top", *subject, "--once")
             self.assertIn(f"lab at {self.url}  0 running  0 waiting  ", out)
-            self.assertRegex(out, r"\n\S+  cpu \d+ %  memory \S+ GB of ")
+            self.assertRegex(out, r"\n\S+  cpu \d+ %  memory \S+ [MG]B of ")
         self.server.send_signal(signal.SIGTERM)
         self.finish(self.server, expect=STOPPED)
         self.assertEqual(list((self.folder / "results").iterdir()), [])
