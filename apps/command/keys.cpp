@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "command/checkpoint.h"
 #include "command/instances.h"
 #include "command/outputs.h"
 #include "command/placeholders.h"
@@ -121,7 +122,7 @@ std::vector<KeySpec> command_keys() {
          .identity = false,
          .help = "A pattern of the shell for the checkpoints of the program, a template; relative to the "
                  "working folder. If one exists that is not older than the job, the program starts with "
-                 "command.resume_argv."},
+                 "command.resume_argv. In a sweep {point} or every axis must be in it or in command.folder."},
         {.path = "command.resume_argv",
          .type = ValueType::Text,
          .shape = {any_length},
@@ -275,6 +276,7 @@ void check_command(const JobSpec& job, const ReportProblem& report) {
                    fmt::format("no template uses {{{}}}, so every run of this axis would be the same", name));
     }
     check_instances(job, report);
+    check_checkpoints(job, report);
     check_progress_patterns(job, report);
     check_outputs(job, report);
 }

@@ -128,8 +128,7 @@ void ProgramRunner::add_resume(std::vector<std::string>& argv, const RunOrder& o
                                TemplateValues values) const {
     const std::string& pattern = job_.text("command.checkpoint");
     if (pattern.empty()) return;
-    const fs::path folder(std::get<std::string>(values.at("folder")));
-    const auto checkpoint = newest_checkpoint((folder / filled(pattern, values)).string(), order.begin_s);
+    const auto checkpoint = newest_checkpoint(checkpoint_pattern(pattern, values), order.begin_s);
     if (!checkpoint) return;
     values["checkpoint"] = checkpoint->path.string();
     for (const std::string& word : job_.texts("command.resume_argv")) argv.push_back(filled(word, values));

@@ -40,7 +40,8 @@ std::vector<StagedFile> read_staged_files(const JobSpec& job) {
         throw JobError(fmt::format("{}: command.stage: {}", place_of_key(job, "command.stage"), what));
     };
     for (const std::string& text : job.texts("command.stage")) {
-        const std::string pattern = TextTemplate(text).fill({{"job_folder", job_folder(job)}});
+        const std::string pattern =
+            TextTemplate(text).fill({{"job_folder", literal_pattern(job_folder(job))}});
         std::vector<fs::path> matches = paths_that_match(pattern);
         std::erase_if(matches, [](const fs::path& path) { return !fs::is_regular_file(path); });
         if (matches.empty()) refuse(fmt::format("{} has no file {}", host_name(), pattern));

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstdint>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -49,6 +50,26 @@ TEST_F(Files, NewestCheckpointIsTheLastChanged) {
     EXPECT_EQ(newest("absent-*", 0), "");
     write("step-11.pt", 2000);
     EXPECT_EQ(newest("step-1?.pt", 0), "step-11.pt");
+}
+
+TEST_F(Files, TextsInCheckpointPatternsStandForThemselves) {
+    fs::create_directories(folder_ / "a[1]*");
+    fs::create_directories(folder_ / "a1x");
+    write("a[1]*/step-2.pt", 1000);
+    write("a[1]*/step-?.pt", 1001);
+    write("a1x/step-3.pt", 2000);
+    TemplateValues values{
+        {"folder", (folder_ / "a[1]*").string()}, {"nic", std::string("?")}, {"point", std::int64_t{2}}};
+    const auto found = [&](const std::string& text) {
+        const auto checkpoint = newest_checkpoint(checkpoint_pattern(text, values), 0);
+        return checkpoint ? fs::relative(checkpoint->path, folder_).string() : "";
+    };
+    EXPECT_EQ(found("step-*.pt"), "a[1]*/step-?.pt");
+    EXPECT_EQ(found("step-{point}.pt"), "a[1]*/step-2.pt");
+    EXPECT_EQ(found("step-{nic}.pt"), "a[1]*/step-?.pt");
+    EXPECT_EQ(found("{folder}/step-[0-9].pt"), "a[1]*/step-2.pt");
+    values["folder"] = (folder_ / "a1x").string();
+    EXPECT_EQ(found("step-*.pt"), "a1x/step-3.pt");
 }
 
 TEST_F(Files, StagedFilesArriveWithTheirContentAndMode) {

@@ -163,6 +163,8 @@ class Instances(ProgramCase):
         for keys, script, says in (
             ('instances = "rank"', "echo {x}", "job.toml:5: command.instances = \"rank\": in a sweep the program runs once"),
             ("", "echo {x} {rank}", "{rank} is for jobs without a sweep"),
+            ('checkpoint = "step-*.pt"\nresume_argv = ["-r", "{checkpoint}"]\nfolder = "work"', "echo {x}",
+             'job.toml:5: command.checkpoint = "step-*.pt": a point could resume from the checkpoint of another'),
         ):
             with self.subTest(says=says):
                 _, err = self.run_job(job_text(script, keys), expect=BAD_INPUT)
