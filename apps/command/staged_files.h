@@ -1,6 +1,7 @@
 // Files that travel from rank 0 to the working folder of each run.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -9,10 +10,18 @@
 
 namespace voltpile::command {
 
+// The file that a staged file was read from.
+struct StagedSource {
+    std::string path;  // absolute; empty: none
+    std::string host;  // host_identity() of rank 0
+    std::uint64_t inode = 0;
+};
+
 struct StagedFile {
     std::string name;  // without folders
     std::string bytes;
     bool executable = false;
+    StagedSource source = {};
 };
 
 // Reads the files that the patterns of command.stage match. Throws JobError if a pattern matches none, two
@@ -23,7 +32,7 @@ std::string to_bytes(const std::vector<StagedFile>& files);
 std::vector<StagedFile> staged_files_from(const std::string& bytes);
 
 // Writes the files to a folder that exists. Each appears at once under its name, so that several runs may
-// share the folder. Throws FileError.
+// share the folder. A source is not replaced by its copy. Throws FileError.
 void write_staged_files(const std::vector<StagedFile>& files, const std::filesystem::path& folder);
 
 }  // namespace voltpile::command

@@ -12,6 +12,7 @@
 #include <iterator>
 
 #include "base/error.h"
+#include "base/host_name.h"
 #include "command/checkpoint.h"
 #include "command/staged_files.h"
 
@@ -82,6 +83,30 @@ TEST_F(Files, StagedFilesArriveWithTheirContentAndMode) {
     EXPECT_EQ(access((folder_ / "tool").c_str(), X_OK), 0);
     EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 2);
     EXPECT_THROW(write_staged_files(files, folder_ / "absent"), FileError);
+}
+
+TEST_F(Files, StagedFilesDoNotReplaceTheirSources) {
+    const auto text_of = [&](const std::string& name) {
+        std::ifstream stream(folder_ / name);
+        return std::string(std::istreambuf_iterator<char>(stream), {});
+    };
+    write("source", 1000);
+    fs::create_directories(folder_ / "other");
+    struct stat found {};
+    ASSERT_EQ(stat((folder_ / "source").c_str(), &found), 0);
+    StagedFile file{
+        "source", "staged", false, {(folder_ / "source").string(), host_identity(), found.st_ino}};
+    const auto write_again = [&] { write_staged_files(staged_files_from(to_bytes({file})), folder_); };
+    write_again();
+    EXPECT_EQ(text_of("source"), "source");
+    file.source.host = "another node";  // which sees the same disk
+    write_again();
+    EXPECT_EQ(text_of("source"), "source");
+    write_staged_files({file}, folder_ / "other");
+    EXPECT_EQ(text_of("other/source"), "staged");
+    ++file.source.inode;  // a node whose own disk has a file of this path
+    write_again();
+    EXPECT_EQ(text_of("source"), "staged");
 }
 
 }  // namespace
