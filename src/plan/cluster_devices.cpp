@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "plan/cluster_table.h"
@@ -12,9 +13,14 @@ namespace voltpile {
 namespace {
 
 constexpr int kMostMultiprocessors = 4096;
-constexpr int kLeastComputeCapability = 10, kMostComputeCapability = 999;  // 70: 7.0
+constexpr int kMostComputeCapability = 999;  // 70: 7.0
 constexpr int kMostNics = 64;
 constexpr int kMostNvLinks = 32;
+constexpr int kMostPcieNodes = 256;
+constexpr double kLeastGbitPerS = 1e-3, kMostGbitPerS = 1e5;
+// Of all GPUs that exist, for use with those up to the last one.
+constexpr std::array kComputeCapabilities{10, 11, 12, 13, 20, 21, 30, 32, 35, 37,  50,  52,  53,  60,  61,
+                                          62, 70, 72, 75, 80, 86, 87, 89, 90, 100, 101, 103, 110, 120, 121};
 
 class DeviceReader {
   public:
@@ -33,6 +39,9 @@ class DeviceReader {
 
   private:
     void add_node(const ClusterTable& table, PcieNode node) {
+        if (std::ssize(host_.pcie) == kMostPcieNodes)
+            table.fail("name",
+                       fmt::format("a host can have at most {} root complexes and switches", kMostPcieNodes));
         if (!index_.emplace(node.name, static_cast<int>(host_.pcie.size())).second)
             table.fail("name",
                        fmt::format("name = \"{}\": the host has another device of this name", node.name));
@@ -46,7 +55,7 @@ class DeviceReader {
         const int first = static_cast<int>(std::ranges::find(host_.socket_of_numa_node, socket) -
                                            host_.socket_of_numa_node.begin());
         PcieNode node;
-        node.name = root.text("name");
+        node.name = root.name("name");
         node.numa_node = root.integer_or("numa_node", 0, nodes - 1, first);
         if (host_.socket(node.numa_node) != socket)
             root.fail("numa_node", fmt::format("numa_node = {}: belongs to socket {}, not to socket {}",
@@ -67,8 +76,8 @@ class DeviceReader {
     void add_switch(const ClusterTable& each) {
         each.allow({"name", "under", "pcie"});
         PcieNode node;
-        node.name = each.text("name");
-        node.parent = node_of(each, each.text("under"));
+        node.name = each.name("name");
+        node.parent = node_of(each, each.phrase("under"));
         node.numa_node = host_.pcie[static_cast<std::size_t>(node.parent)].numa_node;
         node.uplink = each.pcie("pcie");
         add_node(each, std::move(node));
@@ -82,6 +91,9 @@ class DeviceReader {
         if (place.link.lanes > place.slot.lanes)
             table.fail("slot",
                        fmt::format("a link of {} lanes in a slot of {}", place.link.lanes, place.slot.lanes));
+        if (place.link.generation > place.slot.generation)
+            table.fail("slot", fmt::format("a link of PCIe {}.0 in a slot of PCIe {}.0",
+                                           place.link.generation, place.slot.generation));
         std::vector<PciePlace> out(static_cast<std::size_t>(count), place);
         const std::vector<std::string> names = table.texts("under");
         if (names.empty()) {
@@ -104,14 +116,20 @@ class DeviceReader {
         gpus.allow({"count", "name", "compute_capability", "multiprocessors", "clock_ghz", "memory_gb",
                     "memory_gb_per_s", "watts", "nvlink_island", "nvlinks", "under", "pcie", "slot"});
         Gpu gpu;
-        gpu.name = gpus.text("name");
+        gpu.name = gpus.phrase("name");
         gpu.compute_capability =
-            gpus.integer("compute_capability", kLeastComputeCapability, kMostComputeCapability);
+            gpus.integer("compute_capability", kComputeCapabilities.front(), kMostComputeCapability);
+        if (gpu.compute_capability < kComputeCapabilities.back() &&
+            std::ranges::find(kComputeCapabilities, gpu.compute_capability) == kComputeCapabilities.end())
+            gpus.fail("compute_capability",
+                      fmt::format("compute_capability = {}: there is no GPU of compute capability {}.{}",
+                                  gpu.compute_capability, gpu.compute_capability / 10,
+                                  gpu.compute_capability % 10));
         gpu.multiprocessors = gpus.integer("multiprocessors", 1, kMostMultiprocessors);
-        gpu.clock_ghz = gpus.number("clock_ghz");
+        gpu.clock_ghz = gpus.number("clock_ghz", kLeastGhz, kMostGhz);
         gpu.memory_bytes = gpus.memory_bytes();
-        gpu.memory_gb_per_s = gpus.number_or("memory_gb_per_s", 0);
-        gpu.watts = gpus.number_or("watts", 0);
+        gpu.memory_gb_per_s = gpus.number_or("memory_gb_per_s", kLeastGbPerS, kMostGbPerS, 0);
+        gpu.watts = gpus.number_or("watts", kLeastWatts, kMostWatts, 0);
         set_throughput(gpu);
         const int count = gpus.integer("count", 1, kMostGpusPerHost);
         if (std::ssize(host_.gpus) + count > kMostGpusPerHost)
@@ -128,6 +146,9 @@ class DeviceReader {
         if (island > count)
             gpus.fail("nvlink_island",
                       fmt::format("nvlink_island = {}: there are only {} of these GPUs", island, count));
+        if (count % island != 0)
+            gpus.fail("nvlink_island",
+                      fmt::format("nvlink_island = {}: does not divide the {} GPUs", island, count));
         if (island == 1 && gpus.has("nvlinks"))
             gpus.fail("nvlinks",
                       "nvlinks needs nvlink_island: the number of GPUs that NVLink connects with "
@@ -171,12 +192,18 @@ class DeviceReader {
         const auto a = static_cast<std::size_t>(between[0]), b = static_cast<std::size_t>(between[1]);
         if (host_.nvlinks[a][b] > 0)
             table.fail("between", fmt::format("GPUs {} and {} are connected already", a, b));
+        if (host_.gpus[a].compute_capability != host_.gpus[b].compute_capability)
+            table.fail("between",
+                       fmt::format("GPUs {} and {} are of different generations, which NVLink cannot "
+                                   "connect",
+                                   a, b));
         const int links = table.integer("links", 1, kMostNvLinks);
         link(a, b, links);
         link(b, a, links);
     }
 
     void check_nvlinks() const {
+        bool any = false;
         for (std::size_t g = 0; g < host_.nvlinks.size(); ++g) {
             int sum = 0, largest = 0;
             for (const int links : host_.nvlinks[g]) {
@@ -185,10 +212,13 @@ class DeviceReader {
             }
             const int used = host_.nvswitch ? largest : sum;
             const int most = nvlink_limits(host_.gpus[g].compute_capability).links;
-            if (most > 0 && used > most)
+            if (most >= 0 && used > most)
                 table_.fail("gpu", fmt::format("GPU {} has {} NVLinks, but a {} has {}", g, used,
-                                               host_.gpus[g].name, most));
+                                               host_.gpus[g].name, most > 0 ? std::to_string(most) : "none"));
+            any = any || used > 0;
         }
+        if (host_.nvswitch && !any)
+            table_.fail("nvswitch", "nvswitch = true, but NVLink connects no GPUs: nvlink_island says which");
     }
 
     void find_islands() {
@@ -208,16 +238,16 @@ class DeviceReader {
             table.fail("count", fmt::format("count = {}: a host can have at most {} network adapters in all",
                                             count, kMostNics));
         Nic nic;
-        const std::string name = table.text("name");
+        const std::string name = table.name("name");
         nic.rdma = table.flag_or("rdma", true);
-        nic.gbit_per_s = table.number("gbit_per_s");
+        nic.gbit_per_s = table.number("gbit_per_s", kLeastGbitPerS, kMostGbitPerS);
         int number = 0;
         for (PciePlace& place : places(table, count)) {
             nic.name = count == 1 ? name : fmt::format("{}{}", name, number++);
-            if (std::ranges::find(host_.nics, nic.name, &Nic::name) != host_.nics.end())
+            if (index_.contains(nic.name) ||
+                std::ranges::find(host_.nics, nic.name, &Nic::name) != host_.nics.end())
                 table.fail("name",
-                           fmt::format("name = \"{}\": the host has another network adapter of this name",
-                                       nic.name));
+                           fmt::format("name = \"{}\": the host has another device of this name", nic.name));
             nic.place = std::move(place);
             host_.nics.push_back(nic);
             host_.network_gbit_per_s = std::max(host_.network_gbit_per_s, nic.gbit_per_s);
@@ -247,8 +277,16 @@ NvLinkLimits nvlink_limits(int compute_capability) {
             return {18, 25};
         case 100:
             return {18, 50};
-        default:
+        case 61:  // GeForce, RTX and Jetson of these generations have none
+        case 62:
+        case 72:
+        case 87:
+        case 89:
+        case 120:
+        case 121:
             return {};
+        default:
+            return {compute_capability < 60 ? 0 : -1, 0};
     }
 }
 

@@ -23,6 +23,7 @@ constexpr int kMostHosts = 20'000;
 constexpr int kMostRanks = 100'000;
 constexpr int kMostSockets = 64;
 constexpr int kMostCoresPerHost = 1024;
+constexpr double kMostPriceUsd = 1e10;
 constexpr int kLeastSimdBits = 64, kMostSimdBits = 65'536;
 
 toml::table read_description(const std::string& path) {
@@ -45,15 +46,15 @@ Host read_whole_host(const ClusterTable& table) {
                  "numa_per_socket", "memory_gb", "memory_gb_per_s", "watts", "nvswitch", "root", "switch",
                  "gpu", "nic", "nvlink"});
     Host host;
-    host.cpu_name = table.text("cpu");
-    host.cpu_ghz = table.number("cpu_ghz");
+    host.cpu_name = table.phrase("cpu");
+    host.cpu_ghz = table.number("cpu_ghz", kLeastGhz, kMostGhz);
     host.simd_bits = table.integer("simd_bits", kLeastSimdBits, kMostSimdBits);
     if (!std::has_single_bit(static_cast<unsigned>(host.simd_bits)))
         table.fail("simd_bits", fmt::format("simd_bits = {}: must be a power of two, such as 256 for AVX2",
                                             host.simd_bits));
     host.memory_bytes = table.memory_bytes();
-    host.memory_gb_per_s = table.number_or("memory_gb_per_s", 0);
-    host.watts = table.number_or("watts", 0);
+    host.memory_gb_per_s = table.number_or("memory_gb_per_s", kLeastGbPerS, kMostGbPerS, 0);
+    host.watts = table.number_or("watts", kLeastWatts, kMostWatts, 0);
     read_cores(table, host);
     read_devices(table, host);
     double gpu_watts = 0;
@@ -67,7 +68,7 @@ Host read_whole_host(const ClusterTable& table) {
 // Reads a host that is like the only one of another description.
 Host read_like_host(const ClusterTable& table) {
     table.allow({"name", "count", "memory_gb", "like"});
-    const std::string like = table.text("like");
+    const std::string like = table.name("like");
     namespace fs = std::filesystem;
     const std::string name = like + ".toml";
     fs::path file = fs::path(table.path()).parent_path() / name;
@@ -90,7 +91,7 @@ Host read_like_host(const ClusterTable& table) {
 }
 
 void add_hosts(const ClusterTable& table, Topology& topology, std::set<std::string>& names) {
-    const std::string name = table.text("name");
+    const std::string name = table.name("name");
     const int count = table.integer("count", 1, kMostHosts);
     Host host = table.has("like") ? read_like_host(table) : read_whole_host(table);
     if (std::ssize(topology.hosts) + count > kMostHosts)
@@ -106,10 +107,13 @@ void add_hosts(const ClusterTable& table, Topology& topology, std::set<std::stri
 
 MachineNotes read_notes(const ClusterTable& table) {
     MachineNotes notes;
-    if (table.has("description")) notes.description = table.text("description");
+    if (table.has("description")) notes.description = table.phrase("description");
     notes.sources = table.texts("source");
-    notes.price_usd = table.number_or("price_usd", 0);
-    if (notes.price_usd > 0) notes.price_source = table.text("price_source");
+    notes.price_usd = table.number_or("price_usd", 1, kMostPriceUsd, 0);
+    if (notes.price_usd > 0)
+        notes.price_source = table.phrase("price_source");
+    else if (table.has("price_source"))
+        table.fail("price_source", "price_source needs price_usd");
     return notes;
 }
 
@@ -123,7 +127,7 @@ Topology load_cluster(const std::string& path, int ranks_per_host) {
     topology.notes = read_notes(table);
     std::set<std::string> names;
     for (const ClusterTable& host : table.tables("host")) add_hosts(host, topology, names);
-    if (topology.hosts.empty()) throw JobError(fmt::format("{}: no [[host]]", path));
+    if (topology.hosts.empty()) table.fail("host", "no [[host]]");
     for (std::size_t h = 0; h < topology.hosts.size(); ++h) {
         const Host& host = topology.hosts[h];
         const int ranks =

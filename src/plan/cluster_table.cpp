@@ -4,18 +4,22 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
+#include <optional>
 
 #include "base/error.h"
+#include "base/one_line.h"
 #include "job/nearest.h"
+#include "plan/toml_file.h"
 
 namespace voltpile {
 namespace {
 
-// A bound that stops typing errors: no machine has a petabyte of memory.
-constexpr double kMostMemoryGb = 1e6;
+// Bounds that stop typing errors: no machine has a petabyte of memory.
+constexpr double kLeastMemoryGb = 1e-3, kMostMemoryGb = 1e6;
+constexpr std::size_t kMostPhraseBytes = 1000, kMostNameBytes = 100;
 // Of the newest generation of PCI Express that is specified.
 constexpr int kNewestPcie = 7;
+constexpr int kMostLanes = 32;
 
 }  // namespace
 
@@ -50,59 +54,79 @@ std::string ClusterTable::text(std::string_view key) const {
     return *value;
 }
 
-double ClusterTable::number(std::string_view key, double most) const {
+std::string ClusterTable::phrase_at(const toml::node& node, std::string_view key,
+                                    std::size_t most_bytes) const {
+    const auto value = node.value<std::string>();
+    if (!value) fail_at(node, fmt::format("{} has the wrong type: it must be a string", key));
+    if (value->find_first_not_of(' ') == std::string::npos) fail_at(node, fmt::format("{} is empty", key));
+    if (value->size() > most_bytes) fail_at(node, fmt::format("{} is longer than {} bytes", key, most_bytes));
+    if (!is_one_line(*value))
+        fail_at(node, fmt::format("{} has control characters, which cannot be printed", key));
+    return *value;
+}
+
+std::string ClusterTable::phrase(std::string_view key) const {
+    return phrase_at(node(key), key, kMostPhraseBytes);
+}
+
+std::string ClusterTable::name(std::string_view key) const {
+    std::string name = phrase_at(node(key), key, kMostNameBytes);
+    if (name.find_first_of("/\\") != std::string::npos)
+        fail(key, fmt::format("{} = {}: a name cannot have slashes", key, toml_text(name)));
+    return name;
+}
+
+double ClusterTable::number(std::string_view key, double least, double most) const {
     const auto value = node(key).value<double>();
     if (!value) fail(key, fmt::format("{} has the wrong type: it must be a number", key));
     if (!(*value > 0) || !std::isfinite(*value))
         fail(key, fmt::format("{} = {}: must be finite and greater than 0", key, *value));
-    if (*value > most) fail(key, fmt::format("{} = {}: must be at most {}", key, *value, most));
+    if (*value < least || *value > most)
+        fail(key, fmt::format("{} = {}: must be between {} and {}", key, *value, least, most));
     return *value;
 }
 
 bool ClusterTable::flag_or(std::string_view key, bool otherwise) const {
     if (!has(key)) return otherwise;
-    const auto value = node(key).value<bool>();
+    const auto value = node(key).value_exact<bool>();  // value() would take integers
     if (!value) fail(key, fmt::format("{} has the wrong type: it must be true or false", key));
     return *value;
 }
 
+std::int64_t ClusterTable::integer_at(const toml::node& node, std::string_view key) const {
+    const auto value = node.is_boolean() ? std::nullopt : node.value<std::int64_t>();
+    if (!value) fail_at(node, fmt::format("{} has the wrong type: it must be an integer", key));
+    return *value;
+}
+
 int ClusterTable::integer(std::string_view key, int least, int most) const {
-    const auto value = node(key).value<std::int64_t>();
-    if (!value) fail(key, fmt::format("{} has the wrong type: it must be an integer", key));
-    if (*value < least || *value > most)
-        fail(key, fmt::format("{} = {}: must be between {} and {}", key, *value, least, most));
-    return static_cast<int>(*value);
+    const std::int64_t value = integer_at(node(key), key);
+    if (value < least || value > most)
+        fail(key, fmt::format("{} = {}: must be between {} and {}", key, value, least, most));
+    return static_cast<int>(value);
 }
 
 std::int64_t ClusterTable::memory_bytes() const {
-    return static_cast<std::int64_t>(number("memory_gb", kMostMemoryGb) * 1e9);
+    return static_cast<std::int64_t>(number("memory_gb", kLeastMemoryGb, kMostMemoryGb) * 1e9);
 }
 
 PcieLink ClusterTable::pcie(std::string_view key) const {
     if (!has(key)) return {};
-    const std::string value = text(key);
-    PcieLink link;
-    int minor = 0, end = 0;
-    const int read = std::sscanf(value.c_str(), "%d.%d x%d%n", &link.generation, &minor, &link.lanes, &end);
-    const bool width = link.lanes > 0 && link.lanes <= 32 && (link.lanes & (link.lanes - 1)) == 0;
-    const bool known = link.generation >= 1 && link.generation <= kNewestPcie;
-    if (read != 3 || minor != 0 || static_cast<std::size_t>(end) != value.size() || !width || !known)
-        fail(key, fmt::format("{} = \"{}\": must be the generation and the lanes of a PCI Express link, such "
-                              "as \"3.0 x16\"",
-                              key, value));
-    return link;
+    const std::string value = phrase(key);
+    for (int generation = 1; generation <= kNewestPcie; ++generation)
+        for (int lanes = 1; lanes <= kMostLanes; lanes *= 2)
+            if (value == fmt::format("{}.0 x{}", generation, lanes)) return {generation, lanes};
+    fail(key, fmt::format("{} = {}: must be the generation and the lanes of a PCI Express link, such as "
+                          "\"3.0 x16\"",
+                          key, toml_text(value)));
 }
 
 std::vector<std::string> ClusterTable::texts(std::string_view key) const {
     if (!has(key)) return {};
     const toml::array* array = node(key).as_array();
-    if (!array) return {text(key)};
+    if (!array) return {phrase(key)};
     std::vector<std::string> out;
-    for (const toml::node& element : *array) {
-        const auto value = element.value<std::string>();
-        if (!value) fail_at(element, fmt::format("{} has the wrong type: it must hold strings", key));
-        out.push_back(*value);
-    }
+    for (const toml::node& element : *array) out.push_back(phrase_at(element, key, kMostPhraseBytes));
     return out;
 }
 
@@ -111,11 +135,10 @@ std::vector<int> ClusterTable::integers(std::string_view key, int most) const {
     if (!array) fail(key, fmt::format("{} has the wrong type: it must be an array of integers", key));
     std::vector<int> out;
     for (const toml::node& element : *array) {
-        const auto value = element.value<std::int64_t>();
-        if (!value) fail_at(element, fmt::format("{} has the wrong type: it must hold integers", key));
-        if (*value < 0 || *value > most)
-            fail_at(element, fmt::format("{}: {} must be between 0 and {}", key, *value, most));
-        out.push_back(static_cast<int>(*value));
+        const std::int64_t value = integer_at(element, key);
+        if (value < 0 || value > most)
+            fail_at(element, fmt::format("{}: {} must be between 0 and {}", key, value, most));
+        out.push_back(static_cast<int>(value));
     }
     return out;
 }

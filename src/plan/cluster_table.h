@@ -22,11 +22,16 @@ class ClusterTable {
     void allow(std::initializer_list<std::string_view> known) const;
 
     bool has(std::string_view key) const { return table_.contains(key); }
+    // Any string.
     std::string text(std::string_view key) const;
-    // A finite number greater than 0 and at most `most`.
-    double number(std::string_view key, double most = 1e12) const;
-    double number_or(std::string_view key, double otherwise) const {
-        return has(key) ? number(key) : otherwise;
+    // A string that can stand in a line of output, see is_one_line(): not blank, of at most 1,000 bytes.
+    std::string phrase(std::string_view key) const;
+    // The name of a host or a device: a phrase of at most 100 bytes without slashes.
+    std::string name(std::string_view key) const;
+    // A number from `least` to `most`, or greater than 0 if `least` is 0.
+    double number(std::string_view key, double least, double most) const;
+    double number_or(std::string_view key, double least, double most, double otherwise) const {
+        return has(key) ? number(key, least, most) : otherwise;
     }
     bool flag_or(std::string_view key, bool otherwise) const;
     // An integer from `least` to `most`.
@@ -38,7 +43,7 @@ class ClusterTable {
     std::int64_t memory_bytes() const;
     // "3.0 x16"; unknown if the key is missing.
     PcieLink pcie(std::string_view key) const;
-    // A string or an array of strings; empty if the key is missing.
+    // A phrase or an array of phrases; empty if the key is missing.
     std::vector<std::string> texts(std::string_view key) const;
     // An array of integers from 0 to `most`.
     std::vector<int> integers(std::string_view key, int most) const;
@@ -51,6 +56,8 @@ class ClusterTable {
 
   private:
     const toml::node& node(std::string_view key) const;
+    std::string phrase_at(const toml::node& node, std::string_view key, std::size_t most_bytes) const;
+    std::int64_t integer_at(const toml::node& node, std::string_view key) const;
     [[noreturn]] void fail_at(const toml::node& node, const std::string& message) const;
 
     const toml::table& table_;

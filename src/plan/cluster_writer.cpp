@@ -74,6 +74,14 @@ void write_pcie(std::string& text, const Host& host) {
     }
 }
 
+// NVSwitches that connect nothing, such as those of a virtual machine with one GPU, are left out.
+bool uses_nvswitch(const Host& host) {
+    const auto linked = [](const std::vector<int>& row) {
+        return std::ranges::any_of(row, [](int links) { return links > 0; });
+    };
+    return host.nvswitch && std::ranges::any_of(host.nvlinks, linked);
+}
+
 void write_gpus(std::string& text, const Host& host) {
     const auto same = [](const Gpu& a, const Gpu& b) {
         return a.name == b.name && a.memory_bytes == b.memory_bytes &&
@@ -95,7 +103,7 @@ void write_gpus(std::string& text, const Host& host) {
         std::vector<PciePlace> places;
         for (std::size_t g = first; g < first + count; ++g) places.push_back(host.gpus[g].place);
         write_place(table, host, places);
-        if (host.nvswitch && count > 1) {
+        if (uses_nvswitch(host) && count > 1) {
             table.number("nvlink_island", static_cast<double>(count));
             table.number("nvlinks", host.nvlinks[first][first + 1]);
         }
@@ -147,7 +155,7 @@ std::string cluster_text(const Host& original) {
     table.number("memory_gb", gigabytes(host.memory_bytes));
     table.known("memory_gb_per_s", host.memory_gb_per_s);
     table.known("watts", host.watts);
-    if (host.nvswitch) table.raw("nvswitch", "true");
+    if (uses_nvswitch(host)) table.raw("nvswitch", "true");
     write_pcie(text, host);
     write_gpus(text, host);
     write_nics(text, host);

@@ -90,6 +90,83 @@ TEST(ClusterDevices, RejectsWhatContradictsItself) {
         "that come with the program");
 }
 
+// Returns the complaint about kBareHost with `line` in place of the line that sets its key, or after the
+// first line if no line does.
+std::string complaint_with(const std::string& line) {
+    std::string text = kBareHost;
+    const std::string key = "\n" + line.substr(0, line.find('=') + 1);
+    const std::size_t at = text.find(key);
+    if (at == std::string::npos) return complaint_about(text.insert(text.find('\n') + 1, line + "\n"));
+    return complaint_about(text.replace(at + 1, text.find('\n', at + 1) - at - 1, line));
+}
+
+TEST(ClusterFile, RejectsNamesThatCannotBePrinted) {
+    EXPECT_EQ(complaint_with("name = \"a b-1.lan\""), "accepted");
+    EXPECT_EQ(complaint_with("name = \"\""), ":2: name is empty");
+    EXPECT_EQ(complaint_with("name = \"  \""), ":2: name is empty");
+    EXPECT_EQ(complaint_with("name = \"../a\""), ":2: name = \"../a\": a name cannot have slashes");
+    EXPECT_EQ(complaint_with("name = \"" + std::string(101, 'a') + "\""),
+              ":2: name is longer than 100 bytes");
+    for (const char* code : {"0000", "000A", "001B", "007F", "009B", "2028", "202E", "2066"})
+        EXPECT_EQ(complaint_with("name = \"a\\u" + std::string(code) + "b\""),
+                  ":2: name has control characters, which cannot be printed")
+            << code;
+    EXPECT_EQ(complaint_with("cpu = \"K\u00f6ln \u20ac/2\""), "accepted");
+    EXPECT_EQ(complaint_with("cpu = \"a\\u001b[2J\""),
+              ":4: cpu has control characters, which cannot be printed");
+    EXPECT_EQ(complaint_about("source = [\n\"a\",\n\"\\u001b[2J\"]\n" + kBareHost),
+              ":3: source has control characters, which cannot be printed");
+    EXPECT_EQ(complaint_about("[[host]]\nname = \"a\"\ncount = 1\nlike = \"../clusters/t180\"\n"),
+              ":4: like = \"../clusters/t180\": a name cannot have slashes");
+    EXPECT_EQ(complaint_about(kBareHost + "[[host.nic]]\nname = \"r0\"\ngbit_per_s = 10\nunder = \"r0\"\n"),
+              ":15: name = \"r0\": the host has another device of this name");
+}
+
+TEST(ClusterFile, RejectsAbsurdNumbersAndWrongTypes) {
+    EXPECT_EQ(complaint_with("cpu_ghz = 1e-300"), ":5: cpu_ghz = 1e-300: must be between 0.1 and 10");
+    EXPECT_EQ(complaint_with("cpu_ghz = 2400"), ":5: cpu_ghz = 2400: must be between 0.1 and 10");
+    EXPECT_EQ(complaint_with("cpu_ghz = nan"), ":5: cpu_ghz = nan: must be finite and greater than 0");
+    EXPECT_EQ(complaint_with("memory_gb = 1e-9"), ":9: memory_gb = 1e-09: must be between 0.001 and 1000000");
+    EXPECT_EQ(complaint_with("watts = 1e7"), ":2: watts = 10000000: must be between 1 and 1000000");
+    EXPECT_EQ(complaint_with("count = true"), ":3: count has the wrong type: it must be an integer");
+    EXPECT_EQ(complaint_with("count = 1.5"), ":3: count has the wrong type: it must be an integer");
+    EXPECT_EQ(complaint_with("nvswitch = 1"), ":2: nvswitch has the wrong type: it must be true or false");
+    EXPECT_EQ(complaint_with("nvswitch = true"),
+              ":2: nvswitch = true, but NVLink connects no GPUs: nvlink_island says which");
+    EXPECT_EQ(complaint_about("price_source = \"x\"\n" + kBareHost), ":1: price_source needs price_usd");
+    EXPECT_EQ(complaint_about(""), ":1: no [[host]]");
+    std::string deep = kBareHost;
+    for (int i = 0; i < 256; ++i)
+        deep += "[[host.switch]]\nname = \"s" + std::to_string(i) + "\"\nunder = \"" +
+                (i == 0 ? "r0" : "s" + std::to_string(i - 1)) + "\"\n";
+    EXPECT_EQ(complaint_about(deep), ":780: a host can have at most 256 root complexes and switches");
+}
+
+TEST(ClusterFile, RejectsLinksThatCannotBe) {
+    const std::string under = "under = \"r0\"\n";
+    const auto with_capability = [&](const char* capability) {
+        std::string text = kBareHost + gpus("2", under + "nvlink_island = 2\nnvlinks = 1\n");
+        return complaint_about(text.replace(text.find("= 70\n"), 4, capability));
+    };
+    EXPECT_EQ(with_capability("= 89"), ":14: GPU 0 has 1 NVLinks, but a V100 has none");
+    EXPECT_EQ(with_capability("= 71"),
+              ":17: compute_capability = 71: there is no GPU of compute capability 7.1");
+    EXPECT_EQ(with_capability("= 130"), "accepted");  // may come
+    EXPECT_EQ(complaint_about(kBareHost + gpus("4", under + "nvlink_island = 3\n")),
+              ":22: nvlink_island = 3: does not divide the 4 GPUs");
+    std::string two = gpus("1", under);
+    two.replace(two.find("= 70\n"), 4, "= 80");
+    EXPECT_EQ(complaint_about(kBareHost + gpus("1", under) + two +
+                              "[[host.nvlink]]\nbetween = [0, 1]\nlinks = 1\n"),
+              ":31: GPUs 0 and 1 are of different generations, which NVLink cannot connect");
+    EXPECT_EQ(complaint_about(kBareHost + gpus("1", under + "pcie = \"4.0 x8\"\nslot = \"3.0 x16\"\n")),
+              ":23: a link of PCIe 4.0 in a slot of PCIe 3.0");
+    for (const char* link : {"3.0x16", " 3.0 x16", "+3.0 x16", "3.-0 x16", "99999999999.0 x16", "3.0 x3"})
+        EXPECT_EQ(complaint_about(kBareHost + gpus("1", under + "pcie = \"" + link + "\"\n")),
+                  std::string(":22: pcie = \"") + link +
+                      "\": must be the generation and the lanes of a PCI Express link, such as \"3.0 x16\"");
+}
+
 TEST(ClusterWriter, WritesWhatTheReaderReads) {
     for (const auto& entry : std::filesystem::directory_iterator(VOLTPILE_SOURCE_DIR "/data/clusters")) {
         const Host host = load_cluster(entry.path().string(), 1).hosts.front();

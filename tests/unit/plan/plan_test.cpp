@@ -288,7 +288,7 @@ TEST(ClusterFile, ReportsLineOfErrors) {
     EXPECT_EQ(message("[[host]]\nname = \"a\"\n"), path + ":1: count is missing");
     EXPECT_EQ(message("[[host]]\nname = 3\n"), path + ":2: name has the wrong type: it must be a string");
     EXPECT_EQ(message("host = 3\n"), path + ":1: host must be an array of tables: [[host]]");
-    EXPECT_EQ(message(""), path + ": no [[host]]");
+    EXPECT_EQ(message(""), path + ":1: no [[host]]");
     EXPECT_EQ(message("a = \n").substr(0, path.size() + 3), path + ":1:");
     EXPECT_NE(message(""), "accepted");
     EXPECT_THROW(load_cluster("/nonexistent/cluster.toml", 1), JobError);
