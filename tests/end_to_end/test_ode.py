@@ -105,8 +105,8 @@ class Ode(Case):
         self.refuse(JOB + '[define]\na = "b + 1"\nb = "2*a"\n', "a is defined by itself")
         deep = f'a = "{"(" * 60}b{")" * 60}"\nb = "{"(" * 60}1{")" * 60}"\n'
         self.refuse(JOB + f"[define]\n{deep}", "too deeply nested")
-        chain = "".join(f'd{i} = "d{i + 1}"\n' for i in range(300))
-        self.refuse(JOB + f'[define]\n{chain}d300 = "1"\n', "too many definitions within definitions")
+        chain = "".join(f'd{i} = "d{i + 1}"\n' for i in range(150))
+        self.refuse(JOB + f'[define]\n{chain}d150 = "1"\n', "too many definitions within definitions")
         self.refuse(JOB.replace("v = 0.0\n", ""), "bad.toml:8: v has no initial value: write v = 0 in [initial]")
         self.refuse(JOB + '[stop]\nlate = "t"\n', "bad.toml:15: stop.late: expected a comparison")
         self.refuse(JOB + '[run]\ndevice = "gpu"\n', 'app "ode" computes on CPU cores only: set run.device = "cpu"')
