@@ -26,7 +26,9 @@
 namespace voltpile {
 
 void CommandApp::prepare(const Communicator* world) {
-    if (world) instances_ = command::count_instances(job_, *world);
+    if (world)
+        instances_ = command::count_instances(spread_, world->all_gather(host_name()),
+                                              job_.integer("cluster.ranks_per_node"));
 }
 
 void CommandApp::connect(const MpiSession& mpi) {
@@ -59,6 +61,14 @@ void CommandApp::check_program() const {
         throw MachineError(fmt::format("{}: command.argv[0] = \"{}\": {} has no such program{}",
                                        place_of_key(job_, "command.argv"), program, host_name(),
                                        program.front() == '/' ? "" : " in PATH"));
+}
+
+void CommandApp::refuse_shards() const {
+    if (!has_instances(spread_)) return;
+    throw JobError(
+        fmt::format("{}: command.instances = \"{}\": all instances run at the same time in one job, "
+                    "so --shard cannot divide them: leave it out",
+                    place_of_key(job_, "command.instances"), job_.text("command.instances")));
 }
 
 std::vector<FieldSpec> CommandApp::fields() const {

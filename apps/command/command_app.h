@@ -24,6 +24,7 @@ class CommandApp : public App {
     // Counts the instances.
     void prepare(const Communicator* world) override;
 
+    void refuse_shards() const override;
     std::vector<FieldSpec> fields() const override;
     Workload workload() const override;
     ResultLayout layout(const JobSpec& job) const override;

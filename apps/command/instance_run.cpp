@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 
@@ -59,10 +60,8 @@ InstanceRun::InstanceRun(const JobSpec& job, const RankContext& rank, const Comm
 RunOrder InstanceRun::order_of(const Order& order) const {
     const Plan& plan = rank_.plan();
     const int rank = rank_.world_rank();
-    const auto instance = std::ranges::find(runs_, rank) - runs_.begin();
     RunOrder run;
-    // A single instance has the logs of point 0, as it always had.
-    run.name = per_instance_ ? fmt::format("instance-{}", instance) : "point-0";
+    run.name = name_of(rank);
     run.resources = spread_of(job_) == Spread::Rank
                         ? resources_of_rank(plan, rank)
                         : resources_of_node(plan, rank, job_.integer("run.threads") > 0);
@@ -89,7 +88,11 @@ InstanceRun::Order InstanceRun::start(bool go) {
 void InstanceRun::lead(WorkScheduler& work, ResultWriter& results) {
     RangeSet wanted;
     while (const auto range = work.next()) wanted.insert(*range);
-    const bool go = !wanted.empty() && !work.stopping();
+    const WorkRange all_of_them{0, std::ssize(runs_)};
+    const bool go = !work.stopping() && wanted.contains(all_of_them);
+    // Their records are committed together, so there is never a part of them, unless the job stops already.
+    if (!go && !wanted.empty() && !work.stopping())
+        throw std::logic_error("the instances of a job are not divided");
     const Order order = start(go);
     if (!go) return;
     auto own = runner_.run(order_of(order), work, [this] {
@@ -102,9 +105,11 @@ void InstanceRun::lead(WorkScheduler& work, ResultWriter& results) {
         receive();
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
+    const bool stopped = std::ranges::any_of(records_, [](const auto& record) { return !record; });
+    if (!stopped && !failed_) require_outputs();
     end_others();
-    if (std::ranges::any_of(records_, [](const auto& record) { return !record; })) return;  // stopped
-    if (!failed_) require_outputs();
+    if (stopped) return;
+    drop_log(*records_.front(), keep_logs_);
     if (failed_) {
         const std::string text = failure_text(*failed_);
         if (job_.text("command.on_failure") != "record") throw FileError(text);
@@ -120,14 +125,26 @@ void InstanceRun::follow(WorkScheduler& work) {
     if (std::ranges::find(runs_, rank_.world_rank()) == runs_.end()) return;
     const Order order = Order::from_bytes(ranks_.wait_for(kInstanceOrderTag).bytes);
     if (!order.go) return;
-    bool must_end = false;
+    std::optional<Message> end;
     auto record = runner_.run(order_of(order), work, [&] {
-        must_end = ranks_.poll(kInstanceEndTag).has_value();
-        return must_end;
+        end = ranks_.poll(kInstanceEndTag);
+        return end.has_value();
     });
     if (record) record->host = rank_.plan().host_of(rank_.mine()).name;
     ranks_.send(0, kInstanceRecordTag, record ? to_bytes(*record) : std::string());
-    if (!must_end) ranks_.wait_for(kInstanceEndTag);
+    if (!end) end = ranks_.wait_for(kInstanceEndTag);
+    if (record) drop_log(*record, !end->bytes.empty());
+}
+
+// Only rank 0 knows whether an instance that ended well was one of a job that lacks outputs.
+void InstanceRun::drop_log(const RunRecord& record, bool keep) {
+    if (per_instance_ && !keep && record.problem.empty()) runner_.drop_log(name_of(rank_.world_rank()));
+}
+
+std::string InstanceRun::name_of(int rank) const {
+    // A single instance has the logs of point 0, as it always had.
+    if (!per_instance_) return "point-0";
+    return fmt::format("instance-{}", std::ranges::find(runs_, rank) - runs_.begin());
 }
 
 void InstanceRun::receive() {
@@ -150,7 +167,8 @@ void InstanceRun::note(std::size_t instance, std::optional<RunRecord> record) {
 // Each of the others waits for this message once.
 void InstanceRun::end_others() {
     if (std::exchange(told_end_, true)) return;
-    for (std::size_t i = 1; i < runs_.size(); ++i) ranks_.send(runs_[i], kInstanceEndTag, "");
+    for (std::size_t i = 1; i < runs_.size(); ++i)
+        ranks_.send(runs_[i], kInstanceEndTag, keep_logs_ ? "keep" : "");
 }
 
 // One of the instances must have printed all outputs.
@@ -160,6 +178,7 @@ void InstanceRun::require_outputs() {
     first.outcome = Outcome::NoOutput;
     first.problem = first.missing;
     failed_ = 0;
+    keep_logs_ = true;
 }
 
 bool InstanceRun::all_known() const {
@@ -170,14 +189,14 @@ std::string InstanceRun::failure_text(std::size_t instance) const {
     const RunRecord& record = *records_[instance];
     if (!per_instance_)
         return fmt::format("point 0: {}; see {} and .err", record.problem,
-                           runner_.log_of("point-0").string());
+                           runner_.log_of(name_of(0)).string());
     const char* const others = runs_.size() == 1 ? ""
                                : record.outcome == Outcome::NoOutput
                                    ? ", and no other has printed all outputs"
                                    : ", and the others were ended";
     return fmt::format("instance {} on {} (rank {}): {}{}; see {} and .err there", instance, record.host,
                        runs_[instance], record.problem, others,
-                       runner_.log_of(fmt::format("instance-{}", instance)).string());
+                       runner_.log_of(name_of(runs_[instance])).string());
 }
 
 }  // namespace voltpile::command

@@ -38,6 +38,8 @@ class InstanceRun {
     void end_others();
     void require_outputs();
     bool all_known() const;
+    void drop_log(const RunRecord& record, bool keep);
+    std::string name_of(int rank) const;
     std::string failure_text(std::size_t instance) const;
 
     const JobSpec& job_;
@@ -51,6 +53,7 @@ class InstanceRun {
     std::vector<bool> known_;                        // its instance has ended, with or without a record
     std::optional<std::size_t> failed_;              // the first instance that failed
     bool told_end_ = false;
+    bool keep_logs_ = false;  // no instance has printed all outputs
 };
 
 }  // namespace voltpile::command

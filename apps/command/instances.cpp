@@ -1,10 +1,6 @@
 #include "command/instances.h"
 
 #include <map>
-#include <set>
-#include <string>
-
-#include "base/host_name.h"
 
 namespace voltpile::command {
 
@@ -16,25 +12,23 @@ Spread spread_of(const JobSpec& job) {
 }
 
 std::vector<int> instance_ranks(Spread spread, const Plan& plan) {
-    std::vector<int> ranks;
-    std::set<int> nodes;
-    for (std::size_t rank = 0; rank < plan.ranks.size(); ++rank) {
-        const bool first = nodes.insert(plan.ranks[rank].node).second;
-        if (rank == 0 || spread == Spread::Rank || (spread == Spread::Node && first))
-            ranks.push_back(static_cast<int>(rank));
-    }
-    return ranks;
+    if (spread != Spread::Rank && spread != Spread::Node) return {0};
+    std::map<int, int> ranks;  // by rank or node
+    for (int rank = 0; rank < static_cast<int>(plan.ranks.size()); ++rank)
+        ranks.emplace(spread == Spread::Rank ? rank : plan.ranks[static_cast<std::size_t>(rank)].node, rank);
+    std::vector<int> firsts;
+    for (const auto& [place, rank] : ranks) firsts.push_back(rank);
+    return firsts;
 }
 
-std::int64_t count_instances(const JobSpec& job, const Communicator& world) {
-    const Spread spread = spread_of(job);
-    if (spread == Spread::Rank) return world.size();
+std::int64_t count_instances(Spread spread, std::span<const std::string> hosts, std::int64_t ranks_per_node) {
+    if (spread == Spread::Rank) return std::ssize(hosts);
     if (spread != Spread::Node) return 1;
     std::map<std::string, std::int64_t> ranks_on;
-    for (const std::string& host : world.all_gather(host_identity())) ++ranks_on[host];
-    const std::int64_t each = job.integer("cluster.ranks_per_node");
+    for (const std::string& host : hosts) ++ranks_on[host];
     std::int64_t count = 0;
-    for (const auto& [host, ranks] : ranks_on) count += each > 0 ? (ranks + each - 1) / each : 1;
+    for (const auto& [host, ranks] : ranks_on)
+        count += ranks_per_node > 0 ? (ranks + ranks_per_node - 1) / ranks_per_node : 1;
     return count;
 }
 

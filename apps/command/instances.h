@@ -2,9 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string>
 #include <vector>
 
-#include "comm/mpi/communicator.h"
 #include "job/job_spec.h"
 #include "plan/plan.h"
 
@@ -25,11 +26,12 @@ inline bool has_instances(Spread spread) {
     return spread == Spread::Node || spread == Spread::Rank;
 }
 
-// Returns the ranks that run an instance, which rise; the first is rank 0. Not for Spread::Point.
+// Returns the ranks that run an instance: the first is rank 0, with Spread::Node the others are in the order
+// of the nodes. Not for Spread::Point.
 std::vector<int> instance_ranks(Spread spread, const Plan& plan);
 
-// Collective: every rank of `world` calls. Returns how many ranks instance_ranks() will return, before there
-// is a plan.
-std::int64_t count_instances(const JobSpec& job, const Communicator& world);
+// Returns how many ranks instance_ranks() will return, before there is a plan. hosts: the name of the host of
+// each rank. ranks_per_node: 0: a host is a node.
+std::int64_t count_instances(Spread spread, std::span<const std::string> hosts, std::int64_t ranks_per_node);
 
 }  // namespace voltpile::command

@@ -132,7 +132,7 @@ void ProgramRunner::add_resume(std::vector<std::string>& argv, const RunOrder& o
     if (!checkpoint) return;
     values["checkpoint"] = checkpoint->path.string();
     for (const std::string& word : job_.texts("command.resume_argv")) argv.push_back(filled(word, values));
-    // `voltpile launch` takes a line that differs from the last one for progress.
+    // `voltpile launch` takes a line that it has not seen for progress.
     fmt::print("{}: resumes from {} of {:%F %T} UTC\n", order.name, checkpoint->path.string(),
                fmt::gmtime(static_cast<std::time_t>(checkpoint->changed_s)));
     std::fflush(stdout);
@@ -193,12 +193,16 @@ std::optional<RunRecord> ProgramRunner::run(const RunOrder& order, WorkScheduler
     record.exit_code = program.exit_code();
     judge(record, order, values, logs);
     if (record.problem.empty()) warn_of_unmatched();
-    if (record.problem.empty() && job_.text("output.logs") == "failed") {
-        std::error_code error;
-        fs::remove(logs.out, error);
-        fs::remove(logs.err, error);
-    }
+    if (record.problem.empty() && order.needs_outputs) drop_log(order.name);
     return record;
+}
+
+void ProgramRunner::drop_log(const std::string& name) const {
+    if (job_.text("output.logs") != "failed") return;
+    fs::path log = log_of(name);
+    std::error_code error;
+    fs::remove(log, error);
+    fs::remove(log.replace_extension(".err"), error);
 }
 
 void ProgramRunner::judge(RunRecord& record, const RunOrder& order, const TemplateValues& values,

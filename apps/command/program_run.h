@@ -42,6 +42,10 @@ class ProgramRunner {
         const RunOrder& order, WorkScheduler& work,
         const std::function<bool()>& must_end = [] { return false; });
 
+    // Removes what a run without problems has printed, if output.logs says so. run() does it itself if the
+    // order needs the outputs.
+    void drop_log(const std::string& name) const;
+
     // Returns the path of the file with the stdout of a run.
     std::filesystem::path log_of(const std::string& name) const;
 

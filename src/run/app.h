@@ -62,6 +62,9 @@ class App : public PlannedApp {
     // Returns the fields it writes at every point of the sweep.
     virtual std::vector<FieldSpec> fields() const = 0;
 
+    // Throws JobError if runs of different shards (--shard) cannot divide its points among them.
+    virtual void refuse_shards() const {}
+
     // Returns the layout of the result: by default the fields along the job file's sweep. An app with other
     // points, or with inputs beside the job file, overrides it.
     virtual ResultLayout layout(const JobSpec& job) const;

@@ -43,8 +43,13 @@ OpenedJob make_job(JobSpec spec, std::span<const AppEntry> apps) {
     return job;
 }
 
-// Throws JobError for an option about the result of a job that has none.
-void refuse_result_options(const OpenedJob& job, const RunOptions& options) {
+// Throws JobError for an option that the app cannot follow: about the result of a job that has none, or about
+// a part of one that cannot be divided.
+void refuse_options(const OpenedJob& job, const RunOptions& options) {
+    if (job.app) {
+        if (!options.shard.is_whole()) job.app->refuse_shards();
+        return;
+    }
     const std::pair<bool, const char*> given[] = {{!options.output.empty(), "--output"},
                                                   {options.fresh, "--fresh"},
                                                   {!options.shard.is_whole(), "--shard"},
@@ -165,7 +170,7 @@ OpenedJob open_job(const Communicator& world, std::span<const AppEntry> apps, co
     JobSpec spec = agreed([&] { return parse_job(text, options.job_path, options.overrides, schemas); });
     OpenedJob job = agreed([&] {
         OpenedJob made = make_job(std::move(spec), apps);
-        if (made.service) refuse_result_options(made, options);
+        refuse_options(made, options);
         return made;
     });
     job.planned().prepare(&world);
@@ -193,7 +198,7 @@ PreparedJob plan_job(const Communicator& world, OpenedJob job) {
 
 DescribedJob::DescribedJob(std::span<const AppEntry> apps, const RunOptions& options)
     : opened_(make_job(load_job(options.job_path, options.overrides, schemas_of(apps)), apps)) {
-    if (opened_.service) refuse_result_options(opened_, options);
+    refuse_options(opened_, options);
     opened_.planned().prepare(nullptr);
 }
 

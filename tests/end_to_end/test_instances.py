@@ -54,6 +54,13 @@ class Instances(ProgramCase):
         self.run_job(text, "--fresh", ranks=4)  # a host is one node, unless the job says otherwise
         self.assertEqual(self.values("n"), [0])
 
+    def test_instances_are_not_divided_into_shards(self):
+        text = job_text("true", 'instances = "rank"', 0)
+        _, err = self.run_job(text, "--shard", "0/2", ranks=2, expect=BAD_INPUT)
+        self.assertIn('job.toml:5: command.instances = "rank": all instances run at the same time in one job, so --shard', err)
+        self.assertEqual(err.count("--shard"), 1)
+        self.assertFalse((self.folder / "a.h5.parts").exists())
+
     def test_one_instance_must_print_the_outputs(self):
         rest = "[output.regex]\nv = 'v (\\d)'\n[output.type]\nv = 'integer'\n"
         self.run_job(job_text("[ {rank} = 0 ] || echo v 3", 'instances = "rank"', 0, rest), ranks=2)
@@ -63,13 +70,24 @@ class Instances(ProgramCase):
         _, err = self.run_job(text, "--fresh", ranks=2, expect=FAILED)
         self.assertRegex(err, r"instance 0 on \S+ \(rank 0\): v: the pattern matches nothing that the program printed, and no other")
 
+    def test_logs_of_instances_are_kept_if_outputs_are_missing(self):
+        rest = "[output]\nlogs = 'failed'\n[output.regex]\nv = 'v (\\d)'\n"
+        logs = self.folder / "a.h5.log/runs"
+        text = job_text("echo w 3", 'instances = "rank"', 0, rest)
+        _, err = self.run_job(text, ranks=2, expect=FAILED)
+        self.assertIn("a.h5.log/runs/instance-0.out", err)
+        self.assertEqual([(logs / f"instance-{rank}.out").read_text() for rank in (0, 1)], ["w 3\n", "w 3\n"])
+        self.run_job(text.replace("w 3", "v 3"), "--fresh", ranks=2)
+        self.assertEqual(list(logs.iterdir()), [])
+
     def test_the_program_runs_once_for_the_whole_job(self):
         self.run_job(job_text("echo {rank} {hosts} >> history", 'instances = "allocation"', 0), ranks=3)
         self.assertEqual(len((self.folder / "history").read_text().splitlines()), 1)
         self.assertEqual(self.values("outcome"), [0])
 
     def test_an_instance_that_fails_ends_the_others(self):
-        script = "echo $$ > {rank}.pid; [ {rank} = 1 ] && {{ echo out of beans >&2; exit 7; }}; exec sleep 600"
+        script = "echo $$ > {rank}.pid; [ {rank} = 1 ] && {{ until [ -s 0.pid -a -s 2.pid ]; do sleep 0.05; done; " \
+                 "echo out of beans >&2; exit 7; }}; exec sleep 600"
         text = job_text(script, 'instances = "rank"', 0)
         _, err = self.run_job(text, ranks=3, expect=FAILED)
         self.assertRegex(err, r"instance 1 on \S+ \(rank 1\): sh ended with exit code 7: out of beans, and the others were ended; "
@@ -128,6 +146,18 @@ class Instances(ProgramCase):
         out, err = self.voltpile("launch", "job.toml", "--ranks", "1", "--output", "a.h5", expect=DONE)
         self.assertEqual((self.folder / "work/history").read_text(), "from 0\nfrom 3\n")
         self.assertEqual(self.values("last"), [6])
+
+    def test_launch_goes_on_while_one_of_the_instances_has_newer_checkpoints(self):
+        script = "if [ {rank} = 0 ]; then n=$(( $(cat n || echo 0) + 1 )); echo $n > n; touch step-$n.ckpt; " \
+                 "until [ -e ../w-1/step-0.ckpt ]; do sleep 0.05; done; [ $n = 5 ] && touch ../done; [ -e ../done ]; " \
+                 "else touch step-0.ckpt; until [ -e ../done ]; do sleep 0.05; done; fi"
+        keys = 'instances = "rank"\nfolder = "w-{rank}"\ncheckpoint = "step-*.ckpt"\nresume_argv = ["{checkpoint}"]'
+        self.write("job.toml", job_text(script, keys, 0))
+        out, _ = self.voltpile("launch", "job.toml", "--ranks", "2", "--retries", "2", "--output", "a.h5", timeout=240)
+        self.assertIn("launch: done after 5 attempts", out)
+        for number in range(1, 5):
+            self.assertEqual(out.count(f"instance-0: resumes from {self.folder.resolve()}/w-0/step-{number}.ckpt"), 1)
+        self.assertEqual(self.values("exit_code"), [0, 0])
 
     def test_progress_is_read_from_what_the_program_prints(self):
         self.write("go", "")
