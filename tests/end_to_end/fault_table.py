@@ -57,8 +57,7 @@ def faults_at(job, rank, places):
     for place in places:
         yield Fault(job, "kill", place, rank, (KILLED,), BY_MPIRUN)
         yield Fault(job, "stop", place, rank, (FAILED,), STALLED + "has been silent for")
-        if (job, place.split("=")[0]) != ("llm", "range"):  # there the watchdog does not notice it (docs/reliability.md)
-            yield Fault(job, "hang", place, rank, (FAILED,), STALLED + ".*(has not moved for|waits for it)")
+        yield Fault(job, "hang", place, rank, (FAILED,), STALLED + ".*(has not moved for|waits for it)")
         yield Fault(job, "delay ms=300", place, rank, (DONE,))
         if place.startswith("write"):
             yield Fault(job, "enospc", place, rank, (FAILED,), NAMED + ".*No space left on device")

@@ -16,9 +16,9 @@ SHORT_COMPUTE = ("--set", f"watchdog.compute_s={SHORT_S}")
 
 
 class HungRanks(Case):
-    def hang(self, fault, ranks, rank, why, *arguments):
+    def hang(self, fault, ranks, rank, why, *arguments, besides=""):
         _, err = self.voltpile("run", self.job, "--output", "b.h5", *arguments, *SHORT, ranks=ranks, expect=FAILED,
-                               environment={"VOLTPILE_FAULT": f"{fault.replace(':', f':rank={rank},')}"})
+                               environment={"VOLTPILE_FAULT": f"{fault.replace(':', f':rank={rank},')}{besides}"})
         named = re.search(r"error[^:]*: rank (\d) on [^: ]*:? (.*); run the same command again to go on", err)
         self.assertTrue(named, err)
         self.assertEqual(int(named[1]), rank, err)
@@ -77,13 +77,18 @@ class HungModels(HungRanks, LlmJob):
     def test_a_rank_that_hangs_is_named(self):
         for tensor, pipeline, fault, why in ((2, 1, "stop:collective=40", "has been silent for"),
                                              (2, 1, "hang:collective=40", "waits for it (collective"),
-                                             (1, 2, "stop:range=2", "has been silent for")):
+                                             (1, 2, "stop:range=2", "has been silent for"),
+                                             (1, 1, "hang:range=1", "compute has not moved for")):
             for rank in (0, 1):
                 if fault == "stop:range=2" and rank > 0:
                     continue  # only the leader submits rows
                 with self.subTest(tensor=tensor, fault=fault, rank=rank):
                     cut = ("--set", f"engine.tensor={tensor}", "--set", f"engine.pipeline={pipeline}")
-                    self.hang(fault, 2, rank, why, *cut)
+                    if fault == "hang:range=1":  # the other replica leaves enough to this one
+                        cut += ("--set", f"watchdog.compute_s={4 * SHORT_S}")
+                        self.hang(fault, 2, rank, why, *cut, besides=f"; delay:rank={1 - rank},ms=1000,range=1")
+                    else:
+                        self.hang(fault, 2, rank, why, *cut)
                     self.voltpile("run", self.job, "--output", "b.h5", *cut, ranks=2)
                     self.assert_same(self.rows("b.h5"), self.whole)
                     (self.folder / "b.h5").unlink()

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <optional>
 
+#include "base/phase.h"
 #include "base/seconds_since.h"
 
 namespace voltpile::llm {
@@ -21,17 +22,27 @@ class PromptFeed {
         for (;;) {
             fill();
             if (engine_.idle()) break;
-            for (Outcome& outcome : engine_.step()) rows_.add(std::move(outcome));
+            step();
             report();
             if (out_of_time()) break;
         }
         if (!engine_.idle()) engine_.abandon();
-        rows_.submit_rest();
+        submit_rest();
         last_report_.reset();
         report();
     }
 
   private:
+    // Rows that do not get on are a computation that does not, too.
+    void step() {
+        const InPhase computing(Phase::Compute);
+        for (Outcome& outcome : engine_.step()) rows_.add(std::move(outcome));
+    }
+    void submit_rest() {
+        const InPhase computing(Phase::Compute);
+        rows_.submit_rest();
+    }
+
     // More than can run at once, so that a sequence that ends is replaced at once.
     int wanted() const { return settings_.sequences + std::max(2, settings_.sequences / 8); }
     int asked() const {
