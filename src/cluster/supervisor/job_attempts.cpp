@@ -89,7 +89,7 @@ AttemptEnd JobAttempts::run(int attempt, const std::vector<std::string>& names) 
     end.stopped = signals_.received() > 0 && end.exit_code != 0;
     end.what = how_it_ended(end.exit_code);
     if (!lost.empty()) end.what += "; " + lost;
-    if (end.exit_code != 0) end.progressed = note_progress(end.seconds, watched.checkpoint, end.what);
+    if (end.exit_code != 0) end.progressed = note_progress(end.seconds, watched.checkpoints, end.what);
     busy_ = false;
     if (end.exit_code != 0 && !end.stopped) examine(names, begin_s, watched, end);
     return end;
@@ -113,7 +113,7 @@ JobAttempts::Watched JobAttempts::watch_job(LineProcess& launcher, const std::ve
         for (; !launcher.lines.empty(); launcher.lines.pop_front()) {
             const std::string& line = launcher.lines.front();
             if (const std::size_t at = line.find(kResumesFrom); at != std::string::npos)
-                watched.checkpoint = line.substr(at);
+                watched.checkpoints.insert(line.substr(at));
             output.take(line);
         }
     };
@@ -150,11 +150,11 @@ std::filesystem::path JobAttempts::new_log_folder() const {
     }
 }
 
-bool JobAttempts::note_progress(double seconds, const std::string& checkpoint, std::string& what) {
+bool JobAttempts::note_progress(double seconds, const std::set<std::string>& checkpoints, std::string& what) {
     if (job_.result.empty()) return seconds >= kServedSeconds;
-    // A newer checkpoint than that of the last attempt shows that there was progress in between.
-    bool more = !checkpoint.empty() && checkpoint != checkpoint_;
-    if (more) checkpoint_ = checkpoint;
+    // A checkpoint that no attempt has resumed from shows that there was progress in between.
+    bool more = false;
+    for (const std::string& checkpoint : checkpoints) more = checkpoints_.insert(checkpoint).second || more;
     std::int64_t most = 0;
     for (const auto& [node, points] : nodes_.committed(job_.result)) {
         std::int64_t& before = committed_[node];

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,11 +39,11 @@ class JobAttempts : public AttemptRunner {
     struct Watched {
         int exit_code = 0;
         std::string last_error;
-        std::string checkpoint;  // from which a program of the job has resumed, as the rank says
+        std::set<std::string> checkpoints;  // from which programs of the job have resumed, as the ranks say
     };
     Watched watch_job(LineProcess& launcher, const std::vector<std::string>& names);
     std::filesystem::path new_log_folder() const;
-    bool note_progress(double seconds, const std::string& checkpoint, std::string& what);
+    bool note_progress(double seconds, const std::set<std::string>& checkpoints, std::string& what);
     void examine(const std::vector<std::string>& names, double begin_s, const Watched& watched,
                  AttemptEnd& end);
 
@@ -56,7 +57,7 @@ class JobAttempts : public AttemptRunner {
     std::filesystem::path log_;        // folder of the attempt
     std::optional<NodeRoll> checked_;  // after the last attempt
     std::map<std::string, std::int64_t> committed_;
-    std::string checkpoint_;  // of the last attempt that resumed from one
+    std::set<std::string> checkpoints_;  // from which the attempts so far have resumed
 };
 
 }  // namespace voltpile
