@@ -75,13 +75,17 @@ class Storm:
         """Kills one rank, or the launcher, after a delay. Returns False if the job ended before."""
         process = self.start(self.result.name, ranks)
         try:
-            code = process.wait(delay_s)
-            assert code == DONE, f"exit code {code}: {(self.folder / 'log.txt').read_text()}"
-            self.finish_result()
-            return False
+            process.wait(delay_s)
         except subprocess.TimeoutExpired:
             victims = self.ranks_of(process.pid) if ranks > 1 else [process.pid]
-            os.kill(generator.choice(victims or [process.pid]), signal.SIGKILL)
+            try:
+                os.kill(generator.choice(victims or [process.pid]), signal.SIGKILL)
+            except ProcessLookupError:  # it has just ended by itself
+                process.wait(120 * PATIENCE)
+        if process.returncode is not None:
+            assert process.returncode == DONE, f"exit code {process.returncode}: {(self.folder / 'log.txt').read_text()}"
+            self.finish_result()
+            return False
         self.end(process)
         self.kills += 1
         self.look()
