@@ -51,7 +51,7 @@ void add_movie_options(CLI::App& command, MovieOptions& options) {
     CLI::Option* const movie =
         command
             .add_option("--movie", options.output,
-                        "draw a picture of each point of the last of three or more axes "
+                        "draw a picture of each frame, or of each point of the last of three or more axes, "
                         "into this folder; NAME.mp4: into the folder NAME, and a film of them with ffmpeg. "
                         "Pictures that are there already stay")
             ->type_name("FOLDER|MP4")

@@ -1,11 +1,7 @@
 #include "rootmap/iteration_estimate.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <string_view>
 #include <utility>
 
 #include "rootmap/cpu_targets.h"
@@ -22,15 +18,16 @@ constexpr double most_pilot_instructions = 3e8;  // of all pilots together
 // Adds up the iterations of points spread over a sweep.
 class PilotPoints : public PointStream {
   public:
-    explicit PilotPoints(std::int64_t points) : points_(points), pilots_(std::min(points, most_pilots)) {}
+    PilotPoints(std::int64_t begin, std::int64_t points, std::int64_t most)
+        : begin_(begin), points_(points), pilots_(std::min(points, most)) {}
 
     bool draw(Ticket& ticket) override {
         if (drawn_ == pilots_) return false;
         const double part = static_cast<double>(points_) / static_cast<double>(pilots_);
         // At another place in each part (Weyl's sequence), so that pilots do not form columns of a map.
         const double place = 0.61803398874989485 * static_cast<double>(drawn_);
-        ticket.point =
-            static_cast<std::int64_t>((static_cast<double>(drawn_) + place - std::floor(place)) * part);
+        ticket.point = begin_ + static_cast<std::int64_t>(
+                                    (static_cast<double>(drawn_) + place - std::floor(place)) * part);
         ++drawn_;
         return true;
     }
@@ -43,6 +40,8 @@ class PilotPoints : public PointStream {
     }
     bool report(double) override { return true; }
 
+    bool any_decided() const { return stopped_ < drawn_; }
+
     // Points that are undecided go on to the end: most of them never end.
     double mean_iterations(std::int32_t max_iterations) const {
         return (static_cast<double>(iterations_) + static_cast<double>(stopped_) * max_iterations) /
@@ -50,7 +49,7 @@ class PilotPoints : public PointStream {
     }
 
   private:
-    std::int64_t points_, pilots_;
+    std::int64_t begin_, points_, pilots_;
     std::int64_t drawn_ = 0, stopped_ = 0, iterations_ = 0;
 };
 
@@ -58,19 +57,10 @@ double mean_iterations(const Problem& problem, std::int64_t points) {
     Problem pilot = problem;
     const double budget = most_pilot_instructions / (most_pilots * instructions_of(problem));
     if (budget < pilot.max_iterations) pilot.max_iterations = static_cast<std::int32_t>(budget);
-    PilotPoints pilots(points);
+    PilotPoints pilots(0, points, most_pilots);
     // The baseline has no fused operations, so its bits do not depend on the processor.
     cpu_sweep(CpuLevel::Baseline)(pilot, pilots);
     return std::max(1.0, pilots.mean_iterations(problem.max_iterations));
-}
-
-const char* name_of(Precision precision) {
-    return precision == Precision::Fp32 ? "fp32" : precision == Precision::Fp64 ? "fp64" : "double-double";
-}
-
-double epsilon_of(Precision precision) {
-    if (precision == Precision::Fp32) return std::numeric_limits<float>::epsilon();
-    return precision == Precision::Fp64 ? std::numeric_limits<double>::epsilon() : 0x1p-104;
 }
 
 }  // namespace
@@ -87,38 +77,14 @@ Workload workload_of(const Problem& problem, const std::vector<OutcomeField>& fi
     return workload;
 }
 
-std::vector<std::string> precision_warnings(const Problem& problem) {
-    // Points of a map are about this large, and rounding at this size is what blurs the picture.
-    constexpr double usual_size = 1;
-    constexpr double least_units_between_points = 16;
-    const double epsilon = epsilon_of(problem.precision);
-    const char* const better = problem.method == Method::Mandelbrot   ? "perturbation"
-                               : problem.precision == Precision::Fp32 ? "fp64"
-                                                                      : "double-double";
-    std::vector<std::string> warnings;
-    if (problem.precision == Precision::Perturbation) return warnings;  // axes are relative to the center
-    const auto* sources = reinterpret_cast<const ParameterSource*>(&problem.sources);
-    for (int i = 0; i < parameter_count; ++i) {
-        const ParameterSource& source = sources[i];
-        if (source.count < 2) continue;
-        const double size = std::max({std::abs(source.from), std::abs(source.to), usual_size});
-        const double spacing = std::abs(source.to - source.from) / static_cast<double>(source.intervals);
-        if (spacing >= least_units_between_points * epsilon * size) continue;
-        warnings.push_back(fmt::format(
-            "neighboring points of a sweep are {:.3g} apart at numbers of size {:.3g}, where {} rounds by "
-            "{:.1g}: the picture will show rounding{}",
-            spacing, size, name_of(problem.precision), epsilon * size,
-            better == std::string_view(name_of(problem.precision))
-                ? std::string()
-                : fmt::format("; use iterate.precision = \"{}\"", better)));
-    }
-    const Kind kind = info(problem.method).kind;
-    if (kind != Kind::Escape && problem.tolerance < 4 * epsilon)
-        warnings.push_back(
-            fmt::format("iterate.tolerance = {:g} is below what {} can tell apart at 1: many points will "
-                        "never get that close",
-                        problem.tolerance, name_of(problem.precision)));
-    return warnings;
+std::optional<bool> any_point_ends(const Problem& problem, std::int64_t begin, std::int64_t points) {
+    constexpr std::int64_t pilots_of_frame = 64;
+    const double instructions =
+        static_cast<double>(pilots_of_frame) * problem.max_iterations * instructions_of(problem);
+    if (instructions > most_pilot_instructions) return std::nullopt;
+    PilotPoints pilots(begin, points, pilots_of_frame);
+    cpu_sweep(CpuLevel::Baseline)(problem, pilots);
+    return pilots.any_decided();
 }
 
 }  // namespace voltpile::rootmap

@@ -1,7 +1,7 @@
-// Estimates how much a root map has to iterate, and says where a precision does not suffice.
+// Estimates how much a root map has to iterate.
 #pragma once
 
-#include <string>
+#include <optional>
 #include <vector>
 
 #include "plan/workload.h"
@@ -14,7 +14,8 @@ namespace voltpile::rootmap {
 // points: computed, spread like all of the sweep's.
 Workload workload_of(const Problem& problem, const std::vector<OutcomeField>& fields, std::int64_t points);
 
-// Returns what the user should know about the spacing of the sweep's points and the tolerance.
-std::vector<std::string> precision_warnings(const Problem& problem);
+// Returns whether any of 64 points, spread over those from `begin` on, ends before max_iterations; nothing if
+// that takes too long to try.
+std::optional<bool> any_point_ends(const Problem& problem, std::int64_t begin, std::int64_t points);
 
 }  // namespace voltpile::rootmap

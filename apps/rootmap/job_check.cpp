@@ -51,7 +51,7 @@ void refuse_wrong_polynomial(const JobSpec& job, const MethodInfo& method, const
 void refuse_useless_axes(const JobSpec& job, Method method, const ReportProblem& report) {
     for (std::size_t i = 0; i < job.axes().size(); ++i) {
         const SweepAxis& axis = job.axes()[i];
-        if (!uses(method, axis.key))
+        if (!axis.is_frames() && !uses(method, axis.key))
             report(fmt::format("sweep[{}].parameter", i),
                    fmt::format("method \"{}\" does not use {}", info(method).name, axis.key));
         std::vector<std::string> names = field_names();
@@ -61,6 +61,13 @@ void refuse_useless_axes(const JobSpec& job, Method method, const ReportProblem&
                 report(fmt::format("sweep[{}].name", i),
                        fmt::format("an axis cannot be named \"{}\": the result uses that name", taken));
     }
+}
+
+void refuse_useless_changes(const JobSpec& job, Method method, const ReportProblem& report) {
+    for (const FrameChange& change : job.frame_changes())
+        if (!uses(method, change.key))
+            report("frames.change",
+                   fmt::format("method \"{}\" does not use {}", info(method).name, change.key));
 }
 
 void refuse_missing_fields(const JobSpec& job, Method method, const ReportProblem& report) {
@@ -86,9 +93,7 @@ void refuse_wrong_center(const JobSpec& job, Method method, const ReportProblem&
             report(fmt::format("map.center[{}]", i),
                    fmt::format("map.center[{}] = \"{}\": expected a decimal number, such as \"-0.75\"", i,
                                center[i].substr(0, 60)));
-    const bool swept =
-        std::ranges::any_of(job.axes(), [](const SweepAxis& axis) { return axis.key == "map.start"; });
-    if (swept || job.reals("map.start") != Reals{0, 0})
+    if (job.varies("map.start", 0) || job.varies("map.start", 1) || job.reals("map.start") != Reals{0, 0})
         report("map.start", "perturbation starts at 0: leave out map.start");
     if (job.integer("iterate.max_iterations") > 100'000'000)
         report("iterate.max_iterations",
@@ -102,6 +107,7 @@ void check_job(const JobSpec& job, const ReportProblem& report) {
     const MethodInfo& about = info(method);
     refuse_wrong_polynomial(job, about, report);
     refuse_useless_axes(job, method, report);
+    refuse_useless_changes(job, method, report);
     refuse_missing_fields(job, method, report);
     const std::string& precision = job.text("iterate.precision");
     if (about.kind == Kind::Attractor && precision != "fp64")

@@ -136,6 +136,7 @@ AppSchema rootmap_schema() {
         "sets, Henon, Clifford and de Jong maps.";
     schema.keys = rootmap::rootmap_keys();
     schema.example = rootmap::job_example;
+    schema.frames = true;
     schema.check = rootmap::check_job;
     return schema;
 }

@@ -9,10 +9,18 @@
 #include "rootmap/polynomial.h"
 #include "rootmap/polynomial_roots.h"
 #include "rootmap/reference_orbit.h"
+#include "sweep/job_sources.h"
 
 namespace voltpile::rootmap {
 
 namespace {
+
+SourceOf sources_of(Problem& problem) {
+    ParameterSource* const sources = as_array(problem.sources);
+    return [sources](const std::string& key, int element) -> ParameterSource& {
+        return sources[parameter_index(key, element)];
+    };
+}
 
 void set_sources(Problem& problem, const JobSpec& job) {
     ParameterSource* sources = as_array(problem.sources);
@@ -20,16 +28,7 @@ void set_sources(Problem& problem, const JobSpec& job) {
         for (int i = 0; i < key.numbers; ++i)
             sources[key.first + i].base = job.reals(key.spec.path)[static_cast<std::size_t>(i)];
     }
-    std::int64_t stride = 1;
-    for (const SweepAxis& axis : job.axes()) {
-        ParameterSource& source = sources[parameter_index(axis.key, axis.element)];
-        source.from = axis.from;
-        source.to = axis.to;
-        source.count = axis.count;
-        source.intervals = std::max<std::int64_t>(1, axis.endpoint ? axis.count - 1 : axis.count);
-        source.stride = stride;
-        stride *= axis.count;
-    }
+    set_axes(job, sources_of(problem));
 }
 
 Precision precision_named(const std::string& name) {
@@ -72,6 +71,10 @@ Problem problem_from_job(const JobSpec& job) {
         problem.roots = find_roots(problem.polynomial, problem.tolerance);
     }
     return problem;
+}
+
+std::vector<double> set_frames(const JobSpec& job, Problem& problem) {
+    return voltpile::set_frames(job, sources_of(problem));
 }
 
 std::vector<double> set_orbit(const JobSpec& job, Problem& problem) {

@@ -15,8 +15,11 @@ Polynomial polynomial_from_job(const JobSpec& job);
 // Returns the squared length above which a number of the precision is not finite.
 double largest_measure(Precision precision);
 
-// Its orbit is not set.
+// Its orbit and its frames are not set: all frames are frame 0.
 Problem problem_from_job(const JobSpec& job);
+
+// Sets the frames of the job. Returns the numbers that the problem then points to.
+std::vector<double> set_frames(const JobSpec& job, Problem& problem);
 
 // Returns the orbit that the job's precision needs, which has to outlive the problem, and sets it there;
 // empty without Precision::Perturbation.

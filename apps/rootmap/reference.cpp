@@ -66,7 +66,10 @@ std::optional<CheckPlan> check_from_job(const JobSpec& job) {
 }
 
 Reference::Reference(const JobSpec& job, std::vector<std::int64_t> points)
-    : problem_(problem_from_job(job)), fields_(fields_from_job(job, problem_)), points_(std::move(points)) {
+    : problem_(problem_from_job(job)),
+      frames_(set_frames(job, problem_)),
+      fields_(fields_from_job(job, problem_)),
+      points_(std::move(points)) {
     problem_.precision = Precision::DoubleDouble;
     problem_.largest_measure = largest_measure(problem_.precision);
 }

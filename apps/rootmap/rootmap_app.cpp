@@ -3,20 +3,25 @@
 #include "results/result_writer.h"
 #include "rootmap/cpu_targets.h"
 #include "rootmap/iteration_estimate.h"
+#include "rootmap/precision.h"
 #include "rootmap/problem_from_job.h"
 #include "rootmap/reference.h"
 #include "run/rank_context.h"
 #include "sweep/cpu_sweep.h"
+#include "sweep/job_sources.h"
 #include "work/work_scheduler.h"
 
 namespace voltpile {
 
 RootmapApp::RootmapApp(const JobSpec& job)
     : problem_(rootmap::problem_from_job(job)),
+      frames_(rootmap::set_frames(job, problem_)),
       orbit_(rootmap::set_orbit(job, problem_)),
       fields_(rootmap::fields_from_job(job, problem_)),
       check_(rootmap::check_from_job(job)),
-      workload_(rootmap::workload_of(problem_, fields_, job.point_count())) {}
+      workload_(rootmap::workload_of(problem_, fields_, job.point_count())),
+      frame_count_(frame_count(job)),
+      frame_points_(job.point_count() / frame_count_) {}
 
 std::vector<FieldSpec> RootmapApp::fields() const {
     std::vector<FieldSpec> specs;
@@ -25,7 +30,7 @@ std::vector<FieldSpec> RootmapApp::fields() const {
 }
 
 std::vector<std::string> RootmapApp::warnings() const {
-    return rootmap::precision_warnings(problem_);
+    return rootmap::frame_warnings(problem_, frame_count_, frame_points_);
 }
 
 Plan RootmapApp::plan(const PlanOptions& options, const Topology& topology) {

@@ -30,10 +30,11 @@ class RootmapApp : public App {
 
   private:
     rootmap::Problem problem_;
-    std::vector<double> orbit_;  // problem_ points to it
+    std::vector<double> frames_, orbit_;  // problem_ points to them
     std::vector<OutcomeField> fields_;
     std::optional<CheckPlan> check_;
     Workload workload_;
+    std::int64_t frame_count_, frame_points_;
 };
 
 std::unique_ptr<App> make_rootmap(const JobSpec& job);

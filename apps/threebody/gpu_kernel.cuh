@@ -76,8 +76,8 @@ void launch_adaptive(const Problem& problem, const Problem* on_gpu, const GpuRan
 // The constants of a pair are the same for all points.
 inline bool same_constants(const Problem& problem) {
     const ParameterSet<ParameterSource>& sources = problem.sources;
-    return problem.same_forces && sources.steps.count == 0 && sources.twin_shift[0].count == 0 &&
-           sources.twin_shift[1].count == 0 && sources.twin_shift[2].count == 0;
+    return problem.same_forces && !varies(sources.steps) && !varies(sources.twin_shift[0]) &&
+           !varies(sources.twin_shift[1]) && !varies(sources.twin_shift[2]);
 }
 
 template <class Integrator>

@@ -3,6 +3,7 @@
 #include "device/buffer.h"
 #include "threebody/gpu_kernel.h"
 #include "threebody/methods.h"
+#include "threebody/parameter_table.h"
 
 namespace voltpile::threebody {
 
@@ -10,9 +11,18 @@ namespace {
 
 class ThreebodyGpuProgram : public GpuProgram {
   public:
-    explicit ThreebodyGpuProgram(const Problem& problem) : problem_(problem), on_gpu_(1) {
+    explicit ThreebodyGpuProgram(const Problem& problem)
+        : problem_(problem), frames_(static_cast<std::size_t>(problem.frame_numbers_count)), on_gpu_(1) {
+        Problem there = problem;
+        for (int i = 0; i < parameter_count; ++i) {
+            ParameterSource& source = as_array(there.sources)[i];
+            if (source.frames != nullptr)
+                source.frames = frames_.data() + (source.frames - problem.frame_numbers);
+        }
         const Stream stream;
-        copy_to_device(on_gpu_.data(), &problem_, sizeof problem_, stream);
+        if (frames_.size() > 0)
+            copy_to_device(frames_.data(), problem.frame_numbers, frames_.bytes(), stream);
+        copy_to_device(on_gpu_.data(), &there, sizeof there, stream);
         stream.synchronize();
     }
 
@@ -34,6 +44,7 @@ class ThreebodyGpuProgram : public GpuProgram {
 
   private:
     const Problem problem_;
+    DeviceBuffer<double> frames_;
     DeviceBuffer<Problem> on_gpu_;
 };
 

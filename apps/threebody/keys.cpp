@@ -148,8 +148,8 @@ Vector vector_at(const Reals& values, std::size_t body) {
 }
 
 bool is_swept(const JobSpec& job, const std::string& key, int first_element, int last_element) {
-    for (const auto& axis : job.axes())
-        if (axis.key == key && axis.element >= first_element && axis.element <= last_element) return true;
+    for (int element = first_element; element <= last_element; ++element)
+        if (job.varies(key, element)) return true;
     return false;
 }
 
@@ -206,6 +206,14 @@ void refuse_beyond_fp32(const JobSpec& job, const ReportProblem& report) {
             if (parameter.spec.path == key) return parameter.divides;
         return false;
     };
+    for (const FrameChange& change : job.frame_changes()) {
+        for (std::int64_t k = 0; k < change.frames; ++k) {
+            const FrameRange range = change.at(k);
+            for (const double end : {range.from, range.to})
+                check("frames.change", fmt::format("{} in frame {}", change.parameter, k), end,
+                      divides(change.key));
+        }
+    }
     for (std::size_t i = 0; i < job.axes().size(); ++i) {
         const auto& axis = job.axes()[i];
         for (const double end : {axis.value(0), axis.value(axis.count - 1)})
@@ -311,6 +319,7 @@ AppSchema threebody_schema() {
         "long the two stay together: a map of how predictable each start is.";
     schema.keys = threebody::all_keys();
     schema.example = threebody::example;
+    schema.frames = true;
     schema.check = threebody::check;
     return schema;
 }

@@ -34,13 +34,16 @@ struct Problem {
     std::int32_t most_steps = 0;  // of adaptive methods: attempted for a pair
     bool single_precision = false;
     bool double_double = false;
-    bool same_forces = false;  // G, the masses and dt are not swept
+    bool same_forces = false;  // G, the masses and dt are the same for all points
     bool want_state = false;   // fields that are computed from the final state
     bool want_closest_approach = false;
     bool want_escape = false;        // of adaptive methods
     bool stop_at_escape = false;     // the integration then ends
     bool want_deviation = false;     // of adaptive methods, if no separation is a limit
     std::int32_t largest_steps = 0;  // over the sweep
+    // All numbers that sources point to (ParameterSource::frames), owned by the app.
+    const double* frame_numbers = nullptr;
+    std::int64_t frame_numbers_count = 0;
 };
 
 }  // namespace voltpile::threebody

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sweep/job_sources.h"
 #include "threebody/methods.h"
 #include "threebody/parameter_table.h"
 
@@ -21,23 +22,17 @@ void set_bases(Problem& problem, const JobSpec& job) {
     }
 }
 
-void set_axes(Problem& problem, const JobSpec& job) {
-    std::int64_t stride = 1;
-    for (const SweepAxis& axis : job.axes()) {
-        ParameterSource& source = as_array(problem.sources)[parameter_index(axis.key, axis.element)];
-        source.from = axis.from;
-        source.to = axis.to;
-        source.count = axis.count;
-        source.intervals = std::max<std::int64_t>(1, axis.endpoint ? axis.count - 1 : axis.count);
-        source.stride = stride;
-        stride *= axis.count;
-    }
+SourceOf sources_of(Problem& problem) {
+    ParameterSource* const sources = as_array(problem.sources);
+    return [sources](const std::string& key, int element) -> ParameterSource& {
+        return sources[parameter_index(key, element)];
+    };
 }
 
 bool same_forces(const ParameterSet<ParameterSource>& sources) {
     for (const ParameterKey& key : parameter_keys()) {
         for (int i = 0; i < key.count(); ++i) {
-            if (key.in_forces && as_array(sources)[key.first + i].count > 0) return false;
+            if (key.in_forces && varies(as_array(sources)[key.first + i])) return false;
         }
     }
     return true;
@@ -58,7 +53,7 @@ std::int32_t largest_steps(const ParameterSource& steps) {
 Problem problem_from_job(const JobSpec& job) {
     Problem problem;
     set_bases(problem, job);
-    set_axes(problem, job);
+    set_axes(job, sources_of(problem));
     problem.separation = job.real("stop.separation");
     problem.method = method_named(job.text("integrate.method"));
     problem.tolerance = job.real("integrate.tolerance");
@@ -71,6 +66,18 @@ Problem problem_from_job(const JobSpec& job) {
     problem.stop_at_escape = job.boolean("stop.escape");
     problem.want_escape |= problem.stop_at_escape;
     return problem;
+}
+
+std::vector<double> set_frames(const JobSpec& job, Problem& problem) {
+    std::vector<double> numbers = voltpile::set_frames(job, sources_of(problem));
+    problem.frame_numbers = numbers.data();
+    problem.frame_numbers_count = std::ssize(numbers);
+    problem.same_forces = same_forces(problem.sources);
+    const ParameterSource& steps = problem.sources.steps;
+    for (std::int64_t k = 0; k < frame_count(job) && steps.frames != nullptr; ++k)
+        problem.largest_steps =
+            std::max(problem.largest_steps, static_cast<std::int32_t>(steps.frames[2 * k] + 0.5));
+    return numbers;
 }
 
 std::vector<OutcomeField> fields_from_job(const JobSpec& job, const Problem& problem) {

@@ -111,7 +111,7 @@ std::optional<CheckPlan> check_from_job(const JobSpec& job) {
 }
 
 Reference::Reference(const JobSpec& job, std::vector<std::int64_t> points)
-    : problem_(problem_from_job(job)), points_(std::move(points)) {
+    : problem_(problem_from_job(job)), frames_(set_frames(job, problem_)), points_(std::move(points)) {
     problem_.method = method_named(kReferenceMethod);
     problem_.tolerance = job.real("check.reference_tolerance");
     problem_.most_steps = std::max(problem_.most_steps, kLeastBudget);

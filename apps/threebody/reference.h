@@ -35,6 +35,7 @@ class Reference : public App {
 
   private:
     Problem problem_;
+    std::vector<double> frames_;  // problem_ points to it
     std::vector<OutcomeField> fields_;
     std::vector<std::int64_t> points_;
 };

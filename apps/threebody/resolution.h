@@ -2,6 +2,7 @@
 // smaller shifts and spacings, until the picture shows only rounding.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -9,7 +10,10 @@
 
 namespace voltpile::threebody {
 
-// Returns warnings for the user, to print before computing; empty if all is well.
-std::vector<std::string> resolution_warnings(const Problem& problem);
+// Returns warnings for the user, to print before computing, which name the frames of a movie; empty if all is
+// well. A movie also warns from which frame on no pair parts in time. frames: 1 without any. frame_points: of
+// each.
+std::vector<std::string> frame_warnings(const Problem& problem, std::int64_t frames,
+                                        std::int64_t frame_points);
 
 }  // namespace voltpile::threebody

@@ -52,6 +52,32 @@ class PilotStream : public PointStream {
     std::vector<std::int64_t> undecided_;
 };
 
+// Notices whether any pair parts before its steps are done.
+class PartingStream : public PointStream {
+  public:
+    PartingStream(const Problem& problem, std::vector<std::int64_t> points)
+        : steps_(problem.sources.steps), points_(std::move(points)) {}
+
+    bool draw(Ticket& ticket) override {
+        if (any_parted_ || drawn_ == points_.size()) return false;
+        ticket.point = points_[drawn_++];
+        return true;
+    }
+    void finish(const Ticket& ticket, const void* outcome) override {
+        any_parted_ |=
+            static_cast<const Outcome*>(outcome)->steps_together + 0.5 < value_at(steps_, ticket.point);
+    }
+    bool report(double) override { return true; }
+
+    bool any_parted() const { return any_parted_; }
+
+  private:
+    ParameterSource steps_;
+    std::vector<std::int64_t> points_;
+    std::size_t drawn_ = 0;
+    bool any_parted_ = false;
+};
+
 PilotStream follow(const Problem& problem, std::vector<std::int64_t> points, std::int32_t most_steps) {
     Problem pilot = problem;
     pilot.most_steps = std::min(problem.most_steps, most_steps);
@@ -108,6 +134,26 @@ double steps_in_double_double(const Problem& problem, std::int64_t points) {
     return std::clamp(steps, 1.0, static_cast<double>(problem.most_steps));
 }
 
+// Follows as many pairs as there is time for, of all frames, and takes from them which share of its steps a
+// pair needs: this share changes less from frame to frame than the steps do.
+double fixed_steps_of_frames(const Problem& problem, std::int64_t points) {
+    constexpr double most_instructions = 3e9;
+    constexpr double fewest_pilots = 16;
+    const ParameterSource& steps = problem.sources.steps;
+    const auto all_steps = [&](const std::vector<std::int64_t>& spread) {
+        double all = 0;
+        for (const std::int64_t point : spread) all += value_at(steps, point);
+        return all;
+    };
+    const std::vector<std::int64_t> many = spread_points(points, 4096);
+    const double mean = all_steps(many) / static_cast<double>(many.size());
+    const double pilots =
+        std::min<double>(most_pilots, most_instructions / (mean * instructions_of(problem)));
+    if (pilots < fewest_pilots) return mean;
+    const std::vector<std::int64_t> spread = spread_points(points, static_cast<std::int64_t>(pilots));
+    return std::max(1.0, mean * follow(problem, spread, most_pilot_steps).steps() / all_steps(spread));
+}
+
 }  // namespace
 
 double estimated_steps(const Problem& problem, std::int64_t points) {
@@ -124,6 +170,7 @@ double estimated_steps(const Problem& problem, std::int64_t points) {
 }
 
 double estimated_fixed_steps(const Problem& problem, std::int64_t points) {
+    if (problem.frame_numbers_count > 0) return fixed_steps_of_frames(problem, points);
     constexpr double most_instructions = 1.5e9;  // of all pairs; a core does at least 5e9 a second
     std::vector<std::int64_t> spread = spread_points(points, most_pilots);
     if (static_cast<double>(spread.size()) * problem.largest_steps * instructions_of(problem) >
@@ -131,6 +178,23 @@ double estimated_fixed_steps(const Problem& problem, std::int64_t points) {
         return problem.largest_steps;
     const PilotStream pilots = follow(problem, std::move(spread), most_pilot_steps);
     return std::clamp(pilots.steps() / pilots.pilots(), 1.0, static_cast<double>(problem.largest_steps));
+}
+
+std::optional<bool> any_pair_parts(const Problem& problem, std::int64_t begin, std::int64_t points) {
+    constexpr double most_pilots_of_frame = 32, fewest_pilots_of_frame = 8;
+    constexpr double most_instructions = 1.2e9;
+    const ParameterSource& steps = problem.sources.steps;
+    const double budget = info(problem.method).adaptive ? problem.most_steps
+                          : steps.frames != nullptr     ? value_at(steps, begin)
+                                                        : problem.largest_steps;
+    const double pilots = most_instructions / (budget * instructions_of(problem));
+    if (pilots < fewest_pilots_of_frame) return std::nullopt;
+    std::vector<std::int64_t> spread =
+        spread_points(points, static_cast<std::int64_t>(std::min(pilots, most_pilots_of_frame)));
+    for (std::int64_t& point : spread) point += begin;
+    PartingStream stream(problem, std::move(spread));
+    cpu_target(cpu_level()).sweep(problem, stream);
+    return stream.any_parted();
 }
 
 }  // namespace voltpile::threebody

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "threebody/problem.h"
 
@@ -16,7 +17,12 @@ double estimated_steps(const Problem& problem, std::int64_t points);
 
 // Returns the mean number of steps of a pair with a method of fixed steps, from the same points: pairs that
 // part end early. Problem::largest_steps if following these points would take longer than a few tenths of a
-// second.
+// second. In a movie fewer pairs are followed instead, at least 16 of all frames; if these take longer than
+// about a second, the mean of all frames' steps.
 double estimated_fixed_steps(const Problem& problem, std::int64_t points);
+
+// Returns whether any of 8 to 32 pairs, spread over the points from `begin` on, parts within its steps;
+// nothing if that takes too long to try.
+std::optional<bool> any_pair_parts(const Problem& problem, std::int64_t begin, std::int64_t points);
 
 }  // namespace voltpile::threebody

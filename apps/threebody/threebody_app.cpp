@@ -4,6 +4,7 @@
 #include "run/agreement.h"
 #include "run/rank_context.h"
 #include "sweep/cpu_sweep.h"
+#include "sweep/job_sources.h"
 #include "threebody/cpu_targets.h"
 #include "threebody/gpu_kernel.h"
 #include "threebody/methods.h"
@@ -21,9 +22,11 @@ namespace voltpile {
 
 ThreebodyApp::ThreebodyApp(const JobSpec& job)
     : problem_(threebody::problem_from_job(job)),
+      frames_(threebody::set_frames(job, problem_)),
       fields_(threebody::fields_from_job(job, problem_)),
       check_(threebody::check_from_job(job)),
       points_(job.point_count()),
+      frame_count_(frame_count(job)),
       steps_per_point_(threebody::info(problem_.method).adaptive
                            ? threebody::estimated_steps(problem_, points_)
                            : threebody::estimated_fixed_steps(problem_, points_)) {}
@@ -54,7 +57,7 @@ Workload ThreebodyApp::workload() const {
 }
 
 std::vector<std::string> ThreebodyApp::warnings() const {
-    return threebody::resolution_warnings(problem_);
+    return threebody::frame_warnings(problem_, frame_count_, points_ / frame_count_);
 }
 
 std::unique_ptr<App> ThreebodyApp::reference(const JobSpec& job, std::vector<std::int64_t> points) const {

@@ -38,9 +38,10 @@ class ThreebodyApp : public App {
 
   private:
     threebody::Problem problem_;
+    std::vector<double> frames_;  // problem_ points to it
     std::vector<OutcomeField> fields_;
     std::optional<CheckPlan> check_;
-    std::int64_t points_;
+    std::int64_t points_, frame_count_;
     double steps_per_point_;               // estimated
     std::vector<RankPlan> ranks_;          // of the last plan
     const GpuDuty* duty_ = nullptr;        // nullptr: GPUs work all the time

@@ -47,12 +47,13 @@ std::string canonical(const JobSpec& job, const KeySpec& spec) {
 std::string canonical_text(const JobSpec& job, const AppSchema& app, const KeyTable& table) {
     std::string text = fmt::format("app {} {}\n", app.name, app.numerics_version);
     for (const auto& spec : table.rows())
-        if (spec.identity && !(has_any_name(spec) && spec.type == ValueType::Real) && !is_sweep_key(spec) &&
+        if (spec.identity && !(has_any_name(spec) && spec.type == ValueType::Real) && !is_item_key(spec) &&
             spec.path != "app" && (spec.identity_default || !is_default(job, spec)))
             text += fmt::format("{}{}\n", spec.path, canonical(job, spec));
     for (const auto& axis : job.axes())
         text += fmt::format("axis {} {} {:.17g} {:.17g} {} {}\n", axis.name, axis.parameter, axis.from,
                             axis.to, axis.count, axis.endpoint);
+    for (const auto& change : job.frame_changes()) text += fmt::format("frames {}\n", change_text(change));
     return text;
 }
 

@@ -4,8 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "job/fingerprint.h"
+#include "job/frame_reader.h"
 #include "job/key_words.h"
 #include "job/nearest.h"
 #include "job/power_keys.h"
@@ -56,12 +58,39 @@ JobSpec JobBuilder::build() {
                       fmt::format("[[sweep]]: the app {} has no sweep", app.name));
     else
         job_.axes_ = read_sweep(document_, table, length_of, problems_);
+    if (have_values && problems_.size() == problems_before) add_frames(table, length_of);
     const bool have_axes = problems_.size() == problems_before;
 
     if (have_values && have_axes) check(app);
     problems_.throw_if_any();
     job_.fingerprint_ = hash_128(canonical_text(job_, app, table));
     return std::move(job_);
+}
+
+// Adds the axis along the frames, and what changes along it.
+void JobBuilder::add_frames(const KeyTable& table,
+                            const std::function<std::size_t(const KeySpec&)>& length_of) {
+    if (!table.find("frames.count")) return;
+    job_.frame_changes_ = read_frame_changes(document_, table, length_of, job_, problems_);
+    const std::int64_t count = job_.integer("frames.count");
+    if (count == 0) return;
+    SweepAxis axis;
+    axis.name = axis.parameter = frame_axis_name;
+    axis.key = frame_axis_key;
+    axis.unit = "1";
+    axis.to = static_cast<double>(count);
+    axis.count = count;
+    std::int64_t points = 0;
+    if (__builtin_mul_overflow(job_.point_count(), count, &points))
+        return problems_.add(origin_of(frame_axis_key),
+                             fmt::format("frames.count = {}: the frames have more than {} points in all",
+                                         count, std::numeric_limits<std::int64_t>::max()));
+    for (const SweepAxis& other : job_.axes_)
+        if (other.name == axis.name)
+            problems_.add(origin_of("frames"),
+                          "an axis cannot be named \"frame\": the frames have that name");
+    job_.axes_.push_back(axis);
+    set_frames(job_.axes_, job_.frame_changes_);
 }
 
 // Returns the schema of the job's app. Throws at once if there is none: nothing else can be checked then.
@@ -96,10 +125,10 @@ void JobBuilder::refuse_unknown(const Node& table_node, const std::string& prefi
     for (std::size_t i = 0; i < table_node.keys.size(); ++i) {
         const Node& node = table_node.items[i];
         const auto path = prefix + spelled(table_node.keys[i]);
-        if (path == "sweep") {
-            for (const auto& axis : node.items)
-                if (node.kind == NodeKind::List && axis.kind == NodeKind::Table && table.has_table("sweep"))
-                    refuse_unknown(axis, "sweep.", table);
+        if (path == "sweep" || (is_table_list(path) && table.has_table(path))) {
+            for (const auto& item : node.items)
+                if (node.kind == NodeKind::List && item.kind == NodeKind::Table && table.has_table(path))
+                    refuse_unknown(item, path + ".", table);
         } else if (table.find(path)) {
             continue;
         } else if (table.has_table(path)) {
@@ -131,7 +160,7 @@ void JobBuilder::refuse_unknown(const Node& table_node, const std::string& prefi
 bool JobBuilder::read_values(const KeyTable& table) {
     bool complete = true;
     for (const auto& spec : table.rows()) {
-        if (spec.path == "app" || is_sweep_key(spec)) continue;
+        if (spec.path == "app" || is_item_key(spec)) continue;
         std::optional<Value> value;
         if (has_any_name(spec)) {
             value = read_names(spec);

@@ -1,6 +1,7 @@
 // Builds a JobSpec from the text of a job file. Nothing else can.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -26,6 +27,7 @@ class JobBuilder {
 
   private:
     const AppSchema& choose_app(const std::vector<Override>& overrides);
+    void add_frames(const KeyTable& table, const std::function<std::size_t(const KeySpec&)>& length_of);
     void refuse_unknown(const Node& table_node, const std::string& prefix, const KeyTable& table);
     bool read_values(const KeyTable& table);
     std::optional<Value> read_names(const KeySpec& spec);

@@ -40,6 +40,8 @@ endpoint = false               # true: the last point is at 20
 - Integers are accepted for real numbers, but not the reverse. `inf` is accepted only if the range below includes it, `nan`
   never.
 
+`[frames]` makes a movie of a sweep: see [movies](movies.md).
+
 ## Changing keys on the command line
 
 `--set key=value` overrides the file. It may be repeated; the last one wins.
@@ -102,9 +104,9 @@ std::string tables(const std::vector<KeySpec>& rows, const std::string& heading_
     for (const auto& spec : rows) {
         if (table_of(spec.path) != table) {
             table = table_of(spec.path);
-            const auto name = table.empty()      ? "At the top"
-                              : table == "sweep" ? "`[[sweep]]`"
-                                                 : "`[" + table + "]`";
+            const auto name = table.empty()          ? "At the top"
+                              : is_table_list(table) ? "`[[" + table + "]]`"
+                                                     : "`[" + table + "]`";
             text += fmt::format(
                 "\n{} {}\n\n| key | type | unit | default | range | |\n|---|---|---|---|---|---|\n",
                 heading_level, name);

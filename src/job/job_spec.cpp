@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <stdexcept>
@@ -66,9 +67,58 @@ std::string read_job_text(const std::string& path) {
 }
 
 double SweepAxis::value(std::int64_t i) const {
+    return value_in({from, to}, i);
+}
+
+double SweepAxis::value(std::int64_t i, std::int64_t frame) const {
+    return value_in(frames.empty() ? FrameRange{from, to} : frames[static_cast<std::size_t>(frame)], i);
+}
+
+double SweepAxis::value_in(FrameRange range, std::int64_t i) const {
     const std::int64_t intervals = endpoint ? count - 1 : count;
-    if (intervals == 0) return from;
-    return from + (to - from) * static_cast<double>(i) / static_cast<double>(intervals);
+    if (intervals == 0) return range.from;
+    return range.from + (range.to - range.from) * static_cast<double>(i) / static_cast<double>(intervals);
+}
+
+double SweepAxis::part(std::int64_t i) const {
+    const std::int64_t intervals = endpoint ? count - 1 : count;
+    return intervals == 0 ? 0 : static_cast<double>(i) / static_cast<double>(intervals);
+}
+
+SweepAxis SweepAxis::in_frame(std::int64_t frame) const {
+    SweepAxis axis = *this;
+    if (frames.empty()) return axis;
+    axis.frames.clear();
+    axis.from = frames[static_cast<std::size_t>(frame)].from;
+    axis.to = frames[static_cast<std::size_t>(frame)].to;
+    return axis;
+}
+
+const SweepAxis* frame_axis(const std::vector<SweepAxis>& axes) {
+    return !axes.empty() && axes.back().is_frames() ? &axes.back() : nullptr;
+}
+
+std::int64_t frame_of(const std::vector<SweepAxis>& axes, std::int64_t point) {
+    if (!frame_axis(axes)) return 0;
+    for (const SweepAxis& axis : axes)
+        if (!axis.is_frames()) point /= axis.count;
+    return point;
+}
+
+void set_frames(std::vector<SweepAxis>& axes, const std::vector<FrameChange>& changes) {
+    const SweepAxis* const along = frame_axis(axes);
+    if (!along) return;
+    for (SweepAxis& axis : axes)
+        for (const FrameChange& change : changes) {
+            if (!change.swept || change.parameter != axis.parameter) continue;
+            axis.frames.clear();
+            for (std::int64_t k = 0; k < along->count; ++k) axis.frames.push_back(change.at(k));
+        }
+}
+
+bool JobSpec::varies(const std::string& key, int element) const {
+    const auto is_it = [&](const auto& each) { return each.key == key && each.element == element; };
+    return std::ranges::any_of(axes_, is_it) || std::ranges::any_of(frame_changes_, is_it);
 }
 
 std::string JobSpec::name() const {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "job/frames.h"
 #include "job/key_spec.h"
 
 namespace voltpile {
@@ -23,9 +24,31 @@ struct SweepAxis {
     std::int64_t count = 1;
     bool endpoint = false;
 
-    // Returns the value at point i. Every processor evaluates the formula in this order, without FMA.
+    std::vector<FrameRange> frames = {};  // from and to in each frame; empty: the same in all
+
+    // Returns the value at point i, of the range of frame 0. Every processor evaluates the formula in this
+    // order, without FMA.
     double value(std::int64_t i) const;
+    double value(std::int64_t i, std::int64_t frame) const;  // of the range of any frame
+
+    bool is_frames() const { return key == frame_axis_key; }
+    // Returns the axis as it is in one frame, without `frames`.
+    SweepAxis in_frame(std::int64_t frame) const;
+    // Returns where point i lies in the range of any frame, from 0 to 1.
+    double part(std::int64_t i) const;
+
+  private:
+    double value_in(FrameRange range, std::int64_t i) const;
 };
+
+// Returns the axis along the frames; nullptr if there is none.
+const SweepAxis* frame_axis(const std::vector<SweepAxis>& axes);
+
+// Returns the frame of a point of the sweep over these axes; 0 if there are no frames.
+std::int64_t frame_of(const std::vector<SweepAxis>& axes, std::int64_t point);
+
+// Sets SweepAxis::frames of the axes that changes name.
+void set_frames(std::vector<SweepAxis>& axes, const std::vector<FrameChange>& changes);
 
 class JobSpec {
   public:
@@ -47,8 +70,13 @@ class JobSpec {
     const Booleans& booleans(const std::string& path) const;
     const Texts& texts(const std::string& path) const;
 
-    const std::vector<SweepAxis>& axes() const { return axes_; }  // the first axis varies fastest
-    std::int64_t point_count() const;                             // product of the axes' counts
+    // The first axis varies fastest. With [frames], the last one is that along the frames.
+    const std::vector<SweepAxis>& axes() const { return axes_; }
+    // What changes from frame to frame, axes and numbers that are not swept.
+    const std::vector<FrameChange>& frame_changes() const { return frame_changes_; }
+    // Returns whether a number of a key (row-major) is swept or changes from frame to frame.
+    bool varies(const std::string& key, int element) const;
+    std::int64_t point_count() const;  // product of the axes' counts
 
     // Returns 32 hexadecimal digits that stand for everything that affects the result: the app, its numerics
     // version, the values of all identity keys (defaults included) and the axes. Comments, order, the
@@ -61,6 +89,7 @@ class JobSpec {
     std::vector<std::string> overrides_;
     std::map<std::string, Value> values_;
     std::vector<SweepAxis> axes_;
+    std::vector<FrameChange> frame_changes_;
 };
 
 // Reads a job file, applies overrides and validates the result. Overrides are `key=value` with a TOML value

@@ -41,6 +41,55 @@ std::vector<KeySpec> sweep_keys() {
     };
 }
 
+std::vector<KeySpec> frame_keys() {
+    return {
+        {.path = "frames.count",
+         .type = ValueType::Integer,
+         .unit = "1",
+         .default_value = Integers{0},
+         .range = {.min = 0, .max = 10'000'000},
+         .identity_default = false,
+         .help = "Frames of a movie, the slowest axis of the result, named frame; 0: none. Frame 0 is the "
+                 "job without [frames]. See docs/movies.md."},
+        {.path = "frames.endpoint",
+         .type = ValueType::Boolean,
+         .default_value = Booleans{false},
+         .identity_default = false,
+         .help = "Whether changes end at the last frame or one frame after it."},
+        {.path = "frames.change.parameters",
+         .type = ValueType::Text,
+         .shape = {any_length},
+         .help = "The numbers that change, named as in sweep.parameter. Of one that an axis sweeps, the "
+                 "range changes."},
+        {.path = "frames.change.to",
+         .shape = {any_length},
+         .default_value = Reals{},
+         .help = "The value of each of them at the end, in its unit; of a range, its middle. While a range "
+                 "shrinks, its middle moves in proportion to the width. []: unchanged."},
+        {.path = "frames.change.width",
+         .shape = {any_length},
+         .default_value = Reals{},
+         .range = {.min = 0, .min_open = true},
+         .help = "The width of each range at the end. It changes by the same factor in each frame. []: "
+                 "unchanged, or see halve_every."},
+        {.path = "frames.change.halve_every",
+         .default_value = Reals{0},
+         .range = {.min = 0},
+         .help = "Frames after which the value, or the width of the range, has halved; 0: does not. Frame k "
+                 "has 2^(-k / halve_every) times as much as frame 0."},
+        {.path = "frames.change.easing",
+         .type = ValueType::Text,
+         .default_value = Texts{"linear"},
+         .choices = {"linear", "in", "out", "in_out"},
+         .help = "How the way to the end is shared out among the frames: evenly (t), slow at first (t^2), "
+                 "slow at last (1 - (1 - t)^2), or both (t^2 (3 - 2 t))."},
+        {.path = "frames.change.logarithmic",
+         .type = ValueType::Boolean,
+         .default_value = Booleans{false},
+         .help = "Whether values change by the same factor in each frame, not by the same difference."},
+    };
+}
+
 std::vector<KeySpec> run_keys() {
     return {
         {.path = "run.device",
@@ -144,6 +193,7 @@ std::vector<KeySpec> common_keys() {
     std::vector<KeySpec> rows{
         {.path = "app", .type = ValueType::Text, .help = "The app that runs this job."}};
     for (auto& row : sweep_keys()) rows.push_back(std::move(row));
+    for (auto& row : frame_keys()) rows.push_back(std::move(row));
     for (auto& row : run_keys()) rows.push_back(std::move(row));
     for (auto& row : cluster_keys()) rows.push_back(std::move(row));
     for (auto& row : power_keys()) rows.push_back(std::move(row));
@@ -153,7 +203,8 @@ std::vector<KeySpec> common_keys() {
 }
 
 KeyTable::KeyTable(const AppSchema& app) : rows_(common_keys()) {
-    if (!app.sweeps) std::erase_if(rows_, is_sweep_key);
+    if (!app.sweeps) std::erase_if(rows_, [](const KeySpec& row) { return table_of(row.path) == "sweep"; });
+    if (!app.frames) std::erase_if(rows_, [](const KeySpec& row) { return row.path.starts_with("frames."); });
     rows_.insert(rows_.end(), app.keys.begin(), app.keys.end());
 }
 
@@ -197,10 +248,10 @@ bool KeyTable::has_table(std::string_view path) const {
 }
 
 std::optional<std::string> KeyTable::nearest_key(std::string_view path) const {
-    const bool in_sweep = table_of(path) == "sweep";
+    const std::string table = table_of(path);
     std::vector<std::string> candidates;
     for (const auto& row : rows_)
-        if (in_sweep || !is_sweep_key(row)) candidates.push_back(row.path);
+        if (!is_item_key(row) || table_of(row.path) == table) candidates.push_back(row.path);
     return nearest_path(path, candidates);
 }
 
@@ -217,8 +268,12 @@ bool has_any_name(const KeySpec& spec) {
     return spec.path.ends_with(".NAME");
 }
 
-bool is_sweep_key(const KeySpec& spec) {
-    return table_of(spec.path) == "sweep";
+bool is_item_key(const KeySpec& spec) {
+    return is_table_list(table_of(spec.path));
+}
+
+bool is_table_list(const std::string& path) {
+    return path == "sweep" || path == "frames.change";
 }
 
 std::string table_of(std::string_view path) {

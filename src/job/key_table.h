@@ -24,8 +24,8 @@ class KeyTable {
     const KeySpec* key_with_names() const;
     bool has_table(std::string_view path) const;  // true of "system" if there is a key "system.mass"
 
-    // Return the closest spelling: "integrate.stpes" -> "integrate.steps". Keys of [[sweep]] are candidates
-    // only for paths in it.
+    // Return the closest spelling: "integrate.stpes" -> "integrate.steps". Keys of lists of tables
+    // are candidates only for paths in them.
     std::optional<std::string> nearest_key(std::string_view path) const;
     std::optional<std::string> nearest_table(std::string_view path) const;
 
@@ -33,7 +33,7 @@ class KeyTable {
     std::vector<KeySpec> rows_;
 };
 
-// Returns the rows that all apps share: `app`, [[sweep]], [run] and [cluster].
+// Returns the rows that all apps share: `app`, [[sweep]], [frames], [run] and [cluster].
 std::vector<KeySpec> common_keys();
 
 // Returns whether the key stands for all keys of its table: "output.unit.NAME". The value of one for strings
@@ -41,8 +41,10 @@ std::vector<KeySpec> common_keys();
 // the list of names: each of the numbers has a row of its own (KeyTable::add_names).
 bool has_any_name(const KeySpec& spec);
 
-// Returns whether the row belongs to [[sweep]]. Such rows describe each axis, not the job as a whole.
-bool is_sweep_key(const KeySpec& spec);
+// Returns whether the row belongs to a list of tables. Such rows describe each table, not the job as a whole.
+bool is_item_key(const KeySpec& spec);
+// Returns whether a path names a list of tables: "sweep", "frames.change".
+bool is_table_list(const std::string& path);
 
 // Returns the table of a key: "system" for "system.mass", "" for "app".
 std::string table_of(std::string_view path);

@@ -149,6 +149,7 @@ std::string describe_key(const KeySpec& spec) {
 
 std::string describe_table(const std::string& table) {
     if (table.empty()) return "At the top";
+    if (table == "frames.change") return "[[frames.change]], once for each course; any number";
     return table == "sweep" ? "[[sweep]], once for each axis; the first varies fastest" : "[" + table + "]";
 }
 

@@ -54,7 +54,7 @@ std::optional<Parts> take_apart(const std::string& text) {
 std::vector<const KeySpec*> matches(const std::string& key, const KeyTable& table) {
     std::vector<const KeySpec*> found;
     for (const auto& row : table.rows()) {
-        if (is_sweep_key(row) || has_any_name(row)) continue;
+        if (is_item_key(row) || has_any_name(row)) continue;
         if (row.path == key) return {&row};
         if (row.path.ends_with("." + key)) found.push_back(&row);
     }

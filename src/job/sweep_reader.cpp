@@ -30,7 +30,7 @@ class AxisReader {
     AxisReader(const Node& node, const KeyTable& table, Problems& problems)
         : node_(node), table_(table), problems_(problems) {
         for (const auto& row : table.rows()) {
-            if (!is_sweep_key(row)) continue;
+            if (table_of(row.path) != "sweep") continue;
             const auto key = row.path.substr(row.path.find('.') + 1);
             if (const Node* const given = node.find(key)) {
                 if (auto value = read_value(row, *given, problems)) values_[key] = *value;

@@ -50,7 +50,8 @@ const FieldSpec& chosen_field(const ResultLayout& layout, const std::string& nam
 }
 
 Slice wanted_slice(const ResultLayout& layout, const FieldSpec& field, const PlotOptions& options) {
-    return cropped(make_slice(layout, field, options.at), layout, options.crop);
+    const Slice slice = make_slice(layout, field, options.at);
+    return cropped(slice, layout.in_frame(frame_of(layout.axes, slice.first_point)), options.crop);
 }
 
 ColorScale wanted_scale(const FieldSpec& field, const PlotOptions& options) {
@@ -96,7 +97,8 @@ Picture uncolored_picture(const ResultReader& result, const Plane& plane, const 
     picture.width = plane.width();
     picture.height = plane.height();
     picture.row = [&plane, &field](std::int64_t y) { return drawn_row(plane, field, y); };
-    picture.labels = plot_labels(result.layout(), field, plane.slice(), plane.block());
+    const std::int64_t frame = frame_of(result.layout().axes, plane.slice().first_point);
+    picture.labels = plot_labels(result.layout().in_frame(frame), field, plane.slice(), plane.block());
     picture.title = fmt::format("{} of {}", field.name, result.path().filename().string());
     return picture;
 }

@@ -89,7 +89,9 @@ Slice make_slice(const ResultLayout& layout, const FieldSpec& field, const std::
         const std::int64_t index = chosen.at(axis.name);
         slice.first_point += index * stride;
         stride *= axis.count;
-        place.push_back(fmt::format("{} = {:g}{}", axis.name, axis.value(index),
+        const auto frame = chosen.find(frame_axis_name);
+        place.push_back(fmt::format("{} = {:g}{}", axis.name,
+                                    axis.value(index, frame == chosen.end() ? 0 : frame->second),
                                     axis.unit.empty() || axis.unit == "1" ? "" : " " + axis.unit));
     }
     for (const FieldDimension& dimension : field.dimensions) {

@@ -16,9 +16,9 @@ constexpr std::int64_t kComparedValuesPerBlock = 1 << 18;
 constexpr std::int64_t kComparedRowsPerBlock = 256;
 
 std::string axis_text(const SweepAxis& axis) {
-    return fmt::format("{} = {} from {} to {}{}, {} values, unit \"{}\"", axis.name, axis.parameter,
-                       axis.from, axis.to, axis.endpoint ? " (included)" : "", count_text(axis.count),
-                       axis.unit);
+    return fmt::format("{} = {} from {} to {}{}{}, {} values, unit \"{}\"", axis.name, axis.parameter,
+                       axis.from, axis.to, axis.endpoint ? " (included)" : "",
+                       axis.frames.empty() ? "" : " in frame 0", count_text(axis.count), axis.unit);
 }
 
 std::string axes_text(const ResultReader& result) {
@@ -30,7 +30,7 @@ std::string axes_text(const ResultReader& result) {
 bool same_axis(const SweepAxis& a, const SweepAxis& b) {
     // The values along an axis lie on a line.
     return a.key == b.key && a.element == b.element && a.unit == b.unit && a.count == b.count &&
-           a.value(0) == b.value(0) && a.value(a.count - 1) == b.value(b.count - 1);
+           a.frames == b.frames && a.value(0) == b.value(0) && a.value(a.count - 1) == b.value(b.count - 1);
 }
 
 const FieldSpec* field_named(const ResultReader& result, const std::string& name) {

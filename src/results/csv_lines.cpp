@@ -76,10 +76,12 @@ void add_columns(const FieldSpec& field, std::size_t dimension, const std::strin
 void add_axes(const ResultLayout& layout, std::int64_t first, std::vector<std::string>& lines) {
     for (std::size_t i = 0; i < lines.size(); ++i) {
         std::int64_t rest = first + static_cast<std::int64_t>(i);
+        const std::int64_t frame = frame_of(layout.axes, rest);
         for (const SweepAxis& axis : layout.axes) {
             const std::int64_t index = rest % axis.count;
             // The axis of an app that counts its points has no key.
-            lines[i] += axis.key.empty() ? fmt::format("{},", index) : fmt::format("{},", axis.value(index));
+            lines[i] +=
+                axis.key.empty() ? fmt::format("{},", index) : fmt::format("{},", axis.value(index, frame));
             rest /= axis.count;
         }
     }

@@ -84,11 +84,12 @@ void add_field(const ResultReader& result, const FieldSpec& field, WorkRange ran
 void add_axes(const ResultLayout& layout, std::int64_t first, std::vector<ordered_json>& lines) {
     for (std::size_t i = 0; i < lines.size(); ++i) {
         std::int64_t rest = first + static_cast<std::int64_t>(i);
+        const std::int64_t frame = frame_of(layout.axes, rest);
         for (const SweepAxis& axis : layout.axes) {
             if (axis.key.empty())  // the app numbers its points
                 lines[i][axis.name] = rest % axis.count;
             else
-                lines[i][axis.name] = axis.value(rest % axis.count);
+                lines[i][axis.name] = axis.value(rest % axis.count, frame);
             rest /= axis.count;
         }
     }

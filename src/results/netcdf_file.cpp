@@ -90,11 +90,20 @@ class NetcdfWriter {
         for (const SweepAxis& axis : layout_.axes) {
             std::vector<double> values(static_cast<std::size_t>(axis.count));
             for (std::size_t i = 0; i < values.size(); ++i)
-                values[i] = axis_value(axis, static_cast<std::int64_t>(i));
+                values[i] = axis.frames.empty() ? axis_value(axis, static_cast<std::int64_t>(i), 0)
+                                                : axis.part(static_cast<std::int64_t>(i));
             dims_.insert(dims_.begin(), values.size());
             scales_.insert(scales_.begin(), axis.name);
             const Hdf5Dataset scale = write_coordinate(axis, values);
             hdf5_check_at(H5DSset_scale(scale.get(), axis.name.c_str()), "write", file_.get());
+        }
+        for (const FrameTrack& track : layout_.frame_tracks()) {
+            const Hdf5Dataset dataset = create(track.name, H5T_NATIVE_DOUBLE, {track.values.size()});
+            write_all(dataset, H5T_NATIVE_DOUBLE, track.values.data());
+            write_text(dataset.get(), "long_name", track.long_name);
+            if (!track.unit.empty()) write_text(dataset.get(), "units", track.unit);
+            attach(dataset, {frame_axis_name});
+            coordinates_ += (coordinates_.empty() ? "" : " ") + track.name;
         }
     }
 
@@ -112,7 +121,8 @@ class NetcdfWriter {
         for (const SweepAxis& axis : layout_.axes) {
             std::vector<double> values(count);
             for (std::size_t i = 0; i < count; ++i)
-                values[i] = axis_value(axis, numbers[i] / stride % axis.count);
+                values[i] =
+                    axis_value(axis, numbers[i] / stride % axis.count, frame_of(layout_.axes, numbers[i]));
             attach(write_coordinate(axis, values), scales_);
             coordinates_ += (coordinates_.empty() ? "" : " ") + axis.name;
             stride *= axis.count;
@@ -120,8 +130,8 @@ class NetcdfWriter {
     }
 
     // The axis of an app that counts its points has no key.
-    static double axis_value(const SweepAxis& axis, std::int64_t i) {
-        return axis.key.empty() ? static_cast<double>(i) : axis.value(i);
+    static double axis_value(const SweepAxis& axis, std::int64_t i, std::int64_t frame) {
+        return axis.key.empty() ? static_cast<double>(i) : axis.value(i, frame);
     }
 
     Hdf5Dataset write_coordinate(const SweepAxis& axis, const std::vector<double>& values) {
@@ -129,6 +139,10 @@ class NetcdfWriter {
         Hdf5Dataset dataset = create(axis.name, type, {values.size()});
         write_all(dataset, H5T_NATIVE_DOUBLE, values.data());
         write_text(dataset.get(), "long_name", axis.parameter);
+        if (!axis.frames.empty() && points_.grid)
+            write_text(dataset.get(), "comment",
+                       fmt::format("place in the range of each frame: {0}_from + ({0}_to - {0}_from) * {0}",
+                                   axis.name));
         if (!axis.unit.empty()) write_text(dataset.get(), "units", axis.unit);
         return dataset;
     }

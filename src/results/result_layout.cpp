@@ -26,6 +26,7 @@ void check_names(const ResultLayout& layout) {
         }
     };
     for (const SweepAxis& axis : layout.axes) take(axis.name, "a sweep axis");
+    for (const FrameTrack& track : layout.frame_tracks()) take(track.name, "a number of the frames");
     std::map<std::string, FieldDimension> dimensions;
     for (const FieldSpec& field : layout.fields) {
         take(field.name, "a field");
@@ -53,6 +54,32 @@ std::int64_t ResultLayout::bytes_per_point() const {
     return static_cast<std::int64_t>(bytes);
 }
 
+ResultLayout ResultLayout::in_frame(std::int64_t frame) const {
+    ResultLayout layout = *this;
+    for (SweepAxis& axis : layout.axes) axis = axis.in_frame(frame);
+    return layout;
+}
+
+std::vector<FrameTrack> ResultLayout::frame_tracks() const {
+    std::vector<FrameTrack> tracks;
+    const SweepAxis* const along = frame_axis(axes);
+    for (const FrameChange& change : frame_changes) {
+        FrameTrack from{change.name, change.parameter, change.unit, {}}, to = from;
+        for (std::int64_t k = 0; along && k < along->count; ++k) {
+            const FrameRange range = change.at(k);
+            from.values.push_back(range.from);
+            to.values.push_back(range.to);
+        }
+        if (change.swept) {
+            from.name += "_from", to.name += "_to";
+            from.long_name += " at the beginning of the axis", to.long_name += " at its end";
+        }
+        tracks.push_back(std::move(from));
+        if (change.swept) tracks.push_back(std::move(to));
+    }
+    return tracks;
+}
+
 ResultLayout make_layout(const JobSpec& job, std::vector<FieldSpec> fields) {
     ResultLayout layout;
     layout.app = job.app();
@@ -61,6 +88,7 @@ ResultLayout make_layout(const JobSpec& job, std::vector<FieldSpec> fields) {
     layout.job_overrides = job.overrides();
     layout.fingerprint = job.fingerprint();
     layout.axes = job.axes();
+    layout.frame_changes = job.frame_changes();
     layout.fields = std::move(fields);
     check_names(layout);
     return layout;
@@ -70,6 +98,7 @@ ResultLayout make_layout(const JobSpec& job, std::vector<FieldSpec> fields, std:
                          std::vector<JobInput> inputs) {
     ResultLayout layout = make_layout(job, std::move(fields));
     layout.axes = std::move(axes);
+    layout.frame_changes.clear();
     layout.inputs = std::move(inputs);
     std::string text = job.fingerprint();
     for (const JobInput& input : layout.inputs) text += fmt::format("\ninput {}", input.fingerprint);

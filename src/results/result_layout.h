@@ -32,6 +32,14 @@ struct JobInput {
     std::string fingerprint;  // of its content
 };
 
+// A number for each frame of a movie: a coordinate along the frames.
+struct FrameTrack {
+    std::string
+        name;  // "x_from" and "x_to" of the range of the axis x; "steps" of a number that is not swept
+    std::string long_name, unit;
+    std::vector<double> values;
+};
+
 struct ResultLayout {
     std::string app;
     std::string job_path;
@@ -43,6 +51,11 @@ struct ResultLayout {
         notes;                    // further root attributes, by name; never read back
     std::vector<SweepAxis> axes;  // the first varies fastest, so HDF5's dimensions are these in reverse order
     std::vector<FieldSpec> fields;
+    std::vector<FrameChange> frame_changes;  // what changes along the last axis; empty: it is not of frames
+
+    // Returns the layout with the ranges that the axes have in one frame.
+    ResultLayout in_frame(std::int64_t frame) const;
+    std::vector<FrameTrack> frame_tracks() const;
 
     std::int64_t point_count() const;
     WorkRange whole() const { return {0, point_count()}; }

@@ -76,6 +76,9 @@ std::string dimensions_text(const ResultLayout& layout) {
         rows.push_back({axis.name, count_text(axis.count), fmt::format("{:g}", axis.value(0)),
                         fmt::format("{:g}", axis.value(axis.count - 1)), axis.unit, axis.parameter});
     }
+    for (const FrameTrack& track : layout.frame_tracks())
+        rows.push_back({"  " + track.name, "", fmt::format("{:g}", track.values.front()),
+                        fmt::format("{:g}", track.values.back()), track.unit, track.long_name});
     std::set<std::string> seen;
     for (const FieldSpec& field : layout.fields) {
         for (const FieldDimension& dimension : field.dimensions) {

@@ -17,14 +17,22 @@ constexpr std::size_t most_cached = 128;  // tiles of at most 512 KiB
 constexpr int greatest_level = 40;
 constexpr std::int64_t rows_per_block = 4;
 
-nlohmann::json axis_json(const SweepAxis& axis) {
+// The page places points with these.
+nlohmann::json range_json(const SweepAxis& axis) {
     const double first = axis.value(0), last = axis.value(axis.count - 1);
-    return {{"name", axis.name},
-            {"parameter", axis.parameter},
-            {"unit", axis.unit},
-            {"count", axis.count},
-            {"first", first},
+    return {{"first", first},
             {"step", axis.count > 1 ? (last - first) / static_cast<double>(axis.count - 1) : 0}};
+}
+
+nlohmann::json axis_json(const SweepAxis& axis) {
+    nlohmann::json json = range_json(axis);
+    json["name"] = axis.name;
+    json["parameter"] = axis.parameter;
+    json["unit"] = axis.unit;
+    json["count"] = axis.count;
+    for (std::int64_t k = 0; k < std::ssize(axis.frames); ++k)
+        json["frames"].push_back(range_json(axis.in_frame(k)));
+    return json;
 }
 
 nlohmann::json field_json(const FieldSpec& field) {

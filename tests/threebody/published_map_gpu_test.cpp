@@ -1,4 +1,5 @@
 // Tests the GPU kernel: golden values, agreement with the CPU in every field, tails and refills.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,6 +8,9 @@
 #include <mutex>
 
 #include "device/device.h"
+#include "job/job_spec.h"
+#include "threebody/keys.h"
+#include "threebody/problem_from_job.h"
 #include "threebody/reference_problems.h"
 #if VOLTPILE_CUDA
 #include "sweep/gpu_sweep.h"
@@ -252,6 +256,32 @@ TEST_F(Gpu, HasTheBitsOfTheCpuInDoubleDouble) {
             const auto cpu = cpu_processors().front().run(problem, consecutive(0, 10));
             for (std::size_t i = 0; i < cpu.size(); ++i)
                 EXPECT_TRUE(same_bits(gpu[i], cpu[i])) << static_cast<int>(method) << " " << i;
+        }
+    }
+}
+
+// Ranges, shifts, steps and in every second case a mass that change from frame to frame, in ranges of points
+// that begin within frames. Roundings differ as in AgreesWithTheCpu...
+TEST_F(Gpu, ComputesTheFramesOfAMovie) {
+    const std::vector<AppSchema> apps{threebody_schema()};
+    const std::string with_mass =
+        "frames.change[0].parameters=[\"position[0].x\", \"twin_shift.x\", \"mass[1]\"]";
+    for (const char* const method : {"euler", "rkn8"}) {
+        for (const bool mass_changes : {false, true}) {
+            std::vector<std::string> overrides{fmt::format("integrate.method=\"{}\"", method)};
+            if (mass_changes) overrides.push_back(with_mass);
+            const JobSpec job = load_job(
+                std::string(VOLTPILE_SOURCE_DIR) + "/jobs/smoke/threebody_movie.toml", overrides, apps);
+            Problem problem = problem_from_job(job);
+            const std::vector<double> frames = set_frames(job, problem);
+            ASSERT_EQ(problem.same_forces, !mass_changes);
+            const auto gpu = run_on_gpu(problem, 0, 400, 130);
+            const auto cpu = cpu_processors().front().run(problem, consecutive(0, 400));
+            int different = 0;
+            for (std::size_t i = 0; i < cpu.size(); ++i)
+                different += std::abs(gpu[i].time_together - cpu[i].time_together) > 1e-5 ||
+                             gpu[i].steps_together != cpu[i].steps_together;
+            EXPECT_LE(different, 2) << "of 400, " << method;
         }
     }
 }

@@ -49,11 +49,46 @@ void write_axis(hid_t file, const SweepAxis& axis) {
     make_scale(scale, axis.name);
     write_text(scale.get(), "units", axis.unit);
     write_text(scale.get(), "long_name", axis.parameter);
+    if (!axis.frames.empty())
+        write_text(
+            scale.get(), "comment",
+            fmt::format("place in the range of each frame: {0}_from + ({0}_to - {0}_from) * {0}", axis.name));
     write_text(scale.get(), "key", axis.key);
     write_integer(scale.get(), "element", axis.element);
     write_real(scale.get(), "from", axis.from);
     write_real(scale.get(), "to", axis.to);
     write_flag(scale.get(), "endpoint", axis.endpoint);
+}
+
+constexpr const char* changes_name = "frameChanges";
+
+// Makes the numbers of the frames coordinates of the fields, as the CF conventions have it.
+void write_tracks(hid_t file, const ResultLayout& layout) {
+    std::vector<std::string> texts, names;
+    for (const FrameChange& change : layout.frame_changes) texts.push_back(change_text(change));
+    write_texts(file, changes_name, texts);
+    Hdf5Dataset scale = open_dataset(file, frame_axis_name);
+    for (const FrameTrack& track : layout.frame_tracks()) {
+        const Hdf5Dataset dataset =
+            create_dataset(file, track.name, H5T_NATIVE_DOUBLE, {track.values.size()});
+        write_text(dataset.get(), "units", track.unit);
+        write_text(dataset.get(), "long_name", track.long_name);
+        hdf5_check_at(H5DSattach_scale(dataset.get(), scale.get(), 0), "write", file);
+        names.push_back(track.name);
+    }
+    for (const FieldSpec& field : layout.fields)
+        write_text(open_dataset(file, field.name).get(), "coordinates",
+                   fmt::format("{}", fmt::join(names, " ")));
+}
+
+void read_changes(hid_t file, ResultLayout& layout) {
+    if (!has_attribute(file, changes_name)) return;
+    for (const std::string& text : read_texts(file, changes_name)) {
+        const auto change = parse_change(text);
+        if (!change) throw hdf5_error_at("read the frames of", file);
+        layout.frame_changes.push_back(*change);
+    }
+    set_frames(layout.axes, layout.frame_changes);
 }
 
 SweepAxis read_axis(hid_t file, const std::string& name) {
@@ -219,6 +254,7 @@ void write_layout(hid_t file, const ResultLayout& layout) {
         }
     }
     for (const FieldSpec& field : layout.fields) write_field(file, layout, field);
+    if (!layout.frame_changes.empty()) write_tracks(file, layout);
 }
 
 std::int64_t read_result_format(hid_t file) {
@@ -235,6 +271,7 @@ ResultLayout read_layout(hid_t file) {
     layout.inputs = read_inputs(file);
     for (const std::string& name : read_texts(file, "sweepAxes"))
         layout.axes.push_back(read_axis(file, name));
+    read_changes(file, layout);
     for (const std::string& name : read_texts(file, "fields")) {
         layout.fields.push_back(read_field(file, name, layout.axes.size()));
     }
@@ -251,11 +288,18 @@ void write_coordinates(hid_t file, const ResultLayout& layout) {
         for (std::int64_t at = 0; at < axis.count; at += block) {
             const WorkRange range{at, std::min(at + block, axis.count)};
             values.clear();
-            for (std::int64_t i = range.begin; i < range.end; ++i) values.push_back(axis.value(i));
+            for (std::int64_t i = range.begin; i < range.end; ++i)
+                values.push_back(axis.frames.empty() ? axis.value(i) : axis.part(i));
             write_points(scale.get(), coordinate, range, H5T_NATIVE_DOUBLE, values.data());
             crc = crc32_of(std::as_bytes(std::span(values)), crc);
         }
         write_checksum(scale.get(), crc);
+    }
+    for (const FrameTrack& track : layout.frame_tracks()) {
+        const Hdf5Dataset dataset = open_dataset(file, track.name);
+        const WorkRange frames{0, std::ssize(track.values)};
+        write_points(dataset.get(), coordinate, frames, H5T_NATIVE_DOUBLE, track.values.data());
+        write_checksum(dataset.get(), crc32_of(std::as_bytes(std::span(track.values))));
     }
 }
 

@@ -52,6 +52,7 @@ std::string header_text(hid_t file) {
     for (const SweepAxis& axis : layout.axes)
         text += fmt::format("{}\n{}\n{}\n{}\n{} {} {} {} {}\n", axis.name, axis.parameter, axis.key,
                             axis.unit, axis.element, axis.count, axis.from, axis.to, axis.endpoint);
+    for (const FrameChange& change : layout.frame_changes) add(change_text(change));
     for (const FieldSpec& field : layout.fields) {
         text += field.name + "\n" + field.unit + "\n" + field.long_name + "\n";
         if (field.plot_from) add(*field.plot_from);
@@ -149,6 +150,8 @@ ResultLayout read_checked_layout(hid_t file) {
         check_extents(file, axis.name, {static_cast<hsize_t>(axis.count)});
         points.insert(points.begin(), static_cast<hsize_t>(axis.count));
     }
+    for (const FrameTrack& track : layout.frame_tracks())
+        check_extents(file, track.name, {track.values.size()});
     for (const FieldSpec& field : layout.fields) {
         std::vector<hsize_t> dims = points;
         for (const FieldDimension& dimension : field.dimensions) dims.push_back(dimension.labels.size());
@@ -162,14 +165,16 @@ ResultLayout read_checked_layout(hid_t file) {
 
 std::vector<Damage> damaged_axes(hid_t file, const ResultLayout& layout) {
     std::vector<Damage> damage;
-    for (const SweepAxis& axis : layout.axes) {
+    const auto check = [&](const std::string& name, std::int64_t count) {
         FieldSpec coordinate;
-        coordinate.name = axis.name;
-        for (Damage& each : damaged_field(file, coordinate, {0, axis.count})) {
+        coordinate.name = name;
+        for (Damage& each : damaged_field(file, coordinate, {0, count})) {
             each.points = {};  // an axis has values of its own, which its attributes define
             damage.push_back(std::move(each));
         }
-    }
+    };
+    for (const SweepAxis& axis : layout.axes) check(axis.name, axis.count);
+    for (const FrameTrack& track : layout.frame_tracks()) check(track.name, std::ssize(track.values));
     return damage;
 }
 

@@ -23,7 +23,7 @@ ResultLayout read_checked_layout(hid_t file);
 // says which points are in doubt.
 std::vector<Damage> damaged_field(hid_t file, const FieldSpec& field, WorkRange whole);
 
-// Does the same for the coordinates of the axes.
+// Does the same for the coordinates of the axes and the numbers of the frames.
 std::vector<Damage> damaged_axes(hid_t file, const ResultLayout& layout);
 
 // Whether the file has checksums. Files of versions before 0.2.0 have none.

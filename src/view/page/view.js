@@ -102,6 +102,9 @@ function move(dx, dy) {
 const pointAt = (x, y) => [centerX + (x - canvas.width / 2) / zoom,
   centerY + (y - canvas.height / 2) / zoom / stretch()];
 
+// The frame of a movie; axes have ranges of their own in each.
+const frameShown = () => Number(at.find((place) => place.startsWith('frame='))?.slice('frame='.length) ?? 0);
+
 function readValue(pixelX, pixelY) {
   const [px, py] = pointAt(pixelX, pixelY).map(Math.floor), level = currentLevel(), block = 2 ** level;
   if (px < 0 || py < 0 || px >= width() || py >= height()) return;
@@ -109,7 +112,10 @@ function readValue(pixelX, pixelY) {
   const tile = tileAt(level, tx, ty);
   if (!tile) return;
   const value = tile.values[(by - ty * SIDE) * tile.columns + bx - tx * SIDE];
-  const place = result.axes.slice(0, 2).map((axis, i) => `${axis.name} = ${digits(axis.first + axis.step * [px, py][i], 7)}`);
+  const place = result.axes.slice(0, 2).map((axis, i) => {
+    const { first, step } = axis.frames?.[frameShown()] ?? axis;
+    return `${axis.name} = ${digits(first + step * [px, py][i], axis.frames ? 17 : 7)}`;
+  });
   const number = Number.isFinite(value) ? field.words[value] ?? digits(value, 10) : 'no value';
   const unit = field.unit && field.unit !== '1' ? ` ${field.unit}` : '';
   $('value').textContent = `${place.join(', ')}: ${field.name} = ${number}${unit}`

@@ -66,6 +66,7 @@ inline AppSchema bowl_schema() {
          .identity = false,
          .help = "Say more."},
     };
+    schema.frames = true;
     schema.example = "app = \"bowl\"\n";
     schema.check = [](const JobSpec& job, const ReportProblem& report) {
         if (job.integer("roll.rounds") == 13) report("roll.rounds", "13 brings bad luck");
