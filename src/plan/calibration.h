@@ -11,13 +11,18 @@
 
 namespace voltpile {
 
-// The pass of a decode step with n sequences takes weights / W + layers / L + n x products / P seconds: W
-// bytes, L layers and P products of a weight with an activation per second. kLlmPrompt: products per second
-// while a prompt is read. Of a core W, P and the last are a share of what all cores do.
+// A decode step with n sequences takes 1 / S + weights / W + layers / L + n x products / P seconds: S steps of
+// the engine without their passes, W bytes, L layers and P products of a weight with an activation per second.
+// kLlmPrompt: products per second while a prompt is read. Of a core W and products are a share of what all
+// cores do. Cores multiply most quantized weights by 8-bit activations; the other weights, such as fp16, have
+// the rates kLlmFloatProducts and kLlmFloatPrompt there.
+inline constexpr const char* kLlmSteps = "llm steps";
 inline constexpr const char* kLlmWeights = "llm weights";
 inline constexpr const char* kLlmLayers = "llm layers";
 inline constexpr const char* kLlmProducts = "llm products";
 inline constexpr const char* kLlmPrompt = "llm prompt";
+inline constexpr const char* kLlmFloatProducts = "llm float products";
+inline constexpr const char* kLlmFloatPrompt = "llm float prompt";
 
 // What distinguishes a machine from others. GPUs are not part of it, because a batch system may show a job
 // only some of them: their rates name the model.

@@ -22,7 +22,7 @@ ReplicaPace pace_of(const SyntheticModel& model, const char* cluster, int tensor
     request.sequences = sequences;
     const auto topology =
         load_cluster(VOLTPILE_SOURCE_DIR "/data/clusters/" + std::string(cluster) + ".toml", 0);
-    return estimate_pace(plan_replica(model, request, topology), weight_bytes(model).weights);
+    return estimate_pace(plan_replica(model, request, topology), weight_bytes(model));
 }
 
 TEST(ReplicaPace, AgreesWithMeasurementsOnH200) {
@@ -54,9 +54,10 @@ TEST(ReplicaPace, OfCoresCountsLayersAndProducts) {
     topology.ranks.resize(1);
     const ReplicaPlan plan = plan_replica(model, request, topology);
     const std::uint64_t weights = weight_bytes(model).weights;
-    const ReplicaPace pace = estimate_pace(plan, weights);
+    const ReplicaPace pace = estimate_pace(plan, weight_bytes(model));
     const auto cores = static_cast<double>(plan.plan.ranks.front().cores.size());
-    const double products_s = static_cast<double>(weights) / (0.28 * cores * core_lanes_per_s(host, false));
+    const double products_s =
+        static_cast<double>(weights) / (0.85 * cores * core_lanes_per_s(host, false));  // AVX2
     const double one = 1 / pace.one_sequence, four = 4 / pace.all_sequences;
     EXPECT_NEAR(four - one, 3 * products_s, 1e-12);
     EXPECT_GT(one - products_s, static_cast<double>(model.config().layers) * 5e-6);  // and weights are read
@@ -75,15 +76,17 @@ TEST(ReplicaPace, FollowsTheCalibration) {
     host.measured = {{kLlmWeights, gpu, 1e12}, {kLlmProducts, gpu, 4e13}, {kLlmPrompt, gpu, 2e13}};
     const ReplicaPlan plan = plan_replica(model, request, topology);
     const std::uint64_t weights = weight_bytes(model).weights;
-    const ReplicaPace pace = estimate_pace(plan, weights);
+    const ReplicaPace pace = estimate_pace(plan, weight_bytes(model));
     const double fixed = static_cast<double>(plan.stages.front().weights) / 1e12;
     const double each = static_cast<double>(weights) / 4e13;
     EXPECT_DOUBLE_EQ(pace.one_sequence, 1 / (fixed + each));
     EXPECT_DOUBLE_EQ(pace.all_sequences, 16 / (fixed + 16 * each));
     EXPECT_DOUBLE_EQ(pace.prompt, 2e13 / static_cast<double>(weights));
     // 40 prompts of 100 tokens, 10 generated: two rounds of 16 and one of 8.
-    EXPECT_NEAR(pace.seconds(40, 16, 100, 10),
-                pace.start_s + 4000 / pace.prompt + 10 * (2 * (fixed + 16 * each) + fixed + 8 * each), 1e-9);
+    EXPECT_NEAR(
+        pace.seconds(40, 16, 100, 10),
+        pace.start_s + 16 * 2e-3 + 4000 / pace.prompt + 10 * (2 * (fixed + 16 * each) + fixed + 8 * each),
+        1e-9);
 }
 
 TEST(ReplicaPace, OfCoresIsKnownOnceTheyAreCalibrated) {
@@ -96,16 +99,42 @@ TEST(ReplicaPace, OfCoresIsKnownOnceTheyAreCalibrated) {
     const ReplicaPlan uncalibrated = plan_replica(model, request, topology);
     const auto cores = static_cast<double>(uncalibrated.plan.ranks.front().cores.size());
     // A step of one and of eight sequences, and a prompt of 512 tokens, on these cores.
-    LlmPassTimes times{2e-3, 3e-3, 0.1, 8, 512, 0, 0, 4};
+    LlmPassTimes times{2e-3, 3e-3, 0.1, 8, 512, 0, 0, 4, 200e-6};
     times.weight_bytes = static_cast<double>(uncalibrated.stages.front().weights);
     times.products = static_cast<double>(weight_bytes(model).weights);
     topology.hosts.front().measured = solve_llm_rates(times, "", static_cast<int>(cores), 1e10);
-    const ReplicaPace pace =
-        estimate_pace(plan_replica(model, request, topology), weight_bytes(model).weights);
-    constexpr double engine = 200e-6;  // a step of the engine takes that much beside the pass
+    const ReplicaPace pace = estimate_pace(plan_replica(model, request, topology), weight_bytes(model));
+    constexpr double engine = 200e-6;  // what a step takes beside its pass
     EXPECT_NEAR(pace.one_sequence, 1 / (2e-3 + engine), 1e-6);
     EXPECT_NEAR(pace.with(8), 8 / (3e-3 + engine), 1e-6);
     EXPECT_NEAR(pace.prompt, 512 / 0.1, 1e-6);
+}
+
+// Cores multiply quantized weights by 8-bit activations, and fp16 weights as floats: at other rates.
+TEST(ReplicaPace, OfCoresTellsQuantizedWeightsFromFloats) {
+    ReplicaRequest request;
+    request.context = 64;
+    request.device = DeviceChoice::Cpu;
+    Topology topology = load_cluster(VOLTPILE_SOURCE_DIR "/data/clusters/mixed_home.toml", 1);
+    topology.ranks.resize(1);
+    Host& host = topology.hosts.front();
+    const auto prompt_rate = [&](const char* quant) {
+        const SyntheticModel model("tiny", quant);
+        const ReplicaPace pace = estimate_pace(plan_replica(model, request, topology), weight_bytes(model));
+        return pace.prompt * static_cast<double>(weight_bytes(model).weights) /
+               static_cast<double>(host.cores.size());
+    };
+    host.simd_bits = 512;
+    EXPECT_NEAR(prompt_rate("q8_0") / core_lanes_per_s(host, false), 3, 1e-9);
+    EXPECT_NEAR(prompt_rate("f16") / core_lanes_per_s(host, false), 0.8, 1e-9);
+    host.simd_bits = 128;  // without integer products
+    EXPECT_NEAR(prompt_rate("q8_0") / core_lanes_per_s(host, false), 0.8, 1e-9);
+    host.measured = {{kLlmWeights, "", 1e10}, {kLlmProducts, "", 8e10}, {kLlmPrompt, "", 9e10}};
+    EXPECT_NEAR(prompt_rate("q8_0"), 9e10, 1);
+    EXPECT_NEAR(prompt_rate("f16") / core_lanes_per_s(host, false), 0.8, 1e-9);  // not measured
+    host.measured.push_back({kLlmFloatProducts, "", 2e10});
+    host.measured.push_back({kLlmFloatPrompt, "", 3e10});
+    EXPECT_NEAR(prompt_rate("f16"), 3e10, 1);
 }
 
 TEST(ReplicaPace, IsUnknownWithoutBandwidth) {
@@ -115,8 +144,7 @@ TEST(ReplicaPace, IsUnknownWithoutBandwidth) {
     request.tensor = request.pipeline = 1;
     Topology topology = load_cluster(VOLTPILE_SOURCE_DIR "/data/clusters/t180.toml", 1);
     for (Gpu& gpu : topology.hosts.front().gpus) gpu.memory_gb_per_s = 0;
-    EXPECT_EQ(estimate_pace(plan_replica(model, request, topology), weight_bytes(model).weights).one_sequence,
-              0);
+    EXPECT_EQ(estimate_pace(plan_replica(model, request, topology), weight_bytes(model)).one_sequence, 0);
 }
 
 }  // namespace

@@ -43,11 +43,12 @@ class BenchSequences {
     // prefill() does.
     Answered answer_prompt(ReplicaPasses& passes, int tokens) const;
 
+    std::vector<std::int32_t> prompt(int sequence, int tokens) const;
+
   private:
     std::int32_t token(int sequence, int position) const {
         return static_cast<std::int32_t>((7919LL * position + 104729LL * sequence + 17) % vocabulary_);
     }
-    std::vector<std::int32_t> prompt(int sequence, int tokens) const;
     void make_room(int tokens);
 
     int rows_;  // the most in a pass

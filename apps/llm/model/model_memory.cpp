@@ -93,6 +93,8 @@ WeightBytes weight_bytes(const ModelSource& model) {
         bytes.by_format[static_cast<std::size_t>(tensor.format)] += tensor.bytes();
         bytes.total += tensor.bytes();
         bytes.weights += tensor.rows * tensor.columns;
+        if (tensor.rows > 1)
+            bytes.in_matrices[static_cast<std::size_t>(tensor.format)] += tensor.rows * tensor.columns;
         if (tensor.layer >= 0)
             bytes.layers[static_cast<std::size_t>(tensor.layer)] += tensor.bytes();
         else

@@ -35,7 +35,8 @@ struct WeightBytes {
     std::vector<std::uint64_t> layers;
     std::array<std::uint64_t, kWeightFormats.size()> by_format{};
     std::uint64_t total = 0;
-    std::uint64_t weights = 0;  // the number of weights
+    std::uint64_t weights = 0;                                       // the number of weights
+    std::array<std::uint64_t, kWeightFormats.size()> in_matrices{};  // of these, by format
 };
 
 WeightBytes weight_bytes(const ModelSource& model);

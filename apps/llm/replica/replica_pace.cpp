@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "llm/ops/cpu/kernels.h"
 #include "plan/calibration.h"
 #include "plan/cores.h"
 
@@ -16,15 +17,25 @@ namespace {
 constexpr double kShareOfBandwidth = 0.66;
 constexpr double kShareOfTensorRate = 0.3;
 constexpr double kShareOfTensorRateInPrompts = 0.3;
-// The same for cores, of core_lanes_per_s() and at most, from two processors in docs/benchmarks.md.
-constexpr double kShareOfLanes = 0.28;
-constexpr double kShareOfLanesInPrompts = 0.8;
+// The same for cores, of core_lanes_per_s() and at most, from the processor in docs/benchmarks.md. Products
+// with 8-bit activations take fewer instructions than FP32 has lanes, most of all with 512-bit registers,
+// where VNNI is assumed.
+struct LaneShares {
+    double steps, prompts;
+};
+constexpr LaneShares kShareOfFloatLanes{0.7, 0.8};
+constexpr LaneShares kShareOfIntegerLanes{0.85, 0.85};
+constexpr LaneShares kShareOfVnniLanes{3.0, 3.0};
 constexpr double kCoreBytesPerS = 15e9;
-constexpr double kCoreStepSeconds = 200e-6;
+constexpr double kCoreStepSeconds = 120e-6;
 constexpr double kCoreLayerSeconds = 5e-6;
 constexpr double kCoreMeetingSeconds = 4e-6;  // of a layer, for each core: threads wait for each other
 // An engine on GPUs first measures its passes (engine/measure_pace).
 constexpr double kPaceSeconds = 0.5;
+// The first range reaches the engine after a few rounds of messages. Prompts are committed one after the
+// other while others are generated, but for the last ones.
+constexpr double kStartSeconds = 3e-3;
+constexpr double kCommitSeconds = 2e-3;
 constexpr double kSumSeconds = 12e-6;          // between two GPUs over NVLink
 constexpr double kSumOverPcieSeconds = 40e-6;  // assumed: not measured
 constexpr double kMoreForEachRank = 0.25;      // of the time between two GPUs, for each further rank
@@ -75,21 +86,44 @@ StageRates rates_of_gpu(const Host& host, const Gpu& gpu) {
     return rates;
 }
 
-// Returns the rates of a rank on cores: those measured there, else shares of the theoretical ones.
-StageRates rates_of_cores(const Host& host, std::size_t count) {
+// Returns the rate of products of which this share is done at the first rate; 0 if one that is needed is.
+double mixed_rate(double first_share, double first, double second) {
+    if (first_share >= 1) return first;
+    if (first_share <= 0) return second;
+    return first > 0 && second > 0 ? 1 / (first_share / first + (1 - first_share) / second) : 0;
+}
+
+// Returns the share of the weights that cores multiply by 8-bit activations.
+double integer_share(const WeightBytes& weights) {
+    std::uint64_t integers = 0, all = 0;
+    for (std::size_t format = 0; format < weights.in_matrices.size(); ++format) {
+        all += weights.in_matrices[format];
+        if (has_integer_product(static_cast<WeightFormat>(format))) integers += weights.in_matrices[format];
+    }
+    return all > 0 ? static_cast<double>(integers) / static_cast<double>(all) : 0;
+}
+
+// Returns the rates of a rank on cores: those measured there, else shares of the theoretical ones. integers:
+// integer_share().
+StageRates rates_of_cores(const Host& host, std::size_t count, double integers) {
     const auto cores = static_cast<double>(count);
     const auto of_all = [&](const char* work) { return cores * host.measured_rate(work, ""); };
     StageRates rates;
     rates.bytes_per_s = of_all(kLlmWeights);
-    rates.products_per_s = of_all(kLlmProducts);
-    rates.prompt_products_per_s = of_all(kLlmPrompt);
+    rates.products_per_s = mixed_rate(integers, of_all(kLlmProducts), of_all(kLlmFloatProducts));
+    rates.prompt_products_per_s = mixed_rate(integers, of_all(kLlmPrompt), of_all(kLlmFloatPrompt));
     if (const double layers = host.measured_rate(kLlmLayers, ""); layers > 0) rates.layer_s = 1 / layers;
-    rates.step_s = kCoreStepSeconds;  // the engine's, beside the passes that are measured
+    const double steps = host.measured_rate(kLlmSteps, "");
+    rates.step_s = steps > 0 ? 1 / steps : kCoreStepSeconds;
     rates.measured = rates.bytes_per_s > 0 && rates.products_per_s > 0 && rates.prompt_products_per_s > 0;
     if (rates.measured) return rates;
+    rates.step_s = kCoreStepSeconds;
     const double lanes = cores * core_lanes_per_s(host, false);
-    rates.products_per_s = lanes * kShareOfLanes;
-    rates.prompt_products_per_s = lanes * kShareOfLanesInPrompts;
+    const LaneShares fast = host.simd_bits >= 512   ? kShareOfVnniLanes
+                            : host.simd_bits >= 256 ? kShareOfIntegerLanes
+                                                    : kShareOfFloatLanes;
+    rates.products_per_s = lanes * mixed_rate(integers, fast.steps, kShareOfFloatLanes.steps);
+    rates.prompt_products_per_s = lanes * mixed_rate(integers, fast.prompts, kShareOfFloatLanes.prompts);
     rates.bytes_per_s = cores * kCoreBytesPerS;
     if (host.memory_gb_per_s > 0)
         rates.bytes_per_s = std::min(rates.bytes_per_s, host.memory_gb_per_s * 1e9 * kShareOfBandwidth *
@@ -103,14 +137,14 @@ bool on_gpu(const Plan& plan, int rank) {
 }
 
 // Returns the rates of the slowest rank of a stage; rates of 0 if those of some rank are unknown.
-StageRates rates_of(const Plan& plan, std::size_t stage) {
+StageRates rates_of(const Plan& plan, std::size_t stage, double integers) {
     StageRates slowest;
     bool nvlink = true;
     for (const Team& team : plan.teams.teams)
         for (const int rank : team.stages[stage]) {
             const RankPlan& at = plan.ranks[static_cast<std::size_t>(rank)];
             const Host& host = plan.host_of(at);
-            StageRates rates = at.gpu < 0 ? rates_of_cores(host, at.cores.size())
+            StageRates rates = at.gpu < 0 ? rates_of_cores(host, at.cores.size(), integers)
                                           : rates_of_gpu(host, host.gpus[static_cast<std::size_t>(at.gpu)]);
             if (rates.bytes_per_s <= 0) return {};
             nvlink = nvlink && at.gpu >= 0 && host.gpus[static_cast<std::size_t>(at.gpu)].nvlink_island >= 0;
@@ -144,25 +178,28 @@ double ReplicaPace::seconds(double sequences, int at_once, double prompt_tokens,
     const int rest = static_cast<int>(std::ceil(sequences - full * at_once));
     double steps = full * at_once / with(at_once);
     if (rest > 0) steps += rest / with(rest);
-    return start_s + sequences * prompt_tokens / prompt + generated_tokens * steps;
+    return start_s + kCommitSeconds * std::min<double>(sequences, at_once) +
+           sequences * prompt_tokens / prompt + generated_tokens * steps;
 }
 
-ReplicaPace estimate_pace(const ReplicaPlan& replica, std::uint64_t weights) {
+ReplicaPace estimate_pace(const ReplicaPlan& replica, const WeightBytes& weights) {
     ReplicaPace pace;
+    pace.start_s = kStartSeconds;
     const int layers = replica.stages.back().layer_end;
     double longest = 0, longest_prompt = 0;
     for (std::size_t s = 0; s < replica.stages.size(); ++s) {
         const StageNeeds& stage = replica.stages[s];
-        const StageRates rates = rates_of(replica.plan, s);
+        const StageRates rates = rates_of(replica.plan, s, integer_share(weights));
         if (rates.bytes_per_s <= 0) return {};
         const int own = stage.layer_end - stage.layer_begin;
-        const double products = static_cast<double>(weights) * own / layers / replica.plan.teams.tensor;
+        const double products =
+            static_cast<double>(weights.weights) * own / layers / replica.plan.teams.tensor;
         const double each_layer = rates.layer_s + 2 * rates.sum_s;
         const StagePace time{
             rates.step_s + static_cast<double>(stage.weights) / rates.bytes_per_s + own * each_layer,
             products / rates.products_per_s};
         pace.stages.push_back(time);
-        if (on_gpu(replica.plan, rates.slowest_rank)) pace.start_s = kPaceSeconds;
+        if (on_gpu(replica.plan, rates.slowest_rank)) pace.start_s = kStartSeconds + kPaceSeconds;
         longest_prompt = std::max(longest_prompt, products / rates.prompt_products_per_s);
         if (const double whole = time.fixed_s + replica.request.sequences * time.each_s; whole > longest) {
             longest = whole;

@@ -32,7 +32,6 @@ struct ReplicaPace {
     double seconds(double sequences, int at_once, double prompt_tokens, double generated_tokens) const;
 };
 
-// weights: the number of the model's weights.
-ReplicaPace estimate_pace(const ReplicaPlan& replica, std::uint64_t weights);
+ReplicaPace estimate_pace(const ReplicaPlan& replica, const WeightBytes& weights);
 
 }  // namespace voltpile::llm

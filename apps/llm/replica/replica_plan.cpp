@@ -321,7 +321,7 @@ class ReplicaPlanner {
     }
 
     void estimate_speed(ReplicaPlan& out) const {
-        const ReplicaPace pace = estimate_pace(out, weight_bytes(model_).weights);
+        const ReplicaPace pace = estimate_pace(out, weight_bytes(model_));
         if (pace.one_sequence <= 0) return;
         const auto replicas = static_cast<double>(out.plan.teams.teams.size());
         double rate = pace.all_sequences;  // of a replica
