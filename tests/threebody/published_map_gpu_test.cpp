@@ -275,6 +275,7 @@ TEST_F(Gpu, ComputesTheFramesOfAMovie) {
             Problem problem = problem_from_job(job);
             const std::vector<double> frames = set_frames(job, problem);
             ASSERT_EQ(problem.same_forces, !mass_changes);
+            problem.want_state = true;  // and with it the time
             const auto gpu = run_on_gpu(problem, 0, 400, 130);
             const auto cpu = cpu_processors().front().run(problem, consecutive(0, 400));
             int different = 0;
