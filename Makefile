@@ -15,7 +15,7 @@ TEST_PACKAGES += $(shell . /etc/os-release && [ "$$ID" = debian ] && echo chromi
 # For the tests on a rack of namespace nodes, with ssh and Slurm of its own. CLUSTER=no leaves these out: the tests that
 # need them are then skipped.
 CLUSTER ?= yes
-CLUSTER_PACKAGES := iproute2 iputils-ping openssh-client openssh-server slurm-wlm munge
+CLUSTER_PACKAGES := iproute2 nftables iputils-ping openssh-client openssh-server slurm-wlm munge
 # For `make sm70`: the newest host compiler that CUDA 12.4 accepts, and the keys of Debian's archive, where CUDA comes from.
 SM70_PACKAGES := g++-12 debian-archive-keyring
 

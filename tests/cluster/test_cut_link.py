@@ -1,4 +1,5 @@
-"""A link that is cut under mpirun ends the job in seconds, also where TCP alone would try for a quarter of an hour."""
+"""A link that is cut under mpirun ends the job in seconds, also where TCP alone would try for a quarter of an hour. One that
+only drops packets does not."""
 
 import signal
 import time
@@ -28,6 +29,12 @@ class CutLink(VoltpileCase):
     def voltpiles(self, node):
         return self.rack.run(node, ["pgrep", "-cx", "voltpile"]).stdout.strip()
 
+    def sent_again(self):
+        """Returns how many TCP segments both nodes have had to send again."""
+        texts = [self.rack.run(node, ["cat", "/proc/net/snmp"]).stdout for node in ("node1", "node2")]
+        rows = [[line.split() for line in text.splitlines() if line.startswith("Tcp:")] for text in texts]
+        return sum(int(numbers[names.index("RetransSegs")]) for names, numbers in rows)
+
     def test_while_it_computes(self):
         job = self.write("map.toml", map_job(x=80, y=60, steps=200000, range_points=40))
         output = self.rack.shared / "computing.h5"
@@ -45,6 +52,18 @@ class CutLink(VoltpileCase):
         resumed = self.rack.run("node1", [VOLTPILE, "run", self.write("small.toml", map_job()), "--output", "again.h5"])
         self.assertEqual(resumed.returncode, 0)
         self.assertEqual(fields(self.rack.shared / "again.h5"), expected)
+
+    def test_that_drops_packets_delays_the_job_only(self):
+        job = self.write("lossy.toml", map_job(x=60, y=40, steps=40000, range_points=10))
+        output = self.rack.shared / "lossy.h5"
+        run = self.start_job(output, job)
+        self.wait_for_parts(output, 3)
+        before = self.sent_again()
+        self.rack.lossy("node2", 10)
+        result = run.wait()
+        self.assertEqual(result.returncode, 0, str(result))
+        self.assertGreater(self.sent_again(), before)
+        self.assertEqual(fields(output), self.alone(job, "lossy-alone.h5"))
 
     def test_after_the_result(self):
         job = self.write("short.toml", map_job())

@@ -1,5 +1,6 @@
 """The rack itself: its hosts, network and folders."""
 
+import re
 import signal
 import unittest
 
@@ -101,6 +102,19 @@ class Hosts(ClusterCase):
             # A token bucket passes its burst of 128 KiB at once and the rest at the rate.
             self.assertGreater(seconds, (megabytes * MEGABYTE - 128 * 1024) * 8 / rate)
             self.assertLess(self.send(*way, megabytes), seconds)
+
+    def test_lossy_link(self):
+        def answers(node, count=300):
+            out = self.rack.run("node1", ["ping", "-n", "-q", "-c", str(count), "-i", "0.005", "-W", "5", node]).stdout
+            return int(re.search(r"(\d+) received", out)[1]) / count
+        self.rack.lossy("node2", 30)
+        self.assertEqual(answers("node3", 50), 1, "other links must not suffer")
+        # An answer needs both directions: 0.7 * 0.7 = 0.49, with a standard deviation of 0.03.
+        self.assertAlmostEqual(answers("node2"), 0.49, delta=0.15)
+        self.rack.lossy("node2", 100)
+        self.assertEqual(answers("node2", 5), 0)
+        self.rack.lossy("node2", 0)
+        self.assertEqual(answers("node2", 50), 1)
 
     def test_counters_match_traffic(self):
         before = {node: self.rack.byte_counts(node) for node in self.rack.layout.nodes}

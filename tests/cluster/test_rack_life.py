@@ -139,7 +139,8 @@ class Life(unittest.TestCase):
         shell = rack_command("sh", "node2", folder=self.folder, input="hostname\n")
         self.assertEqual((shell.returncode, shell.stdout), (0, "node2\n"), shell.stderr)
         for command in (("cut", "node1"), ("heal", "node1"), ("silence", "node1"), ("heal", "node1"),
-                        ("slow", "node1", "100mbit"), ("fast", "node1"), ("hide", "node1"), ("show", "node1"),
+                        ("slow", "node1", "100mbit"), ("fast", "node1"), ("lossy", "node1", "5"),
+                        ("lossy", "node1", "0"), ("hide", "node1"), ("show", "node1"),
                         ("crash", "node1"), ("boot", "node1"), ("down",)):
             done = rack_command(*command, folder=self.folder)
             self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""), command)
@@ -165,6 +166,7 @@ class Life(unittest.TestCase):
         says("no host node3 in this rack: head, node1, node2", "crash", "node3")
         says("this rack has no Slurm", "slurmctld", "kill")
         says("cannot slow down node1 to 200cows", "slow", "node1", "200cows")
+        says("0 to 100 percent, not 101", "lossy", "node1", "101")
         says("node1 is up", "boot", "node1")
         self.assertEqual(rack_command("crash", "node1", folder=self.folder).returncode, 0)
         for command in ("sh", "crash", "cut", "silence", "heal", "hide"):

@@ -56,6 +56,9 @@ def _parser():
     slow = add("slow", "limit the rate of a host's link")
     slow.add_argument("host", metavar="NODE")
     slow.add_argument("rate", metavar="RATE", help="in the syntax of tc: 200mbit")
+    lossy = add("lossy", "drop packets of a host's link at random, in each direction")
+    lossy.add_argument("host", metavar="NODE")
+    lossy.add_argument("percent", type=float, metavar="PERCENT", help="of the packets; 0: none")
     slurmd = add("slurmd", "kill or start slurmd on a node")
     slurmd.add_argument("host", metavar="NODE")
     slurmd.add_argument("action", choices=["kill", "start"])
@@ -95,6 +98,10 @@ def _run(options):
         _shell(folder, options)
     elif options.command == "slow":
         Rack(folder).slow(options.host, options.rate)
+    elif options.command == "lossy":
+        if not 0 <= options.percent <= 100:
+            raise RackError(f"0 to 100 percent, not {options.percent:g}")
+        Rack(folder).lossy(options.host, options.percent)
     elif options.command == "slurmd":
         Rack(folder).slurmd(options.host, options.action)
     elif options.command == "slurmctld":

@@ -70,6 +70,24 @@ def fast(guardian_pid, host, node_pid):
                        capture_output=True, check=False)  # fails if it was not slow
 
 
+def lossy(guardian_pid, host, node_pid, percent):
+    """Drops this share of the packets in each direction, at random, where they arrive. 0: none."""
+    for pid, device in ((guardian_pid, f"p-{host}"), (node_pid, "eth0")):
+        nft = ["nsenter", "-t", str(pid), "-n", "nft"]
+        subprocess.run([*nft, "delete", "table", "netdev", f"lossy-{host}"], capture_output=True, check=False)  # if there is one
+        if percent == 0:
+            continue
+        rules = f"""table netdev lossy-{host} {{
+            chain arriving {{
+                type filter hook ingress device {device} priority 0
+                numgen random mod 10000 <= {max(1, round(100 * percent)) - 1} drop
+            }}
+        }}"""
+        done = subprocess.run([*nft, "-f", "-"], input=rules, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise RackError(f"cannot drop packets of {host}: {done.stderr.strip()}")
+
+
 def byte_counts(node_pid):
     """Returns the bytes (received, sent) over eth0 since boot, as counted in the node."""
     with open(f"/proc/{node_pid}/net/dev", encoding="ascii") as file:

@@ -175,6 +175,13 @@ class Rack:
         """Undoes slow()."""
         network.fast(self.guardian.pid, host, self.process(host).pid)
 
+    def lossy(self, host, percent):
+        """Drops this share of the packets on the cable, at random, in each direction. 0 undoes it. Raises CannotRun without
+        nft."""
+        if percent > 0 and shutil.which("nft") is None:
+            raise CannotRun("nft is not installed (Debian package nftables)")
+        network.lossy(self.guardian.pid, host, self.process(host).pid, percent)
+
     def byte_counts(self, host):
         """Returns the bytes (received, sent) over the host's eth0 since it booted."""
         return network.byte_counts(self.process(host).pid)
