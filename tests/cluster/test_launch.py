@@ -12,7 +12,7 @@ from harness import wait_for
 from voltpile_case import SHARED_CORES, SOURCE, VOLTPILE, VoltpileCase, fields, map_job
 
 NODES = "node1:1,node2:1,node3:1"
-MORE_ABORTS = int(os.environ.get("VOLTPILE_ABORTS", "0"))  # at random moments; the figures are in docs/launch.md
+MORE_ABORTS = int(os.environ.get("VOLTPILE_ABORTS", "0"))  # at random moments; the figures are in docs/reliability.md
 MODEL_JOB = f"""
 app = "llm"
 [model]
