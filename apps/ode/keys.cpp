@@ -73,9 +73,13 @@ std::vector<KeySpec> ode_keys() {
                         "Events that end a point, such as crash = \"x < 0\": the point ends when the "
                         "comparison first holds, at that time within the step, and the field status has the "
                         "event's name."),
-        expressions_key("outputs.NAME",
-                        "Fields of the result: expressions of the last state and of t. Without any, the "
-                        "fields are final_x and so on, one for each variable."),
+        {.path = "outputs.NAME",
+         .type = ValueType::Text,
+         .default_value = Texts{},
+         .file_order = true,
+         .help =
+             "Fields of the result, in this order: expressions of the last state and of t. Without any, the "
+             "fields are final_x and so on, one for each variable."},
         {.path = "integrate.method",
          .type = ValueType::Text,
          .choices = {"rk4", "dopri5"},

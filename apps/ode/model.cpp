@@ -165,7 +165,7 @@ class ModelReader {
     }
 
     void read_outputs() {
-        auto outputs = named_texts(job_, "outputs.NAME");
+        auto outputs = named_texts_in_order(job_, "outputs.NAME");
         if (outputs.empty())
             for (const std::string& state : model_.states) outputs.emplace_back("final_" + state, state);
         if (outputs.size() > kMostOutputs)

@@ -75,6 +75,7 @@ Node convert(const toml::node& from, int line) {
     Node node;
     if (line_of(from.source()) > 0) line = line_of(from.source());
     node.origin.line = line;
+    node.origin.column = static_cast<int>(from.source().begin.column);
     switch (from.type()) {
         case toml::node_type::table:
             node.kind = NodeKind::Table;

@@ -12,6 +12,7 @@ namespace voltpile {
 struct Origin {
     int line = 0;             // 0: unknown
     int override_index = -1;  // index into the overrides; -1: the value is in the file
+    int column = 0;           // in the line; 0: unknown
 };
 
 enum class NodeKind { Table, List, Text, Integer, Real, Boolean, Date };

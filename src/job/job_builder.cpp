@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
+#include <tuple>
 
 #include "job/fingerprint.h"
 #include "job/frame_reader.h"
@@ -192,7 +194,14 @@ std::optional<Value> JobBuilder::read_names(const KeySpec& spec) {
     const Node* const table = document_.find_path(table_of(spec.path));
     if (!table || table->kind != NodeKind::Table) return all;  // refuse_unknown() has reported what it is
     if (spec.type == ValueType::Real) return table->keys;
-    for (std::size_t i = 0; i < table->keys.size(); ++i) {
+    std::vector<std::size_t> order(table->keys.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    if (spec.file_order)
+        std::ranges::stable_sort(order, {}, [&](std::size_t i) {
+            const Origin& at = table->items[i].origin;
+            return std::tuple(at.override_index, at.line, at.column);
+        });
+    for (const std::size_t i : order) {
         KeySpec named = spec;
         named.path = table_of(spec.path) + "." + spelled(table->keys[i]);
         const auto value = read_value(named, table->items[i], problems_);

@@ -45,8 +45,9 @@ struct KeySpec {
     ValueRange range = {};                    // Real and Integer
     // Allowed strings; empty: any. A list with choices must have elements and must not repeat one.
     Texts choices = {};
-    bool sweepable = false;  // a sweep may vary its numbers, or names in its strings
-    bool identity = true;    // affects the result, so it is part of the job's fingerprint
+    bool sweepable = false;   // a sweep may vary its numbers, or names in its strings
+    bool file_order = false;  // of a key with any name: its texts keep the order of the job file
+    bool identity = true;     // affects the result, so it is part of the job's fingerprint
     // False for identity keys that later versions added: with its default, the key is not part of the
     // fingerprint, so that jobs of earlier versions stay the same jobs. Needs a default.
     bool identity_default = true;

@@ -61,6 +61,13 @@ class Ode(Case):
         # RK4's error on x'' = -k x is about t h^4 k^2.5 / 120.
         numpy.testing.assert_allclose(got["x_end"], numpy.cos(numpy.sqrt(got["k"])), atol=3e-8)
 
+    def test_outputs_keep_their_order(self):
+        job = self.write("job.toml", JOB + '[outputs]\nzz = "x"\naa = "2*x"\nmm = "3*x"\n')
+        self.voltpile("run", job, "--output", "a.h5", "--set", 'outputs.bb="4*x"')
+        with h5py.File(self.folder / "a.h5") as file:
+            self.assertEqual(list(file.attrs["fields"])[:4], ["zz", "aa", "mm", "bb"])
+            self.assertEqual(file["aa"][()], 2 * file["zz"][()])
+
     def test_jacobi_constant_and_events_of_three_bodies(self):
         job = SOURCE / "jobs/ode/restricted_three_body.toml"
         got = self.result(job, "sweep.x0.count=24", "sweep.y0.count=18", "integrate.t_end=20")
