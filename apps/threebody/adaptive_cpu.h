@@ -1,10 +1,10 @@
 // Adaptive methods on the CPU: one pair of systems in each SIMD lane, each with its own step.
 #pragma once
 
+#include "sweep/simd_inverse_cube.h"
 #include "sweep/simd_select.h"
 #include "threebody/adaptive_outcome.h"
 #include "threebody/fixed_step_cpu.h"
-#include "threebody/simd_inverse_cube.h"
 
 namespace voltpile::threebody {
 inline namespace VOLTPILE_TARGET {

@@ -2,12 +2,12 @@
 #pragma once
 
 #include "sweep/cpu_lanes.h"
+#include "sweep/simd_inverse_cube.h"
 #include "threebody/adaptive_cpu.h"
 #include "threebody/cpu_targets.h"
 #include "threebody/fixed_step_cpu.h"
 #include "threebody/integrators/all.h"
 #include "threebody/problem.h"
-#include "threebody/simd_inverse_cube.h"
 
 namespace voltpile::threebody {
 inline namespace VOLTPILE_TARGET {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "sweep/portable.h"
+#include "sweep/select.h"
 #include "threebody/outcome.h"
 #include "threebody/parameters.h"
 #include "threebody/system.h"
@@ -33,15 +34,6 @@ VOLTPILE_HD double total_energy(const System<double>& s, double G, const double 
         potential = potential - G * mass[i] * mass[j] / square_root(r2);
     }
     return kinetic + potential;
-}
-
-// Returns a if a < b, else b, so a NaN on the left is ignored. Unlike fmin it gives the same on every
-// processor.
-VOLTPILE_HD double smaller(double a, double b) {
-    return a < b ? a : b;
-}
-VOLTPILE_HD float smaller(float a, float b) {
-    return a < b ? a : b;
 }
 
 // Returns the squared distance of the two nearest bodies.

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "sweep/double_double.h"
-#include "threebody/inverse_cube.h"
+#include "sweep/inverse_cube.h"
 #include "threebody/parameters.h"
 
 namespace voltpile::threebody {
@@ -14,6 +14,12 @@ template <>
 struct ValueOf<DoubleDouble<double>> {
     using type = DoubleDouble<double>;
 };
+
+}  // namespace VOLTPILE_TARGET
+}  // namespace voltpile::threebody
+
+namespace voltpile {
+inline namespace VOLTPILE_TARGET {
 
 template <class Number>
 struct InverseCube<DoubleDouble<Number>> {
@@ -31,4 +37,4 @@ struct InverseCube<DoubleDouble<Number>> {
 };
 
 }  // namespace VOLTPILE_TARGET
-}  // namespace voltpile::threebody
+}  // namespace voltpile

@@ -4,11 +4,11 @@
 #include <type_traits>
 
 #include "sweep/simd_double_double.h"
+#include "sweep/simd_inverse_cube.h"
 #include "threebody/diagnostics.h"
 #include "threebody/double_double_inverse_cube.h"
 #include "threebody/outcome.h"
 #include "threebody/parameters.h"
-#include "threebody/simd_inverse_cube.h"
 
 namespace voltpile::threebody {
 inline namespace VOLTPILE_TARGET {

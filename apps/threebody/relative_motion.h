@@ -2,7 +2,7 @@
 // these six coordinates are the whole problem, and a method that keeps many stages has a third less to keep.
 #pragma once
 
-#include "threebody/inverse_cube.h"
+#include "sweep/inverse_cube.h"
 #include "threebody/parameters.h"
 #include "threebody/system.h"
 

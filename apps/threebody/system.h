@@ -2,8 +2,8 @@
 // of a pair then needs one multiplication instead of two.
 #pragma once
 
+#include "sweep/inverse_cube.h"
 #include "sweep/portable.h"
-#include "threebody/inverse_cube.h"
 
 namespace voltpile::threebody {
 inline namespace VOLTPILE_TARGET {
@@ -27,11 +27,6 @@ VOLTPILE_HD constexpr int first_of(int pair) {
 }
 VOLTPILE_HD constexpr int second_of(int pair) {
     return pair == 0 ? 1 : 2;
-}
-
-template <class Real>
-VOLTPILE_HD Real squared_length(Real x, Real y, Real z) {
-    return fma(z, z, fma(y, y, x * x));
 }
 
 // The impulses of the three pairs within dt at given positions: body i of a pair gains impulse * d, body j

@@ -9,6 +9,15 @@
 namespace voltpile {
 inline namespace VOLTPILE_TARGET {
 
+// Returns a if a < b, else b, so a NaN on the left is ignored. Unlike fmin it gives the same on every
+// processor.
+VOLTPILE_HD double smaller(double a, double b) {
+    return a < b ? a : b;
+}
+VOLTPILE_HD float smaller(float a, float b) {
+    return a < b ? a : b;
+}
+
 // Returns a > b ? a : b: b if one of them is NaN.
 VOLTPILE_HD double larger(double a, double b) {
     return a > b ? a : b;

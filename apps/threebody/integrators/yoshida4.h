@@ -2,13 +2,14 @@
 // 150, 262, 1990), symplectic; adjoining kicks are merged.
 #pragma once
 
+#include "sweep/symplectic_weights.h"
 #include "threebody/method_info.h"
 #include "threebody/system.h"
 
 namespace voltpile::threebody {
 inline namespace VOLTPILE_TARGET {
 
-struct Yoshida4 {
+struct Yoshida4 : Yoshida4Weights {
     static constexpr MethodInfo info = {
         .name = "yoshida4",
         .order = 4,
@@ -18,8 +19,6 @@ struct Yoshida4 {
         .threads = {},
         .help = "symplectic, order 4, three force evaluations per step",
     };
-    static constexpr double w1 = 1.3512071919596577;   // 1 / (2 - 2^(1/3))
-    static constexpr double w0 = -1.7024143839193153;  // 1 - 2 w1
 
     template <class Real>
     static VOLTPILE_HD void start(System<Real>& s, const StepConstants<Real>& constants) {

@@ -8,7 +8,7 @@
 
 #include "sweep/portable.h"
 
-namespace voltpile::threebody {
+namespace voltpile {
 inline namespace VOLTPILE_TARGET {
 
 // Operations on plain numbers. On a GPU they are the hardware's fused operations; on a host only reference
@@ -36,6 +36,11 @@ VOLTPILE_HD double fnma(double a, double b, double c) {
 }  // c - a b
 VOLTPILE_HD float fnma(float a, float b, float c) {
     return fma(-a, b, c);
+}
+
+template <class Real>
+VOLTPILE_HD Real squared_length(Real x, Real y, Real z) {
+    return fma(z, z, fma(y, y, x * x));
 }
 
 template <class Real>
@@ -82,4 +87,4 @@ struct InverseCube<float> {
 };
 
 }  // namespace VOLTPILE_TARGET
-}  // namespace voltpile::threebody
+}  // namespace voltpile

@@ -12,10 +12,10 @@
 #include <cstdint>
 
 #include "base/simd.h"
+#include "sweep/inverse_cube.h"
 #include "sweep/portable.h"
-#include "threebody/inverse_cube.h"
 
-namespace voltpile::threebody {
+namespace voltpile {
 inline namespace VOLTPILE_TARGET {
 
 template <>
@@ -63,4 +63,4 @@ struct InverseCube<Simd<float>> {
 };
 
 }  // namespace VOLTPILE_TARGET
-}  // namespace voltpile::threebody
+}  // namespace voltpile
