@@ -102,10 +102,7 @@ std::string short_range(const KeySpec& spec) {
 }
 
 std::string to_toml(const Value& value, const std::vector<int>& shape) {
-    auto sizes = shape;
-    for (auto& size : sizes)
-        if (size == any_length)
-            size = static_cast<int>(std::visit([](const auto& list) { return list.size(); }, value));
+    const auto sizes = actual_shape(shape, std::visit([](const auto& list) { return list.size(); }, value));
     std::size_t next = 0;
     return toml_list(value, sizes, next);
 }
@@ -115,15 +112,18 @@ std::string with_unit(double value, const std::string& unit) {
     return unit.empty() || unit == "1" ? text : text + " " + unit;
 }
 
-std::vector<int> actual_shape(const KeySpec& spec, std::size_t length) {
-    auto shape = spec.shape;
-    for (auto& size : shape)
-        if (size == any_length) size = static_cast<int>(length);
-    return shape;
+std::vector<int> actual_shape(const std::vector<int>& shape, std::size_t length) {
+    auto sizes = shape;
+    auto any = static_cast<int>(length);
+    for (const int size : shape)
+        if (size != any_length) any /= size;
+    for (int& size : sizes)
+        if (size == any_length) size = any;
+    return sizes;
 }
 
 std::string element_name(const KeySpec& spec, std::size_t element, std::size_t length) {
-    const auto shape = actual_shape(spec, length);
+    const auto shape = actual_shape(spec.shape, length);
     std::string suffix;
     for (std::size_t i = shape.size(); i-- > 0;) {
         const auto size = static_cast<std::size_t>(shape[i]);

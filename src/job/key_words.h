@@ -29,8 +29,9 @@ std::string with_unit(double value, const std::string& unit);
 // the whole value.
 std::string element_name(const KeySpec& spec, std::size_t element, std::size_t length);
 
-// Returns spec.shape for a value of `length` elements, with any_length replaced.
-std::vector<int> actual_shape(const KeySpec& spec, std::size_t length);
+// Returns KeySpec::shape for a value of `length` elements, with any_length replaced. At most one dimension is
+// of any length.
+std::vector<int> actual_shape(const std::vector<int>& shape, std::size_t length);
 
 // Describes a key in one line: "a real number; > 0; unit s; default 2.0; can be swept".
 std::string describe_key(const KeySpec& spec);

@@ -97,7 +97,7 @@ Resolved select_element(const KeySpec& spec, const Parts& parts, std::size_t len
         return fmt::format("{} is {}; write \"{}\"{}", spec.path, what, element_name(spec, 0, whole),
                            spec.shape.empty() ? "" : " for its first element");
     }
-    const auto shape = actual_shape(spec, whole);
+    const auto shape = actual_shape(spec.shape, whole);
     std::size_t element = 0;
     for (std::size_t i = 0; i < shape.size(); ++i) {
         if (indices[i] >= shape[i])

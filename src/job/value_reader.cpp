@@ -178,10 +178,7 @@ std::optional<Value> read_value(const KeySpec& spec, const Node& node, Problems&
 }
 
 Node make_node(const Value& value, const std::vector<int>& shape, Origin origin) {
-    auto sizes = shape;
-    for (auto& size : sizes)
-        if (size == any_length)
-            size = static_cast<int>(std::visit([](const auto& list) { return list.size(); }, value));
+    const auto sizes = actual_shape(shape, std::visit([](const auto& list) { return list.size(); }, value));
     std::size_t next = 0;
     return make_list(value, sizes, origin, next);
 }
