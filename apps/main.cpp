@@ -15,6 +15,8 @@
 #include "llm/prompt_job/llm_app.h"
 #include "llm/serve/serve_app.h"
 #include "llm/serve/serve_keys.h"
+#include "nbody/keys.h"
+#include "nbody/nbody_app.h"
 #include "ode/keys.h"
 #include "ode/ode_app.h"
 #include "rootmap/keys.h"
@@ -30,6 +32,7 @@ namespace {
 std::vector<AppEntry> app_table() {
     return {{threebody_schema(), make_threebody},
             {rootmap_schema(), make_rootmap},
+            {nbody_schema(), make_nbody},
             {ode_schema(), make_ode},
             {llm_schema(), make_llm},
             {.schema = serve_schema(), .make_service = make_serve},

@@ -1,0 +1,28 @@
+// The CPU kernel as compiled for each level of instruction sets (base/cpu_level.h).
+#pragma once
+
+#include "base/cpu_level.h"
+#include "nbody/problem.h"
+#include "sweep/point_stream.h"
+
+namespace voltpile::nbody {
+
+// Integrates points from the stream until it has none left, on the calling thread, one point per SIMD lane.
+using CpuSweep = void (*)(const Problem& problem, PointStream& stream);
+
+// Defined in cpu_kernel.cpp, which is compiled once for each level.
+template <CpuLevel level>
+CpuSweep compiled_cpu_sweep();
+template <>
+CpuSweep compiled_cpu_sweep<CpuLevel::Baseline>();
+template <>
+CpuSweep compiled_cpu_sweep<CpuLevel::Avx2>();
+template <>
+CpuSweep compiled_cpu_sweep<CpuLevel::Avx512>();
+
+// level: one of usable_cpu_levels().
+inline CpuSweep cpu_sweep(CpuLevel level) {
+    return at_cpu_level(level, []<CpuLevel compiled>() { return compiled_cpu_sweep<compiled>(); });
+}
+
+}  // namespace voltpile::nbody

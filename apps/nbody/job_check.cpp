@@ -1,0 +1,132 @@
+#include "nbody/job_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "job/job_spec.h"
+#include "nbody/methods.h"
+#include "nbody/outcome_fields.h"
+#include "nbody/parameter_table.h"
+#include "nbody/problem.h"
+#include "nbody/reference.h"
+
+namespace voltpile::nbody {
+
+namespace {
+
+bool has_table(const JobSpec& job) {
+    return !job.text("table.file").empty();
+}
+
+// Whether a number of the key is swept or changes from frame to frame.
+bool is_swept(const JobSpec& job, const std::string& key) {
+    const auto of_key = [&](const auto& each) { return each.key == key; };
+    return std::ranges::any_of(job.axes(), of_key) || std::ranges::any_of(job.frame_changes(), of_key);
+}
+
+// Returns whether every body has a mass, a position and a velocity.
+bool check_bodies(const JobSpec& job, const ReportProblem& report) {
+    const std::size_t bodies = job.reals("system.mass").size();
+    if (bodies < kFewestBodies || bodies > kMostBodies) {
+        report("system.mass", fmt::format("system.mass has {} masses: {} to {} bodies are possible", bodies,
+                                          kFewestBodies, kMostBodies));
+        return false;
+    }
+    bool sound = true;
+    for (const char* const key : {"system.position", "system.velocity"}) {
+        const std::size_t vectors = job.reals(key).size() / 3;
+        if (vectors == bodies) continue;
+        sound = false;
+        report(key, fmt::format("{} has {} vectors, but system.mass has {} masses", key, vectors, bodies));
+    }
+    return sound;
+}
+
+// Bodies at the same point attract each other with infinite force, so no step would be finite.
+void refuse_coincident_bodies(const JobSpec& job, const ReportProblem& report) {
+    if (job.real("system.softening") > 0 || is_swept(job, "system.softening") ||
+        is_swept(job, "system.position") || has_table(job))
+        return;
+    const Reals& x = job.reals("system.position");
+    const std::size_t bodies = x.size() / 3;
+    for (std::size_t i = 0; i < bodies; ++i)
+        for (std::size_t j = i + 1; j < bodies; ++j)
+            if (std::equal(&x[3 * i], &x[3 * i] + 3, &x[3 * j]))
+                report(fmt::format("system.position[{}]", j),
+                       fmt::format("bodies {} and {} start at the same point: move one, or set "
+                                   "system.softening",
+                                   i + 1, j + 1));
+}
+
+struct PotentialKey {
+    const char* key;
+    bool needed[5];  // by Potential
+    bool used[5];
+};
+
+constexpr PotentialKey kPotentialKeys[] = {
+    {"potential.central_mass", {false, true, true, false, false}, {false, true, true, false, false}},
+    {"potential.scale", {}, {false, false, true, false, true}},
+    {"potential.frequency", {false, false, false, true, false}, {false, false, false, true, false}},
+    {"potential.speed", {false, false, false, false, true}, {false, false, false, false, true}},
+};
+
+void check_potential(const JobSpec& job, const ReportProblem& report) {
+    const std::string& kind = job.text("potential.kind");
+    const auto index = static_cast<std::size_t>(potential_named(kind));
+    for (const PotentialKey& key : kPotentialKeys) {
+        const bool given = job.real(key.key) != 0 || is_swept(job, key.key);
+        if (key.needed[index] && !given && !has_table(job))
+            report("potential.kind", fmt::format("potential \"{}\" needs {}", kind, key.key));
+        if (given && !key.used[index])
+            report(key.key, fmt::format("potential \"{}\" does not use {}", kind, key.key));
+    }
+    const Potential potential = potential_named(kind);
+    if (job.real("stop.escape_distance") > 0 &&
+        (potential == Potential::Harmonic || potential == Potential::Logarithmic))
+        report(
+            "stop.escape_distance",
+            fmt::format("nothing escapes from the potential \"{}\": leave out stop.escape_distance", kind));
+}
+
+void check_method(const JobSpec& job, const ReportProblem& report) {
+    const MethodInfo& method = info(method_named(job.text("integrate.method")));
+    const Texts& fields = job.texts("output.fields");
+    for (std::size_t i = 0; i < fields.size(); ++i)
+        if (fields[i] == "escaper" && job.real("stop.escape_distance") == 0)
+            report(fmt::format("output.fields[{}]", i), "the field escaper needs stop.escape_distance");
+    if (job.text("run.device") == "gpu")
+        report("run.device", "app \"nbody\" computes on CPU cores only: set run.device = \"cpu\"");
+    if (!method.adaptive && job.real("integrate.tolerance") != 1e-9)
+        report("integrate.tolerance",
+               fmt::format("method \"{}\" has fixed steps: leave out integrate.tolerance", method.name));
+}
+
+void check_axes(const JobSpec& job, const ReportProblem& report) {
+    if (has_table(job) && !job.axes().empty())
+        report("table.file", "the rows of a table are the points of the job: leave out [[sweep]] or [table]");
+    if (has_table(job) && job.integer("check.points") > 0)
+        report("check.points", "the starts of a table cannot be checked: leave out the check");
+    Texts names = field_names();
+    names.insert(names.end(), {"body", "component", "check"});
+    for (std::size_t i = 0; i < job.axes().size(); ++i)
+        for (const std::string& taken : names)
+            if (job.axes()[i].name == taken)
+                report(fmt::format("sweep[{}].name", i),
+                       fmt::format("an axis cannot be named \"{}\": the result uses that name", taken));
+}
+
+}  // namespace
+
+void check_job(const JobSpec& job, const ReportProblem& report) {
+    if (!check_bodies(job, report)) return;
+    refuse_coincident_bodies(job, report);
+    check_potential(job, report);
+    check_method(job, report);
+    check_axes(job, report);
+    refuse_useless_check(job, report);
+}
+
+}  // namespace voltpile::nbody
