@@ -181,7 +181,6 @@ ExitCode chat(const MpiSession& mpi, ChatArguments args) {
     if (args.replica.context == 0)
         args.replica.context =
             static_cast<int>(std::min<std::int64_t>(model->config().context, usual_context));
-    args.replica.rows = std::min(args.replica.rows, args.replica.context);
     llm::ReplicaPlan plan = llm::agreed_plan(mpi, model->source(), args.replica);
     const auto lead = [&](llm::Session& session, llm::Engine& engine) {
         const auto terminal = terminal_of(world, args);

@@ -90,7 +90,6 @@ ExitCode generate_text(const MpiSession& mpi, GenerateArguments args) {
         args.request.grammar = llm::GrammarSource{
             static_cast<llm::GrammarSource::Kind>(decided["kind"].get<int>()), decided["grammar"]};
     args.replica.context = room_for(args.request.prompt.size());
-    args.replica.rows = std::min(args.replica.rows, args.replica.context);
     llm::ReplicaPlan plan = llm::agreed_plan(mpi, model->source(), args.replica);
     llm::with_session(mpi, *model, std::move(plan), [&](llm::Session& session) {
         session.answer(

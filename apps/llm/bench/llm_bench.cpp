@@ -239,7 +239,6 @@ void fill_in_request(LlmBenchOptions& options) {
     const std::int64_t pages = std::max<std::int64_t>(request.pages_per_sequence(),
                                                       std::int64_t{request.sequences} * pages_for(generated));
     request.cache_tokens = pages * kv_page_tokens;
-    request.rows = std::max(512, request.sequences);
 }
 
 }  // namespace

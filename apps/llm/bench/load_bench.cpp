@@ -17,7 +17,6 @@ namespace voltpile::llm {
 namespace {
 
 constexpr int most_sequences = 256;  // by default
-constexpr int rows_of_pass = 512;
 
 // Throws JobError.
 void check_load(const LlmBenchOptions& options, const ModelConfig& config) {
@@ -42,7 +41,6 @@ void fill_in_load_request(LlmBenchOptions& options) {
     request.context = load.context();
     // The interrupting sequence needs a place beside the others.
     request.sequences = request.logits = options.sequences + (load.interrupt_prompt > 0 ? 1 : 0);
-    request.rows = std::max(rows_of_pass, request.sequences);
     request.shrinks = true;
 }
 

@@ -10,6 +10,8 @@
 namespace voltpile::llm {
 namespace {
 
+constexpr int kMostRows = 512;  // prompts beside generating sequences get no more
+
 class PaceMeasurement {
   public:
     PaceMeasurement(PassExecutor& executor, const BatchLimits& limits, int pages)
@@ -17,7 +19,7 @@ class PaceMeasurement {
           limits_(limits),
           pages_(pages),
           most_rows_(static_cast<int>(std::min<std::int64_t>(
-              {limits.rows, std::int64_t{kv_page_tokens} * pages,
+              {kMostRows, limits.rows, std::int64_t{kv_page_tokens} * pages,
                std::int64_t{kv_page_tokens} * limits.pages_per_sequence * limits.sequences}))),
           most_sequences_(std::min({limits.rows, limits.sequences, limits.logits, pages})) {
         for (int rows = 1; rows <= most_sequences_; rows = shapes_.back() + 1)

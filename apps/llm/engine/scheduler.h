@@ -9,8 +9,8 @@
 // Passes. A pass has one row for each generating sequence of its lane, then pieces of prompts, the oldest
 // first. When few prompts are read beside generating sequences (at most one, plus one for every few_prompts
 // generating sequences), their rows are limited so that the pass takes less than twice as long:
-// rows * (1 + context / c) <= r. More prompts get all rows, because holding back many prompts would leave the
-// processor with a small batch.
+// rows * (1 + context / c) <= r. More prompts get crowd_rows rows, because holding back many prompts would
+// leave the processor with a small batch, and all rows while no sequence generates.
 //
 // Lanes. A generating sequence belongs to the lane that drew for it. A prompt belongs to none: its pieces go
 // into whichever passes come next, so that pieces of one prompt follow each other through the pipeline. A

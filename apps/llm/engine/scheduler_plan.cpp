@@ -97,6 +97,7 @@ std::optional<std::vector<Draw>> Scheduler::take_late_draws() {
 
 // See the top of scheduler.h.
 constexpr int few_prompts = 8;
+constexpr double crowd_rows = 2048;
 constexpr int attention_context = 8192;
 
 // Shares out the rows of a pass that are left for prompts.
@@ -217,8 +218,9 @@ Scheduler::PromptShare Scheduler::prompt_share() const {
     const auto admitted = std::ssize(running_) - generating;
     const auto reading =
         admitted + std::min(std::ssize(waiting_), settings_.sequences - std::ssize(running_));
-    if (generating == 0 || reading > 1 + generating / few_prompts)
-        return {std::numeric_limits<double>::infinity()};
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    if (generating == 0) return {infinity};
+    if (reading > 1 + generating / few_prompts) return {crowd_rows, infinity};
     const PassPace& pace = settings_.pace;
     if (!pace.known())
         return {static_cast<double>(settings_.mixed_rows), static_cast<double>(settings_.mixed_context)};

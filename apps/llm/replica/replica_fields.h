@@ -28,8 +28,10 @@ inline constexpr std::array kReplicaFields{
                  "maximum number of tokens in a sequence, prompt included; 0: the model's context"},
     ReplicaField{"sequences", &ReplicaRequest::sequences, 1, 4096, 64, false,
                  "sequences that each replica of the model generates at once"},
-    ReplicaField{"rows", &ReplicaRequest::rows, 1, 65536, 512, false,
-                 "maximum number of tokens in a pass through the model; at least the number of sequences"},
+    ReplicaField{
+        "rows", &ReplicaRequest::rows, 0, 65536, 0, false,
+        "maximum number of tokens in a pass through the model; at least the number of sequences. 0: 512 "
+        "on cores; on GPUs up to 8,192, as many as memory and a second's work allow"},
     ReplicaField{
         "tensor", &ReplicaRequest::tensor, 0, 1024, 0, false,
         "ranks that share each layer (tensor parallelism); 0: as many as there are and the model can "

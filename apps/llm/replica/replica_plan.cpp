@@ -18,6 +18,12 @@ namespace {
 constexpr double no_room = 1;  // bytes; shares of the layers need a positive number
 constexpr int kWidest = 16;    // the widest tensor parallelism that messages suggest
 
+// The rows of a pass where the request leaves them open. Where a pass has many rows, GPUs read weights, and
+// expand quantized ones, less often for each of them. But they take memory from the cache, at most this share
+// of it; and nothing can stop, or begin to generate, within a pass.
+constexpr int kUsualRows = 512, kMostRows = 8192;
+constexpr double kShareOfCacheForRows = 0.05, kLongestPass_s = 1;
+
 class ReplicaPlanner {
   public:
     ReplicaPlanner(const ModelSource& model, const ReplicaRequest& request, const Topology& topology,
@@ -43,13 +49,13 @@ class ReplicaPlanner {
                 std::optional<ReplicaPlan> each = with(tensor, pipeline);
                 if (!each) continue;
                 if (fits(*each)) {
-                    if (request_.replicas > 0) return estimated(with_cache(std::move(*each)));
+                    if (request_.replicas > 0) return finished(std::move(*each));
                     if (!best || busy_ranks(*each) > busy_ranks(*best)) best = std::move(each);
                     break;
                 }
                 if (!largest || ranks_of(*each) > ranks_of(*largest)) largest = std::move(each);
             }
-        if (best) return estimated(with_cache(std::move(*best)));
+        if (best) return finished(std::move(*best));
         if (!largest)
             plan_teams(shape(request_.tensor, request_.pipeline), candidates_);  // throws the reason
         refuse(*largest);
@@ -105,6 +111,7 @@ class ReplicaPlanner {
     std::optional<ReplicaPlan> with(int tensor, int pipeline) const {
         ReplicaPlan out;
         out.request = request_;
+        out.request.rows = std::max(request_.rows > 0 ? request_.rows : kUsualRows, request_.sequences);
         out.plan = machine_;
         try {
             out.plan.teams = plan_teams(shape(tensor, pipeline), candidates_);
@@ -117,10 +124,15 @@ class ReplicaPlanner {
                                                     count_text(request_.context)));
         out.plan.warnings.insert(out.plan.warnings.end(), out.plan.teams.notes.begin(),
                                  out.plan.teams.notes.end());
-        out.working = working_bytes(model_.config(), layout_of(out.plan),
-                                    {tensor, pipeline, request_.rows, request_.logits});
+        out.working = working_of(out);
         out.stages = cut_into_stages(model_, layout_of(out.plan), tensor, capacities(out), request_.cache);
         return out;
+    }
+
+    std::uint64_t working_of(const ReplicaPlan& plan) const {
+        const TeamPlan& teams = plan.plan.teams;
+        return working_bytes(model_.config(), layout_of(plan.plan),
+                             {teams.tensor, teams.pipeline, plan.request.rows, request_.logits});
     }
 
     static int ranks_of(const ReplicaPlan& plan) { return plan.plan.teams.tensor * plan.plan.teams.pipeline; }
@@ -190,6 +202,26 @@ class ReplicaPlanner {
         plan.pages = static_cast<int>(taken / kv_page_tokens);
         return plan;
     }
+
+    // Takes more rows for passes on GPUs if the request leaves them open.
+    ReplicaPlan with_rows(ReplicaPlan plan) const {
+        if (request_.rows > 0 || layout_of(plan.plan) != WeightLayout::Gpu) return plan;
+        for (int rows = kMostRows; rows > plan.request.rows; rows /= 2) {
+            if (rows > plan.pages * kv_page_tokens) continue;  // more than the cache holds
+            ReplicaPlan more = plan;
+            more.request.rows = rows;
+            more.working = working_of(more);
+            if (!fits(more)) continue;
+            more = with_cache(std::move(more));
+            if (more.pages < (1 - kShareOfCacheForRows) * plan.pages) continue;
+            const double rate = estimate_pace(more, weight_bytes(model_)).prompt;
+            if (rate > 0 && rows > rate * kLongestPass_s) continue;
+            return more;
+        }
+        return plan;
+    }
+
+    ReplicaPlan finished(ReplicaPlan plan) const { return estimated(with_rows(with_cache(std::move(plan)))); }
 
     // Returns how many tokens have room in all stages, at most `wanted`.
     std::uint64_t most_tokens(const ReplicaPlan& plan, std::uint64_t wanted) const {

@@ -27,7 +27,7 @@ struct ReplicaRequest {
     double prompt_tokens = 0;       // of a prompt, in the mean; for the estimate of time
     std::int64_t cache_tokens = 0;  // tokens of all sequences together; 0: no limit
     bool shrinks = false;  // if memory is short, make the cache smaller, down to one sequence's context
-    int rows = 256;        // the most tokens in a pass
+    int rows = 0;          // the most tokens in a pass, at least `sequences`; 0: the plan chooses
     int logits = 1;        // the most rows of a pass that need logits
     KvElement cache = KvElement::F16;
     bool batch_invariant = false;  // on GPUs: a sequence does not depend on what else is in the batch
@@ -46,7 +46,7 @@ struct ReplicaRequest {
 };
 
 struct ReplicaPlan {
-    ReplicaRequest request;
+    ReplicaRequest request;          // with the rows that were chosen
     int pages = 0;                   // of the KV cache
     Plan plan;                       // with teams; its warnings name the idle ranks in no team
     std::vector<StageNeeds> stages;  // the layers of each stage, the same in all teams

@@ -35,7 +35,6 @@ ReplicaRequest usual_serve_request() {
     ReplicaRequest request;
     request.replicas = 0;
     request.sequences = replica_field("sequences").usual;
-    request.rows = replica_field("rows").usual;
     request.shrinks = true;
     return request;
 }
@@ -51,7 +50,6 @@ auto ModelServer::blaming(std::string_view field, Function&& function) const {
 
 ModelServer::ModelServer(ServeRequest request, const Communicator* world) : request_(std::move(request)) {
     ReplicaRequest& replica = request_.replica;
-    replica.rows = std::max(replica.rows, replica.sequences);
     replica.logits = replica.sequences;
     ModelChoice choice = request_.model;
     choice.chat_template = request_.options.chat_template;

@@ -85,7 +85,6 @@ ReplicaRequest replica_request_of(const JobSpec& job) {
     }
     request.cache_tokens = job.integer("engine.cache_tokens");
     request.shrinks = request.cache_tokens == 0;
-    request.rows = std::max(request.rows, request.sequences);
     request.logits = request.sequences;
     if (job.text("engine.cache") == "int8") request.cache = KvElement::I8;
     return request;
