@@ -69,6 +69,7 @@ RunOrder InstanceRun::order_of(const Order& order) const {
     add_instance_values(run.values, job_, plan, rank, order.meeting);
     run.begin_s = order.begin_s;
     run.needs_outputs = !per_instance_;
+    run.shows_progress = rank == 0;
     return run;
 }
 

@@ -192,7 +192,7 @@ std::optional<RunRecord> ProgramRunner::run(const RunOrder& order, WorkScheduler
     show_progress(logs, work);
     record.exit_code = program.exit_code();
     judge(record, order, values, logs);
-    if (record.problem.empty()) warn_of_unmatched();
+    if (record.problem.empty() && order.shows_progress) warn_of_unmatched();
     if (record.problem.empty() && order.needs_outputs) drop_log(order.name);
     return record;
 }

@@ -25,8 +25,9 @@ struct RunOrder {
     std::string name;       // of its logs: "point-3"
     TemplateValues values;  // of all names but {folder} and {checkpoint}
     Resources resources;
-    double begin_s = 0;         // checkpoints from before are of another job; seconds since 1970
-    bool needs_outputs = true;  // a value that is missing counts as a failure
+    double begin_s = 0;          // checkpoints from before are of another job; seconds since 1970
+    bool needs_outputs = true;   // a value that is missing counts as a failure
+    bool shows_progress = true;  // false: the patterns of [progress] need not match
 };
 
 class ProgramRunner {

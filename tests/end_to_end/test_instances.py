@@ -176,6 +176,13 @@ class Instances(ProgramCase):
         self.assertIn("job.toml:9: progress.never: the pattern matches no number", "".join(lines) + err)
         self.assertNotIn("progress.step: ", err)
 
+    def test_the_first_instance_shows_progress(self):
+        rest = "[progress]\nstep = 'step (\\d+)'\n"
+        _, err = self.run_job(job_text("[ {rank} = 1 ] || echo step 3", 'instances = "rank"', 0, rest), ranks=2)
+        self.assertNotIn("progress.step", err)
+        _, err = self.run_job(job_text("[ {rank} = 0 ] || echo step 3", 'instances = "rank"', 0, rest), "--fresh", ranks=2)
+        self.assertEqual(err.count("progress.step: the pattern matches no number"), 1)
+
     def test_wrong_keys_are_named_with_their_lines(self):
         for keys, script, rest, says in (
             ('instances = "nodes"', "true", "", 'did you mean "node"?'),
