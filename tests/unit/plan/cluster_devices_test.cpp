@@ -8,6 +8,7 @@
 #include "plan/cluster_writer.h"
 #include "plan/machine_svg.h"
 #include "plan/machine_tree.h"
+#include "unit/base/temporary_folder.h"
 
 namespace voltpile {
 namespace {
@@ -25,7 +26,8 @@ std::string gpus(const std::string& count, const std::string& more) {
 }
 
 std::string complaint_about(const std::string& text) {
-    const std::string path = testing::TempDir() + "devices.toml";
+    const test::TemporaryFolder folder;
+    const std::string path = folder.path() / "devices.toml";
     std::ofstream(path) << text;
     try {
         load_cluster(path, 1);
@@ -170,7 +172,8 @@ TEST(ClusterFile, RejectsLinksThatCannotBe) {
 TEST(ClusterWriter, WritesWhatTheReaderReads) {
     for (const auto& entry : std::filesystem::directory_iterator(VOLTPILE_SOURCE_DIR "/data/clusters")) {
         const Host host = load_cluster(entry.path().string(), 1).hosts.front();
-        const std::string path = testing::TempDir() + "saved.toml";
+        const test::TemporaryFolder folder;
+        const std::string path = folder.path() / "saved.toml";
         std::ofstream(path) << cluster_text(host);
         EXPECT_EQ(load_cluster(path, 1).hosts.front(), host) << entry.path();
     }

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "plan/cluster_file.h"
+#include "unit/base/temporary_folder.h"
 
 using namespace voltpile;
 
@@ -113,11 +114,10 @@ TEST(Plan, GivesEachGpuRankTheNicNextToIt) {
 }
 
 TEST(Plan, PlacesAThousandRanksOn250Nodes) {
-    const std::string path = testing::TempDir() + "cluster_of_250.toml";
+    const test::TemporaryFolder folder;
+    const std::string path = folder.path() / "cluster_of_250.toml";
     std::ofstream(path) << "[[host]]\nname = \"t181-\"\ncount = 250\nlike = \"t181\"\n";
-    std::filesystem::copy_file(VOLTPILE_SOURCE_DIR "/data/clusters/t181.toml",
-                               testing::TempDir() + "t181.toml",
-                               std::filesystem::copy_options::overwrite_existing);
+    std::filesystem::copy_file(VOLTPILE_SOURCE_DIR "/data/clusters/t181.toml", folder.path() / "t181.toml");
     const auto begin = std::chrono::steady_clock::now();
     const Plan plan = make_plan(map_workload(), {}, load_cluster(path, 0));
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
@@ -271,7 +271,8 @@ TEST(ClusterFile, PlansAThousandRanks) {
 }
 
 TEST(ClusterFile, ReportsLineOfErrors) {
-    const std::string path = testing::TempDir() + "bad_cluster.toml";
+    const test::TemporaryFolder folder;
+    const std::string path = folder.path() / "bad_cluster.toml";
     auto message = [&path](const char* text) -> std::string {
         FILE* file = std::fopen(path.c_str(), "w");
         std::fputs(text, file);
@@ -296,7 +297,8 @@ TEST(ClusterFile, ReportsLineOfErrors) {
 }
 
 TEST(ClusterFile, RejectsCountsThatWouldFillTheMemory) {
-    const std::string path = testing::TempDir() + "huge_cluster.toml";
+    const test::TemporaryFolder folder;
+    const std::string path = folder.path() / "huge_cluster.toml";
     const auto message = [&path](const std::string& text, int ranks_per_host) -> std::string {
         std::ofstream(path) << text;
         try {

@@ -1,8 +1,7 @@
-// Shared by the tests of results: a temporary folder, layouts, and values that any mix-up would change.
+// Shared by the tests of results: layouts, and values that any mix-up would change.
 #pragma once
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,6 +18,7 @@
 #include "results/parts/part_folder.h"
 #include "results/parts/part_scan.h"
 #include "results/result_state.h"
+#include "unit/base/temporary_folder.h"
 
 namespace voltpile::test {
 
@@ -26,25 +26,6 @@ namespace voltpile::test {
 inline std::filesystem::path memory_path() {
     return std::filesystem::is_directory("/dev/shm") ? "/dev/shm" : std::filesystem::temp_directory_path();
 }
-
-class TemporaryFolder {
-  public:
-    explicit TemporaryFolder(const std::filesystem::path& parent = std::filesystem::temp_directory_path()) {
-        std::string name = (parent / "voltpile-results-XXXXXX").string();
-        if (!::mkdtemp(name.data())) throw std::runtime_error("mkdtemp failed");
-        path_ = name;
-    }
-    ~TemporaryFolder() {
-        std::error_code ignored;
-        std::filesystem::remove_all(path_, ignored);
-    }
-    TemporaryFolder(const TemporaryFolder&) = delete;
-    TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-    const std::filesystem::path& path() const { return path_; }
-
-  private:
-    std::filesystem::path path_;
-};
 
 inline SweepAxis axis(const std::string& name, double from, double to, std::int64_t count,
                       bool endpoint = false) {

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "unit/base/temporary_folder.h"
 
 using namespace voltpile;
 
@@ -14,8 +15,12 @@ namespace {
 class File {
   public:
     explicit File(const std::string& bytes) { std::ofstream(path) << bytes; }
-    ~File() { std::filesystem::remove(path); }
-    std::string path = testing::TempDir() + "voltpile_same_build_test";
+
+  private:
+    test::TemporaryFolder folder_;
+
+  public:
+    const std::string path = folder_.path() / "file";
 };
 
 }  // namespace
