@@ -111,7 +111,7 @@ class ReplicaPlanner {
     std::optional<ReplicaPlan> with(int tensor, int pipeline) const {
         ReplicaPlan out;
         out.request = request_;
-        out.request.rows = std::max(request_.rows > 0 ? request_.rows : kUsualRows, request_.sequences);
+        out.request.rows = std::max(request_.rows > 0 ? request_.rows : usual_rows(), request_.sequences);
         out.plan = machine_;
         try {
             out.plan.teams = plan_teams(shape(tensor, pipeline), candidates_);
@@ -201,6 +201,11 @@ class ReplicaPlanner {
         const std::uint64_t taken = most < wanted ? std::max(most / 20 * 19, tokens()) : most;
         plan.pages = static_cast<int>(taken / kv_page_tokens);
         return plan;
+    }
+
+    int usual_rows() const {  // no more than all sequences have together
+        return static_cast<int>(
+            std::min(std::int64_t{kUsualRows}, std::int64_t{request_.sequences} * request_.context));
     }
 
     // Takes more rows for passes on GPUs if the request leaves them open.
