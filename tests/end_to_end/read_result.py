@@ -48,24 +48,41 @@ def check_provenance(checks, attrs):
         checks.that(False, f"the date {attrs.get('date')!r} is not like 2024-05-06 07:08:09 +0200")
 
 
-def expected_coordinates(scale):
-    """Returns from + (to - from) * i / n, as docs/job_file.md defines an axis."""
+def expected_coordinates(scale, moves):
+    """Returns from + (to - from) * i / n, as docs/job_file.md defines an axis, or i / n if each frame has a range of its own."""
     start, stop, endpoint = float(scale.attrs["from"]), float(scale.attrs["to"]), int(scale.attrs["endpoint"])
     count = scale.shape[0]
     n = count - 1 if endpoint and count > 1 else count
-    return start + (stop - start) * numpy.arange(count) / n
+    places = numpy.arange(count) / n
+    return places if moves else start + (stop - start) * places
 
 
-def check_axis(checks, scale, name):
+def check_axis(checks, scale, name, moves):
     checks.that(h5py.h5ds.is_scale(scale.id), f"{name} is not a dimension scale")
     checks.that(scale.ndim == 1, f"{name} is not one-dimensional")
     checks.that(isinstance(scale.attrs.get("units"), str), f"{name} has no units")
     checks.that(scale.attrs.get("long_name"), f"{name} has no long_name")
-    expected = expected_coordinates(scale)
+    expected = expected_coordinates(scale, moves)
     # The same formula, but each operation may be rounded otherwise: a few units in the last place of the largest term.
     tolerance = 8 * numpy.finfo(float).eps * max(abs(float(scale.attrs["from"])), abs(float(scale.attrs["to"])))
     error = numpy.abs(scale[...] - expected).max()
     checks.that(error <= tolerance, f"coordinates of {name} are off by up to {error}")
+
+
+def frame_coordinates(checks, file, axes):
+    """Returns the names of the coordinates along the frames of a movie, as docs/movies.md defines them."""
+    if "frameChanges" not in file.attrs:
+        return set()
+    checks.that("frame" in axes, "a movie without the axis frame")
+    names = {name for name in file if isinstance(file[name], h5py.Dataset) and name not in axes
+             and name not in file.attrs["fields"] and attached_scales(checks, file[name]) == ["frame"]}
+    checks.that(names, "no coordinates along the frames")
+    for name in names:
+        checks.that(numpy.isfinite(file[name][...]).all(), f"{name} is not finite")
+        checks.that(file[name].attrs.get("long_name"), f"{name} has no long_name")
+    for name in axes:
+        checks.equal(f"{name}_from" in names, f"{name}_to" in names, f"both ends of {name} by frame")
+    return names
 
 
 def attached_scales(checks, dataset):
@@ -88,9 +105,10 @@ def check_with_h5py(checks, path):
     with h5py.File(path, "r") as file:
         check_provenance(checks, file.attrs)
         axes = list(file.attrs["sweepAxes"])
+        of_frames = frame_coordinates(checks, file, axes)
         for name in axes:
             if checks.that(name in file, f"no coordinates of the axis {name}"):
-                check_axis(checks, file[name], name)
+                check_axis(checks, file[name], name, f"{name}_from" in of_frames)
         fields = list(file.attrs["fields"])
         checks.that(fields, "no fields")
         for name in fields:
@@ -107,7 +125,7 @@ def check_with_h5py(checks, path):
             for d in dims[name][len(axes):]:
                 labels = file[d].asstr()[...]
                 checks.that(h5py.h5ds.is_scale(file[d].id) and len(set(labels)) == len(labels) > 0, f"labels of {d} are {labels}")
-        known = set(axes) | set(fields) | {d for names in dims.values() for d in names}
+        known = set(axes) | of_frames | set(fields) | {d for names in dims.values() for d in names}
         groups = {"plan", "telemetry"}  # which a result may have
         checks.equal(set(file) - groups, known, "what the file holds")
     return dims
