@@ -375,7 +375,7 @@ class Draining(ServeCase):
     def test_running_requests_finish(self):
         for sign in (signal.SIGTERM, signal.SIGUSR1):
             with self.subTest(signal=sign.name):
-                self.serve()
+                self.serve("--grace", 300)  # busy machines need more than the usual 30 s
                 chunks = events(self.open_post("/v1/completions", {**LONG, "n": 4, "stream": True}))
                 next(chunks)
                 self.stop(sign)
