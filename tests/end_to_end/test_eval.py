@@ -27,7 +27,7 @@ ROUNDED_LOSS = 1e-3
 
 class Eval(Case):
     def evaluate(self, *arguments, **options):
-        out, _ = self.voltpile("model", "eval", *arguments, "--json", **options)
+        out, _ = self.voltpile("model", "eval", *arguments, "--json", **options, timeout=600)
         return json.loads(out)
 
     def opening(self, characters=6000):

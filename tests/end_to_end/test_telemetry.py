@@ -102,7 +102,7 @@ class Telemetry(Case):
             first = round((known[0] - 1e9 - 1000 * index) / 7)  # on a busy machine one may precede the job's loop
             self.assertIn(first, (0, 1))
             self.assertEqual(list(known), [1e9 + 1000 * index + 7 * (first + n) for n in range(len(known))])
-        self.assertFalse(numpy.isnan(energy[0, 0]))
+        self.assertFalse(numpy.isnan(energy[0]).all())
 
     def test_survives_a_stop(self):
         process = self.start("run", self.job, "--output", "a.h5", *RECORD, "--set", "run.range_points=200",
