@@ -9,6 +9,7 @@
 #include "llm/decoder/rope_frequencies.h"
 #include "llm/model/gguf_config.h"
 #include "llm/model/hf_config.h"
+#include "llm/model/model_family.h"
 #include "model_test_files.h"
 
 namespace voltpile::llm {
@@ -44,14 +45,14 @@ TEST(HfConfig, ReadsLlama31) {
     const ModelConfig config = config_of("llama", R"("bos_token_id": 1, "eos_token_id": [2, 8, 9],
         "rope_theta": 500000.0, "rope_scaling": {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
         "original_max_position_embeddings": 8192, "rope_type": "llama3"})");
-    EXPECT_EQ(config.family, ModelFamily::Llama);
+    EXPECT_EQ(config.family->name, "Llama");
     EXPECT_EQ(config.head_dim, 8);
     EXPECT_EQ(config.rope_theta, 500000);
     EXPECT_EQ(config.rope_style, RopeStyle::HalfSplit);
     EXPECT_EQ(config.rope_scaling, (RopeScaling{RopeScalingKind::Llama3, 8, 8192, 1, 4}));
     EXPECT_EQ(config.eos_ids, (std::vector<std::int64_t>{2, 8, 9}));
     EXPECT_TRUE(config.add_bos);
-    EXPECT_FALSE(config.qkv_bias);
+    EXPECT_FALSE(config.blocks.qkv_bias);
     EXPECT_FALSE(config.tied_embeddings);
 }
 
@@ -72,7 +73,7 @@ TEST(HfConfig, MistralHasASlidingWindow) {
 TEST(HfConfig, QwenSlidesOnlyIfEnabled) {
     const std::string window = R"("sliding_window": 131072, "max_window_layers": 3, "use_sliding_window": )";
     const ModelConfig config = config_of("qwen2", window + "false");
-    EXPECT_TRUE(config.qkv_bias);
+    EXPECT_TRUE(config.blocks.qkv_bias);
     EXPECT_EQ(config.sliding_window, 0);
     EXPECT_TRUE(config.layer_slides.empty());
     EXPECT_EQ(config_of("qwen2", window + "true").layer_slides,
@@ -85,8 +86,8 @@ TEST(HfConfig, QwenSlidesOnlyIfEnabled) {
 TEST(HfConfig, Qwen3SetsTheHeadDimension) {
     const ModelConfig config = config_of("qwen3", R"("head_dim": 128, "tie_word_embeddings": true)");
     EXPECT_EQ(config.head_dim, 128);
-    EXPECT_TRUE(config.qk_norm);
-    EXPECT_FALSE(config.qkv_bias);
+    EXPECT_EQ(config.blocks.qk_norm, QkNorm::Heads);
+    EXPECT_FALSE(config.blocks.qkv_bias);
     EXPECT_TRUE(config.tied_embeddings);
 }
 
@@ -169,7 +170,7 @@ ModelConfig gguf_config(const std::string& architecture, std::uint64_t entries =
 
 TEST(GgufConfig, LlamaIsInterleavedAndQwenHalfSplit) {
     const ModelConfig llama = gguf_config("llama");
-    EXPECT_EQ(llama.family, ModelFamily::Llama);
+    EXPECT_EQ(llama.family->name, "Llama");
     EXPECT_EQ(llama.rope_style, RopeStyle::Interleaved);
     EXPECT_EQ(llama.head_dim, 8);
     EXPECT_EQ(llama.vocab, 100);
@@ -178,10 +179,23 @@ TEST(GgufConfig, LlamaIsInterleavedAndQwenHalfSplit) {
     EXPECT_TRUE(llama.tied_embeddings);
     const ModelConfig qwen =
         gguf_config("qwen3", 1, GgufBytes().key("qwen3.attention.key_length", kUint32).number(16u));
-    EXPECT_EQ(qwen.family, ModelFamily::Qwen3);
+    EXPECT_EQ(qwen.family->name, "Qwen 3");
     EXPECT_EQ(qwen.rope_style, RopeStyle::HalfSplit);
     EXPECT_EQ(qwen.head_dim, 16);
-    EXPECT_TRUE(qwen.qk_norm);
+    EXPECT_EQ(qwen.blocks.qk_norm, QkNorm::Heads);
+}
+
+TEST(GgufConfig, MistralIsKnownByItsName) {
+    EXPECT_EQ(
+        gguf_config("llama", 1, GgufBytes().key("general.name", kString).text("Mistral 7B")).family->name,
+        "Mistral");
+}
+
+TEST(GgufConfig, RotatesAPartOfEachHead) {
+    const ModelConfig config =
+        gguf_config("llama", 1, GgufBytes().key("llama.rope.dimension_count", kUint32).number(4u));
+    EXPECT_EQ(config.rope_dims, 4);
+    EXPECT_EQ(rope_frequencies(config, {}).frequencies, (std::vector<float>{1.0F, 0.01F}));
 }
 
 TEST(GgufConfig, ReadsRopeScalingAndTokens) {
@@ -248,7 +262,9 @@ TEST(GgufConfig, NamesUnsupportedFeatures) {
         return message("llama", 1, GgufBytes().key(key, kUint32).number(value));
     };
     EXPECT_EQ(missing("mixtures of experts (8 here)", llama("llama.expert_count", 8)), "");
-    EXPECT_EQ(missing("RoPE over 4 of 8", llama("llama.rope.dimension_count", 4)), "");
+    EXPECT_EQ(
+        missing("rotated elements of a head is 10, not from 2 to 8", llama("llama.rope.dimension_count", 10)),
+        "");
     EXPECT_EQ(missing("heads of V have length 4", llama("llama.attention.value_length", 4)), "");
     EXPECT_EQ(missing("the head dimension is 5000", llama("llama.attention.key_length", 5000)), "");
     EXPECT_EQ(

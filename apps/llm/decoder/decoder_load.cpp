@@ -53,12 +53,12 @@ Decoder::Layer Decoder::load_layer(const WeightLoader& loader, int index) {
     layer.q = matrix("attn_q.weight");
     layer.k = matrix("attn_k.weight");
     layer.v = matrix("attn_v.weight");
-    if (config_.qkv_bias) {
+    if (config_.blocks.qkv_bias) {
         layer.q_bias = vector("attn_q.bias");
         layer.k_bias = vector("attn_k.bias");
         layer.v_bias = vector("attn_v.bias");
     }
-    if (config_.qk_norm) {
+    if (config_.blocks.qk_norm == QkNorm::Heads) {
         layer.q_norm = vector("attn_q_norm.weight");
         layer.k_norm = vector("attn_k_norm.weight");
     }

@@ -20,7 +20,7 @@ double llama3_scaled(double frequency, const RopeScaling& scaling) {
 // Which pair makes `rotations` in the original context: the solution of f_i * original = 2 pi rotations.
 double yarn_pair(double rotations, const ModelConfig& config) {
     const auto original = static_cast<double>(config.rope_scaling.original_context);
-    return static_cast<double>(config.head_dim) * std::log(original / (rotations * 2 * std::numbers::pi)) /
+    return static_cast<double>(config.rope_dims) * std::log(original / (rotations * 2 * std::numbers::pi)) /
            (2 * std::log(config.rope_theta));
 }
 
@@ -28,7 +28,7 @@ double yarn_scaled(double frequency, std::int64_t pair, const ModelConfig& confi
     const RopeScaling& scaling = config.rope_scaling;
     const double low = std::max(0.0, std::floor(yarn_pair(scaling.beta_fast, config)));
     double high =
-        std::min(static_cast<double>(config.head_dim - 1), std::ceil(yarn_pair(scaling.beta_slow, config)));
+        std::min(static_cast<double>(config.rope_dims - 1), std::ceil(yarn_pair(scaling.beta_slow, config)));
     if (low == high) high += 0.001;  // as in transformers
     const double slowed = std::clamp((static_cast<double>(pair) - low) / (high - low), 0.0, 1.0);
     return slowed * frequency / scaling.factor + (1 - slowed) * frequency;
@@ -52,9 +52,9 @@ double scaled(double frequency, std::int64_t pair, const ModelConfig& config) {
 
 RopeFrequencies rope_frequencies(const ModelConfig& config, std::span<const float> factors) {
     RopeFrequencies rope;
-    for (std::int64_t i = 0; i < config.head_dim / 2; ++i) {
+    for (std::int64_t i = 0; i < config.rope_dims / 2; ++i) {
         const double plain =
-            std::pow(config.rope_theta, -2 * static_cast<double>(i) / static_cast<double>(config.head_dim));
+            std::pow(config.rope_theta, -2 * static_cast<double>(i) / static_cast<double>(config.rope_dims));
         const double factor = factors.empty() ? 1 : static_cast<double>(factors[static_cast<std::size_t>(i)]);
         rope.frequencies.push_back(static_cast<float>(scaled(plain, i, config) / factor));
     }

@@ -9,12 +9,12 @@
 namespace voltpile::llm {
 
 struct RopeFrequencies {
-    std::vector<float> frequencies;  // (head_dim / 2): radians a position
+    std::vector<float> frequencies;  // (rope_dims / 2): radians a position
     float magnitude = 1;             // of cos and sin
 };
 
-// Returns f_i = theta^(-2i / head_dim), scaled as transformers' modeling_rope_utils defines linear, llama3
-// and yarn. factors: head_dim / 2 divisors of f_i (the tensor rope_freqs.weight), or empty.
+// Returns f_i = theta^(-2i / rope_dims), scaled as transformers' modeling_rope_utils defines linear, llama3
+// and yarn. factors: rope_dims / 2 divisors of f_i (the tensor rope_freqs.weight), or empty.
 RopeFrequencies rope_frequencies(const ModelConfig& config, std::span<const float> factors);
 
 }  // namespace voltpile::llm

@@ -11,6 +11,7 @@
 #include "llm/model/json_file.h"
 #include "llm/model/json_keys.h"
 #include "llm/model/mapped_file.h"
+#include "llm/model/model_family.h"
 
 namespace voltpile::llm {
 namespace {
@@ -21,24 +22,13 @@ using nlohmann::json;
 constexpr std::size_t kMaxConfigBytes = 64
                                         << 20;  // large enough for the added tokens in tokenizer_config.json
 
-bool is_llama_like(ModelFamily family) {
-    return family == ModelFamily::Llama || family == ModelFamily::Mistral;
-}
-
 void read_family(const JsonKeys& keys, ModelConfig& config) {
     const std::string type = keys.text("model_type").value_or("");
-    if (type == "llama") {
-        config.family = ModelFamily::Llama;
-    } else if (type == "mistral") {
-        config.family = ModelFamily::Mistral;
-    } else if (type == "qwen2") {
-        config.family = ModelFamily::Qwen2;
-    } else if (type == "qwen3") {
-        config.family = ModelFamily::Qwen3;
-    } else {
+    config.family = family_of_folder(type);
+    if (!config.family)
         keys.fail(fmt::format("models of type \"{}\" are not supported (supported: {})", printable(type),
                               supported_families()));
-    }
+    config.blocks = config.family->blocks;
     if (const auto quantization = keys.object("quantization_config"))
         keys.fail(
             fmt::format("the weights are quantized by {}, which is not supported (supported: F16, BF16, F32; "
@@ -49,8 +39,6 @@ void read_family(const JsonKeys& keys, ModelConfig& config) {
         keys.fail(fmt::format("the activation {} is not supported (supported: silu)", printable(activation)));
     for (const char* key : {"attention_bias", "mlp_bias"})
         if (keys.boolean(key).value_or(false)) keys.fail(fmt::format("\"{}\": true is not supported", key));
-    config.qkv_bias = config.family == ModelFamily::Qwen2;
-    config.qk_norm = config.family == ModelFamily::Qwen3;
 }
 
 void read_sizes(const JsonKeys& keys, ModelConfig& config) {
@@ -63,11 +51,10 @@ void read_sizes(const JsonKeys& keys, ModelConfig& config) {
     config.context = keys.integer("max_position_embeddings").value_or(2048);
     config.rms_eps = keys.real("rms_norm_eps").value_or(1e-6);
     config.tied_embeddings = keys.boolean("tie_word_embeddings").value_or(false);
-    // Qwen 3 has its own default; other families divide the hidden size.
-    const std::int64_t quotient = config.family == ModelFamily::Qwen3 ? 128
-                                  : config.heads > 0                  ? config.hidden / config.heads
-                                                                      : 0;
-    config.head_dim = keys.integer("head_dim").value_or(quotient);
+    const std::int64_t quotient = config.heads > 0 ? config.hidden / config.heads : 0;
+    const std::int64_t own_default = config.family->default_head_dim;
+    config.head_dim = keys.integer("head_dim").value_or(own_default > 0 ? own_default : quotient);
+    config.rope_dims = config.head_dim;
 }
 
 void read_rope_scaling(const JsonKeys& keys, ModelConfig& config) {
@@ -103,7 +90,7 @@ void read_rope_scaling(const JsonKeys& keys, ModelConfig& config) {
 }
 
 void read_rope(const JsonKeys& keys, ModelConfig& config) {
-    config.rope_style = RopeStyle::HalfSplit;
+    config.rope_style = config.family->rope_in_folder;
     if (keys.real("partial_rotary_factor").value_or(1) != 1)
         keys.fail("\"partial_rotary_factor\" is not supported");
     config.rope_theta = keys.real("rope_theta").value_or(10000);
@@ -113,30 +100,6 @@ void read_rope(const JsonKeys& keys, ModelConfig& config) {
         read_rope_scaling(*parameters, config);
     } else if (const auto scaling = keys.object("rope_scaling")) {
         read_rope_scaling(*scaling, config);
-    }
-}
-
-// Follows transformers: Mistral's window applies to all layers; Qwen's must be switched on and begins at
-// max_window_layers; layer_types, if present, overrides both.
-void read_window(const JsonKeys& keys, ModelConfig& config) {
-    const bool qwen = !is_llama_like(config.family);
-    const auto window = keys.integer("sliding_window");
-    if (config.family == ModelFamily::Llama || !window ||
-        (qwen && !keys.boolean("use_sliding_window").value_or(false)))
-        return;
-    config.sliding_window = *window;
-    const auto layers = static_cast<std::size_t>(std::clamp<std::int64_t>(config.layers, 0, 4096));
-    config.layer_slides.assign(layers, true);
-    if (const json* types = keys.find("layer_types"); types && types->is_array() && types->size() == layers) {
-        for (std::size_t i = 0; i < layers; ++i) config.layer_slides[i] = (*types)[i] == "sliding_attention";
-    } else if (qwen) {
-        const auto full_layers = keys.integer("max_window_layers").value_or(28);
-        for (std::size_t i = 0; i < layers; ++i)
-            config.layer_slides[i] = static_cast<std::int64_t>(i) >= full_layers;
-    }
-    if (std::ranges::find(config.layer_slides, true) == config.layer_slides.end()) {
-        config.sliding_window = 0;
-        config.layer_slides.clear();
     }
 }
 
@@ -157,7 +120,7 @@ std::string chat_template(const JsonKeys& keys) {
 }
 
 void read_tokenizer(const fs::path& folder, ModelConfig& config) {
-    config.add_bos = is_llama_like(config.family);
+    config.add_bos = config.family->begins_with_bos;
     if (const fs::path path = folder / "tokenizer_config.json"; fs::exists(path)) {
         const json object = read_json_object(path, kMaxConfigBytes);
         const JsonKeys keys(object, path.native());
@@ -183,7 +146,7 @@ ModelConfig config_from_json(const json& object, std::string_view path) {
     read_family(keys, config);
     read_sizes(keys, config);
     read_rope(keys, config);
-    read_window(keys, config);
+    if (config.family->read_folder) config.family->read_folder(keys, config);
     config.bos_id = keys.integer("bos_token_id").value_or(-1);
     config.eos_ids = keys.integers("eos_token_id");
     return config;

@@ -11,7 +11,6 @@
 namespace voltpile::llm {
 namespace {
 
-constexpr std::array<std::string_view, 4> kFamilies = {"Llama", "Mistral", "Qwen 2", "Qwen 3"};
 constexpr std::array<std::string_view, 4> kScalings = {"none", "linear", "llama3", "yarn"};
 
 // Far above every model, and low enough that no product of two of them overflows.
@@ -59,16 +58,8 @@ void check_rope(const ModelConfig& config, Problems& problems) {
 
 }  // namespace
 
-std::string_view name(ModelFamily family) {
-    return kFamilies[static_cast<std::size_t>(family)];
-}
-
 std::string_view name(RopeScalingKind kind) {
     return kScalings[static_cast<std::size_t>(kind)];
-}
-
-std::string_view supported_families() {
-    return "Llama 2 to 3.2, Mistral, Qwen 2 and 2.5, Qwen 3";
 }
 
 void check_config(const ModelConfig& config, std::string_view path) {
@@ -78,6 +69,7 @@ void check_config(const ModelConfig& config, std::string_view path) {
     problems.check_range("the number of heads", config.heads, 1, kMaxHeads);
     problems.check_range("the number of KV heads", config.kv_heads, 1, kMaxHeads);
     problems.check_range("the head dimension", config.head_dim, 2, kMaxHeadDim);
+    problems.check_range("the number of rotated elements of a head", config.rope_dims, 2, config.head_dim);
     problems.check_range("the feed-forward size", config.ffn, 1, kMaxWidth);
     problems.check_range("the vocabulary", config.vocab, 1, kMaxWidth);
     problems.check_range("the context", config.context, 1, kMaxContext);
@@ -85,6 +77,8 @@ void check_config(const ModelConfig& config, std::string_view path) {
     if (config.kv_heads > 0 && config.heads % config.kv_heads != 0)
         problems.add(fmt::format("{} KV heads do not divide {} heads", config.kv_heads, config.heads));
     if (config.head_dim % 2 != 0) problems.add(fmt::format("the head dimension {} is odd", config.head_dim));
+    if (config.rope_dims % 2 != 0)
+        problems.add(fmt::format("the number of rotated elements of a head, {}, is odd", config.rope_dims));
     problems.check_positive("the epsilon of the norms", config.rms_eps);
     check_rope(config, problems);
     if (config.bos_id < -1 || config.bos_id >= config.vocab)

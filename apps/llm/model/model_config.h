@@ -6,11 +6,12 @@
 #include <string_view>
 #include <vector>
 
+#include "llm/model/layer_blocks.h"
 #include "llm/model/rope_style.h"
 
 namespace voltpile::llm {
 
-enum class ModelFamily { Llama, Mistral, Qwen2, Qwen3 };
+struct ModelFamily;
 
 // Linear: divides positions by `factor`. Llama3: changes frequencies by wavelength (transformers,
 // modeling_rope_utils, _compute_llama3_parameters). Yarn: arXiv:2309.00071, as transformers computes it.
@@ -38,23 +39,23 @@ struct TokenizerSource {
 };
 
 struct ModelConfig {
-    ModelFamily family = ModelFamily::Llama;
+    const ModelFamily* family = nullptr;  // never null in a config that was read
+    LayerBlocks blocks;
     std::string model_name;  // from the model's files; may be empty
     std::int64_t layers = 0;
-    std::int64_t hidden = 0;    // size of the hidden state of a token
-    std::int64_t heads = 0;     // of Q
-    std::int64_t kv_heads = 0;  // of K and of V; divides `heads`
-    std::int64_t head_dim = 0;  // even; heads * head_dim need not be `hidden`
-    std::int64_t ffn = 0;       // size of the feed-forward part
-    std::int64_t vocab = 0;     // rows of the embedding; the tokenizer may have fewer tokens
-    std::int64_t context = 0;   // tokens
+    std::int64_t hidden = 0;     // size of the hidden state of a token
+    std::int64_t heads = 0;      // of Q
+    std::int64_t kv_heads = 0;   // of K and of V; divides `heads`
+    std::int64_t head_dim = 0;   // even; heads * head_dim need not be `hidden`
+    std::int64_t rope_dims = 0;  // the first elements of a head, which RoPE rotates; even
+    std::int64_t ffn = 0;        // size of the feed-forward part
+    std::int64_t vocab = 0;      // rows of the embedding; the tokenizer may have fewer tokens
+    std::int64_t context = 0;    // tokens
     double rms_eps = 0;
     double rope_theta = 10000;
     RopeStyle rope_style = RopeStyle::HalfSplit;
     RopeScaling rope_scaling;
-    bool rope_factors = false;  // rope_freqs.weight: head_dim/2 numbers that divide the frequencies
-    bool qkv_bias = false;
-    bool qk_norm = false;               // RMS norm over each head of Q and K, before RoPE
+    bool rope_factors = false;          // rope_freqs.weight: rope_dims/2 numbers that divide the frequencies
     std::int64_t sliding_window = 0;    // a token sees itself and the sliding_window - 1 before it; 0: all
     std::vector<bool> layer_slides;     // which layers use the window; empty if none does
     bool tied_embeddings = false;       // the head is the embedding: there is no output.weight
@@ -65,9 +66,7 @@ struct ModelConfig {
     TokenizerSource tokenizer;
 };
 
-std::string_view name(ModelFamily family);
 std::string_view name(RopeScalingKind kind);
-std::string_view supported_families();  // for messages
 
 // Throws one FileError "path: ..." that lists everything out of range.
 void check_config(const ModelConfig& config, std::string_view path);

@@ -14,6 +14,7 @@
 #include "llm/model/byte_cursor.h"
 #include "llm/model/gguf_config.h"
 #include "llm/model/hf_config.h"
+#include "llm/model/tensor_names.h"
 #include "llm/model/tensor_table.h"
 
 namespace voltpile::llm {
@@ -48,8 +49,12 @@ std::string first_path(const TensorFiles& files) {
     return files.gguf ? files.gguf->path() : files.folder;
 }
 
-ModelConfig config_of(const TensorFiles& files) {
-    return files.gguf ? config_from_gguf(*files.gguf, files.tensors) : config_from_folder(files.folder);
+// Reads the description and gives all tensors their canonical names.
+ModelConfig config_of(TensorFiles& files) {
+    if (files.gguf) return config_from_gguf(*files.gguf, files.tensors);
+    ModelConfig config = config_from_folder(files.folder);
+    files.rename([&](std::string_view name) { return canonical_name(name, *config.family); });
+    return config;
 }
 
 // Whether a file may have this tensor beside those of the table: transformers recomputes it, or it is the
@@ -83,13 +88,13 @@ std::vector<ModelTensor> matched_tensors(const TensorFiles& files, const ModelCo
     for (const auto& [stored_name, stored] : files.tensors)
         if (!known.contains(stored_name) && !may_be_left(stored_name, config))
             problems.push_back(
-                fmt::format("{} does not belong to a {} model", printable(stored_name), name(config.family)));
+                fmt::format("{} does not belong to a {} model", printable(stored_name), config.family->name));
     if (problems.empty()) return table;
     const std::size_t count = problems.size();
     problems.resize(std::min(count, kMostProblems));
     throw FileError(
         fmt::format("{}: the tensors are not those of a {} model with {} layers: {}{}", first_path(files),
-                    name(config.family), config.layers, fmt::join(problems, "; "),
+                    config.family->name, config.layers, fmt::join(problems, "; "),
                     count > kMostProblems ? fmt::format("; and {} more", count - kMostProblems) : ""),
         ExitCode::BadInput);
 }

@@ -8,6 +8,7 @@
 
 #include "base/format.h"
 #include "llm/model/byte_cursor.h"
+#include "llm/model/model_family.h"
 #include "llm/model/model_memory.h"
 #include "llm/model/tensor_parallel.h"
 
@@ -32,14 +33,17 @@ std::string rope_text(const ModelConfig& config) {
         text += fmt::format(", cos and sin times {:g}", scaling.attention_factor);
     if (config.rope_factors) text += ", factors in the file (llama3 scaling)";
     return text +
-           (config.rope_style == RopeStyle::Interleaved ? ", interleaved pairs" : ", half-split pairs");
+           (config.rope_style == RopeStyle::Interleaved ? ", interleaved pairs" : ", half-split pairs") +
+           (config.rope_dims < config.head_dim
+                ? fmt::format(" of the first {} elements of a head", config.rope_dims)
+                : "");
 }
 
 std::string attention_text(const ModelConfig& config) {
     std::string text =
         fmt::format("{} heads of {}, {} for keys and values", config.heads, config.head_dim, config.kv_heads);
-    if (config.qkv_bias) text += ", biases";
-    if (config.qk_norm) text += ", normed queries and keys";
+    if (config.blocks.qkv_bias) text += ", biases";
+    if (config.blocks.qk_norm != QkNorm::None) text += ", normed queries and keys";
     if (config.sliding_window > 0)
         text += fmt::format(", window of {} tokens in {} layers", count_text(config.sliding_window),
                             std::ranges::count(config.layer_slides, true));
@@ -129,7 +133,7 @@ std::string config_text(const ModelSource& model) {
     std::string text;
     text += line(
         "family",
-        fmt::format("{}{}", name(config.family),
+        fmt::format("{}{}", config.family->name,
                     config.model_name.empty() ? "" : fmt::format(" ({})", printable(config.model_name))));
     text += line("weights",
                  fmt::format("{:.2f} {}, {}", static_cast<double>(bytes.weights) * (billions ? 1e-9 : 1e-6),

@@ -7,17 +7,13 @@
 #include "llm/model/gguf_file.h"
 #include "llm/model/gguf_writer.h"
 #include "llm/model/mapped_file.h"
+#include "llm/model/model_family.h"
 #include "llm/model/synthetic_model.h"
 #include "llm/model/synthetic_shapes.h"
 #include "llm/model/synthetic_tokens.h"
 
 namespace voltpile::llm {
 namespace {
-
-std::string architecture(ModelFamily family) {
-    if (family == ModelFamily::Qwen2) return "qwen2";
-    return family == ModelFamily::Qwen3 ? "qwen3" : "llama";
-}
 
 void add_tokenizer(std::int64_t vocab, GgufWriter& file) {
     const SyntheticTokens tokens = synthetic_tokens(vocab);
@@ -33,7 +29,7 @@ void add_tokenizer(std::int64_t vocab, GgufWriter& file) {
 }
 
 void add_sizes(const ModelConfig& config, GgufWriter& file) {
-    const std::string prefix = architecture(config.family) + ".";
+    const std::string prefix = std::string(config.family->architecture) + ".";
     const auto add = [&](const char* key, std::int64_t value) {
         file.add(prefix + key, static_cast<std::uint32_t>(value));
     };
@@ -45,7 +41,7 @@ void add_sizes(const ModelConfig& config, GgufWriter& file) {
     add("attention.head_count_kv", config.kv_heads);
     add("attention.key_length", config.head_dim);
     add("attention.value_length", config.head_dim);
-    add("rope.dimension_count", config.head_dim);
+    add("rope.dimension_count", config.rope_dims);
     add("vocab_size", config.vocab);
     file.add(prefix + "attention.layer_norm_rms_epsilon", static_cast<float>(config.rms_eps));
     file.add(prefix + "rope.freq_base", static_cast<float>(config.rope_theta));
@@ -66,7 +62,7 @@ bool is_synthetic_gguf(const std::filesystem::path& path) {
 
 void SyntheticModel::write_gguf(const std::string& path, const std::function<bool()>& stop) const {
     GgufWriter file;
-    file.add("general.architecture", architecture(config().family));
+    file.add("general.architecture", config().family->architecture);
     file.add("general.name", config().model_name);
     file.add("general.file_type", info(mixture_).file_type);
     file.add("general.quantization_version", std::uint32_t{2});

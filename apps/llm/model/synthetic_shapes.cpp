@@ -7,25 +7,26 @@
 
 #include "base/error.h"
 #include "job/nearest.h"
+#include "llm/model/model_family.h"
 
 namespace voltpile::llm {
 namespace {
 
 struct Shape {
     std::string_view name;
-    ModelFamily family;
+    std::string_view model_type;
     int layers, hidden, heads, kv_heads, head_dim, ffn, vocab, context;
     double rms_eps, rope_theta;
 };
 
 constexpr std::array<Shape, 7> kShapes = {{
-    {"llama-3-8b", ModelFamily::Llama, 32, 4096, 32, 8, 128, 14336, 128256, 8192, 1e-5, 500000},
-    {"llama-3-70b", ModelFamily::Llama, 80, 8192, 64, 8, 128, 28672, 128256, 8192, 1e-5, 500000},
-    {"llama-2-7b", ModelFamily::Llama, 32, 4096, 32, 32, 128, 11008, 32000, 4096, 1e-5, 10000},
-    {"mistral-7b", ModelFamily::Mistral, 32, 4096, 32, 8, 128, 14336, 32000, 32768, 1e-5, 1e6},
-    {"qwen-2.5-7b", ModelFamily::Qwen2, 28, 3584, 28, 4, 128, 18944, 152064, 32768, 1e-6, 1e6},
-    {"qwen-3-8b", ModelFamily::Qwen3, 36, 4096, 32, 8, 128, 12288, 151936, 40960, 1e-6, 1e6},
-    {"tiny", ModelFamily::Llama, 4, 256, 4, 2, 64, 768, 512, 2048, 1e-5, 10000},
+    {"llama-3-8b", "llama", 32, 4096, 32, 8, 128, 14336, 128256, 8192, 1e-5, 500000},
+    {"llama-3-70b", "llama", 80, 8192, 64, 8, 128, 28672, 128256, 8192, 1e-5, 500000},
+    {"llama-2-7b", "llama", 32, 4096, 32, 32, 128, 11008, 32000, 4096, 1e-5, 10000},
+    {"mistral-7b", "mistral", 32, 4096, 32, 8, 128, 14336, 32000, 32768, 1e-5, 1e6},
+    {"qwen-2.5-7b", "qwen2", 28, 3584, 28, 4, 128, 18944, 152064, 32768, 1e-6, 1e6},
+    {"qwen-3-8b", "qwen3", 36, 4096, 32, 8, 128, 12288, 151936, 40960, 1e-6, 1e6},
+    {"tiny", "llama", 4, 256, 4, 2, 64, 768, 512, 2048, 1e-5, 10000},
 }};
 
 }  // namespace
@@ -40,22 +41,21 @@ ModelConfig synthetic_shape(std::string_view name) {
     for (const Shape& shape : kShapes) {
         if (shape.name != name) continue;
         ModelConfig config;
-        config.family = shape.family;
+        config.family = family_of_folder(shape.model_type);
+        config.blocks = config.family->blocks;
         config.model_name = fmt::format("{}{}", kSyntheticName, name);
         config.layers = shape.layers;
         config.hidden = shape.hidden;
         config.heads = shape.heads;
         config.kv_heads = shape.kv_heads;
         config.head_dim = shape.head_dim;
+        config.rope_dims = shape.head_dim;
         config.ffn = shape.ffn;
         config.vocab = shape.vocab;
         config.context = shape.context;
         config.rms_eps = shape.rms_eps;
         config.rope_theta = shape.rope_theta;
-        const bool qwen = shape.family == ModelFamily::Qwen2 || shape.family == ModelFamily::Qwen3;
-        config.rope_style = qwen ? RopeStyle::HalfSplit : RopeStyle::Interleaved;
-        config.qkv_bias = shape.family == ModelFamily::Qwen2;
-        config.qk_norm = shape.family == ModelFamily::Qwen3;
+        config.rope_style = config.family->rope_in_gguf;
         config.bos_id = kSyntheticBos;
         config.add_bos = true;
         config.eos_ids = {kSyntheticEos};

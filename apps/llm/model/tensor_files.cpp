@@ -22,10 +22,6 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMaxIndexBytes = 64 << 20;
 constexpr std::uint64_t kMaxSplit = 99'999;  // five digits in the names
 
-std::string same_name(std::string_view name) {
-    return std::string(name);
-}
-
 [[noreturn]] void fail(const std::string& path, const std::string& message) {
     throw FileError(fmt::format("{}: {}", path, message), ExitCode::BadInput);
 }
@@ -102,18 +98,31 @@ std::vector<std::string> safetensors_paths(const fs::path& folder) {
 
 }  // namespace
 
-void TensorFiles::add(const StoredTensors& found, std::string (*canonical)(std::string_view),
-                      std::size_t header) {
+void TensorFiles::add(const StoredTensors& found, std::size_t header) {
     header_bytes.push_back(header);
     const int file = static_cast<int>(files.size()) - 1;
     for (const auto& [name, tensor] : found) {
-        const std::string own_name = canonical(name);
-        if (!tensors.emplace(own_name, tensor).second)
+        if (!tensors.emplace(name, tensor).second)
             fail(files.back()->path(),
                  fmt::format("tensor {} is also in {}", printable(name),
-                             files[static_cast<std::size_t>(file_of.at(own_name))]->path()));
-        file_of.emplace(own_name, file);
+                             files[static_cast<std::size_t>(file_of.at(name))]->path()));
+        file_of.emplace(name, file);
     }
+}
+
+void TensorFiles::rename(const std::function<std::string(std::string_view)>& new_name) {
+    StoredTensors renamed;
+    std::map<std::string, int, std::less<>> renamed_file_of;
+    for (const auto& [name, tensor] : tensors) {
+        const std::string to = new_name(name);
+        const int file = file_of.at(name);
+        if (!renamed.emplace(to, tensor).second)
+            fail(files[static_cast<std::size_t>(file)]->path(),
+                 fmt::format("tensor {} is there twice, once as {}", printable(to), printable(name)));
+        renamed_file_of.emplace(to, file);
+    }
+    tensors = std::move(renamed);
+    file_of = std::move(renamed_file_of);
 }
 
 TensorFiles open_gguf(const std::string& path) {
@@ -123,7 +132,7 @@ TensorFiles open_gguf(const std::string& path) {
     const auto count = named->find<std::uint64_t>("split.count").value_or(1);
     if (count <= 1) {
         model.files.push_back(std::move(mapped));
-        model.add(named->tensors(), same_name, named->header_bytes());
+        model.add(named->tensors(), named->header_bytes());
         model.gguf = std::move(named);
         return model;
     }
@@ -135,7 +144,7 @@ TensorFiles open_gguf(const std::string& path) {
         model.files.push_back(std::make_unique<MappedFile>(paths[i]));
         auto part = std::make_unique<GgufFile>(model.files.back()->bytes(), paths[i]);
         check_part(*part, i, count);
-        model.add(part->tensors(), same_name, part->header_bytes());
+        model.add(part->tensors(), part->header_bytes());
         if (i > 0) continue;
         total = part->find<std::uint64_t>("split.tensors.count");
         model.gguf = std::move(part);
@@ -152,7 +161,7 @@ TensorFiles open_safetensors(const std::string& folder) {
     for (const std::string& path : safetensors_paths(folder)) {
         model.files.push_back(std::make_unique<MappedFile>(path));
         const SafetensorsFile file(model.files.back()->bytes(), path);
-        model.add(file.tensors(), canonical_name, file.header_bytes());
+        model.add(file.tensors(), file.header_bytes());
     }
     return model;
 }

@@ -1,7 +1,8 @@
-// Opens the files of a model and lists their tensors under canonical names.
+// Opens the files of a model and lists their tensors.
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -23,7 +24,9 @@ struct TensorFiles {
     std::string folder;              // the Hugging Face folder; empty for GGUF
 
     // Adds the tensors of the last file. Throws FileError for a tensor that occurs in two files.
-    void add(const StoredTensors& found, std::string (*canonical)(std::string_view), std::size_t header);
+    void add(const StoredTensors& found, std::size_t header);
+    // Renames all tensors. Throws FileError if two get the same name.
+    void rename(const std::function<std::string(std::string_view)>& new_name);
 };
 
 // Opens a .gguf, or all files of a split one. path: the file, or any file of the split one
@@ -32,9 +35,5 @@ TensorFiles open_gguf(const std::string& path);
 
 // Opens model.safetensors, all files in model.safetensors.index.json, or the folder's only .safetensors.
 TensorFiles open_safetensors(const std::string& folder);
-
-// Returns GGUF's name for a tensor of a Hugging Face model: "blk.3.attn_q.weight" for
-// "model.layers.3.self_attn.q_proj.weight". Leaves unknown names unchanged.
-std::string canonical_name(std::string_view hugging_face_name);
 
 }  // namespace voltpile::llm

@@ -21,12 +21,12 @@ void add_layer(const ModelConfig& config, int layer, std::vector<ModelTensor>& t
     add("attn_q.weight", q_rows, hidden, CutAxis::Rows, CutGroup::Heads);
     add("attn_k.weight", kv_rows, hidden, CutAxis::Rows, CutGroup::KvHeads);
     add("attn_v.weight", kv_rows, hidden, CutAxis::Rows, CutGroup::KvHeads);
-    if (config.qkv_bias) {
+    if (config.blocks.qkv_bias) {
         add("attn_q.bias", 1, q_rows, CutAxis::Columns, CutGroup::Heads);
         add("attn_k.bias", 1, kv_rows, CutAxis::Columns, CutGroup::KvHeads);
         add("attn_v.bias", 1, kv_rows, CutAxis::Columns, CutGroup::KvHeads);
     }
-    if (config.qk_norm) {
+    if (config.blocks.qk_norm == QkNorm::Heads) {
         add("attn_q_norm.weight", 1, head_dim);
         add("attn_k_norm.weight", 1, head_dim);
     }
@@ -45,7 +45,7 @@ std::vector<ModelTensor> tensor_table(const ModelConfig& config) {
     std::vector<ModelTensor> table;
     table.push_back({"token_embd.weight", -1, vocab, hidden});
     if (config.rope_factors)
-        table.push_back({"rope_freqs.weight", -1, 1, static_cast<std::size_t>(config.head_dim / 2)});
+        table.push_back({"rope_freqs.weight", -1, 1, static_cast<std::size_t>(config.rope_dims / 2)});
     for (int layer = 0; layer < config.layers; ++layer) add_layer(config, layer, table);
     table.push_back({"output_norm.weight", -1, 1, hidden});
     if (!config.tied_embeddings)

@@ -1,0 +1,62 @@
+// The descriptor of a family of models: its blocks, the names of its tensors, and how to read its metadata.
+// Each family is a file in families/ and a line in families/all.cpp (docs/add_a_model.md).
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "llm/model/gguf_keys.h"
+#include "llm/model/json_keys.h"
+#include "llm/model/model_config.h"
+
+namespace voltpile::llm {
+
+// A tensor's name in Hugging Face folders and its canonical name, both without the layer.
+struct TensorName {
+    std::string_view folder;
+    std::string_view canonical;
+};
+
+struct ModelFamily {
+    std::string_view name;          // "Qwen 2"
+    std::string_view supported;     // in lists of what is supported: "Qwen 2 and 2.5"
+    std::string_view model_type;    // in config.json
+    std::string_view architecture;  // in GGUF
+    // Chooses between families with one architecture: this word in the model's name, in lower case. Empty:
+    // any other name.
+    std::string_view word_in_gguf_name = "";
+
+    LayerBlocks blocks = {};
+    RopeStyle rope_in_folder = RopeStyle::HalfSplit;
+    RopeStyle rope_in_gguf = RopeStyle::HalfSplit;
+    std::int64_t default_head_dim = 0;       // of folders without "head_dim"; 0: hidden size / heads
+    bool begins_with_bos = false;            // prompts, unless tokenizer_config.json says otherwise
+    std::span<const TensorName> names = {};  // tensors of a layer beyond, or instead of, the common ones
+
+    // Read what only this family has, after the common keys. nullptr: nothing.
+    void (*read_folder)(const JsonKeys& keys, ModelConfig& config) = nullptr;
+    void (*read_gguf)(const GgufKeys& keys, ModelConfig& config) = nullptr;
+};
+
+// Returns all families in the order in which messages list them.
+std::span<const ModelFamily* const> all_families();
+
+// Returns the family, or nullptr if none has this model_type, or this architecture and name.
+const ModelFamily* family_of_folder(std::string_view model_type);
+const ModelFamily* family_of_gguf(std::string_view architecture, std::string_view model_name);
+
+std::string supported_families();  // for messages
+
+// Returns a flag for each layer, all set to `value`.
+std::vector<bool> each_layer(const ModelConfig& config, bool value);
+
+// Lets the layers whose flag is set use a window. Nothing slides if no flag is set.
+void set_window(ModelConfig& config, std::int64_t window, std::vector<bool> slides);
+
+// Returns a flag for each layer: whether its entry of "layer_types" is "sliding_attention". Empty if the key
+// is absent or its length is not the number of layers.
+std::vector<bool> sliding_layers(const JsonKeys& keys, const ModelConfig& config);
+
+}  // namespace voltpile::llm

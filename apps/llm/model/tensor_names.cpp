@@ -1,0 +1,50 @@
+#include "llm/model/tensor_names.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace voltpile::llm {
+namespace {
+
+constexpr std::array<TensorName, 3> kGlobal = {{{"model.embed_tokens.weight", "token_embd.weight"},
+                                                {"model.norm.weight", "output_norm.weight"},
+                                                {"lm_head.weight", "output.weight"}}};
+constexpr std::array<TensorName, 14> kOfLayer = {{{"input_layernorm.weight", "attn_norm.weight"},
+                                                  {"self_attn.q_proj.weight", "attn_q.weight"},
+                                                  {"self_attn.k_proj.weight", "attn_k.weight"},
+                                                  {"self_attn.v_proj.weight", "attn_v.weight"},
+                                                  {"self_attn.q_proj.bias", "attn_q.bias"},
+                                                  {"self_attn.k_proj.bias", "attn_k.bias"},
+                                                  {"self_attn.v_proj.bias", "attn_v.bias"},
+                                                  {"self_attn.q_norm.weight", "attn_q_norm.weight"},
+                                                  {"self_attn.k_norm.weight", "attn_k_norm.weight"},
+                                                  {"self_attn.o_proj.weight", "attn_output.weight"},
+                                                  {"post_attention_layernorm.weight", "ffn_norm.weight"},
+                                                  {"mlp.gate_proj.weight", "ffn_gate.weight"},
+                                                  {"mlp.up_proj.weight", "ffn_up.weight"},
+                                                  {"mlp.down_proj.weight", "ffn_down.weight"}}};
+constexpr std::string_view kLayers = "model.layers.";
+
+// Returns the canonical name; empty if `names` lacks it.
+std::string_view find_name(std::span<const TensorName> names, std::string_view in_folder) {
+    const auto found = std::ranges::find(names, in_folder, &TensorName::folder);
+    return found == names.end() ? std::string_view() : found->canonical;
+}
+
+}  // namespace
+
+std::string canonical_name(std::string_view in_folder, const ModelFamily& family) {
+    if (const auto global = find_name(kGlobal, in_folder); !global.empty()) return std::string(global);
+    if (!in_folder.starts_with(kLayers)) return std::string(in_folder);
+    const std::string_view rest = in_folder.substr(kLayers.size());
+    const std::string_view layer = rest.substr(0, rest.find('.'));
+    if (layer.size() == rest.size()) return std::string(in_folder);
+    const std::string_view name = rest.substr(layer.size() + 1);
+    std::string_view canonical = find_name(family.names, name);
+    if (canonical.empty()) canonical = find_name(kOfLayer, name);
+    return canonical.empty() ? std::string(in_folder) : fmt::format("blk.{}.{}", layer, canonical);
+}
+
+}  // namespace voltpile::llm
