@@ -8,7 +8,8 @@ SUDO   := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 PACKAGES := g++ cmake make git pkg-config openmpi-bin libopenmpi-dev libhdf5-dev libpng-dev libhwloc-dev \
             libcli11-dev libfmt-dev libspdlog-dev libtomlplusplus-dev nlohmann-json3-dev libxxhash-dev libucx-dev \
             libpcre2-dev libutf8proc-dev libstb-dev fonts-dejavu-core libboost-dev libssl-dev
-TEST_PACKAGES := curl libgtest-dev python3-h5py python3-xarray python3-h5netcdf python3-jsonschema python3-venv
+TEST_PACKAGES := curl libgtest-dev python3-h5py python3-xarray python3-h5netcdf python3-jsonschema python3-venv \
+  python3-mpmath python3-gmpy2
 # A browser for the tests of the web page (100 MB). Ubuntu's is a snap, which cannot be controlled from outside: the tests are
 # left out there.
 TEST_PACKAGES += $(shell . /etc/os-release && [ "$$ID" = debian ] && echo chromium-shell)

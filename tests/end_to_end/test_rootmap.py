@@ -1,6 +1,8 @@
 """Root maps, pixel by pixel against numpy: the same operations in the same order give the same bits."""
 
 import re
+import subprocess
+import sys
 import unittest
 from decimal import Decimal, localcontext
 
@@ -174,6 +176,13 @@ class Rootmap(Case):
                     seen.add(count)
         self.assertGreaterEqual(compared, 18)  # of 20
         self.assertGreater(len(seen), 3)
+
+    def test_a_thousand_deep_pixels_agree_with_mpmath(self):
+        self.result(SOURCE / "jobs/rootmap/mandelbrot_deep.toml", "sweep.c_x.count=400", "sweep.c_y.count=400")
+        check = SOURCE / "tests/rootmap/check_with_mpmath.py"
+        done = subprocess.run([sys.executable, check, self.folder / "a.h5", "--pixels", "1000"], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"^1000 of 1000 pixels agree", done.stdout)
 
     def test_perturbation_equals_fp64_where_that_suffices(self):
         settings = ("sweep.c_x.count=80", "sweep.c_y.count=60", "iterate.max_iterations=200", "iterate.escape_radius=100.0",
