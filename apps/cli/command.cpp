@@ -52,8 +52,8 @@ CLI::Validator some_result() {
             if (!read_server_status(server_status_path(name))) return std::string();
             return fmt::format(
                 "{} is the address of a server, which has no result; voltpile status {} shows "
-                "how busy it is",
-                name, name);
+                "how busy it is, voltpile plot --telemetry {} draws its telemetry",
+                name, name, telemetry_log_file(name).string());
         },
         "");
 }

@@ -16,6 +16,7 @@
 #include "results/result_reader.h"
 #include "results/show.h"
 #include "results/stored_telemetry.h"
+#include "results/telemetry_log.h"
 
 namespace voltpile::cli {
 
@@ -140,7 +141,8 @@ void add_plot(CLI::App& cli, Action& action) {
     auto telemetry = std::make_shared<bool>(false);
     plot_command
         ->add_flag("--telemetry", *telemetry,
-                   "draw power, temperatures, clocks and utilization over time instead of a field")
+                   "draw power, temperatures, clocks and utilization over time instead of a field; also of "
+                   "a server's .telemetry.h5")
         ->excludes("--field", "--at");
     plot_command->add_flag("--bare", options->bare, "only the field's pixels: no axes, title or color bar");
     auto on_terminal = std::make_shared<bool>(false);
@@ -174,8 +176,11 @@ void add_plot(CLI::App& cli, Action& action) {
             }
             if (*telemetry) {
                 std::filesystem::path output = options->output;
-                if (output.empty())
-                    output = std::filesystem::path(*result).replace_extension("telemetry.png");
+                if (output.empty()) {
+                    const bool of_server = result->ends_with(kTelemetryLogEnding);
+                    output =
+                        std::filesystem::path(*result).replace_extension(of_server ? "png" : "telemetry.png");
+                }
                 plot_telemetry(stored_telemetry(*result), *result, output);
                 fmt::print("{}\n", output.string());
                 return ExitCode::Done;

@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <memory>
 
 #include "cli/command.h"
@@ -8,6 +9,7 @@
 #include "llm/serve/model_server.h"
 #include "run/runner.h"
 #include "run/same_build.h"
+#include "run/watched_service.h"
 
 namespace voltpile::cli {
 namespace {
@@ -44,10 +46,16 @@ class ServeOption {
     std::string help_;
 };
 
+constexpr std::chrono::seconds kTelemetryPeriod{1};
+
 ExitCode serve_model(const MpiSession& mpi, const llm::ServeRequest& request) {
     StopSignals signals;
     const llm::ModelServer server(request, &mpi.world());
-    server.run(mpi, signals, llm::agreed_plan(mpi, server.model().source(), server.replica()), nullptr);
+    const llm::ReplicaPlan plan = llm::agreed_plan(mpi, server.model().source(), server.replica());
+    const TelemetryRequest telemetry;
+    NodeMonitor monitor(mpi.world(), kTelemetryPeriod);
+    watch_service(mpi.world(), plan.plan, telemetry, request.options.address_file, &monitor, nullptr,
+                  [&](NodeWatch* watch) { return server.run(mpi, signals, plan, watch); });
     return ExitCode::Stopped;
 }
 

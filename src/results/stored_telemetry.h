@@ -1,4 +1,4 @@
-// The telemetry of a result, finished or not.
+// The telemetry of a result, finished or not, and of a server (results/telemetry_log.h).
 #pragma once
 
 #include <filesystem>

@@ -19,6 +19,7 @@ namespace {
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 // Counters are read seldom. They count if their readings span this share of the samples.
 constexpr double kCountedShare = 0.9;
+constexpr std::string_view kPower = "power_w", kEnergy = "energy_j";
 constexpr std::string_view kPrefix = "telemetry-";
 constexpr std::string_view kExtension = ".csv";
 
@@ -153,23 +154,43 @@ std::vector<NodeTelemetry> read_telemetry(const std::filesystem::path& parts) {
     for (std::filesystem::directory_iterator it(parts, error), end; !error && it != end; it.increment(error))
         if (is_telemetry(it->path())) files.push_back(it->path());
     std::ranges::sort(files);
-    std::vector<NodeTelemetry> nodes;
+    TelemetryPieces pieces;
     for (const std::filesystem::path& file : files) {
         std::optional<NodeTelemetry> piece = telemetry_from_csv(file_text(file));
         if (!piece) continue;
         piece->life = life_of(file.filename());
-        const auto same = std::ranges::find_if(nodes, [&](const NodeTelemetry& node) {
-            return node.life == piece->life && node.host == piece->host;
-        });
-        if (same == nodes.end())
-            nodes.push_back(std::move(*piece));
-        else
-            append(*same, *piece);
+        pieces.add(std::move(*piece));
     }
-    std::ranges::stable_sort(nodes, {}, [](const NodeTelemetry& node) {
+    return std::move(pieces).joined();
+}
+
+void TelemetryPieces::add(NodeTelemetry piece) {
+    const auto same = std::ranges::find_if(nodes_, [&](const NodeTelemetry& node) {
+        return node.life == piece.life && node.host == piece.host;
+    });
+    if (same == nodes_.end())
+        nodes_.push_back(std::move(piece));
+    else
+        append(*same, piece);
+}
+
+std::vector<NodeTelemetry> TelemetryPieces::joined() && {
+    std::ranges::stable_sort(nodes_, {}, [](const NodeTelemetry& node) {
         return std::pair(node.host, node.times_s.empty() ? 0.0 : node.times_s.front());
     });
-    return nodes;
+    return std::move(nodes_);
+}
+
+std::string energy_text(const GpuPower& power, double seconds, double units, const std::string& unit) {
+    const double joules = power.mean_w * seconds;
+    std::string text = fmt::format("energy: {:.4g} Wh by {} GPU{}, {:.0f} W on average", joules / 3600,
+                                   power.gpus, power.gpus == 1 ? "" : "s", power.mean_w);
+    if (units > 0) text += fmt::format("; {:.3g} joules per {}", joules / units, unit);
+    return text;
+}
+
+bool says_gpu_power(std::string_view column) {
+    return column == kPower || column == kEnergy;
 }
 
 GpuPower gpu_power(const std::vector<NodeTelemetry>& nodes) {
@@ -177,8 +198,8 @@ GpuPower gpu_power(const std::vector<NodeTelemetry>& nodes) {
     std::map<std::pair<std::string, std::string>, Drawn> gpus;  // by host and bus id
     for (const NodeTelemetry& node : nodes) {
         for (const TelemetryColumn& column : node.columns) {
-            if (column.name != "power_w") continue;
-            const TelemetryColumn* counter = find_column(node, "energy_j", column.device);
+            if (column.name != kPower) continue;
+            const TelemetryColumn* counter = find_column(node, kEnergy, column.device);
             Drawn drawn = counter ? counted(node.times_s, counter->values) : Drawn{};
             const double sampled_s = node.times_s.back() - node.times_s.front();
             if (drawn.seconds <= 0 || drawn.seconds < kCountedShare * sampled_s)

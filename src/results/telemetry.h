@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "results/parts/life.h"
@@ -43,11 +44,27 @@ std::optional<NodeTelemetry> telemetry_from_csv(const std::string& text);
 void write_telemetry_file(const Life& life, int rank, int number, const std::string& csv);
 bool is_telemetry(const std::filesystem::path& path);  // by its name
 
+// Joins the pieces of each life and node, in the order in which they are added.
+class TelemetryPieces {
+  public:
+    void add(NodeTelemetry piece);
+    // Ordered by host and time.
+    std::vector<NodeTelemetry> joined() &&;
+
+  private:
+    std::vector<NodeTelemetry> nodes_;
+};
+
 // Reads all telemetry of a part folder: one element for each life and node. Skips what it cannot read.
 std::vector<NodeTelemetry> read_telemetry(const std::filesystem::path& parts);
 
 // From the GPUs' energy counters, or from their power where a GPU has none (before Volta), or where its
 // readings do not span nearly all samples, as in short runs.
 GpuPower gpu_power(const std::vector<NodeTelemetry>& nodes);
+// "energy: 12.3 Wh by 4 GPUs, 400 W on average; 2.5 joules per UNIT" without the end of a line. power: of
+// GPUs that there are. seconds: for which it holds. units: done in this time; 0: leaves their part out.
+std::string energy_text(const GpuPower& power, double seconds, double units, const std::string& unit);
+
+bool says_gpu_power(std::string_view column);  // whether gpu_power() uses it
 
 }  // namespace voltpile

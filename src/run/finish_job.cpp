@@ -19,13 +19,8 @@ std::string singular(const std::string& unit) {
 }
 
 void print_energy(const LoopOutcome& outcome, double units, const std::string& unit) {
-    const GpuPower& power = outcome.power;
-    if (power.gpus == 0) return;
-    const double joules = outcome.gpu_energy_j();
-    fmt::print("energy: {:.4g} Wh by {} GPU{}, {:.0f} W on average", joules / 3600, power.gpus,
-               power.gpus == 1 ? "" : "s", power.mean_w);
-    if (units > 0) fmt::print("; {:.3g} joules per {}", joules / units, singular(unit));
-    fmt::print("\n");
+    if (outcome.power.gpus == 0) return;
+    fmt::print("{}\n", energy_text(outcome.power, outcome.seconds, units, singular(unit)));
 }
 
 void print_summary(const PreparedJob& job, const LoopOutcome& outcome) {

@@ -30,6 +30,7 @@
 #include "run/status_board.h"
 #include "run/telemetry_recorder.h"
 #include "run/watchdog.h"
+#include "run/watched_service.h"
 
 namespace voltpile {
 namespace {
@@ -120,7 +121,8 @@ ExitCode run_opened(const MpiSession& mpi, StopSignals& signals, OpenedJob opene
     const LoopTask task{title(job.spec, options.shard), options.shard.interval(layout.point_count()),
                         stores.completed()};
     forced_stop.reset();  // the loop looks for signals itself
-    TelemetryRecorder telemetry(world, job, stores.life(), monitor.get(), guard);
+    const Life life = stores.life();
+    TelemetryRecorder telemetry(world, job.plan, telemetry_request(job.spec), &life, monitor.get(), &guard);
     StatusBoard board(world.rank(), job, stores.life(), monitor.get());
     ProgressMeter meter(task.title, job.plan.workload.unit);
     LoopOutcome outcome = run_job_loop(mpi, signals, job, layout, stores.life(), task,
@@ -177,11 +179,12 @@ ExitCode run_service(const MpiSession& mpi, StopSignals& signals, OpenedJob open
         fmt::print("transport: {}\n", transports_text(job.plan.topology));
     const PowerSettings settings(mpi.world(), job);
     const std::unique_ptr<NodeMonitor> monitor = start_monitor(mpi.world(), job.spec);
-    const PowerGuard guard(mpi.world(), job, monitor.get(), settings.clocks());
+    PowerGuard guard(mpi.world(), job, monitor.get(), settings.clocks());
     if (guard.duty()) job.service->keep_to(*guard.duty());
-    const StatusBoard board(job.spec, job.service->address_file(), monitor.get());
     std::fflush(stdout);
-    job.service->serve(mpi, signals, monitor ? monitor->watch() : nullptr);
+    watch_service(mpi.world(), job.plan, telemetry_request(job.spec), job.service->address_file(),
+                  monitor.get(), &guard,
+                  [&](NodeWatch* watch) { return job.service->serve(mpi, signals, watch); });
     return ExitCode::Stopped;
 }
 

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "results/telemetry_log.h"
 
 namespace voltpile {
 
@@ -64,12 +65,22 @@ std::optional<ServerStatus> read_server_status(const std::filesystem::path& path
 std::filesystem::path find_address_file(const std::filesystem::path& named) {
     std::error_code error;
     std::filesystem::path usual = named;
+    const std::string text = named.string();
+    if (text.ends_with(kTelemetryLogEnding))
+        usual = text.substr(0, text.size() - kTelemetryLogEnding.size()) + ".h5";
     usual.replace_extension(address_ending);
     return std::filesystem::exists(server_status_path(named), error) ? named : usual;
 }
 
 std::optional<ServerStatus> find_server_status(const std::filesystem::path& named) {
     return read_server_status(server_status_path(find_address_file(named)));
+}
+
+std::filesystem::path telemetry_log_file(const std::filesystem::path& address_file) {
+    std::filesystem::path file = address_file;
+    if (file.extension() == address_ending) file.replace_extension();
+    file += kTelemetryLogEnding;
+    return file;
 }
 
 std::filesystem::path usual_address_file(const std::string& job_name) {

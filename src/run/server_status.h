@@ -38,11 +38,15 @@ void write_server_status(const std::filesystem::path& path, const ServerStatus& 
 std::optional<ServerStatus> read_server_status(const std::filesystem::path& path);
 
 // Returns the address file of a job's server that a file names: `named`, or, for the result file that a job
-// of this name would have ("results/llama.h5"), the usual one, whichever has a status file.
+// of this name would have ("results/llama.h5") and for the server's telemetry, the usual one, whichever has a
+// status file.
 std::filesystem::path find_address_file(const std::filesystem::path& named);
 
 // Reads the status of the server that a file names, see find_address_file().
 std::optional<ServerStatus> find_server_status(const std::filesystem::path& named);
+
+// Where a server keeps its telemetry: "results/llama.address": "results/llama.telemetry.h5".
+std::filesystem::path telemetry_log_file(const std::filesystem::path& address_file);
 
 // The folder and ending of a job's address file: "results/llama.address".
 std::filesystem::path usual_address_file(const std::string& job_name);

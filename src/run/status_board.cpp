@@ -19,12 +19,13 @@ namespace {
 constexpr std::chrono::seconds kShowPeriod{1};
 
 // Where other hosts can ask each node, if the nodes listen on all interfaces.
-std::map<std::string, std::string> addresses_of_nodes(const JobSpec& spec, const Topology& topology) {
-    const std::int64_t port = spec.integer("telemetry.port");
-    const std::string host = spec.text("telemetry.host");
+std::map<std::string, std::string> addresses_of_nodes(const TelemetryRequest& request,
+                                                      const Topology& topology) {
     std::map<std::string, std::string> addresses;
-    if (port == 0 || (host != "0.0.0.0" && host != "::")) return addresses;
-    for (const auto& each : topology.hosts) addresses[each.name] = fmt::format("{}:{}", each.name, port);
+    const std::string& host = request.host;
+    if (request.port == 0 || (host != "0.0.0.0" && host != "::")) return addresses;
+    for (const auto& each : topology.hosts)
+        addresses[each.name] = fmt::format("{}:{}", each.name, request.port);
     return addresses;
 }
 
@@ -33,22 +34,25 @@ std::map<std::string, std::string> addresses_of_nodes(const JobSpec& spec, const
 StatusBoard::StatusBoard(int rank, const PreparedJob& job, const Life& life, NodeMonitor* monitor)
     : life_(life) {
     if (monitor) watch_ = monitor->watch();
-    if (watch_) addresses_ = addresses_of_nodes(job.spec, job.plan.topology);
-    listen(job.spec);
+    const TelemetryRequest request = telemetry_request(job.spec);
+    if (watch_) addresses_ = addresses_of_nodes(request, job.plan.topology);
+    listen(request);
     if (rank == 0 || watch_) thread_ = std::jthread([this](const std::stop_token& stop) { show(stop); });
 }
 
-StatusBoard::StatusBoard(const JobSpec& job, std::filesystem::path address_file, NodeMonitor* monitor)
+StatusBoard::StatusBoard(const TelemetryRequest& request, std::filesystem::path address_file,
+                         NodeMonitor* monitor)
     : address_file_(std::move(address_file)) {
     if (monitor) watch_ = monitor->watch();
-    listen(job);
-    if (watch_) thread_ = std::jthread([this](const std::stop_token& stop) { show(stop); });
+    listen(request);
+    if (watch_ && !address_file_.empty())
+        thread_ = std::jthread([this](const std::stop_token& stop) { show(stop); });
 }
 
 StatusBoard::~StatusBoard() {
     server_.reset();  // its handlers use the rest
     thread_ = {};
-    if (watch_ && !life_) remove_server_node(address_file_, host_name());
+    if (watch_ && !life_ && !address_file_.empty()) remove_server_node(address_file_, host_name());
 }
 
 void StatusBoard::set(LiveJob job) {
@@ -67,9 +71,8 @@ std::string StatusBoard::metrics() const {
     return node_metrics(now, job_);
 }
 
-void StatusBoard::listen(const JobSpec& job) {
-    const auto port = static_cast<int>(job.integer("telemetry.port"));
-    if (!watch_ || port == 0) return;
+void StatusBoard::listen(const TelemetryRequest& request) {
+    if (!watch_ || request.port == 0) return;
     http::Router router;
     router.add("GET", "/metrics", [this](const http::Request&, http::Reply reply) {
         http::Response response;
@@ -78,8 +81,8 @@ void StatusBoard::listen(const JobSpec& job) {
         reply.send(std::move(response));
     });
     http::ServerSettings settings;
-    settings.host = job.text("telemetry.host");
-    settings.port = port;
+    settings.host = request.host;
+    settings.port = request.port;
     settings.connections = 64;
     try {
         server_ = std::make_unique<http::Server>(std::move(settings), std::move(router));

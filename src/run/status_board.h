@@ -14,6 +14,7 @@
 #include "run/live_status.h"
 #include "run/node_monitor.h"
 #include "run/runner.h"
+#include "run/telemetry_recorder.h"
 
 namespace voltpile {
 
@@ -22,8 +23,9 @@ class StatusBoard {
     // Starts a thread on rank 0 and on the first rank of each host. life: where this rank commits. monitor:
     // outlives this; nullptr: the job's nodes are not sampled. A port that is taken is a warning.
     StatusBoard(int rank, const PreparedJob& job, const Life& life, NodeMonitor* monitor);
-    // The same for a service, which has no result: its nodes' files are beside the address file.
-    StatusBoard(const JobSpec& job, std::filesystem::path address_file, NodeMonitor* monitor);
+    // The same for a service, which has no result: its nodes' files are beside the address file; empty: there
+    // are none.
+    StatusBoard(const TelemetryRequest& request, std::filesystem::path address_file, NodeMonitor* monitor);
     ~StatusBoard();
     StatusBoard(const StatusBoard&) = delete;
     StatusBoard& operator=(const StatusBoard&) = delete;
@@ -33,7 +35,7 @@ class StatusBoard {
 
   private:
     void show(const std::stop_token& stop);
-    void listen(const JobSpec& job);
+    void listen(const TelemetryRequest& request);
     LiveNode node() const;
     std::string metrics() const;
 

@@ -81,6 +81,11 @@ NodeTelemetry node_telemetry(const std::vector<NodeSample>& samples) {
 
 }  // namespace
 
+TelemetryRequest telemetry_request(const JobSpec& job) {
+    return {job.text("telemetry.record"), job.real("telemetry.every_s"),
+            static_cast<int>(job.integer("telemetry.port")), job.text("telemetry.host")};
+}
+
 std::unique_ptr<NodeMonitor> start_monitor(const Communicator& world, const JobSpec& job) {
     if (power_request(job).limits_supply()) return std::make_unique<NodeMonitor>(world, kFastestSampling);
     if (job.text("telemetry.record") == "no") return nullptr;
@@ -88,19 +93,21 @@ std::unique_ptr<NodeMonitor> start_monitor(const Communicator& world, const JobS
     return std::make_unique<NodeMonitor>(world, std::chrono::milliseconds(every_ms));
 }
 
-TelemetryRecorder::TelemetryRecorder(const Communicator& world, const PreparedJob& job, const Life& life,
-                                     NodeMonitor* monitor, PowerGuard& guard)
+TelemetryRecorder::TelemetryRecorder(const Communicator& world, const Plan& plan,
+                                     const TelemetryRequest& request, const Life* life, NodeMonitor* monitor,
+                                     PowerGuard* guard)
     : world_(world),
-      life_(life),
-      guard_(guard),
-      every_s_(job.spec.real("telemetry.every_s")),
+      every_s_(request.every_s),
+      outlives_fence_(request.outlives_fence),
       begin_(steady_clock::now()) {
-    if (!monitor || job.spec.text("telemetry.record") == "no") return;
+    if (life) life_ = *life;
+    if (guard && guard->watches()) guard_ = guard;
+    if (!monitor || request.record == "no") return;
     monitor_ = monitor;
-    shares_folder_ = world.broadcast(life.name, 0) == life.name;
+    if (life) shares_folder_ = world.broadcast(life->name, 0) == life->name;
     watch_ = monitor_->watch();
     if (watch_) watch_->take();  // those of before
-    only_long_ = job.spec.text("telemetry.record") == "auto" && !uses_gpus(job.plan);
+    only_long_ = request.record == "auto" && !uses_gpus(plan);
     const auto enough = std::chrono::duration_cast<std::chrono::seconds>(kSamplesPerFile * monitor_->every());
     longest_file_ = std::clamp(enough, kFirstFile, kLongestFile);
     file_seconds_ = only_long_ ? kLongRun : kFirstFile;
@@ -124,14 +131,19 @@ GpuPower TelemetryRecorder::finish() {
     }
     const std::vector<std::string> all = world_.all_gather(kept_);
     if (world_.rank() != 0) return {};
+    TelemetryPieces pieces;
     for (std::size_t rank = 0; rank < all.size(); ++rank)
         for (std::size_t at = 0; at < all[rank].size();) {
             const std::size_t end = all[rank].find('\0', at);
-            commit(static_cast<int>(rank), all[rank].substr(at, end - at));
+            const std::string csv = all[rank].substr(at, end - at);
+            if (life_)
+                commit(static_cast<int>(rank), csv);
+            else if (auto piece = telemetry_from_csv(csv))
+                pieces.add(std::move(*piece));
             at = end + 1;
         }
-    std::vector<NodeTelemetry> nodes = read_telemetry(life_.parts);
-    std::erase_if(nodes, [this](const NodeTelemetry& node) { return node.life != life_.name; });
+    std::vector<NodeTelemetry> nodes = life_ ? read_telemetry(life_->parts) : std::move(pieces).joined();
+    std::erase_if(nodes, [this](const NodeTelemetry& node) { return life_ && node.life != life_->name; });
     return gpu_power(nodes);
 }
 
@@ -143,7 +155,7 @@ bool TelemetryRecorder::too_short() const {
 // the share of the time that the GPUs rest from each sample on, and their highest clock.
 void TelemetryRecorder::note_interventions(std::vector<NodeSample>& samples, std::vector<double>& rests,
                                            std::vector<double>& clocks) {
-    for (const PowerIntervention& each : guard_.take_interventions()) interventions_.push_back(each);
+    for (const PowerIntervention& each : guard_->take_interventions()) interventions_.push_back(each);
     const auto is_due = [&](const NodeSample& sample) {
         bool intervened = false;
         for (; !interventions_.empty() && interventions_.front().time_s <= sample.time_s;
@@ -165,15 +177,19 @@ void TelemetryRecorder::note_interventions(std::vector<NodeSample>& samples, std
 void TelemetryRecorder::store() {
     std::vector<NodeSample> samples = watch_->take();
     for (const NodeSample& sample : samples)
-        if (sample.gpus.hung && !std::exchange(said_hung_, true) && !guard_.watches())  // the guard says so
+        if (sample.gpus.hung && !std::exchange(said_hung_, true) && !guard_)  // the guard says so
             spdlog::warn("telemetry: {}: {}; only the host is sampled from then on", host_name(),
                          sample.gpus.problem);
     std::vector<double> rests, clocks;
-    if (guard_.watches()) note_interventions(samples, rests, clocks);
+    if (guard_) note_interventions(samples, rests, clocks);
     if (samples.empty()) return;
     NodeTelemetry node = node_telemetry(samples);
-    if (guard_.watches()) node.columns.push_back({"gpu_rest", "1", "", std::move(rests)});
-    if (guard_.lowers_clocks()) node.columns.push_back({"gpu_clock_limit_mhz", "MHz", "", std::move(clocks)});
+    if (guard_) node.columns.push_back({"gpu_rest", "1", "", std::move(rests)});
+    if (guard_ && guard_->lowers_clocks())
+        node.columns.push_back({"gpu_clock_limit_mhz", "MHz", "", std::move(clocks)});
+    if (!life_)
+        std::erase_if(node.columns,
+                      [](const TelemetryColumn& column) { return !says_gpu_power(column.name); });
     const std::string csv = telemetry_csv(node);
     if (shares_folder_)
         commit(world_.rank(), csv);
@@ -183,10 +199,9 @@ void TelemetryRecorder::store() {
 
 void TelemetryRecorder::commit(int rank, const std::string& csv) {
     try {
-        write_telemetry_file(life_, rank, files_++, csv);
-    } catch (const TakenOverError&) {
-        throw;
+        write_telemetry_file(*life_, rank, files_++, csv);
     } catch (const FileError& error) {
+        if (!outlives_fence_ && dynamic_cast<const TakenOverError*>(&error)) throw;
         spdlog::warn("{}; these minutes of telemetry are lost", error.what());
     }
 }

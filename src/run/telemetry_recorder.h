@@ -4,15 +4,28 @@
 #include <chrono>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "job/job_spec.h"
+#include "plan/plan.h"
 #include "results/telemetry.h"
 #include "run/node_monitor.h"
 #include "run/power_guard.h"
-#include "run/runner.h"
 
 namespace voltpile {
+
+// What [telemetry] asks for.
+struct TelemetryRequest {
+    std::string record =
+        "auto";  // "yes", "no"; "auto": without a rank on a GPU only runs of a minute or more
+    double every_s = 1;
+    int port = 0;  // of each node, where it answers GET /metrics; 0: none
+    std::string host = "127.0.0.1";
+    bool outlives_fence = false;  // a run that takes over ends the telemetry, but not this run
+};
+TelemetryRequest telemetry_request(const JobSpec& job);
 
 // Collective: every rank calls. Starts sampling the job's nodes, if its [telemetry] asks for it, or, ten
 // times a second, if its [power] limits the supply; nullptr: neither does.
@@ -21,15 +34,16 @@ std::unique_ptr<NodeMonitor> start_monitor(const Communicator& world, const JobS
 class TelemetryRecorder {
   public:
     // Collective: every rank calls. life: where this rank commits. Hosts that see rank 0's part folder commit
-    // their samples to it every few minutes; others keep theirs until finish(). monitor: outlives this, as
-    // does guard, whose interventions are recorded too; nullptr: records nothing.
-    TelemetryRecorder(const Communicator& world, const PreparedJob& job, const Life& life,
-                      NodeMonitor* monitor, PowerGuard& guard);
+    // their samples to it every few minutes; others keep theirs until finish(). nullptr, the same on all
+    // ranks: keeps what the GPUs draw, in memory, and nothing else. monitor: outlives this; nullptr: records
+    // nothing. guard: outlives this; its interventions are recorded too; nullptr: there is none.
+    TelemetryRecorder(const Communicator& world, const Plan& plan, const TelemetryRequest& request,
+                      const Life* life, NodeMonitor* monitor, PowerGuard* guard);
     TelemetryRecorder(const TelemetryRecorder&) = delete;
     TelemetryRecorder& operator=(const TelemetryRecorder&) = delete;
 
-    // Main thread of each rank, often. A full disk loses telemetry but does not fail the job. Throws
-    // TakenOverError.
+    // On each rank, often, from one thread at a time. A full disk loses telemetry but does not fail the job.
+    // Throws TakenOverError, unless the request says that the run outlives its fence.
     void tick();
 
     // Collective: every rank calls, once. Waits for all and commits the rest. Returns, on rank 0, what the
@@ -44,10 +58,11 @@ class TelemetryRecorder {
     bool too_short() const;
 
     const Communicator& world_;
-    Life life_;
+    std::optional<Life> life_;
     NodeMonitor* monitor_ = nullptr;
-    PowerGuard& guard_;
+    PowerGuard* guard_ = nullptr;
     double every_s_ = 0;
+    bool outlives_fence_ = false;
     double kept_s_ = 0;                            // time of the last sample that was stored
     double rest_ = 0, clock_mhz_ = 0;              // of the GPUs then; 0: not limited
     std::deque<PowerIntervention> interventions_;  // later than that

@@ -120,7 +120,8 @@ ServeSettings ModelServer::settings() const {
     return settings;
 }
 
-void ModelServer::run(const MpiSession& mpi, StopSignals& signals, ReplicaPlan plan, NodeWatch* watch) const {
+ServedWork ModelServer::run(const MpiSession& mpi, StopSignals& signals, ReplicaPlan plan,
+                            NodeWatch* watch) const {
     // Loading a large model takes minutes, so a port that is taken is found before.
     decide_on_root(mpi.world(), [&] {
         const ServeOptions& options = request_.options;
@@ -141,13 +142,15 @@ void ModelServer::run(const MpiSession& mpi, StopSignals& signals, ReplicaPlan p
         samples.await_first(kProbeDeadline);
         return samples.latest().gpus;
     });
+    ServedWork work;
     serve_replicas(mpi, *model_, std::move(plan), request_.watchdog, [&](SharedQueue& queue) {
         ServeSettings settings = this->settings();
         settings.api.gpus = &gpus;
         settings.api.requests = replicas * request_.replica.sequences + request_.options.queue;
-        serve(std::move(settings), *model_, queue, signals);
+        work = serve(std::move(settings), *model_, queue, signals);
     });
     gpus.finish();
+    return work;
 }
 
 }  // namespace voltpile::llm

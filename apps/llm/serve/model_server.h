@@ -15,6 +15,7 @@
 #include "llm/serve/serve_fields.h"
 #include "llm/session/language_model.h"
 #include "machine/node_watch.h"
+#include "run/service.h"
 #include "run/stop_signals.h"
 
 namespace voltpile::llm {
@@ -48,8 +49,9 @@ class ModelServer {
 
     // Serves until a stop signal or the time limit, see serve(). watch: samples this node; nullptr: a rank
     // that reads GPUs starts its own once somebody asks. Collective over the world, with the same plan of
-    // replica() on all ranks. Throws AgreedError; an error on a single rank ends all ranks.
-    void run(const MpiSession& mpi, StopSignals& signals, ReplicaPlan plan, NodeWatch* watch) const;
+    // replica() on all ranks. Returns, on rank 0, what it did. Throws AgreedError; an error on a single rank
+    // ends all ranks.
+    ServedWork run(const MpiSession& mpi, StopSignals& signals, ReplicaPlan plan, NodeWatch* watch) const;
 
   private:
     void read_files();

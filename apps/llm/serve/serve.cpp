@@ -58,7 +58,8 @@ bool is_loopback(const std::string& host) {
 
 }  // namespace
 
-void serve(ServeSettings settings, const LanguageModel& model, SharedQueue& queue, StopSignals& signals) {
+ServedWork serve(ServeSettings settings, const LanguageModel& model, SharedQueue& queue,
+                 StopSignals& signals) {
     http::raise_descriptor_limit();
     const StopTimes times{settings.time_limit_s, settings.api.grace_seconds};
     const bool open = settings.api.keys.empty() && !is_loopback(settings.http.host);
@@ -91,6 +92,8 @@ void serve(ServeSettings settings, const LanguageModel& model, SharedQueue& queu
         throw;
     }
     end();
+    const EngineCounters done = queue.counters();
+    return {done.requests, done.tokens_in, done.tokens_out};
 }
 
 }  // namespace voltpile::llm

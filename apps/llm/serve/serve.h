@@ -8,6 +8,7 @@
 #include "llm/serve/api.h"
 #include "llm/session/language_model.h"
 #include "llm/session/shared_queue.h"
+#include "run/service.h"
 #include "run/stop_signals.h"
 
 namespace voltpile::llm {
@@ -24,8 +25,10 @@ struct ServeSettings {
 
 // Serves until a stop signal arrives or the time limit is reached. Then refuses new requests and finishes
 // those that it has, for at most api.grace_seconds; a second signal ends that time. For
-// serve_replicas(). Throws JobError and MachineError as http::Server does, FileError for the address file,
-// and Error once no replica is left or if the launcher ends the job; clients have their errors then.
-void serve(ServeSettings settings, const LanguageModel& model, SharedQueue& queue, StopSignals& signals);
+// serve_replicas(). Returns what it did. Throws JobError and MachineError as http::Server does, FileError for
+// the address file, and Error once no replica is left or if the launcher ends the job; clients have their
+// errors then.
+ServedWork serve(ServeSettings settings, const LanguageModel& model, SharedQueue& queue,
+                 StopSignals& signals);
 
 }  // namespace voltpile::llm

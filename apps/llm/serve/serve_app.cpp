@@ -78,12 +78,12 @@ std::filesystem::path ServeApp::address_file() const {
     return server_->options().address_file;
 }
 
-void ServeApp::serve(const MpiSession& mpi, StopSignals& signals, NodeWatch* watch) {
+ServedWork ServeApp::serve(const MpiSession& mpi, StopSignals& signals, NodeWatch* watch) {
     decide_on_root(mpi.world(), [&] {
         create_folders(address_file().parent_path());
         return std::string();
     });
-    server_->run(mpi, signals, std::move(planned_.value()), watch);
+    return server_->run(mpi, signals, std::move(planned_.value()), watch);
 }
 
 std::unique_ptr<Service> make_serve(const JobSpec& job) {

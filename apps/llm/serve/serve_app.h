@@ -20,7 +20,7 @@ class ServeApp : public Service {
     void keep_to(const GpuDuty& duty) override { planned_.value().duty = &duty; }
     double stop_seconds() const override;
     std::filesystem::path address_file() const override;
-    void serve(const MpiSession& mpi, StopSignals& signals, NodeWatch* watch) override;
+    ServedWork serve(const MpiSession& mpi, StopSignals& signals, NodeWatch* watch) override;
 
   private:
     JobSpec job_;
