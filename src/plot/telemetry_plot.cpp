@@ -30,13 +30,14 @@ struct Quantity {
     const char* column;
     const char* title;
     double scale;
+    double least_top = 1;  // of its axis
 };
 constexpr std::array<Quantity, 9> kQuantities{
     {{"power_w", "power of each GPU (W)", 1},
      {"temperature_c", "temperature (°C)", 1},
      {"sm_clock_mhz", "SM clock (MHz)", 1},
-     {"utilization_percent", "utilization of each GPU (%)", 1},
-     {"cpu_percent", "processors of each host (%)", 1},
+     {"utilization_percent", "utilization of each GPU (%)", 1, 100},
+     {"cpu_percent", "processors of each host (%)", 1, 100},
      {"cpu_temperature_c", "processor temperature of each host (°C)", 1},
      {"cpu_power_w", "power of each host's processors (W)", 1},
      {"host_power_w", "power of each host (W)", 1},
@@ -95,12 +96,13 @@ class TimeChart {
           box_{kLeft, chart_top, kChartWidth, kChartHeight},
           seconds_(std::max(seconds, 1e-3)) {}
 
-    void draw(const std::string& title, const std::vector<TimeLine>& lines) {
+    void draw(const Quantity& quantity, const std::vector<TimeLine>& lines) {
+        high_ = quantity.least_top;
         for (const TimeLine& line : lines)
             for (const auto& [time, value] : line.points)
                 if (std::isfinite(value)) high_ = std::max(high_, value);
         high_ *= 1.05;
-        overlay_.ink(box_.x, box_.y - 26, render_text(title, kEm), kInk);
+        overlay_.ink(box_.x, box_.y - 26, render_text(quantity.title, kEm), kInk);
         for (const Tick& tick : linear_ticks(0, high_, 6)) {
             overlay_.fill({box_.x, y_of(tick.value), box_.width, 1}, kGrid);
             TextImage label = render_text(tick.label, kEm);
@@ -170,7 +172,7 @@ class TimeChart {
     Overlay& overlay_;
     Box box_;
     double seconds_;
-    double high_ = 1e-9;
+    double high_ = 1;
 };
 
 }  // namespace
@@ -189,7 +191,7 @@ void plot_telemetry(const std::vector<NodeTelemetry>& nodes, const std::filesyst
     for (const Quantity& quantity : kQuantities) {
         const std::vector<TimeLine> lines = lines_of(nodes, quantity, begin_s);
         if (lines.empty()) continue;
-        TimeChart(overlay, chart_top, end_s - begin_s).draw(quantity.title, lines);
+        TimeChart(overlay, chart_top, end_s - begin_s).draw(quantity, lines);
         chart_top += kChartHeight + kAbove + kBelow;
     }
     if (chart_top == kAbove + 20)
