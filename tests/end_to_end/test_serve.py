@@ -381,7 +381,7 @@ class Draining(ServeCase):
                 self.stop(sign)
                 refused = self.post("/v1/completions", completion(GREEDY[0]))
                 self.assertEqual((refused.status, refused.json["error"]["code"]), (503, "stopping"))
-                self.assertEqual(refused.headers["Retry-After"], "30")
+                self.assertEqual(refused.headers["Retry-After"], "300")
                 self.assertEqual(self.get("/health").status, 200)
                 last = list(chunks)[-1]
                 self.assertEqual(last["choices"][0]["finish_reason"], "length")
