@@ -88,7 +88,10 @@ std::string NodeWatch::follow_probe() {
             none.problem = fmt::format("the NVIDIA driver hangs: no answer in {:.3g} s", patience.count());
             none.hung = true;
         }
-        if (seconds_since(heard) > silence.count() && host_is_due()) add_host_alone(none, none.hung);
+        if (seconds_since(heard) > silence.count() && host_is_due()) {
+            if (none.problem == kNotSampled) none.problem = "the NVIDIA driver has not answered yet";
+            add_host_alone(none, none.hung);
+        }
     }
 }
 

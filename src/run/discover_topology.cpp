@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <hwloc.h>
 #include <sched.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -194,7 +195,9 @@ json describe_gpus() {
 // Returns the GPUs that the driver knows, for programs to which CUDA shows none.
 json describe_gpus_of_driver() {
     json gpus = json::array();
-    for (const GpuSnapshot& gpu : probe_gpus().gpus) {
+    const NodeGpus node = probe_gpus();
+    if (node.hung) spdlog::warn("{}; voltpile check says more", node.problem);
+    for (const GpuSnapshot& gpu : node.gpus) {
         DeviceInfo info;
         info.name = gpu.name;
         info.pci_bus_id = gpu.bus_id;

@@ -122,6 +122,12 @@ class Check(Case):
                 self.assertIn(words, out)
                 self.assertIn(advice, out)
 
+    def test_topo_says_that_the_driver_hangs(self):
+        self.node["hang"] = True
+        out, err = self.voltpile("topo", environment=self.environment())
+        self.assertIn("socket 0", out)
+        self.assertIn("warning: the NVIDIA driver hangs: no answer in 20 s", err)
+
     def test_topo_warns_of_gpus_that_the_driver_does_not_show(self):
         environment = {"VOLTPILE_SYS": str(self.sys)}
         _, err = self.voltpile("topo", environment=self.environment() | environment)
@@ -198,6 +204,15 @@ class Check(Case):
         self.assertEqual(done.returncode, 1)
         drained = (self.folder / "drained").read_text()
         self.assertIn("NodeName=node7 State=DRAIN Reason=voltpile check: GPU 2 (0000:3a:00.0): 1 uncorrectable", drained)
+
+    def test_slurm_script_says_when_it_cannot_check(self):
+        script = self.write("health.sh", (SOURCE / "slurm/health.sh").read_text())  # with no voltpile near it
+        script.chmod(0o755)
+        environment = {**ENVIRONMENT, "PATH": "/usr/bin:/bin", "VOLTPILE": "no-such-program"}
+        for prolog in ({}, {"SLURM_JOB_ID": "7"}):  # a job runs all the same
+            done = subprocess.run([script], env={**environment, **prolog}, capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 0 if prolog else 1)
+            self.assertRegex(done.stderr + done.stdout, "no-such-program check ended with code 127")
 
 
 if __name__ == "__main__":
