@@ -87,7 +87,7 @@ def merges_of(scores, texts):
     return [list(pair) for _, pair in sorted(merges, key=lambda merge: -merge[0])]
 
 
-def like_llama2(processor, normalizer, pre_tokenizer, added):
+def like_llama2(processor, normalizer, pre_tokenizer, added, strip=True):
     texts = [processor.id_to_piece(i) for i in range(processor.vocab_size())]
     scores = [processor.get_score(i) for i in range(processor.vocab_size())]
     normal = [i for i in range(len(texts)) if not (processor.is_control(i) or processor.is_byte(i) or
@@ -102,8 +102,8 @@ def like_llama2(processor, normalizer, pre_tokenizer, added):
     for token in added:
         (tokenizer.add_special_tokens if token.special else tokenizer.add_tokens)([token])
     tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 1)])
-    tokenizer.decoder = decoders.Sequence([decoders.Replace(SPACE_MARK, " "), decoders.ByteFallback(), decoders.Fuse(),
-                                           decoders.Strip(" ", 1, 0)])
+    stages = [decoders.Replace(SPACE_MARK, " "), decoders.ByteFallback(), decoders.Fuse()]
+    tokenizer.decoder = decoders.Sequence(stages + ([decoders.Strip(" ", 1, 0)] if strip else []))
     return json.loads(tokenizer.to_str())
 
 
@@ -148,6 +148,8 @@ def definitions(size):
         "llama2_normalized": (None, like_llama2(
             processor, normalizers.Sequence([normalizers.Prepend(SPACE_MARK), escape]), None,
             ends + plain("[INST]", "[/INST]", normalized=True))),
+        "gemma": (None, like_llama2(
+            processor, escape, pre_tokenizers.Split(" ", "merged_with_previous"), ends, strip=False)),
         "mistral": (None, like_llama2(
             processor, None, pre_tokenizers.Metaspace(SPACE_MARK, prepend_scheme="first", split=False),
             ends + special("[INST]", "[/INST]"))),

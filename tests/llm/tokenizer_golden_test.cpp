@@ -78,7 +78,7 @@ std::string name_of(const testing::TestParamInfo<const char*>& info) {
 
 INSTANTIATE_TEST_SUITE_P(Families, HuggingFaceGolden,
                          testing::Values("llama3", "qwen2", "gpt2", "tekken", "smollm", "default",
-                                         "added_tokens", "llama2", "llama2_normalized", "mistral",
+                                         "added_tokens", "llama2", "llama2_normalized", "gemma", "mistral",
                                          "metaspace"),
                          name_of);
 

@@ -66,6 +66,13 @@ std::string split_pattern(const json& split, std::string_view path) {
     return regex;
 }
 
+// Whether a Split divides at spaces that the normalizer has replaced before, so that it does nothing (Gemma).
+bool finds_nothing(const json& split, const Vocabulary& vocabulary, std::string_view path) {
+    const std::string where = fmt::format("{}: pre_tokenizer: Split", path);
+    return vocabulary.prefix_is_normalization &&
+           optional_text(required(split, "pattern", where), "String", "", where) == " ";
+}
+
 void read_metaspace(const json& metaspace, Vocabulary& vocabulary, std::string_view path) {
     constexpr std::string_view kStage = "pre_tokenizer: Metaspace";
     const std::string where = fmt::format("{}: {}", path, kStage);
@@ -124,6 +131,7 @@ void read_pre_tokenizer(const json& pre_tokenizer, Vocabulary& vocabulary, std::
     const std::string where = fmt::format("{}: pre_tokenizer", path);
     for (const json& stage : stages_of(pre_tokenizer, "pretokenizers", where)) {
         const std::string& type = required_text(stage, "type", where);
+        if (type == "Split" && finds_nothing(stage, vocabulary, path)) continue;
         if (type == "Split") {
             vocabulary.split_patterns.push_back(split_pattern(stage, path));
         } else if (type == "Digits") {

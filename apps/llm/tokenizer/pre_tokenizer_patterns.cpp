@@ -65,7 +65,7 @@ std::vector<Named> supported() {
     const std::string llama3 = words_and(three), qwen2 = words_and(one);
     return {
         {{"llama-bpe", "llama3", "llama-v3", "falcon3", "pixtral"}, {{llama3}, false, true, true}},
-        {{"smaug-bpe", "dbrx"}, {{llama3}}},
+        {{"smaug-bpe", "dbrx", "glm4", "chatglm-bpe"}, {{llama3}}},
         {{"qwen2"}, {{qwen2}, true}},
         {{"deepseek-r1-qwen", "megrez", "stablelm2"}, {{qwen2}}},
         {{"tekken"}, {{cased_words_and("", one)}, false, true, true}},
