@@ -57,7 +57,7 @@ void bench_products(Bench& bench, double read_gbs) {
                         const auto at = static_cast<std::size_t>(c);
                         const WeightMatrix* one[] = {first[at].get()};
                         if (p.gated) {
-                            bench.ops->gated_matmul(x, *first[at], *second[at], out);
+                            bench.ops->gated_matmul(x, *first[at], *second[at], Activation::Silu, out);
                         } else if (head) {
                             bench.ops->matmul(x, *first[at], FloatRows{logits.data, rows[i], p.rows});
                         } else {
@@ -107,7 +107,7 @@ void bench_attention(Bench& bench, double read_gbs) {
         const int times = 8;
         const double us = bench.us([&] {
             for (int i = 0; i < times; ++i) {
-                bench.ops->attention(qkv, qkv_settings, s.view, s.cache, 0.088f, 0, out);
+                bench.ops->attention(qkv, qkv_settings, s.view, s.cache, {0.088f}, out);
             }
         }) / times;
         const double bytes = 4.0 * c.count * c.context * kv_heads * head_dim;
@@ -209,16 +209,16 @@ void bench_pass(Bench& bench, WeightFormat format, WeightFormat better) {
         greedy.temperature = bench.up(std::vector<float>(static_cast<std::size_t>(c.count), 0));
         auto* tokens = bench.up(std::vector<std::int32_t>(static_cast<std::size_t>(c.count), 0));
         const double us = bench.us([&] {
-            bench.ops->embed(*head, s.view, x);
+            bench.ops->embed(*head, s.view, 1, x);
             for (const Layer& l : model) {
                 const WeightMatrix* three[] = {l.q.get(), l.k.get(), l.v.get()};
                 bench.ops->add_rms_norm(x, delta, norm.data, 1e-5f, h, {});
                 bench.ops->matmul(h, three, qkv);
                 bench.ops->rope_and_store(qkv, qkv_settings, s.view, s.cache);
-                bench.ops->attention(qkv, qkv_settings, s.view, s.cache, 0.088f, 0, h);
+                bench.ops->attention(qkv, qkv_settings, s.view, s.cache, {0.088f}, h);
                 bench.ops->matmul(h, *l.o, delta);
                 bench.ops->add_rms_norm(x, delta, norm.data, 1e-5f, h, {});
-                bench.ops->gated_matmul(h, *l.gate, *l.up, wide);
+                bench.ops->gated_matmul(h, *l.gate, *l.up, Activation::Silu, wide);
                 bench.ops->matmul(wide, *l.down, delta);
             }
             bench.ops->gather_float_rows(x, s.view, last);

@@ -1,5 +1,6 @@
 // Compares small random models of every family with transformers, on one rank and on several.
 #include <algorithm>
+#include <fstream>
 
 #include "llm/decoder_fixture.h"
 
@@ -28,13 +29,34 @@ class DecoderGoldenTest : public testing::TestWithParam<std::string> {
 
 INSTANTIATE_TEST_SUITE_P(Families, DecoderGoldenTest,
                          testing::Values("llama2", "llama3", "llama3_2_tied", "llama_linear",
-                                         "mistral_window", "qwen2_5", "qwen2_5_yarn", "qwen3",
-                                         "qwen3_yarn_tied"),
+                                         "mistral_window", "mistral_small", "qwen2_5", "qwen2_5_yarn",
+                                         "qwen3", "qwen3_yarn_tied", "smollm3", "granite", "olmo2",
+                                         "olmo2_grouped", "phi3", "phi3_longrope", "glm4", "glm4_unbiased",
+                                         "gemma2", "gemma3"),
                          [](const auto& name) { return name.param; });
 
 TEST_P(DecoderGoldenTest, PrefillsAndContinuesLikeTransformers) {
     TestModel model(files_, 1, {0}, make_cpu_ops);
     expect_golden(model);
+}
+
+// The same models as GGUF files of the gguf package, with what readers of GGUF assume where the files do not
+// say it (data/llm/goldens/make_gguf.py).
+class DecoderGgufTest : public testing::TestWithParam<std::string> {};
+
+INSTANTIATE_TEST_SUITE_P(Families, DecoderGgufTest,
+                         testing::Values("mistral_small", "smollm3", "granite", "olmo2", "phi3_longrope",
+                                         "glm4", "gemma2", "gemma3"),
+                         [](const auto& name) { return name.param; });
+
+TEST_P(DecoderGgufTest, HasTheLogitsOfTransformers) {
+    Golden golden = load_golden(GetParam());
+    if (std::ifstream assumed(golden_folder(GetParam()) + "/logits_gguf.f32", std::ios::binary); assumed)
+        assumed.read(reinterpret_cast<char*>(golden.logits.data()),
+                     static_cast<std::streamsize>(golden.logits.size() * sizeof(float)));
+    const ModelFiles files(golden_folder(GetParam()) + "/model.gguf");
+    TestModel model(files, 1, {0}, make_cpu_ops);
+    EXPECT_LT(nmse(model.run_in_pieces(golden.tokens, {300}), golden.logits), tolerance);
 }
 
 TEST_P(DecoderGoldenTest, PiecesAndSingleTokensAreBitIdentical) {

@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "llm/decoder/rope_frequencies.h"
 #include "llm/model/gguf_config.h"
@@ -91,6 +93,46 @@ TEST(HfConfig, Qwen3SetsTheHeadDimension) {
     EXPECT_TRUE(config.tied_embeddings);
 }
 
+// As in the published config.json of google/gemma-3-4b-it, which lacks most keys.
+TEST(HfConfig, ReadsTheTextModelOfModelsWithImages) {
+    const TestFolder folder("hf_images");
+    folder.write("config.json", R"({"model_type": "gemma3", "eos_token_id": [1, 106], "vision_config": {},
+        "text_config": {"hidden_size": 2560, "intermediate_size": 10240, "model_type": "gemma3_text",
+        "num_hidden_layers": 34, "rope_scaling": {"factor": 8.0, "rope_type": "linear"}, "sliding_window": 1024}})");
+    const ModelConfig config = config_from_folder(folder.path());
+    EXPECT_EQ(config.family->name, "Gemma 3");
+    EXPECT_EQ(config.heads, 8);
+    EXPECT_EQ(config.kv_heads, 4);
+    EXPECT_EQ(config.head_dim, 256);
+    EXPECT_EQ(config.vocab, 262208);
+    EXPECT_EQ(config.context, 131072);
+    EXPECT_EQ(config.rope_theta, 1e6);
+    EXPECT_EQ(config.window_rope_theta, 1e4);
+    EXPECT_EQ(config.rope_scaling,
+              (RopeScaling{.kind = RopeScalingKind::Linear, .factor = 8, .original_context = 131072}));
+    EXPECT_EQ(config.sliding_window, 1024);
+    EXPECT_EQ(std::ranges::count(config.layer_slides, false), 5);
+    EXPECT_FALSE(config.layer_slides[5]);
+    EXPECT_TRUE(config.tied_embeddings);
+    EXPECT_EQ(config.eos_ids, (std::vector<std::int64_t>{1, 106}));
+}
+
+// Numbers of microsoft/Phi-3.5-mini-instruct: sqrt(1 + ln(32) / ln(4096)) = 1.190238.
+TEST(HfConfig, LongRopeChoosesFactorsByTheContext) {
+    const ModelConfig config = config_of("phi3", R"("original_max_position_embeddings": 4096,
+        "rope_scaling": {"type": "longrope", "short_factor": [1, 2, 4, 8], "long_factor": [10, 20, 40, 80]})");
+    const RopeFrequencies within = rope_frequencies(config, {}, 4096),
+                          beyond = rope_frequencies(config, {}, 4097);
+    EXPECT_FLOAT_EQ(within.frequencies[2], 0.01F / 4);
+    EXPECT_FLOAT_EQ(beyond.frequencies[2], 0.01F / 40);
+    EXPECT_NEAR(within.magnitude, 1.190238, 1e-6);
+    EXPECT_EQ(within.magnitude, beyond.magnitude);
+    EXPECT_EQ(missing("1 factors of longrope for 4 frequencies",
+                      message_for("phi3", R"("rope_scaling": {"type": "longrope", "short_factor": [1],
+                          "long_factor": [1, 1, 1, 1]})")),
+              "");
+}
+
 TEST(HfConfig, ReadsSiblingConfigFiles) {
     const TestFolder folder("hf_beside");
     folder.write("config.json", R"({"model_type": "qwen2", "eos_token_id": 5, )" + kSizes + "}");
@@ -107,15 +149,15 @@ TEST(HfConfig, ReadsSiblingConfigFiles) {
 }
 
 TEST(HfConfig, NamesUnsupportedFeatures) {
-    EXPECT_EQ(
-        missing("type \"gemma3\" are not supported (supported: Llama", message_for("gemma3", "\"x\": 1")),
-        "");
+    EXPECT_EQ(missing("type \"gemma\" are not supported (supported: Llama", message_for("gemma", "\"x\": 1")),
+              "");
     EXPECT_EQ(missing("quantized by awq",
                       message_for("llama", R"("quantization_config": {"quant_method": "awq"})")),
               "");
     EXPECT_EQ(missing("\"dynamic\" is not", message_for("llama", R"("rope_scaling": {"type": "dynamic"})")),
               "");
-    EXPECT_EQ(missing("\"longrope\" is not", message_for("llama", R"("rope_scaling": {"type": "longrope"})")),
+    EXPECT_EQ(missing("\"longrope\" lacks \"short_factor\"",
+                      message_for("llama", R"("rope_scaling": {"type": "longrope"})")),
               "");
     EXPECT_EQ(missing("activation gelu", message_for("llama", R"("hidden_act": "gelu")")), "");
     EXPECT_EQ(missing("\"attention_bias\"", message_for("llama", R"("attention_bias": true)")), "");
@@ -195,7 +237,7 @@ TEST(GgufConfig, RotatesAPartOfEachHead) {
     const ModelConfig config =
         gguf_config("llama", 1, GgufBytes().key("llama.rope.dimension_count", kUint32).number(4u));
     EXPECT_EQ(config.rope_dims, 4);
-    EXPECT_EQ(rope_frequencies(config, {}).frequencies, (std::vector<float>{1.0F, 0.01F}));
+    EXPECT_EQ(rope_frequencies(config, {}, 1).frequencies, (std::vector<float>{1.0F, 0.01F}));
 }
 
 TEST(GgufConfig, ReadsRopeScalingAndTokens) {
@@ -237,7 +279,7 @@ TEST(GgufConfig, AttentionFactorScalesCosAndSin) {
         extra.key("llama.rope.scaling.attn_factor", kFloat32).number(1.25F);
         extra.key("llama.rope.scaling.type", kString).text(type);
         extra.key("llama.rope.scaling.factor", kFloat32).number(4.0F);
-        return rope_frequencies(gguf_config("llama", 3 + entries, extra.raw(more.str())), {}).magnitude;
+        return rope_frequencies(gguf_config("llama", 3 + entries, extra.raw(more.str())), {}, 1).magnitude;
     };
     EXPECT_EQ(magnitude("none", 0), 1.25F);
     EXPECT_EQ(magnitude("linear", 0), 1.25F);
@@ -257,7 +299,7 @@ TEST(GgufConfig, NamesUnsupportedFeatures) {
         }
         return std::string("no error");
     };
-    EXPECT_EQ(missing("architecture gemma3 are not supported", message("gemma3", 0, {})), "");
+    EXPECT_EQ(missing("architecture gemma are not supported", message("gemma", 0, {})), "");
     const auto llama = [&](const char* key, std::uint32_t value) {
         return message("llama", 1, GgufBytes().key(key, kUint32).number(value));
     };
@@ -268,7 +310,7 @@ TEST(GgufConfig, NamesUnsupportedFeatures) {
     EXPECT_EQ(missing("heads of V have length 4", llama("llama.attention.value_length", 4)), "");
     EXPECT_EQ(missing("the head dimension is 5000", llama("llama.attention.key_length", 5000)), "");
     EXPECT_EQ(
-        missing("RoPE scaling longrope is not supported",
+        missing("rope_factors_short.weight is missing",
                 message("llama", 1, GgufBytes().key("llama.rope.scaling.type", kString).text("longrope"))),
         "");
 }

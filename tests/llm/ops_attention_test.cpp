@@ -54,7 +54,7 @@ class OpsAttentionTest : public OpsTest {
     };
 
     void check_attention(const Sequences& sequences, const Heads& h, int window, int gap = 0,
-                         KvElement element = KvElement::F16) {
+                         KvElement element = KvElement::F16, float soft_cap = 0) {
         const Batch batch = make_batch(sequences, random_);
         const std::int64_t pages = static_cast<std::int64_t>(batch.page_table.size()) + 1;
         const auto rows = static_cast<std::int64_t>(batch.token.size());
@@ -70,7 +70,7 @@ class OpsAttentionTest : public OpsTest {
             const HiddenRows out =
                 side.hidden(std::vector<float>(static_cast<std::size_t>(rows * stride), 0.25F), stride);
             side.ops->attention(side.hidden(qkv, columns), settings, view(side, batch), cache.up(side),
-                                1 / std::sqrt(static_cast<float>(h.dim)), window, out);
+                                {1 / std::sqrt(static_cast<float>(h.dim)), window, soft_cap}, out);
             return side.down(out);
         });
     }
@@ -112,6 +112,14 @@ TEST_P(OpsAttentionTest, JoinsLongContexts) {
         check_attention({{{1500, 1}, {1000, 70}, {2047, 1}, {0, 30}, {2100, 9}}, 1}, {4, 2, 64}, window);
 }
 
+TEST_P(OpsAttentionTest, CapsScores) {
+    for (const int dim : {16, 64, 128, 256})
+        for (const float cap : {0.25F, 2.0F, 50.0F})
+            check_attention({{{20, 1}, {0, 18}, {300, 1}, {1500, 9}}, 1}, {8, 2, dim}, 0, 0, KvElement::F16,
+                            cap);
+    check_attention({{{70, 1}, {0, 50}, {20, 9}}}, {4, 2, 128}, 33, 32, KvElement::I8, 2.0F);
+}
+
 TEST_P(OpsAttentionTest, KeepsColumnsBeyondTheHeads) {
     check_attention({{{20, 1}, {0, 18}}, 2}, {4, 2, 64}, 0, 32);
 }
@@ -127,7 +135,24 @@ struct RopeCase {
     int dim, rope_dims;
     bool bias, norm;
     float magnitude;
+    bool row_norm = false;  // of all heads together
 };
+
+TEST_P(OpsAttentionTest, SumsSquaresOfQueriesAndKeys) {
+    for (const auto& [heads, kv_heads, dim] : {Heads{1, 1, 16}, {6, 2, 24}, {40, 8, 128}}) {
+        const std::int64_t columns = static_cast<std::int64_t>(heads + 2 * kv_heads) * dim;
+        const auto qkv = normals(5 * columns);
+        expect_same([&](Side& side) {
+            QkvSettings settings;
+            settings.heads = heads;
+            settings.kv_heads = kv_heads;
+            settings.head_dim = dim;
+            const FloatRows sums = side.rows(std::vector<float>(10), 2);
+            side.ops->sum_squares(side.hidden(qkv, columns), settings, sums);
+            return side.down(sums);
+        });
+    }
+}
 
 TEST_P(OpsAttentionTest, RotatesAndStores) {
     const std::vector<RopeCase> cases = {{RopeStyle::HalfSplit, 64, 64, false, false, 1},
@@ -135,7 +160,9 @@ TEST_P(OpsAttentionTest, RotatesAndStores) {
                                          {RopeStyle::HalfSplit, 128, 128, true, false, 1},
                                          {RopeStyle::HalfSplit, 128, 128, false, true, 1},
                                          {RopeStyle::Interleaved, 80, 32, true, true, 1.25F},
-                                         {RopeStyle::HalfSplit, 24, 12, true, true, 0.75F}};
+                                         {RopeStyle::HalfSplit, 24, 12, true, true, 0.75F},
+                                         {RopeStyle::HalfSplit, 16, 0, false, false, 1},
+                                         {RopeStyle::HalfSplit, 32, 32, false, true, 1, true}};
     const int heads = 6, kv_heads = 2;
     const Sequences sequences{{{0, 19}, {5000, 1}, {30, 4}}, 2};
     for (const RopeCase& c : cases) {
@@ -146,8 +173,11 @@ TEST_P(OpsAttentionTest, RotatesAndStores) {
         const std::int64_t cache_size =
             static_cast<std::int64_t>(batch.page_table.size()) * kv_heads * kv_page_tokens * c.dim;
         const auto q_bias = normals(heads * c.dim), k_bias = normals(kv_heads * c.dim),
-                   v_bias = normals(kv_heads * c.dim), q_norm = normals(c.dim, 0.1F, 1),
-                   k_norm = normals(c.dim, 0.1F, 1);
+                   v_bias = normals(kv_heads * c.dim),
+                   q_norm = normals(c.row_norm ? heads * c.dim : c.dim, 0.1F, 1),
+                   k_norm = normals(c.row_norm ? kv_heads * c.dim : c.dim, 0.1F, 1);
+        // The sums of squares of as many heads as on two ranks.
+        std::vector<float> row_squares = normals(2 * rows, 10, 2.0F * static_cast<float>(heads * c.dim));
         std::vector<float> frequencies;
         for (int i = 0; i < c.rope_dims / 2; ++i)
             frequencies.push_back(
@@ -160,6 +190,11 @@ TEST_P(OpsAttentionTest, RotatesAndStores) {
             if (c.bias) s.q_bias = side.up(q_bias), s.k_bias = side.up(k_bias), s.v_bias = side.up(v_bias);
             if (c.norm) s.q_norm = side.up(q_norm), s.k_norm = side.up(k_norm);
             s.norm_eps = 1e-6F;
+            if (c.row_norm) {
+                s.row_squares = side.up(row_squares);
+                s.norm_heads = 2 * heads;
+                s.norm_kv_heads = 2 * kv_heads;
+            }
             s.rope_style = c.style;
             s.rope_dims = c.rope_dims;
             s.rope_frequencies = side.up(frequencies);
@@ -268,7 +303,7 @@ TEST_P(OpsAttentionTest, ClampsMeansOfTheLargestNumbers) {
         const bool halves = side.ops->hidden_element() == Element::F16;
         const HiddenRows out = side.hidden(std::vector<float>(static_cast<std::size_t>(rows * dim)), dim);
         const std::vector<float> ones(static_cast<std::size_t>(rows * 3 * dim), 1);
-        side.ops->attention(side.hidden(ones, 3 * dim), settings, view(side, batch), data.up(side), scale, 0,
+        side.ops->attention(side.hidden(ones, 3 * dim), settings, view(side, batch), data.up(side), {scale},
                             out);
         for (const float got : side.down(out)) {
             if (halves)

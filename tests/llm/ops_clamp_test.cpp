@@ -87,7 +87,7 @@ TEST_P(OpsClampTest, ClampsGatedProducts) {
                 const auto u = side.ops->load_matrix(source(up_format, outputs, columns, up_bytes));
                 const HiddenRows out =
                     side.hidden(std::vector<float>(static_cast<std::size_t>(rows * outputs)), outputs);
-                side.ops->gated_matmul(side.hidden(x, columns), *g, *u, out);
+                side.ops->gated_matmul(side.hidden(x, columns), *g, *u, Activation::Silu, out);
                 const auto got = side.down(out);
                 for (std::int64_t i = 0; i < rows * outputs; ++i) {
                     const std::int64_t row = i / outputs, j = i % outputs;

@@ -30,7 +30,7 @@ class OpsInvarianceTest : public OpsTest {
         const HiddenRows out =
             side.hidden(std::vector<float>(static_cast<std::size_t>(rows.count * outputs)), outputs);
         if (gated)
-            side.ops->gated_matmul(side.hidden(some, columns), *all[0], *all[1], out);
+            side.ops->gated_matmul(side.hidden(some, columns), *all[0], *all[1], Activation::Silu, out);
         else
             side.ops->matmul(side.hidden(some, columns), all, out);
         return side.down(out);
@@ -173,8 +173,8 @@ TEST_P(OpsInvarianceTest, AttentionOfPieces) {
             const std::int64_t width = c.heads * c.dim, rows = static_cast<std::int64_t>(batch.token.size());
             const HiddenRows out =
                 side.hidden(std::vector<float>(static_cast<std::size_t>(rows * width)), width);
-            side.ops->attention(side.hidden(x, columns), settings, view(side, batch), layer, 0.125F, c.window,
-                                out);
+            side.ops->attention(side.hidden(x, columns), settings, view(side, batch), layer,
+                                {0.125F, c.window}, out);
             const auto all = side.down(out);
             const std::int64_t first = parts.front().first == 0 ? 0 : other;
             return std::vector<float>(all.begin() + first * width, all.begin() + (first + now) * width);

@@ -117,6 +117,27 @@ TEST_P(OpsMatrixTest, ConcatenatesMatricesOfDifferentFormats) {
     }
 }
 
+// By matrix-vector products, tiles, and cuBLAS.
+TEST_P(OpsMatrixTest, GatesByGelu) {
+    constexpr std::int64_t columns = 512, outputs = 45;
+    for (const WeightFormat format : {WeightFormat::F16, WeightFormat::Q8_0}) {
+        const auto gate = weights(format, outputs, columns), up = weights(format, outputs, columns);
+        for (const std::int64_t rows : {1, 3, 40, 400}) {
+            const auto x = normals(rows * columns, 2);
+            expect_same(
+                [&](Side& side) {
+                    const auto g = side.ops->load_matrix(source(format, outputs, columns, gate));
+                    const auto u = side.ops->load_matrix(source(format, outputs, columns, up));
+                    const HiddenRows out =
+                        side.hidden(std::vector<float>(static_cast<std::size_t>(rows * outputs)), outputs);
+                    side.ops->gated_matmul(side.hidden(x, columns), *g, *u, Activation::GeluTanh, out);
+                    return side.down(out);
+                },
+                4 * product_bound(format));
+        }
+    }
+}
+
 TEST_P(OpsMatrixTest, MultipliesGatedInEveryFormat) {
     for (const WeightFormatInfo& entry : kWeightFormats) {
         for (const std::int64_t rows : {1, 3, 40}) {
@@ -130,7 +151,7 @@ TEST_P(OpsMatrixTest, MultipliesGatedInEveryFormat) {
                     const auto u = side.ops->load_matrix(source(entry.format, weights_count, columns, up));
                     const HiddenRows out = side.hidden(
                         std::vector<float>(static_cast<std::size_t>(rows * weights_count)), weights_count);
-                    side.ops->gated_matmul(side.hidden(x, columns), *g, *u, out);
+                    side.ops->gated_matmul(side.hidden(x, columns), *g, *u, Activation::Silu, out);
                     return side.down(out);
                 },
                 4 * product_bound(entry.format));
@@ -157,7 +178,7 @@ TEST_P(OpsMatrixTest, MultipliesManyTiles) {
                             side.hidden(std::vector<float>(static_cast<std::size_t>(rows * width)), width);
                         const WeightMatrix* both[] = {a.get(), b.get()};
                         if (gated)
-                            side.ops->gated_matmul(side.hidden(x, columns), *a, *b, out);
+                            side.ops->gated_matmul(side.hidden(x, columns), *a, *b, Activation::Silu, out);
                         else
                             side.ops->matmul(side.hidden(x, columns), both, out);
                         return side.down(out);

@@ -32,6 +32,63 @@ TEST_P(OpsRowTest, AddsInPlaceAndNormalizes) {
     }
 }
 
+TEST_P(OpsRowTest, AddsWithoutANorm) {
+    for (const std::int64_t columns : {7, 64, 4096}) {
+        const auto x = normals(3 * columns), delta = normals(3 * columns);
+        for (const bool want_sum : {false, true})
+            expect_same([&](Side& side) {
+                const FloatRows sum = side.rows(x, columns);
+                const HiddenRows out = side.hidden(x, columns);
+                side.ops->add_rms_norm(sum, side.rows(delta, columns), nullptr, 1e-5F, out, {3, 1});
+                EXPECT_FALSE(side.ops->take_sentinel().tripped);
+                return want_sum ? side.down(sum) : side.down(out);
+            });
+    }
+}
+
+TEST_P(OpsRowTest, NormalizesInPlace) {
+    for (const std::int64_t columns : {1, 7, 64, 100, 4096}) {
+        const auto x = normals(5 * columns, 3), weight = normals(columns, 0.2F, 1);
+        expect_same([&](Side& side) {
+            const FloatRows rows = side.rows(x, columns);
+            side.ops->rms_norm(rows, side.up(weight), 1e-5F, {3, 1});
+            EXPECT_FALSE(side.ops->take_sentinel().tripped);
+            return side.down(rows);
+        });
+    }
+    Side side(GetParam().make());
+    const FloatRows bad = side.rows({1, 2, 3, std::numeric_limits<float>::quiet_NaN()}, 2);
+    side.ops->rms_norm(bad, side.up(std::vector<float>(2, 1)), 1e-5F, {4, 2});
+    const SentinelReport report = side.ops->take_sentinel();
+    EXPECT_TRUE(report.tripped);
+    EXPECT_EQ(report.place.layer, 4);
+    EXPECT_EQ(report.row, 1);
+}
+
+TEST_P(OpsRowTest, CapsSoftly) {
+    const auto x = normals(3 * 1001, 40);
+    for (const float cap : {0.5F, 30.0F, 1000.0F})
+        expect_same([&](Side& side) {
+            const FloatRows rows = side.rows(x, 1001);
+            side.ops->soft_cap(rows, cap);
+            return side.down(rows);
+        });
+}
+
+TEST_P(OpsRowTest, ScalesEmbeddings) {
+    const auto table = weights(WeightFormat::Q8_0, 9, 64);
+    expect_same([&](Side& side) {
+        const auto matrix = side.ops->load_matrix(source(WeightFormat::Q8_0, 9, 64, table));
+        BatchView batch;
+        batch.rows = 2;
+        batch.token = side.up(std::vector<std::int32_t>{8, 3});
+        batch.sequence = side.up(std::vector<std::int32_t>{0, 0});
+        const FloatRows x = side.rows(std::vector<float>(128), 64);
+        side.ops->embed(*matrix, batch, 54.5F, x);
+        return side.down(x);
+    });
+}
+
 TEST_P(OpsRowTest, SentinelReportsTheFirstPlaceAndResets) {
     Side side(GetParam().make());
     const std::int64_t columns = 50;
@@ -65,7 +122,7 @@ TEST_P(OpsRowTest, EmbeddingIsBitIdenticalToTheTablesRow) {
         batch.token = side.up(token);
         batch.sequence = side.up(sequence);
         const FloatRows x = side.rows(std::vector<float>(static_cast<std::size_t>(5 * columns), 9), columns);
-        side.ops->embed(*matrix, batch, x);
+        side.ops->embed(*matrix, batch, 1, x);
         const auto got = side.down(x);
         std::vector<float> wanted(static_cast<std::size_t>(columns));
         for (std::size_t r = 0; r < 5; ++r) {

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "base/error.h"
 
 namespace voltpile::llm {
@@ -25,17 +23,17 @@ void Decoder::send(const BatchView& batch) {
 
 FloatRows Decoder::compute(const BatchView& batch) {
     const FloatRows x = floats(buffers_.x, batch.rows, config_.hidden);
-    if (first_stage()) ops_.embed(*embedding_, batch, x);
+    if (first_stage())
+        ops_.embed(*embedding_, batch, static_cast<float>(config_.embedding_scale / config_.residual_scale),
+                   x);
     FloatRows delta;
     for (std::size_t i = 0; i < layers_.size(); ++i) {
         run_layer(layers_[i], static_cast<int>(i), x, delta, batch, cache_->layer(static_cast<int>(i)));
         delta = floats(buffers_.partial, batch.rows, config_.hidden);
     }
     if (last_stage()) return run_head(x, delta, batch);
-    // Nothing needs the norm itself, but this call also adds, and checks that all sums are finite.
-    const auto* any_weight = static_cast<const float*>(layers_.back().feed_forward_norm->data());
-    ops_.add_rms_norm(x, delta, any_weight, static_cast<float>(config_.rms_eps),
-                      hidden(buffers_.hidden, batch.rows, config_.hidden),
+    // Adds, and checks that all sums are finite.
+    ops_.add_rms_norm(x, delta, nullptr, stream_eps(), hidden(buffers_.hidden, batch.rows, config_.hidden),
                       {settings_.layer_end - 1, FeedForward});
     return {};
 }
@@ -45,34 +43,44 @@ FloatRows Decoder::compute(const BatchView& batch) {
 void Decoder::run_layer(const Layer& layer, int index, FloatRows x, FloatRows delta, const BatchView& batch,
                         const KvLayer& cache) {
     const int number = settings_.layer_begin + index;
-    const auto eps = static_cast<float>(config_.rms_eps);
     const auto norm = [](const std::unique_ptr<OpsMemory>& weight) {
-        return static_cast<const float*>(weight->data());
+        return weight ? static_cast<const float*>(weight->data()) : nullptr;
+    };
+    const auto output_norm = [&](FloatRows output, const std::unique_ptr<OpsMemory>& weight,
+                                 Operation operation) {
+        if (weight)
+            ops_.rms_norm(output, norm(weight), static_cast<float>(config_.rms_eps), {number, operation});
     };
     const HiddenRows normed = hidden(buffers_.hidden, x.rows, config_.hidden);
     const FloatRows partial = floats(buffers_.partial, x.rows, config_.hidden);
     const SentinelPlace before =
         index == 0 ? SentinelPlace{number, Input} : SentinelPlace{number - 1, FeedForward};
 
-    ops_.add_rms_norm(x, delta, norm(layer.attention_norm), eps, normed, before);
+    ops_.add_rms_norm(x, delta, norm(layer.attention_norm), stream_eps(), normed, before);
     const WeightMatrix* const qkv_weights[] = {layer.q.get(), layer.k.get(), layer.v.get()};
     const HiddenRows qkv = hidden(buffers_.qkv, x.rows, layer.q->rows() + layer.k->rows() + layer.v->rows());
     ops_.matmul(normed, qkv_weights, qkv);
+    if (layer.qkv.row_squares != nullptr) {
+        const FloatRows squares = floats(buffers_.squares, x.rows, 2);
+        ops_.sum_squares(qkv, layer.qkv, squares);
+        links_.all_reduce(squares);
+    }
     ops_.rope_and_store(qkv, layer.qkv, batch, cache);
     const HiddenRows attended{layer.attended, x.rows, layer.o->columns()};
     const std::size_t skipped =
         static_cast<std::size_t>(layer.attended_begin) * bytes_of(ops_.hidden_element());
     const HiddenRows heads{static_cast<std::byte*>(layer.attended) + skipped, x.rows, attended.columns};
-    const float scale = 1 / std::sqrt(static_cast<float>(config_.head_dim));
-    ops_.attention(qkv, layer.qkv, batch, cache, scale, layer.window, heads);
+    ops_.attention(qkv, layer.qkv, batch, cache, layer.attention, heads);
     ops_.matmul(attended, *layer.o, partial);
     links_.all_reduce(partial);
+    output_norm(partial, layer.attention_output_norm, Attention);
 
-    ops_.add_rms_norm(x, partial, norm(layer.feed_forward_norm), eps, normed, {number, Attention});
+    ops_.add_rms_norm(x, partial, norm(layer.feed_forward_norm), stream_eps(), normed, {number, Attention});
     const HiddenRows gated = hidden(buffers_.gated, x.rows, layer.gate->rows());
-    ops_.gated_matmul(normed, *layer.gate, *layer.up, gated);
+    ops_.gated_matmul(normed, *layer.gate, *layer.up, config_.blocks.activation, gated);
     ops_.matmul(gated, *layer.down, partial);
     links_.all_reduce(partial);
+    output_norm(partial, layer.feed_forward_output_norm, FeedForward);
 }
 
 FloatRows Decoder::run_head(FloatRows x, FloatRows delta, const BatchView& batch) {
@@ -83,17 +91,19 @@ FloatRows Decoder::run_head(FloatRows x, FloatRows delta, const BatchView& batch
     if (batch.logits == 0) return logits;
     ops_.gather_float_rows(x, batch, last);
     ops_.gather_float_rows(delta, batch, last_delta);
-    ops_.add_rms_norm(last, last_delta, static_cast<const float*>(output_norm_->data()),
-                      static_cast<float>(config_.rms_eps), normed,
+    ops_.add_rms_norm(last, last_delta, static_cast<const float*>(output_norm_->data()), stream_eps(), normed,
                       {static_cast<int>(config_.layers) - 1, LastFeedForward});
+    const auto cap = static_cast<float>(config_.logit_soft_cap);
     if (settings_.ranks == 1) {
         ops_.matmul(normed, head_ ? *head_ : *embedding_, logits);
+        if (cap > 0) ops_.soft_cap(logits, cap);
         return logits;
     }
     const std::int64_t words = (config_.vocab + settings_.ranks - 1) / settings_.ranks;
     const FloatRows part = floats(buffers_.logits_part, batch.logits, head_->rows());
     const FloatRows parts = floats(buffers_.logits_parts, batch.logits * settings_.ranks, words);
     ops_.matmul(normed, *head_, part);
+    if (cap > 0) ops_.soft_cap(part, cap);
     // Ranks with fewer words than others leave the end of their piece unused.
     links_.all_gather({part.data, batch.logits, words}, parts);
     ops_.join_columns(parts, word_begin_, logits);

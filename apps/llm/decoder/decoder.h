@@ -1,4 +1,4 @@
-// A decoder-only transformer (Llama, Mistral, Qwen), or one rank's part of it: the layers of its pipeline
+// A decoder-only transformer, or one rank's part of it: the layers of its pipeline
 // stage, and of those its share of the heads, the feed-forward elements and the vocabulary.
 #pragma once
 
@@ -61,10 +61,13 @@ class Decoder {
 
   private:
     struct Layer {
-        std::unique_ptr<OpsMemory> attention_norm, feed_forward_norm, q_bias, k_bias, v_bias, q_norm, k_norm;
+        // Null if the model's blocks lack them.
+        std::unique_ptr<OpsMemory> attention_norm, attention_output_norm, feed_forward_norm,
+            feed_forward_output_norm;
+        std::unique_ptr<OpsMemory> q_bias, k_bias, v_bias, q_norm, k_norm;
         std::unique_ptr<WeightMatrix> q, k, v, o, gate, up, down;
         QkvSettings qkv;
-        int window = 0;
+        AttentionSettings attention;
         // The output of attention, in rows as wide as the columns of o. If these begin or end within a
         // quantization block, the heads fill a part of each row, from attended_begin on, and the rest is 0.
         void* attended = nullptr;
@@ -72,11 +75,20 @@ class Decoder {
     };
     // Activations, large enough for the largest pass.
     struct Buffers {
-        std::unique_ptr<OpsMemory> x, partial, hidden, qkv, gated, last, last_partial, logits_part,
+        std::unique_ptr<OpsMemory> x, partial, hidden, qkv, squares, gated, last, last_partial, logits_part,
             logits_parts, logits;
     };
 
     Layer load_layer(const WeightLoader& loader, int index);
+    void set_attention(int index, Layer& layer) const;
+    // Uploads the weights of a norm, with the model's offset and times `scale`. tensor: in the layer.
+    std::unique_ptr<OpsMemory> norm(const WeightLoader& loader, const ModelTensor& tensor,
+                                    float scale = 1) const;
+    // The residual stream is divided by config.residual_scale, so that what layers add needs no factor. The
+    // norms of the stream are the same with this epsilon.
+    float stream_eps() const {
+        return static_cast<float>(config_.rms_eps / (config_.residual_scale * config_.residual_scale));
+    }
     void place_attended(const TensorShard& shard, Layer& layer);
     void load_ends(const WeightLoader& loader);
     void allocate_buffers();
@@ -101,8 +113,8 @@ class Decoder {
     std::vector<std::int64_t> word_begin_;  // (ranks + 1)
     KvCacheShape cache_shape_;
     std::unique_ptr<KvCache> cache_;
-    RopeFrequencies rope_;
-    std::unique_ptr<OpsMemory> rope_memory_;
+    RopeFrequencies rope_, window_rope_;  // of all layers; of those that slide
+    std::unique_ptr<OpsMemory> rope_memory_, window_rope_memory_;
     std::unique_ptr<WeightMatrix> embedding_, head_;  // head_: null if it is embedding_
     std::unique_ptr<OpsMemory> output_norm_;
     std::vector<Layer> layers_;

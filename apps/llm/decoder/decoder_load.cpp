@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "base/error.h"
 #include "llm/decoder/decoder.h"
 
@@ -32,13 +34,18 @@ Decoder::Decoder(const ModelSource& model, Ops& ops, DecoderLinks& links, const 
                    static_cast<int>(config_.head_dim), settings.pages, settings.cache},
       cache_(std::make_unique<KvCache>(ops, cache_shape_)) {
     const WeightLoader loader(model, ops, share_, settings.loaded);
-    rope_ = rope_frequencies(config_, config_.rope_factors ? loader.vector(model.tensor("rope_freqs.weight"))
-                                                           : std::vector<float>{});
+    std::vector<float> factors;
+    if (config_.rope_factors) factors = loader.vector(model.tensor("rope_freqs.weight"));
+    rope_ = rope_frequencies(config_, factors, settings.limits.pages_per_sequence * kv_page_tokens);
     rope_memory_ = loader.memory(rope_.frequencies);
+    if (config_.window_rope_theta > 0) {
+        window_rope_ = window_rope_frequencies(config_);
+        window_rope_memory_ = loader.memory(window_rope_.frequencies);
+    }
     load_ends(loader);
+    allocate_buffers();
     for (int i = settings_.layer_begin; i < settings_.layer_end; ++i)
         layers_.push_back(load_layer(loader, i));
-    allocate_buffers();
     ops_.synchronize();
 }
 
@@ -49,7 +56,15 @@ Decoder::Layer Decoder::load_layer(const WeightLoader& loader, int index) {
         return loader.vector_memory(model.layer_tensor(index, name));
     };
     Layer layer;
-    layer.attention_norm = vector("attn_norm.weight");
+    const auto norm_of = [&](const char* name) { return norm(loader, model.layer_tensor(index, name)); };
+    if (config_.blocks.input_norms) {
+        layer.attention_norm = norm_of("attn_norm.weight");
+        layer.feed_forward_norm = norm_of("ffn_norm.weight");
+    }
+    if (config_.blocks.output_norms) {
+        layer.attention_output_norm = norm_of("post_attention_norm.weight");
+        layer.feed_forward_output_norm = norm_of("post_ffw_norm.weight");
+    }
     layer.q = matrix("attn_q.weight");
     layer.k = matrix("attn_k.weight");
     layer.v = matrix("attn_v.weight");
@@ -58,16 +73,27 @@ Decoder::Layer Decoder::load_layer(const WeightLoader& loader, int index) {
         layer.k_bias = vector("attn_k.bias");
         layer.v_bias = vector("attn_v.bias");
     }
-    if (config_.blocks.qk_norm == QkNorm::Heads) {
-        layer.q_norm = vector("attn_q_norm.weight");
-        layer.k_norm = vector("attn_k_norm.weight");
+    if (config_.blocks.qk_norm != QkNorm::None) {
+        layer.q_norm = norm_of("attn_q_norm.weight");
+        layer.k_norm = norm_of("attn_k_norm.weight");
     }
     layer.o = matrix("attn_output.weight");
-    layer.feed_forward_norm = vector("ffn_norm.weight");
     layer.gate = matrix("ffn_gate.weight");
     layer.up = matrix("ffn_up.weight");
     layer.down = matrix("ffn_down.weight");
+    set_attention(index, layer);
+    place_attended(tensor_shard(model, model.layer_tensor(index, "attn_output.weight"), share_), layer);
+    return layer;
+}
 
+std::unique_ptr<OpsMemory> Decoder::norm(const WeightLoader& loader, const ModelTensor& tensor,
+                                         float scale) const {
+    std::vector<float> weights = loader.vector(tensor);
+    for (float& weight : weights) weight = (weight + static_cast<float>(config_.norm_offset)) * scale;
+    return loader.memory(weights);
+}
+
+void Decoder::set_attention(int index, Layer& layer) const {
     layer.qkv.heads = static_cast<int>(share_.heads.size());
     layer.qkv.kv_heads = static_cast<int>(share_.kv_heads.size());
     layer.qkv.head_dim = static_cast<int>(config_.head_dim);
@@ -77,15 +103,24 @@ Decoder::Layer Decoder::load_layer(const WeightLoader& loader, int index) {
     layer.qkv.q_norm = numbers(layer.q_norm);
     layer.qkv.k_norm = numbers(layer.k_norm);
     layer.qkv.norm_eps = static_cast<float>(config_.rms_eps);
-    layer.qkv.rope_style = config_.rope_style;
-    layer.qkv.rope_dims = static_cast<int>(2 * rope_.frequencies.size());
-    layer.qkv.rope_frequencies = numbers(rope_memory_);
-    layer.qkv.rope_magnitude = rope_.magnitude;
+    if (config_.blocks.qk_norm == QkNorm::Row) {
+        layer.qkv.row_squares = numbers(buffers_.squares);
+        layer.qkv.norm_heads = static_cast<int>(config_.heads);
+        layer.qkv.norm_kv_heads = static_cast<int>(config_.kv_heads);
+    }
     const auto at = static_cast<std::size_t>(index);
     const bool slides = at < config_.layer_slides.size() && config_.layer_slides[at];
-    layer.window = slides ? static_cast<int>(config_.sliding_window) : 0;
-    place_attended(tensor_shard(model, model.layer_tensor(index, "attn_output.weight"), share_), layer);
-    return layer;
+    const bool rotates = config_.layer_rotates.empty() || config_.layer_rotates[at];
+    const bool own_rope = slides && window_rope_memory_;
+    const RopeFrequencies& rope = own_rope ? window_rope_ : rope_;
+    layer.qkv.rope_style = config_.rope_style;
+    layer.qkv.rope_dims = rotates ? static_cast<int>(2 * rope.frequencies.size()) : 0;
+    layer.qkv.rope_frequencies = numbers(own_rope ? window_rope_memory_ : rope_memory_);
+    layer.qkv.rope_magnitude = rope.magnitude;
+    layer.attention.window = slides ? static_cast<int>(config_.sliding_window) : 0;
+    layer.attention.scale = config_.attention_scale > 0 ? static_cast<float>(config_.attention_scale)
+                                                        : 1 / std::sqrt(static_cast<float>(config_.head_dim));
+    layer.attention.soft_cap = static_cast<float>(config_.attention_soft_cap);
 }
 
 void Decoder::place_attended(const TensorShard& shard, Layer& layer) {
@@ -106,7 +141,7 @@ void Decoder::load_ends(const WeightLoader& loader) {
     const ModelTensor& embedding = model.tensor("token_embd.weight");
     if (first_stage()) embedding_ = loader.matrix(embedding, whole(embedding));
     if (!last_stage()) return;
-    output_norm_ = loader.vector_memory(model.tensor("output_norm.weight"));
+    output_norm_ = norm(loader, model.tensor("output_norm.weight"), static_cast<float>(config_.logit_scale));
     for (int rank = 0; rank < settings_.ranks; ++rank)
         word_begin_.push_back(
             static_cast<std::int64_t>(rank_share(model, rank, settings_.ranks).words.begin));
@@ -129,6 +164,7 @@ void Decoder::allocate_buffers() {
     buffers_.partial = floats(rows, config_.hidden);
     buffers_.hidden = hidden(rows, config_.hidden);
     buffers_.qkv = hidden(rows, heads * config_.head_dim);
+    if (config_.blocks.qk_norm == QkNorm::Row) buffers_.squares = floats(rows, 2);
     buffers_.gated = hidden(rows, static_cast<std::int64_t>(share_.ffn.size()));
     if (!last_stage()) return;
     const std::int64_t logits = settings_.limits.logits;

@@ -37,6 +37,7 @@ double yarn_scaled(double frequency, std::int64_t pair, const ModelConfig& confi
 double scaled(double frequency, std::int64_t pair, const ModelConfig& config) {
     switch (config.rope_scaling.kind) {
         case RopeScalingKind::None:
+        case RopeScalingKind::LongRope:
             break;
         case RopeScalingKind::Linear:
             return frequency / config.rope_scaling.factor;
@@ -48,21 +49,41 @@ double scaled(double frequency, std::int64_t pair, const ModelConfig& config) {
     return frequency;
 }
 
+double usual_magnitude(const RopeScaling& scaling) {
+    if (scaling.factor <= 1) return 1;
+    if (scaling.kind == RopeScalingKind::Yarn) return 0.1 * std::log(scaling.factor) + 1;
+    if (scaling.kind == RopeScalingKind::LongRope)
+        return std::sqrt(1 +
+                         std::log(scaling.factor) / std::log(static_cast<double>(scaling.original_context)));
+    return 1;
+}
+
 }  // namespace
 
-RopeFrequencies rope_frequencies(const ModelConfig& config, std::span<const float> factors) {
+RopeFrequencies rope_frequencies(const ModelConfig& config, std::span<const float> factors,
+                                 std::int64_t context) {
     RopeFrequencies rope;
+    const RopeScaling& scaling = config.rope_scaling;
+    const bool longer = context > scaling.original_context;
+    const std::vector<double>& divisors = longer ? scaling.long_factors : scaling.short_factors;
     for (std::int64_t i = 0; i < config.rope_dims / 2; ++i) {
         const double plain =
             std::pow(config.rope_theta, -2 * static_cast<double>(i) / static_cast<double>(config.rope_dims));
-        const double factor = factors.empty() ? 1 : static_cast<double>(factors[static_cast<std::size_t>(i)]);
+        const auto at = static_cast<std::size_t>(i);
+        double factor = factors.empty() ? 1 : static_cast<double>(factors[at]);
+        if (scaling.kind == RopeScalingKind::LongRope) factor *= divisors[at];
         rope.frequencies.push_back(static_cast<float>(scaled(plain, i, config) / factor));
     }
-    const RopeScaling& scaling = config.rope_scaling;
-    const bool by_factor = scaling.kind == RopeScalingKind::Yarn && scaling.factor > 1;
-    const double usual = by_factor ? 0.1 * std::log(scaling.factor) + 1 : 1;
-    rope.magnitude = static_cast<float>(scaling.attention_factor > 0 ? scaling.attention_factor : usual);
+    rope.magnitude = static_cast<float>(scaling.attention_factor > 0 ? scaling.attention_factor
+                                                                     : usual_magnitude(scaling));
     return rope;
+}
+
+RopeFrequencies window_rope_frequencies(const ModelConfig& config) {
+    ModelConfig plain = config;
+    plain.rope_theta = config.window_rope_theta;
+    plain.rope_scaling = {};
+    return rope_frequencies(plain, {}, config.context);
 }
 
 }  // namespace voltpile::llm

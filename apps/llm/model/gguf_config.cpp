@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 
 #include "llm/model/byte_cursor.h"
 #include "llm/model/gguf_keys.h"
@@ -96,16 +97,20 @@ class GgufConfigReader {
         const auto kind = keys_.find_text("rope.scaling.type");
         // A factor without a type means linear scaling, and 0 means none, as in llama.cpp.
         const bool has_factor = factor.value_or(1) != 1 && factor != 0.0;
-        if (kind == "linear" || (!kind && has_factor)) {
+        if (kind == "longrope" || tensors_.contains("rope_factors_long.weight")) {
+            read_longrope();
+        } else if (kind == "linear" || (!kind && has_factor)) {
             scaling.kind = RopeScalingKind::Linear;
         } else if (kind == "yarn") {
             scaling.kind = RopeScalingKind::Yarn;
         } else if (kind && *kind != "none") {
-            keys_.fail(fmt::format(
-                "RoPE scaling {} is not supported (supported: none, linear, yarn, and llama3's factors)",
-                printable(*kind)));
+            keys_.fail(
+                fmt::format("RoPE scaling {} is not supported (supported: none, linear, yarn, longrope, and "
+                            "llama3's factors)",
+                            printable(*kind)));
         }
-        if (scaling.kind != RopeScalingKind::None) scaling.factor = factor.value_or(0);
+        if (scaling.kind == RopeScalingKind::Linear || scaling.kind == RopeScalingKind::Yarn)
+            scaling.factor = factor.value_or(0);
         if (scaling.kind == RopeScalingKind::Yarn) read_yarn();
         if (const auto attention = keys_.find_real("rope.scaling.attn_factor")) {
             if (!(*attention > 0))
@@ -116,6 +121,27 @@ class GgufConfigReader {
                                                               : yarn_attention_factor(scaling.factor);
             if (*attention != 1) scaling.attention_factor = *attention * own;
         }
+    }
+
+    void read_longrope() {
+        RopeScaling& scaling = config_.rope_scaling;
+        scaling.kind = RopeScalingKind::LongRope;
+        scaling.original_context =
+            keys_.find_integer("rope.scaling.original_context_length").value_or(config_.context);
+        scaling.short_factors = numbers("rope_factors_short.weight");
+        scaling.long_factors = numbers("rope_factors_long.weight");
+        scaling.attention_factor = 1;  // unless the file has another
+    }
+
+    std::vector<double> numbers(std::string_view name) const {
+        const auto found = tensors_.find(name);
+        if (found == tensors_.end()) keys_.fail(fmt::format("{} is missing", name));
+        const StoredTensor& stored = found->second;
+        if (stored.format != WeightFormat::F32)
+            keys_.fail(fmt::format("{} is a vector in {}", name, voltpile::llm::name(stored.format)));
+        std::vector<float> values(stored.rows * stored.columns);
+        std::memcpy(values.data(), stored.data, values.size() * sizeof(float));
+        return {values.begin(), values.end()};
     }
 
     void read_yarn() {
@@ -155,7 +181,8 @@ class GgufConfigReader {
             keys_.fail(fmt::format("the tokenizer has {} tokens, the embedding {} rows", texts->size(),
                                    config_.vocab));
         for (std::size_t id = 0; id < texts->size(); ++id)
-            if (std::ranges::find(kEndTexts, (*texts)[id]) != kEndTexts.end())
+            if (std::ranges::find(kEndTexts, (*texts)[id]) != kEndTexts.end() ||
+                std::ranges::find(config_.family->end_texts, (*texts)[id]) != config_.family->end_texts.end())
                 add_end(static_cast<std::int64_t>(id));
     }
 

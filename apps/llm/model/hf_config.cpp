@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
 #include "llm/model/byte_cursor.h"
 #include "llm/model/json_file.h"
@@ -34,11 +35,34 @@ void read_family(const JsonKeys& keys, ModelConfig& config) {
             fmt::format("the weights are quantized by {}, which is not supported (supported: F16, BF16, F32; "
                         "quantized models as GGUF)",
                         printable(quantization->text("quant_method").value_or("an unnamed method"))));
-    const std::string activation = keys.text("hidden_act").value_or("silu");
-    if (activation != "silu" && activation != "swish")
-        keys.fail(fmt::format("the activation {} is not supported (supported: silu)", printable(activation)));
-    for (const char* key : {"attention_bias", "mlp_bias"})
-        if (keys.boolean(key).value_or(false)) keys.fail(fmt::format("\"{}\": true is not supported", key));
+    const bool silu = config.blocks.activation == Activation::Silu;
+    const std::string expected = silu ? "silu" : "gelu_pytorch_tanh";
+    const std::string activation =
+        keys.text("hidden_activation").value_or(keys.text("hidden_act").value_or(expected));
+    if (activation != expected && !(silu && activation == "swish"))
+        keys.fail(fmt::format("the activation {} is not supported (supported: {})", printable(activation),
+                              expected));
+    if (keys.boolean("mlp_bias").value_or(false)) keys.fail("\"mlp_bias\": true is not supported");
+}
+
+std::string model_type_of(const json& object) {
+    const auto type = object.find("model_type");
+    return type != object.end() && type->is_string() ? type->get<std::string>() : "";
+}
+
+// Returns the keys of config.json and the family's defaults of those that it lacks. Of a model with images,
+// the keys of "text_config" come first.
+json with_defaults(const json& object) {
+    json keys = object;
+    const ModelFamily* outer = family_of_folder(model_type_of(object));
+    const auto text = object.find("text_config");
+    if (outer && outer->model_type != model_type_of(object) && text != object.end() && text->is_object())
+        keys.update(*text);
+    const ModelFamily* family = family_of_folder(model_type_of(keys));
+    if (!family) return keys;
+    json all = json::parse(family->folder_defaults);
+    all.update(keys);
+    return all;
 }
 
 void read_sizes(const JsonKeys& keys, ModelConfig& config) {
@@ -52,12 +76,29 @@ void read_sizes(const JsonKeys& keys, ModelConfig& config) {
     config.rms_eps = keys.real("rms_norm_eps").value_or(1e-6);
     config.tied_embeddings = keys.boolean("tie_word_embeddings").value_or(false);
     const std::int64_t quotient = config.heads > 0 ? config.hidden / config.heads : 0;
-    const std::int64_t own_default = config.family->default_head_dim;
-    config.head_dim = keys.integer("head_dim").value_or(own_default > 0 ? own_default : quotient);
+    config.head_dim = keys.integer("head_dim").value_or(quotient);
     config.rope_dims = config.head_dim;
 }
 
-void read_rope_scaling(const JsonKeys& keys, ModelConfig& config) {
+// model: the keys of the whole model, keys: those of its RoPE.
+void read_longrope(const JsonKeys& model, const JsonKeys& keys, ModelConfig& config) {
+    RopeScaling& scaling = config.rope_scaling;
+    scaling.kind = RopeScalingKind::LongRope;
+    for (const auto& [key, factors] :
+         {std::pair{"short_factor", &scaling.short_factors}, {"long_factor", &scaling.long_factors}}) {
+        if (!keys.find(key)) keys.fail(fmt::format("RoPE scaling \"longrope\" lacks \"{}\"", key));
+        *factors = keys.reals(key);
+    }
+    constexpr std::string_view kOriginal = "original_max_position_embeddings";
+    scaling.original_context =
+        keys.integer(kOriginal).value_or(model.integer(kOriginal).value_or(config.context));
+    const double ratio = static_cast<double>(config.context) /
+                         static_cast<double>(std::max<std::int64_t>(scaling.original_context, 1));
+    scaling.factor = keys.real("factor").value_or(ratio);
+    scaling.attention_factor = keys.real("attention_factor").value_or(0);
+}
+
+void read_rope_scaling(const JsonKeys& model, const JsonKeys& keys, ModelConfig& config) {
     RopeScaling& scaling = config.rope_scaling;
     const std::string kind = keys.text("rope_type").value_or(keys.text("type").value_or("default"));
     if (kind == "default") return;
@@ -67,9 +108,12 @@ void read_rope_scaling(const JsonKeys& keys, ModelConfig& config) {
         scaling.kind = RopeScalingKind::Llama3;
     } else if (kind == "yarn") {
         scaling.kind = RopeScalingKind::Yarn;
+    } else if (kind == "longrope") {
+        return read_longrope(model, keys, config);
     } else {
-        keys.fail(fmt::format("RoPE scaling \"{}\" is not supported (supported: linear, llama3, yarn)",
-                              printable(kind)));
+        keys.fail(
+            fmt::format("RoPE scaling \"{}\" is not supported (supported: linear, llama3, yarn, longrope)",
+                        printable(kind)));
     }
     for (const char* key : {"mscale", "mscale_all_dim"})
         if (keys.find(key)) keys.fail(fmt::format("RoPE scaling with \"{}\" is not supported", key));
@@ -91,15 +135,21 @@ void read_rope_scaling(const JsonKeys& keys, ModelConfig& config) {
 
 void read_rope(const JsonKeys& keys, ModelConfig& config) {
     config.rope_style = config.family->rope_in_folder;
-    if (keys.real("partial_rotary_factor").value_or(1) != 1)
+    double rotated = keys.real("partial_rotary_factor").value_or(1);
+    if (const auto parameters = keys.object("rope_parameters"))
+        rotated = parameters->real("partial_rotary_factor").value_or(rotated);
+    if (rotated != 1 && !config.family->partial_rotary)
         keys.fail("\"partial_rotary_factor\" is not supported");
+    config.rope_dims = static_cast<std::int64_t>(static_cast<double>(config.head_dim) * rotated);
     config.rope_theta = keys.real("rope_theta").value_or(10000);
     // transformers 5 stores both in one object.
-    if (const auto parameters = keys.object("rope_parameters")) {
+    if (auto parameters = keys.object("rope_parameters")) {
+        if (const auto of_full_layers = parameters->object("full_attention"))
+            parameters.emplace(*of_full_layers);
         config.rope_theta = parameters->real("rope_theta").value_or(config.rope_theta);
-        read_rope_scaling(*parameters, config);
+        read_rope_scaling(keys, *parameters, config);
     } else if (const auto scaling = keys.object("rope_scaling")) {
-        read_rope_scaling(*scaling, config);
+        read_rope_scaling(keys, *scaling, config);
     }
 }
 
@@ -140,13 +190,16 @@ void read_tokenizer(const fs::path& folder, ModelConfig& config) {
 }  // namespace
 
 ModelConfig config_from_json(const json& object, std::string_view path) {
-    const JsonKeys keys(object, path);
+    const json all = with_defaults(object);
+    const JsonKeys keys(all, path);
     ModelConfig config;
     config.model_name = keys.text("_name_or_path").value_or("");
     read_family(keys, config);
     read_sizes(keys, config);
     read_rope(keys, config);
     if (config.family->read_folder) config.family->read_folder(keys, config);
+    if (keys.boolean("attention_bias").value_or(false) && !config.blocks.qkv_bias)
+        keys.fail("\"attention_bias\": true is not supported");
     config.bos_id = keys.integer("bos_token_id").value_or(-1);
     config.eos_ids = keys.integers("eos_token_id");
     return config;

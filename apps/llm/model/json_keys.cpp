@@ -70,6 +70,18 @@ std::vector<std::int64_t> JsonKeys::integers(std::string_view key) const {
     return numbers;
 }
 
+std::vector<double> JsonKeys::reals(std::string_view key) const {
+    const auto* value = find(key);
+    if (!value) return {};
+    if (!value->is_array()) fail_type(key, "a list of numbers");
+    std::vector<double> numbers;
+    for (const auto& element : *value) {
+        if (!element.is_number()) fail_type(key, "a list of numbers");
+        numbers.push_back(element.get<double>());
+    }
+    return numbers;
+}
+
 std::int64_t JsonKeys::required_integer(std::string_view key) const {
     const auto number = integer(key);
     if (!number) fail(fmt::format("\"{}\" is missing", key));

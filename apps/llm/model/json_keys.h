@@ -23,6 +23,7 @@ class JsonKeys {
     std::optional<std::string> text(std::string_view key) const;
     std::optional<JsonKeys> object(std::string_view key) const;
     std::vector<std::int64_t> integers(std::string_view key) const;  // from a list or a single number
+    std::vector<double> reals(std::string_view key) const;           // from a list
 
     std::int64_t required_integer(std::string_view key) const;
 

@@ -2,16 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "base/error.h"
 
 namespace voltpile::llm {
 namespace {
 
-constexpr std::array<std::string_view, 4> kScalings = {"none", "linear", "llama3", "yarn"};
+constexpr std::array<std::string_view, 5> kScalings = {"none", "linear", "llama3", "yarn", "longrope"};
 
 // Far above every model, and low enough that no product of two of them overflows.
 constexpr std::int64_t kMaxLayers = 1 << 12;
@@ -50,6 +52,13 @@ void check_rope(const ModelConfig& config, Problems& problems) {
         problems.check_positive("low_freq_factor", scaling.low_frequency_factor);
         if (!(scaling.high_frequency_factor > scaling.low_frequency_factor))
             problems.add("high_freq_factor is not above low_freq_factor");
+    } else if (scaling.kind == RopeScalingKind::LongRope) {
+        const auto pairs = static_cast<std::size_t>(std::max<std::int64_t>(config.rope_dims, 0) / 2);
+        for (const auto& factors : {scaling.short_factors, scaling.long_factors}) {
+            if (factors.size() != pairs)
+                problems.add(fmt::format("{} factors of longrope for {} frequencies", factors.size(), pairs));
+            for (const double factor : factors) problems.check_positive("a factor of longrope", factor);
+        }
     } else {
         problems.check_positive("beta_slow", scaling.beta_slow);
         if (!(scaling.beta_fast > scaling.beta_slow)) problems.add("beta_fast is not above beta_slow");
@@ -81,6 +90,15 @@ void check_config(const ModelConfig& config, std::string_view path) {
         problems.add(fmt::format("the number of rotated elements of a head, {}, is odd", config.rope_dims));
     problems.check_positive("the epsilon of the norms", config.rms_eps);
     check_rope(config, problems);
+    for (const auto& [what, value] : {std::pair{"the scale of embeddings", config.embedding_scale},
+                                      {"the scale of the residual stream", config.residual_scale},
+                                      {"the scale of logits", config.logit_scale}})
+        problems.check_positive(what, value);
+    for (const auto& [what, value] : {std::pair{"the scale of attention", config.attention_scale},
+                                      {"the soft cap of attention", config.attention_soft_cap},
+                                      {"the soft cap of logits", config.logit_soft_cap},
+                                      {"RoPE theta of windows", config.window_rope_theta}})
+        if (value != 0) problems.check_positive(what, value);
     if (config.bos_id < -1 || config.bos_id >= config.vocab)
         problems.add(fmt::format("the begin-of-sequence token {} is not in the vocabulary", config.bos_id));
     for (const std::int64_t id : config.eos_ids)

@@ -15,17 +15,22 @@ struct ModelFamily;
 
 // Linear: divides positions by `factor`. Llama3: changes frequencies by wavelength (transformers,
 // modeling_rope_utils, _compute_llama3_parameters). Yarn: arXiv:2309.00071, as transformers computes it.
-enum class RopeScalingKind { None, Linear, Llama3, Yarn };
+// LongRope: arXiv:2402.13753; divides each frequency by a number of its own.
+enum class RopeScalingKind { None, Linear, Llama3, Yarn, LongRope };
 
 struct RopeScaling {
     RopeScalingKind kind = RopeScalingKind::None;
     double factor = 1;
-    std::int64_t original_context = 0;  // tokens; Llama3 and Yarn
+    std::int64_t original_context = 0;  // tokens; Llama3, Yarn and LongRope
     double low_frequency_factor = 1;    // Llama3
     double high_frequency_factor = 4;   // Llama3
-    double attention_factor = 0;        // of cos and sin; 0: 0.1 ln(factor) + 1 for Yarn, else 1
+    double attention_factor = 0;        // of cos and sin; 0: by kind (rope_frequencies())
     double beta_fast = 32;              // Yarn
     double beta_slow = 1;               // Yarn
+    // LongRope, (rope_dims / 2): divisors of the frequencies for contexts up to original_context, and for
+    // longer ones.
+    std::vector<double> short_factors = {};
+    std::vector<double> long_factors = {};
 
     bool operator==(const RopeScaling&) const = default;
 };
@@ -55,9 +60,18 @@ struct ModelConfig {
     double rope_theta = 10000;
     RopeStyle rope_style = RopeStyle::HalfSplit;
     RopeScaling rope_scaling;
-    bool rope_factors = false;          // rope_freqs.weight: rope_dims/2 numbers that divide the frequencies
-    std::int64_t sliding_window = 0;    // a token sees itself and the sliding_window - 1 before it; 0: all
-    std::vector<bool> layer_slides;     // which layers use the window; empty if none does
+    double window_rope_theta = 0;     // of layers that slide, without scaling; 0: as in the other layers
+    std::vector<bool> layer_rotates;  // which layers use RoPE; empty: all
+    bool rope_factors = false;        // rope_freqs.weight: rope_dims/2 numbers that divide the frequencies
+    std::int64_t sliding_window = 0;  // a token sees itself and the sliding_window - 1 before it; 0: all
+    std::vector<bool> layer_slides;   // which layers use the window; empty if none does
+    double embedding_scale = 1;
+    double residual_scale = 1;      // of what attention and feed-forward part add to the residual stream
+    double attention_scale = 0;     // of attention's scores; 0: 1 / sqrt(head_dim)
+    double attention_soft_cap = 0;  // c: scores become c tanh(score / c); 0: they do not
+    double logit_scale = 1;
+    double logit_soft_cap = 0;
+    double norm_offset = 0;             // added to the weights of all norms
     bool tied_embeddings = false;       // the head is the embedding: there is no output.weight
     std::int64_t bos_id = -1;           // -1: none
     bool add_bos = false;               // whether prompts begin with it

@@ -21,7 +21,9 @@ std::string lower_case(std::string_view text) {
 
 const ModelFamily* family_of_folder(std::string_view model_type) {
     for (const ModelFamily* family : all_families())
-        if (family->model_type == model_type) return family;
+        if (!model_type.empty() &&
+            (family->model_type == model_type || family->model_type_with_images == model_type))
+            return family;
     return nullptr;
 }
 

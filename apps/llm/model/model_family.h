@@ -20,9 +20,11 @@ struct TensorName {
 };
 
 struct ModelFamily {
-    std::string_view name;          // "Qwen 2"
-    std::string_view supported;     // in lists of what is supported: "Qwen 2 and 2.5"
-    std::string_view model_type;    // in config.json
+    std::string_view name;        // "Qwen 2"
+    std::string_view supported;   // in lists of what is supported: "Qwen 2 and 2.5"
+    std::string_view model_type;  // in config.json
+    // In config.json of models that also read images; the text model is in its "text_config".
+    std::string_view model_type_with_images = "";
     std::string_view architecture;  // in GGUF
     // Chooses between families with one architecture: this word in the model's name, in lower case. Empty:
     // any other name.
@@ -31,9 +33,11 @@ struct ModelFamily {
     LayerBlocks blocks = {};
     RopeStyle rope_in_folder = RopeStyle::HalfSplit;
     RopeStyle rope_in_gguf = RopeStyle::HalfSplit;
-    std::int64_t default_head_dim = 0;       // of folders without "head_dim"; 0: hidden size / heads
-    bool begins_with_bos = false;            // prompts, unless tokenizer_config.json says otherwise
-    std::span<const TensorName> names = {};  // tensors of a layer beyond, or instead of, the common ones
+    std::string_view folder_defaults = "{}";  // JSON: the values of keys that config.json may lack
+    bool partial_rotary = false;              // whether folders may have "partial_rotary_factor"
+    bool begins_with_bos = false;             // prompts, unless tokenizer_config.json says otherwise
+    std::span<const TensorName> names = {};   // tensors of a layer beyond, or instead of, the common ones
+    std::span<const std::string_view> end_texts = {};  // tokens that end an answer, beside the common ones
 
     // Read what only this family has, after the common keys. nullptr: nothing.
     void (*read_folder)(const JsonKeys& keys, ModelConfig& config) = nullptr;
@@ -43,7 +47,8 @@ struct ModelFamily {
 // Returns all families in the order in which messages list them.
 std::span<const ModelFamily* const> all_families();
 
-// Returns the family, or nullptr if none has this model_type, or this architecture and name.
+// Returns the family, or nullptr if none has this model_type (also that with images), or this architecture
+// and name.
 const ModelFamily* family_of_folder(std::string_view model_type);
 const ModelFamily* family_of_gguf(std::string_view architecture, std::string_view model_name);
 

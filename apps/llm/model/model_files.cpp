@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "job/fingerprint.h"
 #include "llm/model/byte_cursor.h"
+#include "llm/model/fused_tensors.h"
 #include "llm/model/gguf_config.h"
 #include "llm/model/hf_config.h"
 #include "llm/model/tensor_names.h"
@@ -53,18 +54,22 @@ std::string first_path(const TensorFiles& files) {
 ModelConfig config_of(TensorFiles& files) {
     if (files.gguf) return config_from_gguf(*files.gguf, files.tensors);
     ModelConfig config = config_from_folder(files.folder);
+    std::erase_if(files.tensors,
+                  [&](const auto& entry) { return is_for_images(entry.first, *config.family); });
     files.rename([&](std::string_view name) { return canonical_name(name, *config.family); });
     return config;
 }
 
-// Whether a file may have this tensor beside those of the table: transformers recomputes it, or it is the
-// copy of a tied head.
+// Whether a file may have this tensor beside those of the table: transformers recomputes it, it is the copy
+// of a tied head, or the description has its numbers already.
 bool may_be_left(std::string_view name, const ModelConfig& config) {
-    return name.ends_with(".rotary_emb.inv_freq") || (name == "output.weight" && config.tied_embeddings);
+    return name.ends_with(".rotary_emb.inv_freq") || (name == "output.weight" && config.tied_embeddings) ||
+           (name.starts_with("rope_factors_") && config.rope_scaling.kind == RopeScalingKind::LongRope);
 }
 
-std::vector<ModelTensor> matched_tensors(const TensorFiles& files, const ModelConfig& config) {
+std::vector<ModelTensor> matched_tensors(TensorFiles& files, const ModelConfig& config) {
     std::vector<ModelTensor> table = tensor_table(config);
+    divide_fused_tensors(files, table);
     std::vector<std::string> problems;
     std::set<std::string_view> known;
     for (ModelTensor& tensor : table) {

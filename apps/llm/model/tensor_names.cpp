@@ -11,10 +11,12 @@ namespace {
 constexpr std::array<TensorName, 3> kGlobal = {{{"model.embed_tokens.weight", "token_embd.weight"},
                                                 {"model.norm.weight", "output_norm.weight"},
                                                 {"lm_head.weight", "output.weight"}}};
-constexpr std::array<TensorName, 14> kOfLayer = {{{"input_layernorm.weight", "attn_norm.weight"},
+constexpr std::array<TensorName, 16> kOfLayer = {{{"input_layernorm.weight", "attn_norm.weight"},
                                                   {"self_attn.q_proj.weight", "attn_q.weight"},
                                                   {"self_attn.k_proj.weight", "attn_k.weight"},
                                                   {"self_attn.v_proj.weight", "attn_v.weight"},
+                                                  {"self_attn.qkv_proj.weight", "attn_qkv.weight"},
+                                                  {"mlp.gate_up_proj.weight", "ffn_up.weight"},
                                                   {"self_attn.q_proj.bias", "attn_q.bias"},
                                                   {"self_attn.k_proj.bias", "attn_k.bias"},
                                                   {"self_attn.v_proj.bias", "attn_v.bias"},
@@ -33,9 +35,15 @@ std::string_view find_name(std::span<const TensorName> names, std::string_view i
     return found == names.end() ? std::string_view() : found->canonical;
 }
 
-}  // namespace
+// In models with images, the text model's tensors have one of these prefixes.
+std::string without_prefix(std::string_view name) {
+    for (const auto& [prefix, instead] :
+         {TensorName{"model.language_model.", "model."}, {"language_model.", ""}})
+        if (name.starts_with(prefix)) return fmt::format("{}{}", instead, name.substr(prefix.size()));
+    return std::string(name);
+}
 
-std::string canonical_name(std::string_view in_folder, const ModelFamily& family) {
+std::string text_model_name(std::string_view in_folder, const ModelFamily& family) {
     if (const auto global = find_name(kGlobal, in_folder); !global.empty()) return std::string(global);
     if (!in_folder.starts_with(kLayers)) return std::string(in_folder);
     const std::string_view rest = in_folder.substr(kLayers.size());
@@ -45,6 +53,19 @@ std::string canonical_name(std::string_view in_folder, const ModelFamily& family
     std::string_view canonical = find_name(family.names, name);
     if (canonical.empty()) canonical = find_name(kOfLayer, name);
     return canonical.empty() ? std::string(in_folder) : fmt::format("blk.{}.{}", layer, canonical);
+}
+
+}  // namespace
+
+std::string canonical_name(std::string_view in_folder, const ModelFamily& family) {
+    if (family.model_type_with_images.empty()) return text_model_name(in_folder, family);
+    return text_model_name(without_prefix(in_folder), family);
+}
+
+bool is_for_images(std::string_view in_folder, const ModelFamily& family) {
+    if (family.model_type_with_images.empty()) return false;
+    if (in_folder.starts_with("model.")) in_folder.remove_prefix(6);
+    return in_folder.starts_with("vision_tower.") || in_folder.starts_with("multi_modal_projector.");
 }
 
 }  // namespace voltpile::llm

@@ -12,4 +12,7 @@ namespace voltpile::llm {
 // "model.layers.3.self_attn.q_proj.weight". Leaves unknown names unchanged.
 std::string canonical_name(std::string_view in_folder, const ModelFamily& family);
 
+// Whether a tensor of a model with images belongs to the part that reads them.
+bool is_for_images(std::string_view in_folder, const ModelFamily& family);
+
 }  // namespace voltpile::llm

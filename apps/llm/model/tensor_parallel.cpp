@@ -53,6 +53,8 @@ std::string tensor_parallel_obstacle(const ModelSource& model, int ranks) {
     if (config.kv_heads % ranks != 0 && ranks % config.kv_heads != 0)
         return fmt::format("{} neither divides the {} KV heads nor is a multiple of them", ranks,
                            config.kv_heads);
+    if (config.blocks.qk_norm == QkNorm::Row && ranks > config.kv_heads)
+        return fmt::format("the norm of all keys needs {} KV heads on different GPUs", config.kv_heads);
     const std::size_t unit = ffn_unit(model);
     const std::size_t units = (static_cast<std::size_t>(config.ffn) + unit - 1) / unit;
     if (units < static_cast<std::size_t>(ranks))

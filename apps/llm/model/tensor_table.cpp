@@ -17,7 +17,7 @@ void add_layer(const ModelConfig& config, int layer, std::vector<ModelTensor>& t
                          CutAxis axis = CutAxis::None, CutGroup group = CutGroup::None) {
         table.push_back({fmt::format("blk.{}.{}", layer, name), layer, rows, columns, axis, group});
     };
-    add("attn_norm.weight", 1, hidden);
+    if (config.blocks.input_norms) add("attn_norm.weight", 1, hidden);
     add("attn_q.weight", q_rows, hidden, CutAxis::Rows, CutGroup::Heads);
     add("attn_k.weight", kv_rows, hidden, CutAxis::Rows, CutGroup::KvHeads);
     add("attn_v.weight", kv_rows, hidden, CutAxis::Rows, CutGroup::KvHeads);
@@ -29,12 +29,17 @@ void add_layer(const ModelConfig& config, int layer, std::vector<ModelTensor>& t
     if (config.blocks.qk_norm == QkNorm::Heads) {
         add("attn_q_norm.weight", 1, head_dim);
         add("attn_k_norm.weight", 1, head_dim);
+    } else if (config.blocks.qk_norm == QkNorm::Row) {
+        add("attn_q_norm.weight", 1, q_rows, CutAxis::Columns, CutGroup::Heads);
+        add("attn_k_norm.weight", 1, kv_rows, CutAxis::Columns, CutGroup::KvHeads);
     }
     add("attn_output.weight", hidden, q_rows, CutAxis::Columns, CutGroup::Heads);
-    add("ffn_norm.weight", 1, hidden);
+    if (config.blocks.output_norms) add("post_attention_norm.weight", 1, hidden);
+    if (config.blocks.input_norms) add("ffn_norm.weight", 1, hidden);
     add("ffn_gate.weight", ffn, hidden, CutAxis::Rows, CutGroup::Ffn);
     add("ffn_up.weight", ffn, hidden, CutAxis::Rows, CutGroup::Ffn);
     add("ffn_down.weight", hidden, ffn, CutAxis::Columns, CutGroup::Ffn);
+    if (config.blocks.output_norms) add("post_ffw_norm.weight", 1, hidden);
 }
 
 }  // namespace

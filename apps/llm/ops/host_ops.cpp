@@ -99,15 +99,17 @@ std::unique_ptr<WeightMatrix> HostOps::load_matrix(const MatrixSource& source) {
     return std::make_unique<HostMatrix>(source);
 }
 
-void HostOps::embed(const WeightMatrix& table, const BatchView& batch, FloatRows x) {
+void HostOps::embed(const WeightMatrix& table, const BatchView& batch, float scale, FloatRows x) {
     for (int r = 0; r < batch.rows; ++r) {
         float* to = x.data + r * x.columns;
         // A draw from unusable logits is -1.
         const std::int32_t token = batch.sequence[r] < 0 ? -1 : token_of(batch, r);
-        if (token < 0)
+        if (token < 0) {
             std::fill_n(to, x.columns, 0.0F);
-        else
-            dequantize_row(table.format(), host(table).row(token), x.columns, to);
+            continue;
+        }
+        dequantize_row(table.format(), host(table).row(token), x.columns, to);
+        for (std::int64_t c = 0; scale != 1 && c < x.columns; ++c) to[c] *= scale;
     }
 }
 

@@ -34,7 +34,7 @@ class HostOps : public Ops {
     std::unique_ptr<WeightMatrix> load_matrix(const MatrixSource& source) override;
     std::unique_ptr<Recording> record(std::function<void()> enqueue) override;
 
-    void embed(const WeightMatrix& table, const BatchView& batch, FloatRows x) override;
+    void embed(const WeightMatrix& table, const BatchView& batch, float scale, FloatRows x) override;
     void gather_rows(HiddenRows x, const BatchView& batch, HiddenRows out) override;
     void gather_float_rows(FloatRows x, const BatchView& batch, FloatRows out) override;
     void join_columns(FloatRows parts, std::span<const std::int64_t> column_begin, FloatRows out) override;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "llm/model/kv_element.h"
+#include "llm/model/layer_blocks.h"
 #include "llm/model/rope_style.h"
 
 namespace voltpile::llm {
@@ -25,12 +26,25 @@ struct QkvSettings {
     const float* q_norm = nullptr;  // (head_dim): RMS norm of each head before RoPE (Qwen 3)
     const float* k_norm = nullptr;
     float norm_eps = 0;
+    // (rows, 2): the sums of squares of all queries and of all keys of a row, on all ranks together, for a
+    // norm of all heads together (OLMo 2). q_norm and k_norm then have a number for each element of this
+    // rank's heads, and there are no biases. nullptr: a norm of each head.
+    const float* row_squares = nullptr;
+    int norm_heads = 0;  // heads in these sums
+    int norm_kv_heads = 0;
     RopeStyle rope_style = RopeStyle::HalfSplit;  // rotates the pairs (i, i + rope_dims / 2) or (2i, 2i + 1)
     int rope_dims = 0;  // even; only the first rope_dims dimensions of each head are rotated
     // (rope_dims / 2): radians per position, with RoPE scaling applied. The angle, position * frequency, is
     // rounded to fp32.
     const float* rope_frequencies = nullptr;
     float rope_magnitude = 1;  // factor of cos and sin (YaRN)
+};
+
+// See Ops::attention.
+struct AttentionSettings {
+    float scale = 1;
+    int window = 0;      // 0: none
+    float soft_cap = 0;  // 0: none
 };
 
 // The keys and values of one layer, in pages of kv_page_tokens tokens. keys, values: (pages, kv_heads,

@@ -126,14 +126,19 @@ class Ops {
 
     // ---- operations of the decoder
 
-    // x[r, :] = the table's row for the token of row r, as fp32; 0 in empty rows and for a drawn token -1.
-    // x: (rows, columns of the table).
-    virtual void embed(const WeightMatrix& table, const BatchView& batch, FloatRows x) = 0;
+    // x[r, :] = scale * the table's row for the token of row r, as fp32; 0 in empty rows and for a drawn
+    // token -1. x: (rows, columns of the table).
+    virtual void embed(const WeightMatrix& table, const BatchView& batch, float scale, FloatRows x) = 0;
 
     // x[r, :] += delta[r, :] (if delta.data); out[r, c] = x[r, c] * weight[c] / sqrt(mean_c(x[r, :]^2) +
-    // eps). weight: (columns) fp32. Trips the sentinel where the mean is not finite.
+    // eps), or x[r, c] without a norm. weight: (columns) fp32; nullptr: no norm. Trips the sentinel where the
+    // mean is not finite.
     virtual void add_rms_norm(FloatRows x, FloatRows delta, const float* weight, float eps, HiddenRows out,
                               SentinelPlace place) = 0;
+
+    // x[r, c] = x[r, c] * weight[c] / sqrt(mean_c(x[r, :]^2) + eps), in place. Trips the sentinel where the
+    // mean is not finite.
+    virtual void rms_norm(FloatRows x, const float* weight, float eps, SentinelPlace place) = 0;
 
     // out[r, j] = sum_c x[r, c] * w[j, c], summed in fp32. CpuOps rounds x to 8 bits, with one scale for 32
     // columns, for quantized weights. Several matrices with the same number of columns
@@ -143,10 +148,13 @@ class Ops {
     virtual void matmul(HiddenRows x, std::span<const WeightMatrix* const> weights, HiddenRows out) = 0;
     virtual void matmul(HiddenRows x, const WeightMatrix& weight, FloatRows out) = 0;
 
-    // out[r, j] = silu(g) * u, with g = sum_c x[r, c] * gate[j, c], u = sum_c x[r, c] * up[j, c], and
-    // silu(g) = g / (1 + exp(-g)).
+    // out[r, j] = activation(g) * u, with g = sum_c x[r, c] * gate[j, c] and u = sum_c x[r, c] * up[j, c].
     virtual void gated_matmul(HiddenRows x, const WeightMatrix& gate, const WeightMatrix& up,
-                              HiddenRows out) = 0;
+                              Activation activation, HiddenRows out) = 0;
+
+    // sums[r, 0] and sums[r, 1] = the sums of squares of the queries and of the keys of a row. qkv: as for
+    // rope_and_store. sums: (rows, 2).
+    virtual void sum_squares(HiddenRows qkv, const QkvSettings& settings, FloatRows sums) = 0;
 
     // Applies bias, norm of heads and RoPE. qkv: (rows, (heads + 2 * kv_heads) * head_dim): queries, then
     // keys, then values. Changes the queries in place and stores keys and values in the cache (see
@@ -154,13 +162,17 @@ class Ops {
     virtual void rope_and_store(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
                                 const KvLayer& cache) = 0;
 
-    // out[r, h, :] = sum_p softmax_p(scale * q[r, h, :] . k[p, h', :]) v[p, h', :], with
+    // out[r, h, :] = sum_p softmax_p(capped(scale * q[r, h, :] . k[p, h', :])) v[p, h', :], with
     // h' = h / (heads / kv_heads). p runs over the row's sequence up to and including the row's position,
-    // from 0, or from max(0, position - window + 1) if window > 0. qkv: as rope_and_store leaves it. out:
-    // (rows, heads * head_dim), 0 in empty rows; out.columns is the row stride and may be larger, and the
-    // columns beyond heads * head_dim keep their values.
+    // from 0, or from max(0, position - window + 1) if window > 0. capped(s) = soft_cap * tanh(s / soft_cap)
+    // if soft_cap > 0, otherwise s. qkv: as rope_and_store leaves it. out: (rows, heads * head_dim), 0 in
+    // empty rows; out.columns is the row stride and may be larger, and the columns beyond heads * head_dim
+    // keep their values.
     virtual void attention(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
-                           const KvLayer& cache, float scale, int window, HiddenRows out) = 0;
+                           const KvLayer& cache, const AttentionSettings& attention, HiddenRows out) = 0;
+
+    // x[r, c] = cap * tanh(x[r, c] / cap), in place.
+    virtual void soft_cap(FloatRows x, float cap) = 0;
 
     // out[i, :] = x[batch.logit_row[i], :]. Selects the rows whose logits are computed.
     virtual void gather_rows(HiddenRows x, const BatchView& batch, HiddenRows out) = 0;

@@ -8,11 +8,21 @@
 namespace voltpile::llm {
 namespace {
 
-void norm_head(float* head, const float* weight, const QkvSettings& settings) {
+// Normalizes head h of the queries or keys of row r.
+void norm_head(float* head, int r, int h, bool is_key, const QkvSettings& settings) {
+    const float* weight = is_key ? settings.k_norm : settings.q_norm;
+    if (weight == nullptr) return;
     double squares = 0;
-    for (int i = 0; i < settings.head_dim; ++i)
-        squares += static_cast<double>(head[i]) * static_cast<double>(head[i]);
-    const double scale = 1 / std::sqrt(squares / settings.head_dim + static_cast<double>(settings.norm_eps));
+    double count = settings.head_dim;
+    if (settings.row_squares != nullptr) {
+        squares = static_cast<double>(settings.row_squares[2 * r + (is_key ? 1 : 0)]);
+        count *= is_key ? settings.norm_kv_heads : settings.norm_heads;
+        weight += h * settings.head_dim;
+    } else {
+        for (int i = 0; i < settings.head_dim; ++i)
+            squares += static_cast<double>(head[i]) * static_cast<double>(head[i]);
+    }
+    const double scale = 1 / std::sqrt(squares / count + static_cast<double>(settings.norm_eps));
     for (int i = 0; i < settings.head_dim; ++i)
         head[i] = static_cast<float>(static_cast<double>(head[i]) * scale * static_cast<double>(weight[i]));
 }
@@ -77,12 +87,12 @@ void ReferenceOps::rope_and_store(HiddenRows qkv, const QkvSettings& settings, c
         float* v = k + settings.kv_heads * dim;
         for (int h = 0; h < settings.heads; ++h) {
             add_bias(q + h * dim, settings.q_bias, h, dim);
-            if (settings.q_norm != nullptr) norm_head(q + h * dim, settings.q_norm, settings);
+            norm_head(q + h * dim, r, h, false, settings);
             rotate_head(q + h * dim, batch.position[r], settings);
         }
         for (int h = 0; h < settings.kv_heads; ++h) {
             add_bias(k + h * dim, settings.k_bias, h, dim);
-            if (settings.k_norm != nullptr) norm_head(k + h * dim, settings.k_norm, settings);
+            norm_head(k + h * dim, r, h, true, settings);
             rotate_head(k + h * dim, batch.position[r], settings);
             add_bias(v + h * dim, settings.v_bias, h, dim);
             store(cache.keys, cache.key_scales, k + h * dim, r, h);
@@ -92,7 +102,11 @@ void ReferenceOps::rope_and_store(HiddenRows qkv, const QkvSettings& settings, c
 }
 
 void ReferenceOps::attention(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
-                             const KvLayer& cache, float scale, int window, HiddenRows out) {
+                             const KvLayer& cache, const AttentionSettings& attention, HiddenRows out) {
+    const int window = attention.window;
+    const auto capped = [cap = static_cast<double>(attention.soft_cap)](double score) {
+        return cap > 0 ? cap * std::tanh(score / cap) : score;
+    };
     const int dim = settings.head_dim;
     const int group = settings.heads / settings.kv_heads;
     for (int r = 0; r < batch.rows; ++r) {
@@ -116,7 +130,7 @@ void ReferenceOps::attention(HiddenRows qkv, const QkvSettings& settings, const 
                 double dot = 0;
                 for (int i = 0; i < dim; ++i)
                     dot += static_cast<double>(q[i]) * element(cache.keys, cache.key_scales, p, i);
-                score.push_back(dot * static_cast<double>(scale));
+                score.push_back(capped(dot * static_cast<double>(attention.scale)));
             }
             const double largest = *std::max_element(score.begin(), score.end());
             double total = 0;

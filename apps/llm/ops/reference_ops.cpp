@@ -1,6 +1,7 @@
 #include "llm/ops/reference_ops.h"
 
 #include <cmath>
+#include <numbers>
 
 #include "llm/ops/dequantize.h"
 #include "llm/ops/sampling_host.h"
@@ -23,6 +24,11 @@ void products(FloatRows x, const WeightMatrix& weight, const Store& store) {
     }
 }
 
+double activated(Activation activation, double g) {
+    if (activation == Activation::Silu) return g / (1 + std::exp(-g));
+    return g / 2 * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (g + 0.044715 * g * g * g)));
+}
+
 }  // namespace
 
 void ReferenceOps::add_rms_norm(FloatRows x, FloatRows delta, const float* weight, float eps, HiddenRows out,
@@ -37,10 +43,15 @@ void ReferenceOps::add_rms_norm(FloatRows x, FloatRows delta, const float* weigh
         const double mean = squares / static_cast<double>(x.columns);
         if (!std::isfinite(static_cast<float>(mean))) trip(place, static_cast<int>(r));
         const double scale = 1 / std::sqrt(mean + static_cast<double>(eps));
-        for (std::int64_t c = 0; c < x.columns; ++c)
-            host(out).data[r * x.columns + c] =
-                static_cast<float>(static_cast<double>(row[c]) * scale * static_cast<double>(weight[c]));
+        for (std::int64_t c = 0; c < x.columns; ++c) {
+            const double factor = weight == nullptr ? 1 : scale * static_cast<double>(weight[c]);
+            host(out).data[r * x.columns + c] = static_cast<float>(static_cast<double>(row[c]) * factor);
+        }
     }
+}
+
+void ReferenceOps::rms_norm(FloatRows x, const float* weight, float eps, SentinelPlace place) {
+    add_rms_norm(x, {}, weight, eps, {x.data, x.rows, x.columns}, place);
 }
 
 void ReferenceOps::matmul(HiddenRows x, std::span<const WeightMatrix* const> weights, HiddenRows out) {
@@ -60,7 +71,7 @@ void ReferenceOps::matmul(HiddenRows x, const WeightMatrix& weight, FloatRows ou
 }
 
 void ReferenceOps::gated_matmul(HiddenRows x, const WeightMatrix& gate, const WeightMatrix& up,
-                                HiddenRows out) {
+                                Activation activation, HiddenRows out) {
     const FloatRows to = host(out);
     std::vector<double> g(static_cast<std::size_t>(to.rows * to.columns));
     const auto at = [&](std::int64_t r, std::int64_t j) {
@@ -68,9 +79,28 @@ void ReferenceOps::gated_matmul(HiddenRows x, const WeightMatrix& gate, const We
     };
     products(host(x), gate, [&](std::int64_t r, std::int64_t j, double sum) { g[at(r, j)] = sum; });
     products(host(x), up, [&](std::int64_t r, std::int64_t j, double sum) {
-        const double gated = g[at(r, j)];
-        to.data[at(r, j)] = static_cast<float>(gated / (1 + std::exp(-gated)) * sum);
+        to.data[at(r, j)] = static_cast<float>(activated(activation, g[at(r, j)]) * sum);
     });
+}
+
+void ReferenceOps::sum_squares(HiddenRows qkv, const QkvSettings& settings, FloatRows sums) {
+    const int q_columns = settings.heads * settings.head_dim,
+              k_columns = settings.kv_heads * settings.head_dim;
+    for (std::int64_t r = 0; r < qkv.rows; ++r) {
+        const float* row = host(qkv).data + r * qkv.columns;
+        double q = 0, k = 0;
+        for (int c = 0; c < q_columns; ++c) q += static_cast<double>(row[c]) * static_cast<double>(row[c]);
+        for (int c = q_columns; c < q_columns + k_columns; ++c)
+            k += static_cast<double>(row[c]) * static_cast<double>(row[c]);
+        sums.data[2 * r] = static_cast<float>(q);
+        sums.data[2 * r + 1] = static_cast<float>(k);
+    }
+}
+
+void ReferenceOps::soft_cap(FloatRows x, float cap) {
+    const auto c = static_cast<double>(cap);
+    for (std::int64_t i = 0; i < x.rows * x.columns; ++i)
+        x.data[i] = static_cast<float>(c * std::tanh(static_cast<double>(x.data[i]) / c));
 }
 
 void ReferenceOps::sample(FloatRows logits, const SamplingView& sampling, std::int32_t* tokens,

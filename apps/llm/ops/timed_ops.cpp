@@ -4,8 +4,8 @@
 
 namespace voltpile::llm {
 
-void TimedOps::embed(const WeightMatrix& table, const BatchView& batch, FloatRows x) {
-    ops_.embed(table, batch, x);
+void TimedOps::embed(const WeightMatrix& table, const BatchView& batch, float scale, FloatRows x) {
+    ops_.embed(table, batch, scale, x);
     mark("embedding");
 }
 
@@ -25,9 +25,20 @@ void TimedOps::matmul(HiddenRows x, const WeightMatrix& weight, FloatRows out) {
     if (timed()) mark(fmt::format("product {} x {}", out.columns, x.columns));
 }
 
-void TimedOps::gated_matmul(HiddenRows x, const WeightMatrix& gate, const WeightMatrix& up, HiddenRows out) {
-    ops_.gated_matmul(x, gate, up, out);
+void TimedOps::rms_norm(FloatRows x, const float* weight, float eps, SentinelPlace place) {
+    ops_.rms_norm(x, weight, eps, place);
+    mark("norm");
+}
+
+void TimedOps::gated_matmul(HiddenRows x, const WeightMatrix& gate, const WeightMatrix& up,
+                            Activation activation, HiddenRows out) {
+    ops_.gated_matmul(x, gate, up, activation, out);
     if (timed()) mark(fmt::format("gated product 2 x {} x {}", out.columns, x.columns));
+}
+
+void TimedOps::sum_squares(HiddenRows qkv, const QkvSettings& settings, FloatRows sums) {
+    ops_.sum_squares(qkv, settings, sums);
+    mark("norm");
 }
 
 void TimedOps::rope_and_store(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
@@ -37,9 +48,14 @@ void TimedOps::rope_and_store(HiddenRows qkv, const QkvSettings& settings, const
 }
 
 void TimedOps::attention(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
-                         const KvLayer& cache, float scale, int window, HiddenRows out) {
-    ops_.attention(qkv, settings, batch, cache, scale, window, out);
+                         const KvLayer& cache, const AttentionSettings& attention, HiddenRows out) {
+    ops_.attention(qkv, settings, batch, cache, attention, out);
     mark("attention");
+}
+
+void TimedOps::soft_cap(FloatRows x, float cap) {
+    ops_.soft_cap(x, cap);
+    mark("soft cap");
 }
 
 void TimedOps::gather_rows(HiddenRows x, const BatchView& batch, HiddenRows out) {

@@ -42,17 +42,20 @@ class TimedOps final : public Ops {
     }
     SentinelReport take_sentinel() override { return ops_.take_sentinel(); }
 
-    void embed(const WeightMatrix& table, const BatchView& batch, FloatRows x) override;
+    void embed(const WeightMatrix& table, const BatchView& batch, float scale, FloatRows x) override;
     void add_rms_norm(FloatRows x, FloatRows delta, const float* weight, float eps, HiddenRows out,
                       SentinelPlace place) override;
+    void rms_norm(FloatRows x, const float* weight, float eps, SentinelPlace place) override;
     void matmul(HiddenRows x, std::span<const WeightMatrix* const> weights, HiddenRows out) override;
     void matmul(HiddenRows x, const WeightMatrix& weight, FloatRows out) override;
-    void gated_matmul(HiddenRows x, const WeightMatrix& gate, const WeightMatrix& up,
+    void gated_matmul(HiddenRows x, const WeightMatrix& gate, const WeightMatrix& up, Activation activation,
                       HiddenRows out) override;
+    void sum_squares(HiddenRows qkv, const QkvSettings& settings, FloatRows sums) override;
     void rope_and_store(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
                         const KvLayer& cache) override;
     void attention(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch, const KvLayer& cache,
-                   float scale, int window, HiddenRows out) override;
+                   const AttentionSettings& attention, HiddenRows out) override;
+    void soft_cap(FloatRows x, float cap) override;
     void gather_rows(HiddenRows x, const BatchView& batch, HiddenRows out) override;
     void gather_float_rows(FloatRows x, const BatchView& batch, FloatRows out) override;
     void join_columns(FloatRows parts, std::span<const std::int64_t> column_begin, FloatRows out) override;

@@ -31,6 +31,26 @@ QWEN2 = COMMON | {"architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2", 
 QWEN2 |= {"max_window_layers": 2, "sliding_window": 24, "use_sliding_window": False}
 QWEN3 = QWEN2 | {"architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3", "attention_bias": False, "head_dim": 32}
 YARN = {"factor": 8.0, "original_max_position_embeddings": 32, "rope_type": "yarn"}
+LONGROPE = {
+    "type": "longrope",
+    "short_factor": [1.0 + 0.05 * i for i in range(12)],
+    "long_factor": [1.0 + 0.6 * i for i in range(12)],
+}
+SMOLLM3 = COMMON | {"architectures": ["SmolLM3ForCausalLM"], "model_type": "smollm3", "attention_bias": False, "mlp_bias": False}
+SMOLLM3 |= {"num_hidden_layers": 4, "no_rope_layers": [1, 0, 1, 0], "no_rope_layer_interval": 2, "use_sliding_window": False, "pad_token_id": 0}
+GRANITE = COMMON | {"architectures": ["GraniteForCausalLM"], "model_type": "granite", "attention_bias": False, "mlp_bias": False}
+GRANITE |= {"attention_multiplier": 0.5, "embedding_multiplier": 12.0, "logits_scaling": 2.0, "residual_multiplier": 0.22}
+OLMO2 = COMMON | {"architectures": ["Olmo2ForCausalLM"], "model_type": "olmo2", "attention_bias": False, "rms_norm_eps": 1e-6}
+PHI3 = COMMON | {"architectures": ["Phi3ForCausalLM"], "model_type": "phi3", "sliding_window": 262144, "pad_token_id": 0}
+GLM4 = COMMON | {"architectures": ["Glm4ForCausalLM"], "model_type": "glm4", "attention_bias": True, "head_dim": 16}
+GLM4 |= {"partial_rotary_factor": 0.5, "rms_norm_eps": 1.5625e-07, "pad_token_id": 0}
+GEMMA = COMMON | {"head_dim": 32, "hidden_act": "gelu_pytorch_tanh", "hidden_activation": "gelu_pytorch_tanh"}
+GEMMA |= {"attention_bias": False, "num_hidden_layers": 3, "rms_norm_eps": 1e-6, "sliding_window": 24, "tie_word_embeddings": True}
+GEMMA2 = GEMMA | {"architectures": ["Gemma2ForCausalLM"], "model_type": "gemma2", "query_pre_attn_scalar": 16}
+GEMMA2 |= {"attn_logit_softcapping": 3.0, "final_logit_softcapping": 6.0, "tie_word_embeddings": False}
+GEMMA3 = GEMMA | {"architectures": ["Gemma3ForCausalLM"], "model_type": "gemma3_text", "query_pre_attn_scalar": 32}
+GEMMA3 |= {"rope_local_base_freq": 100.0, "rope_scaling": {"factor": 8.0, "rope_type": "linear"}, "rope_theta": 1000000.0}
+GEMMA3 |= {"sliding_window_pattern": 3, "attn_logit_softcapping": None, "final_logit_softcapping": None}
 
 
 def in_current_form(config):
@@ -62,5 +82,26 @@ MODELS = {
     "qwen2_5_yarn": (QWEN2 | {"rope_scaling": YARN, "num_key_value_heads": 1}, {"rope_scaling": None}),
     "qwen3": (QWEN3 | {"torch_dtype": "float32"}, "_norm.weight"),
     "qwen3_yarn_tied": (QWEN3 | {"rope_scaling": YARN, "tie_word_embeddings": True}, {"rope_scaling": None}),
+    "mistral_small": (
+        COMMON
+        | {"architectures": ["MistralForCausalLM"], "model_type": "mistral", "sliding_window": None, "head_dim": 24}
+        | {"rope_theta": 1000000000.0, "torch_dtype": "bfloat16"},
+        {"rope_theta": 1000.0},
+    ),
+    "smollm3": (SMOLLM3, {"no_rope_layers": [1, 1, 1, 1]}),
+    "granite": (GRANITE, {"residual_multiplier": 1.0}),
+    "olmo2": (OLMO2, "_norm.weight"),
+    "olmo2_grouped": (OLMO2 | {"num_key_value_heads": 4, "torch_dtype": "float32"}, "_norm.weight"),
+    "phi3": (PHI3 | {"sliding_window": 24}, {"sliding_window": None}),
+    "phi3_longrope": (
+        PHI3
+        | {"head_dim": 32, "num_attention_heads": 2, "num_key_value_heads": 1, "original_max_position_embeddings": 32}
+        | {"partial_rotary_factor": 0.75, "rope_scaling": LONGROPE},
+        {"rope_scaling": None},
+    ),
+    "glm4": (GLM4, {"partial_rotary_factor": 1.0}),
+    "glm4_unbiased": (GLM4 | {"attention_bias": False, "num_key_value_heads": 1}, {"partial_rotary_factor": 1.0}),
+    "gemma2": (GEMMA2, {"attn_logit_softcapping": None}),
+    "gemma3": (GEMMA3, {"rope_local_base_freq": 1000000.0}),
 }
 SHARDED = ("llama3",)  # in two files with an index

@@ -1,6 +1,6 @@
 """Makes a small random model of each family and its logits, computed by transformers on the CPU in fp32.
 
-usage: make_goldens.py OUT_FOLDER                 (needs torch, transformers, safetensors)
+usage: make_goldens.py OUT_FOLDER [MODEL ...]     (needs torch, transformers, safetensors)
 
 OUT/<model>/ is a Hugging Face folder without a tokenizer, and in it
   golden.json  {"prompt": ids, "greedy": ids, "logits": {"file", "dtype", "shape": [rows, vocabulary], "rms"}, "least_margin"}
@@ -25,10 +25,11 @@ LEAST_MARGIN = 0.05  # of the logits' rms: five times the typical error of a log
 LEAST_DIFFERENCE = 1e-2  # NMSE; the tolerance in fp16 is 1e-4
 
 
-def random_weights(shapes, generator, dtype):
+def random_weights(shapes, generator, dtype, norm_mean):
     """Scaled so that every layer matters: unit rows into each product, scores and logits of several units.
 
     A tied embedding is small against what the layers add, and the last norm large, or else the model would repeat its last token.
+    norm_mean: 0 in families whose norms multiply by 1 + weight. They also multiply the embedding by the root of the hidden size.
     """
     tied = "lm_head.weight" not in shapes
     weights = {}
@@ -40,10 +41,11 @@ def random_weights(shapes, generator, dtype):
                 x = 1.3 * x
             elif name == "model.norm.weight" and tied:
                 x = 4.0 * x
+            x = x - 1.0 + norm_mean
         elif name.endswith("bias"):
             x = 0.5 * x
         elif name.endswith("embed_tokens.weight"):
-            x = (0.1 if tied else 0.4) * x
+            x = (0.02 if norm_mean == 0.0 else 0.1 if tied else 0.4) * x
         else:
             gain = 1.3 if name.endswith(("q_proj.weight", "k_proj.weight")) else 2.5 if name.startswith("lm_head") else 1.0
             x = gain * x / shape[1] ** 0.5
@@ -115,7 +117,7 @@ def make(name, out):
     shapes = {k: tuple(p.shape) for k, p in skeleton.named_parameters()}
     for seed in range(1000):
         generator = torch.Generator().manual_seed(seed)
-        weights = random_weights(shapes, generator, dtype)
+        weights = random_weights(shapes, generator, dtype, norm_mean=0.0 if "gemma" in config["model_type"] else 1.0)
         prompt = torch.randint(3, config["vocab_size"], (PROMPT,), generator=generator)
         greedy, logits, margin = greedy_run(build(config, weights), prompt)
         rms = logits.square().mean().sqrt().item()
@@ -139,9 +141,9 @@ def make(name, out):
     write_json(os.path.join(folder, "golden.json"), golden)
 
 
-def main(out):
+def main(out, *names):
     torch.set_grad_enabled(False)
-    for name in MODELS:
+    for name in names or MODELS:
         make(name, out)
 
 

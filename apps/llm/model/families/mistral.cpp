@@ -19,6 +19,7 @@ const ModelFamily kMistral = {
     .name = "Mistral",
     .supported = "Mistral",
     .model_type = "mistral",
+    .model_type_with_images = "mistral3",
     .architecture = "llama",
     .word_in_gguf_name = "mistral",
     .rope_in_gguf = RopeStyle::Interleaved,

@@ -36,7 +36,7 @@ const ModelFamily kQwen3 = {
     .model_type = "qwen3",
     .architecture = "qwen3",
     .blocks = {.qk_norm = QkNorm::Heads},
-    .default_head_dim = 128,
+    .folder_defaults = R"({"head_dim": 128})",
     .read_folder = read_qwen,
 };
 

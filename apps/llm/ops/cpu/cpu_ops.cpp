@@ -50,6 +50,10 @@ void CpuOps::add_rms_norm(FloatRows x, FloatRows delta, const float* weight, flo
     }
 }
 
+void CpuOps::rms_norm(FloatRows x, const float* weight, float eps, SentinelPlace place) {
+    add_rms_norm(x, {}, weight, eps, {x.data, x.rows, x.columns}, place);
+}
+
 bool CpuOps::by_integers(const WeightMatrix& weight) const {
     return kernels_.integer_product != nullptr && has_integer_product(weight.format());
 }
@@ -121,7 +125,8 @@ void CpuOps::matmul(HiddenRows x, const WeightMatrix& weight, FloatRows out) {
     multiply(host(x), one, out);
 }
 
-void CpuOps::gated_matmul(HiddenRows x, const WeightMatrix& gate, const WeightMatrix& up, HiddenRows out) {
+void CpuOps::gated_matmul(HiddenRows x, const WeightMatrix& gate, const WeightMatrix& up,
+                          Activation activation, HiddenRows out) {
     if (by_integers(gate) || by_integers(up)) quantize_rows(host(x));
     team_.for_each(items_of(gate, x.rows), [&](std::int64_t item, int thread) {
         Scratch& scratch = scratch_[static_cast<std::size_t>(thread)];
@@ -137,12 +142,12 @@ void CpuOps::gated_matmul(HiddenRows x, const WeightMatrix& gate, const WeightMa
         p.out_stride = stride;
         run(p);
         for (std::int64_t r = 0; r < x.rows; ++r)
-            kernels_.gate(gates + r * out.columns, p.out + r * stride, p.end - p.begin);
+            kernels_.gate(activation, gates + r * out.columns, p.out + r * stride, p.end - p.begin);
     });
 }
 
 void CpuOps::attention(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
-                       const KvLayer& cache, float scale, int window, HiddenRows out) {
+                       const KvLayer& cache, const AttentionSettings& attention, HiddenRows out) {
     const int group = settings.heads / settings.kv_heads;
     const int group_columns = group * settings.head_dim;
     team_.for_each(
@@ -172,8 +177,9 @@ void CpuOps::attention(HiddenRows qkv, const QkvSettings& settings, const BatchV
             row.page_stride = static_cast<std::int64_t>(settings.kv_heads) * kv_page_tokens;
             row.pages = batch.page_table + static_cast<std::int64_t>(batch.sequence[r]) * batch.max_pages;
             row.last = batch.position[r];
-            row.first = window > 0 ? std::max(0, row.last - window + 1) : 0;
-            row.scale = scale;
+            row.first = attention.window > 0 ? std::max(0, row.last - attention.window + 1) : 0;
+            row.scale = attention.scale;
+            row.soft_cap = attention.soft_cap;
             auto& scores = scratch_[static_cast<std::size_t>(thread)].other;
             const auto needed =
                 static_cast<std::size_t>(group) * static_cast<std::size_t>(row.last - row.first + 1 + 64);
@@ -181,6 +187,11 @@ void CpuOps::attention(HiddenRows qkv, const QkvSettings& settings, const BatchV
             row.scores = scores.data();
             kernels_.attention(row);
         });
+}
+
+void CpuOps::soft_cap(FloatRows x, float cap) {
+    team_.for_each(x.rows,
+                   [&](std::int64_t r, int) { kernels_.soft_cap(x.data + r * x.columns, x.columns, cap); });
 }
 
 void CpuOps::sample(FloatRows logits, const SamplingView& sampling, std::int32_t* tokens,

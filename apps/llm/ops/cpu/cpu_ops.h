@@ -25,14 +25,17 @@ class CpuOps final : public HostOps {
 
     void add_rms_norm(FloatRows x, FloatRows delta, const float* weight, float eps, HiddenRows out,
                       SentinelPlace place) override;
+    void rms_norm(FloatRows x, const float* weight, float eps, SentinelPlace place) override;
     void matmul(HiddenRows x, std::span<const WeightMatrix* const> weights, HiddenRows out) override;
     void matmul(HiddenRows x, const WeightMatrix& weight, FloatRows out) override;
-    void gated_matmul(HiddenRows x, const WeightMatrix& gate, const WeightMatrix& up,
+    void gated_matmul(HiddenRows x, const WeightMatrix& gate, const WeightMatrix& up, Activation activation,
                       HiddenRows out) override;
+    void sum_squares(HiddenRows qkv, const QkvSettings& settings, FloatRows sums) override;
     void rope_and_store(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
                         const KvLayer& cache) override;
     void attention(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch, const KvLayer& cache,
-                   float scale, int window, HiddenRows out) override;
+                   const AttentionSettings& attention, HiddenRows out) override;
+    void soft_cap(FloatRows x, float cap) override;
     void sample(FloatRows logits, const SamplingView& sampling, std::int32_t* tokens,
                 float* log_probability) override;
     void top_log_probabilities(FloatRows logits, int n, std::int32_t* tokens,

@@ -15,7 +15,7 @@ CpuKernels compiled_cpu_kernels<simd_level>() {
 #else
     constexpr void (*integers)(const Product&) = nullptr;
 #endif
-    return {simd_level, product<>, integers, quantize, attention, add_rms_norm, gate, to_half};
+    return {simd_level, product<>, integers, quantize, attention, add_rms_norm, gate, soft_cap, to_half};
 }
 
 }  // namespace voltpile::llm

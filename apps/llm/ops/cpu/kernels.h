@@ -8,6 +8,7 @@
 
 #include "base/cpu_level.h"
 #include "llm/model/kv_element.h"
+#include "llm/model/layer_blocks.h"
 #include "llm/model/weight_format.h"
 #include "llm/ops/cpu/quantized_block.h"
 
@@ -63,6 +64,7 @@ struct AttentionRow {
     int first = 0;                        // first and last position, inclusive
     int last = 0;
     float scale = 1;          // factor of the scores
+    float soft_cap = 0;       // see AttentionSettings
     float* scores = nullptr;  // scratch: group * (last - first + 1 + 64)
 };
 
@@ -74,11 +76,14 @@ struct CpuKernels {
     // Quantizes a row. columns: a multiple of quantized_columns.
     void (*quantize)(const float* x, std::int64_t columns, QuantizedBlock* to);
     void (*attention)(const AttentionRow&);
-    // x += delta (unless nullptr); out = x * weight / sqrt(mean(x^2) + eps); returns the mean.
+    // x += delta (unless nullptr); out = x * weight / sqrt(mean(x^2) + eps), or x if weight is nullptr;
+    // returns the mean. out may be x.
     float (*add_rms_norm)(float* x, const float* delta, const float* weight, float eps, std::int64_t columns,
                           float* out);
-    // gate[i] = silu(gate[i]) * up[i]
-    void (*gate)(float* gate, const float* up, std::int64_t count);
+    // gate[i] = activation(gate[i]) * up[i]
+    void (*gate)(Activation activation, float* gate, const float* up, std::int64_t count);
+    // values[i] = cap * tanh(values[i] / cap)
+    void (*soft_cap)(float* values, std::int64_t count, float cap);
     void (*to_half)(const float* from, std::uint16_t* to, std::int64_t count);
 };
 

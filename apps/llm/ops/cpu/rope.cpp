@@ -12,11 +12,25 @@ struct Rotation {
     std::span<const float> cosine, sine;  // (rope_dims / 2)
 };
 
+float norm_scale(float squares, int count, float eps) {
+    return 1 / std::sqrt(squares / static_cast<float>(count) + eps);
+}
+
 void norm_head(float* head, const float* weight, const QkvSettings& settings) {
     float squares = 0;
     for (int i = 0; i < settings.head_dim; ++i) squares += head[i] * head[i];
-    const float scale = 1 / std::sqrt(squares / static_cast<float>(settings.head_dim) + settings.norm_eps);
+    const float scale = norm_scale(squares, settings.head_dim, settings.norm_eps);
     for (int i = 0; i < settings.head_dim; ++i) head[i] *= scale * weight[i];
+}
+
+// Applies a norm of all heads together to row r. keys: its keys.
+void norm_row(float* queries, float* keys, std::int64_t r, const QkvSettings& settings) {
+    const int dim = settings.head_dim;
+    const float* squares = settings.row_squares + 2 * r;
+    const float of_queries = norm_scale(squares[0], settings.norm_heads * dim, settings.norm_eps);
+    const float of_keys = norm_scale(squares[1], settings.norm_kv_heads * dim, settings.norm_eps);
+    for (int i = 0; i < settings.heads * dim; ++i) queries[i] *= of_queries * settings.q_norm[i];
+    for (int i = 0; i < settings.kv_heads * dim; ++i) keys[i] *= of_keys * settings.k_norm[i];
 }
 
 void rotate_head(float* head, const Rotation& by, RopeStyle style) {
@@ -63,6 +77,19 @@ float quantize(const float* from, std::int8_t* to, int count) {
 
 }  // namespace
 
+void CpuOps::sum_squares(HiddenRows qkv, const QkvSettings& settings, FloatRows sums) {
+    const int counts[] = {settings.heads * settings.head_dim, settings.kv_heads * settings.head_dim};
+    team_.for_each(qkv.rows, [&](std::int64_t r, int) {
+        const float* from = host(qkv).data + r * qkv.columns;
+        for (int part = 0; part < 2; ++part) {
+            float sum = 0;
+            for (int i = 0; i < counts[part]; ++i) sum += from[i] * from[i];
+            sums.data[2 * r + part] = sum;
+            from += counts[part];
+        }
+    });
+}
+
 void CpuOps::rope_and_store(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
                             const KvLayer& cache) {
     const int dim = settings.head_dim;
@@ -81,8 +108,11 @@ void CpuOps::rope_and_store(HiddenRows qkv, const QkvSettings& settings, const B
         float* q = host(qkv).data + r * qkv.columns;
         float* k = q + settings.heads * dim;
         float* v = k + settings.kv_heads * dim;
-        prepare_heads(q, settings.heads, settings.q_bias, settings.q_norm, by, settings);
-        prepare_heads(k, settings.kv_heads, settings.k_bias, settings.k_norm, by, settings);
+        const bool by_row = settings.row_squares != nullptr;
+        if (by_row) norm_row(q, k, r, settings);
+        prepare_heads(q, settings.heads, settings.q_bias, by_row ? nullptr : settings.q_norm, by, settings);
+        prepare_heads(k, settings.kv_heads, settings.k_bias, by_row ? nullptr : settings.k_norm, by,
+                      settings);
         for (int i = 0; settings.v_bias != nullptr && i < settings.kv_heads * dim; ++i)
             v[i] += settings.v_bias[i];
         limit(k, 2 * settings.kv_heads * dim);  // the values follow the keys

@@ -27,6 +27,10 @@ float add_rms_norm(float* x, const float* delta, const float* weight, float eps,
         total += x[c] * x[c];
     }
     const float mean = total / static_cast<float>(columns);
+    if (weight == nullptr) {
+        if (out != x) __builtin_memcpy(out, x, static_cast<std::size_t>(columns) * sizeof(float));
+        return mean;
+    }
     const float scale = 1 / __builtin_sqrtf(mean + eps);
     for (c = 0; c + lane_count <= columns; c += lane_count)
         (Lanes::load(x + c) * scale * Lanes::load(weight + c)).store(out + c);
@@ -34,20 +38,49 @@ float add_rms_norm(float* x, const float* delta, const float* weight, float eps,
     return mean;
 }
 
+template <Activation activation>
 VOLTPILE_INLINE Lanes gated(Lanes gate, Lanes up) {
-    return gate / (1.0F + exponential(-gate)) * up;
+    Lanes exponent = gate;
+    if constexpr (activation == Activation::GeluTanh) {
+        // (1 + tanh(y)) / 2 = 1 / (1 + exp(-2 y)), with 2 y = 2 sqrt(2 / pi) (g + 0.044715 g^3).
+        exponent = gate * fma(gate * gate, Lanes(1.5957691F * 0.044715F), Lanes(1.5957691F));
+    }
+    return gate / (1.0F + exponential(-exponent)) * up;
 }
 
-void gate(float* values, const float* up, std::int64_t count) {
+template <Activation activation>
+void gate_by(float* values, const float* up, std::int64_t count) {
     std::int64_t i = 0;
     for (; i + lane_count <= count; i += lane_count)
-        gated(Lanes::load(values + i), Lanes::load(up + i)).store(values + i);
+        gated<activation>(Lanes::load(values + i), Lanes::load(up + i)).store(values + i);
     if (i < count) {
         float rest[2][lane_count] = {};
         __builtin_memcpy(rest[0], values + i, static_cast<std::size_t>(count - i) * sizeof(float));
         __builtin_memcpy(rest[1], up + i, static_cast<std::size_t>(count - i) * sizeof(float));
-        gated(Lanes::load(rest[0]), Lanes::load(rest[1])).store(rest[0]);
+        gated<activation>(Lanes::load(rest[0]), Lanes::load(rest[1])).store(rest[0]);
         __builtin_memcpy(values + i, rest[0], static_cast<std::size_t>(count - i) * sizeof(float));
+    }
+}
+
+void gate(Activation activation, float* values, const float* up, std::int64_t count) {
+    if (activation == Activation::Silu) return gate_by<Activation::Silu>(values, up, count);
+    gate_by<Activation::GeluTanh>(values, up, count);
+}
+
+// tanh(z) = 1 - 2 / (1 + exp(2 z)). The absolute error, 1e-7 * cap, is far below what a score or logit needs.
+VOLTPILE_INLINE Lanes soft_capped(Lanes value, float cap) {
+    return cap - 2 * cap / (1.0F + exponential(value * (2 / cap)));
+}
+
+void soft_cap(float* values, std::int64_t count, float cap) {
+    std::int64_t i = 0;
+    for (; i + lane_count <= count; i += lane_count)
+        soft_capped(Lanes::load(values + i), cap).store(values + i);
+    if (i < count) {
+        float rest[lane_count] = {};
+        __builtin_memcpy(rest, values + i, static_cast<std::size_t>(count - i) * sizeof(float));
+        soft_capped(Lanes::load(rest), cap).store(rest);
+        __builtin_memcpy(values + i, rest, static_cast<std::size_t>(count - i) * sizeof(float));
     }
 }
 
@@ -134,6 +167,7 @@ void attention_over(const AttentionRow& row) {
     for (int i = 0; i < row.group * row.head_dim; ++i) row.out[i] = 0;
     for (int g = 0; g < row.group; ++g) {
         float* weights = row.scores + g * stride;
+        if (row.soft_cap > 0) soft_cap(weights, count, row.soft_cap);
         const float scale = 1 / soften(weights, count);
         for (int p = 0; p < count; ++p) weights[p] *= scale;
     }

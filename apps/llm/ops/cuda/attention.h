@@ -21,6 +21,7 @@ struct AttentionArgs {
     int kv_heads = 0;
     int head_dim = 0;
     float scale = 1;
+    float soft_cap = 0;               // see AttentionSettings; only the plain kernel has it
     float limit = half_limit(false);  // applied to the output
     int window = 0;
     BatchView batch;
@@ -34,7 +35,8 @@ struct AttentionArgs {
 // other sequences use tiles of 64 rows (of one head, or 32 or 16 rows of 2 or 4 heads that share a KV head)
 // with one block per span, and a second kernel joins the spans. Both use the same tensor core products and
 // sum in the same order, so a row's result is bit-identical in either and for any other rows of the batch.
-// Empty rows become 0. If tensor_cores_take(head_dim) is false, a simpler and slower kernel works row by row.
+// Empty rows become 0. If tensor_cores_take(head_dim) is false, or with a soft cap, a simpler and slower
+// kernel works row by row.
 constexpr int split_tokens = 128;
 constexpr int span_splits = 8, span_tokens = span_splits * split_tokens;
 constexpr int splits_of(int context) {

@@ -86,14 +86,18 @@ class CudaOps final : public GpuOps {
         return std::make_unique<GpuRecording>(stream_, enqueue);
     }
 
-    void embed(const WeightMatrix& table, const BatchView& batch, FloatRows x) override {
-        launch_embed(cuda(table).planes(), batch, static_cast<int>(x.columns), x.data, stream_);
+    void embed(const WeightMatrix& table, const BatchView& batch, float scale, FloatRows x) override {
+        launch_embed(cuda(table).planes(), batch, scale, static_cast<int>(x.columns), x.data, stream_);
     }
     void add_rms_norm(FloatRows x, FloatRows delta, const float* weight, float eps, HiddenRows out,
                       SentinelPlace place) override {
         launch_add_rms_norm(x.data, delta.data, weight, eps, out.data, static_cast<int>(x.rows),
                             static_cast<int>(x.columns), limit_, sentinel_place(place), sentinel_.data(),
                             stream_);
+    }
+    void rms_norm(FloatRows x, const float* weight, float eps, SentinelPlace place) override {
+        launch_rms_norm(x.data, weight, eps, static_cast<int>(x.rows), static_cast<int>(x.columns),
+                        sentinel_place(place), sentinel_.data(), stream_);
     }
     void matmul(HiddenRows x, std::span<const WeightMatrix* const> weights, HiddenRows out) override {
         product_.run(x, weights, out.data, false, static_cast<int>(out.columns));
@@ -102,16 +106,23 @@ class CudaOps final : public GpuOps {
         const WeightMatrix* const one[] = {&weight};
         product_.run(x, one, out.data, true, static_cast<int>(out.columns));
     }
-    void gated_matmul(HiddenRows x, const WeightMatrix& gate, const WeightMatrix& up,
+    void gated_matmul(HiddenRows x, const WeightMatrix& gate, const WeightMatrix& up, Activation activation,
                       HiddenRows out) override {
-        product_.run_gated(x, cuda(gate), cuda(up), out.data, static_cast<int>(out.columns));
+        product_.run_gated(x, cuda(gate), cuda(up), activation, out.data, static_cast<int>(out.columns));
+    }
+    void sum_squares(HiddenRows qkv, const QkvSettings& settings, FloatRows sums) override {
+        launch_sum_squares(qkv.data, settings, static_cast<int>(qkv.rows), static_cast<int>(qkv.columns),
+                           limit_, sums.data, stream_);
     }
     void rope_and_store(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
                         const KvLayer& cache) override {
         launch_rope_and_store(qkv.data, settings, batch, cache, limit_, stream_);
     }
     void attention(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch, const KvLayer& cache,
-                   float scale, int window, HiddenRows out) override;
+                   const AttentionSettings& attention, HiddenRows out) override;
+    void soft_cap(FloatRows x, float cap) override {
+        launch_soft_cap(x.data, x.rows * x.columns, cap, stream_);
+    }
     void gather_rows(HiddenRows x, const BatchView& batch, HiddenRows out) override {
         launch_gather(x.data, static_cast<int>(x.columns) * 2, batch.logit_row, batch.logits, out.data,
                       stream_);
@@ -149,7 +160,7 @@ class CudaOps final : public GpuOps {
 };
 
 void CudaOps::attention(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
-                        const KvLayer& cache, float scale, int window, HiddenRows out) {
+                        const KvLayer& cache, const AttentionSettings& attention, HiddenRows out) {
     if (batch.rows == 0) return;
     AttentionArgs args;
     args.qkv = qkv.data;
@@ -159,12 +170,14 @@ void CudaOps::attention(HiddenRows qkv, const QkvSettings& settings, const Batch
     args.heads = settings.heads;
     args.kv_heads = settings.kv_heads;
     args.head_dim = settings.head_dim;
-    args.scale = scale;
+    args.scale = attention.scale;
+    args.soft_cap = attention.soft_cap;
     args.limit = limit_;
-    args.window = window;
+    args.window = attention.window;
     args.batch = batch;
     args.scratch = reinterpret_cast<float*>(scratch_.data());
-    if (!tensor_cores_take(settings.head_dim)) return launch_plain_attention(args, stream_);
+    if (!tensor_cores_take(settings.head_dim) || attention.soft_cap > 0)
+        return launch_plain_attention(args, stream_);
     if (decode_scratch_bytes_per_sequence(args) > scratch_.size()) {
         throw DeviceError(fmt::format("attention over {} tokens needs more than the {} MiB of scratch memory",
                                       batch.max_context, scratch_.size() >> 20));

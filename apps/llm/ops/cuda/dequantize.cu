@@ -25,13 +25,13 @@ __global__ void dequantize(const DeviceMatrix w, int first_row, int rows, uint4*
     for (int q = 0; q < 4; ++q) out[index * 4 + q] = RowUnit<format>::halves(raw, q);
 }
 
-__global__ void silu_product(const float* gate, const float* up, int gate_columns, __half* out,
-                             int out_columns, int rows, int columns, float limit) {
+__global__ void gated_product(Activation activation, const float* gate, const float* up, int gate_columns,
+                              __half* out, int out_columns, int rows, int columns, float limit) {
     const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x;
     if (index >= static_cast<std::int64_t>(rows) * columns) return;
     const std::int64_t row = index / columns, column = index % columns;
     const std::int64_t from = row * gate_columns + column;
-    out[row * out_columns + column] = limited_half(silu(gate[from]) * up[from], limit);
+    out[row * out_columns + column] = limited_half(activated(activation, gate[from]) * up[from], limit);
 }
 
 __global__ void pad(const __half* x, int rows, int columns, int padded, __half* out) {
@@ -44,7 +44,7 @@ __global__ void pad(const __half* x, int rows, int columns, int padded, __half* 
 // One block per row.
 template <WeightFormat format>
 __global__ void embed(const DeviceMatrix w, const std::int32_t* token, const std::int32_t* drawn,
-                      const std::int32_t* sequence, int columns, float* x) {
+                      const std::int32_t* sequence, float scale, int columns, float* x) {
     int row = -1;
     if (sequence[blockIdx.x] >= 0) {
         row = token[blockIdx.x];
@@ -63,7 +63,7 @@ __global__ void embed(const DeviceMatrix w, const std::int32_t* token, const std
 #pragma unroll
             for (int i = 0; i < 8; ++i) {
                 const int column = unit * 32 + q * 8 + i;
-                if (column < columns) to[column] = value[i];
+                if (column < columns) to[column] = value[i] * scale;
             }
         }
     }
@@ -79,10 +79,10 @@ void launch_dequantize(const DeviceMatrix& w, int first_row, int rows, void* out
     });
 }
 
-void launch_silu(const float* gate, const float* up, int gate_columns, void* out, int out_columns, int rows,
-                 int columns, float limit, const Stream& stream) {
-    launch("gating", silu_product, {blocks_for(static_cast<std::int64_t>(rows) * columns), threads}, stream,
-           gate, up, gate_columns, static_cast<__half*>(out), out_columns, rows, columns, limit);
+void launch_gate(Activation activation, const float* gate, const float* up, int gate_columns, void* out,
+                 int out_columns, int rows, int columns, float limit, const Stream& stream) {
+    launch("gating", gated_product, {blocks_for(static_cast<std::int64_t>(rows) * columns), threads}, stream,
+           activation, gate, up, gate_columns, static_cast<__half*>(out), out_columns, rows, columns, limit);
 }
 
 void launch_pad(const void* x, int rows, int columns, int padded, void* out, const Stream& stream) {
@@ -90,12 +90,12 @@ void launch_pad(const void* x, int rows, int columns, int padded, void* out, con
            stream, static_cast<const __half*>(x), rows, columns, padded, static_cast<__half*>(out));
 }
 
-void launch_embed(const DeviceMatrix& w, const BatchView& batch, int columns, float* x,
+void launch_embed(const DeviceMatrix& w, const BatchView& batch, float scale, int columns, float* x,
                   const Stream& stream) {
     if (batch.rows == 0) return;
     with_format(w.format, [&](auto format) {
         launch("embedding", embed<format.value>, {batch.rows, threads}, stream, w, batch.token, batch.drawn,
-               batch.sequence, columns, x);
+               batch.sequence, scale, columns, x);
     });
 }
 

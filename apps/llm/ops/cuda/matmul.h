@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "device/stream.h"
+#include "llm/model/layer_blocks.h"
 #include "llm/ops/batch_view.h"
 #include "llm/ops/cuda/matrix.h"
 #include "llm/ops/half_limit.h"
@@ -38,8 +39,9 @@ struct MatmulArgs {
     int out_begin[3] = {0, 0, 0};
     int first_group[4] = {0, 0, 0, 0};  // matrix m has the groups (matrix.h) first_group[m] to [m + 1] - 1
     int matrices = 1;
-    bool gated = false;       // matrix[0] is gate, matrix[1] is up; one output
-    int rows = 0;             // of x and out
+    bool gated = false;                        // matrix[0] is gate, matrix[1] is up; one output
+    Activation activation = Activation::Silu;  // of the gate
+    int rows = 0;                              // of x and out
     const void* x = nullptr;  // fp16 (rows, columns), contiguous, 16-byte aligned; columns a multiple of 32
     void* out = nullptr;      // fp16, or fp32 if out_float
     bool out_float = false;
@@ -71,12 +73,13 @@ void launch_tiles(const MatmulArgs& args, const Stream& stream);
 
 // Dequantizes `rows` rows of w from first_row on to fp16. out: (rows, columns).
 void launch_dequantize(const DeviceMatrix& w, int first_row, int rows, void* out, const Stream& stream);
-// out[r, c] = silu(gate[r, c]) * up[r, c] for c < columns. gate, up: fp32, row stride gate_columns. out:
-// fp16, row stride out_columns. limit: half_limit().
-void launch_silu(const float* gate, const float* up, int gate_columns, void* out, int out_columns, int rows,
-                 int columns, float limit, const Stream& stream);
+// out[r, c] = activation(gate[r, c]) * up[r, c] for c < columns. gate, up: fp32, row stride gate_columns.
+// out: fp16, row stride out_columns. limit: half_limit().
+void launch_gate(Activation activation, const float* gate, const float* up, int gate_columns, void* out,
+                 int out_columns, int rows, int columns, float limit, const Stream& stream);
 // See Ops::embed. x: (rows, columns).
-void launch_embed(const DeviceMatrix& w, const BatchView& batch, int columns, float* x, const Stream& stream);
+void launch_embed(const DeviceMatrix& w, const BatchView& batch, float scale, int columns, float* x,
+                  const Stream& stream);
 // Copies fp16 (rows, columns) to (rows, padded) and fills the new columns with zeros.
 void launch_pad(const void* x, int rows, int columns, int padded, void* out, const Stream& stream);
 

@@ -85,12 +85,13 @@ void CudaProduct::run(HiddenRows x, std::span<const WeightMatrix* const> weights
     }
 }
 
-void CudaProduct::run_gated(HiddenRows x, const CudaMatrix& gate, const CudaMatrix& up, void* out,
-                            int out_columns) {
+void CudaProduct::run_gated(HiddenRows x, const CudaMatrix& gate, const CudaMatrix& up, Activation activation,
+                            void* out, int out_columns) {
     if (x.rows == 0) return;
     std::size_t used = 0;
     MatmulArgs args;
     args.gated = true;
+    args.activation = activation;
     args.limit = limit_;
     args.matrices = 2;
     args.matrix[0] = gate.planes();
@@ -169,8 +170,8 @@ void CudaProduct::gated_of_two_formats(const MatmulArgs& args, std::size_t used)
             one.out = sums + m * outputs;
             by_kernels(one, used + aligned(static_cast<std::size_t>(rows) * row_bytes));
         }
-        launch_silu(
-            sums, sums + outputs, 2 * outputs,
+        launch_gate(
+            args.activation, sums, sums + outputs, 2 * outputs,
             static_cast<std::uint8_t*>(args.out) + static_cast<std::int64_t>(row) * args.out_columns * 2,
             args.out_columns, rows, outputs, limit_, stream_);
     }
@@ -219,7 +220,7 @@ void CudaProduct::many_rows_gated(const MatmulArgs& args, std::size_t used) {
                  2 * each);
         multiply(args.x, args.rows, gate.columns, as_fp16(up, row, outputs, half_up), outputs, sums + each,
                  true, 2 * each);
-        launch_silu(sums, sums + each, 2 * each,
+        launch_gate(args.activation, sums, sums + each, 2 * each,
                     static_cast<std::uint8_t*>(args.out) + static_cast<std::int64_t>(row) * 2,
                     args.out_columns, args.rows, outputs, limit_, stream_);
     }

@@ -26,7 +26,8 @@ class CudaProduct {
     // Ops::matmul and Ops::gated_matmul. out: fp32 if out_float, otherwise fp16, with row stride out_columns.
     void run(HiddenRows x, std::span<const WeightMatrix* const> weights, void* out, bool out_float,
              int out_columns);
-    void run_gated(HiddenRows x, const CudaMatrix& gate, const CudaMatrix& up, void* out, int out_columns);
+    void run_gated(HiddenRows x, const CudaMatrix& gate, const CudaMatrix& up, Activation activation,
+                   void* out, int out_columns);
 
   private:
     struct ReleaseBlas {

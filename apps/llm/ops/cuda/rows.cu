@@ -28,8 +28,9 @@ __device__ void trip(std::uint64_t* sentinel, std::uint64_t place, unsigned row)
     }
 }
 
-// One block per row. A thread takes 4 columns at a time if the columns are a multiple of 4.
-template <class Vector>
+// One block per row. A thread takes 4 columns at a time if the columns are a multiple of 4. normed: false to
+// leave out the norm.
+template <class Vector, bool normed>
 __global__ void __launch_bounds__(1024)
     add_rms_norm(float* x, const float* delta, const float* weight, float eps, __half* out, int columns,
                  float limit, std::uint64_t place, std::uint64_t* sentinel) {
@@ -56,12 +57,15 @@ __global__ void __launch_bounds__(1024)
     if (threadIdx.x == 0 && !isfinite(mean)) trip(sentinel, place, blockIdx.x);
     const float scale = 1.0f / sqrtf(mean + eps);
     for (int c = static_cast<int>(threadIdx.x); c < columns / width; c += static_cast<int>(blockDim.x)) {
-        const Vector v = xs[c], w = ws[c];
+        const Vector v = xs[c];
+        Vector w;
+        if constexpr (normed) w = ws[c];
         __half result[width];
 #pragma unroll
         for (int i = 0; i < width; ++i) {
-            result[i] = limited_half(
-                reinterpret_cast<const float*>(&v)[i] * scale * reinterpret_cast<const float*>(&w)[i], limit);
+            float value = reinterpret_cast<const float*>(&v)[i];
+            if constexpr (normed) value = value * scale * reinterpret_cast<const float*>(&w)[i];
+            result[i] = limited_half(value, limit);
         }
         if constexpr (width == 4) {
             *reinterpret_cast<uint2*>(out + begin + c * 4) = *reinterpret_cast<const uint2*>(result);
@@ -69,6 +73,41 @@ __global__ void __launch_bounds__(1024)
             out[begin + c] = result[0];
         }
     }
+}
+
+// One block per row.
+__global__ void __launch_bounds__(1024) rms_norm(float* x, const float* weight, float eps, int columns,
+                                                 std::uint64_t place, std::uint64_t* sentinel) {
+    __shared__ float shared[32];
+    float* xs = x + static_cast<std::int64_t>(blockIdx.x) * columns;
+    float sum = 0;
+    for (int c = static_cast<int>(threadIdx.x); c < columns; c += static_cast<int>(blockDim.x))
+        sum = fmaf(xs[c], xs[c], sum);
+    const float mean = sum_over_block(sum, shared) / static_cast<float>(columns);
+    if (threadIdx.x == 0 && !isfinite(mean)) trip(sentinel, place, blockIdx.x);
+    const float scale = 1.0f / sqrtf(mean + eps);
+    for (int c = static_cast<int>(threadIdx.x); c < columns; c += static_cast<int>(blockDim.x))
+        xs[c] = xs[c] * scale * weight[c];
+}
+
+// Grid: (rows, 2): queries and keys.
+__global__ void __launch_bounds__(256)
+    sum_squares(const __half* qkv, int columns, int q_columns, int k_columns, float limit, float* sums) {
+    __shared__ float shared[32];
+    const int part = static_cast<int>(blockIdx.y), count = part == 0 ? q_columns : k_columns;
+    const __half* from = qkv + static_cast<std::int64_t>(blockIdx.x) * columns + (part == 0 ? 0 : q_columns);
+    float sum = 0;
+    for (int c = static_cast<int>(threadIdx.x); c < count; c += static_cast<int>(blockDim.x)) {
+        const float v = limited(__half2float(from[c]), limit);
+        sum = fmaf(v, v, sum);
+    }
+    sum = sum_over_block(sum, shared);
+    if (threadIdx.x == 0) sums[2 * blockIdx.x + blockIdx.y] = sum;
+}
+
+__global__ void soft_cap(float* x, std::int64_t count, float cap) {
+    const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (i < count) x[i] = cap * tanhf(x[i] / cap);
 }
 
 // One block per output row.
@@ -136,7 +175,13 @@ __global__ void __launch_bounds__(32 * rope_warps)
         v[i] = limited(__half2float(mine[i]), limit) + (bias != nullptr ? bias[i] : 0.0f);
         sum = fmaf(v[i], v[i], sum);
     }
-    if (norm != nullptr) {
+    if (norm != nullptr && s.row_squares != nullptr) {
+        const int count = dim * (is_key ? s.norm_kv_heads : s.norm_heads);
+        const float squares = s.row_squares[2 * row + (is_key ? 1 : 0)];
+        const float scale = 1.0f / sqrtf(squares / static_cast<float>(count) + s.norm_eps);
+        norm += (is_query ? head : kv_head) * dim;
+        for (int i = lane; i < dim; i += 32) v[i] *= scale * norm[i];
+    } else if (norm != nullptr) {
         for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, offset);
         const float scale = 1.0f / sqrtf(sum / static_cast<float>(dim) + s.norm_eps);
         for (int i = lane; i < dim; i += 32) v[i] *= scale * norm[i];
@@ -182,8 +227,29 @@ void launch_add_rms_norm(float* x, const float* delta, const float* weight, floa
     if (rows == 0) return;
     const bool wide = columns % 4 == 0;
     const int threads = min(max(((wide ? columns / 4 : columns) + 31) / 32 * 32, 32), 1024);
-    launch("RMS norm", wide ? add_rms_norm<float4> : add_rms_norm<float>, {rows, threads}, stream, x, delta,
-           weight, eps, static_cast<__half*>(out), columns, limit, place, sentinel);
+    const auto normed = wide ? add_rms_norm<float4, true> : add_rms_norm<float, true>;
+    const auto plain = wide ? add_rms_norm<float4, false> : add_rms_norm<float, false>;
+    launch("RMS norm", weight != nullptr ? normed : plain, {rows, threads}, stream, x, delta, weight, eps,
+           static_cast<__half*>(out), columns, limit, place, sentinel);
+}
+
+void launch_rms_norm(float* x, const float* weight, float eps, int rows, int columns, std::uint64_t place,
+                     std::uint64_t* sentinel, const Stream& stream) {
+    if (rows == 0) return;
+    const int threads = min((columns + 31) / 32 * 32, 1024);
+    launch("RMS norm in place", rms_norm, {rows, threads}, stream, x, weight, eps, columns, place, sentinel);
+}
+
+void launch_sum_squares(const void* qkv, const QkvSettings& settings, int rows, int columns, float limit,
+                        float* sums, const Stream& stream) {
+    if (rows == 0) return;
+    launch("sums of squares", sum_squares, {rows, 256, 0, 2}, stream, static_cast<const __half*>(qkv),
+           columns, settings.heads * settings.head_dim, settings.kv_heads * settings.head_dim, limit, sums);
+}
+
+void launch_soft_cap(float* x, std::int64_t count, float cap, const Stream& stream) {
+    if (count == 0) return;
+    launch("soft cap", soft_cap, {static_cast<int>((count + 255) / 256), 256}, stream, x, count, cap);
 }
 
 void launch_gather(const void* x, int row_bytes, const std::int32_t* rows_wanted, int wanted, void* out,

@@ -18,10 +18,17 @@ constexpr std::uint64_t sentinel_place(const SentinelPlace& place) {
            (static_cast<std::uint64_t>(static_cast<std::uint16_t>(place.operation)) << 32);
 }
 
-// Ops::add_rms_norm. delta may be nullptr, rows may be 0. limit: half_limit().
+// Ops::add_rms_norm. delta and weight may be nullptr, rows may be 0. limit: half_limit().
 void launch_add_rms_norm(float* x, const float* delta, const float* weight, float eps, void* out, int rows,
                          int columns, float limit, std::uint64_t place, std::uint64_t* sentinel,
                          const Stream& stream);
+
+// Ops::rms_norm, Ops::sum_squares and Ops::soft_cap. columns: of a row of x or qkv. count: of all numbers.
+void launch_rms_norm(float* x, const float* weight, float eps, int rows, int columns, std::uint64_t place,
+                     std::uint64_t* sentinel, const Stream& stream);
+void launch_sum_squares(const void* qkv, const QkvSettings& settings, int rows, int columns, float limit,
+                        float* sums, const Stream& stream);
+void launch_soft_cap(float* x, std::int64_t count, float cap, const Stream& stream);
 
 // out[i] = x[rows_wanted[i]] for i < wanted; rows of row_bytes bytes.
 void launch_gather(const void* x, int row_bytes, const std::int32_t* rows_wanted, int wanted, void* out,

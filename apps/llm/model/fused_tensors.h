@@ -1,0 +1,16 @@
+// Divides tensors that hold several matrices of a layer one below the other.
+#pragma once
+
+#include <vector>
+
+#include "llm/model/model_tensor.h"
+#include "llm/model/tensor_files.h"
+
+namespace voltpile::llm {
+
+// Replaces blk.N.attn_qkv by attn_q, attn_k and attn_v (weights and biases), and a blk.N.ffn_up.weight
+// without ffn_gate by ffn_gate and ffn_up. The parts are views of the file. Leaves a tensor whose size is not
+// that of its parts. table: the tensors that the model should have.
+void divide_fused_tensors(TensorFiles& files, const std::vector<ModelTensor>& table);
+
+}  // namespace voltpile::llm
