@@ -2,6 +2,7 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -47,7 +48,7 @@ void write_file(const std::string& path, const std::string& text) {
     std::ofstream file(path, std::ios::binary);
     file << text;
     file.flush();
-    if (!file) throw FileError(fmt::format("cannot write {}", path));
+    if (!file) throw FileError("write", path, errno);
 }
 
 void print_hosts(const TopoArguments& args, const Topology& topology) {

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <filesystem>
+#include <system_error>
 
 #include "base/error.h"
 #include "base/format.h"
@@ -55,7 +57,8 @@ void CommandApp::check_program() const {
             if (name == "PATH") return;
         found = find_program(program).has_value();
     } else if (program.front() == '/') {
-        found = access(program.c_str(), X_OK) == 0;
+        std::error_code error;  // a folder may be "executed"
+        found = access(program.c_str(), X_OK) == 0 && !std::filesystem::is_directory(program, error);
     }
     if (!found)
         throw MachineError(fmt::format("{}: command.argv[0] = \"{}\": {} has no such program{}",

@@ -57,7 +57,8 @@ std::string gpus_text(const NodeReport& report) {
     std::string text;
     for (const auto& [name, number] : count)
         text += fmt::format("{}{}x {}", text.empty() ? "" : ", ", number, name);
-    return text.empty() ? "no GPUs" : text;
+    if (!text.empty()) return text;
+    return report.gpus.empty() ? "no GPUs" : fmt::format("{}x a GPU without a name", report.gpus.size());
 }
 
 }  // namespace

@@ -57,6 +57,8 @@ class NodeCheck {
     }
 
     static std::string driver_advice(const std::string& problem) {
+        if (problem.find("voltpile-probe") != problem.npos)
+            return "install Voltpile again: the program voltpile-probe belongs beside voltpile";
         if (problem.find("Permission") != problem.npos)
             return "let this user open /dev/nvidia*: see their group, and the job's devices under Slurm";
         if (problem.find("mismatch") != problem.npos)

@@ -165,13 +165,23 @@ void TelemetryRecorder::note_interventions(std::vector<NodeSample>& samples, std
             intervened = true;
         }
         constexpr double tolerance_s = 0.05;
-        if (!intervened && sample.time_s < kept_s_ + every_s_ - tolerance_s) return false;
+        const bool early = sample.time_s >= kept_s_ && sample.time_s < kept_s_ + every_s_ - tolerance_s;
+        if (!intervened && early) return false;
         kept_s_ = sample.time_s;
         rests.push_back(rest_);
         clocks.push_back(clock_mhz_ > 0 ? clock_mhz_ : kUnknownValue);
         return true;
     };
     std::erase_if(samples, [&](const NodeSample& sample) { return !is_due(sample); });
+}
+
+// A clock that is set back while the run lasts goes on from the last sample: energy is an integral over time.
+void TelemetryRecorder::keep_ascending(std::vector<NodeSample>& samples) {
+    for (NodeSample& sample : samples) {
+        if (sample.time_s + set_back_s_ <= last_s_) set_back_s_ = last_s_ + every_s_ - sample.time_s;
+        sample.time_s += set_back_s_;
+        last_s_ = sample.time_s;
+    }
 }
 
 void TelemetryRecorder::store() {
@@ -183,6 +193,7 @@ void TelemetryRecorder::store() {
     std::vector<double> rests, clocks;
     if (guard_) note_interventions(samples, rests, clocks);
     if (samples.empty()) return;
+    keep_ascending(samples);
     NodeTelemetry node = node_telemetry(samples);
     if (guard_) node.columns.push_back({"gpu_rest", "1", "", std::move(rests)});
     if (guard_ && guard_->lowers_clocks())

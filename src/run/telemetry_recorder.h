@@ -52,6 +52,7 @@ class TelemetryRecorder {
 
   private:
     void store();
+    void keep_ascending(std::vector<NodeSample>& samples);
     void note_interventions(std::vector<NodeSample>& samples, std::vector<double>& rests,
                             std::vector<double>& clocks);
     void commit(int rank, const std::string& csv);
@@ -63,8 +64,9 @@ class TelemetryRecorder {
     PowerGuard* guard_ = nullptr;
     double every_s_ = 0;
     bool outlives_fence_ = false;
-    double kept_s_ = 0;                            // time of the last sample that was stored
-    double rest_ = 0, clock_mhz_ = 0;              // of the GPUs then; 0: not limited
+    double kept_s_ = 0;                   // time of the last sample that was due, with a guard
+    double last_s_ = 0, set_back_s_ = 0;  // time of the last sample that was stored; see keep_ascending()
+    double rest_ = 0, clock_mhz_ = 0;     // of the GPUs then; 0: not limited
     std::deque<PowerIntervention> interventions_;  // later than that
     NodeWatch* watch_ = nullptr;                   // on the first rank of each host
     bool said_hung_ = false;                       // that the driver hangs

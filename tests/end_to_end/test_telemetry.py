@@ -12,7 +12,7 @@ import urllib.request
 import h5py
 import numpy
 
-from harness import BAD_INPUT, PATIENCE, SOURCE, STOPPED, Case, stand_in
+from harness import BAD_INPUT, NVML_STAND_IN, PATIENCE, SOURCE, STOPPED, Case, stand_in
 
 RECORD = ("--set", "telemetry.record=yes", "--set", "telemetry.every_s=0.1", "--set", "run.range_seconds=0.2")
 SHORT = ("--set", "integrate.steps=5000")
@@ -120,6 +120,18 @@ class Telemetry(Case):
         numpy.testing.assert_allclose(times[: len(before)], before, atol=0.001)
         self.assertGreater(len(times), len(before))
         self.assertFalse((self.folder / "a.h5.parts").exists())
+
+    def test_a_clock_that_is_set_back(self):
+        for gpu in self.node["gpus"]:
+            gpu["power_w"] = 100
+            del gpu["energy_j"]
+        clock = {"LD_PRELOAD": str(NVML_STAND_IN.parent / "libshifted_clock.so"), "VOLTPILE_STAND_IN_CLOCK_S": "1000",
+                 "VOLTPILE_STAND_IN_CLOCK_UNTIL_S": str(int(time.monotonic()) + 6)}
+        long = ("--set", "run.time_limit_s=9", "--set", "integrate.steps=50000000")
+        self.run_job("a.h5", *RECORD, *long, environment=self.environment() | clock, expect=STOPPED)
+        (first,) = (self.folder / "a.h5.parts").glob("telemetry-life-1-*.csv")
+        times = numpy.array([float(line.split(",")[0]) for line in first.read_text().splitlines()[2:]])
+        self.assertTrue((numpy.diff(times) > 0).all())
 
     def test_two_ranks_of_a_host_sample_once(self):
         self.run_job("a.h5", *RECORD, ranks=2)

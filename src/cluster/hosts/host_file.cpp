@@ -60,7 +60,10 @@ class Reader {
   public:
     explicit Reader(std::string source) : source_(std::move(source)) {}
 
-    void problem(int line, const std::string& message) {
+    // A file that is none of hosts must not reach the terminal's control characters.
+    void problem(int line, std::string message) {
+        std::ranges::replace_if(
+            message, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
         problems_.push_back(line > 0 ? fmt::format("{}:{}: {}", source_, line, message)
                                      : fmt::format("{}: {}", source_, message));
     }

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -67,11 +68,9 @@ class HostTelemetry {
         lives_.push_back(&life);
     }
 
-    void write(hid_t group) const {
+    void write(hid_t group) {
         const Hdf5Dataset time = create_compressed(group, "time", H5T_NATIVE_DOUBLE, {rows_});
-        std::vector<double> times;
-        for (const NodeTelemetry* life : lives_)
-            times.insert(times.end(), life->times_s.begin(), life->times_s.end());
+        const std::vector<double> times = sort_rows();
         write_with_checksum(time, H5T_NATIVE_DOUBLE, times);
         hdf5_check_at(H5DSset_scale(time.get(), "time"), "write", group);
         write_text(time.get(), "units", "seconds since 1970-01-01 00:00:00");
@@ -97,6 +96,23 @@ class HostTelemetry {
     }
 
   private:
+    // Finds the place of each row. The clock may have been set back between two lives. Returns the times.
+    std::vector<double> sort_rows() {
+        std::vector<double> all;
+        for (const NodeTelemetry* life : lives_)
+            all.insert(all.end(), life->times_s.begin(), life->times_s.end());
+        std::vector<std::size_t> order(rows_);
+        std::iota(order.begin(), order.end(), std::size_t{0});
+        std::ranges::stable_sort(order, {}, [&](std::size_t row) { return all[row]; });
+        places_.resize(rows_);
+        std::vector<double> times(rows_);
+        for (std::size_t place = 0; place < rows_; ++place) {
+            places_[order[place]] = place;
+            times[place] = all[order[place]];
+        }
+        return times;
+    }
+
     Hdf5Dataset write_gpus(hid_t group) const {
         const Hdf5Type type = text_type();
         Hdf5Dataset gpu = create_compressed(group, "gpu", type.get(), {gpus_.size()});
@@ -118,7 +134,8 @@ class HostTelemetry {
                 const auto place =
                     of_gpus ? std::ranges::find(gpus_, column.device) - gpus_.begin() : std::ptrdiff_t{0};
                 for (std::size_t row = 0; row < column.values.size(); ++row)
-                    values[(first + row) * width + static_cast<std::size_t>(place)] = column.values[row];
+                    values[places_[first + row] * width + static_cast<std::size_t>(place)] =
+                        column.values[row];
             }
             first += life->times_s.size();
         }
@@ -130,6 +147,7 @@ class HostTelemetry {
     std::map<std::string, std::string> units_;  // by column
     std::map<std::string, bool> on_gpus_;
     std::size_t rows_ = 0;
+    std::vector<std::size_t> places_;  // of the rows of all lives, in the file
 };
 
 NodeTelemetry read_host(hid_t group, const std::string& host) {
@@ -201,7 +219,7 @@ void write_telemetry(hid_t file, const std::vector<NodeTelemetry>& nodes) {
         write_real(top.get(), "gpu_energy_j", power.energy_j);
         write_integer(top.get(), "gpus", power.gpus);
     }
-    for (const auto& [host, telemetry] : hosts) telemetry.write(create_group(top.get(), host).get());
+    for (auto& [host, telemetry] : hosts) telemetry.write(create_group(top.get(), host).get());
     write_content_checksum(top.get());
 }
 

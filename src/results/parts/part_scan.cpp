@@ -26,9 +26,9 @@ void check_can_be_opened(const std::filesystem::path& path) {
 // Returns the message without the part's name.
 std::string reason_of(const FileError& problem, const std::filesystem::path& path) {
     std::string reason = problem.what();
-    const std::string name = " " + path.string();
-    const auto at = reason.find(name);
-    return at == std::string::npos ? reason : reason.erase(at, name.size());
+    for (const std::string& name : {" of " + path.string(), " " + path.string()})
+        if (const auto at = reason.find(name); at != std::string::npos) return reason.erase(at, name.size());
+    return reason;
 }
 
 struct FoundPart {
