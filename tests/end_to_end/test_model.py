@@ -95,9 +95,9 @@ class Model(Case):
         self.refuse("synth", "--shape", "tiny", "--quant", "f16", "-o", self.folder / "pipe", says="not a regular file")
         self.refuse("info", self.folder / "pipe", says="pipe is not a regular file")
         (self.folder / "pipe").unlink()
-        (self.folder / "config.json").write_text(json.dumps({"model_type": "gemma3"}))
+        (self.folder / "config.json").write_text(json.dumps({"model_type": "gemma"}))
         (self.folder / "model.safetensors").write_bytes(struct.pack("<Q", 2) + b"{}")
-        self.refuse("info", self.folder, says='models of type "gemma3" are not supported')
+        self.refuse("info", self.folder, says='models of type "gemma" are not supported')
 
 
 if __name__ == "__main__":
