@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -63,9 +64,18 @@ std::vector<std::string> precision_warnings(const Problem& problem) {
 // Nearby points take the longer to part from the set the deeper a zoom is, until none does in time.
 std::string budget_warning(const Problem& problem, std::int64_t frames, std::int64_t frame_points) {
     if (frames == 1 || info(problem.method).kind == Kind::Attractor) return "";
+    bool tried = true;
     const std::int64_t first = first_lost_frame(frames, [&](std::int64_t frame) {
-        return !any_point_ends(problem, frame * frame_points, frame_points).value_or(true);
+        const std::optional<bool> any = any_point_ends(problem, frame * frame_points, frame_points);
+        tried = tried && any;
+        return any && !*any;
     });
+    if (first == frames && !tried)
+        return fmt::format(
+            "whether points of the last frames end within iterate.max_iterations = {} was not tried: a "
+            "sample "
+            "would take too long",
+            problem.max_iterations);
     if (first == frames) return "";
     return fmt::format(
         "frames {} to {}: no point of a sample ends within iterate.max_iterations = {}: pictures will have "

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <span>
 
 #include "sweep/job_sources.h"
@@ -81,9 +82,16 @@ std::vector<std::string> resolution_warnings(const Problem& problem) {
 // The smaller the shift, the more steps the twins take to part, until none do in time.
 std::string budget_warning(const Problem& problem, std::int64_t frames, std::int64_t frame_points) {
     if (frames == 1 || !std::isfinite(problem.separation)) return "";
+    bool tried = true;
     const std::int64_t first = first_lost_frame(frames, [&](std::int64_t frame) {
-        return !any_pair_parts(problem, frame * frame_points, frame_points).value_or(true);
+        const std::optional<bool> any = any_pair_parts(problem, frame * frame_points, frame_points);
+        tried = tried && any;
+        return any && !*any;
     });
+    if (first == frames && !tried)
+        return "whether pairs of the last frames part within the job's steps was not tried: a sample would "
+               "take "
+               "too long";
     if (first == frames) return "";
     return fmt::format(
         "frames {} to {}: no pair of a sample parts within the job's steps: pictures will have "

@@ -250,8 +250,13 @@ bool KeyTable::has_table(std::string_view path) const {
 std::optional<std::string> KeyTable::nearest_key(std::string_view path) const {
     const std::string table = table_of(path);
     std::vector<std::string> candidates;
+    // A key of a list's item is in no other table, and no other key is in an item.
     for (const auto& row : rows_)
-        if (!is_item_key(row) || table_of(row.path) == table) candidates.push_back(row.path);
+        if (table_of(row.path) == table || !(is_table_list(table) || is_item_key(row)))
+            candidates.push_back(row.path);
+    for (const auto& row : rows_)
+        if (is_item_key(row) && table_of(table_of(row.path)) == table)
+            candidates.push_back(table_of(row.path));
     return nearest_path(path, candidates);
 }
 

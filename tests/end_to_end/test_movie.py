@@ -136,6 +136,8 @@ class Movies(Case):
         out, err = self.voltpile("plan", ROOTMAP, "--set", "frames.count=30", "--set", "frames.change[0].halve_every=1",
                                  "--set", "frames.change[0].width=[]", "--set", "frames.change[0].to=[-0.2, 0.0]")
         self.assertRegex(out + err, r"frames \d+ to 29: no point of a sample ends within iterate.max_iterations = 300")
+        out, err = self.voltpile("plan", ROOTMAP, "--set", "iterate.max_iterations=2000000000")
+        self.assertIn("whether points of the last frames end within iterate.max_iterations = 2000000000 was not tried", out + err)
 
 
 if __name__ == "__main__":

@@ -131,6 +131,12 @@ TEST(Frames, RefusesWhatMakesNoSense) {
     EXPECT_NE(refusal("'bowl.depth'", "to = [-1]\nlogarithmic = true").find("same sign"), std::string::npos);
     EXPECT_NE(refusal("'bowl.depth'", "to = [1]\nspeed = 2").find("unknown key frames.change.speed"),
               std::string::npos);
+    // A key of a change is in no other table, so bowl.depth is no suggestion.
+    EXPECT_EQ(refusal("'bowl.depth'", "to = [1]\nwidht = [2]"),
+              "b.toml:18: unknown key frames.change.widht; did you mean frames.change.width?");
+    EXPECT_EQ(refusal("'bowl.depth'", "to = [1]\ndepth = 2"), "b.toml:18: unknown key frames.change.depth");
+    EXPECT_EQ(problems_with(frames("4", "[[frames.chnge]]\nto = [1]\n")),
+              "b.toml:9: unknown key frames.chnge; did you mean frames.change?");
     // 2.5 - 3.5 k / 4
     EXPECT_EQ(refusal("'bowl.depth'", "to = [-1]"),
               "b.toml:16: bowl.depth = -0.125 in frame 3: must be greater than 0");
