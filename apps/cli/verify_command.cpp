@@ -22,6 +22,7 @@ struct VerifyOptions {
 std::string verification_text(const std::string& file, const Verification& found) {
     std::string text =
         fmt::format("{}: {} of {} intact", file, count_text(found.intact.size()), points_text(found.points));
+    if (found.computed) text += fmt::format("; {} of them computed", count_text(*found.computed));
     if (!found.has_checksums) text += "; no checksums, so the values were only read";
     if (!found.finished && found.ok()) text += "; the job is unfinished, and the same command resumes it";
     return text + "\n";

@@ -151,6 +151,7 @@ AppSchema nbody_schema() {
     schema.keys = nbody::nbody_keys();
     schema.example = nbody::nbody_example;
     schema.frames = true;
+    schema.refines = true;
     schema.check = nbody::check_job;
     return schema;
 }

@@ -137,6 +137,7 @@ AppSchema rootmap_schema() {
     schema.keys = rootmap::rootmap_keys();
     schema.example = rootmap::job_example;
     schema.frames = true;
+    schema.refines = true;
     schema.check = rootmap::check_job;
     return schema;
 }

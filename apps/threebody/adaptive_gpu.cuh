@@ -82,7 +82,7 @@ struct AdaptiveLane {
         auto& parameters = shared.parameters[threadIdx.x / 32];
         for (unsigned waiting = __ballot_sync(full_warp, mine); waiting != 0; waiting &= waiting - 1) {
             const int served = __ffs(static_cast<int>(waiting)) - 1;
-            compute_parameters(problem, range.begin + __shfl_sync(full_warp, point, served), parameters);
+            compute_parameters(problem, number_of(range, __shfl_sync(full_warp, point, served)), parameters);
             if (static_cast<int>(threadIdx.x % 32) == served) {
                 initial_motions(parameters, pair.first, pair.twin);
                 if constexpr (watched) {
@@ -188,7 +188,7 @@ __global__ void complete_adaptive_outcomes(const Problem* problem, const GpuRang
     const std::uint32_t point = blockIdx.x * blockDim.x + threadIdx.x;
     if (point >= range.points) return;
     Outcome outcome;
-    set_adaptive_outcome(parameters_at(*problem, range.begin + point),
+    set_adaptive_outcome(parameters_at(*problem, number_of(range, point)),
                          reinterpret_cast<const AdaptiveEnd*>(range.raw)[point], demands_of(*problem),
                          outcome);
     store_outcome(outcome, range, point);

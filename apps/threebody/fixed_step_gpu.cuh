@@ -69,7 +69,7 @@ struct FixedStepLane {
         ParameterSet<Value>& parameters = shared.parameters[threadIdx.x / 32];
         for (unsigned waiting = __ballot_sync(full_warp, mine); waiting != 0; waiting &= waiting - 1) {
             const int served = __ffs(static_cast<int>(waiting)) - 1;
-            compute_parameters(problem, range.begin + __shfl_sync(full_warp, point, served), parameters);
+            compute_parameters(problem, number_of(range, __shfl_sync(full_warp, point, served)), parameters);
             if (static_cast<int>(threadIdx.x % 32) == served) {
                 initial_pair(parameters, first, twin);
                 left = shared.steps[threadIdx.x] = step_count(parameters);

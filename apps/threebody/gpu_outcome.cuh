@@ -57,7 +57,7 @@ __global__ void complete_outcomes(const Problem* problem, const GpuRange range) 
     const std::uint32_t point = blockIdx.x * blockDim.x + threadIdx.x;
     if (point >= range.points) return;
     const RawOutcome& raw = reinterpret_cast<const RawOutcome*>(range.raw)[point];
-    const Parameters parameters = parameters_at(*problem, range.begin + point);
+    const Parameters parameters = parameters_at(*problem, number_of(range, point));
     StepConstants<Real> constants;
     set_step_constants(parameters, constants, Assign<Real>{});
     System<Real> s;

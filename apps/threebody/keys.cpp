@@ -320,6 +320,7 @@ AppSchema threebody_schema() {
     schema.keys = threebody::all_keys();
     schema.example = threebody::example;
     schema.frames = true;
+    schema.refines = true;
     schema.check = threebody::check;
     return schema;
 }

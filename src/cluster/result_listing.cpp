@@ -81,7 +81,7 @@ void add_file(const fs::path& path, std::vector<FoundResult>& all) {
             found.app = reader.layout().app;
             found.job_path = reader.layout().job_path;
             found.points = reader.layout().point_count();
-            found.points_done = reader.completed().size();
+            found.points_done = reader.done();
         } catch (const Error& problem) {
             found.kind = FoundKind::Damaged;
             found.problem = problem.what();

@@ -68,7 +68,7 @@ ResultProgress progress_of_file(const std::filesystem::path& result) {
     progress.result = result;
     progress.complete = reader.complete();
     progress.points = reader.layout().point_count();
-    progress.points_done = reader.completed().size();
+    progress.points_done = reader.done();
     progress.job_path = reader.layout().job_path;
     return progress;
 }

@@ -61,6 +61,7 @@ JobSpec JobBuilder::build() {
     else
         job_.axes_ = read_sweep(document_, table, length_of, problems_);
     if (have_values && problems_.size() == problems_before) add_frames(table, length_of);
+    if (have_values && problems_.size() == problems_before) add_refinement(table);
     const bool have_axes = problems_.size() == problems_before;
 
     if (have_values && have_axes) check(app);
@@ -93,6 +94,23 @@ void JobBuilder::add_frames(const KeyTable& table,
                           "an axis cannot be named \"frame\": the frames have that name");
     job_.axes_.push_back(axis);
     set_frames(job_.axes_, job_.frame_changes_);
+}
+
+void JobBuilder::add_refinement(const KeyTable& table) {
+    if (!table.find("refine.field") || !document_.find("refine")) return;
+    if (!document_.find_path("refine.field"))
+        return problems_.add(origin_of("refine"), "missing key refine.field (string, a field of the job)");
+    Refinement refinement;
+    refinement.field = job_.text("refine.field");
+    if (refinement.field.empty()) return;
+    refinement.levels = static_cast<int>(job_.integer("refine.levels"));
+    refinement.threshold = job_.real("refine.threshold");
+    refinement.relative = job_.boolean("refine.relative");
+    refinement.margin = job_.integer("refine.margin");
+    refinement.place = problems_.place(origin_of("refine.field"));
+    if (job_.axes_.empty() || job_.axes_.front().is_frames())
+        problems_.add(origin_of("refine"), "[refine] needs a [[sweep]]: there is no grid to refine");
+    job_.refinement_ = std::move(refinement);
 }
 
 // Returns the schema of the job's app. Throws at once if there is none: nothing else can be checked then.

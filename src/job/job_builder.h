@@ -28,6 +28,7 @@ class JobBuilder {
   private:
     const AppSchema& choose_app(const std::vector<Override>& overrides);
     void add_frames(const KeyTable& table, const std::function<std::size_t(const KeySpec&)>& length_of);
+    void add_refinement(const KeyTable& table);
     void refuse_unknown(const Node& table_node, const std::string& prefix, const KeyTable& table);
     bool read_values(const KeyTable& table);
     std::optional<Value> read_names(const KeySpec& spec);

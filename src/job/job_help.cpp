@@ -40,7 +40,8 @@ endpoint = false               # true: the last point is at 20
 - Integers are accepted for real numbers, but not the reverse. `inf` is accepted only if the range below includes it, `nan`
   never.
 
-`[frames]` makes a movie of a sweep: see [movies](movies.md).
+`[frames]` makes a movie of a sweep: see [movies](movies.md). `[refine]` leaves points out where a picture is smooth: see
+[refined grids](refine.md).
 
 ## Changing keys on the command line
 

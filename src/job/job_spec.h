@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "job/frames.h"
 #include "job/key_spec.h"
+#include "job/refinement.h"
 
 namespace voltpile {
 
@@ -74,6 +76,8 @@ class JobSpec {
     const std::vector<SweepAxis>& axes() const { return axes_; }
     // What changes from frame to frame, axes and numbers that are not swept.
     const std::vector<FrameChange>& frame_changes() const { return frame_changes_; }
+    // How the sweep refines its grid; nothing: it computes every point.
+    const std::optional<Refinement>& refinement() const { return refinement_; }
     // Returns whether a number of a key (row-major) is swept or changes from frame to frame.
     bool varies(const std::string& key, int element) const;
     std::int64_t point_count() const;  // product of the axes' counts
@@ -90,6 +94,7 @@ class JobSpec {
     std::map<std::string, Value> values_;
     std::vector<SweepAxis> axes_;
     std::vector<FrameChange> frame_changes_;
+    std::optional<Refinement> refinement_;
 };
 
 // Reads a job file, applies overrides and validates the result. Overrides are `key=value` with a TOML value

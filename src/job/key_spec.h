@@ -66,6 +66,7 @@ struct AppSchema {
     std::vector<KeySpec> keys = {};  // the app's own rows of the table
     bool sweeps = true;              // whether [[sweep]] defines its points
     bool frames = false;             // whether [frames] makes a movie of it
+    bool refines = false;            // whether [refine] may leave points of its sweep out
     std::string example = {};        // a complete job file, shown by `help job`
     // Reports invalid combinations of values; may be empty. Runs only if each key and axis is valid.
     std::function<void(const JobSpec&, const ReportProblem&)> check = {};

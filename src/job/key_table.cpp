@@ -90,6 +90,45 @@ std::vector<KeySpec> frame_keys() {
     };
 }
 
+std::vector<KeySpec> refine_keys() {
+    return {
+        {.path = "refine.field",
+         .type = ValueType::Text,
+         .default_value = Texts{""},
+         .identity_default = false,
+         .help =
+             "The sweep begins on a coarse grid and divides cells in which values of this field differ, so "
+             "that smooth areas cost little; other points get the values of their cell. A field with one "
+             "number at each point; \"\": every point is computed. See docs/refine.md."},
+        {.path = "refine.levels",
+         .type = ValueType::Integer,
+         .unit = "1",
+         .default_value = Integers{3},
+         .range = {.min = 1, .max = 10},
+         .identity_default = false,
+         .help = "How often a cell may be halved: the points of the coarsest grid are 2^levels apart."},
+        {.path = "refine.threshold",
+         .default_value = Reals{0},
+         .range = {.min = 0},
+         .identity_default = false,
+         .help =
+             "The largest difference between the corners of a cell that does not divide it, in the unit of "
+             "the field; 0: any difference divides it, as fields of classes need it."},
+        {.path = "refine.relative",
+         .type = ValueType::Boolean,
+         .default_value = Booleans{false},
+         .identity_default = false,
+         .help = "Whether the threshold is a share of the largest absolute value at the corners."},
+        {.path = "refine.margin",
+         .type = ValueType::Integer,
+         .unit = "1",
+         .default_value = Integers{1},
+         .range = {.min = 0, .max = 64},
+         .identity_default = false,
+         .help = "Cells around a divided one that are divided as well, so that thin features are not lost."},
+    };
+}
+
 std::vector<KeySpec> run_keys() {
     return {
         {.path = "run.device",
@@ -194,6 +233,7 @@ std::vector<KeySpec> common_keys() {
         {.path = "app", .type = ValueType::Text, .help = "The app that runs this job."}};
     for (auto& row : sweep_keys()) rows.push_back(std::move(row));
     for (auto& row : frame_keys()) rows.push_back(std::move(row));
+    for (auto& row : refine_keys()) rows.push_back(std::move(row));
     for (auto& row : run_keys()) rows.push_back(std::move(row));
     for (auto& row : cluster_keys()) rows.push_back(std::move(row));
     for (auto& row : power_keys()) rows.push_back(std::move(row));
@@ -204,6 +244,7 @@ std::vector<KeySpec> common_keys() {
 
 KeyTable::KeyTable(const AppSchema& app) : rows_(common_keys()) {
     if (!app.sweeps) std::erase_if(rows_, [](const KeySpec& row) { return table_of(row.path) == "sweep"; });
+    if (!app.refines) std::erase_if(rows_, [](const KeySpec& row) { return table_of(row.path) == "refine"; });
     if (!app.frames) std::erase_if(rows_, [](const KeySpec& row) { return row.path.starts_with("frames."); });
     rows_.insert(rows_.end(), app.keys.begin(), app.keys.end());
 }

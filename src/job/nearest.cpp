@@ -71,8 +71,8 @@ std::optional<std::string> nearest_path(std::string_view path, std::span<const s
         const auto [other_table, other_key] = split_path(candidate);
         const int distance = edit_distance(key, other_key);
         if (distance > permitted_distance(key.size())) continue;
-        // Prefer a correct key in the wrong table to a misspelled key in the right one.
-        const int score = 2 * distance + (table == other_table ? 0 : 1);
+        // Prefer a correct key in the wrong table to one in the right table with more than one wrong letter.
+        const int score = 2 * distance + (table == other_table ? 0 : 3);
         if (score >= best_score) continue;
         best_score = score;
         best = candidate;

@@ -18,6 +18,9 @@ class Problems {
     void add(Origin origin, const std::string& message);
     std::size_t size() const { return list_.size(); }
 
+    // Returns where something is written, for messages: "job.toml:12", "--set key=value".
+    std::string place(Origin origin) const;
+
     // Throws JobError with one line for each problem, if any: in the order of the file, then of the
     // overrides.
     void throw_if_any() const;
@@ -27,8 +30,6 @@ class Problems {
         Origin origin;
         std::string message;
     };
-    std::string place(Origin origin) const;
-
     const std::string& path_;
     std::span<const std::string> overrides_;
     std::vector<Problem> list_;

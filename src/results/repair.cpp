@@ -146,6 +146,11 @@ class Repairer {
 
     // The mark that the parts are to replace the file comes last: until then readers use the file.
     void salvage(const ResultLayout& layout, const Verification& found) {
+        if (layout.refinement) {  // its points are not those of parts
+            for (const Damage& each : found.damage) repair_.left.push_back(each.problem);
+            repair_.left.push_back("a refined result cannot be taken apart: compute it again with --fresh");
+            return;
+        }
         for (const Damage& each : found.damage) did(each.problem);
         if (preview_) {
             did(fmt::format("would turn the {} of {} that are intact into parts in {}",

@@ -40,6 +40,29 @@ void check_names(const ResultLayout& layout) {
     }
 }
 
+ResultLayout plain_layout(const JobSpec& job, std::vector<FieldSpec> fields) {
+    ResultLayout layout;
+    layout.app = job.app();
+    layout.job_path = job.path();
+    layout.job_text = job.text();
+    layout.job_overrides = job.overrides();
+    layout.fingerprint = job.fingerprint();
+    layout.axes = job.axes();
+    layout.frame_changes = job.frame_changes();
+    layout.fields = std::move(fields);
+    return layout;
+}
+
+FieldSpec level_field(const Refinement& refinement) {
+    FieldSpec field;
+    field.name = level_field_name;
+    field.type = FieldType::Int32;
+    field.unit = "1";
+    field.long_name = fmt::format("level of the grid that the values come from: points 2^({} - level) apart",
+                                  refinement.levels);
+    return field;
+}
+
 }  // namespace
 
 std::int64_t ResultLayout::point_count() const {
@@ -81,22 +104,33 @@ std::vector<FrameTrack> ResultLayout::frame_tracks() const {
 }
 
 ResultLayout make_layout(const JobSpec& job, std::vector<FieldSpec> fields) {
-    ResultLayout layout;
-    layout.app = job.app();
-    layout.job_path = job.path();
-    layout.job_text = job.text();
-    layout.job_overrides = job.overrides();
-    layout.fingerprint = job.fingerprint();
-    layout.axes = job.axes();
-    layout.frame_changes = job.frame_changes();
-    layout.fields = std::move(fields);
+    ResultLayout layout = plain_layout(job, std::move(fields));
+    layout.refinement = job.refinement();
+    if (layout.refinement) layout.fields.push_back(level_field(*layout.refinement));
     check_names(layout);
     return layout;
 }
 
+void check_refinement(const JobSpec& job, const std::vector<FieldSpec>& fields) {
+    const std::optional<Refinement>& refinement = job.refinement();
+    if (!refinement) return;
+    std::vector<std::string> names;
+    for (const FieldSpec& field : fields)
+        if (!field.variable() && field.values_per_point() == 1) names.push_back(field.name);
+    if (std::ranges::find(names, refinement->field) != names.end()) return;
+    const bool is_field = std::ranges::find(fields, refinement->field, &FieldSpec::name) != fields.end();
+    throw JobError(fmt::format(
+        "{}: refine.field = \"{}\": {}", refinement->place, refinement->field,
+        is_field ? "this field has several numbers at a point; choose one with a single number"
+        : names.empty()
+            ? "the job has no field with one number at each point"
+            : fmt::format("the job has no such field; its fields with one number at each point: {}",
+                          fmt::join(names, ", "))));
+}
+
 ResultLayout make_layout(const JobSpec& job, std::vector<FieldSpec> fields, std::vector<SweepAxis> axes,
                          std::vector<JobInput> inputs) {
-    ResultLayout layout = make_layout(job, std::move(fields));
+    ResultLayout layout = plain_layout(job, std::move(fields));
     layout.axes = std::move(axes);
     layout.frame_changes.clear();
     layout.inputs = std::move(inputs);

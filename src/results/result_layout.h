@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -52,6 +53,7 @@ struct ResultLayout {
     std::vector<SweepAxis> axes;  // the first varies fastest, so HDF5's dimensions are these in reverse order
     std::vector<FieldSpec> fields;
     std::vector<FrameChange> frame_changes;  // what changes along the last axis; empty: it is not of frames
+    std::optional<Refinement> refinement;    // parts hold positions (work/refined_order.h) then, not points
 
     // Returns the layout with the ranges that the axes have in one frame.
     ResultLayout in_frame(std::int64_t frame) const;
@@ -62,7 +64,11 @@ struct ResultLayout {
     std::int64_t bytes_per_point() const;
 };
 
+// Makes the layout of an app whose points are the job's sweep. With [refine] it adds the field "level".
 ResultLayout make_layout(const JobSpec& job, std::vector<FieldSpec> fields);
+
+// Throws JobError if the job's [refine] names no number among these fields.
+void check_refinement(const JobSpec& job, const std::vector<FieldSpec>& fields);
 
 // Makes the layout of an app whose points are not the job file's sweep but lie along `axes`. The inputs
 // become part of the fingerprint.

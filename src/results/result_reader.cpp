@@ -12,10 +12,12 @@
 #include "results/hdf5/attribute.h"
 #include "results/hdf5/field_io.h"
 #include "results/hdf5/layout_file.h"
+#include "results/hdf5/refined_levels.h"
 #include "results/hdf5/rows_io.h"
 #include "results/parts/lives_journal.h"
 #include "results/parts/part_file.h"
 #include "results/parts/part_listing.h"
+#include "results/parts/refined_parts.h"
 #include "results/result_state.h"
 #include "results/rows.h"
 
@@ -27,17 +29,21 @@ struct ResultReader::Impl {
     Provenance provenance;
     bool complete = false;
     RangeSet completed;
+    std::int64_t done = 0;
+    std::optional<std::int64_t> computed;
 
     // Either the datasets of the file, or the parts and the one part that is open.
     Hdf5File file;
     std::vector<Hdf5Dataset> datasets;
     std::vector<PartInfo> parts;
     std::optional<PartFile> open_part;
+    std::optional<RefinedParts> refined_parts;
 
     void open_file();
     void open_parts(const std::filesystem::path& folder);
     void read_file(std::size_t field, WorkRange range, double* values) const;
     void read_parts(std::size_t field, WorkRange range, double* values);
+    void read_refined(std::size_t field, WorkRange range, double* values);
     FieldBuffer rows_of_parts(std::size_t field, WorkRange range);
     template <class Use>
     void for_each_piece(WorkRange range, Use use);
@@ -59,6 +65,8 @@ void ResultReader::Impl::open_file() {
     for (const FieldSpec& field : layout.fields) datasets.push_back(open_dataset(file.get(), field.name));
     complete = true;
     completed = RangeSet(layout.whole());
+    done = completed.size();
+    computed = read_computed_points(file.get());
 }
 
 void ResultReader::Impl::open_parts(const std::filesystem::path& folder) {
@@ -72,6 +80,11 @@ void ResultReader::Impl::open_parts(const std::filesystem::path& folder) {
     if (!lives.empty()) provenance.restart_count = lives.back().run.restart_count;
     parts = list_parts(folder, layout);
     for (const PartInfo& part : parts) completed.insert(part.range);
+    done = completed.size();
+    if (!layout.refinement) return;
+    refined_parts.emplace(layout, parts);
+    completed =
+        completed.contains(refined_parts->order().level_range(0)) ? RangeSet(layout.whole()) : RangeSet();
 }
 
 void ResultReader::Impl::read_file(std::size_t field, WorkRange range, double* values) const {
@@ -95,6 +108,21 @@ void ResultReader::Impl::read_parts(std::size_t field, WorkRange range, double* 
     for_each_piece(range, [&](const PartFile& part, WorkRange piece) {
         double* to = values + static_cast<std::size_t>(piece.begin - range.begin) * width;
         part.read(field, piece, H5T_NATIVE_DOUBLE, to);
+    });
+}
+
+void ResultReader::Impl::read_refined(std::size_t field, WorkRange range, double* values) {
+    const RefinedOrder& order = refined_parts->order();
+    const auto width = static_cast<std::int64_t>(layout.fields[field].values_per_point());
+    for_each_block(order, 0, [&](std::int64_t plane, WorkRange rows) {
+        const std::int64_t first = (plane * order.height() + rows.begin) * order.width();
+        const WorkRange block{first, first + rows.size() * order.width()};
+        if (!block.overlaps(range)) return;
+        refined_parts->begin(plane, rows);
+        const std::vector<double> found = refined_parts->numbers(field);
+        const WorkRange common{std::max(block.begin, range.begin), std::min(block.end, range.end)};
+        std::copy_n(found.data() + (common.begin - block.begin) * width, common.size() * width,
+                    values + (common.begin - range.begin) * width);
     });
 }
 
@@ -167,6 +195,12 @@ bool ResultReader::complete() const {
 const RangeSet& ResultReader::completed() const {
     return impl_->completed;
 }
+std::optional<std::int64_t> ResultReader::computed() const {
+    return impl_->computed;
+}
+std::int64_t ResultReader::done() const {
+    return impl_->done;
+}
 
 std::vector<double> ResultReader::read(const FieldSpec& field, WorkRange range) const {
     const std::size_t index = impl_->index_of(field);
@@ -176,6 +210,8 @@ std::vector<double> ResultReader::read(const FieldSpec& field, WorkRange range) 
     Hdf5Guard guard;
     if (impl_->complete) {
         impl_->read_file(index, range, values.data());
+    } else if (impl_->refined_parts) {
+        if (!impl_->completed.empty()) impl_->read_refined(index, range, values.data());
     } else {
         impl_->read_parts(index, range, values.data());
     }

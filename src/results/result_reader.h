@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,12 @@ class ResultReader {
     const ResultLayout& layout() const;
     const Provenance& provenance() const;  // of an unfinished result only what is known so far
     bool complete() const;
+    // The points that have values. Of a refined sweep all have one once its coarsest grid is computed.
     const RangeSet& completed() const;
+    // How many points are done: committed by a run, computed or left out.
+    std::int64_t done() const;
+    // How many points of a refined sweep were computed; nothing if it is unfinished, or not refined.
+    std::optional<std::int64_t> computed() const;
 
     // Returns the values of a field over a range as doubles, point by point and component by component; NaN
     // where a point is not computed. Throws FileError.

@@ -13,10 +13,12 @@ constexpr std::size_t max_waiting = 2;
 
 }  // namespace
 
-ResultWriter::ResultWriter(Life life, ResultLayout layout, std::function<void(WorkRange)> on_commit)
+ResultWriter::ResultWriter(Life life, ResultLayout layout, std::function<void(WorkRange)> on_commit,
+                           const RefinedLevel* level)
     : life_(std::move(life)),
       layout_(std::move(layout)),
       on_commit_(std::move(on_commit)),
+      level_(level),
       thread_([this] { write_loop(); }) {}
 
 ResultWriter::~ResultWriter() {
@@ -31,6 +33,7 @@ ResultWriter::~ResultWriter() {
 
 void ResultWriter::submit(WorkRange range, std::vector<FieldBuffer> data) {
     strike(FaultPlace::Range);
+    if (level_) data.push_back(level_->level_values(range));
     const InPhase waiting(Phase::Commit);
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return failure_ || queue_.size() < max_waiting; });

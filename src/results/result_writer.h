@@ -13,22 +13,25 @@
 #include "results/field.h"
 #include "results/parts/life.h"
 #include "results/result_layout.h"
+#include "work/refined_level.h"
 #include "work/work_range.h"
 
 namespace voltpile {
 
 class ResultWriter {
   public:
-    // Starts the thread. It calls on_commit after each range has become durable.
-    ResultWriter(Life life, ResultLayout layout, std::function<void(WorkRange)> on_commit);
+    // Starts the thread. It calls on_commit after each range has become durable. level: of a refined sweep;
+    // the writer adds the field "level" then, the last of the layout. It must outlive the writer.
+    ResultWriter(Life life, ResultLayout layout, std::function<void(WorkRange)> on_commit,
+                 const RefinedLevel* level = nullptr);
     ~ResultWriter();  // drops ranges that are not committed yet
     ResultWriter(const ResultWriter&) = delete;
     ResultWriter& operator=(const ResultWriter&) = delete;
 
     const ResultLayout& layout() const { return layout_; }
 
-    // Queues a range. data: one buffer for each field of the layout, in its order. Blocks while two ranges
-    // are waiting, which bounds memory. Rethrows the FileError of an earlier commit.
+    // Queues a range. data: one buffer for each field of the app, in the layout's order. Blocks while two
+    // ranges are waiting, which bounds memory. Rethrows the FileError of an earlier commit.
     void submit(WorkRange range, std::vector<FieldBuffer> data);
 
     // Waits until all submitted ranges are durable. Rethrows the FileError of a commit.
@@ -44,6 +47,7 @@ class ResultWriter {
     Life life_;
     ResultLayout layout_;
     std::function<void(WorkRange)> on_commit_;
+    const RefinedLevel* level_;
     std::mutex mutex_;
     std::condition_variable changed_;
     std::deque<Item> queue_;

@@ -50,7 +50,7 @@ std::string type_text(const FieldSpec& field) {
 std::string headline(const ResultReader& result) {
     const ResultLayout& layout = result.layout();
     const std::int64_t points = layout.point_count();
-    const std::int64_t done = result.completed().size();
+    const std::int64_t done = result.done();
     std::string text =
         fmt::format("{}: {} result of the {} job {}\n", result.path().string(),
                     result.complete() ? "complete" : "unfinished", layout.app, layout.job_path);
@@ -58,7 +58,7 @@ std::string headline(const ResultReader& result) {
                         percent(static_cast<double>(done) / static_cast<double>(points)));
     if (!result.complete()) {
         const std::size_t gaps = result.completed().complement(layout.whole()).ranges().size();
-        if (gaps == 0) text += ", not yet put together into one file";
+        if (done == points) text += ", not yet put together into one file";
         if (gaps > 0) text += fmt::format(", {} range{} missing", gaps, gaps == 1 ? "" : "s");
         text += "; `voltpile run` of the same job goes on with it";
         std::error_code error;
@@ -67,7 +67,12 @@ std::string headline(const ResultReader& result) {
                 ".\n  It is a run with --fresh: the earlier result stays in its place until this one is "
                 "complete";
     }
-    return text + "\n";
+    text += '\n';
+    if (const auto computed = result.computed())
+        text += fmt::format("  refined by {}: {} of {} computed ({})\n", layout.refinement->field,
+                            count_text(*computed), points_text(points),
+                            percent(static_cast<double>(*computed) / static_cast<double>(points)));
+    return text;
 }
 
 std::string dimensions_text(const ResultLayout& layout) {

@@ -14,6 +14,7 @@
 #include "results/hdf5/content_checksum.h"
 #include "results/hdf5/layout_file.h"
 #include "results/hdf5/plan_group.h"
+#include "results/hdf5/refined_levels.h"
 #include "results/hdf5/result_check.h"
 #include "results/hdf5/telemetry_file.h"
 #include "results/parts/part_file.h"
@@ -58,6 +59,7 @@ Verification verify_file(const std::filesystem::path& path) {
         const Hdf5File opened = open_hdf5(path.string());
         layout = read_layout(opened.get());
         found.has_checksums = has_checksums(opened.get());
+        found.computed = read_computed_points(opened.get());
     }
     found.points = layout.point_count();
     const auto add = [&](const std::string& where, WorkRange points, const auto& check) {
@@ -66,6 +68,8 @@ Verification verify_file(const std::filesystem::path& path) {
     for (const FieldSpec& field : layout.fields)
         add(field.name, layout.whole(),
             [&](hid_t open) { return damaged_field(open, field, layout.whole()); });
+    if (layout.refinement)
+        add(level_field_name, layout.whole(), [&](hid_t open) { return damaged_levels(open, layout); });
     add("/", {}, [&](hid_t open) {
         std::vector<Damage> all = damaged_axes(open, layout);
         for (const auto& check :

@@ -6,6 +6,7 @@
 
 #include "results/check.h"
 #include "results/parts/durable_file.h"
+#include "results/parts/refined_values.h"
 #include "results/result_reader.h"
 #include "results/result_state.h"
 #include "run/agreement.h"
@@ -14,6 +15,16 @@ namespace voltpile {
 namespace {
 
 constexpr std::size_t kDigitsInName = 8;  // of the fingerprint
+
+// Points that the job computes; of a refined sweep those of its coarsest grid.
+std::vector<std::int64_t> sample_of(const ResultLayout& layout, const CheckPlan& plan) {
+    const auto seed = static_cast<std::uint64_t>(plan.seed);
+    if (!layout.refinement) return sample_points(layout.point_count(), plan.points, seed);
+    const RefinedOrder order = refined_order(layout);
+    std::vector<std::int64_t> points = sample_points(order.level_range(0).size(), plan.points, seed);
+    for (std::int64_t& point : points) point = order.point_at(point);
+    return points;
+}
 
 }  // namespace
 
@@ -24,7 +35,7 @@ std::optional<ResultCheckTask> ResultCheckTask::make(const App& app, const JobSp
     return agreed([&] {
         ResultCheckTask task;
         task.plan_ = *plan;
-        task.sample_ = sample_points(job.point_count(), plan->points, static_cast<std::uint64_t>(plan->seed));
+        task.sample_ = sample_of(app.layout(job), *plan);
         task.result_ = result;
         task.result_fingerprint_ = app.layout(job).fingerprint;
         task.app_ = app.reference(job, task.sample_);

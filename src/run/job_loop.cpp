@@ -115,7 +115,7 @@ class Coordinator {
           hooks_(hooks),
           server_(task.interval, task.completed, leader_speeds(job.plan), limits(job, task)),
           display_(make_display(job, task)),
-          time_limit_s_(job.spec.real("run.time_limit_s")) {
+          time_limit_s_(job.spec.real("run.time_limit_s") - task.seconds_before) {
         state_.points = task.interval.size();
         state_.points_before = task.completed.size();
         state_.ranks = world.size();
@@ -194,18 +194,35 @@ class Coordinator {
 
 }  // namespace
 
+void LoopOutcome::add(const LoopOutcome& next) {
+    complete = next.complete;
+    seconds += next.seconds;
+    ranks.resize(next.ranks.size());
+    memory.resize(next.memory.size());
+    for (std::size_t r = 0; r < ranks.size(); ++r) {
+        ranks[r].points += next.ranks[r].points;
+        ranks[r].units += next.ranks[r].units;
+        ranks[r].busy_s += next.ranks[r].busy_s;
+    }
+    for (std::size_t r = 0; r < memory.size(); ++r) {
+        memory[r].host_bytes = std::max(memory[r].host_bytes, next.memory[r].host_bytes);
+        memory[r].gpu_bytes = std::max(memory[r].gpu_bytes, next.memory[r].gpu_bytes);
+    }
+}
+
 LoopOutcome run_job_loop(const MpiSession& mpi, StopSignals& signals, PreparedJob& job,
                          const ResultLayout& layout, const Life& life, const LoopTask& task,
                          const LoopHooks& hooks) {
     const Communicator& world = mpi.world();
     const Clock clock;
-    WorkScheduler work;
+    WorkScheduler work(task.level);
     RankContext rank(job.plan, world.rank(), life.result);
     DispatchClient client(work, queue_depth);
     std::optional<Coordinator> coordinator;
     if (world.rank() == 0) coordinator.emplace(job, task, world, hooks);
 
-    ResultWriter writer(life, layout, [&work](WorkRange range) { work.committed(range); });
+    ResultWriter writer(
+        life, layout, [&work](WorkRange range) { work.committed(range); }, task.level);
     std::optional<AppThread> app;
     if (!rank.idle()) app.emplace(*job.app, rank, work, writer);
     if (!rank.leads()) work.close();

@@ -13,6 +13,7 @@
 #include "run/progress.h"
 #include "run/runner.h"
 #include "work/dispatch.h"
+#include "work/refined_level.h"
 
 namespace voltpile {
 
@@ -21,6 +22,8 @@ struct LoopTask {
     std::string title;  // of the progress line
     WorkRange interval;
     RangeSet completed;
+    const RefinedLevel* level = nullptr;  // of a refined sweep: the interval is its positions
+    double seconds_before = 0;            // that the job took before, for its time limit
 };
 
 struct LoopOutcome {
@@ -33,6 +36,9 @@ struct LoopOutcome {
     // What the GPUs drew from the first to the last range. The samples miss parts of a loop's first and last
     // second, so this takes their mean power for all of it.
     double gpu_energy_j() const { return power.mean_w * seconds; }
+
+    // Adds a loop of the same job that ran after this one; its `complete` counts.
+    void add(const LoopOutcome& next);
 };
 
 // Callbacks on the main thread.

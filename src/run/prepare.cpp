@@ -16,6 +16,7 @@
 #include "run/agreement.h"
 #include "run/discover_topology.h"
 #include "run/pci_places.h"
+#include "run/refined_loop.h"
 #include "run/runner.h"
 
 namespace voltpile {
@@ -40,6 +41,7 @@ OpenedJob make_job(JobSpec spec, std::span<const AppEntry> apps) {
         job.service = entry.make_service(job.spec);
     else
         job.app = entry.make(job.spec);
+    if (job.app) check_refinement(job.spec, job.app->fields());
     return job;
 }
 
@@ -48,6 +50,10 @@ OpenedJob make_job(JobSpec spec, std::span<const AppEntry> apps) {
 void refuse_options(const OpenedJob& job, const RunOptions& options) {
     if (job.app) {
         if (!options.shard.is_whole()) job.app->refuse_shards();
+        if (!options.shard.is_whole() && job.spec.refinement())
+            throw JobError(
+                fmt::format("{}: --shard cannot divide a job with [refine]: its levels build on each other",
+                            job.spec.path()));
         return;
     }
     const std::pair<bool, const char*> given[] = {{!options.output.empty(), "--output"},
@@ -85,6 +91,7 @@ Plan make_plan_of(PlannedApp& app, const JobSpec& spec, const Topology& topology
     check_memory(plan, spec.axes());
     for (std::string& warning : app.warnings()) plan.warnings.push_back(std::move(warning));
     add_power(plan, power_request(spec));
+    if (spec.refinement()) plan.notes.push_back(refined_bounds_text(spec, plan));
     return plan;
 }
 

@@ -18,7 +18,7 @@
 namespace voltpile {
 namespace {
 
-constexpr char request_mark = 'P', outcome_mark = 'E';
+constexpr char request_mark = 'P', outcome_mark = 'E', next_mark = 'N';
 constexpr char sent_mark = 'S', failed_mark = 'F';
 const std::string complete_mark = "complete";  // never the bytes of ranges, whose size is a multiple of 16
 
@@ -189,6 +189,7 @@ void ResultStores::gather(const std::function<void(WorkRange)>& on_part) {
         on_part(part.range);
     }
     sync_file_system(folder_->path());
+    elsewhere_.clear();
 }
 
 std::vector<std::byte> ResultStores::fetch(const Elsewhere& part) const {
@@ -230,21 +231,34 @@ void ResultStores::remove_own() {
     }
 }
 
-ExitCode ResultStores::await_outcome() {
+void ResultStores::tell_next(const std::string& message) {
+    for (int rank = 1; rank < world_.size(); ++rank) world_.send(rank, kOutcomeTag, next_mark + message);
+}
+
+// Waits for a message that is no request for a part; hands out parts meanwhile.
+std::string ResultStores::await_message() {
     for (Nap nap;; nap.take()) {
-        while (world_.poll(kGrantTag)) {  // sent before this rank finished
-        }
-        const auto message = world_.poll(kOutcomeTag);
+        auto message = world_.poll(kOutcomeTag);
         if (!message) continue;
         nap.busy();
-        if (message->bytes.front() == request_mark) {
-            hand_out(message->bytes);
-            continue;
-        }
-        const auto code = static_cast<ExitCode>(message->bytes.at(1));
-        if (code == ExitCode::Done) remove_own();
-        return code;
+        if (message->bytes.front() != request_mark) return std::move(message->bytes);
+        hand_out(message->bytes);
     }
+}
+
+std::string ResultStores::await_next() {
+    const std::string message = await_message();
+    if (message.front() == outcome_mark)
+        throw_agreed(static_cast<ExitCode>(message.at(1)), "rank 0 could not go on");
+    return message.substr(1);
+}
+
+ExitCode ResultStores::await_outcome() {
+    const auto code = static_cast<ExitCode>(await_message().at(1));
+    while (world_.poll(kGrantTag)) {  // sent before this rank finished
+    }
+    if (code == ExitCode::Done) remove_own();
+    return code;
 }
 
 }  // namespace voltpile

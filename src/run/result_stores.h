@@ -41,6 +41,10 @@ class ResultStores {
     // Done, removes the parts gathered from here.
     ExitCode await_outcome();
 
+    // Ranks other than 0: the same, but returns what tell_next() sends, too. Throws AgreedError if the job
+    // has ended instead.
+    std::string await_next();
+
     // --- rank 0 only ---
 
     PartFolder& folder() { return *folder_; }
@@ -54,10 +58,11 @@ class ResultStores {
     bool committed(int rank, WorkRange range);
 
     // Copies all parts here, one at a time, and flushes them to the disk; calls `on_part` after each. Throws
-    // FileError; all parts are then still where they were.
+    // FileError; all parts are then still where they were. May be called again for parts committed since.
     void gather(const std::function<void(WorkRange)>& on_part);
 
-    void tell_outcome(ExitCode code);  // sends it to all other ranks
+    void tell_outcome(ExitCode code);            // sends it to all other ranks
+    void tell_next(const std::string& message);  // sends it to all other ranks, for await_next()
 
   private:
     struct Elsewhere {
@@ -72,6 +77,7 @@ class ResultStores {
     void add_completed(const std::vector<std::string>& scans);
     void remove_own();
     std::vector<std::byte> fetch(const Elsewhere& part) const;
+    std::string await_message();
     void hand_out(const std::string& request) const;
 
     const Communicator& world_;

@@ -26,6 +26,7 @@
 #include "run/job_loop.h"
 #include "run/power_guard.h"
 #include "run/power_settings.h"
+#include "run/refined_loop.h"
 #include "run/result_stores.h"
 #include "run/status_board.h"
 #include "run/telemetry_recorder.h"
@@ -48,7 +49,7 @@ bool room_for_both(const std::filesystem::path& folder, const ResultLayout& layo
 void consolidate_in_background(ResultStores& stores, const ResultLayout& layout,
                                std::optional<BackgroundConsolidation>& consolidation) {
     const PartFolder& folder = stores.folder();
-    if (folder.shard().is_whole() && room_for_both(folder.path(), layout))
+    if (folder.shard().is_whole() && !layout.refinement && room_for_both(folder.path(), layout))
         consolidation.emplace(folder.life(), layout, stores.parts_here());
 }
 
@@ -125,15 +126,17 @@ ExitCode run_opened(const MpiSession& mpi, StopSignals& signals, OpenedJob opene
     TelemetryRecorder telemetry(world, job.plan, telemetry_request(job.spec), &life, monitor.get(), &guard);
     StatusBoard board(world.rank(), job, stores.life(), monitor.get());
     ProgressMeter meter(task.title, job.plan.workload.unit);
-    LoopOutcome outcome = run_job_loop(mpi, signals, job, layout, stores.life(), task,
-                                       {[&](int rank, WorkRange range) {
-                                            if (stores.committed(rank, range) && consolidation)
-                                                consolidation->committed(range);
-                                        },
-                                        [&] { consolidation.reset(); }, [&] { telemetry.tick(); },
-                                        [&](const ProgressState& state, const auto& ranks) {
-                                            board.set(live_job(job.plan, meter.line(state), state, ranks));
-                                        }});
+    const LoopHooks hooks{[&](int rank, WorkRange range) {
+                              if (stores.committed(rank, range) && consolidation)
+                                  consolidation->committed(range);
+                          },
+                          [&] { consolidation.reset(); }, [&] { telemetry.tick(); },
+                          [&](const ProgressState& state, const auto& ranks) {
+                              board.set(live_job(job.plan, meter.line(state), state, ranks));
+                          }};
+    LoopOutcome outcome = layout.refinement
+                              ? run_refined_loop(mpi, signals, job, layout, stores, task, hooks)
+                              : run_job_loop(mpi, signals, job, layout, stores.life(), task, hooks);
 
     // From here on one signal changes nothing: the result is being written, or the job stops already. Rank 0
     // answers a second one, because it knows when the result is committed.

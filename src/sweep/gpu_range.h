@@ -5,17 +5,20 @@
 #include <cstdint>
 
 #include "device/stream.h"
+#include "sweep/portable.h"
 
 namespace voltpile {
 
-// All pointers point to GPU memory. Arrays are indexed from the range's begin.
+// All pointers point to GPU memory. Arrays are indexed by place in the range, from 0.
 struct GpuRange {
     static constexpr int most_fields = 16;
     // Multiprocessors rest for a part of each such period, a power of 2: often enough that the power of any
     // tenth of a second is even.
     static constexpr std::uint32_t rest_period_ns = 1U << 26;
 
-    std::int64_t begin = 0;
+    std::int64_t begin = 0;  // the number of the first point in the flattened sweep
+    // The numbers of all points; null: they follow the first.
+    const std::int64_t* numbers = nullptr;
     std::uint32_t points = 0;  // at most 2^31
 
     struct Counters {
@@ -33,6 +36,15 @@ struct GpuRange {
     // Space for the program's own use, GpuProgram::raw_bytes() for each point.
     std::byte* raw = nullptr;
 };
+
+inline namespace VOLTPILE_TARGET {
+
+// Returns the number of a point in the flattened sweep.
+VOLTPILE_HD std::int64_t number_of(const GpuRange& range, std::uint32_t place) {
+    return range.numbers == nullptr ? range.begin + place : range.numbers[place];
+}
+
+}  // namespace VOLTPILE_TARGET
 
 // What an app computes on the current GPU.
 class GpuProgram {

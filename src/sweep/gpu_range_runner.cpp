@@ -27,14 +27,18 @@ void GpuRangeRunner::prepare(std::int64_t points) {
     stream_.synchronize();
 }
 
-void GpuRangeRunner::start(WorkRange range) {
+bool GpuRangeRunner::start(WorkRange range, const RefinedLevel* level) {
     range_ = range;
-    part_ = {range.begin, range.begin};
+    all_ = level == nullptr;
+    chosen_ = level ? level->points_of(range) : std::vector<RefinedLevel::Chosen>();
+    part_ = {};
     results_.clear();
     for (const OutcomeField& field : fields_) {
         results_.emplace_back(static_cast<std::size_t>(range.size()) * field.spec.bytes_per_point());
     }
+    if (count() == 0) return false;
     start_part();
+    return true;
 }
 
 void GpuRangeRunner::reserve(std::size_t points) {
@@ -54,7 +58,15 @@ void GpuRangeRunner::reserve(std::size_t points) {
 
 GpuRange GpuRangeRunner::gpu_range(WorkRange part) {
     GpuRange range;
-    range.begin = part.begin;
+    range.begin = all_ ? range_.begin + part.begin : 0;
+    if (!all_ && !part.empty()) {
+        const auto points = static_cast<std::size_t>(part.size());
+        for (std::size_t i = 0; i < points; ++i)
+            numbers_here_.data()[i] = chosen_[static_cast<std::size_t>(part.begin) + i].point;
+        copy_to_device(numbers_.data(), numbers_here_.data(), points * sizeof(std::int64_t), stream_);
+        range.begin = numbers_here_.data()[0];
+        range.numbers = numbers_.data();
+    }
     range.points = static_cast<std::uint32_t>(part.size());
     range.counters = counters_.data();
     range.rest_ns = rest_ns_;
@@ -64,9 +76,13 @@ GpuRange GpuRangeRunner::gpu_range(WorkRange part) {
 }
 
 void GpuRangeRunner::start_part() {
-    part_ = {part_.end, std::min(range_.end, part_.end + kLargestGpuPart)};
+    part_ = {part_.end, std::min(count(), part_.end + kLargestGpuPart)};
     const auto points = static_cast<std::size_t>(part_.size());
     reserve(points);
+    if (!all_ && numbers_.size() < points) {
+        numbers_ = DeviceBuffer<std::int64_t>(points);
+        numbers_here_ = PinnedBuffer<std::int64_t>(points);
+    }
     units_taken_ = 0;
     set_to_zero(counters_.data(), counters_.bytes(), stream_);
     stream_.synchronize();  // so that take_units never sees the counts of the previous part
@@ -85,8 +101,12 @@ void GpuRangeRunner::collect_part() {
     for (std::size_t f = 0; f < fields_.size(); ++f) {
         const std::size_t size = fields_[f].spec.bytes_per_point();
         const std::size_t bytes = static_cast<std::size_t>(part_.size()) * size;
-        std::memcpy(results_[f].data() + static_cast<std::size_t>(part_.begin - range_.begin) * size, from,
-                    bytes);
+        if (all_) std::memcpy(results_[f].data() + static_cast<std::size_t>(part_.begin) * size, from, bytes);
+        for (std::size_t i = 0; !all_ && i < static_cast<std::size_t>(part_.size()); ++i) {
+            const RefinedLevel::Chosen& to = chosen_[static_cast<std::size_t>(part_.begin) + i];
+            std::memcpy(results_[f].data() + static_cast<std::size_t>(to.place) * size, from + i * size,
+                        size);
+        }
         from += bytes;
     }
 }
@@ -96,7 +116,7 @@ bool GpuRangeRunner::advance() {
     collect_part();
     const double taken = take_units();
     units_ += taken;
-    if (part_.end == range_.end) return true;
+    if (part_.end == count()) return true;
     start_part();
     return false;
 }

@@ -9,6 +9,7 @@
 #include "device/stream.h"
 #include "sweep/gpu_range.h"
 #include "sweep/outcome_field.h"
+#include "work/refined_level.h"
 #include "work/work_range.h"
 
 namespace voltpile {
@@ -24,8 +25,9 @@ class GpuRangeRunner {
     // the first range is done sooner.
     void prepare(std::int64_t points);
 
-    // Enqueues the range, or its first part: long ranges run in parts, so that GPU memory is bounded.
-    void start(WorkRange range);
+    // Enqueues the range, or its first part: long ranges run in parts, so that GPU memory is bounded. level:
+    // as in WorkScheduler. Returns false, and the range is finished, if it has no point to compute.
+    bool start(WorkRange range, const RefinedLevel* level);
 
     bool busy() const { return !range_.empty(); }
 
@@ -42,6 +44,7 @@ class GpuRangeRunner {
 
   private:
     void reserve(std::size_t points);
+    std::int64_t count() const { return all_ ? range_.size() : std::ssize(chosen_); }
     GpuRange gpu_range(WorkRange part);
     void start_part();
     void collect_part();
@@ -52,7 +55,9 @@ class GpuRangeRunner {
     const std::uint32_t* rest_ns_;
 
     WorkRange range_;
-    WorkRange part_;
+    bool all_ = true;                           // of its points are computed
+    std::vector<RefinedLevel::Chosen> chosen_;  // else these
+    WorkRange part_;                            // of count()
     std::vector<FieldBuffer> results_;
 
     DeviceBuffer<GpuRange::Counters> counters_;
@@ -61,6 +66,8 @@ class GpuRangeRunner {
     std::vector<DeviceBuffer<std::byte>> values_;  // of each field
     DeviceBuffer<std::byte> raw_;
     PinnedBuffer<std::byte> staging_;
+    DeviceBuffer<std::int64_t> numbers_;  // of the points of the part
+    PinnedBuffer<std::int64_t> numbers_here_;
     double units_taken_ = 0;  // of the part
     double units_ = 0;        // of earlier parts, not yet taken
 

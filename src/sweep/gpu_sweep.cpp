@@ -90,7 +90,8 @@ void GpuSweep::run(WorkScheduler& work, const SubmitRange& submit) {
             if (!busy) account(true);
             const auto range = busy ? work.try_next() : work.next();
             if (!busy) reported = Clock::now();  // waiting does not count as busy
-            if (range && !range->empty()) runner->start(*range);
+            if (!range || range->empty()) continue;
+            if (!runner->start(*range, work.level())) submit(*range, runner->take());
         }
         if (!any_busy(runners_)) {
             if (work.exhausted()) break;

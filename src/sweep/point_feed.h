@@ -12,6 +12,7 @@
 
 #include "sweep/outcome_field.h"
 #include "sweep/point_stream.h"
+#include "work/refined_level.h"
 #include "work/work_scheduler.h"
 
 namespace voltpile {
@@ -39,19 +40,23 @@ class PointFeed {
 
   private:
     struct RangeInFlight {
-        RangeInFlight(WorkRange r, const std::vector<OutcomeField>& fields)
-            : range(r),
-              next(r.begin),
-              unfinished(r.size()),
-              buffers(fields, static_cast<std::size_t>(r.size())) {}
+        RangeInFlight(WorkRange r, const RefinedLevel* level, const std::vector<OutcomeField>& fields);
+        bool has_points() const { return next < count; }
+        Ticket draw();
+        std::int64_t place_of(std::int64_t point) const;  // in the range
+
         WorkRange range;
-        std::int64_t next;
+        bool all;                                  // of its points are computed
+        std::vector<RefinedLevel::Chosen> chosen;  // else these
+        std::int64_t count;
+        std::int64_t next = 0;  // of them
         std::atomic<std::int64_t> unfinished;
         OutcomeBuffers buffers;
     };
 
     RangeInFlight* with_points() const;  // null if all points are handed out; mutex_ held
-    void start(WorkRange range);         // mutex_ held
+    // Returns null for a range without points to compute, which is submitted. mutex_ is not held.
+    std::unique_ptr<RangeInFlight> started(WorkRange range);
 
     WorkScheduler& work_;
     const std::vector<OutcomeField>& fields_;

@@ -67,16 +67,16 @@ Tiles::Tiles(std::filesystem::path result)
 std::string Tiles::description() {
     if (!result_->complete()) {
         auto now = std::make_unique<ResultReader>(path_);
-        if (now->complete() || now->completed().size() != result_->completed().size()) {
+        if (now->complete() || now->done() != result_->done()) {
             cache_.clear();
             order_.clear();
         }
         result_ = std::move(now);
     }
     const ResultLayout& layout = result_->layout();
-    nlohmann::json json = {{"name", path_.filename().string()},   {"job", layout.job_path},
-                           {"complete", result_->complete()},     {"points", layout.point_count()},
-                           {"done", result_->completed().size()}, {"axes", nlohmann::json::array()},
+    nlohmann::json json = {{"name", path_.filename().string()}, {"job", layout.job_path},
+                           {"complete", result_->complete()},   {"points", layout.point_count()},
+                           {"done", result_->done()},           {"axes", nlohmann::json::array()},
                            {"fields", nlohmann::json::array()}};
     for (const SweepAxis& axis : layout.axes) json["axes"].push_back(axis_json(axis));
     for (const FieldSpec& field : layout.fields)

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "work/gauge.h"
+#include "work/refined_level.h"
 #include "work/work_range.h"
 
 namespace voltpile {
@@ -24,7 +25,14 @@ struct RankProgress {
 
 class WorkScheduler {
   public:
+    // level: of a refined sweep, whose ranges are positions; it must outlive the scheduler. nullptr: ranges
+    // are points.
+    explicit WorkScheduler(const RefinedLevel* level = nullptr) : level_(level) {}
+
     // --- the app's side ---
+
+    // Which points of its ranges are computed; nullptr: all, and ranges are points of the flattened sweep.
+    const RefinedLevel* level() const { return level_; }
 
     // Returns the next range, after waiting for it if necessary; nothing if no more ranges follow or the job
     // is stopping.
@@ -66,6 +74,7 @@ class WorkScheduler {
   private:
     std::optional<WorkRange> pop();  // with mutex_ held
 
+    const RefinedLevel* const level_;
     mutable std::mutex mutex_;
     std::condition_variable changed_;
     std::deque<WorkRange> queue_;

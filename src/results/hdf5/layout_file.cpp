@@ -61,6 +61,7 @@ void write_axis(hid_t file, const SweepAxis& axis) {
 }
 
 constexpr const char* changes_name = "frameChanges";
+constexpr const char* refinement_name = "refinement";
 
 // Makes the numbers of the frames coordinates of the fields, as the CF conventions have it.
 void write_tracks(hid_t file, const ResultLayout& layout) {
@@ -255,6 +256,7 @@ void write_layout(hid_t file, const ResultLayout& layout) {
     }
     for (const FieldSpec& field : layout.fields) write_field(file, layout, field);
     if (!layout.frame_changes.empty()) write_tracks(file, layout);
+    if (layout.refinement) write_text(file, refinement_name, refinement_text(*layout.refinement));
 }
 
 std::int64_t read_result_format(hid_t file) {
@@ -272,6 +274,10 @@ ResultLayout read_layout(hid_t file) {
     for (const std::string& name : read_texts(file, "sweepAxes"))
         layout.axes.push_back(read_axis(file, name));
     read_changes(file, layout);
+    if (has_attribute(file, refinement_name)) {
+        layout.refinement = parse_refinement(read_text(file, refinement_name));
+        if (!layout.refinement) throw hdf5_error_at("read the refinement of", file);
+    }
     for (const std::string& name : read_texts(file, "fields")) {
         layout.fields.push_back(read_field(file, name, layout.axes.size()));
     }

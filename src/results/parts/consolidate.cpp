@@ -1,6 +1,7 @@
 #include "results/parts/consolidate.h"
 
 #include <algorithm>
+#include <span>
 #include <stdexcept>
 #include <utility>
 
@@ -10,11 +11,13 @@
 #include "results/hdf5/content_checksum.h"
 #include "results/hdf5/layout_file.h"
 #include "results/hdf5/plan_group.h"
+#include "results/hdf5/refined_levels.h"
 #include "results/hdf5/result_check.h"
 #include "results/hdf5/rows_io.h"
 #include "results/hdf5/telemetry_file.h"
 #include "results/parts/durable_file.h"
 #include "results/parts/part_file.h"
+#include "results/parts/refined_parts.h"
 #include "work/range_set.h"
 
 namespace voltpile {
@@ -31,6 +34,18 @@ void copy_field(const PartFile& part, std::size_t index, const FieldSpec& field,
         write_points(dataset, field, piece, memory_type(field.type), bytes.data());
         checksum.add(piece.begin, piece.end, bytes);
         count_step(Phase::Commit);
+    }
+}
+
+// Writes the values of a range of points and adds them to their checksum.
+void write_values(std::span<const std::byte> values, WorkRange points, const FieldSpec& field, hid_t dataset,
+                  BlockCrc32& checksum) {
+    for (WorkRange piece{points.begin, points.begin}; piece.end < points.end;) {
+        piece = {piece.end, checksum.piece_end(piece.end, points.end)};
+        const std::size_t bytes = static_cast<std::size_t>(piece.size()) * field.bytes_per_point();
+        write_points(dataset, field, piece, memory_type(field.type), values.data());
+        checksum.add(piece.begin, piece.end, values.first(bytes));
+        values = values.subspan(bytes);
     }
 }
 
@@ -109,6 +124,28 @@ void Consolidation::add(const PartInfo& part) {
     impl_->covered.insert(part.range);
 }
 
+void Consolidation::add_refined(const std::vector<PartInfo>& parts) {
+    constexpr std::int64_t points_at_once = 1 << 20;
+    const InPhase copying(Phase::Commit);
+    Hdf5Guard guard;
+    for (const PartInfo& part : parts) impl_->covered.insert(part.range);
+    if (!covers_all()) throw std::logic_error("the parts do not cover the whole sweep");
+    RefinedParts grid(impl_->layout, parts);
+    const RefinedOrder& order = grid.order();
+    std::int64_t computed = 0;
+    for_each_block(order, points_at_once, [&](std::int64_t plane, WorkRange rows) {
+        grid.begin(plane, rows);
+        computed += grid.computed();
+        const std::int64_t first = (plane * order.height() + rows.begin) * order.width();
+        for (std::size_t i = 0; i < impl_->datasets.size(); ++i) {
+            write_values(grid.values(i), {first, first + rows.size() * order.width()},
+                         impl_->layout.fields[i], impl_->datasets[i].get(), impl_->checksums[i]);
+            count_step(Phase::Commit);
+        }
+    });
+    write_computed_points(impl_->file.get(), computed);
+}
+
 bool Consolidation::covers_all() const {
     return impl_->covered.contains(impl_->layout.whole());
 }
@@ -137,7 +174,10 @@ void Consolidation::publish(const Provenance& provenance, const PlanRecord* plan
 void consolidate(const Life& life, const ResultLayout& layout, const std::vector<PartInfo>& parts,
                  const Provenance& provenance, const PlanRecord* plan) {
     Consolidation consolidation(life, layout);
-    for (const PartInfo& part : parts) consolidation.add(part);
+    if (layout.refinement)
+        consolidation.add_refined(parts);
+    else
+        for (const PartInfo& part : parts) consolidation.add(part);
     consolidation.publish(provenance, plan);
 }
 

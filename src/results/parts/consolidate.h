@@ -22,6 +22,8 @@ class Consolidation {
     Consolidation& operator=(const Consolidation&) = delete;
 
     void add(const PartInfo& part);  // HDF5 verifies its checksums
+    // Adds all parts of a refined sweep, in order: add() is for others.
+    void add_refined(const std::vector<PartInfo>& parts);
     bool covers_all() const;
 
     // Writes the checksums, the provenance and the plan, if there is one, flushes the file and renames it.
@@ -33,7 +35,8 @@ class Consolidation {
     std::unique_ptr<Impl> impl_;
 };
 
-// Copies all parts and publishes the result. The parts must cover the whole sweep.
+// Copies all parts and publishes the result. The parts are sorted and cover the whole sweep. Of a refined
+// sweep it puts the full grid together.
 void consolidate(const Life& life, const ResultLayout& layout, const std::vector<PartInfo>& parts,
                  const Provenance& provenance, const PlanRecord* plan = nullptr);
 

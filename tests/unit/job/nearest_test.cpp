@@ -26,6 +26,8 @@ TEST(Nearest, FindsKeyInAnotherTable) {
     const std::vector<std::string> paths{"system.G", "integrate.dt", "integrate.steps", "run.steps"};
     EXPECT_EQ(nearest_path("integrate.stpes", paths), "integrate.steps");
     EXPECT_EQ(nearest_path("run.step", paths), "run.steps");
+    EXPECT_EQ(nearest_path("output.field", std::vector<std::string>{"refine.field", "output.fields"}),
+              "output.fields");
     EXPECT_EQ(nearest_path("dt", paths), "integrate.dt");
     EXPECT_EQ(nearest_path("system.g", paths), "system.G");
     EXPECT_EQ(nearest_path("system.x", paths), std::nullopt);  // one letter is near to any other
