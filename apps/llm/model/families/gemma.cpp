@@ -7,10 +7,11 @@
 namespace voltpile::llm {
 namespace {
 
-constexpr std::array kNames = {TensorName{"post_attention_layernorm.weight", "post_attention_norm.weight"},
-                               TensorName{"pre_feedforward_layernorm.weight", "ffn_norm.weight"},
-                               TensorName{"post_feedforward_layernorm.weight", "post_ffw_norm.weight"}};
-constexpr std::array<std::string_view, 1> kEndTexts = {"<end_of_turn>"};
+constexpr std::array kGemmaNames = {
+    TensorName{"post_attention_layernorm.weight", "post_attention_norm.weight"},
+    TensorName{"pre_feedforward_layernorm.weight", "ffn_norm.weight"},
+    TensorName{"post_feedforward_layernorm.weight", "post_ffw_norm.weight"}};
+constexpr std::array<std::string_view, 1> kGemmaEnds = {"<end_of_turn>"};
 
 // All but every period-th layer slide.
 void slide_by_period(std::int64_t window, std::int64_t period, ModelConfig& config) {
@@ -90,8 +91,8 @@ const ModelFamily kGemma2 = {
     .folder_defaults = R"({"head_dim": 256, "max_position_embeddings": 8192, "tie_word_embeddings": true,
         "sliding_window": 4096, "attn_logit_softcapping": 50.0, "final_logit_softcapping": 30.0})",
     .begins_with_bos = true,
-    .names = kNames,
-    .end_texts = kEndTexts,
+    .names = kGemmaNames,
+    .end_texts = kGemmaEnds,
     .read_folder = read_gemma2,
     .read_gguf = read_gemma2_gguf,
 };
@@ -106,8 +107,8 @@ const ModelFamily kGemma3 = {
         "head_dim": 256, "max_position_embeddings": 131072, "tie_word_embeddings": true, "rope_theta": 1000000.0,
         "sliding_window": 4096, "bos_token_id": 2, "eos_token_id": 1})",
     .begins_with_bos = true,
-    .names = kNames,
-    .end_texts = kEndTexts,
+    .names = kGemmaNames,
+    .end_texts = kGemmaEnds,
     .read_folder = read_gemma3,
     .read_gguf = read_gemma3_gguf,
 };

@@ -6,10 +6,11 @@
 namespace voltpile::llm {
 namespace {
 
-constexpr std::array kNames = {TensorName{"post_self_attn_layernorm.weight", "post_attention_norm.weight"},
-                               TensorName{"post_attention_layernorm.weight", "ffn_norm.weight"},
-                               TensorName{"post_mlp_layernorm.weight", "post_ffw_norm.weight"}};
-constexpr std::array<std::string_view, 2> kEndTexts = {"<|user|>", "<|observation|>"};
+constexpr std::array kGlm4Names = {
+    TensorName{"post_self_attn_layernorm.weight", "post_attention_norm.weight"},
+    TensorName{"post_attention_layernorm.weight", "ffn_norm.weight"},
+    TensorName{"post_mlp_layernorm.weight", "post_ffw_norm.weight"}};
+constexpr std::array<std::string_view, 2> kGlm4Ends = {"<|user|>", "<|observation|>"};
 
 void read_glm4(const JsonKeys& keys, ModelConfig& config) {
     config.blocks.qkv_bias = keys.boolean("attention_bias").value_or(true);
@@ -28,8 +29,8 @@ const ModelFamily kGlm4 = {
     .rope_in_gguf = RopeStyle::Interleaved,
     .folder_defaults = R"({"head_dim": 128, "partial_rotary_factor": 0.5, "rms_norm_eps": 1.5625e-07})",
     .partial_rotary = true,
-    .names = kNames,
-    .end_texts = kEndTexts,
+    .names = kGlm4Names,
+    .end_texts = kGlm4Ends,
     .read_folder = read_glm4,
 };
 

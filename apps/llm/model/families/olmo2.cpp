@@ -7,8 +7,9 @@
 namespace voltpile::llm {
 namespace {
 
-constexpr std::array kNames = {TensorName{"post_attention_layernorm.weight", "post_attention_norm.weight"},
-                               TensorName{"post_feedforward_layernorm.weight", "post_ffw_norm.weight"}};
+constexpr std::array kOlmo2Names = {
+    TensorName{"post_attention_layernorm.weight", "post_attention_norm.weight"},
+    TensorName{"post_feedforward_layernorm.weight", "post_ffw_norm.weight"}};
 
 }  // namespace
 
@@ -19,7 +20,7 @@ const ModelFamily kOlmo2 = {
     .model_type = "olmo2",
     .architecture = "olmo2",
     .blocks = {.qk_norm = QkNorm::Row, .input_norms = false, .output_norms = true},
-    .names = kNames,
+    .names = kOlmo2Names,
 };
 
 }  // namespace voltpile::llm

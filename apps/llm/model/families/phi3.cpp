@@ -6,7 +6,7 @@
 namespace voltpile::llm {
 namespace {
 
-constexpr std::array<std::string_view, 1> kEndTexts = {"<|end|>"};
+constexpr std::array<std::string_view, 1> kPhi3Ends = {"<|end|>"};
 
 // As in transformers, the window applies to all layers.
 void read_phi3(const JsonKeys& keys, ModelConfig& config) {
@@ -23,7 +23,7 @@ const ModelFamily kPhi3 = {
     .model_type = "phi3",
     .architecture = "phi3",
     .partial_rotary = true,
-    .end_texts = kEndTexts,
+    .end_texts = kPhi3Ends,
     .read_folder = read_phi3,
 };
 
