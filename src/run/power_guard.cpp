@@ -82,10 +82,9 @@ PowerGuard::~PowerGuard() {
     ends_ = true;
     if (thread_.joinable()) thread_.join();
     if (rested_s_ > 0)
-        fmt::print(
-            "power: the GPUs of {} rested {:.1f} % of the time to stay within {:.4g} W; most in a second: "
-            "{:.4g} W\n",
-            host_name(), 100 * rested_s_ / watched_s_, budget_w_, worst_w_);
+        fmt::print("power: the GPUs of {} rested {:.1f} % of the time to stay within {:.4g} W{}\n",
+                   host_name(), 100 * rested_s_ / watched_s_, budget_w_,
+                   worst_w_ > 0 ? fmt::format("; most in a second: {:.4g} W", worst_w_) : "");
     if (clocks_ && clocks_->changes() > 0)
         fmt::print(
             "power: the clocks of the GPUs of {} were changed {} times; the lowest limit was {:.0f} MHz\n",

@@ -79,7 +79,8 @@ class Power(Case):
             gpu["power_w"] = 300
             del gpu["energy_j"]
         supply = ("--set", "power.supply_w=1400", "--set", "power.other_w=400")
-        out, err = self.run_job(*supply, ranks=2, environment=self.environment())
+        seconds = ("--set", "integrate.steps=60000", "--set", "stop.separation=inf")
+        out, err = self.run_job(*supply, *seconds, ranks=2, environment=self.environment())
         self.assertEqual(err.count("W of 1000 W: they rest"), 1)
         self.assertRegex(out, r"power: the GPUs of \S+ rested \d+\.\d % of the time to stay within 1000 W; "
                               r"most in a second: 1200 W")
