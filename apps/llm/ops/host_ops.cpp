@@ -99,6 +99,10 @@ std::unique_ptr<WeightMatrix> HostOps::load_matrix(const MatrixSource& source) {
     return std::make_unique<HostMatrix>(source);
 }
 
+std::unique_ptr<ExpertWeights> HostOps::join_experts(std::vector<std::unique_ptr<WeightMatrix>> experts) {
+    return std::make_unique<ExpertWeights>(std::move(experts));
+}
+
 void HostOps::embed(const WeightMatrix& table, const BatchView& batch, float scale, FloatRows x) {
     for (int r = 0; r < batch.rows; ++r) {
         float* to = x.data + r * x.columns;

@@ -32,6 +32,7 @@ class HostOps : public Ops {
     std::unique_ptr<HostCopy> make_host_copy(std::size_t most_bytes) override;
     void synchronize() override {}
     std::unique_ptr<WeightMatrix> load_matrix(const MatrixSource& source) override;
+    std::unique_ptr<ExpertWeights> join_experts(std::vector<std::unique_ptr<WeightMatrix>> experts) override;
     std::unique_ptr<Recording> record(std::function<void()> enqueue) override;
 
     void embed(const WeightMatrix& table, const BatchView& batch, float scale, FloatRows x) override;

@@ -2,6 +2,8 @@
 // because they compile much faster without the standard headers behind it.
 #pragma once
 
+#include <cstdint>
+
 #include "llm/model/kv_element.h"
 #include "llm/model/layer_blocks.h"
 #include "llm/model/rope_style.h"
@@ -56,6 +58,29 @@ struct KvLayer {
     KvElement element = KvElement::F16;
     float* key_scales = nullptr;
     float* value_scales = nullptr;
+};
+
+// How a layer's router chooses the experts of a row. The arrays are fp32 in device memory.
+struct RouterSettings {
+    const float* weight = nullptr;       // (experts, columns)
+    const float* shared_gate = nullptr;  // (columns): weighs the shared expert; nullptr: there is none
+    int experts = 0;
+    int used = 0;             // experts of each row
+    bool normalized = false;  // the weights of a row's experts are divided by their sum
+};
+
+// The experts of each row, in device memory that the caller owns (routing.h). The pairs of a row and one of
+// its experts are sorted by expert, then by row.
+struct Routing {
+    int experts = 0;
+    int used = 0;
+    std::int32_t* expert = nullptr;  // (rows, used), in descending order of weight; -1 in empty rows
+    float* weight = nullptr;         // (rows, used)
+    float* shared = nullptr;         // (rows): weight of the shared expert; nullptr: there is none
+    std::int32_t* place = nullptr;   // (rows, used): index of the pair in the sorted order
+    std::int32_t* row = nullptr;     // (rows * used): row of each sorted pair
+    std::int32_t* begin =
+        nullptr;  // (experts + 1): expert e has the sorted pairs begin[e] to begin[e + 1] - 1
 };
 
 }  // namespace voltpile::llm

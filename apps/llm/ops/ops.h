@@ -28,6 +28,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "llm/model/kv_element.h"
 #include "llm/model/model_config.h"
@@ -117,6 +118,10 @@ class Ops {
     // they have been copied on return.
     virtual std::unique_ptr<WeightMatrix> load_matrix(const MatrixSource& source) = 0;
 
+    // Joins the loaded matrices of a layer's experts, which must have the same shape and format.
+    virtual std::unique_ptr<ExpertWeights> join_experts(
+        std::vector<std::unique_ptr<WeightMatrix>> experts) = 0;
+
     // Records what `enqueue` calls, for replays at little cost to the host: operations below, except
     // take_sentinel, and collectives between GPUs. Recording does not execute them. The caller must have run
     // the same calls once before, so that libraries have completed their initialization. CudaOps captures
@@ -155,6 +160,24 @@ class Ops {
     // sums[r, 0] and sums[r, 1] = the sums of squares of the queries and of the keys of a row. qkv: as for
     // rope_and_store. sums: (rows, 2).
     virtual void sum_squares(HiddenRows qkv, const QkvSettings& settings, FloatRows sums) = 0;
+
+    // Chooses the experts of each row: those with the `used` largest logits l[e] = sum_c x[r, c] * weight[e,
+    // c] in fp32; of equal logits, the lower expert. Their weights are softmax_e(l) over all experts, divided
+    // by their sum if normalized; that of the shared expert is 1 / (1 + exp(-sum_c x[r, c] *
+    // shared_gate[c])). Empty rows have no experts.
+    virtual void route(HiddenRows x, const RouterSettings& settings, const BatchView& batch,
+                       const Routing& to) = 0;
+
+    // The gated products of each sorted pair i of a row r and an expert e: out[i, j] = silu(g) * u as in
+    // gated_matmul, with x[r, :] and the expert's matrices. out: (rows * used, rows of the matrices); rows
+    // beyond the last pair keep their values. Computes only experts that some row uses.
+    virtual void gated_experts(HiddenRows x, const ExpertWeights& gate, const ExpertWeights& up,
+                               const Routing& routing, HiddenRows out) = 0;
+
+    // out[r, j] = sum_k weight[r, k] * sum_c x[place[r, k], c] * w[expert[r, k]][j, c], in the order of k. If
+    // routing.shared, adds shared[r] times the former out[r, j]. x: as gated_experts leaves it.
+    virtual void sum_experts(HiddenRows x, const ExpertWeights& down, const Routing& routing,
+                             FloatRows out) = 0;
 
     // Applies bias, norm of heads and RoPE. qkv: (rows, (heads + 2 * kv_heads) * head_dim): queries, then
     // keys, then values. Changes the queries in place and stores keys and values in the cache (see

@@ -20,6 +20,11 @@ class ReferenceOps final : public HostOps {
     void gated_matmul(HiddenRows x, const WeightMatrix& gate, const WeightMatrix& up, Activation activation,
                       HiddenRows out) override;
     void sum_squares(HiddenRows qkv, const QkvSettings& settings, FloatRows sums) override;
+    void route(HiddenRows x, const RouterSettings& settings, const BatchView& batch,
+               const Routing& to) override;
+    void gated_experts(HiddenRows x, const ExpertWeights& gate, const ExpertWeights& up,
+                       const Routing& routing, HiddenRows out) override;
+    void sum_experts(HiddenRows x, const ExpertWeights& down, const Routing& routing, FloatRows out) override;
     void rope_and_store(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
                         const KvLayer& cache) override;
     void attention(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch, const KvLayer& cache,

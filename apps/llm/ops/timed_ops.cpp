@@ -41,6 +41,24 @@ void TimedOps::sum_squares(HiddenRows qkv, const QkvSettings& settings, FloatRow
     mark("norm");
 }
 
+void TimedOps::route(HiddenRows x, const RouterSettings& settings, const BatchView& batch,
+                     const Routing& to) {
+    ops_.route(x, settings, batch, to);
+    mark("router");
+}
+
+void TimedOps::gated_experts(HiddenRows x, const ExpertWeights& gate, const ExpertWeights& up,
+                             const Routing& routing, HiddenRows out) {
+    ops_.gated_experts(x, gate, up, routing, out);
+    if (timed())
+        mark(fmt::format("gated experts {} x 2 x {} x {}", gate.count(), gate.rows(), gate.columns()));
+}
+
+void TimedOps::sum_experts(HiddenRows x, const ExpertWeights& down, const Routing& routing, FloatRows out) {
+    ops_.sum_experts(x, down, routing, out);
+    if (timed()) mark(fmt::format("experts {} x {} x {}", down.count(), down.rows(), down.columns()));
+}
+
 void TimedOps::rope_and_store(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
                               const KvLayer& cache) {
     ops_.rope_and_store(qkv, settings, batch, cache);

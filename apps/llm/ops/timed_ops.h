@@ -37,6 +37,9 @@ class TimedOps final : public Ops {
     std::unique_ptr<WeightMatrix> load_matrix(const MatrixSource& source) override {
         return ops_.load_matrix(source);
     }
+    std::unique_ptr<ExpertWeights> join_experts(std::vector<std::unique_ptr<WeightMatrix>> experts) override {
+        return ops_.join_experts(std::move(experts));
+    }
     std::unique_ptr<Recording> record(std::function<void()> enqueue) override {
         return ops_.record(std::move(enqueue));
     }
@@ -51,6 +54,11 @@ class TimedOps final : public Ops {
     void gated_matmul(HiddenRows x, const WeightMatrix& gate, const WeightMatrix& up, Activation activation,
                       HiddenRows out) override;
     void sum_squares(HiddenRows qkv, const QkvSettings& settings, FloatRows sums) override;
+    void route(HiddenRows x, const RouterSettings& settings, const BatchView& batch,
+               const Routing& to) override;
+    void gated_experts(HiddenRows x, const ExpertWeights& gate, const ExpertWeights& up,
+                       const Routing& routing, HiddenRows out) override;
+    void sum_experts(HiddenRows x, const ExpertWeights& down, const Routing& routing, FloatRows out) override;
     void rope_and_store(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
                         const KvLayer& cache) override;
     void attention(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch, const KvLayer& cache,

@@ -3,6 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
 
 #include "llm/model/weight_format.h"
 
@@ -33,6 +36,22 @@ class WeightMatrix {
     WeightFormat format_;
     std::int64_t rows_;
     std::int64_t columns_;
+};
+
+// The matrices of all experts of a layer, with the same shape and format; no other Ops may use them.
+class ExpertWeights {
+  public:
+    // matrices: at least one.
+    explicit ExpertWeights(std::vector<std::unique_ptr<WeightMatrix>> matrices)
+        : matrices_(std::move(matrices)) {}
+    virtual ~ExpertWeights() = default;
+    int count() const { return static_cast<int>(matrices_.size()); }
+    const WeightMatrix& of(std::int64_t expert) const { return *matrices_[static_cast<std::size_t>(expert)]; }
+    std::int64_t rows() const { return of(0).rows(); }
+    std::int64_t columns() const { return of(0).columns(); }
+
+  private:
+    std::vector<std::unique_ptr<WeightMatrix>> matrices_;
 };
 
 }  // namespace voltpile::llm

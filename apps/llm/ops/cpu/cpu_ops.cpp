@@ -6,24 +6,10 @@
 #include <cmath>
 #include <ranges>
 
+#include "llm/ops/cpu/work_items.h"
 #include "llm/ops/sampling_host.h"
 
 namespace voltpile::llm {
-namespace {
-
-// Returns the matrix rows in one work item: few, so that all threads finish at about the same time, but at
-// least a panel where the kernel expands panels.
-std::int64_t weights_of_item(std::int64_t rows) {
-    return rows < 8 ? 16 : product_weights;
-}
-
-std::int64_t items_of(const WeightMatrix& weight, std::int64_t rows) {
-    const std::int64_t each = weights_of_item(rows);
-    return (weight.rows() + each - 1) / each;
-}
-
-}  // namespace
-
 CpuOps::CpuOps(const std::vector<int>& pus, const CpuKernels& kernels, bool clamp)
     : HostOps(clamp), kernels_(kernels), team_(pus), scratch_(static_cast<std::size_t>(team_.size())) {
     for (Scratch& scratch : scratch_) {
@@ -70,7 +56,8 @@ void CpuOps::quantize_rows(FloatRows x) {
     for (std::int64_t r = 0; r < x.rows; ++r) one(r, 0);
 }
 
-Product CpuOps::product_of(const WeightMatrix& weight, FloatRows x, std::int64_t item, int thread) {
+Product CpuOps::product_of(const WeightMatrix& weight, FloatRows x, std::int64_t item, int thread,
+                           std::int64_t quantized_row) {
     Scratch& scratch = scratch_[static_cast<std::size_t>(thread)];
     Product p;
     p.format = weight.format();
@@ -84,7 +71,7 @@ Product CpuOps::product_of(const WeightMatrix& weight, FloatRows x, std::int64_t
     p.panel = scratch.panel.data();
     if (!by_integers(weight)) return p;
     scratch.sums.resize(std::max(scratch.sums.size(), static_cast<std::size_t>(x.rows * integer_sums)));
-    p.quantized = quantized_.data();
+    p.quantized = quantized_.data() + quantized_row * (x.columns / quantized_columns);
     p.integer_panel = scratch.integer_panel.front().bytes;
     p.sums = scratch.sums.data();
     return p;
@@ -125,24 +112,29 @@ void CpuOps::matmul(HiddenRows x, const WeightMatrix& weight, FloatRows out) {
     multiply(host(x), one, out);
 }
 
+void CpuOps::run_gated(const WeightMatrix& gate, const WeightMatrix& up, FloatRows x, std::int64_t item,
+                       int thread, std::int64_t quantized_row, Activation activation, FloatRows out) {
+    Scratch& scratch = scratch_[static_cast<std::size_t>(thread)];
+    const std::int64_t stride = weights_of_item(x.rows);
+    scratch.other.resize(std::max(scratch.other.size(), static_cast<std::size_t>(x.rows * stride)));
+    Product p = product_of(gate, x, item, thread, quantized_row);
+    p.out = out.data + p.begin;
+    p.out_stride = out.columns;
+    run(p);
+    float* const gates = p.out;
+    p = product_of(up, x, item, thread, quantized_row);
+    p.out = scratch.other.data();
+    p.out_stride = stride;
+    run(p);
+    for (std::int64_t r = 0; r < x.rows; ++r)
+        kernels_.gate(activation, gates + r * out.columns, p.out + r * stride, p.end - p.begin);
+}
+
 void CpuOps::gated_matmul(HiddenRows x, const WeightMatrix& gate, const WeightMatrix& up,
                           Activation activation, HiddenRows out) {
     if (by_integers(gate) || by_integers(up)) quantize_rows(host(x));
     team_.for_each(items_of(gate, x.rows), [&](std::int64_t item, int thread) {
-        Scratch& scratch = scratch_[static_cast<std::size_t>(thread)];
-        const std::int64_t stride = weights_of_item(x.rows);
-        scratch.other.resize(std::max(scratch.other.size(), static_cast<std::size_t>(x.rows * stride)));
-        Product p = product_of(gate, host(x), item, thread);
-        p.out = host(out).data + p.begin;
-        p.out_stride = out.columns;
-        run(p);
-        float* const gates = p.out;
-        p = product_of(up, host(x), item, thread);
-        p.out = scratch.other.data();
-        p.out_stride = stride;
-        run(p);
-        for (std::int64_t r = 0; r < x.rows; ++r)
-            kernels_.gate(activation, gates + r * out.columns, p.out + r * stride, p.end - p.begin);
+        run_gated(gate, up, host(x), item, thread, 0, activation, host(out));
     });
 }
 

@@ -31,6 +31,11 @@ class CpuOps final : public HostOps {
     void gated_matmul(HiddenRows x, const WeightMatrix& gate, const WeightMatrix& up, Activation activation,
                       HiddenRows out) override;
     void sum_squares(HiddenRows qkv, const QkvSettings& settings, FloatRows sums) override;
+    void route(HiddenRows x, const RouterSettings& settings, const BatchView& batch,
+               const Routing& to) override;
+    void gated_experts(HiddenRows x, const ExpertWeights& gate, const ExpertWeights& up,
+                       const Routing& routing, HiddenRows out) override;
+    void sum_experts(HiddenRows x, const ExpertWeights& down, const Routing& routing, FloatRows out) override;
     void rope_and_store(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
                         const KvLayer& cache) override;
     void attention(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch, const KvLayer& cache,
@@ -56,8 +61,15 @@ class CpuOps final : public HostOps {
     bool by_integers(const WeightMatrix& weight) const;
     // Quantizes x to quantized_.
     void quantize_rows(FloatRows x);
-    Product product_of(const WeightMatrix& weight, FloatRows x, std::int64_t item, int thread);
+    // x: the first rows of which the quantized_ are from quantized_row on.
+    Product product_of(const WeightMatrix& weight, FloatRows x, std::int64_t item, int thread,
+                       std::int64_t quantized_row = 0);
     void run(const Product& p) const;
+    void run_gated(const WeightMatrix& gate, const WeightMatrix& up, FloatRows x, std::int64_t item,
+                   int thread, std::int64_t quantized_row, Activation activation, FloatRows out);
+    // Calls product(expert, item, thread) for all work items of the experts that rows use.
+    template <class ItemProduct>
+    void for_each_item(const ExpertWeights& weights, const Routing& routing, const ItemProduct& product);
     void multiply(FloatRows x, std::span<const WeightMatrix* const> weights, FloatRows out);
 
     CpuKernels kernels_;
@@ -65,6 +77,13 @@ class CpuOps final : public HostOps {
     std::vector<Scratch> scratch_;
     std::vector<QuantizedBlock> quantized_;  // the activations of the current product
     std::vector<float> means_;
+    std::vector<float> logits_;    // of the router
+    std::vector<float> gathered_;  // the rows of x in the order of their experts
+    std::vector<float> products_;  // of each row with each of its experts
+    struct ExpertItem {
+        std::int64_t expert, item;
+    };
+    std::vector<ExpertItem> expert_items_;
 };
 
 }  // namespace voltpile::llm

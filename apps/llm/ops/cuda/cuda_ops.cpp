@@ -82,6 +82,9 @@ class CudaOps final : public GpuOps {
     std::unique_ptr<WeightMatrix> load_matrix(const MatrixSource& source) override {
         return load_cuda_matrix(source, matrices_, staging_, {scratch_.data(), scratch_.size()}, stream_);
     }
+    std::unique_ptr<ExpertWeights> join_experts(std::vector<std::unique_ptr<WeightMatrix>> experts) override {
+        return std::make_unique<ExpertWeights>(std::move(experts));
+    }
     std::unique_ptr<Recording> record(std::function<void()> enqueue) override {
         return std::make_unique<GpuRecording>(stream_, enqueue);
     }
@@ -114,6 +117,12 @@ class CudaOps final : public GpuOps {
         launch_sum_squares(qkv.data, settings, static_cast<int>(qkv.rows), static_cast<int>(qkv.columns),
                            limit_, sums.data, stream_);
     }
+    void route(HiddenRows, const RouterSettings&, const BatchView&, const Routing&) override { no_experts(); }
+    void gated_experts(HiddenRows, const ExpertWeights&, const ExpertWeights&, const Routing&,
+                       HiddenRows) override {
+        no_experts();
+    }
+    void sum_experts(HiddenRows, const ExpertWeights&, const Routing&, FloatRows) override { no_experts(); }
     void rope_and_store(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
                         const KvLayer& cache) override {
         launch_rope_and_store(qkv.data, settings, batch, cache, limit_, stream_);
@@ -139,6 +148,7 @@ class CudaOps final : public GpuOps {
     SentinelReport take_sentinel() override;
 
   private:
+    [[noreturn]] static void no_experts() { throw DeviceError("mixtures of experts do not run on GPUs yet"); }
     void clear_sentinel() {
         cuda_check(cudaMemsetAsync(sentinel_.data(), 0xff, sentinel_.bytes(), stream_.get()),
                    "clearing the sentinel");

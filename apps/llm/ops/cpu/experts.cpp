@@ -1,0 +1,96 @@
+// The operations of CpuOps on mixtures of experts.
+#include <algorithm>
+#include <cmath>
+
+#include "llm/ops/cpu/cpu_ops.h"
+#include "llm/ops/cpu/work_items.h"
+#include "llm/ops/routing.h"
+
+namespace voltpile::llm {
+namespace {
+
+// Returns fp32 numbers in memory as a matrix.
+HostMatrix matrix_of(const float* numbers, std::int64_t rows, std::int64_t columns) {
+    return HostMatrix({WeightFormat::F32, rows, columns, static_cast<std::size_t>(columns) * sizeof(float),
+                       reinterpret_cast<const std::byte*>(numbers), true});
+}
+
+std::int64_t pairs_of(const Routing& routing, std::int64_t expert) {
+    return routing.begin[expert + 1] - routing.begin[expert];
+}
+
+FloatRows rows_of(FloatRows x, std::int64_t begin, std::int64_t rows) {
+    return {x.data + begin * x.columns, rows, x.columns};
+}
+
+}  // namespace
+
+void CpuOps::route(HiddenRows x, const RouterSettings& settings, const BatchView& batch, const Routing& to) {
+    logits_.resize(static_cast<std::size_t>(x.rows * settings.experts));
+    const FloatRows logits{logits_.data(), x.rows, settings.experts};
+    matmul(x, matrix_of(settings.weight, settings.experts, x.columns), logits);
+    if (to.shared != nullptr)
+        matmul(x, matrix_of(settings.shared_gate, 1, x.columns), {to.shared, x.rows, 1});
+    team_.for_each(x.rows, [&](std::int64_t r, int) {
+        if (to.shared != nullptr) to.shared[r] = 1 / (1 + std::exp(-to.shared[r]));
+        choose_experts(logits.data + r * settings.experts, settings, batch.sequence[r] < 0, r, to);
+    });
+    sort_by_expert(x.rows, to);
+}
+
+template <class ItemProduct>
+void CpuOps::for_each_item(const ExpertWeights& weights, const Routing& routing, const ItemProduct& product) {
+    expert_items_.clear();
+    for (std::int64_t e = 0; e < routing.experts; ++e) {
+        const std::int64_t items =
+            pairs_of(routing, e) > 0 ? items_of(weights.of(e), pairs_of(routing, e)) : 0;
+        for (std::int64_t item = 0; item < items; ++item) expert_items_.push_back({e, item});
+    }
+    team_.for_each(static_cast<std::int64_t>(expert_items_.size()), [&](std::int64_t index, int thread) {
+        const ExpertItem at = expert_items_[static_cast<std::size_t>(index)];
+        product(at.expert, at.item, thread);
+    });
+}
+
+void CpuOps::gated_experts(HiddenRows x, const ExpertWeights& gate, const ExpertWeights& up,
+                           const Routing& routing, HiddenRows out) {
+    const std::int64_t pairs = routing.begin[routing.experts];
+    gathered_.resize(std::max(gathered_.size(), static_cast<std::size_t>(pairs * x.columns)));
+    const FloatRows gathered{gathered_.data(), pairs, x.columns};
+    for (std::int64_t i = 0; i < pairs; ++i)
+        std::copy_n(host(x).data + routing.row[i] * x.columns, x.columns, gathered.data + i * x.columns);
+    if (by_integers(gate.of(0)) || by_integers(up.of(0))) quantize_rows(gathered);
+    for_each_item(gate, routing, [&](std::int64_t expert, std::int64_t item, int thread) {
+        const std::int64_t begin = routing.begin[expert], rows = pairs_of(routing, expert);
+        run_gated(gate.of(expert), up.of(expert), rows_of(gathered, begin, rows), item, thread, begin,
+                  Activation::Silu, rows_of(host(out), begin, rows));
+    });
+}
+
+void CpuOps::sum_experts(HiddenRows x, const ExpertWeights& down, const Routing& routing, FloatRows out) {
+    const FloatRows sorted = rows_of(host(x), 0, routing.begin[routing.experts]);
+    products_.resize(std::max(products_.size(), static_cast<std::size_t>(sorted.rows * out.columns)));
+    if (by_integers(down.of(0))) quantize_rows(sorted);
+    for_each_item(down, routing, [&](std::int64_t expert, std::int64_t item, int thread) {
+        const std::int64_t begin = routing.begin[expert];
+        const FloatRows rows = rows_of(sorted, begin, pairs_of(routing, expert));
+        Product p = product_of(down.of(expert), rows, item, thread, begin);
+        p.out = products_.data() + begin * out.columns + p.begin;
+        p.out_stride = out.columns;
+        run(p);
+    });
+    team_.for_each(out.rows, [&](std::int64_t r, int) {
+        float* const to = out.data + r * out.columns;
+        const float shared = routing.shared != nullptr ? routing.shared[r] : 0;
+        if (routing.shared == nullptr) std::fill_n(to, out.columns, 0.0F);
+        for (std::int64_t c = 0; routing.shared != nullptr && c < out.columns; ++c) to[c] *= shared;
+        for (std::int64_t k = r * routing.used; k < (r + 1) * routing.used; ++k) {
+            if (routing.expert[k] < 0) continue;
+            const float* from = products_.data() + routing.place[k] * out.columns;
+            const float weight = routing.weight[k];
+            for (std::int64_t c = 0; c < out.columns; ++c) to[c] += weight * from[c];
+        }
+    });
+}
+
+}  // namespace voltpile::llm

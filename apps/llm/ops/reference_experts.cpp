@@ -1,0 +1,83 @@
+// The definition of the operations on mixtures of experts.
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "llm/ops/dequantize.h"
+#include "llm/ops/reference_ops.h"
+#include "llm/ops/routing.h"
+
+namespace voltpile::llm {
+namespace {
+
+double dot(const float* x, const float* w, std::int64_t columns) {
+    double sum = 0;
+    for (std::int64_t c = 0; c < columns; ++c) sum += static_cast<double>(x[c]) * static_cast<double>(w[c]);
+    return sum;
+}
+
+// Calls product(j, dot product of x with row j) for all rows of the matrix.
+template <class Store>
+void row_products(const float* x, const WeightMatrix& matrix, const Store& store) {
+    std::vector<float> w(static_cast<std::size_t>(matrix.columns()));
+    for (std::int64_t j = 0; j < matrix.rows(); ++j) {
+        dequantize_row(matrix.format(), host(matrix).row(j), matrix.columns(), w.data());
+        store(j, dot(x, w.data(), matrix.columns()));
+    }
+}
+
+}  // namespace
+
+void ReferenceOps::route(HiddenRows x, const RouterSettings& settings, const BatchView& batch,
+                         const Routing& to) {
+    std::vector<float> logits(static_cast<std::size_t>(settings.experts));
+    for (std::int64_t r = 0; r < x.rows; ++r) {
+        const float* row = host(x).data + r * x.columns;
+        for (std::int64_t e = 0; e < settings.experts; ++e)
+            logits[static_cast<std::size_t>(e)] =
+                static_cast<float>(dot(row, settings.weight + e * x.columns, x.columns));
+        choose_experts(logits.data(), settings, batch.sequence[r] < 0, r, to);
+        if (to.shared != nullptr)
+            to.shared[r] = static_cast<float>(1 / (1 + std::exp(-dot(row, settings.shared_gate, x.columns))));
+    }
+    sort_by_expert(x.rows, to);
+}
+
+void ReferenceOps::gated_experts(HiddenRows x, const ExpertWeights& gate, const ExpertWeights& up,
+                                 const Routing& routing, HiddenRows out) {
+    std::vector<double> gates(static_cast<std::size_t>(out.columns));
+    for (std::int64_t e = 0; e < routing.experts; ++e)
+        for (std::int64_t i = routing.begin[e]; i < routing.begin[e + 1]; ++i) {
+            const float* row = host(x).data + routing.row[i] * x.columns;
+            float* to = host(out).data + i * out.columns;
+            row_products(row, gate.of(e),
+                         [&](std::int64_t j, double sum) { gates[static_cast<std::size_t>(j)] = sum; });
+            row_products(row, up.of(e), [&](std::int64_t j, double sum) {
+                const double g = gates[static_cast<std::size_t>(j)];
+                to[j] = static_cast<float>(g / (1 + std::exp(-g)) * sum);
+            });
+        }
+}
+
+void ReferenceOps::sum_experts(HiddenRows x, const ExpertWeights& down, const Routing& routing,
+                               FloatRows out) {
+    std::vector<double> sums(static_cast<std::size_t>(out.columns));
+    for (std::int64_t r = 0; r < out.rows; ++r) {
+        float* to = out.data + r * out.columns;
+        for (std::size_t j = 0; j < sums.size(); ++j)
+            sums[j] = routing.shared != nullptr
+                          ? static_cast<double>(routing.shared[r]) * static_cast<double>(to[j])
+                          : 0;
+        for (std::int64_t k = r * routing.used; k < (r + 1) * routing.used; ++k) {
+            if (routing.expert[k] < 0) continue;
+            row_products(host(x).data + routing.place[k] * x.columns, down.of(routing.expert[k]),
+                         [&](std::int64_t j, double sum) {
+                             sums[static_cast<std::size_t>(j)] +=
+                                 static_cast<double>(routing.weight[k]) * sum;
+                         });
+        }
+        std::ranges::transform(sums, to, [](double sum) { return static_cast<float>(sum); });
+    }
+}
+
+}  // namespace voltpile::llm

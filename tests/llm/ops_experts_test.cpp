@@ -1,0 +1,173 @@
+// Mixtures of experts: the router's rules on numbers checked by hand, and products of all formats against
+// ReferenceOps.
+#include <cmath>
+#include <limits>
+
+#include "llm/ops/routing.h"
+#include "llm/ops_fixture.h"
+
+namespace voltpile::llm {
+namespace {
+
+class OpsExpertsTest : public OpsTest {
+  protected:
+    // A router whose weights are the unit vectors: the logits of a row are the row itself.
+    static RouterSettings unit_router(Side& side, int experts, int used, bool normalized) {
+        std::vector<float> weight(static_cast<std::size_t>(experts * experts));
+        for (int e = 0; e < experts; ++e) weight[static_cast<std::size_t>(e * experts + e)] = 1;
+        return {side.up(weight), nullptr, experts, used, normalized};
+    }
+    static Routing make_routing(Side& side, std::int64_t rows, const RouterSettings& settings) {
+        const std::size_t bytes = routing_bytes(rows, settings.experts, settings.used);
+        return routing_in(side.up(std::vector<float>(bytes / sizeof(float))), rows, settings.experts,
+                          settings.used, settings.shared_gate != nullptr);
+    }
+    static BatchView batch_of(Side& side, const std::vector<std::int32_t>& sequence) {
+        BatchView batch;
+        batch.rows = static_cast<int>(sequence.size());
+        batch.sequence = side.up(sequence);
+        return batch;
+    }
+    template <class T>
+    static std::vector<T> download(Side& side, const T* from, std::size_t count) {
+        std::vector<T> values(count);
+        side.ops->download(values.data(), from, count * sizeof(T));
+        return values;
+    }
+
+    // All matrices of a mixture, in a file's layout.
+    struct Mixture {
+        WeightFormat format;
+        int experts, used;
+        std::int64_t hidden, ffn;
+        std::vector<float> router, shared_gate;
+        std::vector<std::vector<std::byte>> gate, up, down;
+    };
+    Mixture mixture(WeightFormat format, int experts, int used, std::int64_t hidden, std::int64_t ffn) {
+        Mixture made{format, experts, used, hidden, ffn, normals(experts * hidden, 0.06F), {}, {}, {}, {}};
+        made.shared_gate = normals(hidden, 0.06F);
+        for (int e = 0; e < experts; ++e) {
+            made.gate.push_back(weights(format, ffn, hidden));
+            made.up.push_back(weights(format, ffn, hidden));
+            made.down.push_back(weights(format, hidden, ffn));
+        }
+        return made;
+    }
+    static std::unique_ptr<ExpertWeights> load(Side& side, const Mixture& m, std::int64_t rows,
+                                               std::int64_t columns,
+                                               const std::vector<std::vector<std::byte>>& of) {
+        std::vector<std::unique_ptr<WeightMatrix>> matrices;
+        for (const auto& bytes : of)
+            matrices.push_back(side.ops->load_matrix(source(m.format, rows, columns, bytes)));
+        return side.ops->join_experts(std::move(matrices));
+    }
+    // Returns the output of a mixture. shared: the output of its shared expert; empty: there is none.
+    static std::vector<float> run(Side& side, const Mixture& m, const std::vector<float>& x,
+                                  const std::vector<std::int32_t>& sequence, std::vector<float> shared) {
+        RouterSettings settings{side.up(m.router), shared.empty() ? nullptr : side.up(m.shared_gate),
+                                m.experts, m.used, true};
+        const auto rows = static_cast<std::int64_t>(sequence.size());
+        const Routing routing = make_routing(side, rows, settings);
+        const HiddenRows rows_of_x = side.hidden(x, m.hidden);
+        side.ops->route(rows_of_x, settings, batch_of(side, sequence), routing);
+        const auto gate = load(side, m, m.ffn, m.hidden, m.gate), up = load(side, m, m.ffn, m.hidden, m.up),
+                   down = load(side, m, m.hidden, m.ffn, m.down);
+        const HiddenRows gated =
+            side.hidden(std::vector<float>(static_cast<std::size_t>(rows * m.used * m.ffn)), m.ffn);
+        side.ops->gated_experts(rows_of_x, *gate, *up, routing, gated);
+        if (shared.empty()) shared.assign(static_cast<std::size_t>(rows * m.hidden), 7);
+        const FloatRows out = side.rows(shared, m.hidden);
+        side.ops->sum_experts(gated, *down, routing, out);
+        return side.down(out);
+    }
+};
+INSTANTIATE_TEST_SUITE_P(Cpu, OpsExpertsTest, testing::ValuesIn(cpu_ops_makers()),
+                         [](const auto& maker) { return maker.param.name; });
+
+TEST_P(OpsExpertsTest, RouterChoosesLargestLogitsAndLowerOfEqualExperts) {
+    Side side(GetParam().make());
+    constexpr int experts = 32, used = 3;
+    std::vector<float> x(3 * experts, -8);
+    x[4] = x[9] = x[30] = x[31] = 1;  // row 0: four equal ones
+    x[experts + 20] = 2;              // row 1: in descending order
+    x[experts + 7] = 0.5F;
+    x[experts + 1] = 1;
+    const RouterSettings settings = unit_router(side, experts, used, true);
+    const Routing routing = make_routing(side, 3, settings);
+    side.ops->route(side.hidden(x, experts), settings, batch_of(side, {0, 1, 2}), routing);
+    EXPECT_EQ(download(side, routing.expert, 9), (std::vector<std::int32_t>{4, 9, 30, 20, 1, 7, 0, 1, 2}));
+    const auto weight = download(side, routing.weight, 9);
+    const float sum = std::exp(2.0F) + std::exp(1.0F) + std::exp(0.5F);
+    const float wanted[] = {
+        1 / 3.0F, 1 / 3.0F, 1 / 3.0F, std::exp(2.0F) / sum, std::exp(1.0F) / sum, std::exp(0.5F) / sum,
+        1 / 3.0F, 1 / 3.0F, 1 / 3.0F};
+    for (std::size_t i = 0; i < 9; ++i) EXPECT_NEAR(weight[i], wanted[i], 1e-6F) << i;
+}
+
+TEST_P(OpsExpertsTest, RouterSortsPairsByExpertAndSkipsEmptyRows) {
+    Side side(GetParam().make());
+    constexpr int experts = 32, used = 2;
+    std::vector<float> x(4 * experts, 0);
+    x[5] = 2, x[3] = 1;                              // row 0: 5, 3
+    x[experts + 1] = 9;                              // row 1 is empty
+    x[2 * experts + 3] = 2, x[2 * experts + 5] = 1;  // row 2: 3, 5
+    x[3 * experts + 0] = 2, x[3 * experts + 3] = 1;  // row 3: 0, 3
+    const RouterSettings settings = unit_router(side, experts, used, false);
+    const Routing routing = make_routing(side, 4, settings);
+    side.ops->route(side.hidden(x, experts), settings, batch_of(side, {0, -1, 1, 2}), routing);
+    EXPECT_EQ(download(side, routing.expert, 8), (std::vector<std::int32_t>{5, 3, -1, -1, 3, 5, 0, 3}));
+    std::vector<std::int32_t> begin(experts + 1, 6);
+    begin[0] = 0, begin[1] = begin[2] = begin[3] = 1, begin[4] = begin[5] = 4;
+    EXPECT_EQ(download(side, routing.begin, experts + 1), begin);
+    EXPECT_EQ(download(side, routing.row, 6), (std::vector<std::int32_t>{3, 0, 2, 3, 0, 2}));
+    EXPECT_EQ(download(side, routing.place, 8), (std::vector<std::int32_t>{4, 1, -1, -1, 2, 5, 0, 3}));
+    // Softmax over all 32 experts: two large logits and 30 zeros.
+    const float all = std::exp(2.0F) + std::exp(1.0F) + 30;
+    const auto weight = download(side, routing.weight, 8);
+    EXPECT_NEAR(weight[0], std::exp(2.0F) / all, 1e-6F);
+    EXPECT_NEAR(weight[1], std::exp(1.0F) / all, 1e-6F);
+}
+
+TEST_P(OpsExpertsTest, MultipliesEveryFormatAndManyRows) {
+    for (const WeightFormatInfo& entry : kWeightFormats) {
+        const Mixture m = mixture(entry.format, 5, 2, 256, 256);
+        for (const std::int64_t rows : {1, 5, 40}) {
+            for (const bool shared : {false, true}) {
+                SCOPED_TRACE(std::string(entry.name) + ", " + std::to_string(rows) + " rows");
+                const auto x = normals(rows * m.hidden);
+                const std::vector<float> before = shared ? normals(rows * m.hidden) : std::vector<float>();
+                std::vector<std::int32_t> sequence(static_cast<std::size_t>(rows), 0);
+                if (rows == 5) sequence[3] = sequence[4] = -1;
+                expect_same([&](Side& side) { return run(side, m, x, sequence, before); },
+                            4 * product_bound(entry.format));
+            }
+        }
+    }
+}
+
+// Without blocks, sizes may be odd; one expert gets all rows.
+TEST_P(OpsExpertsTest, MultipliesOddSizes) {
+    Mixture m = mixture(WeightFormat::F16, 3, 1, 96, 70);
+    m.router.assign(m.router.size(), 0);
+    const std::int64_t rows = 70;
+    const auto x = normals(rows * m.hidden);
+    const std::vector<std::int32_t> sequence(static_cast<std::size_t>(rows), 0);
+    expect_same([&](Side& side) { return run(side, m, x, sequence, {}); });
+}
+
+TEST_P(OpsExpertsTest, RowsDoNotDependOnOtherRows) {
+    if (GetParam().name == "gpu") GTEST_SKIP() << "only if batch-invariant";
+    const Mixture m = mixture(WeightFormat::Q4_K, 5, 2, 256, 256);
+    const std::int64_t rows = 40;
+    const auto x = normals(rows * m.hidden);
+    Side side(GetParam().make());
+    const auto all = run(side, m, x, std::vector<std::int32_t>(static_cast<std::size_t>(rows), 0), {});
+    for (const std::int64_t r : {0, 17, 39}) {
+        const auto begin = static_cast<std::ptrdiff_t>(r * m.hidden);
+        const auto one = run(side, m, {x.begin() + begin, x.begin() + begin + m.hidden}, {0}, {});
+        EXPECT_TRUE(std::equal(one.begin(), one.end(), all.begin() + begin)) << r;
+    }
+}
+
+}  // namespace
+}  // namespace voltpile::llm
