@@ -23,6 +23,16 @@ class Model(Case):
             self.assertIn(part, out)
         self.assertEqual([p.suffix for p in self.folder.iterdir() if "tiny" in p.name], [".gguf"])
 
+    def test_a_synthetic_mixture_of_experts_generates(self):
+        path = self.folder / "moe.gguf"
+        self.voltpile("model", "synth", "--shape", "tiny-moe", "--quant", "q4_k_m", "-o", path)
+        out, _ = self.voltpile("model", "info", path)
+        for part in ("Qwen 2 MoE", "8 experts of 256, 2 for each token and a shared one of 512", "million for each token"):
+            self.assertIn(part, out)
+        one, _ = self.voltpile("generate", path, "hello", "--max-tokens", "8", "--cpu")
+        again, _ = self.voltpile("generate", path, "hello", "--max-tokens", "8", "--cpu")
+        self.assertEqual(one, again)
+
     def test_one_process_writes_a_file_and_leaves_nothing_when_stopped(self):
         path = self.folder / "large.gguf"
         unfinished = self.folder / "large.gguf.unfinished"

@@ -32,7 +32,7 @@ INSTANTIATE_TEST_SUITE_P(Families, DecoderGoldenTest,
                                          "mistral_window", "mistral_small", "qwen2_5", "qwen2_5_yarn",
                                          "qwen3", "qwen3_yarn_tied", "smollm3", "granite", "olmo2",
                                          "olmo2_grouped", "phi3", "phi3_longrope", "glm4", "glm4_unbiased",
-                                         "gemma2", "gemma3"),
+                                         "gemma2", "gemma3", "mixtral", "qwen2_moe", "qwen3_moe", "olmoe"),
                          [](const auto& name) { return name.param; });
 
 TEST_P(DecoderGoldenTest, PrefillsAndContinuesLikeTransformers) {

@@ -303,7 +303,7 @@ TEST(GgufConfig, NamesUnsupportedFeatures) {
     const auto llama = [&](const char* key, std::uint32_t value) {
         return message("llama", 1, GgufBytes().key(key, kUint32).number(value));
     };
-    EXPECT_EQ(missing("mixtures of experts (8 here)", llama("llama.expert_count", 8)), "");
+    EXPECT_EQ(missing("the metadata has no llama.expert_used_count", llama("llama.expert_count", 8)), "");
     EXPECT_EQ(
         missing("rotated elements of a head is 10, not from 2 to 8", llama("llama.rope.dimension_count", 10)),
         "");

@@ -141,13 +141,16 @@ TEST(ModelFiles, NamesMissingFilesOfAFolder) {
 
 TEST(ModelFiles, SyntheticFileEqualsTheModelInMemory) {
     const TestFolder folder("synthetic");
-    for (const char* mixture : {"f16", "q8_0", "q4_0", "q4_k_m", "q5_k_m"}) {
-        const SyntheticModel made("tiny", mixture);
+    const std::pair<const char*, const char*> models[] = {
+        {"tiny", "f16"},    {"tiny", "q8_0"},    {"tiny", "q4_0"},      {"tiny", "q4_k_m"},
+        {"tiny", "q5_k_m"}, {"tiny-moe", "f16"}, {"tiny-moe", "q4_k_m"}};
+    for (const auto& [shape, mixture] : models) {
+        const SyntheticModel made(shape, mixture);
         const std::string path = folder / "tiny.gguf";
         made.write_gguf(path);
         const ModelFiles model(path);
         ModelConfig expected = made.config();
-        EXPECT_EQ(model.config().model_name, "synthetic tiny");
+        EXPECT_EQ(model.config().model_name, std::string("synthetic ") + shape);
         EXPECT_EQ(model.config().head_dim, expected.head_dim);
         EXPECT_EQ(model.config().vocab, expected.vocab);
         EXPECT_EQ(model.config().eos_ids, expected.eos_ids);

@@ -42,6 +42,13 @@ TEST(ReplicaPace, AgreesWithOwnersOfAT180) {
     EXPECT_NEAR(pace_of(small, "t180", 1, 1, 1).one_sequence, 71, 0.2 * 71);
 }
 
+// A token uses a quarter of the experts; of two at random, 1 - (3/4)^2 of them.
+TEST(ReplicaPace, StepsReadTheExpertsThatTheirTokensUse) {
+    const StagePace pace{1, 0.5, 8, 0.75};
+    EXPECT_DOUBLE_EQ(pace.with(1), 1 + 2 + 0.5);
+    EXPECT_DOUBLE_EQ(pace.with(2), 1 + 3.5 + 1);
+}
+
 TEST(ReplicaPace, OfCoresCountsLayersAndProducts) {
     const SyntheticModel model("tiny", "q8_0");
     ReplicaRequest request;

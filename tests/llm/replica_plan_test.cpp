@@ -54,6 +54,15 @@ TEST(ReplicaPlan, UsesAllTensorRanksAndTheFewestStages) {
     EXPECT_NE(two.plan.warnings.back().find("4 ranks are in no team: 8, 9, 10, 11"), std::string::npos);
 }
 
+TEST(ReplicaPlan, RejectsMixturesOfExpertsOnGpus) {
+    const SyntheticModel model("tiny-moe", "q8_0");
+    EXPECT_EQ(refusal<JobError>(model, request(64, 1), cluster("t180.toml")),
+              "mixtures of experts run on cores only: set device = cpu");
+    ReplicaRequest what = request(64, 1);
+    what.device = DeviceChoice::Cpu;
+    EXPECT_EQ(refusal<JobError>(model, what, cluster("t180.toml")), "");
+}
+
 TEST(ReplicaPlan, ThreadsLimitRanksOnCoresOnly) {
     const SyntheticModel model("llama-3-8b", "q8_0");
     ReplicaRequest what = request(2048);

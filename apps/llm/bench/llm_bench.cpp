@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -43,6 +44,13 @@ double weights_of_pass(const ModelSource& model, const ReplicaPlan& plan) {
         model.config().tied_embeddings && plan.stages.size() == 1 && plan.plan.teams.tensor == 1;
     if (!shared) bytes -= weight_bytes(model).embedding;
     return static_cast<double>(bytes);
+}
+
+// Returns the bytes of the experts that a pass does not read if its tokens choose experts at random.
+double unused_in_pass(const ModelSource& model, const ReplicaPlan& plan, int tokens) {
+    double experts = 0;
+    for (const StageNeeds& stage : plan.stages) experts += static_cast<double>(stage.experts);
+    return experts * std::pow(weight_bytes(model).unused_experts, tokens);
 }
 
 std::int64_t bytes_in_use(const RankPlan& rank) {
@@ -144,8 +152,8 @@ class LlmBench {
         sequences_.generate(passes, one_shape ? warm_steps : options_.generated + warm_steps);
         sequences_.rewind(context);
         const double seconds = sequences_.generate(passes, options_.generated) / options_.generated;
-        result_.rows.push_back(
-            {"generation", batch, context, seconds, batch / seconds, result_.weight_bytes / seconds, 0});
+        const double bytes = result_.weight_bytes - unused_in_pass(model_, replica_.plan(), batch);
+        result_.rows.push_back({"generation", batch, context, seconds, batch / seconds, bytes / seconds, 0});
     }
 
     // Profiles the first prompt, and the first batch at the first context.

@@ -76,9 +76,7 @@ void Decoder::run_layer(const Layer& layer, int index, FloatRows x, FloatRows de
     output_norm(partial, layer.attention_output_norm, Attention);
 
     ops_.add_rms_norm(x, partial, norm(layer.feed_forward_norm), stream_eps(), normed, {number, Attention});
-    const HiddenRows gated = hidden(buffers_.gated, x.rows, layer.gate->rows());
-    ops_.gated_matmul(normed, *layer.gate, *layer.up, config_.blocks.activation, gated);
-    ops_.matmul(gated, *layer.down, partial);
+    layer.feed_forward->run(ops_, normed, batch, *feed_forward_buffers_, partial);
     links_.all_reduce(partial);
     output_norm(partial, layer.feed_forward_output_norm, FeedForward);
 }

@@ -10,6 +10,7 @@
 
 #include "llm/decoder/batch_buffer.h"
 #include "llm/decoder/decoder_links.h"
+#include "llm/decoder/feed_forward.h"
 #include "llm/decoder/kv_cache.h"
 #include "llm/decoder/rope_frequencies.h"
 #include "llm/decoder/weight_loader.h"
@@ -65,7 +66,8 @@ class Decoder {
         std::unique_ptr<OpsMemory> attention_norm, attention_output_norm, feed_forward_norm,
             feed_forward_output_norm;
         std::unique_ptr<OpsMemory> q_bias, k_bias, v_bias, q_norm, k_norm;
-        std::unique_ptr<WeightMatrix> q, k, v, o, gate, up, down;
+        std::unique_ptr<WeightMatrix> q, k, v, o;
+        std::unique_ptr<FeedForwardPart> feed_forward;
         QkvSettings qkv;
         AttentionSettings attention;
         // The output of attention, in rows as wide as the columns of o. If these begin or end within a
@@ -75,7 +77,7 @@ class Decoder {
     };
     // Activations, large enough for the largest pass.
     struct Buffers {
-        std::unique_ptr<OpsMemory> x, partial, hidden, qkv, squares, gated, last, last_partial, logits_part,
+        std::unique_ptr<OpsMemory> x, partial, hidden, qkv, squares, last, last_partial, logits_part,
             logits_parts, logits;
     };
 
@@ -119,6 +121,7 @@ class Decoder {
     std::unique_ptr<OpsMemory> output_norm_;
     std::vector<Layer> layers_;
     Buffers buffers_;
+    std::unique_ptr<FeedForwardBuffers> feed_forward_buffers_;
     std::map<std::pair<std::int64_t, std::int64_t>, std::unique_ptr<OpsMemory>>
         attended_;  // by begin, columns
 };

@@ -78,9 +78,7 @@ Decoder::Layer Decoder::load_layer(const WeightLoader& loader, int index) {
         layer.k_norm = norm_of("attn_k_norm.weight");
     }
     layer.o = matrix("attn_output.weight");
-    layer.gate = matrix("ffn_gate.weight");
-    layer.up = matrix("ffn_up.weight");
-    layer.down = matrix("ffn_down.weight");
+    layer.feed_forward = load_feed_forward(loader, index);
     set_attention(index, layer);
     place_attended(tensor_shard(model, model.layer_tensor(index, "attn_output.weight"), share_), layer);
     return layer;
@@ -165,7 +163,7 @@ void Decoder::allocate_buffers() {
     buffers_.hidden = hidden(rows, config_.hidden);
     buffers_.qkv = hidden(rows, heads * config_.head_dim);
     if (config_.blocks.qk_norm == QkNorm::Row) buffers_.squares = floats(rows, 2);
-    buffers_.gated = hidden(rows, static_cast<std::int64_t>(share_.ffn.size()));
+    feed_forward_buffers_ = std::make_unique<FeedForwardBuffers>(ops_, config_, share_, rows);
     if (!last_stage()) return;
     const std::int64_t logits = settings_.limits.logits;
     buffers_.last = floats(logits, config_.hidden);

@@ -35,7 +35,7 @@ std::vector<float> WeightLoader::vector(const ModelTensor& tensor) const {
     const TensorSlice slice = tensor_shard(model_, tensor, share_).stored;
     std::vector<std::byte> stored(slice.bytes(tensor.format));
     model_.read(tensor, slice, stored.data());
-    std::vector<float> values(slice.columns());
+    std::vector<float> values(slice.rows() * slice.columns());
     dequantize_row(tensor.format, stored.data(), static_cast<std::int64_t>(values.size()), values.data());
     return values;
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "llm/model/tensor_parallel.h"
@@ -25,7 +26,11 @@ class WeightLoader {
 
     std::unique_ptr<WeightMatrix> matrix(const ModelTensor& tensor) const;  // loads the rank's shard
     std::unique_ptr<WeightMatrix> matrix(const ModelTensor& tensor, const TensorSlice& slice) const;
-    std::vector<float> vector(const ModelTensor& tensor) const;  // returns the rank's shard of one row
+    // Returns the numbers of the rank's shard, row after row.
+    std::vector<float> vector(const ModelTensor& tensor) const;
+    std::unique_ptr<ExpertWeights> join(std::vector<std::unique_ptr<WeightMatrix>> experts) const {
+        return ops_.join_experts(std::move(experts));
+    }
     std::unique_ptr<OpsMemory> memory(const std::vector<float>& values) const;
     std::unique_ptr<OpsMemory> vector_memory(const ModelTensor& tensor) const {
         return memory(vector(tensor));

@@ -31,6 +31,7 @@ class GgufConfigReader {
     ModelConfig read() {
         read_family();
         read_sizes();
+        read_experts();
         read_rope();
         if (tensors_.contains("blk.0.attn_q.bias")) config_.blocks.qkv_bias = true;
         config_.tied_embeddings = !tensors_.contains("output.weight");
@@ -53,14 +54,17 @@ class GgufConfigReader {
     void read_family() {
         const std::string_view architecture = architecture_of(file_);
         config_.model_name = file_.find<std::string_view>("general.name").value_or("");
-        config_.family = family_of_gguf(architecture, config_.model_name);
+        const std::int64_t experts = keys_.find_integer("expert_count").value_or(0);
+        config_.family = family_of_gguf(architecture, config_.model_name, experts > 0);
+        if (!config_.family && experts > 0)
+            keys_.fail(
+                fmt::format("models of architecture {} with {} experts are not supported (supported: {})",
+                            printable(architecture), experts, supported_families()));
         if (!config_.family)
             keys_.fail(fmt::format("models of architecture {} are not supported (supported: {})",
                                    printable(architecture), supported_families()));
         config_.blocks = config_.family->blocks;
         config_.rope_style = config_.family->rope_in_gguf;
-        if (const auto experts = keys_.find_integer("expert_count"); experts && *experts > 0)
-            keys_.fail(fmt::format("mixtures of experts ({} here) are not supported", *experts));
     }
 
     void read_sizes() {
@@ -86,6 +90,24 @@ class GgufConfigReader {
         } else {
             config_.vocab = keys_.find_integer("vocab_size").value_or(0);
         }
+    }
+
+    void read_experts() {
+        if (!config_.family->mixture) return;
+        Experts& experts = config_.experts;
+        experts.count = keys_.integer("expert_count");
+        experts.used = keys_.integer("expert_used_count");
+        experts.ffn = keys_.find_integer("expert_feed_forward_length").value_or(config_.ffn);
+        experts.normalized =
+            keys_.find_flag("expert_weights_norm").value_or(config_.family->normalized_experts);
+        constexpr std::int64_t softmax = 1;
+        if (const auto gating = keys_.find_integer("expert_gating_func"); gating.value_or(softmax) != softmax)
+            keys_.fail(fmt::format("{} is {}, which is not supported (supported: 1, softmax)",
+                                   keys_.full("expert_gating_func"), *gating));
+        if (const auto scale = keys_.find_real("expert_weights_scale");
+            scale.value_or(1) != 1 && scale != 0.0)
+            keys_.fail(fmt::format("{} is {:g}, which is not supported (supported: 1)",
+                                   keys_.full("expert_weights_scale"), *scale));
     }
 
     void read_rope() {

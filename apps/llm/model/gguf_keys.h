@@ -23,6 +23,7 @@ class GgufKeys {
 
     std::optional<std::int64_t> find_integer(std::string_view key) const { return find_absolute(full(key)); }
     std::optional<double> find_real(std::string_view key) const { return file_.find<double>(full(key)); }
+    std::optional<bool> find_flag(std::string_view key) const { return file_.find<bool>(full(key)); }
     std::optional<std::string_view> find_text(std::string_view key) const {
         return file_.find<std::string_view>(full(key));
     }

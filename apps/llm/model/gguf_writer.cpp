@@ -116,9 +116,10 @@ std::string tensor_entries(std::span<const ModelTensor> tensors) {
     std::size_t offset = 0;
     for (const ModelTensor& tensor : tensors) {
         append_text(table, tensor.name);
-        append(table, std::uint32_t{tensor.rows == 1 ? 1u : 2u});
+        append(table, std::uint32_t{tensor.rows == 1 ? 1u : tensor.matrices == 1 ? 2u : 3u});
         append(table, std::uint64_t{tensor.columns});
-        if (tensor.rows != 1) append(table, std::uint64_t{tensor.rows});
+        if (tensor.rows != 1) append(table, std::uint64_t{tensor.rows / tensor.matrices});
+        if (tensor.matrices != 1) append(table, std::uint64_t{tensor.matrices});
         append(table, info(tensor.format).gguf_type);
         append(table, std::uint64_t{offset});
         offset += aligned(tensor.bytes());

@@ -30,6 +30,7 @@ void read_family(const JsonKeys& keys, ModelConfig& config) {
         keys.fail(fmt::format("models of type \"{}\" are not supported (supported: {})", printable(type),
                               supported_families()));
     config.blocks = config.family->blocks;
+    config.experts.normalized = config.family->normalized_experts;
     if (const auto quantization = keys.object("quantization_config"))
         keys.fail(
             fmt::format("the weights are quantized by {}, which is not supported (supported: F16, BF16, F32; "

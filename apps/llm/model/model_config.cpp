@@ -40,6 +40,22 @@ class Problems {
     std::string text_;
 };
 
+// The number of tensors stays within what any published model has a few times over.
+constexpr std::int64_t kMostExpertsOfLayers = 1 << 17;
+
+void check_experts(const ModelConfig& config, Problems& problems) {
+    const Experts& experts = config.experts;
+    if (experts.count == 0) return problems.check_range("the feed-forward size", config.ffn, 1, kMaxWidth);
+    problems.check_range("the number of experts", experts.count, 1, kMostExperts);
+    problems.check_range("the number of experts of a token", experts.used, 1,
+                         std::clamp<std::int64_t>(experts.count, 1, kMostUsedExperts));
+    problems.check_range("the feed-forward size of an expert", experts.ffn, 1, kMaxWidth);
+    problems.check_range("the feed-forward size of the shared expert", experts.shared_ffn, 0, kMaxWidth);
+    if (experts.count > 0 && config.layers > kMostExpertsOfLayers / experts.count)
+        problems.add(
+            fmt::format("{} layers with {} experts each are too many", config.layers, experts.count));
+}
+
 void check_rope(const ModelConfig& config, Problems& problems) {
     problems.check_positive("rope theta", config.rope_theta);
     const RopeScaling& scaling = config.rope_scaling;
@@ -79,7 +95,7 @@ void check_config(const ModelConfig& config, std::string_view path) {
     problems.check_range("the number of KV heads", config.kv_heads, 1, kMaxHeads);
     problems.check_range("the head dimension", config.head_dim, 2, kMaxHeadDim);
     problems.check_range("the number of rotated elements of a head", config.rope_dims, 2, config.head_dim);
-    problems.check_range("the feed-forward size", config.ffn, 1, kMaxWidth);
+    check_experts(config, problems);
     problems.check_range("the vocabulary", config.vocab, 1, kMaxWidth);
     problems.check_range("the context", config.context, 1, kMaxContext);
     problems.check_range("the sliding window", config.sliding_window, 0, kMaxContext);

@@ -43,6 +43,20 @@ struct TokenizerSource {
     std::string description;  // for people: "gpt2 (llama-bpe)"
 };
 
+// The experts of each layer's feed-forward part. A row uses those with the largest logits of the router,
+// weighed by their softmax. A shared expert, weighed by the sigmoid of a logit of its own, is always used.
+struct Experts {
+    std::int64_t count = 0;       // 0: none, the feed-forward part is dense
+    std::int64_t used = 0;        // by each token
+    std::int64_t ffn = 0;         // size of an expert
+    std::int64_t shared_ffn = 0;  // size of the shared expert; 0: none
+    bool normalized = false;      // the weights of a token's experts are divided by their sum
+};
+
+// The largest numbers that the operations take.
+constexpr std::int64_t kMostExperts = 1024;
+constexpr std::int64_t kMostUsedExperts = 32;
+
 struct ModelConfig {
     const ModelFamily* family = nullptr;  // never null in a config that was read
     LayerBlocks blocks;
@@ -53,9 +67,10 @@ struct ModelConfig {
     std::int64_t kv_heads = 0;   // of K and of V; divides `heads`
     std::int64_t head_dim = 0;   // even; heads * head_dim need not be `hidden`
     std::int64_t rope_dims = 0;  // the first elements of a head, which RoPE rotates; even
-    std::int64_t ffn = 0;        // size of the feed-forward part
+    std::int64_t ffn = 0;        // size of the feed-forward part; unused with experts
     std::int64_t vocab = 0;      // rows of the embedding; the tokenizer may have fewer tokens
     std::int64_t context = 0;    // tokens
+    Experts experts;
     double rms_eps = 0;
     double rope_theta = 10000;
     RopeStyle rope_style = RopeStyle::HalfSplit;

@@ -27,11 +27,11 @@ const ModelFamily* family_of_folder(std::string_view model_type) {
     return nullptr;
 }
 
-const ModelFamily* family_of_gguf(std::string_view architecture, std::string_view model_name) {
+const ModelFamily* family_of_gguf(std::string_view architecture, std::string_view model_name, bool mixture) {
     const std::string name = lower_case(model_name);
     const ModelFamily* found = nullptr;
     for (const ModelFamily* family : all_families()) {
-        if (family->architecture != architecture) continue;
+        if (family->architecture != architecture || family->mixture != mixture) continue;
         const std::string_view word = family->word_in_gguf_name;
         if (word.empty())
             found = family;

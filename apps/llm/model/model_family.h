@@ -13,7 +13,8 @@
 
 namespace voltpile::llm {
 
-// A tensor's name in Hugging Face folders and its canonical name, both without the layer.
+// A tensor's name in Hugging Face folders and its canonical name, both without the layer. A star stands for
+// the number of an expert.
 struct TensorName {
     std::string_view folder;
     std::string_view canonical;
@@ -29,6 +30,9 @@ struct ModelFamily {
     // Chooses between families with one architecture: this word in the model's name, in lower case. Empty:
     // any other name.
     std::string_view word_in_gguf_name = "";
+
+    bool mixture = false;             // of experts; GGUF may have dense models of the same architecture
+    bool normalized_experts = false;  // see Experts; of GGUF, and of folders without "norm_topk_prob"
 
     LayerBlocks blocks = {};
     RopeStyle rope_in_folder = RopeStyle::HalfSplit;
@@ -49,8 +53,9 @@ std::span<const ModelFamily* const> all_families();
 
 // Returns the family, or nullptr if none has this model_type (also that with images), or this architecture
 // and name.
+// mixture: whether the model has experts.
 const ModelFamily* family_of_folder(std::string_view model_type);
-const ModelFamily* family_of_gguf(std::string_view architecture, std::string_view model_name);
+const ModelFamily* family_of_gguf(std::string_view architecture, std::string_view model_name, bool mixture);
 
 std::string supported_families();  // for messages
 

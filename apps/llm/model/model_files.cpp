@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "job/fingerprint.h"
 #include "llm/model/byte_cursor.h"
+#include "llm/model/expert_tensors.h"
 #include "llm/model/fused_tensors.h"
 #include "llm/model/gguf_config.h"
 #include "llm/model/hf_config.h"
@@ -52,7 +53,11 @@ std::string first_path(const TensorFiles& files) {
 
 // Reads the description and gives all tensors their canonical names.
 ModelConfig config_of(TensorFiles& files) {
-    if (files.gguf) return config_from_gguf(*files.gguf, files.tensors);
+    if (files.gguf) {
+        ModelConfig config = config_from_gguf(*files.gguf, files.tensors);
+        unstack_experts(config, files);
+        return config;
+    }
     ModelConfig config = config_from_folder(files.folder);
     std::erase_if(files.tensors,
                   [&](const auto& entry) { return is_for_images(entry.first, *config.family); });
@@ -72,6 +77,7 @@ std::vector<ModelTensor> matched_tensors(TensorFiles& files, const ModelConfig& 
     divide_fused_tensors(files, table);
     std::vector<std::string> problems;
     std::set<std::string_view> known;
+    WeightFormat format_of_first{};  // of the experts of a layer
     for (ModelTensor& tensor : table) {
         known.insert(tensor.name);
         const auto found = files.tensors.find(tensor.name);
@@ -85,6 +91,10 @@ std::vector<ModelTensor> matched_tensors(TensorFiles& files, const ModelConfig& 
                                            stored.columns, tensor.rows, tensor.columns));
         if (tensor.rows == 1 && block_size(stored.format) > 1)
             problems.push_back(fmt::format("{} is a vector in {}", tensor.name, name(stored.format)));
+        if (tensor.expert == 0) format_of_first = stored.format;
+        if (tensor.expert > 0 && stored.format != format_of_first)
+            problems.push_back(fmt::format("{} is in {}, expert 0 in {}", tensor.name, name(stored.format),
+                                           name(format_of_first)));
         tensor.format = stored.format;
         tensor.data = stored.data;
         tensor.offset = stored.offset;
@@ -140,6 +150,7 @@ std::string ModelFiles::fingerprint() const {
         append(bytes.data(), files_.header_bytes[i]);
     }
     for (const ModelTensor& tensor : tensors()) {
+        if (tensor.expert > 0) continue;  // there may be ten thousands
         const std::size_t sample = std::min(tensor.bytes(), kSample);
         append(tensor.data, sample);
         append(tensor.data + (tensor.bytes() - sample) / 2, sample);

@@ -13,12 +13,14 @@ namespace {
 // Bytes of each layer, the embedding and the head on the fullest rank of a tensor-parallel group.
 struct RankBytes {
     std::vector<std::uint64_t> layers;
+    std::vector<std::uint64_t> experts;  // of each layer
     std::uint64_t embedding = 0;
     std::uint64_t head = 0;
     std::uint64_t kv_heads = 0;
 };
 
 std::uint64_t bytes_of(WeightLayout layout, const ModelTensor& tensor, const TensorSlice& slice) {
+    if (tensor.router) return slice.rows() * slice.columns() * sizeof(float);
     if (layout == WeightLayout::File) return slice.bytes(tensor.format);
     return gpu_bytes(tensor.format, static_cast<std::int64_t>(slice.rows()),
                      static_cast<std::int64_t>(slice.columns()));
@@ -27,6 +29,7 @@ std::uint64_t bytes_of(WeightLayout layout, const ModelTensor& tensor, const Ten
 RankBytes bytes_of_rank(const ModelSource& model, WeightLayout layout, const RankShare& share) {
     RankBytes bytes;
     bytes.layers.resize(static_cast<std::size_t>(model.config().layers));
+    bytes.experts.resize(bytes.layers.size());
     for (const ModelTensor& tensor : model.tensors()) {
         const std::uint64_t size = bytes_of(layout, tensor, tensor_shard(model, tensor, share).stored);
         if (tensor.layer >= 0)
@@ -35,6 +38,7 @@ RankBytes bytes_of_rank(const ModelSource& model, WeightLayout layout, const Ran
             bytes.head += size;
         else
             bytes.embedding += size;
+        if (tensor.expert >= 0) bytes.experts[static_cast<std::size_t>(tensor.layer)] += size;
     }
     bytes.kv_heads = share.kv_heads.size();
     return bytes;
@@ -46,6 +50,7 @@ RankBytes fullest_rank(const ModelSource& model, WeightLayout layout, int ranks)
     for (int rank = 1; rank < ranks; ++rank) {
         const RankBytes bytes = bytes_of_rank(model, layout, rank_share(model, rank, ranks));
         for (std::size_t i = 0; i < bytes.layers.size(); ++i) raise(fullest.layers[i], bytes.layers[i]);
+        for (std::size_t i = 0; i < bytes.experts.size(); ++i) raise(fullest.experts[i], bytes.experts[i]);
         raise(fullest.embedding, bytes.embedding);
         raise(fullest.head, bytes.head);
         raise(fullest.kv_heads, bytes.kv_heads);
@@ -75,6 +80,10 @@ class StageWeights {
         return before_[end] - before_[begin] + (stage == 0 ? rank_.embedding : 0) +
                (stage + 1 == stages_ ? rank_.head : 0);
     }
+    std::uint64_t experts(std::size_t begin, std::size_t end) const {
+        return std::accumulate(rank_.experts.begin() + static_cast<std::ptrdiff_t>(begin),
+                               rank_.experts.begin() + static_cast<std::ptrdiff_t>(end), std::uint64_t{0});
+    }
     std::size_t layers() const { return rank_.layers.size(); }
     std::uint64_t kv_heads() const { return rank_.kv_heads; }
 
@@ -87,12 +96,17 @@ class StageWeights {
 }  // namespace
 
 WeightBytes weight_bytes(const ModelSource& model) {
+    const Experts& experts = model.config().experts;
     WeightBytes bytes;
+    if (experts.count > 0)
+        bytes.unused_experts = 1 - static_cast<double>(experts.used) / static_cast<double>(experts.count);
     bytes.layers.resize(static_cast<std::size_t>(model.config().layers));
     for (const ModelTensor& tensor : model.tensors()) {
         bytes.by_format[static_cast<std::size_t>(tensor.format)] += tensor.bytes();
         bytes.total += tensor.bytes();
         bytes.weights += tensor.rows * tensor.columns;
+        // All experts have the same size.
+        if (tensor.expert < experts.used) bytes.active += tensor.rows * tensor.columns;
         if (tensor.rows > 1)
             bytes.in_matrices[static_cast<std::size_t>(tensor.format)] += tensor.rows * tensor.columns;
         if (tensor.layer >= 0)
@@ -136,8 +150,9 @@ std::vector<StageNeeds> cut_into_stages(const ModelSource& model, WeightLayout l
     std::vector<StageNeeds> needs(stages);
     for (std::size_t s = stages, end = layers; s-- > 0; end = from[s][end]) {
         const std::size_t begin = from[s][end];
-        needs[s] = {static_cast<int>(begin), static_cast<int>(end), weights(s, begin, end),
-                    kv_per_token_and_layer * (end - begin), stored(s, begin, end)};
+        needs[s] = {static_cast<int>(begin), static_cast<int>(end),
+                    weights(s, begin, end),  kv_per_token_and_layer * (end - begin),
+                    stored(s, begin, end),   weights.experts(begin, end)};
     }
     return needs;
 }
@@ -148,9 +163,14 @@ std::uint64_t working_bytes(const ModelConfig& config, WeightLayout layout, cons
     const std::int64_t words = (config.vocab + tensor - 1) / tensor;
     // The residual stream, partial sums, and two hidden states on their way to the next stage.
     const std::int64_t floats = (2 + (pass.stages > 1 ? 2 : 0)) * config.hidden;
+    const Experts& experts = config.experts;
+    const std::int64_t ffn = experts.count > 0 ? experts.used * experts.ffn + experts.shared_ffn : config.ffn;
     const std::int64_t factors =
-        config.hidden + ((2 * config.heads + 2 * config.kv_heads) * config.head_dim + config.ffn) / tensor;
-    const std::int64_t row = 4 * floats + (gpu ? 2 : 4) * factors;
+        config.hidden + ((2 * config.heads + 2 * config.kv_heads) * config.head_dim + ffn) / tensor;
+    // On cores, each row's copies and products for its experts; the router's logits and choices.
+    const std::int64_t copies = gpu ? 0 : 2 * experts.used * config.hidden;
+    const std::int64_t routing = experts.count + 4 * experts.used;
+    const std::int64_t row = 4 * (floats + copies + routing) + (gpu ? 2 : 4) * factors;
     const std::int64_t logit_row =
         4 * (2 * config.hidden + config.vocab + (tensor > 1 ? (tensor + 1) * words : 0));
     return static_cast<std::uint64_t>(pass.rows * row + pass.logits * logit_row) +

@@ -35,7 +35,9 @@ struct WeightBytes {
     std::vector<std::uint64_t> layers;
     std::array<std::uint64_t, kWeightFormats.size()> by_format{};
     std::uint64_t total = 0;
-    std::uint64_t weights = 0;                                       // the number of weights
+    std::uint64_t weights = 0;  // the number of weights
+    std::uint64_t active = 0;   // of these, used by each token
+    double unused_experts = 0;  // the share of the experts that a token does not use; 0 without experts
     std::array<std::uint64_t, kWeightFormats.size()> in_matrices{};  // of these, by format
 };
 
@@ -51,7 +53,8 @@ struct StageNeeds {
     int layer_end = 0;
     std::uint64_t weights = 0;  // bytes in memory
     std::uint64_t kv_per_token = 0;
-    std::uint64_t stored = 0;  // bytes of the same weights in the file
+    std::uint64_t stored = 0;   // bytes of the same weights in the file
+    std::uint64_t experts = 0;  // bytes in memory of those matrices of which a token uses only some
 };
 
 // Cuts the layers into one stage for each capacity, each with at least one layer, so that the largest ratio

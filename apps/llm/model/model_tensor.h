@@ -11,7 +11,7 @@ namespace voltpile::llm {
 
 // The axis along which tensor parallelism cuts a tensor, and the units that stay whole.
 enum class CutAxis { None, Rows, Columns };
-enum class CutGroup { None, Heads, KvHeads, Ffn, Vocabulary };
+enum class CutGroup { None, Heads, KvHeads, Ffn, ExpertFfn, SharedFfn, Vocabulary };
 
 // Rows are the outputs of a matrix product, columns its inputs. Vectors (norms, biases) have one row.
 struct ModelTensor {
@@ -22,6 +22,9 @@ struct ModelTensor {
     CutAxis cut_axis = CutAxis::None;
     CutGroup cut_group = CutGroup::None;
     WeightFormat format = WeightFormat::F32;
+    int expert = -1;           // whose matrix it is; -1: of all tokens
+    bool router = false;       // in memory as fp32 numbers
+    std::size_t matrices = 1;  // of equal shape, one below the other: stacked_tensors()
     // The place in the model's files; null and -1 for a synthetic model.
     const std::byte* data = nullptr;  // mapped, aligned only as in the file
     int file = -1;                    // index into ModelFiles::paths()

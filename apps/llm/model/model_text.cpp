@@ -50,6 +50,14 @@ std::string attention_text(const ModelConfig& config) {
     return text;
 }
 
+std::string feed_forward_text(const ModelConfig& config) {
+    const Experts& experts = config.experts;
+    if (experts.count == 0) return fmt::format("feed-forward {}", config.ffn);
+    return fmt::format(
+        "{} experts of {}, {} for each token{}", experts.count, experts.ffn, experts.used,
+        experts.shared_ffn > 0 ? fmt::format(" and a shared one of {}", experts.shared_ffn) : "");
+}
+
 std::string format_text(const WeightBytes& bytes) {
     std::vector<std::string> parts;
     for (const WeightFormatInfo& format : kWeightFormats)
@@ -135,12 +143,16 @@ std::string config_text(const ModelSource& model) {
         "family",
         fmt::format("{}{}", config.family->name,
                     config.model_name.empty() ? "" : fmt::format(" ({})", printable(config.model_name))));
+    const auto count = [&](std::uint64_t weights) {
+        return fmt::format("{:.2f} {}", static_cast<double>(weights) * (billions ? 1e-9 : 1e-6),
+                           billions ? "billion" : "million");
+    };
     text += line("weights",
-                 fmt::format("{:.2f} {}, {}", static_cast<double>(bytes.weights) * (billions ? 1e-9 : 1e-6),
-                             billions ? "billion" : "million", bytes_text(static_cast<double>(bytes.total))));
+                 count(bytes.weights) + ", " + bytes_text(static_cast<double>(bytes.total)) +
+                     (bytes.active < bytes.weights ? "; " + count(bytes.active) + " for each token" : ""));
     text += line("formats", format_text(bytes));
-    text += line("shape", fmt::format("{} layers, hidden {}, feed-forward {}, vocabulary {}{}", config.layers,
-                                      config.hidden, config.ffn, count_text(config.vocab),
+    text += line("shape", fmt::format("{} layers, hidden {}, {}, vocabulary {}{}", config.layers,
+                                      config.hidden, feed_forward_text(config), count_text(config.vocab),
                                       config.tied_embeddings ? ", head tied to the embedding" : ""));
     text += line("attention", attention_text(config));
     text += line("context", count_text(config.context) + " tokens");

@@ -34,7 +34,8 @@ constexpr const QuantMixtureInfo& info(QuantMixture mixture) {
 
 // Returns the format of a tensor. Vectors stay in F32. The head is in Q6_K in all mixtures below 8 bits. In
 // Q4_K_M and Q5_K_M, attn_v and ffn_down are in Q6_K in the first and last eighth of the layers and every
-// third between; models of 80 layers with grouped heads have the other attn_v in Q5_K instead of Q4_K. Throws
+// third between; models of 80 layers with grouped heads have the other attn_v in Q5_K instead of Q4_K;
+// models with 8 experts have attn_k and attn_v in Q8_0 and attn_output in Q5_K. Routers stay in F32. Throws
 // JobError for rows that are not whole blocks.
 WeightFormat mixture_format(QuantMixture mixture, const ModelTensor& tensor, const ModelConfig& config);
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "llm/model/expert_tensors.h"
 #include "llm/model/gguf_file.h"
 #include "llm/model/gguf_writer.h"
 #include "llm/model/mapped_file.h"
@@ -37,6 +38,12 @@ void add_sizes(const ModelConfig& config, GgufWriter& file) {
     add("context_length", config.context);
     add("embedding_length", config.hidden);
     add("feed_forward_length", config.ffn);
+    if (const Experts& experts = config.experts; experts.count > 0) {
+        add("expert_count", experts.count);
+        add("expert_used_count", experts.used);
+        add("expert_feed_forward_length", experts.ffn);
+        if (experts.shared_ffn > 0) add("expert_shared_feed_forward_length", experts.shared_ffn);
+    }
     add("attention.head_count", config.heads);
     add("attention.head_count_kv", config.kv_heads);
     add("attention.key_length", config.head_dim);
@@ -68,10 +75,10 @@ void SyntheticModel::write_gguf(const std::string& path, const std::function<boo
     file.add("general.quantization_version", std::uint32_t{2});
     add_sizes(config(), file);
     add_tokenizer(config().vocab, file);
-    file.write(path, tensors(),
+    file.write(path, stacked_tensors(*this),
                [&](const ModelTensor& tensor, std::size_t begin, std::size_t end, std::byte* out) {
                    if (stop()) throw Error(ExitCode::Failed, "stopped: " + path + " is not written");
-                   read(tensor, {begin, end, 0, tensor.columns}, out);
+                   read_stacked(*this, tensor, begin, end, out);
                });
 }
 

@@ -17,15 +17,19 @@ struct Shape {
     std::string_view model_type;
     int layers, hidden, heads, kv_heads, head_dim, ffn, vocab, context;
     double rms_eps, rope_theta;
+    int experts = 0, used_experts = 0, expert_ffn = 0, shared_ffn = 0;
 };
 
-constexpr std::array<Shape, 7> kShapes = {{
+constexpr std::array<Shape, 10> kShapes = {{
     {"llama-3-8b", "llama", 32, 4096, 32, 8, 128, 14336, 128256, 8192, 1e-5, 500000},
     {"llama-3-70b", "llama", 80, 8192, 64, 8, 128, 28672, 128256, 8192, 1e-5, 500000},
     {"llama-2-7b", "llama", 32, 4096, 32, 32, 128, 11008, 32000, 4096, 1e-5, 10000},
     {"mistral-7b", "mistral", 32, 4096, 32, 8, 128, 14336, 32000, 32768, 1e-5, 1e6},
     {"qwen-2.5-7b", "qwen2", 28, 3584, 28, 4, 128, 18944, 152064, 32768, 1e-6, 1e6},
     {"qwen-3-8b", "qwen3", 36, 4096, 32, 8, 128, 12288, 151936, 40960, 1e-6, 1e6},
+    {"mixtral-8x7b", "mixtral", 32, 4096, 32, 8, 128, 14336, 32000, 32768, 1e-5, 1e6, 8, 2, 14336},
+    {"qwen-3-30b-a3b", "qwen3_moe", 48, 2048, 32, 4, 128, 6144, 151936, 40960, 1e-6, 1e6, 128, 8, 768},
+    {"tiny-moe", "qwen2_moe", 4, 256, 4, 2, 64, 768, 512, 2048, 1e-6, 10000, 8, 2, 256, 512},
     {"tiny", "llama", 4, 256, 4, 2, 64, 768, 512, 2048, 1e-5, 10000},
 }};
 
@@ -51,6 +55,8 @@ ModelConfig synthetic_shape(std::string_view name) {
         config.head_dim = shape.head_dim;
         config.rope_dims = shape.head_dim;
         config.ffn = shape.ffn;
+        config.experts = {shape.experts, shape.used_experts, shape.expert_ffn, shape.shared_ffn,
+                          config.family->normalized_experts};
         config.vocab = shape.vocab;
         config.context = shape.context;
         config.rms_eps = shape.rms_eps;

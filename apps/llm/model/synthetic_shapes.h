@@ -18,8 +18,9 @@ inline constexpr std::string_view kSyntheticName = "synthetic ";
 
 std::vector<std::string> synthetic_shape_names();
 
-// Returns the published config of a model, with RoPE as in its GGUF files. "tiny" is not a published model:
-// it has 4 layers with a hidden size of 256. Throws JobError, which lists the names, for other names.
+// Returns the published config of a model, with RoPE as in its GGUF files. "tiny" and "tiny-moe" are not
+// published models: they have 4 layers with a hidden size of 256. Throws JobError, which lists the names, for
+// other names.
 ModelConfig synthetic_shape(std::string_view name);
 
 }  // namespace voltpile::llm

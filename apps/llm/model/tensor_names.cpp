@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 
 namespace voltpile::llm {
@@ -29,10 +28,26 @@ constexpr std::array<TensorName, 16> kOfLayer = {{{"input_layernorm.weight", "at
                                                   {"mlp.down_proj.weight", "ffn_down.weight"}}};
 constexpr std::string_view kLayers = "model.layers.";
 
+// Returns the digits in `name` at the place of the star in `pattern`; empty if they differ otherwise.
+std::string_view number_at_star(std::string_view pattern, std::string_view name) {
+    const std::size_t star = pattern.find('*');
+    if (star == std::string_view::npos || !name.starts_with(pattern.substr(0, star)) ||
+        !name.ends_with(pattern.substr(star + 1)) || name.size() < pattern.size())
+        return {};
+    const std::string_view number = name.substr(star, name.size() - pattern.size() + 1);
+    return number.find_first_not_of("0123456789") == std::string_view::npos ? number : std::string_view();
+}
+
 // Returns the canonical name; empty if `names` lacks it.
-std::string_view find_name(std::span<const TensorName> names, std::string_view in_folder) {
-    const auto found = std::ranges::find(names, in_folder, &TensorName::folder);
-    return found == names.end() ? std::string_view() : found->canonical;
+std::string find_name(std::span<const TensorName> names, std::string_view in_folder) {
+    for (const TensorName& name : names) {
+        if (name.folder == in_folder) return std::string(name.canonical);
+        const std::string_view number = number_at_star(name.folder, in_folder);
+        if (number.empty()) continue;
+        const std::size_t star = name.canonical.find('*');
+        return fmt::format("{}{}{}", name.canonical.substr(0, star), number, name.canonical.substr(star + 1));
+    }
+    return {};
 }
 
 // In models with images, the text model's tensors have one of these prefixes.
@@ -44,13 +59,13 @@ std::string without_prefix(std::string_view name) {
 }
 
 std::string text_model_name(std::string_view in_folder, const ModelFamily& family) {
-    if (const auto global = find_name(kGlobal, in_folder); !global.empty()) return std::string(global);
+    if (std::string global = find_name(kGlobal, in_folder); !global.empty()) return global;
     if (!in_folder.starts_with(kLayers)) return std::string(in_folder);
     const std::string_view rest = in_folder.substr(kLayers.size());
     const std::string_view layer = rest.substr(0, rest.find('.'));
     if (layer.size() == rest.size()) return std::string(in_folder);
     const std::string_view name = rest.substr(layer.size() + 1);
-    std::string_view canonical = find_name(family.names, name);
+    std::string canonical = find_name(family.names, name);
     if (canonical.empty()) canonical = find_name(kOfLayer, name);
     return canonical.empty() ? std::string(in_folder) : fmt::format("blk.{}.{}", layer, canonical);
 }

@@ -10,12 +10,32 @@ namespace {
 // Smaller cuts would leave rows that kernels cannot load with aligned vector loads.
 constexpr std::size_t kLeastFfnUnit = 32;
 
-std::size_t ffn_unit(const ModelSource& model) {
+std::size_t ffn_unit(const ModelSource& model, CutGroup group) {
     std::size_t unit = kLeastFfnUnit;
     for (const ModelTensor& tensor : model.tensors())
-        if (tensor.cut_group == CutGroup::Ffn && tensor.cut_axis == CutAxis::Columns)
+        if (tensor.cut_group == group && tensor.cut_axis == CutAxis::Columns)
             unit = std::max(unit, block_size(tensor.format));
     return unit;
+}
+
+// A part of the feed-forward layer that is split by itself.
+struct FfnPart {
+    CutGroup group;
+    std::size_t size;
+    IndexRange RankShare::*share;
+    const char* owner;  // for messages
+};
+
+std::vector<FfnPart> ffn_parts(const ModelConfig& config) {
+    const Experts& experts = config.experts;
+    const auto size = [](std::int64_t value) { return static_cast<std::size_t>(value); };
+    if (experts.count == 0) return {{CutGroup::Ffn, size(config.ffn), &RankShare::ffn, ""}};
+    std::vector<FfnPart> parts = {
+        {CutGroup::ExpertFfn, size(experts.ffn), &RankShare::expert_ffn, " of an expert"}};
+    if (experts.shared_ffn > 0)
+        parts.push_back(
+            {CutGroup::SharedFfn, size(experts.shared_ffn), &RankShare::shared_ffn, " of the shared expert"});
+    return parts;
 }
 
 // Returns the rank's part of `count` elements, split as evenly as whole units allow.
@@ -36,6 +56,10 @@ IndexRange elements(const ModelSource& model, const RankShare& share, CutGroup g
             return {share.kv_heads.begin * head_dim, share.kv_heads.end * head_dim};
         case CutGroup::Ffn:
             return share.ffn;
+        case CutGroup::ExpertFfn:
+            return share.expert_ffn;
+        case CutGroup::SharedFfn:
+            return share.shared_ffn;
         case CutGroup::Vocabulary:
             return share.words;
         case CutGroup::None:
@@ -55,10 +79,13 @@ std::string tensor_parallel_obstacle(const ModelSource& model, int ranks) {
                            config.kv_heads);
     if (config.blocks.qk_norm == QkNorm::Row && ranks > config.kv_heads)
         return fmt::format("the norm of all keys needs {} KV heads on different GPUs", config.kv_heads);
-    const std::size_t unit = ffn_unit(model);
-    const std::size_t units = (static_cast<std::size_t>(config.ffn) + unit - 1) / unit;
-    if (units < static_cast<std::size_t>(ranks))
-        return fmt::format("the feed-forward size {} has only {} blocks of {}", config.ffn, units, unit);
+    for (const FfnPart& part : ffn_parts(config)) {
+        const std::size_t unit = ffn_unit(model, part.group);
+        const std::size_t units = (part.size + unit - 1) / unit;
+        if (units < static_cast<std::size_t>(ranks))
+            return fmt::format("the feed-forward size {}{} has only {} blocks of {}", part.size, part.owner,
+                               units, unit);
+    }
     if (config.vocab < ranks) return fmt::format("the vocabulary has only {} words", config.vocab);
     return {};
 }
@@ -71,7 +98,8 @@ RankShare rank_share(const ModelSource& model, int rank, int ranks) {
     share.heads = even_part(heads, 1, rank, ranks);
     const std::size_t heads_per_kv = heads / kv_heads;
     share.kv_heads = {share.heads.begin / heads_per_kv, (share.heads.end - 1) / heads_per_kv + 1};
-    share.ffn = even_part(static_cast<std::size_t>(config.ffn), ffn_unit(model), rank, ranks);
+    for (const FfnPart& part : ffn_parts(config))
+        share.*part.share = even_part(part.size, ffn_unit(model, part.group), rank, ranks);
     share.words = even_part(static_cast<std::size_t>(config.vocab), 1, rank, ranks);
     return share;
 }

@@ -17,12 +17,14 @@ struct IndexRange {
 
 // The heads, KV heads, feed-forward elements and words of the vocabulary that a rank computes. Heads are
 // split evenly; KV heads too, down to one a rank, and beyond that ranks share them. Feed-forward elements are
-// split at block boundaries of ffn_down, so ranks may differ by a block; words are split as evenly as
-// possible.
+// split at block boundaries of ffn_down, also those of each expert, so ranks may differ by a block; words are
+// split as evenly as possible.
 struct RankShare {
     IndexRange heads;
     IndexRange kv_heads;
-    IndexRange ffn;
+    IndexRange ffn;         // of a dense feed-forward part
+    IndexRange expert_ffn;  // of each expert
+    IndexRange shared_ffn;  // of the shared expert
     IndexRange words;
 };
 

@@ -7,6 +7,33 @@
 namespace voltpile::llm {
 namespace {
 
+// The matrices of one kind of all experts are adjacent, as GGUF files stack them.
+void add_experts(const ModelConfig& config, int layer, std::vector<ModelTensor>& table) {
+    const auto hidden = static_cast<std::size_t>(config.hidden);
+    const auto ffn = static_cast<std::size_t>(config.experts.ffn);
+    const auto shared = static_cast<std::size_t>(config.experts.shared_ffn);
+    const auto count = static_cast<std::size_t>(config.experts.count);
+    const auto add = [&](std::string_view name, std::size_t rows, std::size_t columns, CutAxis axis,
+                         CutGroup group) -> ModelTensor& {
+        return table.emplace_back(
+            ModelTensor{fmt::format("blk.{}.{}.weight", layer, name), layer, rows, columns, axis, group});
+    };
+    const auto add_each = [&](const char* name, std::size_t rows, std::size_t columns, CutAxis axis) {
+        for (std::size_t e = 0; e < count; ++e)
+            add(fmt::format("{}.{}", name, e), rows, columns, axis, CutGroup::ExpertFfn).expert =
+                static_cast<int>(e);
+    };
+    add("ffn_gate_inp", count, hidden, CutAxis::None, CutGroup::None).router = true;
+    add_each("ffn_gate", ffn, hidden, CutAxis::Rows);
+    add_each("ffn_up", ffn, hidden, CutAxis::Rows);
+    add_each("ffn_down", hidden, ffn, CutAxis::Columns);
+    if (shared == 0) return;
+    add("ffn_gate_inp_shexp", 1, hidden, CutAxis::None, CutGroup::None);
+    add("ffn_gate_shexp", shared, hidden, CutAxis::Rows, CutGroup::SharedFfn);
+    add("ffn_up_shexp", shared, hidden, CutAxis::Rows, CutGroup::SharedFfn);
+    add("ffn_down_shexp", hidden, shared, CutAxis::Columns, CutGroup::SharedFfn);
+}
+
 void add_layer(const ModelConfig& config, int layer, std::vector<ModelTensor>& table) {
     const auto hidden = static_cast<std::size_t>(config.hidden);
     const auto q_rows = static_cast<std::size_t>(config.heads * config.head_dim);
@@ -36,9 +63,13 @@ void add_layer(const ModelConfig& config, int layer, std::vector<ModelTensor>& t
     add("attn_output.weight", hidden, q_rows, CutAxis::Columns, CutGroup::Heads);
     if (config.blocks.output_norms) add("post_attention_norm.weight", 1, hidden);
     if (config.blocks.input_norms) add("ffn_norm.weight", 1, hidden);
-    add("ffn_gate.weight", ffn, hidden, CutAxis::Rows, CutGroup::Ffn);
-    add("ffn_up.weight", ffn, hidden, CutAxis::Rows, CutGroup::Ffn);
-    add("ffn_down.weight", hidden, ffn, CutAxis::Columns, CutGroup::Ffn);
+    if (config.experts.count > 0) {
+        add_experts(config, layer, table);
+    } else {
+        add("ffn_gate.weight", ffn, hidden, CutAxis::Rows, CutGroup::Ffn);
+        add("ffn_up.weight", ffn, hidden, CutAxis::Rows, CutGroup::Ffn);
+        add("ffn_down.weight", hidden, ffn, CutAxis::Columns, CutGroup::Ffn);
+    }
     if (config.blocks.output_norms) add("post_ffw_norm.weight", 1, hidden);
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "llm/ops/cpu/kernels.h"
 #include "plan/calibration.h"
@@ -160,13 +161,17 @@ StageRates rates_of(const Plan& plan, std::size_t stage, double integers) {
 
 }  // namespace
 
+double StagePace::with(double sequences) const {
+    return fixed_s + experts_s * (1 - std::pow(unused_experts, sequences)) + sequences * each_s;
+}
+
 double ReplicaPace::with(int sequences) const {
     const int parts = std::min(static_cast<int>(stages.size()), sequences);
     const double batch = std::max(1.0, static_cast<double>(sequences) / static_cast<double>(stages.size()));
     double longest = 0, all = 0;
     for (const StagePace& stage : stages) {
-        longest = std::max(longest, stage.fixed_s + batch * stage.each_s);
-        all += stage.fixed_s + batch * stage.each_s;
+        longest = std::max(longest, stage.with(batch));
+        all += stage.with(batch);
     }
     if (longest <= 0) return 0;
     return sequences <= 1 ? 1 / all : sequences / (parts * longest);
@@ -193,15 +198,17 @@ ReplicaPace estimate_pace(const ReplicaPlan& replica, const WeightBytes& weights
         if (rates.bytes_per_s <= 0) return {};
         const int own = stage.layer_end - stage.layer_begin;
         const double products =
-            static_cast<double>(weights.weights) * own / layers / replica.plan.teams.tensor;
+            static_cast<double>(weights.active) * own / layers / replica.plan.teams.tensor;
         const double each_layer = rates.layer_s + 2 * rates.sum_s;
-        const StagePace time{
-            rates.step_s + static_cast<double>(stage.weights) / rates.bytes_per_s + own * each_layer,
-            products / rates.products_per_s};
+        const StagePace time{rates.step_s +
+                                 static_cast<double>(stage.weights - stage.experts) / rates.bytes_per_s +
+                                 own * each_layer,
+                             products / rates.products_per_s,
+                             static_cast<double>(stage.experts) / rates.bytes_per_s, weights.unused_experts};
         pace.stages.push_back(time);
         if (on_gpu(replica.plan, rates.slowest_rank)) pace.start_s = kStartSeconds + kPaceSeconds;
         longest_prompt = std::max(longest_prompt, products / rates.prompt_products_per_s);
-        if (const double whole = time.fixed_s + replica.request.sequences * time.each_s; whole > longest) {
+        if (const double whole = time.with(replica.request.sequences); whole > longest) {
             longest = whole;
             pace.slowest_rank = rates.slowest_rank;
         }
@@ -209,10 +216,17 @@ ReplicaPace estimate_pace(const ReplicaPlan& replica, const WeightBytes& weights
             fmt::format("step of stage {} with n sequences = {:.3g} us + {:.4g} B / {:.4g} B/s + {} layers x "
                         "{:.3g} us + n x {:.4g} "
                         "products / {:.4g}/s = {:.3g} ms + n x {:.3g} ms{}",
-                        s, rates.step_s * 1e6, static_cast<double>(stage.weights), rates.bytes_per_s, own,
-                        each_layer * 1e6, products, rates.products_per_s, time.fixed_s * 1e3,
-                        time.each_s * 1e3, rates.measured ? ", as calibrated" : ""));
+                        s, rates.step_s * 1e6, static_cast<double>(stage.weights - stage.experts),
+                        rates.bytes_per_s, own, each_layer * 1e6, products, rates.products_per_s,
+                        time.fixed_s * 1e3, time.each_s * 1e3, rates.measured ? ", as calibrated" : ""));
     }
+    if (weights.unused_experts > 0)
+        pace.formulas.push_back(fmt::format(
+            "reading experts in a step = {:.3g} ms x (1 - {:.4g}^n): n tokens choose them at random",
+            std::accumulate(pace.stages.begin(), pace.stages.end(), 0.0,
+                            [](double sum, const StagePace& stage) { return sum + stage.experts_s; }) *
+                1e3,
+            weights.unused_experts));
     const int sequences = replica.request.sequences;
     pace.prompt = 1 / longest_prompt;
     pace.one_sequence = pace.with(1);

@@ -9,10 +9,15 @@
 
 namespace voltpile::llm {
 
-// The time of a decode step in a stage with n sequences: fixed_s + n x each_s.
+// The time of a decode step in a stage with n sequences.
 struct StagePace {
     double fixed_s = 0;
     double each_s = 0;
+    double experts_s = 0;       // of reading all experts
+    double unused_experts = 0;  // the share of them that one token does not use
+
+    // Tokens choose experts as if at random: n of them leave the share unused_experts^n.
+    double with(double sequences) const;
 };
 
 // Tokens per second of one replica with short sequences. 0: the bandwidth of some GPU is unknown.

@@ -41,9 +41,8 @@ class ReplicaPlanner {
 
     ReplicaPlan plan() const {
         check_request();
-        std::optional<ReplicaPlan> best;  // of the plans for an open number of replicas
-        std::optional<ReplicaPlan>
-            largest;  // the plan with the most ranks among those that have too little room
+        std::optional<ReplicaPlan> best;     // of the plans for an open number of replicas
+        std::optional<ReplicaPlan> largest;  // with the most ranks of those with too little room
         for (const int tensor : tensors())
             for (const int pipeline : pipelines(tensor)) {
                 std::optional<ReplicaPlan> each = with(tensor, pipeline);
@@ -118,6 +117,8 @@ class ReplicaPlanner {
         } catch (const MachineError&) {
             return std::nullopt;
         }
+        if (model_.config().experts.count > 0 && layout_of(out.plan) == WeightLayout::Gpu)
+            throw JobError("mixtures of experts run on cores only: set device = cpu");
         if (request_.context > model_.config().context)
             out.plan.warnings.push_back(fmt::format("the model supports {} tokens of context, not {}",
                                                     count_text(model_.config().context),
@@ -136,7 +137,6 @@ class ReplicaPlanner {
     }
 
     static int ranks_of(const ReplicaPlan& plan) { return plan.plan.teams.tensor * plan.plan.teams.pipeline; }
-
     static int busy_ranks(const ReplicaPlan& plan) {
         return ranks_of(plan) * static_cast<int>(plan.plan.teams.teams.size());
     }

@@ -30,6 +30,15 @@ LLAMA3_SCALING = {
 QWEN2 = COMMON | {"architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2", "rms_norm_eps": 1e-6, "rope_theta": 1000000.0}
 QWEN2 |= {"max_window_layers": 2, "sliding_window": 24, "use_sliding_window": False}
 QWEN3 = QWEN2 | {"architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3", "attention_bias": False, "head_dim": 32}
+MIXTRAL = COMMON | {"architectures": ["MixtralForCausalLM"], "model_type": "mixtral", "intermediate_size": 64}
+MIXTRAL |= {"num_local_experts": 8, "num_experts_per_tok": 2, "sliding_window": None}
+QWEN2_MOE = QWEN2 | {"architectures": ["Qwen2MoeForCausalLM"], "model_type": "qwen2_moe", "num_experts": 8, "num_experts_per_tok": 3}
+QWEN2_MOE |= {"moe_intermediate_size": 64, "shared_expert_intermediate_size": 128, "norm_topk_prob": False}
+QWEN2_MOE |= {"decoder_sparse_step": 1, "mlp_only_layers": []}
+QWEN3_MOE = QWEN3 | {"architectures": ["Qwen3MoeForCausalLM"], "model_type": "qwen3_moe", "num_experts": 12, "num_experts_per_tok": 4}
+QWEN3_MOE |= {"moe_intermediate_size": 64, "norm_topk_prob": True, "decoder_sparse_step": 1, "mlp_only_layers": []}
+OLMOE = COMMON | {"architectures": ["OlmoeForCausalLM"], "model_type": "olmoe", "num_experts": 8, "num_experts_per_tok": 2}
+OLMOE |= {"intermediate_size": 64, "norm_topk_prob": False, "attention_bias": False, "clip_qkv": None}
 YARN = {"factor": 8.0, "original_max_position_embeddings": 32, "rope_type": "yarn"}
 LONGROPE = {
     "type": "longrope",
@@ -103,5 +112,9 @@ MODELS = {
     "glm4_unbiased": (GLM4 | {"attention_bias": False, "num_key_value_heads": 1}, {"partial_rotary_factor": 1.0}),
     "gemma2": (GEMMA2, {"attn_logit_softcapping": None}),
     "gemma3": (GEMMA3, {"rope_local_base_freq": 1000000.0}),
+    "mixtral": (MIXTRAL, {"num_experts_per_tok": 1}),
+    "qwen2_moe": (QWEN2_MOE, "mlp.shared_expert.down_proj.weight"),
+    "olmoe": (OLMOE, "_norm.weight"),
+    "qwen3_moe": (QWEN3_MOE, {"norm_topk_prob": False}),
 }
 SHARDED = ("llama3",)  # in two files with an index

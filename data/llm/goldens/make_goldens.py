@@ -22,6 +22,7 @@ from transformers import AutoConfig, AutoModelForCausalLM
 
 PROMPT, GREEDY = 70, 16
 LEAST_MARGIN = 0.05  # of the logits' rms: five times the typical error of a logit at an NMSE of 1e-4
+LEAST_GAP = 2e-3  # between the logits of a token's last expert and of the next one, so that rounding does not choose another
 LEAST_DIFFERENCE = 1e-2  # NMSE; the tolerance in fp16 is 1e-4
 
 
@@ -48,7 +49,8 @@ def random_weights(shapes, generator, dtype, norm_mean):
             x = (0.02 if norm_mean == 0.0 else 0.1 if tied else 0.4) * x
         else:
             gain = 1.3 if name.endswith(("q_proj.weight", "k_proj.weight")) else 2.5 if name.startswith("lm_head") else 1.0
-            x = gain * x / shape[1] ** 0.5
+            gain = 2.0 if name.endswith("mlp.gate.weight") else gain
+            x = gain * x / shape[-1] ** 0.5
         weights[name] = x.to(dtype).contiguous()
     return weights
 
@@ -77,6 +79,42 @@ def greedy_run(model, prompt):
     return ids[PROMPT:], logits, (two[:, 0] - two[:, 1]).min().item()
 
 
+def least_gap(model, ids):
+    """Returns the least distance between the router's logits of the last expert that a token uses and the next one."""
+    gaps = [float("inf")]
+
+    def measure(router, inputs, _):
+        x = inputs[0].reshape(-1, router.weight.shape[1])
+        top = (x @ router.weight.T).topk(model.config.num_experts_per_tok + 1, dim=-1).values
+        gaps.append((top[:, -2] - top[:, -1]).min().item())
+
+    hooks = [m.register_forward_hook(measure) for name, m in model.named_modules() if name.endswith("mlp.gate")]
+    model(ids[None])
+    for hook in hooks:
+        hook.remove()
+    return min(gaps)
+
+
+def published(weights, config):
+    """Returns the weights under the names of published models: one matrix for each expert where transformers has one tensor for all."""
+    mixtral = config["model_type"] == "mixtral"
+    gate, up, down = ("w1", "w3", "w2") if mixtral else ("gate_proj", "up_proj", "down_proj")
+    result = {}
+    for name, weight in weights.items():
+        place, _, part = name.rpartition(".experts.")
+        place = place.replace(".mlp", ".block_sparse_moe") if mixtral else place
+        if part == "gate_up_proj":
+            for e, both in enumerate(weight):
+                for kind, half in zip((gate, up), both.chunk(2)):
+                    result[f"{place}.experts.{e}.{kind}.weight"] = half.contiguous()
+        elif part == "down_proj":
+            for e, matrix in enumerate(weight):
+                result[f"{place}.experts.{e}.{down}.weight"] = matrix.contiguous()
+        else:
+            result[name.replace(".mlp.", ".block_sparse_moe.") if mixtral else name] = weight
+    return result
+
+
 def nmse(x, reference):
     return ((x - reference).square().sum() / reference.square().sum()).item()
 
@@ -85,7 +123,7 @@ def without(config, weights, feature):
     """Returns the model without its distinguishing feature."""
     if isinstance(feature, dict):
         return build(config | feature, weights)
-    neutral = torch.zeros_like if feature == "bias" else torch.ones_like
+    neutral = torch.zeros_like if feature == "bias" or "shared_expert" in feature else torch.ones_like
     return build(config, {k: neutral(v) if k.endswith(feature) and "layernorm" not in k else v for k, v in weights.items()})
 
 
@@ -119,10 +157,11 @@ def make(name, out):
         generator = torch.Generator().manual_seed(seed)
         weights = random_weights(shapes, generator, dtype, norm_mean=0.0 if "gemma" in config["model_type"] else 1.0)
         prompt = torch.randint(3, config["vocab_size"], (PROMPT,), generator=generator)
-        greedy, logits, margin = greedy_run(build(config, weights), prompt)
+        model = build(config, weights)
+        greedy, logits, margin = greedy_run(model, prompt)
         rms = logits.square().mean().sqrt().item()
         varied = len(set(greedy.tolist())) > GREEDY // 2 and config["eos_token_id"] not in greedy
-        if margin > LEAST_MARGIN * rms and varied:
+        if margin > LEAST_MARGIN * rms and varied and least_gap(model, torch.cat([prompt, greedy])) > LEAST_GAP:
             break
     else:
         raise RuntimeError(f"{name}: no seed with a margin of {LEAST_MARGIN}")
@@ -134,7 +173,7 @@ def make(name, out):
     folder = os.path.join(out, name)
     os.makedirs(folder, exist_ok=True)
     write_json(os.path.join(folder, "config.json"), config)
-    write_weights(folder, weights, name in SHARDED)
+    write_weights(folder, published(weights, config), name in SHARDED)
     logits.numpy().astype("<f4").tofile(os.path.join(folder, "logits.f32"))
     about = {"file": "logits.f32", "dtype": "float32", "shape": list(logits.shape), "rms": rms}
     golden = {"prompt": prompt.tolist(), "greedy": greedy.tolist(), "logits": about, "least_margin": margin}

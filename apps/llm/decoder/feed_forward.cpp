@@ -1,0 +1,104 @@
+#include "llm/decoder/feed_forward.h"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "llm/ops/routing.h"
+
+namespace voltpile::llm {
+namespace {
+
+// down(activation(gate x) * (up x))
+class GatedProduct final : public FeedForwardPart {
+  public:
+    // ending: of the tensors' names.
+    GatedProduct(const WeightLoader& loader, int layer, const std::string& ending)
+        : gate_(loader.matrix(loader.model().layer_tensor(layer, "ffn_gate" + ending))),
+          up_(loader.matrix(loader.model().layer_tensor(layer, "ffn_up" + ending))),
+          down_(loader.matrix(loader.model().layer_tensor(layer, "ffn_down" + ending))),
+          activation_(loader.model().config().blocks.activation) {}
+
+    void run(Ops& ops, HiddenRows x, const BatchView&, const FeedForwardBuffers& buffers,
+             FloatRows out) const override {
+        const HiddenRows gated{buffers.gated->data(), x.rows, gate_->rows()};
+        ops.gated_matmul(x, *gate_, *up_, activation_, gated);
+        ops.matmul(gated, *down_, out);
+    }
+
+  private:
+    std::unique_ptr<WeightMatrix> gate_, up_, down_;
+    Activation activation_;
+};
+
+// The weighted sum over the experts that the router chooses, and over a shared one.
+class Mixture final : public FeedForwardPart {
+  public:
+    Mixture(const WeightLoader& loader, int layer)
+        : router_(loader.vector_memory(loader.model().layer_tensor(layer, "ffn_gate_inp.weight"))),
+          gate_(load(loader, layer, "ffn_gate")),
+          up_(load(loader, layer, "ffn_up")),
+          down_(load(loader, layer, "ffn_down")) {
+        const Experts& experts = loader.model().config().experts;
+        if (experts.shared_ffn > 0) {
+            shared_gate_ =
+                loader.vector_memory(loader.model().layer_tensor(layer, "ffn_gate_inp_shexp.weight"));
+            shared_ = std::make_unique<GatedProduct>(loader, layer, "_shexp.weight");
+            settings_.shared_gate = static_cast<const float*>(shared_gate_->data());
+        }
+        settings_.weight = static_cast<const float*>(router_->data());
+        settings_.experts = static_cast<int>(experts.count);
+        settings_.used = static_cast<int>(experts.used);
+        settings_.normalized = experts.normalized;
+    }
+
+    void run(Ops& ops, HiddenRows x, const BatchView& batch, const FeedForwardBuffers& buffers,
+             FloatRows out) const override {
+        const Routing routing = routing_in(buffers.routing->data(), buffers.rows, settings_.experts,
+                                           settings_.used, shared_ != nullptr);
+        if (shared_) shared_->run(ops, x, batch, buffers, out);
+        ops.route(x, settings_, batch, routing);
+        const HiddenRows gated{buffers.of_experts->data(), x.rows * settings_.used, gate_->rows()};
+        ops.gated_experts(x, *gate_, *up_, routing, gated);
+        ops.sum_experts(gated, *down_, routing, out);
+    }
+
+  private:
+    static std::unique_ptr<ExpertWeights> load(const WeightLoader& loader, int layer, const char* kind) {
+        std::vector<std::unique_ptr<WeightMatrix>> matrices;
+        for (std::int64_t e = 0; e < loader.model().config().experts.count; ++e)
+            matrices.push_back(
+                loader.matrix(loader.model().layer_tensor(layer, fmt::format("{}.{}.weight", kind, e))));
+        return loader.join(std::move(matrices));
+    }
+
+    std::unique_ptr<OpsMemory> router_, shared_gate_;
+    std::unique_ptr<ExpertWeights> gate_, up_, down_;
+    std::unique_ptr<GatedProduct> shared_;
+    RouterSettings settings_;
+};
+
+}  // namespace
+
+FeedForwardBuffers::FeedForwardBuffers(Ops& ops, const ModelConfig& config, const RankShare& share,
+                                       std::int64_t rows_of_pass)
+    : rows(rows_of_pass) {
+    const auto hidden = [&](std::int64_t of_rows, std::size_t columns) {
+        return ops.allocate(static_cast<std::size_t>(of_rows) * columns * bytes_of(ops.hidden_element()));
+    };
+    const Experts& experts = config.experts;
+    gated = hidden(rows, experts.count > 0 ? share.shared_ffn.size() : share.ffn.size());
+    if (experts.count == 0) return;
+    of_experts = hidden(rows * experts.used, share.expert_ffn.size());
+    routing =
+        ops.allocate(routing_bytes(rows, static_cast<int>(experts.count), static_cast<int>(experts.used)));
+}
+
+std::unique_ptr<FeedForwardPart> load_feed_forward(const WeightLoader& loader, int layer) {
+    if (loader.model().config().experts.count > 0) return std::make_unique<Mixture>(loader, layer);
+    return std::make_unique<GatedProduct>(loader, layer, ".weight");
+}
+
+}  // namespace voltpile::llm

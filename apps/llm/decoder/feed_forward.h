@@ -1,0 +1,33 @@
+// The feed-forward part of a layer, or one rank's share of it: a gated product, or a mixture of experts.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "llm/decoder/weight_loader.h"
+
+namespace voltpile::llm {
+
+// Activations of the feed-forward part, which all layers share.
+struct FeedForwardBuffers {
+    // rows: of the largest pass.
+    FeedForwardBuffers(Ops& ops, const ModelConfig& config, const RankShare& share, std::int64_t rows);
+
+    std::int64_t rows;
+    std::unique_ptr<OpsMemory> gated;       // of the dense part, or of the shared expert
+    std::unique_ptr<OpsMemory> of_experts;  // gated products of each row's experts
+    std::unique_ptr<OpsMemory> routing;
+};
+
+class FeedForwardPart {
+  public:
+    virtual ~FeedForwardPart() = default;
+    // out = the rank's part of the layer's output, before the sum over all ranks. x: the normed rows.
+    virtual void run(Ops& ops, HiddenRows x, const BatchView& batch, const FeedForwardBuffers& buffers,
+                     FloatRows out) const = 0;
+};
+
+// Loads a layer's part as the model's description says.
+std::unique_ptr<FeedForwardPart> load_feed_forward(const WeightLoader& loader, int layer);
+
+}  // namespace voltpile::llm

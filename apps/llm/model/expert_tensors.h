@@ -1,0 +1,27 @@
+// The matrices of experts. The canonical tensors are one matrix for each expert, "blk.3.ffn_up.17.weight", as
+// in Hugging Face folders and old GGUF files; GGUF files stack all experts of a layer in one tensor,
+// "blk.3.ffn_up_exps.weight".
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "llm/model/model_source.h"
+#include "llm/model/tensor_files.h"
+
+namespace voltpile::llm {
+
+// Replaces the stacked tensors of a GGUF file by one for each expert. Throws FileError for shapes that do not
+// agree with the description.
+void unstack_experts(const ModelConfig& config, TensorFiles& files);
+
+// Returns the tensors of a model as GGUF files have them, with the matrices of each layer's experts stacked.
+std::vector<ModelTensor> stacked_tensors(const ModelSource& model);
+
+// Reads rows [row_begin, row_end) of one of stacked_tensors().
+void read_stacked(const ModelSource& model, const ModelTensor& tensor, std::size_t row_begin,
+                  std::size_t row_end, std::byte* out);
+
+}  // namespace voltpile::llm

@@ -1,0 +1,132 @@
+// Descriptions, tensors, sizes and cuts of mixtures of experts.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "base/error.h"
+#include "llm/model/hf_config.h"
+#include "llm/model/model_family.h"
+#include "llm/model/model_files.h"
+#include "llm/model/model_memory.h"
+#include "llm/model/synthetic_model.h"
+#include "llm/model/tensor_parallel.h"
+#include "model_test_files.h"
+
+namespace voltpile::llm {
+namespace {
+
+using testing::missing;
+using testing::TestFolder;
+
+std::string text_of(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string golden(const std::string& name) {
+    return std::string(VOLTPILE_SOURCE_DIR) + "/data/llm/goldens/" + name;
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+    const std::size_t at = text.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    return at == std::string::npos ? text : text.replace(at, from.size(), to);
+}
+
+// Returns the message for a golden model with a changed config.json.
+std::string message_for(const std::string& model, const std::string& from, const std::string& to) {
+    const TestFolder folder("experts_" + model);
+    folder.write("config.json", replaced(text_of(golden(model) + "/config.json"), from, to));
+    std::filesystem::copy(golden(model) + "/model.safetensors", folder.path());
+    try {
+        const ModelFiles opened(folder.path());
+    } catch (const FileError& error) {
+        EXPECT_EQ(error.exit_code(), ExitCode::BadInput);
+        return error.what();
+    }
+    return "no error";
+}
+
+TEST(Experts, ReadsTheRulesOfEachFamily) {
+    const auto of = [](const char* name) { return config_from_folder(golden(name)); };
+    const ModelConfig mixtral = of("mixtral"), qwen2 = of("qwen2_moe"), qwen3 = of("qwen3_moe");
+    EXPECT_EQ(mixtral.family->name, "Mixtral");
+    EXPECT_EQ(mixtral.experts.count, 8);
+    EXPECT_EQ(mixtral.experts.used, 2);
+    EXPECT_EQ(mixtral.experts.ffn, 64);
+    EXPECT_TRUE(mixtral.experts.normalized);
+    EXPECT_EQ(qwen2.experts.shared_ffn, 128);
+    EXPECT_FALSE(qwen2.experts.normalized);
+    EXPECT_TRUE(qwen2.blocks.qkv_bias);
+    EXPECT_EQ(qwen3.experts.used, 4);
+    EXPECT_EQ(qwen3.experts.shared_ffn, 0);
+    EXPECT_TRUE(qwen3.experts.normalized);
+    EXPECT_EQ(qwen3.blocks.qk_norm, QkNorm::Heads);
+}
+
+TEST(Experts, NamesWhatContradictsTheConfig) {
+    EXPECT_EQ(missing("blk.0.ffn_gate_inp.weight is 8 x 64 instead of 6 x 64",
+                      message_for("mixtral", "\"num_local_experts\": 8", "\"num_local_experts\": 6")),
+              "");
+    EXPECT_EQ(missing("blk.0.ffn_gate.0.weight is 64 x 64 instead of 96 x 64",
+                      message_for("mixtral", "\"intermediate_size\": 64", "\"intermediate_size\": 96")),
+              "");
+    EXPECT_EQ(missing("the number of experts of a token is 9, not from 1 to 8",
+                      message_for("mixtral", "\"num_experts_per_tok\": 2", "\"num_experts_per_tok\": 9")),
+              "");
+    EXPECT_EQ(missing("blk.0.ffn_up_shexp.weight is 128 x 64 instead of 96 x 64",
+                      message_for("qwen2_moe", "\"shared_expert_intermediate_size\": 128",
+                                  "\"shared_expert_intermediate_size\": 96")),
+              "");
+    EXPECT_EQ(missing("\"decoder_sparse_step\": 2",
+                      message_for("qwen3_moe", "\"decoder_sparse_step\": 1", "\"decoder_sparse_step\": 2")),
+              "");
+}
+
+TEST(Experts, NamesStackedTensorsOfTheWrongShape) {
+    const TestFolder folder("experts_gguf");
+    const std::string path = folder / "tiny.gguf";
+    SyntheticModel("tiny-moe", "q8_0").write_gguf(path);
+    const std::string key = "qwen2moe.expert_feed_forward_length";
+    std::string text = text_of(path);
+    const std::uint32_t size = 128;
+    std::memcpy(text.data() + text.find(key) + key.size() + sizeof(std::uint32_t), &size, sizeof size);
+    folder.write("tiny.gguf", text);
+    try {
+        const ModelFiles opened(path);
+        ADD_FAILURE() << "no error";
+    } catch (const FileError& error) {
+        EXPECT_EQ(missing("blk.0.ffn_gate_exps.weight has 2048 rows of 256 weights, not 1024 rows of 256 (8 "
+                          "experts with matrices of 128 x 256)",
+                          error.what()),
+                  "");
+    }
+}
+
+// The numbers of weights that the models' authors publish, in billions.
+TEST(Experts, CountsAllAndActiveWeights) {
+    const WeightBytes mixtral = weight_bytes(SyntheticModel("mixtral-8x7b", "q4_k_m"));
+    EXPECT_NEAR(static_cast<double>(mixtral.weights) * 1e-9, 46.7, 0.05);
+    EXPECT_NEAR(static_cast<double>(mixtral.active) * 1e-9, 12.9, 0.05);
+    const WeightBytes qwen = weight_bytes(SyntheticModel("qwen-3-30b-a3b", "q4_k_m"));
+    EXPECT_NEAR(static_cast<double>(qwen.weights) * 1e-9, 30.5, 0.05);
+    EXPECT_NEAR(static_cast<double>(qwen.active) * 1e-9, 3.3, 0.06);
+    EXPECT_DOUBLE_EQ(qwen.unused_experts, 1 - 8.0 / 128);
+}
+
+TEST(Experts, TensorParallelCutsEachExpertAtBlocks) {
+    const SyntheticModel model("qwen-3-30b-a3b", "q4_k_m");  // experts of three blocks
+    EXPECT_EQ(rank_share(model, 0, 2).expert_ffn, (IndexRange{0, 256}));
+    EXPECT_EQ(rank_share(model, 1, 2).expert_ffn, (IndexRange{256, 768}));
+    const TensorSlice up =
+        tensor_shard(model, model.tensor("blk.0.ffn_up.5.weight"), rank_share(model, 1, 2)).stored;
+    EXPECT_EQ(up, (TensorSlice{256, 768, 0, 2048}));
+    EXPECT_EQ(tensor_parallel_obstacle(model, 4),
+              "the feed-forward size 768 of an expert has only 3 blocks of 256");
+}
+
+}  // namespace
+}  // namespace voltpile::llm
