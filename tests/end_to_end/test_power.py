@@ -9,6 +9,7 @@ import h5py
 from harness import BAD_INPUT, SOURCE, STOPPED, Case, stand_in
 
 SHORT = ("--set", "integrate.steps=2000")
+SECONDS = ("--set", "integrate.steps=80000", "--set", "stop.separation=inf")
 ON_ANY = ("--set", "run.device=auto")  # the stand-in has no CUDA: the ranks compute on cores
 
 
@@ -79,17 +80,17 @@ class Power(Case):
             gpu["power_w"] = 300
             del gpu["energy_j"]
         supply = ("--set", "power.supply_w=1400", "--set", "power.other_w=400")
-        seconds = ("--set", "integrate.steps=60000", "--set", "stop.separation=inf")
-        out, err = self.run_job(*supply, *seconds, ranks=2, environment=self.environment())
+        out, err = self.run_job(*supply, *SECONDS, ranks=2, environment=self.environment())
         self.assertEqual(err.count("W of 1000 W: they rest"), 1)
         self.assertRegex(out, r"power: the GPUs of \S+ rested \d+\.\d % of the time to stay within 1000 W; "
                               r"most in a second: 1200 W")
 
     def test_interventions_are_in_the_result(self):
         for gpu in self.node["gpus"]:
-            gpu["power_w"] = [100] * 20 + [300]
+            gpu["power_w"] = [100] * 10 + [300]
             del gpu["energy_j"]
-        self.run_job("--set", "power.supply_w=1000", "--set", "telemetry.record=yes", environment=self.environment())
+        self.run_job("--set", "power.supply_w=1000", "--set", "telemetry.record=yes", *SECONDS,
+                     environment=self.environment())
         with h5py.File(self.folder / "a.h5") as file:
             (host,) = file["telemetry"]
             rest = file["telemetry"][host]["gpu_rest"][()]
@@ -129,7 +130,7 @@ class Power(Case):
         for gpu in self.node["gpus"]:
             gpu["power_w"] = 300
             del gpu["energy_j"]
-        _, err = self.run_job("--set", "power.supply_w=1000", "--set", 'power.hold_by="clocks"',
+        _, err = self.run_job("--set", "power.supply_w=1000", "--set", 'power.hold_by="clocks"', *SECONDS,
                               environment=self.environment())
         self.assertIn("an administrator can: sudo nvidia-smi -lgc 0,1530", err)
         self.assertIn("W of 1000 W: they rest", err)

@@ -127,8 +127,8 @@ class Telemetry(Case):
             del gpu["energy_j"]
         clock = {"LD_PRELOAD": str(NVML_STAND_IN.parent / "libshifted_clock.so"), "VOLTPILE_STAND_IN_CLOCK_S": "1000",
                  "VOLTPILE_STAND_IN_CLOCK_UNTIL_S": str(int(time.monotonic()) + 6)}
-        long = ("--set", "run.time_limit_s=9", "--set", "integrate.steps=50000000")
-        self.run_job("a.h5", *RECORD, *long, environment=self.environment() | clock, expect=STOPPED)
+        hours = ("--set", "integrate.steps=50000000", "--set", "stop.separation=inf", "--set", "run.time_limit_s=9")
+        self.run_job("a.h5", *RECORD, *hours, environment=self.environment() | clock, expect=STOPPED)
         (first,) = (self.folder / "a.h5.parts").glob("telemetry-life-1-*.csv")
         times = numpy.array([float(line.split(",")[0]) for line in first.read_text().splitlines()[2:]])
         self.assertTrue((numpy.diff(times) > 0).all())
