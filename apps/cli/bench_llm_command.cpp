@@ -86,7 +86,7 @@ void add_bench_llm(CLI::App& bench, Action& action) {
         "docs/models.md describes what is measured and how.");
     auto options = std::make_shared<llm::LlmBenchOptions>();
     std::vector<std::string> mixtures;
-    for (const auto& entry : llm::kQuantMixtures) mixtures.emplace_back(entry.name);
+    for (const auto& entry : llm::kSyntheticMixtures) mixtures.emplace_back(entry.name);
     add_model_option(*command, options->model);
     command
         ->add_option("--shape", options->shape,

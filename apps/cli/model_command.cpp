@@ -6,6 +6,7 @@
 
 #include "base/format.h"
 #include "cli/command.h"
+#include "cli/quantize_command.h"
 #include "cli/replica_options.h"
 #include "cli/request_options.h"
 #include "llm/model/model_files.h"
@@ -66,7 +67,7 @@ void add_synth(CLI::App& model, Action& action) {
     CLI::App* synth = model.add_subcommand("synth", "write a model of a published shape with random weights");
     auto args = std::make_shared<SynthArguments>();
     std::vector<std::string> mixtures;
-    for (const auto& entry : llm::kQuantMixtures) mixtures.emplace_back(entry.name);
+    for (const auto& entry : llm::kSyntheticMixtures) mixtures.emplace_back(entry.name);
     synth
         ->add_option("--shape", args->shape, fmt::format("{}", fmt::join(llm::synthetic_shape_names(), ", ")))
         ->type_name("NAME")
@@ -86,15 +87,17 @@ void add_synth(CLI::App& model, Action& action) {
 
 void add_model(CLI::App& cli, Action& action) {
     CLI::App* model =
-        cli.add_subcommand("model", "describe language models, measure them, or write synthetic ones");
+        cli.add_subcommand("model", "describe language models, measure them, quantize them, or write synthetic ones");
     model->footer(
         "examples:\n"
         "  voltpile model info model.gguf\n"
         "  voltpile model eval model.gguf text.txt --against other.gguf\n"
+        "  voltpile model quantize folder q4.gguf --quant q4_k_m\n"
         "  voltpile model synth --shape llama-3-8b --quant q8_0 -o 8b.gguf");
     model->require_subcommand(1);
     add_info(*model, action);
     add_eval(*model, action);
+    add_quantize(*model, action);
     add_synth(*model, action);
 }
 

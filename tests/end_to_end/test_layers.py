@@ -35,6 +35,7 @@ LLM_MAY_INCLUDE = {
     "engine": {"grammar", "tokenizer", "model", "ops", "decoder"},
     "replica": {"grammar", "tokenizer", "model", "ops", "decoder", "engine"},
     "eval": {"grammar", "tokenizer", "model", "ops", "decoder", "engine", "replica"},
+    "quantize": {"grammar", "tokenizer", "model", "ops", "decoder", "engine", "replica", "eval"},
     "session": {"grammar", "tokenizer", "chat", "model", "ops", "decoder", "engine", "replica"},
     "bench": {"grammar", "tokenizer", "chat", "model", "ops", "decoder", "engine", "replica", "session", "eval"},
     "serve": {"grammar", "tokenizer", "chat", "model", "ops", "decoder", "engine", "replica", "session"},

@@ -176,6 +176,11 @@ void GgufWriter::add(std::string_view key, std::span<const std::int32_t> values)
     for (const std::int32_t value : values) append(metadata_, value);
 }
 
+void GgufWriter::add(const GgufEntry& entry) {
+    metadata_.append(reinterpret_cast<const char*>(entry.bytes.data()), entry.bytes.size());
+    ++entries_;
+}
+
 void GgufWriter::write(const std::string& path, std::span<const ModelTensor> tensors,
                        const RowSource& rows) const {
     std::string header = "GGUF";

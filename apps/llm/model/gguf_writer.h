@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "llm/model/gguf_entries.h"
 #include "llm/model/model_tensor.h"
 
 namespace voltpile::llm {
@@ -22,6 +23,9 @@ class GgufWriter {
     void add(std::string_view key, std::span<const std::string> values);
     void add(std::string_view key, std::span<const float> values);
     void add(std::string_view key, std::span<const std::int32_t> values);
+
+    // Adds an entry of another file, unchanged.
+    void add(const GgufEntry& entry);
 
     // Fills `out` with rows [row_begin, row_end) of a tensor.
     using RowSource = std::function<void(const ModelTensor& tensor, std::size_t row_begin,

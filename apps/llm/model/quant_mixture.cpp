@@ -2,40 +2,146 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
+
 #include "base/error.h"
 
 namespace voltpile::llm {
 namespace {
 
+using enum QuantMixture;
+
 bool gets_more_bits(std::int64_t layer, std::int64_t layers) {
     return layer < layers / 8 || layer >= 7 * layers / 8 || (layer - layers / 8) % 3 == 2;
 }
 
-WeightFormat wanted_format(QuantMixture mixture, const ModelTensor& tensor, const ModelConfig& config) {
+WeightFormat value_format(QuantMixture mixture, const ModelTensor& tensor, const ModelConfig& config) {
+    const bool grouped = config.kv_heads > 0 && config.heads / config.kv_heads >= 4;
+    WeightFormat format = info(mixture).base;
+    if (mixture == Q2_K) format = grouped ? WeightFormat::Q4_K : WeightFormat::Q3_K;
+    if (mixture == Q2_K_S && grouped) format = WeightFormat::Q4_K;
+    if (mixture == Q3_K_M) format = tensor.layer < 2 ? WeightFormat::Q5_K : WeightFormat::Q4_K;
+    if (mixture == Q3_K_L || (mixture == Q4_K_S && tensor.layer < 4)) format = WeightFormat::Q5_K;
+    if ((mixture == Q4_K_M || mixture == Q5_K_M) && gets_more_bits(tensor.layer, config.layers))
+        format = WeightFormat::Q6_K;
+    const bool is_70b = config.layers == 80 && config.heads != config.kv_heads;
+    if (is_70b && (format == WeightFormat::Q3_K || format == WeightFormat::Q4_K)) format = WeightFormat::Q5_K;
+    return format;
+}
+
+WeightFormat down_format(QuantMixture mixture, const ModelTensor& tensor, const ModelConfig& config,
+                         bool importance) {
+    const bool first_eighth = tensor.layer < config.layers / 8;
+    const WeightFormat base = info(mixture).base;
+    switch (mixture) {
+        case Q2_K:
+            return WeightFormat::Q3_K;
+        case Q2_K_S:
+            return first_eighth ? WeightFormat::Q4_K : base;
+        case Q3_K_M:
+            return tensor.layer < config.layers / 16 ? WeightFormat::Q5_K : WeightFormat::Q4_K;
+        case Q3_K_L:
+            return WeightFormat::Q5_K;
+        case Q4_K_M:
+        case Q5_K_M:
+            return gets_more_bits(tensor.layer, config.layers) ? WeightFormat::Q6_K : base;
+        case Q4_K_S:
+            return first_eighth ? WeightFormat::Q5_K : base;
+        case Q4_0:
+            return importance && first_eighth ? WeightFormat::Q4_1 : base;
+        case Q5_0:
+            return importance && first_eighth ? WeightFormat::Q5_1 : base;
+        default:
+            return base;
+    }
+}
+
+WeightFormat output_format(QuantMixture mixture, const ModelConfig& config) {
+    const bool below_five =
+        mixture == Q2_K || mixture == Q3_K_S || mixture == Q3_K_M || mixture == Q4_K_S || mixture == Q4_K_M;
+    if (config.experts.count == 8 && below_five) return WeightFormat::Q5_K;
+    if (config.experts.count == 8) return info(mixture).base;
+    if (mixture == Q2_K) return WeightFormat::Q3_K;
+    if (mixture == Q3_K_M) return WeightFormat::Q4_K;
+    if (mixture == Q3_K_L) return WeightFormat::Q5_K;
+    return info(mixture).base;
+}
+
+// Q, K and V in one tensor.
+WeightFormat joined_format(QuantMixture mixture) {
+    if (mixture == Q3_K_M || mixture == Q3_K_L) return WeightFormat::Q4_K;
+    if (mixture == Q4_K_M) return WeightFormat::Q5_K;
+    if (mixture == Q5_K_M) return WeightFormat::Q6_K;
+    return info(mixture).base;
+}
+
+WeightFormat wanted_format(QuantMixture mixture, const ModelTensor& tensor, const ModelConfig& config,
+                           bool importance) {
     const WeightFormat base = info(mixture).base;
     if (tensor.rows == 1 || tensor.router) return WeightFormat::F32;
-    const bool is_head = tensor.name == (config.tied_embeddings ? "token_embd.weight" : "output.weight");
-    if (is_head && base != WeightFormat::F16 && base != WeightFormat::Q8_0) return WeightFormat::Q6_K;
-    if (mixture != QuantMixture::Q4_K_M && mixture != QuantMixture::Q5_K_M) return base;
-    const bool value = tensor.name.ends_with(".attn_v.weight");
-    if (config.experts.count == 8) {  // attention is a small part of these models
-        if (value || tensor.name.ends_with(".attn_k.weight")) return WeightFormat::Q8_0;
-        if (tensor.name.ends_with(".attn_output.weight")) return WeightFormat::Q5_K;
+    if (mixture == F16 || mixture == BF16 || mixture == Q8_0) return base;
+    const std::string_view tensor_name = tensor.name;
+    if (tensor_name == (config.tied_embeddings ? "token_embd.weight" : "output.weight"))
+        return tensor.columns % block_size(base) == 0 ? WeightFormat::Q6_K : WeightFormat::Q8_0;
+    const bool value = tensor_name.ends_with(".attn_v.weight");
+    // Attention is a small part of models with 8 experts.
+    if (config.experts.count == 8 && (value || tensor_name.ends_with(".attn_k.weight")))
+        return WeightFormat::Q8_0;
+    if (value) return value_format(mixture, tensor, config);
+    if (tensor_name.find(".ffn_down") != std::string_view::npos)
+        return down_format(mixture, tensor, config, importance);
+    if (tensor_name.ends_with(".attn_output.weight")) return output_format(mixture, config);
+    if (tensor_name.ends_with(".attn_qkv.weight")) return joined_format(mixture);
+    return base;
+}
+
+WeightFormat with_smaller_blocks(WeightFormat format) {
+    switch (format) {
+        case WeightFormat::Q2_K:
+        case WeightFormat::Q3_K:
+            return WeightFormat::Q4_0;
+        case WeightFormat::Q4_K:
+            return WeightFormat::Q5_0;
+        case WeightFormat::Q5_K:
+            return WeightFormat::Q5_1;
+        case WeightFormat::Q6_K:
+            return WeightFormat::Q8_0;
+        default:
+            return WeightFormat::F16;
     }
-    if (!value && tensor.name.find(".ffn_down") == std::string::npos) return base;
-    if (gets_more_bits(tensor.layer, config.layers)) return WeightFormat::Q6_K;
-    const bool is_70b = config.layers == 80 && config.heads != config.kv_heads;
-    return value && is_70b ? WeightFormat::Q5_K : base;
 }
 
 }  // namespace
 
-WeightFormat mixture_format(QuantMixture mixture, const ModelTensor& tensor, const ModelConfig& config) {
-    const WeightFormat format = wanted_format(mixture, tensor, config);
+WeightFormat mixture_format(QuantMixture mixture, const ModelTensor& tensor, const ModelConfig& config,
+                            bool importance) {
+    const WeightFormat format = wanted_format(mixture, tensor, config, importance);
     if (tensor.columns % block_size(format) != 0)
         throw JobError(fmt::format("{} has rows of {} weights, which are not whole blocks of {} ({})",
                                    tensor.name, tensor.columns, name(format), block_size(format)));
     return format;
+}
+
+WeightFormat mixture_format_or_fallback(QuantMixture mixture, const ModelTensor& tensor,
+                                        const ModelConfig& config, bool importance) {
+    WeightFormat format = wanted_format(mixture, tensor, config, importance);
+    while (tensor.columns % block_size(format) != 0) format = with_smaller_blocks(format);
+    return format;
+}
+
+std::optional<QuantMixture> find_mixture(std::string_view name) {
+    const auto same = [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; };
+    for (const QuantMixtureInfo& entry : kQuantMixtures)
+        if (std::ranges::equal(name, entry.name, same)) return entry.mixture;
+    return std::nullopt;
+}
+
+std::string mixture_names(std::span<const QuantMixtureInfo> mixtures) {
+    std::string names;
+    for (const QuantMixtureInfo& entry : mixtures)
+        names += fmt::format("{}{}", names.empty() ? "" : ", ", entry.name);
+    return names;
 }
 
 }  // namespace voltpile::llm

@@ -1,9 +1,10 @@
-// The format of each tensor in a quantized GGUF file, as llama.cpp's llama-quantize chooses it without an
-// importance matrix.
+// The format of each tensor in a quantized GGUF file, by the rules of llama.cpp's llama-quantize.
 #pragma once
 
 #include <array>
 #include <optional>
+#include <span>
+#include <string>
 #include <string_view>
 
 #include "llm/model/model_config.h"
@@ -11,7 +12,25 @@
 
 namespace voltpile::llm {
 
-enum class QuantMixture { F16, Q8_0, Q4_0, Q4_K_M, Q5_K_M };
+enum class QuantMixture {
+    F16,
+    Q8_0,
+    Q4_0,
+    Q4_K_M,
+    Q5_K_M,
+    BF16,
+    Q4_1,
+    Q5_0,
+    Q5_1,
+    Q2_K,
+    Q2_K_S,
+    Q3_K_S,
+    Q3_K_M,
+    Q3_K_L,
+    Q4_K_S,
+    Q5_K_S,
+    Q6_K,
+};
 
 struct QuantMixtureInfo {
     QuantMixture mixture;
@@ -20,23 +39,52 @@ struct QuantMixtureInfo {
     std::uint32_t file_type;  // general.file_type in GGUF
 };
 
-inline constexpr std::array<QuantMixtureInfo, 5> kQuantMixtures = {{
+inline constexpr std::array<QuantMixtureInfo, 17> kQuantMixtures = {{
     {QuantMixture::F16, "f16", WeightFormat::F16, 1},
     {QuantMixture::Q8_0, "q8_0", WeightFormat::Q8_0, 7},
     {QuantMixture::Q4_0, "q4_0", WeightFormat::Q4_0, 2},
     {QuantMixture::Q4_K_M, "q4_k_m", WeightFormat::Q4_K, 15},
     {QuantMixture::Q5_K_M, "q5_k_m", WeightFormat::Q5_K, 17},
+    {QuantMixture::BF16, "bf16", WeightFormat::BF16, 32},
+    {QuantMixture::Q4_1, "q4_1", WeightFormat::Q4_1, 3},
+    {QuantMixture::Q5_0, "q5_0", WeightFormat::Q5_0, 8},
+    {QuantMixture::Q5_1, "q5_1", WeightFormat::Q5_1, 9},
+    {QuantMixture::Q2_K, "q2_k", WeightFormat::Q2_K, 10},
+    {QuantMixture::Q2_K_S, "q2_k_s", WeightFormat::Q2_K, 21},
+    {QuantMixture::Q3_K_S, "q3_k_s", WeightFormat::Q3_K, 11},
+    {QuantMixture::Q3_K_M, "q3_k_m", WeightFormat::Q3_K, 12},
+    {QuantMixture::Q3_K_L, "q3_k_l", WeightFormat::Q3_K, 13},
+    {QuantMixture::Q4_K_S, "q4_k_s", WeightFormat::Q4_K, 14},
+    {QuantMixture::Q5_K_S, "q5_k_s", WeightFormat::Q5_K, 16},
+    {QuantMixture::Q6_K, "q6_k", WeightFormat::Q6_K, 18},
 }};
+
+// Those that synthetic models have.
+inline constexpr std::span<const QuantMixtureInfo> kSyntheticMixtures = std::span(kQuantMixtures).first(5);
 
 constexpr const QuantMixtureInfo& info(QuantMixture mixture) {
     return kQuantMixtures[static_cast<std::size_t>(mixture)];
 }
 
-// Returns the format of a tensor. Vectors stay in F32. The head is in Q6_K in all mixtures below 8 bits. In
-// Q4_K_M and Q5_K_M, attn_v and ffn_down are in Q6_K in the first and last eighth of the layers and every
-// third between; models of 80 layers with grouped heads have the other attn_v in Q5_K instead of Q4_K;
-// models with 8 experts have attn_k and attn_v in Q8_0 and attn_output in Q5_K. Routers stay in F32. Throws
-// JobError for rows that are not whole blocks.
-WeightFormat mixture_format(QuantMixture mixture, const ModelTensor& tensor, const ModelConfig& config);
+// Returns the format of a tensor. Vectors and routers stay in F32. The head is in Q6_K in all mixtures below
+// 8 bits. The others have tensors in more bits than their base: attn_v, ffn_down and, below 4 bits,
+// attn_output; those of Q4_K_M and Q5_K_M in the first and last eighth of the layers and every third between.
+// Models of 80 layers with grouped heads have attn_v in Q5_K instead of Q3_K and Q4_K; models with 8 experts
+// have attn_k and attn_v in Q8_0 and attn_output in Q5_K. importance: whether an importance matrix guides the
+// quantization. Throws JobError for rows that are not whole blocks.
+WeightFormat mixture_format(QuantMixture mixture, const ModelTensor& tensor, const ModelConfig& config,
+                            bool importance = false);
+
+// The same, but for rows that are not whole blocks returns a format with smaller ones: Q4_0 for Q2_K and
+// Q3_K (llama.cpp: IQ4_NL, of the same size), Q5_0 for Q4_K, Q5_1 for Q5_K, Q8_0 for Q6_K and, if these do
+// not fit either, F16.
+WeightFormat mixture_format_or_fallback(QuantMixture mixture, const ModelTensor& tensor,
+                                        const ModelConfig& config, bool importance);
+
+// Returns the mixture with a name in lower or upper case; nothing for other names.
+std::optional<QuantMixture> find_mixture(std::string_view name);
+
+// Returns the names of `mixtures`, separated by commas.
+std::string mixture_names(std::span<const QuantMixtureInfo> mixtures);
 
 }  // namespace voltpile::llm

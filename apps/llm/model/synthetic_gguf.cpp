@@ -6,9 +6,9 @@
 #include "base/error.h"
 #include "llm/model/expert_tensors.h"
 #include "llm/model/gguf_file.h"
+#include "llm/model/gguf_model_keys.h"
 #include "llm/model/gguf_writer.h"
 #include "llm/model/mapped_file.h"
-#include "llm/model/model_family.h"
 #include "llm/model/synthetic_model.h"
 #include "llm/model/synthetic_shapes.h"
 #include "llm/model/synthetic_tokens.h"
@@ -29,31 +29,6 @@ void add_tokenizer(std::int64_t vocab, GgufWriter& file) {
     file.add("tokenizer.ggml.add_bos_token", true);
 }
 
-void add_sizes(const ModelConfig& config, GgufWriter& file) {
-    const std::string prefix = std::string(config.family->architecture) + ".";
-    const auto add = [&](const char* key, std::int64_t value) {
-        file.add(prefix + key, static_cast<std::uint32_t>(value));
-    };
-    add("block_count", config.layers);
-    add("context_length", config.context);
-    add("embedding_length", config.hidden);
-    add("feed_forward_length", config.ffn);
-    if (const Experts& experts = config.experts; experts.count > 0) {
-        add("expert_count", experts.count);
-        add("expert_used_count", experts.used);
-        add("expert_feed_forward_length", experts.ffn);
-        if (experts.shared_ffn > 0) add("expert_shared_feed_forward_length", experts.shared_ffn);
-    }
-    add("attention.head_count", config.heads);
-    add("attention.head_count_kv", config.kv_heads);
-    add("attention.key_length", config.head_dim);
-    add("attention.value_length", config.head_dim);
-    add("rope.dimension_count", config.rope_dims);
-    add("vocab_size", config.vocab);
-    file.add(prefix + "attention.layer_norm_rms_epsilon", static_cast<float>(config.rms_eps));
-    file.add(prefix + "rope.freq_base", static_cast<float>(config.rope_theta));
-}
-
 }  // namespace
 
 bool is_synthetic_gguf(const std::filesystem::path& path) {
@@ -69,11 +44,10 @@ bool is_synthetic_gguf(const std::filesystem::path& path) {
 
 void SyntheticModel::write_gguf(const std::string& path, const std::function<bool()>& stop) const {
     GgufWriter file;
-    file.add("general.architecture", config().family->architecture);
+    add_model_keys(config(), file);
     file.add("general.name", config().model_name);
     file.add("general.file_type", info(mixture_).file_type);
     file.add("general.quantization_version", std::uint32_t{2});
-    add_sizes(config(), file);
     add_tokenizer(config().vocab, file);
     file.write(path, stacked_tensors(*this),
                [&](const ModelTensor& tensor, std::size_t begin, std::size_t end, std::byte* out) {

@@ -20,7 +20,7 @@ constexpr std::size_t least_for_threads = std::size_t{1}
 
 QuantMixture mixture_named(std::string_view name) {
     std::string names;
-    for (const auto& entry : kQuantMixtures) {
+    for (const auto& entry : kSyntheticMixtures) {
         if (entry.name == name) return entry.mixture;
         names += fmt::format("{}{}", names.empty() ? "" : ", ", entry.name);
     }

@@ -42,7 +42,7 @@ KeySpec replica_key(std::string_view name) {
 
 std::vector<KeySpec> model_keys() {
     Texts mixtures;
-    for (const auto& entry : kQuantMixtures) mixtures.emplace_back(entry.name);
+    for (const auto& entry : kSyntheticMixtures) mixtures.emplace_back(entry.name);
     return {
         {.path = "model.path",
          .type = ValueType::Text,

@@ -101,4 +101,15 @@ PreTokenizer pre_tokenizer_named(std::string_view name, std::string_view path) {
                                fmt::join(names, ", ")));
 }
 
+std::string_view pre_tokenizer_name(const PreTokenizer& pre_tokenizer) {
+    std::string_view name;
+    for (const Named& entry : supported()) {
+        const PreTokenizer& other = entry.pre_tokenizer;
+        if (other.split_patterns != pre_tokenizer.split_patterns || other.nfc != pre_tokenizer.nfc) continue;
+        if (other.ignore_merges == pre_tokenizer.ignore_merges) return entry.names.front();
+        if (name.empty()) name = entry.names.front();
+    }
+    return name;
+}
+
 }  // namespace voltpile::llm

@@ -19,6 +19,10 @@ struct PreTokenizer {
 // JobError, which lists the supported names, for any other name.
 PreTokenizer pre_tokenizer_named(std::string_view name, std::string_view path);
 
+// Returns the name of a pre-tokenizer with these patterns and normalization. Prefers one that also agrees
+// about ignore_merges, which matters only for tokens that merges cannot build. Empty if there is none.
+std::string_view pre_tokenizer_name(const PreTokenizer& pre_tokenizer);
+
 // The pattern of GPT-2, which ByteLevel pre-tokenizers in tokenizer.json use if `use_regex` is true.
 extern const std::string_view kGpt2Pattern;
 
