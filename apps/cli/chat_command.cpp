@@ -219,6 +219,7 @@ void add_chat(CLI::App& cli, Action& action) {
                      fmt::format("{} [the model's own]", fmt::join(llm::ChatTemplate::names(), ", ")))
         ->type_name("NAME");
     add_replica_options(*command, args->replica);
+    add_speculate_options(*command, args->replica);
     command->get_option("--context")
         ->description(fmt::format("longest conversation, in tokens [{}, or less if the model supports less]",
                                   usual_context));

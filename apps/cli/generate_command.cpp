@@ -112,6 +112,7 @@ void add_generate(CLI::App& cli, Action& action) {
     add_model_option(*generate, args->model)->required();
     generate->add_option("TEXT", args->prompt, "the prompt")->required();
     add_replica_options(*generate, args->replica);
+    add_speculate_options(*generate, args->replica);
     add_request_options(*generate, args->request);
     add_grammar_options(*generate, args->grammar);
     generate->add_flag("--json", args->json, "print text, tokens, log probabilities and rates as JSON");

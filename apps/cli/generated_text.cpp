@@ -42,7 +42,10 @@ nlohmann::json generated_json(const llm::Outcome& generated, const std::string& 
                         {"prompt_seconds", generated.prompt_seconds},
                         {"generation_seconds", generated.generation_seconds},
                         {"prompt_tokens_per_second", per_second(prompt_tokens, generated.prompt_seconds)},
-                        {"tokens_per_second", generation_rate(generated)}};
+                        {"tokens_per_second", generation_rate(generated)},
+                        {"steps", generated.steps},
+                        {"drafted_tokens", generated.drafted_tokens},
+                        {"right_tokens", generated.right_tokens}};
     for (const llm::TopTokens& each : generated.top) {
         json["top_tokens"].push_back(each.token);
         json["top_log_probabilities"].push_back(each.log_probability);
@@ -51,9 +54,14 @@ nlohmann::json generated_json(const llm::Outcome& generated, const std::string& 
 }
 
 std::string rates_text(const llm::Outcome& generated, std::size_t prompt_tokens) {
-    return fmt::format("prompt {} tokens, {:.0f} tok/s; generated {} tokens, {:.1f} tok/s", prompt_tokens,
-                       per_second(prompt_tokens, generated.prompt_seconds), generated.tokens.size(),
-                       generation_rate(generated));
+    std::string text = fmt::format("prompt {} tokens, {:.0f} tok/s; generated {} tokens, {:.1f} tok/s",
+                                   prompt_tokens, per_second(prompt_tokens, generated.prompt_seconds),
+                                   generated.tokens.size(), generation_rate(generated));
+    if (generated.drafted_tokens > 0)
+        text += fmt::format("; {:.2f} tokens in a step, {} of {} guesses right",
+                            static_cast<double>(generated.steps + generated.right_tokens) / generated.steps,
+                            generated.right_tokens, generated.drafted_tokens);
+    return text;
 }
 
 std::string context_full_text(std::string_view what, int context) {

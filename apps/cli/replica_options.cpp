@@ -1,5 +1,7 @@
 #include "cli/replica_options.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 
 #include "cli/command.h"
@@ -59,6 +61,20 @@ void add_team_options(CLI::App& command, llm::ReplicaRequest& request) {
 void add_replica_options(CLI::App& command, llm::ReplicaRequest& request) {
     add_team_options(command, request);
     add_replica_fields(command, request, {"context"});
+}
+
+void add_speculate_options(CLI::App& command, llm::ReplicaRequest& request) {
+    CLI::Option* const kind =
+        command
+            .add_option_function<std::string>(
+                "--speculate",
+                [&request](const std::string& name) { request.speculate = llm::speculate_of(name); },
+                fmt::format("{} [off]", llm::kSpeculateHelp))
+            ->check(CLI::IsMember(
+                std::vector<std::string>(llm::kSpeculateNames.begin(), llm::kSpeculateNames.end())))
+            ->type_name("KIND");
+    add_replica_fields(command, request, {"draft_tokens"});
+    command.get_option("--draft-tokens")->needs(kind);
 }
 
 void add_replica_fields(CLI::App& command, llm::ReplicaRequest& request,

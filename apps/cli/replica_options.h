@@ -24,6 +24,9 @@ void add_team_options(CLI::App& command, llm::ReplicaRequest& request);
 // Adds these and --context; request.context stays 0 if the option is not given.
 void add_replica_options(CLI::App& command, llm::ReplicaRequest& request);
 
+// Adds --speculate and --draft-tokens. `request` must outlive the parser.
+void add_speculate_options(CLI::App& command, llm::ReplicaRequest& request);
+
 // Adds the options of these fields of llm/replica/replica_fields.h: "rows" adds --rows. `request` must
 // outlive the parser.
 void add_replica_fields(CLI::App& command, llm::ReplicaRequest& request,

@@ -78,6 +78,7 @@ void add_serve(CLI::App& cli, Action& action) {
     command->get_option("--tls-key")->needs(command->get_option("--tls-cert"));
     add_replica_options(*command, request->replica);
     add_replica_fields(*command, request->replica, {"replicas", "sequences", "rows"});
+    add_speculate_options(*command, request->replica);
     command->callback([request, &action] {
         action = [request](const Invocation& invocation) {
             choose_usual_transport();

@@ -55,6 +55,26 @@ TEST(EngineTexts, EqualTogetherAndAloneWithTheTinyModel) {
     }
 }
 
+// Guesses ahead change neither tokens nor log-probabilities.
+TEST(EngineTexts, EqualWithGuessesAhead) {
+    const std::string folder = VOLTPILE_SOURCE_DIR "/data/tiny_model/";
+    const ModelFiles model(folder + "tiny-q8_0.gguf");
+    const Tokenizer tokenizer = load_tokenizer(model);
+    std::ifstream file(folder + "held_out.txt");
+    std::string text(2000, '\0');
+    file.read(text.data(), static_cast<std::streamsize>(text.size()));
+    text += text.substr(0, 1500) + text;  // repeats itself
+    MixedRequests requests(model.config(), &tokenizer);
+    requests.answer_unbatched(OneRank(model, make_cpu_ops, 1, true, 16).passes(), tokenizer.encode(text), 64);
+    for (const auto& [lanes, feeds, pages] : {std::tuple(1, true, 16), {2, false, 16}, {1, false, 200}}) {
+        OneRank rank(model, make_cpu_ops, lanes, feeds, pages);
+        const EngineCounters counters = requests.answer_batched(rank.passes(), pages, {}, 6);
+        EXPECT_GT(counters.drafted_tokens, counters.right_tokens);
+        EXPECT_GT(counters.right_tokens, 0);
+        EXPECT_GE(counters.steps + counters.right_tokens, counters.tokens_out);
+    }
+}
+
 // Random logits are so close that any difference in rounding changes tokens.
 TEST(EngineTexts, EqualTogetherAndAloneWithASyntheticModel) {
     const SyntheticModel model("tiny", "q5_k_m");

@@ -67,11 +67,13 @@ class MixedRequests {
             unbatched_.push_back(UnbatchedEngine(executor, config_, tokenizer_, request).run());
     }
 
-    EngineCounters answer_batched(PassExecutor& executor, int pages, const PassPace& pace = {}) {
+    EngineCounters answer_batched(PassExecutor& executor, int pages, const PassPace& pace = {},
+                                  int draft_tokens = 0) {
         EngineSettings settings;
         settings.end_ids = config_.eos_ids;
         settings.scheduler = mixed_settings(pages);
         settings.scheduler.pace = pace;
+        settings.scheduler.draft_tokens = draft_tokens;
         Engine engine(executor, tokenizer_, settings);
         for (const Request& request : requests_) engine.submit(request);
         std::size_t answered = 0;

@@ -74,6 +74,12 @@ class PaperExecutor : public PassExecutor {
     // Pieces of prompts whose previous piece was in flight in another lane.
     int followers() const { return followers_; }
 
+  protected:
+    // Returns the token drawn after tokens with this digest, of which `last` is the last.
+    virtual std::int32_t drawn_after(std::uint64_t digest, std::int32_t /*last*/, const Draw& draw) const {
+        return paper_draw(digest, *draw.settings, draw.step);
+    }
+
   private:
     struct Cell {
         std::int32_t token = -1;
@@ -114,8 +120,9 @@ class PaperExecutor : public PassExecutor {
             }
             const int first = batch.position[begin];
             if (first > 0) {
-                ASSERT_EQ(written_to_[static_cast<std::size_t>(page_of(batch, begin, first - 1))], first)
-                    << "a piece comes after the previous one";
+                const int written = written_to_[static_cast<std::size_t>(page_of(batch, begin, first - 1))];
+                ASSERT_GE(written, first) << "a piece comes after the previous one";
+                ASSERT_LE(written, first + settings_.draft_tokens) << "wrong guesses are written over";
             }
         }
         for (const UnderWay& other : under_way_) {
@@ -134,7 +141,7 @@ class PaperExecutor : public PassExecutor {
             const Draw& draw = draws[i];
             check_history(draw, read(batch, row));
             const std::uint64_t digest = cell(batch, row, batch.position[row]).digest;
-            drawn.push_back({paper_draw(digest, *draw.settings, draw.step), 0});
+            drawn.push_back({drawn_after(digest, cell(batch, row, batch.position[row]).token, draw), 0});
         }
         under_way_.back().draws = draws;
         last_drawn_ = drawn;

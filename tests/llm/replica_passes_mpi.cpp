@@ -43,7 +43,7 @@ void write_all(Engine& engine, const nlohmann::json& texts) {
     EXPECT_GT(engine.counters().largest_batch, 1);
 }
 
-void write_over(int tensor, int pipeline) {
+void write_over(int tensor, int pipeline, Speculate speculate) {
     const auto model = LanguageModel::open(world(), {.path = folder + "tiny-f16.gguf"});
     const auto expected = nlohmann::json::parse(std::ifstream(folder + "expected.json"))["f16"]["greedy"];
     ReplicaRequest request;
@@ -55,6 +55,8 @@ void write_over(int tensor, int pipeline) {
     request.cache_tokens = 300;
     request.rows = 40;
     request.logits = request.sequences;
+    request.speculate = speculate;
+    request.draft_tokens = 5;
     const ReplicaPlan plan = agreed_plan(session(), model->source(), request);
     with_session(session(), *model, plan, [&](Session& here) {
         here.answer({.many = true}, [&](Engine& engine) { write_all(engine, expected); });
@@ -66,7 +68,8 @@ TEST(ReplicaPasses, ContinueLikeTransformers) {
     for (int tensor = 1; tensor <= ranks; tensor *= 2) {
         if (ranks % tensor != 0) break;
         SCOPED_TRACE(tensor);
-        write_over(tensor, ranks / tensor);
+        write_over(tensor, ranks / tensor, Speculate::Off);
+        write_over(tensor, ranks / tensor, Speculate::Ngram);
     }
 }
 

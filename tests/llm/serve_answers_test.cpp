@@ -203,12 +203,16 @@ TEST(ServeMetricsText, CountsWhatEnded) {
     replicas[0].counters.scheduler.pages_in_use = 2;
     replicas[0].counters.tokens_out = 3;
     replicas[1].counters.tokens_out = 4;
+    replicas[0].counters.drafted_tokens = 5;
+    replicas[1].counters.right_tokens = 6;
     replicas[1].works = false;
     const http::ServerCounters server;
     const std::string text = metrics.text(replicas, server);
     const std::string label = "{model_name=\"a \\\"model\\\"\"";
     for (const std::string& line :
          {"vllm:kv_cache_usage_perc" + label + "} 0.25\n", "vllm:generation_tokens_total" + label + "} 7\n",
+          "vllm:spec_decode_num_draft_tokens_total" + label + "} 5\n",
+          "vllm:spec_decode_num_accepted_tokens_total" + label + "} 6\n",
           "voltpile:replica_up" + label + ",replica=\"0\"} 1\n",
           "voltpile:replica_up" + label + ",replica=\"1\"} 0\n",
           "voltpile:replica_kv_cache_usage" + label + ",replica=\"0\"} 0.5\n",

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <numeric>
 
 namespace voltpile::llm {
 namespace {
@@ -13,9 +14,33 @@ int rounded_up(int value, int step) {
     return (value + step - 1) / step * step;
 }
 
-bool one_row_each(const Batch& batch) {
-    return !batch.token.empty() && batch.token.size() + 1 == batch.row_begin.size() &&
-           batch.logit_row.size() == batch.token.size();
+// Whether each row has logits and each sequence one row or, as guesses ahead have, a few.
+bool few_rows_each(const Batch& batch, const BatchLimits& limits) {
+    constexpr int few = 65;  // a token and the most guesses (engine.draft_tokens)
+    if (batch.token.empty() || batch.logit_row.size() != batch.token.size()) return false;
+    if (batch.token.size() > static_cast<std::size_t>(limits.sequences)) return false;
+    for (std::size_t s = 0; s + 1 < batch.row_begin.size(); ++s)
+        if (batch.row_begin[s + 1] - batch.row_begin[s] > few) return false;
+    return true;
+}
+
+// The same batch with a sequence for each row. Rows of one sequence share its pages: each sees the keys and
+// values of those before it, because a layer stores all of them before its attention.
+Batch rows_apart(Batch batch) {
+    if (batch.token.size() + 1 == batch.row_begin.size()) return batch;
+    const auto rows = batch.token.size(), pages = static_cast<std::size_t>(batch.max_pages);
+    std::vector<std::int32_t> table;
+    table.reserve(rows * pages);
+    for (const std::int32_t sequence : batch.sequence) {
+        const auto begin = batch.page_table.begin() +
+                           static_cast<std::ptrdiff_t>(pages) * static_cast<std::ptrdiff_t>(sequence);
+        table.insert(table.end(), begin, begin + static_cast<std::ptrdiff_t>(pages));
+    }
+    batch.page_table = std::move(table);
+    batch.row_begin.resize(rows + 1);
+    std::iota(batch.row_begin.begin(), batch.row_begin.end(), 0);
+    std::iota(batch.sequence.begin(), batch.sequence.end(), 0);
+    return batch;
 }
 
 // Bytes for each row's token and log-probability, and those of its top_n most probable tokens.
@@ -116,12 +141,12 @@ void PassRunner::enqueue_pass(const Batch& batch, const Rows& sampling) {
     check_limits(batch, limits_);
     draws_ = decoder_.last_stage() ? batch.logit_row.size() : 0;
     top_n_ = draws_ == 0 || !sampling ? 0 : largest_top_n(*sampling);
-    const bool replays = replays_ && one_row_each(batch);
+    const bool replays = replays_ && few_rows_each(batch, limits_);
     StepShape shape;
     if (replays)
         shape =
             step_shape(static_cast<int>(batch.token.size()), std::ranges::max(batch.position) + 1, limits_);
-    const Batch sent = replays ? filled_up(batch, shape) : batch;
+    const Batch sent = replays ? filled_up(rows_apart(batch), shape) : batch;
     std::vector<SamplingRow> rows;
     if (sampling) rows = filled_up(*sampling, decoder_.last_stage() ? sent.logit_row.size() : 0);
 

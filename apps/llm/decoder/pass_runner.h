@@ -1,5 +1,6 @@
-// Runs passes from tokens to drawn tokens. Decode steps, in which each sequence has one token, are recorded
-// once for each shape and replayed: a step then costs the host one upload, one launch and one small download.
+// Runs passes from tokens to drawn tokens. Decode steps, in which each sequence has one token, or a few with
+// guesses ahead, are recorded once for each shape of rows and replayed: a step then costs the host one
+// upload, one launch and one small download.
 #pragma once
 
 #include <map>

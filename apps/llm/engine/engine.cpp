@@ -180,7 +180,9 @@ void Engine::complete_pass(std::vector<Outcome>& ended) {
     top.resize(drawn.size());
     std::string why_no_numbers;
     for (const Progress& progress : complete(drawn)) {
-        Answer& answer = answers_.at(progress.id);
+        const auto found = answers_.find(progress.id);
+        if (found == answers_.end()) continue;  // it ended with an earlier token of this pass
+        Answer& answer = found->second;
         if (!take(answer, progress, top[progress.draw])) continue;
         if (!progress.last) scheduler_.end(progress.id);
         if (progress.drawn.token < 0) {
@@ -233,6 +235,7 @@ bool Engine::take(Answer& answer, const Progress& progress, TopTokens& top) {
         counters_.tokens_in += outcome.prompt_tokens;
     }
     outcome.token_seconds.push_back(seconds_between(answer.submitted, answer.last));
+    count_guesses(outcome, progress);
     const auto ends = [&](Finish finish) {
         outcome.finish = finish;
         return true;
@@ -251,6 +254,15 @@ bool Engine::take(Answer& answer, const Progress& progress, TopTokens& top) {
     if (progress.finished) return ends(Finish::End);
     if (progress.last) return ends(answer.to_context ? Finish::Context : Finish::Length);
     return !tell(answer) && ends(answer.outcome.thrown ? Finish::Failed : Finish::Stopped);
+}
+
+void Engine::count_guesses(Outcome& outcome, const Progress& progress) {
+    outcome.steps += progress.guessed ? 0 : 1;
+    outcome.drafted_tokens += progress.drafted;
+    outcome.right_tokens += progress.guessed ? 1 : 0;
+    counters_.steps += progress.guessed ? 0 : 1;
+    counters_.drafted_tokens += progress.drafted;
+    counters_.right_tokens += progress.guessed ? 1 : 0;
 }
 
 // Calls back with what has become certain. Returns false if the callback does, or throws.

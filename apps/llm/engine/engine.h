@@ -87,6 +87,7 @@ class Engine final : public RequestQueue {
     std::vector<Progress> complete(std::span<const DrawnToken> drawn);
     void complete_pass(std::vector<Outcome>& ended);
     bool take(Answer& answer, const Progress& progress, TopTokens& top);
+    void count_guesses(Outcome& outcome, const Progress& progress);
     static bool tell(Answer& answer);
     void end(std::int64_t id, std::vector<Outcome>& ended);
     void end_all(Finish finish, const std::string& error);

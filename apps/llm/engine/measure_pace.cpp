@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <numeric>
 
 #include "base/seconds_since.h"
@@ -10,6 +11,8 @@
 namespace voltpile::llm {
 namespace {
 
+// Twice the rows are worth measuring if they take at most this share of the time each.
+constexpr double worthwhile = 0.95;
 constexpr int kMostRows = 512;  // prompts beside generating sequences get no more
 
 class PaceMeasurement {
@@ -38,6 +41,21 @@ class PaceMeasurement {
         while (measured.back().rows < most_rows_ && measured.back().seconds <= enough) {
             const int rows = std::min(step_shape(measured.back().rows + 1, 1, wide).rows, most_rows_);
             measured.push_back({rows, seconds_of(prompts(rows))});
+        }
+        return PassPace(std::move(measured));
+    }
+
+    PassPace draft_pace(int most_rows) {
+        const int most = std::min({most_rows, most_rows_, limits_.logits, longest_piece()});
+        std::vector<PassPace::Measured> measured;
+        for (int rows = 1;; rows = std::min(2 * rows, most)) {
+            const PlannedPass pass = guesses(rows);
+            if (measured.empty()) run_twice(pass);
+            measured.push_back({rows, executor_.feeds() ? seconds_of(pass) : least_seconds_of(pass)});
+            if (rows == most) break;
+            if (measured.size() < 2) continue;
+            const auto per_row = [](const PassPace::Measured& each) { return each.seconds / each.rows; };
+            if (per_row(measured.back()) > worthwhile * per_row(measured[measured.size() - 2])) break;
         }
         return PassPace(std::move(measured));
     }
@@ -83,6 +101,17 @@ class PaceMeasurement {
         return {0, builder.take(), {}};
     }
 
+    // The next rows of one sequence, each with logits.
+    PlannedPass guesses(int rows) const {
+        BatchBuilder builder;
+        std::vector<std::int32_t> own(static_cast<std::size_t>(pages_for(rows)));
+        std::iota(own.begin(), own.end(), 0);
+        builder.add(own, std::vector(static_cast<std::size_t>(rows), token_.front()), 0, WantLogits::All);
+        const auto greedy = std::make_shared<const SamplingSettings>();
+        return {0, builder.take(),
+                std::vector<Draw>(static_cast<std::size_t>(rows), {greedy, 0, nullptr, 0})};
+    }
+
     // Runs a pass twice, with both in flight where an engine would do so.
     void run_twice(const PlannedPass& pass) {
         executor_.enqueue(pass);
@@ -96,6 +125,18 @@ class PaceMeasurement {
         const auto begin = std::chrono::steady_clock::now();
         run_twice(pass);
         return seconds_since(begin) / 2;
+    }
+
+    // The time of the faster of two passes: on cores other programs disturb passes.
+    double least_seconds_of(const PlannedPass& pass) {
+        double least = std::numeric_limits<double>::infinity();
+        for (int i = 0; i < 2; ++i) {
+            const auto begin = std::chrono::steady_clock::now();
+            executor_.enqueue(pass);
+            executor_.collect();
+            least = std::min(least, seconds_since(begin));
+        }
+        return least;
     }
 
     PassExecutor& executor_;
@@ -115,6 +156,10 @@ PassPace measure_pace(PassExecutor& executor, const BatchLimits& limits, int pag
     PassPace pace = measurement.pace();
     measurement.meet_contexts(contexts_until_s);
     return pace;
+}
+
+PassPace measure_draft_pace(PassExecutor& executor, const BatchLimits& limits, int pages, int most_rows) {
+    return PaceMeasurement(executor, limits, pages).draft_pace(most_rows);
 }
 
 }  // namespace voltpile::llm

@@ -16,4 +16,8 @@ namespace voltpile::llm {
 PassPace measure_pace(PassExecutor& executor, const BatchLimits& limits, int pages,
                       double contexts_until_s = 2);
 
+// Measures passes of up to most_rows rows of one sequence, each with logits, as guesses have them. A few
+// passes of each of a few numbers of rows, as long as more rows take less time each.
+PassPace measure_draft_pace(PassExecutor& executor, const BatchLimits& limits, int pages, int most_rows);
+
 }  // namespace voltpile::llm

@@ -66,6 +66,9 @@ struct Outcome {
     std::vector<TopTokens> prompt_top;
     int prompt_tokens = 0;
     int cached_tokens = 0;              // of these, found in the KV cache
+    int steps = 0;                      // passes that drew tokens for it
+    int drafted_tokens = 0;             // guessed ahead in these passes (SchedulerSettings::draft_tokens)
+    int right_tokens = 0;               // of these, right: each saved a pass
     double queue_seconds = 0;           // from submission to admission
     double prompt_seconds = 0;          // from admission to the first token
     double generation_seconds = 0;      // from the first token to the last

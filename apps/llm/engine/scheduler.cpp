@@ -61,7 +61,7 @@ Scheduler::Scheduler(const SchedulerSettings& settings)
     if (settings.lanes < 1 || (settings.feeds && settings.lanes > 1) || settings.sequences < 1 ||
         std::min({most_generating(limits), settings.mixed_rows, settings.mixed_context, settings.pass_rows}) <
             1 ||
-        pages_for(settings.context) > limits.pages_per_sequence)
+        settings.draft_tokens < 0 || pages_for(settings.context) > limits.pages_per_sequence)
         throw std::invalid_argument("inconsistent settings of a scheduler");
 }
 
@@ -145,10 +145,14 @@ std::vector<Progress> Scheduler::complete(std::span<const DrawnToken> drawn) {
             if (next.last) remove(sequence);
             continue;
         }
-        --sequence->drawing;
+        const int guessed = pass.guessed[i];
+        if (guessed == 0) --sequence->drawing;
+        if (guessed > 0 && !sequence->confirm(guessed)) continue;
         if (sequence->ended) continue;
         Progress& next =
             progress.emplace_back(sequence->id, i, drawn[i], drawn[i].token < 0, sequence->shared);
+        next.guessed = guessed > 0;
+        next.drafted = guessed > 0 ? 0 : static_cast<int>(std::ssize(sequence->draft));
         if (next.last) {
             next.no_token_allowed = sequence->grammar && sequence->grammar->stuck();
         } else if (sequence->grammar && !sequence->grammar->accept(drawn[i].token)) {
@@ -167,12 +171,18 @@ std::vector<Progress> Scheduler::complete(std::span<const DrawnToken> drawn) {
         }
         if (next.last) remove(sequence);
     }
+    for (const SequencePtr& sequence : pass.sequences) {
+        if (sequence->draft.empty()) continue;
+        sequence->guesses.learn(static_cast<int>(std::ssize(sequence->draft)),
+                                std::exchange(sequence->right, 0));
+        sequence->draft.clear();
+    }
     return progress;
 }
 
 void Scheduler::end(std::int64_t id) {
-    const SequencePtr sequence = by_id_.at(id);
-    remove(sequence);
+    const auto found = by_id_.find(id);
+    if (found != by_id_.end()) remove(SequencePtr(found->second));
 }
 
 SchedulerCounters Scheduler::counters() const {

@@ -36,6 +36,15 @@
 // rows has logits and a draw that only the next token of the prompt is allowed in. The rows of logits in a
 // pass are limited, and so are its pieces.
 //
+// Drafts. With draft_tokens, a generating sequence in a pass without prompts may have more rows: tokens that
+// are likely to come next (text_lookup.h), each with a draw as if all before it were right. As long as the
+// token drawn is the one guessed, the next draw counts too. Every draw that counts has the settings, the
+// number and the tokens before it that it would have without drafts, so the tokens are the same. What the
+// cache has of wrong guesses is overwritten. A sequence drafts as many tokens as pay by its record of right
+// guesses and the cost of rows: draft_pace, or pass_rows if that is unknown. Drafts take only pages that no
+// running sequence needs for its next token. Drafts need all tokens before them: with feeds, a pass waits for
+// the previous one if that has drafts, or if a draft after its tokens is likely to pay.
+//
 // Feeds. With feeds, a pass is planned while the previous one runs, as if no sequence ended there except by
 // its number of tokens; a row for a sequence that did end is discarded. The draw of a sequence with penalties
 // or a grammar depends on all tokens before it. The draws of a pass that has such a sequence come later: the
@@ -69,7 +78,9 @@ struct SchedulerSettings {
     PassPace pace;       // of the executor
     int mixed_rows = 128;
     int mixed_context = 16384;
-    int pass_rows = 128;  // the fixed cost of a pass, as a number of rows
+    int pass_rows = 128;   // the fixed cost of a pass, as a number of rows
+    int draft_tokens = 0;  // the most tokens guessed ahead for a sequence in a pass; 0: none
+    PassPace draft_pace;   // of decode steps with one row for each sequence or guess
 };
 
 // Throws JobError for a prompt without tokens, and for one that fills the context.
@@ -89,6 +100,8 @@ struct Progress {
     bool finished = false;  // the text is complete, and its grammar allows no more
     // Why the token is -1: no token continues the text within its grammar.
     bool no_token_allowed = false;
+    int drafted = 0;       // tokens that the pass had guessed to follow this one
+    bool guessed = false;  // the token follows a right guess: it took no pass of its own
     // The token is the next one of the prompt, and only its log-probability is new.
     bool scored = false;
 };
@@ -115,7 +128,7 @@ class Scheduler {
     // The caller must pass them to the executor at once.
     std::optional<std::vector<Draw>> take_late_draws();
 
-    // Ends a sequence early. Its draws in flight are discarded.
+    // Ends a sequence early. Its draws in flight are discarded. Has no effect on one that has ended.
     void end(std::int64_t id);
 
     int under_way() const { return static_cast<int>(under_way_.size()); }  // passes in flight
@@ -128,6 +141,7 @@ class Scheduler {
         int lane = 0;
         std::vector<SequencePtr> sequences, drawing;
         std::vector<int> scored;   // for each of `drawing`: the index of the prompt's token; 0: a true draw
+        std::vector<int> guessed;  // for each of `drawing`: how many tokens of the draft precede the draw
         bool draws_later = false;  // and they have not been taken
     };
     class Planning;
@@ -154,6 +168,10 @@ class Scheduler {
     PromptShare prompt_share() const;
     int rows_of_pieces(const std::vector<SequencePtr>& prompts) const;
     std::vector<Draw> draws_of(const PassUnderWay& pass) const;
+    double pass_cost(int rows) const;
+    int most_drafted(const Sequence& sequence) const;
+    void draft(const std::vector<SequencePtr>& generating);
+    bool waits_for_tokens() const;
     void leave_out(int lane, std::vector<SequencePtr>& generating);
     std::uint64_t next_pass() const { return passes_ + 1; }
 

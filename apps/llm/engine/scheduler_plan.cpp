@@ -17,33 +17,34 @@ class Scheduler::Planning {
     int sequences() const { return static_cast<int>(std::ssize(under_way_.sequences)); }
     int draws() const { return static_cast<int>(std::ssize(under_way_.drawing)); }
 
-    // Adds the next `count` tokens of a sequence that has pages for them.
+    // Adds the next `count` tokens of a sequence and its draft. It has pages for them.
     void add(const SequencePtr& sequence, int count) {
         Sequence& s = *sequence;
         std::vector<std::int32_t> tokens;
         for (int i = s.computed; i < s.computed + count; ++i)
             tokens.push_back(i < std::ssize(s.tokens) ? s.tokens[static_cast<std::size_t>(i)]
                                                       : -1 - s.last_draw);
+        tokens.insert(tokens.end(), s.draft.begin(), s.draft.end());
         const bool draws = count == s.rows_left();
         const bool scores = s.scores(count);
         builder_.add(s.pages, tokens, s.computed,
-                     scores  ? WantLogits::All
-                     : draws ? WantLogits::Last
-                             : WantLogits::None);
+                     scores || !s.draft.empty() ? WantLogits::All
+                     : draws                    ? WantLogits::Last
+                                                : WantLogits::None);
         if (scores)
             for (int row = 0; row < (draws ? count - 1 : count); ++row)
-                add_draw(sequence, s.computed + row + 1);
+                add_draw(sequence, s.computed + row + 1, 0);
         if (draws) {
             s.lane = pass_.lane;  // for the tokens after this one too
             if (s.drawing > 0 && s.needs_all_tokens()) under_way_.draws_later = true;
             s.last_draw = this->draws();
             ++s.drawing;
-            add_draw(sequence, 0);
+            for (int guessed = 0; guessed <= std::ssize(s.draft); ++guessed) add_draw(sequence, 0, guessed);
         }
         s.computed += count;
         ++s.passes;
         under_way_.sequences.push_back(sequence);
-        rows_ += count;
+        rows_ += static_cast<int>(std::ssize(tokens));
         keep_full_pages(of_.cache_, s, of_.next_pass());
     }
 
@@ -57,9 +58,10 @@ class Scheduler::Planning {
     }
 
   private:
-    void add_draw(const SequencePtr& sequence, int scored) {
+    void add_draw(const SequencePtr& sequence, int scored, int guessed) {
         under_way_.drawing.push_back(sequence);
         under_way_.scored.push_back(scored);
+        under_way_.guessed.push_back(guessed);
     }
 
     Scheduler& of_;
@@ -68,6 +70,30 @@ class Scheduler::Planning {
     PassUnderWay under_way_;
     int rows_ = 0;
 };
+
+namespace {
+
+// The history of a sequence after this many tokens of its draft.
+std::shared_ptr<const std::map<std::int32_t, std::int32_t>> history_after(const Sequence& sequence,
+                                                                          int guessed) {
+    if (!sequence.history || guessed == 0) return sequence.history;
+    auto history = std::make_shared<std::map<std::int32_t, std::int32_t>>(*sequence.history);
+    for (const std::int32_t token : std::span(sequence.draft).first(static_cast<std::size_t>(guessed)))
+        ++(*history)[token];
+    return history;
+}
+
+// The tokens that its grammar allows there; nullptr: all. The grammar allows the draft.
+std::shared_ptr<const TokenMask> mask_after(const Sequence& sequence, int guessed) {
+    if (!sequence.grammar) return nullptr;
+    if (guessed == 0) return sequence.grammar->mask();
+    GrammarMatcher matcher = *sequence.grammar;
+    for (const std::int32_t token : std::span(sequence.draft).first(static_cast<std::size_t>(guessed)))
+        matcher.accept(token);
+    return matcher.mask();
+}
+
+}  // namespace
 
 std::vector<Draw> Scheduler::draws_of(const PassUnderWay& pass) const {
     std::vector<Draw> draws;
@@ -81,9 +107,9 @@ std::vector<Draw> Scheduler::draws_of(const PassUnderWay& pass) const {
         } else if (s.ended) {
             draws.push_back({greedy_, 0, nullptr});
         } else {
-            const int before = s.drawn + s.drawing - 1;
-            draws.push_back({s.sampling, s.first_draw + before, s.history, s.top_n,
-                             s.grammar ? s.grammar->mask() : nullptr});
+            const int before = s.drawn + s.drawing - 1 + pass.guessed[i];
+            draws.push_back({s.sampling, s.first_draw + before, history_after(s, pass.guessed[i]), s.top_n,
+                             mask_after(s, pass.guessed[i])});
         }
     }
     return draws;
@@ -130,7 +156,7 @@ class Scheduler::PromptBudget {
 
 std::optional<PlannedPass> Scheduler::plan() {
     if (!under_way_.empty() && under_way_.back().draws_later) return std::nullopt;
-    const int most = settings_.feeds ? 2 : 1;
+    const int most = settings_.feeds && !waits_for_tokens() ? 2 : 1;
     std::vector<int> free;  // lanes that can take another pass, the next one first
     for (int i = 0; i < settings_.lanes; ++i) {
         const int lane = (next_lane_ + i) % settings_.lanes;
@@ -166,7 +192,10 @@ std::optional<PlannedPass> Scheduler::plan_lane(int lane) {
     Planning planning(*this, lane);
     const auto prompts = running([](const Sequence& s) { return s.goes_on() && !s.generates(); });
     auto generating = running(generates);
-    if (prompts.empty()) leave_out(lane, generating);
+    if (prompts.empty()) {
+        leave_out(lane, generating);
+        draft(generating);
+    }
     for (const SequencePtr& sequence : generating) planning.add(sequence, 1);
 
     PromptBudget budget(std::min(settings_.limits.rows - planning.rows(), rows_of_pieces(prompts)), share);

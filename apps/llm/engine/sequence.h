@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "llm/engine/draft_length.h"
 #include "llm/engine/prefix_cache.h"
 #include "llm/engine/request.h"
 #include "llm/grammar/grammar.h"
@@ -38,6 +39,10 @@ struct Sequence {
     int score_until = 0;  // the log-probabilities of the tokens 1 .. score_until - 1 are to be found
     int scored = 1;       // tokens before this one have theirs
     int last_draw = 0;    // the index of its draw in the last pass that drew for it
+    // Tokens that a pass in flight has after the last known one, guessed ahead; not counted in `computed`.
+    std::vector<std::int32_t> draft;
+    int right = 0;  // how many of them, from the first, the completed draws have confirmed
+    GuessRecord guesses;
 
     int length() const { return static_cast<int>(tokens.size()) + drawing; }
     int rows_left() const { return length() - computed; }
@@ -45,6 +50,15 @@ struct Sequence {
     bool needs_all_tokens() const { return history != nullptr || grammar.has_value(); }
     // Whether a piece of the prompt with this many rows gives log-probabilities of tokens after its rows.
     bool scores(int rows) const { return scored < score_until && computed + rows >= scored; }
+    // Whether the draw after this many tokens of the draft counts, because all of them are right. Then these
+    // tokens are in the cache. Call it for 1, 2, ... as long as it returns true.
+    bool confirm(int guessed) {
+        if (ended || right != guessed - 1 || draft[static_cast<std::size_t>(right)] != tokens.back())
+            return false;
+        ++right;
+        if (lane >= 0) ++computed;  // unless it has lost its pages
+        return true;
+    }
     bool goes_on() const { return drawn + drawing < most_tokens; }
     bool generates() const { return goes_on() && rows_left() == 1 && drawn + drawing > 0; }
 };

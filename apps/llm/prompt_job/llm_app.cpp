@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/standard_streams.h"
 #include "device/device.h"
 #include "llm/prompt_job/prompt_feed.h"
 #include "llm/prompt_job/prompt_tokens.h"
@@ -130,6 +131,8 @@ void LlmApp::lead(llm::Engine& engine, WorkScheduler& work, ResultWriter& result
     const llm::FeedSettings feed{replica_->request().sequences, replica_->plan().pages,
                                  job_.real("run.range_seconds")};
     llm::feed_prompts(prompts_.prompts, engine, rows, work, feed);
+    if (replica_->request().speculate != llm::Speculate::Off)
+        print_error(fmt::format("rank {}: {}", replica_->world_rank(), llm::guesses_text(engine.counters())));
 }
 
 std::unique_ptr<App> make_llm(const JobSpec& job) {

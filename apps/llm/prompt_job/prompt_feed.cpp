@@ -82,11 +82,16 @@ class PromptFeed {
         reported_tokens_ = tokens;
         work_.add_busy(now.busy_seconds - reported_busy_s_);
         reported_busy_s_ = now.busy_seconds;
-        work_.set_gauges(
-            {{"in", "tok/s", Gauge::Kind::Rate, static_cast<double>(now.tokens_in)},
-             {"out", "tok/s", Gauge::Kind::Rate, static_cast<double>(now.tokens_out)},
-             {"batch", "", Gauge::Kind::Sum, static_cast<double>(now.scheduler.generating)},
-             {"cache", "%", Gauge::Kind::Mean, 100.0 * now.scheduler.pages_in_use / settings_.pages}});
+        std::vector<Gauge> gauges{
+            {"in", "tok/s", Gauge::Kind::Rate, static_cast<double>(now.tokens_in)},
+            {"out", "tok/s", Gauge::Kind::Rate, static_cast<double>(now.tokens_out)},
+            {"batch", "", Gauge::Kind::Sum, static_cast<double>(now.scheduler.generating)},
+            {"cache", "%", Gauge::Kind::Mean, 100.0 * now.scheduler.pages_in_use / settings_.pages}};
+        if (now.drafted_tokens > 0)
+            gauges.push_back(
+                {"guesses right", "%", Gauge::Kind::Mean,
+                 100.0 * static_cast<double>(now.right_tokens) / static_cast<double>(now.drafted_tokens)});
+        work_.set_gauges(std::move(gauges));
     }
 
     using Clock = std::chrono::steady_clock;

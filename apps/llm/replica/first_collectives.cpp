@@ -26,7 +26,7 @@ void do_first_collectives(const TeamContext& teams, const ModelConfig& config,
     const std::int64_t ranks = tensor.size();
     const std::int64_t sums = request.rows * config.hidden;
     const std::int64_t words = (config.vocab + ranks - 1) / ranks;
-    const std::int64_t gathered = teams.last_stage() ? request.logits * words : 0;
+    const std::int64_t gathered = teams.last_stage() ? request.limits().logits * words : 0;
     const Stream stream;
     DeviceBuffer<float> in(static_cast<std::size_t>(std::max(sums, gathered)));
     DeviceBuffer<float> out(static_cast<std::size_t>(gathered * ranks));

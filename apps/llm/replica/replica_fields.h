@@ -43,6 +43,9 @@ inline constexpr std::array kReplicaFields{
     ReplicaField{"batch_invariant", &ReplicaRequest::batch_invariant, 0, 0, 0, false,
                  "on GPUs: compute each sequence to the same bits whatever else is in the batch, as CPUs "
                  "always do. Prompts then take a tenth longer, a single sequence a quarter"},
+    ReplicaField{"draft_tokens", &ReplicaRequest::draft_tokens, 1, 64, 8, false,
+                 "the most tokens guessed ahead for a sequence in a pass, if tokens are guessed; fewer where "
+                 "guesses are often wrong or a pass with more rows takes longer than it saves"},
     ReplicaField{"clamp", &ReplicaRequest::clamp, 0, 0, 0, true,
                  "clamp activations that overflow fp16 to 65504, its largest number, instead of infinity: "
                  "for models trained in bf16 whose logits become non-finite"},

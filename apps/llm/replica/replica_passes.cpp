@@ -95,6 +95,7 @@ SchedulerSettings ReplicaPasses::settings() const {
     settings.pages = replica_.plan().pages;
     settings.context = request.context;
     settings.sequences = request.sequences;
+    if (request.speculate != Speculate::Off) settings.draft_tokens = request.draft_tokens;
     settings.pass_rows = replica_.stream() != nullptr ? gpu_pass_rows : host_pass_rows;
     return settings;
 }
@@ -102,6 +103,9 @@ SchedulerSettings ReplicaPasses::settings() const {
 SchedulerSettings ReplicaPasses::measured_settings() {
     SchedulerSettings settings = this->settings();
     if (replica_.stream() != nullptr) settings.pace = measure_pace(*this, settings.limits, settings.pages);
+    if (settings.draft_tokens > 0)
+        settings.draft_pace = measure_draft_pace(*this, settings.limits, settings.pages,
+                                                 settings.sequences + replica_.request().guess_rows());
     return settings;
 }
 

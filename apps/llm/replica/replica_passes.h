@@ -32,9 +32,9 @@ class ReplicaPasses final : public PassExecutor {
 
     // Returns the settings for a scheduler of these passes, without the pace.
     SchedulerSettings settings() const;
-    // Returns the settings with the pace, for many sequences at once. On GPUs this measures the pace for a
-    // second or two, with passes over the whole cache; on cores the pace stays unknown. A single sequence is
-    // in every pass whatever the pace is.
+    // Returns the settings with the pace, for many sequences at once or guesses. On GPUs this measures the
+    // pace for a second or two, with passes over the whole cache; on cores the pace stays unknown. A single
+    // sequence is in every pass whatever the pace is. With guesses, measures passes of a few rows too.
     SchedulerSettings measured_settings();
 
     void enqueue(const PlannedPass& pass) override;

@@ -110,7 +110,8 @@ class ReplicaPlanner {
     std::optional<ReplicaPlan> with(int tensor, int pipeline) const {
         ReplicaPlan out;
         out.request = request_;
-        out.request.rows = std::max(request_.rows > 0 ? request_.rows : usual_rows(), request_.sequences);
+        out.request.rows = std::max(request_.rows > 0 ? request_.rows : usual_rows(),
+                                    request_.sequences + request_.guess_rows());
         out.plan = machine_;
         try {
             out.plan.teams = plan_teams(shape(tensor, pipeline), candidates_);
@@ -133,7 +134,7 @@ class ReplicaPlanner {
     std::uint64_t working_of(const ReplicaPlan& plan) const {
         const TeamPlan& teams = plan.plan.teams;
         return working_bytes(model_.config(), layout_of(plan.plan),
-                             {teams.tensor, teams.pipeline, plan.request.rows, request_.logits});
+                             {teams.tensor, teams.pipeline, plan.request.rows, request_.limits().logits});
     }
 
     static int ranks_of(const ReplicaPlan& plan) { return plan.plan.teams.tensor * plan.plan.teams.pipeline; }

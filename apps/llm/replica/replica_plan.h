@@ -7,6 +7,7 @@
 
 #include "llm/decoder/batch_buffer.h"
 #include "llm/model/model_memory.h"
+#include "llm/replica/speculate.h"
 #include "plan/plan.h"
 
 namespace voltpile {
@@ -33,6 +34,9 @@ struct ReplicaRequest {
     bool batch_invariant = false;  // on GPUs: a sequence does not depend on what else is in the batch
     bool clamp = false;            // clamp activations to the range of fp16, see ops.h
 
+    Speculate speculate = Speculate::Off;
+    int draft_tokens = 8;  // the most tokens guessed ahead for a sequence, if it speculates
+
     // Bytes of each stage's room on a rank that another model takes. Empty, or one entry for each of
     // `pipeline` stages.
     std::vector<std::uint64_t> taken;
@@ -42,7 +46,15 @@ struct ReplicaRequest {
     // cache_tokens for all together if that is less.
     int pages() const;
     int least_pages() const { return shrinks ? std::min(pages(), pages_per_sequence()) : pages(); }
-    BatchLimits limits() const { return {rows, sequences, pages_per_sequence(), logits}; }
+    // Rows of a pass for guesses: those of a few sequences at once. With more rows, guesses do not pay.
+    int guess_rows() const {
+        constexpr int few = 8;
+        return speculate == Speculate::Off ? 0 : draft_tokens * std::min(sequences, few);
+    }
+    // Passes over a few rows are recorded as if each row were a sequence.
+    BatchLimits limits() const {
+        return {rows, sequences + guess_rows(), pages_per_sequence(), logits + guess_rows()};
+    }
 };
 
 struct ReplicaPlan {

@@ -58,6 +58,13 @@ void write_engine(MetricWriter& to, const EngineCounters& engine) {
     to.counter("voltpile:passes_total", "Passes through the model.", static_cast<double>(engine.passes));
     to.counter("voltpile:pass_sequences_total", "Sequences, summed over all passes.",
                static_cast<double>(engine.sequences));
+    to.counter("voltpile:steps_total", "Passes that drew tokens for a sequence, summed over sequences.",
+               static_cast<double>(engine.steps));
+    to.counter("vllm:spec_decode_num_draft_tokens_total", "Tokens guessed ahead.",
+               static_cast<double>(engine.drafted_tokens));
+    to.counter("vllm:spec_decode_num_accepted_tokens_total",
+               "Tokens guessed ahead that were right: each saved a pass for its sequence.",
+               static_cast<double>(engine.right_tokens));
     to.gauge("voltpile:batch_sequences", "Sequences that generate at the moment.", now.generating);
     to.counter("voltpile:busy_seconds_total", "Time in which replicas had work, summed over them.",
                engine.busy_seconds);

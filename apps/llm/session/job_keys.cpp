@@ -97,6 +97,13 @@ std::vector<KeySpec> engine_keys(int usual_context) {
         replica_key("replicas"),
         replica_key("batch_invariant"),
         replica_key("clamp"),
+        {.path = "engine.speculate",
+         .type = ValueType::Text,
+         .default_value = Texts{std::string(kSpeculateNames.front())},
+         .choices = {kSpeculateNames.begin(), kSpeculateNames.end()},
+         .identity = false,
+         .help = sentence_of(kSpeculateHelp)},
+        replica_key("draft_tokens"),
     };
 }
 

@@ -87,6 +87,7 @@ ReplicaRequest replica_request_of(const JobSpec& job) {
     request.shrinks = request.cache_tokens == 0;
     request.logits = request.sequences;
     if (job.text("engine.cache") == "int8") request.cache = KvElement::I8;
+    request.speculate = speculate_of(job.text("engine.speculate"));
     return request;
 }
 

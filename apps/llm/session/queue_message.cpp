@@ -59,6 +59,9 @@ void write(MessageWriter& to, const Outcome& outcome) {
     write(to, outcome.prompt_top);
     to.value(outcome.prompt_tokens);
     to.value(outcome.cached_tokens);
+    to.value(outcome.steps);
+    to.value(outcome.drafted_tokens);
+    to.value(outcome.right_tokens);
     to.value(outcome.queue_seconds);
     to.value(outcome.prompt_seconds);
     to.value(outcome.generation_seconds);
@@ -77,6 +80,9 @@ Outcome read_outcome(MessageReader& from) {
     outcome.prompt_top = read_top(from);
     outcome.prompt_tokens = from.value<int>();
     outcome.cached_tokens = from.value<int>();
+    outcome.steps = from.value<int>();
+    outcome.drafted_tokens = from.value<int>();
+    outcome.right_tokens = from.value<int>();
     outcome.queue_seconds = from.value<double>();
     outcome.prompt_seconds = from.value<double>();
     outcome.generation_seconds = from.value<double>();

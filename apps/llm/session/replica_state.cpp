@@ -21,6 +21,9 @@ EngineCounters sum_of(std::span<const ReplicaState> replicas) {
         sum.cancelled += one.cancelled;
         sum.tokens_in += one.tokens_in;
         sum.tokens_out += one.tokens_out;
+        sum.steps += one.steps;
+        sum.drafted_tokens += one.drafted_tokens;
+        sum.right_tokens += one.right_tokens;
         sum.passes += one.passes;
         sum.sequences += one.sequences;
         sum.largest_batch = std::max(sum.largest_batch, one.largest_batch);

@@ -11,7 +11,8 @@ void Session::answer(EngineUse use, const std::function<void(Engine&)>& lead) co
         EngineSettings settings;
         {
             const InPhase measuring(Phase::Compute);
-            settings.scheduler = use.many ? passes.measured_settings() : passes.settings();
+            const bool guesses = replica_.request().speculate != Speculate::Off;
+            settings.scheduler = use.many || guesses ? passes.measured_settings() : passes.settings();
         }
         settings.end_ids = model_.config().eos_ids;
         settings.vocabulary = model_.config().vocab;

@@ -1,0 +1,27 @@
+// How tokens are guessed ahead of the model, so that one pass may give several.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+namespace voltpile::llm {
+
+enum class Speculate { Off, Ngram };
+
+// By the number of the kind.
+inline constexpr std::array<std::string_view, 2> kSpeculateNames{"off", "ngram"};
+
+// Returns the kind of this name, which must exist.
+constexpr Speculate speculate_of(std::string_view name) {
+    std::size_t at = 0;
+    while (kSpeculateNames.at(at) != name) ++at;
+    return static_cast<Speculate>(at);
+}
+
+inline constexpr std::string_view kSpeculateHelp =
+    "guess tokens ahead and check several in one pass; the text stays the same. ngram: guess what followed "
+    "the last tokens when they came before, in the prompt or the answer. Pays for text that repeats itself, "
+    "as "
+    "edited code and summaries do";
+
+}  // namespace voltpile::llm

@@ -1,0 +1,119 @@
+"""--speculate ngram: the same tokens, log-probabilities and ends as without, wherever text is generated."""
+
+import json
+import unittest
+
+from harness import BAD_INPUT
+from llm_case import GREEDY, LlmJob
+from serving import ServeCase
+from tiny_model import MODELS
+
+MODEL = MODELS / "tiny-q8_0.gguf"
+PASSAGE = "And the LORD said unto Moses, Stretch out thine hand over the sea, that the waters may come again. "
+THRICE = PASSAGE * 3 + "And the LORD"
+SPECULATE = ("--speculate", "ngram")
+TIMES = ("prompt_seconds", "generation_seconds", "prompt_tokens_per_second", "tokens_per_second")
+GUESSES = ("steps", "drafted_tokens", "right_tokens")
+
+
+class Speculate(LlmJob):
+    def generated(self, *arguments, ranks=None):
+        answer = json.loads(self.voltpile("generate", MODEL, *arguments, "--cpu", "--json", ranks=ranks)[0])
+        return {key: value for key, value in answer.items() if key not in TIMES}
+
+    def assert_same_text(self, *arguments, ranks=None):
+        plain, guessed = (self.generated(*arguments, *more, ranks=ranks) for more in ((), SPECULATE))
+        self.assertEqual(plain["drafted_tokens"], 0)
+        ends = 1 if plain["finish_reason"] == "end" else 0  # an end token takes a step, too
+        self.assertIn(plain["steps"], (len(plain["tokens"]), len(plain["tokens"]) + ends))
+        self.assertEqual(guessed["steps"] + guessed["right_tokens"], plain["steps"])
+        self.assertLessEqual(guessed["right_tokens"], guessed["drafted_tokens"])
+        for answer in (plain, guessed):
+            for key in GUESSES:
+                del answer[key]
+        self.assertEqual(guessed, plain)
+
+    def test_greedy_text_is_that_of_transformers(self):
+        for wanted in GREEDY[:2]:
+            answer = self.generated(wanted["prompt"], "-n", str(len(wanted["ids"])), *SPECULATE)
+            self.assertEqual(answer["tokens"], wanted["ids"])
+
+    def test_same_text_on_every_cut(self):
+        for ranks, tensor, pipeline in ((1, 1, 1), (2, 2, 1), (2, 1, 2)):
+            with self.subTest(tensor=tensor, pipeline=pipeline):
+                self.assert_same_text(THRICE, "-n", "60", "--tensor", str(tensor), "--pipeline", str(pipeline), ranks=ranks)
+
+    def test_same_draws_for_a_seed(self):
+        for options in (("--temperature", "0.7"), ("--temperature", "1.2", "--top-k", "40", "--top-p", "0.9"),
+                        ("--temperature", "0.5", "--repetition-penalty", "1.2"), ("--frequency-penalty", "0.3", "--top-n", "3")):
+            with self.subTest(options=options):
+                self.assert_same_text(THRICE, "-n", "60", "--seed", "11", *options)
+
+    def test_same_ends(self):
+        self.assert_same_text(THRICE, "--context", "140", "-n", "1000")
+        self.assert_same_text(THRICE, "-n", "60", "--stop", "the sea")
+        self.assert_same_text(THRICE, "-n", "1")
+
+    def test_same_structured_text(self):
+        schema = self.folder / "schema.json"
+        schema.write_text(json.dumps({"type": "array", "items": {"enum": ["the LORD", "the sea", "Moses"]}, "minItems": 5, "maxItems": 9}))
+        self.assert_same_text(THRICE, "-n", "120", "--json-schema", schema)
+        self.assert_same_text(THRICE, "-n", "60", "--regex", "( and the (sea|LORD)){3,6}")
+
+    def test_same_rows_of_a_job(self):
+        texts = [PASSAGE * (1 + i % 3) + "And the" for i in range(6)]
+        self.write_prompts({"prompt": text, "max_tokens": 10 + 3 * i, "temperature": 0.8 * (i % 2)} for i, text in enumerate(texts))
+        job = ("run", self.job, "--set", "engine.context=200", "--output")
+        self.voltpile(*job, "a.h5")
+        plain = self.rows()
+        for ranks in (None, 2):
+            _, err = self.voltpile(*job, "a.h5", "--fresh", "--set", "engine.speculate=ngram", "--set", "engine.draft_tokens=5",
+                                   "--set", f"engine.pipeline={ranks or 1}", ranks=ranks)
+            self.assertRegex(err, r"rank 0: \d+\.\d\d tokens in a step; \d+ of \d+ guesses right")
+            self.assertEqual(self.rows(), plain)
+
+    def test_refuses_other_kinds_and_lengths(self):
+        def refused(*options):
+            return self.voltpile("generate", MODEL, "And", *options, expect=BAD_INPUT)[1]
+
+        self.assertIn("ngram", refused("--speculate", "medusa"))
+        for length in ("0", "-3", "65", "many"):
+            self.assertIn("--draft-tokens", refused(*SPECULATE, "--draft-tokens", length))
+        self.assertIn("--speculate", refused("--draft-tokens", "4"))
+
+    def test_refuses_other_keys_with_file_and_line(self):
+        self.write_prompts([{"prompt": "And"}])
+        job = self.job.read_text()
+        for line, says in (('speculate = "medusa"', "engine.speculate"), ("draft_tokens = -2", "engine.draft_tokens"),
+                           ("draft_tokens = 0", "engine.draft_tokens"), ("speculate = 3", "engine.speculate")):
+            with self.subTest(line=line):
+                text = job.replace("sequences = 4", f"sequences = 4\n{line}")
+                self.job.write_text(text)
+                _, err = self.voltpile("run", self.job, "--output", "a.h5", expect=BAD_INPUT)
+                number = text.splitlines().index(line) + 1
+                self.assertRegex(err, rf"job\.toml:{number}: .*{says}")
+                self.assertEqual(err.count(says), 1, err)
+
+
+class ServeWithGuesses(ServeCase):
+    def test_same_answers_and_metrics(self):
+        body = {"prompt": THRICE, "max_tokens": 50, "temperature": 0, "ignore_eos": True}
+
+        def text():
+            return self.post("/v1/completions", body).json["choices"][0]["text"]
+
+        self.serve()
+        plain = text()
+        self.end_server()
+        (self.folder / "address").unlink(missing_ok=True)
+        self.serve(*SPECULATE, "--draft-tokens", 4)
+        self.assertEqual(text(), plain)
+        self.wait_for_metric("vllm:generation_tokens_total", 50)  # counted after the answer
+        steps, drafted, right = (self.metric(name) for name in (
+            "voltpile:steps_total", "vllm:spec_decode_num_draft_tokens_total", "vllm:spec_decode_num_accepted_tokens_total"))
+        self.assertEqual(steps + right, 50)
+        self.assertLessEqual(right, drafted)
+
+
+if __name__ == "__main__":
+    unittest.main()
