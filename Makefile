@@ -18,7 +18,7 @@ TEST_PACKAGES += $(shell . /etc/os-release && [ "$$ID" = debian ] && echo chromi
 CLUSTER ?= yes
 CLUSTER_PACKAGES := iproute2 nftables iputils-ping openssh-client openssh-server slurm-wlm munge
 # For `make sm70`: the newest host compiler that CUDA 12.4 accepts, and the keys of Debian's archive, where CUDA comes from.
-SM70_PACKAGES := g++-12 debian-archive-keyring
+SM70_PACKAGES := g++-12 debian-archive-keyring python3
 
 # Open MPI refuses to run as root unless told that it is meant (containers).
 ifeq ($(shell id -u),0)
@@ -35,6 +35,7 @@ help:
 	@echo 'make deb     build a Debian package of the program in $(BUILD)/package'
 	@echo 'make format  clang-format all sources'
 	@echo 'make sm70    build voltpile for V100 (sm_70) with CUDA 12.4; list registers and stack of every GPU kernel'
+	@echo '             and what bounds the hot ones, by calculation'
 
 # The published map at 300 x 300 points: the full size takes minutes on two cores, this takes seconds. Then a few lines in
 # the manner of the King James Bible.
@@ -90,3 +91,5 @@ sm70: deps
 	@cmake --build --preset sm70 --parallel $(JOBS) --target voltpile
 	build/sm70/voltpile --version
 	tests/sm70/report_kernels.sh $(CUDA12)/bin/cuobjdump build/sm70/voltpile
+	@echo
+	python3 -B tests/sm70/report_bounds.py $(CUDA12)/bin/cuobjdump build/sm70/voltpile

@@ -1,0 +1,80 @@
+"""The kernels that decide how fast jobs run, and how much work their loops do."""
+from dataclasses import dataclass, field
+
+MEMORY = 800  # GB/s: what V100 reaches of its 900 (790 to 830 published)
+
+
+@dataclass
+class HotKernel:
+    name: str  # as report_kernels.sh prints it
+    label: str
+    work: tuple  # names of instructions: the hot loop is the one with the most of them
+    per: str  # the instruction that does `amount` of work, or "turn"
+    amount: float  # of a warp
+    unit: str  # of the rate: 1e9 of it a second
+    limit: float = 0  # rate that memory or NVLink allows, in `unit`; 0: none
+    turns: dict = field(default_factory=dict)  # of inner loops (machine_code.hot_loop)
+    distinct: float = 1.0  # at best (pipes.cycles_of)
+    whole: bool = False  # no loop
+    multiprocessors: int = 80
+
+
+FORMATS = {  # number in WeightFormat, name, bits per weight in memory
+    1: ("F16", 16), 3: ("Q8_0", 8.5), 4: ("Q4_0", 4.5), 5: ("Q4_K", 4.5), 6: ("Q5_K", 5.5), 7: ("Q6_K", 6.5625)}
+FP64 = ("DADD", "DMUL", "DFMA")
+
+
+def sweeps():
+    """A turn is a step of 32 pairs of systems. The kernels are those of equal constants for all points, without the closest approach."""
+    for method, name, threads in (("euler", "Euler", 512), ("leapfrog", "Leapfrog", 512), ("yoshida4", "Yoshida4", 512),
+                                  ("srkn6", "SymplecticNystrom6", 512), ("rk4", "RungeKutta4", 256)):
+        yield HotKernel(f"sweep_kernel<FixedStepLane<{name}, double, true, false>, {threads}>", f"three-body {method}, FP64", FP64, "turn", 32,
+                        "G pair-steps/s")
+    yield HotKernel("sweep_kernel<FixedStepLane<Euler, float, true, false>, 640>", "three-body euler, FP32", ("FADD", "FMUL", "FFMA"), "turn",
+                    32, "G pair-steps/s")
+    for method, name in (("rkn8", "RungeKuttaNystrom8"), ("gbs10", "GraggBulirschStoer10")):
+        yield HotKernel(f"sweep_kernel<AdaptiveLane<{name}, double, true, false>, 256>", f"three-body {method}, FP64", FP64, "turn", 32,
+                        "G pair-steps/s")
+
+
+def matrix_vector():
+    """Weights per instruction: IDP multiplies four quants by the high or the low bytes of four elements of x, FFMA one weight."""
+    for number, (name, bits) in FORMATS.items():
+        fused = "true" if number != 1 else "false"
+        for rows in (1, 4):
+            per, weights = ("IDP", 2) if number != 1 else ("FFMA", 1)
+            kernel = f"matvec<{number}, {rows}, false, {fused if rows == 1 else 'false'}>"
+            yield HotKernel(kernel, f"matrix-vector {name}, {rows} row{'s' * (rows > 1)}", (per, "LDG"), per, 32 * weights / rows * bits / 8,
+                            "GB/s of weights", MEMORY)
+
+
+def tiles():
+    """A warp multiplies 32 rows and 128 columns of weights by `rows` rows of x with 16 HMMA per row. Its four quad pairs read the same
+    eight rows of x."""
+    for number, (name, bits) in FORMATS.items():
+        for rows in (16, 32, 64):
+            yield HotKernel(f"tile_product<{number}, {rows}, false>", f"tile {name}, {rows} rows", ("HMMA",), "HMMA",
+                            32 * 128 / (16 * rows) * bits / 8, "GB/s of weights", MEMORY, distinct=0.25)
+
+
+def attention():
+    """Each half of a 16 x 16 matrix that a warp loads for its tensor cores goes to two threads (wmma on sm_70)."""
+    for element, name in ((0, "fp16"), (1, "int8")):
+        # Softmax: 8 rows a warp, 4 a turn. Weights times values: 128 tokens, 16 a turn.
+        yield HotKernel(f"prompt_attention<128, {element}>", f"prefill attention, {name} cache", ("HMMA", "MUFU"), "HMMA", 512e-3, "TFLOP/s",
+                        turns={"HMMA": 8, "MUFU": 2}, distinct=0.5)
+        # A block of 8 warps reads keys and values of 128 tokens of one KV head.
+        yield HotKernel(f"decode_split<128, {element}>", f"decode attention, {name} cache", ("HMMA", "LDG", "MUFU"), "turn",
+                        2 * 128 * 128 * (2 - element) / 8, "GB/s of cache", MEMORY, turns={"HMMA": 2}, distinct=0.5, whole=True)
+
+
+def collectives():
+    """NVLink: two links of 25 GB/s between any two GPUs, so 50 GB/s each way. The wire of low latency sends a flag with every word, the
+    one-shot algorithm the whole message to everybody; the two-shot algorithm sends a quarter twice."""
+    yield HotKernel("peer_collective<OneShotKernel, LowLatencyWire, 4>", "all-reduce, one shot, low latency", ("LDG", "STG"), "STG", 32 * 8,
+                    "GB/s of message", 25, multiprocessors=64)
+    yield HotKernel("peer_collective<TwoShotKernel, FlaggedWire, 4>", "all-reduce, two shots", ("LDG", "STG"), "turn", 32 * 16 * 4,
+                    "GB/s of message", 100, multiprocessors=64)
+
+
+HOT_KERNELS = [*sweeps(), *matrix_vector(), *tiles(), *attention(), *collectives()]
