@@ -95,6 +95,9 @@ TEST(QueueMessage, CarriesDeltasOutcomesAndCounters) {
     outcome.prompt_top = {{{7}, {-3.0F}}, {{9}, {-1.0F}}};
     outcome.prompt_tokens = 40;
     outcome.cached_tokens = 32;
+    outcome.steps = 12;
+    outcome.drafted_tokens = 9;
+    outcome.right_tokens = 6;
     outcome.queue_seconds = 0.5;
     outcome.prompt_seconds = 1.5;
     outcome.generation_seconds = 2.5;
@@ -118,8 +121,8 @@ TEST(QueueMessage, CarriesDeltasOutcomesAndCounters) {
     ASSERT_TRUE(received.events[1].outcome);
     const Outcome& ended = *received.events[1].outcome;
     const auto& [id, finish, error, thrown, text, tokens, log_probability, top, prompt_log_probability,
-                 prompt_top, prompt_tokens, cached_tokens, queue_seconds, prompt_seconds, generation_seconds,
-                 token_seconds] = ended;
+                 prompt_top, prompt_tokens, cached_tokens, steps, drafted_tokens, right_tokens, queue_seconds,
+                 prompt_seconds, generation_seconds, token_seconds] = ended;
     EXPECT_EQ(id, 9);
     EXPECT_EQ(finish, Finish::Failed);
     EXPECT_EQ(error, "not finite");
@@ -134,6 +137,9 @@ TEST(QueueMessage, CarriesDeltasOutcomesAndCounters) {
     EXPECT_EQ(top[0].token, (std::vector{5}));
     EXPECT_EQ(prompt_tokens, 40);
     EXPECT_EQ(cached_tokens, 32);
+    EXPECT_EQ(steps, 12);
+    EXPECT_EQ(drafted_tokens, 9);
+    EXPECT_EQ(right_tokens, 6);
     EXPECT_EQ(queue_seconds, 0.5);
     EXPECT_EQ(prompt_seconds, 1.5);
     EXPECT_EQ(generation_seconds, 2.5);
