@@ -25,13 +25,13 @@ FP64 = ("DADD", "DMUL", "DFMA")
 
 
 def sweeps():
-    """A turn is a step of 32 pairs of systems. The kernels are those of equal constants for all points, without the closest approach."""
+    """A turn is a step of 32 pairs of systems. The kernels: equal constants for all points, without the closest approach."""
     for method, name, threads in (("euler", "Euler", 512), ("leapfrog", "Leapfrog", 512), ("yoshida4", "Yoshida4", 512),
                                   ("srkn6", "SymplecticNystrom6", 512), ("rk4", "RungeKutta4", 256)):
-        yield HotKernel(f"sweep_kernel<FixedStepLane<{name}, double, true, false>, {threads}>", f"three-body {method}, FP64", FP64, "turn", 32,
-                        "G pair-steps/s")
-    yield HotKernel("sweep_kernel<FixedStepLane<Euler, float, true, false>, 640>", "three-body euler, FP32", ("FADD", "FMUL", "FFMA"), "turn",
-                    32, "G pair-steps/s")
+        yield HotKernel(f"sweep_kernel<FixedStepLane<{name}, double, true, false>, {threads}>", f"three-body {method}, FP64", FP64,
+                        "turn", 32, "G pair-steps/s")
+    yield HotKernel("sweep_kernel<FixedStepLane<Euler, float, true, false>, 640>", "three-body euler, FP32", ("FADD", "FMUL", "FFMA"),
+                    "turn", 32, "G pair-steps/s")
     for method, name in (("rkn8", "RungeKuttaNystrom8"), ("gbs10", "GraggBulirschStoer10")):
         yield HotKernel(f"sweep_kernel<AdaptiveLane<{name}, double, true, false>, 256>", f"three-body {method}, FP64", FP64, "turn", 32,
                         "G pair-steps/s")
@@ -44,8 +44,8 @@ def matrix_vector():
         for rows in (1, 4):
             per, weights = ("IDP", 2) if number != 1 else ("FFMA", 1)
             kernel = f"matvec<{number}, {rows}, false, {fused if rows == 1 else 'false'}>"
-            yield HotKernel(kernel, f"matrix-vector {name}, {rows} row{'s' * (rows > 1)}", (per, "LDG"), per, 32 * weights / rows * bits / 8,
-                            "GB/s of weights", MEMORY)
+            yield HotKernel(kernel, f"matrix-vector {name}, {rows} row{'s' * (rows > 1)}", (per, "LDG"), per,
+                            32 * weights / rows * bits / 8, "GB/s of weights", MEMORY)
 
 
 def tiles():
@@ -61,8 +61,8 @@ def attention():
     """Each half of a 16 x 16 matrix that a warp loads for its tensor cores goes to two threads (wmma on sm_70)."""
     for element, name in ((0, "fp16"), (1, "int8")):
         # Softmax: 8 rows a warp, 4 a turn. Weights times values: 128 tokens, 16 a turn.
-        yield HotKernel(f"prompt_attention<128, {element}>", f"prefill attention, {name} cache", ("HMMA", "MUFU"), "HMMA", 512e-3, "TFLOP/s",
-                        turns={"HMMA": 8, "MUFU": 2}, distinct=0.5)
+        yield HotKernel(f"prompt_attention<128, {element}>", f"prefill attention, {name} cache", ("HMMA", "MUFU"), "HMMA", 512e-3,
+                        "TFLOP/s", turns={"HMMA": 8, "MUFU": 2}, distinct=0.5)
         # A block of 8 warps reads keys and values of 128 tokens of one KV head.
         yield HotKernel(f"decode_split<128, {element}>", f"decode attention, {name} cache", ("HMMA", "LDG", "MUFU"), "turn",
                         2 * 128 * 128 * (2 - element) / 8, "GB/s of cache", MEMORY, turns={"HMMA": 2}, distinct=0.5, whole=True)

@@ -1,8 +1,8 @@
 """Reads the machine code that cuobjdump -sass prints and finds the loops of a kernel.
 
-A path through a loop is one turn from its header back to it that calls no function and enters no inner loop with work, if there is such
-a path: calls are the slow cases of divisions, roots and diverged warps, and inner loops are counted by themselves. Inner loops without
-work, where warps wait for their threads, count as one turn.
+A turn of a loop is a path from its header back to it that calls no function and enters no inner loop with work, if there is such a
+path: calls are the slow cases of divisions, roots and diverged warps, and inner loops are counted by themselves. Inner loops
+without work, where warps wait for their threads, count as one turn.
 """
 import re
 import subprocess
@@ -225,9 +225,11 @@ def loop_turn(blocks, loop, loops, work, turns):
 
 
 def hot_loop(instructions, work, turns={}, whole=False):
-    """One turn of the loop with the most work (names of instructions), then with the fewest instructions; of loops whose turn has to pass
-    inner loops or calls of unknown counts, only if there is no other. turns: {name: n}: innermost loops with such an instruction take n turns
-    within the turn of the loop around them. whole: from the kernel's begin to its end instead, for kernels without a loop.
+    """One turn of the loop with the most work (names of instructions), then with the fewest instructions. A loop whose turn has to
+    pass inner loops or calls of unknown counts is taken only if there is no other.
+
+    turns: {name: n}: innermost loops with such an instruction take n turns within a turn of the loop around them.
+    whole: from the kernel's begin to its end instead, for kernels without a loop.
     Returns the instructions, and whether loops or calls are counted once because nothing is known of them.
     """
     blocks = split_blocks(instructions)

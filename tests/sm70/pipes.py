@@ -1,9 +1,10 @@
 """What an instruction occupies on a V100 (sm_70), and for how long.
 
-A multiprocessor has four schedulers. Each issues one instruction of a warp (32 threads) a cycle and has lanes of its own: 16 for FP32, 16 for
-integers, 8 for FP64, 4 for special functions and conversions, two tensor cores (Volta whitepaper, WP-08608-001, pages 12 to 18; CUDA C++
-programming guide, arithmetic instructions of compute capability 7.0). Memory instructions share what the multiprocessor moves: 128 bytes
-a cycle, so 32 bytes a cycle and scheduler. Which pipe an instruction takes: Nsight Compute's documentation, metrics decoder, pipelines.
+A multiprocessor has four schedulers. Each issues one instruction of a warp (32 threads) a cycle and has lanes of its own: 16 for
+FP32, 16 for integers, 8 for FP64, 4 for special functions and conversions, two tensor cores (NVIDIA's whitepaper of Volta,
+WP-08608-001; CUDA C++ programming guide, throughput of arithmetic instructions of compute capability 7.0). Memory instructions
+share what the multiprocessor moves: 128 bytes a cycle, so 32 bytes a cycle and scheduler. Nsight Compute's documentation says
+which pipe an instruction takes.
 """
 MULTIPROCESSORS = 80
 SCHEDULERS = 4

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Prints what bounds the hot kernels of a program on a V100, from its machine code: the cycles that one turn of each kernel's hot loop
-occupies each pipe of a scheduler (pipes.py), the busiest pipe, and the rate at which it would be always busy. Nothing is measured, and no
-kernel can be faster; latency, barriers and conflicts of banks make kernels slower. Fails if a kernel or a loop is missing or an instruction
-is unknown.
+"""Prints what bounds the hot kernels of a program on a V100, from its machine code: the cycles that one turn of each kernel's
+hot loop occupies each pipe of a scheduler (pipes.py), the busiest pipe, and the rate at which it would be always busy. Nothing is
+measured, and no kernel can be faster; latency, barriers and conflicts of banks make kernels slower. Fails if a kernel or a loop
+is missing or an instruction is unknown.
 
-usage: report_bounds.py CUOBJDUMP PROGRAM
+usage: report_bounds.py CUOBJDUMP PROGRAM...
   CUOBJDUMP  that of the CUDA version that compiled the program, with nvdisasm beside it
-  PROGRAM    a program or an object file with code for sm_70
+  PROGRAM    a program or object files with code for sm_70
 """
 import os
 import subprocess
@@ -73,9 +73,12 @@ def report(by_name, out):
 
 
 def main():
-    if len(sys.argv) != 3:
+    if len(sys.argv) < 3:
         sys.exit(__doc__)
-    wrong = report(disassemble(*sys.argv[1:]), sys.stdout)
+    by_name = {}
+    for program in sys.argv[2:]:
+        by_name |= disassemble(sys.argv[1], program)
+    wrong = report(by_name, sys.stdout)
     for line in wrong:
         print(f"report_bounds.py: {line}", file=sys.stderr)
     sys.exit(1 if wrong else 0)
