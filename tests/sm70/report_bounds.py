@@ -75,6 +75,7 @@ def report(by_name, out):
 def main():
     if len(sys.argv) < 3:
         sys.exit(__doc__)
+    sys.setrecursionlimit(100_000)  # paths through kernels of many blocks
     by_name = {}
     for program in sys.argv[2:]:
         by_name |= disassemble(sys.argv[1], program)
