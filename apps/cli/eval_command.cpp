@@ -1,3 +1,5 @@
+#include "cli/eval_command.h"
+
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -24,25 +26,6 @@ namespace {
 
 constexpr int usual_window = 2048;  // tokens
 constexpr int pass_rows = 256;      // each of them computes logits
-
-struct EvalArguments {
-    std::string model;
-    std::string text;
-    std::string reference;
-    int stride = 0;
-    bool second_halves = false;
-    bool no_begin_token = false;
-    bool json = false;
-    llm::ReplicaRequest replica;
-};
-
-std::string read_text(const std::string& path) {
-    if (path == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
-    if (std::filesystem::is_directory(path)) throw FileError("read", path, EISDIR, ExitCode::BadInput);
-    std::ifstream file(path, std::ios::binary);
-    if (!file) throw FileError("open", path, errno, ExitCode::BadInput);
-    return {std::istreambuf_iterator<char>(file), {}};
-}
 
 std::string name_of(const std::string& path) {
     return path == "-" ? "stdin" : path;
@@ -72,6 +55,16 @@ CutText cut_text(const std::string& text, const llm::LanguageModel& model,
     if (!args.no_begin_token && !prefix.empty()) cut.begin_token = prefix.front();
     result.windows = llm::cut_for_eval(result.tokens, cut);
     return result;
+}
+
+}  // namespace
+
+std::string read_text(const std::string& path) {
+    if (path == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
+    if (std::filesystem::is_directory(path)) throw FileError("read", path, EISDIR, ExitCode::BadInput);
+    std::ifstream file(path, std::ios::binary);
+    if (!file) throw FileError("open", path, errno, ExitCode::BadInput);
+    return {std::istreambuf_iterator<char>(file), {}};
 }
 
 ExitCode evaluate_model(const MpiSession& session, EvalArguments args) {
@@ -109,8 +102,6 @@ ExitCode evaluate_model(const MpiSession& session, EvalArguments args) {
                               args.replica, windows, print);
     return ExitCode::Done;
 }
-
-}  // namespace
 
 void add_eval(CLI::App& model, Action& action) {
     CLI::App* eval =

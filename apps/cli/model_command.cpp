@@ -86,8 +86,8 @@ void add_synth(CLI::App& model, Action& action) {
 }  // namespace
 
 void add_model(CLI::App& cli, Action& action) {
-    CLI::App* model =
-        cli.add_subcommand("model", "describe language models, measure them, quantize them, or write synthetic ones");
+    CLI::App* model = cli.add_subcommand(
+        "model", "describe language models, measure them, quantize them, or write synthetic ones");
     model->footer(
         "examples:\n"
         "  voltpile model info model.gguf\n"

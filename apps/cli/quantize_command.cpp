@@ -11,10 +11,13 @@
 
 #include "base/format.h"
 #include "base/seconds_since.h"
-#include "cli/replica_options.h"
+#include "cli/eval_command.h"
 #include "llm/model/model_files.h"
+#include "llm/quantize/calibrate.h"
 #include "llm/quantize/quantize_model.h"
+#include "llm/tokenizer/model_tokenizer.h"
 #include "results/output_file.h"
+#include "run/agreement.h"
 #include "run/parent_launcher.h"
 #include "run/progress.h"
 #include "run/stop_signals.h"
@@ -28,8 +31,15 @@ struct QuantizeArguments {
     std::string input;
     std::string output;
     std::string mixture;
+    std::string calibrate;  // a text; empty: none
+    std::string compare;    // a text; empty: none
     bool force = false;
-    int threads = 0;
+    int threads = 0;  // 0: all logical processors
+
+    std::size_t thread_count() const {
+        return threads > 0 ? static_cast<std::size_t>(threads)
+                           : std::max(1u, std::thread::hardware_concurrency());
+    }
 };
 
 llm::QuantMixture mixture_of(const QuantizeArguments& args) {
@@ -47,22 +57,33 @@ void check_output(const QuantizeArguments& args, const llm::ModelFiles& model) {
         throw JobError(fmt::format("OUT: {} exists (--force replaces it)", args.output));
 }
 
-// The progress line.
+// The progress line of one of the steps, which a signal stops.
 class QuantizeProgress {
   public:
-    explicit QuantizeProgress(std::uint64_t all) : all_(all), line_(terminal_columns()) {}
+    // step, unit: "quantizing", "weights". output: for the message of a stopped run.
+    QuantizeProgress(std::string_view step, std::string_view unit, double all, StopSignals& signals,
+                     const std::string& output)
+        : step_(step),
+          unit_(unit),
+          all_(all),
+          signals_(signals),
+          output_(output),
+          line_(terminal_columns()) {}
 
-    void show(std::uint64_t done) {
-        if (!line_.due(seconds())) return;
-        line_.show(fmt::format("quantizing {:5.1f} %  {:.3g} weights/s",
-                               100 * static_cast<double>(done) / static_cast<double>(all_),
-                               static_cast<double>(done) / seconds()));
+    void show(double done) {
+        if (signals_.received() > 0) throw Error(ExitCode::Failed, "stopped: " + output_ + " is not written");
+        if (line_.due(seconds()))
+            line_.show(
+                fmt::format("{} {:5.1f} %  {:.3g} {}/s", step_, 100 * done / all_, done / seconds(), unit_));
     }
     void clear() { line_.clear(); }
     double seconds() const { return seconds_since(begin_); }
 
   private:
-    std::uint64_t all_;
+    std::string_view step_, unit_;
+    double all_;
+    StopSignals& signals_;
+    const std::string& output_;
     LiveLine line_;
     std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
@@ -87,25 +108,74 @@ void print_result(const QuantizeArguments& args, const llm::QuantizeResult& resu
     fmt::print("\n");
 }
 
-ExitCode quantize(const QuantizeArguments& args) {
+// Encodes a text. Names of special tokens in it ("<|end_of_text|>") are text.
+std::vector<llm::TokenId> tokens_of(const std::string& path, const llm::Tokenizer& tokenizer) {
+    return tokenizer.encode(read_text(path), {.add_special = false, .parse_special = false}, path);
+}
+
+// Checks both texts before any work. Returns the tokens of the one that calibrates.
+std::vector<llm::TokenId> checked_texts(const QuantizeArguments& args, const llm::Tokenizer& tokenizer) {
+    if (args.calibrate == "-" || args.compare == "-")
+        throw JobError("--calibrate and --compare take files, because they are read more than once");
+    std::vector<llm::TokenId> tokens;
+    if (!args.calibrate.empty()) {
+        tokens = tokens_of(args.calibrate, tokenizer);
+        llm::check_calibration_text(tokens, args.calibrate);
+    }
+    if (!args.compare.empty() && tokens_of(args.compare, tokenizer).size() < 2)
+        throw JobError(fmt::format("--compare: {} has fewer than 2 tokens", args.compare));
+    return tokens;
+}
+
+void quantize(const QuantizeArguments& args) {
     llm::QuantizeSettings settings;
     settings.mixture = mixture_of(args);
+    settings.threads = args.thread_count();
     const llm::ModelFiles model(args.input);
     check_output(args, model);
     const auto input = model.gguf() != nullptr ? llm::open_gguf_input(model) : llm::open_folder_input(model);
-    settings.threads = args.threads > 0 ? static_cast<std::size_t>(args.threads)
-                                        : std::max(1u, std::thread::hardware_concurrency());
     StopSignals signals;  // an interrupted run removes its file, which may have 100 GB
-    QuantizeProgress progress(weights_of(*input));
-    settings.progress = [&](std::uint64_t done) {
-        if (signals.received() > 0)
-            throw Error(ExitCode::Failed, "stopped: " + args.output + " is not written");
-        progress.show(done);
-    };
+    llm::ImportanceMatrix importance;
+    if (!args.calibrate.empty() || !args.compare.empty()) {
+        const llm::Tokenizer tokenizer = llm::load_tokenizer(model);
+        const std::vector<llm::TokenId> tokens = checked_texts(args, tokenizer);
+        const auto& prefix = tokenizer.vocabulary().prefix;
+        if (!tokens.empty()) {
+            QuantizeProgress progress("calibrating", "tokens", static_cast<double>(tokens.size()), signals,
+                                      args.output);
+            importance = llm::calibrate(model, tokens, prefix.empty() ? -1 : prefix.front(), settings.threads,
+                                        [&](std::int64_t done) { progress.show(static_cast<double>(done)); });
+            importance.text = fs::path(args.calibrate).filename();
+            progress.clear();
+            fmt::print("{:<15}{} tokens of {} in {}\n", "calibrated", count_text(importance.tokens),
+                       args.calibrate, duration_text(progress.seconds()));
+            settings.importance = &importance;
+        }
+    }
+    QuantizeProgress progress("quantizing", "weights", static_cast<double>(weights_of(*input)), signals,
+                              args.output);
+    settings.progress = [&](std::uint64_t done) { progress.show(static_cast<double>(done)); };
     const llm::QuantizeResult result = llm::quantize_model(*input, model.config(), args.output, settings);
     progress.clear();
     print_result(args, result, progress.seconds());
-    return ExitCode::Done;
+}
+
+ExitCode quantize_and_compare(const Invocation& invocation, const QuantizeArguments& args) {
+    if (args.compare.empty()) {
+        if (launched_rank() == 0) quantize(args);
+        return ExitCode::Done;
+    }
+    return with_mpi(invocation, [&](const MpiSession& session) {
+        decide_on_root(session.world(), [&] {
+            quantize(args);
+            return std::string();
+        });
+        EvalArguments eval;
+        eval.model = args.output;
+        eval.text = args.compare;
+        eval.reference = args.input;
+        return evaluate_model(session, std::move(eval));
+    });
 }
 
 }  // namespace
@@ -123,8 +193,19 @@ void add_quantize(CLI::App& model, Action& action) {
     command->add_flag("--force", args->force, "replace OUT if it exists");
     command->add_option("--threads", args->threads, "threads that quantize [all logical processors]")
         ->check(CLI::Range(1, 1024));
-    command->callback(
-        [args, &action] { action = on_first_rank([args](const Invocation&) { return quantize(*args); }); });
+    command
+        ->add_option("--calibrate", args->calibrate,
+                     "run this text through IN, and give more precision to weights that matter for it")
+        ->type_name("TEXT")
+        ->check(some_name());
+    command
+        ->add_option("--compare", args->compare,
+                     "at the end, measure perplexity and KL divergence from IN on this text")
+        ->type_name("TEXT")
+        ->check(some_name());
+    command->callback([args, &action] {
+        action = [args](const Invocation& invocation) { return quantize_and_compare(invocation, *args); };
+    });
 }
 
 }  // namespace voltpile::cli

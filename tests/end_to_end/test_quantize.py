@@ -101,6 +101,25 @@ class Quantize(Case):
                 self.assertEqual(metadata.get(key), expected[key], key)
         self.assertEqual(self.divergence(path), 0)
 
+    def test_importance_of_one_text_lowers_the_divergence_on_another(self):
+        text = HELD_OUT.read_text()
+        calibration = self.folder / "calibration.txt"
+        calibration.write_text(text[40000:])
+        plain, _ = self.quantize(F16, "q4_k_m")
+        calibrated, out = self.quantize(F16, "q4_k_m", "--calibrate", calibration)
+        self.assertIn("tokens of", out)
+        self.assertLess(self.divergence(calibrated), self.divergence(plain))  # on the first 20,000 letters
+        metadata, _, _ = read_gguf(calibrated)
+        self.assertEqual(metadata["quantize.imatrix.dataset"], "calibration.txt")
+        self.assertGreaterEqual(metadata["quantize.imatrix.entries_count"], 4 * 7 + 1)
+
+    def test_compares_at_the_end(self):
+        text = self.folder / "text.txt"
+        text.write_text(HELD_OUT.read_text()[:5000])
+        _, out = self.quantize(F16, "q4_0", "--compare", text)
+        for part in ("bits a weight", "perplexity", "KL divergence", "top token"):
+            self.assertEqual(out.count(part), 1, out)
+
     def test_one_thread_and_several_write_the_same(self):
         one, _ = self.quantize(F16, "q3_k_m", "--threads", "1")
         several, _ = self.quantize(F16, "q3_k_m", "--threads", "3")
@@ -131,7 +150,14 @@ class Quantize(Case):
         link = self.folder / "link.gguf"
         os.symlink(copy, link)
         quantized = MODELS / "tiny-q5_k_m.gguf"
+        short = self.folder / "short.txt"
+        short.write_text("In the beginning God created the heaven and the earth.\n" * 20)
+        empty = self.folder / "empty.txt"
+        empty.write_text("")
         for arguments, says in (
+                ((F16, out, "--quant", "q4_0", "--calibrate", short), "an importance matrix takes at least 2,048"),
+                ((F16, out, "--quant", "q4_0", "--calibrate", self.folder / "no.txt"), "cannot open"),
+                ((F16, out, "--quant", "q4_0", "--compare", empty), "--compare: "),
                 ((F16, out, "--quant", "q7"), "--quant: there is no quantization q7 (supported: f16, q8_0, q4_0, q4_k_m, "),
                 ((quantized, out, "--quant", "q4_0"), "would lose twice: give the model in F16, BF16, F32 or Q8_0"),
                 ((F16, exists, "--quant", "q4_0"), f"OUT: {exists} exists (--force replaces it)"),

@@ -10,13 +10,12 @@
 namespace voltpile::llm {
 namespace {
 
-using enum QuantMixture;
-
 bool gets_more_bits(std::int64_t layer, std::int64_t layers) {
     return layer < layers / 8 || layer >= 7 * layers / 8 || (layer - layers / 8) % 3 == 2;
 }
 
 WeightFormat value_format(QuantMixture mixture, const ModelTensor& tensor, const ModelConfig& config) {
+    using enum QuantMixture;
     const bool grouped = config.kv_heads > 0 && config.heads / config.kv_heads >= 4;
     WeightFormat format = info(mixture).base;
     if (mixture == Q2_K) format = grouped ? WeightFormat::Q4_K : WeightFormat::Q3_K;
@@ -32,6 +31,7 @@ WeightFormat value_format(QuantMixture mixture, const ModelTensor& tensor, const
 
 WeightFormat down_format(QuantMixture mixture, const ModelTensor& tensor, const ModelConfig& config,
                          bool importance) {
+    using enum QuantMixture;
     const bool first_eighth = tensor.layer < config.layers / 8;
     const WeightFormat base = info(mixture).base;
     switch (mixture) {
@@ -58,6 +58,7 @@ WeightFormat down_format(QuantMixture mixture, const ModelTensor& tensor, const 
 }
 
 WeightFormat output_format(QuantMixture mixture, const ModelConfig& config) {
+    using enum QuantMixture;
     const bool below_five =
         mixture == Q2_K || mixture == Q3_K_S || mixture == Q3_K_M || mixture == Q4_K_S || mixture == Q4_K_M;
     if (config.experts.count == 8 && below_five) return WeightFormat::Q5_K;
@@ -70,6 +71,7 @@ WeightFormat output_format(QuantMixture mixture, const ModelConfig& config) {
 
 // Q, K and V in one tensor.
 WeightFormat joined_format(QuantMixture mixture) {
+    using enum QuantMixture;
     if (mixture == Q3_K_M || mixture == Q3_K_L) return WeightFormat::Q4_K;
     if (mixture == Q4_K_M) return WeightFormat::Q5_K;
     if (mixture == Q5_K_M) return WeightFormat::Q6_K;
@@ -78,6 +80,7 @@ WeightFormat joined_format(QuantMixture mixture) {
 
 WeightFormat wanted_format(QuantMixture mixture, const ModelTensor& tensor, const ModelConfig& config,
                            bool importance) {
+    using enum QuantMixture;
     const WeightFormat base = info(mixture).base;
     if (tensor.rows == 1 || tensor.router) return WeightFormat::F32;
     if (mixture == F16 || mixture == BF16 || mixture == Q8_0) return base;

@@ -1,7 +1,9 @@
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 
 #include "base/error.h"
@@ -53,9 +55,13 @@ std::vector<float> rope_factors(const ModelConfig& config) {
 class FolderInput final : public QuantizeInput {
   public:
     explicit FolderInput(const ModelFiles& model)
-        : config_(model.config()),
-          vocabulary_(load_tokenizer(model).vocabulary()),
-          rope_factors_(rope_factors(config_)) {
+        : config_(model.config()), rope_factors_(rope_factors(config_)) {
+        if (config_.tokenizer.kind != TokenizerKind::None) {
+            vocabulary_ = load_tokenizer(model).vocabulary();
+        } else {
+            spdlog::warn("{}: the model has no tokenizer, so the file cannot turn text into tokens",
+                         model.paths().front());
+        }
         tensors_ = stacked_tensors(model);
         for (const ModelTensor& tensor : model.tensors()) {
             if (tensor.expert <= 0) data_.emplace_back();
@@ -83,7 +89,7 @@ class FolderInput final : public QuantizeInput {
         add_model_keys(config_, file);
         file.add("general.type", "model");
         file.add("general.name", config_.model_name);
-        add_tokenizer_metadata(vocabulary_, config_, file);
+        if (vocabulary_) add_tokenizer_metadata(*vocabulary_, config_, file);
     }
 
   private:
@@ -98,7 +104,7 @@ class FolderInput final : public QuantizeInput {
     }
 
     const ModelConfig& config_;
-    Vocabulary vocabulary_;
+    std::optional<Vocabulary> vocabulary_;
     std::vector<float> rope_factors_;
     std::vector<std::vector<const std::byte*>> data_;  // of each tensor's matrices
 };

@@ -14,7 +14,7 @@
 
 namespace voltpile::llm {
 
-class CpuOps final : public HostOps {
+class CpuOps : public HostOps {
   public:
     // pus: the logical processor of each thread; -1: unbound. pus[0] is the calling thread's, which CpuOps
     // does not bind.
