@@ -29,15 +29,15 @@ template <class Map>
 struct AttractorMap {
     static constexpr bool escapes = false;
 
-    template <class Real>
-    static VOLTPILE_HD void start(const Problem& problem, State<Real>& s) {
+    template <class Given, class Real>
+    static VOLTPILE_HD void start(const Given& problem, State<Real>& s) {
         s.other = s.z;
         s.aid = {Real(0.0), Real(1.0)};
         s.measure = Real(problem.largest_measure);
     }
 
-    template <class Real>
-    static VOLTPILE_HD void step(const Problem&, const MapConstants<Real>& constants, State<Real>& s) {
+    template <class Given, class Real>
+    static VOLTPILE_HD void step(const Given&, const MapConstants<Real>& constants, State<Real>& s) {
         const Real steps = s.aid.x, power = s.aid.y;
         s.other.x = select_not_above(power, steps, s.z.x, s.other.x);
         s.other.y = select_not_above(power, steps, s.z.y, s.other.y);

@@ -4,7 +4,7 @@
 #include "rootmap/cpu_targets.h"
 #include "rootmap/escape_maps.h"
 #include "rootmap/map_lanes.h"
-#include "rootmap/perturbed_mandelbrot.h"
+#include "rootmap/perturbed_sweep.h"
 #include "rootmap/root_maps.h"
 #include "sweep/cpu_lanes.h"
 

@@ -50,13 +50,13 @@ template <class Map>
 struct EscapeMap {
     static constexpr bool escapes = true;
 
-    template <class Real>
-    static VOLTPILE_HD void start(const Problem&, State<Real>& s) {
+    template <class Given, class Real>
+    static VOLTPILE_HD void start(const Given&, State<Real>& s) {
         measure(s);
     }
 
-    template <class Real>
-    static VOLTPILE_HD void step(const Problem&, const MapConstants<Real>& constants, State<Real>& s) {
+    template <class Given, class Real>
+    static VOLTPILE_HD void step(const Given&, const MapConstants<Real>& constants, State<Real>& s) {
         Map::next(constants, s);
         measure(s);
     }

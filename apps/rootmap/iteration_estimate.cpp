@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "rootmap/cpu_targets.h"
+#include "rootmap/gpu_kernel.h"
 #include "rootmap/methods.h"
 #include "rootmap/outcome.h"
 
@@ -72,6 +73,7 @@ Workload workload_of(const Problem& problem, const std::vector<OutcomeField>& fi
     workload.flop_per_unit = instructions_of(problem);
     workload.fp64 = problem.precision != Precision::Fp32;
     workload.points = points;
+    workload.gpu_state_bytes = static_cast<std::int64_t>(raw_bytes_per_point(problem.precision));
     for (const OutcomeField& field : fields)
         workload.bytes_per_point += static_cast<std::int64_t>(field.spec.bytes_per_point());
     return workload;

@@ -112,8 +112,6 @@ void check_job(const JobSpec& job, const ReportProblem& report) {
     const std::string& precision = job.text("iterate.precision");
     if (about.kind == Kind::Attractor && precision != "fp64")
         report("iterate.precision", fmt::format("method \"{}\" computes in fp64 only", about.name));
-    if (job.text("run.device") == "gpu")
-        report("run.device", "app \"rootmap\" computes on CPU cores only: set run.device = \"cpu\"");
     refuse_wrong_center(job, method, report);
     refuse_useless_check(job, report);
 }

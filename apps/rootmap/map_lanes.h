@@ -7,16 +7,6 @@
 namespace voltpile::rootmap {
 inline namespace VOLTPILE_TARGET {
 
-// Plain numbers of a lane in a number type without a plain double.
-template <class Scalar>
-struct PointNumber {
-    using type = Scalar;
-};
-template <>
-struct PointNumber<float> {
-    using type = double;  // values are computed in double and then rounded
-};
-
 // sweep/cpu_lanes.h says what the members are for. Map: RootMap, EscapeMap or AttractorMap. Real: a SIMD
 // register, or DoubleDouble of one.
 template <class Map, class Real>

@@ -5,9 +5,20 @@
 #include "rootmap/root_maps.h"
 #include "rootmap/state.h"
 #include "sweep/logarithm.h"
+#include "sweep/square_root.h"
 
 namespace voltpile::rootmap {
 inline namespace VOLTPILE_TARGET {
+
+// What the values of a point are computed in.
+template <class Scalar>
+struct PointNumber {
+    using type = Scalar;
+};
+template <>
+struct PointNumber<float> {
+    using type = double;  // they are then rounded
+};
 
 // The values of one point, computed in Number.
 template <class Number>
@@ -112,7 +123,7 @@ VOLTPILE_HD double smooth_count(const Problem& problem, const State<double>& s, 
 VOLTPILE_HD double distance_estimate(const State<double>& s) {
     const double derivative = squared_length(s.other);
     if (!(derivative > 0 && derivative <= 1e300)) return 0;
-    return logarithm(s.measure) * __builtin_sqrt(s.measure / derivative);
+    return logarithm(s.measure) * square_root(s.measure / derivative);
 }
 
 // undecided: after max_iterations.

@@ -38,12 +38,14 @@ inline constexpr int parameter_count = sizeof(ParameterSet<double>) / sizeof(dou
 
 inline constexpr int most_degree = 64;
 
-// Of a polynomial: coefficients[k] belongs to z^k.
-struct Polynomial {
+// Of a polynomial: re[k] and im[k] belong to z^k.
+template <class Number>
+struct PolynomialIn {
     int degree = 0;
-    double re[most_degree + 1] = {};
-    double im[most_degree + 1] = {};
+    Number re[most_degree + 1] = {};
+    Number im[most_degree + 1] = {};
 };
+using Polynomial = PolynomialIn<double>;
 
 struct RootList {
     int count = 0;

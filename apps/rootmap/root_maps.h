@@ -14,22 +14,23 @@ struct Quotient {
     Complex<Real> above, below;
 };
 
-template <class Real>
-VOLTPILE_HD Complex<Real> coefficient(const Polynomial& polynomial, int power) {
+template <class Real, class Number>
+VOLTPILE_HD Complex<Real> coefficient(const PolynomialIn<Number>& polynomial, int power) {
     return {Real(polynomial.re[power]), Real(polynomial.im[power])};
 }
 
 // p(z) by Horner's rule, from the highest power on.
-template <class Real>
-VOLTPILE_HD Complex<Real> value_of(const Polynomial& polynomial, Complex<Real> z) {
+template <class Real, class Number>
+VOLTPILE_HD Complex<Real> value_of(const PolynomialIn<Number>& polynomial, Complex<Real> z) {
     Complex<Real> p = coefficient<Real>(polynomial, polynomial.degree);
     for (int k = polynomial.degree - 1; k >= 0; --k) p = p * z + coefficient<Real>(polynomial, k);
     return p;
 }
 
 // p(z) and p'(z).
-template <class Real>
-VOLTPILE_HD void evaluate(const Polynomial& polynomial, Complex<Real> z, Complex<Real>& p, Complex<Real>& d) {
+template <class Real, class Number>
+VOLTPILE_HD void evaluate(const PolynomialIn<Number>& polynomial, Complex<Real> z, Complex<Real>& p,
+                          Complex<Real>& d) {
     d = coefficient<Real>(polynomial, polynomial.degree);
     p = d * z + coefficient<Real>(polynomial, polynomial.degree - 1);
     for (int k = polynomial.degree - 2; k >= 0; --k) {
@@ -39,9 +40,9 @@ VOLTPILE_HD void evaluate(const Polynomial& polynomial, Complex<Real> z, Complex
 }
 
 // p(z), p'(z) and half of p''(z).
-template <class Real>
-VOLTPILE_HD void evaluate(const Polynomial& polynomial, Complex<Real> z, Complex<Real>& p, Complex<Real>& d,
-                          Complex<Real>& half_second) {
+template <class Real, class Number>
+VOLTPILE_HD void evaluate(const PolynomialIn<Number>& polynomial, Complex<Real> z, Complex<Real>& p,
+                          Complex<Real>& d, Complex<Real>& half_second) {
     d = coefficient<Real>(polynomial, polynomial.degree);
     p = d * z + coefficient<Real>(polynomial, polynomial.degree - 1);
     half_second = {Real(0.0), Real(0.0)};
@@ -52,10 +53,11 @@ VOLTPILE_HD void evaluate(const Polynomial& polynomial, Complex<Real> z, Complex
     }
 }
 
-// Each method has: Quotient of(problem, state), which may also change what the state keeps beside z.
+// Each method has: Quotient of(problem, state), which may also change what the state keeps beside z. Given: a
+// Problem, or what a GPU kernel keeps of it.
 struct NewtonStep {
-    template <class Real>
-    static VOLTPILE_HD Quotient<Real> of(const Problem& problem, State<Real>& s) {
+    template <class Given, class Real>
+    static VOLTPILE_HD Quotient<Real> of(const Given& problem, State<Real>& s) {
         Complex<Real> p, d;
         evaluate(problem.polynomial, s.z, p, d);
         return {p, d};
@@ -63,8 +65,8 @@ struct NewtonStep {
 };
 
 struct HalleyStep {
-    template <class Real>
-    static VOLTPILE_HD Quotient<Real> of(const Problem& problem, State<Real>& s) {
+    template <class Given, class Real>
+    static VOLTPILE_HD Quotient<Real> of(const Given& problem, State<Real>& s) {
         Complex<Real> p, d, half_second;
         evaluate(problem.polynomial, s.z, p, d, half_second);
         return {p * d, d * d - p * half_second};
@@ -72,8 +74,8 @@ struct HalleyStep {
 };
 
 struct SchroederStep {
-    template <class Real>
-    static VOLTPILE_HD Quotient<Real> of(const Problem& problem, State<Real>& s) {
+    template <class Given, class Real>
+    static VOLTPILE_HD Quotient<Real> of(const Given& problem, State<Real>& s) {
         Complex<Real> p, d, half_second;
         evaluate(problem.polynomial, s.z, p, d, half_second);
         return {p * d, d * d - p * (half_second + half_second)};
@@ -81,8 +83,8 @@ struct SchroederStep {
 };
 
 struct SecantStep {
-    template <class Real>
-    static VOLTPILE_HD Quotient<Real> of(const Problem& problem, State<Real>& s) {
+    template <class Given, class Real>
+    static VOLTPILE_HD Quotient<Real> of(const Given& problem, State<Real>& s) {
         const Complex<Real> p = value_of(problem.polynomial, s.z);
         const Quotient<Real> quotient = {p * (s.z - s.other), p - s.aid};
         s.other = s.z;
@@ -96,16 +98,15 @@ template <class Method>
 struct RootMap {
     static constexpr bool escapes = false;
 
-    template <class Real>
-    static VOLTPILE_HD void start(const Problem& problem, State<Real>& s) {
+    template <class Given, class Real>
+    static VOLTPILE_HD void start(const Given& problem, State<Real>& s) {
         if constexpr (std::is_same_v<Method, SecantStep>) s.aid = value_of(problem.polynomial, s.other);
         s.measure = Real(problem.largest_measure);
     }
 
     // A point whose next one is not finite stays where it is.
-    template <class Real>
-    static VOLTPILE_HD void step(const Problem& problem, const MapConstants<Real>& constants,
-                                 State<Real>& s) {
+    template <class Given, class Real>
+    static VOLTPILE_HD void step(const Given& problem, const MapConstants<Real>& constants, State<Real>& s) {
         const Quotient<Real> q = Method::of(problem, s);
         const Real scale = constants.value[0] / squared_length(q.below);
         const Complex<Real> move = {(q.above.x * q.below.x + q.above.y * q.below.y) * scale,

@@ -6,10 +6,15 @@
 #include "rootmap/precision.h"
 #include "rootmap/problem_from_job.h"
 #include "rootmap/reference.h"
+#include "run/agreement.h"
 #include "run/rank_context.h"
 #include "sweep/cpu_sweep.h"
 #include "sweep/job_sources.h"
 #include "work/work_scheduler.h"
+#if VOLTPILE_CUDA
+#include "rootmap/gpu_program.h"
+#include "sweep/gpu_sweep.h"
+#endif
 
 namespace voltpile {
 
@@ -34,9 +39,27 @@ std::vector<std::string> RootmapApp::warnings() const {
 }
 
 Plan RootmapApp::plan(const PlanOptions& options, const Topology& topology) {
-    PlanOptions on_cores = options;
-    on_cores.device = DeviceChoice::Cpu;
-    return App::plan(on_cores, topology);
+    Plan plan = App::plan(options, topology);
+    ranks_ = plan.ranks;
+    return plan;
+}
+
+void RootmapApp::connect(const MpiSession& mpi) {
+    // Also a barrier: no rank takes ranges while another still prepares.
+    all_agree(mpi.world(), [&] {
+#if VOLTPILE_CUDA
+        const RankPlan& mine = ranks_[static_cast<std::size_t>(mpi.world().rank())];
+        if (mine.gpu >= 0)
+            gpu_sweep_ =
+                std::make_shared<GpuSweep>([&] { return rootmap::make_gpu_program(problem_, frames_); },
+                                           fields_, mine.device, workload_.points, duty_);
+#endif
+        return std::string();
+    });
+}
+
+void RootmapApp::disconnect() {
+    gpu_sweep_.reset();
 }
 
 std::unique_ptr<App> RootmapApp::reference(const JobSpec& job, std::vector<std::int64_t> points) const {
@@ -44,10 +67,14 @@ std::unique_ptr<App> RootmapApp::reference(const JobSpec& job, std::vector<std::
 }
 
 void RootmapApp::run(RankContext& rank, WorkScheduler& work, ResultWriter& results) {
+    const auto submit = [&](WorkRange range, std::vector<FieldBuffer> data) {
+        results.submit(range, std::move(data));
+    };
+#if VOLTPILE_CUDA
+    if (gpu_sweep_) return gpu_sweep_->run(work, submit);
+#endif
     const rootmap::CpuSweep kernel = rootmap::cpu_sweep(cpu_level());
-    sweep_on_cpu(
-        [&](PointStream& stream) { kernel(problem_, stream); }, fields_, rank.pus(), work,
-        [&](WorkRange range, std::vector<FieldBuffer> data) { results.submit(range, std::move(data)); });
+    sweep_on_cpu([&](PointStream& stream) { kernel(problem_, stream); }, fields_, rank.pus(), work, submit);
 }
 
 std::unique_ptr<App> make_rootmap(const JobSpec& job) {

@@ -12,6 +12,8 @@
 
 namespace voltpile {
 
+class GpuSweep;
+
 class RootmapApp : public App {
   public:
     explicit RootmapApp(const JobSpec& job);
@@ -20,12 +22,17 @@ class RootmapApp : public App {
     Workload workload() const override { return workload_; }
     std::vector<std::string> warnings() const override;
 
-    // On CPU cores: there is no GPU kernel.
     Plan plan(const PlanOptions& options, const Topology& topology) override;
 
     std::optional<CheckPlan> check() const override { return check_; }
     std::unique_ptr<App> reference(const JobSpec& job, std::vector<std::int64_t> points) const override;
 
+    // Prepares this rank's GPU, if the plan gives it one, before the first range.
+    void keep_to(const GpuDuty& duty) override { duty_ = &duty; }
+    void connect(const MpiSession& mpi) override;
+    void disconnect() override;
+
+    // Computes on this rank's GPU if the plan gives it one, else on its cores.
     void run(RankContext& rank, WorkScheduler& work, ResultWriter& results) override;
 
   private:
@@ -35,6 +42,9 @@ class RootmapApp : public App {
     std::optional<CheckPlan> check_;
     Workload workload_;
     std::int64_t frame_count_, frame_points_;
+    std::vector<RankPlan> ranks_;          // of the last plan
+    const GpuDuty* duty_ = nullptr;        // nullptr: GPUs work all the time
+    std::shared_ptr<GpuSweep> gpu_sweep_;  // from connect() to disconnect(); null without a GPU
 };
 
 std::unique_ptr<App> make_rootmap(const JobSpec& job);

@@ -4,20 +4,13 @@
 
 #include "sweep/portable.h"
 #include "sweep/select.h"
+#include "sweep/square_root.h"
 #include "threebody/outcome.h"
 #include "threebody/parameters.h"
 #include "threebody/system.h"
 
 namespace voltpile::threebody {
 inline namespace VOLTPILE_TARGET {
-
-VOLTPILE_HD double square_root(double value) {
-#if defined(__CUDA_ARCH__)
-    return __dsqrt_rn(value);
-#else
-    return __builtin_sqrt(value);
-#endif
-}
 
 VOLTPILE_HD double total_energy(const System<double>& s, double G, const double (&mass)[3]) {
     double kinetic = 0;

@@ -1,7 +1,6 @@
 // Launches the GPU kernels of one integrator.
 #pragma once
 
-#include <algorithm>
 #include <type_traits>
 
 #include "threebody/adaptive_gpu.cuh"
@@ -13,13 +12,6 @@ namespace voltpile::threebody {
 inline namespace VOLTPILE_TARGET {
 
 static_assert(sizeof(RawOutcome) <= bytes_of_raw_outcome && sizeof(AdaptiveEnd) <= bytes_of_raw_outcome);
-
-inline LaunchShape one_thread_each(const GpuRange& range) {
-    LaunchShape shape;
-    shape.threads = 128;
-    shape.blocks = std::max(1, static_cast<int>((static_cast<std::int64_t>(range.points) + 127) / 128));
-    return shape;
-}
 
 template <class Integrator, class Real, bool same_forces, bool closest>
 void launch_fixed_steps(const Problem& problem, const Problem* on_gpu, const GpuRange& range,

@@ -3,6 +3,7 @@
 
 #include <cuda_runtime.h>
 
+#include "sweep/gpu_outcome.cuh"
 #include "sweep/gpu_range.h"
 #include "threebody/diagnostics.h"
 #include "threebody/outcome.h"
@@ -28,18 +29,6 @@ __device__ __forceinline__ void compute_parameters(const Problem* problem, std::
     const auto* sources = reinterpret_cast<const ParameterSource*>(&problem->sources);
     if (me < parameter_count) reinterpret_cast<Number*>(&shared)[me] = value_in<Number>(sources[me], point);
     __syncwarp();
-}
-
-template <class T>
-__device__ __forceinline__ void store(void* values, std::uint32_t point, const T& value) {
-    if (values != nullptr) static_cast<T*>(values)[point] = value;
-}
-template <class T, int count>
-__device__ __forceinline__ void store(void* values, std::uint32_t point, const T (&value)[count]) {
-    if (values == nullptr) return;
-    VOLTPILE_UNROLL
-    for (int i = 0; i < count; ++i)
-        static_cast<T*>(values)[count * static_cast<std::size_t>(point) + i] = value[i];
 }
 
 // Writes the requested fields of a point.

@@ -1,6 +1,7 @@
 #include "threebody/gpu_program.h"
 
 #include "device/buffer.h"
+#include "sweep/gpu_frames.h"
 #include "threebody/gpu_kernel.h"
 #include "threebody/methods.h"
 #include "threebody/parameter_table.h"
@@ -12,18 +13,13 @@ namespace {
 class ThreebodyGpuProgram : public GpuProgram {
   public:
     explicit ThreebodyGpuProgram(const Problem& problem)
-        : problem_(problem), frames_(static_cast<std::size_t>(problem.frame_numbers_count)), on_gpu_(1) {
-        Problem there = problem;
-        for (int i = 0; i < parameter_count; ++i) {
-            ParameterSource& source = as_array(there.sources)[i];
-            if (source.frames != nullptr)
-                source.frames = frames_.data() + (source.frames - problem.frame_numbers);
-        }
-        const Stream stream;
-        if (frames_.size() > 0)
-            copy_to_device(frames_.data(), problem.frame_numbers, frames_.bytes(), stream);
-        copy_to_device(on_gpu_.data(), &there, sizeof there, stream);
-        stream.synchronize();
+        : problem_(problem),
+          there_(problem),
+          frames_({problem.frame_numbers, static_cast<std::size_t>(problem.frame_numbers_count)},
+                  {as_array(there_.sources), parameter_count}, stream_),
+          on_gpu_(1) {
+        copy_to_device(on_gpu_.data(), &there_, sizeof there_, stream_);
+        stream_.synchronize();
     }
 
     std::size_t raw_bytes() const override {
@@ -44,7 +40,9 @@ class ThreebodyGpuProgram : public GpuProgram {
 
   private:
     const Problem problem_;
-    DeviceBuffer<double> frames_;
+    Problem there_;  // points to GPU memory
+    Stream stream_;
+    GpuFrames frames_;
     DeviceBuffer<Problem> on_gpu_;
 };
 

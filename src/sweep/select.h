@@ -22,6 +22,9 @@ VOLTPILE_HD float smaller(float a, float b) {
 VOLTPILE_HD double larger(double a, double b) {
     return a > b ? a : b;
 }
+VOLTPILE_HD float larger(float a, float b) {
+    return a > b ? a : b;
+}
 
 // Returns `yes` if a < b, and `no` if not or if one of them is NaN.
 VOLTPILE_HD double select_below(double a, double b, double yes, double no) {
@@ -30,6 +33,9 @@ VOLTPILE_HD double select_below(double a, double b, double yes, double no) {
 
 // Returns `yes` if a <= b, and `no` if not or if one of them is NaN.
 VOLTPILE_HD double select_not_above(double a, double b, double yes, double no) {
+    return a <= b ? yes : no;
+}
+VOLTPILE_HD float select_not_above(float a, float b, float yes, float no) {
     return a <= b ? yes : no;
 }
 

@@ -1,0 +1,10 @@
+#include "rootmap/gpu_kernel.cuh"
+
+namespace voltpile::rootmap {
+
+void launch_perturbation(const Problem& problem, const Problem* on_gpu, const GpuRange& range,
+                         int multiprocessors, const Stream& stream) {
+    launch_paths<PerturbedPath, 512>(problem, on_gpu, range, multiprocessors, stream);
+}
+
+}  // namespace voltpile::rootmap
