@@ -105,6 +105,8 @@ __global__ __launch_bounds__(threads, 1) void sweep_kernel(const typename Lane::
             continue;
         }
         if (steps_done % between_rests == between_rests - 1) {
+            if (threadIdx.x % 32 == 0)
+                *static_cast<volatile std::uint32_t*>(&range.counters->beat) = steps_done;
             if (range.rest_ns) rest(range.rest_ns);
             if (steps_done % Lane::steps_between_packings == Lane::steps_between_packings - 1) {
                 // Every warp of the block notices the end of the points here, at its next visit at the

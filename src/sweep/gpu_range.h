@@ -26,6 +26,9 @@ struct GpuRange {
         std::uint32_t next;        // number of points handed out to lanes; may exceed `points`
         // Steps of all lanes, also of those without a point, if the lanes count them (Lane::counts_steps).
         unsigned long long lane_steps;
+        // Changes while any warp computes, also if a point takes hours: the steps of the warp that wrote it
+        // last.
+        std::uint32_t beat;
     };
     Counters* counters = nullptr;  // must be zero at the start
 

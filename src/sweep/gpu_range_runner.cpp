@@ -113,6 +113,7 @@ void GpuRangeRunner::collect_part() {
 
 bool GpuRangeRunner::advance() {
     if (!stream_.idle()) return false;
+    moved_ = true;
     collect_part();
     const double taken = take_units();
     units_ += taken;
@@ -130,7 +131,10 @@ double GpuRangeRunner::take_units() {
     if (busy()) {
         copy_to_host(counters_seen_.data(), counters_.data(), counters_.bytes(), watch_);
         watch_.synchronize();
-        const auto seen = static_cast<double>(counters_seen_.data()->units);
+        const GpuRange::Counters& now = *counters_seen_.data();
+        moved_ |= now.beat != last_seen_.beat || now.next != last_seen_.next || now.units != last_seen_.units;
+        last_seen_ = now;
+        const auto seen = static_cast<double>(now.units);
         units_ += seen - units_taken_;
         units_taken_ = seen;
     }

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "device/buffer.h"
@@ -42,6 +43,9 @@ class GpuRangeRunner {
     // Returns the units of work of points that were decided since the last call.
     double take_units();
 
+    // Returns whether take_units() and advance() have seen the GPU come further since the last call.
+    bool take_moved() { return std::exchange(moved_, false); }
+
   private:
     void reserve(std::size_t points);
     std::int64_t count() const { return all_ ? range_.size() : std::ssize(chosen_); }
@@ -70,6 +74,8 @@ class GpuRangeRunner {
     PinnedBuffer<std::int64_t> numbers_here_;
     double units_taken_ = 0;  // of the part
     double units_ = 0;        // of earlier parts, not yet taken
+    GpuRange::Counters last_seen_{};
+    bool moved_ = false;
 
     // Last, so that they are destroyed first.
     Stream stream_;

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <thread>
 
+#include "base/phase.h"
 #include "device/device.h"
 #include "plan/sweep_memory.h"
 #include "sweep/gpu_range_runner.h"
@@ -81,16 +83,24 @@ void GpuSweep::run(WorkScheduler& work, const SubmitRange& submit) {
         const auto now = Clock::now();
         if (busy) work.add_busy(std::chrono::duration<double>(now - reported).count());
         reported = now;
-        for (const auto& runner : runners_) work.add_units(runner->take_units());
+        for (const auto& runner : runners_) {
+            work.add_units(runner->take_units());
+            if (runner->take_moved()) count_step(Phase::Compute);
+        }
     };
+    std::optional<InPhase> computing;  // while a range is on the GPU
     for (;;) {
         for (const auto& runner : runners_) {
             if (runner->busy()) continue;
             const bool busy = any_busy(runners_);
-            if (!busy) account(true);
+            if (!busy) {
+                account(true);
+                computing.reset();  // waiting for a range is not computing
+            }
             const auto range = busy ? work.try_next() : work.next();
             if (!busy) reported = Clock::now();  // waiting does not count as busy
             if (!range || range->empty()) continue;
+            if (!computing) computing.emplace(Phase::Compute);
             if (!runner->start(*range, work.level())) submit(*range, runner->take());
         }
         if (!any_busy(runners_)) {

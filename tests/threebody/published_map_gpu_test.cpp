@@ -7,6 +7,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "base/phase.h"
 #include "device/device.h"
 #include "job/job_spec.h"
 #include "threebody/keys.h"
@@ -84,6 +85,16 @@ TEST_F(Gpu, HasTheGoldenRows) {
     EXPECT_EQ(row_sum(250), 42183566);
     EXPECT_EQ(row_sum(416), 37970734);
     EXPECT_EQ(row_sum(916), 49595958);
+}
+
+// A point that takes seconds; the watchdog ends a job that does not move for a minute.
+TEST_F(Gpu, MovesWithinAPoint) {
+    Problem problem = published_map();
+    set_time(problem, 1e-9, 20'000'000);
+    const auto steps = [] { return phase_detail::counter(static_cast<int>(Phase::Compute)).steps.load(); };
+    const auto before = steps();
+    EXPECT_EQ(run_on_gpu(problem, 0, 1, 1)[0].steps_together, 20'000'000);
+    EXPECT_GE(steps() - before, 10);
 }
 
 TEST_F(Gpu, RestsWithoutChangingTheResult) {
