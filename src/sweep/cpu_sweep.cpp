@@ -1,5 +1,7 @@
 #include "sweep/cpu_sweep.h"
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <exception>
 #include <mutex>
@@ -14,6 +16,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// Points that a thread draws at once, while they last less than this: a draw costs as much as some iterations
+// of a map. Few, because no other thread can help with them.
+constexpr std::size_t kMostDrawn = 32;
+constexpr auto kShortest = std::chrono::microseconds(100);
+
 // A thread's view of the feed, which also counts its work and time.
 class ThreadStream : public PointStream {
   public:
@@ -22,7 +29,11 @@ class ThreadStream : public PointStream {
 
     void begin() { last_ = Clock::now(); }
 
-    bool draw(Ticket& ticket) override { return feed_.draw(ticket); }
+    bool draw(Ticket& ticket) override {
+        if (next_ == drawn_ && !draw_more()) return false;
+        ticket = tickets_[next_++];
+        return true;
+    }
 
     void finish(const Ticket& ticket, const void* outcome) override { feed_.finish(ticket, outcome); }
 
@@ -36,10 +47,23 @@ class ThreadStream : public PointStream {
     }
 
   private:
+    bool draw_more() {
+        const auto now = Clock::now();
+        most_ = now - drew_ < kShortest ? std::min(2 * most_, kMostDrawn) : 1;
+        drew_ = now;
+        next_ = 0;
+        drawn_ = feed_.draw({tickets_.data(), most_});
+        return drawn_ > 0;
+    }
+
     PointFeed& feed_;
     WorkScheduler& work_;
     const double threads_;
     Clock::time_point last_;
+    std::array<Ticket, kMostDrawn> tickets_;
+    std::size_t next_ = 0, drawn_ = 0;  // in tickets_
+    std::size_t most_ = 1;
+    Clock::time_point drew_;
 };
 
 }  // namespace

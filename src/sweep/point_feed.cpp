@@ -48,22 +48,23 @@ std::unique_ptr<PointFeed::RangeInFlight> PointFeed::started(WorkRange range) {
     return nullptr;
 }
 
-bool PointFeed::draw(Ticket& ticket) {
-    if (stopped_) return false;
+std::size_t PointFeed::draw(std::span<Ticket> tickets) {
+    if (stopped_) return 0;
     std::unique_lock lock(mutex_);
     RangeInFlight* current = with_points();
     while (current == nullptr) {
-        if (in_flight_.size() >= most_in_flight) return false;
+        if (in_flight_.size() >= most_in_flight) return 0;
         lock.unlock();
         const auto range = work_.try_next();
-        if (!range) return false;
+        if (!range) return 0;
         std::unique_ptr<RangeInFlight> item = started(*range);
         lock.lock();
         if (item) in_flight_.push_back(std::move(item));
         current = with_points();
     }
-    ticket = current->draw();
-    return true;
+    std::size_t drawn = 0;
+    while (drawn < tickets.size() && current->has_points()) tickets[drawn++] = current->draw();
+    return drawn;
 }
 
 bool PointFeed::wait() {

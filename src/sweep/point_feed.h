@@ -4,10 +4,12 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "sweep/outcome_field.h"
@@ -26,8 +28,9 @@ class PointFeed {
     // exceptions.
     PointFeed(WorkScheduler& work, const std::vector<OutcomeField>& fields, SubmitRange submit);
 
-    // Returns false if there is no point now. Never waits.
-    bool draw(Ticket& ticket);
+    // Hands out as many points as `tickets` has places for, all of one range, or what is left of it. Returns
+    // their number, 0 if there is no point now. Never waits.
+    std::size_t draw(std::span<Ticket> tickets);
 
     // Waits until there is a point. Returns false if there will never be one.
     bool wait();
