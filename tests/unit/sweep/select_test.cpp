@@ -6,14 +6,23 @@
 
 using namespace voltpile;
 
+template <class Number>
+void expect_nan_to_be_false() {
+    const Number one = 1, two = 2, yes = 3, no = 4, nan = NAN;
+    EXPECT_EQ(select_not_above(two, two, yes, no), yes);
+    EXPECT_EQ(select_not_above(two, nan, yes, no), no);
+    EXPECT_EQ(larger(one, two), two);
+    EXPECT_EQ(larger(nan, two), two);
+    EXPECT_EQ(smaller(one, two), one);
+    EXPECT_EQ(smaller(nan, two), two);
+}
+
 TEST(Select, TreatsNanAsFalse) {
     EXPECT_EQ(select_below(1, 2, 3, 4), 3);
     EXPECT_EQ(select_below(2, 2, 3, 4), 4);
     EXPECT_EQ(select_below(NAN, 2, 3, 4), 4);
-    EXPECT_EQ(select_not_above(2, 2, 3, 4), 3);
-    EXPECT_EQ(select_not_above(2, NAN, 3, 4), 4);
-    EXPECT_EQ(larger(1, 2), 2);
-    EXPECT_EQ(larger(NAN, 2), 2);
+    expect_nan_to_be_false<double>();
+    expect_nan_to_be_false<float>();
 }
 
 TEST(Select, TakesTheInverseRootWithinSevenPercent) {
