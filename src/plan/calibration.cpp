@@ -55,7 +55,8 @@ Calibration parse_calibration(const std::string& text, const std::string& path) 
     constexpr double most = 1e30;
     for (const ClusterTable& rate : table.tables("rate")) {
         rate.allow({"work", "processor", "per_s"});
-        calibration.rates.push_back({rate.text("work"), rate.text("processor"), rate.number("per_s", 0, most)});
+        calibration.rates.push_back(
+            {rate.text("work"), rate.text("processor"), rate.number("per_s", 0, most)});
     }
     if (calibration.date.empty()) table.fail("date", "date is empty");
     return calibration;

@@ -11,11 +11,11 @@
 
 namespace voltpile {
 
-// A decode step with n sequences takes 1 / S + weights / W + layers / L + n x products / P seconds: S steps of
-// the engine without their passes, W bytes, L layers and P products of a weight with an activation per second.
-// kLlmPrompt: products per second while a prompt is read. Of a core W and products are a share of what all
-// cores do. Cores multiply most quantized weights by 8-bit activations; the other weights, such as fp16, have
-// the rates kLlmFloatProducts and kLlmFloatPrompt there.
+// A decode step with n sequences takes 1 / S + weights / W + layers / L + n x products / P seconds: S steps
+// of the engine without their passes, W bytes, L layers and P products of a weight with an activation per
+// second. kLlmPrompt: products per second while a prompt is read. Of a core W and products are a share of
+// what all cores do. Cores multiply most quantized weights by 8-bit activations; the other weights, such as
+// fp16, have the rates kLlmFloatProducts and kLlmFloatPrompt there.
 inline constexpr const char* kLlmSteps = "llm steps";
 inline constexpr const char* kLlmWeights = "llm weights";
 inline constexpr const char* kLlmLayers = "llm layers";

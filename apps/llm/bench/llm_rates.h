@@ -33,7 +33,8 @@ std::vector<MeasuredRate> solve_llm_rates(const LlmPassTimes& times, const std::
 
 // Runs a model of random weights on this process's first GPU, or on its cores, and returns the rates
 // kLlmWeights and those beside it (plan/calibration.h). On a GPU the model is one of 8e9 parameters, on cores
-// a small one, with quantized weights and again with fp16. Collective over the world, which must be one rank. Throws AgreedError.
+// a small one, with quantized weights and again with fp16. Collective over the world, which must be one rank.
+// Throws AgreedError.
 std::vector<MeasuredRate> measure_llm_rates(const MpiSession& mpi, bool on_gpu);
 
 }  // namespace voltpile::llm

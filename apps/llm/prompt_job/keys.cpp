@@ -159,7 +159,8 @@ AppSchema llm_schema() {
     schema.example = example;
     schema.check = check;
     schema.sweeps = false;
-    schema.numerics_version = 2;  // 8-bit activations on CPUs; RoPE factors and pre-tokenizers as in llama.cpp
+    // 2: 8-bit activations on CPUs; RoPE factors and pre-tokenizers as in llama.cpp.
+    schema.numerics_version = 2;
     return schema;
 }
 
