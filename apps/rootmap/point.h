@@ -25,6 +25,7 @@ template <class Number>
 VOLTPILE_HD ParameterSet<Number> parameters_in(const Problem& problem, std::int64_t point) {
     ParameterSet<Number> p;
     const auto* sources = reinterpret_cast<const ParameterSource*>(&problem.sources);
+    VOLTPILE_UNROLL
     for (int i = 0; i < parameter_count; ++i)
         reinterpret_cast<Number*>(&p)[i] = value_in<Number>(sources[i], point);
     return p;
