@@ -6,26 +6,21 @@
 
 #include "job/job_spec.h"
 #include "ode/problem_from_job.h"
-#include "run/app.h"
-#include "sweep/outcome_field.h"
+#include "sweep/sweep_app.h"
 
 namespace voltpile {
 
-class OdeApp : public App {
+class OdeApp : public SweepApp {
   public:
     explicit OdeApp(const JobSpec& job);
 
-    std::vector<FieldSpec> fields() const override;
     Workload workload() const override { return workload_; }
 
-    // On CPU cores: there is no GPU kernel.
-    Plan plan(const PlanOptions& options, const Topology& topology) override;
-
-    void run(RankContext& rank, WorkScheduler& work, ResultWriter& results) override;
+  protected:
+    void sweep_points(PointStream& stream) const override;
 
   private:
     ode::JobProblem problem_;
-    std::vector<OutcomeField> fields_;
     Workload workload_;
 };
 

@@ -6,8 +6,7 @@
 #include <vector>
 
 #include "rootmap/problem.h"
-#include "run/app.h"
-#include "sweep/outcome_field.h"
+#include "sweep/check_reference.h"
 
 namespace voltpile::rootmap {
 
@@ -20,22 +19,18 @@ void refuse_useless_check(const JobSpec& job, const ReportProblem& report);
 // Returns the check that the job asks for; nothing if it asks for none.
 std::optional<CheckPlan> check_from_job(const JobSpec& job);
 
-class Reference : public App {
+class Reference : public CheckReference {
   public:
     // points: of the job's sweep, rising.
     Reference(const JobSpec& job, std::vector<std::int64_t> points);
 
-    std::vector<FieldSpec> fields() const override;
-    ResultLayout layout(const JobSpec& job) const override;
     Workload workload() const override;
-    Plan plan(const PlanOptions& options, const Topology& topology) override;
-    void run(RankContext& rank, WorkScheduler& work, ResultWriter& results) override;
 
   private:
+    void sweep_sample(PointStream& stream) const override;
+
     Problem problem_;
     std::vector<double> frames_;  // problem_ points to it
-    std::vector<OutcomeField> fields_;
-    std::vector<std::int64_t> points_;
 };
 
 }  // namespace voltpile::rootmap

@@ -7,17 +7,12 @@
 #include <array>
 #include <cmath>
 #include <string_view>
+#include <utility>
 
-#include "job/fingerprint.h"
-#include "results/result_writer.h"
-#include "run/rank_context.h"
-#include "sweep/cpu_sweep.h"
-#include "sweep/sample_stream.h"
 #include "threebody/cpu_targets.h"
 #include "threebody/methods.h"
 #include "threebody/outcome_fields.h"
 #include "threebody/problem_from_job.h"
-#include "work/work_scheduler.h"
 
 namespace voltpile::threebody {
 namespace {
@@ -44,20 +39,7 @@ bool can_be_checked(const std::string& field, bool double_double) {
 }  // namespace
 
 std::vector<KeySpec> check_keys() {
-    std::vector<KeySpec> keys;
-    keys.push_back({.path = "check.points",
-                    .type = ValueType::Integer,
-                    .unit = "1",
-                    .default_value = Integers{0},
-                    .range = {.min = 0, .max = 1'000'000},
-                    .help = "Random points to compute again, with rkn8 on CPU cores, once the result is "
-                            "complete; 0: none. The result then states how right it is (/check)."});
-    keys.push_back({.path = "check.seed",
-                    .type = ValueType::Integer,
-                    .unit = "1",
-                    .default_value = Integers{1},
-                    .range = {.min = 0},
-                    .help = "Chooses the random points."});
+    std::vector<KeySpec> keys = voltpile::check_keys("with rkn8 on CPU cores");
     keys.push_back({.path = "check.reference_tolerance",
                     .unit = "1",
                     .default_value = Reals{1e-14},
@@ -67,12 +49,7 @@ std::vector<KeySpec> check_keys() {
                         "or if this is below 1e-14, else in FP64. In double-double it provides neither "
                         "closest_approach nor the fields that only adaptive methods have, and takes about "
                         "twenty times as long a step."});
-    keys.push_back({.path = "check.within",
-                    .unit = "1",
-                    .default_value = Reals{0.01},
-                    .range = {.min = 0, .min_open = true},
-                    .help = "The absolute difference, in the unit of each field, that counts as right."});
-    for (KeySpec& key : keys) key.identity = false;  // the result's values are the same
+    keys.back().identity = false;  // the result's values are the same
     return keys;
 }
 
@@ -100,42 +77,25 @@ void refuse_useless_check(const JobSpec& job, const ReportProblem& report) {
 }
 
 std::optional<CheckPlan> check_from_job(const JobSpec& job) {
-    CheckPlan plan;
-    plan.points = job.integer("check.points");
-    if (plan.points == 0) return std::nullopt;
-    plan.seed = job.integer("check.seed");
-    plan.within = job.real("check.within");
-    plan.method = fmt::format("{} at {:g}{}", kReferenceMethod, job.real("check.reference_tolerance"),
-                              in_double_double(job) ? " in double-double" : "");
-    return plan;
+    return voltpile::check_from_job(
+        job, fmt::format("{} at {:g}{}", kReferenceMethod, job.real("check.reference_tolerance"),
+                         in_double_double(job) ? " in double-double" : ""));
 }
 
 Reference::Reference(const JobSpec& job, std::vector<std::int64_t> points)
-    : problem_(problem_from_job(job)), frames_(set_frames(job, problem_)), points_(std::move(points)) {
+    : CheckReference(std::move(points),
+                     fmt::format("{} {}", kReferenceMethod, job.real("check.reference_tolerance"))),
+      problem_(problem_from_job(job)),
+      frames_(set_frames(job, problem_)) {
     problem_.method = method_named(kReferenceMethod);
     problem_.tolerance = job.real("check.reference_tolerance");
     problem_.most_steps = std::max(problem_.most_steps, kLeastBudget);
     problem_.single_precision = false;
     problem_.double_double = in_double_double(job);
+    std::vector<OutcomeField> checked;
     for (const OutcomeField& field : fields_from_job(job, problem_))
-        if (can_be_checked(field.spec.name, problem_.double_double)) fields_.push_back(field);
-}
-
-std::vector<FieldSpec> Reference::fields() const {
-    std::vector<FieldSpec> specs;
-    for (const OutcomeField& field : fields_) specs.push_back(field.spec);
-    return specs;
-}
-
-ResultLayout Reference::layout(const JobSpec& job) const {
-    SweepAxis sample;
-    sample.name = "sample";
-    sample.unit = "1";
-    sample.count = std::ssize(points_);
-    sample.to = static_cast<double>(sample.count);
-    const std::string points = hash_128(fmt::format("{}", fmt::join(points_, " ")));
-    const std::string how = fmt::format("{} {}", kReferenceMethod, problem_.tolerance);
-    return make_layout(job, fields(), {sample}, {{"sample", points}, {"reference", how}});
+        if (can_be_checked(field.spec.name, problem_.double_double)) checked.push_back(field);
+    set_outcome_fields(std::move(checked));
 }
 
 Workload Reference::workload() const {
@@ -144,27 +104,14 @@ Workload Reference::workload() const {
     constexpr double usual_steps = 3000;  // of the published starts at 1e-14
     workload.units_per_point = usual_steps * std::pow(kLeastOfFp64 / problem_.tolerance, 1.0 / 7);
     workload.flop_per_unit = instructions_of(problem_);
-    workload.points = std::ssize(points_);
+    workload.points = sample_size();
     for (const FieldSpec& field : fields())
         workload.bytes_per_point += static_cast<std::int64_t>(field.bytes_per_point());
     return workload;
 }
 
-Plan Reference::plan(const PlanOptions& options, const Topology& topology) {
-    PlanOptions on_cores = options;
-    on_cores.device = DeviceChoice::Cpu;  // an error of a GPU must not be in its reference
-    return App::plan(on_cores, topology);
-}
-
-void Reference::run(RankContext& rank, WorkScheduler& work, ResultWriter& results) {
-    const CpuTarget target = cpu_target(cpu_level());
-    const auto sweep = [&](PointStream& numbers) {
-        SampleStream stream(numbers, points_);
-        target.sweep(problem_, stream);
-    };
-    sweep_on_cpu(sweep, fields_, rank.pus(), work, [&](WorkRange range, std::vector<FieldBuffer> data) {
-        results.submit(range, std::move(data));
-    });
+void Reference::sweep_sample(PointStream& stream) const {
+    cpu_target(cpu_level()).sweep(problem_, stream);
 }
 
 }  // namespace voltpile::threebody

@@ -17,10 +17,10 @@ MAY_INCLUDE = {
     "comm": {"base", "device"},
     "work": {"base", "device", "comm"},
     "results": {"base", "job", "plan", "device", "comm", "work"},
-    "sweep": {"base", "job", "plan", "device", "comm", "work", "results"},
     "plot": {"base", "job", "plan", "device", "comm", "work", "results"},
     "view": {"base", "http", "job", "plan", "device", "comm", "work", "results", "plot"},
     "run": {"base", "http", "machine", "job", "plan", "device", "comm", "work", "results", "plot"},
+    "sweep": {"base", "job", "plan", "device", "comm", "work", "results", "run"},
     "health": {"base", "machine", "job", "plan", "device", "measure", "comm", "run"},
     "cluster": {"base", "machine", "job", "plan", "device", "comm", "work", "results", "plot", "run", "health"},
 }
