@@ -13,7 +13,7 @@ class Survival(VoltpileCase):
     def setUpClass(cls):
         super().setUpClass()
         cls.job = cls.rack.shared / "map.toml"
-        cls.job.write_text(map_job(x=80, y=60, steps=120000, range_points=60))
+        cls.job.write_text(map_job(x=80, y=60, steps=300000, range_points=60) + "[stop]\nseparation = inf\n")  # seconds
         cls.expected = cls.alone(cls.job, "reference.h5")
 
     def submit(self, *options):
