@@ -9,7 +9,7 @@ from voltpile_case import SHARED_CORES, SOURCE, VOLTPILE, VoltpileCase
 
 MODEL = SOURCE / "data/tiny_model/tiny-q8_0.gguf"
 GREEDY = json.loads((SOURCE / "data/tiny_model/expected.json").read_text())["q8_0"]["greedy"]
-LONG = {"prompt": "And", "max_tokens": 500, "ignore_eos": True, "temperature": 1, "stream": True}
+LONG = {"prompt": "And", "max_tokens": 500, "ignore_eos": True, "temperature": 1, "stream": True, "n": 8}
 CUTS = (["--pipeline", "3"], ["--replicas", "3"])
 
 
@@ -51,15 +51,16 @@ class DeadNode(ServeCase):
             self.assertNotIn("data: [DONE]", events, done)
             self.assertTrue('"error"' in events[-1] or done.returncode not in (0, 124), done)
 
-    def open_streams(self, answers=8):
-        streams = [self.curl("/v1/completions", {**LONG, "n": answers, "seed": seed}) for seed in range(3)]
+    def open_streams(self):
+        streams = [self.curl("/v1/completions", {**LONG, "seed": seed}) for seed in range(3)]
         for stream in streams:
             wait_for(lambda: "data: " in stream.stdout, 60, "the first event")
         return streams
 
     def test_other_replicas_go_on_when_a_node_dies(self):
         server = self.mpirun_server(["--replicas", "3"])
-        streams = self.open_streams(answers=3 * 8)  # each has requests on every node, as many as a pipeline has
+        self.rack.run("node3", ["pkill", "-STOP", "-x", "voltpile"], expect=0)  # so that its requests last until it crashes
+        streams = self.open_streams()  # each has requests on every node
         self.rack.crash("node3")
         self.broken_off(streams)
         self.assertIn("replica 2 has failed: rank 2 on node3 has been silent for 15 s: its process is suspended, its node is down "
