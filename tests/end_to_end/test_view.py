@@ -84,9 +84,12 @@ class ViewPage(ViewCase, PageCase):
         self.browser.wait("document.body.dataset.level === '0' && document.getElementById('greatest').textContent", "draws")
 
     def pixel(self, share_x, share_y):
+        """The color there, from a copy: Chromium warns of a canvas of the page that is read back again and again."""
         return tuple(self.browser.evaluate(
-            "(() => { const c = document.getElementById('picture'); return [...c.getContext('2d').getImageData("
-            f"Math.floor(c.width * {share_x}), Math.floor(c.height * {share_y}), 1, 1).data].slice(0, 3); }})()"))
+            "(() => { const c = document.getElementById('picture'); const copy = new OffscreenCanvas(1, 1)"
+            ".getContext('2d', { willReadFrequently: true });"
+            f" copy.drawImage(c, Math.floor(c.width * {share_x}), Math.floor(c.height * {share_y}), 1, 1, 0, 0, 1, 1);"
+            " return [...copy.getImageData(0, 0, 1, 1).data].slice(0, 3); })()"))
 
     def test_shows_values_and_colors(self):
         with h5py.File(self.folder / "a.h5") as file:
