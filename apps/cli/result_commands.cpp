@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "base/error.h"
 #include "cli/command.h"
 #include "plot/colormap.h"
 #include "plot/movie.h"
@@ -17,8 +18,22 @@
 #include "results/show.h"
 #include "results/stored_telemetry.h"
 #include "results/telemetry_log.h"
+#include "results/telemetry_text.h"
 
 namespace voltpile::cli {
+
+namespace {
+
+std::string shown_telemetry(const std::string& result) {
+    const std::vector<NodeTelemetry> nodes = stored_telemetry(result);
+    std::error_code error;
+    if (nodes.empty())
+        throw JobError(std::filesystem::exists(result, error) ? result + " has no telemetry"
+                                                              : "there is no telemetry of " + result);
+    return fmt::format("{}: telemetry\n{}", result, telemetry_text(nodes));
+}
+
+}  // namespace
 
 void add_show(CLI::App& cli, Action& action) {
     CLI::App* show = cli.add_subcommand("show", "print what a result contains, finished or not");
@@ -29,8 +44,18 @@ void add_show(CLI::App& cli, Action& action) {
     show->add_option("--row", *row, "show all values of one row, counted from 0")
         ->type_name("N")
         ->check(CLI::NonNegativeNumber);
-    show->callback([result, row, &action] {
-        action = on_first_rank([result, row](const Invocation&) {
+    auto telemetry = std::make_shared<bool>(false);
+    show->add_flag(
+            "--telemetry", *telemetry,
+            "show power, temperatures, clocks and all else that was sampled of the nodes instead; that "
+            "is what a server's .telemetry.h5 holds")
+        ->excludes("--row");
+    show->callback([result, row, telemetry, &action] {
+        action = on_first_rank([result, row, telemetry](const Invocation&) {
+            if (*telemetry || (*row < 0 && is_telemetry_log(*result))) {
+                fmt::print("{}", shown_telemetry(*result));
+                return ExitCode::Done;
+            }
             const ResultReader reader(*result);
             fmt::print("{}", *row < 0 ? show_text(reader) : row_text(reader, *row));
             return ExitCode::Done;
@@ -177,7 +202,7 @@ void add_plot(CLI::App& cli, Action& action) {
             if (*telemetry) {
                 std::filesystem::path output = options->output;
                 if (output.empty()) {
-                    const bool of_server = result->ends_with(kTelemetryLogEnding);
+                    const bool of_server = is_telemetry_log(*result);
                     output =
                         std::filesystem::path(*result).replace_extension(of_server ? "png" : "telemetry.png");
                 }

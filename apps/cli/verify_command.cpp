@@ -9,7 +9,9 @@
 
 #include "base/format.h"
 #include "cli/command.h"
+#include "results/telemetry_log.h"
 #include "results/verify.h"
+#include "results/verify_telemetry.h"
 
 namespace voltpile::cli {
 namespace {
@@ -28,9 +30,9 @@ std::string verification_text(const std::string& file, const Verification& found
     return text + "\n";
 }
 
-nlohmann::json verification_json(const std::string& file, const Verification& found) {
-    nlohmann::json damage = nlohmann::json::array(), intact = nlohmann::json::array();
-    for (const Damage& each : found.damage) {
+nlohmann::json damage_json(const std::vector<Damage>& all) {
+    nlohmann::json damage = nlohmann::json::array();
+    for (const Damage& each : all) {
         nlohmann::json& entry = damage.emplace_back();
         entry = {{"where", each.where}, {"problem", each.problem}};
         if (!each.points.empty()) {
@@ -38,26 +40,49 @@ nlohmann::json verification_json(const std::string& file, const Verification& fo
             entry["end"] = each.points.end;
         }
     }
+    return damage;
+}
+
+nlohmann::json verification_json(const std::string& file, const Verification& found) {
+    nlohmann::json intact = nlohmann::json::array();
     for (const WorkRange& range : found.intact.ranges())
         intact.push_back(nlohmann::json::array({range.begin, range.end}));
     return {{"file", file},           {"finished", found.finished}, {"checksums", found.has_checksums},
-            {"points", found.points}, {"intact", intact},           {"damage", damage}};
+            {"points", found.points}, {"intact", intact},           {"damage", damage_json(found.damage)}};
+}
+
+void print_json(const nlohmann::json& object) {
+    fmt::print("{}\n", object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+[[noreturn]] void throw_damage(const std::string& file, const std::vector<Damage>& damage) {
+    std::vector<std::string> problems;
+    for (const Damage& each : damage) problems.push_back(naming_result(file, each.problem));
+    throw Error(ExitCode::Failed, fmt::format("{}", fmt::join(problems, "\n")));
+}
+
+ExitCode verify_server(const std::string& file, bool as_json) {
+    const TelemetryVerification found = verify_telemetry(file);
+    if (as_json) {
+        print_json({{"file", file}, {"samples", found.samples}, {"damage", damage_json(found.damage)}});
+        return found.ok() ? ExitCode::Done : ExitCode::Failed;
+    }
+    if (!found.ok()) throw_damage(file, found.damage);
+    fmt::print("{}: {} samples of telemetry intact\n", file, count_text(found.samples));
+    return ExitCode::Done;
 }
 
 ExitCode verify(const VerifyOptions& options) {
     const std::string& file = options.file;
+    if (!options.parts && is_telemetry_log(file)) return verify_server(file, options.json);
     const Verification found = options.parts ? verify_parts_of(file) : verify_result(file);
     if (options.json) {
-        using Json = nlohmann::json;
-        fmt::print("{}\n",
-                   verification_json(file, found).dump(2, ' ', false, Json::error_handler_t::replace));
+        print_json(verification_json(file, found));
         return found.ok() ? ExitCode::Done : ExitCode::Failed;
     }
     if (found.points > 0) fmt::print("{}", verification_text(file, found));
-    if (found.ok()) return ExitCode::Done;
-    std::vector<std::string> problems;
-    for (const Damage& each : found.damage) problems.push_back(naming_result(file, each.problem));
-    throw Error(ExitCode::Failed, fmt::format("{}", fmt::join(problems, "\n")));
+    if (!found.ok()) throw_damage(file, found.damage);
+    return ExitCode::Done;
 }
 
 }  // namespace
@@ -66,7 +91,8 @@ void add_verify(CLI::App& cli, Action& action) {
     CLI::App* command =
         cli.add_subcommand("verify", "read every byte of a result and compare it with its checksums");
     auto options = std::make_shared<VerifyOptions>();
-    command->add_option("FILE", options->file, "result file (.h5), finished or not")
+    command
+        ->add_option("FILE", options->file, "result file (.h5), finished or not, or a server's .telemetry.h5")
         ->required()
         ->check(some_result());
     command->add_flag("--parts", options->parts, "verify the part folder, even beside a finished result");

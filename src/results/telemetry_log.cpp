@@ -6,6 +6,7 @@
 
 #include "base/build_info.h"
 #include "results/hdf5/attribute.h"
+#include "results/hdf5/content_checksum.h"
 #include "results/hdf5/group_io.h"
 #include "results/hdf5/handle.h"
 #include "results/hdf5/telemetry_file.h"
@@ -22,10 +23,15 @@ void write_log(const std::string& path, const std::vector<NodeTelemetry>& nodes,
     write_telemetry(file.get(), nodes);
     write_integer(file.get(), "generatedTokens", tokens);
     write_integer(file.get(), "promptTokens", prompt_tokens);
+    write_content_checksum(file.get());
     file.close(path);
 }
 
 }  // namespace
+
+bool is_telemetry_log(const std::filesystem::path& file) {
+    return file.string().ends_with(kTelemetryLogEnding);
+}
 
 std::filesystem::path telemetry_samples(const std::filesystem::path& file) {
     return follow_links(file).string() + ".samples";

@@ -14,6 +14,8 @@ namespace voltpile {
 
 inline constexpr std::string_view kTelemetryLogEnding = ".telemetry.h5";
 
+bool is_telemetry_log(const std::filesystem::path& file);  // by its name
+
 // Where the samples are until the file is written: "<file>.samples".
 std::filesystem::path telemetry_samples(const std::filesystem::path& file);
 

@@ -8,7 +8,7 @@ import unittest
 
 import h5py
 
-from harness import BAD_INPUT, PATIENCE, SOURCE, STOPPED, stand_in
+from harness import BAD_INPUT, FAILED, PATIENCE, SOURCE, STOPPED, stand_in
 from serving import MODEL, ServeCase
 
 JOB = f"""app = "serve"
@@ -142,9 +142,42 @@ class ServeTelemetry(ServeCase):
         self.stop()
         self.voltpile("plot", "--telemetry", self.file)
         self.assertEqual((self.results / "lab.telemetry.png").read_bytes()[:8], b"\x89PNG\r\n\x1a\n")
-        _, err = self.voltpile("show", self.file, expect=BAD_INPUT)
-        self.assertIn("is no result", err)
         self.assertNotIn("telemetry", self.voltpile("list", "results")[0])
+
+    def test_show_and_verify(self):
+        self.serve_job()
+        self.wait_for_samples()
+        _, err = self.voltpile("verify", self.file, expect=BAD_INPUT)
+        self.assertIn(f"{self.file} does not exist yet: a server writes it when it stops", err)
+        self.stop()
+        _, _, times, power = self.read()
+        out, _ = self.voltpile("show", self.file)
+        (line,) = [line.split() for line in out.splitlines() if "power_w" in line and "0000:16:00.0" in line]
+        self.assertEqual(line, ["power_w", "0000:16:00.0", "W", "100", "100", "100", "100", "0"])
+        self.assertRegex(out, rf"{len(times)} samples from 20\d\d-\d\d-\d\d ..:..:.. to .* UTC\n")
+        self.assertRegex(out, r"energy: .* Wh by 4 GPUs, 400 W on average\n")
+        self.assertEqual(self.voltpile("verify", self.file)[0], f"{self.file}: {len(times)} samples of telemetry intact\n")
+        self.assertEqual(json.loads(self.voltpile("verify", self.file, "--json")[0]), {"file": str(self.file), "samples": len(times), "damage": []})
+
+    def test_verify_finds_damage(self):
+        self.serve_job()
+        self.wait_for_samples()
+        self.stop()
+        with h5py.File(self.file, "r+") as file:
+            (host,) = file["telemetry"]
+            file["telemetry"][host]["power_w"][0, 2] = 7
+        _, err = self.voltpile("verify", self.file, expect=FAILED)
+        self.assertRegex(err, rf"{self.file}: .*telemetry/{host}/power_w")
+        found = json.loads(self.voltpile("verify", self.file, "--json", expect=FAILED)[0])
+        self.assertEqual([each["where"] for each in found["damage"]], [f"telemetry/{host}/power_w"])
+        with h5py.File(self.file, "r+") as file:
+            file.attrs["generatedTokens"] = 7
+        found = json.loads(self.voltpile("verify", self.file, "--json", expect=FAILED)[0])
+        self.assertEqual(len(found["damage"]), 2)
+        self.file.write_bytes(self.file.read_bytes()[:1000])
+        _, err = self.voltpile("verify", self.file, expect=FAILED)
+        self.assertIn(str(self.file), err)
+        self.assertEqual(len(err.splitlines()), 1, err)
 
     def test_the_command_keeps_it_beside_its_address_file(self):
         environment = stand_in(self.write("node.json", json.dumps(self.node)))
