@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/command_line.h"
 #include "command/command_app.h"
+#include "command/judge.h"
 #include "command/keys.h"
 #include "llm/prompt_job/keys.h"
 #include "llm/prompt_job/llm_app.h"
@@ -36,7 +37,7 @@ std::vector<AppEntry> app_table() {
             {ode_schema(), make_ode},
             {llm_schema(), make_llm},
             {.schema = serve_schema(), .make_service = make_serve},
-            {command_schema(), make_command}};
+            {.schema = command_schema(), .make = make_command, .judge = judge_command}};
 }
 
 // Turns every exception into a message and an exit code. Nothing that is printed here can throw.

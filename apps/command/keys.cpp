@@ -165,6 +165,14 @@ std::vector<KeySpec> command_keys() {
         words_key(
             "output.logs", "all", {"all", "failed"},
             "Which runs keep what they have printed, below <result>.log/runs: all, or those that failed."),
+        {.path = "output.most_log_bytes",
+         .unit = "byte",
+         .default_value = Reals{1e10},
+         .range = {.min = 1, .max = kForever},
+         .identity = false,
+         .help = "The most that one run may print, stdout and stderr together. A run that prints more is "
+                 "ended and "
+                 "counts as failed, so that it does not fill the disk."},
         names_key(
             "output.regex.NAME", {},
             "A Perl-compatible regular expression for the field NAME: the first group of its last match in "

@@ -93,6 +93,11 @@ ProgramRunner::Logs ProgramRunner::logs_of(const std::string& name) const {
     return logs;
 }
 
+double ProgramRunner::printed_bytes(const Logs& logs) {
+    return static_cast<double>(size_of_file(logs.out)) - static_cast<double>(logs.out_begin) +
+           static_cast<double>(size_of_file(logs.err)) - static_cast<double>(logs.err_begin);
+}
+
 std::string ProgramRunner::prepare_folder(const TemplateValues& values) const {
     const std::string& text = job_.text("command.folder");
     const fs::path folder = fs::absolute(text.empty() ? "." : filled(text, values)).lexically_normal();
@@ -167,6 +172,7 @@ std::optional<RunRecord> ProgramRunner::run(const RunOrder& order, WorkScheduler
     const Logs logs = logs_of(order.name);
     RunRecord record;
     const double limit_s = job_.real("command.time_limit_s");
+    const double most_bytes = job_.real("output.most_log_bytes");
     const auto begin = std::chrono::steady_clock::now();
     bool ending = false, stopped = false;
     double busy_s = 0, shown_s = 0;
@@ -182,6 +188,7 @@ std::optional<RunRecord> ProgramRunner::run(const RunOrder& order, WorkScheduler
         stopped = work.stopping();
         if (!stopped && must_end()) record.outcome = Outcome::Ended;
         if (!stopped && now_s > limit_s) record.outcome = Outcome::TimeLimit;
+        if (!stopped && printed_bytes(logs) > most_bytes) record.outcome = Outcome::Flooded;
         ending = stopped || record.outcome != Outcome::Done;
         if (ending) program.terminate();
     }
@@ -213,6 +220,9 @@ void ProgramRunner::judge(RunRecord& record, const RunOrder& order, const Templa
     if (record.outcome == Outcome::TimeLimit) {
         record.problem = fmt::format("{} was ended after command.time_limit_s = {} s", name,
                                      job_.real("command.time_limit_s"));
+    } else if (record.outcome == Outcome::Flooded) {
+        record.problem = fmt::format("{} was ended because it printed more than output.most_log_bytes = {:g}",
+                                     name, job_.real("output.most_log_bytes"));
     } else if (record.outcome == Outcome::Ended) {
         record.problem = fmt::format("{} was ended because another instance failed", name);
     } else if (record.exit_code > 128 && record.exit_code <= 128 + 64) {

@@ -56,6 +56,7 @@ class ProgramRunner {
         std::uintmax_t out_begin = 0, err_begin = 0;  // where this run's part begins
     };
     Logs logs_of(const std::string& name) const;
+    static double printed_bytes(const Logs& logs);  // by this run
     std::string prepare_folder(const TemplateValues& values) const;
     ProgramRequest request_of(const RunOrder& order, const TemplateValues& values, const Logs& logs) const;
     void add_resume(std::vector<std::string>& argv, const RunOrder& order, TemplateValues values) const;

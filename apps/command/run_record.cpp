@@ -40,14 +40,27 @@ FieldBuffer values_buffer(const std::vector<RunRecord>& records, std::size_t fie
 
 }  // namespace
 
-std::vector<FieldSpec> record_fields(bool instances) {
-    FieldSpec outcome, exit_code, seconds, problem, host;
+FieldSpec outcome_field(bool instances) {
+    FieldSpec outcome;
     outcome.name = "outcome";
     outcome.type = FieldType::Int32;
     outcome.unit = "1";
     outcome.long_name = "how the run ended";
-    outcome.labels = {"done", "exit_code", "signal", "time_limit", "no_output"};
+    outcome.labels = {"done", "exit_code", "signal", "time_limit", "no_output", "flooded"};
     if (instances) outcome.labels.push_back("ended");
+    return outcome;
+}
+
+FieldSpec problem_field() {
+    FieldSpec problem;
+    problem.name = "problem";
+    problem.shape = FieldShape::Text;
+    problem.long_name = "what went wrong; empty if nothing did";
+    return problem;
+}
+
+std::vector<FieldSpec> record_fields(bool instances) {
+    FieldSpec exit_code, seconds, host;
     exit_code.name = "exit_code";
     exit_code.type = FieldType::Int32;
     exit_code.unit = "1";
@@ -55,13 +68,10 @@ std::vector<FieldSpec> record_fields(bool instances) {
     seconds.name = "seconds";
     seconds.unit = "s";
     seconds.long_name = "time that the run took";
-    problem.name = "problem";
-    problem.shape = FieldShape::Text;
-    problem.long_name = "what went wrong; empty if nothing did";
     host.name = "host";
     host.shape = FieldShape::Text;
     host.long_name = "host on which the instance ran";
-    std::vector<FieldSpec> fields{outcome, exit_code, seconds, problem};
+    std::vector<FieldSpec> fields{outcome_field(instances), exit_code, seconds, problem_field()};
     if (instances) fields.push_back(host);
     return fields;
 }

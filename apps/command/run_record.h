@@ -10,7 +10,15 @@
 namespace voltpile::command {
 
 // How a run ended. The numbers are stored; see outcome_words().
-enum class Outcome : int { Done = 0, ExitCode = 1, Signal = 2, TimeLimit = 3, NoOutput = 4, Ended = 5 };
+enum class Outcome : int {
+    Done = 0,
+    ExitCode = 1,
+    Signal = 2,
+    TimeLimit = 3,
+    NoOutput = 4,
+    Flooded = 5,
+    Ended = 6
+};
 
 struct RunRecord {
     Outcome outcome = Outcome::Done;
@@ -21,6 +29,9 @@ struct RunRecord {
     std::string missing;  // which outputs an instance has not printed; not stored
     std::vector<OutputValue> values;
 };
+
+FieldSpec outcome_field(bool instances);
+FieldSpec problem_field();
 
 // The fields that every job has; those of its outputs follow. With several instances of the program there are
 // also Outcome::Ended and the field `host`.

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,6 +25,7 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 constexpr milliseconds grace{2'000};  // between SIGTERM and SIGKILL
+constexpr milliseconds kLook{50};     // between looks at how much it has printed
 
 int memory_file(const char* name) {
     const int fd = memfd_create(name, MFD_CLOEXEC);
@@ -44,6 +46,11 @@ int memory_file_with(const std::string& text) {
     }
     lseek(fd, 0, SEEK_SET);
     return fd;
+}
+
+std::int64_t bytes_in(int fd) {
+    struct stat about {};
+    return fstat(fd, &about) == 0 ? about.st_size : 0;
 }
 
 std::string captured_text(int fd) {
@@ -137,6 +144,19 @@ bool Process::ended_within(milliseconds time) {
     }
 }
 
+bool Process::flooded() const {
+    return bytes_in(out_fd_) + bytes_in(err_fd_) > kMostPrintedBytes;
+}
+
+bool Process::ended_or_flooded_within(milliseconds time) {
+    const auto until = steady_clock::now() + time;
+    for (;;) {
+        const auto left = std::chrono::ceil<milliseconds>(until - steady_clock::now());
+        if (ended_within(std::min(left, kLook)) || flooded()) return true;
+        if (left <= kLook) return false;
+    }
+}
+
 void Process::terminate() {
     kill(pid_, SIGTERM);
     if (ended_within(grace)) return;
@@ -149,11 +169,15 @@ void Process::terminate() {
 
 ProcessResult Process::wait() {
     ProcessResult result;
-    if (!ended_within(std::chrono::ceil<milliseconds>(deadline_ - steady_clock::now()))) {
-        result.timed_out = true;
-        terminate();
-    }
+    result.timed_out =
+        !ended_or_flooded_within(std::chrono::ceil<milliseconds>(deadline_ - steady_clock::now()));
+    if (!reaped_) terminate();
     result.exit_code = WIFSIGNALED(status_) ? 128 + WTERMSIG(status_) : WEXITSTATUS(status_);
+    result.flooded = flooded();
+    if (result.flooded) {
+        result.err = fmt::format("it was ended because it printed more than {} MiB", kMostPrintedBytes >> 20);
+        return result;
+    }
     result.out = captured_text(out_fd_);
     result.err = captured_text(err_fd_);
     return result;

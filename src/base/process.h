@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -19,12 +20,16 @@ struct ProcessRequest {
     std::chrono::milliseconds timeout{30'000};
 };
 
+// A program that prints more is ended: what it prints is kept in memory.
+inline constexpr std::int64_t kMostPrintedBytes = 64 << 20;
+
 struct ProcessResult {
     int exit_code = 0;  // 128 + N if signal N ended it
     bool timed_out = false;
+    bool flooded = false;  // printed more than kMostPrintedBytes; `out` is empty, and `err` says so
     std::string out, err;
 
-    bool succeeded() const { return exit_code == 0 && !timed_out; }
+    bool succeeded() const { return exit_code == 0 && !timed_out && !flooded; }
 };
 
 // Returns the argv or envp array for exec and posix_spawn: pointers into `words`, then nullptr. Valid while
@@ -48,12 +53,14 @@ class Process {
     Process(const Process&) = delete;
     Process& operator=(const Process&) = delete;
 
-    // Waits for the end of the program; ends it when its timeout, counted from its start, expires. Call it
-    // once.
+    // Waits for the end of the program; ends it when its timeout, counted from its start, expires, and when
+    // it prints more than kMostPrintedBytes. Call it once.
     ProcessResult wait();
 
   private:
     bool ended_within(std::chrono::milliseconds time);
+    bool ended_or_flooded_within(std::chrono::milliseconds time);
+    bool flooded() const;
     void terminate();
 
     pid_t pid_ = -1;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -94,6 +95,9 @@ struct AppEntry {
     AppSchema schema;
     std::function<std::unique_ptr<App>(const JobSpec&)> make = {};
     std::function<std::unique_ptr<Service>(const JobSpec&)> make_service = {};
+    // Called on rank 0 with the finished result. Throws FileError, with which the run ends, if it has nothing
+    // of use; it stays.
+    std::function<void(const JobSpec&, const std::filesystem::path& result)> judge = {};
 };
 
 }  // namespace voltpile

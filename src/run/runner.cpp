@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <memory>
@@ -16,6 +17,7 @@
 #include "job/power_keys.h"
 #include "job/watchdog_keys.h"
 #include "plan/links.h"
+#include "results/admission.h"
 #include "results/json_lines.h"
 #include "results/output_file.h"
 #include "results/parts/background_consolidation.h"
@@ -176,6 +178,19 @@ ExitCode run_and_check(const MpiSession& mpi, StopSignals& signals, OpenedJob op
     return check_code;
 }
 
+// Throws AgreedError if the result is there and its app finds nothing of use in it.
+void judge_result(const Communicator& world, std::span<const AppEntry> apps, const JobSpec& spec,
+                  const std::filesystem::path& result) {
+    const auto entry =
+        std::ranges::find(apps, spec.app(), [](const AppEntry& app) { return app.schema.name; });
+    if (entry == apps.end() || !entry->judge) return;
+    decide_on_root(world, [&] {
+        // Other shards may still be running.
+        if (result_source(result) == ResultSource::File) entry->judge(spec, result);
+        return std::string();
+    });
+}
+
 ExitCode run_service(const MpiSession& mpi, StopSignals& signals, OpenedJob opened) {
     const PreparedJob job = plan_job(mpi.world(), std::move(opened));
     if (mpi.world().rank() == 0 && job.plan.topology.hosts.size() > 1)
@@ -200,7 +215,12 @@ ExitCode run_job(const MpiSession& mpi, StopSignals& signals, std::span<const Ap
     OpenedJob job = open_job(world, apps, options);
     if (job.service) return run_service(mpi, signals, std::move(job));
     const std::filesystem::path result = result_path(options, job.spec);
-    if (options.jsonl.empty()) return run_and_check(mpi, signals, std::move(job), result, options);
+    const JobSpec spec = job.spec;
+    if (options.jsonl.empty()) {
+        const ExitCode code = run_and_check(mpi, signals, std::move(job), result, options);
+        if (code == ExitCode::Done) judge_result(world, apps, spec, result);
+        return code;
+    }
     decide_on_root(world, [&] {
         std::vector<std::filesystem::path> kept{result, job.spec.path()};
         const ResultLayout layout = job.app->layout(job.spec);
@@ -214,6 +234,7 @@ ExitCode run_job(const MpiSession& mpi, StopSignals& signals, std::span<const Ap
         if (code == ExitCode::Done) write_lines_too(options.jsonl, result);
         return std::string();
     });
+    if (code == ExitCode::Done) judge_result(world, apps, spec, result);
     return code;
 }
 

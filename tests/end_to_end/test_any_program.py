@@ -3,11 +3,12 @@
 import math
 import os
 import signal
+import time
 import unittest
 
 import h5py
 
-from harness import BAD_INPUT, CANNOT_RUN, FAILED, SOURCE, STOPPED
+from harness import BAD_INPUT, CANNOT_RUN, FAILED, PATIENCE, SOURCE, STOPPED
 from program_case import AXIS, HEAD, ProgramCase, alive, job_text
 
 
@@ -51,6 +52,25 @@ class AnyProgram(ProgramCase):
         # Without a sweep that is the default.
         _, err = self.run_job(job_text("exit 5", count=0), "--fresh", expect=FAILED)
         self.assertIn("point 0: sh ended with exit code 5", err)
+
+    def test_a_sweep_in_which_every_run_fails_fails(self):
+        text = job_text("echo {x} reason >&2; exit 3")
+        for _ in range(2):  # also when the result is there already
+            _, err = self.run_job(text, expect=FAILED)
+            self.assertIn("all 4 runs failed; point 0 (x = 0): sh ended with exit code 3: 0 reason. The result has all of them", err)
+            self.assertEqual(self.values("exit_code"), [3] * 4)
+        self.run_job(job_text("echo {x} reason >&2; exit 3", 'on_failure = "record"'))
+        _, err = self.run_job(job_text("[ {x} -eq 2 ]"), "--fresh")
+        self.assertEqual(self.values("outcome"), [1, 1, 0, 1])
+        _, err = self.run_job(text, "--fresh", ranks=2, expect=FAILED)
+        self.assertEqual(err.count("all 4 runs failed"), 1)
+
+    def test_a_run_that_prints_without_end_is_ended(self):
+        begin = time.monotonic()
+        self.run_job(job_text("if [ {x} -eq 1 ]; then exec yes; fi; echo fine", rest="[output]\nmost_log_bytes = 1e6\n"))
+        self.assertEqual(self.values("outcome"), [0, 5, 0, 0])
+        self.assertIn("sh was ended because it printed more than output.most_log_bytes = 1e+06", self.texts("problem")[1])
+        self.assertLess(time.monotonic() - begin, 30 * PATIENCE)
 
     def test_output_that_is_not_json_is_named(self):
         script = 'case {x} in 0) echo text; echo "{{\\"a\\": 1.5}}";; 1) echo "{{oops";; 2) echo "{{}}";; 3) true;; esac'

@@ -53,6 +53,17 @@ TEST(Process, KillsProcessAtTimeout) {
     EXPECT_LT(seconds_since(begin), 15);  // 0.3 s, 2 s until SIGKILL, and slack for busy machines
 }
 
+TEST(Process, EndsAProgramThatPrintsWithoutEnd) {
+    const auto begin = std::chrono::steady_clock::now();
+    const ProcessResult result = shell("exec yes", 60s);
+    EXPECT_TRUE(result.flooded);
+    EXPECT_FALSE(result.timed_out);
+    EXPECT_FALSE(result.succeeded());
+    EXPECT_EQ(result.out, "");
+    EXPECT_EQ(result.err, "it was ended because it printed more than 64 MiB");
+    EXPECT_LT(seconds_since(begin), 30);  // printing as much takes a fraction of a second
+}
+
 TEST(Process, DoesNotWaitForOrphansHoldingOutput) {
     const auto begin = std::chrono::steady_clock::now();
     EXPECT_EQ(shell("sleep 40 & echo done").out, "done\n");
