@@ -177,7 +177,23 @@ class Coordinator {
         std::int64_t points = job.plan.workload.largest_range();
         if (const std::int64_t asked = job.spec.integer("run.range_points"); asked > 0)
             points = std::min(points, asked);
-        return {std::max(job.spec.real("run.range_seconds"), shortest), points};
+        return {std::max(job.spec.real("run.range_seconds"), shortest), points, side_by_side(job.plan)};
+    }
+    // Of sweeps, whose points share no more than a processor.
+    static std::vector<std::int64_t> side_by_side(const Plan& plan) {
+        constexpr std::int64_t of_multiprocessor = 256, of_core = 8;
+        std::vector<std::int64_t> points;
+        for (const Team& team : plan.teams.teams) {
+            const RankPlan& rank = plan.ranks[static_cast<std::size_t>(team.stages.front().front())];
+            if (!plan.workload.gpu_state_bytes)
+                points.push_back(1);
+            else if (rank.gpu < 0)
+                points.push_back(std::ssize(rank.cores) * of_core);
+            else
+                points.push_back(plan.host_of(rank).gpus[static_cast<std::size_t>(rank.gpu)].multiprocessors *
+                                 of_multiprocessor);
+        }
+        return points;
     }
 
     const Communicator& world_;

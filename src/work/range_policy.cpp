@@ -40,7 +40,9 @@ std::optional<WorkRange> RangePolicy::next(int team) {
     const bool several = std::ranges::count_if(points_per_s_, [](double each) { return each > 0; }) > 1;
     double points = several ? share * share_of_rest : share;
     points = std::max(points, std::min(longest * shortest_part, all_points_ * speed / all * shortest_share));
-    points = std::min(points, measured_[index] ? longest : longest * unmeasured_part);
+    const double usual = measured_[index] ? longest : longest * unmeasured_part;
+    const double least = limits_.side_by_side.empty() ? 1 : static_cast<double>(limits_.side_by_side[index]);
+    points = std::min(points, std::max(usual, least));
     auto count = static_cast<std::int64_t>(std::min(std::ceil(points), 9e18));
     if (limits_.max_points > 0) count = std::min(count, limits_.max_points);
     return todo_.take_front(std::max<std::int64_t>(count, 1));

@@ -1,7 +1,7 @@
 // Decides how large the next range of a team is (guided self-scheduling). A range is a share of the remaining
 // points in proportion to the team's speed, so ranges shrink towards the end and unequal processors finish
-// together. No range takes longer than `range_seconds`, and none is so short that handing it out costs more
-// than computing it. Pure: no clock, no messages.
+// together. No range takes longer than `range_seconds`, unless single points do, and none is so short that
+// handing it out costs more than computing it. Pure: no clock, no messages.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,8 @@ namespace voltpile {
 struct RangeLimits {
     double range_seconds = 2.0;   // longest time a range should take its team
     std::int64_t max_points = 0;  // 0: no limit by number
+    // Points that each team computes side by side: fewer take no less time. Empty: one.
+    std::vector<std::int64_t> side_by_side = {};
 };
 
 class RangePolicy {

@@ -76,6 +76,20 @@ TEST(RangePolicy, RespectsTheMaximumNumberOfPoints) {
     EXPECT_EQ(run.sizes.size(), 143u);  // 142 x 7 + 6
 }
 
+// A GPU computes 1,000 points in 5 s, and one point, too: shorter ranges would take as long.
+TEST(RangePolicy, KeepsALaneBusyOnPointsThatTakeLongerThanARange) {
+    RangePolicy policy(RangeSet({0, 100'000}), {1000}, {2.0, 0, {1000}});
+    for (int i = 0; i < 20; ++i) {
+        const auto range = policy.next(0);
+        ASSERT_TRUE(range);
+        EXPECT_GE(range->size(), 1000);
+        policy.set_speed(0, static_cast<double>(range->size()) / 5);
+    }
+    // Teams still share what is left.
+    RangePolicy two(RangeSet({0, 1000}), {100, 100}, {2.0, 0, {1000, 1000}});
+    EXPECT_LE(two.next(0)->size(), 250);
+}
+
 TEST(RangePolicy, SkipsCompletedPoints) {
     RangeSet todo;
     todo.insert({5, 6});
