@@ -4,6 +4,8 @@
 #include "nbody/cpu_targets.h"
 #include "nbody/fixed_step_lanes.h"
 #include "sweep/cpu_lanes.h"
+#include "sweep/simd_inverse_cube.h"
+#include "sweep/simd_select.h"
 
 namespace voltpile::nbody {
 namespace {

@@ -1,4 +1,5 @@
-// Methods of fixed steps: one point of the sweep in each SIMD lane.
+// Methods of fixed steps on the CPU: one point of the sweep in each SIMD lane. Only for sources that
+// voltpile_cpu_kernels compiles.
 #pragma once
 
 #include "nbody/fixed_steps.h"
@@ -64,7 +65,7 @@ class FixedStepLanes {
         lane.ended = false;
         lane.status = lane.last < lane.time_is_up ? Status::MaxSteps : Status::End;
         begin_lane(problem_, point, i, fresh_, forces_);
-        if (problem_.escape_distance > 0) set_escape_terms(problem_, point, i, escape_);
+        if (problem_.escape_distance > 0) set_escape_terms(problem_, point, escape_, SetLane<Real>{i});
         h_.set_lane(i, number_at(problem_, kDt, point));
         steps_.set_lane(i, 0.0);
     }
@@ -84,7 +85,7 @@ class FixedStepLanes {
         unsigned ended = 0;
         while (k < stretch && ended == 0) {
             const Motion<Real, bodies> before = motion_;
-            step();
+            fixed_step(problem_.method, composition_, motion_, h_, forces_);
             ++k;
             steps_ = steps_ + real<Real>(1);
             ended = active & ~finite_lanes(motion_);
@@ -131,17 +132,6 @@ class FixedStepLanes {
         bool ended = false;  // before `last`
         Status status = Status::End;
     };
-
-    VOLTPILE_HD void step() {
-        switch (problem_.method) {
-            case Method::Euler:
-                return euler_step(motion_, h_, forces_);
-            case Method::RungeKutta4:
-                return runge_kutta_step(motion_, h_, forces_);
-            default:
-                return composed_step(motion_, h_, forces_, composition_);
-        }
-    }
 
     VOLTPILE_HD void end(unsigned lanes, Status status) {
         for (int i = 0; i < count; ++i) {

@@ -1,4 +1,4 @@
-// Methods of fixed steps for n bodies. Only for sources that voltpile_cpu_kernels compiles.
+// Methods of fixed steps for n bodies. Forces: accelerations(x, forces, a) computes the accelerations at x.
 #pragma once
 
 #include "nbody/motion.h"
@@ -42,8 +42,8 @@ VOLTPILE_HD void add(Real h, const Real (&of)[numbers], Real (&to)[numbers]) {
     for (int c = 0; c < numbers; ++c) to[c] = fma(h, of[c], to[c]);
 }
 
-template <class Real, int bodies>
-VOLTPILE_HD void composed_step(Motion<Real, bodies>& m, Real h, const Forces<Real, bodies>& forces,
+template <class Real, int bodies, class Forces>
+VOLTPILE_HD void composed_step(Motion<Real, bodies>& m, Real h, const Forces& forces,
                                const Composition& method) {
     if (method.kick[0] != 0) add(h * real<Real>(method.kick[0]), m.a, m.v);
     for (int stage = 0; stage < method.stages; ++stage) {
@@ -55,8 +55,8 @@ VOLTPILE_HD void composed_step(Motion<Real, bodies>& m, Real h, const Forces<Rea
 }
 
 // Explicit Euler: positions advance with the old velocities.
-template <class Real, int bodies>
-VOLTPILE_HD void euler_step(Motion<Real, bodies>& m, Real h, const Forces<Real, bodies>& forces) {
+template <class Real, int bodies, class Forces>
+VOLTPILE_HD void euler_step(Motion<Real, bodies>& m, Real h, const Forces& forces) {
     add(h, m.v, m.x);
     add(h, m.a, m.v);
     accelerations(m.x, forces, m.a);
@@ -66,8 +66,8 @@ VOLTPILE_HD void euler_step(Motion<Real, bodies>& m, Real h, const Forces<Real, 
 // accelerations k1..k4 at the four positions
 //     x2 = x + h/2 v,  x3 = x2 + h^2/4 k1,  x4 = x + h v + h^2/2 k2
 //     x' = x + h v + h^2/6 (k1 + k2 + k3),  v' = v + h/6 (k1 + 2 k2 + 2 k3 + k4)
-template <class Real, int bodies>
-VOLTPILE_HD void runge_kutta_step(Motion<Real, bodies>& m, Real h, const Forces<Real, bodies>& forces) {
+template <class Real, int bodies, class Forces>
+VOLTPILE_HD void runge_kutta_step(Motion<Real, bodies>& m, Real h, const Forces& forces) {
     constexpr int numbers = 3 * bodies;
     const Real half = h * real<Real>(0.5), quarter = half * half, sixth = h * real<Real>(1.0 / 6.0);
     Real x[numbers], k[numbers], sum[numbers], twice[numbers];  // k1 + k2 + k3, 2 k2 + 2 k3
@@ -97,6 +97,19 @@ VOLTPILE_HD void runge_kutta_step(Motion<Real, bodies>& m, Real h, const Forces<
     for (int c = 0; c < numbers; ++c) {
         m.x[c] = fma(h, fma(sixth, sum[c], m.v[c]), m.x[c]);
         m.v[c] = fma(sixth, fma(real<Real>(2), twice[c], m.a[c] + k[c]), m.v[c]);
+    }
+}
+
+template <class Real, int bodies, class Forces>
+VOLTPILE_HD void fixed_step(Method method, const Composition& composition, Motion<Real, bodies>& m, Real h,
+                            const Forces& forces) {
+    switch (method) {
+        case Method::Euler:
+            return euler_step(m, h, forces);
+        case Method::RungeKutta4:
+            return runge_kutta_step(m, h, forces);
+        default:
+            return composed_step(m, h, forces, composition);
     }
 }
 

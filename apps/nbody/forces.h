@@ -1,50 +1,75 @@
-// The forces on n bodies. Their coordinates are one array: x, y, z of the first body and so on. Only for
-// sources that voltpile_cpu_kernels compiles.
+// The forces on n bodies. Their coordinates are one array: x, y, z of the first body and so on.
 #pragma once
 
 #include "nbody/problem.h"
-#include "sweep/simd_inverse_cube.h"
-#include "sweep/simd_select.h"
+#include "sweep/inverse_cube.h"
+#include "sweep/select.h"
 
 namespace voltpile::nbody {
 inline namespace VOLTPILE_TARGET {
 
-template <class Real, int bodies>
-struct Forces {
-    Real gravity[InverseCube<Real>::terms];  // G times the series of InverseCube
-    Real softening2;                         // squared
-    Real mass[bodies];
-    Potential potential = Potential::None;
-    Real center[InverseCube<Real>::terms];  // G M times the series
-    Real scale2;                            // b^2
-    Real strength;                          // w^2 or v^2
+// The attraction of two bodies.
+template <class Real>
+struct Gravity {
+    Real terms[InverseCube<Real>::terms];  // G times the series of InverseCube
+    Real softening2;                       // squared
 };
 
-// Returns the acceleration toward the center, divided by the distance from it.
+// The attraction of the center.
+template <class Real>
+struct Center {
+    Real terms[InverseCube<Real>::terms];  // G M times the series
+    Real scale2;                           // b^2
+    Real strength;                         // w^2 or v^2
+};
+
 template <class Real, int bodies>
-VOLTPILE_HD Real pull_of_center(const Forces<Real, bodies>& forces, Real r2) {
-    switch (forces.potential) {
+struct Forces {
+    Gravity<Real> gravity;
+    Real mass[bodies];
+    Potential potential = Potential::None;
+    Center<Real> center;
+
+    // Of all bodies of a point; they lie in the same lane.
+    VOLTPILE_HD Real total(Real x) const { return x; }
+};
+
+// Returns the acceleration of a body at distance d from a body of mass 1, divided by the distance.
+template <class Real>
+VOLTPILE_HD Real pull_of_body(const Gravity<Real>& gravity, const Real (&d)[3]) {
+    const Real r2 = fma(d[2], d[2], fma(d[1], d[1], fma(d[0], d[0], gravity.softening2)));
+    return InverseCube<Real>::times(r2, gravity.terms);
+}
+
+// Returns the acceleration toward the center at a squared distance r2, divided by the distance.
+template <class Real>
+VOLTPILE_HD Real pull_of_center(Potential potential, const Center<Real>& center, Real r2) {
+    switch (potential) {
         case Potential::None:
             break;
         case Potential::Point:
         case Potential::Plummer:
-            return InverseCube<Real>::times(r2 + forces.scale2, forces.center);
+            return InverseCube<Real>::times(r2 + center.scale2, center.terms);
         case Potential::Harmonic:
-            return forces.strength;
+            return center.strength;
         case Potential::Logarithmic:
-            return forces.strength / (r2 + forces.scale2);
+            return center.strength / (r2 + center.scale2);
     }
     return real<Real>(0);
 }
 
-template <class Real, int bodies, int numbers>
-VOLTPILE_HD void add_up_forces(const Real (&x)[numbers], const Forces<Real, bodies>& forces,
-                               Real (&a)[numbers]) {
+// AllForces: has the members of Forces.
+template <class Real, class AllForces, int numbers>
+VOLTPILE_HD void add_up_forces(const Real (&x)[numbers], const AllForces& forces, Real (&a)[numbers]) {
+    constexpr int bodies = numbers / 3;
     VOLTPILE_UNROLL
     for (int c = 0; c < numbers; ++c) a[c] = real<Real>(0);
     if (forces.potential != Potential::None) {
+        VOLTPILE_UNROLL
         for (int i = 0; i < bodies; ++i) {
-            const Real pull = pull_of_center(forces, squared_length(x[3 * i], x[3 * i + 1], x[3 * i + 2]));
+            const Real pull = pull_of_center(forces.potential, forces.center,
+                                             squared_length(x[3 * i], x[3 * i + 1], x[3 * i + 2]));
+            VOLTPILE_UNROLL
             for (int c = 0; c < 3; ++c) a[3 * i + c] = -(pull * x[3 * i + c]);
         }
     }
@@ -56,10 +81,9 @@ VOLTPILE_HD void add_up_forces(const Real (&x)[numbers], const Forces<Real, bodi
             Real d[3];
             VOLTPILE_UNROLL
             for (int c = 0; c < 3; ++c) d[c] = x[3 * j + c] - x[3 * i + c];
-            const Real r2 = fma(d[2], d[2], fma(d[1], d[1], fma(d[0], d[0], forces.softening2)));
-            const Real inverse = InverseCube<Real>::times(r2, forces.gravity);
-            const Real to_j = inverse * forces.mass[j];
-            const Real to_i = inverse * forces.mass[i];
+            const Real pull = pull_of_body(forces.gravity, d);
+            const Real to_j = pull * forces.mass[j];
+            const Real to_i = pull * forces.mass[i];
             VOLTPILE_UNROLL
             for (int c = 0; c < 3; ++c) {
                 sum[c] = fma(to_j, d[c], sum[c]);

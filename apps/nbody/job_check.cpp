@@ -97,8 +97,6 @@ void check_method(const JobSpec& job, const ReportProblem& report) {
     for (std::size_t i = 0; i < fields.size(); ++i)
         if (fields[i] == "escaper" && job.real("stop.escape_distance") == 0)
             report(fmt::format("output.fields[{}]", i), "the field escaper needs stop.escape_distance");
-    if (job.text("run.device") == "gpu")
-        report("run.device", "app \"nbody\" computes on CPU cores only: set run.device = \"cpu\"");
     if (!method.adaptive && job.real("integrate.tolerance") != 1e-9)
         report("integrate.tolerance",
                fmt::format("method \"{}\" has fixed steps: leave out integrate.tolerance", method.name));

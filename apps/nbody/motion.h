@@ -1,5 +1,4 @@
-// The motion of n bodies in SIMD lanes, and how a point of the sweep begins. Only for sources that
-// voltpile_cpu_kernels compiles.
+// The motion of n bodies, and how a point of the sweep begins.
 #pragma once
 
 #include "nbody/forces.h"
@@ -23,10 +22,13 @@ VOLTPILE_HD void copy_lane(const Motion<Real, bodies>& from, Motion<Real, bodies
     }
 }
 
-// Sets a lane to the start of a point, without accelerations.
-template <class Real, int bodies>
-VOLTPILE_HD void begin_lane(const Problem& problem, std::int64_t point, int lane,
-                            Motion<Real, bodies>& motion, Forces<Real, bodies>& forces) {
+// Numbers of a point that its forces depend on besides the masses.
+struct ForceNumbers {
+    double G, softening2;
+    double center, scale2, strength;  // G M, b^2, and w^2 or v^2
+};
+
+VOLTPILE_HD ForceNumbers force_numbers(const Problem& problem, std::int64_t point) {
     const double G = number_at(problem, kG, point);
     const double softening = number_at(problem, kSoftening, point);
     const double scale =
@@ -35,14 +37,36 @@ VOLTPILE_HD void begin_lane(const Problem& problem, std::int64_t point, int lane
                             ? number_at(problem, kPotentialFrequency, point)
                             : number_at(problem, kPotentialSpeed, point);
     const double center = G * number_at(problem, kPotentialMass, point);
-    forces.potential = problem.potential;
-    forces.softening2.set_lane(lane, softening * softening);
-    forces.scale2.set_lane(lane, scale * scale);
-    forces.strength.set_lane(lane, rate * rate);
+    return {G, softening * softening, center, scale * scale, rate * rate};
+}
+
+// Calls set(where, value) for each number of the forces but the masses.
+template <class Real, class Set>
+VOLTPILE_HD void set_forces(const ForceNumbers& numbers, Gravity<Real>& gravity, Center<Real>& center,
+                            Set set) {
+    set(gravity.softening2, numbers.softening2);
+    set(center.scale2, numbers.scale2);
+    set(center.strength, numbers.strength);
+    VOLTPILE_UNROLL
     for (int term = 0; term < InverseCube<Real>::terms; ++term) {
-        forces.gravity[term].set_lane(lane, G * InverseCube<Real>::series(term));
-        forces.center[term].set_lane(lane, center * InverseCube<Real>::series(term));
+        set(gravity.terms[term], numbers.G * InverseCube<Real>::series(term));
+        set(center.terms[term], numbers.center * InverseCube<Real>::series(term));
     }
+}
+
+// For set_forces and the like: sets one lane.
+template <class Real>
+struct SetLane {
+    int lane;
+    VOLTPILE_HD void operator()(Real& where, double value) const { where.set_lane(lane, value); }
+};
+
+// Sets a lane to the start of a point, without accelerations.
+template <class Real, int bodies>
+VOLTPILE_HD void begin_lane(const Problem& problem, std::int64_t point, int lane,
+                            Motion<Real, bodies>& motion, Forces<Real, bodies>& forces) {
+    forces.potential = problem.potential;
+    set_forces(force_numbers(problem, point), forces.gravity, forces.center, SetLane<Real>{lane});
     for (int i = 0; i < bodies; ++i) forces.mass[i].set_lane(lane, number_at(problem, kFirstMass + i, point));
     for (int c = 0; c < 3 * bodies; ++c) {
         motion.x[c].set_lane(lane, number_at(problem, kFirstPosition + c, point));
@@ -50,12 +74,19 @@ VOLTPILE_HD void begin_lane(const Problem& problem, std::int64_t point, int lane
     }
 }
 
-// Returns the lanes, one bit each, whose positions and velocities are finite.
+// Returns a number that is finite if all positions and velocities are.
 template <class Real, int bodies>
-VOLTPILE_HD unsigned finite_lanes(const Motion<Real, bodies>& motion) {
+VOLTPILE_HD Real sum_of_coordinates(const Motion<Real, bodies>& motion) {
     Real sum = real<Real>(0);
     VOLTPILE_UNROLL
     for (int c = 0; c < 3 * bodies; ++c) sum = sum + (motion.x[c] + motion.v[c]);
+    return sum;
+}
+
+// Returns the lanes, one bit each, whose positions and velocities are finite.
+template <class Real, int bodies>
+VOLTPILE_HD unsigned finite_lanes(const Motion<Real, bodies>& motion) {
+    const Real sum = sum_of_coordinates(motion);
     return lanes_not_above(sum - sum, real<Real>(0));
 }
 

@@ -5,11 +5,14 @@
 #include "nbody/reference.h"
 #include "nbody/step_estimate.h"
 #include "run/agreement.h"
+#if VOLTPILE_CUDA
+#include "nbody/gpu_program.h"
+#endif
 
 namespace voltpile {
 
 NbodyApp::NbodyApp(const JobSpec& job)
-    : SweepApp(Processors::Cores),
+    : SweepApp(Processors::GpusAndCores),
       job_(job),
       problem_(nbody::problem_from_job(job)),
       frames_(nbody::set_frames(job, problem_)),
@@ -48,6 +51,14 @@ std::unique_ptr<App> NbodyApp::reference(const JobSpec& job, std::vector<std::in
 
 void NbodyApp::sweep_points(PointStream& stream) const {
     nbody::cpu_sweep(cpu_level())(problem_, stream);
+}
+
+std::unique_ptr<GpuProgram> NbodyApp::gpu_program() const {
+#if VOLTPILE_CUDA
+    return nbody::make_gpu_program(problem_, frames_, table_.values);
+#else
+    return nullptr;
+#endif
 }
 
 std::unique_ptr<App> make_nbody(const JobSpec& job) {

@@ -27,6 +27,7 @@ class NbodyApp : public SweepApp {
 
   protected:
     void sweep_points(PointStream& stream) const override;
+    std::unique_ptr<GpuProgram> gpu_program() const override;
 
   private:
     JobSpec job_;

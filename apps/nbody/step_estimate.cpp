@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "nbody/cpu_targets.h"
+#include "nbody/gpu_kernel.h"
 #include "nbody/methods.h"
 #include "nbody/outcome.h"
 
@@ -65,6 +66,11 @@ Workload workload_of(const Problem& problem, const std::vector<OutcomeField>& fi
     workload.unit = "steps";
     workload.units_per_point = Pilots(problem, points).mean_steps();
     workload.flop_per_unit = instructions_of(problem);
+    // Lanes wait for the bodies of others (docs/benchmarks.md).
+    workload.gpu_efficiency = 0.35;
+    workload.gpu_state_bytes = static_cast<std::int64_t>(raw_bytes_per_point(problem.bodies));
+    if (problem.table != nullptr)
+        workload.gpu_table_bytes = points * problem.table_columns * static_cast<std::int64_t>(sizeof(double));
     workload.points = points;
     for (const OutcomeField& field : fields)
         workload.bytes_per_point += static_cast<std::int64_t>(field.spec.bytes_per_point());

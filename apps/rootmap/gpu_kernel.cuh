@@ -7,6 +7,7 @@
 #include "rootmap/gpu_lane.cuh"
 #include "rootmap/methods.h"
 #include "rootmap/root_maps.h"
+#include "sweep/gpu_launch.cuh"
 #include "sweep/gpu_outcome.cuh"
 
 namespace voltpile::rootmap {

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "rootmap/problem.h"
-#include "sweep/gpu_range.h"
+#include "sweep/gpu_program.h"
 
 namespace voltpile::rootmap {
 

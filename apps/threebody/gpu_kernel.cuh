@@ -3,6 +3,7 @@
 
 #include <type_traits>
 
+#include "sweep/gpu_launch.cuh"
 #include "threebody/adaptive_gpu.cuh"
 #include "threebody/fixed_step_gpu.cuh"
 #include "threebody/gpu_kernel.h"

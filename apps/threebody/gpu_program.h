@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "sweep/gpu_range.h"
+#include "sweep/gpu_program.h"
 #include "threebody/problem.h"
 
 namespace voltpile::threebody {

@@ -167,8 +167,10 @@ void explain_memory(Plan& plan) {
                     count_text(prepared_gpu_points(work.points, work.bytes_per_point)));
     host += fmt::format("; with a GPU also {} for CUDA + {} {} B", bytes(kCudaSweepHostBytes), in_flight,
                         work.bytes_per_point);
-    plan.formulas.push_back(fmt::format("GPU memory = {} for CUDA + {} ({} B of results + {} B of states)",
-                                        bytes(kCudaSweepGpuBytes), in_flight, work.bytes_per_point,
+    const std::string table =
+        work.gpu_table_bytes > 0 ? fmt::format(" + {} of tables", bytes(work.gpu_table_bytes)) : "";
+    plan.formulas.push_back(fmt::format("GPU memory = {} for CUDA{} + {} ({} B of results + {} B of states)",
+                                        bytes(kCudaSweepGpuBytes), table, in_flight, work.bytes_per_point,
                                         *work.gpu_state_bytes));
 }
 

@@ -17,8 +17,9 @@ std::int64_t sweep_host_bytes(const Workload& work, std::int64_t points, double 
 
 std::int64_t sweep_gpu_bytes(const Workload& work, std::int64_t points) {
     if (!work.gpu_state_bytes) return 0;
-    return kCudaSweepGpuBytes + kGpuRangesInFlight * prepared_gpu_points(points, work.bytes_per_point) *
-                                    (work.bytes_per_point + *work.gpu_state_bytes);
+    return kCudaSweepGpuBytes + work.gpu_table_bytes +
+           kGpuRangesInFlight * prepared_gpu_points(points, work.bytes_per_point) *
+               (work.bytes_per_point + *work.gpu_state_bytes);
 }
 
 }  // namespace voltpile

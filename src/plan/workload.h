@@ -23,6 +23,7 @@ struct Workload {
     // Of a sweep: the GPU memory of a point that is computed, beside its results (GpuProgram::raw_bytes()).
     // Nothing: the app plans its GPU memory itself.
     std::optional<std::int64_t> gpu_state_bytes;
+    std::int64_t gpu_table_bytes = 0;  // of a sweep: what all points read, on each GPU
     TeamShape team;  // ranks that share a point; a single rank for sweeps
 
     // Returns the most points in a range: 32 MiB of results, so that a rank's memory does not grow with the

@@ -1,18 +1,27 @@
-// The kernel of every sweep on a GPU. Each lane computes one point with all of its state in registers, and
-// starts the next one as soon as that is decided. Lanes whose points need many more steps than their
-// neighbors' therefore never wait for them.
+// The kernel of every sweep on a GPU. Each lane, or each group of a few neighbors, computes one point with all
+// of its state in registers, and starts the next one as soon as that is decided. Lanes whose points need many
+// more steps than their neighbors' therefore never wait for them.
 #pragma once
 
-#include <cuda_runtime.h>
-
-#include <algorithm>
-
-#include "device/launch.cuh"
 #include "sweep/gpu_packing.cuh"
 #include "sweep/gpu_range.h"
 
 namespace voltpile {
 inline namespace VOLTPILE_TARGET {
+
+// A point takes Lane::lanes_per_point(common) neighboring lanes of a warp, in groups from lane 0 on; without
+// that function one lane.
+template <class Lane>
+concept SharesPoints = requires(const typename Lane::Common& common) { Lane::lanes_per_point(common); };
+
+template <class Lane>
+VOLTPILE_HD int lanes_per_point(const typename Lane::Common& common) {
+    if constexpr (SharesPoints<Lane>) {
+        return Lane::lanes_per_point(common);
+    } else {
+        return 1;
+    }
+}
 
 // Returns the next point to every lane that requests one (`asks`), or no_point if there is none. All lanes of
 // the warp call it.
@@ -31,6 +40,20 @@ template <class Lane>
 __device__ __forceinline__ void count_steps(unsigned steps, const GpuRange& range) {
     if constexpr (Lane::counts_steps) {
         if (threadIdx.x % 32 == 0) atomicAdd(&range.counters->lane_steps, 32ULL * steps);
+    }
+}
+
+// The same to groups of lanes; all lanes of a group ask together.
+template <class Lane>
+__device__ __forceinline__ std::uint32_t draw_point(bool asks, const typename Lane::Common& common,
+                                                    const GpuRange& range) {
+    if constexpr (SharesPoints<Lane>) {
+        const int size = Lane::lanes_per_point(common), lane = static_cast<int>(threadIdx.x) % 32;
+        const int first = lane - lane % size;
+        const std::uint32_t point = draw_point(asks && lane == first && first + size <= 32, range);
+        return __shfl_sync(full_warp, point, first);
+    } else {
+        return draw_point(asks, range);
     }
 }
 
@@ -69,6 +92,9 @@ __device__ __forceinline__ void rest(const std::uint32_t* rest_ns) {
 //   finish(range, shared)           stores the outcome and adds its work to range.counters->units
 //   step(common, shared)            advances the point, or nothing if there is none
 //   move(move, shared)              passes all state of the point to the functions of a PackingMove
+// and, where several lanes share a point,
+//   int lanes_per_point(common)     static; every member above that is about a point does the same in all of
+//                                   its lanes
 template <class Lane, int threads>
 __global__ __launch_bounds__(threads, 1) void sweep_kernel(const typename Lane::Problem* problem,
                                                            const typename Lane::Common common,
@@ -82,6 +108,8 @@ __global__ __launch_bounds__(threads, 1) void sweep_kernel(const typename Lane::
     lane.idle();
     lane.request();
     bool exhausted = false;
+    const int in_use = 32 / lanes_per_point<Lane>(common) * lanes_per_point<Lane>(common);
+    const bool takes_points = static_cast<int>(threadIdx.x) % 32 < in_use;
     constexpr unsigned between_rests = Lane::steps_between_packings < steps_between_rests
                                            ? Lane::steps_between_packings
                                            : steps_between_rests;
@@ -91,8 +119,8 @@ __global__ __launch_bounds__(threads, 1) void sweep_kernel(const typename Lane::
             if (decided && lane.point != no_point) lane.finish(range, shared);
             std::uint32_t point = no_point;
             if (!exhausted) {
-                point = draw_point(decided, range);
-                exhausted = __any_sync(full_warp, decided && point == no_point);
+                point = draw_point<Lane>(decided, common, range);
+                exhausted = __any_sync(full_warp, decided && takes_points && point == no_point);
             }
             if (decided) lane.idle();
             const bool starts = point != no_point;
@@ -114,7 +142,7 @@ __global__ __launch_bounds__(threads, 1) void sweep_kernel(const typename Lane::
                 const std::uint32_t next = *static_cast<volatile std::uint32_t*>(&range.counters->next);
                 if (__shfl_sync(full_warp, next, 0) >= range.points) {
                     exhausted = true;
-                    if (!pack_lanes<threads>(lane, space, shared)) {
+                    if (!pack_lanes<threads>(lane, in_use, space, shared)) {
                         count_steps<Lane>(steps_done, range);
                         return;
                     }
@@ -125,18 +153,6 @@ __global__ __launch_bounds__(threads, 1) void sweep_kernel(const typename Lane::
         ++steps_done;
     }
     leave_packing(space);
-}
-
-// Enqueues the kernel over the range. name: for messages.
-template <class Lane, int threads>
-void launch_lanes(const char* name, const typename Lane::Problem* on_gpu, const typename Lane::Common& common,
-                  const GpuRange& range, int multiprocessors, const Stream& stream) {
-    // Warps take 32 points at a time, so that a small range spreads over all multiprocessors.
-    const std::int64_t warps = (static_cast<std::int64_t>(range.points) + 31) / 32;
-    LaunchShape shape;
-    shape.blocks = std::min(std::max(static_cast<int>(warps), 1), multiprocessors);
-    shape.threads = threads;
-    launch(name, sweep_kernel<Lane, threads>, shape, stream, on_gpu, common, range);
 }
 
 }  // namespace VOLTPILE_TARGET

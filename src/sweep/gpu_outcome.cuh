@@ -1,21 +1,13 @@
 // How the GPU kernels of apps write the fields of points.
 #pragma once
 
-#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 
-#include "device/launch.cuh"
-#include "sweep/gpu_range.h"
+#include "sweep/portable.h"
 
 namespace voltpile {
 inline namespace VOLTPILE_TARGET {
-
-// Of a kernel with a thread for each point; the last ones of the last block have none.
-inline LaunchShape one_thread_each(const GpuRange& range) {
-    LaunchShape shape;
-    shape.threads = 128;
-    shape.blocks = std::max(1, static_cast<int>((static_cast<std::int64_t>(range.points) + 127) / 128));
-    return shape;
-}
 
 // Writes one field of a point, where it is requested. values: of GpuRange. point: its place in the range.
 template <class T>

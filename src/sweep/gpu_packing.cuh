@@ -27,6 +27,7 @@ struct PackingSpace {
 template <class Space, int threads>
 struct PackingMove {
     using Number = typename Space::Number;
+    static constexpr int most_numbers = Space::most_numbers;
     Space& space;
     int rank;       // the thread's point among the block's
     int slot;       // the thread's index within running warps: it receives the point of that rank
@@ -62,9 +63,10 @@ struct PackingMove {
 };
 
 // Returns false for a warp that has no point left, which then must end. All running warps of the block call
-// it; a warp that ends by itself calls leave_packing.
+// it; a warp that ends by itself calls leave_packing. in_use: the first lanes of a warp, which can have
+// points; a multiple of the lanes that share a point.
 template <int threads, class Lane, class Space, class Shared>
-__device__ __forceinline__ bool pack_lanes(Lane& lane, Space& space, Shared& shared) {
+__device__ __forceinline__ bool pack_lanes(Lane& lane, int in_use, Space& space, Shared& shared) {
     const bool active = lane.point != no_point;
     const unsigned mask = __ballot_sync(full_warp, active);
     const int warp = static_cast<int>(threadIdx.x) / 32;
@@ -82,17 +84,17 @@ __device__ __forceinline__ bool pack_lanes(Lane& lane, Space& space, Shared& sha
         running_before += w < warp && space.active[w] > 0 ? 1 : 0;
     }
     __syncthreads();
-    if ((total + 31) / 32 >= running) return true;
+    if (total > (running - 1) * in_use) return true;
 
     PackingMove<Space, threads> move{space};
     move.rank = before + __popc(mask & ((1U << threadIdx.x % 32) - 1));
-    move.slot = 32 * running_before + static_cast<int>(threadIdx.x) % 32;
+    move.slot = in_use * running_before + static_cast<int>(threadIdx.x) % 32;
     move.active = active;
-    move.receives = move.slot < total;
+    move.receives = static_cast<int>(threadIdx.x) % 32 < in_use && move.slot < total;
     lane.move(move, shared);
     if (!move.receives) lane.idle();
     if (threadIdx.x % 32 == 0) space.active[warp] = 0;  // a warp that stays sets it again
-    return 32 * running_before < total;
+    return in_use * running_before < total;
 }
 
 template <class Space>

@@ -1,17 +1,16 @@
-// A range of points on a GPU, and the program of an app that computes it.
+// A range of points on a GPU.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-#include "device/stream.h"
 #include "sweep/portable.h"
 
 namespace voltpile {
 
 // All pointers point to GPU memory. Arrays are indexed by place in the range, from 0.
 struct GpuRange {
-    static constexpr int most_fields = 16;
+    static constexpr int most_fields = 72;
     // Multiprocessors rest for a part of each such period, a power of 2: often enough that the power of any
     // tenth of a second is even.
     static constexpr std::uint32_t rest_period_ns = 1U << 26;
@@ -48,17 +47,5 @@ VOLTPILE_HD std::int64_t number_of(const GpuRange& range, std::uint32_t place) {
 }
 
 }  // namespace VOLTPILE_TARGET
-
-// What an app computes on the current GPU.
-class GpuProgram {
-  public:
-    virtual ~GpuProgram() = default;
-
-    // Bytes of GpuRange::raw that a point needs.
-    virtual std::size_t raw_bytes() const = 0;
-
-    // Enqueues the whole range. multiprocessors: of the current GPU. Throws DeviceError if a launch fails.
-    virtual void launch(const GpuRange& range, int multiprocessors, const Stream& stream) const = 0;
-};
 
 }  // namespace voltpile

@@ -8,7 +8,7 @@
 
 #include "device/buffer.h"
 #include "device/stream.h"
-#include "sweep/gpu_range.h"
+#include "sweep/gpu_program.h"
 #include "sweep/outcome_field.h"
 #include "work/refined_level.h"
 #include "work/work_range.h"

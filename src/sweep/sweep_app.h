@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "run/app.h"
-#include "sweep/gpu_range.h"
+#include "sweep/gpu_program.h"
 #include "sweep/outcome_field.h"
 #include "sweep/point_stream.h"
 

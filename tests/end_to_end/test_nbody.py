@@ -5,7 +5,7 @@ import unittest
 import h5py
 import numpy
 
-from harness import BAD_INPUT, SOURCE, Case
+from harness import BAD_INPUT, CANNOT_RUN, SOURCE, Case
 
 FIGURE_EIGHT = """
 [system]
@@ -172,6 +172,17 @@ class Nbody(Case):
         many = self.result(job, *small, "run.range_points=5", ranks=3)
         for name in one:
             numpy.testing.assert_array_equal(one[name], many[name])
+
+    def test_plans_gpus_and_their_tables(self):
+        job = SOURCE / "jobs/nbody/clusters.toml"
+        out, _ = self.voltpile("plan", job, "--cluster", "t181_x3", "--explain")
+        self.assertIn("GPU 3 (Tesla V100", out)
+        self.assertIn("24.0 kB of tables", out)  # 100 rows of 30 numbers of 8 bytes
+        out, _ = self.voltpile("plan", job, "--cluster", "t181_x3", "--set", "run.device=cpu")
+        self.assertIn("cores of Xeon", out)
+        self.assertNotIn("V100", out)
+        _, err = self.voltpile("run", job, "--set", "run.device=gpu", expect=CANNOT_RUN)
+        self.assertIn('run.device = "gpu"', err)
 
     def test_check_measures_how_right_a_result_is(self):
         many = 'app = "nbody"\n' + FIGURE_EIGHT + SWEEP + INTEGRATE.format("rk4") + OUTPUT

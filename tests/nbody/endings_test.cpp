@@ -145,7 +145,6 @@ TEST(NbodyEndings, RefusesJobsThatMakeNoSense) {
            "nothing escapes from the potential \"harmonic\"");
     expect({"output.fields=[\"escaper\"]"}, "the field escaper needs stop.escape_distance");
     expect({"integrate.tolerance=1e-3"}, "has fixed steps: leave out integrate.tolerance");
-    expect({"run.device=gpu"}, "app \"nbody\" computes on CPU cores only");
     expect({"check.points=5", "output.fields=[\"status\"]"}, "nothing to check");
     EXPECT_NE(complaint_of(job + kSweep, {"table.file=a.csv"}).find("leave out [[sweep]] or [table]"),
               std::string::npos);
