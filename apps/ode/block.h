@@ -197,12 +197,8 @@ class Block {
         outcome.steps = static_cast<std::int32_t>(at(p_.steps, i));
         outcome.t_final = at(p_.time, i);
         outcome.lyapunov = at(p_.lyapunov, i);
-        double sum = outcome.lyapunov;
-        for (int k = 0; k < p_.output_count; ++k) {
-            outcome.outputs[k] = at(p_.first_output + k, i);
-            sum += outcome.outputs[k] * 0;
-        }
-        if (!(sum * 0 == 0)) outcome.status = static_cast<std::int32_t>(Status::NotFinite);
+        for (int k = 0; k < p_.output_count; ++k) outcome.outputs[k] = at(p_.first_output + k, i);
+        complete(outcome, p_.output_count);
         stream_.finish(lanes_[i].ticket, &outcome);
     }
 

@@ -7,13 +7,10 @@
 
 #include "sweep/select.h"
 #include "sweep/sine.h"
+#include "sweep/square_root.h"
 
 namespace voltpile::ode {
 inline namespace VOLTPILE_TARGET {
-
-VOLTPILE_HD double square_root(double x) {
-    return __builtin_sqrt(x);
-}
 
 // Returns |x|.
 template <class Real>
@@ -59,7 +56,8 @@ VOLTPILE_HD Real exponential(Real x) {
 template <class Real>
 VOLTPILE_HD Real natural_logarithm(Real x) {
     using Bits = decltype(bits_of(x));
-    const Real zero(0.0), least_normal(0x1p-1022), infinite(__builtin_inf());
+    const Real zero(0.0), least_normal(0x1p-1022);
+    const Real infinite = number_of(Bits(std::uint64_t{0x7ff0000000000000}));
     const Real scaled = select_below(x, least_normal, x * Real(0x1p54), x);
     const Real scale = select_below(x, least_normal, Real(-54.0), zero);
     const Bits low(std::uint64_t{0x3fe6a09e667f3bcd});  // of sqrt(1/2)

@@ -18,6 +18,7 @@ class OdeApp : public SweepApp {
 
   protected:
     void sweep_points(PointStream& stream) const override;
+    std::unique_ptr<GpuProgram> gpu_program() const override;
 
   private:
     ode::JobProblem problem_;

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "sweep/select.h"
+
 namespace voltpile::ode {
 
 inline constexpr int kMostOutputValues = 64;
@@ -23,4 +25,23 @@ enum class Status : std::int32_t {
     FirstEvent,    // and so on, one for each event
 };
 
+inline namespace VOLTPILE_TARGET {
+
+// Returns the number, but of the many that are not a number always the same one.
+VOLTPILE_HD double one_nan(double x) {
+    return x == x ? x : number_of(std::uint64_t{0x7ff8000000000000});
+}
+
+// Marks an outcome whose outputs are not all finite. outputs: how many there are.
+VOLTPILE_HD void complete(Outcome& outcome, int outputs) {
+    double sum = outcome.lyapunov;
+    VOLTPILE_UNROLL
+    for (int i = 0; i < outputs; ++i) sum += outcome.outputs[i] * 0;
+    if (!(sum * 0 == 0)) outcome.status = static_cast<std::int32_t>(Status::NotFinite);
+    outcome.lyapunov = one_nan(outcome.lyapunov);
+    VOLTPILE_UNROLL
+    for (int i = 0; i < outputs; ++i) outcome.outputs[i] = one_nan(outcome.outputs[i]);
+}
+
+}  // namespace VOLTPILE_TARGET
 }  // namespace voltpile::ode

@@ -115,8 +115,6 @@ void check_job(const JobSpec& job, const ReportProblem& report) {
         note("integrate.dt", "method \"dopri5\" chooses its steps: leave out integrate.dt");
     if (how.lyapunov && how.lyapunov_from >= how.t_end)
         note("integrate.lyapunov_from", "integrate.lyapunov_from must be before integrate.t_end");
-    if (job.text("run.device") == "gpu")
-        note("run.device", "app \"ode\" computes on CPU cores only: set run.device = \"cpu\"");
     if (!sound) return;
     try {
         const JobProblem problem(job);

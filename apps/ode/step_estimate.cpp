@@ -63,6 +63,7 @@ Workload workload_of(const Problem& problem, const std::vector<OutcomeField>& fi
     workload.units_per_point = StepPilots(points).mean_steps(problem);
     workload.flop_per_unit = problem.operations_per_step;
     workload.points = points;
+    workload.gpu_state_bytes = 0;  // everything is in registers
     for (const OutcomeField& field : fields)
         workload.bytes_per_point += static_cast<std::int64_t>(field.spec.bytes_per_point());
     return workload;

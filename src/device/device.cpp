@@ -50,6 +50,12 @@ void use_device(int index) {
     cuda_check(cudaSetDevice(index), fmt::format("choosing GPU {}", index).c_str());
 }
 
+int current_device() {
+    int index = 0;
+    cuda_check(cudaGetDevice(&index), "asking which GPU is in use");
+    return index;
+}
+
 #else
 
 int device_count() {
@@ -62,6 +68,10 @@ DeviceInfo device_info(int index) {
 
 void use_device(int index) {
     throw DeviceError(fmt::format("GPU {}: this program was built without CUDA", index));
+}
+
+int current_device() {
+    throw DeviceError(kNoCuda);
 }
 
 #endif

@@ -28,4 +28,7 @@ DeviceInfo device_info(int index);
 // CUDA.
 void use_device(int index);
 
+// Returns the GPU that the calling thread uses. Throws DeviceError, also in a build without CUDA.
+int current_device();
+
 }  // namespace voltpile

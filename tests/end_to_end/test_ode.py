@@ -5,7 +5,7 @@ import unittest
 import h5py
 import numpy
 
-from harness import BAD_INPUT, SOURCE, Case
+from harness import BAD_INPUT, CANNOT_RUN, SOURCE, Case
 
 JOB = """app = "ode"
 [parameters]
@@ -116,7 +116,10 @@ class Ode(Case):
         self.refuse(JOB + f'[define]\n{chain}d150 = "1"\n', "too many definitions within definitions")
         self.refuse(JOB.replace("v = 0.0\n", ""), "bad.toml:8: v has no initial value: write v = 0 in [initial]")
         self.refuse(JOB + '[stop]\nlate = "t"\n', "bad.toml:15: stop.late: expected a comparison")
-        self.refuse(JOB + '[run]\ndevice = "gpu"\n', 'app "ode" computes on CPU cores only: set run.device = "cpu"')
+
+    def test_needs_a_gpu_if_the_job_says_so(self):
+        _, err = self.voltpile("run", self.write("gpu.toml", JOB + '[run]\ndevice = "gpu"\n'), expect=CANNOT_RUN)
+        self.assertIn('has no GPUs; set run.device = "auto" or "cpu"', err)
 
 
 if __name__ == "__main__":
