@@ -151,8 +151,27 @@ TEST(HfConfig, ReadsSiblingConfigFiles) {
 TEST(HfConfig, NamesUnsupportedFeatures) {
     EXPECT_EQ(missing("type \"gemma\" are not supported (supported: Llama", message_for("gemma", "\"x\": 1")),
               "");
-    EXPECT_EQ(missing("quantized by awq",
-                      message_for("llama", R"("quantization_config": {"quant_method": "awq"})")),
+    const auto quantized = [](const std::string& keys) {
+        return message_for("llama", R"("quantization_config": {)" + keys + "}");
+    };
+    EXPECT_EQ(missing("quantized by hqq, which is not supported (supported: GPTQ with 4 or 8 bits",
+                      quantized(R"("quant_method": "hqq")")),
+              "");
+    EXPECT_EQ(
+        missing("GPTQ with 3 bits", quantized(R"("quant_method": "gptq", "bits": 3, "group_size": 128)")),
+        "");
+    EXPECT_EQ(
+        missing("\"group_size\": 0 is", quantized(R"("quant_method": "gptq", "bits": 4, "group_size": 0)")),
+        "");
+    EXPECT_EQ(missing("format marlin", quantized(R"("quant_method": "gptq", "bits": 4, "group_size": 128,
+                                                    "checkpoint_format": "marlin")")),
+              "");
+    EXPECT_EQ(missing("AWQ in version gemv", quantized(R"("quant_method": "awq", "version": "GEMV")")), "");
+    EXPECT_EQ(missing("format \"nvfp4-pack-quantized\"",
+                      quantized(R"("quant_method": "compressed-tensors", "format": "nvfp4-pack-quantized")")),
+              "");
+    EXPECT_EQ(missing("quantized by bitsandbytes",
+                      quantized(R"("quant_method": "bitsandbytes", "load_in_8bit": true)")),
               "");
     EXPECT_EQ(missing("\"dynamic\" is not", message_for("llama", R"("rope_scaling": {"type": "dynamic"})")),
               "");

@@ -54,8 +54,12 @@ TEST(SafetensorsFile, PlacesTensors) {
 TEST(SafetensorsFile, NamesErrors) {
     EXPECT_EQ(message_for(tensor("F16", "[4]", "[0,8]")), "no error");
     EXPECT_EQ(
-        missing("t is in F8_E4M3, which is not supported", message_for(tensor("F8_E4M3", "[8]", "[0,8]"))),
+        missing("t is in F8_E5M2, which is not supported", message_for(tensor("F8_E5M2", "[8]", "[0,8]"))),
         "");
+    const std::string packed = tensor("I32", "[2]", "[0,8]");
+    const SafetensorsFile file(bytes_of(packed), "x.safetensors");
+    EXPECT_EQ(file.tensors().at("t").element, StoredType::I32);
+    EXPECT_THROW(check_only_weights(file.tensors(), "x.safetensors"), FileError);
     EXPECT_EQ(missing("outside the file's 8 bytes", message_for(tensor("F16", "[4]", "[0,16]"))), "");
     EXPECT_EQ(missing("outside", message_for(tensor("F16", "[4]", "[8,0]"))), "");
     EXPECT_EQ(missing("not two numbers", message_for(tensor("F16", "[4]", "[0]"))), "");
@@ -63,7 +67,7 @@ TEST(SafetensorsFile, NamesErrors) {
     EXPECT_EQ(missing("has 8 bytes where its shape needs 6", message_for(tensor("F16", "[3]", "[0,8]"))), "");
     EXPECT_EQ(missing("2 bytes of data belong to no tensor", message_for(tensor("F16", "[3]", "[0,6]"))), "");
     EXPECT_EQ(missing("a gap or an overlap", message_for(tensor("F16", "[3]", "[2,8]"))), "");
-    EXPECT_EQ(missing("shape", message_for(tensor("F16", "[]", "[0,8]"))), "");
+    EXPECT_EQ(missing("has 8 bytes where its shape needs 2", message_for(tensor("F16", "[]", "[0,8]"))), "");
     EXPECT_EQ(missing("shape", message_for(tensor("F16", "[1.5]", "[0,8]"))), "");
     EXPECT_EQ(missing("impossible shape", message_for(tensor("F16", "[0]", "[0,0]"))), "");
     EXPECT_EQ(missing("impossible shape", message_for(tensor("F16", "[4294967296,4294967296,4]", "[0,8]"))),

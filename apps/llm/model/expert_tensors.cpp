@@ -79,6 +79,17 @@ std::vector<ModelTensor> stacked_tensors(const ModelSource& model) {
     return tensors;
 }
 
+void check_experts_on_gpus(const ModelSource& model) {
+    for (const ModelTensor& gate : model.tensors()) {
+        if (gate.expert != 0 || kind_of(gate.name) != kKinds[0]) continue;
+        const ModelTensor& up = model.tensor(expert_name(gate.layer, kKinds[1], 0));
+        if (gpu_format(gate.format) != gpu_format(up.format))
+            throw JobError(
+                fmt::format("{} is {} and {} is {}: GPUs need one format for both; set device = cpu",
+                            gate.name, name(gate.format), up.name, name(up.format)));
+    }
+}
+
 void read_stacked(const ModelSource& model, const ModelTensor& tensor, std::size_t row_begin,
                   std::size_t row_end, std::byte* out) {
     if (tensor.matrices == 1) return model.read(tensor, {row_begin, row_end, 0, tensor.columns}, out);

@@ -20,6 +20,10 @@ void unstack_experts(const ModelConfig& config, TensorFiles& files);
 // Returns the tensors of a model as GGUF files have them, with the matrices of each layer's experts stacked.
 std::vector<ModelTensor> stacked_tensors(const ModelSource& model);
 
+// Throws JobError if a layer's gate and up matrices have different formats on GPUs, which have no products
+// for such experts.
+void check_experts_on_gpus(const ModelSource& model);
+
 // Reads rows [row_begin, row_end) of one of stacked_tensors().
 void read_stacked(const ModelSource& model, const ModelTensor& tensor, std::size_t row_begin,
                   std::size_t row_end, std::byte* out);

@@ -43,15 +43,20 @@ void divide(TensorFiles& files, const std::string& name, std::span<const ModelTe
     const int file = files.file_of.at(name);
     files.tensors.erase(found);
     files.file_of.erase(name);
-    std::uint64_t begin = 0;
+    std::uint64_t begin = 0, row = 0;
     for (const ModelTensor* part : parts) {
         StoredTensor stored = whole;
         stored.rows = part->rows;
         stored.columns = part->columns;
         stored.bytes = part->rows * row_bytes(whole.format, part->columns);
-        stored.data = whole.data + begin;
-        stored.offset = whole.offset + begin;
+        if (whole.packed != nullptr) {
+            stored.packed_row += row;
+        } else {
+            stored.data = whole.data + begin;
+            stored.offset = whole.offset + begin;
+        }
         begin += stored.bytes;
+        row += stored.rows;
         files.tensors.emplace(part->name, stored);
         files.file_of.emplace(part->name, file);
     }

@@ -31,11 +31,7 @@ void read_family(const JsonKeys& keys, ModelConfig& config) {
                               supported_families()));
     config.blocks = config.family->blocks;
     config.experts.normalized = config.family->normalized_experts;
-    if (const auto quantization = keys.object("quantization_config"))
-        keys.fail(
-            fmt::format("the weights are quantized by {}, which is not supported (supported: F16, BF16, F32; "
-                        "quantized models as GGUF)",
-                        printable(quantization->text("quant_method").value_or("an unnamed method"))));
+    config.quantization = read_quantization(keys);
     const bool silu = config.blocks.activation == Activation::Silu;
     const std::string expected = silu ? "silu" : "gelu_pytorch_tanh";
     const std::string activation =

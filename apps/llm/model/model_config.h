@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "llm/model/layer_blocks.h"
+#include "llm/model/packed/quantization.h"
 #include "llm/model/rope_style.h"
 
 namespace voltpile::llm {
@@ -93,6 +94,7 @@ struct ModelConfig {
     std::vector<std::int64_t> eos_ids;  // tokens that end a sequence
     std::string chat_template;          // Jinja text; may be empty
     TokenizerSource tokenizer;
+    Quantization quantization;  // of a folder's files
 };
 
 std::string_view name(RopeScalingKind kind);

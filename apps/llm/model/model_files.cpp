@@ -16,6 +16,8 @@
 #include "llm/model/fused_tensors.h"
 #include "llm/model/gguf_config.h"
 #include "llm/model/hf_config.h"
+#include "llm/model/packed/unpack_tensors.h"
+#include "llm/model/safetensors_file.h"
 #include "llm/model/tensor_names.h"
 #include "llm/model/tensor_table.h"
 
@@ -61,6 +63,8 @@ ModelConfig config_of(TensorFiles& files) {
     ModelConfig config = config_from_folder(files.folder);
     std::erase_if(files.tensors,
                   [&](const auto& entry) { return is_for_images(entry.first, *config.family); });
+    unpack_tensors(files, config);
+    check_only_weights(files.tensors, files.folder);
     files.rename([&](std::string_view name) { return canonical_name(name, *config.family); });
     return config;
 }
@@ -96,6 +100,9 @@ std::vector<ModelTensor> matched_tensors(TensorFiles& files, const ModelConfig& 
             problems.push_back(fmt::format("{} is in {}, expert 0 in {}", tensor.name, name(stored.format),
                                            name(format_of_first)));
         tensor.format = stored.format;
+        tensor.packed = stored.packed;
+        tensor.packed_row = stored.packed_row;
+        if (stored.packed != nullptr) continue;
         tensor.data = stored.data;
         tensor.offset = stored.offset;
         tensor.file = files.file_of.at(tensor.name);
@@ -125,6 +132,12 @@ ModelFiles::ModelFiles(TensorFiles& files, const ModelConfig& config)
 
 void ModelFiles::read(const ModelTensor& tensor, const TensorSlice& slice, std::byte* out) const {
     check_slice(tensor, slice);
+    if (tensor.packed != nullptr) {
+        TensorSlice in_packed = slice;
+        in_packed.row_begin += tensor.packed_row;
+        in_packed.row_end += tensor.packed_row;
+        return tensor.packed->read(in_packed, out);
+    }
     const std::size_t stride = row_bytes(tensor.format, tensor.columns);
     const std::size_t wanted = row_bytes(tensor.format, slice.columns());
     const std::byte* row =
@@ -144,6 +157,11 @@ std::string ModelFiles::fingerprint() const {
     const auto append = [&](const std::byte* data, std::size_t bytes) {
         text.append(reinterpret_cast<const char*>(data), bytes);
     };
+    const auto sample = [&](std::span<const std::byte> bytes) {
+        const std::size_t size = std::min(bytes.size(), kSample);
+        append(bytes.data(), size);
+        append(bytes.data() + (bytes.size() - size) / 2, size);
+    };
     for (std::size_t i = 0; i < files_.files.size(); ++i) {
         const auto bytes = files_.files[i]->bytes();
         text += fmt::format("file {} {}\n", bytes.size(), files_.header_bytes[i]);
@@ -151,9 +169,9 @@ std::string ModelFiles::fingerprint() const {
     }
     for (const ModelTensor& tensor : tensors()) {
         if (tensor.expert > 0) continue;  // there may be ten thousands
-        const std::size_t sample = std::min(tensor.bytes(), kSample);
-        append(tensor.data, sample);
-        append(tensor.data + (tensor.bytes() - sample) / 2, sample);
+        if (tensor.packed == nullptr) sample({tensor.data, tensor.bytes()});
+        if (tensor.packed != nullptr)
+            for (const auto part : tensor.packed->parts()) sample(part);
     }
     if (!files_.folder.empty())
         for (const char* name : {"config.json", "generation_config.json", "tokenizer_config.json",

@@ -13,6 +13,8 @@ namespace voltpile::llm {
 enum class CutAxis { None, Rows, Columns };
 enum class CutGroup { None, Heads, KvHeads, Ffn, ExpertFfn, SharedFfn, Vocabulary };
 
+class PackedMatrix;
+
 // Rows are the outputs of a matrix product, columns its inputs. Vectors (norms, biases) have one row.
 struct ModelTensor {
     std::string name;
@@ -25,10 +27,13 @@ struct ModelTensor {
     int expert = -1;           // whose matrix it is; -1: of all tokens
     bool router = false;       // in memory as fp32 numbers
     std::size_t matrices = 1;  // of equal shape, one below the other: stacked_tensors()
-    // The place in the model's files; null and -1 for a synthetic model.
+    // The place in the model's files; null and -1 for a synthetic model and a packed matrix.
     const std::byte* data = nullptr;  // mapped, aligned only as in the file
     int file = -1;                    // index into ModelFiles::paths()
     std::uint64_t offset = 0;         // of `data` in that file
+    // The matrix that a Hugging Face folder has packed, and the row where this tensor begins in it.
+    const PackedMatrix* packed = nullptr;
+    std::size_t packed_row = 0;
 
     std::size_t bytes() const { return rows * row_bytes(format, columns); }
 };

@@ -151,6 +151,8 @@ std::string config_text(const ModelSource& model) {
                  count(bytes.weights) + ", " + bytes_text(static_cast<double>(bytes.total)) +
                      (bytes.active < bytes.weights ? "; " + count(bytes.active) + " for each token" : ""));
     text += line("formats", format_text(bytes));
+    if (const std::string packed = quantization_text(config.quantization); !packed.empty())
+        text += line("in the files", packed + ", converted while loading");
     text += line("shape", fmt::format("{} layers, hidden {}, {}, vocabulary {}{}", config.layers,
                                       config.hidden, feed_forward_text(config), count_text(config.vocab),
                                       config.tied_embeddings ? ", head tied to the embedding" : ""));

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,37 @@ constexpr int kMaxDepth = 4;
 constexpr std::size_t kMaxTensorDimensions = 4;
 constexpr std::uint64_t kMaxWeights = std::uint64_t{1} << 40;  // of a tensor; keeps all products in range
 
+struct Type {
+    std::string_view name;
+    WeightFormat format;
+    StoredType element;
+};
+constexpr std::array<Type, 8> kTypes = {{{"F32", WeightFormat::F32, StoredType::Weight},
+                                         {"F16", WeightFormat::F16, StoredType::Weight},
+                                         {"BF16", WeightFormat::BF16, StoredType::Weight},
+                                         {"I8", WeightFormat::F32, StoredType::I8},
+                                         {"U8", WeightFormat::F32, StoredType::U8},
+                                         {"I32", WeightFormat::F32, StoredType::I32},
+                                         {"I64", WeightFormat::F32, StoredType::I64},
+                                         {"F8_E4M3", WeightFormat::F32, StoredType::Float8}}};
+
+std::uint64_t element_bytes(const StoredTensor& tensor) {
+    switch (tensor.element) {
+        case StoredType::Weight:
+            return block_bytes(tensor.format);
+        case StoredType::I32:
+            return 4;
+        case StoredType::I64:
+            return 8;
+        default:
+            return 1;
+    }
+}
+
+std::string unsupported_type(std::string_view type) {
+    return fmt::format("is in {}, which is not supported (supported: F16, BF16, F32)", printable(type));
+}
+
 class HeaderReader {
   public:
     HeaderReader(std::string_view path, std::uint64_t data_bytes) : path_(path), data_bytes_(data_bytes) {}
@@ -29,7 +61,7 @@ class HeaderReader {
     StoredTensor tensor(const std::string& name, const json& entry) const {
         if (!entry.is_object()) fail(name, "is not described by an object");
         StoredTensor tensor{};
-        tensor.format = format(name, member(name, entry, "dtype"));
+        set_type(name, member(name, entry, "dtype"), tensor);
         set_shape(name, member(name, entry, "shape"), tensor);
         const json& offsets = member(name, entry, "data_offsets");
         if (!offsets.is_array() || offsets.size() != 2 || !offsets[0].is_number_unsigned() ||
@@ -41,7 +73,7 @@ class HeaderReader {
             fail(name, fmt::format("lies at {} to {}, outside the file's {} bytes of data (cut off?)", begin,
                                    end, data_bytes_));
         tensor.offset = begin;
-        tensor.bytes = tensor.rows * row_bytes(tensor.format, tensor.columns);
+        tensor.bytes = tensor.rows * tensor.columns * element_bytes(tensor);
         if (tensor.bytes != end - begin)
             fail(name, fmt::format("has {} bytes where its shape needs {}", end - begin, tensor.bytes));
         return tensor;
@@ -58,19 +90,18 @@ class HeaderReader {
         return *found;
     }
 
-    WeightFormat format(const std::string& name, const json& dtype) const {
+    void set_type(const std::string& name, const json& dtype, StoredTensor& tensor) const {
         if (!dtype.is_string()) fail(name, "has a dtype that is not a text");
         const auto& text = dtype.get_ref<const std::string&>();
-        if (text == "F32") return WeightFormat::F32;
-        if (text == "F16") return WeightFormat::F16;
-        if (text == "BF16") return WeightFormat::BF16;
-        fail(name,
-             fmt::format("is in {}, which is not supported (supported: F16, BF16, F32)", printable(text)));
+        const auto found = std::ranges::find(kTypes, std::string_view(text), &Type::name);
+        if (found == kTypes.end()) fail(name, unsupported_type(text));
+        tensor.format = found->format;
+        tensor.element = found->element;
     }
 
     void set_shape(const std::string& name, const json& shape, StoredTensor& tensor) const {
-        if (!shape.is_array() || shape.empty() || shape.size() > kMaxTensorDimensions)
-            fail(name, "has a shape that is not a list of 1 to 4 numbers");
+        if (!shape.is_array() || shape.size() > kMaxTensorDimensions)
+            fail(name, "has a shape that is not a list of at most 4 numbers");
         std::uint64_t weights = 1;
         for (const json& extent : shape) {
             if (!extent.is_number_unsigned()) fail(name, "has a shape that is not a list of numbers");
@@ -79,7 +110,7 @@ class HeaderReader {
             weights *= number;
         }
         tensor.dimensions = static_cast<int>(shape.size());
-        tensor.columns = shape.back().get<std::uint64_t>();
+        tensor.columns = shape.empty() ? 1 : shape.back().get<std::uint64_t>();
         tensor.rows = weights / tensor.columns;
     }
 
@@ -88,6 +119,15 @@ class HeaderReader {
 };
 
 }  // namespace
+
+void check_only_weights(const StoredTensors& tensors, std::string_view path) {
+    for (const auto& [name, tensor] : tensors) {
+        if (tensor.element == StoredType::Weight) continue;
+        const auto type = std::ranges::find(kTypes, tensor.element, &Type::element);
+        throw FileError(fmt::format("{}: tensor {} {}", path, printable(name), unsupported_type(type->name)),
+                        ExitCode::BadInput);
+    }
+}
 
 SafetensorsFile::SafetensorsFile(std::span<const std::byte> bytes, std::string path)
     : path_(std::move(path)) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "llm/model/stored_tensor.h"
 
@@ -14,8 +15,8 @@ class SafetensorsFile {
   public:
     // Reads the header. bytes: the whole file, must outlive this object. path: for messages. As the format
     // demands, the tensors must cover the data without gaps or overlaps. Throws FileError with the problem,
-    // also for element types other than F16, BF16 and F32, and for scalars and empty tensors, which no model
-    // needs.
+    // also for element types that no supported model has, and for empty tensors. A scalar has one row and
+    // column.
     SafetensorsFile(std::span<const std::byte> bytes, std::string path);
 
     const std::string& path() const { return path_; }
@@ -27,5 +28,8 @@ class SafetensorsFile {
     StoredTensors tensors_;
     std::size_t header_bytes_ = 0;
 };
+
+// Throws FileError for the first tensor that is not in F16, BF16 or F32.
+void check_only_weights(const StoredTensors& tensors, std::string_view path);
 
 }  // namespace voltpile::llm

@@ -12,6 +12,11 @@
 
 namespace voltpile::llm {
 
+class PackedMatrix;
+
+// What a safetensors file stores. Only weights are tensors of a model; the others are parts of packed ones.
+enum class StoredType { Weight, I8, U8, I32, I64, Float8 };
+
 // Row-major, with `columns` consecutive weights in a row. A one-dimensional tensor has one row; of more than
 // two dimensions, all but the last together count as rows. The reader has checked that the bytes are in the
 // file.
@@ -23,6 +28,9 @@ struct StoredTensor {
     const std::byte* data;
     std::uint64_t offset;  // of `data` from the file's beginning
     std::uint64_t bytes;
+    StoredType element = StoredType::Weight;  // otherwise `format` means nothing
+    const PackedMatrix* packed = nullptr;     // converts the tensor's rows; then there are no `data`
+    std::uint64_t packed_row = 0;             // the tensor's first row in `packed`
 };
 
 using StoredTensors = std::map<std::string, StoredTensor, std::less<>>;

@@ -11,6 +11,7 @@
 
 #include "llm/model/gguf_file.h"
 #include "llm/model/mapped_file.h"
+#include "llm/model/packed/packed_matrix.h"
 #include "llm/model/stored_tensor.h"
 
 namespace voltpile::llm {
@@ -19,7 +20,8 @@ struct TensorFiles {
     std::vector<std::unique_ptr<MappedFile>> files;  // the files with tensors
     std::vector<std::size_t> header_bytes;           // of each
     StoredTensors tensors;
-    std::map<std::string, int, std::less<>> file_of;  // by tensor: index into `files`
+    std::map<std::string, int, std::less<>> file_of;    // by tensor: index into `files`
+    std::vector<std::unique_ptr<PackedMatrix>> packed;  // those of `tensors`
     std::unique_ptr<GgufFile> gguf;  // the first file, with the metadata; null for safetensors
     std::string folder;              // the Hugging Face folder; empty for GGUF
 

@@ -73,6 +73,11 @@ class GgufInput final : public QuantizeInput {
 
 void check_original(const ModelTensor& tensor, const std::string& path) {
     if (tensor.rows == 1) return;
+    if (tensor.packed != nullptr)
+        throw JobError(
+            fmt::format("{}: {} is quantized already, and quantizing it again would lose twice: "
+                        "give the model in F16, BF16, F32 or Q8_0",
+                        path, tensor.name));
     constexpr std::array originals = {WeightFormat::F32, WeightFormat::F16, WeightFormat::BF16,
                                       WeightFormat::Q8_0};
     if (std::ranges::find(originals, tensor.format) == originals.end())

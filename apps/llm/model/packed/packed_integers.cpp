@@ -1,0 +1,105 @@
+#include "llm/model/packed/packed_integers.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+namespace voltpile::llm {
+namespace {
+
+constexpr std::size_t kBlock = 32;
+
+int zero_at(const IntegerParts& parts, std::uint64_t row, std::uint64_t group) {
+    if (parts.zeros.data == nullptr) return 1 << (parts.q.bits - 1);
+    return parts.zeros.at(row, group) + parts.added_to_zeros;
+}
+
+bool has_middle_zeros(const IntegerParts& parts, std::uint64_t rows) {
+    if (parts.zeros.data == nullptr) return true;
+    for (std::uint64_t group = 0; group < parts.groups; ++group)
+        for (std::uint64_t row = 0; row < rows; ++row)
+            if (zero_at(parts, row, group) != 1 << (parts.q.bits - 1)) return false;
+    return true;
+}
+
+WeightFormat format_of(const PackedShape& shape, const IntegerParts& parts) {
+    const bool blocks = shape.columns % kBlock == 0 && parts.group_of.empty() &&
+                        (parts.groups == 1 || parts.group % kBlock == 0);
+    if (!blocks) return WeightFormat::F16;
+    const bool middle = has_middle_zeros(parts, shape.rows);
+    if (parts.q.bits == 4) return middle ? WeightFormat::Q4_0 : WeightFormat::Q8_0;
+    return middle ? WeightFormat::Q8_0 : WeightFormat::F16;
+}
+
+std::uint64_t scale_index(const IntegerParts& parts, std::uint64_t rows, std::uint64_t row,
+                          std::uint64_t group) {
+    if (parts.one_scale) return 0;
+    return parts.scales_by_group ? group * rows + row : row * parts.groups + group;
+}
+
+bool is_finite_half(std::uint16_t half) {
+    return (half & 0x7c00) != 0x7c00;
+}
+
+// Writes blocks of 32 integers q - zero.
+bool put_block(WeightFormat format, const std::int16_t* values, float scale, std::byte* out) {
+    const std::uint16_t half = half_from_float(scale);
+    std::memcpy(out, &half, sizeof half);
+    out += sizeof half;
+    for (std::size_t i = 0; i < kBlock && format == WeightFormat::Q8_0; ++i)
+        out[i] = static_cast<std::byte>(values[i]);
+    for (std::size_t i = 0; i < kBlock / 2 && format == WeightFormat::Q4_0; ++i)
+        out[i] = static_cast<std::byte>((values[i] + 8) | (values[i + kBlock / 2] + 8) << 4);
+    return is_finite_half(half);
+}
+
+}  // namespace
+
+PackedIntegers::PackedIntegers(PackedShape shape, IntegerParts parts)
+    : PackedMatrix(shape, format_of(shape, parts)), parts_(std::move(parts)) {}
+
+bool PackedIntegers::convert(const TensorSlice& tile, std::byte* out) const {
+    const std::size_t rows = tile.rows(), stride = row_bytes(format(), tile.columns());
+    std::array<std::int16_t, kTileRows * kBlock> values;
+    std::array<float, kTileRows * kBlock> scales;
+    std::array<int, kTileRows> zero{};
+    std::array<float, kTileRows> scale{};
+    std::uint64_t last = ~std::uint64_t{0};
+    bool fits = true;
+    for (std::size_t begin = tile.column_begin; begin < tile.column_end; begin += kBlock) {
+        const std::size_t width = std::min(kBlock, tile.column_end - begin);
+        for (std::size_t k = 0; k < width; ++k) {
+            const std::uint64_t c = begin + k;
+            const std::uint64_t group = parts_.group_of.empty() ? c / parts_.group : parts_.group_of[c];
+            for (std::size_t r = 0; r < rows && group != last; ++r) {
+                const std::uint64_t row = tile.row_begin + r;
+                zero[r] = zero_at(parts_, row, group);
+                scale[r] = parts_.scales.at(scale_index(parts_, PackedMatrix::rows(), row, group));
+            }
+            last = group;
+            for (std::size_t r = 0; r < rows; ++r) {
+                const std::uint64_t row = tile.row_begin + r;
+                const int q = parts_.q_along_columns ? parts_.q.at(c, row) : parts_.q.at(row, c);
+                values[r * kBlock + k] = static_cast<std::int16_t>(q - zero[r]);
+                scales[r * kBlock + k] = scale[r];
+            }
+        }
+        for (std::size_t r = 0; r < rows; ++r) {
+            std::byte* to = out + r * stride + row_bytes(format(), begin - tile.column_begin);
+            const std::int16_t* of_row = values.data() + r * kBlock;
+            if (format() != WeightFormat::F16) {
+                fits = put_block(format(), of_row, scales[r * kBlock], to) && fits;
+                continue;
+            }
+            for (std::size_t k = 0; k < width; ++k) {
+                const std::uint16_t half = half_from_float(of_row[k] * scales[r * kBlock + k]);
+                std::memcpy(to + 2 * k, &half, sizeof half);
+                fits = fits && is_finite_half(half);
+            }
+        }
+    }
+    return fits;
+}
+
+}  // namespace voltpile::llm

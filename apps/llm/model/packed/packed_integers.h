@@ -1,0 +1,43 @@
+// Matrices of integers with a scale, and maybe a zero point, for each row and group of columns: GPTQ, AWQ and
+// compressed-tensors.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "llm/model/packed/number_arrays.h"
+#include "llm/model/packed/packed_matrix.h"
+
+namespace voltpile::llm {
+
+// weight(row, column) = (q(row, column) - zero(row, g)) scale(row, g) with the group g of the column.
+struct IntegerParts {
+    BitArray q;
+    bool q_along_columns = true;  // BitArray's packed axis; otherwise along rows
+    BitArray zeros;               // packed axis: the rows, other: the groups; without data: 2^(bits - 1)
+    int added_to_zeros = 0;
+    FloatArray scales;
+    bool scales_by_group = false;  // those of a group are adjacent; otherwise those of a row
+    bool one_scale = false;        // for the whole matrix, also one zero point
+    std::uint64_t groups = 1;
+    std::uint64_t group = 0;                        // columns of one
+    std::vector<std::uint32_t> group_of;            // by column; empty: column / group
+    std::vector<std::span<const std::byte>> bytes;  // of all these in the file
+};
+
+// Converts to Q4_0 (4 bits, zero points 8) or Q8_0 (q - zero within -128 to 127) if a block of 32 columns has
+// one scale, which becomes F16; otherwise to F16.
+class PackedIntegers final : public PackedMatrix {
+  public:
+    PackedIntegers(PackedShape shape, IntegerParts parts);
+
+    std::vector<std::span<const std::byte>> parts() const override { return parts_.bytes; }
+
+  private:
+    bool convert(const TensorSlice& tile, std::byte* out) const override;
+
+    IntegerParts parts_;
+};
+
+}  // namespace voltpile::llm

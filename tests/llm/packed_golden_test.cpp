@@ -1,0 +1,138 @@
+// Folders with packed weights (data/llm/goldens/make_packed.py): the weights bit for bit, the logits of
+// transformers, slices, and damaged parts.
+#include <bit>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+#include "base/error.h"
+#include "llm/decoder_fixture.h"
+#include "llm/model/safetensors_file.h"
+#include "llm/ops/dequantize.h"
+#include "model_test_files.h"
+
+namespace voltpile::llm {
+namespace {
+
+using testing::missing;
+using testing::TestFolder;
+
+// FNV-1a of 64 bits.
+std::string hash_of(const std::vector<float>& weights) {
+    std::uint64_t hash = 0xcbf29ce484222325;
+    for (const float weight : weights)
+        for (unsigned shift = 0; shift < 32; shift += 8)
+            hash = (hash ^ (std::bit_cast<std::uint32_t>(weight) >> shift & 0xff)) * 0x100000001b3;
+    char text[17];
+    std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
+    return text;
+}
+
+std::vector<float> weights_of(const ModelSource& model, const ModelTensor& tensor, const TensorSlice& slice) {
+    std::vector<std::byte> blocks(slice.bytes(tensor.format));
+    model.read(tensor, slice, blocks.data());
+    std::vector<float> weights(slice.rows() * slice.columns());
+    dequantize_row(tensor.format, blocks.data(), static_cast<std::int64_t>(weights.size()), weights.data());
+    return weights;
+}
+
+class PackedGoldenTest : public ::testing::TestWithParam<std::string> {
+  protected:
+    ModelFiles files_{golden_folder(GetParam())};
+    Golden golden_ = load_golden(GetParam());
+};
+
+INSTANTIATE_TEST_SUITE_P(Methods, PackedGoldenTest,
+                         ::testing::Values("packed_gptq", "packed_gptq_zeros", "packed_gptq_order",
+                                           "packed_gptq_8", "packed_awq", "packed_int4", "packed_int4_zeros",
+                                           "packed_int8", "packed_fp8", "packed_fp8_rows"),
+                         [](const auto& name) { return name.param; });
+
+TEST_P(PackedGoldenTest, WeightsAreBitIdenticalToTheirDefinition) {
+    std::ifstream file(golden_folder(GetParam()) + "/golden.json");
+    const auto json = nlohmann::json::parse(file);
+    std::size_t compared = 0;
+    for (const ModelTensor& tensor : files_.tensors()) {
+        if (tensor.packed == nullptr) continue;
+        EXPECT_EQ(name(tensor.format), json["format"].get<std::string>());
+        const auto weights = weights_of(files_, tensor, whole(tensor));
+        const std::string hash = hash_of(weights);
+        for (const auto& [in_folder, wanted] : json["weights"].items())
+            compared += wanted.get<std::string>() == hash;
+        // A slice within: rows that begin in a tile, a block of columns.
+        const TensorSlice slice{3, tensor.rows - 1, 32, 64};
+        const auto part = weights_of(files_, tensor, slice);
+        for (std::size_t r = 0; r < slice.rows(); ++r)
+            ASSERT_EQ(std::memcmp(part.data() + r * 32, weights.data() + (r + 3) * tensor.columns + 32,
+                                  32 * sizeof(float)),
+                      0)
+                << tensor.name << " row " << r;
+    }
+    EXPECT_EQ(compared, json["weights"].size());
+}
+
+TEST_P(PackedGoldenTest, HasTheLogitsOfTransformers) {
+    TestModel model(files_, 1, {0}, make_reference_ops);
+    EXPECT_LT(nmse(model.run_in_pieces(golden_.tokens, {300}), golden_.logits), 1e-5);
+    // Cores round activations to 8 bits: 2.4e-5 for each product, twice as much through gates.
+    TestModel rounded(files_, 1, {0}, make_cpu_ops);
+    EXPECT_LT(nmse(rounded.run_in_pieces(golden_.tokens, {300}), golden_.logits), 1e-3);
+    TestModel two(files_, 2, {0}, make_reference_ops);
+    EXPECT_LT(nmse(two.run_in_pieces(golden_.tokens, {300}), golden_.logits), 1e-5);
+}
+
+// Returns the error for a copy of a golden folder with one text in the header replaced by another as long, or
+// in config.json by any.
+std::string damaged(const std::string& golden, const std::string& text, const std::string& instead,
+                    const std::string& name = "model.safetensors") {
+    const TestFolder folder("packed_damaged");
+    for (const char* file : {"config.json", "model.safetensors"}) {
+        std::ifstream from(golden_folder(golden) + "/" + file, std::ios::binary);
+        std::string content{std::istreambuf_iterator<char>(from), {}};
+        if (const std::size_t at = content.find(text); file == name && at != std::string::npos)
+            content.replace(at, text.size(), instead);
+        folder.write(file, content);
+    }
+    try {
+        const ModelFiles model(folder.path());
+    } catch (const FileError& error) {
+        EXPECT_EQ(error.exit_code(), ExitCode::BadInput);
+        return error.what();
+    }
+    return "no error";
+}
+
+TEST(PackedTensors, NamesMissingAndContradictingParts) {
+    EXPECT_EQ(missing("model.safetensors: tensor model.layers.0.mlp.up_proj.qweight needs "
+                      "model.layers.0.mlp.up_proj.scales, which is missing",
+                      damaged("packed_gptq", "mlp.up_proj.scales\"", "mlp.up_proj.scalez\"")),
+              "");
+    EXPECT_EQ(missing("up_proj.qzeros, which is missing",
+                      damaged("packed_awq", "mlp.up_proj.qzeros\"", "mlp.up_proj.qzeroz\"")),
+              "");
+    EXPECT_EQ(missing("scales has 3 groups where 96 columns in groups of 64 need 2",
+                      damaged("packed_gptq", "\"group_size\": 32", "\"group_size\": 64", "config.json")),
+              "");
+    EXPECT_EQ(missing("groups", damaged("packed_gptq", "\"bits\": 4", "\"bits\": 8", "config.json")), "");
+}
+
+TEST(PackedTensors, NamesGroupsOutOfRange) {
+    const std::string path = golden_folder("packed_gptq_order") + "/model.safetensors";
+    const MappedFile mapped(path);
+    const SafetensorsFile file(mapped.bytes(), path);
+    const StoredTensor& index = file.tensors().at("model.layers.0.mlp.down_proj.g_idx");
+    const TestFolder folder("packed_groups");
+    std::string content(reinterpret_cast<const char*>(mapped.bytes().data()), mapped.bytes().size());
+    content[index.offset + 4] = 3;  // 96 columns have groups 0 to 2
+    folder.write("model.safetensors", content);
+    std::filesystem::copy_file(golden_folder("packed_gptq_order") + "/config.json", folder / "config.json");
+    try {
+        const ModelFiles model(folder.path());
+        ADD_FAILURE();
+    } catch (const FileError& error) {
+        EXPECT_EQ(missing("down_proj.g_idx has group 3 at column 1 of 3 groups", error.what()), "");
+    }
+}
+
+}  // namespace
+}  // namespace voltpile::llm
