@@ -1,5 +1,6 @@
 // Measures the GPU operations at the shapes of Llama 3 8B, in CUDA graphs and with weights that exceed the
-// cache, and a whole pass in which every layer has its own weights.
+// cache, and a whole pass in which every layer has its own weights; those on experts at that of Qwen 3
+// 30B-A3B.
 #include "llm/bench_ops.h"
 
 #include <fmt/format.h>
@@ -236,7 +237,7 @@ void bench_pass(Bench& bench, WeightFormat format, WeightFormat better) {
 
 int main(int argc, char** argv) {
     try {
-        // bench_llm_ops [all | pass | small | attention | products] [batch-invariant]
+        // bench_llm_ops [all | pass | small | attention | products | experts] [batch-invariant]
         Bench bench(argc > 2 && std::string_view(argv[2]) == "batch-invariant");
         // The operations mostly read, so the reference is the read rate; a copy has a lower rate.
         const double rate = gpu_read_rate(0, std::int64_t{1} << 30, bench.ops->stream()) / 1e9;
@@ -249,6 +250,7 @@ int main(int argc, char** argv) {
         if (what == "all" || what == "small") bench_small(bench);
         if (what == "all" || what == "attention") bench_attention(bench, rate);
         if (what == "all" || what == "products") bench_products(bench, rate);
+        if (what == "all" || what == "experts") bench_experts(bench, rate);
     } catch (const std::exception& error) {
         fmt::print(stderr, "{}\n", error.what());
         return 1;

@@ -152,4 +152,6 @@ inline QkvSettings settings(Bench& bench) {
     return s;
 }
 
+void bench_experts(Bench& bench, double read_gbs);
+
 }  // namespace voltpile::llm

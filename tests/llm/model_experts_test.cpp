@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "base/error.h"
+#include "llm/model/expert_tensors.h"
 #include "llm/model/hf_config.h"
 #include "llm/model/model_family.h"
 #include "llm/model/model_files.h"
@@ -107,6 +108,38 @@ TEST(Experts, NamesStackedTensorsOfTheWrongShape) {
 }
 
 // The numbers of weights that the models' authors publish, in billions.
+// A model with other formats of some tensors, for plans.
+class Reformatted final : public ModelSource {
+  public:
+    Reformatted(const ModelSource& like, std::string_view part_of_name, WeightFormat format)
+        : ModelSource(like.config(), changed(like.tensors(), part_of_name, format)) {}
+    void read(const ModelTensor&, const TensorSlice&, std::byte*) const override {}
+    std::string fingerprint() const override { return ""; }
+
+  private:
+    static std::vector<ModelTensor> changed(std::vector<ModelTensor> tensors, std::string_view part_of_name,
+                                            WeightFormat format) {
+        for (ModelTensor& tensor : tensors)
+            if (tensor.name.find(part_of_name) != std::string::npos) tensor.format = format;
+        return tensors;
+    }
+};
+
+TEST(Experts, NamesGateAndUpWithDifferentFormatsOnGpus) {
+    const SyntheticModel model("tiny-moe", "q4_k_m");
+    EXPECT_NO_THROW(check_experts_on_gpus(model));
+    EXPECT_NO_THROW(check_experts_on_gpus(Reformatted(model, "blk.2.ffn_down.", WeightFormat::Q8_0)));
+    try {
+        check_experts_on_gpus(Reformatted(model, "blk.2.ffn_up.", WeightFormat::Q8_0));
+        FAIL();
+    } catch (const JobError& error) {
+        EXPECT_STREQ(
+            error.what(),
+            "blk.2.ffn_gate.0.weight is Q4_K and blk.2.ffn_up.0.weight is Q8_0: GPUs need one format "
+            "for both; set device = cpu");
+    }
+}
+
 TEST(Experts, CountsAllAndActiveWeights) {
     const WeightBytes mixtral = weight_bytes(SyntheticModel("mixtral-8x7b", "q4_k_m"));
     EXPECT_NEAR(static_cast<double>(mixtral.weights) * 1e-9, 46.7, 0.05);

@@ -42,6 +42,7 @@ class OpsExpertsTest : public OpsTest {
         std::int64_t hidden, ffn;
         std::vector<float> router, shared_gate;
         std::vector<std::vector<std::byte>> gate, up, down;
+        bool normalized = true;
     };
     Mixture mixture(WeightFormat format, int experts, int used, std::int64_t hidden, std::int64_t ffn) {
         Mixture made{format, experts, used, hidden, ffn, normals(experts * hidden, 0.06F), {}, {}, {}, {}};
@@ -61,28 +62,41 @@ class OpsExpertsTest : public OpsTest {
             matrices.push_back(side.ops->load_matrix(source(m.format, rows, columns, bytes)));
         return side.ops->join_experts(std::move(matrices));
     }
+    // A mixture in the memory of a side.
+    struct Loaded {
+        RouterSettings settings;
+        std::unique_ptr<ExpertWeights> gate, up, down;
+    };
+    static Loaded load(Side& side, const Mixture& m, bool shared) {
+        return {
+            {side.up(m.router), shared ? side.up(m.shared_gate) : nullptr, m.experts, m.used, m.normalized},
+            load(side, m, m.ffn, m.hidden, m.gate),
+            load(side, m, m.ffn, m.hidden, m.up),
+            load(side, m, m.hidden, m.ffn, m.down)};
+    }
     // Returns the output of a mixture. shared: the output of its shared expert; empty: there is none.
-    static std::vector<float> run(Side& side, const Mixture& m, const std::vector<float>& x,
-                                  const std::vector<std::int32_t>& sequence, std::vector<float> shared) {
-        RouterSettings settings{side.up(m.router), shared.empty() ? nullptr : side.up(m.shared_gate),
-                                m.experts, m.used, true};
+    static std::vector<float> run(Side& side, const Mixture& m, const Loaded& loaded,
+                                  const std::vector<float>& x, const std::vector<std::int32_t>& sequence,
+                                  std::vector<float> shared) {
         const auto rows = static_cast<std::int64_t>(sequence.size());
-        const Routing routing = make_routing(side, rows, settings);
+        const Routing routing = make_routing(side, rows, loaded.settings);
         const HiddenRows rows_of_x = side.hidden(x, m.hidden);
-        side.ops->route(rows_of_x, settings, batch_of(side, sequence), routing);
-        const auto gate = load(side, m, m.ffn, m.hidden, m.gate), up = load(side, m, m.ffn, m.hidden, m.up),
-                   down = load(side, m, m.hidden, m.ffn, m.down);
+        side.ops->route(rows_of_x, loaded.settings, batch_of(side, sequence), routing);
         const HiddenRows gated =
             side.hidden(std::vector<float>(static_cast<std::size_t>(rows * m.used * m.ffn)), m.ffn);
-        side.ops->gated_experts(rows_of_x, *gate, *up, routing, gated);
+        side.ops->gated_experts(rows_of_x, *loaded.gate, *loaded.up, routing, gated);
         if (shared.empty()) shared.assign(static_cast<std::size_t>(rows * m.hidden), 7);
         const FloatRows out = side.rows(shared, m.hidden);
-        side.ops->sum_experts(gated, *down, routing, out);
+        side.ops->sum_experts(gated, *loaded.down, routing, out);
         return side.down(out);
     }
+    static std::vector<float> run(Side& side, const Mixture& m, const std::vector<float>& x,
+                                  const std::vector<std::int32_t>& sequence,
+                                  const std::vector<float>& shared) {
+        return run(side, m, load(side, m, !shared.empty()), x, sequence, shared);
+    }
 };
-INSTANTIATE_TEST_SUITE_P(Cpu, OpsExpertsTest, testing::ValuesIn(cpu_ops_makers()),
-                         [](const auto& maker) { return maker.param.name; });
+VOLTPILE_FOR_ALL_OPS(OpsExpertsTest);
 
 TEST_P(OpsExpertsTest, RouterChoosesLargestLogitsAndLowerOfEqualExperts) {
     Side side(GetParam().make());
@@ -131,7 +145,7 @@ TEST_P(OpsExpertsTest, RouterSortsPairsByExpertAndSkipsEmptyRows) {
 TEST_P(OpsExpertsTest, MultipliesEveryFormatAndManyRows) {
     for (const WeightFormatInfo& entry : kWeightFormats) {
         const Mixture m = mixture(entry.format, 5, 2, 256, 256);
-        for (const std::int64_t rows : {1, 5, 40}) {
+        for (const std::int64_t rows : {1, 2, 5, 40}) {
             for (const bool shared : {false, true}) {
                 SCOPED_TRACE(std::string(entry.name) + ", " + std::to_string(rows) + " rows");
                 const auto x = normals(rows * m.hidden);
@@ -155,17 +169,89 @@ TEST_P(OpsExpertsTest, MultipliesOddSizes) {
     expect_same([&](Side& side) { return run(side, m, x, sequence, {}); });
 }
 
+// As many experts as Qwen 3 has, with both rules for weights: GPUs multiply few rows one by one, and more of
+// them in tiles with the rows of each expert. Columns that are no multiple of a tile's steps.
+TEST_P(OpsExpertsTest, MultipliesManyExperts) {
+    for (const WeightFormat format : {WeightFormat::F16, WeightFormat::Q8_0}) {
+        Mixture m = mixture(format, 128, 8, 160, 96);
+        for (const std::int64_t rows : {1, 2, 7, 8, 9, 33, 300}) {
+            SCOPED_TRACE(std::to_string(rows) + " rows");
+            m.normalized = rows % 2 == 0;
+            const auto x = normals(rows * m.hidden);
+            std::vector<std::int32_t> sequence(static_cast<std::size_t>(rows), 0);
+            if (rows > 2) sequence[1] = sequence.back() = -1;
+            const std::vector<float> shared = rows == 7 ? normals(rows * m.hidden) : std::vector<float>();
+            expect_same([&](Side& side) { return run(side, m, x, sequence, shared); },
+                        4 * product_bound(format));
+        }
+    }
+}
+
+// All rows choose the same experts: those have several pieces of rows, and the others none.
+TEST_P(OpsExpertsTest, MultipliesManyRowsOfFewExperts) {
+    Mixture m = mixture(WeightFormat::Q6_K, 40, 3, 256, 256);
+    const std::int64_t rows = 150;
+    auto x = normals(rows * m.hidden);
+    for (std::int64_t r = 0; r < rows; ++r) x[static_cast<std::size_t>(r * m.hidden)] = 60;
+    for (const int e : {3, 17, 39}) m.router[static_cast<std::size_t>(e * m.hidden)] = 1;
+    expect_same([&](Side& side) { return run(side, m, x, std::vector<std::int32_t>(150, 0), {}); },
+                4 * product_bound(m.format));
+}
+
+// Nothing that a recording holds depends on the experts that rows choose.
+TEST_P(OpsExpertsTest, ReplaysWithOtherExperts) {
+    const Mixture m = mixture(WeightFormat::Q4_K, 16, 2, 256, 256);
+    for (const std::int64_t rows : {2, 40}) {
+        Side side(GetParam().make());
+        const Loaded loaded = load(side, m, false);
+        const std::vector<std::int32_t> sequence(static_cast<std::size_t>(rows), 0);
+        const Routing routing = make_routing(side, rows, loaded.settings);
+        const BatchView batch = batch_of(side, sequence);
+        const HiddenRows x = side.hidden(normals(rows * m.hidden), m.hidden);
+        const HiddenRows gated =
+            side.hidden(std::vector<float>(static_cast<std::size_t>(rows * m.used * m.ffn)), m.ffn);
+        const FloatRows out =
+            side.rows(std::vector<float>(static_cast<std::size_t>(rows * m.hidden)), m.hidden);
+        const auto enqueue = [&] {
+            side.ops->route(x, loaded.settings, batch, routing);
+            side.ops->gated_experts(x, *loaded.gate, *loaded.up, routing, gated);
+            side.ops->sum_experts(gated, *loaded.down, routing, out);
+        };
+        enqueue();
+        const auto recording = side.ops->record(enqueue);
+        for (int i = 0; i < 3; ++i) {
+            const auto numbers = normals(rows * m.hidden);
+            const HiddenRows other = side.hidden(numbers, m.hidden);
+            std::vector<std::byte> bytes(numbers.size() * bytes_of(side.ops->hidden_element()));
+            side.ops->download(bytes.data(), other.data, bytes.size());
+            side.ops->upload(x.data, bytes.data(), bytes.size());
+            recording->replay();
+            EXPECT_EQ(side.down(out), run(side, m, loaded, numbers, sequence, {})) << rows << ' ' << i;
+        }
+    }
+}
+
 TEST_P(OpsExpertsTest, RowsDoNotDependOnOtherRows) {
     if (GetParam().name == "gpu") GTEST_SKIP() << "only if batch-invariant";
-    const Mixture m = mixture(WeightFormat::Q4_K, 5, 2, 256, 256);
-    const std::int64_t rows = 40;
-    const auto x = normals(rows * m.hidden);
-    Side side(GetParam().make());
-    const auto all = run(side, m, x, std::vector<std::int32_t>(static_cast<std::size_t>(rows), 0), {});
-    for (const std::int64_t r : {0, 17, 39}) {
-        const auto begin = static_cast<std::ptrdiff_t>(r * m.hidden);
-        const auto one = run(side, m, {x.begin() + begin, x.begin() + begin + m.hidden}, {0}, {});
-        EXPECT_TRUE(std::equal(one.begin(), one.end(), all.begin() + begin)) << r;
+    for (const WeightFormat format :
+         {WeightFormat::F16, WeightFormat::Q8_0, WeightFormat::Q4_K, WeightFormat::Q6_K}) {
+        const Mixture m = mixture(format, 5, 2, 256, 256);
+        const std::int64_t rows = 150;
+        const auto x = normals(rows * m.hidden);
+        Side side(GetParam().make());
+        const Loaded loaded = load(side, m, false);
+        const auto some = [&](std::int64_t begin, std::int64_t count) {
+            return run(side, m, loaded,
+                       {x.begin() + begin * m.hidden, x.begin() + (begin + count) * m.hidden},
+                       std::vector<std::int32_t>(static_cast<std::size_t>(count), 0), {});
+        };
+        const auto all = some(0, rows);
+        for (const std::int64_t count : {1, 2, 7, 33})
+            for (const std::int64_t begin : {0, 17, 117}) {
+                const auto part = some(begin, count);
+                EXPECT_TRUE(std::equal(part.begin(), part.end(), all.begin() + begin * m.hidden))
+                    << name(format) << ", " << count << " rows from " << begin;
+            }
     }
 }
 

@@ -37,9 +37,35 @@ TEST(ReplicaPace, AgreesWithMeasurementsOnH200) {
     EXPECT_NEAR(pace_of(small, "h200_x8", 1, 1, 128).all_sequences, 13'661, 0.2 * 13'661);
 }
 
+TEST(ReplicaPace, AgreesWithMeasurementsOfWeightsIn16BitsOnH200) {
+    const SyntheticModel small("llama-3-8b", "f16");
+    const ReplicaPace pace = pace_of(small, "h200_x8", 1, 1, 128);
+    EXPECT_NEAR(pace.one_sequence, 226, 0.2 * 226);
+    EXPECT_NEAR(pace.with(32), 5'687, 0.2 * 5'687);
+    EXPECT_NEAR(pace.all_sequences, 16'753, 0.2 * 16'753);
+    EXPECT_NEAR(pace.prompt, 33'848, 0.2 * 33'848);
+}
+
 TEST(ReplicaPace, AgreesWithOwnersOfAT180) {
     const SyntheticModel small("llama-3-8b", "q8_0");
     EXPECT_NEAR(pace_of(small, "t180", 1, 1, 1).one_sequence, 71, 0.2 * 71);
+}
+
+// Tiles of the products of 9 and more tokens read weights more slowly than a dense model's, which plans leave
+// out.
+TEST(ReplicaPace, AgreesWithMeasurementsOfAMixtureOnH100) {
+    const SyntheticModel model("qwen-3-30b-a3b", "q4_k_m");
+    Topology topology = load_cluster(VOLTPILE_SOURCE_DIR "/data/clusters/h200_x8.toml", 1);
+    for (Gpu& gpu : topology.hosts.front().gpus)
+        gpu.memory_gb_per_s = 3350, gpu.memory_bytes = 80'000'000'000;
+    ReplicaRequest request;
+    request.context = 1024;
+    request.sequences = 128;
+    const ReplicaPace pace = estimate_pace(plan_replica(model, request, topology), weight_bytes(model));
+    EXPECT_NEAR(pace.one_sequence, 373, 0.2 * 373);
+    EXPECT_NEAR(pace.with(8), 1'353, 0.2 * 1'353);
+    EXPECT_NEAR(pace.with(32), 2'647, 0.4 * 2'647);
+    EXPECT_NEAR(pace.all_sequences, 7'501, 0.4 * 7'501);
 }
 
 // A token uses a quarter of the experts; of two at random, 1 - (3/4)^2 of them.

@@ -54,15 +54,6 @@ TEST(ReplicaPlan, UsesAllTensorRanksAndTheFewestStages) {
     EXPECT_NE(two.plan.warnings.back().find("4 ranks are in no team: 8, 9, 10, 11"), std::string::npos);
 }
 
-TEST(ReplicaPlan, RejectsMixturesOfExpertsOnGpus) {
-    const SyntheticModel model("tiny-moe", "q8_0");
-    EXPECT_EQ(refusal<JobError>(model, request(64, 1), cluster("t180.toml")),
-              "mixtures of experts run on cores only: set device = cpu");
-    ReplicaRequest what = request(64, 1);
-    what.device = DeviceChoice::Cpu;
-    EXPECT_EQ(refusal<JobError>(model, what, cluster("t180.toml")), "");
-}
-
 TEST(ReplicaPlan, ThreadsLimitRanksOnCoresOnly) {
     const SyntheticModel model("llama-3-8b", "q8_0");
     ReplicaRequest what = request(2048);
@@ -109,6 +100,32 @@ TEST(ReplicaPlan, CountsMemoryOnTheGpusThatHoldTheModel) {
         EXPECT_EQ(rank.gpu_memory_bytes, 0);
         EXPECT_GT(rank.memory_bytes, weights);
     }
+}
+
+// All experts of Qwen 3 30B-A3B, 30.5e9 weights with 34 bytes per 32, are in the memory of four GPUs: a
+// quarter of each expert in each.
+TEST(ReplicaPlan, SplitsEveryExpertOverTheGpusOfANode) {
+    const SyntheticModel model("qwen-3-30b-a3b", "q8_0");
+    const ReplicaPlan plan = plan_replica(model, request(8192), cluster("t180.toml"));
+    EXPECT_EQ(plan.plan.teams.tensor, 4);
+    EXPECT_EQ(plan.plan.teams.pipeline, 1);
+    constexpr double weights = 30.5e9 / 32 * 34 / 4;
+    // Every GPU has the whole embedding, 311e6 weights, the routers and the norms.
+    EXPECT_GT(static_cast<double>(plan.stages[0].weights), weights);
+    EXPECT_LT(static_cast<double>(plan.stages[0].weights), weights + 0.4e9);
+    EXPECT_LT(static_cast<double>(plan.stages[0].experts), weights);
+    EXPECT_GT(static_cast<double>(plan.stages[0].experts), 0.9 * weights);
+}
+
+// What the ops allocate for a row: see FeedForwardBuffers.
+TEST(ReplicaPlan, CountsTheActivationsOfExpertsOnGpus) {
+    const ModelConfig config = SyntheticModel("qwen-3-30b-a3b", "q8_0").config();
+    const auto of = [&](int rows) { return working_bytes(config, WeightLayout::Gpu, {1, 1, rows, 1}); };
+    constexpr std::uint64_t gated = 8 * 768 * 2, routing = (4 * 8 + 1) * 4;  // eight experts a row
+    constexpr std::uint64_t stream = 2 * 2048 * 4, hidden = (2048 + (2 * 32 + 2 * 4) * 128) * 2;
+    const std::uint64_t row = (of(1001) - of(1));
+    EXPECT_GE(row, 1000 * (gated + routing + stream + hidden));
+    EXPECT_LT(row, 1100 * (gated + routing + stream + hidden));
 }
 
 TEST(ReplicaPlan, TreatsAHostAsTwoNodes) {

@@ -170,7 +170,8 @@ class Ops {
 
     // The gated products of each sorted pair i of a row r and an expert e: out[i, j] = silu(g) * u as in
     // gated_matmul, with x[r, :] and the expert's matrices. out: (rows * used, rows of the matrices); rows
-    // beyond the last pair keep their values. Computes only experts that some row uses.
+    // beyond the last pair keep their values. Computes only experts that some row uses. As in matmul, the
+    // number of rows may choose the algorithm, here and in sum_experts. GPUs need one format for gate and up.
     virtual void gated_experts(HiddenRows x, const ExpertWeights& gate, const ExpertWeights& up,
                                const Routing& routing, HiddenRows out) = 0;
 

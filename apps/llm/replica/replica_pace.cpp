@@ -14,10 +14,16 @@ namespace voltpile::llm {
 namespace {
 
 // Shares of the theoretical rates that decode steps reach, and the time of a sum within a group, from the
-// measurements on H200 in docs/benchmarks.md.
+// measurements on H200 and H100 in docs/benchmarks.md. Weights in few bits are expanded first.
 constexpr double kShareOfBandwidth = 0.66;
-constexpr double kShareOfTensorRate = 0.3;
-constexpr double kShareOfTensorRateInPrompts = 0.3;
+struct TensorShares {
+    double steps, prompts;
+};
+constexpr TensorShares kShareOfTensorRate{0.3, 0.3};
+constexpr TensorShares kShareOfTensorRateIn16Bits{0.5, 0.42};
+// Of a layer with experts on a GPU: its many small kernels wait for each other, however few weights they
+// read. From the measurements on H100 there.
+constexpr double kGpuMixtureLayerSeconds = 40e-6;
 // The same for cores, of core_lanes_per_s() and at most, from the processor in docs/benchmarks.md. Products
 // with 8-bit activations take fewer instructions than FP32 has lanes, most of all with 512-bit registers,
 // where VNNI is assumed.
@@ -71,9 +77,21 @@ struct StageRates {
     int slowest_rank = -1;
 };
 
+// Returns the rate of products of which this share is done at the first rate; 0 if one that is needed is.
+double mixed_rate(double first_share, double first, double second) {
+    if (first_share >= 1) return first;
+    if (first_share <= 0) return second;
+    return first > 0 && second > 0 ? 1 / (first_share / first + (1 - first_share) / second) : 0;
+}
+
+// The shares of the weights that cores multiply by 8-bit activations, and that GPUs need not expand.
+struct FormatShares {
+    double integers = 0, in_16_bits = 0;
+};
+
 // Returns the rates of a rank with a GPU: those measured on it, else shares of its theoretical ones. 0: its
 // bandwidth is unknown.
-StageRates rates_of_gpu(const Host& host, const Gpu& gpu) {
+StageRates rates_of_gpu(const Host& host, const Gpu& gpu, const FormatShares& formats) {
     StageRates rates;
     const double tensor_rate = gpu.multiprocessors * products_per_clock(gpu) * gpu.clock_ghz * 1e9;
     rates.bytes_per_s = host.measured_rate(kLlmWeights, gpu.name);
@@ -82,30 +100,30 @@ StageRates rates_of_gpu(const Host& host, const Gpu& gpu) {
     rates.measured = rates.bytes_per_s > 0 && rates.products_per_s > 0 && rates.prompt_products_per_s > 0;
     if (rates.measured) return rates;
     rates.bytes_per_s = gpu.memory_gb_per_s * 1e9 * kShareOfBandwidth;
-    rates.products_per_s = tensor_rate * kShareOfTensorRate;
-    rates.prompt_products_per_s = tensor_rate * kShareOfTensorRateInPrompts;
+    rates.products_per_s = tensor_rate * mixed_rate(formats.in_16_bits, kShareOfTensorRateIn16Bits.steps,
+                                                    kShareOfTensorRate.steps);
+    rates.prompt_products_per_s =
+        tensor_rate *
+        mixed_rate(formats.in_16_bits, kShareOfTensorRateIn16Bits.prompts, kShareOfTensorRate.prompts);
     return rates;
 }
 
-// Returns the rate of products of which this share is done at the first rate; 0 if one that is needed is.
-double mixed_rate(double first_share, double first, double second) {
-    if (first_share >= 1) return first;
-    if (first_share <= 0) return second;
-    return first > 0 && second > 0 ? 1 / (first_share / first + (1 - first_share) / second) : 0;
-}
-
-// Returns the share of the weights that cores multiply by 8-bit activations.
-double integer_share(const WeightBytes& weights) {
-    std::uint64_t integers = 0, all = 0;
-    for (std::size_t format = 0; format < weights.in_matrices.size(); ++format) {
-        all += weights.in_matrices[format];
-        if (has_integer_product(static_cast<WeightFormat>(format))) integers += weights.in_matrices[format];
+FormatShares format_shares(const WeightBytes& weights) {
+    double all = 0;
+    FormatShares shares;
+    for (std::size_t i = 0; i < weights.in_matrices.size(); ++i) {
+        const auto format = static_cast<WeightFormat>(i);
+        const auto bytes = static_cast<double>(weights.in_matrices[i]);
+        all += bytes;
+        if (has_integer_product(format)) shares.integers += bytes;
+        if (format == WeightFormat::F16 || format == WeightFormat::BF16) shares.in_16_bits += bytes;
     }
-    return all > 0 ? static_cast<double>(integers) / static_cast<double>(all) : 0;
+    if (all <= 0) return {};
+    return {shares.integers / all, shares.in_16_bits / all};
 }
 
 // Returns the rates of a rank on cores: those measured there, else shares of the theoretical ones. integers:
-// integer_share().
+// FormatShares::integers.
 StageRates rates_of_cores(const Host& host, std::size_t count, double integers) {
     const auto cores = static_cast<double>(count);
     const auto of_all = [&](const char* work) { return cores * host.measured_rate(work, ""); };
@@ -138,15 +156,16 @@ bool on_gpu(const Plan& plan, int rank) {
 }
 
 // Returns the rates of the slowest rank of a stage; rates of 0 if those of some rank are unknown.
-StageRates rates_of(const Plan& plan, std::size_t stage, double integers) {
+StageRates rates_of(const Plan& plan, std::size_t stage, const FormatShares& formats) {
     StageRates slowest;
     bool nvlink = true;
     for (const Team& team : plan.teams.teams)
         for (const int rank : team.stages[stage]) {
             const RankPlan& at = plan.ranks[static_cast<std::size_t>(rank)];
             const Host& host = plan.host_of(at);
-            StageRates rates = at.gpu < 0 ? rates_of_cores(host, at.cores.size(), integers)
-                                          : rates_of_gpu(host, host.gpus[static_cast<std::size_t>(at.gpu)]);
+            StageRates rates = at.gpu < 0
+                                   ? rates_of_cores(host, at.cores.size(), formats.integers)
+                                   : rates_of_gpu(host, host.gpus[static_cast<std::size_t>(at.gpu)], formats);
             if (rates.bytes_per_s <= 0) return {};
             nvlink = nvlink && at.gpu >= 0 && host.gpus[static_cast<std::size_t>(at.gpu)].nvlink_island >= 0;
             if (slowest.slowest_rank >= 0 && rates.bytes_per_s >= slowest.bytes_per_s) continue;
@@ -191,22 +210,25 @@ ReplicaPace estimate_pace(const ReplicaPlan& replica, const WeightBytes& weights
     ReplicaPace pace;
     pace.start_s = kStartSeconds;
     const int layers = replica.stages.back().layer_end;
+    const FormatShares formats = format_shares(weights);
     double longest = 0, longest_prompt = 0;
     for (std::size_t s = 0; s < replica.stages.size(); ++s) {
         const StageNeeds& stage = replica.stages[s];
-        const StageRates rates = rates_of(replica.plan, s, integer_share(weights));
+        const StageRates rates = rates_of(replica.plan, s, formats);
         if (rates.bytes_per_s <= 0) return {};
         const int own = stage.layer_end - stage.layer_begin;
         const double products =
             static_cast<double>(weights.active) * own / layers / replica.plan.teams.tensor;
-        const double each_layer = rates.layer_s + 2 * rates.sum_s;
+        const bool gpu = on_gpu(replica.plan, rates.slowest_rank);
+        const double mixture_s = gpu && weights.unused_experts > 0 ? kGpuMixtureLayerSeconds : 0;
+        const double each_layer = rates.layer_s + mixture_s + 2 * rates.sum_s;
         const StagePace time{rates.step_s +
                                  static_cast<double>(stage.weights - stage.experts) / rates.bytes_per_s +
                                  own * each_layer,
                              products / rates.products_per_s,
                              static_cast<double>(stage.experts) / rates.bytes_per_s, weights.unused_experts};
         pace.stages.push_back(time);
-        if (on_gpu(replica.plan, rates.slowest_rank)) pace.start_s = kStartSeconds + kPaceSeconds;
+        if (gpu) pace.start_s = kStartSeconds + kPaceSeconds;
         longest_prompt = std::max(longest_prompt, products / rates.prompt_products_per_s);
         if (const double whole = time.with(replica.request.sequences); whole > longest) {
             longest = whole;

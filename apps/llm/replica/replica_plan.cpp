@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/format.h"
+#include "llm/model/expert_tensors.h"
 #include "llm/model/tensor_parallel.h"
 #include "llm/replica/replica_pace.h"
 
@@ -18,9 +19,8 @@ namespace {
 constexpr double no_room = 1;  // bytes; shares of the layers need a positive number
 constexpr int kWidest = 16;    // the widest tensor parallelism that messages suggest
 
-// The rows of a pass where the request leaves them open. Where a pass has many rows, GPUs read weights, and
-// expand quantized ones, less often for each of them. But they take memory from the cache, at most this share
-// of it; and nothing can stop, or begin to generate, within a pass.
+// The rows of a pass where the request leaves them open. With more rows, GPUs expand weights less often; but
+// rows take memory, at most this share of the cache's, and nothing can stop, or begin, within a pass.
 constexpr int kUsualRows = 512, kMostRows = 8192;
 constexpr double kShareOfCacheForRows = 0.05, kLongestPass_s = 1;
 
@@ -118,8 +118,7 @@ class ReplicaPlanner {
         } catch (const MachineError&) {
             return std::nullopt;
         }
-        if (model_.config().experts.count > 0 && layout_of(out.plan) == WeightLayout::Gpu)
-            throw JobError("mixtures of experts run on cores only: set device = cpu");
+        if (layout_of(out.plan) == WeightLayout::Gpu) check_experts_on_gpus(model_);
         if (request_.context > model_.config().context)
             out.plan.warnings.push_back(fmt::format("the model supports {} tokens of context, not {}",
                                                     count_text(model_.config().context),
@@ -238,8 +237,7 @@ class ReplicaPlanner {
         return least / kv_page_tokens * kv_page_tokens;
     }
 
-    // Returns the smallest number of processors with this much room each that hold the model in
-    // tensor-parallel groups as in `like`; 0 if no number does.
+    // Returns how many processors with this much room hold the model in groups as in `like`; 0: no number.
     int enough_processors(const Plan& like, double room) const {
         const int tensor = like.teams.tensor;
         for (int p = 1; p <= model_.config().layers; ++p) {

@@ -13,6 +13,7 @@
 #include "device/slab_memory.h"
 #include "llm/ops/cuda/attention.h"
 #include "llm/ops/cuda/copies.h"
+#include "llm/ops/cuda/expert_product.h"
 #include "llm/ops/cuda/loader.h"
 #include "llm/ops/cuda/product.h"
 #include "llm/ops/cuda/rows.h"
@@ -55,7 +56,9 @@ class CudaOps final : public GpuOps {
           sentinel_(1),
           sentinel_seen_(1),
           product_(stream_, {scratch_.data(), scratch_.size()}, info_.multiprocessors,
-                   settings.batch_invariant, limit_) {
+                   settings.batch_invariant, limit_),
+          expert_product_(stream_, {scratch_.data(), scratch_.size()}, info_.multiprocessors,
+                          settings.batch_invariant, limit_) {
         matrices_.expect(settings.matrix_bytes);
         clear_sentinel();
     }
@@ -83,7 +86,7 @@ class CudaOps final : public GpuOps {
         return load_cuda_matrix(source, matrices_, staging_, {scratch_.data(), scratch_.size()}, stream_);
     }
     std::unique_ptr<ExpertWeights> join_experts(std::vector<std::unique_ptr<WeightMatrix>> experts) override {
-        return std::make_unique<ExpertWeights>(std::move(experts));
+        return std::make_unique<CudaExperts>(std::move(experts), buffers_, copies_, stream_);
     }
     std::unique_ptr<Recording> record(std::function<void()> enqueue) override {
         return std::make_unique<GpuRecording>(stream_, enqueue);
@@ -117,12 +120,18 @@ class CudaOps final : public GpuOps {
         launch_sum_squares(qkv.data, settings, static_cast<int>(qkv.rows), static_cast<int>(qkv.columns),
                            limit_, sums.data, stream_);
     }
-    void route(HiddenRows, const RouterSettings&, const BatchView&, const Routing&) override { no_experts(); }
-    void gated_experts(HiddenRows, const ExpertWeights&, const ExpertWeights&, const Routing&,
-                       HiddenRows) override {
-        no_experts();
+    void route(HiddenRows x, const RouterSettings& settings, const BatchView& batch,
+               const Routing& to) override {
+        expert_product_.route(x, settings, batch, to);
     }
-    void sum_experts(HiddenRows, const ExpertWeights&, const Routing&, FloatRows) override { no_experts(); }
+    void gated_experts(HiddenRows x, const ExpertWeights& gate, const ExpertWeights& up,
+                       const Routing& routing, HiddenRows out) override {
+        expert_product_.run_gated(x, cuda(gate), cuda(up), routing, out);
+    }
+    void sum_experts(HiddenRows x, const ExpertWeights& down, const Routing& routing,
+                     FloatRows out) override {
+        expert_product_.sum(x, cuda(down), routing, out);
+    }
     void rope_and_store(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
                         const KvLayer& cache) override {
         launch_rope_and_store(qkv.data, settings, batch, cache, limit_, stream_);
@@ -148,7 +157,6 @@ class CudaOps final : public GpuOps {
     SentinelReport take_sentinel() override;
 
   private:
-    [[noreturn]] static void no_experts() { throw DeviceError("mixtures of experts do not run on GPUs yet"); }
     void clear_sentinel() {
         cuda_check(cudaMemsetAsync(sentinel_.data(), 0xff, sentinel_.bytes(), stream_.get()),
                    "clearing the sentinel");
@@ -167,6 +175,7 @@ class CudaOps final : public GpuOps {
     LoadStaging staging_;
     PinnedCopies copies_;
     CudaProduct product_;
+    CudaExpertProduct expert_product_;
 };
 
 void CudaOps::attention(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,

@@ -53,6 +53,10 @@ struct MatmulArgs {
     int* counters = nullptr;          // most_tiles zeros; the kernels leave zeros
 };
 
+// Returns the weights of a row that a lane multiplies at once.
+constexpr int unit_weights(WeightFormat format) {
+    return format == WeightFormat::F16 ? 8 : format == WeightFormat::Q8_0 ? 16 : 32;
+}
 // Returns the split of a matrix-vector product on this GPU. It depends only on the matrices, so that a row's
 // result is the same in any batch.
 int matvec_split(const MatmulArgs& args, int multiprocessors);

@@ -24,9 +24,6 @@ __global__ void quantize_rows(const __half* x, int columns, int rows, int padded
     quantize_slice(x + static_cast<std::int64_t>(min(row, rows - 1)) * columns + slice * 16, to, slice);
 }
 
-int unit_weights(WeightFormat format) {
-    return format == WeightFormat::F16 ? 8 : format == WeightFormat::Q8_0 ? 16 : 32;
-}
 int groups_in(const MatmulArgs& args) {
     return args.first_group[args.gated ? 1 : args.matrices];
 }

@@ -11,6 +11,7 @@
 #include "llm/ops/cuda/matmul.h"
 #include "llm/ops/cuda/quantize.cuh"
 #include "llm/ops/cuda/units.cuh"
+#include "llm/ops/cuda/warp_sum.cuh"
 
 namespace voltpile::llm {
 
@@ -105,29 +106,6 @@ struct UnitProduct<WeightFormat::F16> {
         return raw;
     }
 };
-
-// Sums the values over the warp. In each step, two lanes that differ in bit `offset` divide the N values.
-template <int N, int offset, int size>
-__device__ __forceinline__ void sum_over_lanes(float (&value)[size], int lane) {
-    constexpr int half = N / 2;
-    if constexpr (half == 0) {
-        value[0] += __shfl_xor_sync(0xffffffffu, value[0], offset);
-    } else {
-        const bool upper = (lane & offset) != 0;
-#pragma unroll
-        for (int i = 0; i < half; ++i) {
-            const float a = value[i], b = value[i + half];
-            value[i] = (upper ? b : a) + __shfl_xor_sync(0xffffffffu, upper ? a : b, offset);
-        }
-    }
-    if constexpr (offset > 1) sum_over_lanes<half, offset / 2>(value, lane);
-}
-// Returns in lane l the sum of value l / (32 / N) over the warp.
-template <int N>
-__device__ __forceinline__ float sum_over_warp(float (&value)[N], int lane) {
-    sum_over_lanes<N, 16>(value, lane);
-    return value[0];
-}
 
 struct MatvecStep {
     int set, chunk, pass;

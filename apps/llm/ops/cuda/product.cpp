@@ -45,12 +45,13 @@ CudaProduct::CudaProduct(const Stream& stream, std::span<std::uint8_t> scratch, 
     blas_check(cublasSetWorkspace(blas, blas_memory_.data(), blas_memory_.size()), "giving cuBLAS memory");
 }
 
-const void* CudaProduct::padded(HiddenRows x, int columns, std::size_t& used) {
+const void* padded_columns(HiddenRows x, int columns, std::span<std::uint8_t> scratch, std::size_t& used,
+                           const Stream& stream) {
     if (x.columns == columns) return x.data;
-    void* to = scratch_.data() + used;
+    void* to = scratch.data() + used;
     used += aligned(static_cast<std::size_t>(x.rows) * static_cast<std::size_t>(columns) * 2);
-    if (used > scratch_.size()) throw DeviceError("activations of a matrix product need more scratch memory");
-    launch_pad(x.data, static_cast<int>(x.rows), static_cast<int>(x.columns), columns, to, stream_);
+    if (used > scratch.size()) throw DeviceError("activations of a matrix product need more scratch memory");
+    launch_pad(x.data, static_cast<int>(x.rows), static_cast<int>(x.columns), columns, to, stream);
     return to;
 }
 
@@ -63,7 +64,7 @@ void CudaProduct::run(HiddenRows x, std::span<const WeightMatrix* const> weights
     args.out = out;
     args.out_float = out_float;
     args.out_columns = out_columns;
-    args.x = padded(x, cuda(*weights.front()).planes().columns, used);
+    args.x = padded_columns(x, cuda(*weights.front()).planes().columns, scratch_, used, stream_);
     int begin = 0;
     for (std::size_t first = 0; first < weights.size();) {
         args.matrices = 0;
@@ -100,7 +101,7 @@ void CudaProduct::run_gated(HiddenRows x, const CudaMatrix& gate, const CudaMatr
     args.rows = static_cast<int>(x.rows);
     args.out = out;
     args.out_columns = out_columns;
-    args.x = padded(x, args.matrix[0].columns, used);
+    args.x = padded_columns(x, args.matrix[0].columns, scratch_, used, stream_);
     if (by_blas(args)) {
         many_rows_gated(args, used);
     } else if (args.matrix[0].format == args.matrix[1].format) {

@@ -15,6 +15,11 @@ struct cublasContext;
 
 namespace voltpile::llm {
 
+// Returns x with zeros as further columns up to `columns`, a multiple of 32: in scratch from `used` on, which
+// grows, or x itself if it has these columns.
+const void* padded_columns(HiddenRows x, int columns, std::span<std::uint8_t> scratch, std::size_t& used,
+                           const Stream& stream);
+
 class CudaProduct {
   public:
     // stream, scratch (GPU memory): must outlive the object. batch_invariant: a row's result does not depend
@@ -34,7 +39,6 @@ class CudaProduct {
         void operator()(cublasContext* blas) const noexcept;
     };
 
-    const void* padded(HiddenRows x, int columns, std::size_t& used);
     bool by_blas(const MatmulArgs& args) const;
     void by_kernels(MatmulArgs& args, std::size_t used);
     void by_tiles(const MatmulArgs& args, std::size_t room);

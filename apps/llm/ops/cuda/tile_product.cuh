@@ -19,17 +19,68 @@ __host__ __device__ constexpr int raw_steps(WeightFormat format, int x_rows) {
     return format == WeightFormat::Q6_K && x_rows >= 48 ? 1 : 2;
 }
 
+// Sets sum to the products of a warp's rows of weights, from warp_row on, with all rows of x, over the steps
+// [begin, end) of the columns, of which last_unit is the last unit. ahead: see raw_steps(). A gated warp has
+// as many rows of `up` as of `weights`.
+template <WeightFormat format, int x_rows, bool gated, int ahead = raw_steps(format, x_rows), class X>
+__device__ __forceinline__ void multiply_steps(const DeviceMatrix& weights, const DeviceMatrix& up,
+                                               int last_unit, int warp_row, int begin, int end, X& x,
+                                               float (&sum)[x_rows / x_group][8]) {
+    using Unit = RowUnit<format>;
+    // Rows and columns that are not there: others, whose results nobody wants or which x makes 0.
+    typename Unit::Raw raw[ahead][lane_units];
+    const auto matrix_of = [&](int i) { return gated && WarpProduct::row(i) >= 16 ? up : weights; };
+    const DeviceMatrix halves[2] = {matrix_of(0), matrix_of(lane_units / 2)};
+    const auto load = [&](int step, typename Unit::Raw(&to)[lane_units]) {
+#pragma unroll
+        for (int i = 0; i < lane_units; ++i) {
+            const int r = WarpProduct::row(i);
+            const DeviceMatrix& w = halves[i / (lane_units / 2)];
+            const int row = min(warp_row + (gated ? r % 16 : r), w.rows - 1);
+            to[i] = Unit::load(w, row, min(step * lane_units + WarpProduct::unit(i), last_unit));
+        }
+    };
+#pragma unroll
+    for (auto& group : sum) {
+#pragma unroll
+        for (float& each : group) each = 0;
+    }
+#pragma unroll
+    for (int i = 0; i < max(1, ahead - 1); ++i) load(min(begin + i, end - 1), raw[i]);
+    __syncthreads();  // of the tile before nobody reads x any more
+    x.copy(begin, end);
+    x.copy(begin + 1, end);
+    x.load(begin, end);
+    x.store(begin);
+    for (int first = begin; first < end; first += ahead) {
+#pragma unroll
+        for (int now = 0; now < ahead; ++now) {
+            const int step = first + now;
+            if (step >= end) break;
+            wait_for_earlier_copies<1>();
+            __syncthreads();
+            x.copy(step + 2, end);
+            if (x.loads_early) x.load(step + 1, end);
+            if (ahead > 1 && step + ahead - 1 < end) load(step + ahead - 1, raw[(now + ahead - 1) % ahead]);
+            WarpProduct::multiply<format>(raw[now], x.stage(step), sum);
+            if (ahead == 1 && step + 1 < end) load(step + 1, raw[0]);
+            if (!x.loads_early) x.load(step + 1, end);
+            x.store(step + 1);
+        }
+    }
+    wait_for_copies();
+}
+
 // A worker has one block for each piece of x_rows rows of x.
 template <WeightFormat format, int x_rows, bool gated>
 __global__ void __launch_bounds__(tile_threads, tile_blocks_each) tile_product(const TileArgs args) {
-    using Unit = RowUnit<format>;
     extern __shared__ __align__(32) std::uint8_t shared[];
     const MatmulArgs& a = args.matmul;
     const int warp = static_cast<int>(threadIdx.x) / 32;
     const int worker = static_cast<int>(blockIdx.x) / args.pieces;
     const int piece = static_cast<int>(blockIdx.x) % args.pieces;
     const int last_unit = a.matrix[0].columns / 32 - 1;
-    XSteps<x_rows> x(shared, a, piece * x_rows);
+    XSteps<x_rows> x(shared, a.x, a.matrix[0].columns, piece * x_rows, a.rows);
 
     const std::int64_t first_of_run = first_step(args, worker);
     int tile = static_cast<int>(first_of_run / args.steps);
@@ -40,54 +91,9 @@ __global__ void __launch_bounds__(tile_threads, tile_blocks_each) tile_product(c
         left -= end - begin;
         const TilePlace place = place_of<gated>(args, tile);
         const int warp_row = place.first_row + warp * (gated ? warp_weights / 2 : warp_weights);
-
-        // Rows and columns that are not there: others, whose results nobody wants or which x makes 0.
-        constexpr int ahead = raw_steps(format, x_rows);
-        typename Unit::Raw raw[ahead][lane_units];
-        const auto matrix_of = [&](int i) {
-            return gated && WarpProduct::row(i) >= 16 ? place.up : place.weights;
-        };
-        const DeviceMatrix halves[2] = {matrix_of(0), matrix_of(lane_units / 2)};
-        const auto load = [&](int step, typename Unit::Raw(&to)[lane_units]) {
-#pragma unroll
-            for (int i = 0; i < lane_units; ++i) {
-                const int r = WarpProduct::row(i);
-                const DeviceMatrix& w = halves[i / (lane_units / 2)];
-                const int row = min(warp_row + (gated ? r % 16 : r), w.rows - 1);
-                to[i] = Unit::load(w, row, min(step * lane_units + WarpProduct::unit(i), last_unit));
-            }
-        };
         float sum[x_rows / x_group][8];
-#pragma unroll
-        for (auto& group : sum) {
-#pragma unroll
-            for (float& each : group) each = 0;
-        }
-        __syncthreads();  // of the tile before nobody reads x any more
-#pragma unroll
-        for (int i = 0; i < max(1, ahead - 1); ++i) load(min(begin + i, end - 1), raw[i]);
-        x.copy(begin, end);
-        x.copy(begin + 1, end);
-        x.load(begin, end);
-        x.store(begin);
-        for (int first = begin; first < end; first += ahead) {
-#pragma unroll
-            for (int now = 0; now < ahead; ++now) {
-                const int step = first + now;
-                if (step >= end) break;
-                wait_for_earlier_copies<1>();
-                __syncthreads();
-                x.copy(step + 2, end);
-                if (x.loads_early) x.load(step + 1, end);
-                if (ahead > 1 && step + ahead - 1 < end)
-                    load(step + ahead - 1, raw[(now + ahead - 1) % ahead]);
-                WarpProduct::multiply<format>(raw[now], x.stage(step), sum);
-                if (ahead == 1 && step + 1 < end) load(step + 1, raw[0]);
-                if (!x.loads_early) x.load(step + 1, end);
-                x.store(step + 1);
-            }
-        }
-        wait_for_copies();
+        multiply_steps<format, x_rows, gated>(place.weights, place.up, last_unit, warp_row, begin, end, x,
+                                              sum);
         if (end - begin < args.steps && !add_parts(args, tile, worker, piece, begin == 0, sum)) continue;
 #pragma unroll
         for (int n = 0; n < x_rows / x_group; ++n) {

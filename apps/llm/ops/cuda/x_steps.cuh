@@ -36,14 +36,17 @@ __device__ __forceinline__ void forget_origin(int& value) {
     asm volatile("" : "+r"(value));
 }
 
-// Rows x_begin to x_begin + x_rows - 1 of x. Rows and columns beyond the matrix are 0.
-template <int x_rows>
+// Rows first to first + x_rows - 1 of x, (rows, columns); those, and columns, that x does not have are 0.
+// gathered: row i of the product is row row_of[i] of x instead, or 0 if that is -1. row_of: (x_rows) in
+// shared memory.
+template <int x_rows, bool gathered = false>
 class XSteps {
   public:
-    __device__ XSteps(void* shared, const MatmulArgs& a, int x_begin)
-        : shared_(static_cast<__half*>(shared)), columns_(a.matrix[0].columns), rows_(a.rows - x_begin) {
-        from_ = static_cast<const __half*>(a.x) + static_cast<std::int64_t>(x_begin + row()) * columns_ +
-                column();
+    __device__ XSteps(void* shared, const void* x, int columns, int first, int rows,
+                      const int* row_of = nullptr)
+        : shared_(static_cast<__half*>(shared)), columns_(columns), rows_(rows - first), row_of_(row_of) {
+        const int begin = gathered ? 0 : first + row();
+        from_ = static_cast<const __half*>(x) + static_cast<std::int64_t>(begin) * columns_ + column();
     }
     __device__ const __half* stage(int step) const { return shared_ + offset(step); }
     // Starts asynchronous copies of a step, none from step `end` on. Always ends a group.
@@ -95,17 +98,26 @@ class XSteps {
         return shared_ + offset(step) + row() * WarpProduct::shared_stride +
                WarpProduct::place(column() / 8) * 8 + i * (rows_each * WarpProduct::shared_stride);
     }
+    // Returns the row of round i, counted from the one that from_ is in.
+    __device__ __forceinline__ int row_of_round(int i) const {
+        return gathered ? row_of_[row() + i * rows_each] : i * rows_each;
+    }
     template <class Take>
     __device__ __forceinline__ void each(int step, const Take& take) const {
         const bool inside = step * step_columns + column() < columns_;
 #pragma unroll
-        for (int i = 0; i < rounds; ++i)
-            take(i, from_ + static_cast<std::int64_t>(i * rows_each) * columns_ + step * step_columns,
-                 inside && row() + i * rows_each < rows_);
+        for (int i = 0; i < rounds; ++i) {
+            const int at = row_of_round(i);
+            take(i,
+                 from_ + static_cast<std::int64_t>(gathered ? max(at, 0) : at) * columns_ +
+                     step * step_columns,
+                 inside && (gathered ? at >= 0 : row() + i * rows_each < rows_));
+        }
     }
 
     __half* shared_;
     int columns_, rows_;
+    const int* row_of_;
     const __half* from_;
     uint4 v_[copies_run_alone ? 1 : rounds];
 };

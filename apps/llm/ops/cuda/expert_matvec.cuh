@@ -1,0 +1,214 @@
+// Matrix-vector products with experts. An item is 4 results: of a pair (gated), or of a row, summed over its
+// experts. The steps of an item are chunks of columns, of gate and then up, or of one expert after the other.
+// As in matvec.cuh, persistent blocks loop over sets of items, `split` warps share an item, and a lane loads
+// units ahead of their use.
+#pragma once
+
+#include "llm/ops/cuda/experts.h"
+#include "llm/ops/cuda/matvec.cuh"
+
+namespace voltpile::llm {
+
+__device__ __forceinline__ std::int64_t shift_of(const ExpertMatrices& matrices, int expert) {
+    return matrices.offset != nullptr ? matrices.offset[expert] : expert * matrices.stride;
+}
+__device__ __forceinline__ DeviceMatrix shifted(DeviceMatrix w, std::int64_t bytes) {
+    w.quants += bytes;
+    w.high += bytes;
+    w.scales += bytes;
+    w.super += bytes;
+    return w;
+}
+
+// What the kernel knows of each pair of (rows, used).
+struct ExpertPairs {
+    std::int64_t shift[2][expert_matvec_pairs];  // of the expert's matrices
+    int place[expert_matvec_pairs];              // in the sorted order; -1: of an empty row
+    float weight[expert_matvec_pairs];
+};
+
+template <bool gated>
+__device__ void find_pairs(const ExpertArgs& args, ExpertPairs& pairs) {
+    static_assert(expert_matvec_pairs <= matvec_threads);
+    const int i = static_cast<int>(threadIdx.x);
+    if (i >= args.rows * args.routing.used) return;
+    const int e = args.routing.expert[i];
+    pairs.place[i] = args.routing.place[i];
+    pairs.weight[i] = args.routing.weight[i];
+#pragma unroll
+    for (int m = 0; m < (gated ? 2 : 1); ++m) pairs.shift[m][i] = e < 0 ? 0 : shift_of(args.matrix[m], e);
+}
+
+template <WeightFormat format, bool gated, bool fused>
+__global__ void __launch_bounds__(matvec_threads, matvec_blocks_per_multiprocessor)
+    expert_matvec(const ExpertArgs args) {
+    using Product = UnitProduct<format>;
+    constexpr int depth = 2, sums = gated ? 2 : 1, values = 4 * sums;
+    __shared__ ExpertPairs pairs;
+    __shared__ float partial[2][8][values];
+    extern __shared__ __align__(16) std::uint8_t shared_x[];
+
+    const Routing& routing = args.routing;
+    const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
+    const int split = args.split, member = warp % split, slot = warp / split, slots = 8 / split;
+    const int columns = args.matrix[0].first.columns, outputs = args.matrix[0].first.rows;
+    const int units = columns / Product::weights;
+    const int chunks = (units + 31) / 32;
+    const int parts = gated ? 2 : routing.used;  // of an item's steps, with `chunks` each
+    const int rounds = (parts * chunks + split - 1) / split;
+    const int groups = (outputs + 3) / 4;
+    const int count = args.rows * (gated ? routing.used : 1);  // of pairs, or of rows
+    const int items = groups * count;
+    const int sets = (items + slots - 1) / slots;
+
+    find_pairs<gated>(args, pairs);
+    __syncthreads();
+
+    // A step of this warp: its item's pair or row, group, part and chunk. index: -1 if there is no such item.
+    struct Step {
+        int set, round, index, group, part, chunk;
+    };
+    const auto start = [&](Step& at) {
+        const int item = at.set * slots + slot;
+        at.round = 0;
+        // The same results of all rows are adjacent, because rows may share experts.
+        at.index = item >= items ? -1 : item % count;
+        at.group = item / count;
+        at.part = member / chunks;
+        at.chunk = member % chunks;
+    };
+    const auto next = [&](Step& at) {
+        if (++at.round == rounds) {
+            at.set += static_cast<int>(gridDim.x);
+            return start(at);
+        }
+        for (at.chunk += split; at.chunk >= chunks; at.chunk -= chunks) ++at.part;
+    };
+    const auto pair_of = [&](const Step& at) { return gated ? at.index : at.index * routing.used + at.part; };
+    const auto wanted = [&](const Step& at) {
+        if (at.index < 0 || at.part >= parts || at.chunk * 32 + lane >= units) return false;
+        return pairs.place[pair_of(at)] >= 0;
+    };
+    const auto load = [&](const Step& at, typename Product::Raw& raw) {
+        if (!wanted(at)) return;
+        const int m = gated ? at.part : 0;
+        raw = Product::load(shifted(args.matrix[m].first, pairs.shift[m][pair_of(at)]), at.group,
+                            at.chunk * 32 + lane);
+    };
+
+    typename Product::Raw raw[depth];
+    Step ahead;
+    ahead.set = static_cast<int>(blockIdx.x);
+    start(ahead);
+    Step at = ahead;
+#pragma unroll
+    for (int d = 0; d < depth; ++d, next(ahead)) load(ahead, raw[d]);
+
+    const auto* x = static_cast<const std::uint8_t*>(format == WeightFormat::F16 ? args.x : args.scratch);
+    const std::int64_t x_bytes = format == WeightFormat::F16 ? columns * 2 : quantized_row_bytes(columns);
+    if (fused) {
+        const int slices = columns / 16, all = slices * args.rows * (gated ? 1 : routing.used);
+        for (int i = static_cast<int>(threadIdx.x); i < all; i += matvec_threads) {
+            const QuantizedRow row{shared_x + i / slices * x_bytes, columns};
+            quantize_slice(static_cast<const __half*>(args.x) + static_cast<std::int64_t>(i) * 16, row,
+                           i % slices);
+        }
+        __syncthreads();
+        x = shared_x;
+    }
+
+    const auto store = [&](int index, int row, float first, float second) {
+        if (row >= outputs) return;
+        if (gated) {
+            const int pair = pairs.place[index];
+            if (pair < 0) return;
+            static_cast<__half*>(args.out)[static_cast<std::int64_t>(pair) * args.out_columns + row] =
+                limited_half(activated(Activation::Silu, first) * second, args.limit);
+        } else {
+            float* const out =
+                static_cast<float*>(args.out) + static_cast<std::int64_t>(index) * args.out_columns + row;
+            *out = routing.shared != nullptr ? fmaf(routing.shared[index], *out, first) : first;
+        }
+    };
+    float sum[values] = {};
+    // Adds what the warps of an item have.
+    const auto finish = [&](int parity, int set) {
+        __syncthreads();
+        const int t = static_cast<int>(threadIdx.x), item = set * slots + t / 4;
+        if (t >= slots * 4 || item >= items) return;
+        float total[sums] = {};
+        for (int s = 0; s < split; ++s) {
+#pragma unroll
+            for (int p = 0; p < sums; ++p) total[p] += partial[parity][t / 4 * split + s][4 * p + t % 4];
+        }
+        store(item % count, item / count * 4 + t % 4, total[0], total[sums - 1]);
+    };
+
+    int parity = 0;
+    while (at.set < sets) {
+#pragma unroll
+        for (int d = 0; d < depth; ++d) {
+            if (at.set >= sets) continue;
+            if (wanted(at)) {
+                const int pair = pair_of(at);
+                float now[4] = {};
+                const int x_row = gated ? at.index / routing.used : pairs.place[pair];
+                Product::template add<1>(now, raw[d], x + x_row * x_bytes, columns, at.chunk * 32 + lane, 1);
+                const float factor = gated ? 1.0f : pairs.weight[pair];
+#pragma unroll
+                for (int i = 0; i < 4; ++i) {
+                    if (gated && at.part > 0) {
+                        sum[values - 4 + i] += now[i];
+                    } else {
+                        sum[i] = fmaf(factor, now[i], sum[i]);
+                    }
+                }
+            }
+            load(ahead, raw[d]);
+            next(ahead);
+            if (at.round + 1 == rounds) {
+                constexpr int lanes = 32 / values;
+                const float total = sum_over_warp(sum, lane);
+#pragma unroll
+                for (float& each : sum) each = 0;
+                if (split == 1) {
+                    const float second = __shfl_down_sync(0xffffffffu, total, 16);
+                    if (at.index >= 0 && lane % lanes == 0 && lane < 4 * lanes)
+                        store(at.index, at.group * 4 + lane / lanes, total, second);
+                } else {
+                    if (lane % lanes == 0) partial[parity][warp][lane / lanes] = total;
+                    finish(parity, at.set);
+                    parity ^= 1;
+                }
+            }
+            next(at);
+        }
+    }
+}
+
+template <WeightFormat format>
+void launch_expert_matvec_of(const ExpertArgs& args, int blocks, const Stream& stream) {
+    constexpr bool quantized = format != WeightFormat::F16;
+    const int columns = args.matrix[0].first.columns;
+    const int x_rows = args.gated ? args.rows : args.rows * args.routing.used;
+    const auto shared = static_cast<std::size_t>(x_rows * quantized_row_bytes(columns));
+    const auto start = [&](auto kernel, std::size_t bytes) {
+        launch("matrix-vector product with experts", kernel, {blocks, matvec_threads, bytes}, stream, args);
+    };
+    // Besides the pairs, in the shared memory of a kernel without an attribute.
+    if (quantized && shared <= 38 * 1024)
+        return start(
+            args.gated ? expert_matvec<format, true, quantized> : expert_matvec<format, false, quantized>,
+            shared);
+    if (quantized) {
+        MatmulArgs rows;
+        rows.matrix[0].columns = columns;
+        rows.rows = x_rows;
+        rows.x = args.x;
+        rows.scratch = args.scratch;
+        launch_quantize(rows, x_rows, stream);
+    }
+    start(args.gated ? expert_matvec<format, true, false> : expert_matvec<format, false, false>, 0);
+}
+
+}  // namespace voltpile::llm

@@ -1,0 +1,144 @@
+// Tiled products with experts: a block multiplies a tile of an expert's matrix by a piece of its pairs. It
+// has all columns of the tile, so that a result depends on its row alone.
+#pragma once
+
+#include "llm/ops/cuda/expert_matvec.cuh"
+#include "llm/ops/cuda/tile_product.cuh"
+
+namespace voltpile::llm {
+
+// Where the pieces and the sorted pairs of experts begin, in shared memory: (experts + 1) numbers each.
+struct ExpertBegins {
+    int* piece;
+    int* pair;
+};
+
+// Counts the pieces of all experts, of x_rows pairs each. One warp calls it.
+__device__ inline void find_begins(const Routing& routing, int x_rows, const ExpertBegins& begins) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    int before = 0;
+    for (int first = 0; first < routing.experts; first += 32) {
+        const int e = first + lane;
+        int pieces = 0;
+        if (e < routing.experts) {
+            begins.pair[e] = routing.begin[e];
+            pieces = (routing.begin[e + 1] - routing.begin[e] + x_rows - 1) / x_rows;
+        }
+        int until = pieces;
+#pragma unroll
+        for (int offset = 1; offset < 32; offset *= 2) {
+            const int other = __shfl_up_sync(0xffffffffu, until, offset);
+            if (lane >= offset) until += other;
+        }
+        if (e < routing.experts) begins.piece[e] = before + until - pieces;
+        before += __shfl_sync(0xffffffffu, until, 31);
+    }
+    if (lane > 0) return;
+    begins.piece[routing.experts] = before;
+    begins.pair[routing.experts] = routing.begin[routing.experts];
+}
+
+// Returns the expert that a piece belongs to: the last with first_piece[e] <= piece.
+__device__ inline int expert_of(const int* first_piece, int experts, int piece) {
+    int low = 0, high = experts;  // first_piece[low] <= piece < first_piece[high]
+    while (high - low > 1) {
+        const int middle = (low + high) / 2;
+        if (first_piece[middle] <= piece) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+// Returns the blocks on a multiprocessor. With few rows, a block computes little and waits much, and its sums
+// leave registers for another block, which load a step less ahead.
+__host__ __device__ constexpr int expert_tile_blocks(WeightFormat format, int x_rows) {
+    return x_rows <= 16 && format != WeightFormat::F16 ? 3 : tile_blocks_each;
+}
+__host__ __device__ constexpr int expert_raw_steps(WeightFormat format, int x_rows) {
+    return copies_run_alone && expert_tile_blocks(format, x_rows) > tile_blocks_each
+               ? 2
+               : raw_steps(format, x_rows);
+}
+
+struct PairRange {
+    int begin, end;
+};
+
+template <WeightFormat format, int x_rows, bool gated>
+__global__ void __launch_bounds__(tile_threads,
+                                  copies_run_alone ? expert_tile_blocks(format, x_rows) : tile_blocks_each)
+    expert_tiles(const ExpertArgs args, int x_shared) {
+    extern __shared__ __align__(32) std::uint8_t shared[];
+    // Of the item in progress and of the one before it, which some warps may not have finished.
+    __shared__ int row_of[2][x_rows];
+    __shared__ PairRange pairs_of_piece[2];
+    const Routing& routing = args.routing;
+    const int warp = static_cast<int>(threadIdx.x) / 32;
+    const int columns = args.matrix[0].first.columns, outputs = args.matrix[0].first.rows;
+    constexpr int tile_outputs = gated ? gated_tile_columns : tile_columns;
+    auto* const numbers = reinterpret_cast<int*>(shared + x_shared);
+    const ExpertBegins begins{numbers, numbers + routing.experts + 1};
+    if (warp == 0) find_begins(routing, x_rows, begins);
+    __syncthreads();
+    const int items = begins.piece[routing.experts] * args.tiles;
+    int parity = 0;
+    for (int item = static_cast<int>(blockIdx.x); item < items; item += static_cast<int>(gridDim.x)) {
+        const int piece = item / args.tiles, tile = item % args.tiles;
+        const int expert = expert_of(begins.piece, routing.experts, piece);
+        const int begin = begins.pair[expert] + (piece - begins.piece[expert]) * x_rows;
+        const int rows = min(begins.pair[expert + 1] - begin, x_rows);
+        parity ^= 1;
+        if (threadIdx.x == 0) pairs_of_piece[parity] = {begin, begin + rows};
+        if (gated && threadIdx.x < x_rows)
+            row_of[parity][threadIdx.x] =
+                static_cast<int>(threadIdx.x) < rows ? routing.row[begin + threadIdx.x] : -1;
+        XSteps<x_rows, gated> x(shared, args.x, columns, gated ? 0 : begin, begin + rows, row_of[parity]);
+        const DeviceMatrix weights = shifted(args.matrix[0].first, shift_of(args.matrix[0], expert));
+        const DeviceMatrix up =
+            gated ? shifted(args.matrix[1].first, shift_of(args.matrix[1], expert)) : weights;
+        const int first_row = (args.first_tile + tile) * tile_outputs + warp * (tile_outputs / tile_warps);
+        float sum[x_rows / x_group][8];
+        multiply_steps<format, x_rows, gated, expert_raw_steps(format, x_rows)>(
+            weights, up, columns / 32 - 1, first_row, 0, (columns + step_columns - 1) / step_columns, x, sum);
+        const int out_begin = args.first_tile * tile_outputs;
+        const PairRange pairs = pairs_of_piece[parity];  // read again: the product needs all registers
+#pragma unroll
+        for (int n = 0; n < x_rows / x_group; ++n) {
+            WarpProduct::each_result<gated>(sum[n], [&](int at, int x_row, float first, float second) {
+                const int row = first_row + at, pair = pairs.begin + n * x_group + x_row;
+                if (pair >= pairs.end || row >= outputs) return;
+                const std::int64_t to = static_cast<std::int64_t>(pair) * args.out_columns + row - out_begin;
+                if (gated) {
+                    static_cast<__half*>(args.out)[to] =
+                        limited_half(activated(Activation::Silu, first) * second, args.limit);
+                } else {
+                    static_cast<float*>(args.out)[to] = first;
+                }
+            });
+        }
+    }
+}
+
+template <WeightFormat format>
+void launch_expert_tiles_of(const ExpertArgs& args, int multiprocessors, const Stream& stream) {
+    const int pairs = args.rows * args.routing.used, experts = args.routing.experts;
+    // Twice the mean of an expert's pairs: few experts then have several pieces.
+    with_x_rows(min(2 * pairs / experts, tile_rows), [&](auto most) {
+        const auto x_shared = x_shared_bytes(most.value, device_copies_alone());
+        const std::size_t bytes = x_shared + 2 * static_cast<std::size_t>(experts + 1) * sizeof(int);
+        const auto kernel =
+            args.gated ? expert_tiles<format, most.value, true> : expert_tiles<format, most.value, false>;
+        cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                        static_cast<int>(bytes)),
+                   "shared memory of a tiled product with experts");
+        const int pieces = min(pairs, min(pairs, experts) + pairs / most.value);
+        const int blocks = min(expert_tile_blocks(format, most.value) * multiprocessors, pieces * args.tiles);
+        launch("tiled product with experts", kernel, {blocks, tile_threads, bytes}, stream, args,
+               static_cast<int>(x_shared));
+    });
+}
+
+}  // namespace voltpile::llm

@@ -1,0 +1,72 @@
+// Mixtures of experts on the GPU: the router, and products with the matrices of the experts that a pass uses.
+// Which experts these are only the GPU knows: nothing here waits for it, so passes can be captured.
+//
+// Few rows multiply pair after pair (of a row and one of its experts) as matrix-vector products. More rows
+// multiply in tiles on tensor cores, of the pairs of one expert each; there, a row's result does not depend
+// on the other rows or their number.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "device/stream.h"
+#include "llm/ops/batch_view.h"
+#include "llm/ops/cuda/matrix.h"
+#include "llm/ops/cuda/tiles.h"
+#include "llm/ops/half_limit.h"
+#include "llm/ops/operands.h"
+
+namespace voltpile::llm {
+
+// The matrices of a layer's experts: expert e's planes begin e * stride bytes after those of expert 0, or
+// offset[e] if there is such a table in GPU memory.
+struct ExpertMatrices {
+    DeviceMatrix first;
+    std::int64_t stride = 0;
+    const std::int64_t* offset = nullptr;
+};
+
+// Ops::route. x: fp16 (rows, columns). logits: GPU memory for (rows, experts + 1) numbers. counter: a zero in
+// GPU memory; the kernels leave a zero.
+void launch_route(const void* x, int rows, int columns, const RouterSettings& settings,
+                  const BatchView& batch, const Routing& to, float* logits, int* counter,
+                  const Stream& stream);
+
+struct ExpertArgs {
+    ExpertMatrices matrix[2];  // gate and up if gated, otherwise down
+    bool gated = false;
+    Routing routing;
+    int rows = 0;             // of the batch; there are at most rows * routing.used pairs
+    const void* x = nullptr;  // fp16, contiguous: gated: (rows, columns), otherwise (pairs, columns)
+    // Gated: fp16 (pairs, out_columns). Otherwise fp32: matrix-vector products sum over the experts of a row
+    // and write (rows, out_columns); tiles write the product of each pair, (pairs, out_columns).
+    void* out = nullptr;
+    int out_columns = 0;
+    float limit = half_limit(false);  // applied to fp16 results
+    int split = 1;                    // matrix-vector products: parts of a sum, added in order
+    std::uint8_t* scratch = nullptr;  // matrix-vector products: of at least expert_matvec_scratch_bytes()
+    int first_tile = 0, tiles = 0;    // tiles of every matrix to compute; out begins with those of first_tile
+};
+
+constexpr int expert_matvec_pairs = 256;  // at most
+// Returns the split for these matrices, this number of rows, and this GPU.
+int expert_matvec_split(const ExpertArgs& args, int multiprocessors);
+std::size_t expert_matvec_scratch_bytes(const ExpertArgs& args);
+void launch_expert_matvec(const ExpertArgs& args, int multiprocessors, const Stream& stream);
+
+// The results of a tile for each pair.
+constexpr int gated_tile_columns = tile_weights / 2, tile_columns = tile_weights;
+void launch_expert_tiles(const ExpertArgs& args, int multiprocessors, const Stream& stream);
+
+// out[r, c] = sum_k weight[r, k] * products[place[r, k], c], plus shared[r] * out[r, c] if routing.shared,
+// for c < columns. products: (pairs, columns). out: row stride out_columns.
+void launch_sum_pairs(const float* products, const Routing& routing, int rows, int columns, float* out,
+                      int out_columns, const Stream& stream);
+
+// Each format has its own source file, experts_*.cu, because compiling takes long.
+template <WeightFormat format>
+void launch_expert_matvec_of(const ExpertArgs& args, int blocks, const Stream& stream);
+template <WeightFormat format>
+void launch_expert_tiles_of(const ExpertArgs& args, int multiprocessors, const Stream& stream);
+
+}  // namespace voltpile::llm

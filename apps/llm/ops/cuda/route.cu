@@ -1,0 +1,358 @@
+// The router of a mixture of experts: logits, the choice of experts, and the pairs of rows and experts sorted
+// by expert.
+#include "device/launch.cuh"
+#include "llm/ops/cuda/experts.h"
+#include "llm/ops/cuda/units.cuh"
+#include "llm/ops/cuda/warp_sum.cuh"
+
+namespace voltpile::llm {
+
+namespace {
+
+constexpr int logit_warps = 4, logit_threads = 32 * logit_warps;
+constexpr int sort_warps = 8;
+constexpr int few_rows = 4;               // one kernel does everything for them
+constexpr int few_pairs = 32 * few_rows;  // a row uses at most 32 experts
+
+template <int width>
+__device__ void load_floats(const float* from, float (&to)[width]) {
+    if constexpr (width == 4) {
+        const float4 v = *reinterpret_cast<const float4*>(from);
+        to[0] = v.x, to[1] = v.y, to[2] = v.z, to[3] = v.w;
+    } else {
+        to[0] = *from;
+    }
+}
+template <int width>
+__device__ void load_halves(const __half* from, float (&to)[width]) {
+    if constexpr (width == 4) {
+        const uint2 v = *reinterpret_cast<const uint2*>(from);
+        const float2 low = floats_of(v.x), high = floats_of(v.y);
+        to[0] = low.x, to[1] = low.y, to[2] = high.x, to[3] = high.y;
+    } else {
+        to[0] = __half2float(*from);
+    }
+}
+
+// logits[r, e] = sum_c x[r, c] * weight[e, c] for e < experts, and the shared expert's gate at e = experts. A
+// block has E experts and R rows. The order of a sum depends on the number of columns alone.
+template <int width, int E, int R>
+__device__ void logits_of_block(const __half* x, const float* weight, const float* shared_gate, int experts,
+                                int outputs, int columns, int rows, float* logits) {
+    __shared__ float part[logit_warps][E * R];
+    const int first = static_cast<int>(blockIdx.x) * E, first_row = static_cast<int>(blockIdx.y) * R;
+    const float* from[E];
+    const __half* of_row[R];
+#pragma unroll
+    for (int e = 0; e < E; ++e) {
+        const int at = min(first + e, outputs - 1);
+        from[e] = at < experts ? weight + static_cast<std::int64_t>(at) * columns : shared_gate;
+    }
+#pragma unroll
+    for (int r = 0; r < R; ++r)
+        of_row[r] = x + static_cast<std::int64_t>(min(first_row + r, rows - 1)) * columns;
+    float sum[E * R] = {};
+    for (int c = static_cast<int>(threadIdx.x) * width; c < columns; c += logit_threads * width) {
+        float w[E][width];
+#pragma unroll
+        for (int e = 0; e < E; ++e) load_floats(from[e] + c, w[e]);
+#pragma unroll
+        for (int r = 0; r < R; ++r) {
+            float v[width];
+            load_halves(of_row[r] + c, v);
+#pragma unroll
+            for (int e = 0; e < E; ++e) {
+#pragma unroll
+                for (int i = 0; i < width; ++i) sum[e * R + r] = fmaf(v[i], w[e][i], sum[e * R + r]);
+            }
+        }
+    }
+    const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
+    constexpr int lanes = 32 / (E * R);
+    const float total = sum_over_warp(sum, lane);
+    if (lane % lanes == 0) part[warp][lane / lanes] = total;
+    __syncthreads();
+    const int t = static_cast<int>(threadIdx.x), e = first + t / R, r = first_row + t % R;
+    if (t >= E * R || e >= outputs || r >= rows) return;
+    float all = 0;
+#pragma unroll
+    for (int w = 0; w < logit_warps; ++w) all += part[w][t];
+    logits[static_cast<std::int64_t>(r) * outputs + e] = all;
+}
+template <int width, int E, int R>
+__global__ void __launch_bounds__(logit_threads)
+    router_logits(const __half* x, const float* weight, const float* shared_gate, int experts, int outputs,
+                  int columns, int rows, float* logits) {
+    logits_of_block<width, E, R>(x, weight, shared_gate, experts, outputs, columns, rows, logits);
+}
+
+// Orders experts by logit, of equal ones the lower first; NaN comes last. No two have the same key, and none
+// has key 0.
+__device__ unsigned order_of(float logit) {
+    const unsigned bits = __float_as_uint(logit + 0.0f);  // -0 becomes 0
+    const unsigned order = (bits & 0x80000000u) != 0 ? ~bits : bits | 0x80000000u;
+    return isnan(logit) ? 1 : order;
+}
+__device__ unsigned largest_of_warp(unsigned value) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    return __reduce_max_sync(0xffffffffu, value);
+#else
+    for (int offset = 16; offset > 0; offset /= 2)
+        value = max(value, __shfl_xor_sync(0xffffffffu, value, offset));
+    return value;
+#endif
+}
+__device__ float sum_of_warp(float value) {
+    for (int offset = 16; offset > 0; offset /= 2) value += __shfl_xor_sync(0xffffffffu, value, offset);
+    return value;
+}
+
+// A warp chooses the experts of a row, of at most 32 * each. Lane k < used returns the k-th; -1: none.
+template <int each>
+__device__ int choose_of_row(const float* logits, const RouterSettings& s, bool empty, int row,
+                             const Routing& to) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const std::int64_t place = static_cast<std::int64_t>(row) * s.used + lane;
+    if (to.shared != nullptr && lane == 0) to.shared[row] = 1.0f / (1.0f + expf(-__ldcg(logits + s.experts)));
+    if (empty) {
+        if (lane < s.used) {
+            to.expert[place] = -1;
+            to.place[place] = -1;
+            to.weight[place] = 0;
+        }
+        return -1;
+    }
+    // The lane's experts are lane, lane + 32...; 0: there is no such one, or it has been chosen.
+    float logit[each];
+    unsigned order[each];
+#pragma unroll
+    for (int i = 0; i < each; ++i) {
+        const int e = i * 32 + lane;
+        logit[i] = e < s.experts ? __ldcg(logits + e) : 0.0f;
+        order[i] = e < s.experts ? order_of(logit[i]) : 0;
+    }
+    int mine = 0;
+    float weight = 0, largest = 0;
+    for (int k = 0; k < s.used; ++k) {
+        unsigned best = 0;
+#pragma unroll
+        for (int i = 0; i < each; ++i) best = max(best, order[i]);
+        const unsigned best_of_all = largest_of_warp(best);
+        int at = each;
+#pragma unroll
+        for (int i = each - 1; i >= 0; --i) at = order[i] == best_of_all ? i : at;
+        // Of lanes with an equal logit, the one whose expert is the lowest.
+        const unsigned lowest = ~largest_of_warp(at < each ? ~static_cast<unsigned>(at * 32 + lane) : 0u);
+        float chosen = 0;
+#pragma unroll
+        for (int i = 0; i < each; ++i) {
+            if (i * 32 + lane != static_cast<int>(lowest)) continue;
+            chosen = logit[i];
+            order[i] = 0;
+        }
+        chosen = __shfl_sync(0xffffffffu, chosen, static_cast<int>(lowest % 32));
+        if (k == 0) largest = chosen;
+        if (k == lane) {
+            mine = static_cast<int>(lowest);
+            weight = expf(chosen - largest);
+        }
+    }
+    float all = weight;
+    if (!s.normalized) {
+        all = 0;
+#pragma unroll
+        for (int i = 0; i < each; ++i)
+            if (i * 32 + lane < s.experts) all += expf(logit[i] - largest);
+    }
+    all = sum_of_warp(all);
+    if (lane >= s.used) return -1;
+    to.expert[place] = mine;
+    to.weight[place] = weight / all;
+    return mine;
+}
+
+// What a warp counts among pairs: those of lower experts, and those of the expert.
+struct PairCounts {
+    int lower = 0, same = 0;
+};
+__device__ PairCounts count_pairs(const std::int32_t* expert, int e, int begin, int end) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    PairCounts counts;
+    for (int i = begin; i < end; i += 32) {
+        const int of = i + lane < end ? expert[i + lane] : -1;
+        counts.lower += __popc(__ballot_sync(0xffffffffu, of >= 0 && of < e));
+        counts.same += __popc(__ballot_sync(0xffffffffu, of == e));
+    }
+    return counts;
+}
+// Gives the expert's pairs, in their order, the places from `at` on.
+__device__ void place_pairs(const Routing& to, int e, int begin, int end, int at) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    for (int i = begin; i < end; i += 32) {
+        const bool mine = i + lane < end && to.expert[i + lane] == e;
+        const unsigned all = __ballot_sync(0xffffffffu, mine);
+        if (mine) {
+            const int place = at + __popc(all & ((1u << lane) - 1));
+            to.place[i + lane] = place;
+            to.row[place] = (i + lane) / to.used;
+        }
+        at += __popc(all);
+    }
+}
+
+// A warp for each row.
+template <int each>
+__global__ void __launch_bounds__(128) choose_experts(const float* logits, int outputs, RouterSettings s,
+                                                      const std::int32_t* sequence, int rows, Routing to) {
+    const int row = static_cast<int>(blockIdx.x) * 4 + static_cast<int>(threadIdx.x) / 32;
+    if (row >= rows) return;
+    choose_of_row<each>(logits + static_cast<std::int64_t>(row) * outputs, s, sequence[row] < 0, row, to);
+}
+
+// A block for each expert; each of its warps has a part of the pairs.
+__global__ void __launch_bounds__(32 * sort_warps) sort_pairs(Routing to, int pairs) {
+    __shared__ int lower[sort_warps], same[sort_warps];
+    const int e = static_cast<int>(blockIdx.x), warp = static_cast<int>(threadIdx.x) / 32;
+    const int each = (pairs + 32 * sort_warps - 1) / (32 * sort_warps) * 32;
+    const int begin = min(warp * each, pairs), end = min(begin + each, pairs);
+    const PairCounts counts = count_pairs(to.expert, e, begin, end);
+    lower[warp] = counts.lower;
+    same[warp] = counts.same;
+    __syncthreads();
+    int first = 0, before = 0, all = 0;
+#pragma unroll
+    for (int w = 0; w < sort_warps; ++w) {
+        first += lower[w];
+        all += same[w];
+        if (w < warp) before += same[w];
+    }
+    if (threadIdx.x == 0) {
+        to.begin[e] = first;
+        if (e == to.experts - 1) to.begin[e + 1] = first + all;
+    }
+    place_pairs(to, e, begin, end, first + before);
+}
+
+// One block chooses and sorts. expert: shared memory for all pairs, which each thread reads.
+template <int each>
+__device__ void choose_and_sort(const float* logits, int outputs, const RouterSettings& s,
+                                const std::int32_t* sequence, int rows, const Routing& to, int* expert) {
+    const int lane = static_cast<int>(threadIdx.x) % 32, pairs = rows * s.used;
+    const int threads = static_cast<int>(blockDim.x);
+    for (int row = static_cast<int>(threadIdx.x) / 32; row < rows; row += threads / 32) {
+        const int mine = choose_of_row<each>(logits + static_cast<std::int64_t>(row) * outputs, s,
+                                             sequence[row] < 0, row, to);
+        if (lane < s.used) expert[row * s.used + lane] = mine;
+    }
+    __syncthreads();
+    for (int e = static_cast<int>(threadIdx.x); e < s.experts; e += threads) {
+        int lower = 0, same = 0;
+        for (int i = 0; i < pairs; ++i) {
+            const int of = expert[i];
+            lower += of >= 0 && of < e ? 1 : 0;
+            same += of == e ? 1 : 0;
+        }
+        to.begin[e] = lower;
+        if (e == s.experts - 1) to.begin[e + 1] = lower + same;
+        for (int i = 0, at = lower; at < lower + same; ++i) {
+            if (expert[i] != e) continue;
+            to.place[i] = at;
+            to.row[at++] = i / s.used;
+        }
+    }
+}
+
+// A thread has `width` columns.
+template <int width>
+__global__ void __launch_bounds__(256)
+    sum_pairs(const float* products, Routing routing, int columns, float* out, int out_columns) {
+    const int c = (static_cast<int>(blockIdx.y) * 256 + static_cast<int>(threadIdx.x)) * width;
+    const int row = static_cast<int>(blockIdx.x);
+    if (c >= columns) return;
+    float* const to = out + static_cast<std::int64_t>(row) * out_columns + c;
+    float sum[width] = {};
+    if (routing.shared != nullptr) {
+        load_floats(to, sum);
+#pragma unroll
+        for (float& each : sum) each *= routing.shared[row];
+    }
+    for (int k = row * routing.used; k < (row + 1) * routing.used; ++k) {
+        if (routing.expert[k] < 0) continue;
+        const float weight = routing.weight[k];
+        float v[width];
+        load_floats(products + static_cast<std::int64_t>(routing.place[k]) * columns + c, v);
+#pragma unroll
+        for (int i = 0; i < width; ++i) sum[i] = fmaf(weight, v[i], sum[i]);
+    }
+#pragma unroll
+    for (int i = 0; i < width; ++i) to[i] = sum[i];
+}
+
+// All of it for few rows: the block that comes last chooses and sorts. counter: 0; the kernel leaves 0.
+template <int width, int each>
+__global__ void __launch_bounds__(logit_threads)
+    route_rows(const __half* x, RouterSettings s, const std::int32_t* sequence, int outputs, int columns,
+               int rows, Routing to, float* logits, int* counter) {
+    __shared__ int expert[few_pairs];
+    __shared__ bool comes_last;
+    logits_of_block<width, 1, 1>(x, s.weight, s.shared_gate, s.experts, outputs, columns, rows, logits);
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        comes_last = atomicAdd(counter, 1) == static_cast<int>(gridDim.x * gridDim.y) - 1;
+        if (comes_last) *counter = 0;
+    }
+    __syncthreads();
+    if (!comes_last) return;
+    __threadfence();
+    choose_and_sort<each>(logits, outputs, s, sequence, rows, to, expert);
+}
+
+// Calls `call` with the number of experts of a lane as a compile-time constant.
+template <class Call>
+void with_experts(int experts, const Call& call) {
+    if (experts <= 128) return call(std::integral_constant<int, 4>());
+    if (experts <= 512) return call(std::integral_constant<int, 16>());
+    call(std::integral_constant<int, 32>());
+}
+
+template <int width>
+void route(const __half* x, int rows, int columns, const RouterSettings& s, const BatchView& batch,
+           const Routing& to, float* logits, int* counter, const Stream& stream) {
+    const int outputs = s.experts + (to.shared != nullptr ? 1 : 0);
+    if (rows <= few_rows)
+        return with_experts(s.experts, [&](auto each) {
+            launch("router", route_rows<width, each.value>, {outputs, logit_threads, 0, rows}, stream, x, s,
+                   batch.sequence, outputs, columns, rows, to, logits, counter);
+        });
+    const auto logits_by = [&](auto kernel, int experts_each) {
+        launch("router", kernel,
+               {(outputs + experts_each - 1) / experts_each, logit_threads, 0, (rows + 7) / 8}, stream, x,
+               s.weight, s.shared_gate, s.experts, outputs, columns, rows, logits);
+    };
+    rows <= 64 ? logits_by(router_logits<width, 2, 8>, 2) : logits_by(router_logits<width, 4, 8>, 4);
+    with_experts(s.experts, [&](auto each) {
+        launch("choice of experts", choose_experts<each.value>, {(rows + 3) / 4, 128}, stream, logits,
+               outputs, s, batch.sequence, rows, to);
+    });
+    launch("sorting by expert", sort_pairs, {s.experts, 32 * sort_warps}, stream, to, rows * s.used);
+}
+
+}  // namespace
+
+void launch_route(const void* x, int rows, int columns, const RouterSettings& settings,
+                  const BatchView& batch, const Routing& to, float* logits, int* counter,
+                  const Stream& stream) {
+    const auto run = columns % 4 == 0 ? route<4> : route<1>;
+    run(static_cast<const __half*>(x), rows, columns, settings, batch, to, logits, counter, stream);
+}
+
+void launch_sum_pairs(const float* products, const Routing& routing, int rows, int columns, float* out,
+                      int out_columns, const Stream& stream) {
+    const bool wide = columns % 4 == 0 && out_columns % 4 == 0;
+    const int each = wide ? 1024 : 256;
+    launch("sum over experts", wide ? sum_pairs<4> : sum_pairs<1>,
+           {rows, 256, 0, (columns + each - 1) / each}, stream, products, routing, columns, out, out_columns);
+}
+
+}  // namespace voltpile::llm
