@@ -6,9 +6,11 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstring>
 #include <fstream>
+#include <string_view>
 #include <system_error>
 
 #include "base/error.h"
@@ -62,15 +64,20 @@ std::string filled(const std::string& text, const TemplateValues& values) {
     return TextTemplate(text).fill(values);
 }
 
-// The last line of a text that says something; empty: none.
-std::string last_words(std::string text) {
+// Returns the last line with a letter or digit, at most 300 bytes of it; empty if there is none. Programs
+// such as torchrun end their reports with a ruler.
+std::string last_words(std::string_view text) {
     constexpr std::size_t most = 300;
-    const std::size_t end = text.find_last_not_of(" \n\r\t");
-    if (end == std::string::npos) return "";
-    text.resize(end + 1);
-    const std::size_t begin = text.rfind('\n');
-    if (begin != std::string::npos) text = text.substr(begin + 1);
-    return text.substr(0, most);
+    const auto says_something = [](unsigned char c) { return std::isalnum(c) != 0 || c >= 0x80; };
+    const auto last = std::find_if(text.rbegin(), text.rend(), says_something);
+    if (last == text.rend()) return "";
+    const auto at = static_cast<std::size_t>(text.rend() - last) - 1;
+    const std::size_t line_break = text.find_last_of("\r\n", at);
+    const std::size_t begin = line_break == std::string_view::npos ? 0 : line_break + 1;
+    std::string_view line = text.substr(begin, text.find_first_of("\r\n", at) - begin);
+    line.remove_prefix(line.find_first_not_of(" \t"));
+    line = line.substr(0, line.find_last_not_of(" \t") + 1);
+    return std::string(line.substr(0, most));
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ class AnyProgram(ProgramCase):
             self.assertEqual(set(file["exit_code"][()].ravel()), {0})
 
     def test_failed_runs_are_recorded_and_the_job_goes_on(self):
-        script = 'case {x} in 0) echo v 7;; 1) echo v 8; echo reason >&2; exit 3;; 2) kill -9 $$;; 3) echo nothing;; esac'
+        script = 'case {x} in 0) echo v 7;; 1) echo v 8; printf "reason\\n====\\n\\n" >&2; exit 3;; 2) kill -9 $$;; 3) echo nothing;; esac'
         _, err = self.run_job(job_text(script, rest="[output.regex]\nv = 'v (\\d+)'\n[output.type]\nv = 'integer'\n"))
         self.assertEqual(self.values("outcome"), [0, 1, 2, 4])
         self.assertEqual(self.values("exit_code"), [0, 3, 137, 0])
@@ -40,7 +40,7 @@ class AnyProgram(ProgramCase):
         self.assertIn("signal 9", problems[2])
         self.assertIn("v: the pattern matches nothing", problems[3])
         self.assertIn("point 1 (x = 1): sh ended with exit code 3: reason", err)
-        self.assertEqual((self.folder / "a.h5.log/runs/point-1.err").read_text(), "reason\n")
+        self.assertEqual((self.folder / "a.h5.log/runs/point-1.err").read_text(), "reason\n====\n\n")
 
     def test_a_failed_run_ends_the_job_if_it_shall(self):
         text = job_text("[ {x} -lt 2 ] || [ -e go ] || exit 9", 'on_failure = "stop"')
