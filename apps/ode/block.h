@@ -9,8 +9,10 @@
 namespace voltpile::ode {
 inline namespace VOLTPILE_TARGET {
 
-// All lanes take a step together. A lane that is decided gets a new point at once; when there are no more,
-// the last lane takes its place, so that the lanes in use stay together.
+// The registers of a pack of lanes, as many as a SIMD register has, lie beside each other. The interpreter
+// takes a step of all lanes together; machine code takes many steps of a pack. A lane that is decided gets a
+// new point at once; when there are no more, the last lane takes its place, so that the lanes in use stay
+// together.
 class Block {
   public:
     VOLTPILE_HD Block(const Problem& problem, PointStream& stream, double* registers)
@@ -26,9 +28,13 @@ class Block {
         for (;;) {
             fill();
             if (used_ == 0) break;
-            for (int i = 0; i < kStepsBetweenDraws && !decided_some_; ++i) {
-                step();
-                units += used_;
+            if (p_.step_code) {
+                for (int first = 0; first < used_; first += Pack::lanes) units += run_machine_code(first);
+            } else {
+                for (int i = 0; i < kStepsBetweenDraws && !decided_some_; ++i) {
+                    step();
+                    units += used_;
+                }
             }
             if (decided_some_) finish_lanes();
             if (units >= most_units) {
@@ -53,11 +59,12 @@ class Block {
     };
 
     VOLTPILE_HD double& at(int number, int lane) {
-        return r_[static_cast<std::ptrdiff_t>(number) * kBlockLanes + lane];
+        return pack_of(lane)[number * Pack::lanes + lane % Pack::lanes];
     }
+    VOLTPILE_HD double* pack_of(int lane) { return r_ + lane / Pack::lanes * stride_; }
     VOLTPILE_HD int packs() const { return (used_ + Pack::lanes - 1) / Pack::lanes; }
     VOLTPILE_HD void run(ProgramView program, int lane) {
-        run_program<1>(program, r_, lane / Pack::lanes, 1);
+        run_program<1>(program, pack_of(lane), stride_, 1);
     }
 
     // Makes the next state of a lane its state.
@@ -99,27 +106,46 @@ class Block {
 
     VOLTPILE_HD void step() {
         if (used_ == kBlockLanes)
-            run_program<kPacks>(p_.step, r_, 0, kPacks);
+            run_program<kPacks>(p_.step, r_, stride_, kPacks);
         else
-            run_program<0>(p_.step, r_, 0, packs());
+            run_program<0>(p_.step, r_, stride_, packs());
         if (searching_ > 0 || any_alarm()) {
             for (int i = 0; i < used_; ++i) advance(i);
             return;
         }
-        const std::ptrdiff_t numbers = static_cast<std::ptrdiff_t>(p_.moving) * kBlockLanes;
-        __builtin_memcpy(r_, r_ + numbers, static_cast<std::size_t>(numbers) * sizeof(double));
+        const std::ptrdiff_t numbers = static_cast<std::ptrdiff_t>(p_.moving) * Pack::lanes;
+        for (double* pack = r_; pack < r_ + packs() * stride_; pack += stride_)
+            __builtin_memcpy(pack, pack + numbers, static_cast<std::size_t>(numbers) * sizeof(double));
+    }
+
+    // One bit for each lane in use of the pack that begins with this lane.
+    VOLTPILE_HD unsigned lanes_from(int first) const {
+        return used_ - first < Pack::lanes ? (1U << (used_ - first)) - 1U : (1U << Pack::lanes) - 1U;
     }
 
     VOLTPILE_HD bool any_alarm() {
-        const double* const alarms = &at(p_.alarm, 0);
-        const int whole = used_ / Pack::lanes;
-        constexpr unsigned all = (1U << (Pack::lanes - 1) << 1) - 1U;
-        unsigned quiet = all;
-        for (int k = 0; k < whole; ++k)
-            quiet &= lanes_not_above(Pack::load(alarms + k * Pack::lanes), Pack(0.0));
-        bool alarm = quiet != all;
-        for (int i = whole * Pack::lanes; i < used_; ++i) alarm |= !(alarms[i] <= 0);
+        bool alarm = false;
+        for (int first = 0; first < used_; first += Pack::lanes)
+            alarm |= (~lanes_not_above(Pack::load(&at(p_.alarm, first)), Pack(0.0)) & lanes_from(first)) != 0;
         return alarm;
+    }
+
+    // Takes steps of the lanes of a pack until one of them needs more than that. Returns the number of steps.
+    VOLTPILE_HD double run_machine_code(int first) {
+        const int end = first + Pack::lanes < used_ ? first + Pack::lanes : used_;
+        const int left = p_.step_code(pack_of(first), kStepsBetweenDraws, lanes_from(first));
+        int steps = kStepsBetweenDraws - left;
+        if (left > 0) {
+            // The last step is not taken. Lanes that look for an event go on alone.
+            ++steps;
+            for (int i = first; i < end; ++i) advance(i);
+            while (searching_ > 0) {
+                run(p_.step, first);
+                ++steps;
+                for (int i = first; i < end; ++i) advance(i);
+            }
+        }
+        return static_cast<double>(steps) * (end - first);
     }
 
     // Decides what a lane's step leads to.
@@ -205,6 +231,7 @@ class Block {
     const Problem& p_;
     PointStream& stream_;
     double* const r_;
+    const std::ptrdiff_t stride_ = pack_stride(p_, Pack::lanes);  // from pack to pack
     int used_ = 0;
     int searching_ = 0;  // lanes that look for an event
     bool decided_some_ = false;

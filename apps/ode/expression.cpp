@@ -197,6 +197,8 @@ class ExpressionParser {
             fail(fmt::format("{} needs {} argument{}, found {}", function.name, function.least_arguments,
                              function.least_arguments == 1 ? "" : "s", count),
                  at);
+        if (std::string_view(function.name) == "mod" && graph_.is_constant(arguments[1], 0))
+            fail("division by zero", at);
         return checked(function.build(graph_, arguments), at);
     }
 

@@ -85,11 +85,11 @@ double compute(Op op, double a, double b, double c) {
         case Op::Select:
             return a != 0 ? b : c;
         case Op::MultiplyAdd:
-            return a * b + c;
+            return std::fma(a, b, c);
         case Op::MultiplySubtract:
-            return a * b - c;
+            return std::fma(a, b, -c);
         case Op::SubtractMultiply:
-            return c - a * b;
+            return std::fma(-a, b, c);
     }
     throw std::logic_error("unknown operation");
 }

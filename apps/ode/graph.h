@@ -10,33 +10,33 @@
 namespace voltpile::ode {
 
 // Comparisons are 1 where they hold and 0 where not. Select is b if a is not 0, else c.
-#define VOLTPILE_ODE_OPERATIONS(USE)                                                      \
-    USE(Constant)                                                                         \
-    USE(Symbol)                                                                           \
-    USE(Copy)                                                                             \
-    USE(Add)                                                                              \
-    USE(Subtract)                                                                         \
-    USE(Multiply)                                                                         \
-    USE(Divide)                                                                           \
-    USE(Negate)                                                                           \
-    USE(Sqrt)                                                                             \
-    USE(Abs)                                                                              \
-    USE(Floor)                                                                            \
-    USE(Sin)                                                                              \
-    USE(Cos)                                                                              \
-    USE(Exp)                                                                              \
-    USE(Log)                                                                              \
-    USE(Tanh)                                                                             \
-    USE(Atan)                                                                             \
-    USE(Atan2)                                                                            \
-    USE(Power)                                                                            \
-    USE(Min)                                                                              \
-    USE(Max)                                                                              \
-    USE(Less)                                                                             \
-    USE(NotAbove)                                                                         \
-    USE(Select)                                                                           \
-    USE(MultiplyAdd)      /* a b + c, rounded twice; only in programs, as the next two */ \
-    USE(MultiplySubtract) /* a b - c */                                                   \
+#define VOLTPILE_ODE_OPERATIONS(USE)                                                         \
+    USE(Constant)                                                                            \
+    USE(Symbol)                                                                              \
+    USE(Copy)                                                                                \
+    USE(Add)                                                                                 \
+    USE(Subtract)                                                                            \
+    USE(Multiply)                                                                            \
+    USE(Divide)                                                                              \
+    USE(Negate)                                                                              \
+    USE(Sqrt)                                                                                \
+    USE(Abs)                                                                                 \
+    USE(Floor)                                                                               \
+    USE(Sin)                                                                                 \
+    USE(Cos)                                                                                 \
+    USE(Exp)                                                                                 \
+    USE(Log)                                                                                 \
+    USE(Tanh)                                                                                \
+    USE(Atan)                                                                                \
+    USE(Atan2)                                                                               \
+    USE(Power)                                                                               \
+    USE(Min)                                                                                 \
+    USE(Max)                                                                                 \
+    USE(Less)                                                                                \
+    USE(NotAbove)                                                                            \
+    USE(Select)                                                                              \
+    USE(MultiplyAdd)      /* a b + c, rounded once; made by contracted(), as the next two */ \
+    USE(MultiplySubtract) /* a b - c */                                                      \
     USE(SubtractMultiply) /* c - a b */
 
 enum class Op : std::uint8_t {
@@ -91,7 +91,7 @@ class Graph {
     std::map<std::tuple<Op, int, int, int, std::uint64_t>, int> index_;
 };
 
-// Computes one operation on plain numbers.
+// Computes one operation on plain numbers, fused ones with one rounding on every processor.
 double compute(Op op, double a, double b, double c);
 
 }  // namespace voltpile::ode

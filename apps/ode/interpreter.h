@@ -47,27 +47,27 @@ VOLTPILE_INLINE Pack whole_part(Pack x) {
     return select_below(size, shift, below, x);
 }
 
-// Runs `size` instructions on the packs from `first` on. registers: kBlockLanes numbers each.
+// Runs a program on some packs. base: the registers of the first one, a SIMD register each; those of the
+// next pack are `stride` numbers later.
 template <int count>
-__attribute__((noinline)) static void run_program(ProgramView program, double* registers, int first,
+__attribute__((noinline)) static void run_program(ProgramView program, double* base, std::ptrdiff_t stride,
                                                   int packs) {
     const int n = count > 0 ? count : packs;
-    double* const base = registers + static_cast<std::ptrdiff_t>(first) * Pack::lanes;
     const Pack zero(0.0), one(1.0);
     for (int i = 0; i < program.size; ++i) {
         const Instruction instruction = program.code[i];
-        double* const to = base + static_cast<std::ptrdiff_t>(instruction.to) * kBlockLanes;
-        const double* const pa = base + static_cast<std::ptrdiff_t>(instruction.a) * kBlockLanes;
-        const double* const pb = base + static_cast<std::ptrdiff_t>(instruction.b) * kBlockLanes;
-        const double* const pc = base + static_cast<std::ptrdiff_t>(instruction.c) * kBlockLanes;
-#define VOLTPILE_A const Pack a = Pack::load(pa + k * Pack::lanes)
-#define VOLTPILE_B const Pack b = Pack::load(pb + k * Pack::lanes)
-#define VOLTPILE_C const Pack c = Pack::load(pc + k * Pack::lanes)
-#define VOLTPILE_EACH(operands, result)                        \
-    for (int k = 0; k < n; ++k) {                              \
-        operands;                                              \
-        static_cast<Pack>(result).store(to + k * Pack::lanes); \
-    }                                                          \
+        double* const to = base + static_cast<std::ptrdiff_t>(instruction.to) * Pack::lanes;
+        const double* const pa = base + static_cast<std::ptrdiff_t>(instruction.a) * Pack::lanes;
+        const double* const pb = base + static_cast<std::ptrdiff_t>(instruction.b) * Pack::lanes;
+        const double* const pc = base + static_cast<std::ptrdiff_t>(instruction.c) * Pack::lanes;
+#define VOLTPILE_A const Pack a = Pack::load(pa + k * stride)
+#define VOLTPILE_B const Pack b = Pack::load(pb + k * stride)
+#define VOLTPILE_C const Pack c = Pack::load(pc + k * stride)
+#define VOLTPILE_EACH(operands, result)                   \
+    for (int k = 0; k < n; ++k) {                         \
+        operands;                                         \
+        static_cast<Pack>(result).store(to + k * stride); \
+    }                                                     \
     break
 #define VOLTPILE_UNARY(op, result) \
     case Op::op:                   \
@@ -105,9 +105,9 @@ __attribute__((noinline)) static void run_program(ProgramView program, double* r
                 VOLTPILE_BINARY(NotAbove, select_not_above(a, b, one, zero));
                 // Neither below nor above 0: NaN chooses b, as every number but 0.
                 VOLTPILE_TERNARY(Select, select_not_above(magnitude(a), zero, c, b));
-                VOLTPILE_TERNARY(MultiplyAdd, a * b + c);
-                VOLTPILE_TERNARY(MultiplySubtract, a * b - c);
-                VOLTPILE_TERNARY(SubtractMultiply, c - a * b);
+                VOLTPILE_TERNARY(MultiplyAdd, fma(a, b, c));
+                VOLTPILE_TERNARY(MultiplySubtract, fma(a, b, -c));
+                VOLTPILE_TERNARY(SubtractMultiply, fnma(a, b, c));
         }
 #undef VOLTPILE_A
 #undef VOLTPILE_B

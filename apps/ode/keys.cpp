@@ -126,6 +126,7 @@ AppSchema ode_schema() {
         "parameter of a sweep: fixed or adaptive steps, events, Lyapunov exponents.";
     schema.keys = ode::ode_keys();
     schema.example = ode::ode_example;
+    schema.numerics_version = 2;  // 2: multiply-adds are fused
     schema.refines = true;
     schema.check = ode::check_job;
     return schema;

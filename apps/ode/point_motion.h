@@ -176,7 +176,7 @@ class PointMotion {
         if (status_ == static_cast<int>(Status::End)) return Equations::t_end;
         if constexpr (Equations::carries_time) return m_[Equations::time];
         if (steps_ == 0) return Equations::t_begin;
-        return Equations::t_begin + static_cast<double>(steps_) * Equations::dt;
+        return fused(static_cast<double>(steps_), Equations::dt, Equations::t_begin);
     }
 
     template <int first, int count, class Move>

@@ -1,6 +1,7 @@
 // A job as plain data, the input of the kernels.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "ode/program.h"
@@ -23,6 +24,11 @@ struct SourceRegister {
     ParameterSource source;
 };
 
+// A step as machine code. registers: those of a pack of lanes, a SIMD register each. Takes at most `turns`
+// steps in which none of the lanes, a bit each, has an alarm. Returns how many turns are left, which is more
+// than 0 if the step after the last one taken has an alarm; it is then in the registers from `moving` on.
+using StepCode = int (*)(double* registers, int turns, unsigned lanes);
+
 // Registers 0 to `moving` - 1 hold what changes from step to step, the states first; the same number of
 // registers from `moving` on hold what follows.
 struct Problem {
@@ -39,7 +45,10 @@ struct Problem {
     const SourceRegister* sources = nullptr;
     int source_count = 0;
 
+    StepCode step_code = nullptr;  // the same as `step`, if there is any
+
     int registers = 0;
+    int named = 0;  // of these; the others hold constants and intermediate values
     int moving = 0;
     int time = 0, steps = 0, step_size = 0;
     int limit = 0;  // largest squared error of a step that is taken; adaptive methods only
@@ -58,6 +67,14 @@ struct Problem {
     double max_steps = 0;
     double operations_per_step = 1;
 };
+
+// How many numbers after a pack of lanes the next one begins: an odd number of cache lines, so that packs do
+// not share their places in the cache.
+inline std::ptrdiff_t pack_stride(const Problem& problem, int lanes) {
+    constexpr std::ptrdiff_t line = 8;
+    const std::ptrdiff_t lines = (static_cast<std::ptrdiff_t>(problem.registers) * lanes + line - 1) / line;
+    return (lines | 1) * line;
+}
 
 // Lanes of a block. A whole number of SIMD registers of every level.
 inline constexpr int kBlockLanes = 64;

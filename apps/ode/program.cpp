@@ -17,7 +17,7 @@ class ProgramWriter {
         for (const auto& [node, to] : targets_)
             if (!is_fixed(node)) target_of_.try_emplace(node, to);
         for (int i = 0; i < graph_.size(); ++i)
-            if (uses_[index(i)] > 0 && !is_fixed(i) && !merged_[index(i)]) write_node(i);
+            if (uses_[index(i)] > 0 && !is_fixed(i)) write_node(i);
         for (const auto& [node, to] : targets_) {
             const int from = place(node);
             if (from != to) emit({Op::Copy, small(to), small(from), 0, 0});
@@ -36,52 +36,22 @@ class ProgramWriter {
         return op == Op::Constant || op == Op::Symbol || assembler_.fixed_.contains(node);
     }
 
-    // Counts how often each node is read, and decides which products become part of a sum.
     void count_uses() {
         uses_.assign(index(graph_.size()), 0);
-        merged_.assign(index(graph_.size()), false);
         place_.assign(index(graph_.size()), -1);
         for (const auto& [node, to] : targets_) ++uses_[index(node)];
         for (int i = graph_.size() - 1; i >= 0; --i) {
             if (uses_[index(i)] == 0 || is_fixed(i)) continue;
             for (int k = 0; k < operands(graph_.node(i).op); ++k) ++uses_[index(graph_.node(i).operand[k])];
         }
-        for (int i = 0; i < graph_.size(); ++i) {
-            const Node& node = graph_.node(i);
-            if (uses_[index(i)] == 0 || is_fixed(i) || (node.op != Op::Add && node.op != Op::Subtract))
-                continue;
-            for (const int k : {0, 1}) {
-                const int factor = node.operand[k];
-                if (graph_.node(factor).op != Op::Multiply || is_fixed(factor) || uses_[index(factor)] != 1)
-                    continue;
-                merged_[index(factor)] = true;
-                break;
-            }
-        }
     }
 
     void write_node(int i) {
         const Node& node = graph_.node(i);
         Instruction instruction{.op = node.op};
-        int from[3] = {node.operand[0], node.operand[1], node.operand[2]};
-        int count = operands(node.op);
-        if (node.op == Op::Add || node.op == Op::Subtract) {
-            for (const int k : {0, 1}) {
-                const int product = node.operand[k];
-                if (!merged_[index(product)]) continue;
-                instruction.op = node.op == Op::Add ? Op::MultiplyAdd
-                                 : k == 0           ? Op::MultiplySubtract
-                                                    : Op::SubtractMultiply;
-                from[2] = node.operand[1 - k];
-                from[0] = graph_.node(product).operand[0];
-                from[1] = graph_.node(product).operand[1];
-                count = 3;
-                break;
-            }
-        }
         std::uint16_t* const fields[3] = {&instruction.a, &instruction.b, &instruction.c};
-        for (int k = 0; k < count; ++k) *fields[k] = small(place(from[k]));
-        for (int k = 0; k < count; ++k) release(from[k]);
+        for (int k = 0; k < operands(node.op); ++k) *fields[k] = small(place(node.operand[k]));
+        for (int k = 0; k < operands(node.op); ++k) release(node.operand[k]);
         const auto target = target_of_.find(i);
         const int to = target != target_of_.end() ? target->second : take();
         place_[index(i)] = to;
@@ -115,10 +85,9 @@ class ProgramWriter {
     const Graph& graph_;
     std::span<const std::pair<int, int>> targets_;
     std::map<int, int> target_of_;
-    std::vector<int> uses_;     // reads that are left
-    std::vector<bool> merged_;  // products that their only reader computes
-    std::vector<int> place_;    // register of each node
-    std::vector<int> taken_;    // temporaries in use
+    std::vector<int> uses_;   // reads that are left
+    std::vector<int> place_;  // register of each node
+    std::vector<int> taken_;  // temporaries in use
     Program program_;
 };
 

@@ -11,6 +11,15 @@
 namespace voltpile::ode {
 inline namespace VOLTPILE_TARGET {
 
+// Returns a b + c, rounded once.
+VOLTPILE_HD double fused(double a, double b, double c) {
+#if defined(__CUDA_ARCH__)
+    return __fma_rn(a, b, c);
+#else
+    return __builtin_fma(a, b, c);
+#endif
+}
+
 struct ExactMath {
     VOLTPILE_HD double quotient(double a, double b) const { return a / b; }
     VOLTPILE_HD double root(double x) const { return square_root(x); }

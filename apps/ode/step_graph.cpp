@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "ode/contraction.h"
 #include "ode/runge_kutta.h"
 
 namespace voltpile::ode {
@@ -23,7 +24,8 @@ class SystemBuilder {
     System build() {
         name_registers();
         if (how_.lyapunov) add_tangents();
-        const std::vector<Target> start = start_targets(), step = step_targets(), outputs = output_targets();
+        const std::vector<Target> start = shortened(start_targets()), step = shortened(step_targets()),
+                                  outputs = shortened(output_targets());
         Assembler assembler(graph_, registers_);
         system_.setup = hoist(assembler, {&start, &step, &outputs});
         system_.start = assembler.write(start);
@@ -80,7 +82,7 @@ class SystemBuilder {
         problem_.output_count = static_cast<int>(model_.outputs.size());
         next += problem_.output_count;
         problem_.lyapunov = next++;
-        registers_ = next;
+        registers_ = problem_.named = next;
 
         h_ = graph_.symbol(problem_.step_size);
         t_ = graph_.symbol(problem_.time);
@@ -273,6 +275,16 @@ class SystemBuilder {
         return targets;
     }
 
+    bool is_moving(int symbol) const { return symbol < problem_.moving || symbol == problem_.limit; }
+
+    std::vector<Target> shortened(std::vector<Target> targets) {
+        std::vector<int> roots;
+        for (const auto& [node, to] : targets) roots.push_back(node);
+        roots = contracted(graph_, roots, [this](int symbol) { return is_moving(symbol); });
+        for (std::size_t i = 0; i < roots.size(); ++i) targets[i].first = roots[i];
+        return targets;
+    }
+
     // Gives what depends on no moving register a register of its own; returns the program that computes it.
     Program hoist(Assembler& assembler, std::initializer_list<const std::vector<Target>*> programs) {
         std::vector<int> roots;
@@ -285,8 +297,7 @@ class SystemBuilder {
         };
         for (std::size_t i = 0; i < needed.size(); ++i) {
             const Node& node = graph_.node(static_cast<int>(i));
-            if (node.op == Op::Symbol)
-                moves[i] = node.operand[0] < problem_.moving || node.operand[0] == problem_.limit;
+            if (node.op == Op::Symbol) moves[i] = is_moving(node.operand[0]);
             for (int k = 0; k < operands(node.op); ++k)
                 if (moves[static_cast<std::size_t>(node.operand[k])]) moves[i] = true;
             for (int k = 0; k < operands(node.op) && needed[i] && moves[i]; ++k) {

@@ -61,11 +61,11 @@ std::string expression_of(Op op, const std::string& a, const std::string& b, con
         case Op::Select:
             return fmt::format("{} != 0.0 ? {} : {}", a, b, c);
         case Op::MultiplyAdd:
-            return fmt::format("{} * {} + {}", a, b, c);
+            return fmt::format("fused({}, {}, {})", a, b, c);
         case Op::MultiplySubtract:
-            return fmt::format("{} * {} - {}", a, b, c);
+            return fmt::format("fused({}, {}, -{})", a, b, c);
         case Op::SubtractMultiply:
-            return fmt::format("{} - {} * {}", c, a, b);
+            return fmt::format("fused(-{}, {}, {})", a, b, c);
     }
     throw std::logic_error("no operation of a program");
 }

@@ -31,8 +31,7 @@ class StraightLine {
     std::vector<int> inputs_of(std::span<const int> registers) const;
 
     // Returns statements that assign registers to places such as "next[0]", in the arithmetic of functions.h
-    // and of an object `math` (quick_math.h); sums of products are not fused. name: the text of an input
-    // register.
+    // and of an object `math` (quick_math.h). name: the text of an input register.
     std::string write(std::span<const std::pair<std::string, int>> targets,
                       const std::function<std::string(int)>& name) const;
 

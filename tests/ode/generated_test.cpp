@@ -73,7 +73,7 @@ void expect_bits_of_the_interpreter(const JobSpec& job) {
     const HostCode code(problem.problem());
     ASSERT_TRUE(code.compiled());
     AllPoints points(job.point_count());
-    sweep_on_this_thread(CpuLevel::Baseline, problem.problem(), points);
+    sweep_on_this_thread(usable_cpu_levels().front(), problem.problem(), points);
     std::int64_t different = 0;
     for (std::int64_t i = 0; i < job.point_count(); ++i) {
         const Outcome outcome = code.at(i);
@@ -88,6 +88,7 @@ class OdeGenerated : public ::testing::Test {
     void SetUp() override {
         if (std::system("command -v " VOLTPILE_CXX " > /dev/null") != 0)
             GTEST_SKIP() << "no compiler " VOLTPILE_CXX " on this machine";
+        if (!has_fma(usable_cpu_levels().front())) GTEST_SKIP() << "this processor fuses no multiply-adds";
     }
 };
 
