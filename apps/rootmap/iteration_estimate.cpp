@@ -64,6 +64,12 @@ double mean_iterations(const Problem& problem, std::int64_t points) {
     return std::max(1.0, pilots.mean_iterations(problem.max_iterations));
 }
 
+// What drawing, starting and completing a point costs, by docs/benchmarks.md: as much as tens of iterations.
+double core_seconds_per_point(Method method) {
+    constexpr double of_root = 1.45e-7, of_escape = 0.95e-7;
+    return info(method).kind == Kind::Escape ? of_escape : of_root;
+}
+
 }  // namespace
 
 Workload workload_of(const Problem& problem, const std::vector<OutcomeField>& fields, std::int64_t points) {
@@ -71,6 +77,7 @@ Workload workload_of(const Problem& problem, const std::vector<OutcomeField>& fi
     workload.unit = "iterations";
     workload.units_per_point = mean_iterations(problem, points);
     workload.flop_per_unit = instructions_of(problem);
+    workload.core_seconds_per_point = core_seconds_per_point(problem.method);
     workload.fp64 = problem.precision != Precision::Fp32;
     workload.points = points;
     workload.gpu_state_bytes = static_cast<std::int64_t>(raw_bytes_per_point(problem.precision));

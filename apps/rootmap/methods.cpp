@@ -8,7 +8,7 @@ namespace voltpile::rootmap {
 namespace {
 
 constexpr MethodInfo method_rows[] = {
-    {"newton", Kind::Root, 2, false, 20, 16, "relaxation ", "z - p/p'"},
+    {"newton", Kind::Root, 2, false, 19, 16, "relaxation ", "z - p/p'"},
     {"halley", Kind::Root, 3, false, 38, 24, "relaxation ", "z - 2 p p' / (2 p'^2 - p p'')"},
     {"schroeder", Kind::Root, 2, false, 40, 24, "relaxation ",
      "z - p p' / (p'^2 - p p''), which also converges quadratically to multiple roots"},
