@@ -11,7 +11,9 @@ inline namespace VOLTPILE_TARGET {
 // sweep/cpu_lanes.h says what the members are for. Integrator: Nystrom8 or ExtrapolatedStep.
 template <class Integrator, class Real, int bodies>
 class AdaptiveLanes {
-    static constexpr int longest_stretch = 256;  // steps until idle lanes ask again
+    using Scalar = typename Real::Scalar;
+    static constexpr int longest_stretch = 256;                        // steps until idle lanes ask again
+    static constexpr bool watches = sizeof(Scalar) == sizeof(double);  // not in double-double
 
   public:
     static constexpr int count = Real::lanes;
@@ -24,13 +26,11 @@ class AdaptiveLanes {
         point_[i] = point;
         const double dt = number_at(problem_, kDt, point);
         begin_lane(problem_, point, i, fresh_, forces_);
-        if (demands_.escapes) set_escape_terms(problem_, point, escape_, SetLane<Real>{i});
-        path_.end.set_lane(i, dt * step_count(problem_, point));
-        path_.step.set_lane(i, dt);
-        path_.time.set_lane(i, 0.0);
-        path_.attempts.set_lane(i, 0.0);
-        path_.reason.set_lane(i, 0.0);
-        path_.escaper.set_lane(i, 0.0);
+        if (watches && demands_.escapes) set_escape_terms(problem_, point, escape_, SetLane<Real>{i});
+        path_.end.set_lane(i, Scalar(dt) * Scalar(static_cast<double>(step_count(problem_, point))));
+        path_.step.set_lane(i, Scalar(dt));
+        for (Real* const of : {&path_.time, &path_.attempts, &path_.reason, &path_.escaper})
+            of->set_lane(i, Scalar(0.0));
     }
 
     VOLTPILE_HD void start(unsigned filled) {
@@ -40,19 +40,17 @@ class AdaptiveLanes {
                 ? filled & lanes_not_above(closest_.squared_distance, real<Real>(demands_.collision2))
                 : 0;
         for (int i = 0; i < count; ++i) {
-            if ((bad >> i & 1U) != 0) path_.reason.set_lane(i, reason(Status::NotFinite));
-            if ((met >> i & 1U) != 0) path_.reason.set_lane(i, reason(Status::Collision));
+            if ((bad >> i & 1U) != 0) path_.reason.set_lane(i, Scalar(reason(Status::NotFinite)));
+            if ((met >> i & 1U) != 0) path_.reason.set_lane(i, Scalar(reason(Status::Collision)));
         }
     }
 
     VOLTPILE_HD double advance(unsigned active) {
-        const WholeWatch<Real, bodies, Forces<Real, bodies>> watch{closest_, forces_, escape_};
-        int k = 0;
-        while (k < longest_stretch && decided(active) == 0) {
-            attempt_step<Integrator>(path_, forces_, demands_, watch);
-            ++k;
-        }
-        return static_cast<double>(k) * __builtin_popcount(active);
+        if constexpr (watches)
+            return advance(active,
+                           WholeWatch<Real, bodies, Forces<Real, bodies>>{closest_, forces_, escape_});
+        else
+            return advance(active, NoWatch());
     }
 
     VOLTPILE_HD unsigned decided(unsigned active) const {
@@ -62,15 +60,25 @@ class AdaptiveLanes {
     VOLTPILE_HD const Outcome& outcome(int i) {
         PathEnd end;
         set_end(path_.motion, closest_, i, end);
-        end.status = status_of(path_.reason.lane(i));
-        end.steps = static_cast<std::int32_t>(path_.attempts.lane(i));
-        end.time = path_.time.lane(i);
-        end.escaper = path_.escaper.lane(i);
+        end.status = status_of(plain_lane(path_.reason, i));
+        end.steps = static_cast<std::int32_t>(plain_lane(path_.attempts, i));
+        end.time = plain_lane(path_.time, i);
+        end.escaper = plain_lane(path_.escaper, i);
         outcome_ = outcome_of(problem_, point_[i], end);
         return outcome_;
     }
 
   private:
+    template <class Watch>
+    VOLTPILE_HD double advance(unsigned active, const Watch& watch) {
+        int k = 0;
+        while (k < longest_stretch && decided(active) == 0) {
+            attempt_step<Integrator>(path_, forces_, demands_, watch);
+            ++k;
+        }
+        return static_cast<double>(k) * __builtin_popcount(active);
+    }
+
     const Problem& problem_;
     const PathDemands demands_;
     AdaptivePath<Real, bodies> path_;

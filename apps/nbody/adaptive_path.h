@@ -94,6 +94,10 @@ VOLTPILE_HD void decide(AdaptivePath<Real, bodies>& path, const PathDemands& dem
     }
 }
 
+struct NoWatch {
+    static constexpr bool watches = false;
+};
+
 // Attempts one step, and either takes it or sets a shorter one to attempt next. Watch::watches: whether it
 // has these functions; Real is 1 or 0 for true or false.
 //   void step(from, to, time, h, taken)   notes approaches within a step, if it is taken

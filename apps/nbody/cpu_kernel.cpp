@@ -36,6 +36,7 @@ void sweep_from(const Problem& problem, PointStream& stream) {
 }
 
 void sweep(const Problem& problem, PointStream& stream) {
+    if (problem.double_double) return compiled_cpu_double_double<simd_level>(problem, stream);
     sweep_from<kFewestBodies>(problem, stream);
 }
 

@@ -20,6 +20,17 @@ CpuSweep compiled_cpu_sweep<CpuLevel::Avx2>();
 template <>
 CpuSweep compiled_cpu_sweep<CpuLevel::Avx512>();
 
+// The part of compiled_cpu_sweep for problems in double-double. Defined in cpu_double_double.cpp, which is
+// compiled once for each level.
+template <CpuLevel level>
+void compiled_cpu_double_double(const Problem& problem, PointStream& stream);
+template <>
+void compiled_cpu_double_double<CpuLevel::Baseline>(const Problem& problem, PointStream& stream);
+template <>
+void compiled_cpu_double_double<CpuLevel::Avx2>(const Problem& problem, PointStream& stream);
+template <>
+void compiled_cpu_double_double<CpuLevel::Avx512>(const Problem& problem, PointStream& stream);
+
 // level: one of usable_cpu_levels().
 inline CpuSweep cpu_sweep(CpuLevel level) {
     return at_cpu_level(level, []<CpuLevel compiled>() { return compiled_cpu_sweep<compiled>(); });

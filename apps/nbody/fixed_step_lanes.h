@@ -9,16 +9,22 @@
 namespace voltpile::nbody {
 inline namespace VOLTPILE_TARGET {
 
+// Returns a lane, rounded to FP64.
+template <class Real>
+VOLTPILE_HD double plain_lane(const Real& of, int lane) {
+    return static_cast<double>(of.lane(lane));
+}
+
 template <class Real, int bodies>
 VOLTPILE_HD void set_end(const Motion<Real, bodies>& motion, const Encounter<Real>& closest, int lane,
                          PathEnd& end) {
     for (int c = 0; c < 3 * bodies; ++c) {
-        end.x[c] = motion.x[c].lane(lane);
-        end.v[c] = motion.v[c].lane(lane);
+        end.x[c] = plain_lane(motion.x[c], lane);
+        end.v[c] = plain_lane(motion.v[c], lane);
     }
-    end.closest_squared = closest.squared_distance.lane(lane);
-    end.closest_time = closest.time.lane(lane);
-    end.closest_pair = closest.pair.lane(lane);
+    end.closest_squared = plain_lane(closest.squared_distance, lane);
+    end.closest_time = plain_lane(closest.time, lane);
+    end.closest_pair = plain_lane(closest.pair, lane);
 }
 
 // Starts the lanes of `fresh`: computes accelerations and the first distances. Returns those whose forces
@@ -37,7 +43,7 @@ VOLTPILE_HD unsigned start_lanes(unsigned filled, Motion<Real, bodies>& fresh,
         if ((filled >> i & 1U) == 0) continue;
         copy_lane(fresh, motion, i);
         closest.squared_distance.set_lane(i, first.squared_distance.lane(i));
-        closest.time.set_lane(i, 0.0);
+        closest.time.set_lane(i, typename Real::Scalar(0.0));
         closest.pair.set_lane(i, first.pair.lane(i));
     }
     return filled & ~finite;
@@ -46,7 +52,9 @@ VOLTPILE_HD unsigned start_lanes(unsigned filled, Motion<Real, bodies>& fresh,
 // sweep/cpu_lanes.h says what the members are for.
 template <class Real, int bodies>
 class FixedStepLanes {
-    static constexpr int longest_stretch = 4096;  // steps until idle lanes ask again
+    using Scalar = typename Real::Scalar;
+    static constexpr int longest_stretch = 4096;                          // steps until idle lanes ask again
+    static constexpr bool can_escape = sizeof(Scalar) == sizeof(double);  // not in double-double
 
   public:
     static constexpr int count = Real::lanes;
@@ -65,9 +73,10 @@ class FixedStepLanes {
         lane.ended = false;
         lane.status = lane.last < lane.time_is_up ? Status::MaxSteps : Status::End;
         begin_lane(problem_, point, i, fresh_, forces_);
-        if (problem_.escape_distance > 0) set_escape_terms(problem_, point, escape_, SetLane<Real>{i});
-        h_.set_lane(i, number_at(problem_, kDt, point));
-        steps_.set_lane(i, 0.0);
+        if (can_escape && problem_.escape_distance > 0)
+            set_escape_terms(problem_, point, escape_, SetLane<Real>{i});
+        h_.set_lane(i, Scalar(number_at(problem_, kDt, point)));
+        steps_.set_lane(i, Scalar(0.0));
     }
 
     VOLTPILE_HD void start(unsigned filled) {
@@ -96,10 +105,12 @@ class FixedStepLanes {
                 end(met, Status::Collision);
                 ended |= met;
             }
-            if (problem_.escape_distance > 0) ended |= note_escapes(active & ~ended);
+            if constexpr (can_escape) {
+                if (problem_.escape_distance > 0) ended |= note_escapes(active & ~ended);
+            }
         }
         for (int i = 0; i < count; ++i)
-            if ((active >> i & 1U) != 0) lane_[i].steps = static_cast<std::int32_t>(steps_.lane(i));
+            if ((active >> i & 1U) != 0) lane_[i].steps = static_cast<std::int32_t>(plain_lane(steps_, i));
         return static_cast<double>(k) * __builtin_popcount(active);
     }
 
@@ -112,7 +123,7 @@ class FixedStepLanes {
 
     VOLTPILE_HD const Outcome& outcome(int i) {
         const Lane& lane = lane_[i];
-        const double h = h_.lane(i);
+        const double h = plain_lane(h_, i);
         PathEnd end;
         set_end(motion_, closest_, i, end);
         end.status = lane.status;
@@ -146,7 +157,7 @@ class FixedStepLanes {
         for (int i = 0; i < count; ++i) {
             if ((lanes >> i & 1U) == 0) continue;
             copy_lane(before, motion_, i);
-            steps_.set_lane(i, steps_.lane(i) - 1);
+            steps_.set_lane(i, steps_.lane(i) - Scalar(1.0));
         }
         end(lanes, Status::NotFinite);
     }

@@ -15,10 +15,6 @@ struct BodyWatch {
     EscapeNumbers escape;
 };
 
-struct NoWatch {
-    static constexpr bool watches = false;
-};
-
 // All lanes of the warp call its functions together.
 struct GroupWatch {
     static constexpr bool watches = true;

@@ -47,7 +47,7 @@ bool check_bodies(const JobSpec& job, const ReportProblem& report) {
 // Bodies at the same point attract each other with infinite force, so no step would be finite.
 void refuse_coincident_bodies(const JobSpec& job, const ReportProblem& report) {
     if (job.real("system.softening") > 0 || is_swept(job, "system.softening") ||
-        is_swept(job, "system.position") || has_table(job))
+        is_swept(job, "system.position") || !job.reals("system.displacement").empty() || has_table(job))
         return;
     const Reals& x = job.reals("system.position");
     const std::size_t bodies = x.size() / 3;
@@ -102,6 +102,36 @@ void check_method(const JobSpec& job, const ReportProblem& report) {
                fmt::format("method \"{}\" has fixed steps: leave out integrate.tolerance", method.name));
 }
 
+void check_precision(const JobSpec& job, const ReportProblem& report) {
+    const MethodInfo& method = info(method_named(job.text("integrate.method")));
+    const bool displaced = !job.reals("system.displacement").empty();
+    if (job.text("integrate.precision") != "double-double") {
+        if (displaced)
+            report(
+                "system.displacement",
+                "displacements need integrate.precision = \"double-double\": in FP64 move system.position");
+        if (const double tolerance = job.real("integrate.tolerance"); tolerance < 1e-14)
+            report("integrate.tolerance",
+                   fmt::format("integrate.tolerance = {:g} is below 1e-14, what FP64 can "
+                               "deliver: use integrate.precision = \"double-double\"",
+                               tolerance));
+        return;
+    }
+    const auto lacks = [&](const std::string& key, const std::string& what) {
+        report(key, fmt::format("method \"{}\" does not {} in double-double", method.name, what));
+    };
+    if (!method.double_double) lacks("integrate.precision", "compute");
+    if (job.real("stop.escape_distance") > 0) lacks("stop.escape_distance", "notice escapes");
+    if (displaced && job.reals("system.displacement").size() != job.reals("system.position").size())
+        report("system.displacement", "system.displacement needs a vector for each body");
+    if (!method.adaptive) return;
+    if (job.real("stop.collision") > 0) lacks("stop.collision", "notice collisions");
+    const Texts& fields = job.texts("output.fields");
+    for (std::size_t i = 0; i < fields.size(); ++i)
+        if (fields[i].starts_with("closest"))
+            lacks(fmt::format("output.fields[{}]", i), "provide " + fields[i]);
+}
+
 void check_axes(const JobSpec& job, const ReportProblem& report) {
     if (has_table(job) && !job.axes().empty())
         report("table.file", "the rows of a table are the points of the job: leave out [[sweep]] or [table]");
@@ -123,6 +153,7 @@ void check_job(const JobSpec& job, const ReportProblem& report) {
     refuse_coincident_bodies(job, report);
     check_potential(job, report);
     check_method(job, report);
+    check_precision(job, report);
     check_axes(job, report);
     refuse_useless_check(job, report);
 }

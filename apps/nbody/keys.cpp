@@ -1,6 +1,7 @@
 #include "nbody/keys.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "nbody/job_check.h"
 #include "nbody/methods.h"
@@ -62,6 +63,13 @@ Texts method_names() {
     return names;
 }
 
+std::string double_double_methods() {
+    Texts names;
+    for (const MethodInfo& method : methods())
+        if (method.double_double) names.emplace_back(method.name);
+    return fmt::format("{}", fmt::join(names, ", "));
+}
+
 KeySpec potential_key() {
     return {.path = "potential.kind",
             .type = ValueType::Text,
@@ -87,10 +95,20 @@ std::vector<KeySpec> nbody_keys() {
     keys.push_back({.path = "integrate.tolerance",
                     .unit = "1",
                     .default_value = Reals{1e-9},
-                    .range = {.min = 1e-14, .max = 1e-2},
+                    // Below, rounding exceeds the error that a step is to have, even in double-double.
+                    .range = {.min = 1e-28, .max = 1e-2},
                     .help = "Of adaptive methods: the largest estimated error of the velocities in a step, "
                             "relative to the velocities, both as the root of the sum of squares over all "
-                            "bodies."});
+                            "bodies. Below 1e-14 only with integrate.precision = \"double-double\"."});
+    keys.push_back(
+        {.path = "integrate.precision",
+         .type = ValueType::Text,
+         .default_value = Texts{"fp64"},
+         .choices = {"fp64", "double-double"},
+         .identity_default = false,
+         .help = "Floating-point type of the computation. double-double: numbers of 106 bits, each "
+                 "the sum of two in FP64, on CPU cores; with the methods " +
+                 double_double_methods() + ", at about a twentieth of FP64's speed."});
     keys.push_back({.path = "integrate.max_steps",
                     .type = ValueType::Integer,
                     .unit = "1",

@@ -8,15 +8,15 @@ namespace voltpile::nbody {
 namespace {
 
 constexpr MethodInfo kMethods[] = {
-    {"euler", 1, false, 4, "explicit, order 1; its energy drifts"},
-    {"leapfrog", 1, false, 7, "kick, drift, kick; symplectic, order 2, one force evaluation per step"},
-    {"yoshida4", 3, false, 11, "symplectic, order 4, three force evaluations per step"},
-    {"srkn6", 14, false, 33, "symplectic, order 6, 14 force evaluations per step"},
-    {"rk4", 4, false, 17, "Runge-Kutta, order 4, four force evaluations per step"},
-    {"rkn8", 8, true, 80,
+    {"euler", 1, false, true, 4, "explicit, order 1; its energy drifts"},
+    {"leapfrog", 1, false, true, 7, "kick, drift, kick; symplectic, order 2, one force evaluation per step"},
+    {"yoshida4", 3, false, false, 11, "symplectic, order 4, three force evaluations per step"},
+    {"srkn6", 14, false, false, 33, "symplectic, order 6, 14 force evaluations per step"},
+    {"rk4", 4, false, false, 17, "Runge-Kutta, order 4, four force evaluations per step"},
+    {"rkn8", 8, true, true, 80,
      "Runge-Kutta-Nystrom, order 8, eight force evaluations per step; each point chooses its own steps so "
      "that their errors stay below integrate.tolerance"},
-    {"gbs10", 16, true, 120,
+    {"gbs10", 16, true, false, 120,
      "Gragg-Bulirsch-Stoer extrapolation, order 10, 16 force evaluations per step, chosen as with rkn8; for "
      "close encounters"},
 };
@@ -58,7 +58,8 @@ double instructions_of(const Problem& problem) {
     double instructions = method.force_evaluations * forces + method.instructions * 3 * bodies;
     if (problem.want_closest) instructions += pairs * (method.adaptive ? 110 : 10);
     if (problem.escape_distance > 0) instructions += 36 * bodies + 8 * pairs;
-    return instructions;
+    constexpr double for_one_in_double_double = 20;
+    return problem.double_double ? for_one_in_double_double * instructions : instructions;
 }
 
 }  // namespace voltpile::nbody

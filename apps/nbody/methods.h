@@ -12,8 +12,9 @@ struct MethodInfo {
     const char* name;       // as in integrate.method
     int force_evaluations;  // in a step
     bool adaptive;
-    int instructions;  // for a coordinate of a body in a step, without the forces
-    const char* help;  // a clause for the table of keys
+    bool double_double;  // whether it computes in double-double, too
+    int instructions;    // for a coordinate of a body in a step, without the forces
+    const char* help;    // a clause for the table of keys
 };
 
 // Indexed by Method.

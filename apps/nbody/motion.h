@@ -23,34 +23,34 @@ VOLTPILE_HD void copy_lane(const Motion<Real, bodies>& from, Motion<Real, bodies
 }
 
 // Numbers of a point that its forces depend on besides the masses.
+template <class Value>
 struct ForceNumbers {
-    double G, softening2;
-    double center, scale2, strength;  // G M, b^2, and w^2 or v^2
+    Value G, softening2;
+    Value center, scale2, strength;  // G M, b^2, and w^2 or v^2
 };
 
-VOLTPILE_HD ForceNumbers force_numbers(const Problem& problem, std::int64_t point) {
-    const double G = number_at(problem, kG, point);
-    const double softening = number_at(problem, kSoftening, point);
-    const double scale =
-        problem.potential == Potential::Point ? 0.0 : number_at(problem, kPotentialScale, point);
-    const double rate = problem.potential == Potential::Harmonic
-                            ? number_at(problem, kPotentialFrequency, point)
-                            : number_at(problem, kPotentialSpeed, point);
-    const double center = G * number_at(problem, kPotentialMass, point);
-    return {G, softening * softening, center, scale * scale, rate * rate};
+// Value: double, or DoubleDouble<double>.
+template <class Value = double>
+VOLTPILE_HD ForceNumbers<Value> force_numbers(const Problem& problem, std::int64_t point) {
+    const auto number = [&](int which) { return Value(number_at(problem, which, point)); };
+    const Value G = number(kG), softening = number(kSoftening);
+    const Value scale = problem.potential == Potential::Point ? Value(0.0) : number(kPotentialScale);
+    const Value rate =
+        number(problem.potential == Potential::Harmonic ? kPotentialFrequency : kPotentialSpeed);
+    return {G, softening * softening, G * number(kPotentialMass), scale * scale, rate * rate};
 }
 
 // Calls set(where, value) for each number of the forces but the masses.
-template <class Real, class Set>
-VOLTPILE_HD void set_forces(const ForceNumbers& numbers, Gravity<Real>& gravity, Center<Real>& center,
+template <class Real, class Value, class Set>
+VOLTPILE_HD void set_forces(const ForceNumbers<Value>& numbers, Gravity<Real>& gravity, Center<Real>& center,
                             Set set) {
     set(gravity.softening2, numbers.softening2);
     set(center.scale2, numbers.scale2);
     set(center.strength, numbers.strength);
     VOLTPILE_UNROLL
     for (int term = 0; term < InverseCube<Real>::terms; ++term) {
-        set(gravity.terms[term], numbers.G * InverseCube<Real>::series(term));
-        set(center.terms[term], numbers.center * InverseCube<Real>::series(term));
+        set(gravity.terms[term], numbers.G * Value(InverseCube<Real>::series(term)));
+        set(center.terms[term], numbers.center * Value(InverseCube<Real>::series(term)));
     }
 }
 
@@ -58,19 +58,34 @@ VOLTPILE_HD void set_forces(const ForceNumbers& numbers, Gravity<Real>& gravity,
 template <class Real>
 struct SetLane {
     int lane;
-    VOLTPILE_HD void operator()(Real& where, double value) const { where.set_lane(lane, value); }
+    template <class Value>
+    VOLTPILE_HD void operator()(Real& where, Value value) const {
+        where.set_lane(lane, typename Real::Scalar(value));
+    }
 };
+
+// Returns a coordinate of the start of a point, x, y, z of each body.
+template <class Value>
+VOLTPILE_HD Value position_at(const Problem& problem, int coordinate, std::int64_t point) {
+    const Value position(number_at(problem, kFirstPosition + coordinate, point));
+    if constexpr (sizeof(Value) == sizeof(double))
+        return position;
+    else
+        return position + Value(number_at(problem, kFirstDisplacement + coordinate, point));
+}
 
 // Sets a lane to the start of a point, without accelerations.
 template <class Real, int bodies>
 VOLTPILE_HD void begin_lane(const Problem& problem, std::int64_t point, int lane,
                             Motion<Real, bodies>& motion, Forces<Real, bodies>& forces) {
     forces.potential = problem.potential;
-    set_forces(force_numbers(problem, point), forces.gravity, forces.center, SetLane<Real>{lane});
-    for (int i = 0; i < bodies; ++i) forces.mass[i].set_lane(lane, number_at(problem, kFirstMass + i, point));
+    using Value = typename Real::Scalar;
+    const SetLane<Real> set{lane};
+    set_forces(force_numbers<Value>(problem, point), forces.gravity, forces.center, set);
+    for (int i = 0; i < bodies; ++i) set(forces.mass[i], number_at(problem, kFirstMass + i, point));
     for (int c = 0; c < 3 * bodies; ++c) {
-        motion.x[c].set_lane(lane, number_at(problem, kFirstPosition + c, point));
-        motion.v[c].set_lane(lane, number_at(problem, kFirstVelocity + c, point));
+        set(motion.x[c], position_at<Value>(problem, c, point));
+        set(motion.v[c], number_at(problem, kFirstVelocity + c, point));
     }
 }
 

@@ -12,7 +12,8 @@
 namespace voltpile {
 
 NbodyApp::NbodyApp(const JobSpec& job)
-    : SweepApp(Processors::GpusAndCores),
+    : SweepApp(job.text("integrate.precision") == "double-double" ? Processors::Cores
+                                                                  : Processors::GpusAndCores),
       job_(job),
       problem_(nbody::problem_from_job(job)),
       frames_(nbody::set_frames(job, problem_)),

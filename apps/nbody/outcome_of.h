@@ -96,7 +96,7 @@ VOLTPILE_HD Outcome compute_outcome(const Problem& problem, std::int64_t point, 
     double x[3 * kMostBodies], v[3 * kMostBodies];  // at the start
     for (int i = 0; i < problem.bodies; ++i) p.mass[i] = number(kFirstMass + i);
     for (int c = 0; c < 3 * problem.bodies; ++c) {
-        x[c] = number(kFirstPosition + c);
+        x[c] = number(kFirstPosition + c) + (problem.double_double ? number(kFirstDisplacement + c) : 0.0);
         v[c] = number(kFirstVelocity + c);
     }
 

@@ -38,6 +38,16 @@ std::vector<ParameterKey> make_keys() {
         {.spec = of_bodies("system.velocity", {any_length, 3}, {},
                            "Initial velocities of the bodies (length per time), one [x, y, z] each."),
          .first = kFirstVelocity},
+        {.spec = {.path = "system.displacement",
+                  .shape = {any_length, 3},
+                  .spatial = true,
+                  .default_value = Reals{},
+                  .identity_default = false,
+                  .help =
+                      "With integrate.precision = \"double-double\": added to the positions (length), one "
+                      "[x, y, z] each. A deep zoom sweeps it around zero and has the center in "
+                      "system.position; the sum keeps what FP64 would round away."},
+         .first = kFirstDisplacement},
         {.spec = {.path = "system.softening",
                   .default_value = Reals{0},
                   .range = kNotNegative,

@@ -44,7 +44,8 @@ enum Number : int {
 };
 inline constexpr int kFirstPosition = kFirstMass + kMostBodies;  // x, y, z of each body
 inline constexpr int kFirstVelocity = kFirstPosition + 3 * kMostBodies;
-inline constexpr int kNumbers = kFirstVelocity + 3 * kMostBodies;
+inline constexpr int kFirstDisplacement = kFirstVelocity + 3 * kMostBodies;
+inline constexpr int kNumbers = kFirstDisplacement + 3 * kMostBodies;
 
 struct NumberSource {
     ParameterSource swept;  // or fixed
@@ -56,6 +57,7 @@ struct Problem {
     const double* table = nullptr;  // row by row; a row for each point
     std::int64_t table_columns = 0;
 
+    bool double_double = false;  // computes in it, with displacements; else in FP64, without
     int bodies = 0;
     Method method = {};
     Potential potential = {};

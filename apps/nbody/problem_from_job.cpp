@@ -40,6 +40,7 @@ Problem problem_from_job(const JobSpec& job) {
     set_axes(job, sources_of(problem));
     problem.method = method_named(job.text("integrate.method"));
     problem.potential = potential_named(job.text("potential.kind"));
+    problem.double_double = job.text("integrate.precision") == "double-double";
     problem.tolerance = job.real("integrate.tolerance");
     problem.most_steps = info(problem.method).adaptive
                              ? static_cast<std::int32_t>(job.integer("integrate.max_steps"))
