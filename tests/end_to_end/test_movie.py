@@ -1,5 +1,6 @@
 """Movies: what each frame shows, against numpy and against jobs of one frame; resumed and looked at."""
 
+import re
 import unittest
 
 import h5py
@@ -123,6 +124,17 @@ class Movies(Case):
             self.assertRegex(err, rf"shrinks.toml:{line}: map.constant.x in frame 3: the range shrinks to nothing, at 0.375:")
         self.assertEqual(err.count("shrinks to nothing"), 1)
         self.assertFalse((self.folder / "results").exists())
+
+    def test_plans_agree_with_what_ten_frames_extrapolate_to(self):
+        # The first 60 frames of the published movie, and ten spread evenly over the same zoom.
+        movie = (SOURCE / "jobs/threebody/movie.toml", "--set", "frames.change[1].to=[110000]")
+        out, _ = self.voltpile("plan", *movie, "--set", "frames.count=60", "--set", "sweep.x.count=100", "--set",
+                               "sweep.y.count=100")
+        planned = float(re.search(r"work +about (\S+) pair-steps", out)[1]) / (60 * 100 * 100)
+        self.voltpile("run", *movie, "--output", "ten.h5", "--set", "frames.count=10", "--set", "frames.endpoint=true", "--set",
+                      "frames.change[0].halve_every=4.5", "--set", "sweep.x.count=12", "--set", "sweep.y.count=12", ranks=2)
+        done = read(self.folder / "ten.h5")["steps_together"].mean()
+        self.assertAlmostEqual(planned / done, 1, delta=0.15)
 
     def test_plans_warn_from_the_first_bad_frame_on(self):
         # Half as wide in each frame, 100 points: neighbors are closer than 16 * 2.2e-16 from frame 44 on.
