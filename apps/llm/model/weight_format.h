@@ -24,7 +24,7 @@ struct WeightFormatInfo {
     std::size_t block_bytes;  // bytes of a block
 };
 
-inline constexpr std::array<WeightFormatInfo, 16> kWeightFormats = {{
+inline constexpr std::array<WeightFormatInfo, 23> kWeightFormats = {{
     {WeightFormat::F32, "F32", 0, 1, 4},
     {WeightFormat::F16, "F16", 1, 1, 2},
     {WeightFormat::BF16, "BF16", 30, 1, 2},
@@ -41,6 +41,13 @@ inline constexpr std::array<WeightFormatInfo, 16> kWeightFormats = {{
     {WeightFormat::Q3_K, "Q3_K", 11, 256, 110},
     {WeightFormat::IQ4_XS, "IQ4_XS", 23, 256, 136},
     {WeightFormat::MXFP4, "MXFP4", 39, 32, 17},
+    {WeightFormat::IQ1_S, "IQ1_S", 19, 256, 50},
+    {WeightFormat::IQ1_M, "IQ1_M", 29, 256, 56},
+    {WeightFormat::IQ2_XXS, "IQ2_XXS", 16, 256, 66},
+    {WeightFormat::IQ2_XS, "IQ2_XS", 17, 256, 74},
+    {WeightFormat::IQ2_S, "IQ2_S", 22, 256, 82},
+    {WeightFormat::IQ3_XXS, "IQ3_XXS", 18, 256, 98},
+    {WeightFormat::IQ3_S, "IQ3_S", 21, 256, 110},
 }};
 static_assert([] {
     for (std::size_t i = 0; i < kWeightFormats.size(); ++i)
@@ -71,11 +78,18 @@ constexpr WeightFormat gpu_format(WeightFormat format) {
         case WeightFormat::Q2_K:
         case WeightFormat::IQ4_XS:
         case WeightFormat::MXFP4:
+        case WeightFormat::IQ1_S:
+        case WeightFormat::IQ1_M:
+        case WeightFormat::IQ2_XXS:
+        case WeightFormat::IQ2_XS:
+        case WeightFormat::IQ2_S:
+        case WeightFormat::IQ3_XXS:
             return WeightFormat::F16;
         case WeightFormat::Q5_0:
         case WeightFormat::IQ4_NL:
             return WeightFormat::Q8_0;
         case WeightFormat::Q3_K:
+        case WeightFormat::IQ3_S:
             return WeightFormat::Q6_K;
         default:
             return format;

@@ -20,7 +20,14 @@ enum class WeightFormat {
     Q2_K,
     Q3_K,
     IQ4_XS,
-    MXFP4
+    MXFP4,
+    IQ1_S,
+    IQ1_M,
+    IQ2_XXS,
+    IQ2_XS,
+    IQ2_S,
+    IQ3_XXS,
+    IQ3_S
 };
 
 }  // namespace voltpile::llm

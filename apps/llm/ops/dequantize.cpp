@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/half.h"
+#include "llm/ops/codebooks/codebook_block.h"
 
 namespace voltpile::llm {
 namespace {
@@ -144,6 +145,13 @@ void iq4_xs(const std::uint8_t* block, float* out) {
     }
 }
 
+template <WeightFormat format>
+void codebook(const std::uint8_t* block, float* out) {
+    CodebookBlock unpacked;
+    unpack_codebook(format, block, unpacked);
+    for (int i = 0; i < 256; ++i) out[i] = unpacked.scale[i / 16] * static_cast<float>(unpacked.integer[i]);
+}
+
 void f32(const std::uint8_t* from, float* out) {
     *out = read<float>(from);
 }
@@ -171,10 +179,29 @@ void row_of(const std::byte* row, std::int64_t columns, float* out) {
 using RowFunction = void (*)(const std::byte*, std::int64_t, float*);
 using enum WeightFormat;
 constexpr std::array<RowFunction, kWeightFormats.size()> row_functions = {
-    row_of<F32, f32>,   row_of<F16, f16>,   row_of<BF16, bf16>,     row_of<Q8_0, q8_0>,
-    row_of<Q4_0, q4_0>, row_of<Q4_K, q4_k>, row_of<Q5_K, q5_k>,     row_of<Q6_K, q6_k>,
-    row_of<Q4_1, q4_1>, row_of<Q5_0, q5_0>, row_of<Q5_1, q5_1>,     row_of<IQ4_NL, iq4_nl>,
-    row_of<Q2_K, q2_k>, row_of<Q3_K, q3_k>, row_of<IQ4_XS, iq4_xs>, row_of<MXFP4, mxfp4>,
+    row_of<F32, f32>,
+    row_of<F16, f16>,
+    row_of<BF16, bf16>,
+    row_of<Q8_0, q8_0>,
+    row_of<Q4_0, q4_0>,
+    row_of<Q4_K, q4_k>,
+    row_of<Q5_K, q5_k>,
+    row_of<Q6_K, q6_k>,
+    row_of<Q4_1, q4_1>,
+    row_of<Q5_0, q5_0>,
+    row_of<Q5_1, q5_1>,
+    row_of<IQ4_NL, iq4_nl>,
+    row_of<Q2_K, q2_k>,
+    row_of<Q3_K, q3_k>,
+    row_of<IQ4_XS, iq4_xs>,
+    row_of<MXFP4, mxfp4>,
+    row_of<IQ1_S, codebook<IQ1_S>>,
+    row_of<IQ1_M, codebook<IQ1_M>>,
+    row_of<IQ2_XXS, codebook<IQ2_XXS>>,
+    row_of<IQ2_XS, codebook<IQ2_XS>>,
+    row_of<IQ2_S, codebook<IQ2_S>>,
+    row_of<IQ3_XXS, codebook<IQ3_XXS>>,
+    row_of<IQ3_S, codebook<IQ3_S>>,
 };
 
 }  // namespace

@@ -19,6 +19,7 @@
 //   Q3_K  256: the third bits of q, q 2 bits, 16 scales of 6 bits, d
 //                                                     w = (d * (scale - 32)) * (q - 4)
 //   IQ4_XS 256: d, 8 scales of 6 bits, q 4 bits       w = (d * (scale - 32)) * iq4_value(q)
+//   IQ1_S, IQ1_M, IQ2_XXS, IQ2_XS, IQ2_S, IQ3_XXS, IQ3_S: see codebooks/codebook_block.h
 #pragma once
 
 #include <array>

@@ -20,7 +20,8 @@ SPECIAL = np.array([0.0, -0.0, 2.0**-24, -(2.0**-24), 1023 * 2.0**-24, 2.0**-14,
 # type -> bytes at which the fp16 scales of a block lie
 SCALES = {Type.Q8_0: (0,), Type.Q4_0: (0,), Type.Q4_K: (0, 2), Type.Q5_K: (0, 2), Type.Q6_K: (208,), Type.Q4_1: (0, 2),
           Type.Q5_0: (0,), Type.Q5_1: (0, 2), Type.IQ4_NL: (0,), Type.Q2_K: (80, 82), Type.Q3_K: (108,), Type.IQ4_XS: (0,),
-          Type.MXFP4: ()}
+          Type.MXFP4: (), Type.IQ1_S: (0,), Type.IQ1_M: (), Type.IQ2_XXS: (0,), Type.IQ2_XS: (0,), Type.IQ2_S: (0,),
+          Type.IQ3_XXS: (0,), Type.IQ3_S: (0,)}
 
 
 def scales(random):
@@ -41,6 +42,11 @@ def main(out):
             blocks[:, offset : offset + 2] = scales(random).astype("<f2").reshape(-1, 1).view(np.uint8)
         if kind == Type.MXFP4:  # exponents: zero, subnormal, normal, up to where the largest weight is finite
             blocks[:, 0] = np.concatenate([[0, 1, 2, 3, 251], random.integers(0, 252, BLOCKS - 5)])
+        if kind == Type.IQ1_M:  # the high nibbles of four words have the scale
+            words, halves = blocks[:, 48:].view("<u2"), scales(random).astype("<f2").view("<u2")
+            for i in range(4):
+                words[:, i] = words[:, i] & 0x0FFF | (halves >> 4 * i & 15) << 12
+            blocks[:, 48:] = words.view(np.uint8)
         values = gguf.dequantize(blocks, kind)
         if not np.isfinite(values).all() or values.size != BLOCKS * weights:
             raise RuntimeError(f"{kind.name}: blocks that no file holds")

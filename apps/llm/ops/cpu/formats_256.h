@@ -1,6 +1,7 @@
 // Steps (formats.h) of the formats with blocks of 256 weights that files have beside Q4_K, Q5_K and Q6_K.
 #pragma once
 
+#include "llm/ops/codebooks/codebook_block.h"
 #include "llm/ops/cpu/formats_32.h"
 
 namespace voltpile::llm {
@@ -74,6 +75,32 @@ struct Step<WeightFormat::IQ4_XS> {
         return to_float(load_nibble_values(iq4_values, packed, from >= 16)) * scale[part];
     }
 };
+
+// Codebook formats are unpacked block by block, and expanded from there.
+template <WeightFormat format, int block_bytes>
+struct CodebookStep {
+    static constexpr int parts = 8, bytes = block_bytes;
+    CodebookBlock unpacked;
+    VOLTPILE_INLINE explicit CodebookStep(Bytes at) { unpack_codebook(format, at, unpacked); }
+    VOLTPILE_INLINE Lanes load(int part, int v) const {
+        const int from = v * lane_count;
+        const auto* integers = reinterpret_cast<Bytes>(unpacked.integer) + 32 * part + from;
+        return to_float(load_signed_bytes(integers)) * unpacked.scale[2 * part + from / 16];
+    }
+};
+#define VOLTPILE_CODEBOOK_STEP(format)                                                       \
+    template <>                                                                              \
+    struct Step<format> : CodebookStep<format, static_cast<int>(info(format).block_bytes)> { \
+        using CodebookStep::CodebookStep;                                                    \
+    }
+VOLTPILE_CODEBOOK_STEP(WeightFormat::IQ1_S);
+VOLTPILE_CODEBOOK_STEP(WeightFormat::IQ1_M);
+VOLTPILE_CODEBOOK_STEP(WeightFormat::IQ2_XXS);
+VOLTPILE_CODEBOOK_STEP(WeightFormat::IQ2_XS);
+VOLTPILE_CODEBOOK_STEP(WeightFormat::IQ2_S);
+VOLTPILE_CODEBOOK_STEP(WeightFormat::IQ3_XXS);
+VOLTPILE_CODEBOOK_STEP(WeightFormat::IQ3_S);
+#undef VOLTPILE_CODEBOOK_STEP
 
 }  // namespace VOLTPILE_TARGET
 }  // namespace voltpile::llm

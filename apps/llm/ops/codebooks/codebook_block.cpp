@@ -1,0 +1,163 @@
+#include "llm/ops/codebooks/codebook_block.h"
+
+#include <bit>
+#include <cstring>
+#include <span>
+#include <stdexcept>
+
+#include "base/half.h"
+#include "llm/ops/codebooks/grids.h"
+
+namespace voltpile::llm {
+namespace {
+
+constexpr std::int8_t iq1_values[] = {-8, 0, 8};  // in eighths, as the offset of 0.125
+constexpr std::int8_t iq2_values[] = {8, 25, 43};
+constexpr std::int8_t iq3_xxs_values[] = {4, 12, 20, 28, 36, 44, 52, 62};
+constexpr std::int8_t iq3_s_values[] = {1, 3, 5, 7, 9, 11, 13, 15};
+
+template <class T>
+T block_word(const std::uint8_t* from, int index = 0) {
+    T word;
+    std::memcpy(&word, from + index * static_cast<int>(sizeof word), sizeof word);
+    return word;
+}
+
+float block_scale(const std::uint8_t* from) {
+    return float_from_half(block_word<std::uint16_t>(from));
+}
+
+int block_nibble(const std::uint8_t* from, int index) {
+    return from[index / 2] >> index % 2 * 4 & 15;
+}
+
+// Returns the signs of 8 weights from 7 of them.
+unsigned with_eighth_sign(unsigned seven) {
+    return seven | static_cast<unsigned>(std::popcount(seven) & 1) << 7;
+}
+
+// Writes 8 weights with indices of 2 bits, or 4 with indices of 4 bits. signs: one bit each.
+template <int count>
+void set_weights(unsigned entry, const std::int8_t* values, unsigned signs, std::int8_t* to) {
+    constexpr int bits = 16 / count;
+    for (int i = 0; i < count; ++i) {
+        const int value = values[entry >> bits * i & ((1u << bits) - 1)];
+        to[i] = static_cast<std::int8_t>((signs >> i & 1) != 0 ? -value : value);
+    }
+}
+
+float eighths(float d, int scale) {
+    return d * (0.5F + static_cast<float>(scale)) * 0.25F;
+}
+
+void iq2_xxs(const std::uint8_t* block, CodebookBlock& to) {
+    const float d = block_scale(block);
+    for (int part = 0; part < 8; ++part) {
+        const std::uint8_t* const indices = block + 2 + 8 * part;
+        const auto word = block_word<std::uint32_t>(indices + 4);
+        to.scale[2 * part] = to.scale[2 * part + 1] = eighths(d, static_cast<int>(word >> 28));
+        for (int i = 0; i < 4; ++i)
+            set_weights<8>(iq2_xxs_grid[indices[i]], iq2_values, with_eighth_sign(word >> 7 * i & 127),
+                           to.integer + 32 * part + 8 * i);
+    }
+}
+
+void iq2_xs(const std::uint8_t* block, CodebookBlock& to) {
+    const float d = block_scale(block);
+    for (int i = 0; i < 16; ++i) to.scale[i] = eighths(d, block_nibble(block + 66, i));
+    for (int i = 0; i < 32; ++i) {
+        const unsigned word = block_word<std::uint16_t>(block + 2, i);
+        set_weights<8>(iq2_xs_grid[word & 511], iq2_values, with_eighth_sign(word >> 9), to.integer + 8 * i);
+    }
+}
+
+void iq2_s(const std::uint8_t* block, CodebookBlock& to) {
+    const float d = block_scale(block);
+    for (int i = 0; i < 16; ++i) to.scale[i] = eighths(d, block_nibble(block + 74, i));
+    for (int i = 0; i < 32; ++i) {
+        const unsigned high = block[66 + i / 4] >> i % 4 * 2 & 3;
+        set_weights<8>(iq2_s_grid[block[2 + i] | high << 8], iq2_values, block[34 + i], to.integer + 8 * i);
+    }
+}
+
+void iq3_xxs(const std::uint8_t* block, CodebookBlock& to) {
+    const float d = block_scale(block);
+    for (int part = 0; part < 8; ++part) {
+        const auto word = block_word<std::uint32_t>(block + 66, part);
+        to.scale[2 * part] = to.scale[2 * part + 1] = d * (0.5F + static_cast<float>(word >> 28)) * 0.5F;
+        for (int i = 0; i < 8; ++i) {
+            const unsigned signs = with_eighth_sign(word >> 7 * (i / 2) & 127) >> i % 2 * 4;
+            set_weights<4>(iq3_xxs_grid[block[2 + 8 * part + i]], iq3_xxs_values, signs,
+                           to.integer + 32 * part + 4 * i);
+        }
+    }
+}
+
+void iq3_s(const std::uint8_t* block, CodebookBlock& to) {
+    const float d = block_scale(block);
+    for (int i = 0; i < 16; ++i)
+        to.scale[i] = d * static_cast<float>(1 + 2 * block_nibble(block + 106, i / 2));
+    for (int i = 0; i < 64; ++i) {
+        const unsigned ninth = block[66 + i / 8] >> i % 8 & 1;
+        const unsigned signs = static_cast<unsigned>(block[74 + i / 2]) >> i % 2 * 4;
+        set_weights<4>(iq3_s_grid[block[2 + i] | ninth << 8], iq3_s_values, signs, to.integer + 4 * i);
+    }
+}
+
+// scale: d * (2 * scale + 1). negative: the sign of the offset.
+void set_iq1(unsigned index, bool negative, std::int8_t* to) {
+    set_weights<8>(iq1_grid[index], iq1_values, 0, to);
+    for (int i = 0; i < 8; ++i) to[i] = static_cast<std::int8_t>(to[i] + (negative ? -1 : 1));
+}
+
+void iq1_s(const std::uint8_t* block, CodebookBlock& to) {
+    const float d = block_scale(block);
+    for (int part = 0; part < 8; ++part) {
+        const unsigned word = block_word<std::uint16_t>(block + 34, part);
+        const float scale = d * static_cast<float>(2 * (word >> 12 & 7) + 1) * 0.125F;
+        to.scale[2 * part] = to.scale[2 * part + 1] = scale;
+        for (int i = 0; i < 4; ++i)
+            set_iq1(block[2 + 4 * part + i] | (word >> 3 * i & 7) << 8, word >> 15 != 0,
+                    to.integer + 32 * part + 8 * i);
+    }
+}
+
+void iq1_m(const std::uint8_t* block, CodebookBlock& to) {
+    unsigned bits = 0;
+    for (int i = 0; i < 4; ++i)
+        bits |= static_cast<unsigned>(block_word<std::uint16_t>(block + 48, i)) >> 12 << 4 * i;
+    const float d = float_from_half(static_cast<std::uint16_t>(bits));
+    for (int i = 0; i < 16; ++i) {
+        const int scale = block_word<std::uint16_t>(block + 48, i / 4) >> i % 4 * 3 & 7;
+        to.scale[i] = d * static_cast<float>(2 * scale + 1) * 0.125F;
+    }
+    for (int i = 0; i < 32; ++i) {
+        const auto high = static_cast<unsigned>(block_nibble(block + 32, i));
+        set_iq1(block[i] | (high & 7) << 8, high >> 3 != 0, to.integer + 8 * i);
+    }
+}
+
+}  // namespace
+
+void unpack_codebook(WeightFormat format, const std::uint8_t* block, CodebookBlock& to) {
+    switch (format) {
+        case WeightFormat::IQ2_XXS:
+            return iq2_xxs(block, to);
+        case WeightFormat::IQ2_XS:
+            return iq2_xs(block, to);
+        case WeightFormat::IQ2_S:
+            return iq2_s(block, to);
+        case WeightFormat::IQ3_XXS:
+            return iq3_xxs(block, to);
+        case WeightFormat::IQ3_S:
+            return iq3_s(block, to);
+        case WeightFormat::IQ1_S:
+            return iq1_s(block, to);
+        case WeightFormat::IQ1_M:
+            return iq1_m(block, to);
+        default:
+            throw std::invalid_argument("not a codebook format");
+    }
+}
+
+}  // namespace voltpile::llm
