@@ -45,7 +45,8 @@ class PackedGoldenTest : public ::testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(Methods, PackedGoldenTest,
                          ::testing::Values("packed_gptq", "packed_gptq_zeros", "packed_gptq_order",
                                            "packed_gptq_8", "packed_awq", "packed_int4", "packed_int4_zeros",
-                                           "packed_int8", "packed_fp8", "packed_fp8_rows"),
+                                           "packed_int8", "packed_fp8", "packed_fp8_rows", "packed_nf4",
+                                           "packed_nf4_double", "packed_fp4"),
                          [](const auto& name) { return name.param; });
 
 TEST_P(PackedGoldenTest, WeightsAreBitIdenticalToTheirDefinition) {
@@ -114,6 +115,22 @@ TEST(PackedTensors, NamesMissingAndContradictingParts) {
                       damaged("packed_gptq", "\"group_size\": 32", "\"group_size\": 64", "config.json")),
               "");
     EXPECT_EQ(missing("groups", damaged("packed_gptq", "\"bits\": 4", "\"bits\": 8", "config.json")), "");
+}
+
+TEST(PackedTensors, NamesWhatIsWrongWithBitsandbytes) {
+    EXPECT_EQ(missing("mlp.up_proj.weight needs model.layers.0.mlp.up_proj.weight.absmax, which is missing",
+                      damaged("packed_nf4", "mlp.up_proj.weight.absmax\"", "mlp.up_proj.weight.absmaz\"")),
+              "");
+    EXPECT_EQ(missing("nested_absmax, which is missing",
+                      damaged("packed_nf4_double", "mlp.up_proj.weight.nested_absmax\"",
+                              "mlp.up_proj.weight.nested_absmaz\"")),
+              "");
+    EXPECT_EQ(missing("absmax is 1 x 96 where weight needs 1 x 48",
+                      damaged("packed_nf4", "\"blocksize\": 64", "\"blocksize\":128")),
+              "");
+    EXPECT_EQ(missing("bitsandbytes with 8 bits", damaged("packed_nf4", "\"load_in_8bit\": false",
+                                                          "\"load_in_8bit\": true", "config.json")),
+              "");
 }
 
 TEST(PackedTensors, NamesGroupsOutOfRange) {

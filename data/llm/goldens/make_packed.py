@@ -1,7 +1,7 @@
 """Makes small random models with packed weights and their logits, computed by transformers on the dequantized weights.
 
 usage: make_packed.py OUT_FOLDER [MODEL ...]
-needs torch, transformers, safetensors and compressed-tensors; AWQ_UTILS names awq/utils/packing_utils.py of AutoAWQ 0.2.9
+needs torch, transformers, safetensors, bitsandbytes and compressed-tensors; AWQ_UTILS names awq/utils/packing_utils.py of AutoAWQ 0.2.9
 
 OUT/<model>/ is a Hugging Face folder as make_goldens.py makes it. Its golden.json also has
   "weights": {tensor: FNV-1a hash, 64 bits, of the weights in fp32, row after row}, "format": in which the program has them.
@@ -115,11 +115,22 @@ def float8(name, shape, rng, s):
     return parts, q.float().numpy() * scales[rows][:, columns]
 
 
+def bitsandbytes(name, shape, rng, s):
+    from bitsandbytes.functional import dequantize_4bit, quantize_4bit
+
+    random = bits_of(rng.standard_normal(shape)).to(torch.float16) / shape[1] ** 0.5
+    double, kind = s["bnb_4bit_use_double_quant"], s["bnb_4bit_quant_type"]
+    codes, state = quantize_4bit(random, blocksize=64, compress_statistics=double, quant_type=kind)
+    parts = {"weight": codes} | {f"weight.{key}": value for key, value in state.as_dict(packed=True).items()}
+    return parts, dequantize_4bit(codes, state).float().numpy() + np.float32(0)  # FP4: +0 for -0, as in the table
+
+
 def compressed(form, **weights):
     group = {"targets": ["Linear"], "weights": {"group_size": None, "symmetric": True, "strategy": "channel", "type": "int"} | weights}
     return {"quant_method": "compressed-tensors", "format": form, "ignore": ["lm_head"], "config_groups": {"group_0": group}}
 
 
+BITSANDBYTES = {"quant_method": "bitsandbytes", "load_in_4bit": True, "load_in_8bit": False, "bnb_4bit_compute_dtype": "float16"}
 GPTQ = {"quant_method": "gptq", "bits": 4, "group_size": 32, "sym": True, "desc_act": False, "checkpoint_format": "gptq"}
 # name -> how it is packed, the keys of quantization_config, and the format in which the program has the weights
 MODELS = {
@@ -132,6 +143,9 @@ MODELS = {
     "packed_int4_zeros": (packed_integers, compressed("pack-quantized", num_bits=4, group_size=32, strategy="group", symmetric=False), "Q8_0"),
     "packed_int8": (int8, compressed("int-quantized", num_bits=8), "Q8_0"),
     "packed_fp8": (float8, {"quant_method": "fp8", "fmt": "e4m3", "activation_scheme": "dynamic", "weight_block_size": [32, 32]}, "F16"),
+    "packed_nf4": (bitsandbytes, BITSANDBYTES | {"bnb_4bit_quant_type": "nf4", "bnb_4bit_use_double_quant": False}, "F16"),
+    "packed_nf4_double": (bitsandbytes, BITSANDBYTES | {"bnb_4bit_quant_type": "nf4", "bnb_4bit_use_double_quant": True}, "F16"),
+    "packed_fp4": (bitsandbytes, BITSANDBYTES | {"bnb_4bit_quant_type": "fp4", "bnb_4bit_use_double_quant": False}, "F16"),
     "packed_fp8_rows": (float8, compressed("float-quantized", num_bits=8, type="float"), "F16"),
 }
 

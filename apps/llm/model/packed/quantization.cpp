@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kSupported =
     "GPTQ with 4 or 8 bits, AWQ gemm with 4 bits, compressed-tensors pack-quantized, int-quantized and "
-    "float-quantized, FP8 E4M3; F16, BF16, F32; quantized models as GGUF";
+    "float-quantized, FP8 E4M3, bitsandbytes NF4 and FP4; F16, BF16, F32; quantized models as GGUF";
 
 [[noreturn]] void refuse(const JsonKeys& keys, const std::string& what) {
     keys.fail(fmt::format("the weights are quantized by {}, which is not supported (supported: {})", what,
@@ -111,6 +111,12 @@ Quantization compressed_tensors(const JsonKeys& keys) {
     return out;
 }
 
+Quantization bitsandbytes(const JsonKeys& keys) {
+    const auto is_on = [&](const char* key) { return keys.boolean(key).value_or(false); };
+    if (is_on("load_in_8bit") || is_on("_load_in_8bit")) refuse(keys, "bitsandbytes with 8 bits");
+    return {Packing::Bitsandbytes, 4};
+}
+
 }  // namespace
 
 Quantization read_quantization(const JsonKeys& model) {
@@ -123,6 +129,7 @@ Quantization read_quantization(const JsonKeys& model) {
     if (method == "gptq") return gptq(*keys);
     if (method == "awq") return awq(*keys);
     if (method == "compressed-tensors") return compressed_tensors(*keys);
+    if (method == "bitsandbytes") return bitsandbytes(*keys);
     if (method != "fp8") refuse(*keys, printable(method));
     Quantization out{Packing::Float8, 8};
     if (const std::string format = keys->text("fmt").value_or("e4m3"); format != "e4m3")
@@ -147,6 +154,8 @@ std::string quantization_text(const Quantization& quantization) {
                        ? "FP8 E4M3"
                        : fmt::format("FP8 E4M3, blocks of {} x {}", quantization.block_rows,
                                      quantization.block_columns);
+        case Packing::Bitsandbytes:
+            return "bitsandbytes, 4 bits";
         case Packing::None:
             break;
     }

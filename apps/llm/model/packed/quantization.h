@@ -15,6 +15,7 @@ enum class Packing {
     PackedIntegers,  // compressed-tensors "pack-quantized"
     Integers,        // compressed-tensors "int-quantized": one byte each
     Float8,          // E4M3: "fp8", and compressed-tensors "float-quantized"
+    Bitsandbytes,    // NF4 and FP4: 4-bit codes into a table
 };
 
 struct Quantization {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "llm/model/packed/integer_layouts.h"
+#include "llm/model/packed/packed_codes.h"
 #include "llm/model/packed/packed_floats.h"
 #include "llm/model/packed/packed_parts.h"
 
@@ -33,7 +34,12 @@ const std::vector<Layout>& layouts() {
          packed_integers_matrix,
          {"weight_packed", "weight_scale", "weight_zero_point", "weight_shape", "weight_g_idx"}},
         {Packing::Integers, StoredType::I8, int8_matrix, {"weight", "weight_scale", "weight_zero_point"}},
-        {Packing::Float8, StoredType::Float8, float8_matrix, {"weight", "weight_scale", "weight_scale_inv"}}};
+        {Packing::Float8, StoredType::Float8, float8_matrix, {"weight", "weight_scale", "weight_scale_inv"}},
+        {Packing::Bitsandbytes,
+         StoredType::U8,
+         bitsandbytes_matrix,
+         {"weight", "weight.absmax", "weight.quant_map", "weight.nested_absmax", "weight.nested_quant_map",
+          "weight.quant_state.bitsandbytes__nf4", "weight.quant_state.bitsandbytes__fp4"}}};
     return kLayouts;
 }
 

@@ -1,0 +1,134 @@
+#include "llm/model/packed/packed_codes.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "llm/model/json_file.h"
+#include "llm/model/json_keys.h"
+
+namespace voltpile::llm {
+namespace {
+
+constexpr std::uint64_t kMostExtent = std::uint64_t{1} << 32;
+
+// How the scales of a matrix are quantized in turn.
+struct NestedScales {
+    FloatArray map;     // 256 numbers
+    FloatArray absmax;  // one for each `block` scales
+    std::uint64_t block = 0;
+    float offset = 0;
+};
+
+struct CodeParts {
+    std::span<const std::byte> codes;
+    std::array<float, 16> map{};
+    std::uint64_t block = 0;                 // weights that share a scale
+    const std::byte* scale_codes = nullptr;  // if the scales are nested
+    FloatArray scales;                       // otherwise
+    std::optional<NestedScales> nested;
+    std::vector<std::span<const std::byte>> bytes;  // of all parts in the file
+
+    float scale(std::uint64_t index) const {
+        if (!nested) return scales.at(index);
+        const auto code = static_cast<std::uint64_t>(scale_codes[index]);
+        // Rounded twice, as bitsandbytes does: its build must not fuse the two.
+        const volatile float product = nested->map.at(code) * nested->absmax.at(index / nested->block);
+        return product + nested->offset;
+    }
+};
+
+class PackedCodes final : public PackedMatrix {
+  public:
+    PackedCodes(PackedShape shape, CodeParts parts)
+        : PackedMatrix(std::move(shape), WeightFormat::F16), parts_(std::move(parts)) {}
+
+    std::vector<std::span<const std::byte>> parts() const override { return parts_.bytes; }
+
+  private:
+    bool convert(const TensorSlice& tile, std::byte* out) const override {
+        bool fits = true;
+        for (std::size_t r = tile.row_begin; r < tile.row_end; ++r) {
+            float scale = 0;
+            for (std::size_t c = tile.column_begin; c < tile.column_end; ++c, out += sizeof(std::uint16_t)) {
+                const std::uint64_t at = r * columns() + c;
+                if (c == tile.column_begin || at % parts_.block == 0) scale = parts_.scale(at / parts_.block);
+                const auto both = static_cast<unsigned>(parts_.codes[at / 2]);
+                const float value = parts_.map[at % 2 == 0 ? both >> 4 : both & 15];
+                const std::uint16_t half = half_from_float(value * scale);
+                std::memcpy(out, &half, sizeof half);
+                fits = fits && (half & 0x7c00) != 0x7c00;
+            }
+        }
+        return fits;
+    }
+
+    CodeParts parts_;
+};
+
+std::uint64_t positive(const PackedParts& parts, const char* suffix, std::optional<std::int64_t> value,
+                       const char* key) {
+    if (!value || *value < 1 || static_cast<std::uint64_t>(*value) > kMostExtent)
+        parts.fail(suffix, fmt::format("has no usable \"{}\"", key));
+    return static_cast<std::uint64_t>(*value);
+}
+
+std::uint64_t extent_in_blocks(std::uint64_t count, std::uint64_t size) {
+    return (count + size - 1) / size;
+}
+
+}  // namespace
+
+std::unique_ptr<PackedMatrix> bitsandbytes_matrix(const PackedParts& parts, const Quantization&) {
+    const char* state = "weight.quant_state.bitsandbytes__nf4";
+    if (parts.find(state) == nullptr && parts.find("weight.quant_state.bitsandbytes__fp4") != nullptr)
+        state = "weight.quant_state.bitsandbytes__fp4";
+    const StoredTensor& described = parts.need(state, StoredType::U8);
+    const nlohmann::json object = parse_json_object(
+        {reinterpret_cast<const char*>(described.data), described.bytes}, parts.shape(0, 0).place, 4);
+    const JsonKeys keys(object, parts.shape(0, 0).place);
+    const auto shape = keys.integers("shape");
+    if (shape.size() != 2) parts.fail(state, "has no \"shape\" of two numbers");
+    const std::uint64_t rows = positive(parts, state, shape[0], "shape");
+    const std::uint64_t columns = positive(parts, state, shape[1], "shape");
+
+    CodeParts found;
+    found.block = positive(parts, state, keys.integer("blocksize"), "blocksize");
+    const StoredTensor& codes = parts.need("weight", StoredType::U8);
+    if (codes.bytes != extent_in_blocks(rows * columns, 2))
+        parts.fail("weight", fmt::format("has {} bytes where {} x {} weights need {}", codes.bytes, rows,
+                                         columns, extent_in_blocks(rows * columns, 2)));
+    found.codes = bytes(codes);
+    const StoredTensor& map = parts.need("weight.quant_map", StoredType::Weight, 1, found.map.size());
+    for (std::size_t i = 0; i < found.map.size(); ++i) found.map[i] = floats(map).at(i);
+    found.bytes = {found.codes, bytes(map)};
+    const std::uint64_t scales = extent_in_blocks(rows * columns, found.block);
+    const bool nested = keys.find("nested_blocksize") != nullptr;
+    const StoredTensor& absmax_of_blocks =
+        parts.need("weight.absmax", nested ? StoredType::U8 : StoredType::Weight, 1, scales);
+    found.scale_codes = absmax_of_blocks.data;
+    found.scales = floats(absmax_of_blocks);
+    found.bytes.push_back(bytes(absmax_of_blocks));
+    if (nested) {
+        NestedScales inner;
+        inner.block = positive(parts, state, keys.integer("nested_blocksize"), "nested_blocksize");
+        inner.offset = static_cast<float>(keys.real("nested_offset").value_or(0));
+        const StoredTensor& inner_map = parts.need("weight.nested_quant_map", StoredType::Weight, 1, 256);
+        const StoredTensor& absmax =
+            parts.need("weight.nested_absmax", StoredType::Weight, 1, extent_in_blocks(scales, inner.block));
+        inner.map = floats(inner_map);
+        inner.absmax = floats(absmax);
+        found.bytes.push_back(bytes(inner_map));
+        found.bytes.push_back(bytes(absmax));
+        found.nested = inner;
+    }
+    return std::make_unique<PackedCodes>(parts.shape(rows, columns), std::move(found));
+}
+
+}  // namespace voltpile::llm
