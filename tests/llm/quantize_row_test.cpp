@@ -84,6 +84,17 @@ INSTANTIATE_TEST_SUITE_P(
                       Integers{Q6_K, -32, 31, 0}),
     [](const auto& each) { return std::string(name(each.param.format)) + "_" + std::to_string(each.index); });
 
+// Levels times one scale, which the largest weight reveals.
+TEST(QuantizeRow, LevelsOfIq4ComeBackExactly) {
+    std::mt19937_64 random(8);
+    for (const WeightFormat format : {IQ4_NL, IQ4_XS}) {
+        std::vector<float> x(kColumns);
+        for (std::size_t i = 0; i < x.size(); ++i)
+            x[i] = static_cast<float>(iq4_value(i % 32 == 5 ? 0 : static_cast<int>(random() % 16))) * 0x1p-8f;
+        EXPECT_EQ(round_trip(format, x), x) << name(format);
+    }
+}
+
 // J. Max, Quantizing for minimum distortion (1960), table II: the least mean square error of a uniform
 // quantizer with that many levels for a normal distribution. A scale for each block does better, because it
 // adapts to the block's weights.
@@ -91,7 +102,7 @@ TEST(QuantizeRow, IsBelowTheErrorOfTheBestFixedGrid) {
     const std::vector<float> x = normal_numbers(64 * kColumns, 1);
     EXPECT_LT(relative_error(x, round_trip(Q2_K, x)), 0.1188);
     EXPECT_LT(relative_error(x, round_trip(Q3_K, x)), 0.03744);
-    for (const WeightFormat format : {Q4_0, Q4_1, Q4_K})
+    for (const WeightFormat format : {Q4_0, Q4_1, Q4_K, IQ4_NL, IQ4_XS})
         EXPECT_LT(relative_error(x, round_trip(format, x)), 0.01154);
     for (const WeightFormat format : {Q5_0, Q5_1, Q5_K})
         EXPECT_LT(relative_error(x, round_trip(format, x)), 0.003490);
@@ -115,7 +126,7 @@ TEST(QuantizeRow, ImportanceLowersTheWeightedError) {
     std::mt19937_64 random(4);
     std::vector<float> importance(x.size());
     for (float& each : importance) each = std::exp(std::normal_distribution<float>(0, 1.5f)(random));
-    for (const WeightFormat format : {Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, Q4_0, Q4_1, Q5_0, Q5_1})
+    for (const WeightFormat format : {Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, Q4_0, Q4_1, Q5_0, Q5_1, IQ4_NL, IQ4_XS})
         EXPECT_LT(relative_error(x, round_trip(format, x, importance), importance),
                   0.97 * relative_error(x, round_trip(format, x), importance))
             << name(format);
@@ -124,7 +135,8 @@ TEST(QuantizeRow, ImportanceLowersTheWeightedError) {
 TEST(QuantizeRow, TakesZerosConstantsAndUnimportantColumns) {
     const std::vector<float> zeros(kColumns, 0), constants(kColumns, 0.75f), negative(kColumns, -0.75f);
     const std::vector<float> x = normal_numbers(kColumns, 5);
-    for (const WeightFormat format : {Q8_0, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, Q4_0, Q4_1, Q5_0, Q5_1}) {
+    for (const WeightFormat format :
+         {Q8_0, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, Q4_0, Q4_1, Q5_0, Q5_1, IQ4_NL, IQ4_XS}) {
         EXPECT_EQ(round_trip(format, zeros), zeros) << name(format);
         EXPECT_LT(relative_error(constants, round_trip(format, constants)), 1e-4) << name(format);
         EXPECT_LT(relative_error(negative, round_trip(format, negative)), 1e-4) << name(format);
@@ -137,7 +149,8 @@ TEST(QuantizeRow, TakesVerySmallAndVeryLargeWeights) {
     for (const float scale : {0x1p-12f, 0x1p20f}) {  // of deviations of 0.02: 5e-6 and 2e4
         std::vector<float> x = normal_numbers(kColumns, 6);
         for (float& each : x) each = std::clamp(each * scale, -kLargestWeight, kLargestWeight);
-        for (const WeightFormat format : {Q8_0, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, Q4_0, Q4_1, Q5_0, Q5_1})
+        for (const WeightFormat format :
+             {Q8_0, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, Q4_0, Q4_1, Q5_0, Q5_1, IQ4_NL, IQ4_XS})
             EXPECT_LE(relative_error(x, round_trip(format, x)), scale < 1 ? 1.0001 : 0.12) << name(format);
     }
 }

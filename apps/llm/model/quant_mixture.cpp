@@ -19,6 +19,7 @@ WeightFormat value_format(QuantMixture mixture, const ModelTensor& tensor, const
     const bool grouped = config.kv_heads > 0 && config.heads / config.kv_heads >= 4;
     WeightFormat format = info(mixture).base;
     if (mixture == Q2_K) format = grouped ? WeightFormat::Q4_K : WeightFormat::Q3_K;
+    if ((mixture == IQ4_NL || mixture == IQ4_XS) && grouped) format = WeightFormat::Q5_K;
     if (mixture == Q2_K_S && grouped) format = WeightFormat::Q4_K;
     if (mixture == Q3_K_M) format = tensor.layer < 2 ? WeightFormat::Q5_K : WeightFormat::Q4_K;
     if (mixture == Q3_K_L || (mixture == Q4_K_S && tensor.layer < 4)) format = WeightFormat::Q5_K;
@@ -48,6 +49,9 @@ WeightFormat down_format(QuantMixture mixture, const ModelTensor& tensor, const 
             return gets_more_bits(tensor.layer, config.layers) ? WeightFormat::Q6_K : base;
         case Q4_K_S:
             return first_eighth ? WeightFormat::Q5_K : base;
+        case IQ4_NL:
+        case IQ4_XS:
+            return !importance && first_eighth ? WeightFormat::Q5_K : base;
         case Q4_0:
             return importance && first_eighth ? WeightFormat::Q4_1 : base;
         case Q5_0:
@@ -59,8 +63,8 @@ WeightFormat down_format(QuantMixture mixture, const ModelTensor& tensor, const 
 
 WeightFormat output_format(QuantMixture mixture, const ModelConfig& config) {
     using enum QuantMixture;
-    const bool below_five =
-        mixture == Q2_K || mixture == Q3_K_S || mixture == Q3_K_M || mixture == Q4_K_S || mixture == Q4_K_M;
+    const bool below_five = mixture == Q2_K || mixture == Q3_K_S || mixture == Q3_K_M || mixture == Q4_K_S ||
+                            mixture == Q4_K_M || mixture == IQ4_NL || mixture == IQ4_XS;
     if (config.experts.count == 8 && below_five) return WeightFormat::Q5_K;
     if (config.experts.count == 8) return info(mixture).base;
     if (mixture == Q2_K) return WeightFormat::Q3_K;
@@ -104,6 +108,8 @@ WeightFormat with_smaller_blocks(WeightFormat format) {
         case WeightFormat::Q2_K:
         case WeightFormat::Q3_K:
             return WeightFormat::Q4_0;
+        case WeightFormat::IQ4_XS:
+            return WeightFormat::IQ4_NL;
         case WeightFormat::Q4_K:
             return WeightFormat::Q5_0;
         case WeightFormat::Q5_K:

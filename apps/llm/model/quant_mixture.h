@@ -30,6 +30,8 @@ enum class QuantMixture {
     Q4_K_S,
     Q5_K_S,
     Q6_K,
+    IQ4_NL,
+    IQ4_XS,
 };
 
 struct QuantMixtureInfo {
@@ -39,7 +41,7 @@ struct QuantMixtureInfo {
     std::uint32_t file_type;  // general.file_type in GGUF
 };
 
-inline constexpr std::array<QuantMixtureInfo, 17> kQuantMixtures = {{
+inline constexpr std::array<QuantMixtureInfo, 19> kQuantMixtures = {{
     {QuantMixture::F16, "f16", WeightFormat::F16, 1},
     {QuantMixture::Q8_0, "q8_0", WeightFormat::Q8_0, 7},
     {QuantMixture::Q4_0, "q4_0", WeightFormat::Q4_0, 2},
@@ -57,6 +59,8 @@ inline constexpr std::array<QuantMixtureInfo, 17> kQuantMixtures = {{
     {QuantMixture::Q4_K_S, "q4_k_s", WeightFormat::Q4_K, 14},
     {QuantMixture::Q5_K_S, "q5_k_s", WeightFormat::Q5_K, 16},
     {QuantMixture::Q6_K, "q6_k", WeightFormat::Q6_K, 18},
+    {QuantMixture::IQ4_NL, "iq4_nl", WeightFormat::IQ4_NL, 25},
+    {QuantMixture::IQ4_XS, "iq4_xs", WeightFormat::IQ4_XS, 30},
 }};
 
 // Those that synthetic models have.
@@ -68,7 +72,8 @@ constexpr const QuantMixtureInfo& info(QuantMixture mixture) {
 
 // Returns the format of a tensor. Vectors and routers stay in F32. The head is in Q6_K in all mixtures below
 // 8 bits. The others have tensors in more bits than their base: attn_v, ffn_down and, below 4 bits,
-// attn_output; those of Q4_K_M and Q5_K_M in the first and last eighth of the layers and every third between.
+// attn_output; those of Q4_K_M and Q5_K_M in the first and last eighth of the layers and every third between;
+// those of IQ4_NL and IQ4_XS are ffn_down of the first eighth and, with grouped heads, attn_v in Q5_K.
 // Models of 80 layers with grouped heads have attn_v in Q5_K instead of Q3_K and Q4_K; models with 8 experts
 // have attn_k and attn_v in Q8_0 and attn_output in Q5_K. importance: whether an importance matrix guides the
 // quantization. Throws JobError for rows that are not whole blocks.
@@ -76,8 +81,8 @@ WeightFormat mixture_format(QuantMixture mixture, const ModelTensor& tensor, con
                             bool importance = false);
 
 // The same, but for rows that are not whole blocks returns a format with smaller ones: Q4_0 for Q2_K and
-// Q3_K (llama.cpp: IQ4_NL, of the same size), Q5_0 for Q4_K, Q5_1 for Q5_K, Q8_0 for Q6_K and, if these do
-// not fit either, F16.
+// Q3_K (llama.cpp: IQ4_NL, of the same size), IQ4_NL for IQ4_XS, Q5_0 for Q4_K, Q5_1 for Q5_K, Q8_0 for Q6_K
+// and, if these do not fit either, F16.
 WeightFormat mixture_format_or_fallback(QuantMixture mixture, const ModelTensor& tensor,
                                         const ModelConfig& config, bool importance);
 

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/half.h"
+#include "llm/quantize/pack_iq4.h"
 #include "llm/quantize/pack_super_block.h"
 #include "llm/quantize/scale_fit.h"
 
@@ -138,6 +139,10 @@ BlockFunction block_function(WeightFormat format) {
             return pack_q5_k;
         case WeightFormat::Q6_K:
             return pack_q6_k;
+        case WeightFormat::IQ4_NL:
+            return pack_iq4_nl;
+        case WeightFormat::IQ4_XS:
+            return pack_iq4_xs;
         default:
             return nullptr;
     }
