@@ -15,6 +15,7 @@
 #include "cli/command.h"
 #include "cli/far_terminal.h"
 #include "cli/generated_text.h"
+#include "cli/lora_options.h"
 #include "cli/replica_options.h"
 #include "cli/request_options.h"
 #include "job/nearest.h"
@@ -48,6 +49,8 @@ struct ChatArguments {
     bool json = false;
     llm::Request request;
     llm::ReplicaRequest replica;
+    std::vector<llm::AdapterChoice> lora;
+    std::string adapter;
 
     ChatArguments() { request.max_tokens = std::numeric_limits<int>::max(); }
 };
@@ -171,8 +174,9 @@ std::unique_ptr<ChatTerminal> terminal_of(const Communicator& world, const ChatA
 
 ExitCode chat(const MpiSession& mpi, ChatArguments args) {
     const Communicator& world = mpi.world();
-    const auto model =
-        llm::LanguageModel::open(world, {.path = args.model, .chat_template = args.chat_template});
+    args.request.lora = agreed([&] { return chosen_adapter(args.lora, args.adapter); });
+    const auto model = llm::LanguageModel::open(
+        world, {.path = args.model, .chat_template = args.chat_template, .lora = args.lora});
     const auto conversation = agreed([&] {
         check_template(*model);
         llm::check_known_tokens({}, args.request, model->config().vocab);
@@ -220,6 +224,7 @@ void add_chat(CLI::App& cli, Action& action) {
         ->type_name("NAME");
     add_replica_options(*command, args->replica);
     add_speculate_options(*command, args->replica);
+    add_lora_options(*command, args->lora, args->adapter);
     command->get_option("--context")
         ->description(fmt::format("longest conversation, in tokens [{}, or less if the model supports less]",
                                   usual_context));

@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/generated_text.h"
 #include "cli/grammar_options.h"
+#include "cli/lora_options.h"
 #include "cli/process_rank.h"
 #include "cli/replica_options.h"
 #include "cli/request_options.h"
@@ -28,6 +29,8 @@ struct GenerateArguments {
     llm::Request request;
     GrammarOptions grammar;
     llm::ReplicaRequest replica;
+    std::vector<llm::AdapterChoice> lora;
+    std::string adapter;
 
     GenerateArguments() { request.max_tokens = llm::kUsualNewTokens; }
 };
@@ -68,7 +71,8 @@ void continue_text(llm::Engine& engine, const std::string& where, const Generate
 
 ExitCode generate_text(const MpiSession& mpi, GenerateArguments args) {
     if (args.prompt.empty()) throw_agreed(ExitCode::BadInput, "the prompt is empty");
-    const auto model = llm::LanguageModel::open(mpi.world(), {.path = args.model});
+    args.request.lora = agreed([&] { return chosen_adapter(args.lora, args.adapter); });
+    const auto model = llm::LanguageModel::open(mpi.world(), {.path = args.model, .lora = args.lora});
     const std::int64_t most = args.replica.context > 0 ? args.replica.context : model->config().context;
     const auto room_for = [&](std::size_t prompt) {
         return static_cast<int>(std::min(static_cast<std::int64_t>(prompt) + args.request.max_tokens, most));
@@ -113,6 +117,7 @@ void add_generate(CLI::App& cli, Action& action) {
     generate->add_option("TEXT", args->prompt, "the prompt")->required();
     add_replica_options(*generate, args->replica);
     add_speculate_options(*generate, args->replica);
+    add_lora_options(*generate, args->lora, args->adapter);
     add_request_options(*generate, args->request);
     add_grammar_options(*generate, args->grammar);
     generate->add_flag("--json", args->json, "print text, tokens, log probabilities and rates as JSON");

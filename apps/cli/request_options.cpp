@@ -63,6 +63,7 @@ class FieldOption {
     }
     void add(std::uint64_t& value) { add_seed(command_, value, help_); }
     void add(bool& value) { command_.add_flag(name_, value, help_); }
+    void add(std::string& value) { command_.add_option(name_, value, help_)->type_name("TEXT"); }
     void add(std::vector<std::string>& values) {
         command_.add_option(name_, values, help_ + "; may be given several times")
             ->type_name("TEXT")
@@ -110,7 +111,8 @@ CLI::Option* add_seed(CLI::App& command, std::uint64_t& seed, const std::string&
 void add_request_options(CLI::App& command, llm::RequestSettings& settings,
                          std::span<const std::string_view> without) {
     for (const llm::RequestField& field : llm::kRequestFields)
-        if (std::ranges::find(without, field.name) == without.end())
+        // --lora says where an adapter is: add_lora_options().
+        if (field.name != "lora" && std::ranges::find(without, field.name) == without.end())
             FieldOption(command, settings, field).add();
 }
 

@@ -4,6 +4,7 @@
 
 #include "cli/command.h"
 #include "cli/field_options.h"
+#include "cli/lora_options.h"
 #include "cli/replica_options.h"
 #include "llm/replica/replica.h"
 #include "llm/serve/model_server.h"
@@ -79,6 +80,7 @@ void add_serve(CLI::App& cli, Action& action) {
     add_replica_options(*command, request->replica);
     add_replica_fields(*command, request->replica, {"replicas", "sequences", "rows"});
     add_speculate_options(*command, request->replica);
+    add_lora_option(*command, request->model.lora);
     command->callback([request, &action] {
         action = [request](const Invocation& invocation) {
             choose_usual_transport();

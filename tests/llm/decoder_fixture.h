@@ -171,7 +171,8 @@ class TestModel {
     }
 
     // Runs the tokens in pieces of the given sizes, repeating the last size, and returns all logits.
-    std::vector<float> run_in_pieces(std::span<const std::int32_t> tokens, std::vector<int> sizes) {
+    std::vector<float> run_in_pieces(std::span<const std::int32_t> tokens, std::vector<int> sizes,
+                                     int adapter = -1) {
         SequencePages pages(pool);
         EXPECT_TRUE(pages.reserve(static_cast<int>(tokens.size())));
         std::vector<float> all;
@@ -180,7 +181,7 @@ class TestModel {
             const auto wanted = static_cast<std::size_t>(sizes[std::min(piece, sizes.size() - 1)]);
             const std::size_t count = std::min(wanted, tokens.size() - at);
             BatchBuilder builder;
-            builder.add(pages, tokens.subspan(at, count), static_cast<int>(at), WantLogits::All);
+            builder.add(pages, tokens.subspan(at, count), static_cast<int>(at), WantLogits::All, adapter);
             const auto logits = run(builder.take());
             all.insert(all.end(), logits.begin(), logits.end());
             at += count;

@@ -214,5 +214,25 @@ TEST(WrittenText, EndsBeforeTheFirstStopString) {
     EXPECT_EQ(cut({" and", "\u20ac"}), text.substr(0, text.find("\u20ac")));
 }
 
+// Keys and values depend on the adapter, so sequences share pages only with those of the same one.
+TEST(SchedulerRules, PrefixesBelongToAnAdapter) {
+    const SchedulerSettings settings = settings_for_rules();
+    Scheduler scheduler(settings);
+    PaperExecutor executor(settings, scheduler.cache());
+    std::int64_t id = 0;
+    const auto rows_with = [&](int adapter) {
+        Request request = request_of(id++, 100, 1);
+        request.adapter = adapter;
+        scheduler.add(request);
+        const auto rows = run_pass(scheduler, executor);
+        return rows.empty() ? 0 : rows.front();
+    };
+    EXPECT_EQ(rows_with(-1), 100);
+    EXPECT_EQ(rows_with(0), 100);
+    EXPECT_EQ(rows_with(1), 100);
+    EXPECT_EQ(rows_with(0), 4);  // after six pages
+    EXPECT_EQ(rows_with(-1), 4);
+}
+
 }  // namespace
 }  // namespace voltpile::llm

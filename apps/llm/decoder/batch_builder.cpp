@@ -7,7 +7,7 @@
 namespace voltpile::llm {
 
 int BatchBuilder::add(std::span<const std::int32_t> pages, std::span<const std::int32_t> tokens, int position,
-                      WantLogits logits) {
+                      WantLogits logits, int adapter) {
     const int end = position + static_cast<int>(tokens.size());
     if (tokens.empty() || pages_for(end) > std::ssize(pages))
         throw std::logic_error("a sequence has no tokens, or too few pages for them");
@@ -22,6 +22,10 @@ int BatchBuilder::add(std::span<const std::int32_t> pages, std::span<const std::
         batch_.position.push_back(position + static_cast<std::int32_t>(i));
         batch_.sequence.push_back(sequence);
     }
+    if (adapter >= 0) {
+        batch_.adapter.resize(batch_.token.size() - tokens.size(), -1);
+        batch_.adapter.resize(batch_.token.size(), adapter);
+    }
     batch_.row_begin.push_back(static_cast<std::int32_t>(batch_.token.size()));
     const auto used = static_cast<std::ptrdiff_t>(pages_for(end));
     pages_.emplace_back(pages.begin(), pages.begin() + used);
@@ -35,6 +39,7 @@ Batch BatchBuilder::take() {
         batch_.page_table.insert(batch_.page_table.end(), pages.begin(), pages.end());
     }
     pages_.clear();
+    if (!batch_.adapter.empty()) batch_.adapter.resize(batch_.token.size(), -1);
     return std::exchange(batch_, {});
 }
 

@@ -60,6 +60,7 @@ void Decoder::run_layer(const Layer& layer, int index, FloatRows x, FloatRows de
     const WeightMatrix* const qkv_weights[] = {layer.q.get(), layer.k.get(), layer.v.get()};
     const HiddenRows qkv = hidden(buffers_.qkv, x.rows, layer.q->rows() + layer.k->rows() + layer.v->rows());
     ops_.matmul(normed, qkv_weights, qkv);
+    if (layer.qkv_adapters) ops_.add_adapters(normed, *layer.qkv_adapters, batch, qkv);
     if (layer.qkv.row_squares != nullptr) {
         const FloatRows squares = floats(buffers_.squares, x.rows, 2);
         ops_.sum_squares(qkv, layer.qkv, squares);
@@ -72,6 +73,7 @@ void Decoder::run_layer(const Layer& layer, int index, FloatRows x, FloatRows de
     const HiddenRows heads{static_cast<std::byte*>(layer.attended) + skipped, x.rows, attended.columns};
     ops_.attention(qkv, layer.qkv, batch, cache, layer.attention, heads);
     ops_.matmul(attended, *layer.o, partial);
+    if (layer.o_adapters) ops_.add_adapters(attended, *layer.o_adapters, batch, partial);
     links_.all_reduce(partial);
     output_norm(partial, layer.attention_output_norm, Attention);
 

@@ -24,6 +24,8 @@ struct DecoderSettings {
     int layer_end = 0;
     int pages = 0;  // of the KV cache
     KvElement cache = KvElement::F16;
+    // Computes all rows as if they had adapters, so that the result of one does not depend on the others.
+    bool batch_invariant = false;
     bool clamp = false;  // the operations clamp already (see ops.h), so messages do not suggest it
     BatchLimits limits;
     std::function<void(std::uint64_t)> loaded;  // callback with the bytes of each matrix loaded; may be empty
@@ -57,6 +59,8 @@ class Decoder {
     void check(const Batch& batch);
 
     std::size_t cache_bytes() const { return cache_shape_.bytes(); }
+    // Whether BatchView::adapter must be set in every pass.
+    bool always_adapted() const { return has_adapters_ && settings_.batch_invariant; }
     bool first_stage() const { return settings_.layer_begin == 0; }
     bool last_stage() const { return settings_.layer_end == static_cast<int>(config_.layers); }
 
@@ -67,6 +71,7 @@ class Decoder {
             feed_forward_output_norm;
         std::unique_ptr<OpsMemory> q_bias, k_bias, v_bias, q_norm, k_norm;
         std::unique_ptr<WeightMatrix> q, k, v, o;
+        std::unique_ptr<AdapterWeights> qkv_adapters, o_adapters;  // null: no adapter changes the matrices
         std::unique_ptr<FeedForwardPart> feed_forward;
         QkvSettings qkv;
         AttentionSettings attention;
@@ -93,7 +98,7 @@ class Decoder {
     }
     void place_attended(const TensorShard& shard, Layer& layer);
     void load_ends(const WeightLoader& loader);
-    void allocate_buffers();
+    void allocate_buffers(bool gates_apart);
     void run_layer(const Layer& layer, int index, FloatRows x, FloatRows delta, const BatchView& batch,
                    const KvLayer& cache);
     FloatRows run_head(FloatRows x, FloatRows delta, const BatchView& batch);
@@ -112,6 +117,7 @@ class Decoder {
     DecoderLinks& links_;
     DecoderSettings settings_;
     RankShare share_;
+    bool has_adapters_;
     std::vector<std::int64_t> word_begin_;  // (ranks + 1)
     KvCacheShape cache_shape_;
     std::unique_ptr<KvCache> cache_;

@@ -3,7 +3,9 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "llm/decoder/adapter_loader.h"
 #include "llm/decoder/decoder.h"
+#include "llm/model/lora/adapter_memory.h"
 
 namespace voltpile::llm {
 namespace {
@@ -30,6 +32,7 @@ Decoder::Decoder(const ModelSource& model, Ops& ops, DecoderLinks& links, const 
       links_(links),
       settings_(settings),
       share_(checked_share(model, settings)),
+      has_adapters_(!model.adapters().empty()),
       cache_shape_{settings.layer_end - settings.layer_begin, static_cast<int>(share_.kv_heads.size()),
                    static_cast<int>(config_.head_dim), settings.pages, settings.cache},
       cache_(std::make_unique<KvCache>(ops, cache_shape_)) {
@@ -43,7 +46,7 @@ Decoder::Decoder(const ModelSource& model, Ops& ops, DecoderLinks& links, const 
         window_rope_memory_ = loader.memory(window_rope_.frequencies);
     }
     load_ends(loader);
-    allocate_buffers();
+    allocate_buffers(gates_apart(model));
     for (int i = settings_.layer_begin; i < settings_.layer_end; ++i)
         layers_.push_back(load_layer(loader, i));
     ops_.synchronize();
@@ -78,6 +81,8 @@ Decoder::Layer Decoder::load_layer(const WeightLoader& loader, int index) {
         layer.k_norm = norm_of("attn_k_norm.weight");
     }
     layer.o = matrix("attn_output.weight");
+    layer.qkv_adapters = load_adapters(loader, index, {"attn_q.weight", "attn_k.weight", "attn_v.weight"});
+    layer.o_adapters = load_adapters(loader, index, {"attn_output.weight"});
     layer.feed_forward = load_feed_forward(loader, index);
     set_attention(index, layer);
     place_attended(tensor_shard(model, model.layer_tensor(index, "attn_output.weight"), share_), layer);
@@ -149,7 +154,7 @@ void Decoder::load_ends(const WeightLoader& loader) {
         head_ = loader.matrix(model.head(), {share_.words.begin, share_.words.end, 0, model.head().columns});
 }
 
-void Decoder::allocate_buffers() {
+void Decoder::allocate_buffers(bool gates_apart) {
     const auto floats = [&](std::int64_t rows, std::int64_t columns) {
         return ops_.allocate(static_cast<std::size_t>(rows * columns) * sizeof(float));
     };
@@ -163,7 +168,7 @@ void Decoder::allocate_buffers() {
     buffers_.hidden = hidden(rows, config_.hidden);
     buffers_.qkv = hidden(rows, heads * config_.head_dim);
     if (config_.blocks.qk_norm == QkNorm::Row) buffers_.squares = floats(rows, 2);
-    feed_forward_buffers_ = std::make_unique<FeedForwardBuffers>(ops_, config_, share_, rows);
+    feed_forward_buffers_ = std::make_unique<FeedForwardBuffers>(ops_, config_, share_, rows, gates_apart);
     if (!last_stage()) return;
     const std::int64_t logits = settings_.limits.logits;
     buffers_.last = floats(logits, config_.hidden);

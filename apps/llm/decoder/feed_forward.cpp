@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "llm/decoder/adapter_loader.h"
 #include "llm/ops/routing.h"
 
 namespace voltpile::llm {
@@ -19,17 +20,29 @@ class GatedProduct final : public FeedForwardPart {
         : gate_(loader.matrix(loader.model().layer_tensor(layer, "ffn_gate" + ending))),
           up_(loader.matrix(loader.model().layer_tensor(layer, "ffn_up" + ending))),
           down_(loader.matrix(loader.model().layer_tensor(layer, "ffn_down" + ending))),
+          gate_up_adapters_(load_adapters(loader, layer, {"ffn_gate" + ending, "ffn_up" + ending})),
+          down_adapters_(load_adapters(loader, layer, {"ffn_down" + ending})),
           activation_(loader.model().config().blocks.activation) {}
 
-    void run(Ops& ops, HiddenRows x, const BatchView&, const FeedForwardBuffers& buffers,
+    void run(Ops& ops, HiddenRows x, const BatchView& batch, const FeedForwardBuffers& buffers,
              FloatRows out) const override {
         const HiddenRows gated{buffers.gated->data(), x.rows, gate_->rows()};
-        ops.gated_matmul(x, *gate_, *up_, activation_, gated);
+        if (gate_up_adapters_ && batch.adapter != nullptr) {
+            const HiddenRows both{buffers.gate_up->data(), x.rows, gate_->rows() + up_->rows()};
+            const WeightMatrix* const weights[] = {gate_.get(), up_.get()};
+            ops.matmul(x, weights, both);
+            ops.add_adapters(x, *gate_up_adapters_, batch, both);
+            ops.gate(both, activation_, gated);
+        } else {
+            ops.gated_matmul(x, *gate_, *up_, activation_, gated);
+        }
         ops.matmul(gated, *down_, out);
+        if (down_adapters_) ops.add_adapters(gated, *down_adapters_, batch, out);
     }
 
   private:
     std::unique_ptr<WeightMatrix> gate_, up_, down_;
+    std::unique_ptr<AdapterWeights> gate_up_adapters_, down_adapters_;  // null: no adapter changes them
     Activation activation_;
 };
 
@@ -83,13 +96,15 @@ class Mixture final : public FeedForwardPart {
 }  // namespace
 
 FeedForwardBuffers::FeedForwardBuffers(Ops& ops, const ModelConfig& config, const RankShare& share,
-                                       std::int64_t rows_of_pass)
+                                       std::int64_t rows_of_pass, bool gates_apart)
     : rows(rows_of_pass) {
     const auto hidden = [&](std::int64_t of_rows, std::size_t columns) {
         return ops.allocate(static_cast<std::size_t>(of_rows) * columns * bytes_of(ops.hidden_element()));
     };
     const Experts& experts = config.experts;
-    gated = hidden(rows, experts.count > 0 ? share.shared_ffn.size() : share.ffn.size());
+    const std::size_t dense = experts.count > 0 ? share.shared_ffn.size() : share.ffn.size();
+    gated = hidden(rows, dense);
+    if (gates_apart) gate_up = hidden(rows, 2 * dense);
     if (experts.count == 0) return;
     of_experts = hidden(rows * experts.used, share.expert_ffn.size());
     routing =

@@ -10,10 +10,12 @@ namespace voltpile::llm {
 
 // Activations of the feed-forward part, which all layers share.
 struct FeedForwardBuffers {
-    // rows: of the largest pass.
-    FeedForwardBuffers(Ops& ops, const ModelConfig& config, const RankShare& share, std::int64_t rows);
+    // rows: of the largest pass. gates_apart: see lora/adapter_memory.h.
+    FeedForwardBuffers(Ops& ops, const ModelConfig& config, const RankShare& share, std::int64_t rows,
+                       bool gates_apart);
 
     std::int64_t rows;
+    std::unique_ptr<OpsMemory> gate_up;     // products of gate and up before they are gated; may be null
     std::unique_ptr<OpsMemory> gated;       // of the dense part, or of the shared expert
     std::unique_ptr<OpsMemory> of_experts;  // gated products of each row's experts
     std::unique_ptr<OpsMemory> routing;

@@ -75,6 +75,7 @@ std::size_t most_bytes(const BatchLimits& limits) {
     batch.row_begin.resize(sequences + 1);
     batch.logit_row.resize(logits);
     batch.page_table.resize(sequences * static_cast<std::size_t>(limits.pages_per_sequence));
+    batch.adapter.resize(rows);
     const SamplingSettings greedy;
     return upload_bytes(batch) + upload_bytes(std::vector(logits, SamplingRow{&greedy, 0, nullptr}));
 }
@@ -105,6 +106,7 @@ Batch filled_up(Batch batch, const StepShape& shape) {
     batch.token.resize(rows, 0);
     batch.position.resize(rows, 0);
     batch.sequence.resize(rows, -1);
+    if (!batch.adapter.empty()) batch.adapter.resize(rows, -1);
     return batch;
 }
 
@@ -146,7 +148,8 @@ void PassRunner::enqueue_pass(const Batch& batch, const Rows& sampling) {
     if (replays)
         shape =
             step_shape(static_cast<int>(batch.token.size()), std::ranges::max(batch.position) + 1, limits_);
-    const Batch sent = replays ? filled_up(rows_apart(batch), shape) : batch;
+    Batch sent = replays ? filled_up(rows_apart(batch), shape) : batch;
+    if (decoder_.always_adapted()) sent.adapter.resize(sent.token.size(), -1);
     std::vector<SamplingRow> rows;
     if (sampling) rows = filled_up(*sampling, decoder_.last_stage() ? sent.logit_row.size() : 0);
 
@@ -190,7 +193,7 @@ void PassRunner::sample(const FloatRows& logits, const SamplingView& sampling) {
 
 void PassRunner::replay(const StepShape& shape, const BatchView& batch,
                         const std::optional<SamplingView>& sampling) {
-    Recorded& known = recorded_[{shape, sampling.has_value()}];
+    Recorded& known = recorded_[{shape, sampling.has_value(), batch.adapter != nullptr}];
     if (known.batch != batch || known.sampling != sampling) {  // a new shape, or the upload block has moved
         known.recording.reset();
         known = {batch, sampling, compute(batch, sampling), nullptr};

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -120,7 +121,7 @@ class PassRunner {
     // For the rows of logits: tokens, log-probabilities, then the most probable tokens of each row, and their
     // log-probabilities.
     std::unique_ptr<OpsMemory> drawn_;
-    std::map<std::pair<StepShape, bool>, Recorded> recorded_;  // true: with draws
+    std::map<std::tuple<StepShape, bool, bool>, Recorded> recorded_;  // true: with draws; with adapters
     FloatRows logits_;
     std::size_t draws_ = 0;  // rows of logits_ that are not padding
     int top_n_ = 0;          // for each draw

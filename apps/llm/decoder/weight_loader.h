@@ -23,6 +23,7 @@ class WeightLoader {
 
     const ModelSource& model() const { return model_; }
     const RankShare& share() const { return share_; }
+    Ops& ops() const { return ops_; }
 
     std::unique_ptr<WeightMatrix> matrix(const ModelTensor& tensor) const;  // loads the rank's shard
     std::unique_ptr<WeightMatrix> matrix(const ModelTensor& tensor, const TensorSlice& slice) const;

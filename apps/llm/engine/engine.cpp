@@ -1,6 +1,7 @@
 #include "llm/engine/engine.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
@@ -56,8 +57,19 @@ void check_known_tokens(std::span<const std::int32_t> prompt, const RequestSetti
     for (const auto& [token, bias] : settings.sampling.logit_bias) check(token, "logit_bias");
 }
 
+int adapter_index(const std::string& name, std::span<const std::string> adapters) {
+    if (name.empty()) return -1;
+    const auto found = std::ranges::find(adapters, name);
+    if (found != adapters.end()) return static_cast<int>(found - adapters.begin());
+    throw JobError(
+        adapters.empty()
+            ? fmt::format("there is no adapter \"{}\": the model was started without adapters", name)
+            : fmt::format("there is no adapter \"{}\"; there are {}", name, fmt::join(adapters, ", ")));
+}
+
 void check_request(const Request& request, const EngineSettings& settings, bool text) {
     check_request(request, settings.scheduler);
+    adapter_index(request.lora, settings.adapters);
     if (!request.stop.empty() && !text) throw JobError("stop strings need a model with a tokenizer");
     if (request.grammar && !text) throw JobError("a grammar needs a model with a tokenizer");
     if (request.grammar && request.ignore_end)
@@ -85,6 +97,7 @@ Engine::Engine(PassExecutor& executor, const Tokenizer* tokenizer, const EngineS
 
 void Engine::add(Request request, OnDelta on_delta, OnEnd on_end) {
     check_request(request, settings_, tokenizer_ != nullptr);
+    request.adapter = adapter_index(request.lora, settings_.adapters);
     if (request.grammar) request.compiled_grammar = grammars_->compile(*request.grammar);
     inbox_.add({std::move(request), std::move(on_delta), std::move(on_end), Clock::now()});
 }

@@ -20,12 +20,16 @@ namespace voltpile::llm {
 struct EngineSettings {
     SchedulerSettings scheduler;        // lanes and feeds are the executor's
     std::vector<std::int64_t> end_ids;  // tokens that end a sequence
+    std::vector<std::string> adapters;  // their names, in the order in which they were loaded
     std::int64_t vocabulary = 0;        // tokens of the model; 0: requests are not checked for unknown tokens
 };
 
 // Throws JobError if the prompt or logit_bias has a token that a model with this vocabulary lacks.
 void check_known_tokens(std::span<const std::int32_t> prompt, const RequestSettings& settings,
                         std::int64_t vocabulary);
+
+// Returns the index of an adapter; -1 for an empty name. Throws JobError if there is none of this name.
+int adapter_index(const std::string& name, std::span<const std::string> adapters);
 
 // Throws JobError for a request that an engine with these settings rejects. text: whether it has a tokenizer.
 void check_request(const Request& request, const EngineSettings& settings, bool text);

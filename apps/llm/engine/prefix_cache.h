@@ -23,6 +23,10 @@ class PrefixCache {
     // tokens of one page after a known prefix compares the whole prefix.
     using Beginning = std::uint64_t;
     static constexpr Beginning nothing = 0;
+    // The empty prefix of sequences with an adapter, whose keys and values are others; -1: without.
+    static constexpr Beginning beginning_of(int adapter) {
+        return adapter < 0 ? nothing : ~static_cast<Beginning>(adapter);
+    }
 
     struct Kept {
         Beginning beginning = nothing;  // up to and including this page

@@ -21,6 +21,7 @@ struct RequestSettings {
     SamplingSettings sampling;
     std::vector<std::string> stop;         // the text ends before the first of these strings
     int top_n = 0;                         // report this many of the most probable tokens with each draw
+    std::string lora;                      // the name of the adapter to use; empty: none
     std::optional<GrammarSource> grammar;  // what the text must satisfy
 };
 
@@ -39,6 +40,7 @@ struct Request : RequestSettings {
     // Also report the log-probabilities of the prompt's tokens, which computes all of the prompt.
     bool score_prompt = false;
     std::shared_ptr<const Grammar> compiled_grammar;  // of `grammar`, set by the engine
+    int adapter = -1;                                 // the index of `lora`, set by the engine; -1: none
 };
 
 enum class Finish {

@@ -16,7 +16,8 @@ struct RequestField {
     using Member =
         std::variant<float SamplingSettings::*, int SamplingSettings::*, std::uint64_t SamplingSettings::*,
                      std::map<std::int32_t, float> SamplingSettings::*, int RequestSettings::*,
-                     bool RequestSettings::*, std::vector<std::string> RequestSettings::*>;
+                     bool RequestSettings::*, std::string RequestSettings::*,
+                     std::vector<std::string> RequestSettings::*>;
 
     std::string_view name;   // in JSON: "top_p"; the option is --top-p
     std::string_view alias;  // another name in JSON, as other programs call it; empty for none
@@ -72,6 +73,8 @@ inline constexpr std::array kRequestFields{
                  "log-probabilities"},
     RequestField{"ignore_end", "ignore_eos", "generate.ignore_end", &RequestSettings::ignore_end, 0, 0,
                  "continue after an end-of-sequence token"},
+    RequestField{"lora", "", "generate.lora", &RequestSettings::lora, 0, 0,
+                 "name of the adapter to use, one of those that the model was started with; empty: none"},
 };
 
 // Returns the field with this name or alias; nullptr if there is none.

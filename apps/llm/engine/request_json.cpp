@@ -31,6 +31,10 @@ void read_value(const RequestField&, std::string_view name, const json& value, b
     to = boolean_field(name, value);
 }
 
+void read_value(const RequestField&, std::string_view name, const json& value, std::string& to) {
+    to = text_field(name, value);
+}
+
 void read_value(const RequestField&, std::string_view name, const json& value, std::vector<std::string>& to) {
     to.clear();
     for (const json& each : value.is_array() ? value : json::array({value})) {

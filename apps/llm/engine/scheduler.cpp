@@ -17,6 +17,8 @@ SequencePtr new_sequence(Request request, int context) {
     sequence->owner = request.owner;
     sequence->weight = request.weight;
     sequence->top_n = request.top_n;
+    sequence->adapter = request.adapter;
+    sequence->beginning = PrefixCache::beginning_of(request.adapter);
     sequence->first_draw = request.first_draw;
     sequence->tokens = std::move(request.prompt);
     if (request.score_prompt) sequence->score_until = static_cast<int>(sequence->tokens.size());

@@ -30,7 +30,8 @@ class Scheduler::Planning {
         builder_.add(s.pages, tokens, s.computed,
                      scores || !s.draft.empty() ? WantLogits::All
                      : draws                    ? WantLogits::Last
-                                                : WantLogits::None);
+                                                : WantLogits::None,
+                     s.adapter);
         if (scores)
             for (int row = 0; row < (draws ? count - 1 : count); ++row)
                 add_draw(sequence, s.computed + row + 1, 0);

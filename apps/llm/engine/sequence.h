@@ -36,6 +36,7 @@ struct Sequence {
     std::shared_ptr<std::map<std::int32_t, std::int32_t>> history;  // nullptr: no penalty needs it
     std::optional<GrammarMatcher> grammar;  // of the tokens drawn so far; nothing: any token may be drawn
     int top_n = 0;
+    int adapter = -1;     // Request::adapter
     int score_until = 0;  // the log-probabilities of the tokens 1 .. score_until - 1 are to be found
     int scored = 1;       // tokens before this one have theirs
     int last_draw = 0;    // the index of its draw in the last pass that drew for it

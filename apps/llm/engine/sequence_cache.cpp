@@ -52,7 +52,7 @@ void give_back_pages(PrefixCache& cache, Sequence& sequence) {
     // evicted last.
     for (; !sequence.pages.empty(); sequence.pages.pop_back()) cache.release(sequence.pages.back());
     sequence.known_pages = sequence.computed = 0;
-    sequence.beginning = PrefixCache::nothing;
+    sequence.beginning = PrefixCache::beginning_of(sequence.adapter);
 }
 
 }  // namespace voltpile::llm

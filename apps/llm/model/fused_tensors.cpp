@@ -78,4 +78,15 @@ void divide_fused_tensors(TensorFiles& files, const std::vector<ModelTensor>& ta
         }
 }
 
+std::vector<std::string> parts_of_fused(std::string_view tensor) {
+    for (const Fused& fused : fused_tensors()) {
+        if (!tensor.ends_with(fused.name)) continue;
+        std::vector<std::string> parts;
+        for (const std::string_view part : fused.parts)
+            parts.push_back(fmt::format("{}{}", tensor.substr(0, tensor.size() - fused.name.size()), part));
+        return parts;
+    }
+    return {};
+}
+
 }  // namespace voltpile::llm

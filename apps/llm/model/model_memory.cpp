@@ -5,6 +5,7 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "llm/model/lora/adapter_memory.h"
 #include "llm/model/tensor_parallel.h"
 
 namespace voltpile::llm {
@@ -40,6 +41,8 @@ RankBytes bytes_of_rank(const ModelSource& model, WeightLayout layout, const Ran
             bytes.embedding += size;
         if (tensor.expert >= 0) bytes.experts[static_cast<std::size_t>(tensor.layer)] += size;
     }
+    for (std::size_t layer = 0; layer < bytes.layers.size() && !model.adapters().empty(); ++layer)
+        bytes.layers[layer] += adapter_bytes(model, layout, share, static_cast<std::int64_t>(layer));
     bytes.kv_heads = share.kv_heads.size();
     return bytes;
 }
@@ -165,10 +168,12 @@ std::uint64_t working_bytes(const ModelConfig& config, WeightLayout layout, cons
     const std::int64_t floats = (2 + (pass.stages > 1 ? 2 : 0)) * config.hidden;
     const Experts& experts = config.experts;
     const std::int64_t ffn = experts.count > 0 ? experts.used * experts.ffn + experts.shared_ffn : config.ffn;
+    const std::int64_t gates = pass.gates_apart ? 2 * ffn : 0;
     const std::int64_t factors =
-        config.hidden + ((2 * config.heads + 2 * config.kv_heads) * config.head_dim + ffn) / tensor;
-    // On cores, each row's copies and products for its experts; the router's logits and choices.
-    const std::int64_t copies = gpu ? 0 : 2 * experts.used * config.hidden;
+        config.hidden + ((2 * config.heads + 2 * config.kv_heads) * config.head_dim + ffn + gates) / tensor;
+    // On cores, each row's copies and products for its experts and its adapter; the router's logits and choices.
+    const std::int64_t copies =
+        gpu ? 0 : 2 * experts.used * config.hidden + (gates > 0 ? config.hidden + ffn : 0);
     const std::int64_t routing = experts.count + 4 * experts.used;
     const std::int64_t row = 4 * (floats + copies + routing) + (gpu ? 2 : 4) * factors;
     const std::int64_t logit_row =

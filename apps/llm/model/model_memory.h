@@ -67,8 +67,9 @@ std::vector<StageNeeds> cut_into_stages(const ModelSource& model, WeightLayout l
 struct PassShape {
     int tensor_parallel = 1;
     int stages = 1;
-    int rows = 0;    // tokens
-    int logits = 0;  // rows of logits
+    int rows = 0;              // tokens
+    int logits = 0;            // rows of logits
+    bool gates_apart = false;  // see lora/adapter_memory.h
 };
 
 // Returns the bytes that a rank needs beside weights and KV cache: activations of the largest pass, mostly

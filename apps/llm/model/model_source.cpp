@@ -6,6 +6,9 @@
 #include <stdexcept>
 #include <utility>
 
+#include "job/fingerprint.h"
+#include "llm/model/lora/lora_adapter.h"
+
 namespace voltpile::llm {
 
 ModelSource::ModelSource(ModelConfig config, std::vector<ModelTensor> tensors)
@@ -28,6 +31,14 @@ const ModelTensor& ModelSource::layer_tensor(std::int64_t layer, std::string_vie
 
 const ModelTensor& ModelSource::head() const {
     return tensor(config_.tied_embeddings ? "token_embd.weight" : "output.weight");
+}
+
+std::string ModelSource::fingerprint_with_adapters() const {
+    if (adapters_.empty()) return fingerprint();
+    std::string text = fingerprint();
+    for (const auto& adapter : adapters_)
+        text += fmt::format("\n{} {}", adapter->name(), adapter->fingerprint());
+    return hash_128(text);
 }
 
 }  // namespace voltpile::llm

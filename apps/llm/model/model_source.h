@@ -5,12 +5,15 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "llm/model/model_config.h"
 #include "llm/model/model_tensor.h"
 
 namespace voltpile::llm {
+
+class LoraAdapter;
 
 class ModelSource {
   public:
@@ -34,12 +37,20 @@ class ModelSource {
     // the weights.
     virtual std::string fingerprint() const = 0;
 
+    // Adapters that requests can choose, see lora/lora_adapter.h. Attach them before the model is planned.
+    using Adapters = std::vector<std::shared_ptr<const LoraAdapter>>;
+    const Adapters& adapters() const { return adapters_; }
+    void attach(Adapters adapters) { adapters_ = std::move(adapters); }
+    // The fingerprint of the model together with its adapters: fingerprint() if there are none.
+    std::string fingerprint_with_adapters() const;
+
   protected:
     ModelSource(ModelConfig config, std::vector<ModelTensor> tensors);
 
   private:
     ModelConfig config_;
     std::vector<ModelTensor> tensors_;
+    Adapters adapters_;
     std::vector<std::pair<std::string_view, std::size_t>>
         by_name_;  // sorted names with indices into tensors_
 };

@@ -8,9 +8,10 @@
 
 namespace voltpile::llm {
 
-// A batch on the host, before its upload. The arrays are those of BatchView.
+// A batch on the host, before its upload. The arrays are those of BatchView; `adapter` is empty if no row has
+// one.
 struct Batch {
-    std::vector<std::int32_t> token, position, sequence, row_begin, page_table, logit_row;
+    std::vector<std::int32_t> token, position, sequence, row_begin, page_table, logit_row, adapter;
     int max_pages = 0;
 };
 

@@ -36,6 +36,8 @@ struct BatchView {
     const std::int32_t* row_begin = nullptr;
     const std::int32_t* page_table = nullptr;  // (sequences, max_pages): page indices
     const std::int32_t* logit_row = nullptr;   // (logits): rows, ascending
+    // (rows): the row's adapter, in the order in which they were loaded; -1: none. nullptr: no row has one.
+    const std::int32_t* adapter = nullptr;
 
     bool operator==(const BatchView&) const = default;
 };

@@ -75,6 +75,26 @@ HostMatrix::HostMatrix(const MatrixSource& source)
     row_bytes_ = static_cast<std::int64_t>(bytes);
 }
 
+HostAdapters::HostAdapters(const AdapterSource& source) : AdapterWeights(source) {
+    const auto matrix_of = [](const float* data, std::int64_t rows, std::int64_t columns) {
+        const MatrixSource matrix{WeightFormat::F32,
+                                  rows,
+                                  columns,
+                                  static_cast<std::size_t>(columns) * sizeof(float),
+                                  reinterpret_cast<const std::byte*>(data),
+                                  false};
+        return std::make_unique<HostMatrix>(matrix);
+    };
+    for (const AdapterFactors& factors : source.adapters)
+        for (int m = 0; m < matrices(); ++m) {
+            const auto at = static_cast<std::size_t>(m);
+            const float* const a = factors.a.data() + m * factors.rank * columns();
+            const float* const b = factors.b.data() + row_begin()[at] * factors.rank;
+            a_.push_back(factors.rank > 0 ? matrix_of(a, factors.rank, columns()) : nullptr);
+            b_.push_back(factors.rank > 0 ? matrix_of(b, source.rows[at], factors.rank) : nullptr);
+        }
+}
+
 std::unique_ptr<OpsMemory> HostOps::allocate(std::size_t bytes) {
     return std::make_unique<HostMemory>(bytes);
 }
@@ -97,6 +117,10 @@ std::unique_ptr<HostCopy> HostOps::make_host_copy(std::size_t most_bytes) {
 
 std::unique_ptr<WeightMatrix> HostOps::load_matrix(const MatrixSource& source) {
     return std::make_unique<HostMatrix>(source);
+}
+
+std::unique_ptr<AdapterWeights> HostOps::load_adapters(const AdapterSource& source) {
+    return std::make_unique<HostAdapters>(source);
 }
 
 std::unique_ptr<ExpertWeights> HostOps::join_experts(std::vector<std::unique_ptr<WeightMatrix>> experts) {

@@ -22,6 +22,21 @@ class HostMatrix : public WeightMatrix {
     std::int64_t row_bytes_;
 };
 
+// The factors of adapters as fp32 matrices.
+class HostAdapters final : public AdapterWeights {
+  public:
+    explicit HostAdapters(const AdapterSource& source);
+    // Of one adapter and matrix: (rank, columns) and (rows, rank). The adapter must have a rank.
+    const HostMatrix& a(int adapter, int matrix) const { return *a_[index(adapter, matrix)]; }
+    const HostMatrix& b(int adapter, int matrix) const { return *b_[index(adapter, matrix)]; }
+
+  private:
+    std::size_t index(int adapter, int matrix) const {
+        return static_cast<std::size_t>(adapter * matrices() + matrix);
+    }
+    std::vector<std::unique_ptr<HostMatrix>> a_, b_;
+};
+
 class HostOps : public Ops {
   public:
     Element hidden_element() const override { return Element::F32; }
@@ -33,6 +48,7 @@ class HostOps : public Ops {
     void synchronize() override {}
     std::unique_ptr<WeightMatrix> load_matrix(const MatrixSource& source) override;
     std::unique_ptr<ExpertWeights> join_experts(std::vector<std::unique_ptr<WeightMatrix>> experts) override;
+    std::unique_ptr<AdapterWeights> load_adapters(const AdapterSource& source) override;
     std::unique_ptr<Recording> record(std::function<void()> enqueue) override;
 
     void embed(const WeightMatrix& table, const BatchView& batch, float scale, FloatRows x) override;
@@ -57,6 +73,9 @@ class HostOps : public Ops {
 
 inline const HostMatrix& host(const WeightMatrix& matrix) {
     return static_cast<const HostMatrix&>(matrix);
+}
+inline const HostAdapters& host(const AdapterWeights& adapters) {
+    return static_cast<const HostAdapters&>(adapters);
 }
 inline FloatRows host(HiddenRows x) {
     return {static_cast<float*>(x.data), x.rows, x.columns};

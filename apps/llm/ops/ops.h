@@ -32,6 +32,7 @@
 
 #include "llm/model/kv_element.h"
 #include "llm/model/model_config.h"
+#include "llm/ops/adapters.h"
 #include "llm/ops/batch.h"
 #include "llm/ops/operands.h"
 #include "llm/ops/sampling.h"
@@ -122,6 +123,10 @@ class Ops {
     virtual std::unique_ptr<ExpertWeights> join_experts(
         std::vector<std::unique_ptr<WeightMatrix>> experts) = 0;
 
+    // Loads the factors of adapters, as hidden_element(). Ranks are at most most_adapter_rank.
+    virtual std::unique_ptr<AdapterWeights> load_adapters(const AdapterSource& source) = 0;
+    static constexpr int most_adapter_rank = 256;
+
     // Records what `enqueue` calls, for replays at little cost to the host: operations below, except
     // take_sentinel, and collectives between GPUs. Recording does not execute them. The caller must have run
     // the same calls once before, so that libraries have completed their initialization. CudaOps captures
@@ -156,6 +161,18 @@ class Ops {
     // out[r, j] = activation(g) * u, with g = sum_c x[r, c] * gate[j, c] and u = sum_c x[r, c] * up[j, c].
     virtual void gated_matmul(HiddenRows x, const WeightMatrix& gate, const WeightMatrix& up,
                               Activation activation, HiddenRows out) = 0;
+
+    // out[r, j] += sum_k b[j, k] * sum_c a[k, c] * x[r, c] with the factors of the row's adapter
+    // (BatchView::adapter), for all outputs j of the matrices one after the other. Rows without an adapter,
+    // or with one that leaves the matrices as they are, keep their values. out.columns may be larger than the
+    // number of outputs. A row does not depend on the other rows.
+    virtual void add_adapters(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch,
+                              HiddenRows out) = 0;
+    virtual void add_adapters(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch,
+                              FloatRows out) = 0;
+
+    // out[r, j] = activation(x[r, j]) * x[r, n + j], with n = out.columns: the second step of gated_matmul.
+    virtual void gate(HiddenRows x, Activation activation, HiddenRows out) = 0;
 
     // sums[r, 0] and sums[r, 1] = the sums of squares of the queries and of the keys of a row. qkv: as for
     // rope_and_store. sums: (rows, 2).

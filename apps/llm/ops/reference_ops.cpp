@@ -83,6 +83,15 @@ void ReferenceOps::gated_matmul(HiddenRows x, const WeightMatrix& gate, const We
     });
 }
 
+void ReferenceOps::gate(HiddenRows x, Activation activation, HiddenRows out) {
+    for (std::int64_t r = 0; r < out.rows; ++r)
+        for (std::int64_t j = 0; j < out.columns; ++j) {
+            const float* const from = host(x).data + r * x.columns + j;
+            host(out).data[r * out.columns + j] = static_cast<float>(
+                activated(activation, static_cast<double>(from[0])) * static_cast<double>(from[out.columns]));
+        }
+}
+
 void ReferenceOps::sum_squares(HiddenRows qkv, const QkvSettings& settings, FloatRows sums) {
     const int q_columns = settings.heads * settings.head_dim,
               k_columns = settings.kv_heads * settings.head_dim;

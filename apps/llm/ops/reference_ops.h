@@ -19,6 +19,13 @@ class ReferenceOps final : public HostOps {
     void matmul(HiddenRows x, const WeightMatrix& weight, FloatRows out) override;
     void gated_matmul(HiddenRows x, const WeightMatrix& gate, const WeightMatrix& up, Activation activation,
                       HiddenRows out) override;
+    void add_adapters(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch,
+                      HiddenRows out) override {
+        add_adapters(x, adapters, batch, host(out));
+    }
+    void add_adapters(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch,
+                      FloatRows out) override;
+    void gate(HiddenRows x, Activation activation, HiddenRows out) override;
     void sum_squares(HiddenRows qkv, const QkvSettings& settings, FloatRows sums) override;
     void route(HiddenRows x, const RouterSettings& settings, const BatchView& batch,
                const Routing& to) override;

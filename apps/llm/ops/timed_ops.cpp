@@ -36,6 +36,23 @@ void TimedOps::gated_matmul(HiddenRows x, const WeightMatrix& gate, const Weight
     if (timed()) mark(fmt::format("gated product 2 x {} x {}", out.columns, x.columns));
 }
 
+void TimedOps::add_adapters(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch,
+                            HiddenRows out) {
+    ops_.add_adapters(x, adapters, batch, out);
+    mark("adapters");
+}
+
+void TimedOps::add_adapters(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch,
+                            FloatRows out) {
+    ops_.add_adapters(x, adapters, batch, out);
+    mark("adapters");
+}
+
+void TimedOps::gate(HiddenRows x, Activation activation, HiddenRows out) {
+    ops_.gate(x, activation, out);
+    mark("adapters");
+}
+
 void TimedOps::sum_squares(HiddenRows qkv, const QkvSettings& settings, FloatRows sums) {
     ops_.sum_squares(qkv, settings, sums);
     mark("norm");

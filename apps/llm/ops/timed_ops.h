@@ -40,6 +40,9 @@ class TimedOps final : public Ops {
     std::unique_ptr<ExpertWeights> join_experts(std::vector<std::unique_ptr<WeightMatrix>> experts) override {
         return ops_.join_experts(std::move(experts));
     }
+    std::unique_ptr<AdapterWeights> load_adapters(const AdapterSource& source) override {
+        return ops_.load_adapters(source);
+    }
     std::unique_ptr<Recording> record(std::function<void()> enqueue) override {
         return ops_.record(std::move(enqueue));
     }
@@ -53,6 +56,11 @@ class TimedOps final : public Ops {
     void matmul(HiddenRows x, const WeightMatrix& weight, FloatRows out) override;
     void gated_matmul(HiddenRows x, const WeightMatrix& gate, const WeightMatrix& up, Activation activation,
                       HiddenRows out) override;
+    void add_adapters(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch,
+                      HiddenRows out) override;
+    void add_adapters(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch,
+                      FloatRows out) override;
+    void gate(HiddenRows x, Activation activation, HiddenRows out) override;
     void sum_squares(HiddenRows qkv, const QkvSettings& settings, FloatRows sums) override;
     void route(HiddenRows x, const RouterSettings& settings, const BatchView& batch,
                const Routing& to) override;

@@ -108,6 +108,11 @@ KeySpec key_of(const llm::RequestField&, const std::string& path, const std::uin
 KeySpec key_of(const llm::RequestField&, const std::string& path, const bool& otherwise) {
     return {.path = path, .type = ValueType::Boolean, .default_value = Booleans{otherwise}};
 }
+// Left out of the fingerprint if it is empty, as jobs from before it are.
+KeySpec key_of(const llm::RequestField&, const std::string& path, const std::string& otherwise) {
+    return {
+        .path = path, .type = ValueType::Text, .default_value = Texts{otherwise}, .identity_default = false};
+}
 KeySpec key_of(const llm::RequestField&, const std::string& path, const std::vector<std::string>&) {
     return {.path = path, .type = ValueType::Text, .shape = {any_length}, .default_value = Texts{}};
 }

@@ -90,7 +90,7 @@ ResultLayout LlmApp::layout(const JobSpec& job) const {
     axis.count = std::ssize(prompts_.prompts);
     axis.to = static_cast<double>(axis.count);
     const std::string model = llm::model_text(job_);
-    std::vector<JobInput> inputs{{model, model_->source().fingerprint()}};
+    std::vector<JobInput> inputs{{model, model_->source().fingerprint_with_adapters()}};
     inputs.insert(inputs.end(), prompts_.inputs.begin(), prompts_.inputs.end());
     ResultLayout layout = make_layout(job, fields(), {axis}, inputs);
     layout.notes = {{"model", model}, {"modelFingerprint", inputs.front().fingerprint}};

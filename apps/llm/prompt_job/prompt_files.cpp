@@ -99,6 +99,9 @@ void read_key(const JobSpec& job, const std::string& key, std::uint64_t& to) {
 void read_key(const JobSpec& job, const std::string& key, bool& to) {
     to = job.boolean(key);
 }
+void read_key(const JobSpec& job, const std::string& key, std::string& to) {
+    to = job.text(key);
+}
 void read_key(const JobSpec& job, const std::string& key, std::vector<std::string>& to) {
     to = job.texts(key);
 }

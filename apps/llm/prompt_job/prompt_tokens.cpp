@@ -15,6 +15,7 @@ std::vector<std::int32_t> tokens_of(const Prompt& prompt, const LanguageModel& m
         throw JobError(fmt::format("a prompt of {} tokens and max_tokens = {} exceed the context of {}",
                                    tokens.size(), prompt.settings.max_tokens, context));
     check_known_tokens(tokens, prompt.settings, model.config().vocab);
+    adapter_index(prompt.settings.lora, model.adapter_names());
     return tokens;
 }
 

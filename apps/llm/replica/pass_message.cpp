@@ -30,13 +30,14 @@ SamplingSettings read_sampling(MessageReader& from) {
 
 // Naming all fields makes the compiler refuse a new one that is not sent.
 void write(MessageWriter& to, const RequestSettings& settings) {
-    const auto& [max_tokens, ignore_end, sampling, stop, top_n, grammar] = settings;
+    const auto& [max_tokens, ignore_end, sampling, stop, top_n, lora, grammar] = settings;
     to.value(max_tokens);
     to.value(ignore_end);
     write(to, sampling);
     to.value(stop.size());
     for (const std::string& each : stop) to.text(each);
     to.value(top_n);
+    to.text(lora);
     to.value(grammar.has_value());
     if (!grammar) return;
     to.value(grammar->kind);
@@ -51,6 +52,7 @@ RequestSettings read_request_settings(MessageReader& from) {
     settings.stop.resize(from.count(sizeof(std::size_t)));
     for (std::string& each : settings.stop) each = from.text();
     settings.top_n = from.value<int>();
+    settings.lora = from.text();
     if (from.value<bool>()) {
         settings.grammar.emplace().kind = from.value<GrammarSource::Kind>();
         settings.grammar->text = from.text();
@@ -95,8 +97,8 @@ std::vector<Draw> read_draws(MessageReader& from) {
     return draws;
 }
 
-constexpr auto lists = {&Batch::token,     &Batch::position,   &Batch::sequence,
-                        &Batch::row_begin, &Batch::page_table, &Batch::logit_row};
+constexpr auto lists = {&Batch::token,      &Batch::position,  &Batch::sequence, &Batch::row_begin,
+                        &Batch::page_table, &Batch::logit_row, &Batch::adapter};
 
 }  // namespace
 

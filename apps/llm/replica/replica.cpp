@@ -104,6 +104,7 @@ void Replica::load(const ModelSource& model) {
     settings.pages = plan_.pages;
     settings.cache = plan_.request.cache;
     settings.clamp = plan_.request.clamp;
+    settings.batch_invariant = plan_.request.batch_invariant;
     settings.limits = plan_.request.limits();
     settings.loaded = [&](std::uint64_t bytes) {
         count_step(Phase::Load);

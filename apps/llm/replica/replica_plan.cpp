@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "llm/model/expert_tensors.h"
+#include "llm/model/lora/adapter_memory.h"
 #include "llm/model/tensor_parallel.h"
 #include "llm/replica/replica_pace.h"
 
@@ -132,8 +133,9 @@ class ReplicaPlanner {
 
     std::uint64_t working_of(const ReplicaPlan& plan) const {
         const TeamPlan& teams = plan.plan.teams;
-        return working_bytes(model_.config(), layout_of(plan.plan),
-                             {teams.tensor, teams.pipeline, plan.request.rows, request_.limits().logits});
+        return working_bytes(
+            model_.config(), layout_of(plan.plan),
+            {teams.tensor, teams.pipeline, plan.request.rows, request_.limits().logits, gates_apart(model_)});
     }
 
     static int ranks_of(const ReplicaPlan& plan) { return plan.plan.teams.tensor * plan.plan.teams.pipeline; }

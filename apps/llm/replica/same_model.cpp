@@ -61,7 +61,7 @@ void all_do(const Communicator& world, const std::function<void()>& work) {
 
 void check_same_model(const Communicator& world, const ModelSource& model) {
     std::map<std::string, std::vector<std::string>> ranks_of;  // by fingerprint
-    const std::vector<Answer> all = answers(world, [&] { return model.fingerprint(); });
+    const std::vector<Answer> all = answers(world, [&] { return model.fingerprint_with_adapters(); });
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
         if (all[rank].code != ExitCode::Done)
             throw_agreed(all[rank].code,

@@ -133,7 +133,8 @@ void Api::take_room(std::span<const Request> requests) {
 
 AnswerHead Api::head_of(const GenerationFields& fields, const http::Request& request, std::string_view prefix,
                         const Prompts& prompts) const {
-    AnswerHead head{fmt::format("{}-{}", prefix, request.id), settings_.model.name,
+    const std::string& lora = fields.settings.lora;
+    AnswerHead head{fmt::format("{}-{}", prefix, request.id), lora.empty() ? settings_.model.name : lora,
                     static_cast<std::int64_t>(unix_time()), fields.include_usage, fields.logprobs};
     head.top = fields.settings.top_n;
     if (fields.prompt_logprobs) head.prompt_scores = {prompts, *fields.prompt_logprobs};

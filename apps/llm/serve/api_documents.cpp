@@ -23,13 +23,22 @@ http::Response document(const ordered_json& json) {
     return response;
 }
 
-ordered_json model_object(const ServedModel& model) {
-    return {{"id", model.name},
-            {"object", "model"},
-            {"created", model.created},
-            {"owned_by", "voltpile"},
-            {"max_model_len", model.context},
-            {"vocab_size", model.vocabulary}};
+// name: of the model or of one of its adapters.
+ordered_json model_object(const ServedModel& model, const std::string& name) {
+    ordered_json object{{"id", name},
+                        {"object", "model"},
+                        {"created", model.created},
+                        {"owned_by", "voltpile"},
+                        {"max_model_len", model.context},
+                        {"vocab_size", model.vocabulary}};
+    if (name != model.name) object["parent"] = model.name;
+    return object;
+}
+
+ordered_json model_list(const ServedModel& model) {
+    ordered_json list = ordered_json::array({model_object(model, model.name)});
+    for (const std::string& adapter : model.adapters) list.push_back(model_object(model, adapter));
+    return {{"object", "list"}, {"data", std::move(list)}};
 }
 
 // What clients need to make prompts of tokens themselves, under the names of tokenizer_config.json.
@@ -73,16 +82,12 @@ void Api::add_documents(http::Router& router) {
             .response();
     });
     add("/version", [](const http::Request&) { return document({{"version", build_info().version}}); });
-    add("/v1/models", [&model](const http::Request&) {
-        return document({{"object", "list"}, {"data", ordered_json::array({model_object(model)})}});
-    });
+    add("/v1/models", [&model](const http::Request&) { return document(model_list(model)); });
     add("/v1/models/*", [&model](const http::Request& request) {
         const std::string name = request.path.substr(std::string_view("/v1/models/").size());
-        if (name == model.name) return document(model_object(model));
-        return ApiError(404,
-                        "there is no model \"" + name + "\" here; this server has \"" + model.name + "\"",
-                        "model", "model_not_found")
-            .response();
+        if (name == model.name || std::ranges::find(model.adapters, name) != model.adapters.end())
+            return document(model_object(model, name));
+        return unknown_model(name, model).response();
     });
     add("/tokenizer_info",
         [info = tokenizer_info(model_, model.context)](const http::Request&) { return document(info); });

@@ -95,16 +95,33 @@ ApiError form_error(const std::string& field, const JobError& error) {
     return ApiError(400, fmt::format("\"{}\" is not possible: {}", field, error.what()), field);
 }
 
-void check_model(FieldReader& fields, const ServedModel& model) {
-    if (const auto name = fields.text("model"); name && *name != model.name)
-        throw ApiError(
-            404, fmt::format("there is no model \"{}\" here; this server has \"{}\"", *name, model.name),
-            "model", "model_not_found");
+ApiError unknown_model(const std::string& name, const ServedModel& model) {
+    std::string known = fmt::format("\"{}\"", model.name);
+    for (const std::string& adapter : model.adapters) known += fmt::format(", \"{}\"", adapter);
+    return ApiError(404, fmt::format("there is no model \"{}\" here; this server has {}", name, known),
+                    "model", "model_not_found");
+}
+
+std::string read_model(FieldReader& fields, const ServedModel& model) {
+    const auto is_adapter = [&](const std::string& name) {
+        return std::ranges::find(model.adapters, name) != model.adapters.end();
+    };
+    std::string adapter;
+    if (const auto name = fields.text("model"); name && *name != model.name) {
+        if (!is_adapter(*name)) throw unknown_model(*name, model);
+        adapter = *name;
+    }
+    const auto lora = fields.text("lora");
+    if (!lora || lora->empty()) return adapter;
+    if (!is_adapter(*lora)) throw unknown_model(*lora, model);
+    if (!adapter.empty() && adapter != *lora)
+        fields.fail("lora", fmt::format("is \"{}\", but \"model\" is the adapter \"{}\"", *lora, adapter));
+    return *lora;
 }
 
 GenerationFields read_generation_fields(FieldReader& fields, const ServedModel& model, std::uint64_t seed) {
-    check_model(fields, model);
     GenerationFields read;
+    read.settings.lora = read_model(fields, model);
     read.settings.sampling = read_sampling_fields(fields);
     read.settings.sampling.logit_bias = bias_of(fields, model);
     constexpr auto any = std::numeric_limits<std::int64_t>::max();

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "llm/engine/request.h"
 #include "llm/grammar/tool_format.h"
@@ -20,6 +21,7 @@ struct ServedModel {
     std::int64_t created = 0;                 // Unix time, s
     bool takes_tools = false;                 // its chat template does
     std::optional<ToolFormat> tool_format{};  // how it calls them
+    std::vector<std::string> adapters{};      // each is a model of its own in the API
 };
 
 // The most answers to one request (n, times the number of prompts).
@@ -49,7 +51,11 @@ GenerationFields read_generation_fields(FieldReader& fields, const ServedModel& 
 ApiError form_error(const std::string& field, const JobError& error);
 
 // Parts of it, for APIs with other fields. read_sampling_fields() leaves seed and logit_bias to the caller.
-void check_model(FieldReader& fields, const ServedModel& model);
+// read_model() reads "model", the name of the model or of one of its adapters, and "lora". Returns the
+// adapter; empty: none.
+std::string read_model(FieldReader& fields, const ServedModel& model);
+// The error for a model that is not served.
+ApiError unknown_model(const std::string& name, const ServedModel& model);
 SamplingSettings read_sampling_fields(FieldReader& fields);
 
 // Returns the settings of one of several answers: each has a seed of its own, the first one that of the

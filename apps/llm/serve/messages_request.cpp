@@ -136,9 +136,9 @@ void read_anthropic_tools(FieldReader& fields, const ServedModel& model, ChatReq
 ChatRequest read_messages_request(std::string_view body, const ServedModel& model, std::uint64_t seed) {
     const ordered_json object = parse_body(body);
     FieldReader fields(object);
-    check_model(fields, model);
     ChatRequest request;
     RequestSettings& settings = request.fields.settings;
+    settings.lora = read_model(fields, model);
     settings.sampling = read_sampling_fields(fields);
     settings.sampling.seed = seed;
     if (const ordered_json* system = fields.find("system");

@@ -60,6 +60,11 @@ ModelServer::ModelServer(ServeRequest request, const Communicator* world) : requ
     const auto check = [&] {
         model_->tokenizer();
         if (model_->has_chat_template()) blaming("template", [&] { model_->chat_template(); });
+        const std::string name =
+            request_.options.name.empty() ? name_of(request_.model) : request_.options.name;
+        for (const std::string& adapter : model_->adapter_names())
+            if (adapter == name)
+                throw JobError(fmt::format("an adapter has the name of the model, {}", name));
         const std::string& format = request_.options.tool_format;
         if (!format.empty() && !tool_format_named(format))
             blaming("tool_format", [&] {
@@ -111,6 +116,7 @@ ServeSettings ModelServer::settings() const {
         settings.api.model.tool_format = options.tool_format.empty() ? tool_format_of(chat_template.source())
                                                                      : tool_format_named(options.tool_format);
     }
+    settings.api.model.adapters = model_->adapter_names();
     settings.api.grace_seconds = options.grace;
     settings.api.keys = keys_;
     settings.api.log = log_format_named(options.log_format);

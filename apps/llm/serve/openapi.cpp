@@ -106,6 +106,13 @@ Schema tool_choice(const Schema& named) {
     return any_of({{{"enum", {"auto", "none", "required", nullptr}}}, named});
 }
 
+// The names of the model and of its adapters.
+Schema model_names(const ServedModel& model) {
+    Schema names{model.name, nullptr};
+    for (const std::string& adapter : model.adapters) names.push_back(adapter);
+    return {{"enum", names}};
+}
+
 Schema sampling_fields() {
     Schema fields = Schema::object();
     for (const RequestField& field : kRequestFields)
@@ -127,7 +134,8 @@ Schema response_format() {
 // The fields of read_generation_fields().
 Schema generation_fields(const ServedModel& model) {
     const Schema text{{"type", "string"}, {"minLength", 1}};
-    Schema fields{{"model", {{"enum", {model.name, nullptr}}}},
+    Schema fields{{"model", model_names(model)},
+                  {"lora", of_type("string")},
                   {"n", integers(1, kMostAnswers)},
                   {"stream", of_type("boolean")},
                   {"stream_options", object({{"include_usage", of_type("boolean")}})},
@@ -201,8 +209,9 @@ Schema responses_schema(const ServedModel& model) {
                                           {"schema", of_type("object")},
                                           {"strict", of_type("boolean")}},
                                          {"type", "schema"})});
-    fields.update({{"model", {{"enum", {model.name, nullptr}}}},
+    fields.update({{"model", model_names(model)},
                    {"input", any_of({any_text(), list_of(any_of({message, thought, call, output}), 1)})},
+                   {"lora", of_type("string")},
                    {"instructions", of_type("string")},
                    {"max_output_tokens", integers(kLeastNewTokens, kMostNewTokens)},
                    {"stream", of_type("boolean")},
@@ -243,10 +252,11 @@ Schema messages_schema(const ServedModel& model) {
                                           {"disable_parallel_tool_use", of_type("boolean")}},
                                          {"type", "name"})});
     fields.update(
-        {{"model", {{"enum", {model.name, nullptr}}}},
+        {{"model", model_names(model)},
          {"messages",
           list_of(any_of({message("user", {text, result}), message("assistant", {text, thought, use})}), 1)},
          {"system", content_of("text")},
+         {"lora", of_type("string")},
          {"max_tokens", integers(kLeastNewTokens, kMostNewTokens)},
          {"stop_sequences", list_of({{"type", "string"}, {"minLength", 1}})},
          {"stream", of_type("boolean")},

@@ -182,9 +182,9 @@ std::string repeated_settings(const ordered_json& request) {
 ResponsesRequest read_responses_request(std::string_view body, const ServedModel& model, std::uint64_t seed) {
     const ordered_json object = parse_body(body);
     FieldReader fields(object);
-    check_model(fields, model);
     ResponsesRequest request;
     RequestSettings& settings = request.chat.fields.settings;
+    settings.lora = read_model(fields, model);
     settings.sampling = read_sampling_fields(fields);
     settings.sampling.seed = seed;
     read_input(fields, request.chat.messages);

@@ -7,8 +7,10 @@
 #include <cctype>
 #include <variant>
 
+#include "base/error.h"
 #include "base/format.h"
 #include "job/nearest.h"
+#include "llm/model/lora/lora_adapter.h"
 #include "llm/model/quant_mixture.h"
 #include "llm/model/synthetic_shapes.h"
 #include "llm/replica/replica_fields.h"
@@ -65,6 +67,14 @@ std::vector<KeySpec> model_keys() {
          .choices = mixtures,
          .identity = false,
          .help = "Quantization of synthetic weights."},
+        {.path = "model.lora",
+         .type = ValueType::Text,
+         .shape = {any_length},
+         .default_value = Texts{},
+         .identity = false,
+         .help = "LoRA adapters that requests can choose by name: texts NAME=FOLDER, where the folder has "
+                 "adapter_config.json and adapter_model.safetensors; or NAME=FILE.gguf. A job is identified "
+                 "by their names and content."},
     };
 }
 
@@ -114,6 +124,11 @@ void check_model_keys(const JobSpec& job, const ReportProblem& report) {
         report("model.synthetic",
                fmt::format("model.synthetic = \"{}\": must be one of {}{}", shape, fmt::join(shapes, ", "),
                            did_you_mean(nearest_word(shape, shapes))));
+    try {
+        adapter_choices(job.texts("model.lora"));
+    } catch (const JobError& error) {
+        report("model.lora", fmt::format("model.lora: {}", error.what()));
+    }
     if (job.text("model.path").empty() && shape.empty())
         report("model", "model.path is missing (or model.synthetic for random weights)");
 }

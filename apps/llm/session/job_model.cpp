@@ -59,6 +59,7 @@ std::string replaced(std::string text, const std::string& old, const std::string
 
 ModelChoice model_of_job(const JobSpec& job, const Communicator* world) {
     ModelChoice choice{.shape = job.text("model.synthetic"), .quant = job.text("model.format")};
+    choice.lora = adapter_choices(job.texts("model.lora"));
     if (!choice.shape.empty()) return choice;
     choice.path = find_shipped(job.text("model.path"), "");
     if (world)

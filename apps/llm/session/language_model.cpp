@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <string_view>
+#include <utility>
 
 #include "base/error.h"
 #include "llm/model/model_files.h"
@@ -14,8 +15,16 @@ namespace voltpile::llm {
 namespace {
 
 std::unique_ptr<ModelSource> source_of(const ModelChoice& choice) {
-    if (choice.path.empty()) return std::make_unique<SyntheticModel>(choice.shape, choice.quant);
-    return std::make_unique<ModelFiles>(choice.path);
+    std::unique_ptr<ModelSource> source;
+    if (choice.path.empty())
+        source = std::make_unique<SyntheticModel>(choice.shape, choice.quant);
+    else
+        source = std::make_unique<ModelFiles>(choice.path);
+    ModelSource::Adapters adapters;
+    for (const AdapterChoice& each : choice.lora)
+        adapters.push_back(std::make_shared<const LoraAdapter>(each, *source));
+    source->attach(std::move(adapters));
+    return source;
 }
 
 std::string_view text_of_token(const Tokenizer& tokenizer, std::optional<TokenId> id) {
@@ -37,6 +46,12 @@ std::unique_ptr<LanguageModel> LanguageModel::open(const Communicator& world, co
     std::unique_ptr<LanguageModel> model;
     all_do(world, [&] { model = std::make_unique<LanguageModel>(choice); });
     return model;
+}
+
+std::vector<std::string> LanguageModel::adapter_names() const {
+    std::vector<std::string> names;
+    for (const auto& adapter : source_->adapters()) names.push_back(adapter->name());
+    return names;
 }
 
 std::string LanguageModel::name() const {

@@ -13,16 +13,18 @@
 #include "comm/mpi/communicator.h"
 #include "llm/chat/chat_template.h"
 #include "llm/grammar/thought_reader.h"
+#include "llm/model/lora/lora_adapter.h"
 #include "llm/model/model_source.h"
 #include "llm/tokenizer/tokenizer.h"
 
 namespace voltpile::llm {
 
 struct ModelChoice {
-    std::string path{};           // a GGUF file or a Hugging Face folder; empty: random weights
-    std::string shape{};          // of random weights, see synthetic_shapes.h
-    std::string quant = "q8_0";   // of random weights
-    std::string chat_template{};  // the name of a template; empty: the model's own
+    std::string path{};                 // a GGUF file or a Hugging Face folder; empty: random weights
+    std::string shape{};                // of random weights, see synthetic_shapes.h
+    std::string quant = "q8_0";         // of random weights
+    std::string chat_template{};        // the name of a template; empty: the model's own
+    std::vector<AdapterChoice> lora{};  // adapters that requests can choose
 };
 
 // A conversation up to the beginning of the answer.
@@ -42,6 +44,7 @@ class LanguageModel {
 
     const ModelSource& source() const { return *source_; }
     const ModelConfig& config() const { return source_->config(); }
+    std::vector<std::string> adapter_names() const;
     std::string name() const;  // the path, or "llama-3-8b q8_0, synthetic weights"
 
     // The methods below may be called from any thread. The first call loads; if that fails, so do later ones.

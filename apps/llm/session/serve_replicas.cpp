@@ -45,6 +45,7 @@ class Serving {
         for (const RankPlan& rank : plan.plan.ranks) hosts_.push_back(plan.plan.host_of(rank).name);
         settings_.requests.scheduler.context = plan.request.context;
         settings_.requests.scheduler.pages = plan.pages;
+        settings_.requests.adapters = model.adapter_names();
         settings_.requests.vocabulary = model.config().vocab;
         const std::vector<int> leaders = leaders_of(plan.plan.teams);
         std::vector<int> members = leaders;  // of the link

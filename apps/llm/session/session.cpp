@@ -15,6 +15,7 @@ void Session::answer(EngineUse use, const std::function<void(Engine&)>& lead) co
             settings.scheduler = use.many || guesses ? passes.measured_settings() : passes.settings();
         }
         settings.end_ids = model_.config().eos_ids;
+        settings.adapters = model_.adapter_names();
         settings.vocabulary = model_.config().vocab;
         Engine engine(passes, use.text ? &model_.tokenizer() : nullptr, settings);
         lead(engine);

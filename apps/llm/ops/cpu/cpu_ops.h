@@ -30,6 +30,13 @@ class CpuOps : public HostOps {
     void matmul(HiddenRows x, const WeightMatrix& weight, FloatRows out) override;
     void gated_matmul(HiddenRows x, const WeightMatrix& gate, const WeightMatrix& up, Activation activation,
                       HiddenRows out) override;
+    void add_adapters(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch,
+                      HiddenRows out) override {
+        add_adapters(x, adapters, batch, host(out));
+    }
+    void add_adapters(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch,
+                      FloatRows out) override;
+    void gate(HiddenRows x, Activation activation, HiddenRows out) override;
     void sum_squares(HiddenRows qkv, const QkvSettings& settings, FloatRows sums) override;
     void route(HiddenRows x, const RouterSettings& settings, const BatchView& batch,
                const Routing& to) override;
@@ -80,6 +87,8 @@ class CpuOps : public HostOps {
     std::vector<float> logits_;    // of the router
     std::vector<float> gathered_;  // the rows of x in the order of their experts
     std::vector<float> products_;  // of each row with each of its experts
+    std::vector<std::int64_t> adapted_rows_;
+    std::vector<float> reduced_;  // the products of these rows with an adapter's first factor
     struct ExpertItem {
         std::int64_t expert, item;
     };

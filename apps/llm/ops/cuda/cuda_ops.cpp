@@ -11,6 +11,7 @@
 #include "device/check.h"
 #include "device/device.h"
 #include "device/slab_memory.h"
+#include "llm/ops/cuda/adapter_product.h"
 #include "llm/ops/cuda/attention.h"
 #include "llm/ops/cuda/copies.h"
 #include "llm/ops/cuda/expert_product.h"
@@ -88,6 +89,9 @@ class CudaOps final : public GpuOps {
     std::unique_ptr<ExpertWeights> join_experts(std::vector<std::unique_ptr<WeightMatrix>> experts) override {
         return std::make_unique<CudaExperts>(std::move(experts), buffers_, copies_, stream_);
     }
+    std::unique_ptr<AdapterWeights> load_adapters(const AdapterSource& source) override {
+        return std::make_unique<CudaAdapters>(source, buffers_, copies_, stream_);
+    }
     std::unique_ptr<Recording> record(std::function<void()> enqueue) override {
         return std::make_unique<GpuRecording>(stream_, enqueue);
     }
@@ -115,6 +119,21 @@ class CudaOps final : public GpuOps {
     void gated_matmul(HiddenRows x, const WeightMatrix& gate, const WeightMatrix& up, Activation activation,
                       HiddenRows out) override {
         product_.run_gated(x, cuda(gate), cuda(up), activation, out.data, static_cast<int>(out.columns));
+    }
+    void add_adapters(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch,
+                      HiddenRows out) override {
+        add_cuda_adapters(x, adapters, batch, out.data, false, static_cast<int>(out.columns),
+                          {scratch_.data(), scratch_.size()}, stream_);
+    }
+    void add_adapters(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch,
+                      FloatRows out) override {
+        add_cuda_adapters(x, adapters, batch, out.data, true, static_cast<int>(out.columns),
+                          {scratch_.data(), scratch_.size()}, stream_);
+    }
+    void gate(HiddenRows x, Activation activation, HiddenRows out) override {
+        if (out.rows == 0) return;
+        launch_gate_halves(x.data, activation, static_cast<int>(out.rows), static_cast<int>(out.columns),
+                           limit_, out.data, stream_);
     }
     void sum_squares(HiddenRows qkv, const QkvSettings& settings, FloatRows sums) override {
         launch_sum_squares(qkv.data, settings, static_cast<int>(qkv.rows), static_cast<int>(qkv.columns),

@@ -1,0 +1,69 @@
+// A low-rank adapter (LoRA, arXiv:2106.09685) of a model: for some of its matrices W, two factors a and b, so
+// that W + b a replaces W. Several adapters can be in use at once, because W stays as it is.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "llm/model/model_source.h"
+#include "llm/model/tensor_files.h"
+
+namespace voltpile::llm {
+
+// The most that the operations take.
+inline constexpr int kMostLoraRank = 256;
+inline constexpr std::size_t kMostAdapters = 64;
+
+// An adapter's name in requests, and where it is: a folder as PEFT writes it, or a GGUF file as llama.cpp
+// does.
+struct AdapterChoice {
+    std::string name;
+    std::string path;
+};
+
+// Reads "NAME=PATH". Throws JobError.
+AdapterChoice adapter_choice(std::string_view text);
+// Reads a list of them. Throws JobError also for a name that occurs twice and for too many.
+std::vector<AdapterChoice> adapter_choices(const std::vector<std::string>& texts);
+
+// How the rows of b are ordered, compared with those of the model's matrix.
+enum class LoraRows { Same, ToPairs, ToHalves };
+
+// The factors of one matrix of the model.
+struct LoraFactors {
+    StoredTensor a;             // (rank, columns of the matrix)
+    StoredTensor b;             // (rows, rank); of a fused matrix more rows than the matrix has
+    std::size_t first_row = 0;  // of the matrix in b
+    LoraRows order = LoraRows::Same;
+    double scale = 1;  // of b
+    int rank() const { return static_cast<int>(a.rows); }
+};
+
+class LoraAdapter {
+  public:
+    // Opens the files and checks that the adapter is one of this model: that the model has all matrices that
+    // it changes, in these shapes, and that both factors of each are there. Throws FileError.
+    LoraAdapter(const AdapterChoice& choice, const ModelSource& model);
+
+    const std::string& name() const { return name_; }
+    // Returns the factors of a tensor of the model; nullptr if the adapter leaves it as it is.
+    const LoraFactors* factors(std::string_view tensor) const;
+    int rank() const { return rank_; }  // the largest
+
+    // Returns the row of b that belongs to a row of the model's matrix. head_dim: of the model.
+    static std::size_t row_in_b(const LoraFactors& factors, std::size_t row, std::size_t head_dim);
+
+    // Returns 32 hexadecimal digits of the content: all factors and scales.
+    std::string fingerprint() const;
+
+  private:
+    std::string name_;
+    TensorFiles files_;
+    std::map<std::string, LoraFactors, std::less<>> factors_;  // by canonical name
+    int rank_ = 0;
+};
+
+}  // namespace voltpile::llm

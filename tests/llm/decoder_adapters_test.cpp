@@ -1,0 +1,141 @@
+// Compares golden models with LoRA adapters with transformers and PEFT (data/llm/goldens/make_lora.py).
+#include "llm/decoder_fixture.h"
+#include "llm/model/lora/lora_adapter.h"
+
+namespace voltpile::llm {
+namespace {
+
+std::string adapter_folder(const std::string& name) {
+    return golden_folder("lora/" + name);
+}
+
+// As in decoder_golden_test.cpp: fp32 sums in another order, keys and values in fp16.
+constexpr double tolerance = 1e-5;
+
+struct Adapted {
+    Adapted(const std::string& model, const std::vector<std::string>& adapters, const std::string& file = "")
+        : files(golden_folder(model) + file), tokens(load_golden(model).tokens) {
+        ModelSource::Adapters loaded;
+        for (const std::string& name : adapters)
+            loaded.push_back(
+                std::make_shared<const LoraAdapter>(AdapterChoice{name, adapter_folder(name)}, files));
+        files.attach(std::move(loaded));
+    }
+    ModelFiles files;
+    std::vector<std::int32_t> tokens;
+};
+
+std::vector<float> logits_of(const std::string& adapter, std::size_t count) {
+    std::vector<float> logits(count);
+    std::ifstream file(adapter_folder(adapter) + "/logits.f32", std::ios::binary);
+    file.read(reinterpret_cast<char*>(logits.data()), static_cast<std::streamsize>(count * sizeof(float)));
+    EXPECT_TRUE(file) << adapter;
+    return logits;
+}
+
+// The largest difference between logits, in units of their root mean square.
+double largest_difference(std::span<const float> got, std::span<const float> wanted) {
+    double most = 0, squares = 0;
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+        most = std::max(most, std::abs(static_cast<double>(got[i]) - static_cast<double>(wanted[i])));
+        squares += static_cast<double>(wanted[i]) * static_cast<double>(wanted[i]);
+    }
+    return most / std::sqrt(squares / static_cast<double>(wanted.size()));
+}
+
+void expect_logits(TestModel& model, const Adapted& adapted, const std::string& adapter, int index = 0) {
+    const auto logits = model.run_in_pieces(adapted.tokens, {300}, index);
+    EXPECT_LT(nmse(logits, logits_of(adapter, logits.size())), tolerance) << adapter;
+}
+
+struct Case {
+    const char *model, *adapter;
+};
+class DecoderAdapterTest : public testing::TestWithParam<Case> {};
+INSTANTIATE_TEST_SUITE_P(Adapters, DecoderAdapterTest,
+                         testing::Values(Case{"mistral_small", "mistral_small_all"},
+                                         Case{"mistral_small", "mistral_small_attention"},
+                                         Case{"phi3", "phi3_fused"}, Case{"qwen2_5", "qwen2_5_patterns"}),
+                         [](const auto& each) { return each.param.adapter; });
+
+TEST_P(DecoderAdapterTest, HasTheLogitsOfPeft) {
+    const Adapted adapted(GetParam().model, {GetParam().adapter});
+    TestModel model(adapted.files, 1, {0}, make_cpu_ops);
+    expect_logits(model, adapted, GetParam().adapter);
+    TestModel reference(adapted.files, 1, {0}, make_reference_ops);
+    expect_logits(reference, adapted, GetParam().adapter);
+}
+
+TEST_P(DecoderAdapterTest, AgreesWithTensorAndPipelineParallel) {
+    const Adapted adapted(GetParam().model, {GetParam().adapter});
+    for (const int ranks : {2, 4}) {
+        if (!tensor_parallel_obstacle(adapted.files, ranks).empty()) continue;
+        TestModel model(adapted.files, ranks, {0}, make_cpu_ops);
+        expect_logits(model, adapted, GetParam().adapter);
+    }
+    TestModel stages(adapted.files, 2, {0, 1}, make_cpu_ops);
+    expect_logits(stages, adapted, GetParam().adapter);
+}
+
+TEST_P(DecoderAdapterTest, PiecesAreBitIdentical) {
+    const Adapted adapted(GetParam().model, {GetParam().adapter});
+    TestModel model(adapted.files, 1, {0}, make_cpu_ops);
+    EXPECT_EQ(model.run_in_pieces(adapted.tokens, {7, 16, 30, 2}, 0),
+              model.run_in_pieces(adapted.tokens, {300}, 0));
+}
+
+// Keys and values in fp16 leave more than 1e-4 in single logits, so the values of all logits are compared
+// without rounding where the test can: the sum of squares of the differences is what fp16 explains.
+TEST(DecoderAdapters, LargestDifferenceIsThatOfTheModelAlone) {
+    const Golden golden = load_golden("mistral_small");
+    const Adapted adapted("mistral_small", {"mistral_small_all"});
+    TestModel model(adapted.files, 1, {0}, make_cpu_ops);
+    const auto alone = model.run_in_pieces(golden.tokens, {300});
+    const auto with = model.run_in_pieces(golden.tokens, {300}, 0);
+    EXPECT_LT(largest_difference(with, logits_of("mistral_small_all", with.size())),
+              3 * largest_difference(alone, golden.logits) + 1e-4);
+}
+
+// Queries and keys of Llama's GGUF files are in another order than those of folders; so are the adapters'.
+TEST(DecoderAdapters, FitGgufModelsAndFolders) {
+    for (const char* adapter : {"mistral_small_all", "mistral_small_all.gguf"})
+        for (const char* file : {"", "/model.gguf"}) {
+            const Adapted adapted("mistral_small", {adapter}, file);
+            TestModel model(adapted.files, 1, {0}, make_cpu_ops);
+            const auto logits = model.run_in_pieces(adapted.tokens, {300}, 0);
+            EXPECT_LT(nmse(logits, logits_of("mistral_small_all", logits.size())), tolerance)
+                << adapter << file;
+        }
+}
+
+TEST(DecoderAdapters, WithoutOneTheModelIsItself) {
+    const Golden golden = load_golden("mistral_small");
+    const Adapted adapted("mistral_small", {"mistral_small_all", "mistral_small_attention"});
+    const ModelFiles plain(golden_folder("mistral_small"));
+    TestModel with(adapted.files, 1, {0}, make_cpu_ops), without(plain, 1, {0}, make_cpu_ops);
+    EXPECT_EQ(with.run_in_pieces(golden.tokens, {300}), without.run_in_pieces(golden.tokens, {300}));
+}
+
+// Sequences with different adapters, and one without, in one batch: each gets the bits it gets alone.
+TEST(DecoderAdapters, SequencesOfABatchDoNotDependOnEachOther) {
+    const Adapted adapted("mistral_small", {"mistral_small_all", "mistral_small_attention"});
+    for (const int ranks : {1, 2}) {
+        TestModel model(adapted.files, ranks, {0, 1}, make_cpu_ops);
+        std::vector<float> alone;
+        std::vector<SequencePages> pages;
+        BatchBuilder builder;
+        const std::vector<int> adapters{1, -1, 0, 1};
+        for (std::size_t s = 0; s < adapters.size(); ++s) {
+            const std::span<const std::int32_t> tokens = std::span(adapted.tokens).subspan(s, 11 + 7 * s);
+            const auto logits = model.run_in_pieces(tokens, {300}, adapters[s]);
+            alone.insert(alone.end(), logits.begin(), logits.end());
+            pages.emplace_back(model.pool);
+            ASSERT_TRUE(pages.back().reserve(static_cast<int>(tokens.size())));
+            builder.add(pages.back(), tokens, 0, WantLogits::All, adapters[s]);
+        }
+        EXPECT_EQ(model.run(builder.take()), alone) << ranks;
+    }
+}
+
+}  // namespace
+}  // namespace voltpile::llm
