@@ -33,6 +33,15 @@ class Model(Case):
         again, _ = self.voltpile("generate", path, "hello", "--max-tokens", "8", "--cpu")
         self.assertEqual(one, again)
 
+    def test_a_synthetic_model_with_latent_attention_generates(self):
+        path = self.folder / "mla.gguf"
+        self.voltpile("model", "synth", "--shape", "tiny-mla", "--quant", "q4_k_m", "-o", path)
+        out, _ = self.voltpile("model", "info", path)
+        for part in ("DeepSeek V2", "latent, 4 heads, 128 + 32 numbers of a token in the cache", "layers without experts: 1, feed-forward 768"):
+            self.assertIn(part, out)
+        for cache in ("fp16", "int8"):
+            self.voltpile("generate", path, "hello", "--max-tokens", "8", "--cpu", "--cache", cache)
+
     def test_one_process_writes_a_file_and_leaves_nothing_when_stopped(self):
         path = self.folder / "large.gguf"
         unfinished = self.folder / "large.gguf.unfinished"

@@ -32,7 +32,10 @@ struct Routed {
 };
 Routed routed(Bench& bench, int rows) {
     Routed r;
-    r.settings = {bench.floats(experts, expert_hidden, 0.1F).data, nullptr, experts, used, true};
+    r.settings.weight = bench.floats(experts, expert_hidden, 0.1F).data;
+    r.settings.experts = experts;
+    r.settings.used = used;
+    r.settings.normalized = true;
     r.x = bench.halves(rows, expert_hidden);
     r.gated = bench.halves(rows * used, expert_inner);
     r.out = bench.floats(rows, expert_hidden);

@@ -32,7 +32,9 @@ INSTANTIATE_TEST_SUITE_P(Families, DecoderGoldenTest,
                                          "mistral_window", "mistral_small", "qwen2_5", "qwen2_5_yarn",
                                          "qwen3", "qwen3_yarn_tied", "smollm3", "granite", "olmo2",
                                          "olmo2_grouped", "phi3", "phi3_longrope", "glm4", "glm4_unbiased",
-                                         "gemma2", "gemma3", "mixtral", "qwen2_moe", "qwen3_moe", "olmoe"),
+                                         "gemma2", "gemma3", "mixtral", "qwen2_moe", "qwen3_moe",
+                                         "qwen3_moe_dense", "olmoe", "glm4_moe", "glm4_moe_groups",
+                                         "deepseek_v2", "deepseek_v2_groups", "deepseek_v3"),
                          [](const auto& name) { return name.param; });
 
 TEST_P(DecoderGoldenTest, PrefillsAndContinuesLikeTransformers) {
@@ -46,7 +48,8 @@ class DecoderGgufTest : public testing::TestWithParam<std::string> {};
 
 INSTANTIATE_TEST_SUITE_P(Families, DecoderGgufTest,
                          testing::Values("mistral_small", "smollm3", "granite", "olmo2", "phi3_longrope",
-                                         "glm4", "gemma2", "gemma3"),
+                                         "glm4", "gemma2", "gemma3", "glm4_moe", "glm4_moe_groups",
+                                         "deepseek_v2", "deepseek_v3"),
                          [](const auto& name) { return name.param; });
 
 TEST_P(DecoderGgufTest, HasTheLogitsOfTransformers) {

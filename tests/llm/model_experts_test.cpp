@@ -68,6 +68,66 @@ TEST(Experts, ReadsTheRulesOfEachFamily) {
     EXPECT_EQ(qwen3.blocks.qk_norm, QkNorm::Heads);
 }
 
+TEST(Experts, ReadsTheRulesOfGlm) {
+    const std::string folder = golden("glm4_moe_groups");
+    for (const std::string& path : {folder, folder + "/model.gguf"}) {
+        const ModelFiles files(path);
+        const ModelConfig& config = files.config();
+        EXPECT_EQ(config.family->name, "GLM 4.5");
+        EXPECT_EQ(config.blocks.qk_norm, QkNorm::Heads);
+        EXPECT_FALSE(config.blocks.qkv_bias);
+        EXPECT_EQ(config.rope_dims, 16);
+        EXPECT_EQ(config.layer_dense, (std::vector<bool>{true, true, false}));
+        const Experts& experts = config.experts;
+        EXPECT_EQ(experts.count, 12);
+        EXPECT_EQ(experts.used, 3);
+        EXPECT_EQ(experts.shared_ffn, 128);
+        EXPECT_TRUE(experts.sigmoid && experts.choice_bias && experts.normalized && !experts.shared_gate);
+        EXPECT_EQ(experts.groups, 4);
+        EXPECT_EQ(experts.used_groups, 2);
+        EXPECT_EQ(experts.scale, 2.5);
+    }
+    EXPECT_EQ(ModelFiles(golden("glm4_moe")).config().layers, 3);
+    EXPECT_EQ(ModelFiles(golden("glm4_moe") + "/model.gguf").config().layers, 3);
+}
+
+TEST(Experts, ReadsTheRulesOfDeepSeek) {
+    const std::string v2 = golden("deepseek_v2"), v3 = golden("deepseek_v3");
+    for (const std::string& path : {v2, v2 + "/model.gguf"}) {
+        const ModelFiles files(path);
+        const Experts& experts = files.config().experts;
+        EXPECT_FALSE(experts.sigmoid || experts.choice_bias || experts.normalized || experts.shared_gate);
+        EXPECT_EQ(experts.shared_ffn, 128);
+        EXPECT_EQ(experts.groups, 1);
+    }
+    for (const std::string& path : {v3, v3 + "/model.gguf"}) {
+        const ModelFiles files(path);
+        const Experts& experts = files.config().experts;
+        EXPECT_TRUE(experts.sigmoid && experts.choice_bias && experts.normalized);
+        EXPECT_EQ(experts.groups, 4);
+        EXPECT_EQ(experts.used_groups, 2);
+        EXPECT_EQ(experts.scale, 2.5);
+        EXPECT_EQ(files.config().layers, 3);
+    }
+    EXPECT_EQ(config_from_folder(golden("deepseek_v2_groups")).experts.scale, 4);
+    EXPECT_EQ(missing("\"norm_topk_prob\": true is not supported",
+                      message_for("deepseek_v2", "\"norm_topk_prob\": false", "\"norm_topk_prob\": true")),
+              "");
+    EXPECT_EQ(
+        missing("\"topk_method\" is not supported",
+                message_for("deepseek_v2", "\"topk_method\": \"greedy\"", "\"topk_method\": \"noaux_tc\"")),
+        "");
+    EXPECT_EQ(missing("\"moe_layer_freq\": 2 is not supported",
+                      message_for("deepseek_v3", "\"moe_layer_freq\": 1", "\"moe_layer_freq\": 2")),
+              "");
+}
+
+TEST(Experts, ReadsWhichLayersAreDense) {
+    EXPECT_EQ(config_from_folder(golden("qwen3_moe_dense")).layer_dense,
+              (std::vector<bool>{true, false, true, true}));
+    EXPECT_TRUE(config_from_folder(golden("qwen3_moe")).layer_dense.empty());
+}
+
 TEST(Experts, NamesWhatContradictsTheConfig) {
     EXPECT_EQ(missing("blk.0.ffn_gate_inp.weight is 8 x 64 instead of 6 x 64",
                       message_for("mixtral", "\"num_local_experts\": 8", "\"num_local_experts\": 6")),
@@ -82,8 +142,33 @@ TEST(Experts, NamesWhatContradictsTheConfig) {
                       message_for("qwen2_moe", "\"shared_expert_intermediate_size\": 128",
                                   "\"shared_expert_intermediate_size\": 96")),
               "");
-    EXPECT_EQ(missing("\"decoder_sparse_step\": 2",
+    EXPECT_EQ(missing("blk.0.ffn_gate.weight is missing",
                       message_for("qwen3_moe", "\"decoder_sparse_step\": 1", "\"decoder_sparse_step\": 2")),
+              "");
+    EXPECT_EQ(missing("\"mlp_only_layers\" lists layer 4 of 4",
+                      message_for("qwen3_moe_dense", "\"mlp_only_layers\": [\n    3",
+                                  "\"mlp_only_layers\": [\n    4")),
+              "");
+    EXPECT_EQ(missing("5 groups do not divide 12 experts",
+                      message_for("glm4_moe_groups", "\"n_group\": 4", "\"n_group\": 5")),
+              "");
+    EXPECT_EQ(
+        missing("2 groups of 3 experts have fewer than the 7 of a token",
+                message_for("glm4_moe_groups", "\"num_experts_per_tok\": 3", "\"num_experts_per_tok\": 7")),
+        "");
+    EXPECT_EQ(missing("groups of a sigmoid router have one expert each",
+                      message_for("glm4_moe_groups", "\"n_group\": 4", "\"n_group\": 12")),
+              "");
+    EXPECT_EQ(
+        missing("the scale of the experts' weights is -1",
+                message_for("glm4_moe", "\"routed_scaling_factor\": 1.0", "\"routed_scaling_factor\": -1")),
+        "");
+    EXPECT_EQ(missing("blk.1.ffn_up_shexp.weight is 64 x 64 instead of 128 x 64",
+                      message_for("glm4_moe", "\"n_shared_experts\": 1", "\"n_shared_experts\": 2")),
+              "");
+    EXPECT_EQ(missing("blk.3.attn_k.bias does not belong to a GLM 4.5 model",
+                      message_for("glm4_moe", "\"num_nextn_predict_layers\": 1",
+                                  "\"num_nextn_predict_layers\": 0")),
               "");
 }
 
@@ -148,6 +233,11 @@ TEST(Experts, CountsAllAndActiveWeights) {
     EXPECT_NEAR(static_cast<double>(qwen.weights) * 1e-9, 30.5, 0.05);
     EXPECT_NEAR(static_cast<double>(qwen.active) * 1e-9, 3.3, 0.06);
     EXPECT_DOUBLE_EQ(qwen.unused_experts, 1 - 8.0 / 128);
+    const WeightBytes glm = weight_bytes(SyntheticModel("glm-4.5-air", "q4_k_m"));
+    // Embedding and head do not count on the model card.
+    constexpr std::uint64_t ends = 2ULL * 151552 * 4096;
+    EXPECT_NEAR(static_cast<double>(glm.weights - ends) * 1e-9, 106, 0.5);
+    EXPECT_NEAR(static_cast<double>(glm.active - ends) * 1e-9, 12, 0.5);
 }
 
 TEST(Experts, TensorParallelCutsEachExpertAtBlocks) {

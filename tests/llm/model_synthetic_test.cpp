@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "llm/model/synthetic_blocks.h"
 #include "llm/model/synthetic_model.h"
+#include "llm/ops/dequantize.h"
 
 namespace voltpile::llm {
 namespace {
@@ -86,6 +87,30 @@ TEST(SyntheticBlocks, Q8HasTheGivenDeviation) {
     // %.
     EXPECT_NEAR(std::sqrt(squares / kCount), 0.015, 0.015 * 0.01);
     EXPECT_NEAR(sum / kCount, 0, 0.015 * 0.02);
+}
+
+// As above, with the error of 128,000 samples and of fp16 scales.
+TEST(SyntheticBlocks, FiveBitsHaveTheGivenDeviation) {
+    constexpr std::size_t count = 128000;
+    for (const WeightFormat format : {WeightFormat::Q5_0, WeightFormat::Q5_1}) {
+        std::vector<std::byte> blocks(count / 32 * block_bytes(format));
+        make_blocks(format, tensor_key(1, "t"), 0, count / 32, 0.015, blocks.data());
+        std::vector<float> weights(count);
+        dequantize_row(format, blocks.data(), count, weights.data());
+        double sum = 0, squares = 0;
+        for (const float weight : weights) {
+            sum += static_cast<double>(weight);
+            squares += static_cast<double>(weight) * static_cast<double>(weight);
+        }
+        EXPECT_NEAR(std::sqrt(squares / count), 0.015, 0.015 * 0.01) << name(format);
+        EXPECT_NEAR(sum / count, 0, 0.015 * 0.02) << name(format);
+    }
+}
+
+TEST(SyntheticModel, UsesSmallerBlocksForRowsThatAreNotWholeOnes) {
+    const SyntheticModel model("deepseek-v2-lite", "q4_k_m");  // experts of 1408 elements
+    EXPECT_EQ(model.tensor("blk.3.ffn_down.0.weight").format, WeightFormat::Q5_0);
+    EXPECT_EQ(model.tensor("blk.3.ffn_up.0.weight").format, WeightFormat::Q4_K);
 }
 
 TEST(SyntheticModel, RejectsUnknownNames) {

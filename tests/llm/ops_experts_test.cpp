@@ -15,7 +15,12 @@ class OpsExpertsTest : public OpsTest {
     static RouterSettings unit_router(Side& side, int experts, int used, bool normalized) {
         std::vector<float> weight(static_cast<std::size_t>(experts * experts));
         for (int e = 0; e < experts; ++e) weight[static_cast<std::size_t>(e * experts + e)] = 1;
-        return {side.up(weight), nullptr, experts, used, normalized};
+        RouterSettings settings;
+        settings.weight = side.up(weight);
+        settings.experts = experts;
+        settings.used = used;
+        settings.normalized = normalized;
+        return settings;
     }
     static Routing make_routing(Side& side, std::int64_t rows, const RouterSettings& settings) {
         const std::size_t bytes = routing_bytes(rows, settings.experts, settings.used);
@@ -68,11 +73,14 @@ class OpsExpertsTest : public OpsTest {
         std::unique_ptr<ExpertWeights> gate, up, down;
     };
     static Loaded load(Side& side, const Mixture& m, bool shared) {
-        return {
-            {side.up(m.router), shared ? side.up(m.shared_gate) : nullptr, m.experts, m.used, m.normalized},
-            load(side, m, m.ffn, m.hidden, m.gate),
-            load(side, m, m.ffn, m.hidden, m.up),
-            load(side, m, m.hidden, m.ffn, m.down)};
+        RouterSettings settings;
+        settings.weight = side.up(m.router);
+        settings.shared_gate = shared ? side.up(m.shared_gate) : nullptr;
+        settings.experts = m.experts;
+        settings.used = m.used;
+        settings.normalized = m.normalized;
+        return {settings, load(side, m, m.ffn, m.hidden, m.gate), load(side, m, m.ffn, m.hidden, m.up),
+                load(side, m, m.hidden, m.ffn, m.down)};
     }
     // Returns the output of a mixture. shared: the output of its shared expert; empty: there is none.
     static std::vector<float> run(Side& side, const Mixture& m, const Loaded& loaded,
@@ -116,6 +124,77 @@ TEST_P(OpsExpertsTest, RouterChoosesLargestLogitsAndLowerOfEqualExperts) {
         1 / 3.0F, 1 / 3.0F, 1 / 3.0F, std::exp(2.0F) / sum, std::exp(1.0F) / sum, std::exp(0.5F) / sum,
         1 / 3.0F, 1 / 3.0F, 1 / 3.0F};
     for (std::size_t i = 0; i < 9; ++i) EXPECT_NEAR(weight[i], wanted[i], 1e-6F) << i;
+}
+
+// Scores are 1 / (1 + exp(-x)); the bias changes the choice but not the weights.
+TEST_P(OpsExpertsTest, SigmoidRouterChoosesByBiasedScores) {
+    Side side(GetParam().make());
+    constexpr int experts = 40, used = 2;
+    std::vector<float> x(2 * experts, -9);
+    x[3] = 1, x[7] = 0, x[33] = -1;                                      // scores 0.731, 0.5, 0.269
+    x[experts + 3] = 1, x[experts + 7] = 0.5F, x[experts + 33] = 0.75F;  // 0.731, 0.622, 0.679
+    std::vector<float> bias(experts, 0);
+    bias[33] = 0.4F;
+    RouterSettings settings = unit_router(side, experts, used, true);
+    settings.sigmoid = true;
+    settings.choice_bias = side.up(bias);
+    settings.scale = 2.5F;
+    const auto score = [](float logit) { return 1 / (1 + std::exp(-logit)); };
+    for (const bool normalized : {true, false}) {
+        settings.normalized = normalized;
+        const Routing routing = make_routing(side, 2, settings);
+        side.ops->route(side.hidden(x, experts), settings, batch_of(side, {0, 1}), routing);
+        EXPECT_EQ(download(side, routing.expert, 4), (std::vector<std::int32_t>{3, 33, 33, 3}));
+        const float wanted[] = {score(1), score(-1), score(0.75F), score(1)};
+        const auto weight = download(side, routing.weight, 4);
+        for (std::size_t i = 0; i < 4; ++i) {
+            const float sum = normalized ? wanted[i / 2 * 2] + wanted[i / 2 * 2 + 1] : 1;
+            EXPECT_NEAR(weight[i], 2.5F * wanted[i] / sum, 1e-6F) << i;
+        }
+    }
+}
+
+// A group of a sigmoid router is as good as the sum of its two best experts, otherwise as its best one.
+TEST_P(OpsExpertsTest, RouterChoosesGroupsFirst) {
+    for (const bool sigmoid : {false, true}) {
+        Side side(GetParam().make());
+        constexpr int experts = 48, used = 3;  // groups of 12: 0, 12, 24, 36
+        std::vector<float> x(2 * experts, -9);
+        x[2] = 2, x[14] = 1, x[15] = 0.9F, x[25] = 1.5F, x[40] = 1.1F, x[41] = 1.05F, x[42] = 1;
+        x[experts + 47] = 1, x[experts + 46] = 1, x[experts + 0] = 1, x[experts + 1] = 1;  // equal groups
+        x[experts + 24] = 1, x[experts + 35] = 1;
+        RouterSettings settings = unit_router(side, experts, used, false);
+        settings.sigmoid = sigmoid;
+        settings.groups = 4;
+        settings.used_groups = 2;
+        const Routing routing = make_routing(side, 2, settings);
+        side.ops->route(side.hidden(x, experts), settings, batch_of(side, {0, 1}), routing);
+        // By softmax groups 0 and 2, which hold 2 and 25; by sigmoid groups 3 and 1.
+        const std::vector<std::int32_t> wanted = sigmoid ? std::vector<std::int32_t>{40, 41, 14, 0, 1, 24}
+                                                         : std::vector<std::int32_t>{2, 25, 0, 0, 1, 24};
+        EXPECT_EQ(download(side, routing.expert, 6), wanted) << sigmoid;
+        if (sigmoid) continue;
+        double all = 0;
+        for (int e = 0; e < experts; ++e)
+            all += std::exp(static_cast<double>(x[static_cast<std::size_t>(e)]));
+        EXPECT_NEAR(download(side, routing.weight, 2)[1], std::exp(1.5) / all, 1e-6);
+    }
+}
+
+// Without a gate the shared expert counts fully.
+TEST_P(OpsExpertsTest, SharedExpertWithoutGateHasWeightOne) {
+    Side side(GetParam().make());
+    for (const int rows : {1, 6}) {
+        const RouterSettings settings = unit_router(side, 32, 2, true);
+        const std::size_t bytes = routing_bytes(rows, 32, 2);
+        const Routing routing =
+            routing_in(side.up(std::vector<float>(bytes / sizeof(float))), rows, 32, 2, true);
+        side.ops->route(side.hidden(normals(rows * 32), 32), settings,
+                        batch_of(side, std::vector<std::int32_t>(static_cast<std::size_t>(rows), 0)),
+                        routing);
+        EXPECT_EQ(download(side, routing.shared, static_cast<std::size_t>(rows)),
+                  std::vector<float>(static_cast<std::size_t>(rows), 1));
+    }
 }
 
 TEST_P(OpsExpertsTest, RouterSortsPairsByExpertAndSkipsEmptyRows) {

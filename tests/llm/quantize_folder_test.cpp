@@ -46,5 +46,13 @@ TEST(FolderOfAnotherFamily, IsNamed) {
         << text;
 }
 
+TEST(FolderWithDenseLayers, IsNamed) {
+    const ModelFiles model(golden_folder("qwen3_moe_dense"));
+    const std::string text = message_of([&] { open_folder_input(model); });
+    EXPECT_NE(text.find("layers without experts have no keys in GGUF files of Qwen 3 MoE models"),
+              std::string::npos)
+        << text;
+}
+
 }  // namespace
 }  // namespace voltpile::llm

@@ -8,8 +8,9 @@ namespace voltpile::llm {
 namespace {
 
 // The origin of a sum that a norm finds not finite. LastFeedForward counts only rows with logits.
-enum Operation { Input, Attention, FeedForward, LastFeedForward };
-constexpr const char* operation_names[] = {"input", "attention", "feed-forward part", "feed-forward part"};
+enum Operation { Input, Attention, FeedForward, LastFeedForward, Latent };
+constexpr const char* operation_names[] = {"input", "attention", "feed-forward part", "feed-forward part",
+                                           "latent vectors"};
 
 }  // namespace
 
@@ -57,21 +58,7 @@ void Decoder::run_layer(const Layer& layer, int index, FloatRows x, FloatRows de
         index == 0 ? SentinelPlace{number, Input} : SentinelPlace{number - 1, FeedForward};
 
     ops_.add_rms_norm(x, delta, norm(layer.attention_norm), stream_eps(), normed, before);
-    const WeightMatrix* const qkv_weights[] = {layer.q.get(), layer.k.get(), layer.v.get()};
-    const HiddenRows qkv = hidden(buffers_.qkv, x.rows, layer.q->rows() + layer.k->rows() + layer.v->rows());
-    ops_.matmul(normed, qkv_weights, qkv);
-    if (layer.qkv_adapters) ops_.add_adapters(normed, *layer.qkv_adapters, batch, qkv);
-    if (layer.qkv.row_squares != nullptr) {
-        const FloatRows squares = floats(buffers_.squares, x.rows, 2);
-        ops_.sum_squares(qkv, layer.qkv, squares);
-        links_.all_reduce(squares);
-    }
-    ops_.rope_and_store(qkv, layer.qkv, batch, cache);
-    const HiddenRows attended{layer.attended, x.rows, layer.o->columns()};
-    const std::size_t skipped =
-        static_cast<std::size_t>(layer.attended_begin) * bytes_of(ops_.hidden_element());
-    const HiddenRows heads{static_cast<std::byte*>(layer.attended) + skipped, x.rows, attended.columns};
-    ops_.attention(qkv, layer.qkv, batch, cache, layer.attention, heads);
+    const HiddenRows attended = run_attention(layer, number, normed, batch, cache);
     ops_.matmul(attended, *layer.o, partial);
     if (layer.o_adapters) ops_.add_adapters(attended, *layer.o_adapters, batch, partial);
     links_.all_reduce(partial);
@@ -81,6 +68,38 @@ void Decoder::run_layer(const Layer& layer, int index, FloatRows x, FloatRows de
     layer.feed_forward->run(ops_, normed, batch, *feed_forward_buffers_, partial);
     links_.all_reduce(partial);
     output_norm(partial, layer.feed_forward_output_norm, FeedForward);
+}
+
+HiddenRows Decoder::run_attention(const Layer& layer, int number, HiddenRows normed, const BatchView& batch,
+                                  const KvLayer& cache) {
+    const HiddenRows qkv =
+        hidden(buffers_.qkv, normed.rows,
+               static_cast<std::int64_t>(layer.qkv.heads + 2 * layer.qkv.kv_heads) * layer.qkv.head_dim);
+    if (layer.latent) {
+        layer.latent->project(ops_, normed, *latent_buffers_, {number, Latent}, qkv);
+    } else {
+        const WeightMatrix* const weights[] = {layer.q.get(), layer.k.get(), layer.v.get()};
+        ops_.matmul(normed, weights, qkv);
+        if (layer.qkv_adapters) ops_.add_adapters(normed, *layer.qkv_adapters, batch, qkv);
+    }
+    if (layer.qkv.row_squares != nullptr) {
+        const FloatRows squares = floats(buffers_.squares, normed.rows, 2);
+        ops_.sum_squares(qkv, layer.qkv, squares);
+        links_.all_reduce(squares);
+    }
+    ops_.rope_and_store(qkv, layer.qkv, batch, cache);
+    const HiddenRows attended{layer.attended, normed.rows, layer.o->columns()};
+    const std::size_t skipped =
+        static_cast<std::size_t>(layer.attended_begin) * bytes_of(ops_.hidden_element());
+    const HiddenRows heads{static_cast<std::byte*>(layer.attended) + skipped, normed.rows, attended.columns};
+    if (!layer.latent) {
+        ops_.attention(qkv, layer.qkv, batch, cache, layer.attention, heads);
+        return attended;
+    }
+    const HiddenRows latent = layer.latent->attended(*latent_buffers_, normed.rows);
+    ops_.attention(qkv, layer.qkv, batch, cache, layer.attention, latent);
+    layer.latent->values(ops_, latent, heads);
+    return attended;
 }
 
 FloatRows Decoder::run_head(FloatRows x, FloatRows delta, const BatchView& batch) {

@@ -12,6 +12,7 @@
 #include "llm/decoder/decoder_links.h"
 #include "llm/decoder/feed_forward.h"
 #include "llm/decoder/kv_cache.h"
+#include "llm/decoder/latent_attention.h"
 #include "llm/decoder/rope_frequencies.h"
 #include "llm/decoder/weight_loader.h"
 
@@ -70,7 +71,9 @@ class Decoder {
         std::unique_ptr<OpsMemory> attention_norm, attention_output_norm, feed_forward_norm,
             feed_forward_output_norm;
         std::unique_ptr<OpsMemory> q_bias, k_bias, v_bias, q_norm, k_norm;
-        std::unique_ptr<WeightMatrix> q, k, v, o;
+        std::unique_ptr<WeightMatrix> q, k, v;      // null with latent attention
+        std::unique_ptr<LatentProjections> latent;  // null without
+        std::unique_ptr<WeightMatrix> o;
         std::unique_ptr<AdapterWeights> qkv_adapters, o_adapters;  // null: no adapter changes the matrices
         std::unique_ptr<FeedForwardPart> feed_forward;
         QkvSettings qkv;
@@ -101,6 +104,9 @@ class Decoder {
     void allocate_buffers(bool gates_apart);
     void run_layer(const Layer& layer, int index, FloatRows x, FloatRows delta, const BatchView& batch,
                    const KvLayer& cache);
+    // Computes attention's rows before matrix o, and returns them. normed: its input.
+    HiddenRows run_attention(const Layer& layer, int number, HiddenRows normed, const BatchView& batch,
+                             const KvLayer& cache);
     FloatRows run_head(FloatRows x, FloatRows delta, const BatchView& batch);
     std::string clamp_advice(const SentinelPlace& place) const;
     static HiddenRows hidden(const std::unique_ptr<OpsMemory>& memory, std::int64_t rows,
@@ -127,6 +133,7 @@ class Decoder {
     std::unique_ptr<OpsMemory> output_norm_;
     std::vector<Layer> layers_;
     Buffers buffers_;
+    std::unique_ptr<LatentBuffers> latent_buffers_;
     std::unique_ptr<FeedForwardBuffers> feed_forward_buffers_;
     std::map<std::pair<std::int64_t, std::int64_t>, std::unique_ptr<OpsMemory>>
         attended_;  // by begin, columns

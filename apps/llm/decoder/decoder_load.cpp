@@ -33,8 +33,12 @@ Decoder::Decoder(const ModelSource& model, Ops& ops, DecoderLinks& links, const 
       settings_(settings),
       share_(checked_share(model, settings)),
       has_adapters_(!model.adapters().empty()),
-      cache_shape_{settings.layer_end - settings.layer_begin, static_cast<int>(share_.kv_heads.size()),
-                   static_cast<int>(config_.head_dim), settings.pages, settings.cache},
+      cache_shape_{settings.layer_end - settings.layer_begin,
+                   static_cast<int>(share_.kv_heads.size()),
+                   static_cast<int>(config_.head_dim),
+                   settings.pages,
+                   settings.cache,
+                   config_.latent.kv_rank > 0},
       cache_(std::make_unique<KvCache>(ops, cache_shape_)) {
     const WeightLoader loader(model, ops, share_, settings.loaded);
     std::vector<float> factors;
@@ -68,9 +72,13 @@ Decoder::Layer Decoder::load_layer(const WeightLoader& loader, int index) {
         layer.attention_output_norm = norm_of("post_attention_norm.weight");
         layer.feed_forward_output_norm = norm_of("post_ffw_norm.weight");
     }
-    layer.q = matrix("attn_q.weight");
-    layer.k = matrix("attn_k.weight");
-    layer.v = matrix("attn_v.weight");
+    if (config_.latent.kv_rank > 0) {
+        layer.latent = std::make_unique<LatentProjections>(loader, index);
+    } else {
+        layer.q = matrix("attn_q.weight");
+        layer.k = matrix("attn_k.weight");
+        layer.v = matrix("attn_v.weight");
+    }
     if (config_.blocks.qkv_bias) {
         layer.q_bias = vector("attn_q.bias");
         layer.k_bias = vector("attn_k.bias");
@@ -168,6 +176,9 @@ void Decoder::allocate_buffers(bool gates_apart) {
     buffers_.hidden = hidden(rows, config_.hidden);
     buffers_.qkv = hidden(rows, heads * config_.head_dim);
     if (config_.blocks.qk_norm == QkNorm::Row) buffers_.squares = floats(rows, 2);
+    if (config_.latent.kv_rank > 0)
+        latent_buffers_ = std::make_unique<LatentBuffers>(ops_, config_, rows,
+                                                          static_cast<std::int64_t>(share_.heads.size()));
     feed_forward_buffers_ = std::make_unique<FeedForwardBuffers>(ops_, config_, share_, rows, gates_apart);
     if (!last_stage()) return;
     const std::int64_t logits = settings_.limits.logits;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -55,16 +56,21 @@ class Mixture final : public FeedForwardPart {
           up_(load(loader, layer, "ffn_up")),
           down_(load(loader, layer, "ffn_down")) {
         const Experts& experts = loader.model().config().experts;
-        if (experts.shared_ffn > 0) {
-            shared_gate_ =
-                loader.vector_memory(loader.model().layer_tensor(layer, "ffn_gate_inp_shexp.weight"));
-            shared_ = std::make_unique<GatedProduct>(loader, layer, "_shexp.weight");
-            settings_.shared_gate = static_cast<const float*>(shared_gate_->data());
-        }
+        const auto numbers = [&](std::unique_ptr<OpsMemory>& memory, const char* name) {
+            memory = loader.vector_memory(loader.model().layer_tensor(layer, name));
+            return static_cast<const float*>(memory->data());
+        };
+        if (experts.shared_ffn > 0) shared_ = std::make_unique<GatedProduct>(loader, layer, "_shexp.weight");
+        if (experts.shared_gate) settings_.shared_gate = numbers(shared_gate_, "ffn_gate_inp_shexp.weight");
+        if (experts.choice_bias) settings_.choice_bias = numbers(choice_bias_, "exp_probs_b.bias");
         settings_.weight = static_cast<const float*>(router_->data());
         settings_.experts = static_cast<int>(experts.count);
         settings_.used = static_cast<int>(experts.used);
         settings_.normalized = experts.normalized;
+        settings_.sigmoid = experts.sigmoid;
+        settings_.groups = static_cast<int>(experts.groups);
+        settings_.used_groups = static_cast<int>(experts.used_groups);
+        settings_.scale = static_cast<float>(experts.scale);
     }
 
     void run(Ops& ops, HiddenRows x, const BatchView& batch, const FeedForwardBuffers& buffers,
@@ -87,7 +93,7 @@ class Mixture final : public FeedForwardPart {
         return loader.join(std::move(matrices));
     }
 
-    std::unique_ptr<OpsMemory> router_, shared_gate_;
+    std::unique_ptr<OpsMemory> router_, shared_gate_, choice_bias_;
     std::unique_ptr<ExpertWeights> gate_, up_, down_;
     std::unique_ptr<GatedProduct> shared_;
     RouterSettings settings_;
@@ -102,7 +108,7 @@ FeedForwardBuffers::FeedForwardBuffers(Ops& ops, const ModelConfig& config, cons
         return ops.allocate(static_cast<std::size_t>(of_rows) * columns * bytes_of(ops.hidden_element()));
     };
     const Experts& experts = config.experts;
-    const std::size_t dense = experts.count > 0 ? share.shared_ffn.size() : share.ffn.size();
+    const std::size_t dense = std::max(share.shared_ffn.size(), share.ffn.size());
     gated = hidden(rows, dense);
     if (gates_apart) gate_up = hidden(rows, 2 * dense);
     if (experts.count == 0) return;
@@ -112,7 +118,7 @@ FeedForwardBuffers::FeedForwardBuffers(Ops& ops, const ModelConfig& config, cons
 }
 
 std::unique_ptr<FeedForwardPart> load_feed_forward(const WeightLoader& loader, int layer) {
-    if (loader.model().config().experts.count > 0) return std::make_unique<Mixture>(loader, layer);
+    if (has_experts(loader.model().config(), layer)) return std::make_unique<Mixture>(loader, layer);
     return std::make_unique<GatedProduct>(loader, layer, ".weight");
 }
 

@@ -1,5 +1,8 @@
 #include "llm/decoder/weight_loader.h"
 
+#include <algorithm>
+
+#include "base/half.h"
 #include "llm/ops/dequantize.h"
 
 namespace voltpile::llm {
@@ -38,6 +41,21 @@ std::vector<float> WeightLoader::vector(const ModelTensor& tensor) const {
     std::vector<float> values(slice.rows() * slice.columns());
     dequantize_row(tensor.format, stored.data(), static_cast<std::int64_t>(values.size()), values.data());
     return values;
+}
+
+std::unique_ptr<WeightMatrix> WeightLoader::half_matrix(const std::vector<float>& values, std::int64_t rows,
+                                                        std::int64_t columns) const {
+    std::vector<std::uint16_t> halves(values.size());
+    std::ranges::transform(values, halves.begin(), half_from_float);
+    MatrixSource source;
+    source.format = WeightFormat::F16;
+    source.rows = rows;
+    source.columns = columns;
+    source.row_bytes = static_cast<std::size_t>(columns) * sizeof(std::uint16_t);
+    source.data = reinterpret_cast<const std::byte*>(halves.data());
+    auto loaded = ops_.load_matrix(source);
+    if (loaded_) loaded_(halves.size() * sizeof(std::uint16_t));
+    return loaded;
 }
 
 std::unique_ptr<OpsMemory> WeightLoader::memory(const std::vector<float>& values) const {

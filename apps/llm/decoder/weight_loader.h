@@ -29,6 +29,9 @@ class WeightLoader {
     std::unique_ptr<WeightMatrix> matrix(const ModelTensor& tensor, const TensorSlice& slice) const;
     // Returns the numbers of the rank's shard, row after row.
     std::vector<float> vector(const ModelTensor& tensor) const;
+    // Loads numbers as an F16 matrix.
+    std::unique_ptr<WeightMatrix> half_matrix(const std::vector<float>& values, std::int64_t rows,
+                                              std::int64_t columns) const;
     std::unique_ptr<ExpertWeights> join(std::vector<std::unique_ptr<WeightMatrix>> experts) const {
         return ops_.join_experts(std::move(experts));
     }

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/error.h"
+#include "llm/model/tensor_names.h"
 
 namespace voltpile::llm {
 namespace {
@@ -70,6 +71,7 @@ std::vector<ModelTensor> stacked_tensors(const ModelSource& model) {
     for (const ModelTensor& tensor : model.tensors()) {
         if (tensor.expert > 0) continue;
         tensors.push_back(tensor);
+        tensors.back().name = gguf_name(tensor.name, *model.config().family);
         if (tensor.expert < 0) continue;
         ModelTensor& stack = tensors.back();
         stack.name = stacked_name(tensor.layer, kind_of(tensor.name));
@@ -92,7 +94,11 @@ void check_experts_on_gpus(const ModelSource& model) {
 
 void read_stacked(const ModelSource& model, const ModelTensor& tensor, std::size_t row_begin,
                   std::size_t row_end, std::byte* out) {
-    if (tensor.matrices == 1) return model.read(tensor, {row_begin, row_end, 0, tensor.columns}, out);
+    if (tensor.matrices == 1) {
+        const ModelTensor& canonical =
+            model.tensor(canonical_name_of_gguf(tensor.name, *model.config().family));
+        return model.read(canonical, {row_begin, row_end, 0, tensor.columns}, out);
+    }
     const std::size_t rows = tensor.rows / tensor.matrices;
     while (row_begin < row_end) {
         const std::size_t expert = row_begin / rows, begin = row_begin % rows;

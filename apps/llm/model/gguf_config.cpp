@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "llm/model/byte_cursor.h"
 #include "llm/model/gguf_keys.h"
@@ -34,10 +35,13 @@ class GgufConfigReader {
         read_experts();
         read_rope();
         if (tensors_.contains("blk.0.attn_q.bias")) config_.blocks.qkv_bias = true;
+        if (config_.family->optional_qk_norm && tensors_.contains("blk.0.attn_q_norm.weight"))
+            config_.blocks.qk_norm = QkNorm::Heads;
         config_.tied_embeddings = !tensors_.contains("output.weight");
         config_.rope_factors = tensors_.contains("rope_freqs.weight");
         if (const auto window = keys_.find_integer("attention.sliding_window"); window && *window > 0)
             set_window(config_, *window, each_layer(config_, true));
+        config_.latent.split = tensors_.contains("blk.0.attn_k_b.weight");
         if (config_.family->read_gguf) config_.family->read_gguf(keys_, config_);
         read_tokens();
         check_config(config_, file_.path());
@@ -68,13 +72,24 @@ class GgufConfigReader {
     }
 
     void read_sizes() {
-        config_.layers = keys_.integer("block_count");
+        config_.prediction_layers = keys_.find_integer("nextn_predict_layers").value_or(0);
+        config_.layers = keys_.integer("block_count") - config_.prediction_layers;
         config_.hidden = keys_.integer("embedding_length");
         config_.heads = keys_.integer("attention.head_count");
         config_.kv_heads = keys_.find_integer("attention.head_count_kv").value_or(config_.heads);
         config_.ffn = keys_.integer("feed_forward_length");
         config_.context = keys_.integer("context_length");
         config_.rms_eps = keys_.real("attention.layer_norm_rms_epsilon");
+        if (!config_.family->latent_attention) read_heads();
+        const auto embedding = tensors_.find("token_embd.weight");
+        if (embedding != tensors_.end()) {
+            config_.vocab = static_cast<std::int64_t>(embedding->second.rows);
+        } else {
+            config_.vocab = keys_.find_integer("vocab_size").value_or(0);
+        }
+    }
+
+    void read_heads() {
         const auto key_length = keys_.find_integer("attention.key_length");
         if (!key_length && config_.heads > 0 && config_.hidden % config_.heads != 0)
             keys_.fail(
@@ -84,12 +99,6 @@ class GgufConfigReader {
             value_length && *value_length != config_.head_dim)
             keys_.fail(fmt::format("heads of V have length {}, those of K {}: not supported", *value_length,
                                    config_.head_dim));
-        const auto embedding = tensors_.find("token_embd.weight");
-        if (embedding != tensors_.end()) {
-            config_.vocab = static_cast<std::int64_t>(embedding->second.rows);
-        } else {
-            config_.vocab = keys_.find_integer("vocab_size").value_or(0);
-        }
     }
 
     void read_experts() {
@@ -100,14 +109,27 @@ class GgufConfigReader {
         experts.ffn = keys_.find_integer("expert_feed_forward_length").value_or(config_.ffn);
         experts.normalized =
             keys_.find_flag("expert_weights_norm").value_or(config_.family->normalized_experts);
-        constexpr std::int64_t softmax = 1;
-        if (const auto gating = keys_.find_integer("expert_gating_func"); gating.value_or(softmax) != softmax)
-            keys_.fail(fmt::format("{} is {}, which is not supported (supported: 1, softmax)",
-                                   keys_.full("expert_gating_func"), *gating));
-        if (const auto scale = keys_.find_real("expert_weights_scale");
-            scale.value_or(1) != 1 && scale != 0.0)
-            keys_.fail(fmt::format("{} is {:g}, which is not supported (supported: 1)",
-                                   keys_.full("expert_weights_scale"), *scale));
+        experts.sigmoid = config_.family->sigmoid_router;
+        // 0: not set.
+        if (const std::int64_t gating = keys_.find_integer("expert_gating_func").value_or(0); gating != 0) {
+            constexpr std::int64_t softmax = 1, sigmoid = 2;
+            if (gating != softmax && gating != sigmoid)
+                keys_.fail(
+                    fmt::format("{} is {}, which is not supported (supported: 1, softmax, and 2, sigmoid)",
+                                keys_.full("expert_gating_func"), gating));
+            experts.sigmoid = gating == sigmoid;
+        }
+        const double scale = keys_.find_real("expert_weights_scale").value_or(0);
+        experts.scale = scale == 0 ? 1 : scale;
+        experts.groups = std::max<std::int64_t>(keys_.find_integer("expert_group_count").value_or(1), 1);
+        experts.used_groups = keys_.find_integer("expert_group_used_count").value_or(experts.groups);
+        const std::int64_t shared = keys_.find_integer("expert_shared_count").value_or(0);
+        if (shared > kMostExperts || experts.ffn > std::numeric_limits<std::int32_t>::max())
+            keys_.fail(fmt::format("{} shared experts of size {} are out of range", shared, experts.ffn));
+        experts.shared_ffn = shared * experts.ffn;
+        const std::int64_t dense = keys_.find_integer("leading_dense_block_count").value_or(0);
+        set_dense_begin(config_, dense);
+        experts.choice_bias = tensors_.contains(fmt::format("blk.{}.exp_probs_b.bias", dense));
     }
 
     void read_rope() {

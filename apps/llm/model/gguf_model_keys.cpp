@@ -1,5 +1,6 @@
 #include "llm/model/gguf_model_keys.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -19,12 +20,21 @@ class ModelKeys {
         integer("embedding_length", config_.hidden);
         integer("feed_forward_length", config_.ffn);
         integer("attention.head_count", config_.heads);
-        integer("attention.head_count_kv", config_.kv_heads);
-        integer("attention.key_length", config_.head_dim);
-        integer("attention.value_length", config_.head_dim);
+        add_heads();
         integer("vocab_size", config_.vocab);
         real("attention.layer_norm_rms_epsilon", config_.rms_eps);
         if (config_.sliding_window > 0) integer("attention.sliding_window", config_.sliding_window);
+    }
+
+    void add_heads() {
+        const LatentAttention& latent = config_.latent;
+        const bool is_latent = latent.kv_rank > 0;
+        integer("attention.head_count_kv", is_latent ? config_.heads : config_.kv_heads);
+        integer("attention.key_length", is_latent ? latent.plain_dim + config_.rope_dims : config_.head_dim);
+        integer("attention.value_length", is_latent ? latent.value_dim : config_.head_dim);
+        if (!is_latent) return;
+        integer("attention.kv_lora_rank", latent.kv_rank);
+        if (latent.q_rank > 0) integer("attention.q_lora_rank", latent.q_rank);
     }
 
     void add_experts() {
@@ -33,7 +43,18 @@ class ModelKeys {
         integer("expert_count", experts.count);
         integer("expert_used_count", experts.used);
         integer("expert_feed_forward_length", experts.ffn);
-        if (experts.shared_ffn > 0) integer("expert_shared_feed_forward_length", experts.shared_ffn);
+        if (experts.shared_gate)
+            integer("expert_shared_feed_forward_length", experts.shared_ffn);
+        else if (experts.shared_ffn > 0)
+            integer("expert_shared_count", experts.shared_ffn / experts.ffn);
+        const auto dense = std::ranges::find(config_.layer_dense, false) - config_.layer_dense.begin();
+        if (dense > 0) integer("leading_dense_block_count", dense);
+        if (experts.sigmoid) integer("expert_gating_func", 2);
+        if (experts.scale != 1) real("expert_weights_scale", experts.scale);
+        if (experts.groups > 1) {
+            integer("expert_group_count", experts.groups);
+            integer("expert_group_used_count", experts.used_groups);
+        }
         if (experts.normalized != config_.family->normalized_experts)
             file_.add(prefix_ + "expert_weights_norm", experts.normalized);
     }

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <utility>
 
@@ -31,6 +32,7 @@ void read_family(const JsonKeys& keys, ModelConfig& config) {
                               supported_families()));
     config.blocks = config.family->blocks;
     config.experts.normalized = config.family->normalized_experts;
+    config.experts.sigmoid = config.family->sigmoid_router;
     config.quantization = read_quantization(keys);
     const bool silu = config.blocks.activation == Activation::Silu;
     const std::string expected = silu ? "silu" : "gelu_pytorch_tanh";
@@ -95,6 +97,14 @@ void read_longrope(const JsonKeys& model, const JsonKeys& keys, ModelConfig& con
     scaling.attention_factor = keys.real("attention_factor").value_or(0);
 }
 
+// Returns the quotient of both factors of cos and sin that DeepSeek's models have; 0 without such keys.
+double yarn_attention_factor(const JsonKeys& keys, double factor) {
+    const double mscale = keys.real("mscale").value_or(0), of_all = keys.real("mscale_all_dim").value_or(0);
+    if (mscale == 0 || of_all == 0) return 0;
+    const auto scaled = [&](double by) { return factor > 1 ? 0.1 * by * std::log(factor) + 1 : 1; };
+    return scaled(mscale) / scaled(of_all);
+}
+
 void read_rope_scaling(const JsonKeys& model, const JsonKeys& keys, ModelConfig& config) {
     RopeScaling& scaling = config.rope_scaling;
     const std::string kind = keys.text("rope_type").value_or(keys.text("type").value_or("default"));
@@ -113,7 +123,8 @@ void read_rope_scaling(const JsonKeys& model, const JsonKeys& keys, ModelConfig&
                         printable(kind)));
     }
     for (const char* key : {"mscale", "mscale_all_dim"})
-        if (keys.find(key)) keys.fail(fmt::format("RoPE scaling with \"{}\" is not supported", key));
+        if (scaling.kind != RopeScalingKind::Yarn && keys.find(key))
+            keys.fail(fmt::format("RoPE scaling \"{}\" with \"{}\" is not supported", kind, key));
     if (keys.boolean("truncate") == false)
         keys.fail("RoPE scaling with \"truncate\": false is not supported");
     if (scaling.kind == RopeScalingKind::Llama3)  // there are no defaults, as in transformers
@@ -125,7 +136,8 @@ void read_rope_scaling(const JsonKeys& model, const JsonKeys& keys, ModelConfig&
     scaling.low_frequency_factor = keys.real("low_freq_factor").value_or(scaling.low_frequency_factor);
     scaling.high_frequency_factor = keys.real("high_freq_factor").value_or(scaling.high_frequency_factor);
     if (scaling.kind == RopeScalingKind::Yarn)  // transformers ignores it with the others
-        scaling.attention_factor = keys.real("attention_factor").value_or(0);
+        scaling.attention_factor =
+            keys.real("attention_factor").value_or(yarn_attention_factor(keys, scaling.factor));
     scaling.beta_fast = keys.real("beta_fast").value_or(scaling.beta_fast);
     scaling.beta_slow = keys.real("beta_slow").value_or(scaling.beta_slow);
 }

@@ -43,17 +43,47 @@ class Problems {
 // The number of tensors stays within what any published model has a few times over.
 constexpr std::int64_t kMostExpertsOfLayers = 1 << 17;
 
+void check_router(const Experts& experts, Problems& problems) {
+    problems.check_positive("the scale of the experts' weights", experts.scale);
+    if (experts.choice_bias && !experts.sigmoid)
+        problems.add("a bias of the choice of experts needs a sigmoid router");
+    problems.check_range("the number of groups of experts", experts.groups, 1, kMostExpertGroups);
+    problems.check_range("the number of groups of a token", experts.used_groups, 1,
+                         std::clamp<std::int64_t>(experts.groups, 1, kMostExpertGroups));
+    if (experts.groups < 1 || experts.count < 1 || experts.count > kMostExperts) return;
+    const std::int64_t in_group = experts.count / experts.groups;
+    if (experts.count % experts.groups != 0)
+        problems.add(fmt::format("{} groups do not divide {} experts", experts.groups, experts.count));
+    // The two best experts rank a group of a sigmoid router.
+    else if (experts.groups > 1 && experts.sigmoid && in_group < 2)
+        problems.add("groups of a sigmoid router have one expert each");
+    else if (experts.used > experts.used_groups * in_group)
+        problems.add(fmt::format("{} groups of {} experts have fewer than the {} of a token",
+                                 experts.used_groups, in_group, experts.used));
+}
+
 void check_experts(const ModelConfig& config, Problems& problems) {
     const Experts& experts = config.experts;
-    if (experts.count == 0) return problems.check_range("the feed-forward size", config.ffn, 1, kMaxWidth);
+    if (has_dense_layers(config)) problems.check_range("the feed-forward size", config.ffn, 1, kMaxWidth);
+    if (experts.count == 0) return;
     problems.check_range("the number of experts", experts.count, 1, kMostExperts);
     problems.check_range("the number of experts of a token", experts.used, 1,
                          std::clamp<std::int64_t>(experts.count, 1, kMostUsedExperts));
     problems.check_range("the feed-forward size of an expert", experts.ffn, 1, kMaxWidth);
     problems.check_range("the feed-forward size of the shared expert", experts.shared_ffn, 0, kMaxWidth);
+    check_router(experts, problems);
     if (experts.count > 0 && config.layers > kMostExpertsOfLayers / experts.count)
         problems.add(
             fmt::format("{} layers with {} experts each are too many", config.layers, experts.count));
+}
+
+void check_latent(const ModelConfig& config, Problems& problems) {
+    const LatentAttention& latent = config.latent;
+    if (latent.kv_rank == 0) return;
+    problems.check_range("the rank of keys and values", latent.kv_rank, 1, kMaxHeadDim);
+    problems.check_range("the rank of queries", latent.q_rank, 0, kMaxWidth);
+    problems.check_range("the number of elements of a query without RoPE", latent.plain_dim, 1, kMaxHeadDim);
+    problems.check_range("the size of a head of values", latent.value_dim, 1, kMaxHeadDim);
 }
 
 void check_rope(const ModelConfig& config, Problems& problems) {
@@ -87,6 +117,16 @@ std::string_view name(RopeScalingKind kind) {
     return kScalings[static_cast<std::size_t>(kind)];
 }
 
+bool has_experts(const ModelConfig& config, std::int64_t layer) {
+    const auto at = static_cast<std::size_t>(layer);
+    return config.experts.count > 0 && (at >= config.layer_dense.size() || !config.layer_dense[at]);
+}
+
+bool has_dense_layers(const ModelConfig& config) {
+    return config.experts.count == 0 ||
+           std::ranges::find(config.layer_dense, true) != config.layer_dense.end();
+}
+
 void check_config(const ModelConfig& config, std::string_view path) {
     Problems problems;
     problems.check_range("the number of layers", config.layers, 1, kMaxLayers);
@@ -95,9 +135,12 @@ void check_config(const ModelConfig& config, std::string_view path) {
     problems.check_range("the number of KV heads", config.kv_heads, 1, kMaxHeads);
     problems.check_range("the head dimension", config.head_dim, 2, kMaxHeadDim);
     problems.check_range("the number of rotated elements of a head", config.rope_dims, 2, config.head_dim);
+    check_latent(config, problems);
     check_experts(config, problems);
     problems.check_range("the vocabulary", config.vocab, 1, kMaxWidth);
     problems.check_range("the context", config.context, 1, kMaxContext);
+    problems.check_range("the number of layers that predict further tokens", config.prediction_layers, 0,
+                         kMaxLayers);
     problems.check_range("the sliding window", config.sliding_window, 0, kMaxContext);
     if (config.kv_heads > 0 && config.heads % config.kv_heads != 0)
         problems.add(fmt::format("{} KV heads do not divide {} heads", config.kv_heads, config.heads));

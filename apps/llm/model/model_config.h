@@ -44,34 +44,55 @@ struct TokenizerSource {
     std::string description;  // for people: "gpt2 (llama-bpe)"
 };
 
-// The experts of each layer's feed-forward part. A row uses those with the largest logits of the router,
-// weighed by their softmax. A shared expert, weighed by the sigmoid of a logit of its own, is always used.
+// The experts of each layer's feed-forward part, and how the router chooses those of a token (Ops::route).
+// A shared expert is always used.
 struct Experts {
-    std::int64_t count = 0;       // 0: none, the feed-forward part is dense
+    std::int64_t count = 0;       // 0: none, the feed-forward parts of all layers are dense
     std::int64_t used = 0;        // by each token
     std::int64_t ffn = 0;         // size of an expert
-    std::int64_t shared_ffn = 0;  // size of the shared expert; 0: none
+    std::int64_t shared_ffn = 0;  // size of the shared expert, or of all together; 0: none
     bool normalized = false;      // the weights of a token's experts are divided by their sum
+    bool shared_gate = false;     // the shared expert is weighed by the sigmoid of a logit of its own
+    bool sigmoid = false;         // scores are the sigmoids of logits instead of their softmax
+    bool choice_bias = false;     // exp_probs_b.bias: added to the scores for the choice, not for the weights
+    std::int64_t groups = 1;      // of adjacent experts, of equal size
+    std::int64_t used_groups = 1;  // groups that a token's experts come from
+    double scale = 1;              // of the weights of a token's experts
 };
 
 // The largest numbers that the operations take.
 constexpr std::int64_t kMostExperts = 1024;
 constexpr std::int64_t kMostUsedExperts = 32;
+constexpr std::int64_t kMostExpertGroups = 32;
+
+// Multi-head latent attention (DeepSeek V2, arXiv:2405.04434). The keys and values of all heads are products
+// with one latent vector for each token, and keys have a rotated part that all heads share.
+struct LatentAttention {
+    std::int64_t kv_rank = 0;    // size of the latent vector; 0: the model has ordinary attention
+    std::int64_t q_rank = 0;     // size of the latent vector of queries; 0: none
+    std::int64_t plain_dim = 0;  // elements of a query without RoPE; ModelConfig::rope_dims have RoPE
+    std::int64_t value_dim = 0;  // of a head
+    bool split = false;          // attn_k_b and attn_v_b instead of attn_kv_b
+};
 
 struct ModelConfig {
     const ModelFamily* family = nullptr;  // never null in a config that was read
     LayerBlocks blocks;
     std::string model_name;  // from the model's files; may be empty
     std::int64_t layers = 0;
-    std::int64_t hidden = 0;     // size of the hidden state of a token
-    std::int64_t heads = 0;      // of Q
-    std::int64_t kv_heads = 0;   // of K and of V; divides `heads`
-    std::int64_t head_dim = 0;   // even; heads * head_dim need not be `hidden`
+    std::int64_t hidden = 0;    // size of the hidden state of a token
+    std::int64_t heads = 0;     // of Q
+    std::int64_t kv_heads = 0;  // of K and of V; divides `heads`; 1 with latent attention
+    std::int64_t head_dim = 0;  // even; heads * head_dim need not be `hidden`; latent: kv_rank + rope_dims
+    LatentAttention latent;
     std::int64_t rope_dims = 0;  // the first elements of a head, which RoPE rotates; even
-    std::int64_t ffn = 0;        // size of the feed-forward part; unused with experts
+    std::int64_t ffn = 0;        // size of a dense feed-forward part
     std::int64_t vocab = 0;      // rows of the embedding; the tokenizer may have fewer tokens
     std::int64_t context = 0;    // tokens
     Experts experts;
+    std::vector<bool> layer_dense;  // which layers of a mixture have no experts; empty: none
+    // Layers behind the last that predict further tokens (MTP). Their tensors are ignored.
+    std::int64_t prediction_layers = 0;
     double rms_eps = 0;
     double rope_theta = 10000;
     RopeStyle rope_style = RopeStyle::HalfSplit;
@@ -98,6 +119,10 @@ struct ModelConfig {
 };
 
 std::string_view name(RopeScalingKind kind);
+
+// Whether the feed-forward part of a layer is a mixture of experts.
+bool has_experts(const ModelConfig& config, std::int64_t layer);
+bool has_dense_layers(const ModelConfig& config);
 
 // Throws one FileError "path: ..." that lists everything out of range.
 void check_config(const ModelConfig& config, std::string_view path);

@@ -59,6 +59,13 @@ void set_window(ModelConfig& config, std::int64_t window, std::vector<bool> slid
     config.layer_slides = any ? std::move(slides) : std::vector<bool>{};
 }
 
+void set_dense_begin(ModelConfig& config, std::int64_t count) {
+    config.layer_dense = each_layer(config, false);
+    const auto dense = std::clamp<std::int64_t>(count, 0, std::ssize(config.layer_dense));
+    std::fill_n(config.layer_dense.begin(), dense, true);
+    if (dense == 0) config.layer_dense.clear();
+}
+
 std::vector<bool> sliding_layers(const JsonKeys& keys, const ModelConfig& config) {
     const nlohmann::json* types = keys.find("layer_types");
     std::vector<bool> slides = each_layer(config, false);

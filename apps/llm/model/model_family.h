@@ -31,16 +31,22 @@ struct ModelFamily {
     // any other name.
     std::string_view word_in_gguf_name = "";
 
-    bool mixture = false;             // of experts; GGUF may have dense models of the same architecture
-    bool normalized_experts = false;  // see Experts; of GGUF, and of folders without "norm_topk_prob"
+    bool mixture = false;  // of experts; GGUF may have dense models of the same architecture
+    // See Experts; of GGUF files and folders that lack the key.
+    bool normalized_experts = false;
+    bool sigmoid_router = false;
 
+    bool latent_attention = false;  // see LatentAttention
     LayerBlocks blocks = {};
     RopeStyle rope_in_folder = RopeStyle::HalfSplit;
     RopeStyle rope_in_gguf = RopeStyle::HalfSplit;
     std::string_view folder_defaults = "{}";  // JSON: the values of keys that config.json may lack
+    bool optional_qk_norm = false;            // GGUF files with the tensors of QkNorm::Heads use it
     bool partial_rotary = false;              // whether folders may have "partial_rotary_factor"
     bool begins_with_bos = false;             // prompts, unless tokenizer_config.json says otherwise
     std::span<const TensorName> names = {};   // tensors of a layer beyond, or instead of, the common ones
+    // Tensors of a layer whose name in GGUF files is not the canonical one. `folder`: the name in GGUF.
+    std::span<const TensorName> gguf_names = {};
     std::span<const std::string_view> end_texts = {};  // tokens that end an answer, beside the common ones
 
     // Read what only this family has, after the common keys. nullptr: nothing.
@@ -64,6 +70,9 @@ std::vector<bool> each_layer(const ModelConfig& config, bool value);
 
 // Lets the layers whose flag is set use a window. Nothing slides if no flag is set.
 void set_window(ModelConfig& config, std::int64_t window, std::vector<bool> slides);
+
+// Makes the first `count` layers of a mixture dense.
+void set_dense_begin(ModelConfig& config, std::int64_t count);
 
 // Returns a flag for each layer: whether its entry of "layer_types" is "sliding_attention". Empty if the key
 // is absent or its length is not the number of layers.

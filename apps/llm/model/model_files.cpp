@@ -53,16 +53,24 @@ std::string first_path(const TensorFiles& files) {
     return files.gguf ? files.gguf->path() : files.folder;
 }
 
+void erase_prediction_layers(const ModelConfig& config, TensorFiles& files) {
+    std::erase_if(files.tensors, [&](const auto& entry) { return is_for_prediction(entry.first, config); });
+}
+
 // Reads the description and gives all tensors their canonical names.
 ModelConfig config_of(TensorFiles& files) {
     if (files.gguf) {
         ModelConfig config = config_from_gguf(*files.gguf, files.tensors);
+        erase_prediction_layers(config, files);
+        if (!config.family->gguf_names.empty())
+            files.rename([&](std::string_view name) { return canonical_name_of_gguf(name, *config.family); });
         unstack_experts(config, files);
         return config;
     }
     ModelConfig config = config_from_folder(files.folder);
     std::erase_if(files.tensors,
                   [&](const auto& entry) { return is_for_images(entry.first, *config.family); });
+    erase_prediction_layers(config, files);
     unpack_tensors(files, config);
     check_only_weights(files.tensors, files.folder);
     files.rename([&](std::string_view name) { return canonical_name(name, *config.family); });

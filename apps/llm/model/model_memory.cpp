@@ -22,6 +22,7 @@ struct RankBytes {
 
 std::uint64_t bytes_of(WeightLayout layout, const ModelTensor& tensor, const TensorSlice& slice) {
     if (tensor.router) return slice.rows() * slice.columns() * sizeof(float);
+    if (tensor.as_half) return slice.rows() * slice.columns() * sizeof(std::uint16_t);
     if (layout == WeightLayout::File) return slice.bytes(tensor.format);
     return gpu_bytes(tensor.format, static_cast<std::int64_t>(slice.rows()),
                      static_cast<std::int64_t>(slice.columns()));
@@ -121,7 +122,8 @@ WeightBytes weight_bytes(const ModelSource& model) {
 }
 
 std::uint64_t kv_bytes_per_token_and_layer(const ModelConfig& config, KvElement element) {
-    return 2 * static_cast<std::uint64_t>(config.kv_heads) *
+    const std::uint64_t vectors = config.latent.kv_rank > 0 ? 1 : 2;
+    return vectors * static_cast<std::uint64_t>(config.kv_heads) *
            kv_head_bytes(element, static_cast<std::size_t>(config.head_dim));
 }
 
@@ -160,6 +162,20 @@ std::vector<StageNeeds> cut_into_stages(const ModelSource& model, WeightLayout l
     return needs;
 }
 
+namespace {
+
+// Returns the activations of attention in a row.
+std::int64_t attention_factors(const ModelConfig& config) {
+    const LatentAttention& latent = config.latent;
+    std::int64_t factors = (2 * config.heads + 2 * config.kv_heads) * config.head_dim;
+    if (latent.kv_rank > 0)
+        factors += config.heads * (latent.plain_dim + config.rope_dims + latent.value_dim) +
+                   3 * (latent.q_rank + latent.kv_rank) + config.rope_dims;
+    return factors;
+}
+
+}  // namespace
+
 std::uint64_t working_bytes(const ModelConfig& config, WeightLayout layout, const PassShape& pass) {
     const bool gpu = layout == WeightLayout::Gpu;
     const std::int64_t tensor = pass.tensor_parallel;
@@ -167,11 +183,12 @@ std::uint64_t working_bytes(const ModelConfig& config, WeightLayout layout, cons
     // The residual stream, partial sums, and two hidden states on their way to the next stage.
     const std::int64_t floats = (2 + (pass.stages > 1 ? 2 : 0)) * config.hidden;
     const Experts& experts = config.experts;
-    const std::int64_t ffn = experts.count > 0 ? experts.used * experts.ffn + experts.shared_ffn : config.ffn;
+    const std::int64_t dense_ffn = has_dense_layers(config) ? config.ffn : 0;
+    const std::int64_t ffn = experts.used * experts.ffn + std::max(experts.shared_ffn, dense_ffn);
     const std::int64_t gates = pass.gates_apart ? 2 * ffn : 0;
-    const std::int64_t factors =
-        config.hidden + ((2 * config.heads + 2 * config.kv_heads) * config.head_dim + ffn + gates) / tensor;
-    // On cores, each row's copies and products for its experts and its adapter; the router's logits and choices.
+    const std::int64_t factors = config.hidden + (attention_factors(config) + ffn + gates) / tensor;
+    // On cores, each row's copies and products for its experts and its adapter; the router's logits and
+    // choices.
     const std::int64_t copies =
         gpu ? 0 : 2 * experts.used * config.hidden + (gates > 0 ? config.hidden + ffn : 0);
     const std::int64_t routing = experts.count + 4 * experts.used;

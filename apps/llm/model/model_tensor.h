@@ -26,6 +26,7 @@ struct ModelTensor {
     WeightFormat format = WeightFormat::F32;
     int expert = -1;           // whose matrix it is; -1: of all tokens
     bool router = false;       // in memory as fp32 numbers
+    bool as_half = false;      // in memory as fp16 numbers
     std::size_t matrices = 1;  // of equal shape, one below the other: stacked_tensors()
     // The place in the model's files; null and -1 for a synthetic model and a packed matrix.
     const std::byte* data = nullptr;  // mapped, aligned only as in the file

@@ -42,6 +42,9 @@ std::string rope_text(const ModelConfig& config) {
 std::string attention_text(const ModelConfig& config) {
     std::string text =
         fmt::format("{} heads of {}, {} for keys and values", config.heads, config.head_dim, config.kv_heads);
+    if (config.latent.kv_rank > 0)
+        text = fmt::format("latent, {} heads, {} + {} numbers of a token in the cache", config.heads,
+                           config.latent.kv_rank, config.rope_dims);
     if (config.blocks.qkv_bias) text += ", biases";
     if (config.blocks.qk_norm != QkNorm::None) text += ", normed queries and keys";
     if (config.sliding_window > 0)
@@ -53,9 +56,13 @@ std::string attention_text(const ModelConfig& config) {
 std::string feed_forward_text(const ModelConfig& config) {
     const Experts& experts = config.experts;
     if (experts.count == 0) return fmt::format("feed-forward {}", config.ffn);
-    return fmt::format(
-        "{} experts of {}, {} for each token{}", experts.count, experts.ffn, experts.used,
-        experts.shared_ffn > 0 ? fmt::format(" and a shared one of {}", experts.shared_ffn) : "");
+    std::string text =
+        fmt::format("{} experts of {}, {} for each token", experts.count, experts.ffn, experts.used);
+    if (experts.groups > 1) text += fmt::format(" from {} of {} groups", experts.used_groups, experts.groups);
+    if (experts.shared_ffn > 0) text += fmt::format(" and a shared one of {}", experts.shared_ffn);
+    if (const auto dense = std::ranges::count(config.layer_dense, true); dense > 0)
+        text += fmt::format("; layers without experts: {}, feed-forward {}", dense, config.ffn);
+    return text;
 }
 
 std::string format_text(const WeightBytes& bytes) {

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <cctype>
 
-#include "base/error.h"
-
 namespace voltpile::llm {
 namespace {
 
@@ -122,15 +120,6 @@ WeightFormat with_smaller_blocks(WeightFormat format) {
 }
 
 }  // namespace
-
-WeightFormat mixture_format(QuantMixture mixture, const ModelTensor& tensor, const ModelConfig& config,
-                            bool importance) {
-    const WeightFormat format = wanted_format(mixture, tensor, config, importance);
-    if (tensor.columns % block_size(format) != 0)
-        throw JobError(fmt::format("{} has rows of {} weights, which are not whole blocks of {} ({})",
-                                   tensor.name, tensor.columns, name(format), block_size(format)));
-    return format;
-}
 
 WeightFormat mixture_format_or_fallback(QuantMixture mixture, const ModelTensor& tensor,
                                         const ModelConfig& config, bool importance) {

@@ -76,15 +76,11 @@ constexpr const QuantMixtureInfo& info(QuantMixture mixture) {
 // those of IQ4_NL and IQ4_XS are ffn_down of the first eighth and, with grouped heads, attn_v in Q5_K.
 // Models of 80 layers with grouped heads have attn_v in Q5_K instead of Q3_K and Q4_K; models with 8 experts
 // have attn_k and attn_v in Q8_0 and attn_output in Q5_K. importance: whether an importance matrix guides the
-// quantization. Throws JobError for rows that are not whole blocks.
-WeightFormat mixture_format(QuantMixture mixture, const ModelTensor& tensor, const ModelConfig& config,
-                            bool importance = false);
-
-// The same, but for rows that are not whole blocks returns a format with smaller ones: Q4_0 for Q2_K and
+// quantization. Rows that are not whole blocks of that format get one with smaller blocks: Q4_0 for Q2_K and
 // Q3_K (llama.cpp: IQ4_NL, of the same size), IQ4_NL for IQ4_XS, Q5_0 for Q4_K, Q5_1 for Q5_K, Q8_0 for Q6_K
 // and, if these do not fit either, F16.
 WeightFormat mixture_format_or_fallback(QuantMixture mixture, const ModelTensor& tensor,
-                                        const ModelConfig& config, bool importance);
+                                        const ModelConfig& config, bool importance = false);
 
 // Returns the mixture with a name in lower or upper case; nothing for other names.
 std::optional<QuantMixture> find_mixture(std::string_view name);

@@ -53,7 +53,7 @@ template <class Random>
 void fill(const Random& random, std::uint64_t first, std::byte* out, std::size_t bytes) {
     for (std::size_t i = 0; i < bytes; i += 8) {
         const std::uint64_t bits = random(first + i / 8);
-        std::memcpy(out + i, &bits, 8);
+        std::memcpy(out + i, &bits, std::min<std::size_t>(8, bytes - i));
     }
 }
 
@@ -95,6 +95,27 @@ void make_q4_0(const Generator& generator, double deviation) {
     generator.each(block_bytes(WeightFormat::Q4_0), [d](const auto& random, std::byte* out) {
         put(out, static_cast<std::uint16_t>(d | (random(2) & 1) << 15));
         fill(random, 0, out + 2, 16);
+    });
+}
+
+// d, 32 fifth bits, 32 nibbles: d times the quant minus 16, whose mean is -0.5, which the random sign of d
+// cancels.
+void make_q5_0(const Generator& generator, double deviation) {
+    const std::uint16_t d = half_bits(deviation / kDeviation5);
+    generator.each(block_bytes(WeightFormat::Q5_0), [d](const auto& random, std::byte* out) {
+        put(out, static_cast<std::uint16_t>(d | (random(3) & 1) << 15));
+        fill(random, 0, out + 2, 20);
+    });
+}
+
+// d, m, 32 fifth bits, 32 nibbles: d times the quant plus m, which cancels its mean.
+void make_q5_1(const Generator& generator, double deviation) {
+    const std::uint16_t d = half_bits(deviation / kDeviation5);
+    const std::uint16_t m = half_bits(-15.5 * deviation / kDeviation5);
+    generator.each(block_bytes(WeightFormat::Q5_1), [d, m](const auto& random, std::byte* out) {
+        put(out, d);
+        put(out + 2, m);
+        fill(random, 0, out + 4, 20);
     });
 }
 
@@ -161,6 +182,10 @@ void make_blocks(WeightFormat format, std::uint64_t key, std::uint64_t first_blo
             return make_q8_0(generator, deviation);
         case WeightFormat::Q4_0:
             return make_q4_0(generator, deviation);
+        case WeightFormat::Q5_0:
+            return make_q5_0(generator, deviation);
+        case WeightFormat::Q5_1:
+            return make_q5_1(generator, deviation);
         case WeightFormat::Q4_K:
         case WeightFormat::Q5_K:
             return make_q4_or_q5_k(generator, format, deviation);

@@ -29,7 +29,7 @@ QuantMixture mixture_named(std::string_view name) {
 
 std::vector<ModelTensor> tensors_in_mixture(const ModelConfig& config, QuantMixture mixture) {
     std::vector<ModelTensor> tensors = tensor_table(config);
-    for (ModelTensor& tensor : tensors) tensor.format = mixture_format(mixture, tensor, config);
+    for (ModelTensor& tensor : tensors) tensor.format = mixture_format_or_fallback(mixture, tensor, config);
     return tensors;
 }
 

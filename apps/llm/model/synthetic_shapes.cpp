@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <array>
+#include <cmath>
 
 #include "base/error.h"
 #include "job/nearest.h"
@@ -17,10 +18,11 @@ struct Shape {
     std::string_view model_type;
     int layers, hidden, heads, kv_heads, head_dim, ffn, vocab, context;
     double rms_eps, rope_theta;
-    int experts = 0, used_experts = 0, expert_ffn = 0, shared_ffn = 0;
+    int experts = 0, used_experts = 0, expert_ffn = 0, shared_ffn = 0, dense_layers = 0, rope_dims = 0;
+    int kv_rank = 0, plain_dim = 0, value_dim = 0;
 };
 
-constexpr std::array<Shape, 10> kShapes = {{
+constexpr std::array<Shape, 13> kShapes = {{
     {"llama-3-8b", "llama", 32, 4096, 32, 8, 128, 14336, 128256, 8192, 1e-5, 500000},
     {"llama-3-70b", "llama", 80, 8192, 64, 8, 128, 28672, 128256, 8192, 1e-5, 500000},
     {"llama-2-7b", "llama", 32, 4096, 32, 32, 128, 11008, 32000, 4096, 1e-5, 10000},
@@ -29,9 +31,46 @@ constexpr std::array<Shape, 10> kShapes = {{
     {"qwen-3-8b", "qwen3", 36, 4096, 32, 8, 128, 12288, 151936, 40960, 1e-6, 1e6},
     {"mixtral-8x7b", "mixtral", 32, 4096, 32, 8, 128, 14336, 32000, 32768, 1e-5, 1e6, 8, 2, 14336},
     {"qwen-3-30b-a3b", "qwen3_moe", 48, 2048, 32, 4, 128, 6144, 151936, 40960, 1e-6, 1e6, 128, 8, 768},
+    {"glm-4.5-air", "glm4_moe", 46, 4096, 96, 8, 128, 10944, 151552, 131072, 1e-5, 1e6, 128, 8, 1408, 1408, 1,
+     64},
+    {"deepseek-v2-lite",
+     "deepseek_v2",
+     27,
+     2048,
+     16,
+     1,
+     576,
+     10944,
+     102400,
+     163840,
+     1e-6,
+     1e4,
+     64,
+     6,
+     1408,
+     2816,
+     1,
+     64,
+     512,
+     128,
+     128},
+    {"tiny-mla", "deepseek_v2", 3,   256, 4,  1,   160, 768, 512, 2048, 1e-6, 1e4, 8,
+     2,          256,           512, 1,   32, 128, 64,  64},
     {"tiny-moe", "qwen2_moe", 4, 256, 4, 2, 64, 768, 512, 2048, 1e-6, 10000, 8, 2, 256, 512},
     {"tiny", "llama", 4, 256, 4, 2, 64, 768, 512, 2048, 1e-5, 10000},
 }};
+
+void set_experts(const Shape& shape, ModelConfig& config) {
+    Experts& experts = config.experts;
+    experts.count = shape.experts;
+    experts.used = shape.used_experts;
+    experts.ffn = shape.expert_ffn;
+    experts.shared_ffn = shape.shared_ffn;
+    experts.normalized = config.family->normalized_experts;
+    experts.shared_gate = config.family->model_type == "qwen2_moe";
+    experts.sigmoid = experts.choice_bias = config.family->sigmoid_router;
+    set_dense_begin(config, shape.dense_layers);
+}
 
 }  // namespace
 
@@ -53,10 +92,13 @@ ModelConfig synthetic_shape(std::string_view name) {
         config.heads = shape.heads;
         config.kv_heads = shape.kv_heads;
         config.head_dim = shape.head_dim;
-        config.rope_dims = shape.head_dim;
+        config.rope_dims = shape.rope_dims > 0 ? shape.rope_dims : shape.head_dim;
         config.ffn = shape.ffn;
-        config.experts = {shape.experts, shape.used_experts, shape.expert_ffn, shape.shared_ffn,
-                          config.family->normalized_experts};
+        set_experts(shape, config);
+        if (shape.kv_rank > 0) {
+            config.latent = {shape.kv_rank, 0, shape.plain_dim, shape.value_dim, false};
+            config.attention_scale = 1 / std::sqrt(static_cast<double>(shape.plain_dim + shape.rope_dims));
+        }
         config.vocab = shape.vocab;
         config.context = shape.context;
         config.rms_eps = shape.rms_eps;

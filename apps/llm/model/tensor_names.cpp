@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <charconv>
+#include <cstdint>
 
 namespace voltpile::llm {
 namespace {
@@ -75,6 +77,38 @@ std::string text_model_name(std::string_view in_folder, const ModelFamily& famil
 std::string canonical_name(std::string_view in_folder, const ModelFamily& family) {
     if (family.model_type_with_images.empty()) return text_model_name(in_folder, family);
     return text_model_name(without_prefix(in_folder), family);
+}
+
+namespace {
+
+// Returns `name` with its part behind the layer translated from `from` to `to`.
+std::string translated(std::string_view name, std::span<const TensorName> names,
+                       std::string_view TensorName::*from, std::string_view TensorName::*to) {
+    if (name.starts_with("blk."))
+        for (const TensorName& entry : names)
+            if (const std::size_t dot = name.find('.', 4); name.substr(dot + 1) == entry.*from)
+                return fmt::format("{}.{}", name.substr(0, dot), entry.*to);
+    return std::string(name);
+}
+
+}  // namespace
+
+std::string canonical_name_of_gguf(std::string_view in_file, const ModelFamily& family) {
+    return translated(in_file, family.gguf_names, &TensorName::folder, &TensorName::canonical);
+}
+
+std::string gguf_name(std::string_view canonical, const ModelFamily& family) {
+    return translated(canonical, family.gguf_names, &TensorName::canonical, &TensorName::folder);
+}
+
+bool is_for_prediction(std::string_view name, const ModelConfig& config) {
+    for (const std::string_view prefix : {kLayers, std::string_view("blk.")}) {
+        if (!name.starts_with(prefix)) continue;
+        std::int64_t layer = -1;
+        std::from_chars(name.data() + prefix.size(), name.data() + name.size(), layer);
+        return layer >= config.layers && layer < config.layers + config.prediction_layers;
+    }
+    return false;
 }
 
 bool is_for_images(std::string_view in_folder, const ModelFamily& family) {

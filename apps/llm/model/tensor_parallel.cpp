@@ -29,9 +29,10 @@ struct FfnPart {
 std::vector<FfnPart> ffn_parts(const ModelConfig& config) {
     const Experts& experts = config.experts;
     const auto size = [](std::int64_t value) { return static_cast<std::size_t>(value); };
-    if (experts.count == 0) return {{CutGroup::Ffn, size(config.ffn), &RankShare::ffn, ""}};
-    std::vector<FfnPart> parts = {
-        {CutGroup::ExpertFfn, size(experts.ffn), &RankShare::expert_ffn, " of an expert"}};
+    std::vector<FfnPart> parts;
+    if (has_dense_layers(config)) parts.push_back({CutGroup::Ffn, size(config.ffn), &RankShare::ffn, ""});
+    if (experts.count == 0) return parts;
+    parts.push_back({CutGroup::ExpertFfn, size(experts.ffn), &RankShare::expert_ffn, " of an expert"});
     if (experts.shared_ffn > 0)
         parts.push_back(
             {CutGroup::SharedFfn, size(experts.shared_ffn), &RankShare::shared_ffn, " of the shared expert"});
@@ -47,11 +48,14 @@ IndexRange even_part(std::size_t count, std::size_t unit, int rank, int ranks) {
     return {bound(rank), bound(rank + 1)};
 }
 
-IndexRange elements(const ModelSource& model, const RankShare& share, CutGroup group) {
+IndexRange elements(const ModelSource& model, const RankShare& share, const ModelTensor& tensor) {
     const auto head_dim = static_cast<std::size_t>(model.config().head_dim);
-    switch (group) {
+    // Heads have different sizes in the matrices of latent attention.
+    const std::size_t of_head = (tensor.cut_axis == CutAxis::Rows ? tensor.rows : tensor.columns) /
+                                static_cast<std::size_t>(model.config().heads);
+    switch (tensor.cut_group) {
         case CutGroup::Heads:
-            return {share.heads.begin * head_dim, share.heads.end * head_dim};
+            return {share.heads.begin * of_head, share.heads.end * of_head};
         case CutGroup::KvHeads:
             return {share.kv_heads.begin * head_dim, share.kv_heads.end * head_dim};
         case CutGroup::Ffn:
@@ -106,7 +110,7 @@ RankShare rank_share(const ModelSource& model, int rank, int ranks) {
 
 TensorShard tensor_shard(const ModelSource& model, const ModelTensor& tensor, const RankShare& share) {
     TensorShard shard{whole(tensor), {0, tensor.columns}};
-    const IndexRange part = elements(model, share, tensor.cut_group);
+    const IndexRange part = elements(model, share, tensor);
     if (tensor.cut_axis == CutAxis::Rows) {
         shard.stored.row_begin = part.begin;
         shard.stored.row_end = part.end;

@@ -24,27 +24,58 @@ void add_experts(const ModelConfig& config, int layer, std::vector<ModelTensor>&
                 static_cast<int>(e);
     };
     add("ffn_gate_inp", count, hidden, CutAxis::None, CutGroup::None).router = true;
+    if (config.experts.choice_bias)
+        table.push_back({fmt::format("blk.{}.exp_probs_b.bias", layer), layer, 1, count});
     add_each("ffn_gate", ffn, hidden, CutAxis::Rows);
     add_each("ffn_up", ffn, hidden, CutAxis::Rows);
     add_each("ffn_down", hidden, ffn, CutAxis::Columns);
     if (shared == 0) return;
-    add("ffn_gate_inp_shexp", 1, hidden, CutAxis::None, CutGroup::None);
+    if (config.experts.shared_gate) add("ffn_gate_inp_shexp", 1, hidden, CutAxis::None, CutGroup::None);
     add("ffn_gate_shexp", shared, hidden, CutAxis::Rows, CutGroup::SharedFfn);
     add("ffn_up_shexp", shared, hidden, CutAxis::Rows, CutGroup::SharedFfn);
     add("ffn_down_shexp", hidden, shared, CutAxis::Columns, CutGroup::SharedFfn);
 }
 
-void add_layer(const ModelConfig& config, int layer, std::vector<ModelTensor>& table) {
+void add_latent_attention(const ModelConfig& config, int layer, std::vector<ModelTensor>& table) {
+    const auto size = [](std::int64_t value) { return static_cast<std::size_t>(value); };
+    const LatentAttention& latent = config.latent;
+    const std::size_t hidden = size(config.hidden), kv_rank = size(latent.kv_rank);
+    const std::size_t q_rows = size(config.heads * (latent.plain_dim + config.rope_dims));
+    const std::size_t values = size(config.heads * latent.value_dim);
+    const auto add = [&](const char* name, std::size_t rows, std::size_t columns,
+                         CutAxis axis = CutAxis::None) -> ModelTensor& {
+        const CutGroup group = axis == CutAxis::None ? CutGroup::None : CutGroup::Heads;
+        return table.emplace_back(
+            ModelTensor{fmt::format("blk.{}.{}.weight", layer, name), layer, rows, columns, axis, group});
+    };
+    if (latent.q_rank > 0) {
+        add("attn_q_a", size(latent.q_rank), hidden);
+        add("attn_q_a_norm", 1, size(latent.q_rank));
+        add("attn_q_b", q_rows, size(latent.q_rank), CutAxis::Rows);
+    } else {
+        add("attn_q", q_rows, hidden, CutAxis::Rows);
+    }
+    add("attn_kv_a_mqa", kv_rank + size(config.rope_dims), hidden);
+    add("attn_kv_a_norm", 1, kv_rank);
+    if (latent.split) {
+        add("attn_k_b", size(config.heads) * kv_rank, size(latent.plain_dim), CutAxis::Rows).as_half = true;
+        add("attn_v_b", values, kv_rank, CutAxis::Rows).as_half = true;
+    } else {
+        add("attn_kv_b", size(config.heads * latent.plain_dim) + values, kv_rank, CutAxis::Rows).as_half =
+            true;
+    }
+    add("attn_output", hidden, values, CutAxis::Columns);
+}
+
+void add_attention(const ModelConfig& config, int layer, std::vector<ModelTensor>& table) {
     const auto hidden = static_cast<std::size_t>(config.hidden);
     const auto q_rows = static_cast<std::size_t>(config.heads * config.head_dim);
     const auto kv_rows = static_cast<std::size_t>(config.kv_heads * config.head_dim);
     const auto head_dim = static_cast<std::size_t>(config.head_dim);
-    const auto ffn = static_cast<std::size_t>(config.ffn);
     const auto add = [&](const char* name, std::size_t rows, std::size_t columns,
                          CutAxis axis = CutAxis::None, CutGroup group = CutGroup::None) {
         table.push_back({fmt::format("blk.{}.{}", layer, name), layer, rows, columns, axis, group});
     };
-    if (config.blocks.input_norms) add("attn_norm.weight", 1, hidden);
     add("attn_q.weight", q_rows, hidden, CutAxis::Rows, CutGroup::Heads);
     add("attn_k.weight", kv_rows, hidden, CutAxis::Rows, CutGroup::KvHeads);
     add("attn_v.weight", kv_rows, hidden, CutAxis::Rows, CutGroup::KvHeads);
@@ -61,9 +92,23 @@ void add_layer(const ModelConfig& config, int layer, std::vector<ModelTensor>& t
         add("attn_k_norm.weight", 1, kv_rows, CutAxis::Columns, CutGroup::KvHeads);
     }
     add("attn_output.weight", hidden, q_rows, CutAxis::Columns, CutGroup::Heads);
+}
+
+void add_layer(const ModelConfig& config, int layer, std::vector<ModelTensor>& table) {
+    const auto hidden = static_cast<std::size_t>(config.hidden);
+    const auto ffn = static_cast<std::size_t>(config.ffn);
+    const auto add = [&](const char* name, std::size_t rows, std::size_t columns,
+                         CutAxis axis = CutAxis::None, CutGroup group = CutGroup::None) {
+        table.push_back({fmt::format("blk.{}.{}", layer, name), layer, rows, columns, axis, group});
+    };
+    if (config.blocks.input_norms) add("attn_norm.weight", 1, hidden);
+    if (config.latent.kv_rank > 0)
+        add_latent_attention(config, layer, table);
+    else
+        add_attention(config, layer, table);
     if (config.blocks.output_norms) add("post_attention_norm.weight", 1, hidden);
     if (config.blocks.input_norms) add("ffn_norm.weight", 1, hidden);
-    if (config.experts.count > 0) {
+    if (has_experts(config, layer)) {
         add_experts(config, layer, table);
     } else {
         add("ffn_gate.weight", ffn, hidden, CutAxis::Rows, CutGroup::Ffn);

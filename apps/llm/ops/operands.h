@@ -42,6 +42,13 @@ struct QkvSettings {
     float rope_magnitude = 1;  // factor of cos and sin (YaRN)
 };
 
+// The columns of each head in a row: head h has `count` columns from begin + h * stride on.
+struct HeadColumns {
+    std::int64_t begin = 0;
+    std::int64_t stride = 0;
+    std::int64_t count = 0;
+};
+
 // See Ops::attention.
 struct AttentionSettings {
     float scale = 1;
@@ -50,7 +57,8 @@ struct AttentionSettings {
 };
 
 // The keys and values of one layer, in pages of kv_page_tokens tokens. keys, values: (pages, kv_heads,
-// kv_page_tokens, head_dim). Scales of an I8 cache: fp32 (pages, kv_heads, kv_page_tokens). The token at
+// kv_page_tokens, head_dim). If keys == values, the values are the keys (latent attention), which are stored
+// once. Scales of an I8 cache: fp32 (pages, kv_heads, kv_page_tokens). The token at
 // position p of a sequence is in page page_table[p / kv_page_tokens], at index p % kv_page_tokens.
 struct KvLayer {
     void* keys = nullptr;
@@ -63,10 +71,15 @@ struct KvLayer {
 // How a layer's router chooses the experts of a row. The arrays are fp32 in device memory.
 struct RouterSettings {
     const float* weight = nullptr;       // (experts, columns)
-    const float* shared_gate = nullptr;  // (columns): weighs the shared expert; nullptr: there is none
+    const float* shared_gate = nullptr;  // (columns): weighs the shared expert; nullptr: its weight is 1
     int experts = 0;
     int used = 0;             // experts of each row
     bool normalized = false;  // the weights of a row's experts are divided by their sum
+    bool sigmoid = false;     // scores: the sigmoids of logits instead of their softmax over all experts
+    const float* choice_bias = nullptr;  // (experts): of a sigmoid router; nullptr: none
+    int groups = 1;                      // of adjacent experts, of equal size
+    int used_groups = 1;                 // groups that a row's experts come from
+    float scale = 1;                     // of the weights of a row's experts
 };
 
 // The experts of each row, in device memory that the caller owns (routing.h). The pairs of a row and one of
@@ -74,7 +87,7 @@ struct RouterSettings {
 struct Routing {
     int experts = 0;
     int used = 0;
-    std::int32_t* expert = nullptr;  // (rows, used), in descending order of weight; -1 in empty rows
+    std::int32_t* expert = nullptr;  // (rows, used), the best first; -1 in empty rows
     float* weight = nullptr;         // (rows, used)
     float* shared = nullptr;         // (rows): weight of the shared expert; nullptr: there is none
     std::int32_t* place = nullptr;   // (rows, used): index of the pair in the sorted order

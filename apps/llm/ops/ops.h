@@ -174,14 +174,26 @@ class Ops {
     // out[r, j] = activation(x[r, j]) * x[r, n + j], with n = out.columns: the second step of gated_matmul.
     virtual void gate(HiddenRows x, Activation activation, HiddenRows out) = 0;
 
+    // out[r, to.begin + h * to.stride + j] = sum_c x[r, from.begin + h * from.stride + c] * w[h * to.count +
+    // j, c] for each head h: a product for each head. w: F16, (heads * to.count, from.count). A row does not
+    // depend on the other rows or their number. x and out are different memory.
+    virtual void matmul_heads(HiddenRows x, HeadColumns from, const WeightMatrix& weight, HiddenRows out,
+                              HeadColumns to) = 0;
+    // out[r, to.begin + h * to.stride + i] = x[r, from.begin + h * from.stride + i] for i < from.count, which
+    // is to.count, and each head h.
+    virtual void copy_heads(HiddenRows x, HeadColumns from, int heads, HiddenRows out, HeadColumns to) = 0;
+
     // sums[r, 0] and sums[r, 1] = the sums of squares of the queries and of the keys of a row. qkv: as for
     // rope_and_store. sums: (rows, 2).
     virtual void sum_squares(HiddenRows qkv, const QkvSettings& settings, FloatRows sums) = 0;
 
-    // Chooses the experts of each row: those with the `used` largest logits l[e] = sum_c x[r, c] * weight[e,
-    // c] in fp32; of equal logits, the lower expert. Their weights are softmax_e(l) over all experts, divided
-    // by their sum if normalized; that of the shared expert is 1 / (1 + exp(-sum_c x[r, c] *
-    // shared_gate[c])). Empty rows have no experts.
+    // Chooses the experts of each row by scores s[e] of logits l[e] = sum_c x[r, c] * weight[e, c] in fp32:
+    // s = softmax(l) over all experts, or s[e] = 1 / (1 + exp(-l[e])). The best experts have the `used`
+    // largest s[e] + choice_bias[e], of equal ones the lower, from the used_groups best groups. A group is as
+    // good as its best expert by softmax, or as the sum of its two best by sigmoid. The weights are scale *
+    // s[e], with s divided by its sum over the chosen experts if normalized (a sigmoid router adds 1e-20 to
+    // the sum); that of the shared expert is 1 / (1 + exp(-sum_c x[r, c] * shared_gate[c])). Empty rows have
+    // no experts.
     virtual void route(HiddenRows x, const RouterSettings& settings, const BatchView& batch,
                        const Routing& to) = 0;
 
@@ -199,7 +211,7 @@ class Ops {
 
     // Applies bias, norm of heads and RoPE. qkv: (rows, (heads + 2 * kv_heads) * head_dim): queries, then
     // keys, then values. Changes the queries in place and stores keys and values in the cache (see
-    // KvElement).
+    // KvElement). Where the cache's values are its keys, those of qkv are ignored.
     virtual void rope_and_store(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
                                 const KvLayer& cache) = 0;
 

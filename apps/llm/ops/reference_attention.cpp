@@ -96,7 +96,7 @@ void ReferenceOps::rope_and_store(HiddenRows qkv, const QkvSettings& settings, c
             rotate_head(k + h * dim, batch.position[r], settings);
             add_bias(v + h * dim, settings.v_bias, h, dim);
             store(cache.keys, cache.key_scales, k + h * dim, r, h);
-            store(cache.values, cache.value_scales, v + h * dim, r, h);
+            if (cache.values != cache.keys) store(cache.values, cache.value_scales, v + h * dim, r, h);
         }
     }
 }

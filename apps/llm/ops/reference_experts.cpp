@@ -38,7 +38,10 @@ void ReferenceOps::route(HiddenRows x, const RouterSettings& settings, const Bat
                 static_cast<float>(dot(row, settings.weight + e * x.columns, x.columns));
         choose_experts(logits.data(), settings, batch.sequence[r] < 0, r, to);
         if (to.shared != nullptr)
-            to.shared[r] = static_cast<float>(1 / (1 + std::exp(-dot(row, settings.shared_gate, x.columns))));
+            to.shared[r] =
+                settings.shared_gate == nullptr
+                    ? 1
+                    : static_cast<float>(1 / (1 + std::exp(-dot(row, settings.shared_gate, x.columns))));
     }
     sort_by_expert(x.rows, to);
 }

@@ -53,6 +53,17 @@ void TimedOps::gate(HiddenRows x, Activation activation, HiddenRows out) {
     mark("adapters");
 }
 
+void TimedOps::matmul_heads(HiddenRows x, HeadColumns from, const WeightMatrix& weight, HiddenRows out,
+                            HeadColumns to) {
+    ops_.matmul_heads(x, from, weight, out, to);
+    if (timed()) mark(fmt::format("product of heads {} x {}", weight.rows(), weight.columns()));
+}
+
+void TimedOps::copy_heads(HiddenRows x, HeadColumns from, int heads, HiddenRows out, HeadColumns to) {
+    ops_.copy_heads(x, from, heads, out, to);
+    mark("copy of heads");
+}
+
 void TimedOps::sum_squares(HiddenRows qkv, const QkvSettings& settings, FloatRows sums) {
     ops_.sum_squares(qkv, settings, sums);
     mark("norm");

@@ -61,6 +61,9 @@ class TimedOps final : public Ops {
     void add_adapters(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch,
                       FloatRows out) override;
     void gate(HiddenRows x, Activation activation, HiddenRows out) override;
+    void matmul_heads(HiddenRows x, HeadColumns from, const WeightMatrix& weight, HiddenRows out,
+                      HeadColumns to) override;
+    void copy_heads(HiddenRows x, HeadColumns from, int heads, HiddenRows out, HeadColumns to) override;
     void sum_squares(HiddenRows qkv, const QkvSettings& settings, FloatRows sums) override;
     void route(HiddenRows x, const RouterSettings& settings, const BatchView& batch,
                const Routing& to) override;

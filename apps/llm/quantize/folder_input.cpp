@@ -34,6 +34,9 @@ void check_family(const ModelFiles& model) {
         throw JobError(fmt::format(
             "{}: folders of {} models cannot be converted yet (supported: {}); GGUF files of them can", where,
             config.family->name, names));
+    if (!config.layer_dense.empty())
+        throw JobError(fmt::format("{}: layers without experts have no keys in GGUF files of {} models",
+                                   where, config.family->name));
     const RopeScalingKind kind = config.rope_scaling.kind;
     if (kind == RopeScalingKind::LongRope || std::ranges::count(config.layer_slides, false) > 0)
         throw JobError(fmt::format("{}: this model's {} has no keys in GGUF files of {} models", where,

@@ -38,6 +38,7 @@ class GgufInput final : public QuantizeInput {
             return std::pair(files_.file_of.find(entry.first)->second, entry.second->offset);
         });
         const auto experts = static_cast<std::size_t>(model.config().experts.count);
+        const auto heads = static_cast<std::size_t>(model.config().heads);
         for (const auto& [name, stored] : order) {
             ModelTensor tensor;
             tensor.name = name;
@@ -46,7 +47,8 @@ class GgufInput final : public QuantizeInput {
             tensor.columns = stored->columns;
             tensor.format = stored->format;
             tensor.router = name.find(".ffn_gate_inp") != std::string_view::npos;
-            if (stored->dimensions > 2) tensor.matrices = experts;
+            const bool of_heads = name.ends_with(".attn_k_b.weight") || name.ends_with(".attn_v_b.weight");
+            if (stored->dimensions > 2) tensor.matrices = of_heads ? heads : experts;
             tensor.data = stored->data;
             tensor.file = files_.file_of.find(name)->second;
             check_original(tensor, metadata_.path());

@@ -39,6 +39,23 @@ QWEN3_MOE = QWEN3 | {"architectures": ["Qwen3MoeForCausalLM"], "model_type": "qw
 QWEN3_MOE |= {"moe_intermediate_size": 64, "norm_topk_prob": True, "decoder_sparse_step": 1, "mlp_only_layers": []}
 OLMOE = COMMON | {"architectures": ["OlmoeForCausalLM"], "model_type": "olmoe", "num_experts": 8, "num_experts_per_tok": 2}
 OLMOE |= {"intermediate_size": 64, "norm_topk_prob": False, "attention_bias": False, "clip_qkv": None}
+GLM4_MOE = COMMON | {"architectures": ["Glm4MoeForCausalLM"], "model_type": "glm4_moe", "head_dim": 32, "num_hidden_layers": 3}
+GLM4_MOE |= {"attention_bias": True, "partial_rotary_factor": 0.5, "use_qk_norm": False, "rope_theta": 1000000.0, "rope_scaling": None}
+GLM4_MOE |= {"n_routed_experts": 8, "num_experts_per_tok": 3, "n_shared_experts": 1, "moe_intermediate_size": 64, "n_group": 1}
+GLM4_MOE |= {"topk_group": 1, "norm_topk_prob": True, "routed_scaling_factor": 1.0, "first_k_dense_replace": 1}
+GLM4_MOE |= {"num_nextn_predict_layers": 1}
+DEEPSEEK = COMMON | {"num_hidden_layers": 3, "num_key_value_heads": 4, "attention_bias": False, "q_lora_rank": None}
+DEEPSEEK |= {"kv_lora_rank": 32, "qk_nope_head_dim": 16, "qk_rope_head_dim": 8, "v_head_dim": 24, "rms_norm_eps": 1e-6}
+DEEPSEEK |= {"n_routed_experts": 8, "num_experts_per_tok": 3, "n_shared_experts": 2, "moe_intermediate_size": 64}
+DEEPSEEK |= {"first_k_dense_replace": 1, "moe_layer_freq": 1, "n_group": 1, "topk_group": 1}
+DEEPSEEK_YARN = {"beta_fast": 32, "beta_slow": 1, "factor": 8, "original_max_position_embeddings": 32, "type": "yarn"}
+DEEPSEEK2 = DEEPSEEK | {"architectures": ["DeepseekV2ForCausalLM"], "model_type": "deepseek_v2", "topk_method": "greedy"}
+DEEPSEEK2 |= {"routed_scaling_factor": 1.0, "norm_topk_prob": False, "scoring_func": "softmax"}
+DEEPSEEK2 |= {"rope_scaling": DEEPSEEK_YARN | {"mscale": 0.707, "mscale_all_dim": 0.707}}
+GROUPS = {"q_lora_rank": 48, "n_routed_experts": 12, "n_group": 4, "topk_group": 2}
+DEEPSEEK3 = DEEPSEEK | GROUPS | {"architectures": ["DeepseekV3ForCausalLM"], "model_type": "deepseek_v3", "n_shared_experts": 1}
+DEEPSEEK3 |= {"routed_scaling_factor": 2.5, "norm_topk_prob": True, "scoring_func": "sigmoid", "topk_method": "noaux_tc"}
+DEEPSEEK3 |= {"num_nextn_predict_layers": 1, "rope_scaling": DEEPSEEK_YARN | {"mscale": 1.0, "mscale_all_dim": 1.0}}
 YARN = {"factor": 8.0, "original_max_position_embeddings": 32, "rope_type": "yarn"}
 LONGROPE = {
     "type": "longrope",
@@ -116,5 +133,27 @@ MODELS = {
     "qwen2_moe": (QWEN2_MOE, "mlp.shared_expert.down_proj.weight"),
     "olmoe": (OLMOE, "_norm.weight"),
     "qwen3_moe": (QWEN3_MOE, {"norm_topk_prob": False}),
+    "deepseek_v2": (DEEPSEEK2, {"rope_scaling": DEEPSEEK_YARN | {"mscale": 0.707, "mscale_all_dim": 0.0001}}),
+    "deepseek_v2_groups": (
+        DEEPSEEK2
+        | GROUPS
+        | {"topk_method": "group_limited_greedy", "routed_scaling_factor": 4.0}
+        | {"rope_scaling": DEEPSEEK_YARN | {"mscale": 1.0, "mscale_all_dim": 0.5}},
+        {"topk_group": 4},
+    ),
+    "deepseek_v3": (DEEPSEEK3, {"routed_scaling_factor": 1.0}),
+    "qwen3_moe_dense": (
+        QWEN3_MOE | {"num_experts": 8, "num_experts_per_tok": 2, "num_hidden_layers": 4, "decoder_sparse_step": 2}
+        | {"mlp_only_layers": [3]},
+        {"norm_topk_prob": False},
+    ),
+    "glm4_moe": (GLM4_MOE, "e_score_correction_bias"),
+    "glm4_moe_groups": (
+        GLM4_MOE
+        | {"use_qk_norm": True, "attention_bias": False, "n_routed_experts": 12, "num_experts_per_tok": 3, "n_group": 4}
+        | {"topk_group": 2, "routed_scaling_factor": 2.5, "n_shared_experts": 2, "num_nextn_predict_layers": 0}
+        | {"first_k_dense_replace": 2},
+        {"topk_group": 4},
+    ),
 }
 SHARDED = ("llama3",)  # in two files with an index

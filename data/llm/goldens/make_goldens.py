@@ -12,6 +12,7 @@ family matters: without it the logits differ far more than any tolerance.
 """
 
 import json
+import math
 import os
 import sys
 
@@ -36,6 +37,9 @@ def random_weights(shapes, generator, dtype, norm_mean):
     weights = {}
     for name, shape in shapes.items():
         x = torch.randn(shape, generator=generator)
+        if name.endswith("e_score_correction_bias"):
+            weights[name] = 0.2 * x  # of scores between 0 and 1; published in fp32
+            continue
         if name.endswith("norm.weight"):
             x = 1.0 + 0.2 * x
             if name.endswith(("q_norm.weight", "k_norm.weight")):
@@ -64,7 +68,16 @@ def build(config, weights):
     if unexpected or set(missing) - {"lm_head.weight"}:
         raise RuntimeError(f"weights do not fit: missing {missing}, unexpected {unexpected}")
     model.tie_weights()
+    if config["model_type"] == "deepseek_v2":
+        scale_scores(model, config)
     return model.eval()
+
+
+def scale_scores(model, config):
+    """Scales attention's scores as DeepSeek V2's own code (modeling_deepseek.py) and llama.cpp do, which transformers omits."""
+    scaling = config["rope_scaling"]
+    for layer in model.model.layers:
+        layer.self_attn.scaling *= (0.1 * scaling["mscale_all_dim"] * math.log(scaling["factor"]) + 1.0) ** 2
 
 
 def greedy_run(model, prompt):
@@ -80,12 +93,28 @@ def greedy_run(model, prompt):
 
 
 def least_gap(model, ids):
-    """Returns the least distance between the router's logits of the last expert that a token uses and the next one."""
+    """Returns the least distance between the router's scores of the last expert that a token uses and the next one, and of groups.
+
+    Scores are logits, or for routers with a bias of the choice their sigmoids plus the bias.
+    """
     gaps = [float("inf")]
 
     def measure(router, inputs, _):
         x = inputs[0].reshape(-1, router.weight.shape[1])
-        top = (x @ router.weight.T).topk(model.config.num_experts_per_tok + 1, dim=-1).values
+        scores = x @ router.weight.T
+        if hasattr(router, "e_score_correction_bias"):
+            scores = scores.sigmoid() + router.e_score_correction_bias
+        config = model.config
+        groups, used = getattr(config, "n_group", None) or 1, getattr(config, "topk_group", None) or 1
+        if groups > used:
+            each = scores.view(len(x), groups, -1)
+            sigmoid = hasattr(router, "e_score_correction_bias")
+            of_groups = each.topk(2).values.sum(-1) if sigmoid else each.max(-1).values
+            best = of_groups.topk(used + 1).values
+            gaps.append((best[:, -2] - best[:, -1]).min().item())
+            chosen = torch.zeros_like(of_groups).scatter(1, of_groups.topk(used).indices, 1).bool()
+            scores = each.masked_fill(~chosen[:, :, None], float("-inf")).view(len(x), -1)
+        top = scores.topk(config.num_experts_per_tok + 1, dim=-1).values
         gaps.append((top[:, -2] - top[:, -1]).min().item())
 
     hooks = [m.register_forward_hook(measure) for name, m in model.named_modules() if name.endswith("mlp.gate")]
@@ -115,6 +144,19 @@ def published(weights, config):
     return result
 
 
+def with_prediction_layers(weights, config):
+    """Adds layers behind the last, as in models that predict further tokens, with copies of its tensors. Readers must ignore them."""
+    last = f"model.layers.{config['num_hidden_layers'] - 1}."
+    result = dict(weights)
+    for layer in range(config["num_hidden_layers"], config["num_hidden_layers"] + config.get("num_nextn_predict_layers", 0)):
+        own = f"model.layers.{layer}."
+        result |= {name.replace(last, own): x.clone() for name, x in weights.items() if name.startswith(last)}
+        result[own + "eh_proj.weight"] = torch.zeros(config["hidden_size"], 2 * config["hidden_size"], dtype=torch.float16)
+        for name in ("enorm.weight", "hnorm.weight", "shared_head.norm.weight"):
+            result[own + name] = torch.zeros(config["hidden_size"], dtype=torch.float16)
+    return result
+
+
 def nmse(x, reference):
     return ((x - reference).square().sum() / reference.square().sum()).item()
 
@@ -123,7 +165,7 @@ def without(config, weights, feature):
     """Returns the model without its distinguishing feature."""
     if isinstance(feature, dict):
         return build(config | feature, weights)
-    neutral = torch.zeros_like if feature == "bias" or "shared_expert" in feature else torch.ones_like
+    neutral = torch.zeros_like if feature.endswith("bias") or "shared_expert" in feature else torch.ones_like
     return build(config, {k: neutral(v) if k.endswith(feature) and "layernorm" not in k else v for k, v in weights.items()})
 
 
@@ -153,6 +195,7 @@ def make(name, out):
     dtype = getattr(torch, config.get("torch_dtype") or config["dtype"])
     skeleton = AutoModelForCausalLM.from_config(AutoConfig.for_model(**config))
     shapes = {k: tuple(p.shape) for k, p in skeleton.named_parameters()}
+    shapes |= {k: tuple(b.shape) for k, b in skeleton.named_buffers() if k.endswith("e_score_correction_bias")}
     for seed in range(1000):
         generator = torch.Generator().manual_seed(seed)
         weights = random_weights(shapes, generator, dtype, norm_mean=0.0 if "gemma" in config["model_type"] else 1.0)
@@ -173,7 +216,7 @@ def make(name, out):
     folder = os.path.join(out, name)
     os.makedirs(folder, exist_ok=True)
     write_json(os.path.join(folder, "config.json"), config)
-    write_weights(folder, published(weights, config), name in SHARDED)
+    write_weights(folder, with_prediction_layers(published(weights, config), config), name in SHARDED)
     logits.numpy().astype("<f4").tofile(os.path.join(folder, "logits.f32"))
     about = {"file": "logits.f32", "dtype": "float32", "shape": list(logits.shape), "rms": rms}
     golden = {"prompt": prompt.tolist(), "greedy": greedy.tolist(), "logits": about, "least_margin": margin}

@@ -2,9 +2,8 @@
 // in place of the star.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
-
-#include <nlohmann/json.hpp>
 
 #include "llm/model/model_family.h"
 
@@ -41,14 +40,25 @@ void read_mixtral(const JsonKeys& keys, ModelConfig& config) {
         set_window(config, *window, each_layer(config, true));
 }
 
+// Every decoder_sparse_step-th layer has experts, unless mlp_only_layers lists it.
+void read_dense_layers(const JsonKeys& keys, ModelConfig& config) {
+    const std::int64_t step = keys.integer("decoder_sparse_step").value_or(1);
+    if (step < 1) keys.fail(fmt::format("\"decoder_sparse_step\" is {}, not a positive number", step));
+    std::vector<bool> dense = each_layer(config, false);
+    for (std::size_t i = 0; i < dense.size(); ++i) dense[i] = static_cast<std::int64_t>(i + 1) % step != 0;
+    for (const std::int64_t layer : keys.integers("mlp_only_layers")) {
+        if (layer < 0 || layer >= std::ssize(dense))
+            keys.fail(fmt::format("\"mlp_only_layers\" lists layer {} of {}", layer, config.layers));
+        dense[static_cast<std::size_t>(layer)] = true;
+    }
+    if (std::ranges::find(dense, false) == dense.end()) keys.fail("no layer has experts");
+    if (std::ranges::find(dense, true) != dense.end()) config.layer_dense = dense;
+}
+
 void read_qwen_moe(const JsonKeys& keys, ModelConfig& config) {
     read_experts(keys, "num_experts", "moe_intermediate_size", config);
     config.experts.normalized = keys.boolean("norm_topk_prob").value_or(false);
-    if (const auto step = keys.integer("decoder_sparse_step"); step && *step != 1)
-        keys.fail(
-            fmt::format("\"decoder_sparse_step\": {} (layers without experts) is not supported", *step));
-    if (const nlohmann::json* dense = keys.find("mlp_only_layers"); dense && !dense->empty())
-        keys.fail("\"mlp_only_layers\" (layers without experts) is not supported");
+    read_dense_layers(keys, config);
     if (keys.boolean("use_sliding_window").value_or(false))
         keys.fail("\"use_sliding_window\": true is not supported with experts");
 }
@@ -56,11 +66,13 @@ void read_qwen_moe(const JsonKeys& keys, ModelConfig& config) {
 void read_qwen2_moe(const JsonKeys& keys, ModelConfig& config) {
     read_qwen_moe(keys, config);
     config.experts.shared_ffn = keys.required_integer("shared_expert_intermediate_size");
+    config.experts.shared_gate = true;
     if (!keys.boolean("qkv_bias").value_or(true)) keys.fail("\"qkv_bias\": false is not supported");
 }
 
 void read_qwen2_moe_gguf(const GgufKeys& keys, ModelConfig& config) {
     config.experts.shared_ffn = keys.find_integer("expert_shared_feed_forward_length").value_or(config.ffn);
+    config.experts.shared_gate = true;
 }
 
 void read_olmoe(const JsonKeys& keys, ModelConfig& config) {

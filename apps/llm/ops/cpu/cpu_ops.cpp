@@ -140,45 +140,51 @@ void CpuOps::gated_matmul(HiddenRows x, const WeightMatrix& gate, const WeightMa
 
 void CpuOps::attention(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
                        const KvLayer& cache, const AttentionSettings& attention, HiddenRows out) {
-    const int group = settings.heads / settings.kv_heads;
-    const int group_columns = group * settings.head_dim;
-    team_.for_each(
-        static_cast<std::int64_t>(batch.rows) * settings.kv_heads, [&](std::int64_t item, int thread) {
-            const auto r = item / settings.kv_heads;
-            const auto kv_head = item % settings.kv_heads;
-            float* to = host(out).data + r * out.columns + kv_head * group_columns;
-            if (batch.sequence[r] < 0) {
-                std::fill_n(to, group_columns, 0.0F);
-                return;
-            }
-            AttentionRow row;
-            row.q = host(qkv).data + r * qkv.columns + kv_head * group_columns;
-            row.out = to;
-            row.group = group;
-            row.head_dim = settings.head_dim;
-            row.element = cache.element;
-            const std::int64_t first_token = kv_head * kv_page_tokens;
-            const auto first_byte =
-                first_token * static_cast<std::int64_t>(bytes_of(cache.element)) * settings.head_dim;
-            row.keys = static_cast<const std::byte*>(cache.keys) + first_byte;
-            row.values = static_cast<const std::byte*>(cache.values) + first_byte;
-            if (cache.element == KvElement::I8) {
-                row.key_scales = cache.key_scales + first_token;
-                row.value_scales = cache.value_scales + first_token;
-            }
-            row.page_stride = static_cast<std::int64_t>(settings.kv_heads) * kv_page_tokens;
-            row.pages = batch.page_table + static_cast<std::int64_t>(batch.sequence[r]) * batch.max_pages;
-            row.last = batch.position[r];
-            row.first = attention.window > 0 ? std::max(0, row.last - attention.window + 1) : 0;
-            row.scale = attention.scale;
-            row.soft_cap = attention.soft_cap;
-            auto& scores = scratch_[static_cast<std::size_t>(thread)].other;
-            const auto needed =
-                static_cast<std::size_t>(group) * static_cast<std::size_t>(row.last - row.first + 1 + 64);
-            scores.resize(std::max(scores.size(), needed));
-            row.scores = scores.data();
-            kernels_.attention(row);
-        });
+    // A work item has at most this many of the heads that share a KV head: latent attention has one for all.
+    constexpr int most_heads = 8;
+    const int of_kv_head = settings.heads / settings.kv_heads;
+    const int pieces = (of_kv_head + most_heads - 1) / most_heads;
+    team_.for_each(static_cast<std::int64_t>(batch.rows) * settings.kv_heads * pieces, [&](std::int64_t item,
+                                                                                           int thread) {
+        const auto r = item / pieces / settings.kv_heads;
+        const auto kv_head = item / pieces % settings.kv_heads;
+        const int piece = static_cast<int>(item % pieces);
+        const int first_head = piece * of_kv_head / pieces;
+        const int group = (piece + 1) * of_kv_head / pieces - first_head;
+        const std::int64_t column = (kv_head * of_kv_head + first_head) * settings.head_dim;
+        float* to = host(out).data + r * out.columns + column;
+        if (batch.sequence[r] < 0) {
+            std::fill_n(to, group * settings.head_dim, 0.0F);
+            return;
+        }
+        AttentionRow row;
+        row.q = host(qkv).data + r * qkv.columns + column;
+        row.out = to;
+        row.group = group;
+        row.head_dim = settings.head_dim;
+        row.element = cache.element;
+        const std::int64_t first_token = kv_head * kv_page_tokens;
+        const auto first_byte =
+            first_token * static_cast<std::int64_t>(bytes_of(cache.element)) * settings.head_dim;
+        row.keys = static_cast<const std::byte*>(cache.keys) + first_byte;
+        row.values = static_cast<const std::byte*>(cache.values) + first_byte;
+        if (cache.element == KvElement::I8) {
+            row.key_scales = cache.key_scales + first_token;
+            row.value_scales = cache.value_scales + first_token;
+        }
+        row.page_stride = static_cast<std::int64_t>(settings.kv_heads) * kv_page_tokens;
+        row.pages = batch.page_table + static_cast<std::int64_t>(batch.sequence[r]) * batch.max_pages;
+        row.last = batch.position[r];
+        row.first = attention.window > 0 ? std::max(0, row.last - attention.window + 1) : 0;
+        row.scale = attention.scale;
+        row.soft_cap = attention.soft_cap;
+        auto& scores = scratch_[static_cast<std::size_t>(thread)].other;
+        const auto needed =
+            static_cast<std::size_t>(group) * static_cast<std::size_t>(row.last - row.first + 1 + 64);
+        scores.resize(std::max(scores.size(), needed));
+        row.scores = scores.data();
+        kernels_.attention(row);
+    });
 }
 
 void CpuOps::soft_cap(FloatRows x, float cap) {

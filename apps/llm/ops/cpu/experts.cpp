@@ -29,10 +29,10 @@ void CpuOps::route(HiddenRows x, const RouterSettings& settings, const BatchView
     logits_.resize(static_cast<std::size_t>(x.rows * settings.experts));
     const FloatRows logits{logits_.data(), x.rows, settings.experts};
     matmul(x, matrix_of(settings.weight, settings.experts, x.columns), logits);
-    if (to.shared != nullptr)
-        matmul(x, matrix_of(settings.shared_gate, 1, x.columns), {to.shared, x.rows, 1});
+    const bool gated = to.shared != nullptr && settings.shared_gate != nullptr;
+    if (gated) matmul(x, matrix_of(settings.shared_gate, 1, x.columns), {to.shared, x.rows, 1});
     team_.for_each(x.rows, [&](std::int64_t r, int) {
-        if (to.shared != nullptr) to.shared[r] = 1 / (1 + std::exp(-to.shared[r]));
+        if (to.shared != nullptr) to.shared[r] = gated ? 1 / (1 + std::exp(-to.shared[r])) : 1;
         choose_experts(logits.data + r * settings.experts, settings, batch.sequence[r] < 0, r, to);
     });
     sort_by_expert(x.rows, to);

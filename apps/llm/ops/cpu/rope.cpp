@@ -115,17 +115,20 @@ void CpuOps::rope_and_store(HiddenRows qkv, const QkvSettings& settings, const B
                       settings);
         for (int i = 0; settings.v_bias != nullptr && i < settings.kv_heads * dim; ++i)
             v[i] += settings.v_bias[i];
-        limit(k, 2 * settings.kv_heads * dim);  // the values follow the keys
+        const bool store_values = cache.values != cache.keys;
+        limit(k, (store_values ? 2 : 1) * settings.kv_heads * dim);  // the values follow the keys
         for (int h = 0; h < settings.kv_heads; ++h) {
             const std::int64_t at = cached_token(batch, settings, batch.sequence[r], batch.position[r], h);
             if (cache.element == KvElement::F16) {
                 kernels_.to_half(k + h * dim, static_cast<std::uint16_t*>(cache.keys) + at * dim, dim);
-                kernels_.to_half(v + h * dim, static_cast<std::uint16_t*>(cache.values) + at * dim, dim);
+                if (store_values)
+                    kernels_.to_half(v + h * dim, static_cast<std::uint16_t*>(cache.values) + at * dim, dim);
             } else {
                 cache.key_scales[at] =
                     quantize(k + h * dim, static_cast<std::int8_t*>(cache.keys) + at * dim, dim);
-                cache.value_scales[at] =
-                    quantize(v + h * dim, static_cast<std::int8_t*>(cache.values) + at * dim, dim);
+                if (store_values)
+                    cache.value_scales[at] =
+                        quantize(v + h * dim, static_cast<std::int8_t*>(cache.values) + at * dim, dim);
             }
         }
     });

@@ -15,6 +15,7 @@
 #include "llm/ops/cuda/attention.h"
 #include "llm/ops/cuda/copies.h"
 #include "llm/ops/cuda/expert_product.h"
+#include "llm/ops/cuda/heads.h"
 #include "llm/ops/cuda/loader.h"
 #include "llm/ops/cuda/product.h"
 #include "llm/ops/cuda/rows.h"
@@ -134,6 +135,17 @@ class CudaOps final : public GpuOps {
         if (out.rows == 0) return;
         launch_gate_halves(x.data, activation, static_cast<int>(out.rows), static_cast<int>(out.columns),
                            limit_, out.data, stream_);
+    }
+    void matmul_heads(HiddenRows x, HeadColumns from, const WeightMatrix& weight, HiddenRows out,
+                      HeadColumns to) override {
+        launch_matmul_heads({x.data, static_cast<int>(x.columns), from}, cuda(weight).planes(),
+                            static_cast<int>(weight.rows() / to.count),
+                            {out.data, static_cast<int>(out.columns), to}, static_cast<int>(x.rows), limit_,
+                            stream_);
+    }
+    void copy_heads(HiddenRows x, HeadColumns from, int heads, HiddenRows out, HeadColumns to) override {
+        launch_copy_heads({x.data, static_cast<int>(x.columns), from}, heads,
+                          {out.data, static_cast<int>(out.columns), to}, static_cast<int>(x.rows), stream_);
     }
     void sum_squares(HiddenRows qkv, const QkvSettings& settings, FloatRows sums) override {
         launch_sum_squares(qkv.data, settings, static_cast<int>(qkv.rows), static_cast<int>(qkv.columns),

@@ -1,6 +1,7 @@
 // The router of a mixture of experts: logits, the choice of experts, and the pairs of rows and experts sorted
 // by expert.
 #include "device/launch.cuh"
+#include "llm/ops/cuda/expert_choice.cuh"
 #include "llm/ops/cuda/experts.h"
 #include "llm/ops/cuda/units.cuh"
 #include "llm/ops/cuda/warp_sum.cuh"
@@ -84,91 +85,6 @@ __global__ void __launch_bounds__(logit_threads)
     router_logits(const __half* x, const float* weight, const float* shared_gate, int experts, int outputs,
                   int columns, int rows, float* logits) {
     logits_of_block<width, E, R>(x, weight, shared_gate, experts, outputs, columns, rows, logits);
-}
-
-// Orders experts by logit, of equal ones the lower first; NaN comes last. No two have the same key, and none
-// has key 0.
-__device__ unsigned order_of(float logit) {
-    const unsigned bits = __float_as_uint(logit + 0.0f);  // -0 becomes 0
-    const unsigned order = (bits & 0x80000000u) != 0 ? ~bits : bits | 0x80000000u;
-    return isnan(logit) ? 1 : order;
-}
-__device__ unsigned largest_of_warp(unsigned value) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-    return __reduce_max_sync(0xffffffffu, value);
-#else
-    for (int offset = 16; offset > 0; offset /= 2)
-        value = max(value, __shfl_xor_sync(0xffffffffu, value, offset));
-    return value;
-#endif
-}
-__device__ float sum_of_warp(float value) {
-    for (int offset = 16; offset > 0; offset /= 2) value += __shfl_xor_sync(0xffffffffu, value, offset);
-    return value;
-}
-
-// A warp chooses the experts of a row, of at most 32 * each. Lane k < used returns the k-th; -1: none.
-template <int each>
-__device__ int choose_of_row(const float* logits, const RouterSettings& s, bool empty, int row,
-                             const Routing& to) {
-    const int lane = static_cast<int>(threadIdx.x) % 32;
-    const std::int64_t place = static_cast<std::int64_t>(row) * s.used + lane;
-    if (to.shared != nullptr && lane == 0) to.shared[row] = 1.0f / (1.0f + expf(-__ldcg(logits + s.experts)));
-    if (empty) {
-        if (lane < s.used) {
-            to.expert[place] = -1;
-            to.place[place] = -1;
-            to.weight[place] = 0;
-        }
-        return -1;
-    }
-    // The lane's experts are lane, lane + 32...; 0: there is no such one, or it has been chosen.
-    float logit[each];
-    unsigned order[each];
-#pragma unroll
-    for (int i = 0; i < each; ++i) {
-        const int e = i * 32 + lane;
-        logit[i] = e < s.experts ? __ldcg(logits + e) : 0.0f;
-        order[i] = e < s.experts ? order_of(logit[i]) : 0;
-    }
-    int mine = 0;
-    float weight = 0, largest = 0;
-    for (int k = 0; k < s.used; ++k) {
-        unsigned best = 0;
-#pragma unroll
-        for (int i = 0; i < each; ++i) best = max(best, order[i]);
-        const unsigned best_of_all = largest_of_warp(best);
-        int at = each;
-#pragma unroll
-        for (int i = each - 1; i >= 0; --i) at = order[i] == best_of_all ? i : at;
-        // Of lanes with an equal logit, the one whose expert is the lowest.
-        const unsigned lowest = ~largest_of_warp(at < each ? ~static_cast<unsigned>(at * 32 + lane) : 0u);
-        float chosen = 0;
-#pragma unroll
-        for (int i = 0; i < each; ++i) {
-            if (i * 32 + lane != static_cast<int>(lowest)) continue;
-            chosen = logit[i];
-            order[i] = 0;
-        }
-        chosen = __shfl_sync(0xffffffffu, chosen, static_cast<int>(lowest % 32));
-        if (k == 0) largest = chosen;
-        if (k == lane) {
-            mine = static_cast<int>(lowest);
-            weight = expf(chosen - largest);
-        }
-    }
-    float all = weight;
-    if (!s.normalized) {
-        all = 0;
-#pragma unroll
-        for (int i = 0; i < each; ++i)
-            if (i * 32 + lane < s.experts) all += expf(logit[i] - largest);
-    }
-    all = sum_of_warp(all);
-    if (lane >= s.used) return -1;
-    to.expert[place] = mine;
-    to.weight[place] = weight / all;
-    return mine;
 }
 
 // What a warp counts among pairs: those of lower experts, and those of the expert.
@@ -319,7 +235,7 @@ void with_experts(int experts, const Call& call) {
 template <int width>
 void route(const __half* x, int rows, int columns, const RouterSettings& s, const BatchView& batch,
            const Routing& to, float* logits, int* counter, const Stream& stream) {
-    const int outputs = s.experts + (to.shared != nullptr ? 1 : 0);
+    const int outputs = s.experts + (to.shared != nullptr && s.shared_gate != nullptr ? 1 : 0);
     if (rows <= few_rows)
         return with_experts(s.experts, [&](auto each) {
             launch("router", route_rows<width, each.value>, {outputs, logit_threads, 0, rows}, stream, x, s,

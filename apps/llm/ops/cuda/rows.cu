@@ -162,6 +162,7 @@ __global__ void __launch_bounds__(32 * rope_warps)
     const int sequence = batch.sequence[row];
     if (sequence < 0 || head >= s.heads + 2 * s.kv_heads) return;
     const bool is_query = head < s.heads, is_key = !is_query && head < s.heads + s.kv_heads;
+    if (!is_query && !is_key && cache.values == cache.keys) return;
     const int kv_head = is_query ? 0 : is_key ? head - s.heads : head - s.heads - s.kv_heads;
     const int position = batch.position[row], dim = s.head_dim;
     __half* mine = qkv + (static_cast<std::int64_t>(row) * (s.heads + 2 * s.kv_heads) + head) * dim;
