@@ -36,6 +36,25 @@ TEST(PreTokenizers, SplitLikeTheLibraryWithThePublishedPatterns) {
     }
 }
 
+// Names in GGUF files for which the golden file has no pieces, and one with the same patterns for which it
+// has: llama.cpp treats them alike.
+TEST(PreTokenizers, OtherNamesHaveTheSamePatterns) {
+    const std::pair<const char*, const char*> names[] = {
+        {"llama-bpe", "falcon3"}, {"pixtral", "falcon3"}, {"dbrx", "smaug-bpe"},
+        {"glm4", "smaug-bpe"},    {"qwen2", "stablelm2"}, {"chatglm-bpe", "smaug-bpe"},
+        {"jais", "olmo"},         {"gpt-2", "olmo"},      {"deepseek-r1-qwen", "megrez"},
+        {"smollm", "starcoder"},  {"poro-chat", "bloom"}, {"minerva-7b", "starcoder"},
+        {"mellum", "olmo"},       {"trillion", "olmo"},
+    };
+    const json golden = read_golden("golden_splits");
+    for (const auto& [name, with_pieces] : names) {
+        EXPECT_TRUE(golden.at("sizes").contains(with_pieces)) << with_pieces;
+        EXPECT_EQ(pre_tokenizer_named(name, "x.gguf").split_patterns,
+                  pre_tokenizer_named(with_pieces, "x.gguf").split_patterns)
+            << name;
+    }
+}
+
 TEST(PreTokenizers, DefaultKeepsBackticksAwayFromMarksAsLlamaCpp) {
     const auto pieces = [](std::string_view name) {
         std::vector<SplitPattern> patterns;
