@@ -1,13 +1,19 @@
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <chrono>
+#include <filesystem>
 #include <memory>
+#include <string>
 
+#include "base/host_name.h"
 #include "cli/command.h"
 #include "cli/field_options.h"
 #include "cli/lora_options.h"
 #include "cli/replica_options.h"
 #include "llm/replica/replica.h"
 #include "llm/serve/model_server.h"
+#include "results/telemetry_log.h"
 #include "run/runner.h"
 #include "run/same_build.h"
 #include "run/watched_service.h"
@@ -48,12 +54,43 @@ class ServeOption {
 };
 
 constexpr std::chrono::seconds kTelemetryPeriod{1};
+constexpr const char* kNoTelemetry = "none";
 
-ExitCode serve_model(const MpiSession& mpi, const llm::ServeRequest& request) {
+// The name tells servers apart that run at the same time: of other models, on other hosts, on other ports.
+std::filesystem::path usual_telemetry_file(const llm::ServeRequest& request) {
+    std::filesystem::path model = std::filesystem::path(request.model.path).lexically_normal();
+    if (!model.has_filename()) model = model.parent_path();
+    return std::filesystem::path("results") / fmt::format("{}-{}-{}{}", model.stem().string(), host_name(),
+                                                          request.options.port, kTelemetryLogEnding);
+}
+
+TelemetryRequest telemetry_of(const llm::ServeRequest& request, const std::string& file) {
+    TelemetryRequest telemetry;
+    if (file == kNoTelemetry)
+        telemetry.record = "no";
+    else if (!file.empty())
+        telemetry.file = file;
+    else if (request.options.address_file.empty())
+        telemetry.file = usual_telemetry_file(request);
+    return telemetry;
+}
+
+CLI::Validator telemetry_name() {
+    return CLI::Validator(
+        [](const std::string& name) {
+            return name == kNoTelemetry || is_telemetry_log(name)
+                       ? std::string()
+                       : fmt::format("'{}' must end in {}, or be {}", name, kTelemetryLogEnding,
+                                     kNoTelemetry);
+        },
+        "");
+}
+
+ExitCode serve_model(const MpiSession& mpi, const llm::ServeRequest& request,
+                     const TelemetryRequest& telemetry) {
     StopSignals signals;
     const llm::ModelServer server(request, &mpi.world());
     const llm::ReplicaPlan plan = llm::agreed_plan(mpi, server.model().source(), server.replica());
-    const TelemetryRequest telemetry;
     NodeMonitor monitor(mpi.world(), kTelemetryPeriod);
     watch_service(mpi.world(), plan.plan, telemetry, request.options.address_file, &monitor, nullptr,
                   [&](NodeWatch* watch) { return server.run(mpi, signals, plan, watch); });
@@ -81,12 +118,19 @@ void add_serve(CLI::App& cli, Action& action) {
     add_replica_fields(*command, request->replica, {"replicas", "sequences", "rows"});
     add_speculate_options(*command, request->replica);
     add_lora_option(*command, request->model.lora);
-    command->callback([request, &action] {
-        action = [request](const Invocation& invocation) {
+    auto telemetry = std::make_shared<std::string>();
+    command
+        ->add_option("--telemetry", *telemetry,
+                     "where to keep what is sampled of the nodes, or none [beside the address file, else "
+                     "results/MODEL-HOST-PORT.telemetry.h5]")
+        ->type_name("FILE")
+        ->check(telemetry_name());
+    command->callback([request, telemetry, &action] {
+        action = [request, telemetry](const Invocation& invocation) {
             choose_usual_transport();
             return with_mpi(invocation, [&](const MpiSession& mpi) {
                 check_same_build(mpi.world());
-                return serve_model(mpi, *request);
+                return serve_model(mpi, *request, telemetry_of(*request, *telemetry));
             });
         };
     });

@@ -101,20 +101,35 @@ Drawn integrated(const std::vector<double>& times, const std::vector<double>& po
     return drawn;
 }
 
-}  // namespace
-
-std::string telemetry_csv(const NodeTelemetry& node) {
-    std::string text = fmt::format("# {}\ntime_s|s|", node.host);
-    for (const TelemetryColumn& column : node.columns)
-        text += fmt::format(",{}|{}|{}", column.name, column.unit, column.device);
-    text += '\n';
-    for (std::size_t row = 0; row < node.times_s.size(); ++row) {
+// The lines of the samples from `row` on.
+std::string csv_rows(const NodeTelemetry& node, std::size_t row) {
+    std::string text;
+    for (; row < node.times_s.size(); ++row) {
         text += fmt::format("{:.3f}", node.times_s[row]);
         for (const TelemetryColumn& column : node.columns)
             text += std::isnan(column.values[row]) ? "," : fmt::format(",{:.10g}", column.values[row]);
         text += '\n';
     }
     return text;
+}
+
+}  // namespace
+
+std::string telemetry_csv(const NodeTelemetry& node) {
+    std::string text = fmt::format("# {}\ntime_s|s|", node.host);
+    for (const TelemetryColumn& column : node.columns)
+        text += fmt::format(",{}|{}|{}", column.name, column.unit, column.device);
+    return text + '\n' + csv_rows(node, 0);
+}
+
+void TelemetryCsv::add(const NodeTelemetry& piece) {
+    const std::size_t columns = node_.columns.size(), rows = this->rows();
+    if (rows == 0) node_.host = piece.host;
+    append(node_, piece);
+    if (rows == 0 || node_.columns.size() > columns)
+        text_ = telemetry_csv(node_);
+    else
+        text_ += csv_rows(node_, rows);
 }
 
 std::optional<NodeTelemetry> telemetry_from_csv(const std::string& text) {

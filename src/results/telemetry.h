@@ -39,8 +39,21 @@ std::string telemetry_csv(const NodeTelemetry& node);
 // Returns nothing for anything else. A last line that is cut off is left out.
 std::optional<NodeTelemetry> telemetry_from_csv(const std::string& text);
 
-// Commits a CSV text to the part folder. `rank` and `number` tell the files of a life apart. Throws
-// FileError.
+// The CSV text of samples of one node that arrive piece by piece. A row is formatted once, unless a later
+// piece has columns that the earlier ones do not have.
+class TelemetryCsv {
+  public:
+    void add(const NodeTelemetry& piece);
+    std::size_t rows() const { return node_.times_s.size(); }
+    const std::string& text() const { return text_; }
+
+  private:
+    NodeTelemetry node_;
+    std::string text_;
+};
+
+// Commits a CSV text to the part folder, in place of an earlier one with the same numbers. `rank` and
+// `number` tell the files of a life apart. Throws FileError.
 void write_telemetry_file(const Life& life, int rank, int number, const std::string& csv);
 bool is_telemetry(const std::filesystem::path& path);  // by its name
 

@@ -19,11 +19,13 @@ namespace {
 
 using std::chrono::steady_clock;
 
-// A kill loses at most this much. It grows, so that long jobs have few files.
-constexpr std::chrono::seconds kFirstFile{30}, kLongestFile{300};
+// A kill loses at most this much.
+constexpr std::chrono::seconds kIncrement{10};
+// A file grows until then, so that long jobs have few files and no file becomes large.
+constexpr std::chrono::seconds kLongestFile{300};
+constexpr std::size_t kLongestRows = 900;
 // The end of a very short run waits this long for its first sample.
 constexpr std::chrono::seconds kShortRun{3};
-constexpr int kSamplesPerFile = 900;  // NodeWatch keeps a thousand
 // A run without GPUs is worth it from here on.
 constexpr std::chrono::seconds kLongRun{60};
 
@@ -82,8 +84,12 @@ NodeTelemetry node_telemetry(const std::vector<NodeSample>& samples) {
 }  // namespace
 
 TelemetryRequest telemetry_request(const JobSpec& job) {
-    return {job.text("telemetry.record"), job.real("telemetry.every_s"),
-            static_cast<int>(job.integer("telemetry.port")), job.text("telemetry.host")};
+    TelemetryRequest request;
+    request.record = job.text("telemetry.record");
+    request.every_s = job.real("telemetry.every_s");
+    request.port = static_cast<int>(job.integer("telemetry.port"));
+    request.host = job.text("telemetry.host");
+    return request;
 }
 
 std::unique_ptr<NodeMonitor> start_monitor(const Communicator& world, const JobSpec& job) {
@@ -108,18 +114,15 @@ TelemetryRecorder::TelemetryRecorder(const Communicator& world, const Plan& plan
     watch_ = monitor_->watch();
     if (watch_) watch_->take();  // those of before
     only_long_ = request.record == "auto" && !uses_gpus(plan);
-    const auto enough = std::chrono::duration_cast<std::chrono::seconds>(kSamplesPerFile * monitor_->every());
-    longest_file_ = std::clamp(enough, kFirstFile, kLongestFile);
-    file_seconds_ = only_long_ ? kLongRun : kFirstFile;
-    next_file_ = begin_ + file_seconds_;
+    next_write_ = begin_ + (only_long_ ? kLongRun : kIncrement);
+    next_file_ = begin_ + kLongestFile;
 }
 
 void TelemetryRecorder::tick() {
     const auto now = steady_clock::now();
-    if (!watch_ || now < next_file_) return;
-    file_seconds_ = std::min(2 * file_seconds_, longest_file_);
-    next_file_ = now + file_seconds_;
-    store();
+    if (!watch_ || now < next_write_) return;
+    next_write_ = now + kIncrement;
+    store(now >= next_file_ || open_.rows() >= kLongestRows);
 }
 
 GpuPower TelemetryRecorder::finish() {
@@ -127,7 +130,7 @@ GpuPower TelemetryRecorder::finish() {
     world_.wait_asleep([this] { tick(); });
     if (watch_ && !too_short()) {
         watch_->await_first(kShortRun);
-        store();
+        store(true);
     }
     const std::vector<std::string> all = world_.all_gather(kept_);
     if (world_.rank() != 0) return {};
@@ -137,7 +140,7 @@ GpuPower TelemetryRecorder::finish() {
             const std::size_t end = all[rank].find('\0', at);
             const std::string csv = all[rank].substr(at, end - at);
             if (life_)
-                commit(static_cast<int>(rank), csv);
+                commit(static_cast<int>(rank), files_++, csv);
             else if (auto piece = telemetry_from_csv(csv))
                 pieces.add(std::move(*piece));
             at = end + 1;
@@ -184,7 +187,8 @@ void TelemetryRecorder::keep_ascending(std::vector<NodeSample>& samples) {
     }
 }
 
-void TelemetryRecorder::store() {
+// Returns what is new; nothing if there is nothing.
+std::optional<NodeTelemetry> TelemetryRecorder::take_samples() {
     std::vector<NodeSample> samples = watch_->take();
     for (const NodeSample& sample : samples)
         if (sample.gpus.hung && !std::exchange(said_hung_, true) && !guard_)  // the guard says so
@@ -192,7 +196,7 @@ void TelemetryRecorder::store() {
                          sample.gpus.problem);
     std::vector<double> rests, clocks;
     if (guard_) note_interventions(samples, rests, clocks);
-    if (samples.empty()) return;
+    if (samples.empty()) return std::nullopt;
     keep_ascending(samples);
     NodeTelemetry node = node_telemetry(samples);
     if (guard_) node.columns.push_back({"gpu_rest", "1", "", std::move(rests)});
@@ -201,19 +205,29 @@ void TelemetryRecorder::store() {
     if (!life_)
         std::erase_if(node.columns,
                       [](const TelemetryColumn& column) { return !says_gpu_power(column.name); });
-    const std::string csv = telemetry_csv(node);
-    if (shares_folder_)
-        commit(world_.rank(), csv);
-    else
-        kept_ += csv + '\0';
+    return node;
 }
 
-void TelemetryRecorder::commit(int rank, const std::string& csv) {
+// Adds what is new to the open file. last: another one follows.
+void TelemetryRecorder::store(bool last) {
+    if (const auto piece = take_samples()) open_.add(*piece);
+    if (open_.rows() == 0) return;
+    if (shares_folder_) commit(world_.rank(), files_, open_.text());
+    if (!last) return;
+    if (!shares_folder_) kept_ += open_.text() + '\0';
+    open_ = {};
+    said_failure_ = false;
+    ++files_;
+    next_file_ = steady_clock::now() + kLongestFile;
+}
+
+void TelemetryRecorder::commit(int rank, int number, const std::string& csv) {
     try {
-        write_telemetry_file(*life_, rank, files_++, csv);
+        write_telemetry_file(*life_, rank, number, csv);
     } catch (const FileError& error) {
         if (!outlives_fence_ && dynamic_cast<const TakenOverError*>(&error)) throw;
-        spdlog::warn("{}; these minutes of telemetry are lost", error.what());
+        if (!std::exchange(said_failure_, true))
+            spdlog::warn("{}; telemetry is lost while that lasts", error.what());
     }
 }
 

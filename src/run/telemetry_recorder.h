@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <deque>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,6 +25,7 @@ struct TelemetryRequest {
     int port = 0;  // of each node, where it answers GET /metrics; 0: none
     std::string host = "127.0.0.1";
     bool outlives_fence = false;  // a run that takes over ends the telemetry, but not this run
+    std::filesystem::path file;   // where a service keeps it; empty: beside its address file
 };
 TelemetryRequest telemetry_request(const JobSpec& job);
 
@@ -34,7 +36,7 @@ std::unique_ptr<NodeMonitor> start_monitor(const Communicator& world, const JobS
 class TelemetryRecorder {
   public:
     // Collective: every rank calls. life: where this rank commits. Hosts that see rank 0's part folder commit
-    // their samples to it every few minutes; others keep theirs until finish(). nullptr, the same on all
+    // their samples to it every ten seconds; others keep theirs until finish(). nullptr, the same on all
     // ranks: keeps what the GPUs draw, in memory, and nothing else. monitor: outlives this; nullptr: records
     // nothing. guard: outlives this; its interventions are recorded too; nullptr: there is none.
     TelemetryRecorder(const Communicator& world, const Plan& plan, const TelemetryRequest& request,
@@ -51,11 +53,12 @@ class TelemetryRecorder {
     GpuPower finish();
 
   private:
-    void store();
+    void store(bool last);
+    std::optional<NodeTelemetry> take_samples();
     void keep_ascending(std::vector<NodeSample>& samples);
     void note_interventions(std::vector<NodeSample>& samples, std::vector<double>& rests,
                             std::vector<double>& clocks);
-    void commit(int rank, const std::string& csv);
+    void commit(int rank, int number, const std::string& csv);
     bool too_short() const;
 
     const Communicator& world_;
@@ -72,9 +75,10 @@ class TelemetryRecorder {
     bool said_hung_ = false;                       // that the driver hangs
     bool only_long_ = false;                       // records nothing of a run that is shorter than a minute
     bool shares_folder_ = false;                   // with rank 0
-    std::chrono::steady_clock::time_point begin_, next_file_;
-    std::chrono::seconds file_seconds_{}, longest_file_{};
-    std::string kept_;  // CSV texts, each with a NUL at its end
+    std::chrono::steady_clock::time_point begin_, next_write_, next_file_;
+    TelemetryCsv open_;          // the file that still grows
+    bool said_failure_ = false;  // of the open file
+    std::string kept_;           // CSV texts, each with a NUL at its end
     int files_ = 0;
 };
 

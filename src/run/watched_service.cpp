@@ -97,8 +97,10 @@ void watch_service(const Communicator& world, const Plan& plan, const TelemetryR
                    const std::filesystem::path& address_file, NodeMonitor* monitor, PowerGuard* guard,
                    const std::function<ServedWork(NodeWatch*)>& serve) {
     const StatusBoard board(request, address_file, monitor);
-    const bool keeps = monitor && request.record != "no" && !address_file.empty();
-    ServiceLog log(world, keeps ? telemetry_log_file(address_file) : std::filesystem::path());
+    std::filesystem::path file = request.file;
+    if (file.empty() && !address_file.empty()) file = telemetry_log_file(address_file);
+    if (!monitor || request.record == "no") file.clear();
+    ServiceLog log(world, file);
     TelemetryRequest kept = request;
     kept.outlives_fence = true;
     TelemetryRecorder recorder(world, plan, kept, log.life(), monitor, guard);

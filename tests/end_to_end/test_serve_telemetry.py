@@ -3,6 +3,7 @@
 import json
 import re
 import signal
+import socket
 import time
 import unittest
 
@@ -86,9 +87,11 @@ class ServeTelemetry(ServeCase):
         self.post("/v1/completions", BODY)
         deadline = time.monotonic() + 120 * PATIENCE
         samples = self.results / "lab.telemetry.h5.samples"
-        while not list(samples.glob("telemetry-life-*.csv")):  # after 30 s
+        seen = set()
+        while len(seen) < 2:  # written after ten seconds, and again with more after twenty
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.5)
+            seen |= {path.read_text().count("\n") for path in samples.glob("telemetry-life-*.csv")}
         self.server.kill()
         self.server.communicate()
         self.assertFalse(self.file.exists())
@@ -185,6 +188,34 @@ class ServeTelemetry(ServeCase):
         self.post("/v1/completions", BODY)
         _, err = self.stop()
         self.assertRegex(err, r"served 1 request in .*, 20 generated\n")
+
+    def test_the_command_keeps_it_without_an_address_file_too(self):
+        environment = stand_in(self.write("node.json", json.dumps(self.node)))
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        name = f"{MODEL.stem}-{socket.gethostname()}-{self.port}.telemetry.h5"
+        for chosen, file in (((), self.results / name), (("--telemetry", "my.telemetry.h5"), self.folder / "my.telemetry.h5"),
+                             (("--telemetry", "none"), None)):
+            with self.subTest(chosen=chosen):
+                self.server = self.start("serve", MODEL, "--port", self.port, "--cpu", *chosen, environment=environment)
+                self.addCleanup(self.end_server)
+                deadline = time.monotonic() + 120 * PATIENCE
+                while True:
+                    try:
+                        self.post("/v1/completions", BODY)
+                        break
+                    except ConnectionRefusedError:
+                        self.assertLess(time.monotonic(), deadline)
+                        time.sleep(0.1)
+                samples = file and file.with_name(file.name + ".samples")
+                self.assertEqual([path for path in self.folder.rglob("*.samples")], [samples] if samples else [])
+                self.stop()
+                self.assertFalse(samples and samples.exists())  # nothing is kept of a short run without GPUs
+
+    def test_telemetry_with_another_ending_is_an_error(self):
+        _, err = self.voltpile("serve", MODEL, "--telemetry", "my.h5", expect=BAD_INPUT)
+        self.assertIn("--telemetry: 'my.h5' must end in .telemetry.h5, or be none", err)
 
 
 if __name__ == "__main__":

@@ -51,3 +51,20 @@ TEST(Telemetry, CsvKeepsWhatIsKnown) {
     EXPECT_TRUE(std::isnan(again->columns[1].values[3]));
     EXPECT_FALSE(telemetry_from_csv("time,power\n1,2\n"));
 }
+
+TEST(Telemetry, CsvGrowsByPieces) {
+    NodeTelemetry first{"", "node1", {1000}, {{"power_w", "W", "gpu0", {200}}}};
+    NodeTelemetry second{
+        "", "node1", {1001}, {{"power_w", "W", "gpu0", {210}}, {"energy_j", "J", "gpu0", {5}}}};
+    NodeTelemetry third{"", "node1", {1002, 1003}, {{"power_w", "W", "gpu0", {220, kNone}}}};
+    TelemetryCsv csv;
+    for (const NodeTelemetry& piece : {first, second, third}) csv.add(piece);
+    EXPECT_EQ(csv.rows(), 4u);
+    EXPECT_EQ(csv.text(),
+              "# node1\n"
+              "time_s|s|,power_w|W|gpu0,energy_j|J|gpu0\n"
+              "1000.000,200,\n"
+              "1001.000,210,5\n"
+              "1002.000,220,\n"
+              "1003.000,,\n");
+}
