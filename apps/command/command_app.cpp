@@ -144,7 +144,7 @@ Plan CommandApp::plan_instances(const PlanOptions& options, const Topology& topo
 }
 
 void CommandApp::run(RankContext& rank, WorkScheduler& work, ResultWriter& results) {
-    command::ProgramRunner runner(job_, outputs_, staged_, rank.result());
+    command::ProgramRunner runner(job_, outputs_, staged_, rank.result(), duty_);
     if (spread_ == command::Spread::Point) return run_points(rank, work, results, runner);
     command::InstanceRun instances(job_, rank, *ranks_, runner);
     if (rank.world_rank() == 0)

@@ -33,6 +33,7 @@ class CommandApp : public App {
     // Looks for the program on every rank's host, and brings the staged files there.
     void connect(const MpiSession& mpi) override;
     void disconnect() override { ranks_.reset(); }
+    void keep_to(const GpuDuty& duty) override { duty_ = &duty; }
 
     // Runs the program for one point after the other, or all instances. A run that the job's end interrupts
     // is not recorded.
@@ -51,6 +52,7 @@ class CommandApp : public App {
     command::Outputs outputs_;
     std::int64_t instances_ = 1;
     std::vector<command::StagedFile> staged_;
+    const GpuDuty* duty_ = nullptr;        // that the programs keep to
     std::unique_ptr<Communicator> ranks_;  // for the messages of instances
 };
 

@@ -6,12 +6,14 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <string_view>
 #include <utility>
@@ -55,7 +57,9 @@ class OpenFile {
 struct Pipe {
     Pipe() {
         std::array<int, 2> ends{};
-        if (pipe2(ends.data(), O_CLOEXEC) != 0) throw FileError("create", "a pipe", errno);
+        // A socket, because writing to a pipe that nobody reads would end this process (SIGPIPE).
+        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
+            throw FileError("create", "a socket", errno);
         reader = ends[0];
         writer = ends[1];
     }
@@ -159,6 +163,13 @@ bool Program::ended_within(std::chrono::milliseconds at_most) {
 void Program::terminate() {
     if (control_ >= 0) close(control_);
     control_ = -1;
+}
+
+void Program::set_rest(double share) {
+    const int percent = static_cast<int>(std::lround(100 * share));
+    if (control_ < 0 || percent == rest_percent_) return;
+    const auto byte = static_cast<unsigned char>(percent);
+    if (send(control_, &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1) rest_percent_ = percent;
 }
 
 // Interprets the keeper's first line; see apps/keeper/main.cpp.

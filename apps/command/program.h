@@ -36,6 +36,9 @@ class Program {
     // Asks the keeper to end it; ended_within() says when it has.
     void terminate();
 
+    // Lets all its processes rest this share of the time from now on: they are suspended and go on in turn.
+    void set_rest(double share);
+
     int exit_code() const { return exit_code_; }  // after its end; 128 + N if signal N ended it
 
   private:
@@ -47,6 +50,7 @@ class Program {
     int report_ = -1;
     std::string text_;
     int exit_code_ = 0;
+    int rest_percent_ = 0;
 };
 
 }  // namespace voltpile::command

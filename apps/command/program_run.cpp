@@ -12,6 +12,7 @@
 #include <fstream>
 #include <string_view>
 #include <system_error>
+#include <thread>
 
 #include "base/error.h"
 #include "base/seconds_since.h"
@@ -83,8 +84,9 @@ std::string last_words(std::string_view text) {
 }  // namespace
 
 ProgramRunner::ProgramRunner(const JobSpec& job, const Outputs& outputs,
-                             const std::vector<StagedFile>& staged, const fs::path& result)
-    : job_(job), outputs_(outputs), staged_(staged), result_(result), progress_(job) {}
+                             const std::vector<StagedFile>& staged, const fs::path& result,
+                             const GpuDuty* duty)
+    : job_(job), outputs_(outputs), staged_(staged), result_(result), duty_(duty), progress_(job) {}
 
 fs::path ProgramRunner::log_of(const std::string& name) const {
     return fs::path(fs::absolute(result_).lexically_normal().string() + ".log/runs") / (name + ".out");
@@ -150,6 +152,16 @@ void ProgramRunner::add_resume(std::vector<std::string>& argv, const RunOrder& o
     std::fflush(stdout);
 }
 
+// Waits until this rank's GPU may begin. Returns false if the job stops meanwhile.
+bool ProgramRunner::await_ramp(WorkScheduler& work) const {
+    const auto begin = std::chrono::steady_clock::now();
+    while (std::chrono::steady_clock::now() - begin < duty_->begins_after()) {
+        if (work.stopping()) return false;
+        std::this_thread::sleep_for(std::min(kLook, duty_->begins_after()));
+    }
+    return true;
+}
+
 void ProgramRunner::show_progress(const Logs& logs, WorkScheduler& work) {
     if (progress_.empty()) return;
     progress_.read(recent_text(logs.err, logs.err_begin));
@@ -174,6 +186,8 @@ Extracted ProgramRunner::outputs_of(const TemplateValues& values, const Logs& lo
 
 std::optional<RunRecord> ProgramRunner::run(const RunOrder& order, WorkScheduler& work,
                                             const std::function<bool()>& must_end) {
+    const bool rests = duty_ && !(order.resources.sets_gpus && order.resources.gpus.empty());
+    if (rests && !std::exchange(ramped_, true) && !await_ramp(work)) return std::nullopt;
     TemplateValues values = order.values;
     values["folder"] = prepare_folder(values);
     const Logs logs = logs_of(order.name);
@@ -191,6 +205,7 @@ std::optional<RunRecord> ProgramRunner::run(const RunOrder& order, WorkScheduler
             shown_s = now_s;
             show_progress(logs, work);
         }
+        if (rests) program.set_rest(duty_->rest());
         if (ending) continue;
         stopped = work.stopping();
         if (!stopped && must_end()) record.outcome = Outcome::Ended;

@@ -16,6 +16,7 @@
 #include "command/staged_files.h"
 #include "command/text_template.h"
 #include "job/job_spec.h"
+#include "work/gpu_duty.h"
 #include "work/work_scheduler.h"
 
 namespace voltpile::command {
@@ -33,8 +34,9 @@ struct RunOrder {
 class ProgramRunner {
   public:
     // Keeps references to all arguments.
+    // duty: programs of ranks with GPUs keep to it; nullptr: they need not.
     ProgramRunner(const JobSpec& job, const Outputs& outputs, const std::vector<StagedFile>& staged,
-                  const std::filesystem::path& result);
+                  const std::filesystem::path& result, const GpuDuty* duty);
 
     // Runs the program. Adds its progress to `work`. Ends it when `must_end`, which is called ten times a
     // second, returns true: then the outcome is Outcome::Ended. Returns nothing if the job stops before the
@@ -60,6 +62,7 @@ class ProgramRunner {
     std::string prepare_folder(const TemplateValues& values) const;
     ProgramRequest request_of(const RunOrder& order, const TemplateValues& values, const Logs& logs) const;
     void add_resume(std::vector<std::string>& argv, const RunOrder& order, TemplateValues values) const;
+    bool await_ramp(WorkScheduler& work) const;
     void show_progress(const Logs& logs, WorkScheduler& work);
     void warn_of_unmatched();
     Extracted outputs_of(const TemplateValues& values, const Logs& logs) const;
@@ -70,8 +73,10 @@ class ProgramRunner {
     const Outputs& outputs_;
     const std::vector<StagedFile>& staged_;
     const std::filesystem::path& result_;
+    const GpuDuty* duty_;
     ProgressPatterns progress_;
     bool warned_ = false;
+    bool ramped_ = false;  // this rank has begun
 };
 
 }  // namespace voltpile::command

@@ -3,11 +3,14 @@
 //
 //   voltpile-keeper GRACE_MS CORES FOLDER PROGRAM [ARGUMENT ...]
 //
-// stdin is a pipe from the rank. One byte on it, its end (the rank is dead), or SIGTERM ends the program:
-// SIGTERM to its process group, and after GRACE_MS SIGKILL to every process that descends from it, also those
+// stdin comes from the rank. Its end (the rank wants it or is dead) or SIGTERM ends the program: SIGTERM
+// to its process group, and after GRACE_MS SIGKILL to every process that descends from it, also those
 // with a session of their own: they become children of the keeper when their parents end
 // (PR_SET_CHILD_SUBREAPER). What the program leaves behind when it ends by itself is ended the same way. If
 // the keeper is killed, the kernel kills the program (PR_SET_PDEATHSIG).
+//
+// A byte N on stdin lets the whole tree rest N percent of the time from then on: it is suspended so long of
+// each 0.3 seconds, and its GPUs have nothing to do.
 //
 // File descriptor 3 gets one line: "exit N", "signal N", "folder ERRNO" or "start ERRNO". CORES: the hardware
 // threads for the program, "0,2,4", or "-" for any.
@@ -20,6 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -38,15 +42,22 @@ constexpr int report_fd = 3;
 constexpr milliseconds remainder_grace{2000};
 // Processes that hang in the kernel are left behind after this.
 constexpr milliseconds kill_patience{2000};
+// The time over which the power guard averages (src/machine/power_meter.cpp), so that each of its readings
+// covers a rest. Shorter rests would not reach GPUs, for which programs queue work ahead.
+constexpr milliseconds rest_period{300};
+constexpr int most_rest = 95;  // percent
 
 [[noreturn]] void report(const char* what, int number) {
     dprintf(report_fd, "%s %d\n", what, number);
     _exit(0);
 }
 
-// Returns the processes whose parent this is.
-std::vector<pid_t> children() {
-    std::vector<pid_t> found;
+struct Process {
+    pid_t pid, parent;
+};
+
+std::vector<Process> all_processes() {
+    std::vector<Process> found;
     DIR* const folder = opendir("/proc");
     if (!folder) return found;
     while (const dirent* entry = readdir(folder)) {
@@ -64,10 +75,29 @@ std::vector<pid_t> children() {
         const std::size_t after_name = stat.rfind(')');
         int parent = 0;
         if (after_name != std::string::npos &&
-            std::sscanf(stat.c_str() + after_name, ") %*c %d", &parent) == 1 && parent == getpid())
-            found.push_back(pid);
+            std::sscanf(stat.c_str() + after_name, ") %*c %d", &parent) == 1)
+            found.push_back({pid, parent});
     }
     closedir(folder);
+    return found;
+}
+
+// Returns the processes whose parent this is.
+std::vector<pid_t> children() {
+    std::vector<pid_t> found;
+    for (const Process& each : all_processes())
+        if (each.parent == getpid()) found.push_back(each.pid);
+    return found;
+}
+
+// Returns the processes that descend from this one, parents first.
+std::vector<pid_t> descendants() {
+    const std::vector<Process> all = all_processes();
+    std::vector<pid_t> found{getpid()};
+    for (std::size_t i = 0; i < found.size(); ++i)
+        for (const Process& each : all)
+            if (each.parent == found[i]) found.push_back(each.pid);
+    found.erase(found.begin());
     return found;
 }
 
@@ -79,7 +109,11 @@ class Keeper {
     // Returns the wait status of the program once nothing of its tree is left.
     int run() {
         bool asked = false;
-        while (!ended_ && !asked) asked = wait(milliseconds(-1));
+        while (!ended_ && !asked) {
+            take_turn();
+            asked = wait(until_turn());
+        }
+        if (resting_) signal_tree(SIGCONT);
         if (ended_) {
             if (!alone()) end_tree(remainder_grace);
             return status_;
@@ -97,12 +131,37 @@ class Keeper {
         bool asked = false;
         signalfd_siginfo info;
         while (read(signals_, &info, sizeof info) == sizeof info) asked = asked || info.ssi_signo == SIGTERM;
+        unsigned char percent = 0;
         if (events[1].revents != 0) {
-            asked = true;
-            input_ = -1;  // poll() ignores it from now on
+            if (read(input_, &percent, 1) == 1) {
+                rest_ = std::min<int>(percent, most_rest);
+            } else {
+                asked = true;
+                input_ = -1;  // poll() ignores it from now on
+            }
         }
         reap();
         return asked;
+    }
+
+    // Suspends the tree or lets it go on, if it is time.
+    void take_turn() {
+        const auto now = Clock::now();
+        if ((rest_ == 0 && !resting_) || now < turn_at_) return;
+        resting_ = !resting_ && rest_ > 0;
+        signal_tree(resting_ ? SIGSTOP : SIGCONT);
+        turn_at_ = now + rest_period * (resting_ ? rest_ : 100 - rest_) / 100;
+    }
+
+    // Negative: forever.
+    milliseconds until_turn() const {
+        if (rest_ == 0 && !resting_) return milliseconds(-1);
+        return std::max(std::chrono::ceil<milliseconds>(turn_at_ - Clock::now()), milliseconds(0));
+    }
+
+    void signal_tree(int number) const {
+        kill(-program_, number);
+        for (const pid_t each : descendants()) kill(each, number);
     }
 
     void reap() {
@@ -148,6 +207,9 @@ class Keeper {
     bool ended_ = false;
     bool alone_ = false;
     int status_ = 0;
+    int rest_ = 0;  // percent of the time
+    bool resting_ = false;
+    Clock::time_point turn_at_;
 };
 
 void keep_to_cores(const char* list) {

@@ -2,11 +2,12 @@
 
 import json
 import signal
+import time
 import unittest
 
 import h5py
 
-from harness import BAD_INPUT, SOURCE, STOPPED, Case, stand_in
+from harness import BAD_INPUT, PATIENCE, SOURCE, STOPPED, Case, stand_in
 
 SHORT = ("--set", "integrate.steps=2000")
 SECONDS = ("--set", "integrate.steps=80000", "--set", "stop.separation=inf")
@@ -84,6 +85,60 @@ class Power(Case):
         self.assertEqual(err.count("W of 1000 W: they rest"), 1)
         self.assertRegex(out, r"power: the GPUs of \S+ rested \d+\.\d % of the time to stay within 1000 W; "
                               r"most in a second: 1200 W")
+
+    def test_programs_rest_above_the_budget(self):
+        for gpu in self.node["gpus"]:
+            gpu["power_w"] = 300
+            del gpu["energy_j"]
+        # A tree of processes, one of them in a session of its own, that counts how long it computes and how long that takes.
+        program = self.write("spin.py", """
+import os, sys, time
+if len(sys.argv) == 1:
+    if os.fork() == 0:
+        os.setsid()
+        os.execv(sys.executable, [sys.executable, sys.argv[0], "worker"])
+    os.wait()
+else:
+    begin, gaps, last = time.monotonic(), 0, time.monotonic()
+    while last - begin < 6:
+        now = time.monotonic()
+        gaps += (now - last) * (now - last > 0.1)  # suspended
+        last = now
+        time.sleep(0.005)
+    print("rested", gaps / (last - begin))
+""")
+        job = self.write("spin.toml", f"""app = "command"
+[command]
+argv = ["python3", "{program}"]
+[output.regex]
+rested = 'rested (.*)'
+""")
+        for supply, least, most in ((1000, 0.5, 1), (2000, 0, 0.3)):  # beside other work a process waits for its core
+            with self.subTest(supply=supply):
+                self.voltpile("run", job, "--output", f"{supply}.h5", "--set", f"power.supply_w={supply}",
+                              environment=self.environment())
+                with h5py.File(self.folder / f"{supply}.h5") as file:
+                    self.assertEqual(int(file["outcome"][()].item()), 0)
+                    self.assertGreaterEqual(file["rested"][()].item(), least)
+                    self.assertLessEqual(file["rested"][()].item(), most)
+
+    def test_a_program_that_rests_can_be_stopped(self):
+        for gpu in self.node["gpus"]:
+            gpu["power_w"] = 300
+            del gpu["energy_j"]
+        job = self.write("sleep.toml", """app = "command"
+[command]
+argv = ["sh", "-c", "trap 'echo ended >ended; exit 0' TERM; echo began >began; while :; do sleep 0.1; done"]
+""")
+        process = self.start("run", job, "--output", "s.h5", "--set", "power.supply_w=500", environment=self.environment())
+        deadline = time.monotonic() + 30 * PATIENCE
+        while not (self.folder / "began").exists():
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.1)
+        time.sleep(3)  # until it rests most of the time
+        process.send_signal(signal.SIGINT)
+        self.finish(process, expect=STOPPED)
+        self.assertEqual((self.folder / "ended").read_text(), "ended\n")
 
     def test_interventions_are_in_the_result(self):
         for gpu in self.node["gpus"]:
