@@ -98,10 +98,12 @@ def main():
         model.load_state_dict(state["model"])
         optimizer.load_state_dict(state["optimizer"])
         first = state["step"]
-    trained = nn.parallel.DistributedDataParallel(model, device_ids=[device.index] if on_gpu else None)
+    trained = nn.parallel.DistributedDataParallel(model, device_ids=[device.index] if on_gpu else None,
+                                                  gradient_as_bucket_view=True)  # saves copying all gradients
 
-    begin = time.monotonic()
+    steps_s, timed = 0.0, 0  # of the steps after the first, which starts kernels and connections
     for step in range(first, options.steps):
+        begin = time.monotonic()
         tokens, targets = (part.to(device) for part in sample(text, options, step, rank))
         loss = trained(tokens, targets)
         optimizer.zero_grad()
@@ -109,17 +111,19 @@ def main():
         optimizer.step()
         done = step + 1
         dist.all_reduce(mean := loss.detach().clone())
+        mean = mean.item() / dist.get_world_size()  # waits for the step
+        if step > first:
+            steps_s, timed = steps_s + time.monotonic() - begin, timed + 1
         if rank == 0:
-            print(f"step {done}/{options.steps} loss {mean.item() / dist.get_world_size():.4f}", flush=True)
+            print(f"step {done}/{options.steps} loss {mean:.4f}", flush=True)
             if done % options.save_every == 0 or done == options.steps:
                 save(pathlib.Path(f"step-{done:06d}.pt"), model, optimizer, done)
         time.sleep(options.pause)
     if rank == 0 and options.report:
-        tokens = (options.steps - first) * options.batch * options.context * dist.get_world_size()
-        seconds = time.monotonic() - begin
-        final = mean.item() / dist.get_world_size() if first < options.steps else None
+        tokens = timed * options.batch * options.context * dist.get_world_size()
+        final = mean if first < options.steps else None
         report = {"loss": final, "first_step": first, "steps": options.steps, "processes": dist.get_world_size(),
-                  "tokens_per_s": tokens / max(seconds, 1e-9)}
+                  "tokens_per_s": tokens / max(steps_s, 1e-9)}
         pathlib.Path(options.report).write_text(json.dumps(report))
     dist.barrier()
     dist.destroy_process_group()
