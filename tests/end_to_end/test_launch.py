@@ -104,6 +104,9 @@ class Launch(Case):
         interactive = {"SLURM_STEP_ID": str(0xfffffffa)}  # the shell of salloc
         missing = self.voltpile("launch", self.job, "--hosts", "none.txt", environment=interactive, expect=None)[1]
         self.assertIn("none.txt", missing)
+        self.write("file", "")
+        _, err = self.voltpile("launch", self.job, "--output", "file/a.h5", expect=BAD_INPUT)
+        self.assertIn("file/a.h5.log/attempt-1: Not a directory", err)
 
 
 if __name__ == "__main__":

@@ -146,7 +146,8 @@ std::filesystem::path JobAttempts::new_log_folder() const {
         const std::filesystem::path folder = job_.log_folder / fmt::format("attempt-{}", number);
         std::error_code error;
         if (std::filesystem::create_directories(folder, error)) return folder;
-        if (error) throw FileError("create", folder.string(), error.value());
+        // As `run` says of a result that cannot be written there.
+        if (error) throw FileError("create", folder.string(), error.value(), ExitCode::BadInput);
     }
 }
 
