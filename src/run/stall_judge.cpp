@@ -124,6 +124,9 @@ std::optional<HungRank> StallJudge::waits_in_vain(int rank, double now_s) const 
                 if (now_s - theirs.worked_s() <= deadline && theirs.worked_s() > 0) return std::nullopt;
                 if (phases(culprit).waits() || theirs.worked_s() < phases(culprit).worked_s())
                     culprit = other;
+            } else if (phase == Phase::Transfer && theirs.active(Phase::Collective) &&
+                       now_s - theirs.moved_s(Phase::Collective) <= deadline) {
+                return std::nullopt;  // another stage moves
             } else if (phases(culprit).waits() && theirs.at(phase).steps < phases(culprit).at(phase).steps) {
                 culprit = other;
             }

@@ -67,10 +67,21 @@ void Replica::watch(const std::stop_token& stop, int device) const {
     std::mutex mutex;
     std::condition_variable_any woken;
     std::unique_lock lock(mutex);
+    // While the GPU works on passes of the group, this thread stands for it before the job's watchdog.
+    std::optional<InPhase> collective;
+    WatchedWork before;
     try {
         use_device(device);  // otherwise querying an event would create a context on the first GPU
         while (!stop.stop_requested()) {
             teams_->check();
+            const WatchedWork work = teams_->tensor().watched();
+            if (!work.under_way)
+                collective.reset();
+            else if (!collective)
+                collective.emplace(Phase::Collective);
+            else if (work.finished != before.finished)
+                count_step(Phase::Collective);
+            before = work;
             woken.wait_for(lock, stop, watch_interval, [] { return false; });
         }
     } catch (const Error&) {

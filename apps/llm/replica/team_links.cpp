@@ -6,6 +6,13 @@
 #include "device/memory.h"
 
 namespace voltpile::llm {
+namespace {
+
+// Passes with so many rows are watched layer by layer, because they may take longer than a collective may.
+constexpr std::int64_t watched_rows = 512;
+
+}  // namespace
+
 TeamLinks::TeamLinks(const TeamContext& teams, Ops& ops, const Stream* stream, std::size_t most_bytes)
     : teams_(teams), stream_(stream) {
     if (teams.last_stage()) return;
@@ -30,6 +37,7 @@ void TeamLinks::all_reduce(FloatRows x) {
     if (teams_.tensor().size() == 1) return;
     teams_.tensor().all_reduce(x.data, x.data, x.rows * x.columns, ElementType::Float32, Reduction::Sum,
                                where());
+    if (x.rows >= watched_rows) watch();
 }
 
 void TeamLinks::all_gather(FloatRows part, FloatRows parts) {

@@ -121,6 +121,7 @@ class NcclCommunicator final : public StreamCommunicator {
     }
 
     void watch(StreamRef stream) override { watch_.watch(stream.stream()); }
+    WatchedWork watched() const override { return watch_.watched(); }
 
     void check() override {
         const std::lock_guard lock(mutex_);

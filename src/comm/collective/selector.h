@@ -41,6 +41,7 @@ class CollectiveSelector final : public StreamCommunicator {
         else
             nccl_->watch(stream);
     }
+    WatchedWork watched() const override { return peer_ ? peer_->watched() : nccl_->watched(); }
     void check() override;
     void abort() noexcept override;
     std::string describe() const override;

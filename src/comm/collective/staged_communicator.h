@@ -34,6 +34,7 @@ class StagedCommunicator final : public StreamCommunicator {
     void send(const void* in, std::int64_t count, ElementType type, int to, StreamRef stream) override;
     void receive(void* out, std::int64_t count, ElementType type, int from, StreamRef stream) override;
     void watch(StreamRef stream) override { watch_.watch(stream.stream()); }
+    WatchedWork watched() const override { return watch_.watched(); }
     void check() override;
     void abort() noexcept override;
     std::string describe() const override { return "through host memory and MPI for all sizes"; }

@@ -49,6 +49,12 @@ class StreamRef {
     const Stream* stream_ = nullptr;
 };
 
+// How far the watched work of a group has come on this rank.
+struct WatchedWork {
+    std::int64_t finished = 0;  // calls of watch() whose work is done
+    bool under_way = false;     // more work is watched
+};
+
 class StreamCommunicator {
   public:
     // Collective: every rank destroys. Streams that work for it must be idle.
@@ -82,9 +88,13 @@ class StreamCommunicator {
     virtual void send(const void* in, std::int64_t count, ElementType type, int to, StreamRef stream) = 0;
     virtual void receive(void* out, std::int64_t count, ElementType type, int from, StreamRef stream) = 0;
 
-    // Starts the deadline for all work enqueued on this stream so far (graph launches too). For the watchdog.
-    // Not while capturing. Costs an event.
+    // Starts the deadline for all work enqueued on this stream so far (graph launches too). Work that was
+    // watched before must finish first: its end begins the deadline anew. Costs an event. Does
+    // nothing while the stream captures a graph.
     virtual void watch(StreamRef stream) = 0;
+
+    // As of the last check(). On host memory there is nothing to watch.
+    virtual WatchedWork watched() const { return {}; }
 
     // Throws CommError if the group has failed: a peer is gone, or watched work is late. Else returns at
     // once.

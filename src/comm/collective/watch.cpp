@@ -1,5 +1,7 @@
 #include "comm/collective/watch.h"
 
+#include <algorithm>
+
 #if VOLTPILE_CUDA
 #include "device/check.h"
 #endif
@@ -29,6 +31,9 @@ CollectiveWatch::~CollectiveWatch() {
 }
 
 void CollectiveWatch::watch(const Stream& stream) {
+    cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
+    cuda_check(cudaStreamIsCapturing(stream.get(), &capturing), "asking whether a stream captures");
+    if (capturing != cudaStreamCaptureStatusNone) return;
     const std::lock_guard lock(mutex_);
     CUevent_st* event = nullptr;
     cuda_check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "creating an event");
@@ -39,6 +44,7 @@ void CollectiveWatch::watch(const Stream& stream) {
 bool CollectiveWatch::late() {
     const std::lock_guard lock(mutex_);
     const AllowedWhileCapturing allowed;
+    const auto now = std::chrono::steady_clock::now();
     while (!open_.empty()) {
         const cudaError_t state = cudaEventQuery(open_.front().event);
         if (state == cudaErrorNotReady) {
@@ -47,10 +53,12 @@ bool CollectiveWatch::late() {
         }
         cudaEventDestroy(open_.front().event);
         open_.pop_front();
+        ++finished_;
+        moved_ = now;
         cuda_check(state, "asking whether collectives are done");
     }
-    const auto now = std::chrono::steady_clock::now();
-    return !open_.empty() && now - open_.front().since > std::chrono::duration<double>(deadline_s_);
+    return !open_.empty() &&
+           now - std::max(open_.front().since, moved_) > std::chrono::duration<double>(deadline_s_);
 }
 
 #else
@@ -62,5 +70,10 @@ bool CollectiveWatch::late() {
 }
 
 #endif
+
+WatchedWork CollectiveWatch::watched() const {
+    const std::lock_guard lock(mutex_);
+    return {finished_, !open_.empty()};
+}
 
 }  // namespace voltpile

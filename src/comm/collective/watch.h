@@ -2,10 +2,11 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <deque>
 #include <mutex>
 
-#include "device/stream.h"
+#include "comm/collective/stream_communicator.h"
 
 namespace voltpile {
 
@@ -19,12 +20,16 @@ class CollectiveWatch {
 
     double deadline_s() const { return deadline_s_; }
 
-    // Starts the deadline for all work enqueued on `stream` so far.
+    // Starts the deadline for all work enqueued on `stream` so far. Does nothing while the stream captures a
+    // graph.
     void watch(const Stream& stream);
 
-    // Returns true if watched work is late. Forgets what is done. Throws DeviceError if the GPU has failed.
-    // Safe while a thread captures a graph.
+    // Returns true if no watched work has finished for the deadline although there is some. Forgets what is
+    // done. Throws DeviceError if the GPU has failed. Safe while a thread captures a graph.
     bool late();
+
+    // As of the last late().
+    WatchedWork watched() const;
 
   private:
     struct Entry {
@@ -32,8 +37,10 @@ class CollectiveWatch {
         std::chrono::steady_clock::time_point since;
     };
     const double deadline_s_;
-    std::mutex mutex_;
+    mutable std::mutex mutex_;
     std::deque<Entry> open_;  // oldest first
+    std::int64_t finished_ = 0;
+    std::chrono::steady_clock::time_point moved_;  // when late() last found work finished
 };
 
 }  // namespace voltpile

@@ -122,11 +122,15 @@ void random_mix(StreamCommunicator& comm, const std::function<void(int)>& before
 
 // Waits as the watchdog does: a hang becomes a CommError that names the missing rank.
 void wait_for(StreamCommunicator& comm, const GpuPlace& place) {
+    const std::int64_t before = comm.watched().finished;
     comm.watch(place.gpu_stream());
     while (!place.gpu_stream().idle()) {
         comm.check();
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
+    comm.check();
+    EXPECT_EQ(comm.watched().finished, before + 1);
+    EXPECT_FALSE(comm.watched().under_way);
 }
 
 // Calls of both communicators, enqueued in turn on two streams that do not wait for each other.
@@ -165,6 +169,7 @@ void missing_peer(StreamCommunicator& comm) {
             }
         }
         EXPECT_NE(error.find("rank 0"), std::string::npos) << error;
+        EXPECT_TRUE(comm.watched().under_way);
         place.gpu_stream().synchronize();
         EXPECT_THROW(
             comm.all_reduce(place.in(), place.out(), 4, ElementType::Float32, Reduction::Sum, place.stream()),

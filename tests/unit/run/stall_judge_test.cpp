@@ -122,6 +122,26 @@ TEST_F(StallJudgeCase, BlamesTheStageThatSendsNothing) {
     EXPECT_EQ(hung->rank, 1);
 }
 
+// On GPUs a rank computes and, while a pass of its group is on the GPU, waits in a collective as well.
+TEST_F(StallJudgeCase, BlamesTheRankThatStaysOutOfACollectiveOnGpus) {
+    judge({0, 0});
+    for (const int rank : {0, 1}) put(rank, Phase::Compute);
+    of(0, Phase::Collective).threads = 1;
+    const auto hung = pass(17);
+    ASSERT_TRUE(hung);
+    EXPECT_EQ(hung->rank, 1);
+    EXPECT_TRUE(hung->why.starts_with("compute has not moved for 1")) << hung->why;
+    EXPECT_LE(now_, 16);
+}
+
+TEST_F(StallJudgeCase, WaitsForAStageWhoseCollectivesMove) {
+    judge({0, 0});
+    put(0, Phase::Collective);
+    put(1, Phase::Transfer);
+    EXPECT_FALSE(pass(100, {0}, Phase::Collective));
+    EXPECT_TRUE(pass(17));
+}
+
 TEST_F(StallJudgeCase, ASilentRankIsNamedBeforeThoseThatWaitForIt) {
     judge({0, 0});
     put(0, Phase::Collective);
