@@ -106,10 +106,59 @@ TEST_P(OpsAttentionTest, LimitsContextToTheWindow) {
         check_attention({{{70, 1}, {0, 50}, {20, 9}}}, {4, 2, 64}, window);
 }
 
-// GPUs join partial results of 1024 tokens each.
+// GPUs join partial results of 512 tokens and more.
 TEST_P(OpsAttentionTest, JoinsLongContexts) {
-    for (const int window : {0, 1100})
-        check_attention({{{1500, 1}, {1000, 70}, {2047, 1}, {0, 30}, {2100, 9}}, 1}, {4, 2, 64}, window);
+    for (const int dim : {64, 80, 128})
+        for (const int window : {0, 1100})
+            check_attention({{{1500, 1}, {1000, 70}, {2047, 1}, {0, 30}, {2100, 9}}, 1}, {4, 2, dim}, window);
+}
+
+// More sequences and longer prompts than one GPU block takes; groups that do not divide a block's rows.
+TEST_P(OpsAttentionTest, DividesPromptsAmongBlocks) {
+    std::vector<std::pair<int, int>> many;
+    for (int i = 0; i < 40; ++i) many.emplace_back(3 * i, i % 5 == 0 ? 1 : i + 1);
+    for (const int dim : {64, 128}) {
+        check_attention({many, 2}, {8, 2, dim}, 0);
+        check_attention({{{0, 300}, {130, 200}}}, {7, 1, dim}, 0);
+        check_attention({{{0, 300}, {130, 200}}}, {3, 3, dim}, 150);
+    }
+}
+
+// Pages may hold the keys and values of another sequence's end, or of an overflow, behind a sequence's
+// tokens.
+TEST_P(OpsAttentionTest, IgnoresTheCacheBehindASequence) {
+    constexpr int tokens = 137, heads = 4, kv_heads = 2;
+    for (const int dim : {64, 80, 128}) {
+        const Batch batch = make_batch({{{100, tokens - 100}}}, random_);
+        const std::int64_t columns = (heads + 2 * kv_heads) * dim;
+        const auto rows = static_cast<std::int64_t>(batch.token.size());
+        const auto qkv = normals(rows * columns);
+        const auto pages = static_cast<std::int64_t>(batch.page_table.size());
+        const CacheData clean = cache_data(KvElement::F16, pages * kv_heads * kv_page_tokens, dim);
+        CacheData stale = clean;
+        const auto last_page = static_cast<std::size_t>(batch.page_table.back());
+        for (std::size_t head = 0; head < kv_heads; ++head) {
+            const std::size_t page = (last_page * kv_heads + head) * kv_page_tokens;
+            const auto from = static_cast<std::ptrdiff_t>((page + tokens % kv_page_tokens) * dim),
+                       to = static_cast<std::ptrdiff_t>((page + kv_page_tokens) * dim);
+            const auto nan = half_from_float(std::numeric_limits<float>::quiet_NaN());
+            std::fill(stale.keys.begin() + from, stale.keys.begin() + to, nan);
+            std::fill(stale.values.begin() + from, stale.values.begin() + to, nan);
+        }
+        Side side(GetParam().make());
+        QkvSettings settings;
+        settings.heads = heads;
+        settings.kv_heads = kv_heads;
+        settings.head_dim = dim;
+        const auto attend = [&](const CacheData& cache) {
+            const HiddenRows out =
+                side.hidden(std::vector<float>(static_cast<std::size_t>(rows * heads * dim)), heads * dim);
+            side.ops->attention(side.hidden(qkv, columns), settings, view(side, batch), cache.up(side),
+                                {0.125F}, out);
+            return side.down(out);
+        };
+        EXPECT_EQ(attend(clean), attend(stale)) << dim;
+    }
 }
 
 TEST_P(OpsAttentionTest, CapsScores) {

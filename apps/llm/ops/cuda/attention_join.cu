@@ -49,14 +49,14 @@ __global__ void join_splits(const AttentionArgs a, int first_sequence, int split
 }
 
 // The same for the rows of prompts and their spans. Grid: (heads, rows from first_row on).
-__global__ void join_spans(const AttentionArgs a, int first_row, int spans) {
+__global__ void join_spans(const AttentionArgs a, int first_row, const Spans spans) {
     const int row = first_row + static_cast<int>(blockIdx.y), sequence = a.batch.sequence[row];
     if (sequence < 0 || single_row(a, sequence) >= 0) return;
     const int position = a.batch.position[row];
-    const int begin = first_position(a, position) / span_tokens, end = position / span_tokens + 1;
+    const int begin = first_position(a, position) / spans.tokens, end = position / spans.tokens + 1;
     const int head = static_cast<int>(blockIdx.x), d = static_cast<int>(threadIdx.x);
     if (end - begin == 1 || d >= a.head_dim) return;
-    const float* parts = part_of(a, static_cast<int>(blockIdx.y), head, 0, spans);
+    const float* parts = part_of(a, static_cast<int>(blockIdx.y), head, 0, spans.count);
     const int size = part_floats(a.head_dim);
 
     Joined joined{{parts[begin * size], parts[begin * size + 1]}, parts[begin * size + 2 + d]};
@@ -76,9 +76,10 @@ void launch_join_splits(const AttentionArgs& args, int first, int sequences, con
            stream, args, first, splits_of(args.batch.max_context));
 }
 
-void launch_join_spans(const AttentionArgs& args, int first, int rows, const Stream& stream) {
+void launch_join_spans(const AttentionArgs& args, const Spans& spans, int first, int rows,
+                       const Stream& stream) {
     launch("joining the spans of attention", join_spans, {args.heads, threads_of(args), 0, rows}, stream,
-           args, first, spans_of(args.batch.max_context));
+           args, first, spans);
 }
 
 }  // namespace voltpile::llm

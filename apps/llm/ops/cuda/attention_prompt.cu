@@ -232,11 +232,11 @@ void start(const AttentionArgs& args, std::size_t scratch_bytes, const Stream& s
     cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                     static_cast<int>(sizeof(Tiles<width>))),
                "shared memory of the attention");
-    const int spans = spans_of(args.batch.max_context);
+    const Spans spans{spans_of(args.batch.max_context), span_tokens};
     int each = args.batch.rows;
-    if (spans > 1) {
+    if (spans.count > 1) {
         const std::size_t row_bytes =
-            static_cast<std::size_t>(args.heads) * spans * part_floats(args.head_dim) * sizeof(float);
+            static_cast<std::size_t>(args.heads) * spans.count * part_floats(args.head_dim) * sizeof(float);
         const auto fit =
             static_cast<int>(min(max(scratch_bytes / row_bytes, std::size_t{1}), std::size_t{32768}));
         each = fit < tile_rows_of_queries ? fit : fit / tile_rows_of_queries * tile_rows_of_queries;
@@ -248,9 +248,9 @@ void start(const AttentionArgs& args, std::size_t scratch_bytes, const Stream& s
         const int rows = min(each, args.batch.rows - first);
         launch("attention of prompts", kernel,
                {(rows + tile_rows_of_queries - 1) / tile_rows_of_queries, attention_threads,
-                sizeof(Tiles<width>), args.kv_heads * tiles_of_group, spans},
+                sizeof(Tiles<width>), args.kv_heads * tiles_of_group, spans.count},
                stream, args, first, rows);
-        if (spans > 1) launch_join_spans(args, first, rows, stream);
+        if (spans.count > 1) launch_join_spans(args, spans, first, rows, stream);
     }
 }
 

@@ -188,6 +188,7 @@ class CudaOps final : public GpuOps {
     SentinelReport take_sentinel() override;
 
   private:
+    void prompt_attention(const AttentionArgs& args);
     void clear_sentinel() {
         cuda_check(cudaMemsetAsync(sentinel_.data(), 0xff, sentinel_.bytes(), stream_.get()),
                    "clearing the sentinel");
@@ -208,6 +209,14 @@ class CudaOps final : public GpuOps {
     CudaProduct product_;
     CudaExpertProduct expert_product_;
 };
+
+void CudaOps::prompt_attention(const AttentionArgs& args) {
+#if VOLTPILE_SM90
+    if (info_.compute_capability == 90 && !batch_invariant_ && warpgroups_take(args))
+        return launch_warpgroup_attention(args, scratch_.size(), info_.multiprocessors, stream_);
+#endif
+    launch_prompt_attention(args, scratch_.size(), stream_);
+}
 
 void CudaOps::attention(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
                         const KvLayer& cache, const AttentionSettings& attention, HiddenRows out) {
@@ -232,7 +241,7 @@ void CudaOps::attention(HiddenRows qkv, const QkvSettings& settings, const Batch
         throw DeviceError(fmt::format("attention over {} tokens needs more than the {} MiB of scratch memory",
                                       batch.max_context, scratch_.size() >> 20));
     }
-    if (batch.max_new > 1) launch_prompt_attention(args, scratch_.size(), stream_);
+    if (batch.max_new > 1) prompt_attention(args);
     launch_decode_attention(args, scratch_.size(), stream_);
 }
 
