@@ -17,6 +17,7 @@ std::vector<Shape> shapes(WeightFormat format) {
     for (const std::int64_t rows : {1, 2, 3, 5, 7, 8, 13, 33, 70}) all.push_back({rows, 37, 5 * 256});
     all.push_back({1, 9, block});
     all.push_back({9, 3, 3 * block});
+    all.push_back({150, 37, 5 * block});
     if (block == 1) {
         all.push_back({1, 6, 1});
         all.push_back({11, 5, 1063});
@@ -163,9 +164,10 @@ TEST_P(OpsMatrixTest, MultipliesGatedInEveryFormat) {
 // of 128 columns. Each block takes an equal run of steps; here most runs end one tile and begin the next.
 TEST_P(OpsMatrixTest, MultipliesManyTiles) {
     constexpr std::int64_t columns = 768, outputs = 488;
-    for (const WeightFormat format : {WeightFormat::Q8_0, WeightFormat::Q6_K}) {
+    for (const WeightFormat format : {WeightFormat::Q8_0, WeightFormat::Q4_0, WeightFormat::Q4_K,
+                                      WeightFormat::Q5_K, WeightFormat::Q6_K}) {
         const auto first = weights(format, outputs, columns), second = weights(format, outputs, columns);
-        for (const std::int64_t rows : {24, 64, 130}) {
+        for (const std::int64_t rows : {24, 64, 130, 300}) {
             SCOPED_TRACE(std::to_string(rows) + " rows");
             const auto x = normals(rows * columns, 2);
             for (const bool gated : {false, true}) {

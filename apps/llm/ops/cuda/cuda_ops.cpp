@@ -57,8 +57,7 @@ class CudaOps final : public GpuOps {
           scratch_(settings.scratch_bytes),
           sentinel_(1),
           sentinel_seen_(1),
-          product_(stream_, {scratch_.data(), scratch_.size()}, info_.multiprocessors,
-                   settings.batch_invariant, limit_),
+          product_(stream_, {scratch_.data(), scratch_.size()}, info_, settings.batch_invariant, limit_),
           expert_product_(stream_, {scratch_.data(), scratch_.size()}, info_.multiprocessors,
                           settings.batch_invariant, limit_) {
         matrices_.expect(settings.matrix_bytes);

@@ -1,6 +1,7 @@
 // Matrix products on the GPU. The algorithm depends on the number of rows of x: up to matvec_rows a
-// matrix-vector product; then tiles on tensor cores; above most_kernel_rows() cuBLAS, for which quantized
-// weights are first dequantized to fp16 in memory. A row's result is bit-identical for any number of rows in
+// matrix-vector product; then tiles on tensor cores, which compute capability 9.0 makes wide from
+// least_wide_rows on; above most_kernel_rows() or most_wide_rows cuBLAS, for which quantized weights are
+// first dequantized to fp16 in memory. A row's result is bit-identical for any number of rows in
 // matrix-vector products, and in tiles with the same number of workers.
 #pragma once
 
@@ -68,12 +69,22 @@ constexpr int pieces_of(int rows) {
     return (rows + tile_rows - 1) / tile_rows;
 }
 // Returns the number of workers of a tiled product: each takes an equal run of its steps (tiles.cuh), for all
-// pieces of the rows. A row's result depends on this number and on no other property of the batch.
-int tile_workers(const MatmulArgs& args, int pieces, int multiprocessors);
+// pieces of the rows, and at most as many as run at once. A row's result depends on this number and on no
+// other property of the batch.
+int tile_workers(const MatmulArgs& args, int most_workers);
 std::size_t tile_scratch_bytes(int rows, int workers);
 constexpr int most_tiles = 1 << 16;  // the largest number of tiles times pieces in one launch
 int tiles_of(const MatmulArgs& args);
 void launch_tiles(const MatmulArgs& args, const Stream& stream);
+constexpr int tile_blocks_each = 2;  // blocks of tiles on a multiprocessor
+
+// The same with pieces of wide_rows rows, for quantized weights, on GPUs of compute capability 9.0 that have
+// `multiprocessors`, if VOLTPILE_SM90 is 1. Faster than tiles from least_wide_rows rows on, and than cuBLAS
+// up to most_wide_rows (measured). Does not use args.workers. scratch_bytes: of args.scratch. Throws
+// DeviceError if wide_rows rows do not fit in it.
+constexpr int wide_rows = 256, least_wide_rows = 144, most_wide_rows = 1024;
+void launch_wide_tiles(const MatmulArgs& args, std::size_t scratch_bytes, int multiprocessors,
+                       const Stream& stream);
 
 // Dequantizes `rows` rows of w from first_row on to fp16. out: (rows, columns).
 void launch_dequantize(const DeviceMatrix& w, int first_row, int rows, void* out, const Stream& stream);

@@ -27,11 +27,12 @@ void CudaProduct::ReleaseBlas::operator()(cublasContext* blas) const noexcept {
     cublasDestroy(blas);
 }
 
-CudaProduct::CudaProduct(const Stream& stream, std::span<std::uint8_t> scratch, int multiprocessors,
+CudaProduct::CudaProduct(const Stream& stream, std::span<std::uint8_t> scratch, const DeviceInfo& device,
                          bool batch_invariant, float limit)
     : stream_(stream),
       scratch_(scratch),
-      multiprocessors_(multiprocessors),
+      multiprocessors_(device.multiprocessors),
+      wide_tiles_(VOLTPILE_SM90 && device.compute_capability == 90 && !batch_invariant),
       batch_invariant_(batch_invariant),
       limit_(limit),
       counters_(most_tiles),
@@ -115,7 +116,9 @@ void CudaProduct::run_gated(HiddenRows x, const CudaMatrix& gate, const CudaMatr
 // to fp16 in memory pays only for many rows.
 bool CudaProduct::by_blas(const MatmulArgs& args) const {
     if (batch_invariant_) return false;
-    return args.rows > most_kernel_rows(args.matrix[0].format);
+    const WeightFormat format = args.matrix[0].format;
+    const bool wide = wide_tiles_ && format != WeightFormat::F16;
+    return args.rows > (wide ? most_wide_rows : most_kernel_rows(format));
 }
 
 void CudaProduct::by_kernels(MatmulArgs& args, std::size_t used) {
@@ -128,13 +131,17 @@ void CudaProduct::by_kernels(MatmulArgs& args, std::size_t used) {
             throw DeviceError("a matrix product needs more scratch memory");
         return launch_matvec(args, multiprocessors_, stream_);
     }
+#if VOLTPILE_SM90
+    if (wide_tiles_ && args.rows >= least_wide_rows)
+        return launch_wide_tiles(args, room, multiprocessors_, stream_);
+#endif
     by_tiles(args, room);
 }
 
 // Runs as many rows at a time as fit in the scratch memory and the counters.
 void CudaProduct::by_tiles(const MatmulArgs& args, std::size_t room) {
-    const int pieces = pieces_of(args.rows);
-    const int workers = tile_workers(args, batch_invariant_ ? 1 : pieces, multiprocessors_);
+    const int pieces = batch_invariant_ ? 1 : pieces_of(args.rows);
+    const int workers = tile_workers(args, tile_blocks_each * multiprocessors_ / pieces);
     const auto fit = static_cast<int>(std::min<std::size_t>(room / tile_scratch_bytes(1, workers), 1 << 16));
     const int each = std::min(fit, most_tiles / tiles_of(args)) * tile_rows;
     if (each == 0) throw DeviceError("a matrix product needs more scratch memory");

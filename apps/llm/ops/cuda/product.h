@@ -6,6 +6,7 @@
 #include <span>
 
 #include "device/buffer.h"
+#include "device/device.h"
 #include "device/stream.h"
 #include "llm/ops/cuda/loader.h"
 #include "llm/ops/cuda/matmul.h"
@@ -25,7 +26,7 @@ class CudaProduct {
     // stream, scratch (GPU memory): must outlive the object. batch_invariant: a row's result does not depend
     // on the number of rows. limit: half_limit(), applied to gated results. Throws DeviceError if cuBLAS
     // fails.
-    CudaProduct(const Stream& stream, std::span<std::uint8_t> scratch, int multiprocessors,
+    CudaProduct(const Stream& stream, std::span<std::uint8_t> scratch, const DeviceInfo& device,
                 bool batch_invariant, float limit);
 
     // Ops::matmul and Ops::gated_matmul. out: fp32 if out_float, otherwise fp16, with row stride out_columns.
@@ -54,6 +55,7 @@ class CudaProduct {
     const Stream& stream_;
     std::span<std::uint8_t> scratch_;
     int multiprocessors_;
+    bool wide_tiles_;  // see launch_wide_tiles()
     bool batch_invariant_;
     float limit_;
     DeviceBuffer<int> counters_;

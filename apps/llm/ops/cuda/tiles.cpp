@@ -14,8 +14,11 @@ int tiles_in(const DeviceMatrix& w, bool gated) {
     const int weights = gated ? tile_weights / 2 : tile_weights;
     return (w.rows + weights - 1) / weights;
 }
-TileArgs tile_args(const MatmulArgs& args) {
-    TileArgs tiles{args, {0, 0, 0, 0}, 0, 0, pieces_of(args.rows)};
+
+}  // namespace
+
+TileArgs tile_args(const MatmulArgs& args, int piece_rows) {
+    TileArgs tiles{args, {0, 0, 0, 0}, 0, 0, (args.rows + piece_rows - 1) / piece_rows};
     tiles.steps = (args.matrix[0].columns + step_columns - 1) / step_columns;
     for (int m = 0; m < args.matrices; ++m)
         tiles.first_tile[m + 1] = tiles.first_tile[m] + tiles_in(args.matrix[m], args.gated);
@@ -23,19 +26,17 @@ TileArgs tile_args(const MatmulArgs& args) {
     return tiles;
 }
 
-}  // namespace
-
 int tiles_of(const MatmulArgs& args) {
-    return tile_args(args).tiles;
+    return tile_args(args, tile_rows).tiles;
 }
 
 // Returns as many workers as run at once. If it costs at most a fifth of them, no worker gets parts of two
 // tiles, because a second tile costs another start and another sum.
-int tile_workers(const MatmulArgs& args, int pieces, int multiprocessors) {
-    const TileArgs tiles = tile_args(args);
+int tile_workers(const MatmulArgs& args, int most_workers) {
+    const TileArgs tiles = tile_args(args, tile_rows);
     const int steps = static_cast<int>(
         std::min<std::int64_t>(static_cast<std::int64_t>(tiles.tiles) * tiles.steps / least_steps, 1 << 20));
-    const int places = std::clamp(steps, 1, std::max(1, tile_blocks_each * multiprocessors / pieces));
+    const int places = std::clamp(steps, 1, std::max(1, most_workers));
     const int whole = places / tiles.tiles * tiles.tiles;
     return 5 * whole >= 4 * places ? whole : places;
 }
@@ -46,7 +47,7 @@ std::size_t tile_scratch_bytes(int rows, int workers) {
 }
 
 void launch_tiles(const MatmulArgs& args, const Stream& stream) {
-    const TileArgs tiles = tile_args(args);
+    const TileArgs tiles = tile_args(args, tile_rows);
     with_format(args.matrix[0].format, [&](auto format) { launch_tiles_of<format.value>(tiles, stream); });
 }
 

@@ -41,12 +41,12 @@ __device__ inline int worker_of(const TileArgs& args, std::int64_t step) {
 }
 
 // The sums of a worker and piece that are a part of a tile's: of the end of one, or of the beginning of
-// another. (groups, 2) float4 for each thread.
-template <int groups>
+// another. (groups, 2) float4 for each of `threads` threads.
+template <int groups, int threads>
 __device__ float4* part_of(const TileArgs& args, int worker, int piece, bool beginning) {
     const std::int64_t index =
         (static_cast<std::int64_t>(worker) * args.pieces + piece) * 2 + (beginning ? 1 : 0);
-    return reinterpret_cast<float4*>(args.matmul.scratch) + index * (groups * 2 * tile_threads) + threadIdx.x;
+    return reinterpret_cast<float4*>(args.matmul.scratch) + index * (groups * 2 * threads) + threadIdx.x;
 }
 
 // What other blocks wrote: past the L1 cache.
@@ -60,15 +60,15 @@ __device__ inline float4 written_elsewhere(const float4* from) {
 }
 
 // After a worker has a part of a tile: true for the last of them, which then has the sum of all.
-template <int groups>
+template <int threads = tile_threads, int groups>
 __device__ __forceinline__ bool add_parts(const TileArgs& args, int tile, int worker, int piece,
                                           bool beginning, float (&sum)[groups][8]) {
-    float4* mine = part_of<groups>(args, worker, piece, beginning);
+    float4* mine = part_of<groups, threads>(args, worker, piece, beginning);
 #pragma unroll
     for (int n = 0; n < groups; ++n) {
 #pragma unroll
         for (int h = 0; h < 2; ++h)
-            mine[(2 * n + h) * tile_threads] =
+            mine[(2 * n + h) * threads] =
                 make_float4(sum[n][4 * h], sum[n][4 * h + 1], sum[n][4 * h + 2], sum[n][4 * h + 3]);
     }
     const std::int64_t begin = static_cast<std::int64_t>(tile) * args.steps;
@@ -90,12 +90,12 @@ __device__ __forceinline__ bool add_parts(const TileArgs& args, int tile, int wo
         for (int i = 0; i < 8; ++i) sum[n][i] = 0;
     }
     for (int each = first; each <= last; ++each) {
-        const float4* part = part_of<groups>(args, each, piece, each == first);
+        const float4* part = part_of<groups, threads>(args, each, piece, each == first);
 #pragma unroll
         for (int n = 0; n < groups; ++n) {
 #pragma unroll
             for (int h = 0; h < 2; ++h) {
-                const float4 v = written_elsewhere(part + (2 * n + h) * tile_threads);
+                const float4 v = written_elsewhere(part + (2 * n + h) * threads);
                 sum[n][4 * h] += v.x;
                 sum[n][4 * h + 1] += v.y;
                 sum[n][4 * h + 2] += v.z;

@@ -7,7 +7,6 @@ namespace voltpile::llm {
 
 constexpr int warp_weights = 32;  // rows
 constexpr int step_columns = 128;
-constexpr int tile_blocks_each = 2;  // blocks on a multiprocessor
 
 constexpr int tile_warps = 4, tile_threads = 32 * tile_warps;
 constexpr int tile_weights = warp_weights * tile_warps;
@@ -19,6 +18,8 @@ struct TileArgs {
     int steps;   // of a tile
     int pieces;  // of the rows of x: blocks are worker 0's, one for each piece, then worker 1's
 };
+// Returns the division for pieces of piece_rows rows of x.
+TileArgs tile_args(const MatmulArgs& args, int piece_rows);
 
 // Each format has its own source file, product_*.cu, because compiling takes long.
 template <WeightFormat format>

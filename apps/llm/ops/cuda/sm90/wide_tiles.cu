@@ -1,0 +1,91 @@
+#include "base/error.h"
+#include "device/launch.cuh"
+#include "llm/ops/cuda/sm90/warpgroup.cuh"
+#include "llm/ops/cuda/sm90/wide_product.h"
+#include "llm/ops/cuda/with_format.h"
+
+namespace voltpile::llm {
+
+namespace {
+
+constexpr int arrange_threads = 256, rows_each = arrange_threads / 8;
+
+// Brings x, (rows, columns), into the order in which wide_product() reads it, see launch_wide_tiles_of().
+// Leaves out rows that do not exist. Grid: (steps, rows in groups of rows_each). One thread per row, step,
+// and 16 columns that a product takes together: from each of the step's 4 units of 32 columns, the columns 4
+// block to 4 block + 3. Lane 4 g + t of a warp multiplies by the products' columns 2 t, 2 t + 1, 2 t + 8 and
+// 2 t + 9, and holds weights of unit t.
+__global__ void __launch_bounds__(arrange_threads)
+    arrange_x(const __half* x, int rows, int columns, __half* out) {
+    const int block = static_cast<int>(threadIdx.x) % 8, step = static_cast<int>(blockIdx.x);
+    const int row = static_cast<int>(blockIdx.y) * rows_each + static_cast<int>(threadIdx.x) / 8;
+    if (row >= rows) return;
+    const __half* from = x + static_cast<std::int64_t>(row) * columns;
+    uint2 unit[4];
+#pragma unroll
+    for (int t = 0; t < 4; ++t) {
+        const int column = step * step_columns + t * 32 + block * 4;
+        unit[t] = make_uint2(0, 0);
+        if (column < columns) unit[t] = *reinterpret_cast<const uint2*>(from + column);
+    }
+    const int r = row % wide_rows, piece = block % 4 * 2, steps = static_cast<int>(gridDim.x);
+    const std::int64_t stage = static_cast<std::int64_t>(row / wide_rows) * steps + step;
+    __half* to = out + stage * (wide_rows * step_columns) + block / 4 * (wide_rows * 64) + r * 64;
+    *reinterpret_cast<uint4*>(to + swizzled(r, piece) * 8) =
+        make_uint4(unit[0].x, unit[1].x, unit[2].x, unit[3].x);
+    *reinterpret_cast<uint4*>(to + swizzled(r, piece + 1) * 8) =
+        make_uint4(unit[0].y, unit[1].y, unit[2].y, unit[3].y);
+}
+
+void arrange(const void* x, int rows, int columns, void* out, const Stream& stream) {
+    launch(
+        "arranging activations", arrange_x,
+        {(columns + step_columns - 1) / step_columns, arrange_threads, 0, (rows + rows_each - 1) / rows_each},
+        stream, static_cast<const __half*>(x), rows, columns, static_cast<__half*>(out));
+}
+
+int pieces(int rows) {
+    return (rows + wide_rows - 1) / wide_rows;
+}
+std::size_t x_bytes(const MatmulArgs& args, int rows) {
+    const int steps = (args.matrix[0].columns + step_columns - 1) / step_columns;
+    return sizeof(std::uint16_t) * wide_rows * step_columns * static_cast<std::size_t>(pieces(rows) * steps);
+}
+
+std::size_t wide_scratch_bytes(const MatmulArgs& args, int rows, int multiprocessors) {
+    return x_bytes(args, rows) +
+           2 * sizeof(float) * tile_weights * wide_rows * static_cast<std::size_t>(multiprocessors);
+}
+
+}  // namespace
+
+// Multiplies as many rows at a time as fit in the scratch memory, the counters and the multiprocessors.
+void launch_wide_tiles(const MatmulArgs& args, std::size_t scratch_bytes, int multiprocessors,
+                       const Stream& stream) {
+    const auto fits = [&](int rows) {
+        return wide_scratch_bytes(args, rows, multiprocessors) <= scratch_bytes &&
+               pieces(rows) <= multiprocessors && tiles_of(args) * pieces(rows) <= most_tiles;
+    };
+    int each = pieces(args.rows) * wide_rows;
+    while (each > 0 && !fits(each)) each -= wide_rows;
+    if (each == 0) throw DeviceError("a matrix product needs more scratch memory");
+    for (int row = 0; row < args.rows; row += each) {
+        MatmulArgs some = args;
+        some.rows = min(each, args.rows - row);
+        some.workers = tile_workers(args, multiprocessors / pieces(some.rows));
+        some.x = args.scratch;
+        some.scratch = args.scratch + x_bytes(args, some.rows);
+        some.out = static_cast<std::uint8_t*>(args.out) +
+                   static_cast<std::int64_t>(row) * args.out_columns * (args.out_float ? 4 : 2);
+        const auto* x = static_cast<const std::uint8_t*>(args.x) +
+                        static_cast<std::int64_t>(row) * args.matrix[0].columns * 2;
+        arrange(x, some.rows, args.matrix[0].columns, args.scratch, stream);
+        const TileArgs tiles = tile_args(some, wide_rows);
+        with_format(args.matrix[0].format, [&](auto format) {
+            if constexpr (format.value != WeightFormat::F16)
+                launch_wide_tiles_of<format.value>(tiles, stream);
+        });
+    }
+}
+
+}  // namespace voltpile::llm
