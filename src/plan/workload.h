@@ -25,7 +25,7 @@ struct Workload {
     // Nothing: the app plans its GPU memory itself.
     std::optional<std::int64_t> gpu_state_bytes;
     std::int64_t gpu_table_bytes = 0;  // of a sweep: what all points read, on each GPU
-    TeamShape team;  // ranks that share a point; a single rank for sweeps
+    TeamShape team;                    // ranks that share a point; a single rank for sweeps
 
     // Returns the most points in a range: 32 MiB of results, so that a rank's memory does not grow with the
     // sweep.

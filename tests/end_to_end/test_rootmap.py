@@ -9,7 +9,7 @@ from decimal import Decimal, localcontext
 import h5py
 import numpy
 
-from harness import SOURCE, Case
+from harness import BAD_INPUT, SOURCE, Case
 
 
 def axis(start, stop, count):
@@ -248,6 +248,13 @@ class Rootmap(Case):
                                "--set", "sweep.x.count=60", "--set", "sweep.y.count=40", ranks=2)
         with h5py.File(self.folder / "a.h5") as file:
             self.assertIn("check", file)
+
+    def test_bench_measures_the_cores(self):
+        out, _ = self.voltpile("bench", "rootmap", "--cpu", "--width", "27", "--height", "15")
+        self.assertIn("newton map of z^5 - z - 1, 27 x 15 points, at most 45 iterations, FP64\n", out)
+        self.assertRegex(out, r"baseline, 1 thread +\S+ s +\S+ iterations/s +\S+ FP64 instructions/s\n")
+        _, err = self.voltpile("bench", "rootmap", "--cpu", "--polynomial", "z^", expect=BAD_INPUT)
+        self.assertIn("expected an exponent from 0 to 64, at character 3", err)
 
 
 if __name__ == "__main__":
