@@ -22,6 +22,11 @@ namespace {
 
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
 
+// "1 value", "2 values"
+std::string counted(std::size_t count, const char* what) {
+    return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
 std::string_view trimmed(std::string_view text) {
     constexpr std::string_view blanks = " \t\r";
     const std::size_t begin = text.find_first_not_of(blanks);
@@ -80,8 +85,8 @@ StartTable read_csv(const JobSpec& job, const std::string& path) {
             continue;
         }
         if (cells.size() != columns.numbers().size())
-            throw JobError(fmt::format("{}: {} values, but the table has {} columns", place, cells.size(),
-                                       columns.numbers().size()));
+            throw JobError(fmt::format("{}: {}, but the table has {}", place, counted(cells.size(), "value"),
+                                       counted(columns.numbers().size(), "column")));
         for (std::size_t i = 0; i < cells.size(); ++i) {
             table.values.push_back(number_in(cells[i], place, i));
             columns.check(i, table.values.back(), [&] { return place; });

@@ -130,8 +130,8 @@ class Nbody(Case):
         self.assertEqual(err.count(says), 1, err)
 
     def test_refuses_wrong_tables_with_file_and_line(self):
-        self.refuse("position[1].x,mass[0]\n1,2\n\n# note\n1\n", "starts.csv:5: 1 values, but the table has 2 columns")
-        self.refuse("position[1].x\n1,2\n", "starts.csv:2: 2 values, but the table has 1 columns")
+        self.refuse("position[1].x,mass[0]\n1,2\n\n# note\n1\n", "starts.csv:5: 1 value, but the table has 2 columns")
+        self.refuse("position[1].x\n1,2\n", "starts.csv:2: 2 values, but the table has 1 column")
         self.refuse("position[1].x\n1\nnan\n", "starts.csv:3: system.position[1].x = nan: must be finite")
         self.refuse("position[1].x\n1e999\n", "starts.csv:2: column 1: \"1e999\" is not a number")
         self.refuse("position[1].x\n1.0m\n", "starts.csv:2: column 1: \"1.0m\" is not a number")
