@@ -78,6 +78,8 @@ Decoder::Layer Decoder::load_layer(const WeightLoader& loader, int index) {
         layer.q = matrix("attn_q.weight");
         layer.k = matrix("attn_k.weight");
         layer.v = matrix("attn_v.weight");
+        layer.qkv_adapters =
+            load_adapters(loader, index, {"attn_q.weight", "attn_k.weight", "attn_v.weight"});
     }
     if (config_.blocks.qkv_bias) {
         layer.q_bias = vector("attn_q.bias");
@@ -89,7 +91,6 @@ Decoder::Layer Decoder::load_layer(const WeightLoader& loader, int index) {
         layer.k_norm = norm_of("attn_k_norm.weight");
     }
     layer.o = matrix("attn_output.weight");
-    layer.qkv_adapters = load_adapters(loader, index, {"attn_q.weight", "attn_k.weight", "attn_v.weight"});
     layer.o_adapters = load_adapters(loader, index, {"attn_output.weight"});
     layer.feed_forward = load_feed_forward(loader, index);
     set_attention(index, layer);

@@ -86,9 +86,8 @@ class ReplicaPlanner {
     // Returns the widths to try, the widest first: sums within a group cost less than stages that wait.
     std::vector<int> tensors() const {
         if (request_.tensor > 0) return {request_.tensor};
-        std::vector<int> all = possible_tensors();
-        std::ranges::reverse(all);
-        return all;
+        const std::vector<int> all = possible_tensors();
+        return {all.rbegin(), all.rend()};
     }
     std::vector<int> pipelines(int tensor) const {
         if (request_.pipeline > 0) return {request_.pipeline};
@@ -390,8 +389,7 @@ class ReplicaPlanner {
 
 int ReplicaRequest::pages() const {
     const int all = sequences * pages_per_sequence();
-    if (cache_tokens == 0) return all;
-    return static_cast<int>(std::min<std::int64_t>(pages_for(cache_tokens), all));
+    return cache_tokens == 0 ? all : static_cast<int>(std::min<std::int64_t>(pages_for(cache_tokens), all));
 }
 
 ReplicaPlan plan_replica(const ModelSource& model, const ReplicaRequest& request, const Topology& topology,

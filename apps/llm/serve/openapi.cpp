@@ -113,6 +113,12 @@ Schema model_names(const ServedModel& model) {
     return {{"enum", names}};
 }
 
+Schema adapter_names(const ServedModel& model) {
+    Schema names = Schema::array({nullptr});
+    for (const std::string& adapter : model.adapters) names.push_back(adapter);
+    return {{"enum", names}};
+}
+
 Schema sampling_fields() {
     Schema fields = Schema::object();
     for (const RequestField& field : kRequestFields)
@@ -135,7 +141,7 @@ Schema response_format() {
 Schema generation_fields(const ServedModel& model) {
     const Schema text{{"type", "string"}, {"minLength", 1}};
     Schema fields{{"model", model_names(model)},
-                  {"lora", of_type("string")},
+                  {"lora", adapter_names(model)},
                   {"n", integers(1, kMostAnswers)},
                   {"stream", of_type("boolean")},
                   {"stream_options", object({{"include_usage", of_type("boolean")}})},
@@ -211,7 +217,7 @@ Schema responses_schema(const ServedModel& model) {
                                          {"type", "schema"})});
     fields.update({{"model", model_names(model)},
                    {"input", any_of({any_text(), list_of(any_of({message, thought, call, output}), 1)})},
-                   {"lora", of_type("string")},
+                   {"lora", adapter_names(model)},
                    {"instructions", of_type("string")},
                    {"max_output_tokens", integers(kLeastNewTokens, kMostNewTokens)},
                    {"stream", of_type("boolean")},
@@ -256,7 +262,7 @@ Schema messages_schema(const ServedModel& model) {
          {"messages",
           list_of(any_of({message("user", {text, result}), message("assistant", {text, thought, use})}), 1)},
          {"system", content_of("text")},
-         {"lora", of_type("string")},
+         {"lora", adapter_names(model)},
          {"max_tokens", integers(kLeastNewTokens, kMostNewTokens)},
          {"stop_sequences", list_of({{"type", "string"}, {"minLength", 1}})},
          {"stream", of_type("boolean")},

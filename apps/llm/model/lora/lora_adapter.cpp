@@ -105,6 +105,8 @@ class Matcher {
         const auto found = by_name_.find(name);
         if (found == by_name_.end() || found->second->layer < 0) return nullptr;
         const std::string_view end = std::string_view(name).substr(name.find('.', 4) + 1);  // after "blk.N."
+        // The decoder does not adapt the projections of latent attention.
+        if (model_.config().latent.kv_rank > 0 && end == "attn_q.weight") return nullptr;
         return std::ranges::find(kAdaptable, end) == kAdaptable.end() ? nullptr : found->second;
     }
 
