@@ -65,6 +65,25 @@ void add_load(CLI::App& command, llm::LlmBenchOptions& options, GrammarOptions& 
     add("--interrupt-with", load.interrupt_prompt,
         "send a prompt of this many tokens while all others generate")
         ->check(CLI::Range(1, 1 << 24));
+    CLI::Option* const draft = add_draft_option(command, options.draft)->needs(requests);
+    CLI::Option* const shape =
+        command
+            .add_option("--draft-shape", options.draft_shape,
+                        "instead of --draft: random weights of this shape, with the precision of --quant")
+            ->type_name("NAME")
+            ->needs(requests)
+            ->excludes(draft);
+    command
+        .add_option("--agreement", options.agreement,
+                    "count this share of the guesses as right, whatever the model draws: for random weights")
+        ->needs(requests)
+        ->check(CLI::Range(0.0, 1.0));
+    add_replica_fields(command, options.request, {"draft_tokens"});
+    command.parse_complete_callback([&command, draft, shape] {
+        for (const char* other : {"--draft-tokens", "--agreement"})
+            if (command.count(other) > 0 && draft->count() + shape->count() == 0)
+                throw CLI::RequiresError(other, "--draft or --draft-shape");
+    });
     add_seed(command, load.seed, "seed of lengths, arrivals and tokens")->needs(requests);
     for (CLI::Option* const form : add_grammar_options(command, grammar)) {
         form->needs(requests);

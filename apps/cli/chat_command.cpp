@@ -20,6 +20,7 @@
 #include "cli/request_options.h"
 #include "job/nearest.h"
 #include "llm/chat/conversation.h"
+#include "llm/session/draft_model.h"
 #include "llm/session/session.h"
 #include "llm/session/text_stream.h"
 #include "run/agreement.h"
@@ -44,6 +45,7 @@ bool is_chat_command(const std::string& line) {
 
 struct ChatArguments {
     std::string model;
+    std::string draft;
     std::string chat_template;
     std::string system;
     bool json = false;
@@ -185,6 +187,8 @@ ExitCode chat(const MpiSession& mpi, ChatArguments args) {
     if (args.replica.context == 0)
         args.replica.context =
             static_cast<int>(std::min<std::int64_t>(model->config().context, usual_context));
+    std::unique_ptr<llm::LanguageModel> draft;
+    if (!args.draft.empty()) draft = llm::open_draft(&world, {.path = args.draft}, *model, args.replica);
     llm::ReplicaPlan plan = llm::agreed_plan(mpi, model->source(), args.replica);
     const auto lead = [&](llm::Session& session, llm::Engine& engine) {
         const auto terminal = terminal_of(world, args);
@@ -223,7 +227,7 @@ void add_chat(CLI::App& cli, Action& action) {
                      fmt::format("{} [the model's own]", fmt::join(llm::ChatTemplate::names(), ", ")))
         ->type_name("NAME");
     add_replica_options(*command, args->replica);
-    add_speculate_options(*command, args->replica);
+    add_speculate_options(*command, args->replica, args->draft);
     add_lora_options(*command, args->lora, args->adapter);
     command->get_option("--context")
         ->description(fmt::format("longest conversation, in tokens [{}, or less if the model supports less]",

@@ -15,6 +15,7 @@
 #include "cli/replica_options.h"
 #include "cli/request_options.h"
 #include "llm/engine/request_fields.h"
+#include "llm/session/draft_model.h"
 #include "llm/session/session.h"
 #include "llm/session/text_stream.h"
 #include "run/agreement.h"
@@ -24,6 +25,7 @@ namespace {
 
 struct GenerateArguments {
     std::string model;
+    std::string draft;
     std::string prompt;
     bool json = false;
     llm::Request request;
@@ -94,6 +96,9 @@ ExitCode generate_text(const MpiSession& mpi, GenerateArguments args) {
         args.request.grammar = llm::GrammarSource{
             static_cast<llm::GrammarSource::Kind>(decided["kind"].get<int>()), decided["grammar"]};
     args.replica.context = room_for(args.request.prompt.size());
+    std::unique_ptr<llm::LanguageModel> draft;
+    if (!args.draft.empty())
+        draft = llm::open_draft(&mpi.world(), {.path = args.draft}, *model, args.replica);
     llm::ReplicaPlan plan = llm::agreed_plan(mpi, model->source(), args.replica);
     llm::with_session(mpi, *model, std::move(plan), [&](llm::Session& session) {
         session.answer(
@@ -116,7 +121,7 @@ void add_generate(CLI::App& cli, Action& action) {
     add_model_option(*generate, args->model)->required();
     generate->add_option("TEXT", args->prompt, "the prompt")->required();
     add_replica_options(*generate, args->replica);
-    add_speculate_options(*generate, args->replica);
+    add_speculate_options(*generate, args->replica, args->draft);
     add_lora_options(*generate, args->lora, args->adapter);
     add_request_options(*generate, args->request);
     add_grammar_options(*generate, args->grammar);

@@ -63,7 +63,7 @@ void add_replica_options(CLI::App& command, llm::ReplicaRequest& request) {
     add_replica_fields(command, request, {"context"});
 }
 
-void add_speculate_options(CLI::App& command, llm::ReplicaRequest& request) {
+void add_speculate_options(CLI::App& command, llm::ReplicaRequest& request, std::string& draft) {
     CLI::Option* const kind =
         command
             .add_option_function<std::string>(
@@ -73,8 +73,21 @@ void add_speculate_options(CLI::App& command, llm::ReplicaRequest& request) {
             ->check(CLI::IsMember(
                 std::vector<std::string>(llm::kSpeculateNames.begin(), llm::kSpeculateNames.end())))
             ->type_name("KIND");
+    CLI::Option* const model = add_draft_option(command, draft);
+    model->excludes(kind);
     add_replica_fields(command, request, {"draft_tokens"});
-    command.get_option("--draft-tokens")->needs(kind);
+    const CLI::Option* const tokens = command.get_option("--draft-tokens");
+    command.parse_complete_callback([kind, model, tokens] {
+        if (tokens->count() > 0 && kind->count() + model->count() == 0)
+            throw CLI::RequiresError("--draft-tokens", "--speculate or --draft");
+    });
+}
+
+CLI::Option* add_draft_option(CLI::App& command, std::string& draft) {
+    return command.add_option("--draft", draft, std::string(llm::kDraftHelp))
+        ->transform(shipped_file("data/tiny_model"))
+        ->check(some_name())
+        ->type_name("MODEL");
 }
 
 void add_replica_fields(CLI::App& command, llm::ReplicaRequest& request,

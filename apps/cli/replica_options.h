@@ -24,8 +24,10 @@ void add_team_options(CLI::App& command, llm::ReplicaRequest& request);
 // Adds these and --context; request.context stays 0 if the option is not given.
 void add_replica_options(CLI::App& command, llm::ReplicaRequest& request);
 
-// Adds --speculate and --draft-tokens. `request` must outlive the parser.
-void add_speculate_options(CLI::App& command, llm::ReplicaRequest& request);
+// Adds --speculate, --draft and --draft-tokens. draft: the path of the draft model. `request` and `draft`
+// must outlive the parser.
+void add_speculate_options(CLI::App& command, llm::ReplicaRequest& request, std::string& draft);
+CLI::Option* add_draft_option(CLI::App& command, std::string& draft);
 
 // Adds the options of these fields of llm/replica/replica_fields.h: "rows" adds --rows. `request` must
 // outlive the parser.

@@ -1,4 +1,4 @@
-"""--speculate ngram: the same tokens, log-probabilities and ends as without, wherever text is generated."""
+"""--speculate ngram and --draft: the same tokens, log-probabilities and ends as without, wherever text is generated."""
 
 import json
 import unittest
@@ -12,6 +12,7 @@ MODEL = MODELS / "tiny-q8_0.gguf"
 PASSAGE = "And the LORD said unto Moses, Stretch out thine hand over the sea, that the waters may come again. "
 THRICE = PASSAGE * 3 + "And the LORD"
 SPECULATE = ("--speculate", "ngram")
+DRAFT = ("--draft", MODELS / "tiny-q5_k_m.gguf")
 TIMES = ("prompt_seconds", "generation_seconds", "prompt_tokens_per_second", "tokens_per_second")
 GUESSES = ("steps", "drafted_tokens", "right_tokens")
 
@@ -22,21 +23,24 @@ class Speculate(LlmJob):
         return {key: value for key, value in answer.items() if key not in TIMES}
 
     def assert_same_text(self, *arguments, ranks=None):
-        plain, guessed = (self.generated(*arguments, *more, ranks=ranks) for more in ((), SPECULATE))
+        plain = self.generated(*arguments, ranks=ranks)
+        for kind in (SPECULATE, DRAFT):
+            with self.subTest(kind=kind):
+                self.assert_same_as(plain, self.generated(*arguments, *kind, ranks=ranks))
+
+    def assert_same_as(self, plain, guessed):
         self.assertEqual(plain["drafted_tokens"], 0)
         ends = 1 if plain["finish_reason"] == "end" else 0  # an end token takes a step, too
         self.assertIn(plain["steps"], (len(plain["tokens"]), len(plain["tokens"]) + ends))
         self.assertEqual(guessed["steps"] + guessed["right_tokens"], plain["steps"])
         self.assertLessEqual(guessed["right_tokens"], guessed["drafted_tokens"])
-        for answer in (plain, guessed):
-            for key in GUESSES:
-                del answer[key]
-        self.assertEqual(guessed, plain)
+        self.assertEqual(*({key: value for key, value in answer.items() if key not in GUESSES} for answer in (guessed, plain)))
 
     def test_greedy_text_is_that_of_transformers(self):
         for wanted in GREEDY[:2]:
-            answer = self.generated(wanted["prompt"], "-n", str(len(wanted["ids"])), *SPECULATE)
-            self.assertEqual(answer["tokens"], wanted["ids"])
+            for kind in (SPECULATE, DRAFT):
+                answer = self.generated(wanted["prompt"], "-n", str(len(wanted["ids"])), *kind)
+                self.assertEqual(answer["tokens"], wanted["ids"])
 
     def test_same_text_on_every_cut(self):
         for ranks, tensor, pipeline in ((1, 1, 1), (2, 2, 1), (2, 1, 2)):
@@ -67,10 +71,39 @@ class Speculate(LlmJob):
         self.voltpile(*job, "a.h5")
         plain = self.rows()
         for ranks in (None, 2):
-            _, err = self.voltpile(*job, "a.h5", "--fresh", "--set", "engine.speculate=ngram", "--set", "engine.draft_tokens=5",
-                                   "--set", f"engine.pipeline={ranks or 1}", ranks=ranks)
-            self.assertRegex(err, r"rank 0: \d+\.\d\d tokens in a step; \d+ of \d+ guesses right")
-            self.assertEqual(self.rows(), plain)
+            for kind in ("engine.speculate=ngram", f"engine.draft={DRAFT[1]}"):
+                with self.subTest(ranks=ranks, kind=kind):
+                    _, err = self.voltpile(*job, "a.h5", "--fresh", "--set", kind, "--set", "engine.draft_tokens=5",
+                                           "--set", f"engine.pipeline={ranks or 1}", ranks=ranks)
+                    self.assertRegex(err, r"rank 0: \d+\.\d\d tokens in a step; \d+ of \d+ guesses right")
+                    self.assertEqual(self.rows(), plain)
+
+    def test_draft_of_the_same_model_is_mostly_right(self):
+        # No paces of a busy machine: all guesses are checked, because a guess of the same model is as good as free.
+        answer = self.generated(GREEDY[0]["prompt"], "-n", "48", *DRAFT, "--draft-tokens", "4")
+        if answer["drafted_tokens"] > 20:
+            self.assertGreater(answer["right_tokens"], 0.6 * answer["drafted_tokens"])
+
+    def test_draft_that_is_wrong_changes_nothing(self):
+        # Its layers are in another order: of the same vocabulary, but with other thoughts.
+        content = MODELS.joinpath("tiny-q8_0.gguf").read_bytes()
+        for one, other in ((b"blk.0.", b"blk.3."), (b"blk.1.", b"blk.2.")):
+            self.assertIn(one, content)
+            content = content.replace(one, b"blk.#.").replace(other, one).replace(b"blk.#.", other)
+        draft = self.folder / "wrong.gguf"
+        draft.write_bytes(content)
+        for options in (("-n", "100"), ("-n", "60", "--temperature", "0.8", "--seed", "5")):
+            plain, guessed = self.generated(THRICE, *options), self.generated(THRICE, *options, "--draft", draft)
+            self.assert_same_as(plain, guessed)
+
+    def test_draft_needs_the_vocabulary(self):
+        other = self.folder / "other.gguf"
+        self.voltpile("model", "synth", "--shape", "tiny", "--quant", "q8_0", "-o", other)
+        _, err = self.voltpile("generate", MODEL, "And", "--draft", other, expect=BAD_INPUT)
+        self.assertRegex(err, r"other\.gguf cannot guess for .*tiny-q8_0\.gguf: their vocabularies differ")
+        _, err = self.voltpile("generate", MODEL, "And", "--draft", self.folder / "none.gguf", expect=BAD_INPUT)
+        self.assertIn("none.gguf", err)
+        self.assertIn("--speculate", self.voltpile("generate", MODEL, "And", *DRAFT, *SPECULATE, expect=BAD_INPUT)[1])
 
     def test_refuses_other_kinds_and_lengths(self):
         def refused(*options):
@@ -93,6 +126,12 @@ class Speculate(LlmJob):
                 number = text.splitlines().index(line) + 1
                 self.assertRegex(err, rf"job\.toml:{number}: .*{says}")
                 self.assertEqual(err.count(says), 1, err)
+        self.job.write_text(job.replace("sequences = 4", 'sequences = 4\nspeculate = "ngram"\ndraft = "no.gguf"'))
+        _, err = self.voltpile("run", self.job, "--output", "a.h5", expect=BAD_INPUT)
+        self.assertIn("engine.draft and engine.speculate exclude each other", err)
+        self.job.write_text(job.replace("sequences = 4", 'sequences = 4\ndraft = "no.gguf"'))
+        _, err = self.voltpile("run", self.job, "--output", "a.h5", expect=BAD_INPUT)
+        self.assertIn('engine.draft = "no.gguf" does not exist', err)
 
 
 class ServeWithGuesses(ServeCase):
@@ -104,15 +143,18 @@ class ServeWithGuesses(ServeCase):
 
         self.serve()
         plain = text()
-        self.end_server()
-        (self.folder / "address").unlink(missing_ok=True)
-        self.serve(*SPECULATE, "--draft-tokens", 4)
-        self.assertEqual(text(), plain)
-        self.wait_for_metric("vllm:generation_tokens_total", 50)  # counted after the answer
-        steps, drafted, right = (self.metric(name) for name in (
-            "voltpile:steps_total", "vllm:spec_decode_num_draft_tokens_total", "vllm:spec_decode_num_accepted_tokens_total"))
-        self.assertEqual(steps + right, 50)
-        self.assertLessEqual(right, drafted)
+        for kind in (SPECULATE, DRAFT):
+            with self.subTest(kind=kind):
+                self.end_server()
+                (self.folder / "address").unlink(missing_ok=True)
+                self.serve(*kind, "--draft-tokens", 4)
+                self.assertEqual(text(), plain)
+                self.wait_for_metric("vllm:generation_tokens_total", 50)  # counted after the answer
+                steps, drafted, right = (self.metric(name) for name in (
+                    "voltpile:steps_total", "vllm:spec_decode_num_draft_tokens_total",
+                    "vllm:spec_decode_num_accepted_tokens_total"))
+                self.assertEqual(steps + right, 50)
+                self.assertLessEqual(right, drafted)
 
 
 if __name__ == "__main__":

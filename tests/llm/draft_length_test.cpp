@@ -46,6 +46,38 @@ TEST(DraftLength, FillsUpAPassThatIsPaddedAnyway) {
     EXPECT_EQ(best_guesses(8, 0.6, 4, 4, seconds), 0);
 }
 
+// A pass takes 10 + rows, a guess 1 for all sequences. One row gives 1/11. With hit rate 1/2: 1.5/13,
+// 1.75/15 = 0.1167, 1.875/17. With 0.9: 1.9/13, 2.71/15, 3.439/17, 4.0951/19, 4.68559/21, 5.217031/23, ...
+TEST(BestDraftLengths, WeighTheDraftModelsTime) {
+    const auto seconds = [](int rows) { return 10.0 + rows; };
+    const auto draft = [](int) { return 1.0; };
+    using Lengths = std::vector<int>;
+    EXPECT_EQ(best_draft_lengths(std::vector<GuessChance>{{0.5, 8}}, 1, 64, seconds, draft), Lengths{2});
+    EXPECT_EQ(best_draft_lengths(std::vector<GuessChance>{{0.9, 5}}, 1, 64, seconds, draft), Lengths{5});
+    EXPECT_EQ(best_draft_lengths(std::vector<GuessChance>{{0.9, 5}}, 1, 4, seconds, draft), Lengths{3});
+    EXPECT_EQ(best_draft_lengths(std::vector<GuessChance>{{0.1, 8}}, 1, 64, seconds, draft), Lengths{0});
+    EXPECT_EQ(best_draft_lengths({}, 0, 64, seconds, draft), Lengths{});
+    // A guess costs as much as a pass.
+    const auto slow = [](int) { return 11.0; };
+    EXPECT_EQ(best_draft_lengths(std::vector<GuessChance>{{0.9, 8}}, 1, 64, seconds, slow), Lengths{0});
+}
+
+// Two sequences: 2/12 without guesses. With one guess for the first alone 2.9/14 = 0.207, for both 3/15.
+TEST(BestDraftLengths, LeaveOutSequencesThatAreOftenWrong) {
+    const auto seconds = [](int rows) { return 10.0 + rows; };
+    const auto draft = [](int) { return 1.0; };
+    const std::vector<GuessChance> chances{{0.1, 1}, {0.9, 1}};
+    EXPECT_EQ(best_draft_lengths(chances, 2, 64, seconds, draft), (std::vector<int>{0, 1}));
+}
+
+// Passes are padded to 1, 3 and 16 rows. Without guesses 1/10; with hit rate 0.7: 1.7/17 with one guess,
+// which does not pay; 2.19/18 with two; 2.533/33 with three.
+TEST(BestDraftLengths, LookBeyondAGuessThatDoesNotPay) {
+    const auto seconds = [](int rows) { return rows == 1 ? 10.0 : rows <= 3 ? 16.0 : 30.0; };
+    const auto draft = [](int) { return 1.0; };
+    EXPECT_EQ(best_draft_lengths(std::vector<GuessChance>{{0.7, 8}}, 1, 64, seconds, draft).front(), 2);
+}
+
 TEST(GuessRecord, FollowsRecentGuesses) {
     GuessRecord record;
     EXPECT_DOUBLE_EQ(record.hit_rate(), 2.0 / 3);

@@ -1,6 +1,7 @@
 // Mixed requests on one rank: a trained model, one with random weights, the reference.
 #include "llm/decoder_fixture.h"
 #include "llm/engine/measure_pace.h"
+#include "llm/engine/model_drafter.h"
 #include "llm/mixed_requests.h"
 #include "llm/model/synthetic_model.h"
 #include "llm/single_rank_passes.h"
@@ -76,6 +77,33 @@ TEST(EngineTexts, EqualWithGuessesAhead) {
     }
     EXPECT_GT(drafted, right);
     EXPECT_GT(right, 0);
+}
+
+// A draft model changes neither tokens nor log-probabilities.
+TEST(EngineTexts, EqualWithADraftModel) {
+    const std::string folder = VOLTPILE_SOURCE_DIR "/data/tiny_model/";
+    const ModelFiles model(folder + "tiny-q8_0.gguf"), small(folder + "tiny-q5_k_m.gguf");
+    const Tokenizer tokenizer = load_tokenizer(model);
+    std::ifstream file(folder + "held_out.txt");
+    std::string text(6000, '\0');
+    file.read(text.data(), static_cast<std::streamsize>(text.size()));
+    MixedRequests requests(model.config(), &tokenizer);
+    requests.answer_unbatched(OneRank(model, make_cpu_ops, 1, true, 16).passes(), tokenizer.encode(text), 64);
+    for (const auto& [lanes, feeds, pages] : {std::tuple(1, true, 16), {2, false, 16}, {1, false, 200}}) {
+        for (const int draft_pages : {12, 200}) {
+            OneRank rank(model, make_cpu_ops, lanes, feeds, pages);
+            OneRank draft(small, make_cpu_ops, 1, feeds, draft_pages);
+            ModelDrafter drafter(draft.passes(),
+                                 {mixed_settings(draft_pages).limits, draft_pages, mixed_context,
+                                  model.config().vocab, model.config().eos_ids, PassPace({{16, 0.1}})});
+            const EngineCounters counters = requests.answer_batched(rank.passes(), pages, {}, 6, &drafter);
+            EXPECT_GT(counters.drafted_tokens, counters.right_tokens);
+            if (lanes == 1) {
+                EXPECT_GT(counters.right_tokens, counters.drafted_tokens / 2);
+            }
+            EXPECT_EQ(drafter.cache().available(), draft_pages);
+        }
+    }
 }
 
 // Random logits are so close that any difference in rounding changes tokens.

@@ -68,12 +68,14 @@ class MixedRequests {
     }
 
     EngineCounters answer_batched(PassExecutor& executor, int pages, const PassPace& pace = {},
-                                  int draft_tokens = 0) {
+                                  int draft_tokens = 0, Drafter* drafter = nullptr) {
         EngineSettings settings;
         settings.end_ids = config_.eos_ids;
         settings.scheduler = mixed_settings(pages);
         settings.scheduler.pace = pace;
         settings.scheduler.draft_tokens = draft_tokens;
+        settings.scheduler.drafter = drafter;
+        if (drafter != nullptr) settings.scheduler.draft_pace = PassPace({{1, 1.0}, {40, 1.5}});
         Engine engine(executor, tokenizer_, settings);
         for (const Request& request : requests_) engine.submit(request);
         std::size_t answered = 0;

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "llm/replica/pass_message.h"
+#include "llm/session/draft_model.h"
 #include "unit/comm/mpi_tests.h"
 
 using namespace voltpile;
@@ -43,7 +44,7 @@ void write_all(Engine& engine, const nlohmann::json& texts) {
     EXPECT_GT(engine.counters().largest_batch, 1);
 }
 
-void write_over(int tensor, int pipeline, Speculate speculate) {
+void write_over(int tensor, int pipeline, Speculate speculate, const std::string& draft_file = "") {
     const auto model = LanguageModel::open(world(), {.path = folder + "tiny-f16.gguf"});
     const auto expected = nlohmann::json::parse(std::ifstream(folder + "expected.json"))["f16"]["greedy"];
     ReplicaRequest request;
@@ -57,6 +58,8 @@ void write_over(int tensor, int pipeline, Speculate speculate) {
     request.logits = request.sequences;
     request.speculate = speculate;
     request.draft_tokens = 5;
+    std::unique_ptr<LanguageModel> draft;
+    if (!draft_file.empty()) draft = open_draft(&world(), {.path = folder + draft_file}, *model, request);
     const ReplicaPlan plan = agreed_plan(session(), model->source(), request);
     with_session(session(), *model, plan, [&](Session& here) {
         here.answer({.many = true}, [&](Engine& engine) { write_all(engine, expected); });
@@ -70,6 +73,7 @@ TEST(ReplicaPasses, ContinueLikeTransformers) {
         SCOPED_TRACE(tensor);
         write_over(tensor, ranks / tensor, Speculate::Off);
         write_over(tensor, ranks / tensor, Speculate::Ngram);
+        write_over(tensor, ranks / tensor, Speculate::Draft, "tiny-q8_0.gguf");
     }
 }
 

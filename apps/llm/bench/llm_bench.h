@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,16 +16,19 @@
 namespace voltpile::llm {
 
 struct LlmBenchOptions {
-    std::string model;               // path; empty: synthetic weights in memory
-    std::string shape{};             // of synthetic weights
-    std::string quant = "q8_0";      // of synthetic weights
-    std::vector<int> prompts{512};   // tokens
-    std::vector<int> contexts{512};  // tokens before the first decode step
-    std::vector<int> batches{1};     // sequences at once
-    int generated = 64;              // timed tokens of each sequence
-    LoadSettings load{};             // if it has requests, measured in place of the above
-    int sequences = 0;               // the most of the load at once; 0: all requests, up to 256
-    ReplicaRequest request{};        // completed from the members above
+    std::string model;                  // path; empty: synthetic weights in memory
+    std::string shape{};                // of synthetic weights
+    std::string quant = "q8_0";         // of synthetic weights
+    std::vector<int> prompts{512};      // tokens
+    std::vector<int> contexts{512};     // tokens before the first decode step
+    std::vector<int> batches{1};        // sequences at once
+    int generated = 64;                 // timed tokens of each sequence
+    std::string draft{};                // path of a draft model, of a load
+    std::string draft_shape{};          // of one with synthetic weights
+    std::optional<double> agreement{};  // of the draft model with the model, if it is only assumed
+    LoadSettings load{};                // if it has requests, measured in place of the above
+    int sequences = 0;                  // the most of the load at once; 0: all requests, up to 256
+    ReplicaRequest request{};           // completed from the members above
     bool json = false;
     std::filesystem::path output{};  // HDF5; empty: none
     std::string command_line{};      // recorded in the output

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "llm/bench/load_report.h"
 #include "llm/bench/load_run.h"
+#include "llm/session/draft_model.h"
 #include "llm/session/session.h"
 #include "run/agreement.h"
 #include "run/parent_launcher.h"
@@ -58,7 +59,7 @@ class LoadBench {
         free.grammar.reset();
         // With text for both, so that they differ by the masks only.
         const bool text = options_.load.grammar.has_value();
-        session_.answer({.many = true, .text = text},
+        session_.answer({.many = true, .text = text, .agreement = options_.agreement},
                         [&](Engine& engine) { report.result = measure(engine, free); });
         if (text)
             session_.answer({.many = true},
@@ -101,6 +102,11 @@ void run_load_bench(const MpiSession& mpi, LlmBenchOptions options) {
         return true;
     });
     fill_in_load_request(options);
+    std::unique_ptr<LanguageModel> draft;
+    if (!options.draft.empty() || !options.draft_shape.empty())
+        draft = open_draft(&mpi.world(),
+                           {.path = options.draft, .shape = options.draft_shape, .quant = options.quant},
+                           *model, options.request);
     ReplicaPlan plan = agreed_plan(mpi, model->source(), options.request);
     with_session(mpi, *model, std::move(plan),
                  [&](const Session& session) { LoadBench(session, options).run(); });

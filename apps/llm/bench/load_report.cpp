@@ -58,11 +58,15 @@ double rate(std::int64_t tokens, double seconds) {
 
 std::string engine_text(const EngineLoad& engine) {
     return fmt::format(
-        "batch        {:.1f} on average, {} at most, in {} passes\n"
-        "cache        {:.1f} % of {} tokens in use; {} preempted\n"
-        "busy         {:.1f} % of the time, at least\n",
-        engine.mean_batch, engine.largest_batch, count_text(engine.passes), 100 * engine.cache_share,
-        count_text(engine.cache_tokens), count_text(engine.preemptions), 100 * engine.busy_share);
+               "batch        {:.1f} on average, {} at most, in {} passes\n"
+               "cache        {:.1f} % of {} tokens in use; {} preempted\n"
+               "busy         {:.1f} % of the time, at least\n",
+               engine.mean_batch, engine.largest_batch, count_text(engine.passes), 100 * engine.cache_share,
+               count_text(engine.cache_tokens), count_text(engine.preemptions), 100 * engine.busy_share) +
+           (engine.drafted_tokens > 0
+                ? fmt::format("guesses      {} of {} right\n", count_text(engine.right_tokens),
+                              count_text(engine.drafted_tokens))
+                : "");
 }
 
 // The number of errors, then each of the most frequent messages with its count.
@@ -121,6 +125,8 @@ nlohmann::json json_of(const LoadResult& r) {
                     {"largest_batch", engine.largest_batch},
                     {"cache_share", engine.cache_share},
                     {"preemptions", engine.preemptions},
+                    {"drafted_tokens", engine.drafted_tokens},
+                    {"right_tokens", engine.right_tokens},
                     {"busy_share", engine.busy_share}});
     }
     return out;

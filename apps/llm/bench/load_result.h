@@ -36,7 +36,9 @@ struct EngineLoad {
     double busy_share = 0;   // share of the time, a lower bound: see Engine::step()
     std::int64_t passes = 0;
     std::int64_t preemptions = 0;
-    int sequences = 0;  // the most at once
+    std::int64_t drafted_tokens = 0;  // guessed ahead
+    std::int64_t right_tokens = 0;    // of these, right
+    int sequences = 0;                // the most at once
     int cache_tokens = 0;
 };
 

@@ -98,6 +98,8 @@ class LoadRun {
         engine.cache_share = now.page_passes / passes / pages_;
         engine.busy_share = now.busy_seconds / result_.seconds;
         engine.preemptions = now.scheduler.preemptions;
+        engine.drafted_tokens = now.drafted_tokens;
+        engine.right_tokens = now.right_tokens;
         engine.sequences = sequences_;
         engine.cache_tokens = pages_ * kv_page_tokens;
         if (interrupted_at_ > 0) {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <functional>
+#include <span>
+#include <vector>
 
 namespace voltpile::llm {
 
@@ -13,13 +15,15 @@ class GuessRecord {
     // A pass that checked `guessed` tokens found that the first `right` of them were right.
     void learn(int guessed, int right);
     // A guess was not worth checking. The record fades a little, so that later ones are tried again.
-    void skip();
+    // faded: the share of it that is forgotten.
+    void skip(double faded = kFaded);
+
+    static constexpr double kFaded = 0.03;
 
   private:
     // As if two of three guesses had been right.
     static constexpr double kHitsAtFirst = 2, kMissesAtFirst = 1;
-    static constexpr double kKept = 0.8;    // of the record at each check: that of about five checks counts
-    static constexpr double kFaded = 0.03;  // of it at each skip
+    static constexpr double kKept = 0.8;  // of the record at each check: that of about five checks counts
 
     double hits_ = kHitsAtFirst, misses_ = kMissesAtFirst;
 };
@@ -36,5 +40,19 @@ double right_guesses(int guesses, double hit_rate);
 // rows, in any unit.
 int best_guesses(int most, double hit_rate, int rows, double tokens,
                  const std::function<double(int)>& seconds);
+
+// A sequence that tokens can be guessed for.
+struct GuessChance {
+    double hit_rate = 0;
+    int most = 0;  // guesses
+};
+
+// Returns how many tokens a draft model should guess for each sequence of a pass, so that the tokens per
+// second are the most; 0 for all if none gain enough. The pass has `rows` rows without guesses, each of which
+// gives a token, and at most most_rows with them. seconds(n): the time of a pass of n rows.
+// draft_seconds(n): the time in which the draft model guesses one more token for each of n sequences.
+std::vector<int> best_draft_lengths(std::span<const GuessChance> chances, int rows, int most_rows,
+                                    const std::function<double(int)>& seconds,
+                                    const std::function<double(int)>& draft_seconds);
 
 }  // namespace voltpile::llm

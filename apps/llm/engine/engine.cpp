@@ -137,16 +137,16 @@ void Engine::accept(std::vector<Outcome>& ended) {
 
 void Engine::enqueue_all() {
     for (;;) {
+        const auto begin = Clock::now();  // planning includes the passes of a drafter
         const auto pass = scheduler_.plan();
         for (const std::int64_t id : scheduler_.take_admitted()) answers_.at(id).admitted = Clock::now();
         if (!pass) return;
-        if (scheduler_.under_way() == 1) computing_since_ = Clock::now();
+        if (scheduler_.under_way() == 1) computing_since_ = begin;
         const auto sequences = static_cast<int>(pass->batch.row_begin.size()) - 1;
         ++counters_.passes;
         counters_.sequences += sequences;
         counters_.largest_batch = std::max(counters_.largest_batch, sequences);
         counters_.page_passes += scheduler_.counters().pages_in_use;
-        const auto begin = Clock::now();
         executor_.enqueue(*pass);
         if (!executor_.feeds()) enqueue_seconds_ += seconds_since(begin);
     }

@@ -63,7 +63,8 @@ Scheduler::Scheduler(const SchedulerSettings& settings)
     if (settings.lanes < 1 || (settings.feeds && settings.lanes > 1) || settings.sequences < 1 ||
         std::min({most_generating(limits), settings.mixed_rows, settings.mixed_context, settings.pass_rows}) <
             1 ||
-        settings.draft_tokens < 0 || pages_for(settings.context) > limits.pages_per_sequence)
+        settings.draft_tokens < 0 || (settings.drafter != nullptr && !settings.draft_pace.known()) ||
+        pages_for(settings.context) > limits.pages_per_sequence)
         throw std::invalid_argument("inconsistent settings of a scheduler");
 }
 
@@ -101,6 +102,10 @@ bool Scheduler::admit_first() {
     waiting_.remove(*sequence);
     running_.emplace(sequence->age, sequence);
     if (!std::exchange(sequence->admitted, true)) {
+        if (settings_.drafter != nullptr) {
+            guesses_.skip();
+            sequence->guesses = guesses_;
+        }
         admitted_.push_back(sequence->id);
         waiting_.charge(*sequence, sequence->tokens.size());
     }
@@ -126,6 +131,7 @@ void Scheduler::remove(const SequencePtr& sequence) {
     give_back_pages(cache_, *sequence);
     running_.erase(sequence->age);
     waiting_.remove(*sequence);
+    if (settings_.drafter != nullptr) settings_.drafter->forget(sequence->id);
     by_id_.erase(sequence->id);
 }
 
@@ -175,8 +181,10 @@ std::vector<Progress> Scheduler::complete(std::span<const DrawnToken> drawn) {
     }
     for (const SequencePtr& sequence : pass.sequences) {
         if (sequence->draft.empty()) continue;
-        sequence->guesses.learn(static_cast<int>(std::ssize(sequence->draft)),
-                                std::exchange(sequence->right, 0));
+        const auto drafted = static_cast<int>(std::ssize(sequence->draft));
+        const int right = std::exchange(sequence->right, 0);
+        sequence->guesses.learn(drafted, right);
+        guesses_.learn(drafted, right);
         sequence->draft.clear();
     }
     return progress;

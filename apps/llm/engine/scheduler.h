@@ -37,13 +37,15 @@
 // pass are limited, and so are its pieces.
 //
 // Drafts. With draft_tokens, a generating sequence in a pass without prompts may have more rows: tokens that
-// are likely to come next (text_lookup.h), each with a draw as if all before it were right. As long as the
-// token drawn is the one guessed, the next draw counts too. Every draw that counts has the settings, the
-// number and the tokens before it that it would have without drafts, so the tokens are the same. What the
-// cache has of wrong guesses is overwritten. A sequence drafts as many tokens as pay by its record of right
-// guesses and the cost of rows: draft_pace, or pass_rows if that is unknown. Drafts take only pages that no
-// running sequence needs for its next token. Drafts need all tokens before them: with feeds, a pass waits for
-// the previous one if that has drafts, or if a draft after its tokens is likely to pay.
+// are likely to come next (text_lookup.h, or those of a Drafter), each with a draw as if all before it were
+// right. As long as the token drawn is the one guessed, the next draw counts too. Every draw that counts has
+// the settings, the number and the tokens before it that it would have without drafts, so the tokens are the
+// same. What the cache has of wrong guesses is overwritten. A sequence drafts as many tokens as pay by its
+// record of right guesses and the cost of rows: draft_pace, or pass_rows if that is unknown. Drafts take only
+// pages that no running sequence needs for its next token. Drafts need all tokens before them: with feeds, a
+// pass waits for the previous one if that has drafts, or if a draft after its tokens is likely to pay. A
+// Drafter guesses for all sequences of a pass together, while no pass is in flight, as many tokens for each
+// as pay by the paces of both.
 //
 // Feeds. With feeds, a pass is planned while the previous one runs, as if no sequence ended there except by
 // its number of tokens; a row for a sequence that did end is discarded. The draw of a sequence with penalties
@@ -59,6 +61,7 @@
 #include <utility>
 
 #include "llm/engine/counters.h"
+#include "llm/engine/drafter.h"
 #include "llm/engine/pass.h"
 #include "llm/engine/pass_pace.h"
 #include "llm/engine/prefix_cache.h"
@@ -81,6 +84,8 @@ struct SchedulerSettings {
     int pass_rows = 128;   // the fixed cost of a pass, as a number of rows
     int draft_tokens = 0;  // the most tokens guessed ahead for a sequence in a pass; 0: none
     PassPace draft_pace;   // of decode steps with one row for each sequence or guess
+    // What guesses; must outlive the scheduler and needs draft_pace. nullptr: text_lookup.h.
+    Drafter* drafter = nullptr;
 };
 
 // Throws JobError for a prompt without tokens, and for one that fills the context.
@@ -169,8 +174,11 @@ class Scheduler {
     int rows_of_pieces(const std::vector<SequencePtr>& prompts) const;
     std::vector<Draw> draws_of(const PassUnderWay& pass) const;
     double pass_cost(int rows) const;
-    int most_drafted(const Sequence& sequence) const;
+    int most_drafted(const Sequence& sequence, int more) const;
     void draft(const std::vector<SequencePtr>& generating);
+    int most_rows() const { return std::min(settings_.limits.rows, settings_.limits.logits); }
+    std::vector<int> drafter_lengths(std::span<const SequencePtr> sequences, int rows, int more) const;
+    void ask_drafter(const std::vector<SequencePtr>& generating);
     bool waits_for_tokens() const;
     void leave_out(int lane, std::vector<SequencePtr>& generating);
     std::uint64_t next_pass() const { return passes_ + 1; }
@@ -186,6 +194,7 @@ class Scheduler {
     std::vector<std::int64_t> admitted_;
     std::uint64_t passes_ = 0;  // planned so far, and so the number of the last pass
     std::int64_t added_ = 0;
+    GuessRecord guesses_;  // of all sequences, if a drafter guesses; where new ones begin
     int next_lane_ = 0;
     SchedulerCounters counters_;
 };

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "llm/decoder/batch_builder.h"
+#include "llm/engine/guessed_draws.h"
 #include "llm/engine/scheduler.h"
 #include "llm/engine/sequence_cache.h"
 
@@ -72,30 +73,6 @@ class Scheduler::Planning {
     int rows_ = 0;
 };
 
-namespace {
-
-// The history of a sequence after this many tokens of its draft.
-std::shared_ptr<const std::map<std::int32_t, std::int32_t>> history_after(const Sequence& sequence,
-                                                                          int guessed) {
-    if (!sequence.history || guessed == 0) return sequence.history;
-    auto history = std::make_shared<std::map<std::int32_t, std::int32_t>>(*sequence.history);
-    for (const std::int32_t token : std::span(sequence.draft).first(static_cast<std::size_t>(guessed)))
-        ++(*history)[token];
-    return history;
-}
-
-// The tokens that its grammar allows there; nullptr: all. The grammar allows the draft.
-std::shared_ptr<const TokenMask> mask_after(const Sequence& sequence, int guessed) {
-    if (!sequence.grammar) return nullptr;
-    if (guessed == 0) return sequence.grammar->mask();
-    GrammarMatcher matcher = *sequence.grammar;
-    for (const std::int32_t token : std::span(sequence.draft).first(static_cast<std::size_t>(guessed)))
-        matcher.accept(token);
-    return matcher.mask();
-}
-
-}  // namespace
-
 std::vector<Draw> Scheduler::draws_of(const PassUnderWay& pass) const {
     std::vector<Draw> draws;
     for (std::size_t i = 0; i < pass.drawing.size(); ++i) {
@@ -108,9 +85,10 @@ std::vector<Draw> Scheduler::draws_of(const PassUnderWay& pass) const {
         } else if (s.ended) {
             draws.push_back({greedy_, 0, nullptr});
         } else {
-            const int before = s.drawn + s.drawing - 1 + pass.guessed[i];
-            draws.push_back({s.sampling, s.first_draw + before, history_after(s, pass.guessed[i]), s.top_n,
-                             mask_after(s, pass.guessed[i])});
+            const int guessed = pass.guessed[i];
+            const auto draft = std::span(s.draft).first(static_cast<std::size_t>(guessed));
+            draws.push_back(draw_after(s, draft, s.drawn + s.drawing - 1 + guessed));
+            draws.back().top_n = s.top_n;
         }
     }
     return draws;

@@ -5,16 +5,13 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "llm/tokenizer/same_vocabulary.h"
 
 namespace voltpile::llm {
 namespace {
 
 std::string differ(const ModelReader& a, const ModelReader& b, const std::string& how) {
     return fmt::format("{} and {} cannot be compared: {}", a.name, b.name, how);
-}
-
-bool is_normal(const Vocabulary& vocabulary, std::size_t id) {
-    return vocabulary.kinds[id] == TokenKind::Normal;
 }
 
 }  // namespace
@@ -24,16 +21,8 @@ void check_same_tokens(const ModelReader& a, const ModelReader& b, std::span<con
     if (a.vocabulary != b.vocabulary)
         throw JobError(differ(
             a, b, fmt::format("their vocabularies have {} and {} tokens", a.vocabulary, b.vocabulary)));
-    const Vocabulary& ours = a.tokenizer.vocabulary();
-    const Vocabulary& theirs = b.tokenizer.vocabulary();
-    for (std::size_t i = 0; i < std::min(ours.texts.size(), theirs.texts.size()); ++i) {
-        const auto id = static_cast<TokenId>(i);
-        if (is_normal(ours, i) && is_normal(theirs, i) &&
-            a.tokenizer.bytes_of(id) != b.tokenizer.bytes_of(id))
-            throw JobError(differ(a, b,
-                                  fmt::format("the tokenizers differ: token {} is \"{}\" and \"{}\"", id,
-                                              ours.texts[i], theirs.texts[i])));
-    }
+    if (const std::string token = differing_token(a.tokenizer, b.tokenizer); !token.empty())
+        throw JobError(differ(a, b, fmt::format("the tokenizers differ: {}", token)));
     const auto other = b.tokenizer.encode(text, {.add_special = false, .parse_special = false});
     const auto [mine, its] = std::ranges::mismatch(tokens, other);
     if (mine != tokens.end() || its != other.end())

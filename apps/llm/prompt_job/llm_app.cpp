@@ -10,6 +10,7 @@
 #include "llm/prompt_job/prompt_feed.h"
 #include "llm/prompt_job/prompt_tokens.h"
 #include "llm/replica/same_model.h"
+#include "llm/session/draft_model.h"
 #include "llm/session/job_model.h"
 #include "llm/session/session.h"
 #include "results/result_writer.h"
@@ -30,10 +31,14 @@ double mean_max_tokens(const std::vector<llm::Prompt>& prompts) {
 void LlmApp::prepare(const Communicator* world) {
     const llm::ModelChoice choice = llm::model_of_job(job_, world);
     model_ = world ? llm::LanguageModel::open(*world, choice) : std::make_unique<llm::LanguageModel>(choice);
+    request_ = llm::replica_request_of(job_);
+    if (const std::string draft = llm::draft_of_job(job_, world); !draft.empty())
+        draft_ = llm::open_draft(world, {.path = draft}, *model_, request_);
     if (!world) {
         prompts_ = checked_prompts();
         return;
     }
+    if (draft_) llm::check_same_model(*world, draft_->source());
     llm::check_same_model(*world, model_->source());  // the job's fingerprint has that of the model
     const std::string others = decide_on_root(*world, [&] {
         prompts_ = checked_prompts();
@@ -100,7 +105,7 @@ ResultLayout LlmApp::layout(const JobSpec& job) const {
 }
 
 Plan LlmApp::plan(const PlanOptions& options, const Topology& topology) {
-    llm::ReplicaRequest request = llm::replica_request_of(job_);
+    llm::ReplicaRequest request = request_;
     request.context = context();
     request.prompt_tokens = prompts_.mean_prompt_tokens;
     planned_ = llm::plan_job_replica(job_, model_->source(), request, options, topology, workload());
@@ -114,14 +119,14 @@ std::vector<std::string> LlmApp::warnings() const {
 
 void LlmApp::connect(const MpiSession& mpi) {
     replica_ = std::make_unique<llm::Replica>(mpi, model_->source(), std::move(planned_.value()));
-    replica_->teams().hand_over();  // run() has a thread of its own
+    replica_->hand_over();  // run() has a thread of its own
 }
 
 void LlmApp::run(RankContext& rank, WorkScheduler& work, ResultWriter& results) {
     if (rank.mine().device >= 0) use_device(rank.mine().device);  // each thread has one
     const llm::Session session(*model_, *replica_);
     session.answer({.many = true}, [&](llm::Engine& engine) { lead(engine, work, results); });
-    replica_->teams().hand_over();  // back to the main thread, which frees them
+    replica_->hand_over();  // back to the main thread, which frees them
 }
 
 void LlmApp::lead(llm::Engine& engine, WorkScheduler& work, ResultWriter& results) {

@@ -40,6 +40,8 @@ class LlmApp : public App {
 
     JobSpec job_;
     std::unique_ptr<llm::LanguageModel> model_;
+    llm::ReplicaRequest request_;  // without the context
+    std::unique_ptr<llm::LanguageModel> draft_;
     llm::JobPrompts prompts_;
     std::optional<llm::ReplicaPlan> planned_;  // set by plan() for connect()
     std::unique_ptr<llm::Replica> replica_;

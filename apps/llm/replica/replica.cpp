@@ -45,6 +45,7 @@ TeamOptions team_options(const RankPlan& rank) {
 
 ReplicaPlan agreed_plan(const MpiSession& session, const ModelSource& model, const ReplicaRequest& request) {
     check_same_model(session.world(), model);
+    if (request.draft != nullptr) check_same_model(session.world(), *request.draft);
     const Topology topology = discover_topology(session.world());
     return agreed([&] { return plan_replica(model, request, topology); });
 }
@@ -58,9 +59,19 @@ Replica::Replica(const MpiSession& session, const ModelSource& model, ReplicaPla
     all_do(world, [&] {
         if (!idle()) load(model);
     });
-    if (idle() || mine.device < 0 || teams_->tensor().size() == 1) return;
-    watchdog_ =
-        std::jthread([this, device = mine.device](const std::stop_token& stop) { watch(stop, device); });
+    if (!idle() && mine.device >= 0 && teams_->tensor().size() > 1)
+        watchdog_ =
+            std::jthread([this, device = mine.device](const std::stop_token& stop) { watch(stop, device); });
+    if (!plan_.draft) return;
+    ReplicaPlan draft = *plan_.draft;
+    draft.duty = plan_.duty;
+    draft_ = std::make_unique<Replica>(session, *plan_.request.draft, std::move(draft));
+}
+
+void Replica::begin_after(const Replica& other) {
+    if (stream_ == nullptr || other.stream_ == nullptr) return;
+    if (!order_) order_ = std::make_unique<StreamOrder>();
+    order_->put(*other.stream_, *stream_);
 }
 
 void Replica::watch(const std::stop_token& stop, int device) const {
@@ -141,6 +152,7 @@ std::string Replica::describe() const {
     if (!teams.single()) text += fmt::format("; TP{} x PP{}", teams.tensor, teams.pipeline);
     if (plan_.request.cache == KvElement::I8) text += "; int8 cache";
     if (plan_.request.clamp) text += "; clamped to fp16";
+    if (draft_) text += "; with a draft model";
     return text;
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "comm/mpi/session.h"
+#include "device/stream_order.h"
 #include "llm/decoder/pass_runner.h"
 #include "llm/decoder/timed_links.h"
 #include "llm/replica/draw_forwarder.h"
@@ -27,8 +28,9 @@ ReplicaPlan agreed_plan(const MpiSession& session, const ModelSource& model, con
 
 class Replica {
   public:
-    // Connects the ranks and loads the model. Construction and destruction are collective over the world: all
-    // ranks take part, with the same model and plan. The model must outlive the replica. Throws AgreedError.
+    // Connects the ranks and loads the model, and its draft model if it has one. Construction and destruction
+    // are collective over the world: all ranks take part, with the same model and plan. The model must
+    // outlive the replica. Throws AgreedError.
     Replica(const MpiSession& session, const ModelSource& model, ReplicaPlan plan);
     ~Replica();
 
@@ -43,6 +45,7 @@ class Replica {
     const ReplicaPlan& plan() const { return plan_; }
     const TeamContext& teams() const { return *teams_; }
     TimedOps& ops() { return *timed_ops_; }
+    Replica* draft() const { return draft_.get(); }   // of plan().draft; nullptr without one
     const Stream* stream() const { return stream_; }  // of ops(); nullptr if they work on the host
     Decoder& decoder() { return *decoder_; }
     double load_seconds() const { return load_s_; }  // for the weights
@@ -67,7 +70,20 @@ class Replica {
 
     // Cancels what the ranks of the team do with each other, here and, as they find out, on the others. The
     // replica is of no use afterwards.
-    void call_off(const std::string& why) noexcept { teams_->abort(why); }
+    void call_off(const std::string& why) noexcept {
+        if (draft_) draft_->call_off(why);
+        teams_->abort(why);
+    }
+
+    // Gives the communicators to the thread that calls next, as TeamContext::hand_over() does.
+    void hand_over() const {
+        if (draft_) draft_->hand_over();
+        teams_->hand_over();
+    }
+
+    // Makes the next pass begin after all passes that `other` has enqueued on the same GPU. On the host they
+    // have run already.
+    void begin_after(const Replica& other);
 
     // The methods below run passes that draw tokens, several in flight at once. ReplicaPasses uses them; do
     // not mix them with forward() and host_logits().
@@ -115,7 +131,9 @@ class Replica {
     std::unique_ptr<DrawForwarder> forwarder_;  // on the first rank of the last stage, if there are several
     std::vector<float> host_logits_;
     std::string not_finite_;
-    std::jthread watchdog_;  // frees work on the GPU that waits for a lost peer
+    std::unique_ptr<StreamOrder> order_;  // created at the first begin_after()
+    std::jthread watchdog_;               // frees work on the GPU that waits for a lost peer
+    std::unique_ptr<Replica> draft_;      // last, so that it ends first
 };
 
 // Creates a replica and calls `body` on every rank of its team; idle ranks call `meanwhile` and then sleep

@@ -1,6 +1,7 @@
 #include "llm/replica/replica_passes.h"
 
 #include <algorithm>
+#include <optional>
 #include <stdexcept>
 
 #include "base/phase.h"
@@ -16,7 +17,8 @@ namespace {
 // smaller passes.)
 constexpr int gpu_pass_rows = 64, host_pass_rows = 16;
 
-// The first byte of the leader's messages says what follows.
+// The first byte of the leader's messages names the model, the second says what follows.
+constexpr char model_mark = 'M', draft_mark = 'd';
 constexpr char pass_mark = 'P', draw_mark = 'D', sum_mark = 'S', end_mark = 'E';
 
 std::vector<SamplingRow> rows_of(const std::vector<Draw>& draws) {
@@ -50,32 +52,58 @@ std::string first_not_finite(Replica& replica) {
 }
 
 // Takes part in the passes that the leader sends, until it ends them. On all other ranks.
-void follow_passes(Replica& replica) {
-    const Communicator& team = replica.teams().team();
-    for (;;) {
-        // A rank with a GPU polls for a while first; one that computes on its cores has none to spare.
-        const auto patience = replica.stream() != nullptr ? gpu_patience : std::chrono::microseconds(0);
-        const Message message = team.wait_for(kPassTag, patience);
-        const InPhase computing(Phase::Compute);
-        switch (message.bytes.front()) {
-            case pass_mark:
-                start_pass(replica, pass_from_bytes(message.bytes.substr(1)));
-                break;
-            case draw_mark:
-                replica.draw(rows_of(draws_from_bytes(message.bytes.substr(1))));
-                break;
-            case sum_mark:
-                team.send(message.from, kNotFiniteTag, first_not_finite(replica));
-                break;
-            default:
-                return;
+class Follower {
+  public:
+    explicit Follower(Replica& replica) : replica_(replica), team_(replica.teams().team()) {}
+
+    void run() {
+        for (;;) {
+            // A rank with a GPU polls for a while first; one that computes on its cores has none to spare.
+            const auto patience = replica_.stream() != nullptr ? gpu_patience : std::chrono::microseconds(0);
+            const Message message = team_.wait_for(kPassTag, patience);
+            const InPhase computing(Phase::Compute);
+            Replica& named = message.bytes[0] == draft_mark ? *replica_.draft() : replica_;
+            if (!follow(named, message.from, message.bytes[1], message.bytes.substr(2))) return;
         }
     }
-}
+
+  private:
+    bool follow(Replica& replica, int leader, char mark, const std::string& bytes) {
+        switch (mark) {
+            case pass_mark:
+                order_.begin(replica);
+                start_pass(replica, pass_from_bytes(bytes));
+                return true;
+            case draw_mark:
+                replica.draw(rows_of(draws_from_bytes(bytes)));
+                return true;
+            case sum_mark:
+                team_.send(leader, kNotFiniteTag, first_not_finite(replica));
+                return true;
+            default:
+                return false;
+        }
+    }
+
+    Replica& replica_;
+    const Communicator& team_;
+    PassOrder order_;
+};
 
 }  // namespace
 
-ReplicaPasses::ReplicaPasses(Replica& replica) : replica_(replica), outbox_(replica.teams().team()) {
+void PassOrder::begin(Replica& replica) {
+    if (last_ != nullptr && last_ != &replica) replica.begin_after(*last_);
+    last_ = &replica;
+}
+
+void PassSender::send(std::string bytes) {
+    const auto shared = std::make_shared<const std::string>(std::move(bytes));
+    for (int rank = 1; rank < team_.size(); ++rank) outbox_.send(rank, kPassTag, shared);
+}
+
+ReplicaPasses::ReplicaPasses(Replica& replica, PassSender& sender, bool draft)
+    : replica_(replica), sender_(sender), draft_(draft) {
     if (!replica.leads()) throw std::logic_error("only the leader of a replica plans its passes");
 }
 
@@ -109,19 +137,24 @@ SchedulerSettings ReplicaPasses::measured_settings() {
     return settings;
 }
 
-void ReplicaPasses::send_to_followers(std::string bytes) {
-    const auto shared = std::make_shared<const std::string>(std::move(bytes));
-    for (int rank = 1; rank < replica_.teams().team().size(); ++rank) outbox_.send(rank, kPassTag, shared);
+PassPace ReplicaPasses::measured_step_pace() {
+    const ReplicaRequest& request = replica_.request();
+    return measure_draft_pace(*this, request.limits(), replica_.plan().pages, request.sequences);
+}
+
+void ReplicaPasses::send(char mark, const std::string& bytes) {
+    if (!sender_.alone()) sender_.send(std::string{draft_ ? draft_mark : model_mark, mark} + bytes);
 }
 
 void ReplicaPasses::enqueue(const PlannedPass& pass) {
-    if (replica_.teams().team().size() > 1) send_to_followers(pass_mark + to_bytes(pass));
+    if (!sender_.alone()) send(pass_mark, to_bytes(pass));
     top_n_.push_back(top_n_of(pass.draws));
+    sender_.order().begin(replica_);
     start_pass(replica_, pass);
 }
 
 void ReplicaPasses::draw(const std::vector<Draw>& draws) {
-    if (replica_.teams().team().size() > 1) send_to_followers(draw_mark + to_bytes(draws));
+    if (!sender_.alone()) send(draw_mark, to_bytes(draws));
     top_n_.back() = top_n_of(draws);
     replica_.draw(rows_of(draws));
 }
@@ -151,8 +184,8 @@ std::string ReplicaPasses::why_no_numbers() {
 
 // Asks each rank for its first sum that was not finite in its passes so far; the ranks then forget it.
 void ReplicaPasses::ask_for_not_finite() {
-    const Communicator& team = replica_.teams().team();
-    send_to_followers(std::string(1, sum_mark));
+    const Communicator& team = sender_.team();
+    send(sum_mark);
     std::vector<std::string> sums(static_cast<std::size_t>(team.size()));
     sums.front() = first_not_finite(replica_);
     for (int rank = 1; rank < team.size(); ++rank) {
@@ -167,20 +200,32 @@ void ReplicaPasses::ask_for_not_finite() {
 
 void ReplicaPasses::end() {
     while (!top_n_.empty()) collect();
-    send_to_followers(std::string(1, end_mark));
-    outbox_.drain();
+}
+
+void run_passes_with_draft(Replica& replica,
+                           const std::function<void(ReplicaPasses&, ReplicaPasses* draft)>& lead) {
+    if (!replica.leads()) return Follower(replica).run();
+    PassSender sender(replica.teams().team());
+    ReplicaPasses passes(replica, sender, false);
+    std::optional<ReplicaPasses> draft;
+    if (replica.draft() != nullptr) draft.emplace(*replica.draft(), sender, true);
+    const auto end = [&] {
+        passes.end();
+        if (draft) draft->end();
+        sender.send({model_mark, end_mark});
+        sender.drain();
+    };
+    try {
+        lead(passes, draft ? &*draft : nullptr);
+    } catch (const LeaderError&) {
+        end();
+        throw;
+    }
+    end();
 }
 
 void run_passes(Replica& replica, const std::function<void(ReplicaPasses&)>& lead) {
-    if (!replica.leads()) return follow_passes(replica);
-    ReplicaPasses passes(replica);
-    try {
-        lead(passes);
-    } catch (const LeaderError&) {
-        passes.end();
-        throw;
-    }
-    passes.end();
+    run_passes_with_draft(replica, [&](ReplicaPasses& passes, ReplicaPasses* /*draft*/) { lead(passes); });
 }
 
 }  // namespace voltpile::llm

@@ -22,10 +22,38 @@ class LeaderError : public Error {
     using Error::Error;
 };
 
+// Makes passes of a model and of its draft model run on the GPU in the order in which they are enqueued: each
+// rank then meets the same order of collectives.
+class PassOrder {
+  public:
+    void begin(Replica& replica);  // call it before each pass is enqueued
+
+  private:
+    const Replica* last_ = nullptr;
+};
+
+// Sends the leader's messages about passes to the other ranks. The passes of a model and of its draft model
+// share one, so that all ranks run them in the same order.
+class PassSender {
+  public:
+    explicit PassSender(const Communicator& team) : team_(team), outbox_(team) {}
+    const Communicator& team() const { return team_; }
+    bool alone() const { return team_.size() == 1; }
+    void send(std::string bytes);
+    PassOrder& order() { return order_; }
+    void drain() { outbox_.drain(); }
+
+  private:
+    const Communicator& team_;
+    Outbox outbox_;
+    PassOrder order_;
+};
+
 class ReplicaPasses final : public PassExecutor {
   public:
-    // Created by run_passes() on the leader. The replica must outlive it.
-    explicit ReplicaPasses(Replica& replica);
+    // Created by run_passes() on the leader. The arguments must outlive it. draft: whether the replica is
+    // the draft model of the one that the ranks of the sender's team follow.
+    ReplicaPasses(Replica& replica, PassSender& sender, bool draft);
 
     int lanes() const override;  // one for each pipeline stage
     bool feeds() const override;
@@ -36,6 +64,8 @@ class ReplicaPasses final : public PassExecutor {
     // pace for a second or two, with passes over the whole cache; on cores the pace stays unknown. A single
     // sequence is in every pass whatever the pace is. With guesses, measures passes of a few rows too.
     SchedulerSettings measured_settings();
+    // Measures the decode steps of a draft model.
+    PassPace measured_step_pace();
 
     void enqueue(const PlannedPass& pass) override;
     void draw(const std::vector<Draw>& draws) override;
@@ -46,15 +76,15 @@ class ReplicaPasses final : public PassExecutor {
     // Names the first sum that was not finite, on the first rank that has one.
     std::string why_no_numbers() override;
 
-    // Waits for the passes in flight and makes the other ranks return from run_passes().
-    void end();
+    void end();  // waits for the passes in flight
 
   private:
-    void send_to_followers(std::string bytes);
+    void send(char mark, const std::string& bytes = {});
     void ask_for_not_finite();
 
     Replica& replica_;
-    Outbox outbox_;
+    PassSender& sender_;
+    bool draft_;
     std::deque<std::vector<int>> top_n_;  // of each pass not yet collected: top_n of its draws
     std::vector<TopTokens> top_;          // of the pass collected last
     std::string not_finite_;       // the answer to the last question to all ranks, for all passes until then
@@ -66,5 +96,9 @@ class ReplicaPasses final : public PassExecutor {
 // `lead` returns or throws LeaderError. Collective over the team. Any other exception leaves the other ranks
 // waiting: with_replica() handles that.
 void run_passes(Replica& replica, const std::function<void(ReplicaPasses&)>& lead);
+
+// The same with the passes of the draft model too; nullptr if the replica has none.
+void run_passes_with_draft(Replica& replica,
+                           const std::function<void(ReplicaPasses&, ReplicaPasses* draft)>& lead);
 
 }  // namespace voltpile::llm

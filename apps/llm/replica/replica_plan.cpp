@@ -12,6 +12,7 @@
 #include "llm/model/expert_tensors.h"
 #include "llm/model/lora/adapter_memory.h"
 #include "llm/model/tensor_parallel.h"
+#include "llm/replica/draft_plan.h"
 #include "llm/replica/replica_pace.h"
 
 namespace voltpile::llm {
@@ -387,13 +388,9 @@ class ReplicaPlanner {
 
 }  // namespace
 
-int ReplicaRequest::pages() const {
-    const int all = sequences * pages_per_sequence();
-    return cache_tokens == 0 ? all : static_cast<int>(std::min<std::int64_t>(pages_for(cache_tokens), all));
-}
-
 ReplicaPlan plan_replica(const ModelSource& model, const ReplicaRequest& request, const Topology& topology,
                          const Workload& work) {
+    if (request.draft != nullptr) return plan_with_draft(model, request, topology, work);
     return ReplicaPlanner(model, request, topology, work).plan();
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "llm/decoder/batch_buffer.h"
@@ -35,7 +36,8 @@ struct ReplicaRequest {
     bool clamp = false;            // clamp activations to the range of fp16, see ops.h
 
     Speculate speculate = Speculate::Off;
-    int draft_tokens = 8;  // the most tokens guessed ahead for a sequence, if it speculates
+    const ModelSource* draft = nullptr;  // the model that guesses, for Speculate::Draft; outlives the replica
+    int draft_tokens = 8;                // the most tokens guessed ahead for a sequence, if it speculates
 
     // Bytes of each stage's room on a rank that another model takes. Empty, or one entry for each of
     // `pipeline` stages.
@@ -44,7 +46,11 @@ struct ReplicaRequest {
     int pages_per_sequence() const { return pages_for(context); }
     // Pages of the KV cache if there is room for everything: `context` tokens for each sequence, or
     // cache_tokens for all together if that is less.
-    int pages() const;
+    int pages() const {
+        const int all = sequences * pages_per_sequence();
+        if (cache_tokens == 0) return all;
+        return static_cast<int>(std::min<std::int64_t>(pages_for(cache_tokens), all));
+    }
     int least_pages() const { return shrinks ? std::min(pages(), pages_per_sequence()) : pages(); }
     // Rows of a pass for guesses: those of a few sequences at once. With more rows, guesses do not pay.
     int guess_rows() const {
@@ -67,6 +73,7 @@ struct ReplicaPlan {
     std::vector<std::uint64_t> takes;
     std::uint64_t working = 0;      // bytes that passes need on each rank: activations and scratch space
     const GpuDuty* duty = nullptr;  // how much the GPUs may work; nullptr: all the time
+    std::shared_ptr<const ReplicaPlan> draft;  // of request.draft, with the same teams; nullptr without one
 
     // Returns the bytes that the fullest rank of a stage keeps: weights, and the cache with all pages.
     std::uint64_t kept_bytes(const StageNeeds& stage) const {
@@ -74,9 +81,9 @@ struct ReplicaPlan {
     }
 };
 
-// Plans a replica. work: the job's workload, for the plan's estimates. Throws JobError for a cut that the
-// model does not allow, and MachineError if there are too few ranks for the cut or the model does not fit;
-// both messages say what would work.
+// Plans a replica, and that of its draft model if it has one. work: the job's workload, for the plan's
+// estimates. Throws JobError for a cut that the model does not allow, and MachineError if there are too few
+// ranks for the cut or the model does not fit; both messages say what would work.
 ReplicaPlan plan_replica(const ModelSource& model, const ReplicaRequest& request, const Topology& topology,
                          const Workload& work = {});
 

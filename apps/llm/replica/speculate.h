@@ -6,9 +6,9 @@
 
 namespace voltpile::llm {
 
-enum class Speculate { Off, Ngram };
+enum class Speculate { Off, Ngram, Draft };
 
-// By the number of the kind.
+// Those that users choose by name, by the number of the kind. Draft comes with the model that guesses.
 inline constexpr std::array<std::string_view, 2> kSpeculateNames{"off", "ngram"};
 
 // Returns the kind of this name, which must exist.
@@ -23,5 +23,10 @@ inline constexpr std::string_view kSpeculateHelp =
     "the last tokens when they came before, in the prompt or the answer. Pays for text that repeats itself, "
     "as "
     "edited code and summaries do";
+
+inline constexpr std::string_view kDraftHelp =
+    "a small model with the same vocabulary that guesses tokens ahead, for several of them in one pass of "
+    "the "
+    "large one; the text stays the same. It shares the ranks and their memory";
 
 }  // namespace voltpile::llm

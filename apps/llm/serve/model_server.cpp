@@ -13,6 +13,7 @@
 #include "llm/grammar/tool_format.h"
 #include "llm/replica/replica_fields.h"
 #include "llm/serve/gpu_reports.h"
+#include "llm/session/draft_model.h"
 #include "llm/session/serve_replicas.h"
 #include "machine/node_watch.h"
 #include "machine/probe.h"
@@ -57,6 +58,7 @@ ModelServer::ModelServer(ServeRequest request, const Communicator* world) : requ
     if (replica.context == 0)
         replica.context =
             static_cast<int>(std::min<std::int64_t>(model_->config().context, longest_usual_context));
+    if (!request_.draft.empty()) draft_ = open_draft(world, {.path = request_.draft}, *model_, replica);
     const auto check = [&] {
         model_->tokenizer();
         if (model_->has_chat_template()) blaming("template", [&] { model_->chat_template(); });

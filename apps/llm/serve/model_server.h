@@ -29,6 +29,7 @@ ReplicaRequest usual_serve_request();
 
 struct ServeRequest {
     ModelChoice model;  // without chat_template
+    std::string draft;  // the path of a draft model; empty: none
     ServeOptions options;
     ReplicaRequest replica = usual_serve_request();
     double time_limit_s = std::numeric_limits<double>::infinity();  // then it stops as after a signal
@@ -61,7 +62,7 @@ class ModelServer {
     auto blaming(std::string_view field, Function&& function) const;
 
     ServeRequest request_;
-    std::unique_ptr<LanguageModel> model_;
+    std::unique_ptr<LanguageModel> model_, draft_;
     http::ApiKeys keys_;  // on rank 0
 };
 

@@ -37,6 +37,7 @@ llm::ServeOptions options_of(const JobSpec& job) {
 void ServeApp::prepare(const Communicator* world) {
     llm::ServeRequest request;
     request.model = llm::model_of_job(job_, world);
+    request.draft = llm::draft_of_job(job_, world);
     request.options = options_of(job_);
     request.replica = llm::replica_request_of(job_);
     request.time_limit_s = job_.real("run.time_limit_s");

@@ -113,6 +113,12 @@ std::vector<KeySpec> engine_keys(int usual_context) {
          .choices = {kSpeculateNames.begin(), kSpeculateNames.end()},
          .identity = false,
          .help = sentence_of(kSpeculateHelp)},
+        {.path = "engine.draft",
+         .type = ValueType::Text,
+         .default_value = Texts{""},
+         .identity = false,
+         .help = fmt::format("A model file or folder, as model.path: {}. In place of engine.speculate.",
+                             kDraftHelp)},
         replica_key("draft_tokens"),
     };
 }
@@ -131,6 +137,8 @@ void check_model_keys(const JobSpec& job, const ReportProblem& report) {
     }
     if (job.text("model.path").empty() && shape.empty())
         report("model", "model.path is missing (or model.synthetic for random weights)");
+    if (!job.text("engine.draft").empty() && job.text("engine.speculate") != kSpeculateNames.front())
+        report("engine.draft", "engine.draft and engine.speculate exclude each other");
 }
 
 }  // namespace voltpile::llm

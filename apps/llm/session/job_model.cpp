@@ -16,18 +16,27 @@
 namespace voltpile::llm {
 namespace {
 
+bool exists(const std::string& path) {
+    std::error_code error;
+    return std::filesystem::exists(find_shipped(path, ""), error);
+}
+
+// Where a path that does not exist was looked for: " in FOLDER".
+std::string looked_in(const std::filesystem::path& path) {
+    std::error_code error;
+    return path.is_absolute() ? "" : fmt::format(" in {}", std::filesystem::current_path(error).string());
+}
+
 // Throws FileError if the job's model does not exist: says where it looked and how to do without.
 void check_model_exists(const JobSpec& job) {
-    const std::filesystem::path path = job.text("model.path");
-    std::error_code error;
-    if (std::filesystem::exists(find_shipped(path, ""), error)) return;
-    const std::string looked =
-        path.is_absolute() ? "" : fmt::format(" in {}", std::filesystem::current_path(error).string());
+    const std::string path = job.text("model.path");
+    if (exists(path)) return;
+    const std::string looked = looked_in(path);
     throw FileError(
         fmt::format(
             "{}: model.path = \"{}\" does not exist{}; give the model's place with --set model.path=..., or "
             "use random weights of a model's shape with --set model.synthetic=... ({})",
-            job.path(), path.string(), looked, fmt::join(synthetic_shape_names(), ", ")),
+            job.path(), path, looked, fmt::join(synthetic_shape_names(), ", ")),
         ExitCode::BadInput);
 }
 
@@ -67,6 +76,22 @@ ModelChoice model_of_job(const JobSpec& job, const Communicator* world) {
     else
         check_model_exists(job);
     return choice;
+}
+
+std::string draft_of_job(const JobSpec& job, const Communicator* world) {
+    const std::string& path = job.text("engine.draft");
+    if (path.empty()) return path;
+    const auto check = [&] {
+        if (!exists(path))
+            throw FileError(
+                fmt::format("{}: engine.draft = \"{}\" does not exist{}", job.path(), path, looked_in(path)),
+                ExitCode::BadInput);
+    };
+    if (world)
+        all_do(*world, check);
+    else
+        check();
+    return find_shipped(path, "");
 }
 
 std::string model_text(const JobSpec& job) {

@@ -14,6 +14,9 @@ namespace voltpile::llm {
 // without if there is no such file. world: all ranks call; nullptr: one process without MPI.
 ModelChoice model_of_job(const JobSpec& job, const Communicator* world);
 
+// The same for the draft model: its path; empty if the job names none.
+std::string draft_of_job(const JobSpec& job, const Communicator* world);
+
 // Returns the model's name for people: its path, or "synthetic tiny q8_0".
 std::string model_text(const JobSpec& job);
 

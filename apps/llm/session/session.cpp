@@ -1,23 +1,47 @@
 #include "llm/session/session.h"
 
+#include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/phase.h"
+#include "llm/session/assumed_agreement.h"
 
 namespace voltpile::llm {
 
+ModelDrafterSettings Session::drafter_settings(ReplicaPasses& draft) const {
+    const Replica& replica = *replica_.draft();
+    const ModelConfig& config = replica_.request().draft->config();
+    ModelDrafterSettings settings;
+    settings.limits = replica.request().limits();
+    settings.pages = replica.plan().pages;
+    settings.context = replica.request().context;
+    settings.vocabulary = std::min(model_.config().vocab, config.vocab);
+    settings.end_ids = model_.config().eos_ids;
+    settings.pace = draft.measured_step_pace();
+    return settings;
+}
+
 void Session::answer(EngineUse use, const std::function<void(Engine&)>& lead) const {
-    run_passes(replica_, [&](ReplicaPasses& passes) {
+    run_passes_with_draft(replica_, [&](ReplicaPasses& passes, ReplicaPasses* draft) {
         EngineSettings settings;
+        std::optional<ModelDrafter> drafter;
         {
             const InPhase measuring(Phase::Compute);
             const bool guesses = replica_.request().speculate != Speculate::Off;
             settings.scheduler = use.many || guesses ? passes.measured_settings() : passes.settings();
+            if (draft != nullptr) {
+                drafter.emplace(*draft, drafter_settings(*draft));
+                settings.scheduler.drafter = &*drafter;
+            }
         }
         settings.end_ids = model_.config().eos_ids;
         settings.adapters = model_.adapter_names();
         settings.vocabulary = model_.config().vocab;
-        Engine engine(passes, use.text ? &model_.tokenizer() : nullptr, settings);
+        std::optional<AssumedAgreement> agreeing;
+        if (use.agreement) agreeing.emplace(passes, *use.agreement);
+        PassExecutor& executor = agreeing ? static_cast<PassExecutor&>(*agreeing) : passes;
+        Engine engine(executor, use.text ? &model_.tokenizer() : nullptr, settings);
         lead(engine);
     });
 }

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include "llm/engine/engine.h"
+#include "llm/engine/model_drafter.h"
 #include "llm/replica/replica_passes.h"
 #include "llm/session/language_model.h"
 
@@ -14,6 +16,7 @@ namespace voltpile::llm {
 struct EngineUse {
     bool many = false;  // many sequences at once: measures the pace of GPUs first, for a second or two
     bool text = true;   // outcomes have text
+    std::optional<double> agreement{};  // of the draft model with the model, if it is only assumed
 };
 
 class Session {
@@ -30,6 +33,8 @@ class Session {
     void answer(EngineUse use, const std::function<void(Engine&)>& lead) const;
 
   private:
+    ModelDrafterSettings drafter_settings(ReplicaPasses& draft) const;
+
     const LanguageModel& model_;
     Replica& replica_;
 };

@@ -1,0 +1,145 @@
+#include "llm/replica/draft_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "base/error.h"
+#include "llm/model/tensor_parallel.h"
+
+namespace voltpile::llm {
+namespace {
+
+// Prompts are read in passes of at most this many rows, so that guesses for other sequences need not wait.
+constexpr int kDraftRows = 512;
+
+// The part of the cache's tokens that fits if each token also takes the draft's bytes.
+double share_of_tokens(const ReplicaPlan& model, const ReplicaPlan& draft) {
+    double least = 1;
+    for (std::size_t s = 0; s < model.stages.size(); ++s) {
+        const auto own = static_cast<double>(model.stages[s].kv_per_token);
+        least = std::min(least, own / (own + static_cast<double>(draft.stages[s].kv_per_token)));
+    }
+    return least;
+}
+
+class DraftPlanner {
+  public:
+    DraftPlanner(const ModelSource& model, const ReplicaRequest& request, const Topology& topology,
+                 const Workload& work)
+        : model_(model), draft_(*request.draft), request_(request), topology_(topology), work_(work) {
+        request_.draft = nullptr;
+    }
+
+    ReplicaPlan plan() {
+        ReplicaPlan alone = plan_replica(model_, request_, topology_, work_);
+        if (const auto obstacle = tensor_parallel_obstacle(draft_, alone.plan.teams.tensor);
+            !obstacle.empty()) {
+            const int suits = widest_for_both(alone.plan.teams.tensor);
+            if (request_.tensor > 0)
+                throw JobError(
+                    fmt::format("the draft model: tensor parallelism over {} ranks: {}; --tensor {} "
+                                "suits both models",
+                                request_.tensor, obstacle, suits));
+            request_.tensor = suits;
+            alone = plan_replica(model_, request_, topology_, work_);
+        }
+        const TeamPlan& teams = alone.plan.teams;
+        const auto ranks = std::ssize(topology_.ranks) / teams.tensor;
+        const auto layers = std::min(model_.config().layers, draft_.config().layers);
+        if (teams.pipeline > layers)
+            throw JobError(fmt::format("the draft model has {} layers, too few for {} pipeline stages",
+                                       draft_.config().layers, teams.pipeline));
+        const auto most = request_.pipeline > 0
+                              ? std::ptrdiff_t{request_.pipeline}
+                              : std::max<std::ptrdiff_t>(std::min(layers, ranks), teams.pipeline);
+        request_.tensor = teams.tensor;
+        std::optional<MachineError> why;
+        for (int stages = teams.pipeline; stages <= most; ++stages) {
+            request_.pipeline = stages;
+            try {
+                return with_both();
+            } catch (const MachineError& error) {
+                if (!why) why.emplace(fmt::format("with the draft model in memory, {}", error.what()));
+            }
+        }
+        throw MachineError(*why);
+    }
+
+  private:
+    int widest_for_both(int below) const {
+        int width = below - 1;
+        while (width > 1 && !(tensor_parallel_obstacle(draft_, width).empty() &&
+                              tensor_parallel_obstacle(model_, width).empty()))
+            --width;
+        return width;
+    }
+
+    ReplicaRequest draft_request() const {
+        ReplicaRequest draft = request_;
+        draft.context = static_cast<int>(std::min<std::int64_t>(request_.context, draft_.config().context));
+        draft.rows = std::max(kDraftRows, request_.sequences + request_.guess_rows());
+        draft.logits = request_.sequences;
+        draft.batch_invariant = false;
+        draft.shrinks = true;
+        draft.prompt_tokens = 0;
+        return draft;
+    }
+
+    ReplicaPlan with_both() {
+        // First with the smallest cache of the draft, to learn how many tokens there is room for.
+        ReplicaRequest draft = draft_request();
+        draft.cache_tokens = std::int64_t{draft.pages_per_sequence()} * kv_page_tokens;
+        ReplicaPlan guesses = plan_replica(draft_, draft, topology_);
+        ReplicaPlan all = beside(guesses);
+        const auto tokens = static_cast<double>(std::int64_t{all.pages} * kv_page_tokens);
+        const bool room_for_all = all.pages == request_.pages();
+        const double share = room_for_all ? 1 : share_of_tokens(all, guesses);
+        draft.cache_tokens = std::max(draft.cache_tokens, static_cast<std::int64_t>(share * tokens));
+        guesses = plan_replica(draft_, draft, topology_);
+        all = beside(guesses);
+        if (all.plan.teams.teams.size() != guesses.plan.teams.teams.size())
+            throw MachineError(fmt::format("{} copies of the model and {} of the draft model fit",
+                                           all.plan.teams.teams.size(), guesses.plan.teams.teams.size()));
+        all.plan.notes.push_back(fmt::format("beside a draft model with a cache of {} tokens",
+                                             std::int64_t{guesses.pages} * kv_page_tokens));
+        add_memory(all, guesses);
+        all.request.draft = &draft_;
+        all.draft = std::make_shared<const ReplicaPlan>(std::move(guesses));
+        return all;
+    }
+
+    // Plans the model in the room that the draft leaves.
+    ReplicaPlan beside(const ReplicaPlan& draft) const {
+        ReplicaRequest request = request_;
+        request.taken = draft.takes;
+        return plan_replica(model_, request, topology_, work_);
+    }
+
+    static void add_memory(ReplicaPlan& all, const ReplicaPlan& draft) {
+        for (std::size_t r = 0; r < all.plan.ranks.size(); ++r) {
+            const TeamPlace& place = all.plan.teams.places[r];
+            if (place.replica < 0) continue;
+            const auto bytes = static_cast<std::int64_t>(draft.takes[static_cast<std::size_t>(place.stage)]);
+            RankPlan& rank = all.plan.ranks[r];
+            (rank.gpu >= 0 ? rank.gpu_memory_bytes : rank.memory_bytes) += bytes;
+        }
+    }
+
+    const ModelSource& model_;
+    const ModelSource& draft_;
+    ReplicaRequest request_;  // of the model, without the draft
+    const Topology& topology_;
+    const Workload& work_;
+};
+
+}  // namespace
+
+ReplicaPlan plan_with_draft(const ModelSource& model, const ReplicaRequest& request, const Topology& topology,
+                            const Workload& work) {
+    return DraftPlanner(model, request, topology, work).plan();
+}
+
+}  // namespace voltpile::llm

@@ -1,0 +1,38 @@
+#include "llm/session/draft_model.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "llm/tokenizer/same_vocabulary.h"
+#include "run/agreement.h"
+
+namespace voltpile::llm {
+
+void check_draft_vocabulary(const LanguageModel& draft, const LanguageModel& model) {
+    std::string difference = differing_token(model.tokenizer(), draft.tokenizer());
+    const std::size_t ours = normal_tokens(model.tokenizer()), its = normal_tokens(draft.tokenizer());
+    if (difference.empty() && ours != its) difference = fmt::format("they have {} and {} tokens", ours, its);
+    if (!difference.empty())
+        throw JobError(
+            fmt::format("{} cannot guess for {}: their vocabularies differ: {}; a draft model needs the "
+                        "vocabulary of the model, as smaller models of the same family have",
+                        draft.name(), model.name(), difference));
+}
+
+std::unique_ptr<LanguageModel> open_draft(const Communicator* world, const ModelChoice& choice,
+                                          const LanguageModel& model, ReplicaRequest& request) {
+    auto draft = world ? LanguageModel::open(*world, choice) : std::make_unique<LanguageModel>(choice);
+    const auto check = [&] {
+        check_draft_vocabulary(*draft, model);
+        return true;
+    };
+    if (world)
+        agreed(check);
+    else
+        check();
+    request.speculate = Speculate::Draft;
+    request.draft = &draft->source();
+    return draft;
+}
+
+}  // namespace voltpile::llm

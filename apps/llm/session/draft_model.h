@@ -1,0 +1,20 @@
+// The small model that guesses tokens ahead for a large one.
+#pragma once
+
+#include <memory>
+
+#include "llm/replica/replica_plan.h"
+#include "llm/session/language_model.h"
+
+namespace voltpile::llm {
+
+// Opens a draft model and lets the replicas of `request` guess with it; request.context may be set later. The
+// draft model must outlive the replicas. world: all ranks call; nullptr: one process without MPI. Throws as
+// LanguageModel does, and JobError if the model has another vocabulary.
+std::unique_ptr<LanguageModel> open_draft(const Communicator* world, const ModelChoice& choice,
+                                          const LanguageModel& model, ReplicaRequest& request);
+
+// Throws JobError if tokens of the draft model stand for other texts than those of the model.
+void check_draft_vocabulary(const LanguageModel& draft, const LanguageModel& model);
+
+}  // namespace voltpile::llm

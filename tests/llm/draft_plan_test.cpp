@@ -1,0 +1,100 @@
+// Plans for a model and its draft model, on described machines. The GPUs of a t180 have 16 GB.
+#include "llm/replica/draft_plan.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "llm/model/synthetic_model.h"
+#include "plan/cluster_file.h"
+
+namespace voltpile::llm {
+namespace {
+
+Topology cluster(const char* name, int ranks_per_host = 0) {
+    return load_cluster(std::string(VOLTPILE_SOURCE_DIR "/data/clusters/") + name, ranks_per_host);
+}
+
+ReplicaRequest request_with(const ModelSource& draft, int sequences = 1) {
+    ReplicaRequest request;
+    request.context = 2048;
+    request.sequences = request.logits = sequences;
+    request.speculate = Speculate::Draft;
+    request.draft = &draft;
+    return request;
+}
+
+TEST(DraftPlan, CutsBothModelsAlike) {
+    const SyntheticModel model("llama-3-8b", "q8_0"), draft("llama-3.2-1b", "q8_0");
+    const ReplicaPlan plan = plan_replica(model, request_with(draft), cluster("t180.toml"));
+    ASSERT_TRUE(plan.draft);
+    EXPECT_EQ(plan.plan.teams.tensor, 4);
+    EXPECT_EQ(plan.draft->plan.teams.places, plan.plan.teams.places);
+    EXPECT_EQ(plan.draft->pages, plan.pages);
+    EXPECT_EQ(plan.request.taken, plan.draft->takes);
+    EXPECT_EQ(plan.request.draft, &draft);
+    EXPECT_EQ(plan.draft->request.draft, nullptr);
+    // Both are in the memory that the plan reports, which has CUDA's context once.
+    const auto both = static_cast<double>(plan.takes[0] + plan.draft->takes[0]) + cuda_bytes_of_gpu;
+    EXPECT_NEAR(static_cast<double>(plan.plan.ranks[0].gpu_memory_bytes), both, 1);
+}
+
+// The model takes the room that the draft leaves, and both caches hold about as many tokens.
+TEST(DraftPlan, SharesScarceMemory) {
+    const SyntheticModel model("llama-3-8b", "q8_0"), draft("llama-3.2-1b", "q8_0");
+    ReplicaRequest request = request_with(draft, 64);
+    request.context = 8192;
+    request.shrinks = true;
+    const Topology one = cluster("t180.toml", 1);
+    const ReplicaPlan plan = plan_replica(model, request, one);
+    EXPECT_LT(plan.pages, request.pages());
+    EXPECT_GE(plan.pages, request.pages_per_sequence());
+    EXPECT_NEAR(plan.draft->pages, plan.pages, 0.12 * plan.pages);
+    request.draft = nullptr;
+    EXPECT_GT(plan_replica(model, request, one).pages, plan.pages);
+}
+
+TEST(DraftPlan, LimitsTheDraftToItsOwnContext) {
+    const SyntheticModel model("llama-3-8b", "q4_0"), draft("tiny", "q8_0");
+    ReplicaRequest request = request_with(draft);
+    request.context = 4096;
+    const ReplicaPlan plan = plan_replica(model, request, cluster("t180.toml", 1));
+    EXPECT_EQ(plan.request.context, 4096);
+    EXPECT_EQ(plan.draft->request.context, 2048);
+}
+
+// "tiny" has four heads of attention and four layers.
+TEST(DraftPlan, FindsACutForBothOrSaysWhichSuits) {
+    const SyntheticModel model("llama-3-8b", "q4_0"), draft("tiny", "q8_0");
+    ReplicaRequest request = request_with(draft);
+    request.tensor = 8;
+    const Topology host = cluster("h200_x8.toml");
+    try {
+        plan_replica(model, request, host);
+        FAIL();
+    } catch (const JobError& error) {
+        const std::string text = error.what();
+        EXPECT_EQ(text.find("the draft model: tensor parallelism over 8 ranks: "), 0U) << text;
+        EXPECT_NE(text.find("; --tensor 4 suits both models"), std::string::npos) << text;
+    }
+    request.tensor = 0;
+    const ReplicaPlan plan = plan_replica(model, request, host);
+    EXPECT_EQ(plan.plan.teams.tensor, 4);
+    EXPECT_EQ(plan.draft->plan.teams.tensor, 4);
+    request.pipeline = 5;
+    request.tensor = 1;
+    EXPECT_THROW(plan_replica(model, request, host), JobError);
+}
+
+TEST(DraftPlan, ReportsThatBothDoNotFit) {
+    const SyntheticModel model("llama-3-8b", "q8_0");
+    try {
+        plan_replica(model, request_with(model), cluster("t180.toml", 1));
+        FAIL();
+    } catch (const MachineError& error) {
+        const std::string text = error.what();
+        EXPECT_EQ(text.find("with the draft model in memory, the model does not fit"), 0U) << text;
+    }
+}
+
+}  // namespace
+}  // namespace voltpile::llm
