@@ -115,7 +115,7 @@ void add_serve(CLI::App& cli, Action& action) {
     command->get_option("--tls-cert")->needs(command->get_option("--tls-key"));
     command->get_option("--tls-key")->needs(command->get_option("--tls-cert"));
     add_replica_options(*command, request->replica);
-    add_replica_fields(*command, request->replica, {"replicas", "sequences", "rows"});
+    add_replica_fields(*command, request->replica, {"replicas", "sequences", "rows", "host_cache_tokens"});
     add_speculate_options(*command, request->replica, request->draft);
     add_lora_option(*command, request->model.lora);
     auto telemetry = std::make_shared<std::string>();

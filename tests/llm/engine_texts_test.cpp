@@ -13,9 +13,10 @@ namespace {
 // Runs passes as on a pipeline of `lanes` stages, or with tokens that the host has not seen yet.
 class OneRank {
   public:
-    OneRank(const ModelSource& model, const MakeOps& make_ops, int lanes, bool feeds, int pages)
+    OneRank(const ModelSource& model, const MakeOps& make_ops, int lanes, bool feeds, int pages,
+            int host_pages = 0)
         : ops_(make_ops()) {
-        SchedulerSettings settings = mixed_settings(pages);
+        SchedulerSettings settings = mixed_settings(pages, host_pages);
         settings.limits.rows = mixed_context;
         settings.lanes = lanes;
         settings.feeds = feeds;
@@ -77,6 +78,41 @@ TEST(EngineTexts, EqualWithGuessesAhead) {
     }
     EXPECT_GT(drafted, right);
     EXPECT_GT(right, 0);
+}
+
+// Pages that come back from host memory change neither tokens nor log-probabilities: the second answer to
+// each prompt, whose pages others have taken meanwhile, is the first one.
+TEST(EngineTexts, EqualWithPagesInHostMemory) {
+    const ModelFiles model(VOLTPILE_SOURCE_DIR "/data/tiny_model/tiny-q8_0.gguf");
+    constexpr int pages = 12, host_pages = 100, prompts = 10, whole_pages = 4;
+    for (const bool feeds : {false, true}) {
+        OneRank rank(model, make_cpu_ops, 1, feeds, pages, host_pages);
+        EngineSettings settings;
+        settings.scheduler = mixed_settings(pages, host_pages);
+        Engine engine(rank.passes(), nullptr, settings);
+        std::vector<Outcome> first;
+        for (int turn = 0; turn < 2; ++turn)
+            for (int i = 0; i < prompts; ++i) {
+                Request request;
+                request.id = prompts * turn + i;
+                request.prompt = any_tokens(16 * whole_pages + 5, 500);
+                for (std::int32_t& token : request.prompt) token += i;
+                request.max_tokens = 6;
+                request.ignore_end = true;
+                engine.submit(std::move(request));
+                std::vector<Outcome> ended;
+                while (ended.empty()) ended = engine.step();
+                if (turn == 0) {
+                    first.push_back(ended.front());
+                    continue;
+                }
+                const Outcome& before = first[static_cast<std::size_t>(i)];
+                EXPECT_EQ(ended.front().cached_tokens, 16 * whole_pages);
+                EXPECT_EQ(ended.front().tokens, before.tokens);
+                EXPECT_EQ(ended.front().log_probability, before.log_probability);
+            }
+        EXPECT_GE(engine.counters().scheduler.pages_brought_back, (prompts - 2) * whole_pages);
+    }
 }
 
 // A draft model changes neither tokens nor log-probabilities.

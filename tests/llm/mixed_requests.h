@@ -15,10 +15,11 @@ namespace voltpile::llm {
 constexpr int mixed_context = 160;  // tokens of each sequence
 
 // Settings with smaller passes than those of an UnbatchedEngine.
-inline SchedulerSettings mixed_settings(int pages) {
+inline SchedulerSettings mixed_settings(int pages, int host_pages = 0) {
     SchedulerSettings settings;
     settings.limits = {40, 16, pages_for(mixed_context), 16};
     settings.pages = pages;
+    settings.host_pages = host_pages;
     settings.context = mixed_context;
     settings.sequences = 16;
     settings.mixed_rows = 24;

@@ -40,6 +40,7 @@ class PaperExecutor : public PassExecutor {
         : settings_(settings),
           cache_(cache),
           cells_(static_cast<std::size_t>(settings.pages * kv_page_tokens)),
+          host_cells_(static_cast<std::size_t>(settings.host_pages * kv_page_tokens)),
           written_to_(static_cast<std::size_t>(settings.pages)) {}
 
     int lanes() const override { return settings_.lanes; }
@@ -51,6 +52,7 @@ class PaperExecutor : public PassExecutor {
     }
 
     void enqueue(const PlannedPass& pass) override {
+        for (const PageMove& move : pass.moves) this->move(move);
         check(pass);
         count_followers(pass);
         ++passes_;
@@ -71,6 +73,8 @@ class PaperExecutor : public PassExecutor {
 
     int late_draws() const { return late_draws_; }  // passes whose draws came later
     int passes() const { return static_cast<int>(passes_); }
+    int moves_out() const { return moves_out_; }
+    int moves_in() const { return moves_in_; }
     // Pieces of prompts whose previous piece was in flight in another lane.
     int followers() const { return followers_; }
 
@@ -86,6 +90,7 @@ class PaperExecutor : public PassExecutor {
         std::uint64_t digest = 0;
         std::uint64_t pass = 0;
         std::int32_t sequence = -1;  // of that pass
+        int position = 0;
     };
     struct UnderWay {
         int lane;
@@ -168,6 +173,20 @@ class PaperExecutor : public PassExecutor {
                                                position % kv_page_tokens)];
     }
 
+    void move(const PageMove& move) {
+        ASSERT_LT(move.slot, settings_.host_pages);
+        const auto page = cells_.begin() + move.page * kv_page_tokens;
+        const auto slot = host_cells_.begin() + move.slot * kv_page_tokens;
+        ++(move.out ? moves_out_ : moves_in_);
+        if (move.out) {
+            std::copy_n(page, kv_page_tokens, slot);
+            return;
+        }
+        std::copy_n(slot, kv_page_tokens, page);
+        written_to_[static_cast<std::size_t>(move.page)] = (page + kv_page_tokens - 1)->position + 1;
+        for (auto cell = page; cell != page + kv_page_tokens; ++cell) cell->pass = 0;
+    }
+
     void write(const Batch& batch, std::size_t row) {
         std::int32_t token = batch.token[row];
         const int position = batch.position[row];
@@ -179,7 +198,7 @@ class PaperExecutor : public PassExecutor {
             token = last_drawn_[static_cast<std::size_t>(-1 - token)].token;
         }
         const std::uint64_t before = position == 0 ? 0 : cell(batch, row, position - 1).digest;
-        to = {token, paper_digest(before, token), passes_, batch.sequence[row]};
+        to = {token, paper_digest(before, token), passes_, batch.sequence[row], position};
         written_to_[static_cast<std::size_t>(page_of(batch, row, position))] = position + 1;
     }
     std::vector<std::int32_t> read(const Batch& batch, std::size_t row) {
@@ -202,7 +221,7 @@ class PaperExecutor : public PassExecutor {
 
     SchedulerSettings settings_;
     const PrefixCache& cache_;
-    std::vector<Cell> cells_;
+    std::vector<Cell> cells_, host_cells_;
     std::vector<int> written_to_;  // by page: the position after the last one written
     std::deque<UnderWay> under_way_;
     std::vector<DrawnToken> last_drawn_;
@@ -210,6 +229,7 @@ class PaperExecutor : public PassExecutor {
     std::uint64_t passes_ = 0;
     int late_draws_ = 0;
     int followers_ = 0;
+    int moves_out_ = 0, moves_in_ = 0;
 };
 
 }  // namespace voltpile::llm

@@ -24,6 +24,7 @@ class SingleRankPasses final : public PassExecutor {
         Batch batch = pass.batch;
         for (std::int32_t& token : batch.token)
             if (token < 0) token = last_drawn_.at(static_cast<std::size_t>(-1 - token)).token;
+        if (!pass.moves.empty()) decoder_.move_pages(pass.moves);
         if (pass.draws_later) {
             runner_.enqueue_logits(batch);
         } else {
@@ -57,6 +58,7 @@ class SingleRankPasses final : public PassExecutor {
         DecoderSettings decoder;
         decoder.layer_end = static_cast<int>(model.config().layers);
         decoder.pages = settings.pages;
+        decoder.host_pages = settings.host_pages;
         decoder.limits = settings.limits;
         return decoder;
     }

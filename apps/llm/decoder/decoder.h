@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "llm/decoder/feed_forward.h"
 #include "llm/decoder/kv_cache.h"
 #include "llm/decoder/latent_attention.h"
+#include "llm/decoder/page_store.h"
 #include "llm/decoder/rope_frequencies.h"
 #include "llm/decoder/weight_loader.h"
 
@@ -23,7 +25,8 @@ struct DecoderSettings {
     int ranks = 1;
     int layer_begin = 0;  // this stage's layers
     int layer_end = 0;
-    int pages = 0;  // of the KV cache
+    int pages = 0;       // of the KV cache
+    int host_pages = 0;  // in host memory, see PageStore
     KvElement cache = KvElement::F16;
     // Computes all rows as if they had adapters, so that the result of one does not depend on the others.
     bool batch_invariant = false;
@@ -58,6 +61,9 @@ class Decoder {
     // them was not finite. batch: the batch of the last pass; an empty one leaves the sequence out of the
     // message.
     void check(const Batch& batch);
+
+    // Enqueues copies between the KV cache and host memory. Only with host_pages.
+    void move_pages(std::span<const PageMove> moves) { page_store_->move(moves); }
 
     std::size_t cache_bytes() const { return cache_shape_.bytes(); }
     // Whether BatchView::adapter must be set in every pass.
@@ -127,7 +133,8 @@ class Decoder {
     std::vector<std::int64_t> word_begin_;  // (ranks + 1)
     KvCacheShape cache_shape_;
     std::unique_ptr<KvCache> cache_;
-    RopeFrequencies rope_, window_rope_;  // of all layers; of those that slide
+    std::unique_ptr<PageStore> page_store_;  // null without host_pages
+    RopeFrequencies rope_, window_rope_;     // of all layers; of those that slide
     std::unique_ptr<OpsMemory> rope_memory_, window_rope_memory_;
     std::unique_ptr<WeightMatrix> embedding_, head_;  // head_: null if it is embedding_
     std::unique_ptr<OpsMemory> output_norm_;

@@ -40,6 +40,7 @@ Decoder::Decoder(const ModelSource& model, Ops& ops, DecoderLinks& links, const 
                    settings.cache,
                    config_.latent.kv_rank > 0},
       cache_(std::make_unique<KvCache>(ops, cache_shape_)) {
+    if (settings.host_pages > 0) page_store_ = std::make_unique<PageStore>(ops, *cache_, settings.host_pages);
     const WeightLoader loader(model, ops, share_, settings.loaded);
     std::vector<float> factors;
     if (config_.rope_factors) factors = loader.vector(model.tensor("rope_freqs.weight"));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "llm/ops/ops.h"
 
@@ -28,6 +29,8 @@ struct KvCacheShape {
         return (keys_are_values ? 1 : 2) * tokens() *
                kv_head_bytes(element, static_cast<std::size_t>(head_dim));
     }
+    // Bytes of a page in all layers, with scales.
+    std::size_t page_bytes() const { return bytes() / static_cast<std::size_t>(pages); }
     std::size_t bytes() const { return layer_bytes() * static_cast<std::size_t>(layers); }
 };
 
@@ -46,6 +49,30 @@ class KvCache {
         auto* const value_scales = shape_.keys_are_values ? scales : scales + shape_.tokens();
         return {begin, values, shape_.element, scales, value_scales};
     }
+
+    // A part of a page: `bytes` bytes in each layer, KvCacheShape::layer_bytes() apart.
+    struct PagePart {
+        std::byte* begin = nullptr;  // in the first layer
+        std::size_t bytes = 0;
+    };
+    // Returns keys, values unless these are the keys, and, of an int8 cache, their scales.
+    std::vector<PagePart> parts(int page) const {
+        const KvLayer first = layer(0);
+        const auto part = [&](void* of, std::size_t bytes_of_all) {
+            const std::size_t bytes = bytes_of_all / static_cast<std::size_t>(shape_.pages);
+            return PagePart{static_cast<std::byte*>(of) + bytes * static_cast<std::size_t>(page), bytes};
+        };
+        std::vector<PagePart> parts;
+        for (void* const elements : {first.keys, first.values})
+            if (parts.empty() || !shape_.keys_are_values)
+                parts.push_back(part(elements, shape_.element_bytes()));
+        if (first.key_scales == nullptr) return parts;
+        const std::size_t scales = shape_.tokens() * sizeof(float);
+        parts.push_back(part(first.key_scales, scales));
+        if (!shape_.keys_are_values) parts.push_back(part(first.value_scales, scales));
+        return parts;
+    }
+    const KvCacheShape& shape() const { return shape_; }
 
   private:
     KvCacheShape shape_;

@@ -7,6 +7,15 @@
 
 namespace voltpile::llm {
 
+// A copy of a page of the KV cache to a slot in host memory, or back.
+struct PageMove {
+    std::int32_t page = 0;
+    std::int32_t slot = 0;
+    bool out = false;  // to host memory
+
+    bool operator==(const PageMove&) const = default;
+};
+
 // Counts the users of pages 0 to pages - 1. Sequences with the same prefix share its pages.
 class PagePool {
   public:

@@ -13,10 +13,13 @@ struct SchedulerCounters {
     int waiting = 0;
     int pages_in_use = 0;
     int pages = 0;  // of the KV cache, in use or not
+    int host_pages_in_use = 0;
+    int host_pages = 0;  // in host memory
     // Since the scheduler was created:
     std::int64_t prompt_rows = 0;    // prompt tokens computed, including those computed again
     std::int64_t shared_tokens = 0;  // prompt tokens found in the cache
     std::int64_t preemptions = 0;
+    std::int64_t pages_brought_back = 0;  // from host memory
 
     bool operator==(const SchedulerCounters&) const = default;
 };

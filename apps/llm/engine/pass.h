@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "llm/decoder/kv_pages.h"
 #include "llm/decoder/pass_runner.h"
 #include "llm/ops/batch.h"
 #include "llm/ops/sampling.h"
@@ -37,6 +38,8 @@ struct PlannedPass {
     // The draws depend on tokens that the pass enqueued just before draws, so `draws` is empty, and
     // PassExecutor::draw() brings them. Only if PassExecutor::feeds().
     bool draws_later = false;
+    // Copies between the KV cache and host memory, to make in this order before anything else.
+    std::vector<PageMove> moves = {};
 };
 
 // Runs passes in the order in which they are enqueued, on every pipeline stage. A page of the KV cache that

@@ -57,7 +57,7 @@ void check_request(const Request& request, const SchedulerSettings& settings) {
 
 Scheduler::Scheduler(const SchedulerSettings& settings)
     : settings_(settings),
-      cache_(settings.pages),
+      cache_(settings.pages, settings.host_pages),
       turns_(static_cast<std::size_t>(std::max(settings.lanes, 1)), 0) {
     const BatchLimits& limits = settings.limits;
     if (settings.lanes < 1 || (settings.feeds && settings.lanes > 1) || settings.sequences < 1 ||
@@ -202,6 +202,9 @@ SchedulerCounters Scheduler::counters() const {
     now.generating = static_cast<int>(
         std::ranges::count_if(running_, [](const auto& each) { return each.second->generates(); }));
     now.pages = cache_.pages();
+    now.host_pages = cache_.slots();
+    now.host_pages_in_use = cache_.slots_in_use();
+    now.pages_brought_back = cache_.brought_back();
     now.pages_in_use = cache_.pages() - cache_.available();
     return now;
 }

@@ -30,7 +30,9 @@
 //   is unknown, all have a row.
 //
 // Prefixes. Whole pages of the same tokens after the same prefix are computed once: a sequence that comes to
-// a page that another one computes in this pass sits out the pass.
+// a page that another one computes in this pass sits out the pass. Pages that nobody uses move to host memory
+// when others need their room, and come back for a sequence that begins with them: a conversation that
+// continues, or a sequence that was preempted.
 //
 // Scores. A prompt whose tokens' log-probabilities are wanted takes nothing from the cache, and each of its
 // rows has logits and a draw that only the next token of the prompt is allowed in. The rows of logits in a
@@ -74,6 +76,7 @@ namespace voltpile::llm {
 struct SchedulerSettings {
     BatchLimits limits;  // of a pass
     int pages = 0;       // of the KV cache
+    int host_pages = 0;  // in host memory, for what the cache has no room for
     int context = 0;     // tokens of a sequence, including the prompt
     int sequences = 0;   // the most running at once, in all lanes together
     int lanes = 1;       // PassExecutor::lanes()

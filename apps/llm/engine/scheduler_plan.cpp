@@ -52,6 +52,7 @@ class Scheduler::Planning {
 
     PlannedPass take() {
         pass_.batch = builder_.take();
+        pass_.moves = of_.cache_.take_moves();
         pass_.draws_later = under_way_.draws_later;
         if (!pass_.draws_later) pass_.draws = of_.draws_of(under_way_);
         ++of_.passes_;

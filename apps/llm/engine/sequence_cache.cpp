@@ -16,10 +16,17 @@ bool use_kept_pages(PrefixCache& cache, Sequence& sequence, std::uint64_t pass) 
         const int page = sequence.known_pages;
         if (sequence.computed != page * kv_page_tokens) return true;
         if (sequence.computed + kv_page_tokens >= static_cast<int>(sequence.tokens.size())) return true;
-        const auto kept = cache.find(sequence.beginning, tokens_of_page(sequence, page));
-        if (!kept) return true;
-        if (kept->pass == pass) return false;
-        cache.share(kept->page);
+        auto kept = cache.find(sequence.beginning, tokens_of_page(sequence, page));
+        if (kept) {
+            if (kept->pass == pass) return false;
+            cache.share(kept->page);
+        } else {
+            // Only for a sequence that then fits.
+            const int missing = pages_for(sequence.length() + 1) - page;
+            if (missing > cache.available()) return true;
+            kept = cache.bring_back(sequence.beginning, tokens_of_page(sequence, page));
+            if (!kept) return true;
+        }
         if (page < static_cast<int>(sequence.pages.size())) {
             std::int32_t& own = sequence.pages[static_cast<std::size_t>(page)];
             cache.release(own);

@@ -7,8 +7,9 @@
 namespace voltpile::llm {
 
 // Moves a sequence that stands at a page's end past all pages that the cache keeps for its next tokens,
-// except for the last token, whose logits are needed. pass: the pass being planned. Returns false if this
-// pass computes the next page for another sequence, so that this sequence should wait for it.
+// except for the last token, whose logits are needed. Pages in host memory are brought back. pass: the pass
+// being planned. Returns false if this pass computes the next page for another sequence, so that this
+// sequence should wait for it.
 bool use_kept_pages(PrefixCache& cache, Sequence& sequence, std::uint64_t pass);
 
 // Makes full pages of known tokens available to other sequences. pass: the pass that computes the last of

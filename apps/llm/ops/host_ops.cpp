@@ -103,6 +103,11 @@ std::unique_ptr<Recording> HostOps::record(std::function<void()> enqueue) {
     return std::make_unique<CalledAgain>(std::move(enqueue));
 }
 
+void HostOps::copy_rows(const StridedRows& to, const StridedRows& from, std::size_t bytes, std::size_t rows) {
+    for (std::size_t row = 0; row < rows; ++row)
+        std::memcpy(to.data + row * to.stride, from.data + row * from.stride, bytes);
+}
+
 void HostOps::upload(void* to, const void* from_host, std::size_t bytes) {
     if (bytes != 0) std::memcpy(to, from_host, bytes);
 }

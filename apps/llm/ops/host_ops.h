@@ -42,6 +42,9 @@ class HostOps : public Ops {
     Element hidden_element() const override { return Element::F32; }
 
     std::unique_ptr<OpsMemory> allocate(std::size_t bytes) override;
+    std::unique_ptr<OpsMemory> allocate_on_host(std::size_t bytes) override { return allocate(bytes); }
+    void copy_rows(const StridedRows& to, const StridedRows& from, std::size_t bytes,
+                   std::size_t rows) override;
     void upload(void* to, const void* from_host, std::size_t bytes) override;
     void download(void* to_host, const void* from, std::size_t bytes) override;
     std::unique_ptr<HostCopy> make_host_copy(std::size_t most_bytes) override;

@@ -86,6 +86,12 @@ class Recording {
     virtual void replay() = 0;
 };
 
+// Rows of bytes in memory.
+struct StridedRows {
+    std::byte* data = nullptr;
+    std::size_t stride = 0;  // bytes from a row to the next
+};
+
 // An asynchronous copy to the host, reusable.
 class HostCopy {
   public:
@@ -107,6 +113,12 @@ class Ops {
 
     // Throws DeviceError if the device has not enough memory.
     virtual std::unique_ptr<OpsMemory> allocate(std::size_t bytes) = 0;
+    // Allocates host memory for copy_rows().
+    virtual std::unique_ptr<OpsMemory> allocate_on_host(std::size_t bytes) = 0;
+    // Enqueues a copy of `rows` rows of `bytes` bytes each, between memory of allocate() and of
+    // allocate_on_host(), in either direction.
+    virtual void copy_rows(const StridedRows& to, const StridedRows& from, std::size_t bytes,
+                           std::size_t rows) = 0;
     // The caller may change `from_host` on return.
     virtual void upload(void* to, const void* from_host, std::size_t bytes) = 0;
     // Waits for all work enqueued before it.

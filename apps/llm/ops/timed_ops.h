@@ -24,6 +24,13 @@ class TimedOps final : public Ops {
     Element hidden_element() const override { return ops_.hidden_element(); }
     std::string describe() const override { return ops_.describe(); }
     std::unique_ptr<OpsMemory> allocate(std::size_t bytes) override { return ops_.allocate(bytes); }
+    std::unique_ptr<OpsMemory> allocate_on_host(std::size_t bytes) override {
+        return ops_.allocate_on_host(bytes);
+    }
+    void copy_rows(const StridedRows& to, const StridedRows& from, std::size_t bytes,
+                   std::size_t rows) override {
+        ops_.copy_rows(to, from, bytes, rows);
+    }
     void upload(void* to, const void* from_host, std::size_t bytes) override {
         ops_.upload(to, from_host, bytes);
     }

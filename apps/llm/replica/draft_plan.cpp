@@ -83,6 +83,7 @@ class DraftPlanner {
         draft.rows = std::max(kDraftRows, request_.sequences + request_.guess_rows());
         draft.logits = request_.sequences;
         draft.batch_invariant = false;
+        draft.host_cache_tokens = 0;
         draft.shrinks = true;
         draft.prompt_tokens = 0;
         return draft;

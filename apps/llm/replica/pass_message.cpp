@@ -109,6 +109,7 @@ std::string to_bytes(const PlannedPass& pass) {
     for (const auto list : lists) to.list(pass.batch.*list);
     write(to, pass.draws);
     to.value(pass.draws_later);
+    to.list(pass.moves);
     return to.take();
 }
 
@@ -120,6 +121,7 @@ PlannedPass pass_from_bytes(const std::string& bytes) {
     for (const auto list : lists) pass.batch.*list = from.list<std::int32_t>();
     pass.draws = read_draws(from);
     pass.draws_later = from.value<bool>();
+    pass.moves = from.list<PageMove>();
     from.end();
     return pass;
 }

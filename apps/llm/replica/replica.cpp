@@ -124,6 +124,7 @@ void Replica::load(const ModelSource& model) {
     settings.layer_begin = stage.layer_begin;
     settings.layer_end = stage.layer_end;
     settings.pages = plan_.pages;
+    settings.host_pages = plan_.host_pages;
     settings.cache = plan_.request.cache;
     settings.clamp = plan_.request.clamp;
     settings.batch_invariant = plan_.request.batch_invariant;

@@ -29,6 +29,11 @@ inline constexpr std::array kReplicaFields{
     ReplicaField{"sequences", &ReplicaRequest::sequences, 1, 4096, 64, false,
                  "sequences that each replica of the model generates at once"},
     ReplicaField{
+        "host_cache_tokens", &ReplicaRequest::host_cache_tokens, 0, 1 << 30, 0, false,
+        "tokens of idle conversations that each replica keeps in host memory when its KV cache needs their "
+        "room; 0: none. A conversation that continues is copied back, which takes less time than "
+        "computing it again"},
+    ReplicaField{
         "rows", &ReplicaRequest::rows, 0, 65536, 0, false,
         "maximum number of tokens in a pass through the model; at least the number of sequences. 0: 512 "
         "on cores; on GPUs up to 8,192, as many as memory and a second's work allow"},

@@ -29,6 +29,7 @@ std::vector<SamplingRow> rows_of(const std::vector<Draw>& draws) {
 }
 
 void start_pass(Replica& replica, const PlannedPass& pass) {
+    if (!pass.moves.empty()) replica.decoder().move_pages(pass.moves);
     if (pass.draws_later)
         replica.enqueue_logits(pass.batch);
     else
@@ -121,6 +122,7 @@ SchedulerSettings ReplicaPasses::settings() const {
     SchedulerSettings settings;
     settings.limits = request.limits();
     settings.pages = replica_.plan().pages;
+    settings.host_pages = replica_.plan().host_pages;
     settings.context = request.context;
     settings.sequences = request.sequences;
     if (request.speculate != Speculate::Off) settings.draft_tokens = request.draft_tokens;

@@ -13,6 +13,7 @@
 #include "llm/model/lora/adapter_memory.h"
 #include "llm/model/tensor_parallel.h"
 #include "llm/replica/draft_plan.h"
+#include "llm/replica/host_pages.h"
 #include "llm/replica/replica_pace.h"
 
 namespace voltpile::llm {
@@ -391,7 +392,7 @@ class ReplicaPlanner {
 ReplicaPlan plan_replica(const ModelSource& model, const ReplicaRequest& request, const Topology& topology,
                          const Workload& work) {
     if (request.draft != nullptr) return plan_with_draft(model, request, topology, work);
-    return ReplicaPlanner(model, request, topology, work).plan();
+    return with_host_pages(ReplicaPlanner(model, request, topology, work).plan());
 }
 
 }  // namespace voltpile::llm

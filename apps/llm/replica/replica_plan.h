@@ -28,6 +28,7 @@ struct ReplicaRequest {
     int sequences = 1;              // the most at once
     double prompt_tokens = 0;       // of a prompt, in the mean; for the estimate of time
     std::int64_t cache_tokens = 0;  // tokens of all sequences together; 0: no limit
+    int host_cache_tokens = 0;      // of idle conversations, in host memory of each replica; 0: none
     bool shrinks = false;  // if memory is short, make the cache smaller, down to one sequence's context
     int rows = 0;          // the most tokens in a pass, at least `sequences`; 0: the plan chooses
     int logits = 1;        // the most rows of a pass that need logits
@@ -66,6 +67,7 @@ struct ReplicaRequest {
 struct ReplicaPlan {
     ReplicaRequest request;          // with the rows that were chosen
     int pages = 0;                   // of the KV cache
+    int host_pages = 0;              // in host memory
     Plan plan;                       // with teams; its warnings name the idle ranks in no team
     std::vector<StageNeeds> stages;  // the layers of each stage, the same in all teams
     // Bytes of memory that a rank of each stage needs: weights, cache, activations and connections, without

@@ -51,6 +51,10 @@ void write_engine(MetricWriter& to, const EngineCounters& engine) {
     const double used = ratio(now.pages_in_use, now.pages);
     to.gauge("vllm:kv_cache_usage_perc", "Share of the KV cache's pages in use; 1 is all.", used);
     to.gauge("vllm:gpu_cache_usage_perc", "The same under its older name.", used);
+    to.gauge("voltpile:host_cache_usage", "Share of the pages for idle conversations in host memory in use.",
+             ratio(now.host_pages_in_use, now.host_pages));
+    to.counter("voltpile:pages_brought_back_total", "Pages of the KV cache copied back from host memory.",
+               static_cast<double>(now.pages_brought_back));
     to.counter("vllm:num_preemptions_total", "Sequences that lost their pages and were computed again.",
                static_cast<double>(now.preemptions));
     to.counter("vllm:prompt_tokens_total", "Tokens of prompts.", static_cast<double>(engine.tokens_in));

@@ -102,6 +102,7 @@ std::vector<KeySpec> engine_keys(int usual_context) {
          .help =
              "Tokens that the KV cache holds for all sequences together; 0: the context of each sequence, "
              "or what fits into memory."},
+        replica_key("host_cache_tokens"),
         replica_key("tensor"),
         replica_key("pipeline"),
         replica_key("replicas"),

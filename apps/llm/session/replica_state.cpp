@@ -13,6 +13,9 @@ EngineCounters sum_of(std::span<const ReplicaState> replicas) {
         sum.scheduler.waiting += one.scheduler.waiting;
         sum.scheduler.pages_in_use += one.scheduler.pages_in_use;
         sum.scheduler.pages += one.scheduler.pages;
+        sum.scheduler.host_pages_in_use += one.scheduler.host_pages_in_use;
+        sum.scheduler.host_pages += one.scheduler.host_pages;
+        sum.scheduler.pages_brought_back += one.scheduler.pages_brought_back;
         sum.scheduler.prompt_rows += one.scheduler.prompt_rows;
         sum.scheduler.shared_tokens += one.scheduler.shared_tokens;
         sum.scheduler.preemptions += one.scheduler.preemptions;

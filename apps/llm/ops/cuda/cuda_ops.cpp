@@ -10,6 +10,8 @@
 #include "device/buffer.h"
 #include "device/check.h"
 #include "device/device.h"
+#include "device/memory.h"
+#include "device/row_copies.h"
 #include "device/slab_memory.h"
 #include "llm/ops/cuda/adapter_product.h"
 #include "llm/ops/cuda/attention.h"
@@ -35,6 +37,17 @@ class GpuMemory final : public OpsMemory {
 
   private:
     SlabMemory::Piece piece_;
+};
+
+class PinnedMemory final : public OpsMemory {
+  public:
+    explicit PinnedMemory(std::size_t bytes) {
+        bytes_ = bytes;
+        data_ = allocate_pinned(std::max<std::size_t>(bytes, 1));
+    }
+    ~PinnedMemory() override { release_pinned(data_); }
+    PinnedMemory(const PinnedMemory&) = delete;
+    PinnedMemory& operator=(const PinnedMemory&) = delete;
 };
 
 class GpuRecording final : public Recording {
@@ -72,6 +85,13 @@ class CudaOps final : public GpuOps {
 
     std::unique_ptr<OpsMemory> allocate(std::size_t bytes) override {
         return std::make_unique<GpuMemory>(buffers_, bytes);
+    }
+    std::unique_ptr<OpsMemory> allocate_on_host(std::size_t bytes) override {
+        return std::make_unique<PinnedMemory>(bytes);
+    }
+    void copy_rows(const StridedRows& to, const StridedRows& from, std::size_t bytes,
+                   std::size_t rows) override {
+        voltpile::copy_rows(to.data, to.stride, from.data, from.stride, bytes, rows, stream_);
     }
     void upload(void* to, const void* from_host, std::size_t bytes) override {
         copies_.upload(to, from_host, bytes, stream_);

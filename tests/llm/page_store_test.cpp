@@ -1,0 +1,63 @@
+// Pages of the KV cache come back from host memory bit for bit, in all layers.
+#include "llm/decoder/page_store.h"
+
+#include "llm/ops_fixture.h"
+
+namespace voltpile::llm {
+namespace {
+
+class PageStoreTest : public OpsTest {};
+VOLTPILE_FOR_ALL_OPS(PageStoreTest);
+
+// The bytes of a page in all layers, read without PageStore or KvCache::parts(): operands.h says where.
+std::string page_of(Ops& ops, const KvCache& cache, int page) {
+    const KvCacheShape& shape = cache.shape();
+    const auto read = [&](const void* all, std::size_t bytes) {
+        std::string text(bytes, '\0');
+        ops.download(text.data(), static_cast<const std::byte*>(all) + bytes * static_cast<std::size_t>(page),
+                     bytes);
+        return text;
+    };
+    const auto tokens = static_cast<std::size_t>(shape.kv_heads) * kv_page_tokens;
+    std::string text;
+    for (int l = 0; l < shape.layers; ++l) {
+        const KvLayer layer = cache.layer(l);
+        const std::size_t bytes = tokens * static_cast<std::size_t>(shape.head_dim) * bytes_of(shape.element);
+        text += read(layer.keys, bytes);
+        if (layer.values != layer.keys) text += read(layer.values, bytes);
+        if (layer.key_scales == nullptr) continue;
+        text += read(layer.key_scales, 4 * tokens);
+        if (layer.value_scales != layer.key_scales) text += read(layer.value_scales, 4 * tokens);
+    }
+    return text;
+}
+
+TEST_P(PageStoreTest, KeepsPages) {
+    for (const auto& [element, keys_are_values] : {std::pair(KvElement::F16, false),
+                                                   {KvElement::I8, false},
+                                                   {KvElement::F16, true},
+                                                   {KvElement::I8, true}}) {
+        const auto ops = GetParam().make();
+        const KvCacheShape shape{3, 2, 24, 5, element, keys_are_values};
+        const KvCache cache(*ops, shape);
+        std::mt19937 random(7);
+        std::vector<std::uint8_t> bytes(shape.bytes());
+        for (auto& byte : bytes) byte = static_cast<std::uint8_t>(random());
+        ops->upload(cache.layer(0).keys, bytes.data(), bytes.size());
+        PageStore store(*ops, cache, 2);
+        const std::string one = page_of(*ops, cache, 1), four = page_of(*ops, cache, 4),
+                          zero = page_of(*ops, cache, 0);
+        EXPECT_EQ(one.size(), shape.page_bytes());
+        // The copies of one call are made in order: slot 0 is read before another page gets it.
+        const std::vector<PageMove> moves{{1, 0, true}, {4, 1, true},  {2, 0, false},
+                                          {0, 0, true}, {1, 1, false}, {4, 0, false}};
+        store.move(moves);
+        EXPECT_EQ(page_of(*ops, cache, 2), one);
+        EXPECT_EQ(page_of(*ops, cache, 1), four);
+        EXPECT_EQ(page_of(*ops, cache, 4), zero);
+        EXPECT_EQ(page_of(*ops, cache, 0), zero);
+    }
+}
+
+}  // namespace
+}  // namespace voltpile::llm
