@@ -46,7 +46,7 @@ llm::QuantMixture mixture_of(const QuantizeArguments& args) {
     const auto mixture = llm::find_mixture(args.mixture);
     if (!mixture)
         throw JobError(fmt::format("--quant: there is no quantization {} (supported: {})", args.mixture,
-                                   llm::mixture_names(llm::kQuantMixtures)));
+                                   llm::mixture_names(llm::kWrittenMixtures)));
     return *mixture;
 }
 
@@ -187,7 +187,7 @@ void add_quantize(CLI::App& model, Action& action) {
         ->required()
         ->check(some_name());
     command->add_option("OUT", args->output, "the GGUF file to write")->required()->check(some_name());
-    command->add_option("--quant", args->mixture, llm::mixture_names(llm::kQuantMixtures))
+    command->add_option("--quant", args->mixture, llm::mixture_names(llm::kWrittenMixtures))
         ->type_name("NAME")
         ->required();
     command->add_flag("--force", args->force, "replace OUT if it exists");

@@ -76,8 +76,9 @@ void bench_experts(Bench& bench, double read_gbs) {
             };
             const double router =
                 of([&](std::size_t) { bench.ops->route(r.x, r.settings, r.batch, r.routing); });
-            const double gated = of(
-                [&](std::size_t c) { bench.ops->gated_experts(r.x, *gate[c], *up[c], r.routing, r.gated); });
+            const double gated = of([&](std::size_t c) {
+                bench.ops->gated_experts(r.x, *gate[c], *up[c], Activation::Silu, r.routing, r.gated);
+            });
             const double sum =
                 of([&](std::size_t c) { bench.ops->sum_experts(r.gated, *down[c], r.routing, r.out); });
             fmt::print("{:>5} {:>4} {:>7.1f} {:>9.1f} {:>3.0f}% {:>9.1f} {:>3.0f}%\n", rows, r.experts_used,

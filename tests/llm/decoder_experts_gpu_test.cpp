@@ -15,7 +15,7 @@ class DecoderExpertsGpuTest : public testing::TestWithParam<const char*> {
 INSTANTIATE_TEST_SUITE_P(Mixtures, DecoderExpertsGpuTest,
                          testing::Values("mixtral", "qwen2_moe", "qwen3_moe", "qwen3_moe_dense", "olmoe",
                                          "glm4_moe", "glm4_moe_groups", "deepseek_v2", "deepseek_v2_groups",
-                                         "deepseek_v3"),
+                                         "deepseek_v3", "gpt_oss", "gpt_oss_mxfp4"),
                          [](const auto& name) { return name.param; });
 
 // Activations are fp16, rounded by 2^-12 on average at each of some ten products of a token: squared and

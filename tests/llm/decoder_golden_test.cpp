@@ -34,7 +34,8 @@ INSTANTIATE_TEST_SUITE_P(Families, DecoderGoldenTest,
                                          "olmo2_grouped", "phi3", "phi3_longrope", "glm4", "glm4_unbiased",
                                          "gemma2", "gemma3", "mixtral", "qwen2_moe", "qwen3_moe",
                                          "qwen3_moe_dense", "olmoe", "glm4_moe", "glm4_moe_groups",
-                                         "deepseek_v2", "deepseek_v2_groups", "deepseek_v3"),
+                                         "deepseek_v2", "deepseek_v2_groups", "deepseek_v3", "gpt_oss",
+                                         "gpt_oss_mxfp4"),
                          [](const auto& name) { return name.param; });
 
 TEST_P(DecoderGoldenTest, PrefillsAndContinuesLikeTransformers) {
@@ -49,7 +50,7 @@ class DecoderGgufTest : public testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Families, DecoderGgufTest,
                          testing::Values("mistral_small", "smollm3", "granite", "olmo2", "phi3_longrope",
                                          "glm4", "gemma2", "gemma3", "glm4_moe", "glm4_moe_groups",
-                                         "deepseek_v2", "deepseek_v3"),
+                                         "deepseek_v2", "deepseek_v3", "gpt_oss_mxfp4"),
                          [](const auto& name) { return name.param; });
 
 TEST_P(DecoderGgufTest, HasTheLogitsOfTransformers) {

@@ -142,8 +142,8 @@ TEST(ModelFiles, NamesMissingFilesOfAFolder) {
 TEST(ModelFiles, SyntheticFileEqualsTheModelInMemory) {
     const TestFolder folder("synthetic");
     const std::pair<const char*, const char*> models[] = {
-        {"tiny", "f16"},    {"tiny", "q8_0"},    {"tiny", "q4_0"},      {"tiny", "q4_k_m"},
-        {"tiny", "q5_k_m"}, {"tiny-moe", "f16"}, {"tiny-moe", "q4_k_m"}};
+        {"tiny", "f16"},    {"tiny", "q8_0"},    {"tiny", "q4_0"},       {"tiny", "q4_k_m"},
+        {"tiny", "q5_k_m"}, {"tiny-moe", "f16"}, {"tiny-moe", "q4_k_m"}, {"tiny-gpt-oss", "mxfp4_moe"}};
     for (const auto& [shape, mixture] : models) {
         const SyntheticModel made(shape, mixture);
         const std::string path = folder / "tiny.gguf";

@@ -54,7 +54,8 @@ class OpsAttentionTest : public OpsTest {
     };
 
     void check_attention(const Sequences& sequences, const Heads& h, int window, int gap = 0,
-                         KvElement element = KvElement::F16, float soft_cap = 0) {
+                         KvElement element = KvElement::F16, float soft_cap = 0,
+                         const std::vector<float>& sinks = {}) {
         const Batch batch = make_batch(sequences, random_);
         const std::int64_t pages = static_cast<std::int64_t>(batch.page_table.size()) + 1;
         const auto rows = static_cast<std::int64_t>(batch.token.size());
@@ -70,7 +71,9 @@ class OpsAttentionTest : public OpsTest {
             const HiddenRows out =
                 side.hidden(std::vector<float>(static_cast<std::size_t>(rows * stride), 0.25F), stride);
             side.ops->attention(side.hidden(qkv, columns), settings, view(side, batch), cache.up(side),
-                                {1 / std::sqrt(static_cast<float>(h.dim)), window, soft_cap}, out);
+                                {1 / std::sqrt(static_cast<float>(h.dim)), window, soft_cap,
+                                 sinks.empty() ? nullptr : side.up(sinks)},
+                                out);
             return side.down(out);
         });
     }
@@ -167,6 +170,39 @@ TEST_P(OpsAttentionTest, CapsScores) {
             check_attention({{{20, 1}, {0, 18}, {300, 1}, {1500, 9}}, 1}, {8, 2, dim}, 0, 0, KvElement::F16,
                             cap);
     check_attention({{{70, 1}, {0, 50}, {20, 9}}}, {4, 2, 128}, 33, 32, KvElement::I8, 2.0F);
+}
+
+// Sinks below, among and far above the scores: the largest takes nearly all of the softmax.
+TEST_P(OpsAttentionTest, GivesPartOfTheSoftmaxToSinks) {
+    const std::vector<float> sinks = {-300, -2, 0, 1, 2.5F, 4, 6, 9};
+    for (const int dim : {16, 64, 128, 256})
+        check_attention({{{20, 1}, {0, 18}, {300, 1}, {1500, 9}, {2047, 1}, {0, 1}}, 1}, {8, 2, dim}, 0, 0,
+                        KvElement::F16, 0, sinks);
+    for (const int window : {1, 33, 1100})
+        check_attention({{{1500, 1}, {1000, 70}, {0, 50}}, 2}, {8, 1, 64}, window, 0, KvElement::I8, 0,
+                        sinks);
+    check_attention({{{70, 1}, {0, 50}}}, {8, 4, 64}, 33, 32, KvElement::F16, 2, sinks);
+}
+
+// A token with the score 0 and the value 1, and sinks of the scores 0 and ln 3: 1/2 and 1/4 remain.
+TEST_P(OpsAttentionTest, SinksCountAsTokensWithTheValueZero) {
+    const int dim = 16;
+    const Batch batch = make_batch({{{0, 1}}}, random_);
+    CacheData data;
+    data.keys.resize(kv_page_tokens * dim);
+    data.values.resize(kv_page_tokens * dim, half_from_float(1));
+    QkvSettings settings;
+    settings.heads = 2;
+    settings.kv_heads = 1;
+    settings.head_dim = dim;
+    Side side(GetParam().make());
+    const HiddenRows out = side.hidden(std::vector<float>(2 * dim), 2 * dim);
+    const std::vector<float> ones(4 * dim, 1);
+    side.ops->attention(side.hidden(ones, 4 * dim), settings, view(side, batch), data.up(side),
+                        {1, 0, 0, side.up(std::vector<float>{0, std::log(3.0F)})}, out);
+    const auto got = side.down(out);
+    for (std::size_t i = 0; i < got.size(); ++i)
+        EXPECT_NEAR(got[i], i < dim ? 0.5F : 0.25F, 2e-4F) << i;  // fp16 has 2^-12
 }
 
 TEST_P(OpsAttentionTest, KeepsColumnsBeyondTheHeads) {

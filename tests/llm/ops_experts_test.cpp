@@ -48,9 +48,17 @@ class OpsExpertsTest : public OpsTest {
         std::vector<float> router, shared_gate;
         std::vector<std::vector<std::byte>> gate, up, down;
         bool normalized = true;
+        Activation activation = Activation::Silu;
+        std::vector<float> router_bias, gate_bias, up_bias, down_bias;  // empty: none
     };
     Mixture mixture(WeightFormat format, int experts, int used, std::int64_t hidden, std::int64_t ffn) {
-        Mixture made{format, experts, used, hidden, ffn, normals(experts * hidden, 0.06F), {}, {}, {}, {}};
+        Mixture made{};
+        made.format = format;
+        made.experts = experts;
+        made.used = used;
+        made.hidden = hidden;
+        made.ffn = ffn;
+        made.router = normals(experts * hidden, 0.06F);
         made.shared_gate = normals(hidden, 0.06F);
         for (int e = 0; e < experts; ++e) {
             made.gate.push_back(weights(format, ffn, hidden));
@@ -61,11 +69,15 @@ class OpsExpertsTest : public OpsTest {
     }
     static std::unique_ptr<ExpertWeights> load(Side& side, const Mixture& m, std::int64_t rows,
                                                std::int64_t columns,
-                                               const std::vector<std::vector<std::byte>>& of) {
+                                               const std::vector<std::vector<std::byte>>& of,
+                                               const std::vector<float>& bias) {
         std::vector<std::unique_ptr<WeightMatrix>> matrices;
         for (const auto& bytes : of)
             matrices.push_back(side.ops->load_matrix(source(m.format, rows, columns, bytes)));
-        return side.ops->join_experts(std::move(matrices));
+        if (bias.empty()) return side.ops->join_experts(std::move(matrices));
+        auto memory = side.ops->allocate(bias.size() * sizeof(float));
+        side.ops->upload(memory->data(), bias.data(), bias.size() * sizeof(float));
+        return side.ops->join_experts(std::move(matrices), std::move(memory));
     }
     // A mixture in the memory of a side.
     struct Loaded {
@@ -79,8 +91,10 @@ class OpsExpertsTest : public OpsTest {
         settings.experts = m.experts;
         settings.used = m.used;
         settings.normalized = m.normalized;
-        return {settings, load(side, m, m.ffn, m.hidden, m.gate), load(side, m, m.ffn, m.hidden, m.up),
-                load(side, m, m.hidden, m.ffn, m.down)};
+        settings.bias = m.router_bias.empty() ? nullptr : side.up(m.router_bias);
+        return {settings, load(side, m, m.ffn, m.hidden, m.gate, m.gate_bias),
+                load(side, m, m.ffn, m.hidden, m.up, m.up_bias),
+                load(side, m, m.hidden, m.ffn, m.down, m.down_bias)};
     }
     // Returns the output of a mixture. shared: the output of its shared expert; empty: there is none.
     static std::vector<float> run(Side& side, const Mixture& m, const Loaded& loaded,
@@ -92,7 +106,7 @@ class OpsExpertsTest : public OpsTest {
         side.ops->route(rows_of_x, loaded.settings, batch_of(side, sequence), routing);
         const HiddenRows gated =
             side.hidden(std::vector<float>(static_cast<std::size_t>(rows * m.used * m.ffn)), m.ffn);
-        side.ops->gated_experts(rows_of_x, *loaded.gate, *loaded.up, routing, gated);
+        side.ops->gated_experts(rows_of_x, *loaded.gate, *loaded.up, m.activation, routing, gated);
         if (shared.empty()) shared.assign(static_cast<std::size_t>(rows * m.hidden), 7);
         const FloatRows out = side.rows(shared, m.hidden);
         side.ops->sum_experts(gated, *loaded.down, routing, out);
@@ -238,6 +252,25 @@ TEST_P(OpsExpertsTest, MultipliesEveryFormatAndManyRows) {
     }
 }
 
+// Biases of router and experts, and a gate that is clamped on both sides, for few rows and for many.
+TEST_P(OpsExpertsTest, AddsBiasesAndClampsGates) {
+    for (const WeightFormat format : {WeightFormat::MXFP4, WeightFormat::F16}) {
+        Mixture m = mixture(format, 32, 4, 160, 96);
+        m.activation = Activation::ClampedSwiglu;
+        m.router_bias = normals(m.experts, 2);
+        m.gate_bias = normals(m.experts * m.ffn, 4, 2);
+        m.up_bias = normals(m.experts * m.ffn, 4);
+        m.down_bias = normals(m.experts * m.hidden, 2);
+        for (const std::int64_t rows : {1, 2, 7, 9, 33, 300}) {
+            SCOPED_TRACE(std::string(name(format)) + ", " + std::to_string(rows) + " rows");
+            const auto x = normals(rows * m.hidden);
+            std::vector<std::int32_t> sequence(static_cast<std::size_t>(rows), 0);
+            if (rows > 2) sequence[1] = sequence.back() = -1;
+            expect_same([&](Side& side) { return run(side, m, x, sequence, {}); }, 4 * product_bound(format));
+        }
+    }
+}
+
 // Without blocks, sizes may be odd; one expert gets all rows.
 TEST_P(OpsExpertsTest, MultipliesOddSizes) {
     Mixture m = mixture(WeightFormat::F16, 3, 1, 96, 70);
@@ -293,7 +326,7 @@ TEST_P(OpsExpertsTest, ReplaysWithOtherExperts) {
             side.rows(std::vector<float>(static_cast<std::size_t>(rows * m.hidden)), m.hidden);
         const auto enqueue = [&] {
             side.ops->route(x, loaded.settings, batch, routing);
-            side.ops->gated_experts(x, *loaded.gate, *loaded.up, routing, gated);
+            side.ops->gated_experts(x, *loaded.gate, *loaded.up, m.activation, routing, gated);
             side.ops->sum_experts(gated, *loaded.down, routing, out);
         };
         enqueue();

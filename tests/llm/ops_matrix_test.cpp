@@ -119,22 +119,23 @@ TEST_P(OpsMatrixTest, ConcatenatesMatricesOfDifferentFormats) {
 }
 
 // By matrix-vector products, tiles, and cuBLAS.
-TEST_P(OpsMatrixTest, GatesByGelu) {
+TEST_P(OpsMatrixTest, GatesByOtherActivations) {
     constexpr std::int64_t columns = 512, outputs = 45;
     for (const WeightFormat format : {WeightFormat::F16, WeightFormat::Q8_0}) {
         const auto gate = weights(format, outputs, columns), up = weights(format, outputs, columns);
         for (const std::int64_t rows : {1, 3, 40, 400}) {
-            const auto x = normals(rows * columns, 2);
-            expect_same(
-                [&](Side& side) {
-                    const auto g = side.ops->load_matrix(source(format, outputs, columns, gate));
-                    const auto u = side.ops->load_matrix(source(format, outputs, columns, up));
-                    const HiddenRows out =
-                        side.hidden(std::vector<float>(static_cast<std::size_t>(rows * outputs)), outputs);
-                    side.ops->gated_matmul(side.hidden(x, columns), *g, *u, Activation::GeluTanh, out);
-                    return side.down(out);
-                },
-                4 * product_bound(format));
+            const auto x = normals(rows * columns, 4);
+            for (const Activation activation : {Activation::GeluTanh, Activation::ClampedSwiglu})
+                expect_same(
+                    [&](Side& side) {
+                        const auto g = side.ops->load_matrix(source(format, outputs, columns, gate));
+                        const auto u = side.ops->load_matrix(source(format, outputs, columns, up));
+                        const HiddenRows out = side.hidden(
+                            std::vector<float>(static_cast<std::size_t>(rows * outputs)), outputs);
+                        side.ops->gated_matmul(side.hidden(x, columns), *g, *u, activation, out);
+                        return side.down(out);
+                    },
+                    4 * product_bound(format));
         }
     }
 }

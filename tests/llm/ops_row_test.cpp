@@ -32,6 +32,24 @@ TEST_P(OpsRowTest, AddsInPlaceAndNormalizes) {
     }
 }
 
+TEST_P(OpsRowTest, AddsABiasToEachRow) {
+    for (const std::int64_t columns : {7, 64, 4096}) {
+        const auto x = normals(3 * columns), delta = normals(3 * columns), bias = normals(columns, 3);
+        const auto weight = normals(columns, 0.2F, 1);
+        for (const bool normed : {false, true})
+            expect_same([&](Side& side) {
+                const FloatRows sum = side.rows(x, columns);
+                const HiddenRows out = side.hidden(x, columns);
+                side.ops->add_rms_norm(sum, {side.rows(delta, columns), side.up(bias)},
+                                       normed ? side.up(weight) : nullptr, 1e-5F, out, {3, 1});
+                auto all = side.down(sum);
+                const auto result = side.down(out);
+                all.insert(all.end(), result.begin(), result.end());
+                return all;
+            });
+    }
+}
+
 TEST_P(OpsRowTest, AddsWithoutANorm) {
     for (const std::int64_t columns : {7, 64, 4096}) {
         const auto x = normals(3 * columns), delta = normals(3 * columns);

@@ -44,27 +44,28 @@ FloatRows Decoder::compute(const BatchView& batch) {
 void Decoder::run_layer(const Layer& layer, int index, FloatRows x, FloatRows delta, const BatchView& batch,
                         const KvLayer& cache) {
     const int number = settings_.layer_begin + index;
-    const auto norm = [](const std::unique_ptr<OpsMemory>& weight) {
-        return weight ? static_cast<const float*>(weight->data()) : nullptr;
+    const auto numbers = [](const std::unique_ptr<OpsMemory>& vector) {
+        return vector ? static_cast<const float*>(vector->data()) : nullptr;
     };
     const auto output_norm = [&](FloatRows output, const std::unique_ptr<OpsMemory>& weight,
                                  Operation operation) {
         if (weight)
-            ops_.rms_norm(output, norm(weight), static_cast<float>(config_.rms_eps), {number, operation});
+            ops_.rms_norm(output, numbers(weight), static_cast<float>(config_.rms_eps), {number, operation});
     };
     const HiddenRows normed = hidden(buffers_.hidden, x.rows, config_.hidden);
     const FloatRows partial = floats(buffers_.partial, x.rows, config_.hidden);
     const SentinelPlace before =
         index == 0 ? SentinelPlace{number, Input} : SentinelPlace{number - 1, FeedForward};
 
-    ops_.add_rms_norm(x, delta, norm(layer.attention_norm), stream_eps(), normed, before);
+    ops_.add_rms_norm(x, delta, numbers(layer.attention_norm), stream_eps(), normed, before);
     const HiddenRows attended = run_attention(layer, number, normed, batch, cache);
     ops_.matmul(attended, *layer.o, partial);
     if (layer.o_adapters) ops_.add_adapters(attended, *layer.o_adapters, batch, partial);
     links_.all_reduce(partial);
     output_norm(partial, layer.attention_output_norm, Attention);
 
-    ops_.add_rms_norm(x, partial, norm(layer.feed_forward_norm), stream_eps(), normed, {number, Attention});
+    ops_.add_rms_norm(x, {partial, numbers(layer.o_bias)}, numbers(layer.feed_forward_norm), stream_eps(),
+                      normed, {number, Attention});
     layer.feed_forward->run(ops_, normed, batch, *feed_forward_buffers_, partial);
     links_.all_reduce(partial);
     output_norm(partial, layer.feed_forward_output_norm, FeedForward);

@@ -76,7 +76,7 @@ class Decoder {
         // Null if the model's blocks lack them.
         std::unique_ptr<OpsMemory> attention_norm, attention_output_norm, feed_forward_norm,
             feed_forward_output_norm;
-        std::unique_ptr<OpsMemory> q_bias, k_bias, v_bias, q_norm, k_norm;
+        std::unique_ptr<OpsMemory> q_bias, k_bias, v_bias, o_bias, q_norm, k_norm, sinks;
         std::unique_ptr<WeightMatrix> q, k, v;      // null with latent attention
         std::unique_ptr<LatentProjections> latent;  // null without
         std::unique_ptr<WeightMatrix> o;

@@ -93,6 +93,8 @@ Decoder::Layer Decoder::load_layer(const WeightLoader& loader, int index) {
     }
     layer.o = matrix("attn_output.weight");
     layer.o_adapters = load_adapters(loader, index, {"attn_output.weight"});
+    if (config_.blocks.output_bias) layer.o_bias = vector("attn_output.bias");
+    if (config_.blocks.sinks) layer.sinks = vector("attn_sinks.weight");
     layer.feed_forward = load_feed_forward(loader, index);
     set_attention(index, layer);
     place_attended(tensor_shard(model, model.layer_tensor(index, "attn_output.weight"), share_), layer);
@@ -134,6 +136,7 @@ void Decoder::set_attention(int index, Layer& layer) const {
     layer.attention.scale = config_.attention_scale > 0 ? static_cast<float>(config_.attention_scale)
                                                         : 1 / std::sqrt(static_cast<float>(config_.head_dim));
     layer.attention.soft_cap = static_cast<float>(config_.attention_soft_cap);
+    layer.attention.sinks = numbers(layer.sinks);
 }
 
 void Decoder::place_attended(const TensorShard& shard, Layer& layer) {

@@ -54,7 +54,8 @@ class Mixture final : public FeedForwardPart {
         : router_(loader.vector_memory(loader.model().layer_tensor(layer, "ffn_gate_inp.weight"))),
           gate_(load(loader, layer, "ffn_gate")),
           up_(load(loader, layer, "ffn_up")),
-          down_(load(loader, layer, "ffn_down")) {
+          down_(load(loader, layer, "ffn_down")),
+          activation_(loader.model().config().blocks.activation) {
         const Experts& experts = loader.model().config().experts;
         const auto numbers = [&](std::unique_ptr<OpsMemory>& memory, const char* name) {
             memory = loader.vector_memory(loader.model().layer_tensor(layer, name));
@@ -63,6 +64,8 @@ class Mixture final : public FeedForwardPart {
         if (experts.shared_ffn > 0) shared_ = std::make_unique<GatedProduct>(loader, layer, "_shexp.weight");
         if (experts.shared_gate) settings_.shared_gate = numbers(shared_gate_, "ffn_gate_inp_shexp.weight");
         if (experts.choice_bias) settings_.choice_bias = numbers(choice_bias_, "exp_probs_b.bias");
+        if (loader.model().config().blocks.expert_biases)
+            settings_.bias = numbers(router_bias_, "ffn_gate_inp.bias");
         settings_.weight = static_cast<const float*>(router_->data());
         settings_.experts = static_cast<int>(experts.count);
         settings_.used = static_cast<int>(experts.used);
@@ -80,7 +83,7 @@ class Mixture final : public FeedForwardPart {
         if (shared_) shared_->run(ops, x, batch, buffers, out);
         ops.route(x, settings_, batch, routing);
         const HiddenRows gated{buffers.of_experts->data(), x.rows * settings_.used, gate_->rows()};
-        ops.gated_experts(x, *gate_, *up_, routing, gated);
+        ops.gated_experts(x, *gate_, *up_, activation_, routing, gated);
         ops.sum_experts(gated, *down_, routing, out);
     }
 
@@ -90,11 +93,20 @@ class Mixture final : public FeedForwardPart {
         for (std::int64_t e = 0; e < loader.model().config().experts.count; ++e)
             matrices.push_back(
                 loader.matrix(loader.model().layer_tensor(layer, fmt::format("{}.{}.weight", kind, e))));
-        return loader.join(std::move(matrices));
+        return loader.join(std::move(matrices), load_bias(loader, layer, kind));
     }
 
-    std::unique_ptr<OpsMemory> router_, shared_gate_, choice_bias_;
+    // Only one rank adds the bias of the outputs, which all ranks sum.
+    static std::unique_ptr<OpsMemory> load_bias(const WeightLoader& loader, int layer,
+                                                std::string_view kind) {
+        const bool of_sum = kind == "ffn_down";
+        if (!loader.model().config().blocks.expert_biases || (of_sum && !loader.first_rank())) return nullptr;
+        return loader.vector_memory(loader.model().layer_tensor(layer, fmt::format("{}_exps.bias", kind)));
+    }
+
+    std::unique_ptr<OpsMemory> router_, router_bias_, shared_gate_, choice_bias_;
     std::unique_ptr<ExpertWeights> gate_, up_, down_;
+    Activation activation_;
     std::unique_ptr<GatedProduct> shared_;
     RouterSettings settings_;
 };

@@ -26,9 +26,13 @@ double yarn_pair(double rotations, const ModelConfig& config) {
 
 double yarn_scaled(double frequency, std::int64_t pair, const ModelConfig& config) {
     const RopeScaling& scaling = config.rope_scaling;
-    const double low = std::max(0.0, std::floor(yarn_pair(scaling.beta_fast, config)));
-    double high =
-        std::min(static_cast<double>(config.rope_dims - 1), std::ceil(yarn_pair(scaling.beta_slow, config)));
+    double low = yarn_pair(scaling.beta_fast, config), high = yarn_pair(scaling.beta_slow, config);
+    if (scaling.truncated) {
+        low = std::floor(low);
+        high = std::ceil(high);
+    }
+    low = std::max(0.0, low);
+    high = std::min(static_cast<double>(config.rope_dims - 1), high);
     if (low == high) high += 0.001;  // as in transformers
     const double slowed = std::clamp((static_cast<double>(pair) - low) / (high - low), 0.0, 1.0);
     return slowed * frequency / scaling.factor + (1 - slowed) * frequency;

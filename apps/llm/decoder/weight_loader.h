@@ -32,9 +32,12 @@ class WeightLoader {
     // Loads numbers as an F16 matrix.
     std::unique_ptr<WeightMatrix> half_matrix(const std::vector<float>& values, std::int64_t rows,
                                               std::int64_t columns) const;
-    std::unique_ptr<ExpertWeights> join(std::vector<std::unique_ptr<WeightMatrix>> experts) const {
-        return ops_.join_experts(std::move(experts));
+    std::unique_ptr<ExpertWeights> join(std::vector<std::unique_ptr<WeightMatrix>> experts,
+                                        std::unique_ptr<OpsMemory> bias) const {
+        return ops_.join_experts(std::move(experts), std::move(bias));
     }
+    // Whether the rank's share begins with the first elements: true on one rank of a tensor-parallel group.
+    bool first_rank() const { return share_.heads.begin == 0; }
     std::unique_ptr<OpsMemory> memory(const std::vector<float>& values) const;
     std::unique_ptr<OpsMemory> vector_memory(const ModelTensor& tensor) const {
         return memory(vector(tensor));

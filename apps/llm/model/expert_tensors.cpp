@@ -70,10 +70,9 @@ std::vector<ModelTensor> stacked_tensors(const ModelSource& model) {
     std::vector<ModelTensor> tensors;
     for (const ModelTensor& tensor : model.tensors()) {
         if (tensor.expert > 0) continue;
-        tensors.push_back(tensor);
-        tensors.back().name = gguf_name(tensor.name, *model.config().family);
+        ModelTensor& stack = tensors.emplace_back(tensor);
+        stack.name = gguf_name(tensor.name, *model.config().family);
         if (tensor.expert < 0) continue;
-        ModelTensor& stack = tensors.back();
         stack.name = stacked_name(tensor.layer, kind_of(tensor.name));
         stack.matrices = static_cast<std::size_t>(model.config().experts.count);
         stack.rows *= stack.matrices;

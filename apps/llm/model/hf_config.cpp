@@ -34,7 +34,7 @@ void read_family(const JsonKeys& keys, ModelConfig& config) {
     config.experts.normalized = config.family->normalized_experts;
     config.experts.sigmoid = config.family->sigmoid_router;
     config.quantization = read_quantization(keys);
-    const bool silu = config.blocks.activation == Activation::Silu;
+    const bool silu = config.blocks.activation != Activation::GeluTanh;
     const std::string expected = silu ? "silu" : "gelu_pytorch_tanh";
     const std::string activation =
         keys.text("hidden_activation").value_or(keys.text("hidden_act").value_or(expected));
@@ -125,8 +125,7 @@ void read_rope_scaling(const JsonKeys& model, const JsonKeys& keys, ModelConfig&
     for (const char* key : {"mscale", "mscale_all_dim"})
         if (scaling.kind != RopeScalingKind::Yarn && keys.find(key))
             keys.fail(fmt::format("RoPE scaling \"{}\" with \"{}\" is not supported", kind, key));
-    if (keys.boolean("truncate") == false)
-        keys.fail("RoPE scaling with \"truncate\": false is not supported");
+    scaling.truncated = keys.boolean("truncate").value_or(true);
     if (scaling.kind == RopeScalingKind::Llama3)  // there are no defaults, as in transformers
         for (const char* key : {"low_freq_factor", "high_freq_factor", "original_max_position_embeddings"})
             if (!keys.find(key)) keys.fail(fmt::format("RoPE scaling \"llama3\" lacks \"{}\"", key));

@@ -28,6 +28,7 @@ struct RopeScaling {
     double attention_factor = 0;        // of cos and sin; 0: by kind (rope_frequencies())
     double beta_fast = 32;              // Yarn
     double beta_slow = 1;               // Yarn
+    bool truncated = true;              // Yarn: the bounds of the interpolation are whole numbers of pairs
     // LongRope, (rope_dims / 2): divisors of the frequencies for contexts up to original_context, and for
     // longer ones.
     std::vector<double> short_factors = {};

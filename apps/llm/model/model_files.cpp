@@ -16,6 +16,7 @@
 #include "llm/model/fused_tensors.h"
 #include "llm/model/gguf_config.h"
 #include "llm/model/hf_config.h"
+#include "llm/model/packed/expert_stacks.h"
 #include "llm/model/packed/unpack_tensors.h"
 #include "llm/model/safetensors_file.h"
 #include "llm/model/tensor_names.h"
@@ -72,6 +73,7 @@ ModelConfig config_of(TensorFiles& files) {
                   [&](const auto& entry) { return is_for_images(entry.first, *config.family); });
     erase_prediction_layers(config, files);
     unpack_tensors(files, config);
+    unpack_expert_stacks(files, config);
     check_only_weights(files.tensors, files.folder);
     files.rename([&](std::string_view name) { return canonical_name(name, *config.family); });
     return config;
@@ -101,7 +103,7 @@ std::vector<ModelTensor> matched_tensors(TensorFiles& files, const ModelConfig& 
         if (stored.rows != tensor.rows || stored.columns != tensor.columns)
             problems.push_back(fmt::format("{} is {} x {} instead of {} x {}", tensor.name, stored.rows,
                                            stored.columns, tensor.rows, tensor.columns));
-        if (tensor.rows == 1 && block_size(stored.format) > 1)
+        if ((tensor.rows == 1 || tensor.name.ends_with(".bias")) && block_size(stored.format) > 1)
             problems.push_back(fmt::format("{} is a vector in {}", tensor.name, name(stored.format)));
         if (tensor.expert == 0) format_of_first = stored.format;
         if (tensor.expert > 0 && stored.format != format_of_first)

@@ -109,8 +109,10 @@ WeightBytes weight_bytes(const ModelSource& model) {
         bytes.by_format[static_cast<std::size_t>(tensor.format)] += tensor.bytes();
         bytes.total += tensor.bytes();
         bytes.weights += tensor.rows * tensor.columns;
-        // All experts have the same size.
-        if (tensor.expert < experts.used) bytes.active += tensor.rows * tensor.columns;
+        // All experts have the same size; their biases are rows of one tensor.
+        const std::uint64_t rows =
+            tensor.name.ends_with("_exps.bias") ? static_cast<std::uint64_t>(experts.used) : tensor.rows;
+        if (tensor.expert < experts.used) bytes.active += rows * tensor.columns;
         if (tensor.rows > 1)
             bytes.in_matrices[static_cast<std::size_t>(tensor.format)] += tensor.rows * tensor.columns;
         if (tensor.layer >= 0)

@@ -9,9 +9,10 @@
 
 namespace voltpile::llm {
 
-// The axis along which tensor parallelism cuts a tensor, and the units that stay whole.
+// The axis along which tensor parallelism cuts a tensor, and the units that stay whole. HeadNumbers: one
+// number for each head.
 enum class CutAxis { None, Rows, Columns };
-enum class CutGroup { None, Heads, KvHeads, Ffn, ExpertFfn, SharedFfn, Vocabulary };
+enum class CutGroup { None, Heads, HeadNumbers, KvHeads, Ffn, ExpertFfn, SharedFfn, Vocabulary };
 
 class PackedMatrix;
 
@@ -25,7 +26,7 @@ struct ModelTensor {
     CutGroup cut_group = CutGroup::None;
     WeightFormat format = WeightFormat::F32;
     int expert = -1;           // whose matrix it is; -1: of all tokens
-    bool router = false;       // in memory as fp32 numbers
+    bool router = false;       // also the biases of experts: in memory as fp32 numbers
     bool as_half = false;      // in memory as fp16 numbers
     std::size_t matrices = 1;  // of equal shape, one below the other: stacked_tensors()
     // The place in the model's files; null and -1 for a synthetic model and a packed matrix.

@@ -85,6 +85,7 @@ WeightFormat wanted_format(QuantMixture mixture, const ModelTensor& tensor, cons
     using enum QuantMixture;
     const WeightFormat base = info(mixture).base;
     if (tensor.rows == 1 || tensor.router) return WeightFormat::F32;
+    if (mixture == MXFP4_MOE) return tensor.expert >= 0 ? WeightFormat::MXFP4 : base;
     if (mixture == F16 || mixture == BF16 || mixture == Q8_0) return base;
     const std::string_view tensor_name = tensor.name;
     if (tensor_name == (config.tied_embeddings ? "token_embd.weight" : "output.weight"))
@@ -130,7 +131,7 @@ WeightFormat mixture_format_or_fallback(QuantMixture mixture, const ModelTensor&
 
 std::optional<QuantMixture> find_mixture(std::string_view name) {
     const auto same = [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; };
-    for (const QuantMixtureInfo& entry : kQuantMixtures)
+    for (const QuantMixtureInfo& entry : kWrittenMixtures)
         if (std::ranges::equal(name, entry.name, same)) return entry.mixture;
     return std::nullopt;
 }

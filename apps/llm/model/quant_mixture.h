@@ -32,6 +32,7 @@ enum class QuantMixture {
     Q6_K,
     IQ4_NL,
     IQ4_XS,
+    MXFP4_MOE,
 };
 
 struct QuantMixtureInfo {
@@ -41,7 +42,7 @@ struct QuantMixtureInfo {
     std::uint32_t file_type;  // general.file_type in GGUF
 };
 
-inline constexpr std::array<QuantMixtureInfo, 19> kQuantMixtures = {{
+inline constexpr std::array<QuantMixtureInfo, 20> kQuantMixtures = {{
     {QuantMixture::F16, "f16", WeightFormat::F16, 1},
     {QuantMixture::Q8_0, "q8_0", WeightFormat::Q8_0, 7},
     {QuantMixture::Q4_0, "q4_0", WeightFormat::Q4_0, 2},
@@ -61,10 +62,14 @@ inline constexpr std::array<QuantMixtureInfo, 19> kQuantMixtures = {{
     {QuantMixture::Q6_K, "q6_k", WeightFormat::Q6_K, 18},
     {QuantMixture::IQ4_NL, "iq4_nl", WeightFormat::IQ4_NL, 25},
     {QuantMixture::IQ4_XS, "iq4_xs", WeightFormat::IQ4_XS, 30},
+    {QuantMixture::MXFP4_MOE, "mxfp4_moe", WeightFormat::Q8_0, 38},
 }};
 
-// Those that synthetic models have.
-inline constexpr std::span<const QuantMixtureInfo> kSyntheticMixtures = std::span(kQuantMixtures).first(5);
+// Those to which models can be quantized, and those that synthetic models have.
+inline constexpr std::span<const QuantMixtureInfo> kWrittenMixtures = std::span(kQuantMixtures).first(19);
+inline constexpr std::array<QuantMixtureInfo, 6> kSyntheticMixtures = {kQuantMixtures[0], kQuantMixtures[1],
+                                                                       kQuantMixtures[2], kQuantMixtures[3],
+                                                                       kQuantMixtures[4], kQuantMixtures[19]};
 
 constexpr const QuantMixtureInfo& info(QuantMixture mixture) {
     return kQuantMixtures[static_cast<std::size_t>(mixture)];
@@ -75,14 +80,15 @@ constexpr const QuantMixtureInfo& info(QuantMixture mixture) {
 // attn_output; those of Q4_K_M and Q5_K_M in the first and last eighth of the layers and every third between;
 // those of IQ4_NL and IQ4_XS are ffn_down of the first eighth and, with grouped heads, attn_v in Q5_K.
 // Models of 80 layers with grouped heads have attn_v in Q5_K instead of Q3_K and Q4_K; models with 8 experts
-// have attn_k and attn_v in Q8_0 and attn_output in Q5_K. importance: whether an importance matrix guides the
+// have attn_k and attn_v in Q8_0 and attn_output in Q5_K. MXFP4_MOE has
+// experts in MXFP4 and all others in Q8_0. importance: whether an importance matrix guides the
 // quantization. Rows that are not whole blocks of that format get one with smaller blocks: Q4_0 for Q2_K and
 // Q3_K (llama.cpp: IQ4_NL, of the same size), IQ4_NL for IQ4_XS, Q5_0 for Q4_K, Q5_1 for Q5_K, Q8_0 for Q6_K
 // and, if these do not fit either, F16.
 WeightFormat mixture_format_or_fallback(QuantMixture mixture, const ModelTensor& tensor,
                                         const ModelConfig& config, bool importance = false);
 
-// Returns the mixture with a name in lower or upper case; nothing for other names.
+// Returns one of kWrittenMixtures by its name in lower or upper case; nothing for other names.
 std::optional<QuantMixture> find_mixture(std::string_view name);
 
 // Returns the names of `mixtures`, separated by commas.

@@ -161,6 +161,15 @@ void make_q6_k(const Generator& generator, double deviation) {
     });
 }
 
+// Exponent, 32 codes of E2M1, whose root mean square is 2.93.
+void make_mxfp4(const Generator& generator, double deviation) {
+    const auto exponent = static_cast<std::byte>(127 + std::lround(std::log2(deviation / 2.93)));
+    generator.each(block_bytes(WeightFormat::MXFP4), [exponent](const auto& random, std::byte* out) {
+        out[0] = exponent;
+        fill(random, 0, out + 1, 16);
+    });
+}
+
 }  // namespace
 
 std::uint64_t tensor_key(std::uint64_t seed, std::string_view tensor_name) {
@@ -191,6 +200,8 @@ void make_blocks(WeightFormat format, std::uint64_t key, std::uint64_t first_blo
             return make_q4_or_q5_k(generator, format, deviation);
         case WeightFormat::Q6_K:
             return make_q6_k(generator, deviation);
+        case WeightFormat::MXFP4:
+            return make_mxfp4(generator, deviation);
         default:
             break;
     }

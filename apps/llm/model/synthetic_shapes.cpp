@@ -20,9 +20,11 @@ struct Shape {
     double rms_eps, rope_theta;
     int experts = 0, used_experts = 0, expert_ffn = 0, shared_ffn = 0, dense_layers = 0, rope_dims = 0;
     int kv_rank = 0, plain_dim = 0, value_dim = 0;
+    int window = 0;            // of every other layer, from the first on
+    int original_context = 0;  // of YaRN; 0: none
 };
 
-constexpr std::array<Shape, 14> kShapes = {{
+constexpr std::array<Shape, 17> kShapes = {{
     {"llama-3-8b", "llama", 32, 4096, 32, 8, 128, 14336, 128256, 8192, 1e-5, 500000},
     {"llama-3-70b", "llama", 80, 8192, 64, 8, 128, 28672, 128256, 8192, 1e-5, 500000},
     {"llama-3.2-1b", "llama", 16, 2048, 32, 8, 64, 8192, 128256, 131072, 1e-5, 500000},
@@ -57,7 +59,34 @@ constexpr std::array<Shape, 14> kShapes = {{
      128},
     {"tiny-mla", "deepseek_v2", 3,   256, 4,  1,   160, 768, 512, 2048, 1e-6, 1e4, 8,
      2,          256,           512, 1,   32, 128, 64,  64},
+    {"gpt-oss-20b", "gpt_oss", 24, 2880, 64, 8, 64, 2880, 201088, 131072, 1e-5, 150000, 32, 4,
+     2880,          0,         0,  0,    0,  0, 0,  128,  4096},
+    {"gpt-oss-120b", "gpt_oss", 36, 2880, 64, 8, 64, 2880, 201088, 131072, 1e-5, 150000, 128, 4,
+     2880,           0,         0,  0,    0,  0, 0,  128,  4096},
     {"tiny-moe", "qwen2_moe", 4, 256, 4, 2, 64, 768, 512, 2048, 1e-6, 10000, 8, 2, 256, 512},
+    {"tiny-gpt-oss",
+     "gpt_oss",
+     4,
+     256,
+     8,
+     2,
+     32,
+     256,
+     512,
+     2048,
+     1e-5,
+     10000,
+     8,
+     2,
+     256,
+     0,
+     0,
+     0,
+     0,
+     0,
+     0,
+     64,
+     512},
     {"tiny", "llama", 4, 256, 4, 2, 64, 768, 512, 2048, 1e-5, 10000},
 }};
 
@@ -105,6 +134,17 @@ ModelConfig synthetic_shape(std::string_view name) {
         config.rms_eps = shape.rms_eps;
         config.rope_theta = shape.rope_theta;
         config.rope_style = config.family->rope_in_gguf;
+        if (shape.window > 0) {
+            std::vector<bool> slides = each_layer(config, true);
+            for (std::size_t i = 1; i < slides.size(); i += 2) slides[i] = false;
+            set_window(config, shape.window, slides);
+        }
+        if (shape.original_context > 0) {
+            config.rope_scaling.kind = RopeScalingKind::Yarn;
+            config.rope_scaling.factor = static_cast<double>(shape.context) / shape.original_context;
+            config.rope_scaling.original_context = shape.original_context;
+            config.rope_scaling.truncated = false;
+        }
         config.bos_id = kSyntheticBos;
         config.add_bos = true;
         config.eos_ids = {kSyntheticEos};

@@ -1,4 +1,4 @@
-// Translates names of tensors in Hugging Face folders.
+// Translates names of tensors in Hugging Face folders and GGUF files.
 #pragma once
 
 #include <string>

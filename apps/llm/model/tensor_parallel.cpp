@@ -56,6 +56,8 @@ IndexRange elements(const ModelSource& model, const RankShare& share, const Mode
     switch (tensor.cut_group) {
         case CutGroup::Heads:
             return {share.heads.begin * of_head, share.heads.end * of_head};
+        case CutGroup::HeadNumbers:
+            return share.heads;
         case CutGroup::KvHeads:
             return {share.kv_heads.begin * head_dim, share.kv_heads.end * head_dim};
         case CutGroup::Ffn:

@@ -29,6 +29,17 @@ void add_experts(const ModelConfig& config, int layer, std::vector<ModelTensor>&
     add_each("ffn_gate", ffn, hidden, CutAxis::Rows);
     add_each("ffn_up", ffn, hidden, CutAxis::Rows);
     add_each("ffn_down", hidden, ffn, CutAxis::Columns);
+    if (config.blocks.expert_biases) {
+        const auto add_bias = [&](const char* name, std::size_t rows, std::size_t columns, CutAxis axis) {
+            table.push_back({fmt::format("blk.{}.{}.bias", layer, name), layer, rows, columns, axis,
+                             axis == CutAxis::None ? CutGroup::None : CutGroup::ExpertFfn});
+            table.back().router = true;
+        };
+        add_bias("ffn_gate_inp", 1, count, CutAxis::None);
+        add_bias("ffn_gate_exps", count, ffn, CutAxis::Columns);
+        add_bias("ffn_up_exps", count, ffn, CutAxis::Columns);
+        add_bias("ffn_down_exps", count, hidden, CutAxis::None);
+    }
     if (shared == 0) return;
     if (config.experts.shared_gate) add("ffn_gate_inp_shexp", 1, hidden, CutAxis::None, CutGroup::None);
     add("ffn_gate_shexp", shared, hidden, CutAxis::Rows, CutGroup::SharedFfn);
@@ -91,7 +102,11 @@ void add_attention(const ModelConfig& config, int layer, std::vector<ModelTensor
         add("attn_q_norm.weight", 1, q_rows, CutAxis::Columns, CutGroup::Heads);
         add("attn_k_norm.weight", 1, kv_rows, CutAxis::Columns, CutGroup::KvHeads);
     }
+    if (config.blocks.sinks)
+        add("attn_sinks.weight", 1, static_cast<std::size_t>(config.heads), CutAxis::Columns,
+            CutGroup::HeadNumbers);
     add("attn_output.weight", hidden, q_rows, CutAxis::Columns, CutGroup::Heads);
+    if (config.blocks.output_bias) add("attn_output.bias", 1, hidden);
 }
 
 void add_layer(const ModelConfig& config, int layer, std::vector<ModelTensor>& table) {

@@ -77,7 +77,6 @@ constexpr WeightFormat gpu_format(WeightFormat format) {
         case WeightFormat::Q5_1:
         case WeightFormat::Q2_K:
         case WeightFormat::IQ4_XS:
-        case WeightFormat::MXFP4:
         case WeightFormat::IQ1_S:
         case WeightFormat::IQ1_M:
         case WeightFormat::IQ2_XXS:

@@ -128,8 +128,9 @@ std::unique_ptr<AdapterWeights> HostOps::load_adapters(const AdapterSource& sour
     return std::make_unique<HostAdapters>(source);
 }
 
-std::unique_ptr<ExpertWeights> HostOps::join_experts(std::vector<std::unique_ptr<WeightMatrix>> experts) {
-    return std::make_unique<ExpertWeights>(std::move(experts));
+std::unique_ptr<ExpertWeights> HostOps::join_experts(std::vector<std::unique_ptr<WeightMatrix>> experts,
+                                                     std::unique_ptr<OpsMemory> bias) {
+    return std::make_unique<ExpertWeights>(std::move(experts), std::move(bias));
 }
 
 void HostOps::embed(const WeightMatrix& table, const BatchView& batch, float scale, FloatRows x) {

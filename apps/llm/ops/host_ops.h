@@ -50,7 +50,8 @@ class HostOps : public Ops {
     std::unique_ptr<HostCopy> make_host_copy(std::size_t most_bytes) override;
     void synchronize() override {}
     std::unique_ptr<WeightMatrix> load_matrix(const MatrixSource& source) override;
-    std::unique_ptr<ExpertWeights> join_experts(std::vector<std::unique_ptr<WeightMatrix>> experts) override;
+    std::unique_ptr<ExpertWeights> join_experts(std::vector<std::unique_ptr<WeightMatrix>> experts,
+                                                std::unique_ptr<OpsMemory> bias) override;
     std::unique_ptr<AdapterWeights> load_adapters(const AdapterSource& source) override;
     std::unique_ptr<Recording> record(std::function<void()> enqueue) override;
 

@@ -54,6 +54,9 @@ struct AttentionSettings {
     float scale = 1;
     int window = 0;      // 0: none
     float soft_cap = 0;  // 0: none
+    // (heads): a score of each head, not scaled, that takes part in its softmax like a token with the value
+    // 0. fp32 in device memory; nullptr: there are none.
+    const float* sinks = nullptr;
 };
 
 // The keys and values of one layer, in pages of kv_page_tokens tokens. keys, values: (pages, kv_heads,
@@ -80,6 +83,7 @@ struct RouterSettings {
     int groups = 1;                      // of adjacent experts, of equal size
     int used_groups = 1;                 // groups that a row's experts come from
     float scale = 1;                     // of the weights of a row's experts
+    const float* bias = nullptr;         // (experts): added to the logits; nullptr: there is none
 };
 
 // The experts of each row, in device memory that the caller owns (routing.h). The pairs of a row and one of

@@ -35,6 +35,7 @@
 #include "llm/ops/adapters.h"
 #include "llm/ops/batch.h"
 #include "llm/ops/operands.h"
+#include "llm/ops/ops_memory.h"
 #include "llm/ops/sampling.h"
 #include "llm/ops/weight_matrix.h"
 
@@ -45,23 +46,19 @@ inline std::size_t bytes_of(Element element) {
     return element == Element::F32 ? 4 : 2;
 }
 
-// Owned memory of the device. Its contents are undefined at first.
-class OpsMemory {
-  public:
-    virtual ~OpsMemory() = default;
-    void* data() const { return data_; }
-    std::size_t bytes() const { return bytes_; }
-
-  protected:
-    void* data_ = nullptr;
-    std::size_t bytes_ = 0;
-};
-
 // fp32 activations: the residual stream, partial sums, logits.
 struct FloatRows {
     float* data = nullptr;
     std::int64_t rows = 0;
     std::int64_t columns = 0;
+};
+
+// What an operation adds to rows: `rows` and, to each of them, a bias (columns). Either may be absent; a bias
+// only comes with rows.
+struct AddedRows : FloatRows {
+    AddedRows() = default;
+    AddedRows(FloatRows added, const float* with_bias = nullptr) : FloatRows(added), bias(with_bias) {}
+    const float* bias = nullptr;  // fp32 in device memory
 };
 
 // Activations of hidden_element().
@@ -131,9 +128,10 @@ class Ops {
     // they have been copied on return.
     virtual std::unique_ptr<WeightMatrix> load_matrix(const MatrixSource& source) = 0;
 
-    // Joins the loaded matrices of a layer's experts, which must have the same shape and format.
-    virtual std::unique_ptr<ExpertWeights> join_experts(
-        std::vector<std::unique_ptr<WeightMatrix>> experts) = 0;
+    // Joins the loaded matrices of a layer's experts, which must have the same shape and format. bias: see
+    // ExpertWeights.
+    virtual std::unique_ptr<ExpertWeights> join_experts(std::vector<std::unique_ptr<WeightMatrix>> experts,
+                                                        std::unique_ptr<OpsMemory> bias = nullptr) = 0;
 
     // Loads the factors of adapters, as hidden_element(). Ranks are at most most_adapter_rank.
     virtual std::unique_ptr<AdapterWeights> load_adapters(const AdapterSource& source) = 0;
@@ -152,10 +150,10 @@ class Ops {
     // token -1. x: (rows, columns of the table).
     virtual void embed(const WeightMatrix& table, const BatchView& batch, float scale, FloatRows x) = 0;
 
-    // x[r, :] += delta[r, :] (if delta.data); out[r, c] = x[r, c] * weight[c] / sqrt(mean_c(x[r, :]^2) +
-    // eps), or x[r, c] without a norm. weight: (columns) fp32; nullptr: no norm. Trips the sentinel where the
-    // mean is not finite.
-    virtual void add_rms_norm(FloatRows x, FloatRows delta, const float* weight, float eps, HiddenRows out,
+    // x[r, :] += delta[r, :] + bias (each if there is one); out[r, c] = x[r, c] * weight[c] /
+    // sqrt(mean_c(x[r, :]^2) + eps), or x[r, c] without a norm. weight: (columns) fp32; nullptr: no norm.
+    // Trips the sentinel where the mean is not finite.
+    virtual void add_rms_norm(FloatRows x, AddedRows delta, const float* weight, float eps, HiddenRows out,
                               SentinelPlace place) = 0;
 
     // x[r, c] = x[r, c] * weight[c] / sqrt(mean_c(x[r, :]^2) + eps), in place. Trips the sentinel where the
@@ -170,7 +168,8 @@ class Ops {
     virtual void matmul(HiddenRows x, std::span<const WeightMatrix* const> weights, HiddenRows out) = 0;
     virtual void matmul(HiddenRows x, const WeightMatrix& weight, FloatRows out) = 0;
 
-    // out[r, j] = activation(g) * u, with g = sum_c x[r, c] * gate[j, c] and u = sum_c x[r, c] * up[j, c].
+    // out[r, j] = activation(g) * u (see Activation), with g = sum_c x[r, c] * gate[j, c] and u = sum_c x[r,
+    // c] * up[j, c].
     virtual void gated_matmul(HiddenRows x, const WeightMatrix& gate, const WeightMatrix& up,
                               Activation activation, HiddenRows out) = 0;
 
@@ -199,25 +198,27 @@ class Ops {
     // rope_and_store. sums: (rows, 2).
     virtual void sum_squares(HiddenRows qkv, const QkvSettings& settings, FloatRows sums) = 0;
 
-    // Chooses the experts of each row by scores s[e] of logits l[e] = sum_c x[r, c] * weight[e, c] in fp32:
-    // s = softmax(l) over all experts, or s[e] = 1 / (1 + exp(-l[e])). The best experts have the `used`
-    // largest s[e] + choice_bias[e], of equal ones the lower, from the used_groups best groups. A group is as
-    // good as its best expert by softmax, or as the sum of its two best by sigmoid. The weights are scale *
-    // s[e], with s divided by its sum over the chosen experts if normalized (a sigmoid router adds 1e-20 to
-    // the sum); that of the shared expert is 1 / (1 + exp(-sum_c x[r, c] * shared_gate[c])). Empty rows have
-    // no experts.
+    // Chooses the experts of each row by scores s[e] of logits l[e] = sum_c x[r, c] * weight[e, c] + bias[e]
+    // in fp32: s = softmax(l) over all experts, or s[e] = 1 / (1 + exp(-l[e])). The best experts have the
+    // `used` largest s[e] + choice_bias[e], of equal ones the lower, from the used_groups best groups. A
+    // group is as good as its best expert by softmax, or as the sum of its two best by sigmoid. The weights
+    // are scale * s[e], with s divided by its sum over the chosen experts if normalized (a sigmoid router
+    // adds 1e-20 to the sum); that of the shared expert is 1 / (1 + exp(-sum_c x[r, c] * shared_gate[c])).
+    // Empty rows have no experts.
     virtual void route(HiddenRows x, const RouterSettings& settings, const BatchView& batch,
                        const Routing& to) = 0;
 
-    // The gated products of each sorted pair i of a row r and an expert e: out[i, j] = silu(g) * u as in
-    // gated_matmul, with x[r, :] and the expert's matrices. out: (rows * used, rows of the matrices); rows
-    // beyond the last pair keep their values. Computes only experts that some row uses. As in matmul, the
-    // number of rows may choose the algorithm, here and in sum_experts. GPUs need one format for gate and up.
+    // The gated products of each sorted pair i of a row r and an expert e: out[i, j] = activation(g) * u as
+    // in gated_matmul, with x[r, :], the expert's matrices, and their biases added to g and u. out: (rows *
+    // used, rows of the matrices); rows beyond the last pair keep their values. Computes only experts that
+    // some row uses. As in matmul, the number of rows may choose the algorithm, here and in sum_experts. GPUs
+    // need one format for gate and up.
     virtual void gated_experts(HiddenRows x, const ExpertWeights& gate, const ExpertWeights& up,
-                               const Routing& routing, HiddenRows out) = 0;
+                               Activation activation, const Routing& routing, HiddenRows out) = 0;
 
-    // out[r, j] = sum_k weight[r, k] * sum_c x[place[r, k], c] * w[expert[r, k]][j, c], in the order of k. If
-    // routing.shared, adds shared[r] times the former out[r, j]. x: as gated_experts leaves it.
+    // out[r, j] = sum_k weight[r, k] * (sum_c x[place[r, k], c] * w[e][j, c] + bias[e, j]), e = expert[r, k],
+    // in the order of k. If routing.shared, adds shared[r] times the former out[r, j]. x: as gated_experts
+    // leaves it.
     virtual void sum_experts(HiddenRows x, const ExpertWeights& down, const Routing& routing,
                              FloatRows out) = 0;
 
@@ -227,7 +228,8 @@ class Ops {
     virtual void rope_and_store(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
                                 const KvLayer& cache) = 0;
 
-    // out[r, h, :] = sum_p softmax_p(capped(scale * q[r, h, :] . k[p, h', :])) v[p, h', :], with
+    // out[r, h, :] = sum_p softmax_p(capped(scale * q[r, h, :] . k[p, h', :])) v[p, h', :] (see
+    // AttentionSettings for sinks), with
     // h' = h / (heads / kv_heads). p runs over the row's sequence up to and including the row's position,
     // from 0, or from max(0, position - window + 1) if window > 0. capped(s) = soft_cap * tanh(s / soft_cap)
     // if soft_cap > 0, otherwise s. qkv: as rope_and_store leaves it. out: (rows, heads * head_dim), 0 in

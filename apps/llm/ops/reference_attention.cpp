@@ -132,8 +132,12 @@ void ReferenceOps::attention(HiddenRows qkv, const QkvSettings& settings, const 
                     dot += static_cast<double>(q[i]) * element(cache.keys, cache.key_scales, p, i);
                 score.push_back(capped(dot * static_cast<double>(attention.scale)));
             }
-            const double largest = *std::max_element(score.begin(), score.end());
-            double total = 0;
+            double largest = *std::max_element(score.begin(), score.end()), total = 0;
+            if (attention.sinks != nullptr) {
+                const auto sink = static_cast<double>(attention.sinks[h]);
+                largest = std::max(largest, sink);
+                total = std::exp(sink - largest);
+            }
             for (double& s : score) total += s = std::exp(s - largest);
             for (int i = 0; i < dim; ++i) {
                 double sum = 0;

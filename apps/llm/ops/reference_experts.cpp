@@ -16,13 +16,15 @@ double dot(const float* x, const float* w, std::int64_t columns) {
     return sum;
 }
 
-// Calls product(j, dot product of x with row j) for all rows of the matrix.
+// Calls store(j, dot product of x with row j, plus the bias) for all rows of the expert's matrix.
 template <class Store>
-void row_products(const float* x, const WeightMatrix& matrix, const Store& store) {
+void row_products(const float* x, const ExpertWeights& experts, std::int64_t expert, const Store& store) {
+    const WeightMatrix& matrix = experts.of(expert);
+    const float* bias = experts.bias() != nullptr ? experts.bias() + expert * matrix.rows() : nullptr;
     std::vector<float> w(static_cast<std::size_t>(matrix.columns()));
     for (std::int64_t j = 0; j < matrix.rows(); ++j) {
         dequantize_row(matrix.format(), host(matrix).row(j), matrix.columns(), w.data());
-        store(j, dot(x, w.data(), matrix.columns()));
+        store(j, dot(x, w.data(), matrix.columns()) + (bias != nullptr ? static_cast<double>(bias[j]) : 0));
     }
 }
 
@@ -35,7 +37,8 @@ void ReferenceOps::route(HiddenRows x, const RouterSettings& settings, const Bat
         const float* row = host(x).data + r * x.columns;
         for (std::int64_t e = 0; e < settings.experts; ++e)
             logits[static_cast<std::size_t>(e)] =
-                static_cast<float>(dot(row, settings.weight + e * x.columns, x.columns));
+                static_cast<float>(dot(row, settings.weight + e * x.columns, x.columns) +
+                                   (settings.bias != nullptr ? static_cast<double>(settings.bias[e]) : 0));
         choose_experts(logits.data(), settings, batch.sequence[r] < 0, r, to);
         if (to.shared != nullptr)
             to.shared[r] =
@@ -47,17 +50,17 @@ void ReferenceOps::route(HiddenRows x, const RouterSettings& settings, const Bat
 }
 
 void ReferenceOps::gated_experts(HiddenRows x, const ExpertWeights& gate, const ExpertWeights& up,
-                                 const Routing& routing, HiddenRows out) {
+                                 Activation activation, const Routing& routing, HiddenRows out) {
     std::vector<double> gates(static_cast<std::size_t>(out.columns));
     for (std::int64_t e = 0; e < routing.experts; ++e)
         for (std::int64_t i = routing.begin[e]; i < routing.begin[e + 1]; ++i) {
             const float* row = host(x).data + routing.row[i] * x.columns;
             float* to = host(out).data + i * out.columns;
-            row_products(row, gate.of(e),
+            row_products(row, gate, e,
                          [&](std::int64_t j, double sum) { gates[static_cast<std::size_t>(j)] = sum; });
-            row_products(row, up.of(e), [&](std::int64_t j, double sum) {
-                const double g = gates[static_cast<std::size_t>(j)];
-                to[j] = static_cast<float>(g / (1 + std::exp(-g)) * sum);
+            row_products(row, up, e, [&](std::int64_t j, double sum) {
+                to[j] =
+                    static_cast<float>(gated_reference(activation, gates[static_cast<std::size_t>(j)], sum));
             });
         }
 }
@@ -73,7 +76,7 @@ void ReferenceOps::sum_experts(HiddenRows x, const ExpertWeights& down, const Ro
                           : 0;
         for (std::int64_t k = r * routing.used; k < (r + 1) * routing.used; ++k) {
             if (routing.expert[k] < 0) continue;
-            row_products(host(x).data + routing.place[k] * x.columns, down.of(routing.expert[k]),
+            row_products(host(x).data + routing.place[k] * x.columns, down, routing.expert[k],
                          [&](std::int64_t j, double sum) {
                              sums[static_cast<std::size_t>(j)] +=
                                  static_cast<double>(routing.weight[k]) * sum;

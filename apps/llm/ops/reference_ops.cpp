@@ -1,5 +1,6 @@
 #include "llm/ops/reference_ops.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -24,20 +25,30 @@ void products(FloatRows x, const WeightMatrix& weight, const Store& store) {
     }
 }
 
-double activated(Activation activation, double g) {
-    if (activation == Activation::Silu) return g / (1 + std::exp(-g));
-    return g / 2 * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (g + 0.044715 * g * g * g)));
-}
-
 }  // namespace
 
-void ReferenceOps::add_rms_norm(FloatRows x, FloatRows delta, const float* weight, float eps, HiddenRows out,
+double gated_reference(Activation activation, double g, double u) {
+    constexpr double limit = kSwigluLimit, slope = kSwigluSlope;
+    switch (activation) {
+        case Activation::Silu:
+            return g / (1 + std::exp(-g)) * u;
+        case Activation::GeluTanh:
+            return g / 2 * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (g + 0.044715 * g * g * g))) * u;
+        case Activation::ClampedSwiglu:
+            break;
+    }
+    g = std::min(g, limit);
+    return g / (1 + std::exp(-slope * g)) * (std::clamp(u, -limit, limit) + 1);
+}
+
+void ReferenceOps::add_rms_norm(FloatRows x, AddedRows delta, const float* weight, float eps, HiddenRows out,
                                 SentinelPlace place) {
     for (std::int64_t r = 0; r < x.rows; ++r) {
         float* row = x.data + r * x.columns;
         double squares = 0;
         for (std::int64_t c = 0; c < x.columns; ++c) {
             if (delta.data != nullptr) row[c] += delta.data[r * x.columns + c];
+            if (delta.bias != nullptr) row[c] += delta.bias[c];
             squares += static_cast<double>(row[c]) * static_cast<double>(row[c]);
         }
         const double mean = squares / static_cast<double>(x.columns);
@@ -79,7 +90,7 @@ void ReferenceOps::gated_matmul(HiddenRows x, const WeightMatrix& gate, const We
     };
     products(host(x), gate, [&](std::int64_t r, std::int64_t j, double sum) { g[at(r, j)] = sum; });
     products(host(x), up, [&](std::int64_t r, std::int64_t j, double sum) {
-        to.data[at(r, j)] = static_cast<float>(activated(activation, g[at(r, j)]) * sum);
+        to.data[at(r, j)] = static_cast<float>(gated_reference(activation, g[at(r, j)], sum));
     });
 }
 
@@ -87,8 +98,8 @@ void ReferenceOps::gate(HiddenRows x, Activation activation, HiddenRows out) {
     for (std::int64_t r = 0; r < out.rows; ++r)
         for (std::int64_t j = 0; j < out.columns; ++j) {
             const float* const from = host(x).data + r * x.columns + j;
-            host(out).data[r * out.columns + j] = static_cast<float>(
-                activated(activation, static_cast<double>(from[0])) * static_cast<double>(from[out.columns]));
+            host(out).data[r * out.columns + j] = static_cast<float>(gated_reference(
+                activation, static_cast<double>(from[0]), static_cast<double>(from[out.columns])));
         }
 }
 

@@ -6,13 +6,16 @@
 
 namespace voltpile::llm {
 
+// The gated product of one element, see Activation.
+double gated_reference(Activation activation, double g, double u);
+
 class ReferenceOps final : public HostOps {
   public:
     explicit ReferenceOps(bool clamp = false) : HostOps(clamp) {}
 
     std::string describe() const override { return "reference"; }
 
-    void add_rms_norm(FloatRows x, FloatRows delta, const float* weight, float eps, HiddenRows out,
+    void add_rms_norm(FloatRows x, AddedRows delta, const float* weight, float eps, HiddenRows out,
                       SentinelPlace place) override;
     void rms_norm(FloatRows x, const float* weight, float eps, SentinelPlace place) override;
     void matmul(HiddenRows x, std::span<const WeightMatrix* const> weights, HiddenRows out) override;
@@ -33,7 +36,7 @@ class ReferenceOps final : public HostOps {
     void route(HiddenRows x, const RouterSettings& settings, const BatchView& batch,
                const Routing& to) override;
     void gated_experts(HiddenRows x, const ExpertWeights& gate, const ExpertWeights& up,
-                       const Routing& routing, HiddenRows out) override;
+                       Activation activation, const Routing& routing, HiddenRows out) override;
     void sum_experts(HiddenRows x, const ExpertWeights& down, const Routing& routing, FloatRows out) override;
     void rope_and_store(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
                         const KvLayer& cache) override;

@@ -9,7 +9,7 @@ void TimedOps::embed(const WeightMatrix& table, const BatchView& batch, float sc
     mark("embedding");
 }
 
-void TimedOps::add_rms_norm(FloatRows x, FloatRows delta, const float* weight, float eps, HiddenRows out,
+void TimedOps::add_rms_norm(FloatRows x, AddedRows delta, const float* weight, float eps, HiddenRows out,
                             SentinelPlace place) {
     ops_.add_rms_norm(x, delta, weight, eps, out, place);
     mark("norm");
@@ -76,8 +76,8 @@ void TimedOps::route(HiddenRows x, const RouterSettings& settings, const BatchVi
 }
 
 void TimedOps::gated_experts(HiddenRows x, const ExpertWeights& gate, const ExpertWeights& up,
-                             const Routing& routing, HiddenRows out) {
-    ops_.gated_experts(x, gate, up, routing, out);
+                             Activation activation, const Routing& routing, HiddenRows out) {
+    ops_.gated_experts(x, gate, up, activation, routing, out);
     if (timed())
         mark(fmt::format("gated experts {} x 2 x {} x {}", gate.count(), gate.rows(), gate.columns()));
 }

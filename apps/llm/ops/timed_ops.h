@@ -44,8 +44,9 @@ class TimedOps final : public Ops {
     std::unique_ptr<WeightMatrix> load_matrix(const MatrixSource& source) override {
         return ops_.load_matrix(source);
     }
-    std::unique_ptr<ExpertWeights> join_experts(std::vector<std::unique_ptr<WeightMatrix>> experts) override {
-        return ops_.join_experts(std::move(experts));
+    std::unique_ptr<ExpertWeights> join_experts(std::vector<std::unique_ptr<WeightMatrix>> experts,
+                                                std::unique_ptr<OpsMemory> bias) override {
+        return ops_.join_experts(std::move(experts), std::move(bias));
     }
     std::unique_ptr<AdapterWeights> load_adapters(const AdapterSource& source) override {
         return ops_.load_adapters(source);
@@ -56,7 +57,7 @@ class TimedOps final : public Ops {
     SentinelReport take_sentinel() override { return ops_.take_sentinel(); }
 
     void embed(const WeightMatrix& table, const BatchView& batch, float scale, FloatRows x) override;
-    void add_rms_norm(FloatRows x, FloatRows delta, const float* weight, float eps, HiddenRows out,
+    void add_rms_norm(FloatRows x, AddedRows delta, const float* weight, float eps, HiddenRows out,
                       SentinelPlace place) override;
     void rms_norm(FloatRows x, const float* weight, float eps, SentinelPlace place) override;
     void matmul(HiddenRows x, std::span<const WeightMatrix* const> weights, HiddenRows out) override;
@@ -75,7 +76,7 @@ class TimedOps final : public Ops {
     void route(HiddenRows x, const RouterSettings& settings, const BatchView& batch,
                const Routing& to) override;
     void gated_experts(HiddenRows x, const ExpertWeights& gate, const ExpertWeights& up,
-                       const Routing& routing, HiddenRows out) override;
+                       Activation activation, const Routing& routing, HiddenRows out) override;
     void sum_experts(HiddenRows x, const ExpertWeights& down, const Routing& routing, FloatRows out) override;
     void rope_and_store(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
                         const KvLayer& cache) override;

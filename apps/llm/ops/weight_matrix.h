@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "llm/model/weight_format.h"
+#include "llm/ops/ops_memory.h"
 
 namespace voltpile::llm {
 
@@ -41,17 +42,21 @@ class WeightMatrix {
 // The matrices of all experts of a layer, with the same shape and format; no other Ops may use them.
 class ExpertWeights {
   public:
-    // matrices: at least one.
-    explicit ExpertWeights(std::vector<std::unique_ptr<WeightMatrix>> matrices)
-        : matrices_(std::move(matrices)) {}
+    // matrices: at least one. bias: fp32 (experts, rows); nullptr: there is none.
+    explicit ExpertWeights(std::vector<std::unique_ptr<WeightMatrix>> matrices,
+                           std::unique_ptr<OpsMemory> bias = nullptr)
+        : matrices_(std::move(matrices)), bias_(std::move(bias)) {}
     virtual ~ExpertWeights() = default;
     int count() const { return static_cast<int>(matrices_.size()); }
     const WeightMatrix& of(std::int64_t expert) const { return *matrices_[static_cast<std::size_t>(expert)]; }
     std::int64_t rows() const { return of(0).rows(); }
     std::int64_t columns() const { return of(0).columns(); }
+    // Returns what the product with each expert adds, in device memory.
+    const float* bias() const { return bias_ ? static_cast<const float*>(bias_->data()) : nullptr; }
 
   private:
     std::vector<std::unique_ptr<WeightMatrix>> matrices_;
+    std::unique_ptr<OpsMemory> bias_;
 };
 
 }  // namespace voltpile::llm

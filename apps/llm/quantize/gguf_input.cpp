@@ -46,7 +46,7 @@ class GgufInput final : public QuantizeInput {
             tensor.rows = stored->rows;
             tensor.columns = stored->columns;
             tensor.format = stored->format;
-            tensor.router = name.find(".ffn_gate_inp") != std::string_view::npos;
+            tensor.router = name.find(".ffn_gate_inp") != std::string_view::npos || name.ends_with(".bias");
             const bool of_heads = name.ends_with(".attn_k_b.weight") || name.ends_with(".attn_v_b.weight");
             if (stored->dimensions > 2) tensor.matrices = of_heads ? heads : experts;
             tensor.data = stored->data;

@@ -56,6 +56,12 @@ GROUPS = {"q_lora_rank": 48, "n_routed_experts": 12, "n_group": 4, "topk_group":
 DEEPSEEK3 = DEEPSEEK | GROUPS | {"architectures": ["DeepseekV3ForCausalLM"], "model_type": "deepseek_v3", "n_shared_experts": 1}
 DEEPSEEK3 |= {"routed_scaling_factor": 2.5, "norm_topk_prob": True, "scoring_func": "sigmoid", "topk_method": "noaux_tc"}
 DEEPSEEK3 |= {"num_nextn_predict_layers": 1, "rope_scaling": DEEPSEEK_YARN | {"mscale": 1.0, "mscale_all_dim": 1.0}}
+GPT_OSS = COMMON | {"architectures": ["GptOssForCausalLM"], "model_type": "gpt_oss", "attention_bias": True, "head_dim": 32}
+GPT_OSS |= {"num_local_experts": 6, "num_experts_per_tok": 2, "sliding_window": 24, "swiglu_limit": 7.0, "rope_theta": 500.0}
+GPT_OSS |= {"layer_types": ["sliding_attention", "full_attention"]}
+GPT_OSS |= {"rope_scaling": {"beta_fast": 32.0, "beta_slow": 1.0, "factor": 8.0, "original_max_position_embeddings": 32}}
+GPT_OSS["rope_scaling"] |= {"rope_type": "yarn", "truncate": False}
+MXFP4 = {"quant_method": "mxfp4", "modules_to_not_convert": ["model.layers.*.self_attn", "model.layers.*.mlp.router", "lm_head"]}
 YARN = {"factor": 8.0, "original_max_position_embeddings": 32, "rope_type": "yarn"}
 LONGROPE = {
     "type": "longrope",
@@ -154,6 +160,11 @@ MODELS = {
         | {"topk_group": 2, "routed_scaling_factor": 2.5, "n_shared_experts": 2, "num_nextn_predict_layers": 0}
         | {"first_k_dense_replace": 2},
         {"topk_group": 4},
+    ),
+    "gpt_oss": (GPT_OSS, "sinks"),
+    "gpt_oss_mxfp4": (
+        GPT_OSS | {"num_local_experts": 9, "num_experts_per_tok": 4, "quantization_config": MXFP4, "torch_dtype": "bfloat16"},
+        {"layer_types": ["full_attention", "full_attention"]},
     ),
 }
 SHARDED = ("llama3",)  # in two files with an index

@@ -19,9 +19,11 @@ import numpy as np
 import torch
 from make_goldens import build
 from safetensors.torch import load_file
+from transformers.integrations.mxfp4 import convert_moe_packed_tensors
 
-ARCHITECTURES = {"mistral": "llama", "gemma3_text": "gemma3", "glm4_moe": "glm4moe", "deepseek_v2": "deepseek2", "deepseek_v3": "deepseek2"}
-MODEL_ARCHS = {"glm4moe": "GLM4_MOE"}  # where the package's name is not that of the architecture
+ARCHITECTURES = {"mistral": "llama", "gemma3_text": "gemma3", "glm4_moe": "glm4moe", "deepseek_v2": "deepseek2", "deepseek_v3": "deepseek2",
+                 "gpt_oss": "gpt-oss"}
+MODEL_ARCHS = {"glm4moe": "GLM4_MOE", "gpt-oss": "GPT_OSS"}  # where the package's name is not that of the architecture
 ASSUMED = {
     "smollm3": {"no_rope_layers": [1, 1, 1, 0]},
     "gemma2": {"query_pre_attn_scalar": 32},  # the size of a head
@@ -72,6 +74,14 @@ def add_keys(writer, config, architecture):
         writer.add_attn_logit_softcapping(config["attn_logit_softcapping"])
         writer.add_final_logit_softcapping(config["final_logit_softcapping"])
     scaling = config.get("rope_scaling")
+    if architecture == "gpt-oss":
+        writer.add_sliding_window(config["sliding_window"])
+        writer.add_expert_count(config["num_local_experts"])
+        writer.add_expert_used_count(config["num_experts_per_tok"])
+        writer.add_expert_feed_forward_length(config["intermediate_size"])
+        writer.add_rope_scaling_type(gguf.RopeScalingType.YARN)
+        writer.add_rope_scaling_factor(scaling["factor"])
+        writer.add_rope_scaling_orig_ctx_len(scaling["original_max_position_embeddings"])
     if architecture == "gemma3":
         writer.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
         writer.add_rope_scaling_factor(scaling["factor"])
@@ -147,6 +157,34 @@ def with_stacked_experts(weights):
     return result | {name: torch.stack([of[e] for e in sorted(of)]) for name, of in stacks.items()}
 
 
+def add_mxfp4(writer, name, blocks, scales):
+    """Adds blocks whose bytes have neighbors as GGUF has them: weights 0 to 15 in low nibbles, 16 to 31 in high ones."""
+    codes = np.stack([blocks & 15, blocks >> 4], -1).reshape(*blocks.shape[:-1], 32)
+    packed = np.concatenate([scales[..., None], codes[..., :16] | codes[..., 16:] << 4], -1)
+    packed = np.ascontiguousarray(packed.reshape(*scales.shape[:2], -1))
+    values = convert_moe_packed_tensors(torch.from_numpy(blocks), torch.from_numpy(scales), dtype=torch.float32)
+    if not np.array_equal(gguf.dequantize(packed, gguf.GGMLQuantizationType.MXFP4), values.transpose(1, 2).numpy()):
+        raise RuntimeError(f"{name}: transformers has other weights")
+    writer.add_tensor(name, packed, raw_dtype=gguf.GGMLQuantizationType.MXFP4)
+
+
+def add_gpt_oss_experts(writer, weights):
+    """Adds the stacks of experts, with gate and up divided, and removes them from the weights."""
+    for name in [name for name in weights if ".mlp.experts." in name]:
+        x = weights[name].float().numpy() if "bias" in name else weights[name].numpy()
+        layer, kind = name.split(".")[2], name.split(".")[-1]
+        parts = {"gate": x[:, ::2], "up": x[:, 1::2]} if "gate_up" in kind else {"down": x}
+        for part, of_part in parts.items():
+            place = f"blk.{layer}.ffn_{part}_exps"
+            if kind.endswith("_bias"):
+                writer.add_tensor(f"{place}.bias", np.ascontiguousarray(of_part))
+            elif kind.endswith("_blocks"):
+                scales = weights[name.replace("_blocks", "_scales")].numpy()
+                scales = {"gate": scales[:, ::2], "up": scales[:, 1::2], "down": scales}[part]
+                add_mxfp4(writer, f"{place}.weight", np.ascontiguousarray(of_part), np.ascontiguousarray(scales))
+    return {name: tensor for name, tensor in weights.items() if ".mlp.experts." not in name}
+
+
 def make(folder):
     with open(os.path.join(folder, "config.json"), encoding="ascii") as file:
         config = json.load(file)
@@ -160,6 +198,8 @@ def make(folder):
     if architecture == "deepseek2":
         add_latent_keys(writer, config, split)
     weights = load_file(os.path.join(folder, "model.safetensors"))
+    if architecture == "gpt-oss":
+        weights = add_gpt_oss_experts(writer, weights)
     stored = with_stacked_experts(with_split_heads(weights, config) if split else weights)
     if layers > config["num_hidden_layers"]:
         writer.add_nextn_predict_layers(layers - config["num_hidden_layers"])
@@ -176,6 +216,8 @@ def make(folder):
         name = name.replace("e_score_correction_bias", "e_score_correction.bias")
         # The package does not know Gemma 2 with a head of its own.
         canonical = "output.weight" if name == "lm_head.weight" else names.get_name(name, (".weight", ".bias"))
+        if architecture == "gpt-oss":  # the package knows these only without the ending
+            canonical = f"blk.{name.split('.')[2]}.attn_sinks.weight" if name.endswith(".sinks") else canonical
         writer.add_tensor(canonical, x.astype(np.float16 if half else np.float32))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()

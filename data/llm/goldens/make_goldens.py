@@ -20,6 +20,7 @@ import torch
 from families import MODELS, SHARDED
 from safetensors.torch import save_file
 from transformers import AutoConfig, AutoModelForCausalLM
+from transformers.integrations.mxfp4 import convert_moe_packed_tensors
 
 PROMPT, GREEDY = 70, 16
 LEAST_MARGIN = 0.05  # of the logits' rms: five times the typical error of a logit at an NMSE of 1e-4
@@ -49,12 +50,17 @@ def random_weights(shapes, generator, dtype, norm_mean):
             x = x - 1.0 + norm_mean
         elif name.endswith("bias"):
             x = 0.5 * x
+        elif name.endswith("sinks"):
+            x = 1.0 + 1.5 * x
         elif name.endswith("embed_tokens.weight"):
             x = (0.02 if norm_mean == 0.0 else 0.1 if tied else 0.4) * x
         else:
             gain = 1.3 if name.endswith(("q_proj.weight", "k_proj.weight")) else 2.5 if name.startswith("lm_head") else 1.0
-            gain = 2.0 if name.endswith("mlp.gate.weight") else gain
-            x = gain * x / shape[-1] ** 0.5
+            gain = 2.0 if name.endswith(("mlp.gate.weight", "mlp.router.weight")) else gain
+            inputs = shape[-1]
+            if name.endswith(("gate_up_proj", "down_proj")):  # transposed; the clamps of gpt-oss change some products
+                gain, inputs = 2.5 if name.endswith("gate_up_proj") else 1.0, shape[-2]
+            x = gain * x / inputs**0.5
         weights[name] = x.to(dtype).contiguous()
     return weights
 
@@ -62,7 +68,7 @@ def random_weights(shapes, generator, dtype, norm_mean):
 def build(config, weights):
     """Returns the model in fp32 with the stored weights; tied weights follow the embedding."""
     model = AutoModelForCausalLM.from_config(
-        AutoConfig.for_model(**config), dtype=torch.float32, attn_implementation="eager"
+        AutoConfig.for_model(**{k: v for k, v in config.items() if k != "quantization_config"}), dtype=torch.float32, attn_implementation="eager"
     )
     missing, unexpected = model.load_state_dict({k: v.float() for k, v in weights.items()}, strict=False)
     if unexpected or set(missing) - {"lm_head.weight"}:
@@ -101,7 +107,7 @@ def least_gap(model, ids):
 
     def measure(router, inputs, _):
         x = inputs[0].reshape(-1, router.weight.shape[1])
-        scores = x @ router.weight.T
+        scores = x @ router.weight.T + getattr(router, "bias", 0.0)
         if hasattr(router, "e_score_correction_bias"):
             scores = scores.sigmoid() + router.e_score_correction_bias
         config = model.config
@@ -117,15 +123,37 @@ def least_gap(model, ids):
         top = scores.topk(config.num_experts_per_tok + 1, dim=-1).values
         gaps.append((top[:, -2] - top[:, -1]).min().item())
 
-    hooks = [m.register_forward_hook(measure) for name, m in model.named_modules() if name.endswith("mlp.gate")]
+    hooks = [m.register_forward_hook(measure) for name, m in model.named_modules() if name.endswith(("mlp.gate", "mlp.router"))]
     model(ids[None])
     for hook in hooks:
         hook.remove()
     return min(gaps)
 
 
+def mxfp4_stack(shape, generator):
+    """Returns random blocks and scales of the transposed matrices (experts, columns, rows), and their weights."""
+    experts, columns, rows = shape
+    blocks = torch.randint(0, 256, (experts, rows, columns // 32, 16), generator=generator, dtype=torch.uint8)
+    # Codes have a root mean square of 2.9.
+    middle = 127 - round(math.log2(2.9 * columns**0.5 / (2.5 if rows > columns else 1.0)))
+    scales = torch.randint(middle - 1, middle + 2, (experts, rows, columns // 32), generator=generator, dtype=torch.uint8)
+    return blocks, scales, convert_moe_packed_tensors(blocks, scales, dtype=torch.float32)
+
+
+def packed_experts(weights, generator):
+    """Replaces the stacks of experts by what random MXFP4 blocks are; returns the weights and the tensors of the folder."""
+    stored, weights = dict(weights), dict(weights)
+    for name, weight in list(weights.items()):
+        if name.endswith(("gate_up_proj", "down_proj")):
+            del stored[name]
+            stored[name + "_blocks"], stored[name + "_scales"], weights[name] = mxfp4_stack(weight.shape, generator)
+    return weights, stored
+
+
 def published(weights, config):
     """Returns the weights under the names of published models: one matrix for each expert where transformers has one tensor for all."""
+    if config["model_type"] == "gpt_oss":
+        return weights
     mixtral = config["model_type"] == "mixtral"
     gate, up, down = ("w1", "w3", "w2") if mixtral else ("gate_proj", "up_proj", "down_proj")
     result = {}
@@ -165,6 +193,8 @@ def without(config, weights, feature):
     """Returns the model without its distinguishing feature."""
     if isinstance(feature, dict):
         return build(config | feature, weights)
+    if feature == "sinks":
+        return build(config, {k: torch.full_like(v, -1e4) if k.endswith(feature) else v for k, v in weights.items()})
     neutral = torch.zeros_like if feature.endswith("bias") or "shared_expert" in feature else torch.ones_like
     return build(config, {k: neutral(v) if k.endswith(feature) and "layernorm" not in k else v for k, v in weights.items()})
 
@@ -193,12 +223,17 @@ def write_json(path, content):
 def make(name, out):
     config, feature = MODELS[name]
     dtype = getattr(torch, config.get("torch_dtype") or config["dtype"])
-    skeleton = AutoModelForCausalLM.from_config(AutoConfig.for_model(**config))
+    skeleton = AutoModelForCausalLM.from_config(
+        AutoConfig.for_model(**{k: v for k, v in config.items() if k != "quantization_config"})
+    )
     shapes = {k: tuple(p.shape) for k, p in skeleton.named_parameters()}
     shapes |= {k: tuple(b.shape) for k, b in skeleton.named_buffers() if k.endswith("e_score_correction_bias")}
     for seed in range(1000):
         generator = torch.Generator().manual_seed(seed)
         weights = random_weights(shapes, generator, dtype, norm_mean=0.0 if "gemma" in config["model_type"] else 1.0)
+        stored = weights
+        if "quantization_config" in config:
+            weights, stored = packed_experts(weights, generator)
         prompt = torch.randint(3, config["vocab_size"], (PROMPT,), generator=generator)
         model = build(config, weights)
         greedy, logits, margin = greedy_run(model, prompt)
@@ -216,7 +251,7 @@ def make(name, out):
     folder = os.path.join(out, name)
     os.makedirs(folder, exist_ok=True)
     write_json(os.path.join(folder, "config.json"), config)
-    write_weights(folder, with_prediction_layers(published(weights, config), config), name in SHARDED)
+    write_weights(folder, with_prediction_layers(published(stored, config), config), name in SHARDED)
     logits.numpy().astype("<f4").tofile(os.path.join(folder, "logits.f32"))
     about = {"file": "logits.f32", "dtype": "float32", "shape": list(logits.shape), "rms": rms}
     golden = {"prompt": prompt.tolist(), "greedy": greedy.tolist(), "logits": about, "least_margin": margin}

@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::string_view kSupported =
     "GPTQ with 4 or 8 bits, AWQ gemm with 4 bits, compressed-tensors pack-quantized, int-quantized and "
-    "float-quantized, FP8 E4M3, bitsandbytes NF4 and FP4; F16, BF16, F32; quantized models as GGUF";
+    "float-quantized, FP8 E4M3, bitsandbytes NF4 and FP4, MXFP4 of gpt-oss; F16, BF16, F32; quantized models "
+    "as GGUF";
 
 [[noreturn]] void refuse(const JsonKeys& keys, const std::string& what) {
     keys.fail(fmt::format("the weights are quantized by {}, which is not supported (supported: {})", what,
@@ -130,6 +131,7 @@ Quantization read_quantization(const JsonKeys& model) {
     if (method == "awq") return awq(*keys);
     if (method == "compressed-tensors") return compressed_tensors(*keys);
     if (method == "bitsandbytes") return bitsandbytes(*keys);
+    if (method == "mxfp4") return {Packing::Mxfp4, 4, 32};
     if (method != "fp8") refuse(*keys, printable(method));
     Quantization out{Packing::Float8, 8};
     if (const std::string format = keys->text("fmt").value_or("e4m3"); format != "e4m3")
@@ -156,6 +158,8 @@ std::string quantization_text(const Quantization& quantization) {
                                      quantization.block_columns);
         case Packing::Bitsandbytes:
             return "bitsandbytes, 4 bits";
+        case Packing::Mxfp4:
+            return "MXFP4 (experts)";
         case Packing::None:
             break;
     }

@@ -16,6 +16,7 @@ enum class Packing {
     Integers,        // compressed-tensors "int-quantized": one byte each
     Float8,          // E4M3: "fp8", and compressed-tensors "float-quantized"
     Bitsandbytes,    // NF4 and FP4: 4-bit codes into a table
+    Mxfp4,           // of stacks of experts alone (expert_stacks.h)
 };
 
 struct Quantization {

@@ -22,14 +22,14 @@ std::string CpuOps::describe() const {
     return fmt::format("{}, {} thread{}", name(kernels_.level), team_.size(), team_.size() == 1 ? "" : "s");
 }
 
-void CpuOps::add_rms_norm(FloatRows x, FloatRows delta, const float* weight, float eps, HiddenRows out,
+void CpuOps::add_rms_norm(FloatRows x, AddedRows delta, const float* weight, float eps, HiddenRows out,
                           SentinelPlace place) {
     means_.resize(static_cast<std::size_t>(x.rows));
     team_.for_each(x.rows, [&](std::int64_t r, int) {
         const std::int64_t at = r * x.columns;
         means_[static_cast<std::size_t>(r)] =
-            kernels_.add_rms_norm(x.data + at, delta.data == nullptr ? nullptr : delta.data + at, weight, eps,
-                                  x.columns, host(out).data + at);
+            kernels_.add_rms_norm(x.data + at, delta.data == nullptr ? nullptr : delta.data + at, delta.bias,
+                                  weight, eps, x.columns, host(out).data + at);
     });
     for (std::int64_t r = 0; r < x.rows; ++r) {
         if (!std::isfinite(means_[static_cast<std::size_t>(r)])) trip(place, static_cast<int>(r));
@@ -113,7 +113,7 @@ void CpuOps::matmul(HiddenRows x, const WeightMatrix& weight, FloatRows out) {
 }
 
 void CpuOps::run_gated(const WeightMatrix& gate, const WeightMatrix& up, FloatRows x, std::int64_t item,
-                       int thread, std::int64_t quantized_row, Activation activation, FloatRows out) {
+                       int thread, std::int64_t quantized_row, const GateSettings& settings, FloatRows out) {
     Scratch& scratch = scratch_[static_cast<std::size_t>(thread)];
     const std::int64_t stride = weights_of_item(x.rows);
     scratch.other.resize(std::max(scratch.other.size(), static_cast<std::size_t>(x.rows * stride)));
@@ -126,15 +126,22 @@ void CpuOps::run_gated(const WeightMatrix& gate, const WeightMatrix& up, FloatRo
     p.out = scratch.other.data();
     p.out_stride = stride;
     run(p);
-    for (std::int64_t r = 0; r < x.rows; ++r)
-        kernels_.gate(activation, gates + r * out.columns, p.out + r * stride, p.end - p.begin);
+    for (std::int64_t r = 0; r < x.rows; ++r) {
+        float *const g = gates + r * out.columns, *const u = p.out + r * stride;
+        const std::int64_t count = p.end - p.begin;
+        for (std::int64_t i = 0; settings.gate_bias != nullptr && i < count; ++i)
+            g[i] += settings.gate_bias[p.begin + i];
+        for (std::int64_t i = 0; settings.up_bias != nullptr && i < count; ++i)
+            u[i] += settings.up_bias[p.begin + i];
+        kernels_.gate(settings.activation, g, u, count);
+    }
 }
 
 void CpuOps::gated_matmul(HiddenRows x, const WeightMatrix& gate, const WeightMatrix& up,
                           Activation activation, HiddenRows out) {
     if (by_integers(gate) || by_integers(up)) quantize_rows(host(x));
     team_.for_each(items_of(gate, x.rows), [&](std::int64_t item, int thread) {
-        run_gated(gate, up, host(x), item, thread, 0, activation, host(out));
+        run_gated(gate, up, host(x), item, thread, 0, {activation}, host(out));
     });
 }
 
@@ -178,6 +185,7 @@ void CpuOps::attention(HiddenRows qkv, const QkvSettings& settings, const BatchV
         row.first = attention.window > 0 ? std::max(0, row.last - attention.window + 1) : 0;
         row.scale = attention.scale;
         row.soft_cap = attention.soft_cap;
+        if (attention.sinks != nullptr) row.sinks = attention.sinks + kv_head * of_kv_head + first_head;
         auto& scores = scratch_[static_cast<std::size_t>(thread)].other;
         const auto needed =
             static_cast<std::size_t>(group) * static_cast<std::size_t>(row.last - row.first + 1 + 64);

@@ -23,7 +23,7 @@ class CpuOps : public HostOps {
 
     std::string describe() const override;
 
-    void add_rms_norm(FloatRows x, FloatRows delta, const float* weight, float eps, HiddenRows out,
+    void add_rms_norm(FloatRows x, AddedRows delta, const float* weight, float eps, HiddenRows out,
                       SentinelPlace place) override;
     void rms_norm(FloatRows x, const float* weight, float eps, SentinelPlace place) override;
     void matmul(HiddenRows x, std::span<const WeightMatrix* const> weights, HiddenRows out) override;
@@ -44,7 +44,7 @@ class CpuOps : public HostOps {
     void route(HiddenRows x, const RouterSettings& settings, const BatchView& batch,
                const Routing& to) override;
     void gated_experts(HiddenRows x, const ExpertWeights& gate, const ExpertWeights& up,
-                       const Routing& routing, HiddenRows out) override;
+                       Activation activation, const Routing& routing, HiddenRows out) override;
     void sum_experts(HiddenRows x, const ExpertWeights& down, const Routing& routing, FloatRows out) override;
     void rope_and_store(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
                         const KvLayer& cache) override;
@@ -68,6 +68,12 @@ class CpuOps : public HostOps {
         std::vector<AlignedBytes> integer_panel;
     };
 
+    struct GateSettings {
+        Activation activation;
+        const float* gate_bias = nullptr;  // (rows of the matrices)
+        const float* up_bias = nullptr;
+    };
+
     bool by_integers(const WeightMatrix& weight) const;
     // Quantizes x to quantized_.
     void quantize_rows(FloatRows x);
@@ -76,7 +82,7 @@ class CpuOps : public HostOps {
                        std::int64_t quantized_row = 0);
     void run(const Product& p) const;
     void run_gated(const WeightMatrix& gate, const WeightMatrix& up, FloatRows x, std::int64_t item,
-                   int thread, std::int64_t quantized_row, Activation activation, FloatRows out);
+                   int thread, std::int64_t quantized_row, const GateSettings& settings, FloatRows out);
     // Calls product(expert, item, thread) for all work items of the experts that rows use.
     template <class ItemProduct>
     void for_each_item(const ExpertWeights& weights, const Routing& routing, const ItemProduct& product);

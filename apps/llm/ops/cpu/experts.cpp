@@ -19,6 +19,10 @@ std::int64_t pairs_of(const Routing& routing, std::int64_t expert) {
     return routing.begin[expert + 1] - routing.begin[expert];
 }
 
+const float* bias_of(const ExpertWeights& weights, std::int64_t expert) {
+    return weights.bias() == nullptr ? nullptr : weights.bias() + expert * weights.rows();
+}
+
 FloatRows rows_of(FloatRows x, std::int64_t begin, std::int64_t rows) {
     return {x.data + begin * x.columns, rows, x.columns};
 }
@@ -32,6 +36,8 @@ void CpuOps::route(HiddenRows x, const RouterSettings& settings, const BatchView
     const bool gated = to.shared != nullptr && settings.shared_gate != nullptr;
     if (gated) matmul(x, matrix_of(settings.shared_gate, 1, x.columns), {to.shared, x.rows, 1});
     team_.for_each(x.rows, [&](std::int64_t r, int) {
+        for (std::int64_t e = 0; settings.bias != nullptr && e < settings.experts; ++e)
+            logits.data[r * settings.experts + e] += settings.bias[e];
         if (to.shared != nullptr) to.shared[r] = gated ? 1 / (1 + std::exp(-to.shared[r])) : 1;
         choose_experts(logits.data + r * settings.experts, settings, batch.sequence[r] < 0, r, to);
     });
@@ -53,7 +59,7 @@ void CpuOps::for_each_item(const ExpertWeights& weights, const Routing& routing,
 }
 
 void CpuOps::gated_experts(HiddenRows x, const ExpertWeights& gate, const ExpertWeights& up,
-                           const Routing& routing, HiddenRows out) {
+                           Activation activation, const Routing& routing, HiddenRows out) {
     const std::int64_t pairs = routing.begin[routing.experts];
     gathered_.resize(std::max(gathered_.size(), static_cast<std::size_t>(pairs * x.columns)));
     const FloatRows gathered{gathered_.data(), pairs, x.columns};
@@ -62,8 +68,9 @@ void CpuOps::gated_experts(HiddenRows x, const ExpertWeights& gate, const Expert
     if (by_integers(gate.of(0)) || by_integers(up.of(0))) quantize_rows(gathered);
     for_each_item(gate, routing, [&](std::int64_t expert, std::int64_t item, int thread) {
         const std::int64_t begin = routing.begin[expert], rows = pairs_of(routing, expert);
+        const GateSettings settings{activation, bias_of(gate, expert), bias_of(up, expert)};
         run_gated(gate.of(expert), up.of(expert), rows_of(gathered, begin, rows), item, thread, begin,
-                  Activation::Silu, rows_of(host(out), begin, rows));
+                  settings, rows_of(host(out), begin, rows));
     });
 }
 
@@ -89,6 +96,8 @@ void CpuOps::sum_experts(HiddenRows x, const ExpertWeights& down, const Routing&
             const float* from = products_.data() + routing.place[k] * out.columns;
             const float weight = routing.weight[k];
             for (std::int64_t c = 0; c < out.columns; ++c) to[c] += weight * from[c];
+            const float* bias = bias_of(down, routing.expert[k]);
+            for (std::int64_t c = 0; bias != nullptr && c < out.columns; ++c) to[c] += weight * bias[c];
         }
     });
 }

@@ -63,9 +63,10 @@ struct AttentionRow {
     const std::int32_t* pages = nullptr;  // the sequence's row of the page table
     int first = 0;                        // first and last position, inclusive
     int last = 0;
-    float scale = 1;          // factor of the scores
-    float soft_cap = 0;       // see AttentionSettings
-    float* scores = nullptr;  // scratch: group * (last - first + 1 + 64)
+    float scale = 1;               // factor of the scores
+    float soft_cap = 0;            // see AttentionSettings
+    const float* sinks = nullptr;  // (group), or nullptr; see AttentionSettings
+    float* scores = nullptr;       // scratch: group * (last - first + 1 + 64)
 };
 
 struct CpuKernels {
@@ -76,11 +77,11 @@ struct CpuKernels {
     // Quantizes a row. columns: a multiple of quantized_columns.
     void (*quantize)(const float* x, std::int64_t columns, QuantizedBlock* to);
     void (*attention)(const AttentionRow&);
-    // x += delta (unless nullptr); out = x * weight / sqrt(mean(x^2) + eps), or x if weight is nullptr;
-    // returns the mean. out may be x.
-    float (*add_rms_norm)(float* x, const float* delta, const float* weight, float eps, std::int64_t columns,
-                          float* out);
-    // gate[i] = activation(gate[i]) * up[i]
+    // x += delta + bias (unless nullptr); out = x * weight / sqrt(mean(x^2) + eps), or x if weight is
+    // nullptr; returns the mean. out may be x.
+    float (*add_rms_norm)(float* x, const float* delta, const float* bias, const float* weight, float eps,
+                          std::int64_t columns, float* out);
+    // gate[i] = activation(gate[i]) * up[i], see Activation
     void (*gate)(Activation activation, float* gate, const float* up, std::int64_t count);
     // values[i] = cap * tanh(values[i] / cap)
     void (*soft_cap)(float* values, std::int64_t count, float cap);

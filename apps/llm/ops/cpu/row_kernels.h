@@ -9,14 +9,15 @@ namespace voltpile::llm {
 inline namespace VOLTPILE_TARGET {
 namespace {
 
-float add_rms_norm(float* x, const float* delta, const float* weight, float eps, std::int64_t columns,
-                   float* out) {
+float add_rms_norm(float* x, const float* delta, const float* bias, const float* weight, float eps,
+                   std::int64_t columns, float* out) {
     Lanes squares = {};
     std::int64_t c = 0;
     for (; c + lane_count <= columns; c += lane_count) {
         Lanes lanes = Lanes::load(x + c);
         if (delta != nullptr) {
             lanes += Lanes::load(delta + c);
+            if (bias != nullptr) lanes += Lanes::load(bias + c);
             lanes.store(x + c);
         }
         squares = fma(lanes, lanes, squares);
@@ -24,6 +25,7 @@ float add_rms_norm(float* x, const float* delta, const float* weight, float eps,
     float total = sum(squares);
     for (; c < columns; ++c) {
         if (delta != nullptr) x[c] += delta[c];
+        if (bias != nullptr) x[c] += bias[c];
         total += x[c] * x[c];
     }
     const float mean = total / static_cast<float>(columns);
@@ -40,6 +42,11 @@ float add_rms_norm(float* x, const float* delta, const float* weight, float eps,
 
 template <Activation activation>
 VOLTPILE_INLINE Lanes gated(Lanes gate, Lanes up) {
+    if constexpr (activation == Activation::ClampedSwiglu) {
+        gate = smaller(Lanes(kSwigluLimit), gate);  // in this order: NaN stays NaN
+        up = smaller(Lanes(kSwigluLimit), larger(Lanes(-kSwigluLimit), up)) + 1.0F;
+        return gate / (1.0F + exponential(gate * -kSwigluSlope)) * up;
+    }
     Lanes exponent = gate;
     if constexpr (activation == Activation::GeluTanh) {
         // (1 + tanh(y)) / 2 = 1 / (1 + exp(-2 y)), with 2 y = 2 sqrt(2 / pi) (g + 0.044715 g^3).
@@ -64,7 +71,8 @@ void gate_by(float* values, const float* up, std::int64_t count) {
 
 void gate(Activation activation, float* values, const float* up, std::int64_t count) {
     if (activation == Activation::Silu) return gate_by<Activation::Silu>(values, up, count);
-    gate_by<Activation::GeluTanh>(values, up, count);
+    if (activation == Activation::GeluTanh) return gate_by<Activation::GeluTanh>(values, up, count);
+    gate_by<Activation::ClampedSwiglu>(values, up, count);
 }
 
 // tanh(z) = 1 - 2 / (1 + exp(2 z)). The absolute error, 1e-7 * cap, is far below what a score or logit needs.
@@ -124,14 +132,16 @@ VOLTPILE_INLINE float dot(const float* q, const Cached* k, int count) {
     return total;
 }
 
-// Replaces scores by exp(score - max) and returns their sum. Pads `scores` to whole registers.
-VOLTPILE_INLINE float soften(float* scores, int count) {
+// Replaces scores by exp(score - max) and returns their sum, with that of the sink (nullptr: none). Pads
+// `scores` to whole registers.
+VOLTPILE_INLINE float soften(float* scores, int count, const float* sink) {
     const int padded = (count + lane_count - 1) / lane_count * lane_count;
     for (int i = count; i < padded; ++i) scores[i] = -__builtin_inff();
     Lanes largest = Lanes::load(scores);
     for (int i = lane_count; i < padded; i += lane_count) largest = larger(Lanes::load(scores + i), largest);
     float top = largest.lane(0);
     for (int lane = 1; lane < lane_count; ++lane) top = largest.lane(lane) > top ? largest.lane(lane) : top;
+    if (sink != nullptr && *sink > top) top = *sink;
     Lanes total = {};
     for (int i = 0; i < padded; i += lane_count) {
         Lanes weight = exponential(Lanes::load(scores + i) - top);
@@ -143,7 +153,7 @@ VOLTPILE_INLINE float soften(float* scores, int count) {
         weight.store(scores + i);
         total += weight;
     }
-    return sum(total);
+    return sum(total) + (sink != nullptr ? exponential(Lanes(*sink - top)).lane(0) : 0);
 }
 
 // Cached: std::uint16_t for fp16, or std::int8_t with scales.
@@ -168,7 +178,7 @@ void attention_over(const AttentionRow& row) {
     for (int g = 0; g < row.group; ++g) {
         float* weights = row.scores + g * stride;
         if (row.soft_cap > 0) soft_cap(weights, count, row.soft_cap);
-        const float scale = 1 / soften(weights, count);
+        const float scale = 1 / soften(weights, count, row.sinks == nullptr ? nullptr : row.sinks + g);
         for (int p = 0; p < count; ++p) weights[p] *= scale;
     }
     for (int p = 0; p < count; ++p) {

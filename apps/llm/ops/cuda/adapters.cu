@@ -137,7 +137,7 @@ __global__ void __launch_bounds__(threads)
     const std::int64_t row = blockIdx.x;
     const __half* from = x + row * 2 * columns + column;
     out[row * columns + column] =
-        limited_half(activated(activation, __half2float(from[0])) * __half2float(from[columns]), limit);
+        limited_half(gated_value(activation, __half2float(from[0]), __half2float(from[columns])), limit);
 }
 
 int parts(int count, int size) {

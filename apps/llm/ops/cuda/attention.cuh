@@ -125,6 +125,13 @@ __device__ inline void soften_split(const float* score, int score_stride, __half
         soften_rows<false>(score, score_stride, weight, weight_stride, begin, scale, seen, sums);
 }
 
+// Returns what a head's weighted sum of values is divided by, once all splits are joined.
+__device__ inline float denominator(const AttentionArgs& a, int head, const SplitSum& all) {
+    if (a.sinks == nullptr) return all.total;
+    constexpr float log2_e = 1.44269504f;
+    return __fadd_rn(all.total, power_of_two(__fsub_rn(__fmul_rn(a.sinks[head], log2_e), all.largest)));
+}
+
 // The factors of the values accumulated before and of the new part. join_split() adds `part` to `all`.
 struct JoinFactors {
     float before, now;

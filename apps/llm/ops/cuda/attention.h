@@ -22,6 +22,7 @@ struct AttentionArgs {
     int head_dim = 0;
     float scale = 1;
     float soft_cap = 0;               // see AttentionSettings; only the plain kernel has it
+    const float* sinks = nullptr;     // see AttentionSettings
     float limit = half_limit(false);  // applied to the output
     int window = 0;
     BatchView batch;

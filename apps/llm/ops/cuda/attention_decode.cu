@@ -147,7 +147,8 @@ __global__ void __launch_bounds__(attention_threads, blocks_for<element>)
         const int h = i / width, d = i % width, head = first_head + h;
         if (d >= dim) continue;
         if (only) {
-            out_head(a, row, head)[d] = limited_half(__fdiv_rn(results[h][d], tiles.sums[h].total), a.limit);
+            out_head(a, row, head)[d] =
+                limited_half(__fdiv_rn(results[h][d], denominator(a, head, tiles.sums[h])), a.limit);
         } else {
             float* part = part_of(a, static_cast<int>(blockIdx.z), head, split, splits);
             part[2 + d] = results[h][d];

@@ -17,7 +17,8 @@ struct Joined {
 };
 
 __device__ void store(const AttentionArgs& a, int row, int head, int d, const Joined& joined) {
-    out_head(a, row, head)[d] = limited_half(__fdiv_rn(joined.sum, joined.all.total), a.limit);
+    out_head(a, row, head)[d] =
+        limited_half(__fdiv_rn(joined.sum, denominator(a, head, joined.all)), a.limit);
 }
 
 // Grid: (heads, sequences from first_sequence on), one thread per column of a head. Rows with one split

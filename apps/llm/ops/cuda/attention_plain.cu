@@ -57,6 +57,7 @@ __global__ void __launch_bounds__(32 * plain_warps) plain_attention(const Attent
         factor[w] = total_of[w] == 0 ? 0.0f : expf(largest_of[w] - largest);
         total = fmaf(total_of[w], factor[w], total);
     }
+    if (a.sinks != nullptr) total += expf(a.sinks[head] - largest);
     __half* out = out_head(a, row, head);
     for (int d = t; d < dim; d += 32 * plain_warps) {
         float value = 0;

@@ -153,8 +153,9 @@ __device__ void attend(const AttentionArgs& a, Tiles<width>& tiles, int launch_b
         if (position > team_last || position < span_begin || sees_from >= span_end) continue;
         const float* values = result + r * result_stride;
         if (sees_from >= span_begin && position < span_end) {
+            const float divisor = denominator(a, head, {largest, total});
             for (int d = lane; d < dim; d += 32)
-                out_head(a, team_row + r, head)[d] = limited_half(__fdiv_rn(values[d], total), a.limit);
+                out_head(a, team_row + r, head)[d] = limited_half(__fdiv_rn(values[d], divisor), a.limit);
             continue;
         }
         float* to = part_of(a, team_row + r - launch_begin, head, span, static_cast<int>(gridDim.z));

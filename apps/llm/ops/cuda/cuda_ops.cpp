@@ -106,8 +106,9 @@ class CudaOps final : public GpuOps {
     std::unique_ptr<WeightMatrix> load_matrix(const MatrixSource& source) override {
         return load_cuda_matrix(source, matrices_, staging_, {scratch_.data(), scratch_.size()}, stream_);
     }
-    std::unique_ptr<ExpertWeights> join_experts(std::vector<std::unique_ptr<WeightMatrix>> experts) override {
-        return std::make_unique<CudaExperts>(std::move(experts), buffers_, copies_, stream_);
+    std::unique_ptr<ExpertWeights> join_experts(std::vector<std::unique_ptr<WeightMatrix>> experts,
+                                                std::unique_ptr<OpsMemory> bias) override {
+        return std::make_unique<CudaExperts>(std::move(experts), std::move(bias), buffers_, copies_, stream_);
     }
     std::unique_ptr<AdapterWeights> load_adapters(const AdapterSource& source) override {
         return std::make_unique<CudaAdapters>(source, buffers_, copies_, stream_);
@@ -119,9 +120,9 @@ class CudaOps final : public GpuOps {
     void embed(const WeightMatrix& table, const BatchView& batch, float scale, FloatRows x) override {
         launch_embed(cuda(table).planes(), batch, scale, static_cast<int>(x.columns), x.data, stream_);
     }
-    void add_rms_norm(FloatRows x, FloatRows delta, const float* weight, float eps, HiddenRows out,
+    void add_rms_norm(FloatRows x, AddedRows delta, const float* weight, float eps, HiddenRows out,
                       SentinelPlace place) override {
-        launch_add_rms_norm(x.data, delta.data, weight, eps, out.data, static_cast<int>(x.rows),
+        launch_add_rms_norm(x.data, delta.data, delta.bias, weight, eps, out.data, static_cast<int>(x.rows),
                             static_cast<int>(x.columns), limit_, sentinel_place(place), sentinel_.data(),
                             stream_);
     }
@@ -175,8 +176,8 @@ class CudaOps final : public GpuOps {
         expert_product_.route(x, settings, batch, to);
     }
     void gated_experts(HiddenRows x, const ExpertWeights& gate, const ExpertWeights& up,
-                       const Routing& routing, HiddenRows out) override {
-        expert_product_.run_gated(x, cuda(gate), cuda(up), routing, out);
+                       Activation activation, const Routing& routing, HiddenRows out) override {
+        expert_product_.run_gated(x, cuda(gate), cuda(up), activation, routing, out);
     }
     void sum_experts(HiddenRows x, const ExpertWeights& down, const Routing& routing,
                      FloatRows out) override {
@@ -250,6 +251,7 @@ void CudaOps::attention(HiddenRows qkv, const QkvSettings& settings, const Batch
     args.head_dim = settings.head_dim;
     args.scale = attention.scale;
     args.soft_cap = attention.soft_cap;
+    args.sinks = attention.sinks;
     args.limit = limit_;
     args.window = attention.window;
     args.batch = batch;

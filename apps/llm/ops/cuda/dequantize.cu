@@ -31,7 +31,7 @@ __global__ void gated_product(Activation activation, const float* gate, const fl
     if (index >= static_cast<std::int64_t>(rows) * columns) return;
     const std::int64_t row = index / columns, column = index % columns;
     const std::int64_t from = row * gate_columns + column;
-    out[row * out_columns + column] = limited_half(activated(activation, gate[from]) * up[from], limit);
+    out[row * out_columns + column] = limited_half(gated_value(activation, gate[from], up[from]), limit);
 }
 
 __global__ void pad(const __half* x, int rows, int columns, int padded, __half* out) {

@@ -92,6 +92,7 @@ __device__ int choose_of_row(const float* logits, const RouterSettings& s, bool 
     for (int i = 0; i < each; ++i) {
         const int e = i * 32 + lane;
         logit[i] = e < s.experts ? __ldcg(logits + e) : 0.0f;
+        if (s.bias != nullptr && e < s.experts) logit[i] += s.bias[e];
         if (s.sigmoid) logit[i] = sigmoid(logit[i]);
         const float bias = s.choice_bias != nullptr && e < s.experts ? s.choice_bias[e] : 0.0f;
         order[i] = e < s.experts ? order_of(logit[i] + bias) : 0;

@@ -24,6 +24,7 @@ __device__ __forceinline__ DeviceMatrix shifted(DeviceMatrix w, std::int64_t byt
 struct ExpertPairs {
     std::int64_t shift[2][expert_matvec_pairs];  // of the expert's matrices
     int place[expert_matvec_pairs];              // in the sorted order; -1: of an empty row
+    int expert[expert_matvec_pairs];
     float weight[expert_matvec_pairs];
 };
 
@@ -34,6 +35,7 @@ __device__ void find_pairs(const ExpertArgs& args, ExpertPairs& pairs) {
     if (i >= args.rows * args.routing.used) return;
     const int e = args.routing.expert[i];
     pairs.place[i] = args.routing.place[i];
+    pairs.expert[i] = e;
     pairs.weight[i] = args.routing.weight[i];
 #pragma unroll
     for (int m = 0; m < (gated ? 2 : 1); ++m) pairs.shift[m][i] = e < 0 ? 0 : shift_of(args.matrix[m], e);
@@ -117,14 +119,23 @@ __global__ void __launch_bounds__(matvec_threads, matvec_blocks_per_multiprocess
         x = shared_x;
     }
 
+    const auto bias_of = [&](int m, int pair, int row) {
+        const float* const bias = args.matrix[m].bias;
+        return bias != nullptr ? bias[static_cast<std::int64_t>(pairs.expert[pair]) * outputs + row] : 0.0f;
+    };
     const auto store = [&](int index, int row, float first, float second) {
         if (row >= outputs) return;
         if (gated) {
             const int pair = pairs.place[index];
             if (pair < 0) return;
+            first += bias_of(0, index, row);
+            second += bias_of(1, index, row);
             static_cast<__half*>(args.out)[static_cast<std::int64_t>(pair) * args.out_columns + row] =
-                limited_half(activated(Activation::Silu, first) * second, args.limit);
+                limited_half(gated_value(args.activation, first, second), args.limit);
         } else {
+            for (int k = index * routing.used;
+                 args.matrix[0].bias != nullptr && k < (index + 1) * routing.used; ++k)
+                if (pairs.place[k] >= 0) first = fmaf(pairs.weight[k], bias_of(0, k, row), first);
             float* const out =
                 static_cast<float*>(args.out) + static_cast<std::int64_t>(index) * args.out_columns + row;
             *out = routing.shared != nullptr ? fmaf(routing.shared[index], *out, first) : first;

@@ -20,9 +20,10 @@ constexpr int vector_rows = 8;
 
 }  // namespace
 
-CudaExperts::CudaExperts(std::vector<std::unique_ptr<WeightMatrix>> experts, SlabMemory& slabs,
-                         PinnedCopies& copies, const Stream& stream)
-    : ExpertWeights(std::move(experts)) {
+CudaExperts::CudaExperts(std::vector<std::unique_ptr<WeightMatrix>> experts, std::unique_ptr<OpsMemory> bias,
+                         SlabMemory& slabs, PinnedCopies& copies, const Stream& stream)
+    : ExpertWeights(std::move(experts), std::move(bias)) {
+    matrices_.bias = this->bias();
     std::vector<std::int64_t> offsets(static_cast<std::size_t>(count()));
     matrices_.first = cuda(of(0)).planes();
     for (std::size_t e = 0; e < offsets.size(); ++e)
@@ -49,7 +50,7 @@ void CudaExpertProduct::route(HiddenRows x, const RouterSettings& settings, cons
 }
 
 void CudaExpertProduct::run_gated(HiddenRows x, const CudaExperts& gate, const CudaExperts& up,
-                                  const Routing& routing, HiddenRows out) {
+                                  Activation activation, const Routing& routing, HiddenRows out) {
     if (x.rows == 0) return;
     ExpertArgs args;
     args.matrix[0] = gate.matrices();
@@ -57,6 +58,7 @@ void CudaExpertProduct::run_gated(HiddenRows x, const CudaExperts& gate, const C
     if (args.matrix[0].first.format != args.matrix[1].first.format)
         throw DeviceError("GPUs have no products with experts whose gate and up differ in format");
     args.gated = true;
+    args.activation = activation;
     args.routing = routing;
     args.rows = static_cast<int>(x.rows);
     args.out = out.data;
@@ -114,7 +116,8 @@ void CudaExpertProduct::sum_of_tiles(ExpertArgs& args, std::size_t used, FloatRo
         const int begin = args.first_tile * each;
         args.out_columns = std::min(args.tiles * each, outputs - begin);
         launch_expert_tiles(args, multiprocessors_, stream_);
-        launch_sum_pairs(products, args.routing, args.rows, args.out_columns, out.data + begin,
+        const float* bias = args.matrix[0].bias == nullptr ? nullptr : args.matrix[0].bias + begin;
+        launch_sum_pairs(products, bias, outputs, args.routing, args.rows, args.out_columns, out.data + begin,
                          static_cast<int>(out.columns), stream_);
     }
 }

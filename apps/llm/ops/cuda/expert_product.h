@@ -19,8 +19,8 @@ namespace voltpile::llm {
 class CudaExperts final : public ExpertWeights {
   public:
     // slabs: for the table. experts: loaded on this GPU.
-    CudaExperts(std::vector<std::unique_ptr<WeightMatrix>> experts, SlabMemory& slabs, PinnedCopies& copies,
-                const Stream& stream);
+    CudaExperts(std::vector<std::unique_ptr<WeightMatrix>> experts, std::unique_ptr<OpsMemory> bias,
+                SlabMemory& slabs, PinnedCopies& copies, const Stream& stream);
     const ExpertMatrices& matrices() const { return matrices_; }
 
   private:
@@ -49,8 +49,8 @@ class CudaExpertProduct {
     // Ops::route, Ops::gated_experts and Ops::sum_experts. gate and up have the same format. Throws
     // DeviceError if the scratch memory is too small.
     void route(HiddenRows x, const RouterSettings& settings, const BatchView& batch, const Routing& to);
-    void run_gated(HiddenRows x, const CudaExperts& gate, const CudaExperts& up, const Routing& routing,
-                   HiddenRows out);
+    void run_gated(HiddenRows x, const CudaExperts& gate, const CudaExperts& up, Activation activation,
+                   const Routing& routing, HiddenRows out);
     void sum(HiddenRows x, const CudaExperts& down, const Routing& routing, FloatRows out);
 
   private:

@@ -64,7 +64,7 @@ __host__ __device__ constexpr int expert_raw_steps(WeightFormat format, int x_ro
 }
 
 struct PairRange {
-    int begin, end;
+    int begin, end, expert;
 };
 
 template <WeightFormat format, int x_rows, bool gated>
@@ -91,7 +91,7 @@ __global__ void __launch_bounds__(tile_threads,
         const int begin = begins.pair[expert] + (piece - begins.piece[expert]) * x_rows;
         const int rows = min(begins.pair[expert + 1] - begin, x_rows);
         parity ^= 1;
-        if (threadIdx.x == 0) pairs_of_piece[parity] = {begin, begin + rows};
+        if (threadIdx.x == 0) pairs_of_piece[parity] = {begin, begin + rows, expert};
         if (gated && threadIdx.x < x_rows)
             row_of[parity][threadIdx.x] =
                 static_cast<int>(threadIdx.x) < rows ? routing.row[begin + threadIdx.x] : -1;
@@ -112,8 +112,11 @@ __global__ void __launch_bounds__(tile_threads,
                 if (pair >= pairs.end || row >= outputs) return;
                 const std::int64_t to = static_cast<std::int64_t>(pair) * args.out_columns + row - out_begin;
                 if (gated) {
+                    const std::int64_t at_bias = static_cast<std::int64_t>(pairs.expert) * outputs + row;
+                    if (args.matrix[0].bias != nullptr) first += args.matrix[0].bias[at_bias];
+                    if (args.matrix[1].bias != nullptr) second += args.matrix[1].bias[at_bias];
                     static_cast<__half*>(args.out)[to] =
-                        limited_half(activated(Activation::Silu, first) * second, args.limit);
+                        limited_half(gated_value(args.activation, first, second), args.limit);
                 } else {
                     static_cast<float*>(args.out)[to] = first;
                 }

@@ -24,6 +24,7 @@ struct ExpertMatrices {
     DeviceMatrix first;
     std::int64_t stride = 0;
     const std::int64_t* offset = nullptr;
+    const float* bias = nullptr;  // (experts, rows), see ExpertWeights
 };
 
 // Ops::route. x: fp16 (rows, columns). logits: GPU memory for (rows, experts + 1) numbers. counter: a zero in
@@ -35,6 +36,7 @@ void launch_route(const void* x, int rows, int columns, const RouterSettings& se
 struct ExpertArgs {
     ExpertMatrices matrix[2];  // gate and up if gated, otherwise down
     bool gated = false;
+    Activation activation = Activation::Silu;
     Routing routing;
     int rows = 0;             // of the batch; there are at most rows * routing.used pairs
     const void* x = nullptr;  // fp16, contiguous: gated: (rows, columns), otherwise (pairs, columns)
@@ -58,10 +60,11 @@ void launch_expert_matvec(const ExpertArgs& args, int multiprocessors, const Str
 constexpr int gated_tile_columns = tile_weights / 2, tile_columns = tile_weights;
 void launch_expert_tiles(const ExpertArgs& args, int multiprocessors, const Stream& stream);
 
-// out[r, c] = sum_k weight[r, k] * products[place[r, k], c], plus shared[r] * out[r, c] if routing.shared,
-// for c < columns. products: (pairs, columns). out: row stride out_columns.
-void launch_sum_pairs(const float* products, const Routing& routing, int rows, int columns, float* out,
-                      int out_columns, const Stream& stream);
+// out[r, c] = sum_k weight[r, k] * (products[place[r, k], c] + bias[expert[r, k] * bias_stride + c]), plus
+// shared[r] * out[r, c] if routing.shared, for c < columns. products: (pairs, columns). bias: nullptr for
+// none. out: row stride out_columns.
+void launch_sum_pairs(const float* products, const float* bias, int bias_stride, const Routing& routing,
+                      int rows, int columns, float* out, int out_columns, const Stream& stream);
 
 // Each format has its own source file, experts_*.cu, because compiling takes long.
 template <WeightFormat format>

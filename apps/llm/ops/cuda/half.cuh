@@ -7,12 +7,20 @@
 
 namespace voltpile::llm {
 
-// (1 + tanh(y)) / 2 = 1 / (1 + exp(-2 y)), so both activations divide g by 1 + exp(-exponent).
-__device__ __forceinline__ float activated(Activation activation, float g) {
+// The gated product of one element, see Activation. (1 + tanh(y)) / 2 = 1 / (1 + exp(-2 y)), so all
+// activations divide g by 1 + exp(-exponent).
+__device__ __forceinline__ float gated_value(Activation activation, float g, float u) {
     constexpr float twice_root = 1.5957691f;  // 2 sqrt(2 / pi)
-    const float exponent =
-        activation == Activation::Silu ? g : g * fmaf(g * g, twice_root * 0.044715f, twice_root);
-    return g / (1 + expf(-exponent));
+    float exponent = g;
+    if (activation == Activation::GeluTanh) {
+        exponent = g * fmaf(g * g, twice_root * 0.044715f, twice_root);
+    } else if (activation == Activation::ClampedSwiglu) {
+        // Comparisons instead of fminf and fmaxf: NaN stays NaN.
+        g = g > kSwigluLimit ? kSwigluLimit : g;
+        u = (u > kSwigluLimit ? kSwigluLimit : u < -kSwigluLimit ? -kSwigluLimit : u) + 1;
+        exponent = kSwigluSlope * g;
+    }
+    return g / (1 + expf(-exponent)) * u;
 }
 __device__ inline float limited(float v, float limit) {
     return fabsf(v) > limit ? copysignf(limit, v) : v;

@@ -26,6 +26,7 @@ constexpr int most_kernel_rows(WeightFormat format) {
         case WeightFormat::Q4_K:
         case WeightFormat::Q5_K:
         case WeightFormat::Q6_K:
+        case WeightFormat::MXFP4:
             return 192;
         default:
             break;

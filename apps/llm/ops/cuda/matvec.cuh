@@ -193,7 +193,7 @@ __global__ void __launch_bounds__(matvec_threads, MatvecShape<format, R>::blocks
         const int m = gated ? 0 : matrix_of(group);
         const int row = (gated ? group : group - args.first_group[m]) * 4 + value / R;
         if (row >= args.matrix[m].rows) return;
-        const float result = gated ? activated(args.activation, total[0]) * total[gated ? 1 : 0] : total[0];
+        const float result = gated ? gated_value(args.activation, total[0], total[gated ? 1 : 0]) : total[0];
         const std::int64_t place = static_cast<std::int64_t>(r) * args.out_columns + args.out_begin[m] + row;
         if (args.out_float) {
             static_cast<float*>(args.out)[place] = result;

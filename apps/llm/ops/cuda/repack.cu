@@ -50,6 +50,23 @@ __global__ void repack_q4_0(const std::uint8_t* blocks, Planes to) {
     reinterpret_cast<std::uint16_t*>(to.scales)[place.unit] = half_bits(block);
 }
 
+// MXFP4 blocks: exponent, 16 bytes of nibbles.
+__global__ void repack_mxfp4(const std::uint8_t* blocks, Planes to) {
+    const int units = to.columns / 32;
+    const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (index >= static_cast<std::int64_t>(to.rows) * units) return;
+    const int row = to.first_row + static_cast<int>(index / units), unit = static_cast<int>(index % units);
+    const std::uint8_t* block = blocks + index * 17;
+    const Place place = place_of(to, row, unit);
+    for (int i = 0; i < 16; i += 2) {
+        const int first = block[1 + i], second = block[2 + i];
+        std::uint8_t* word = place.quants + i / 4 * 4 + i % 4 / 2;
+        word[0] = static_cast<std::uint8_t>((first & 15) | (second & 15) << 4);
+        word[2] = static_cast<std::uint8_t>(first >> 4 | (second >> 4) << 4);
+    }
+    to.scales[place.unit] = block[0];
+}
+
 // Q4_K blocks: d, dmin, 12 bytes of 6-bit scales, 128 bytes of nibbles. Q5_K: 32 bytes of fifth bits before
 // the nibbles.
 template <bool five_bits>
@@ -167,6 +184,8 @@ void repack_rows(const DeviceMatrix& matrix, WeightFormat format, const std::uin
             return start(repack_q8_0);
         case WeightFormat::Q4_0:
             return start(repack_q4_0);
+        case WeightFormat::MXFP4:
+            return start(repack_mxfp4);
         case WeightFormat::Q4_K:
             return start(repack_q4_k<false>);
         case WeightFormat::Q5_K:

@@ -180,8 +180,8 @@ __device__ void choose_and_sort(const float* logits, int outputs, const RouterSe
 
 // A thread has `width` columns.
 template <int width>
-__global__ void __launch_bounds__(256)
-    sum_pairs(const float* products, Routing routing, int columns, float* out, int out_columns) {
+__global__ void __launch_bounds__(256) sum_pairs(const float* products, const float* bias, int bias_stride,
+                                                 Routing routing, int columns, float* out, int out_columns) {
     const int c = (static_cast<int>(blockIdx.y) * 256 + static_cast<int>(threadIdx.x)) * width;
     const int row = static_cast<int>(blockIdx.x);
     if (c >= columns) return;
@@ -197,6 +197,12 @@ __global__ void __launch_bounds__(256)
         const float weight = routing.weight[k];
         float v[width];
         load_floats(products + static_cast<std::int64_t>(routing.place[k]) * columns + c, v);
+        if (bias != nullptr) {
+            float b[width];
+            load_floats(bias + static_cast<std::int64_t>(routing.expert[k]) * bias_stride + c, b);
+#pragma unroll
+            for (int i = 0; i < width; ++i) v[i] += b[i];
+        }
 #pragma unroll
         for (int i = 0; i < width; ++i) sum[i] = fmaf(weight, v[i], sum[i]);
     }
@@ -263,12 +269,13 @@ void launch_route(const void* x, int rows, int columns, const RouterSettings& se
     run(static_cast<const __half*>(x), rows, columns, settings, batch, to, logits, counter, stream);
 }
 
-void launch_sum_pairs(const float* products, const Routing& routing, int rows, int columns, float* out,
-                      int out_columns, const Stream& stream) {
+void launch_sum_pairs(const float* products, const float* bias, int bias_stride, const Routing& routing,
+                      int rows, int columns, float* out, int out_columns, const Stream& stream) {
     const bool wide = columns % 4 == 0 && out_columns % 4 == 0;
     const int each = wide ? 1024 : 256;
     launch("sum over experts", wide ? sum_pairs<4> : sum_pairs<1>,
-           {rows, 256, 0, (columns + each - 1) / each}, stream, products, routing, columns, out, out_columns);
+           {rows, 256, 0, (columns + each - 1) / each}, stream, products, bias, bias_stride, routing, columns,
+           out, out_columns);
 }
 
 }  // namespace voltpile::llm

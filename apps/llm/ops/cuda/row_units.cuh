@@ -150,6 +150,44 @@ struct RowUnit<WeightFormat::Q4_0> {
     }
 };
 
+// Exponents below 2^-24 become 0 in fp16, and those above 2^15 infinite.
+template <>
+struct RowUnit<WeightFormat::MXFP4> {
+    struct Raw {
+        uint4 quants;
+        std::uint8_t exponent;
+    };
+    __device__ __forceinline__ static Raw load(const DeviceMatrix& w, int row, int unit) {
+        return {quants_at(w, row, unit), w.scales[RowIndex(w, row, unit).unit]};
+    }
+    __device__ __forceinline__ static void eight(const Raw& raw, int q, float (&out)[8]) {
+        const float d = half_of_exponent(raw.exponent);
+#pragma unroll
+        for (int i = 0; i < 8; ++i) {
+            const std::uint32_t four = word(raw.quants, q % 2 * 2 + i / 4) >> (16 * (q / 2));
+            out[i] =
+                d * signed_byte(look_up(four, 0x03020100u, 0x0c080604u, 0xfdfeff00u, 0xf4f8fafcu), i % 4);
+        }
+    }
+    // The tables have the upper bytes of the codes as fp16 numbers; their lower bytes are 0.
+    __device__ __forceinline__ static uint4 halves(const Raw& raw, int q) {
+        const __half2 scale = __half2half2(__float2half_rn(2 * half_of_exponent(raw.exponent)));
+        uint4 out;
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+            const std::uint32_t four = word(raw.quants, q % 2 * 2 + i) >> (16 * (q / 2));
+            const std::uint32_t upper = look_up(four, 0x3e3c3800u, 0x46444240u, 0xbebcb880u, 0xc6c4c2c0u);
+#pragma unroll
+            for (int p = 0; p < 2; ++p) {
+                const std::uint32_t two = __byte_perm(upper, 0, p == 0 ? 0x1404u : 0x3424u);
+                reinterpret_cast<__half2*>(&out)[2 * i + p] =
+                    __hmul2(*reinterpret_cast<const __half2*>(&two), scale);
+            }
+        }
+        return out;
+    }
+};
+
 template <>
 struct RowUnit<WeightFormat::Q4_K> {
     struct Raw {

@@ -32,8 +32,8 @@ __device__ void trip(std::uint64_t* sentinel, std::uint64_t place, unsigned row)
 // leave out the norm.
 template <class Vector, bool normed>
 __global__ void __launch_bounds__(1024)
-    add_rms_norm(float* x, const float* delta, const float* weight, float eps, __half* out, int columns,
-                 float limit, std::uint64_t place, std::uint64_t* sentinel) {
+    add_rms_norm(float* x, const float* delta, const float* bias, const float* weight, float eps, __half* out,
+                 int columns, float limit, std::uint64_t place, std::uint64_t* sentinel) {
     constexpr int width = sizeof(Vector) / sizeof(float);
     __shared__ float shared[32];
     const std::int64_t begin = static_cast<std::int64_t>(blockIdx.x) * columns;
@@ -48,6 +48,11 @@ __global__ void __launch_bounds__(1024)
             const Vector d = ds[c];
 #pragma unroll
             for (int i = 0; i < width; ++i) value[i] += reinterpret_cast<const float*>(&d)[i];
+            if (bias != nullptr) {
+                const Vector b = reinterpret_cast<const Vector*>(bias)[c];
+#pragma unroll
+                for (int i = 0; i < width; ++i) value[i] += reinterpret_cast<const float*>(&b)[i];
+            }
             xs[c] = v;
         }
 #pragma unroll
@@ -222,16 +227,16 @@ __global__ void __launch_bounds__(32 * rope_warps)
 
 }  // namespace
 
-void launch_add_rms_norm(float* x, const float* delta, const float* weight, float eps, void* out, int rows,
-                         int columns, float limit, std::uint64_t place, std::uint64_t* sentinel,
-                         const Stream& stream) {
+void launch_add_rms_norm(float* x, const float* delta, const float* bias, const float* weight, float eps,
+                         void* out, int rows, int columns, float limit, std::uint64_t place,
+                         std::uint64_t* sentinel, const Stream& stream) {
     if (rows == 0) return;
     const bool wide = columns % 4 == 0;
     const int threads = min(max(((wide ? columns / 4 : columns) + 31) / 32 * 32, 32), 1024);
     const auto normed = wide ? add_rms_norm<float4, true> : add_rms_norm<float, true>;
     const auto plain = wide ? add_rms_norm<float4, false> : add_rms_norm<float, false>;
-    launch("RMS norm", weight != nullptr ? normed : plain, {rows, threads}, stream, x, delta, weight, eps,
-           static_cast<__half*>(out), columns, limit, place, sentinel);
+    launch("RMS norm", weight != nullptr ? normed : plain, {rows, threads}, stream, x, delta, bias, weight,
+           eps, static_cast<__half*>(out), columns, limit, place, sentinel);
 }
 
 void launch_rms_norm(float* x, const float* weight, float eps, int rows, int columns, std::uint64_t place,

@@ -18,10 +18,10 @@ constexpr std::uint64_t sentinel_place(const SentinelPlace& place) {
            (static_cast<std::uint64_t>(static_cast<std::uint16_t>(place.operation)) << 32);
 }
 
-// Ops::add_rms_norm. delta and weight may be nullptr, rows may be 0. limit: half_limit().
-void launch_add_rms_norm(float* x, const float* delta, const float* weight, float eps, void* out, int rows,
-                         int columns, float limit, std::uint64_t place, std::uint64_t* sentinel,
-                         const Stream& stream);
+// Ops::add_rms_norm. delta, bias and weight may be nullptr, rows may be 0. limit: half_limit().
+void launch_add_rms_norm(float* x, const float* delta, const float* bias, const float* weight, float eps,
+                         void* out, int rows, int columns, float limit, std::uint64_t place,
+                         std::uint64_t* sentinel, const Stream& stream);
 
 // Ops::rms_norm, Ops::sum_squares and Ops::soft_cap. columns: of a row of x or qkv. count: of all numbers.
 void launch_rms_norm(float* x, const float* weight, float eps, int rows, int columns, std::uint64_t place,

@@ -111,7 +111,7 @@ template <bool gated>
 __device__ __forceinline__ void put(const MatmulArgs& args, const TilePlace& place, int row, int x_row,
                                     float first, float second) {
     if (x_row >= args.rows || row >= place.weights.rows) return;
-    const float result = gated ? activated(args.activation, first) * second : first;
+    const float result = gated ? gated_value(args.activation, first, second) : first;
     const std::int64_t to = static_cast<std::int64_t>(x_row) * args.out_columns + place.out_begin + row;
     if (args.out_float) {
         static_cast<float*>(args.out)[to] = result;

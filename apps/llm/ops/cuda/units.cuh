@@ -22,6 +22,11 @@ __device__ inline uint2 stream8(const void* from) {
     asm volatile("ld.global.nc.L1::no_allocate.v2.u32 {%0, %1}, [%2];" : "=r"(v.x), "=r"(v.y) : "l"(from));
     return v;
 }
+__device__ inline std::uint32_t stream4(const void* from) {
+    std::uint32_t v;
+    asm volatile("ld.global.nc.L1::no_allocate.u32 %0, [%1];" : "=r"(v) : "l"(from));
+    return v;
+}
 
 __device__ inline float2 floats_of(std::uint32_t two_halves) {
     return __half22float2(*reinterpret_cast<const __half2*>(&two_halves));
@@ -140,6 +145,43 @@ struct Units<WeightFormat::Q4_0> : NibbleUnits {
     }
     __device__ static float scale(const Raw& raw, int j, int) { return half_in(raw.scales, j); }
     __device__ static float offset(const Raw& raw, int j, int) { return 8 * half_in(raw.scales, j); }
+};
+
+// Looks up four codes of MXFP4, the low 16 bits of v, in a table of the bytes of codes 0 to 7 (low, high) and
+// one of those of 8 to 15. Returns the bytes as a word.
+__device__ inline std::uint32_t look_up(std::uint32_t v, std::uint32_t low, std::uint32_t high,
+                                        std::uint32_t negative_low, std::uint32_t negative_high) {
+    const std::uint32_t magnitudes = v & 0x77777777u;
+    const std::uint32_t positive = __byte_perm(low, high, magnitudes);
+    const std::uint32_t negative = __byte_perm(negative_low, negative_high, magnitudes);
+    return __byte_perm(positive, negative, 0x3210u | (v & 0x8888u) >> 1);
+}
+// Returns 2^(e - 128), half of what the exponent e of MXFP4 means: quants are twice the weights.
+__device__ inline float half_of_exponent(std::uint32_t e) {
+    return __uint_as_float(e < 2 ? 0x00200000u << e : (e - 1) << 23);
+}
+
+template <>
+struct Units<WeightFormat::MXFP4> : NibbleUnits {
+    static constexpr bool has_offset = false;
+    struct Raw {
+        uint4 quants[4];
+        std::uint32_t exponents;
+    };
+    __device__ static Raw load(const DeviceMatrix& w, int group, int unit) {
+        Raw raw;
+        load_quants(raw.quants, w, group, unit);
+        raw.exponents = stream4(w.scales + unit_index(w, group, unit) * 4);
+        return raw;
+    }
+    __device__ static int quants(const Raw& raw, int j, int n, int i) {
+        return static_cast<int>(
+            look_up(word(raw.quants[j], i) >> (16 * n), 0x03020100u, 0x0c080604u, 0xfdfeff00u, 0xf4f8fafcu));
+    }
+    __device__ static float scale(const Raw& raw, int j, int) {
+        return half_of_exponent(byte_of(raw.exponents, j));
+    }
+    __device__ static float offset(const Raw&, int, int) { return 0; }
 };
 
 template <>

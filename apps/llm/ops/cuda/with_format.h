@@ -22,6 +22,8 @@ void with_format(WeightFormat format, const Call& call) {
             return call(std::integral_constant<WeightFormat, WeightFormat::Q5_K>());
         case WeightFormat::Q6_K:
             return call(std::integral_constant<WeightFormat, WeightFormat::Q6_K>());
+        case WeightFormat::MXFP4:
+            return call(std::integral_constant<WeightFormat, WeightFormat::MXFP4>());
         default:
             return call(std::integral_constant<WeightFormat, WeightFormat::F16>());
     }
