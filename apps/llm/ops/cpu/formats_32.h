@@ -110,16 +110,17 @@ struct Step<WeightFormat::IQ4_NL> {
     }
 };
 
+// Returns half of 2^(e - 127), because tables of MXFP4 have twice the values; below 2^-126 it is subnormal.
+VOLTPILE_INLINE float fp4_scale(std::uint32_t e) {
+    return __builtin_bit_cast(float, e < 2 ? 0x00200000U << e : (e - 1) << 23);
+}
+
 template <>
 struct Step<WeightFormat::MXFP4> {
     static constexpr int parts = 1, bytes = 17;
     Bytes block;
     Lanes d;
-    // Half of 2^(e - 127), because the table has twice the values; below 2^-126 it is subnormal.
-    VOLTPILE_INLINE explicit Step(Bytes at)
-        : block(at),
-          d(__builtin_bit_cast(
-              float, at[0] < 2 ? 0x00200000U << at[0] : static_cast<std::uint32_t>(at[0] - 1) << 23)) {}
+    VOLTPILE_INLINE explicit Step(Bytes at) : block(at), d(fp4_scale(at[0])) {}
     VOLTPILE_INLINE Lanes load(int, int v) const {
         const int from = v * lane_count;
         return to_float(load_nibble_values(fp4_values, block + 1 + from % 16, from >= 16)) * d;

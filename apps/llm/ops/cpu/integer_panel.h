@@ -3,7 +3,7 @@
 // columns.
 #pragma once
 
-#include "llm/ops/cpu/formats.h"
+#include "llm/ops/cpu/formats_32.h"
 #include "llm/ops/cpu/kernels.h"
 
 namespace voltpile::llm {
@@ -121,6 +121,35 @@ struct Unpack<WeightFormat::Q4_0> {
         for (int i = 0; i < 4; ++i) sink.q(0, i, q[i] & 0x0f0f0f0f);
 #pragma GCC unroll 4
         for (int i = 0; i < 4; ++i) sink.q(0, 4 + i, q[i] >> 4 & 0x0f0f0f0f);
+        sink.done(1);
+    }
+};
+
+// Returns twice the weights of 4 codes of MXFP4, plus 12.
+VOLTPILE_INLINE IntLanes look_up_fp4(IntLanes codes) {
+    const __m128i table = _mm_setr_epi8(12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0);
+#if defined(__AVX512F__)
+    return (IntLanes::Numbers)_mm512_shuffle_epi8(_mm512_broadcast_i32x4(table), (__m512i)codes.v);
+#else
+    return (IntLanes::Numbers)_mm256_shuffle_epi8(_mm256_broadcastsi128_si256(table), (__m256i)codes.v);
+#endif
+}
+
+template <>
+struct Unpack<WeightFormat::MXFP4> {
+    static constexpr int bytes = 17, blocks = 1, group = 32;
+    static constexpr bool has_min = false;
+    template <class Sink>
+    static VOLTPILE_INLINE void unpack(const PanelRows& rows, Sink& sink) {
+        float scale[lane_count];
+        for (int j = 0; j < lane_count; ++j) scale[j] = fp4_scale(rows.at[j][0]);
+        sink.scale(0, Lanes::load(scale));
+        IntLanes q[4];
+        load_transposed(rows, 1, q);
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; ++i) sink.q(0, i, look_up_fp4(q[i] & 0x0f0f0f0f));
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; ++i) sink.q(0, 4 + i, look_up_fp4(q[i] >> 4 & 0x0f0f0f0f));
         sink.done(1);
     }
 };

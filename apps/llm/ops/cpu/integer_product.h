@@ -128,6 +128,7 @@ VOLTPILE_INLINE std::int32_t offset_sum(const QuantizedBlock& x, int group) {
     if constexpr (format == WeightFormat::Q8_0) return simd_level == CpuLevel::Avx512 ? x.minus_128_sums : 0;
     if constexpr (format == WeightFormat::Q4_0) return x.minus_8_sums;
     if constexpr (format == WeightFormat::Q6_K) return x.minus_32_sums[group];
+    if constexpr (format == WeightFormat::MXFP4) return x.minus_8_sums / 2 * 3;  // 12 times the sum, exactly
     return 0;
 }
 
@@ -314,6 +315,8 @@ void integer_product(const Product& p) {
             return integer_product_of<WeightFormat::Q8_0>(p);
         case WeightFormat::Q4_0:
             return integer_product_of<WeightFormat::Q4_0>(p);
+        case WeightFormat::MXFP4:
+            return integer_product_of<WeightFormat::MXFP4>(p);
         case WeightFormat::Q4_K:
             return integer_product_of<WeightFormat::Q4_K>(p);
         case WeightFormat::Q5_K:

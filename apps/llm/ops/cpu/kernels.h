@@ -45,7 +45,7 @@ struct Product {
 // Whether integer_product has the format.
 constexpr bool has_integer_product(WeightFormat format) {
     return format == WeightFormat::Q8_0 || format == WeightFormat::Q4_0 || format == WeightFormat::Q4_K ||
-           format == WeightFormat::Q5_K || format == WeightFormat::Q6_K;
+           format == WeightFormat::Q5_K || format == WeightFormat::Q6_K || format == WeightFormat::MXFP4;
 }
 
 // Attention of one row and the `group` query heads that share a KV head.
