@@ -1,6 +1,6 @@
-// Instructions of compute capability 9.0a: products of a warpgroup (four warps,
-// 128 threads), barriers in shared memory on which loads and products wait for
-// each other, and register shares. PTX ISA: wgmma, mbarrier, setmaxnreg.
+// Instructions of compute capability 9.0a: products of a warpgroup (four warps, 128 threads), barriers in
+// shared memory on which loads and products wait for each other, and register shares. PTX ISA: wgmma,
+// mbarrier, setmaxnreg.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -15,8 +15,7 @@ __device__ __forceinline__ std::uint32_t shared_address(const void* shared) {
     return static_cast<std::uint32_t>(__cvta_generic_to_shared(shared));
 }
 
-// A barrier in shared memory. A phase ends after `arrivals` arrivals; phases
-// have the parities 0, 1, 0, ...
+// A barrier in shared memory. A phase ends after `arrivals` arrivals; phases have the parities 0, 1, 0, ...
 class PhaseBarrier {
   public:
     __device__ void start(int arrivals) {
@@ -66,14 +65,13 @@ class PhaseBarrier {
     std::uint64_t state_;
 };
 
-// Makes what other threads or copies wrote to shared memory visible to the
-// products that follow.
+// Makes what this thread wrote to shared memory, or has seen of others, visible to the products and bulk
+// copies that follow.
 __device__ __forceinline__ void show_to_products() {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-// Hardware barrier `id` (1 to 15) among `threads` threads of the block.
-// arrive_at() does not wait.
+// Hardware barrier `id` (1 to 15) among `threads` threads of the block. arrive_at() does not wait.
 __device__ __forceinline__ void meet_at(int id, int threads) {
     asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
@@ -91,11 +89,9 @@ __device__ __forceinline__ void give_registers() {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(registers));
 }
 
-// Describes a matrix in shared memory to a product: blocks of 8 rows of 64
-// halves (128 bytes), whose 16-byte pieces are permuted by swizzled(). Blocks
-// begin at multiples of 1024 bytes and follow each other down the rows. For a
-// product over the rows, chunk_bytes is the distance between chunks of 64
-// columns.
+// Describes a matrix in shared memory to a product: blocks of 8 rows of 64 halves (128 bytes), whose 16-byte
+// pieces are permuted by swizzled(). Blocks begin at multiples of 1024 bytes and follow each other down the
+// rows. For a product over the rows, chunk_bytes is the distance between chunks of 64 columns.
 __device__ __forceinline__ std::uint64_t describe(const __half* shared, int chunk_bytes = 16) {
     constexpr std::uint64_t swizzle_of_128_bytes = 1;
     constexpr std::uint64_t block_bytes = 1024;
@@ -110,10 +106,9 @@ __device__ __forceinline__ int swizzled(int row, int piece) {
     return piece ^ row % 8;
 }
 
-// Products run asynchronously: begin_products(), some multiply(),
-// end_of_products(), and later wait_for_products<n>(), which waits for all but
-// the last n groups. Between begin and wait, only the products touch their sums
-// and registers; keep() stops the compiler from moving other uses there.
+// Products run asynchronously: begin_products(), some multiply(), end_of_products(), and later
+// wait_for_products<n>(), which waits for all but the last n groups. Between begin and wait, only the
+// products touch their sums and registers; keep() stops the compiler from moving other uses there.
 __device__ __forceinline__ void begin_products() {
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
@@ -135,8 +130,7 @@ __device__ __forceinline__ void keep(std::uint32_t (&values)[count][4]) {
     for (int i = 0; i < 4 * count; ++i) asm volatile("" : "+r"(values[i / 4][i % 4])::"memory");
 }
 
-// Thread t of the warpgroup has the elements (t / 32 * 16 + t % 32 / 4 + i % 4
-// / 2 * 8, i / 4 * 8 + t % 4 * 2
+// Thread t of the warpgroup has the elements (t / 32 * 16 + t % 32 / 4 + i % 4 / 2 * 8, i / 4 * 8 + t % 4 * 2
 // + i % 2) of a sum of 64 rows, i being the index into its array.
 __host__ __device__ constexpr int sum_row(int i) {
     return i % 4 / 2 * 8;
@@ -172,8 +166,7 @@ __host__ __device__ constexpr int sum_column(int i) {
     "%115, %116, %117, %118, %119, "                                           \
     "%120, %121, %122, %123, %124, %125, %126, %127"
 
-// sum (64 x 128) = or += a b^T over 16 columns of a (64 rows) and b (128 rows),
-// both in shared memory.
+// sum (64 x 128) = or += a b^T over 16 columns of a (64 rows) and b (128 rows), both in shared memory.
 __device__ __forceinline__ void multiply_columns(float (&sum)[64], std::uint64_t a, std::uint64_t b,
                                                  bool add) {
     asm volatile(
@@ -187,9 +180,8 @@ __device__ __forceinline__ void multiply_columns(float (&sum)[64], std::uint64_t
         : "l"(a), "l"(b), "r"(static_cast<int>(add)));
 }
 
-// sum (64 rows) += a b for 16 columns of a, in registers as the elements of
-// sum_row() and sum_column(). b is in shared memory: 16 rows of it, or, if
-// transposed, 16 columns of its transpose.
+// sum (64 rows) += a b for 16 columns of a, in registers as the elements of sum_row() and sum_column(). b is
+// in shared memory: 16 rows of it, or, if transposed, 16 columns of its transpose.
 template <bool transposed>
 __device__ __forceinline__ void multiply(float (&sum)[32], const std::uint32_t (&a)[4], std::uint64_t b) {
     asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {" VOLTPILE_NAMES_32

@@ -1,10 +1,8 @@
-// The kernel of tiled products of many rows of x on compute capability 9.0. A
-// block multiplies a tile of weights by up to 256 rows of x: each of its two
-// warpgroups has 64 rows of weights. A warp loads its weights directly from
-// memory into registers and expands them to fp16 there while the tensor cores
-// multiply what it expanded before. x comes through shared memory for both
-// warpgroups, with its columns in the order in which lanes hold whole units of
-// 32 weights (wide_product.h).
+// The kernel of tiled products of many rows of x on compute capability 9.0. A block multiplies a tile of
+// weights by up to 256 rows of x: each of its two warpgroups has 64 rows of weights. A warp loads its weights
+// directly from memory into registers and expands them to fp16 there while the tensor cores multiply what it
+// expanded before. x comes through shared memory for both warpgroups, with its columns in the order in which
+// lanes hold whole units of 32 weights (wide_product.h).
 #pragma once
 
 #include "llm/ops/cuda/row_units.cuh"
@@ -27,12 +25,12 @@ struct WideShared {
     PhaseBarrier there[stored], read[stored];
 };
 
-// The steps of x that a block multiplies, counted from the beginning of its
-// run; they pass through shared memory in turn.
+// The steps of x that a block multiplies, counted from the beginning of its run; they pass through shared
+// memory in turn.
 class XRun {
   public:
-    // from: of the piece of x. first: column step of the run's first step, of
-    // `steps`; count: steps of the run.
+    // from: of the piece of x. first: column step of the run's first step, of `steps`; count: steps of the
+    // run.
     __device__ XRun(WideShared& shared, const __half* from, int first, int steps, int count)
         : shared_(shared), from_(from), first_(first), steps_(steps), count_(count) {
         if (threadIdx.x == 0) {
@@ -40,6 +38,7 @@ class XRun {
                 shared_.there[i].start(1);
                 shared_.read[i].start(wide_threads / 32);
             }
+            show_to_products();
         }
         __syncthreads();
         for (int i = 0; i < min(ahead, count_); ++i) copy(i);
@@ -75,8 +74,7 @@ class XRun {
     int first_, steps_, count_;
 };
 
-// A warp's 16 rows of weights: rows lane / 4 and lane / 4 + 8, the latter of
-// `up` if gated.
+// A warp's 16 rows of weights: rows lane / 4 and lane / 4 + 8, the latter of `up` if gated.
 template <WeightFormat format, bool gated>
 struct WarpWeights {
     using Unit = RowUnit<format>;
@@ -99,8 +97,7 @@ struct WarpWeights {
     }
 };
 
-// sum = the tile's weights times x over the column steps [begin, end), the
-// first of which is step `run` of x.
+// sum = the tile's weights times x over the column steps [begin, end), the first of which is step `run` of x.
 template <WeightFormat format, bool gated>
 __device__ __forceinline__ void multiply_steps(const WarpWeights<format, gated>& weights, XRun& x, int run,
                                                int begin, int end, float (&sum)[wide_rows / 2]) {
@@ -144,8 +141,7 @@ __device__ __forceinline__ void multiply_steps(const WarpWeights<format, gated>&
     x.release(run + end - begin - 1);
 }
 
-// A worker has one block for each piece of wide_rows rows of x, see
-// tile_product().
+// A worker has one block for each piece of wide_rows rows of x, see tile_product().
 template <WeightFormat format, bool gated>
 __global__ void __launch_bounds__(wide_threads, 1) wide_product(const __grid_constant__ TileArgs args) {
     extern __shared__ __align__(1024) unsigned char memory[];
