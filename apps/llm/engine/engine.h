@@ -18,10 +18,10 @@
 namespace voltpile::llm {
 
 struct EngineSettings {
-    SchedulerSettings scheduler;        // lanes and feeds are the executor's
-    std::vector<std::int64_t> end_ids;  // tokens that end a sequence
-    std::vector<std::string> adapters;  // their names, in the order in which they were loaded
-    std::int64_t vocabulary = 0;        // tokens of the model; 0: requests are not checked for unknown tokens
+    SchedulerSettings scheduler;             // lanes and feeds are the executor's
+    std::vector<std::int64_t> end_ids;       // tokens that end a sequence
+    std::vector<std::string> adapters = {};  // their names, in the order in which they were loaded
+    std::int64_t vocabulary = 0;  // tokens of the model; 0: requests are not checked for unknown tokens
 };
 
 // Throws JobError if the prompt or logit_bias has a token that a model with this vocabulary lacks.

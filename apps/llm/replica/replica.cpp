@@ -79,7 +79,7 @@ void Replica::watch(const std::stop_token& stop, int device) const {
     std::condition_variable_any woken;
     std::unique_lock lock(mutex);
     // While the GPU works on passes of the group, this thread stands for it before the job's watchdog.
-    std::optional<InPhase> collective;
+    std::unique_ptr<InPhase> collective;
     WatchedWork before;
     try {
         use_device(device);  // otherwise querying an event would create a context on the first GPU
@@ -89,7 +89,7 @@ void Replica::watch(const std::stop_token& stop, int device) const {
             if (!work.under_way)
                 collective.reset();
             else if (!collective)
-                collective.emplace(Phase::Collective);
+                collective = std::make_unique<InPhase>(Phase::Collective);
             else if (work.finished != before.finished)
                 count_step(Phase::Collective);
             before = work;

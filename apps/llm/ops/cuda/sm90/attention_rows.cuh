@@ -222,7 +222,9 @@ class Rows {
             total += __shfl_xor_sync(0xffffffffu, total, 1);
             total += __shfl_xor_sync(0xffffffffu, total, 2);
             if (row >= shared_.piece.rows) continue;
+            const int head = kv_head * view_.group + row % view_.group;
             if (whole(position_[r])) {
+                total = denominator(a_, head, {softmax_[r].largest * scale, total});
 #pragma unroll
                 for (int i = 2 * r; i < sums; i += 4) {
                     __half* to = piece_of<width, block_rows>(shared_.query, block_row, i / 4) + lane_ % 4 * 2;
@@ -231,8 +233,8 @@ class Rows {
                                        limited_half(__fdividef(sum_[i + 1], total), a_.limit));
                 }
             } else if (position_[r] >= span_begin && first_position(a_, position_[r]) < span_end) {
-                float* to = part_of(a_, shared_.piece.batch_row + row / view_.group,
-                                    kv_head * view_.group + row % view_.group, span, spans_.count);
+                float* to =
+                    part_of(a_, shared_.piece.batch_row + row / view_.group, head, span, spans_.count);
                 if (lane_ % 4 == 0)
                     *reinterpret_cast<float2*>(to) = make_float2(softmax_[r].largest * scale, total);
 #pragma unroll
