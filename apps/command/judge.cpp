@@ -18,7 +18,7 @@ void judge_command(const JobSpec& job, const std::filesystem::path& path) {
     constexpr std::int64_t block = 65536;
     if (job.axes().empty() || job.text("command.on_failure") == "record") return;
     const ResultReader result(path);
-    const FieldSpec outcome = command::outcome_field(false), problem = command::problem_field();
+    const FieldSpec outcome = command::outcome_field(), problem = command::problem_field();
     const std::int64_t points = result.layout().point_count();
     for (std::int64_t at = 0; at < points; at += block) {
         const std::vector<double> outcomes = result.read(outcome, {at, std::min(at + block, points)});

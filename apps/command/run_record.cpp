@@ -40,14 +40,13 @@ FieldBuffer values_buffer(const std::vector<RunRecord>& records, std::size_t fie
 
 }  // namespace
 
-FieldSpec outcome_field(bool instances) {
+FieldSpec outcome_field() {
     FieldSpec outcome;
     outcome.name = "outcome";
     outcome.type = FieldType::Int32;
     outcome.unit = "1";
     outcome.long_name = "how the run ended";
-    outcome.labels = {"done", "exit_code", "signal", "time_limit", "no_output", "flooded"};
-    if (instances) outcome.labels.push_back("ended");
+    outcome.labels = {"done", "exit_code", "signal", "time_limit", "no_output", "ended", "flooded"};
     return outcome;
 }
 
@@ -71,7 +70,7 @@ std::vector<FieldSpec> record_fields(bool instances) {
     host.name = "host";
     host.shape = FieldShape::Text;
     host.long_name = "host on which the instance ran";
-    std::vector<FieldSpec> fields{outcome_field(instances), exit_code, seconds, problem_field()};
+    std::vector<FieldSpec> fields{outcome_field(), exit_code, seconds, problem_field()};
     if (instances) fields.push_back(host);
     return fields;
 }

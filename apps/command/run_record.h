@@ -16,8 +16,8 @@ enum class Outcome : int {
     Signal = 2,
     TimeLimit = 3,
     NoOutput = 4,
-    Flooded = 5,
-    Ended = 6
+    Ended = 5,
+    Flooded = 6
 };
 
 struct RunRecord {
@@ -30,7 +30,7 @@ struct RunRecord {
     std::vector<OutputValue> values;
 };
 
-FieldSpec outcome_field(bool instances);
+FieldSpec outcome_field();
 FieldSpec problem_field();
 
 // The fields that every job has; those of its outputs follow. With several instances of the program there are

@@ -28,7 +28,9 @@ class Block {
         for (;;) {
             fill();
             if (used_ == 0) break;
-            if (p_.step_code) {
+            if (decided_some_) {
+                // An event holds at the start of a point, which ends before it moves.
+            } else if (p_.step_code) {
                 for (int first = 0; first < used_; first += Pack::lanes) units += run_machine_code(first);
             } else {
                 for (int i = 0; i < kStepsBetweenDraws && !decided_some_; ++i) {

@@ -106,6 +106,8 @@ class PointSource {
     void choose_carried() {
         for (int i = 0; i < p_.moving; ++i)
             if (i != p_.time && i != p_.steps) carried_.push_back(i);
+        // Where an event is looked for within a fixed step, the number of steps does not give its time.
+        if (searches_ && !p_.adaptive) carried_.push_back(p_.time);
         for (bool complete = false; !complete;) {
             complete = true;
             const std::vector<int> inputs = step_.inputs_of(step_registers());

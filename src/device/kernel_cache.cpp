@@ -1,6 +1,7 @@
 #include "device/kernel_cache.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -35,20 +36,30 @@ std::string key_of(const Nvrtc& compiler, const KernelSource& source, int capabi
     return hash_of(all);
 }
 
-// A file is a line with the hash of what follows it, a line with the kernel's name, and the image.
-std::string file_text(const CompiledKernel& kernel) {
+// A file is a line with the hash of its key and of what follows it, a line with the kernel's name, and the
+// image.
+std::string file_text(const std::string& key, const CompiledKernel& kernel) {
     const std::string body = kernel.name + '\n' + kernel.image;
-    return hash_of(body) + '\n' + body;
+    return hash_of(key + '\n' + body) + '\n' + body;
 }
 
-std::optional<CompiledKernel> kernel_in(const fs::path& file) {
+// Code of other users must not run in this process.
+bool is_private(const fs::path& file) {
+    struct stat about {};
+    return ::lstat(file.c_str(), &about) == 0 && S_ISREG(about.st_mode) && about.st_uid == ::geteuid() &&
+           (about.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+std::optional<CompiledKernel> kernel_in(const std::string& key, const fs::path& file) {
+    if (!is_private(file)) return std::nullopt;
     std::ifstream stream(file, std::ios::binary);
     const std::string text{std::istreambuf_iterator<char>(stream), {}};
     const std::size_t first = text.find('\n');
     if (!stream || first == std::string::npos) return std::nullopt;
     const std::string body = text.substr(first + 1);
     const std::size_t second = body.find('\n');
-    if (second == std::string::npos || text.substr(0, first) != hash_of(body)) return std::nullopt;
+    if (second == std::string::npos || text.substr(0, first) != hash_of(key + '\n' + body))
+        return std::nullopt;
     return CompiledKernel{body.substr(0, second), body.substr(second + 1)};
 }
 
@@ -66,16 +77,17 @@ void thin_out(const fs::path& folder) {
     for (const auto& [time, file] : files) fs::remove(file, error);
 }
 
-void leave(const fs::path& file, const CompiledKernel& kernel) {
+void leave(const std::string& key, const fs::path& file, const CompiledKernel& kernel) {
     std::error_code error;
     fs::create_directories(file.parent_path(), error);
     const fs::path unfinished = fmt::format("{}.{}.{}.tmp", file.string(), host_name(), ::getpid());
     bool written = false;
     {
         std::ofstream stream(unfinished, std::ios::binary);
-        stream << file_text(kernel);
+        stream << file_text(key, kernel);
         written = static_cast<bool>(stream.flush());
     }
+    fs::permissions(unfinished, fs::perms::owner_read | fs::perms::owner_write, error);
     if (written) fs::rename(unfinished, file, error);
     if (!written || error) fs::remove(unfinished, error);
     thin_out(file.parent_path());
@@ -85,11 +97,12 @@ void leave(const fs::path& file, const CompiledKernel& kernel) {
 
 CompiledKernel compile_once(const Nvrtc& compiler, const KernelSource& source, int capability,
                             const fs::path& folder) {
-    const fs::path file = folder / (key_of(compiler, source, capability) + ".kernel");
+    const std::string key = key_of(compiler, source, capability);
+    const fs::path file = folder / (key + ".kernel");
     if (!folder.empty())
-        if (auto kernel = kernel_in(file)) return *kernel;
+        if (auto kernel = kernel_in(key, file)) return *kernel;
     const CompiledKernel kernel = compiler.compile(source, capability);
-    if (!folder.empty()) leave(file, kernel);
+    if (!folder.empty()) leave(key, file, kernel);
     return kernel;
 }
 

@@ -212,6 +212,7 @@ GpuPower gpu_power(const std::vector<NodeTelemetry>& nodes) {
     GpuPower sum;
     std::map<std::pair<std::string, std::string>, Drawn> gpus;  // by host and bus id
     for (const NodeTelemetry& node : nodes) {
+        if (node.times_s.empty()) continue;
         for (const TelemetryColumn& column : node.columns) {
             if (column.name != kPower) continue;
             const TelemetryColumn* counter = find_column(node, kEnergy, column.device);

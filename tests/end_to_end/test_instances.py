@@ -95,7 +95,7 @@ class Instances(ProgramCase):
         self.await_end_of([int(path.read_text()) for path in self.await_files("?.pid", 3)], timeout=10)
         # Recorded, if the job is to go on.
         self.run_job(text, "--set", "command.on_failure=record", "--fresh", ranks=3)
-        self.assertEqual(self.values("outcome"), [6, 1, 6])
+        self.assertEqual(self.values("outcome"), [5, 1, 5])
         self.assertIn("because another instance failed", self.texts("problem")[2])
 
     def test_files_are_staged_to_each_working_folder(self):

@@ -132,8 +132,8 @@ TEST(GgufFile, NamesTensorsWithErrors) {
     EXPECT_EQ(missing("0 dimensions", message_for(one_tensor({}, kTypeF32, 0, 320))), "");
     EXPECT_EQ(missing("5 dimensions", message_for(one_tensor({1, 1, 1, 1, 1}, kTypeF32, 0, 320))), "");
     EXPECT_EQ(
-        missing("1 tensors (t first) are IQ2_XS, which is not supported (supported: F32, F16, BF16, Q8_0",
-                message_for(one_tensor({256}, 17, 0, 320))),
+        missing("1 tensors (t first) are TQ2_0, which is not supported (supported: F32, F16, BF16, Q8_0",
+                message_for(one_tensor({256}, 35, 0, 320))),
         "");
     EXPECT_EQ(missing("of unknown type 77", message_for(one_tensor({256}, 77, 0, 320))), "");
     const auto overlap =

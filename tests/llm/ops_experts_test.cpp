@@ -174,7 +174,7 @@ TEST_P(OpsExpertsTest, RouterChoosesGroupsFirst) {
         Side side(GetParam().make());
         constexpr int experts = 48, used = 3;  // groups of 12: 0, 12, 24, 36
         std::vector<float> x(2 * experts, -9);
-        x[2] = 2, x[14] = 1, x[15] = 0.9F, x[25] = 1.5F, x[40] = 1.1F, x[41] = 1.05F, x[42] = 1;
+        x[2] = 2, x[14] = 1, x[15] = 0.875F, x[25] = 1.5F, x[40] = 1.125F, x[41] = 1.0625F, x[42] = 1;
         x[experts + 47] = 1, x[experts + 46] = 1, x[experts + 0] = 1, x[experts + 1] = 1;  // equal groups
         x[experts + 24] = 1, x[experts + 35] = 1;
         RouterSettings settings = unit_router(side, experts, used, false);

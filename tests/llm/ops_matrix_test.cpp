@@ -161,12 +161,35 @@ TEST_P(OpsMatrixTest, MultipliesGatedInEveryFormat) {
     }
 }
 
+TEST_P(OpsMatrixTest, MultipliesGatedOfTwoFormats) {
+    const std::int64_t columns = 512, weights_count = 96;
+    for (const auto& [first, second] : {std::pair(WeightFormat::Q8_0, WeightFormat::F16),
+                                        std::pair(WeightFormat::F16, WeightFormat::Q4_K)}) {
+        const auto gate = weights(first, weights_count, columns),
+                   up = weights(second, weights_count, columns);
+        for (const std::int64_t rows : {3, 40, 200}) {
+            SCOPED_TRACE(std::to_string(rows) + " rows");
+            const auto x = normals(rows * columns, 2);
+            expect_same(
+                [&](Side& side) {
+                    const auto g = side.ops->load_matrix(source(first, weights_count, columns, gate));
+                    const auto u = side.ops->load_matrix(source(second, weights_count, columns, up));
+                    const HiddenRows out = side.hidden(
+                        std::vector<float>(static_cast<std::size_t>(rows * weights_count)), weights_count);
+                    side.ops->gated_matmul(side.hidden(x, columns), *g, *u, Activation::Silu, out);
+                    return side.down(out);
+                },
+                4 * std::max(product_bound(first), product_bound(second)));
+        }
+    }
+}
+
 // GPUs divide such matrices into tiles of 128 weights (gated: 64 of gate and 64 of up), and tiles into steps
 // of 128 columns. Each block takes an equal run of steps; here most runs end one tile and begin the next.
 TEST_P(OpsMatrixTest, MultipliesManyTiles) {
     constexpr std::int64_t columns = 768, outputs = 488;
     for (const WeightFormat format : {WeightFormat::Q8_0, WeightFormat::Q4_0, WeightFormat::Q4_K,
-                                      WeightFormat::Q5_K, WeightFormat::Q6_K}) {
+                                      WeightFormat::Q5_K, WeightFormat::Q6_K, WeightFormat::MXFP4}) {
         const auto first = weights(format, outputs, columns), second = weights(format, outputs, columns);
         for (const std::int64_t rows : {24, 64, 130, 300}) {
             SCOPED_TRACE(std::to_string(rows) + " rows");

@@ -14,6 +14,7 @@ Request request_with_every_field() {
         0.7F, 40, 0.9F, 0.05F, 1.1F, 0.2F, -0.3F, 0x123456789abcdef0U, {{3, -100.0F}, {9, 2.5F}}};
     request.stop = {"\n\n", "", "unto him"};
     request.top_n = 5;
+    request.lora = "poet";
     request.grammar = GrammarSource{GrammarSource::Kind::Regex, "[0-9]{4}"};
     request.id = 1LL << 40;
     request.prompt = {1, 2, 32000};
@@ -41,19 +42,20 @@ void expect_same(const SamplingSettings& a, const SamplingSettings& b) {
 }
 
 TEST(QueueMessage, CarriesEveryFieldOfARequest) {
-    static_assert(sizeof(Request) - sizeof(RequestSettings) == 104,
+    static_assert(sizeof(Request) - sizeof(RequestSettings) == 112,
                   "a new field of Request: send it in queue_message.cpp, and add it to this test");
     const Request sent = request_with_every_field();
     const QueueOrder order = order_from_bytes(to_bytes(QueueOrder{QueueOrder::Kind::Submit, sent}));
     EXPECT_EQ(order.kind, QueueOrder::Kind::Submit);
     const Request& received = order.request;
     expect_same(sent.sampling, received.sampling);
-    const auto& [max_tokens, ignore_end, sampling, stop, top_n, grammar] =
+    const auto& [max_tokens, ignore_end, sampling, stop, top_n, lora, grammar] =
         static_cast<const RequestSettings&>(sent);
     EXPECT_EQ(max_tokens, received.max_tokens);
     EXPECT_EQ(ignore_end, received.ignore_end);
     EXPECT_EQ(stop, received.stop);
     EXPECT_EQ(top_n, received.top_n);
+    EXPECT_EQ(lora, received.lora);
     EXPECT_EQ(grammar, received.grammar);
     EXPECT_EQ(sent.id, received.id);
     EXPECT_EQ(sent.prompt, received.prompt);

@@ -24,9 +24,13 @@ inline std::vector<VariedJob> varied_jobs() {
     const std::string dopri5 = "[integrate]\nmethod = \"dopri5\"\nt_end = 2\ntolerance = 1e-7\n";
     const std::string falls =
         "[parameters]\ng = 1\ndrag = 0.1\n[initial]\nx = 0\nv = 1\n[equations]\ndx = \"v\"\n"
-        "dv = \"-g - drag*v*abs(v)\"\n[stop]\nground = \"x < -0.1\"\nhigh = \"x > 0.4\"\nlate = \"t > 0.7\"\n"
+        "dv = \"-g - drag*v*abs(v)\"\n"
         "[[sweep]]\nparameter = \"initial.v\"\nfrom = -1\nto = 2\ncount = 13\n"
         "[[sweep]]\nparameter = \"g\"\nfrom = 0.2\nto = 3\ncount = 7\n";
+    const std::string lands = "[stop]\nground = \"x < -0.1\"\nhigh = \"x > 0.4\"\n";
+    const std::string late = "late = \"t > 0.7\"\n";
+    // Holds at the start of some points, and no longer after a step.
+    const std::string fast = "[stop]\nfast = \"v > 0.99\"\n";
     const std::string driven =
         "[parameters]\nw = 1.3\na = 0.4\n[initial]\nx = 0.1\nv = 0\n[equations]\ndx = \"v\"\n"
         "dv = \"a*cos(w*t) - sin(x) - 0.2*v\"\n[outputs]\nturns = \"floor(x/(2*pi))\"\nx_end = \"x\"\n"
@@ -52,8 +56,10 @@ inline std::vector<VariedJob> varied_jobs() {
         {"rk4, Lyapunov exponent",
          kLorenzEquations + rk4 + "lyapunov = true\nlyapunov_from = 0.5\n" + kSweepRho},
         {"dopri5, Lyapunov exponent", kLorenzEquations + dopri5 + "lyapunov = true\n" + kSweepRho},
-        {"rk4, events", falls + rk4},
-        {"dopri5, events", falls + dopri5},
+        {"rk4, events", falls + lands + late + rk4},
+        {"rk4, events that do not read the time", falls + lands + rk4},
+        {"rk4, an event at the start", falls + fast + rk4},
+        {"dopri5, events", falls + lands + late + dopri5},
         {"rk4, driven", driven + rk4},
         {"dopri5, driven", driven + dopri5 + "t_begin = -0.5\n"},
         {"rk4, too few steps", driven + rk4 + "max_steps = 50\n"},

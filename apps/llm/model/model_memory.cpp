@@ -166,14 +166,17 @@ std::vector<StageNeeds> cut_into_stages(const ModelSource& model, WeightLayout l
 
 namespace {
 
-// Returns the activations of attention in a row.
-std::int64_t attention_factors(const ModelConfig& config) {
+// The activations of attention in a row: those that a tensor-parallel group divides, and those that each of
+// its ranks has whole.
+struct AttentionFactors {
+    std::int64_t cut, whole;
+};
+AttentionFactors attention_factors(const ModelConfig& config) {
     const LatentAttention& latent = config.latent;
-    std::int64_t factors = (2 * config.heads + 2 * config.kv_heads) * config.head_dim;
-    if (latent.kv_rank > 0)
-        factors += config.heads * (latent.plain_dim + config.rope_dims + latent.value_dim) +
-                   3 * (latent.q_rank + latent.kv_rank) + config.rope_dims;
-    return factors;
+    const std::int64_t keys = 2 * config.kv_heads * config.head_dim;
+    if (latent.kv_rank == 0) return {2 * config.heads * config.head_dim + keys, 0};
+    const std::int64_t heads = 2 * config.head_dim + latent.plain_dim + config.rope_dims + latent.value_dim;
+    return {config.heads * heads, keys + 3 * std::max(latent.q_rank, latent.kv_rank) + config.rope_dims};
 }
 
 }  // namespace
@@ -188,7 +191,8 @@ std::uint64_t working_bytes(const ModelConfig& config, WeightLayout layout, cons
     const std::int64_t dense_ffn = has_dense_layers(config) ? config.ffn : 0;
     const std::int64_t ffn = experts.used * experts.ffn + std::max(experts.shared_ffn, dense_ffn);
     const std::int64_t gates = pass.gates_apart ? 2 * ffn : 0;
-    const std::int64_t factors = config.hidden + (attention_factors(config) + ffn + gates) / tensor;
+    const AttentionFactors attention = attention_factors(config);
+    const std::int64_t factors = config.hidden + attention.whole + (attention.cut + ffn + gates) / tensor;
     // On cores, each row's copies and products for its experts and its adapter; the router's logits and
     // choices.
     const std::int64_t copies =

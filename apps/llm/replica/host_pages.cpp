@@ -18,7 +18,11 @@ ReplicaPlan with_host_pages(ReplicaPlan plan) {
         if (place.replica >= 0)
             rank.memory_bytes += static_cast<std::int64_t>(
                 plan.stages[static_cast<std::size_t>(place.stage)].kv_per_token * tokens);
-        used[static_cast<std::size_t>(rank.host)] += rank.memory_bytes;
+        auto& sum = used[static_cast<std::size_t>(rank.host)];
+        sum += rank.memory_bytes;
+        // The draft model's, which is added to the plan later.
+        if (place.replica >= 0 && rank.gpu < 0 && !plan.request.taken.empty())
+            sum += static_cast<std::int64_t>(plan.request.taken[static_cast<std::size_t>(place.stage)]);
     }
     for (std::size_t h = 0; h < used.size(); ++h) {
         const Host& host = plan.plan.topology.hosts[h];

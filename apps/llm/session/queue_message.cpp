@@ -5,7 +5,7 @@
 namespace voltpile::llm {
 namespace {
 
-// All but compiled_grammar, which the engine of the replica sets.
+// All but compiled_grammar and adapter, which the engine of the replica sets.
 void write(MessageWriter& to, const Request& request) {
     write(to, static_cast<const RequestSettings&>(request));
     to.value(request.id);

@@ -113,6 +113,17 @@ TEST_F(NvrtcCompiler, KeepsKernelsBySourceAndCapability) {
     EXPECT_EQ(files().size(), 3u);
 }
 
+TEST_F(NvrtcCompiler, CompilesAgainInsteadOfAFileThatOthersMayWrite) {
+    using std::filesystem::perms;
+    const perms own = perms::owner_read | perms::owner_write;
+    compile_once(*compiler_, source(), 80, folder_);
+    const std::filesystem::path file = files().at(0);
+    EXPECT_EQ(std::filesystem::status(file).permissions(), own);
+    std::filesystem::permissions(file, own | perms::group_write);
+    compile_once(*compiler_, source(), 80, folder_);
+    EXPECT_EQ(std::filesystem::status(file).permissions(), own);
+}
+
 TEST_F(NvrtcCompiler, CompilesAgainInsteadOfADamagedFile) {
     const CompiledKernel first = compile_once(*compiler_, source(), 80, folder_);
     for (const char* damage : {"", "nothing like a kernel"}) {

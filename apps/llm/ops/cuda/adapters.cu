@@ -136,8 +136,9 @@ __global__ void __launch_bounds__(threads)
     if (column >= columns) return;
     const std::int64_t row = blockIdx.x;
     const __half* from = x + row * 2 * columns + column;
-    out[row * columns + column] =
-        limited_half(gated_value(activation, __half2float(from[0]), __half2float(from[columns])), limit);
+    out[row * columns + column] = limited_half(gated_value(activation, limited(__half2float(from[0]), limit),
+                                                           limited(__half2float(from[columns]), limit)),
+                                               limit);
 }
 
 int parts(int count, int size) {

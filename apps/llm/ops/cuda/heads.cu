@@ -41,7 +41,9 @@ __global__ void __launch_bounds__(head_threads)
         for (int i = t; i < tile_rows * tile_depth; i += head_threads) {
             const int row = first_row + i / tile_depth, c = k + i % tile_depth;
             inputs[i / tile_depth][i % tile_depth] =
-                row < rows && c < depth ? from[static_cast<std::int64_t>(row) * x.columns + c] : __half(0.0f);
+                row < rows && c < depth
+                    ? limited_half(__half2float(from[static_cast<std::int64_t>(row) * x.columns + c]), limit)
+                    : __half(0.0f);
         }
         // The matrix has zeros in columns up to a multiple of 32.
         for (int i = t; i < tile_outputs * tile_depth / 8; i += head_threads) {

@@ -132,7 +132,7 @@ void CudaProduct::by_kernels(MatmulArgs& args, std::size_t used) {
         return launch_matvec(args, multiprocessors_, stream_);
     }
 #if VOLTPILE_SM90
-    if (wide_tiles_ && args.rows >= least_wide_rows)
+    if (wide_tiles_ && args.rows >= least_wide_rows && args.matrix[0].format != WeightFormat::F16)
         return launch_wide_tiles(args, room, multiprocessors_, stream_);
 #endif
     by_tiles(args, room);

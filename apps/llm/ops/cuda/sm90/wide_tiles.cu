@@ -82,7 +82,9 @@ void launch_wide_tiles(const MatmulArgs& args, std::size_t scratch_bytes, int mu
         arrange(x, some.rows, args.matrix[0].columns, args.scratch, stream);
         const TileArgs tiles = tile_args(some, wide_rows);
         with_format(args.matrix[0].format, [&](auto format) {
-            if constexpr (format.value != WeightFormat::F16)
+            if constexpr (format.value == WeightFormat::F16)
+                throw DeviceError("wide tiles take quantized weights only");
+            else
                 launch_wide_tiles_of<format.value>(tiles, stream);
         });
     }
