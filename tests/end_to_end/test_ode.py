@@ -39,13 +39,19 @@ def lorenz(fma, s, rho):
     return numpy.array([10.0 * (y - x), fma(x, rho - z, -y), fma(-(8 / 3), z, x * y)])
 
 
-def rk4(fma, f, s, h, steps):
+def lorenz_added(fma, k, s, rho):
+    """k plus the rates at s. The rate of x is a product there that nothing else reads, so it is fused with the sum."""
+    added = k + lorenz(fma, s, rho)
+    added[0] = fma(10.0, s[1] - s[0], k[0])
+    return added
+
+
+def rk4(fma, f, added, s, h, steps):
     for _ in range(steps):
         k1 = f(s)
         k2 = f(fma(0.5 * h, k1, s))
         k3 = f(fma(0.5 * h, k2, s))
-        k4 = f(fma(h, k3, s))
-        s = fma(h / 6, (k1 + k4) + 2 * (k2 + k3), s)
+        s = fma(h / 6, added(k1, fma(h, k3, s)) + 2 * (k2 + k3), s)
     return s
 
 
@@ -61,7 +67,7 @@ class Ode(Case):
         x0, y0 = numpy.meshgrid(got["x0"], got["y0"])
         start = numpy.array([x0, y0, numpy.full_like(x0, 27.0)])
         fused = fma()
-        x, y, z = rk4(fused, lambda s: lorenz(fused, s, 28.0), start, 0.01, 200)
+        x, y, z = rk4(fused, lambda s: lorenz(fused, s, 28.0), lambda k, s: lorenz_added(fused, k, s, 28.0), start, 0.01, 200)
         for name, expected in (("x_end", x), ("y_end", y), ("z_end", z)):
             numpy.testing.assert_array_equal(got[name], expected)
         numpy.testing.assert_array_equal(got["steps"], 200)
