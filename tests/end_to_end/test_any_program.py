@@ -68,7 +68,7 @@ class AnyProgram(ProgramCase):
     def test_a_run_that_prints_without_end_is_ended(self):
         begin = time.monotonic()
         self.run_job(job_text("if [ {x} -eq 1 ]; then exec yes; fi; echo fine", rest="[output]\nmost_log_bytes = 1e6\n"))
-        self.assertEqual(self.values("outcome"), [0, 5, 0, 0])
+        self.assertEqual(self.values("outcome"), [0, 6, 0, 0])
         self.assertIn("sh was ended because it printed more than output.most_log_bytes = 1e+06", self.texts("problem")[1])
         self.assertLess(time.monotonic() - begin, 30 * PATIENCE)
 
