@@ -1,6 +1,6 @@
-// The kernel of every sweep on a GPU. Each lane, or each group of a few neighbors, computes one point with all
-// of its state in registers, and starts the next one as soon as that is decided. Lanes whose points need many
-// more steps than their neighbors' therefore never wait for them.
+// The kernel of every sweep on a GPU. Each lane, or each group of a few neighbors, computes one point with
+// all of its state in registers, and starts the next one as soon as that is decided. Lanes whose points need
+// many more steps than their neighbors' therefore never wait for them.
 #pragma once
 
 #include "sweep/gpu_packing.cuh"
@@ -12,7 +12,9 @@ inline namespace VOLTPILE_TARGET {
 // A point takes Lane::lanes_per_point(common) neighboring lanes of a warp, in groups from lane 0 on; without
 // that function one lane.
 template <class Lane>
-concept SharesPoints = requires(const typename Lane::Common& common) { Lane::lanes_per_point(common); };
+concept SharesPoints = requires(const typename Lane::Common& common) {
+    Lane::lanes_per_point(common);
+};
 
 template <class Lane>
 VOLTPILE_HD int lanes_per_point(const typename Lane::Common& common) {
