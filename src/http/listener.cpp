@@ -30,19 +30,25 @@ Addresses addresses_of(const std::string& host, int port) {
     return {found, freeaddrinfo};
 }
 
-// Returns the descriptor of a listening socket, or -1 with errno.
-int listening_on(const addrinfo& address) {
-    const int descriptor =
-        socket(address.ai_family, address.ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, address.ai_protocol);
-    if (descriptor < 0) return -1;
-    const int on = 1;
-    setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (bind(descriptor, address.ai_addr, address.ai_addrlen) == 0 && listen(descriptor, SOMAXCONN) == 0)
-        return descriptor;
-    const int error = errno;
-    close(descriptor);
-    errno = error;
-    return -1;
+enum class Use { listen, only_bind };
+
+// Returns the descriptor of a socket for the first of the addresses that can be had. Throws MachineError.
+int socket_for(const std::string& host, int port, Use use) {
+    const Addresses addresses = addresses_of(host, port);
+    int error = 0;
+    for (const addrinfo* each = addresses.get(); each; each = each->ai_next) {
+        const int descriptor =
+            socket(each->ai_family, each->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, each->ai_protocol);
+        const int on = 1;
+        if (descriptor >= 0) setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+        if (descriptor >= 0 && bind(descriptor, each->ai_addr, each->ai_addrlen) == 0 &&
+            (use == Use::only_bind || listen(descriptor, SOMAXCONN) == 0))
+            return descriptor;
+        error = errno;
+        if (descriptor >= 0) close(descriptor);
+    }
+    throw MachineError(
+        fmt::format("cannot listen on {}:{}: {}", host, port, std::generic_category().message(error)));
 }
 
 std::string numeric(const sockaddr_storage& address, socklen_t length, int flags) {
@@ -87,14 +93,12 @@ struct Listener::Socket : std::enable_shared_from_this<Listener::Socket> {
     Accepted accepted;
 };
 
+void check_address(const std::string& host, int port) {
+    close(socket_for(host, port, Use::only_bind));
+}
+
 Listener::Listener(EventLoop& loop, const std::string& host, int port) {
-    const Addresses addresses = addresses_of(host, port);
-    int descriptor = -1;
-    for (const addrinfo* each = addresses.get(); each && descriptor < 0; each = each->ai_next)
-        descriptor = listening_on(*each);
-    if (descriptor < 0)
-        throw MachineError(
-            fmt::format("cannot listen on {}:{}: {}", host, port, std::generic_category().message(errno)));
+    const int descriptor = socket_for(host, port, Use::listen);
     socket_ = std::make_shared<Socket>(loop, descriptor);
     sockaddr_storage address{};
     socklen_t length = sizeof address;

@@ -119,11 +119,6 @@ class Server::Implementation {
     std::jthread thread_;
 };
 
-void check_address(const std::string& host, int port) {
-    EventLoop loop;
-    const Listener listener(loop, host, port);
-}
-
 void check_tls_files(const std::string& certificate, const std::string& key) {
     const TlsContext context(certificate, key);
 }

@@ -64,8 +64,7 @@ struct ServerCounters {
     std::atomic<std::int64_t> slow_clients = 0;  // dropped because they took nothing or too little
 };
 
-// Throw what a Server would: for an address that it cannot listen on now, and for unusable TLS files.
-void check_address(const std::string& host, int port);
+// Throws what a Server would for unusable TLS files.
 void check_tls_files(const std::string& certificate, const std::string& key);
 
 class Server {

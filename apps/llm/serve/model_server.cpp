@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/unix_time.h"
+#include "http/listener.h"
 #include "http/server.h"
 #include "llm/grammar/tool_format.h"
 #include "llm/replica/replica_fields.h"
