@@ -7,7 +7,7 @@
 #include "llm/tokenizer/model_tokenizer.h"
 #include "tokenizer_golden.h"
 
-namespace voltpile::llm {
+namespace voltpile::llm::chat_conversation_test {
 namespace {
 
 const Tokenizer& tiny_tokenizer() {
@@ -145,4 +145,4 @@ TEST(Conversation, RejectsMessagesThatTheTemplateLacks) {
 }
 
 }  // namespace
-}  // namespace voltpile::llm
+}  // namespace voltpile::llm::chat_conversation_test

@@ -2,7 +2,7 @@
 #include "llm/decoder_fixture.h"
 #include "llm/model/lora/lora_adapter.h"
 
-namespace voltpile::llm {
+namespace voltpile::llm::decoder_adapters_test {
 namespace {
 
 std::string adapter_folder(const std::string& name) {
@@ -138,4 +138,4 @@ TEST(DecoderAdapters, SequencesOfABatchDoNotDependOnEachOther) {
 }
 
 }  // namespace
-}  // namespace voltpile::llm
+}  // namespace voltpile::llm::decoder_adapters_test

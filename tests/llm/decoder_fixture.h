@@ -30,13 +30,13 @@ inline std::string golden_folder(const std::string& name) {
 
 inline Golden load_golden(const std::string& name) {
     std::ifstream file(golden_folder(name) + "/golden.json");
-    const auto json = nlohmann::json::parse(file);
+    const auto golden_json = nlohmann::json::parse(file);
     Golden golden;
-    golden.tokens = json["prompt"].get<std::vector<std::int32_t>>();
+    golden.tokens = golden_json["prompt"].get<std::vector<std::int32_t>>();
     golden.prompt = golden.tokens.size();
-    for (const std::int32_t token : json["greedy"]) golden.tokens.push_back(token);
-    golden.logits.resize(json["logits"]["shape"][0].get<std::size_t>() *
-                         json["logits"]["shape"][1].get<std::size_t>());
+    for (const std::int32_t token : golden_json["greedy"]) golden.tokens.push_back(token);
+    golden.logits.resize(golden_json["logits"]["shape"][0].get<std::size_t>() *
+                         golden_json["logits"]["shape"][1].get<std::size_t>());
     std::ifstream logits(golden_folder(name) + "/logits.f32", std::ios::binary);
     logits.read(reinterpret_cast<char*>(golden.logits.data()),
                 static_cast<std::streamsize>(golden.logits.size() * sizeof(float)));

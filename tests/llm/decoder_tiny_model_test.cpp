@@ -9,7 +9,7 @@
 #include "llm/tokenizer/model_tokenizer.h"
 #include "llm/unbatched_engine.h"
 
-namespace voltpile::llm {
+namespace voltpile::llm::decoder_tiny_model_test {
 namespace {
 
 const std::string folder = VOLTPILE_SOURCE_DIR "/data/tiny_model/";
@@ -98,4 +98,4 @@ TEST_P(DecoderTinyModelTest, LoadsThePlannedBytes) {
 }
 
 }  // namespace
-}  // namespace voltpile::llm
+}  // namespace voltpile::llm::decoder_tiny_model_test

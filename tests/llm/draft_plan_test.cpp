@@ -7,7 +7,7 @@
 #include "llm/model/synthetic_model.h"
 #include "plan/cluster_file.h"
 
-namespace voltpile::llm {
+namespace voltpile::llm::draft_plan_test {
 namespace {
 
 Topology cluster(const char* name, int ranks_per_host = 0) {
@@ -97,4 +97,4 @@ TEST(DraftPlan, ReportsThatBothDoNotFit) {
 }
 
 }  // namespace
-}  // namespace voltpile::llm
+}  // namespace voltpile::llm::draft_plan_test

@@ -9,7 +9,7 @@
 #include "llm/tokenizer/utf8.h"
 #include "llm/told_executor.h"
 
-namespace voltpile::llm {
+namespace voltpile::llm::engine_deltas_test {
 namespace {
 
 struct Told {
@@ -151,4 +151,4 @@ TEST_F(EngineDeltas, RejectStopStringsThatAreNotUtf8) {
 }
 
 }  // namespace
-}  // namespace voltpile::llm
+}  // namespace voltpile::llm::engine_deltas_test

@@ -6,7 +6,7 @@
 #include "llm/grammar_fixture.h"
 #include "llm/told_executor.h"
 
-namespace voltpile::llm {
+namespace voltpile::llm::engine_draft_rules_test {
 namespace {
 
 constexpr std::uint64_t seed_of_text = 1;
@@ -152,4 +152,4 @@ TEST_F(RightGuesses, FailWhereAPlainTextWould) {
 }
 
 }  // namespace
-}  // namespace voltpile::llm
+}  // namespace voltpile::llm::engine_draft_rules_test

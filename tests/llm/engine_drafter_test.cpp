@@ -4,7 +4,7 @@
 #include "llm/engine/model_drafter.h"
 #include "llm/paper_executor.h"
 
-namespace voltpile::llm {
+namespace voltpile::llm::engine_drafter_test {
 namespace {
 
 using Tokens = std::vector<std::int32_t>;
@@ -234,4 +234,4 @@ TEST_P(DrafterTogether, AnswersAsIfEachWereAlone) {
 }
 
 }  // namespace
-}  // namespace voltpile::llm
+}  // namespace voltpile::llm::engine_drafter_test

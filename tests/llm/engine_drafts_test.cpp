@@ -4,7 +4,7 @@
 
 #include "llm/paper_executor.h"
 
-namespace voltpile::llm {
+namespace voltpile::llm::engine_drafts_test {
 namespace {
 
 // Texts that repeat themselves: the next token is a function of the last one. With a seed above 0, every so
@@ -211,4 +211,4 @@ TEST(Drafts, RefuseANegativeLength) {
 }
 
 }  // namespace
-}  // namespace voltpile::llm
+}  // namespace voltpile::llm::engine_drafts_test

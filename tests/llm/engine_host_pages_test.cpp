@@ -4,7 +4,7 @@
 
 #include "llm/paper_executor.h"
 
-namespace voltpile::llm {
+namespace voltpile::llm::engine_host_pages_test {
 namespace {
 
 using Tokens = std::vector<std::int32_t>;
@@ -135,4 +135,4 @@ TEST_P(HostPagesTogether, AnswerAsIfEachWereAlone) {
 }
 
 }  // namespace
-}  // namespace voltpile::llm
+}  // namespace voltpile::llm::engine_host_pages_test

@@ -10,7 +10,7 @@
 #include "llm/engine/engine.h"
 #include "llm/told_executor.h"
 
-namespace voltpile::llm {
+namespace voltpile::llm::engine_inbox_test {
 namespace {
 
 EngineSettings settings_of(int pages) {
@@ -286,4 +286,4 @@ TEST(EngineTokens, RejectsTokensThatTheModelLacks) {
 }
 
 }  // namespace
-}  // namespace voltpile::llm
+}  // namespace voltpile::llm::engine_inbox_test

@@ -3,7 +3,7 @@
 
 #include "llm/paper_executor.h"
 
-namespace voltpile::llm {
+namespace voltpile::llm::engine_lanes_test {
 namespace {
 
 SchedulerSettings settings_of(int lanes, int pass_rows) {
@@ -160,4 +160,4 @@ TEST(SchedulerLanes, ReadTheOldestPromptFirst) {
 }
 
 }  // namespace
-}  // namespace voltpile::llm
+}  // namespace voltpile::llm::engine_lanes_test

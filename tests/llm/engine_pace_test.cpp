@@ -7,7 +7,7 @@
 #include "llm/engine/measure_pace.h"
 #include "llm/paper_executor.h"
 
-namespace voltpile::llm {
+namespace voltpile::llm::engine_pace_test {
 namespace {
 
 using Measured = PassPace::Measured;
@@ -199,4 +199,4 @@ TEST(MeasuredPace, NeedsNoMoreThanTheCacheHas) {
 }
 
 }  // namespace
-}  // namespace voltpile::llm
+}  // namespace voltpile::llm::engine_pace_test

@@ -9,7 +9,7 @@
 
 #include "llm/job_error_text.h"
 
-namespace voltpile::llm {
+namespace voltpile::llm::engine_request_json_test {
 namespace {
 
 using json = nlohmann::ordered_json;
@@ -103,4 +103,4 @@ TEST(RequestFields, HaveDistinctNamesAndDefaultsWithinTheirRange) {
 }
 
 }  // namespace
-}  // namespace voltpile::llm
+}  // namespace voltpile::llm::engine_request_json_test

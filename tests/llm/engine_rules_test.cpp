@@ -7,7 +7,7 @@
 #include "llm/paper_executor.h"
 #include "llm/tokenizer/model_tokenizer.h"
 
-namespace voltpile::llm {
+namespace voltpile::llm::engine_rules_test {
 namespace {
 
 SchedulerSettings settings_for_rules() {
@@ -235,4 +235,4 @@ TEST(SchedulerRules, PrefixesBelongToAnAdapter) {
 }
 
 }  // namespace
-}  // namespace voltpile::llm
+}  // namespace voltpile::llm::engine_rules_test

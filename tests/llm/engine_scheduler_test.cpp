@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "llm/paper_executor.h"
 
-namespace voltpile::llm {
+namespace voltpile::llm::engine_scheduler_test {
 namespace {
 
 struct Asked {
@@ -255,4 +255,4 @@ TEST_P(SchedulerTrace, AnswersTenThousandRequestsAsIfEachWereAlone) {
 }
 
 }  // namespace
-}  // namespace voltpile::llm
+}  // namespace voltpile::llm::engine_scheduler_test

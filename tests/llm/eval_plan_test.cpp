@@ -9,7 +9,7 @@
 #include "llm/model/synthetic_model.h"
 #include "plan/cluster_file.h"
 
-namespace voltpile::llm {
+namespace voltpile::llm::eval_plan_test {
 namespace {
 
 Topology cluster(const char* name, int ranks_per_host = 0) {
@@ -75,4 +75,4 @@ TEST(EvalPlan, AddsStagesUntilBothFit) {
 }
 
 }  // namespace
-}  // namespace voltpile::llm
+}  // namespace voltpile::llm::eval_plan_test

@@ -9,12 +9,12 @@
 #include "base/error.h"
 #include "model_test_files.h"
 
-namespace voltpile::llm {
+namespace voltpile::llm::gguf_file_test {
 namespace {
 
-using testing::bytes_of;
-using testing::GgufBytes;
-using testing::missing;
+using test_files::bytes_of;
+using test_files::GgufBytes;
+using test_files::missing;
 
 // Type numbers from the definition of the format.
 constexpr std::uint32_t kUint32 = 4, kInt32 = 5, kFloat32 = 6, kBool = 7, kString = 8, kArray = 9, kInt8 = 1;
@@ -178,4 +178,4 @@ TEST(GgufFile, SurvivesChangedBytes) {
 }
 
 }  // namespace
-}  // namespace voltpile::llm
+}  // namespace voltpile::llm::gguf_file_test

@@ -17,11 +17,11 @@
 #include "llm/model/synthetic_shapes.h"
 #include "model_test_files.h"
 
-namespace voltpile::llm {
+namespace voltpile::llm::gpt_oss_test {
 namespace {
 
-using testing::missing;
-using testing::TestFolder;
+using test_files::missing;
+using test_files::TestFolder;
 
 const std::string kFolder = std::string(VOLTPILE_SOURCE_DIR) + "/data/llm/goldens/gpt_oss_mxfp4";
 
@@ -197,4 +197,4 @@ TEST(GptOss, WritesItsDescriptionToGgufFiles) {
 }
 
 }  // namespace
-}  // namespace voltpile::llm
+}  // namespace voltpile::llm::gpt_oss_test

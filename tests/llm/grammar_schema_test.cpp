@@ -1,7 +1,7 @@
 // JSON schemas: texts that they accept and refuse by the specification, and what is not supported.
 #include "llm/grammar_fixture.h"
 
-namespace voltpile::llm {
+namespace voltpile::llm::grammar_schema_test {
 namespace {
 
 struct Texts {
@@ -215,4 +215,4 @@ TEST(JsonSchema, BoundsTheWork) {
 }
 
 }  // namespace
-}  // namespace voltpile::llm
+}  // namespace voltpile::llm::grammar_schema_test

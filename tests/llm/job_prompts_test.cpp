@@ -18,7 +18,7 @@
 #include "llm/prompt_job/prompt_tokens.h"
 #include "results/message_lines.h"
 
-namespace voltpile::llm {
+namespace voltpile::llm::job_prompts_test {
 namespace {
 
 std::string error_of_line(const std::string& line) {
@@ -370,4 +370,4 @@ TEST(MessageLine, PlainPromptsHaveNoMessages) {
 }
 
 }  // namespace
-}  // namespace voltpile::llm
+}  // namespace voltpile::llm::job_prompts_test

@@ -12,11 +12,11 @@
 #include "llm/model/model_files.h"
 #include "llm/model_test_files.h"
 
-namespace voltpile::llm {
+namespace voltpile::llm::lora_adapter_test {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::TestFolder;
+using test_files::TestFolder;
 
 const std::string kGoldens = VOLTPILE_SOURCE_DIR "/data/llm/goldens/";
 
@@ -176,4 +176,4 @@ TEST(LoraAdapter, CountsItsMemory) {
 }
 
 }  // namespace
-}  // namespace voltpile::llm
+}  // namespace voltpile::llm::lora_adapter_test

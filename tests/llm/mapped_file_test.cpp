@@ -15,7 +15,7 @@
 namespace voltpile::llm {
 namespace {
 
-using testing::TestFolder;
+using test_files::TestFolder;
 
 class MappedFileDeathTest : public ::testing::Test {
   protected:

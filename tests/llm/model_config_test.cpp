@@ -14,13 +14,13 @@
 #include "llm/model/model_family.h"
 #include "model_test_files.h"
 
-namespace voltpile::llm {
+namespace voltpile::llm::model_config_test {
 namespace {
 
-using testing::bytes_of;
-using testing::GgufBytes;
-using testing::missing;
-using testing::TestFolder;
+using test_files::bytes_of;
+using test_files::GgufBytes;
+using test_files::missing;
+using test_files::TestFolder;
 
 const std::string kSizes =
     R"("num_hidden_layers": 4, "hidden_size": 64, "num_attention_heads": 8, "num_key_value_heads": 2,
@@ -335,4 +335,4 @@ TEST(GgufConfig, NamesUnsupportedFeatures) {
 }
 
 }  // namespace
-}  // namespace voltpile::llm
+}  // namespace voltpile::llm::model_config_test

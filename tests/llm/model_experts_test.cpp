@@ -16,11 +16,11 @@
 #include "llm/model/tensor_parallel.h"
 #include "model_test_files.h"
 
-namespace voltpile::llm {
+namespace voltpile::llm::model_experts_test {
 namespace {
 
-using testing::missing;
-using testing::TestFolder;
+using test_files::missing;
+using test_files::TestFolder;
 
 std::string text_of(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
@@ -252,4 +252,4 @@ TEST(Experts, TensorParallelCutsEachExpertAtBlocks) {
 }
 
 }  // namespace
-}  // namespace voltpile::llm
+}  // namespace voltpile::llm::model_experts_test

@@ -13,9 +13,9 @@
 namespace voltpile::llm {
 namespace {
 
-using testing::missing;
-using testing::safetensors;
-using testing::TestFolder;
+using test_files::missing;
+using test_files::safetensors;
+using test_files::TestFolder;
 
 // 1 layer, hidden 4, 2 heads of 2, 1 KV head, feed-forward 6, 5 words.
 const std::string kConfig = R"({"model_type": "llama", "num_hidden_layers": 1, "hidden_size": 4,

@@ -16,11 +16,11 @@
 #include "llm/model/tensor_parallel.h"
 #include "model_test_files.h"
 
-namespace voltpile::llm {
+namespace voltpile::llm::model_latent_test {
 namespace {
 
-using testing::missing;
-using testing::TestFolder;
+using test_files::missing;
+using test_files::TestFolder;
 
 std::string golden(const std::string& name) {
     return std::string(VOLTPILE_SOURCE_DIR) + "/data/llm/goldens/" + name;
@@ -133,4 +133,4 @@ TEST(LatentAttention, WritesGguf) {
 }
 
 }  // namespace
-}  // namespace voltpile::llm
+}  // namespace voltpile::llm::model_latent_test

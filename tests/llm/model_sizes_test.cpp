@@ -9,7 +9,7 @@
 #include "llm/model/model_family.h"
 #include "llm/model/tensor_table.h"
 
-namespace voltpile::llm {
+namespace voltpile::llm::model_sizes_test {
 namespace {
 
 struct Size {
@@ -93,4 +93,4 @@ TEST(ModelSizes, MistralSmall3) {
 }
 
 }  // namespace
-}  // namespace voltpile::llm
+}  // namespace voltpile::llm::model_sizes_test

@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-namespace voltpile::llm::testing {
+namespace voltpile::llm::test_files {
 
 inline std::span<const std::byte> bytes_of(const std::string& text) {
     return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
@@ -92,4 +92,4 @@ inline std::string safetensors(std::string_view header, std::size_t data_bytes) 
     return GgufBytes().text(header).zeros(data_bytes).str();
 }
 
-}  // namespace voltpile::llm::testing
+}  // namespace voltpile::llm::test_files

@@ -6,15 +6,15 @@
 namespace voltpile::llm {
 namespace {
 
-constexpr float largest = 65504;  // IEEE half precision: (2 - 2^-10) * 2^15
-constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+constexpr float largest_half = 65504;  // IEEE half precision: (2 - 2^-10) * 2^15
+constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
 
 class OpsClampTest : public OpsTest {
   protected:
     // Returns `value` as an activation of these Ops.
     static float as_hidden(const Side& side, float value, bool clamp) {
-        if (side.ops->hidden_element() == Element::F32 || !(std::abs(value) >= largest)) return value;
-        return std::copysign(clamp ? largest : std::numeric_limits<float>::infinity(), value);
+        if (side.ops->hidden_element() == Element::F32 || !(std::abs(value) >= largest_half)) return value;
+        return std::copysign(clamp ? largest_half : std::numeric_limits<float>::infinity(), value);
     }
     // share: the relative rounding error.
     static void expect_number(float got, float wanted, float share) {
@@ -36,7 +36,7 @@ TEST_P(OpsClampTest, ClampsNorms) {
             std::vector<float> weight(static_cast<std::size_t>(columns), 3);
             weight[0] = 1e5F, weight[1] = -1e5F, weight[5] = 7e4F;
             std::vector<float> x(static_cast<std::size_t>(2 * columns), 1);
-            x.back() = nan;
+            x.back() = not_a_number;
             const HiddenRows out = side.hidden(x, columns);
             side.ops->add_rms_norm(side.rows(x, columns), {}, side.up(weight), 0, out, {4, 1});
             const auto got = side.down(out);
@@ -82,7 +82,7 @@ TEST_P(OpsClampTest, ClampsGatedProducts) {
                 SCOPED_TRACE(std::to_string(rows) + " rows, clamp " + std::to_string(clamp));
                 Side side(GetParam().make(clamp));
                 std::vector<float> x(static_cast<std::size_t>(rows * columns), 1);
-                if (rows > 1) x.back() = nan;
+                if (rows > 1) x.back() = not_a_number;
                 const auto g = side.ops->load_matrix(source(gate_format, outputs, columns, gate_bytes));
                 const auto u = side.ops->load_matrix(source(up_format, outputs, columns, up_bytes));
                 const HiddenRows out =
@@ -92,7 +92,7 @@ TEST_P(OpsClampTest, ClampsGatedProducts) {
                 for (std::int64_t i = 0; i < rows * outputs; ++i) {
                     const std::int64_t row = i / outputs, j = i % outputs;
                     const float product = j % 3 == 2 ? 256 : j % 3 == 1 ? -9e4F : 9e4F;
-                    const float wanted = rows > 1 && row == rows - 1 ? nan : as_hidden(side, product, clamp);
+                    const float wanted = rows > 1 && row == rows - 1 ? not_a_number : as_hidden(side, product, clamp);
                     // 16-bit activations and a result in fp16: relative error 2^-11.
                     expect_number(got[static_cast<std::size_t>(i)], wanted, 1e-3F);
                 }
@@ -105,7 +105,7 @@ TEST_P(OpsClampTest, ClampsGatedProducts) {
 TEST_P(OpsClampTest, ClampsQueriesKeysAndValues) {
     const int dim = 16;
     const std::size_t head = dim, columns = 4 * head;
-    const std::vector<float> come{4e4F, -1e5F, nan};
+    const std::vector<float> come{4e4F, -1e5F, not_a_number};
     for (const KvElement element : {KvElement::F16, KvElement::I8}) {
         for (const bool clamp : {false, true}) {
             for (std::size_t row = 0; row < come.size(); ++row) {
@@ -135,7 +135,7 @@ TEST_P(OpsClampTest, ClampsQueriesKeysAndValues) {
                                              : side.down_quants(from, scales, head, head).front();
                     if (clamp) {
                         // int8: the rounding error of the scale.
-                        expect_number(stored, std::isnan(sum) ? nan : std::copysign(largest, sum), 1e-6F);
+                        expect_number(stored, std::isnan(sum) ? not_a_number : std::copysign(largest_half, sum), 1e-6F);
                     } else if (element == KvElement::F16) {
                         expect_number(stored, sum * std::numeric_limits<float>::infinity(), 0);
                     }

@@ -14,8 +14,8 @@
 namespace voltpile::llm {
 namespace {
 
-using testing::missing;
-using testing::TestFolder;
+using test_files::missing;
+using test_files::TestFolder;
 
 // FNV-1a of 64 bits.
 std::string hash_of(const std::vector<float>& weights) {

@@ -9,7 +9,7 @@
 #include "llm/model/synthetic_model.h"
 #include "llm/ops_fixture.h"
 
-namespace voltpile::llm {
+namespace voltpile::llm::pass_runner_test {
 namespace {
 
 TEST(StepShape, RoundsRowsAndContextUp) {
@@ -232,4 +232,4 @@ TEST(StepReplayOnTeams, EqualsPlainPasses) {
 }
 
 }  // namespace
-}  // namespace voltpile::llm
+}  // namespace voltpile::llm::pass_runner_test

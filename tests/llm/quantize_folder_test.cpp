@@ -13,7 +13,7 @@ namespace {
 class FolderConversion : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(FolderConversion, HasTheLogitsOfTransformers) {
-    const testing::TestFolder folder(std::string("quantize_folder_") + GetParam());
+    const test_files::TestFolder folder(std::string("quantize_folder_") + GetParam());
     const std::string path = folder / (std::string(GetParam()) + ".gguf");
     const ModelFiles original(golden_folder(GetParam()));
     QuantizeSettings settings;

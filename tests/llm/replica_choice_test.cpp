@@ -5,7 +5,7 @@
 
 #include <numeric>
 
-namespace voltpile::llm {
+namespace voltpile::llm::replica_choice_test {
 namespace {
 
 // A prompt of `shared` tokens that all prompts have and `own` that no other has.
@@ -94,4 +94,4 @@ TEST(ReplicaChoice, ForgetsOldBeginnings) {
 }
 
 }  // namespace
-}  // namespace voltpile::llm
+}  // namespace voltpile::llm::replica_choice_test

@@ -10,7 +10,7 @@
 #include "llm/model/synthetic_model.h"
 #include "plan/cluster_file.h"
 
-namespace voltpile::llm {
+namespace voltpile::llm::replica_plan_test {
 namespace {
 
 Topology cluster(const char* name, int ranks_per_host = 0) {
@@ -230,4 +230,4 @@ TEST(ReplicaPlan, CpuRanksShareTheHostsMemory) {
 }
 
 }  // namespace
-}  // namespace voltpile::llm
+}  // namespace voltpile::llm::replica_plan_test

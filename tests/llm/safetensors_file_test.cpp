@@ -9,9 +9,9 @@
 namespace voltpile::llm {
 namespace {
 
-using testing::bytes_of;
-using testing::missing;
-using testing::safetensors;
+using test_files::bytes_of;
+using test_files::missing;
+using test_files::safetensors;
 
 std::string message_for(const std::string& file) {
     try {

@@ -12,7 +12,7 @@
 #include "llm/serve/serve_metrics.h"
 #include "llm/tokenizer/model_tokenizer.h"
 
-namespace voltpile::llm {
+namespace voltpile::llm::serve_answers_test {
 namespace {
 
 using nlohmann::json;
@@ -229,4 +229,4 @@ TEST(ServeMetricsText, CountsWhatEnded) {
 }
 
 }  // namespace
-}  // namespace voltpile::llm
+}  // namespace voltpile::llm::serve_answers_test

@@ -9,7 +9,7 @@
 #include "llm/serve/responses_api.h"
 #include "llm/serve_tools_fixture.h"
 
-namespace voltpile::llm {
+namespace voltpile::llm::serve_tools_test {
 namespace {
 
 using nlohmann::json;
@@ -265,4 +265,4 @@ TEST(ServeTools, IdsSuitTheTemplates) {
 }
 
 }  // namespace
-}  // namespace voltpile::llm
+}  // namespace voltpile::llm::serve_tools_test

@@ -5,7 +5,7 @@
 
 #include "tokenizer_golden.h"
 
-namespace voltpile::llm {
+namespace voltpile::llm::tokenizer_golden_test {
 namespace {
 
 using Ids = std::vector<TokenId>;
@@ -88,4 +88,4 @@ INSTANTIATE_TEST_SUITE_P(Families, GgufGolden,
                          name_of);
 
 }  // namespace
-}  // namespace voltpile::llm
+}  // namespace voltpile::llm::tokenizer_golden_test

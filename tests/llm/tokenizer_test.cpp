@@ -10,7 +10,7 @@
 #include "llm/tokenizer/utf8.h"
 #include "tokenizer_golden.h"
 
-namespace voltpile::llm {
+namespace voltpile::llm::tokenizer_test {
 namespace {
 
 using Ids = std::vector<TokenId>;
@@ -145,4 +145,4 @@ TEST(StreamDecoder, KeepsTheFirstSpaceOfAContinuedText) {
 }
 
 }  // namespace
-}  // namespace voltpile::llm
+}  // namespace voltpile::llm::tokenizer_test
