@@ -3,11 +3,11 @@
 # what did not fit into registers and arrays that did not become registers, and lies in device memory: fails if one has more than
 # MOST_STACK bytes and is no known exception. Dynamic shared memory is not in the list; the kernels check theirs when they compile.
 #
-# usage: report_kernels.sh CUOBJDUMP PROGRAM
+# usage: report_kernels.sh CUOBJDUMP PROGRAM...
 #   CUOBJDUMP  that of the CUDA version that compiled the program
-#   PROGRAM    a program or an object file
+#   PROGRAM    a program or object files
 set -euo pipefail
-[ $# = 2 ] || { sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//p}' "$0" >&2; exit 2; }
+[ $# -ge 2 ] || { sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//p}' "$0" >&2; exit 2; }
 MOST_STACK=16
 # These kernels need more, and how much: gbs10 computes with all registers, and watching the path takes 26 more.
 EXCEPTION='AdaptiveLane<GraggBulirschStoer10, double, (true|false), true>'
@@ -15,7 +15,7 @@ MOST_STACK_OF_EXCEPTION=104
 # Kernels of the namespace rolled keep their arrays in memory (apps/threebody/gpu_double_double.cu).
 MOST_STACK_OF_ROLLED=2304
 
-"$1" --dump-resource-usage "$2" | c++filt | awk -v most="$MOST_STACK" -v exception="$EXCEPTION" \
+for program in "${@:2}"; do "$1" --dump-resource-usage "$program"; done | c++filt | awk -v most="$MOST_STACK" -v exception="$EXCEPTION" \
     -v most_of_exception="$MOST_STACK_OF_EXCEPTION" -v most_of_rolled="$MOST_STACK_OF_ROLLED" '
     / Function / {
         kernel = $0
