@@ -2,8 +2,6 @@
 PRESET ?= release
 BUILD  := build/$(PRESET)
 JOBS   ?= $(shell nproc)
-# The long tests wait more than they compute.
-TEST_JOBS ?= $(shell expr 2 \* $(JOBS))
 SUDO   := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
 # Distribution packages (Debian 12 and newer, Ubuntu 24.04 and newer).
@@ -55,7 +53,7 @@ ifeq ($(CLUSTER),yes)
 endif
 	@cmake --preset $(PRESET) -Wno-dev -DBUILD_TESTING=ON
 	@cmake --build --preset $(PRESET) --parallel $(JOBS)
-	ctest --test-dir $(BUILD) --output-on-failure --parallel $(TEST_JOBS)
+	ctest --test-dir $(BUILD) --output-on-failure --parallel $(JOBS)
 
 build: deps $(if $(filter sm70,$(PRESET)),cuda12)
 	@cmake --preset $(PRESET) -Wno-dev -DBUILD_TESTING=OFF
