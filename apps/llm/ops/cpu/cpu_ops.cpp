@@ -64,8 +64,9 @@ Product CpuOps::product_of(const WeightMatrix& weight, FloatRows x, std::int64_t
     p.w = host(weight).row(0);
     p.row_bytes = host(weight).row(1) - host(weight).row(0);
     p.columns = weight.columns();
-    p.begin = item * weights_of_item(x.rows);
-    p.end = std::min(weight.rows(), p.begin + weights_of_item(x.rows));
+    const std::int64_t each = weights_of_item(weight.rows(), x.rows, team_.size());
+    p.begin = item * each;
+    p.end = std::min(weight.rows(), p.begin + each);
     p.x = x.data;
     p.rows = x.rows;
     p.panel = scratch.panel.data();
@@ -88,12 +89,14 @@ void CpuOps::multiply(FloatRows x, std::span<const WeightMatrix* const> weights,
     if (std::ranges::any_of(weights, [&](const WeightMatrix* weight) { return by_integers(*weight); }))
         quantize_rows(x);
     std::int64_t items = 0;
-    for (const WeightMatrix* weight : weights) items += items_of(*weight, x.rows);
+    for (const WeightMatrix* weight : weights) items += items_of(weight->rows(), x.rows, team_.size());
     team_.for_each(items, [&](std::int64_t item, int thread) {
         std::int64_t column = 0;
         std::size_t i = 0;
-        for (; item >= items_of(*weights[i], x.rows); ++i) {
-            item -= items_of(*weights[i], x.rows);
+        for (;; ++i) {
+            const std::int64_t of_weight = items_of(weights[i]->rows(), x.rows, team_.size());
+            if (item < of_weight) break;
+            item -= of_weight;
             column += weights[i]->rows();
         }
         Product p = product_of(*weights[i], x, item, thread);
@@ -115,7 +118,7 @@ void CpuOps::matmul(HiddenRows x, const WeightMatrix& weight, FloatRows out) {
 void CpuOps::run_gated(const WeightMatrix& gate, const WeightMatrix& up, FloatRows x, std::int64_t item,
                        int thread, std::int64_t quantized_row, const GateSettings& settings, FloatRows out) {
     Scratch& scratch = scratch_[static_cast<std::size_t>(thread)];
-    const std::int64_t stride = weights_of_item(x.rows);
+    const std::int64_t stride = weights_of_item(up.rows(), x.rows, team_.size());
     scratch.other.resize(std::max(scratch.other.size(), static_cast<std::size_t>(x.rows * stride)));
     Product p = product_of(gate, x, item, thread, quantized_row);
     p.out = out.data + p.begin;
@@ -140,7 +143,7 @@ void CpuOps::run_gated(const WeightMatrix& gate, const WeightMatrix& up, FloatRo
 void CpuOps::gated_matmul(HiddenRows x, const WeightMatrix& gate, const WeightMatrix& up,
                           Activation activation, HiddenRows out) {
     if (by_integers(gate) || by_integers(up)) quantize_rows(host(x));
-    team_.for_each(items_of(gate, x.rows), [&](std::int64_t item, int thread) {
+    team_.for_each(items_of(gate.rows(), x.rows, team_.size()), [&](std::int64_t item, int thread) {
         run_gated(gate, up, host(x), item, thread, 0, {activation}, host(out));
     });
 }

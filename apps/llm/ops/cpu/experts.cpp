@@ -48,8 +48,8 @@ template <class ItemProduct>
 void CpuOps::for_each_item(const ExpertWeights& weights, const Routing& routing, const ItemProduct& product) {
     expert_items_.clear();
     for (std::int64_t e = 0; e < routing.experts; ++e) {
-        const std::int64_t items =
-            pairs_of(routing, e) > 0 ? items_of(weights.of(e), pairs_of(routing, e)) : 0;
+        const std::int64_t pairs = pairs_of(routing, e);
+        const std::int64_t items = pairs > 0 ? items_of(weights.of(e).rows(), pairs, team_.size()) : 0;
         for (std::int64_t item = 0; item < items; ++item) expert_items_.push_back({e, item});
     }
     team_.for_each(static_cast<std::int64_t>(expert_items_.size()), [&](std::int64_t index, int thread) {

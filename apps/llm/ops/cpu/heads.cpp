@@ -17,7 +17,7 @@ void CpuOps::matmul_heads(HiddenRows x, HeadColumns from, const WeightMatrix& we
             std::copy_n(host(x).data + r * x.columns + from.begin + h * from.stride, from.count,
                         gathered_.data() + h * of_head + r * from.count);
     });
-    const std::int64_t each = weights_of_item(x.rows);
+    const std::int64_t each = weights_of_item(to.count, x.rows, team_.size());
     const std::int64_t items = (to.count + each - 1) / each;
     team_.for_each(heads * items, [&](std::int64_t item, int thread) {
         const std::int64_t h = item / items;

@@ -30,7 +30,7 @@ struct PanelRows {
         for (Bytes& row : at) row += bytes;
     }
     // Requests what is read soon: the processor does not follow so many streams on its own.
-    VOLTPILE_INLINE void prefetch(int from, int bytes) const {
+    VOLTPILE_INLINE void prefetch(std::int64_t from, int bytes) const {
         for (const Bytes row : at) {
             for (int i = 0; i < bytes; i += 64) __builtin_prefetch(row + from + i);
         }
@@ -243,19 +243,22 @@ struct Unpack<WeightFormat::Q6_K> {
         for (int i = 0; i < 16; ++i) sink.scale(i, to_float(scales[i / 4] << (24 - 8 * (i % 4)) >> 24) * d);
 #pragma GCC unroll 2
         for (int part = 0; part < 2; ++part) {
-            IntLanes high[8];
-            load_plane(rows, 128 + 32 * part, high);
             // Bytes 0 to 31: columns 0 to 31 and 64 to 95 of the part; bytes 32 to 63: the others.
+#pragma GCC unroll 2
+            for (int half = 0; half < 2; ++half) {
+                IntLanes high[4];
+                load_transposed(rows, 128 + 32 * part + 16 * half, high);
+#pragma GCC unroll 2
+                for (int j = 0; j < 2; ++j) {
+                    IntLanes q[4];
+                    load_transposed(rows, 64 * part + 32 * j + 16 * half, q);
 #pragma GCC unroll 4
-            for (int quarter = 0; quarter < 4; ++quarter) {
-                const int j = quarter / 2, half = quarter % 2;
-                IntLanes q[4];
-                load_transposed(rows, 64 * part + 16 * quarter, q);
-#pragma GCC unroll 4
-                for (int i = 0; i < 4; ++i) {
-                    const IntLanes bits = high[4 * half + i] >> 2 * j;
-                    sink.q(4 * part + j, 4 * half + i, (q[i] & 0x0f0f0f0f) | (bits & 0x03030303) << 4);
-                    sink.q(4 * part + 2 + j, 4 * half + i, (q[i] >> 4 & 0x0f0f0f0f) | (bits & 0x30303030));
+                    for (int i = 0; i < 4; ++i) {
+                        const IntLanes bits = high[i] >> 2 * j;
+                        sink.q(4 * part + j, 4 * half + i, (q[i] & 0x0f0f0f0f) | (bits & 0x03030303) << 4);
+                        sink.q(4 * part + 2 + j, 4 * half + i,
+                               (q[i] >> 4 & 0x0f0f0f0f) | (bits & 0x30303030));
+                    }
                 }
             }
             sink.done(4);

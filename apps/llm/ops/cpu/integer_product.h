@@ -79,47 +79,59 @@ VOLTPILE_INLINE IntLanes broadcast_four(const std::int8_t* x) {
     return IntLanes(four);
 }
 
+// Steps of 4 columns that a group of columns with one scale has.
+template <WeightFormat format>
+constexpr int group_steps = Unpack<format>::group / 4;
+
+// The sum over a group of columns of weights times activations, in each lane for one weight. add() is called
+// for the group's steps 0 to group_steps - 1 in order.
 #if defined(__AVX512F__)
-// Adds to each lane the products of its 4 weights with 4 activations. As assembly: the compiler's own
-// function needs an option that would let it use VNNI anywhere in this file.
-VOLTPILE_INLINE IntLanes add_dot(IntLanes sums, IntLanes w, IntLanes x) {
-    __asm__("vpdpbusd %2, %1, %0" : "+v"(sums.v) : "v"(w.v), "v"(x.v));
-    return sums;
-}
-template <WeightFormat>
-VOLTPILE_INLINE IntLanes add_dot(IntLanes sums, IntLanes w, const std::int8_t* x) {
-    __asm__("vpdpbusd %2%{1to16%}, %1, %0"
-            : "+v"(sums.v)
-            : "v"(w.v), "m"(*reinterpret_cast<const FourBytes*>(x)));
-    return sums;
-}
-// The same for two steps of columns.
-template <WeightFormat>
-VOLTPILE_INLINE IntLanes add_dots(IntLanes sums, IntLanes w0, IntLanes w1, IntLanes x0, IntLanes x1) {
-    return add_dot(add_dot(sums, w0, x0), w1, x1);
-}
+template <WeightFormat format>
+struct GroupSum {
+    IntLanes sum;
+    VOLTPILE_INLINE void begin(std::int32_t offset) { sum = IntLanes(offset); }
+    // Adds to each lane the products of its 4 weights with 4 activations. As assembly: the compiler's own
+    // function needs an option that would let it use VNNI anywhere in this file.
+    VOLTPILE_INLINE void add(int, IntLanes w, const std::int8_t* x) {
+        __asm__("vpdpbusd %2%{1to16%}, %1, %0"
+                : "+v"(sum.v)
+                : "v"(w.v), "m"(*reinterpret_cast<const FourBytes*>(x)));
+    }
+    VOLTPILE_INLINE void add(int, IntLanes w, IntLanes x) {
+        __asm__("vpdpbusd %2, %1, %0" : "+v"(sum.v) : "v"(w.v), "v"(x.v));
+    }
+};
 #else
+// How many steps' sums of two products fit into 16 bits: two products are at most 2 * 127 times the largest
+// weight.
 template <WeightFormat format>
-VOLTPILE_INLINE __m256i dot_pairs(IntLanes w, IntLanes x) {
-    const auto a = (__m256i)w.v, b = (__m256i)x.v;
-    // At most 2 * 128 * 127, which fits into 16 bits.
-    if (format == WeightFormat::Q8_0) return _mm256_maddubs_epi16(_mm256_abs_epi8(a), _mm256_sign_epi8(b, a));
-    return _mm256_maddubs_epi16(a, b);  // at most 2 * 63 * 127, and two of them fit
-}
-VOLTPILE_INLINE IntLanes add_pairs(IntLanes sums, __m256i pairs) {
-    return (IntLanes::Numbers)_mm256_add_epi32((__m256i)sums.v,
-                                               _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
-}
+constexpr int steps_in_16_bits = format == WeightFormat::Q8_0                                    ? 1
+                                 : format == WeightFormat::Q6_K                                  ? 2
+                                 : format == WeightFormat::Q5_K || format == WeightFormat::MXFP4 ? 4
+                                                                                                 : 8;
 template <WeightFormat format>
-VOLTPILE_INLINE IntLanes add_dot(IntLanes sums, IntLanes w, const std::int8_t* x) {
-    return add_pairs(sums, dot_pairs<format>(w, broadcast_four(x)));
-}
-template <WeightFormat format>
-VOLTPILE_INLINE IntLanes add_dots(IntLanes sums, IntLanes w0, IntLanes w1, IntLanes x0, IntLanes x1) {
-    const __m256i a = dot_pairs<format>(w0, x0), b = dot_pairs<format>(w1, x1);
-    if (format == WeightFormat::Q8_0) return add_pairs(add_pairs(sums, a), b);
-    return add_pairs(sums, _mm256_add_epi16(a, b));
-}
+struct GroupSum {
+    IntLanes sum;
+    __m256i pairs;
+    VOLTPILE_INLINE void begin(std::int32_t offset) { sum = IntLanes(offset); }
+    VOLTPILE_INLINE void add(int step, IntLanes w, IntLanes x) {
+        constexpr int most = steps_in_16_bits<format>;
+        auto a = (__m256i)w.v, b = (__m256i)x.v;
+        if (format == WeightFormat::Q8_0) {  // maddubs takes magnitudes and signed numbers
+            b = _mm256_sign_epi8(b, a);
+            a = _mm256_abs_epi8(a);
+        }
+        const __m256i two = _mm256_maddubs_epi16(a, b);
+        pairs = step % most == 0 ? two : _mm256_add_epi16(pairs, two);
+        __asm__(""
+                : "+x"(pairs));  // or else the compiler makes a tree of the sums, for which there are too few
+                                 // registers
+        if (step % most == most - 1 || step == group_steps<format> - 1)
+            sum = (IntLanes::Numbers)_mm256_add_epi32((__m256i)sum.v,
+                                                      _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+    }
+    VOLTPILE_INLINE void add(int step, IntLanes w, const std::int8_t* x) { add(step, w, broadcast_four(x)); }
+};
 #endif
 
 // What the offset of the stored weights adds to the products of a group.
@@ -138,7 +150,7 @@ template <WeightFormat format, int registers, int rows>
 __attribute__((noinline)) void multiply_panel(const Panel& panel, int blocks, const QuantizedBlock* x,
                                               std::int64_t x_stride, float* sums) {
     constexpr int groups = quantized_columns / Unpack<format>::group;
-    constexpr int steps = group_registers / groups;
+    constexpr int steps = group_steps<format>;
     constexpr int stride = panel_registers * lane_count;
     Lanes total[rows][registers];
     for (int r = 0; r < rows; ++r) {
@@ -147,26 +159,22 @@ __attribute__((noinline)) void multiply_panel(const Panel& panel, int blocks, co
     for (int b = 0; b < blocks; ++b, ++x) {
 #pragma GCC unroll 2
         for (int group = 0; group < groups; ++group) {
-            IntLanes products[rows][registers];
+            GroupSum<format> products[rows][registers];
 #pragma GCC unroll 8
             for (int r = 0; r < rows; ++r) {
 #pragma GCC unroll 2
                 for (int u = 0; u < registers; ++u)
-                    products[r][u] = IntLanes(offset_sum<format>(x[r * x_stride], group));
+                    products[r][u].begin(offset_sum<format>(x[r * x_stride], group));
             }
-#pragma GCC unroll 4
-            for (int step = 0; step < steps; step += 2) {
+#pragma GCC unroll 8
+            for (int step = 0; step < steps; ++step) {
                 const int at = group * steps + step;
                 const auto& q = panel.q[b * group_registers + at];
-                const auto& next = panel.q[b * group_registers + at + 1];
 #pragma GCC unroll 8
                 for (int r = 0; r < rows; ++r) {
-                    const std::int8_t* four = x[r * x_stride].q + 4 * at;
-                    const IntLanes x0 = broadcast_four(four), x1 = broadcast_four(four + 4);
+                    const IntLanes four = broadcast_four(x[r * x_stride].q + 4 * at);
 #pragma GCC unroll 2
-                    for (int u = 0; u < registers; ++u)
-                        products[r][u] =
-                            add_dots<format>(products[r][u], load_q(q[u]), load_q(next[u]), x0, x1);
+                    for (int u = 0; u < registers; ++u) products[r][u].add(step, load_q(q[u]), four);
                 }
             }
 #pragma GCC unroll 8
@@ -175,7 +183,7 @@ __attribute__((noinline)) void multiply_panel(const Panel& panel, int blocks, co
                 for (int u = 0; u < registers; ++u) {
                     const Lanes scale =
                         Lanes::load(panel.scale[b * groups + group][u]) * Lanes(x[r * x_stride].scale);
-                    total[r][u] = fma(to_float(products[r][u]), scale, total[r][u]);
+                    total[r][u] = fma(to_float(products[r][u].sum), scale, total[r][u]);
                 }
             }
         }
@@ -197,7 +205,7 @@ template <WeightFormat format, int registers>
 VOLTPILE_INLINE void multiply_all(const Panel& panel, int blocks, const QuantizedBlock* x,
                                   std::int64_t x_stride, std::int64_t rows, float* sums) {
     // As many as the registers hold, with an integer and an fp32 sum each.
-    constexpr int together = simd_level == CpuLevel::Avx512 ? 4 : 2;
+    constexpr int together = simd_level == CpuLevel::Avx512 ? 4 : 3;
     constexpr int stride = panel_registers * lane_count;
     std::int64_t r = 0;
     for (; r + together <= rows; r += together)
@@ -211,11 +219,11 @@ VOLTPILE_INLINE void multiply_all(const Panel& panel, int blocks, const Quantize
 template <WeightFormat format>
 struct RowSink {
     static constexpr int groups = quantized_columns / Unpack<format>::group;
-    static constexpr int steps = group_registers / groups;
+    static constexpr int steps = group_steps<format>;
     const QuantizedBlock* x;  // of the block's columns
     Lanes total;
     int finished;
-    IntLanes products[panel_blocks * groups];
+    GroupSum<format> products[panel_blocks * groups];
     Lanes scales[panel_blocks * groups];
     Lanes mins[panel_blocks];
 
@@ -223,15 +231,15 @@ struct RowSink {
     VOLTPILE_INLINE void min(int block, Lanes lanes) { mins[block] = lanes; }
     VOLTPILE_INLINE void q(int block, int step, IntLanes bytes) {
         const int group = block * groups + step / steps;
-        if (step % steps == 0) products[group] = IntLanes(offset_sum<format>(x[block], step / steps));
-        products[group] = add_dot<format>(products[group], bytes, x[block].q + 4 * step);
+        if (step % steps == 0) products[group].begin(offset_sum<format>(x[block], step / steps));
+        products[group].add(step % steps, bytes, x[block].q + 4 * step);
     }
     VOLTPILE_INLINE void done(int blocks) {
 #pragma GCC unroll 4
         for (int b = finished; b < finished + blocks; ++b) {
 #pragma GCC unroll 2
             for (int group = b * groups; group < (b + 1) * groups; ++group)
-                total = fma(to_float(products[group]), scales[group] * Lanes(x[b].scale), total);
+                total = fma(to_float(products[group].sum), scales[group] * Lanes(x[b].scale), total);
             if constexpr (Unpack<format>::has_min) total = fma(mins[b], Lanes(x[b].sum), total);
         }
         finished += blocks;
@@ -240,16 +248,27 @@ struct RowSink {
 
 constexpr int prefetch_bytes = 384;  // at most two blocks ahead
 
+// Requests what is unpacked after the block `b` of `blocks`: beyond the end of these rows, the rows of the
+// next `registers`.
+template <WeightFormat format>
+VOLTPILE_INLINE void prefetch_ahead(const PanelRows& rows, std::int64_t b, std::int64_t blocks, int registers,
+                                    std::int64_t row_bytes) {
+    using Block = Unpack<format>;
+    constexpr int ahead = (prefetch_bytes + Block::bytes - 1) / Block::bytes * Block::blocks;
+    const std::int64_t to_next = b + ahead < blocks ? 0 : (registers * lane_count - 1) * row_bytes;
+    rows.prefetch(to_next + prefetch_bytes, Block::bytes);
+}
+
 // One row and a register of weights.
 template <WeightFormat format>
-__attribute__((noinline)) void multiply_row(PanelRows rows, const QuantizedBlock* x, std::int64_t blocks,
-                                            float* sums) {
+__attribute__((noinline)) void multiply_row(PanelRows rows, std::int64_t row_bytes, const QuantizedBlock* x,
+                                            std::int64_t blocks, float* sums) {
     RowSink<format> sink;
     sink.total = {};
     for (std::int64_t b = 0; b < blocks; b += Unpack<format>::blocks) {
         sink.x = x + b;
         sink.finished = 0;
-        rows.prefetch(prefetch_bytes, Unpack<format>::bytes);
+        prefetch_ahead<format>(rows, b, blocks, 1, row_bytes);
         Unpack<format>::unpack(rows, sink);
         rows.advance(Unpack<format>::bytes);
     }
@@ -269,7 +288,7 @@ void multiply_weights_of(const Product& p, std::int64_t begin, std::int64_t end)
     const std::int64_t x_stride = p.columns / quantized_columns;
     if (p.rows == 1) {
         for (int u = 0; u < registers; ++u)
-            multiply_row<format>(rows[u], p.quantized, x_stride, p.sums + u * lane_count);
+            multiply_row<format>(rows[u], p.row_bytes, p.quantized, x_stride, p.sums + u * lane_count);
         __builtin_memcpy(p.out + (begin - p.begin), p.sums,
                          static_cast<std::size_t>(end - begin) * sizeof(float));
         return;
@@ -281,7 +300,7 @@ void multiply_weights_of(const Product& p, std::int64_t begin, std::int64_t end)
         for (int u = 0; u < registers; ++u) {
             for (int b = 0; b < blocks; b += Block::blocks) {
                 PanelSink sink{panel, b, u};
-                rows[u].prefetch(prefetch_bytes, Block::bytes);
+                prefetch_ahead<format>(rows[u], first + b, x_stride, registers, p.row_bytes);
                 Block::unpack(rows[u], sink);
                 rows[u].advance(Block::bytes);
             }

@@ -24,7 +24,9 @@ struct Tile {
     int columns;
     float* out;
     std::int64_t out_stride;
-    bool first;  // the first columns: sets out; otherwise adds to it
+    bool first;            // the first columns: sets out; otherwise adds to it
+    bool streams = false;  // the weights come from memory: requests those of the next tile, which the
+                           // processor does not foresee
 };
 
 template <WeightFormat format, int weights, int rows>
@@ -67,6 +69,12 @@ __attribute__((noinline)) void multiply(const Tile& tile) {
     const float* x = tile.x;
     int c = 0;
     for (; c + columns <= tile.columns; c += columns, w += Step<format>::bytes) {
+        if (rows == 1 && tile.streams) {
+            for (int j = 0; j < weights; ++j) {
+                for (int i = 0; i < Step<format>::bytes; i += 64)
+                    __builtin_prefetch(w + (weights + j) * tile.row_bytes + i);
+            }
+        }
         const Steps<format, weights> steps(w, tile.row_bytes);
 #pragma GCC unroll 8
         for (int part = 0; part < Step<format>::parts; ++part, x += step_columns)
@@ -97,7 +105,7 @@ __attribute__((noinline)) void multiply(const Tile& tile) {
 template <WeightFormat format, int weights>
 VOLTPILE_INLINE void multiply_rows(Tile tile, std::int64_t rows) {
     // As many rows as fit: the partial sums need registers; AVX-512 has 32, the others have 16.
-    constexpr int together = simd_level == CpuLevel::Avx512 ? 4 : 2;
+    constexpr int together = simd_level == CpuLevel::Avx512 ? 4 : simd_level == CpuLevel::Avx2 ? 3 : 2;
     std::int64_t r = 0;
     for (; r + together <= rows; r += together) {
         multiply<format, weights, together>(tile);
@@ -156,7 +164,8 @@ void product_of(const Product& p) {
                       static_cast<int>(columns),
                       p.out + (j - p.begin),
                       p.out_stride,
-                      c == 0};
+                      c == 0,
+                      p.rows == 1};
             if (!panel) {
                 multiply_weights<format>(tile, weights, p.rows);
                 continue;

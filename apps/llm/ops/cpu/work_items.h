@@ -1,22 +1,26 @@
 // How CpuOps divides a matrix product into work items for its threads.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "llm/ops/cpu/kernels.h"
-#include "llm/ops/weight_matrix.h"
 
 namespace voltpile::llm {
 
-// Returns the matrix rows in one work item: few, so that all threads finish at about the same time, but at
-// least a panel where the kernel expands panels. rows: of x.
-inline std::int64_t weights_of_item(std::int64_t rows) {
-    return rows < 8 ? 16 : product_weights;
+// Returns the matrix rows in one work item, of which the matrix has `matrix_rows`. rows: of x. With many rows
+// of x, at least a panel, because the kernel expands panels. With few, memory is what takes the time: as many
+// as leave each thread some sixteen items, so that all finish at about the same time, because the first
+// weights of an item have not been prefetched.
+inline std::int64_t weights_of_item(std::int64_t matrix_rows, std::int64_t rows, int threads) {
+    if (rows >= 8) return product_weights;
+    constexpr std::int64_t step = 16;  // what the kernel multiplies at once
+    return std::clamp(matrix_rows / (16 * threads) / step * step, step, 16 * step);
 }
 
-inline std::int64_t items_of(const WeightMatrix& weight, std::int64_t rows) {
-    const std::int64_t each = weights_of_item(rows);
-    return (weight.rows() + each - 1) / each;
+inline std::int64_t items_of(std::int64_t matrix_rows, std::int64_t rows, int threads) {
+    const std::int64_t each = weights_of_item(matrix_rows, rows, threads);
+    return (matrix_rows + each - 1) / each;
 }
 
 }  // namespace voltpile::llm
