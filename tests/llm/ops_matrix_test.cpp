@@ -70,6 +70,37 @@ TEST_P(OpsMatrixTest, MultipliesIntegerActivationsExactly) {
     }
 }
 
+// Every stored integer and every activation as large as can be: CpuOps sums several products in 16 bits.
+TEST_P(OpsMatrixTest, SumsOfTheLargestIntegersDoNotOverflow) {
+    struct Largest {
+        WeightFormat format;
+        std::size_t begin, end;  // bytes of a block that hold integers
+        std::byte value;
+    };
+    for (const Largest& each : {Largest{WeightFormat::Q8_0, 2, 34, std::byte{0x80}},
+                                Largest{WeightFormat::Q4_0, 2, 18, std::byte{0xff}},
+                                Largest{WeightFormat::Q4_K, 16, 144, std::byte{0xff}},
+                                Largest{WeightFormat::Q5_K, 16, 176, std::byte{0xff}},
+                                Largest{WeightFormat::Q6_K, 0, 192, std::byte{0xff}},
+                                Largest{WeightFormat::MXFP4, 1, 17, std::byte{0x77}}}) {
+        for (const std::int64_t rows : {1, 5}) {
+            SCOPED_TRACE(std::string(name(each.format)) + ", " + std::to_string(rows) + " rows");
+            const std::int64_t columns = 2 * 256, weights_count = 19;
+            auto w = weights(each.format, weights_count, columns);
+            for (std::size_t block = 0; block < w.size(); block += block_bytes(each.format))
+                for (std::size_t i = each.begin; i < each.end; ++i) w[block + i] = each.value;
+            const std::vector<float> x(static_cast<std::size_t>(rows * columns), 127);
+            expect_same([&](Side& side) {
+                const auto matrix = side.ops->load_matrix(source(each.format, weights_count, columns, w));
+                const FloatRows out = side.rows(
+                    std::vector<float>(static_cast<std::size_t>(rows * weights_count)), weights_count);
+                side.ops->matmul(side.hidden(x, columns), *matrix, out);
+                return side.down(out);
+            });
+        }
+    }
+}
+
 // A number that is not finite must reach the sentinel through every format.
 TEST(CpuOpsTest, ProductsKeepWhatIsNotFinite) {
     constexpr std::int64_t columns = 512, weights_count = 19, rows = 3;
