@@ -29,12 +29,6 @@ struct PanelRows {
     VOLTPILE_INLINE void advance(int bytes) {
         for (Bytes& row : at) row += bytes;
     }
-    // Requests what is read soon: the processor does not follow so many streams on its own.
-    VOLTPILE_INLINE void prefetch(std::int64_t from, int bytes) const {
-        for (const Bytes row : at) {
-            for (int i = 0; i < bytes; i += 64) __builtin_prefetch(row + from + i);
-        }
-    }
 };
 
 // Loads 16 bytes of each row: lane j of out[i] has the bytes offset + 4 i to offset + 4 i + 3 of row j.

@@ -246,29 +246,26 @@ struct RowSink {
     }
 };
 
-constexpr int prefetch_bytes = 384;  // at most two blocks ahead
-
-// Requests what is unpacked after the block `b` of `blocks`: beyond the end of these rows, the rows of the
-// next `registers`.
-template <WeightFormat format>
-VOLTPILE_INLINE void prefetch_ahead(const PanelRows& rows, std::int64_t b, std::int64_t blocks, int registers,
-                                    std::int64_t row_bytes) {
-    using Block = Unpack<format>;
-    constexpr int ahead = (prefetch_bytes + Block::bytes - 1) / Block::bytes * Block::blocks;
-    const std::int64_t to_next = b + ahead < blocks ? 0 : (registers * lane_count - 1) * row_bytes;
-    rows.prefetch(to_next + prefetch_bytes, Block::bytes);
-}
+// Requests the weights that follow those in work, in the order in which they lie in memory: the processor
+// sees one stream, which it continues, where the unpacking of several rows at once is too many.
+struct Ahead {
+    Bytes next;
+    VOLTPILE_INLINE void request(int bytes) {
+        for (int i = 0; i < bytes; i += 64) __builtin_prefetch(next + i);
+        next += bytes;
+    }
+};
 
 // One row and a register of weights.
 template <WeightFormat format>
-__attribute__((noinline)) void multiply_row(PanelRows rows, std::int64_t row_bytes, const QuantizedBlock* x,
+__attribute__((noinline)) void multiply_row(PanelRows rows, Ahead ahead, const QuantizedBlock* x,
                                             std::int64_t blocks, float* sums) {
     RowSink<format> sink;
     sink.total = {};
     for (std::int64_t b = 0; b < blocks; b += Unpack<format>::blocks) {
         sink.x = x + b;
         sink.finished = 0;
-        prefetch_ahead<format>(rows, b, blocks, 1, row_bytes);
+        ahead.request(lane_count * Unpack<format>::bytes);
         Unpack<format>::unpack(rows, sink);
         rows.advance(Unpack<format>::bytes);
     }
@@ -288,19 +285,21 @@ void multiply_weights_of(const Product& p, std::int64_t begin, std::int64_t end)
     const std::int64_t x_stride = p.columns / quantized_columns;
     if (p.rows == 1) {
         for (int u = 0; u < registers; ++u)
-            multiply_row<format>(rows[u], p.row_bytes, p.quantized, x_stride, p.sums + u * lane_count);
+            multiply_row<format>(rows[u], {rows[u].at[0] + lane_count * p.row_bytes}, p.quantized, x_stride,
+                                 p.sums + u * lane_count);
         __builtin_memcpy(p.out + (begin - p.begin), p.sums,
                          static_cast<std::size_t>(end - begin) * sizeof(float));
         return;
     }
     for (std::int64_t i = 0; i < p.rows * stride; ++i) p.sums[i] = 0;
+    Ahead ahead{rows[0].at[0] + registers * lane_count * p.row_bytes};
     for (std::int64_t first = 0; first < x_stride; first += panel_blocks) {
         const int blocks =
             static_cast<int>(x_stride - first < panel_blocks ? x_stride - first : panel_blocks);
         for (int u = 0; u < registers; ++u) {
             for (int b = 0; b < blocks; b += Block::blocks) {
                 PanelSink sink{panel, b, u};
-                prefetch_ahead<format>(rows[u], first + b, x_stride, registers, p.row_bytes);
+                ahead.request(lane_count * Block::bytes);
                 Block::unpack(rows[u], sink);
                 rows[u].advance(Block::bytes);
             }
