@@ -20,6 +20,8 @@
 #include "cli/request_options.h"
 #include "job/nearest.h"
 #include "llm/chat/conversation.h"
+#include "llm/grammar/thinking_text.h"
+#include "llm/grammar/tool_format.h"
 #include "llm/session/draft_model.h"
 #include "llm/session/session.h"
 #include "llm/session/text_stream.h"
@@ -69,12 +71,13 @@ void check_template(const llm::LanguageModel& model) {
 // The dialog, on the leader of a replica: reads questions and streams answers.
 class Chat {
   public:
-    // interruptible: Ctrl-C ends the answer, not the program.
+    // channels: answers are in the harmony format. interruptible: Ctrl-C ends the answer, not the program.
     Chat(llm::Engine& engine, llm::Conversation conversation, const ChatArguments& args,
-         ChatTerminal& terminal, bool interruptible)
+         ChatTerminal& terminal, bool channels, bool interruptible)
         : conversation_(std::move(conversation)),
           args_(args),
           terminal_(terminal),
+          channels_(channels),
           interruptible_(interruptible && terminal_.interactive()),
           stream_(engine, args.replica.context) {}
 
@@ -126,7 +129,7 @@ class Chat {
                             asked, args_.replica.context));
         }
         const llm::Outcome generated = write(std::move(request));
-        const std::string text = conversation_.answered(generated.tokens);
+        const std::string text = remember(generated);
         const auto processed = static_cast<std::size_t>(generated.prompt_tokens - generated.cached_tokens);
         if (args_.json) {
             auto json = generated_json(generated, text, processed);
@@ -140,22 +143,37 @@ class Chat {
             terminal_.remark(context_full_text("answer", args_.replica.context));
     }
 
+    // Adds an answer to the conversation. Returns its text.
+    std::string remember(const llm::Outcome& generated) {
+        if (!channels_) return conversation_.answered(generated.tokens);
+        llm::ThinkingText thinking;
+        std::string text = thinking.read(generated.text);
+        text += thinking.finish();
+        llm::ChatMessage message{llm::ChatRole::Assistant, thinking.answer()};
+        if (!thinking.thoughts().empty()) message.more.emplace_back("reasoning_content", thinking.thoughts());
+        conversation_.answered(generated.tokens, std::move(message));
+        return text;
+    }
+
     llm::Outcome write(llm::Request request) {
         std::optional<AnswerInterrupt> interrupt;
         if (interruptible_) interrupt.emplace();
         request.continues = true;
+        request.channels = channels_;
         llm::Outcome written;
+        llm::ThinkingText thinking;
         bool begun = false;
         try {
             written = stream_.write(std::move(request), [&](const llm::Delta& delta) {
                 begun = true;
-                terminal_.answer(std::string(delta.text));
+                terminal_.answer(channels_ ? thinking.read(delta.text) : std::string(delta.text));
                 return !interrupt || !interrupt->arrived();
             });
         } catch (...) {
             if (begun) terminal_.end_of_answer();  // so that the error message starts on a new line
             throw;
         }
+        if (channels_) terminal_.answer(thinking.finish());
         terminal_.end_of_answer();
         return written;
     }
@@ -163,6 +181,7 @@ class Chat {
     llm::Conversation conversation_;
     const ChatArguments& args_;
     ChatTerminal& terminal_;
+    bool channels_;
     bool interruptible_;
     llm::TextStream stream_;
     int turns_ = 0;
@@ -193,7 +212,9 @@ ExitCode chat(const MpiSession& mpi, ChatArguments args) {
     const auto lead = [&](llm::Session& session, llm::Engine& engine) {
         const auto terminal = terminal_of(world, args);
         const bool interruptible = world.size() == 1;  // mpirun ends its ranks on Ctrl-C, whatever they do
-        Chat chat(engine, *conversation, args, *terminal, interruptible);
+        const bool channels =
+            llm::tool_format_of(model->chat_template().source()) == llm::ToolFormat::Harmony;
+        Chat chat(engine, *conversation, args, *terminal, channels, interruptible);
         chat.greet(session.replica().describe(), model->chat_template().name());
         chat.run();
     };

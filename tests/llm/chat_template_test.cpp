@@ -87,6 +87,25 @@ TEST(ChatTemplate, PassesReasoningByTheNamesThatTemplatesRead) {
     }
 }
 
+// Templates of gpt-oss take reasoning or content beside calls, as a text, and render both as reasoning.
+TEST(ChatTemplate, JoinsReasoningAndContentBesideCallsForHarmony) {
+    const auto rendered = [](const std::string& prefix, jinja::Value content, const char* reasoning,
+                             bool calls) {
+        const ChatTemplate chat = ChatTemplate::of_model(
+            prefix + "{{ messages[0].thinking }},{{ messages[0].content }},{{ messages[0].content is none }}",
+            "test");
+        ChatMessage message{ChatRole::Assistant, std::move(content)};
+        if (reasoning) message.more.emplace_back("reasoning_content", reasoning);
+        if (calls) message.more.emplace_back("tool_calls", jinja::Value::list({1}));
+        return chat.render(std::vector{message}, "", "");
+    };
+    EXPECT_EQ(rendered("<|channel|>", "Look", "Hm", true), "<|channel|>Hm\n\nLook,,False");
+    EXPECT_EQ(rendered("<|channel|>", {}, "Hm", true), "<|channel|>Hm,,False");
+    EXPECT_EQ(rendered("<|channel|>", "Look", nullptr, true), "<|channel|>,Look,False");
+    EXPECT_EQ(rendered("<|channel|>", "Look", "Hm", false), "<|channel|>Hm,Look,False");
+    EXPECT_EQ(rendered("", "Look", "Hm", true), "Hm,Look,False");
+}
+
 TEST(ChatTemplate, TakesTheDate) {
     const std::vector<ChatMessage> messages = {{ChatRole::User, "Hi"}};
     ChatOptions options;

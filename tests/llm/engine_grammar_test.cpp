@@ -28,14 +28,15 @@ class MaskedDraws final : public PassExecutor {
         return drawn;
     }
     int without_mask = 0;
-    int late = 0;          // passes whose draws come later
-    bool by_step = false;  // a draw depends on its number and its mask only
+    std::int32_t free = 10;  // drawn without a mask
+    int late = 0;            // passes whose draws come later
+    bool by_step = false;    // a draw depends on its number and its mask only
 
   private:
     std::int32_t token_for(const Draw& draw) {
         if (draw.mask == nullptr) {
             ++without_mask;
-            return 10;
+            return free;
         }
         std::vector<std::int32_t> allowed;
         for (std::int32_t token = 0; token < std::ssize(*draw.mask) * 32; ++token)
@@ -113,6 +114,21 @@ TEST_P(EngineGrammar, CompleteTextEndsWithoutAnEndToken) {
     const auto outcomes = answer({request_for(1, GrammarSource{GrammarSource::Kind::Regex, "(ab){3}"})});
     EXPECT_EQ(outcomes.at(1).text, "ababab");
     EXPECT_EQ(outcomes.at(1).finish, Finish::End);
+}
+
+TEST_P(EngineGrammar, ChannelsShowTheMarkersOfTheFormat) {
+    Vocabulary vocabulary = grammar_tokenizer().vocabulary();
+    vocabulary.texts.emplace_back("<|end|>");
+    vocabulary.kinds.push_back(TokenKind::Control);
+    executor_.free = static_cast<std::int32_t>(vocabulary.texts.size()) - 1;
+    vocabulary.added.push_back({.id = executor_.free, .text = "<|end|>", .special = true});
+    tokenizer_ = Tokenizer(vocabulary);
+    Request plain = request_for(1, std::nullopt), channels = request_for(2, std::nullopt);
+    plain.max_tokens = channels.max_tokens = 2;
+    channels.channels = true;
+    const auto outcomes = answer({plain, channels});
+    EXPECT_EQ(outcomes.at(1).text, "");
+    EXPECT_EQ(outcomes.at(2).text, "\xFF<|end|>\xFF<|end|>");
 }
 
 // Guesses ahead have the masks of the states that they lead to.

@@ -47,6 +47,10 @@ TEST(GrammarTools, CallsHaveTheFormOfTheModel) {
                               R"({"type": "function", "name": "time.now", "parameters": {}})"));
 }
 
+Thoughts thoughts_of(ToolFormat format) {
+    return format == ToolFormat::Harmony ? Thoughts::Channels : Thoughts::None;
+}
+
 // Writes random tokens that the masks allow; `opening` first, if it is not empty.
 std::string random_answer(const std::shared_ptr<const Grammar>& grammar, std::string_view opening,
                           std::mt19937& random) {
@@ -81,7 +85,12 @@ TEST(GrammarTools, RandomAnswersAreCallsWithValidArguments) {
             const ToolFormat format = *tool_format_named(name);
             const auto grammar =
                 std::make_shared<const Grammar>(source_of(format, true, false), grammar_trie());
-            const ReadAnswer answer = read_answer(format, random_answer(grammar, "", random));
+            // Random thoughts do not end.
+            const std::string opening = format != ToolFormat::Harmony ? ""
+                                        : i % 2 == 0                  ? " "
+                                                                      : "\xFF<|channel|>commentary ";
+            const ReadAnswer answer =
+                read_answer(format, random_answer(grammar, opening, random), thoughts_of(format));
             EXPECT_EQ(answer.text, "");
             ASSERT_EQ(answer.calls.size(), 1U) << name;
             const ToolCall& call = answer.calls.front();
@@ -89,7 +98,7 @@ TEST(GrammarTools, RandomAnswersAreCallsWithValidArguments) {
             EXPECT_TRUE(call.name != "weather" || accepts_text(*weather, call.arguments)) << call.arguments;
             ++calls;
         }
-    EXPECT_EQ(calls, 80);
+    EXPECT_EQ(calls, 100);
 }
 
 TEST(GrammarTools, ThoughtsMayTalkAboutCalls) {
@@ -111,6 +120,7 @@ TEST(GrammarTools, ThoughtsMayTalkAboutCalls) {
 TEST(GrammarTools, ThoughtsThatThePromptBeginsMayTalkAboutCalls) {
     for (const std::string& name : tool_format_names()) {
         const ToolFormat format = *tool_format_named(name);
+        if (format == ToolFormat::Harmony) continue;  // its thoughts have a channel
         ToolGrammar tools = read_tool_grammar(source_of(format, false).text);
         tools.thinks = true;
         const auto grammar = std::make_shared<const Grammar>(tool_grammar_source(tools), grammar_trie());
@@ -137,10 +147,14 @@ TEST(GrammarTools, TextBeforeCallsIsFree) {
         EXPECT_TRUE(matcher.complete());
         EXPECT_FALSE(matcher.finished());
         EXPECT_FALSE(matcher.stuck());
+        const std::string before =
+            format == ToolFormat::Harmony
+                ? "\xFF<|channel|>commentary\xFF<|message|>I look.\xFF<|end|>\xFF<|start|>assistant "
+                : "I look. ";
         for (int i = 0; i < 10; ++i) {
             const std::string answer =
-                random_answer(grammar, "I look. " + std::string(call_marker(format)), random);
-            const ReadAnswer read = read_answer(format, answer);
+                random_answer(grammar, before + std::string(call_marker(format)), random);
+            const ReadAnswer read = read_answer(format, answer, thoughts_of(format));
             EXPECT_EQ(read.text, "I look.") << answer;
             ASSERT_FALSE(read.calls.empty()) << answer;
         }
@@ -165,7 +179,7 @@ TEST(GrammarTools, MasksTokensThatEnterACallWrongly) {
     const Tokenizer tokenizer(vocabulary);
     GrammarCache cache(tokenizer, {grammar_end_token});
     const auto grammar = cache.compile(source_of(ToolFormat::Hermes, false));
-    EXPECT_EQ(grammar->trie().shown(), std::vector<TokenId>{tag});
+    EXPECT_EQ(grammar->trie().shown(), ShownTokens{{tag}});
     GrammarMatcher matcher(grammar, true);
     for (const auto& [token, allowed] : std::vector<std::pair<TokenId, bool>>{{right, true},
                                                                               {wrong, true},
@@ -187,7 +201,7 @@ TEST(GrammarTools, MasksTokensThatEnterACallWrongly) {
     GrammarMatcher forced(cache.compile(source_of(ToolFormat::Hermes, true)), true);
     EXPECT_TRUE(allows(*forced.mask(), tag));
     EXPECT_FALSE(allows(*forced.mask(), other));
-    EXPECT_EQ(cache.compile({GrammarSource::Kind::JsonObject, ""})->trie().shown(), std::vector<TokenId>());
+    EXPECT_EQ(cache.compile({GrammarSource::Kind::JsonObject, ""})->trie().shown(), ShownTokens());
 }
 
 TEST(GrammarTools, RefusalsNameTheTool) {

@@ -14,11 +14,8 @@ import sys
 
 from tokenizers import Regex, pre_tokenizers
 
-from make_tokenizer_goldens import CONTRACTION, DEFAULT, GPT2, LLAMA3, LOWER, QWEN2, UPPER
+from make_tokenizer_goldens import CONTRACTION, DEFAULT, GPT2, GPT4O, LLAMA3, QWEN2
 
-MARK = r"[^\r\n\p{L}\p{N}]?"
-GPT4O = (rf"{MARK}{UPPER}*{LOWER}+{CONTRACTION}?|{MARK}{UPPER}+{LOWER}*{CONTRACTION}?"
-         r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+")
 DEEPSEEK3 = (r"""[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+"""
              r"| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
 CJK = "[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+"

@@ -27,6 +27,9 @@ QWEN2 = CONTRACTION + r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}" + TAIL
 UPPER, LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
 TEKKEN = (rf"[^\r\n\p{{L}}\p{{N}}]?{UPPER}*{LOWER}+|[^\r\n\p{{L}}\p{{N}}]?{UPPER}+{LOWER}*"
           r"|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+# o200k_base and o200k_harmony of tiktoken.
+GPT4O = (rf"[^\r\n\p{{L}}\p{{N}}]?{UPPER}*{LOWER}+{CONTRACTION}?|[^\r\n\p{{L}}\p{{N}}]?{UPPER}+{LOWER}*{CONTRACTION}?"
+         r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+")
 GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 DEFAULT = (r"[\p{P}\$\+<=>\^~\|]+", GPT2, r"\p{N}+", "[0-9][0-9][0-9]")  # of files without another name
 SPACE_MARK = "▁"
@@ -134,6 +137,10 @@ def definitions(size):
         "tekken": ("tekken", train_byte_level(
             lines, size, sequence([split(TEKKEN), byte_level()]), special("<unk>", "<s>", "</s>", "[INST]", "[/INST]"),
             ignore_merges=True, bos="<s>")),
+        "harmony": ("gpt-4o", train_byte_level(
+            lines, size, sequence([split(GPT4O), byte_level()]),
+            special("<|startoftext|>", "<|endoftext|>", "<|return|>", "<|constrain|>", "<|channel|>", "<|start|>", "<|end|>",
+                    "<|message|>", "<|call|>"))),
         "smollm": ("smollm", train_byte_level(
             lines, size, sequence([pre_tokenizers.Digits(individual_digits=True), byte_level(use_regex=True)]),
             special("<|endoftext|>", "<|im_start|>", "<|im_end|>"))),

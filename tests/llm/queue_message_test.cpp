@@ -15,7 +15,8 @@ Request request_with_every_field() {
     request.stop = {"\n\n", "", "unto him"};
     request.top_n = 5;
     request.lora = "poet";
-    request.grammar = GrammarSource{GrammarSource::Kind::Regex, "[0-9]{4}"};
+    request.grammar = GrammarSource{GrammarSource::Kind::Regex, "[0-9]{4}", true};
+    request.channels = true;
     request.id = 1LL << 40;
     request.prompt = {1, 2, 32000};
     request.owner = 3;
@@ -49,7 +50,7 @@ TEST(QueueMessage, CarriesEveryFieldOfARequest) {
     EXPECT_EQ(order.kind, QueueOrder::Kind::Submit);
     const Request& received = order.request;
     expect_same(sent.sampling, received.sampling);
-    const auto& [max_tokens, ignore_end, sampling, stop, top_n, lora, grammar] =
+    const auto& [max_tokens, ignore_end, sampling, stop, top_n, lora, grammar, channels] =
         static_cast<const RequestSettings&>(sent);
     EXPECT_EQ(max_tokens, received.max_tokens);
     EXPECT_EQ(ignore_end, received.ignore_end);
@@ -57,6 +58,7 @@ TEST(QueueMessage, CarriesEveryFieldOfARequest) {
     EXPECT_EQ(top_n, received.top_n);
     EXPECT_EQ(lora, received.lora);
     EXPECT_EQ(grammar, received.grammar);
+    EXPECT_EQ(channels, received.channels);
     EXPECT_EQ(sent.id, received.id);
     EXPECT_EQ(sent.prompt, received.prompt);
     EXPECT_EQ(sent.owner, received.owner);

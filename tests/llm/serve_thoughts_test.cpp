@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "llm/grammar/tool_grammar.h"
+#include "llm/serve/api_error.h"
 #include "llm/serve/messages_api.h"
 #include "llm/serve/responses_api.h"
 #include "llm/serve_tools_fixture.h"
@@ -121,6 +122,85 @@ TEST(ServeThoughts, GrammarsThatHoldFromTheStartLeaveNoRoomForThoughts) {
     const ChatRequest tools = expected(kChatTools);
     EXPECT_EQ(tools.thoughts, Thoughts::Open);
     EXPECT_TRUE(read_tool_grammar(tools.fields.settings.grammar->text).thinks);
+}
+
+ServedModel harmony_model() {
+    ServedModel model = served_model();
+    model.tool_format = ToolFormat::Harmony;
+    model.takes_effort = true;
+    return model;
+}
+
+TEST(ServeThoughts, ChannelsHaveThoughtsBesideEveryGrammar) {
+    const auto expected = [](const std::string& fields) {
+        ChatRequest request = read_chat(fields, harmony_model());
+        expect_thoughts(request, Thoughts::Channels);
+        EXPECT_EQ(request.thoughts, Thoughts::Channels);
+        EXPECT_TRUE(request.fields.settings.channels);
+        return request;
+    };
+    EXPECT_FALSE(expected(R"("n":1)").fields.settings.grammar);
+    EXPECT_TRUE(expected(R"("response_format":{"type":"json_object"})").fields.settings.grammar->in_channels);
+    for (const char* choice : {"auto", "required"}) {
+        const ChatRequest tools = expected(kChatTools + std::string(R"(,"tool_choice":")") + choice + "\"");
+        EXPECT_FALSE(tools.fields.settings.grammar->in_channels);
+        EXPECT_EQ(read_tool_grammar(tools.fields.settings.grammar->text).format, ToolFormat::Harmony);
+        // Templates of this format add line breaks to descriptions, also to missing ones.
+        EXPECT_EQ(rendered(tools, "{% for t in tools %}{{ t.function.description + ';' }}{% endfor %}"),
+                  "d;;");
+    }
+}
+
+TEST(ServeThoughts, AnswersInChannelsHaveThoughtsTextAndCalls) {
+    const std::string answer =
+        "\xFF<|channel|>analysis\xFF<|message|>I "
+        "think.\xFF<|end|>\xFF<|start|>assistant\xFF<|channel|>commentary"
+        "\xFF<|message|>I look.\xFF<|end|>\xFF<|start|>assistant\xFF<|channel|>commentary to=functions.f "
+        "\xFF<|constrain|>json\xFF<|message|>{\"a\": 1}";
+    AnswerHead head{"id-1", "tiny", 1700000000, false, false};
+    head.calls = {ToolFormat::Harmony, 5, Thoughts::Channels};
+    const std::vector outcomes{outcome_with_calls(answer)};
+    const json choice =
+        json::parse(chat_format(head, tools_tokenizer())->whole(outcomes, {10, 4, 3}))["choices"][0];
+    EXPECT_EQ(choice["finish_reason"], "tool_calls");
+    EXPECT_EQ(choice["message"]["reasoning_content"], "I think.");
+    EXPECT_EQ(choice["message"]["content"], "I look.");
+    ASSERT_EQ(choice["message"]["tool_calls"].size(), 1U);
+    EXPECT_EQ(choice["message"]["tool_calls"][0]["function"],
+              (json{{"name", "f"}, {"arguments", "{\"a\": 1}"}}));
+    std::string thought, content, arguments, finish;
+    const auto format = chat_format(head, tools_tokenizer());
+    for (const json& event : streamed(*format, answer)) {
+        const json& delta = event["choices"][0]["delta"];
+        thought += delta.value("reasoning_content", "");
+        content += delta.value("content", "");
+        if (delta.contains("tool_calls"))
+            arguments += delta["tool_calls"][0]["function"].value("arguments", "");
+        if (event["choices"][0]["finish_reason"].is_string()) finish = event["choices"][0]["finish_reason"];
+    }
+    EXPECT_EQ(thought, "I think.");
+    EXPECT_EQ(content, "I look.");
+    EXPECT_EQ(arguments, "{\"a\": 1}");
+    EXPECT_EQ(finish, "tool_calls");
+}
+
+TEST(ServeThoughts, EffortReachesTheTemplate) {
+    const char* shows = "{{ reasoning_effort | default('none') }}";
+    const auto effort = [&](const std::string& fields) {
+        return rendered(read_chat(fields, harmony_model()), shows);
+    };
+    EXPECT_EQ(effort(R"("n":1)"), "none");
+    EXPECT_EQ(effort(R"("reasoning_effort":"low")"), "low");
+    EXPECT_EQ(effort(R"("chat_template_kwargs":{"reasoning_effort":"high"})"), "high");
+    const auto responses = [](const std::string& fields, const ServedModel& model) {
+        return read_responses_request(R"({"input":"Hi",)" + fields + "}", model, 1).chat;
+    };
+    EXPECT_EQ(
+        rendered(responses(R"("reasoning":{"effort":"high","summary":"auto"})", harmony_model()), shows),
+        "high");
+    EXPECT_THROW(effort(R"("reasoning_effort":"much")"), ApiError);
+    EXPECT_THROW(read_chat(R"("reasoning_effort":"low")"), ApiError);
+    EXPECT_THROW(responses(R"("reasoning":{"effort":"low"})", served_model()), ApiError);
 }
 
 }  // namespace

@@ -77,13 +77,13 @@ std::string name_of(const testing::TestParamInfo<const char*>& info) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, HuggingFaceGolden,
-                         testing::Values("llama3", "qwen2", "gpt2", "tekken", "smollm", "default",
+                         testing::Values("llama3", "qwen2", "gpt2", "tekken", "harmony", "smollm", "default",
                                          "added_tokens", "llama2", "llama2_normalized", "gemma", "mistral",
                                          "metaspace"),
                          name_of);
 
 INSTANTIATE_TEST_SUITE_P(Families, GgufGolden,
-                         testing::Values("llama3", "qwen2", "gpt2", "tekken", "smollm", "default",
+                         testing::Values("llama3", "qwen2", "gpt2", "tekken", "harmony", "smollm", "default",
                                          "sentencepiece"),
                          name_of);
 

@@ -155,6 +155,7 @@ TEST(ToolFormat, IsThatOfTheChatTemplate) {
     EXPECT_EQ(tool_format_of("'[TOOL_CALLS]' name '[ARGS]'"), ToolFormat::MistralArgs);
     EXPECT_EQ(tool_format_of("<|start_header_id|> ... \"parameters\": "), ToolFormat::Llama3);
     EXPECT_EQ(tool_format_of("<tool_call><function=f>"), std::nullopt);  // XML, as of Qwen 3 Coder
+    EXPECT_EQ(tool_format_of("'<|start|>assistant<|channel|>final<|message|>'"), ToolFormat::Harmony);
     EXPECT_EQ(tool_format_of("<|im_start|>"), std::nullopt);
     for (const std::string& each : tool_format_names()) EXPECT_EQ(name(*tool_format_named(each)), each);
     EXPECT_EQ(tool_format_named("xml"), std::nullopt);

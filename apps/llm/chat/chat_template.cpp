@@ -41,10 +41,30 @@ bool mentions(std::string_view source, std::string_view word) {
     return false;
 }
 
-jinja::Value value_of(const ChatMessage& message, ChatRole role) {
+// Templates of the harmony format render the content of a message with calls as reasoning, take no None for
+// it, and take no other reasoning beside it. Fits a message to that.
+void fit_harmony(jinja::Entries& fields) {
+    const jinja::Value* calls = jinja::find(fields, "tool_calls");
+    if (!calls || calls->is(jinja::Kind::None)) return;
+    const jinja::Value* reasoning = jinja::find(fields, "thinking");
+    const bool has_reasoning = reasoning && reasoning->is(jinja::Kind::Text) && !reasoning->text().empty();
+    std::string joined = has_reasoning ? std::string(reasoning->text()) : std::string();
+    for (auto& [key, value] : fields) {
+        if (key.text() != "content") continue;
+        if (!value.is(jinja::Kind::Text)) value = "";
+        if (!has_reasoning || value.text().empty()) return;
+        joined += "\n\n" + std::string(value.text());
+        value = "";
+    }
+    for (auto& [key, value] : fields)
+        if (key.text() == "thinking") value = jinja::Value(joined);
+}
+
+jinja::Value value_of(const ChatMessage& message, ChatRole role, bool harmony) {
     jinja::Entries fields{{"role", name(role)}, {"content", message.content}};
     fields.insert(fields.end(), message.more.begin(), message.more.end());
     add_reasoning(fields);
+    if (harmony) fit_harmony(fields);
     return jinja::Value::map(std::move(fields));
 }
 
@@ -88,7 +108,9 @@ ChatTemplate::ChatTemplate(std::string name, std::string source, std::string_vie
       source_(std::move(source)),
       jinja_(source_, where),
       takes_tools_(mentions(source_, "tools")),
-      knows_developers_(mentions(source_, "developer")) {}
+      takes_effort_(mentions(source_, "reasoning_effort")),
+      knows_developers_(mentions(source_, "developer")),
+      harmony_(source_.find("<|channel|>") != std::string::npos) {}
 
 std::string ChatTemplate::render(std::span<const ChatMessage> messages, std::string_view bos,
                                  std::string_view eos, const ChatOptions& options) const {
@@ -96,7 +118,7 @@ std::string ChatTemplate::render(std::span<const ChatMessage> messages, std::str
     jinja::Values values;
     for (const ChatMessage& message : messages) {
         const bool renamed = message.role == ChatRole::Developer && !knows_developers_;
-        values.push_back(value_of(message, renamed ? ChatRole::System : message.role));
+        values.push_back(value_of(message, renamed ? ChatRole::System : message.role, harmony_));
     }
     // The first of the same name counts: a caller may replace tokens, but not messages.
     jinja::Entries variables{{"messages", jinja::Value::list(std::move(values))},

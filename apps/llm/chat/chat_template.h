@@ -45,10 +45,11 @@ class ChatTemplate {
     static std::vector<std::string_view> names();
 
     // Renders the messages. bos, eos: the texts of these tokens. A message of the role developer becomes one
-    // of the role system if the template does not mention developers. The result contains the special tokens
-    // that the model needs, so encode it with add_special off and parse_special on. Any number of threads may
-    // call this at once. Throws JobError if there are no messages, if the template refuses them, and for an
-    // error in the template, with its line.
+    // of the role system if the template does not mention developers. Templates of gpt-oss refuse a message
+    // with calls that has both content and reasoning; such content becomes the end of the reasoning. The
+    // result contains the special tokens that the model needs, so encode it with add_special off and
+    // parse_special on. Any number of threads may call this at once. Throws JobError if there are no
+    // messages, if the template refuses them, and for an error in the template, with its line.
     std::string render(std::span<const ChatMessage> messages, std::string_view bos, std::string_view eos,
                        const ChatOptions& options = {}) const;
 
@@ -56,13 +57,16 @@ class ChatTemplate {
     const std::string& source() const { return source_; }  // in Jinja
     // Whether ChatOptions::tools can change what it renders.
     bool takes_tools() const { return takes_tools_; }
+    // Whether the variable reasoning_effort can.
+    bool takes_effort() const { return takes_effort_; }
 
   private:
     ChatTemplate(std::string name, std::string source, std::string_view where);
 
     std::string name_, source_;
     jinja::Template jinja_;
-    bool takes_tools_, knows_developers_;
+    bool takes_tools_, takes_effort_, knows_developers_;
+    bool harmony_;  // the format of gpt-oss
 };
 
 }  // namespace voltpile::llm

@@ -69,10 +69,14 @@ std::string Conversation::answered(std::span<const TokenId> answer) {
     std::string text;
     for (const TokenId token : answer) text += decoder.push(token);
     text += decoder.flush();
-    messages_.push_back({ChatRole::Assistant, text});
     text_ += text;
-    tokens_.insert(tokens_.end(), answer.begin(), answer.end());
+    answered(answer, {ChatRole::Assistant, text});
     return text;
+}
+
+void Conversation::answered(std::span<const TokenId> answer, ChatMessage message) {
+    messages_.push_back(std::move(message));
+    tokens_.insert(tokens_.end(), answer.begin(), answer.end());
 }
 
 void Conversation::clear() {

@@ -26,6 +26,8 @@ class Conversation {
 
     // Adds an answer: the model's tokens, without an end token. Returns the text of the answer.
     std::string answered(std::span<const TokenId> answer);
+    // The same for a message that the caller has read from the tokens.
+    void answered(std::span<const TokenId> answer, ChatMessage message);
 
     void clear();  // removes everything except the system message
 

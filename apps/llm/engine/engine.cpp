@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/phase.h"
 #include "base/seconds_since.h"
+#include "llm/grammar/harmony.h"
 #include "llm/tokenizer/utf8.h"
 
 namespace voltpile::llm {
@@ -107,14 +108,20 @@ bool Engine::wait() {
     return inbox_.wait();
 }
 
+// Returns the special tokens whose names belong to the text.
+ShownTokens Engine::shown_in(const Request& request) {
+    if (request.compiled_grammar) return request.compiled_grammar->trie().shown();
+    if (!request.channels || tokenizer_ == nullptr) return {};
+    if (!harmony_tokens_) harmony_tokens_ = harmony_tokens(*tokenizer_);
+    return *harmony_tokens_;
+}
+
 // Takes over what has come from other threads.
 void Engine::accept(std::vector<Outcome>& ended) {
     Inbox::Contents contents = inbox_.take();
     for (Inbox::Arrival& arrival : contents.arrivals) {
         Request& request = arrival.request;
-        const Grammar* grammar = request.compiled_grammar.get();
-        Answer answer(WrittenText(tokenizer_, request.continues, request.stop,
-                                  grammar != nullptr ? grammar->trie().shown() : std::vector<TokenId>()));
+        Answer answer(WrittenText(tokenizer_, request.continues, request.stop, shown_in(request)));
         answer.outcome.id = request.id;
         answer.outcome.prompt_tokens = static_cast<int>(request.prompt.size());
         answer.on_delta = std::move(arrival.on_delta);

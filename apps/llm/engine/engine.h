@@ -93,6 +93,7 @@ class Engine final : public RequestQueue {
     bool take(Answer& answer, const Progress& progress, TopTokens& top);
     void count_guesses(Outcome& outcome, const Progress& progress);
     static bool tell(Answer& answer);
+    ShownTokens shown_in(const Request& request);
     void end(std::int64_t id, std::vector<Outcome>& ended);
     void end_all(Finish finish, const std::string& error);
     void publish();
@@ -101,7 +102,8 @@ class Engine final : public RequestQueue {
     const Tokenizer* tokenizer_;
     EngineSettings settings_;
     Scheduler scheduler_;
-    std::optional<GrammarCache> grammars_;  // nothing without a tokenizer
+    std::optional<GrammarCache> grammars_;       // nothing without a tokenizer
+    std::optional<ShownTokens> harmony_tokens_;  // once a request has channels
     Inbox inbox_;
     std::unordered_map<std::int64_t, Answer> answers_;
     EngineCounters counters_;

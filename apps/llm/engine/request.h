@@ -23,6 +23,7 @@ struct RequestSettings {
     int top_n = 0;                         // report this many of the most probable tokens with each draw
     std::string lora;                      // the name of the adapter to use; empty: none
     std::optional<GrammarSource> grammar;  // what the text must satisfy
+    bool channels = false;                 // the text has the markers of the harmony format (harmony.h)
 };
 
 struct Request : RequestSettings {

@@ -5,7 +5,7 @@
 namespace voltpile::llm {
 
 WrittenText::WrittenText(const Tokenizer* tokenizer, bool continues, const std::vector<std::string>& stop,
-                         std::vector<TokenId> shown)
+                         ShownTokens shown)
     : stop_(stop) {
     if (tokenizer != nullptr) decoder_.emplace(*tokenizer, true, continues, std::move(shown));
 }

@@ -17,7 +17,7 @@ class WrittenText {
     // tokenizer: must outlive this object; nullptr builds no text. continues, shown: see StreamDecoder.
     // Ignores empty stop strings.
     WrittenText(const Tokenizer* tokenizer, bool continues, const std::vector<std::string>& stop,
-                std::vector<TokenId> shown = {});
+                ShownTokens shown = {});
 
     // Adds a token. Returns false once the text contains a stop string, and cuts the text before the first
     // one; then no more tokens may follow.

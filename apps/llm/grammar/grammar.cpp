@@ -4,18 +4,21 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include "base/error.h"
 #include "llm/grammar/gbnf.h"
+#include "llm/grammar/harmony_grammar.h"
 #include "llm/grammar/json_schema.h"
 #include "llm/grammar/json_text.h"
 #include "llm/grammar/regex.h"
+#include "llm/grammar/shown_tokens.h"
 #include "llm/grammar/tool_grammar.h"
 
 namespace voltpile::llm {
 namespace {
 
-GrammarRules rules_of(const GrammarSource& source, WorkLimit& limit) {
+GrammarRules rules_of_text(const GrammarSource& source, WorkLimit& limit) {
     if (source.text.size() > Grammar::most_source_bytes)
         throw JobError(fmt::format("a grammar of {} bytes is above the limit of {}", source.text.size(),
                                    Grammar::most_source_bytes));
@@ -40,6 +43,12 @@ GrammarRules rules_of(const GrammarSource& source, WorkLimit& limit) {
     throw std::logic_error("unknown kind of grammar");
 }
 
+GrammarRules rules_of(const GrammarSource& source, WorkLimit& limit) {
+    GrammarRules rules = rules_of_text(source, limit);
+    if (source.in_channels) rules.root = rules.add("answer", in_final_channel(call(rules.root)));
+    return rules;
+}
+
 Automaton automaton_of(const GrammarSource& source) {
     try {
         WorkLimit limit;
@@ -56,18 +65,12 @@ std::optional<ToolCallStart> start_of_calls(const GrammarSource& source) {
 }
 
 // Returns the special tokens that belong to texts of this grammar.
-std::vector<TokenId> shown_tokens(const GrammarSource& source, const Tokenizer& tokenizer) {
-    std::vector<TokenId> shown;
-    if (source.kind != GrammarSource::Kind::ToolCalls) return shown;
-    const auto markers = tool_markers(read_tool_grammar(source.text).format);
-    const Vocabulary& vocabulary = tokenizer.vocabulary();
-    for (TokenId id = 0; id < std::ssize(vocabulary.texts); ++id) {
-        const bool special =
-            tokenizer.is_special(id) || vocabulary.kinds[static_cast<std::size_t>(id)] == TokenKind::Control;
-        if (special && std::ranges::find(markers, tokenizer.bytes_of(id)) != markers.end())
-            shown.push_back(id);
-    }
-    return shown;
+ShownTokens shown_tokens(const GrammarSource& source, const Tokenizer& tokenizer) {
+    if (source.in_channels) return harmony_tokens(tokenizer);
+    if (source.kind != GrammarSource::Kind::ToolCalls) return {};
+    const ToolFormat format = read_tool_grammar(source.text).format;
+    if (format == ToolFormat::Harmony) return harmony_tokens(tokenizer);
+    return {special_tokens_named(tokenizer, tool_markers(format))};
 }
 
 }  // namespace
@@ -153,7 +156,7 @@ void GrammarChecks::check(const GrammarSource& source) {
 }
 
 std::shared_ptr<const TokenTrie> GrammarCache::trie_for(const GrammarSource& source) {
-    const std::vector<TokenId> shown = shown_tokens(source, tokenizer_);
+    const ShownTokens shown = shown_tokens(source, tokenizer_);
     std::shared_ptr<const TokenTrie>& trie = tries_[shown];
     if (!trie) trie = std::make_shared<const TokenTrie>(tokenizer_, end_ids_, shown);
     return trie;

@@ -31,6 +31,7 @@ struct GrammarSource {
     };
     Kind kind = Kind::JsonObject;
     std::string text;
+    bool in_channels = false;  // of the final channel of the harmony format, perhaps after thoughts
     auto operator<=>(const GrammarSource&) const = default;
 };
 
@@ -125,7 +126,7 @@ class GrammarCache {
     std::vector<std::int64_t> end_ids_;
     std::mutex mutex_;
     // By the special tokens that count as text.
-    std::map<std::vector<TokenId>, std::shared_ptr<const TokenTrie>> tries_;
+    std::map<ShownTokens, std::shared_ptr<const TokenTrie>> tries_;
     using Entry = std::pair<GrammarSource, std::shared_ptr<const Grammar>>;
     std::list<Entry> by_use_;  // the last used first
     std::map<GrammarSource, std::list<Entry>::iterator> by_source_;

@@ -12,9 +12,9 @@ bool is_space_around_thoughts(char c) {
 }  // namespace
 
 ThoughtReader::ThoughtReader(Thoughts thoughts)
-    : place_(thoughts == Thoughts::None   ? Place::Text
+    : place_(thoughts == Thoughts::Maybe  ? Place::Before
              : thoughts == Thoughts::Open ? Place::Thought
-                                          : Place::Before) {}
+                                          : Place::Text) {}
 
 ThoughtReader::Piece ThoughtReader::read(std::string_view text) {
     Piece piece;

@@ -10,9 +10,10 @@ namespace voltpile::llm {
 inline constexpr std::string_view kThinkBegins = "<think>", kThinkEnds = "</think>";
 
 enum class Thoughts {
-    None,   // all is text
-    Maybe,  // the answer may begin with <think>
-    Open,   // the prompt ends with <think>, so the answer begins with thoughts
+    None,      // all is text
+    Maybe,     // the answer may begin with <think>
+    Open,      // the prompt ends with <think>, so the answer begins with thoughts
+    Channels,  // the answer is in the harmony format, which harmony_reader.h reads
 };
 
 // White space around thoughts is dropped.

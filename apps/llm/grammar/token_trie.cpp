@@ -14,8 +14,7 @@ bool may_be_drawn(const Tokenizer& tokenizer, TokenId id) {
 
 }  // namespace
 
-TokenTrie::TokenTrie(const Tokenizer& tokenizer, const std::vector<std::int64_t>& end_ids,
-                     std::vector<TokenId> shown)
+TokenTrie::TokenTrie(const Tokenizer& tokenizer, const std::vector<std::int64_t>& end_ids, ShownTokens shown)
     : vocabulary_(static_cast<int>(tokenizer.vocabulary().texts.size())),
       drops_first_space_(tokenizer.drops_first_space()),
       shown_(std::move(shown)) {
@@ -23,9 +22,15 @@ TokenTrie::TokenTrie(const Tokenizer& tokenizer, const std::vector<std::int64_t>
         if (id >= 0 && id < vocabulary_) end_ids_.push_back(static_cast<TokenId>(id));
     bytes_of_.resize(static_cast<std::size_t>(vocabulary_));
     for (TokenId id = 0; id < vocabulary_; ++id) {
-        const bool drawn = may_be_drawn(tokenizer, id) || std::ranges::find(shown_, id) != shown_.end();
-        if (!drawn || std::ranges::find(end_ids_, id) != end_ids_.end()) continue;
-        bytes_of_[static_cast<std::size_t>(id)] = tokenizer.bytes_of(id);
+        const bool is_shown = std::ranges::find(shown_.ids, id) != shown_.ids.end();
+        // Other tokens must not spell a marker.
+        const bool drawn =
+            may_be_drawn(tokenizer, id) &&
+            !(shown_.marked && tokenizer.bytes_of(id).find(kMarkerByte) != std::string_view::npos);
+        if (!(is_shown || drawn) || std::ranges::find(end_ids_, id) != end_ids_.end()) continue;
+        std::string& bytes = bytes_of_[static_cast<std::size_t>(id)];
+        if (is_shown && shown_.marked) bytes = kMarkerByte;
+        bytes += tokenizer.bytes_of(id);
         if (!tokenizer.bytes_of(id).empty()) tokens_.push_back(id);
     }
     const auto bytes = [&](TokenId id) -> const std::string& {

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "llm/tokenizer/stream_decoder.h"
 #include "llm/tokenizer/tokenizer.h"
 
 namespace voltpile::llm {
@@ -14,13 +15,12 @@ class TokenTrie {
   public:
     // Leaves out special, unknown and unused tokens, but those in `shown`. end_ids: the tokens that end a
     // sequence.
-    TokenTrie(const Tokenizer& tokenizer, const std::vector<std::int64_t>& end_ids,
-              std::vector<TokenId> shown = {});
+    TokenTrie(const Tokenizer& tokenizer, const std::vector<std::int64_t>& end_ids, ShownTokens shown = {});
 
     int vocabulary() const { return vocabulary_; }  // tokens, including those left out
     const std::vector<TokenId>& end_ids() const { return end_ids_; }
-    const std::vector<TokenId>& shown() const { return shown_; }  // special tokens whose names are text
-    std::string_view bytes_of(TokenId token) const;               // empty: left out
+    const ShownTokens& shown() const { return shown_; }
+    std::string_view bytes_of(TokenId token) const;  // empty: left out
     // Whether the space that begins the first token is not printed.
     bool drops_first_space() const { return drops_first_space_; }
 
@@ -42,7 +42,8 @@ class TokenTrie {
   private:
     int vocabulary_ = 0;
     bool drops_first_space_ = false;
-    std::vector<TokenId> end_ids_, shown_;
+    std::vector<TokenId> end_ids_;
+    ShownTokens shown_;
     std::vector<std::string> bytes_of_;  // by token
     std::vector<std::uint8_t> bytes_;    // by node
     std::vector<std::uint16_t> depths_;

@@ -23,7 +23,10 @@ std::string_view without_spaces_after(std::string_view text) {
 
 ToolCallReader::ToolCallReader(std::optional<ToolFormat> format, Thoughts thoughts)
     : thoughts_(thoughts), format_(format) {
-    if (format) start_.emplace(*format);
+    if (thoughts == Thoughts::Channels)
+        channels_.emplace(format.has_value());
+    else if (format)
+        start_.emplace(*format);
 }
 
 void ToolCallReader::add(PieceKind kind, std::string_view text) {
@@ -36,6 +39,7 @@ void ToolCallReader::add(PieceKind kind, std::string_view text) {
 }
 
 std::vector<ToolCallPiece> ToolCallReader::read(std::string_view text) {
+    if (channels_) return channels_->read(text);
     read_piece(thoughts_.read(text));
     return std::exchange(pieces_, {});
 }
@@ -49,6 +53,7 @@ void ToolCallReader::read_piece(const ThoughtReader::Piece& piece) {
 }
 
 std::vector<ToolCallPiece> ToolCallReader::finish() {
+    if (channels_) return channels_->finish();
     read_piece(thoughts_.finish());
     // After a call, white space and the beginning of a marker belong to a call that did not come.
     const bool of_call = calls_ > 0 && (without_spaces_after(pending_).empty() || start_->undecided());

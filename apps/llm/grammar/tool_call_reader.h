@@ -7,29 +7,20 @@
 #include <vector>
 
 #include "llm/grammar/call_object.h"
+#include "llm/grammar/harmony_reader.h"
 #include "llm/grammar/thought_reader.h"
+#include "llm/grammar/tool_call_piece.h"
 #include "llm/grammar/tool_format.h"
 
 namespace voltpile::llm {
-
-struct ToolCallPiece {
-    enum class Kind {
-        Thought,    // more of the thoughts
-        Text,       // more text
-        Name,       // a call begins: the name of its tool
-        Arguments,  // more of the JSON of the last call's arguments
-    };
-    Kind kind = Kind::Text;
-    std::string text;
-    bool operator==(const ToolCallPiece&) const = default;
-};
 
 // White space before and after calls is dropped. What looks like a call and is none is text. A call that
 // breaks off before its name is complete is dropped; later, it keeps the arguments that it has, also if their
 // JSON turns out wrong.
 class ToolCallReader {
   public:
-    // Without a format there are no calls.
+    // Without a format there are no calls. Thoughts::Channels: the answer is in the harmony format, and has
+    // its markers (StreamDecoder).
     explicit ToolCallReader(std::optional<ToolFormat> format, Thoughts thoughts = Thoughts::None);
 
     // Reads the next piece of the answer. Wherever the answer is cut, all pieces together are the same. Text
@@ -38,7 +29,7 @@ class ToolCallReader {
     // Returns the text that is held back. Call it at the end.
     std::vector<ToolCallPiece> finish();
 
-    int calls() const { return calls_; }
+    int calls() const { return channels_ ? channels_->calls() : calls_; }
 
   private:
     enum class Place {
@@ -61,6 +52,7 @@ class ToolCallReader {
     void give_up();
     void add(ToolCallPiece::Kind kind, std::string_view text);
 
+    std::optional<HarmonyReader> channels_;  // reads all, if there is one
     ThoughtReader thoughts_;
     std::optional<ToolFormat> format_;
     std::optional<ToolCallStart> start_;

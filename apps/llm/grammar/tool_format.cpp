@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "llm/grammar/harmony.h"
 #include "llm/grammar/thought_reader.h"
 
 namespace voltpile::llm {
@@ -16,18 +17,23 @@ constexpr std::array<std::string_view, 2> kMistralArgsMarkers{"[TOOL_CALLS]", "[
 struct NamedFormat {
     ToolFormat format;
     std::string_view name;
-    std::span<const std::string_view> markers;  // first the one before calls
+    std::span<const std::string_view> markers;  // first the one before calls, but for harmony
 };
 constexpr std::array kFormats{NamedFormat{ToolFormat::Hermes, "hermes", kHermesMarkers},
                               NamedFormat{ToolFormat::Llama3, "llama3", kLlamaMarkers},
                               NamedFormat{ToolFormat::Mistral, "mistral", kMistralMarkers},
-                              NamedFormat{ToolFormat::MistralArgs, "mistral-args", kMistralArgsMarkers}};
+                              NamedFormat{ToolFormat::MistralArgs, "mistral-args", kMistralArgsMarkers},
+                              NamedFormat{ToolFormat::Harmony, "harmony", kHarmonyTokens}};
 
 const NamedFormat& entry_of(ToolFormat format) {
     return kFormats[static_cast<std::size_t>(format)];
 }
 
 constexpr std::array<std::string_view, 2> kBareOpenings{R"({"name":)", R"({"type":"function")"};
+
+bool is_space(char c) {
+    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
 
 bool within_quotes(std::string_view text) {
     bool within = false;
@@ -57,6 +63,7 @@ std::optional<ToolFormat> tool_format_of(std::string_view chat_template) {
     const auto has = [&](std::string_view text) {
         return chat_template.find(text) != std::string_view::npos;
     };
+    if (has("<|channel|>") && has("<|message|>")) return ToolFormat::Harmony;
     if (has("[TOOL_CALLS]")) return has("[ARGS]") ? ToolFormat::MistralArgs : ToolFormat::Mistral;
     // Other families write calls in XML between the same tags.
     if (has("<tool_call>")) {
@@ -68,7 +75,7 @@ std::optional<ToolFormat> tool_format_of(std::string_view chat_template) {
 }
 
 std::string_view call_marker(ToolFormat format) {
-    return entry_of(format).markers.front();
+    return format == ToolFormat::Harmony ? kHarmonyCallMarker : entry_of(format).markers.front();
 }
 
 std::span<const std::string_view> tool_markers(ToolFormat format) {
@@ -76,7 +83,10 @@ std::span<const std::string_view> tool_markers(ToolFormat format) {
 }
 
 ToolCallStart::ToolCallStart(ToolFormat format, bool thinks)
-    : marker_(call_marker(format)), has_bare_(format == ToolFormat::Llama3), thinks_(thinks) {
+    : marker_(call_marker(format)),
+      has_bare_(format == ToolFormat::Llama3),
+      thinks_(thinks),
+      channels_(format == ToolFormat::Harmony) {
     begin_text();
 }
 
@@ -106,7 +116,33 @@ bool ToolCallStart::read_thoughts(char c) {
     return thought;
 }
 
+bool ToolCallStart::read_channels(char c) {
+    if (c == kMarkerByte || !mark_.empty()) {
+        if (c == kMarkerByte) mark_.clear();
+        mark_ += c;
+        matched_ = 0;
+        if (c != '>') return false;
+        if (mark_ == kHarmonyStart)
+            part_ = Part::Role;
+        else if (mark_ == kHarmonyChannel)
+            part_ = Part::Channel;
+        else if (mark_ == kHarmonyMessage)
+            part_ = Part::Message;
+        else if (mark_ != kHarmonyConstrain)
+            part_ = Part::Begin;
+        mark_.clear();
+        return false;
+    }
+    if (part_ == Part::Message) return false;
+    matched_ = c == marker_[matched_] ? matched_ + 1 : c == marker_.front() ? 1 : 0;
+    if (part_ == Part::Begin && matched_ == 0 && !is_space(c)) part_ = Part::Message;  // without a header
+    if (matched_ < marker_.size()) return false;
+    opening_ = part_ == Part::Channel ? kHarmonyCallInChannel : kHarmonyCallBeforeChannel;
+    return true;
+}
+
 bool ToolCallStart::read(char c) {
+    if (channels_) return read_channels(c);
     if (read_thoughts(c)) return false;
     if (bare_alive_ != 0 && read_bare(c)) return true;
     if (c == marker_[matched_])
@@ -119,7 +155,7 @@ bool ToolCallStart::read(char c) {
 }
 
 bool ToolCallStart::read_bare(char c) {
-    const bool space = c == ' ' || c == '\n' || c == '\r' || c == '\t';
+    const bool space = is_space(c);
     unsigned alive = 0;
     for (std::size_t i = 0; i < kBareOpenings.size(); ++i) {
         const std::string_view opening = kBareOpenings[i];

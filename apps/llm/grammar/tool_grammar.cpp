@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "llm/grammar/harmony_grammar.h"
 #include "llm/grammar/json_schema.h"
 #include "llm/grammar/json_text.h"
 
@@ -60,6 +61,7 @@ ToolGrammar read_tool_grammar(std::string_view source) {
 GrammarRules rules_of_calls(const ToolGrammar& grammar, WorkLimit& limit) {
     JsonText json;
     std::vector<ExpressionPtr> calls;  // one for each tool
+    std::vector<HarmonyCall> harmony_calls;
     for (const ToolGrammar::Tool& tool : grammar.tools) {
         ExpressionPtr arguments;
         try {
@@ -78,6 +80,9 @@ GrammarRules rules_of_calls(const ToolGrammar& grammar, WorkLimit& limit) {
                 break;
             case ToolFormat::MistralArgs:
                 calls.push_back(sequence({literal(tool.name + "[ARGS]"), arguments}));
+                break;
+            case ToolFormat::Harmony:
+                harmony_calls.push_back({tool.name, arguments});
         }
     }
     const ExpressionPtr marker = literal(call_marker(grammar.format));
@@ -98,6 +103,9 @@ GrammarRules rules_of_calls(const ToolGrammar& grammar, WorkLimit& limit) {
             break;
         case ToolFormat::MistralArgs:
             all = repeat(sequence({marker, one}), 1, most);
+            break;
+        case ToolFormat::Harmony:
+            all = harmony_call(json, harmony_calls, grammar.required);
     }
     json.rules().root = json.rules().add("root", all);
     return std::move(json.rules());

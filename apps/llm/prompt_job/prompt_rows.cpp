@@ -3,6 +3,7 @@
 #include <iterator>
 #include <utility>
 
+#include "llm/grammar/thinking_text.h"
 #include "results/message_lines.h"
 
 namespace voltpile::llm {
@@ -75,7 +76,9 @@ struct Columns {
     Column<double> prompt_seconds, generation_seconds, queue_seconds;
 
     void add(const Prompt& prompt, const Outcome& outcome) {
-        text.add(outcome.text);
+        const RequestSettings& settings = prompt.settings;
+        text.add(settings.channels ? text_of_channels(outcome.text, settings.grammar.has_value())
+                                   : outcome.text);
         tokens.add(std::span<const std::int32_t>(outcome.tokens));
         log_probability.add(std::span<const float>(outcome.log_probability));
         std::vector<std::int32_t> top;

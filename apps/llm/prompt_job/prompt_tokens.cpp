@@ -7,9 +7,18 @@
 
 namespace voltpile::llm {
 
-std::vector<std::int32_t> tokens_of(const Prompt& prompt, const LanguageModel& model, int context) {
-    std::vector<std::int32_t> tokens = prompt.messages.empty() ? model.tokenizer().encode(prompt.text)
-                                                               : model.encode(prompt.messages).tokens;
+// Returns the tokens of the messages, and sets whether the answer has channels.
+std::vector<std::int32_t> encode_messages(Prompt& prompt, const LanguageModel& model) {
+    ChatPrompt encoded = model.encode(prompt.messages);
+    RequestSettings& settings = prompt.settings;
+    settings.channels = encoded.thoughts == Thoughts::Channels;
+    if (settings.grammar) settings.grammar->in_channels = settings.channels;
+    return std::move(encoded.tokens);
+}
+
+std::vector<std::int32_t> tokens_of(Prompt& prompt, const LanguageModel& model, int context) {
+    std::vector<std::int32_t> tokens =
+        prompt.messages.empty() ? model.tokenizer().encode(prompt.text) : encode_messages(prompt, model);
     if (tokens.empty()) throw JobError("the prompt is empty");
     if (std::ssize(tokens) + prompt.settings.max_tokens > context)
         throw JobError(fmt::format("a prompt of {} tokens and max_tokens = {} exceed the context of {}",

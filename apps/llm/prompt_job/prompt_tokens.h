@@ -9,11 +9,11 @@
 
 namespace voltpile::llm {
 
-// Returns the tokens of a prompt. context: the most tokens of a sequence, including the prompt. Throws
-// JobError for a prompt that is empty or not UTF-8, for messages that the model's chat template does not
-// take, for a prompt that exceeds the context together with its max_tokens, and for tokens that the model
-// lacks.
-std::vector<std::int32_t> tokens_of(const Prompt& prompt, const LanguageModel& model, int context);
+// Returns the tokens of a prompt, and sets whether its answer has channels. context: the most tokens of a
+// sequence, including the prompt. Throws JobError for a prompt that is empty or not UTF-8, for messages that
+// the model's chat template does not take, for a prompt that exceeds the context together with its
+// max_tokens, and for tokens that the model lacks.
+std::vector<std::int32_t> tokens_of(Prompt& prompt, const LanguageModel& model, int context);
 
 // Adds the tokens of all prompts, or an error to those that have none, and drops their messages. Throws
 // JobError or FileError if the model has no usable tokenizer.

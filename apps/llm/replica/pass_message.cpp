@@ -30,7 +30,7 @@ SamplingSettings read_sampling(MessageReader& from) {
 
 // Naming all fields makes the compiler refuse a new one that is not sent.
 void write(MessageWriter& to, const RequestSettings& settings) {
-    const auto& [max_tokens, ignore_end, sampling, stop, top_n, lora, grammar] = settings;
+    const auto& [max_tokens, ignore_end, sampling, stop, top_n, lora, grammar, channels] = settings;
     to.value(max_tokens);
     to.value(ignore_end);
     write(to, sampling);
@@ -38,10 +38,12 @@ void write(MessageWriter& to, const RequestSettings& settings) {
     for (const std::string& each : stop) to.text(each);
     to.value(top_n);
     to.text(lora);
+    to.value(channels);
     to.value(grammar.has_value());
     if (!grammar) return;
     to.value(grammar->kind);
     to.text(grammar->text);
+    to.value(grammar->in_channels);
 }
 
 RequestSettings read_request_settings(MessageReader& from) {
@@ -53,9 +55,11 @@ RequestSettings read_request_settings(MessageReader& from) {
     for (std::string& each : settings.stop) each = from.text();
     settings.top_n = from.value<int>();
     settings.lora = from.text();
+    settings.channels = from.value<bool>();
     if (from.value<bool>()) {
         settings.grammar.emplace().kind = from.value<GrammarSource::Kind>();
         settings.grammar->text = from.text();
+        settings.grammar->in_channels = from.value<bool>();
     }
     return settings;
 }

@@ -143,6 +143,7 @@ AnswerHead Api::head_of(const GenerationFields& fields, const http::Request& req
 
 std::vector<std::int32_t> Api::encode(ChatRequest& chat) const {
     ChatPrompt prompt = model_.encode(chat.messages, chat.options);
+    if (settings_.model.tool_format == ToolFormat::Harmony) prompt.thoughts = Thoughts::Channels;
     expect_thoughts(chat, prompt.thoughts);
     return std::move(prompt.tokens);
 }

@@ -37,7 +37,12 @@ void read_top(FieldReader& fields, GenerationFields& read) {
 void expect_thoughts(ChatRequest& request, Thoughts prompt) {
     std::optional<GrammarSource>& source = request.fields.settings.grammar;
     request.thoughts = prompt;
+    request.fields.settings.channels = prompt == Thoughts::Channels;
     if (!source) return;
+    if (prompt == Thoughts::Channels) {  // these grammars have room for thoughts
+        source->in_channels = source->kind != GrammarSource::Kind::ToolCalls;
+        return;
+    }
     if (source->kind == GrammarSource::Kind::ToolCalls) {
         ToolGrammar grammar = read_tool_grammar(source->text);
         if (!grammar.required) {
@@ -47,6 +52,16 @@ void expect_thoughts(ChatRequest& request, Thoughts prompt) {
         }
     }
     request.thoughts = Thoughts::None;
+}
+
+void read_effort(FieldReader& fields, std::string_view name, const ServedModel& model, ChatRequest& request) {
+    const auto effort = fields.text(name);
+    if (!effort) return;
+    if (!model.takes_effort)
+        fields.fail(name, "is not possible: the model's chat template has no reasoning effort");
+    if (effort != "low" && effort != "medium" && effort != "high")
+        fields.fail(name, "must be low, medium or high");
+    request.options.arguments.emplace_back("reasoning_effort", *effort);
 }
 
 std::vector<ChatMessage> read_messages(FieldReader& fields) {
@@ -70,11 +85,13 @@ ChatRequest read_chat_request(std::string_view body, const ServedModel& model, s
     request.messages = read_messages(fields);
     read_length(fields, request.fields.settings);
     read_top(fields, request.fields);
+    read_effort(fields, "reasoning_effort", model, request);
     if (const nlohmann::ordered_json* options = fields.find("chat_template_kwargs")) {
         if (!options->is_object()) fields.fail("chat_template_kwargs", "must be an object");
         FieldReader inner(*options, "chat_template_kwargs.");
         if (const auto thinking = inner.boolean("enable_thinking"))
             request.options.arguments.emplace_back("enable_thinking", *thinking);
+        read_effort(inner, "reasoning_effort", model, request);
         inner.finish();
     }
     read_chat_tools(fields, model, request);

@@ -36,8 +36,13 @@ CompletionRequest read_completion_request(std::string_view body, const ServedMod
 ChatRequest read_chat_request(std::string_view body, const ServedModel& model, std::uint64_t seed);
 
 // Sets whether the answer to a request has thoughts, also in its grammar. prompt: whether the template
-// expects some. A grammar that holds from the first token leaves no room for them.
+// expects some. A grammar that holds from the first token leaves no room for them, except in the harmony
+// format.
 void expect_thoughts(ChatRequest& request, Thoughts prompt);
+
+// Reads how much the model is to think, low, medium or high, for its template. Throws ApiError, also if the
+// template takes no effort.
+void read_effort(FieldReader& fields, std::string_view name, const ServedModel& model, ChatRequest& request);
 
 // Reads "messages", which must be there.
 std::vector<ChatMessage> read_messages(FieldReader& fields);

@@ -22,6 +22,7 @@ struct ServedModel {
     bool takes_tools = false;                 // its chat template does
     std::optional<ToolFormat> tool_format{};  // how it calls them
     std::vector<std::string> adapters{};      // each is a model of its own in the API
+    bool takes_effort = false;                // its chat template takes reasoning_effort
 };
 
 // The most answers to one request (n, times the number of prompts).

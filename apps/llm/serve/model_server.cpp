@@ -11,6 +11,7 @@
 #include "base/unix_time.h"
 #include "http/listener.h"
 #include "http/server.h"
+#include "llm/grammar/harmony.h"
 #include "llm/grammar/tool_format.h"
 #include "llm/replica/replica_fields.h"
 #include "llm/serve/gpu_reports.h"
@@ -74,6 +75,12 @@ ModelServer::ModelServer(ServeRequest request, const Communicator* world) : requ
                 throw JobError(
                     fmt::format("\"{}\" is none of {}", format, fmt::join(tool_format_names(), ", ")));
             });
+        if (format == llm::name(ToolFormat::Harmony) &&
+            harmony_tokens(model_->tokenizer()).ids.size() < kHarmonyTokens.size())
+            blaming("tool_format", [&] {
+                throw JobError(fmt::format("the model's vocabulary lacks special tokens of {}: it needs {}",
+                                           format, fmt::join(kHarmonyTokens, ", ")));
+            });
         if (request_.options.log_prompts && request_.options.log_format == "none")
             blaming("log_prompts", [&] {
                 throw JobError(fmt::format("{} must be text or json", request_.place("log_format")));
@@ -116,6 +123,7 @@ ServeSettings ModelServer::settings() const {
     if (model_->has_chat_template()) {
         const ChatTemplate& chat_template = model_->chat_template();
         settings.api.model.takes_tools = chat_template.takes_tools();
+        settings.api.model.takes_effort = chat_template.takes_effort();
         settings.api.model.tool_format = options.tool_format.empty() ? tool_format_of(chat_template.source())
                                                                      : tool_format_named(options.tool_format);
     }

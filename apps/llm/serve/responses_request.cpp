@@ -141,6 +141,17 @@ void read_responses_tools(FieldReader& fields, const ServedModel& model, ChatReq
     offer_tools(tools, read_tool_choice(fields, false), model, request);
 }
 
+// "reasoning": {"effort": "low", "summary": "auto"}
+void read_reasoning(FieldReader& fields, const ServedModel& model, ChatRequest& request) {
+    const ordered_json* reasoning = fields.find("reasoning");
+    if (!reasoning) return;
+    if (!reasoning->is_object()) fields.fail("reasoning", "must be an object");
+    FieldReader inner(*reasoning, "reasoning.");
+    read_effort(inner, "effort", model, request);
+    inner.ignore({"summary", "generate_summary"});
+    inner.finish();
+}
+
 void refuse_unsupported(FieldReader& fields) {
     fields.ignore({"user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key",
                    "prompt_cache_retention", "stream_options"});
@@ -149,7 +160,6 @@ void refuse_unsupported(FieldReader& fields) {
     fields.only("prompt", nullptr);
     fields.only("background", false);
     fields.only("include", ordered_json::array());
-    fields.only("reasoning", ordered_json::object());
     fields.only("truncation", "disabled");
 }
 
@@ -193,6 +203,7 @@ ResponsesRequest read_responses_request(std::string_view body, const ServedModel
     request.chat.fields.stream = fields.boolean("stream").value_or(false);
     read_text_format(fields, request.chat.fields);
     read_responses_tools(fields, model, request.chat);
+    read_reasoning(fields, model, request.chat);
     refuse_unsupported(fields);
     fields.finish();
     request.settings = repeated_settings(object);

@@ -62,10 +62,9 @@ inline constexpr std::array kServeFields{
                "name of the model in the API; otherwise that of its file"},
     ServeField{"template", &ServeOptions::chat_template, 0, 0, "NAME",
                "chat template; otherwise the model's own"},
-    ServeField{
-        "tool_format", &ServeOptions::tool_format, 0, 0, "FORMAT",
-        "how the model writes calls of tools: hermes, llama3, mistral or mistral-args; otherwise as its "
-        "chat template does"},
+    ServeField{"tool_format", &ServeOptions::tool_format, 0, 0, "FORMAT",
+               "how the model writes calls of tools: hermes, llama3, mistral, mistral-args or harmony; "
+               "otherwise as its chat template does"},
     ServeField{"log_format", &ServeOptions::log_format, 0, 0, "FORMAT",
                "write a line to stdout for each request for text and each refused one, for people or as JSON",
                kLogFormatNames},

@@ -60,10 +60,11 @@ ordered_json parameters_of(const OfferedTool& tool) {
     return tool.parameters;
 }
 
-// The form of OpenAI's chat API, which templates expect.
-ordered_json rendered_tool(const OfferedTool& tool) {
+// The form of OpenAI's chat API, which templates expect; those of the harmony format expect a description.
+ordered_json rendered_tool(const OfferedTool& tool, ToolFormat format) {
     ordered_json function{{"name", tool.name}};
-    if (!tool.description.empty()) function["description"] = tool.description;
+    if (!tool.description.empty() || format == ToolFormat::Harmony)
+        function["description"] = tool.description;
     function["parameters"] = parameters_of(tool);
     return {{"type", "function"}, {"function", std::move(function)}};
 }
@@ -164,7 +165,7 @@ void offer_tools(const std::vector<OfferedTool>& tools, const ToolChoice& choice
     ToolGrammar grammar{*model.tool_format, choice.kind == ToolChoice::Kind::Required, choice.parallel, {}};
     jinja::Values rendered;
     for (const OfferedTool& tool : tools) {
-        rendered.push_back(jinja::value_from_json(rendered_tool(tool)));
+        rendered.push_back(jinja::value_from_json(rendered_tool(tool, *model.tool_format)));
         if (choice.name.empty() || choice.name == tool.name)
             grammar.tools.push_back({tool.name, schema_of(tool)});
     }

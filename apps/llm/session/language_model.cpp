@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "llm/grammar/tool_format.h"
 #include "llm/model/model_files.h"
 #include "llm/model/synthetic_model.h"
 #include "llm/replica/same_model.h"
@@ -33,6 +34,7 @@ std::string_view text_of_token(const Tokenizer& tokenizer, std::optional<TokenId
 
 // Whether an answer has thoughts, after a prompt that a template has rendered.
 Thoughts thoughts_of(std::string_view prompt, std::string_view chat_template) {
+    if (tool_format_of(chat_template) == ToolFormat::Harmony) return Thoughts::Channels;
     const std::string_view end = prompt.substr(0, prompt.find_last_not_of(" \n\r\t") + 1);
     if (end.ends_with(kThinkBegins)) return Thoughts::Open;
     return chat_template.find(kThinkEnds) == std::string_view::npos ? Thoughts::None : Thoughts::Maybe;

@@ -7,8 +7,9 @@
 namespace voltpile::llm {
 
 std::string StreamDecoder::push(TokenId id) {
-    if (skip_special_ && tokenizer_.is_special(id) && std::ranges::find(shown_, id) == shown_.end())
-        return {};
+    const bool shown = std::ranges::find(shown_.ids, id) != shown_.ids.end();
+    if (shown && shown_.marked) return flush() + kMarkerByte + std::string(tokenizer_.bytes_of(id));
+    if (skip_special_ && tokenizer_.is_special(id) && !shown) return {};
     std::string_view bytes = tokenizer_.bytes_of(id);
     if (bytes.empty()) return {};
     if (drop_space_ && bytes.front() == ' ') bytes.remove_prefix(1);

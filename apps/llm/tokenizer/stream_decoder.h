@@ -1,6 +1,7 @@
 // Decodes tokens to text one by one and never returns a partial character.
 #pragma once
 
+#include <compare>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,12 +10,23 @@
 
 namespace voltpile::llm {
 
+// Stands before the name of a special token in a text, so that the same characters from ordinary tokens are
+// no marker: no text in UTF-8 has this byte.
+inline constexpr char kMarkerByte = '\xFF';
+
+// Special tokens whose names are text.
+struct ShownTokens {
+    std::vector<TokenId> ids{};
+    bool marked = false;  // kMarkerByte stands before each name
+    auto operator<=>(const ShownTokens&) const = default;
+};
+
 class StreamDecoder {
   public:
     // tokenizer: must outlive this object. continues: the text continues a prompt, so keep a space at its
     // beginning. shown: special tokens that are not skipped.
     explicit StreamDecoder(const Tokenizer& tokenizer, bool skip_special = true, bool continues = false,
-                           std::vector<TokenId> shown = {})
+                           ShownTokens shown = {})
         : tokenizer_(tokenizer),
           skip_special_(skip_special),
           shown_(std::move(shown)),
@@ -33,7 +45,7 @@ class StreamDecoder {
   private:
     const Tokenizer& tokenizer_;
     bool skip_special_;
-    std::vector<TokenId> shown_;
+    ShownTokens shown_;
     bool drop_space_;      // drop a space at the beginning of the next text
     std::string waiting_;  // at most three bytes between calls
 };
