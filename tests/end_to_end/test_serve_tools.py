@@ -6,6 +6,7 @@ import shutil
 import unittest
 
 import jsonschema
+from harness import BAD_INPUT
 from serving import ServeCase, events
 from tiny_model import MODELS
 
@@ -28,6 +29,11 @@ SCHEMA = {
 NOTHING = {"type": "object", "properties": {}}
 FUNCTIONS = [{"name": "weather", "description": "Weather of a city", "parameters": SCHEMA}, {"name": "now", "parameters": NOTHING}]
 TOOLS = [{"type": "function", "function": function} for function in FUNCTIONS]
+# The end of gpt-oss's template, and what its tokenizer has beside its words.
+HARMONY = """{% for message in messages %}<|start|>{{ message.role }}<|message|>{{ message.content }}<|end|>{% endfor -%}
+{% if reasoning_effort %}{{ reasoning_effort }}{% endif %}{% for tool in tools or [] %}{{ tool.function.description + '\\n' }}{% endfor -%}
+{#- <|channel|> -#}<|start|>assistant"""
+HARMONY_TOKENS = ["<|start|>", "<|channel|>", "<|message|>", "<|end|>", "<|constrain|>", "<|call|>", "<|return|>"]
 QUESTION = [{"role": "user", "content": "Shall I go to Bonn?"}]
 
 
@@ -42,6 +48,59 @@ class ServeTools(ServeCase):
             shutil.copytree(MODELS / "hf", model)
             (model / "chat_template.jinja").write_text(template)
         self.serve(*options, model=model)
+
+    def serve_harmony(self):
+        """Serves a model whose last words are the special tokens of gpt-oss. Returns these tokens by name."""
+        model = self.folder / "harmony"
+        shutil.copytree(MODELS / "hf", model)
+        (model / "chat_template.jinja").write_text(HARMONY)
+        tokenizer = json.loads((model / "tokenizer.json").read_text())
+        words, merges = tokenizer["model"]["vocab"], tokenizer["model"]["merges"]
+        ids = {name: len(words) - len(HARMONY_TOKENS) + i for i, name in enumerate(HARMONY_TOKENS)}
+        gone = {word for word, i in words.items() if i in ids.values()}
+        tokenizer["model"]["vocab"] = {word: i for word, i in words.items() if word not in gone}
+        tokenizer["model"]["merges"] = [m for m in merges if not gone & {m[0], m[1], m[0] + m[1]}]
+        tokenizer["added_tokens"] += [{**tokenizer["added_tokens"][0], "id": i, "content": name} for name, i in ids.items()]
+        (model / "tokenizer.json").write_text(json.dumps(tokenizer))
+        generation = json.loads((model / "generation_config.json").read_text())
+        generation["eos_token_id"] = [1, ids["<|return|>"], ids["<|call|>"]]
+        (model / "generation_config.json").write_text(json.dumps(generation))
+        self.serve(model=model)
+        return ids
+
+    def test_channels_of_gpt_oss(self):
+        ids = self.serve_harmony()
+        # Thoughts, if there are some, end at once.
+        body = {"messages": QUESTION, "max_tokens": 300, "seed": 4, "n": 3, "logit_bias": {str(ids["<|end|>"]): 100}}
+        forced = self.post("/v1/chat/completions", {**body, "tools": TOOLS, "tool_choice": "required"})
+        self.assertEqual(forced.status, 200, forced.body)
+        for choice in forced.json["choices"]:
+            self.assertEqual(choice["finish_reason"], "tool_calls")
+            self.assertIsNone(choice["message"]["content"])
+            (call,) = choice["message"]["tool_calls"]
+            validate(call["function"]["name"], json.loads(call["function"]["arguments"]))
+        schema = {"type": "json_schema", "json_schema": {"name": "s", "schema": SCHEMA}}
+        formed = {**body, "response_format": schema, "reasoning_effort": "low"}
+        whole = self.post("/v1/chat/completions", formed)
+        self.assertEqual(whole.status, 200, whole.body)
+        contents = [choice["message"]["content"] for choice in whole.json["choices"]]
+        for content in contents:
+            jsonschema.validate(json.loads(content), SCHEMA)
+        streamed = [""] * 3
+        for event in events(self.open_post("/v1/chat/completions", {**formed, "stream": True})):
+            choice = event["choices"][0]
+            streamed[choice["index"]] += choice["delta"].get("content") or ""
+        self.assertEqual(streamed, contents)
+        self.assertEqual(self.post("/v1/chat/completions", {**body, "reasoning_effort": "much"}).status, 400)
+        # Without a grammar the markers that the model draws are no text.
+        plain = {**body, "n": 1, "max_tokens": 4, "logit_bias": {str(ids["<|message|>"]): 100}}
+        message = self.post("/v1/chat/completions", plain).json["choices"][0]["message"]
+        self.assertEqual((message["content"], message.get("reasoning_content")), ("", None))
+
+    def test_harmony_needs_its_special_tokens(self):
+        arguments = ("serve", MODELS / "hf", "--tool-format", "harmony", "--port", "0")
+        _, error = self.voltpile(*arguments, expect=BAD_INPUT)
+        self.assertIn("<|channel|>", error)
 
     def named_events(self, path, body):
         """The data of events that have names."""
