@@ -9,7 +9,8 @@
 
 namespace voltpile::http {
 
-// Throws what a Listener would for an address that it cannot listen on now. Nobody can connect to it meanwhile.
+// Throws what a Listener would for an address that it cannot listen on now. Nobody can connect to it
+// meanwhile.
 void check_address(const std::string& host, int port);
 
 class Listener {

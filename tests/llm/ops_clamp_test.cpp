@@ -92,7 +92,8 @@ TEST_P(OpsClampTest, ClampsGatedProducts) {
                 for (std::int64_t i = 0; i < rows * outputs; ++i) {
                     const std::int64_t row = i / outputs, j = i % outputs;
                     const float product = j % 3 == 2 ? 256 : j % 3 == 1 ? -9e4F : 9e4F;
-                    const float wanted = rows > 1 && row == rows - 1 ? not_a_number : as_hidden(side, product, clamp);
+                    const float wanted =
+                        rows > 1 && row == rows - 1 ? not_a_number : as_hidden(side, product, clamp);
                     // 16-bit activations and a result in fp16: relative error 2^-11.
                     expect_number(got[static_cast<std::size_t>(i)], wanted, 1e-3F);
                 }
@@ -135,7 +136,8 @@ TEST_P(OpsClampTest, ClampsQueriesKeysAndValues) {
                                              : side.down_quants(from, scales, head, head).front();
                     if (clamp) {
                         // int8: the rounding error of the scale.
-                        expect_number(stored, std::isnan(sum) ? not_a_number : std::copysign(largest_half, sum), 1e-6F);
+                        expect_number(
+                            stored, std::isnan(sum) ? not_a_number : std::copysign(largest_half, sum), 1e-6F);
                     } else if (element == KvElement::F16) {
                         expect_number(stored, sum * std::numeric_limits<float>::infinity(), 0);
                     }
