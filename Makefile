@@ -84,6 +84,7 @@ format:
 
 # CUDA 13 does not compile for V100. CUDA 12.4 is downloaded once into CUDA12; preset sm70 says how it is used.
 CUDA12 := build/cuda12
+SM70_OBJECTS = $$(find build/sm70 -path '*_gpu.dir/*.cu.o')
 cuda12: deps
 	$(call install,$(SM70_PACKAGES))
 	tests/sm70/unpack_cuda12.sh $(CUDA12)
@@ -91,6 +92,6 @@ cuda12: deps
 sm70: cuda12
 	@cmake --preset sm70 -Wno-dev
 	@cmake --build --preset sm70 --parallel $(JOBS) --target gpu_code
-	tests/sm70/report_kernels.sh $(CUDA12)/bin/cuobjdump $$(find build/sm70 -name '*.cu.o')
+	tests/sm70/report_kernels.sh $(CUDA12)/bin/cuobjdump $(SM70_OBJECTS)
 	@echo
-	python3 -B tests/sm70/report_bounds.py $(CUDA12)/bin/cuobjdump $$(find build/sm70 -name '*.cu.o')
+	python3 -B tests/sm70/report_bounds.py $(CUDA12)/bin/cuobjdump $(SM70_OBJECTS)

@@ -210,7 +210,7 @@ TEST(HarmonyGrammar, ConstrainsTheFinalChannelAndNotTheThoughts) {
     EXPECT_EQ(takes("<|channel|>analysis<|message|>Hm<|channel|>"), "<|channel|>analysis<|message|>Hm");
 }
 
-// In strings the names of special tokens are text, but the tokens themselves are none.
+// A string may contain the name of a special token, but not the token itself.
 TEST(HarmonyGrammar, TextsHaveNoSpecialTokens) {
     const HarmonyVocabulary words;
     const Tokenizer tokenizer(words.vocabulary);

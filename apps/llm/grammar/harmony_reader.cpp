@@ -3,21 +3,17 @@
 #include <utility>
 
 #include "llm/grammar/harmony.h"
+#include "llm/grammar/white_space.h"
 
 namespace voltpile::llm {
 namespace {
 
-constexpr std::string_view kRecipient = "to=", kFunctions = "functions.", kSeparator = "\n\n",
-                           kSpaces = " \n\r\t";
+constexpr std::string_view kRecipient = "to=", kFunctions = "functions.", kSeparator = "\n\n";
 constexpr std::size_t longest_header = 4096;  // bytes; the rest of a longer one is ignored
-
-bool is_space(char c) {
-    return kSpaces.find(c) != std::string_view::npos;
-}
 
 // Returns the word that begins at a place; a marker ends it, too.
 std::string_view word_at(std::string_view text, std::size_t at) {
-    const auto is_end = [](char c) { return is_space(c) || c == kMarkerByte; };
+    const auto is_end = [](char c) { return is_white_space(c) || c == kMarkerByte; };
     std::size_t end = at;
     while (end < text.size() && !is_end(text[end])) ++end;
     return text.substr(at, end - at);
@@ -32,7 +28,7 @@ Header parse_header(std::string_view header) {
     if (const auto at = header.find(kHarmonyChannel); at != std::string_view::npos)
         parsed.channel = word_at(header, at + kHarmonyChannel.size());
     for (std::size_t at = 0; at < header.size(); ++at) {
-        const bool begins = at == 0 || is_space(header[at - 1]) || header[at - 1] == '>';
+        const bool begins = at == 0 || is_white_space(header[at - 1]) || header[at - 1] == '>';
         if (!begins || !header.substr(at).starts_with(kRecipient)) continue;
         parsed.recipient = word_at(header, at + kRecipient.size());
         break;
@@ -42,7 +38,7 @@ Header parse_header(std::string_view header) {
 
 // Whether a header without <|start|> may begin so: with white space and a recipient.
 bool may_be_recipient(std::string_view text) {
-    const auto first = text.find_first_not_of(kSpaces);
+    const auto first = text.find_first_not_of(kWhiteSpace);
     if (first == std::string_view::npos) return true;
     text.remove_prefix(first);
     return text.starts_with(kRecipient) || kRecipient.starts_with(text);
@@ -66,7 +62,7 @@ std::vector<ToolCallPiece> HarmonyReader::read(std::string_view text) {
 
 std::vector<ToolCallPiece> HarmonyReader::finish() {
     const std::string text = std::exchange(header_, {});
-    const auto first = text.find_first_not_of(kSpaces);
+    const auto first = text.find_first_not_of(kWhiteSpace);
     if (place_ == Place::Between && first != std::string::npos &&
         !text.substr(first).starts_with(kRecipient)) {
         begin_message(Kind::Text);

@@ -14,7 +14,7 @@ namespace voltpile::llm {
 // - a thought in the channel "analysis", or with another recipient: a tool that the user does not have,
 // - text in all other channels, or without a channel; also text without a header.
 // An empty line separates thoughts from earlier thoughts, and text from earlier text. Headers without a
-// message are dropped. A message that breaks off keeps what it has.
+// message are dropped. A message that breaks off counts as far as it goes.
 class HarmonyReader {
   public:
     // calls: the answer may have some.

@@ -2,14 +2,9 @@
 
 #include <utility>
 
+#include "llm/grammar/white_space.h"
+
 namespace voltpile::llm {
-namespace {
-
-bool is_space_around_thoughts(char c) {
-    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
-}
-
-}  // namespace
 
 ThoughtReader::ThoughtReader(Thoughts thoughts)
     : place_(thoughts == Thoughts::Maybe  ? Place::Before
@@ -19,7 +14,7 @@ ThoughtReader::ThoughtReader(Thoughts thoughts)
 ThoughtReader::Piece ThoughtReader::read(std::string_view text) {
     Piece piece;
     for (std::size_t i = 0; i < text.size(); ++i) {
-        if (place_ == Place::After && !is_space_around_thoughts(text[i])) place_ = Place::Text;
+        if (place_ == Place::After && !is_white_space(text[i])) place_ = Place::Text;
         if (place_ == Place::Text) {
             piece.text += text.substr(i);
             break;
@@ -34,7 +29,7 @@ ThoughtReader::Piece ThoughtReader::read(std::string_view text) {
 
 void ThoughtReader::read_before(char c, Piece& piece) {
     pending_ += c;
-    if (matched_ == 0 && is_space_around_thoughts(c)) return;
+    if (matched_ == 0 && is_white_space(c)) return;
     if (c != kThinkBegins[matched_]) {
         place_ = Place::Text;
         piece.text = std::exchange(pending_, {});
@@ -56,7 +51,7 @@ void ThoughtReader::read_thought(char c, Piece& piece) {
         if (++matched_ < kThinkEnds.size()) return;
         pending_.clear();
         place_ = Place::After;
-    } else if (is_space_around_thoughts(c)) {
+    } else if (is_white_space(c)) {
         if (begun_) pending_ += c;
     } else {
         piece.thought += std::exchange(pending_, {}) + c;

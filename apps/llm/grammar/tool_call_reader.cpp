@@ -2,21 +2,18 @@
 
 #include <utility>
 
+#include "llm/grammar/white_space.h"
+
 namespace voltpile::llm {
 namespace {
 
 using PieceKind = ToolCallPiece::Kind;
 
-constexpr std::string_view kSpaces = " \n\r\t";
 constexpr std::string_view kClosingTag = "</tool_call>";
 constexpr std::size_t longest_tool_name = 512;  // longer ones are no call
 
-bool is_space_before_call(char c) {
-    return kSpaces.find(c) != std::string_view::npos;
-}
-
 std::string_view without_spaces_after(std::string_view text) {
-    return text.substr(0, text.find_last_not_of(kSpaces) + 1);
+    return text.substr(0, text.find_last_not_of(kWhiteSpace) + 1);
 }
 
 }  // namespace
@@ -82,7 +79,7 @@ void ToolCallReader::read_byte(char c) {
 void ToolCallReader::read_text(char c) {
     pending_ += c;
     if (start_->read(c)) return begin_call();
-    if (start_->undecided() || is_space_before_call(c)) return;
+    if (start_->undecided() || is_white_space(c)) return;
     add(PieceKind::Text, pending_);
     pending_.clear();
 }
@@ -121,7 +118,7 @@ void ToolCallReader::read_object(char c) {
 
 void ToolCallReader::read_closing(char c) {
     const std::size_t matched = pending_.size();
-    if (matched == 0 && is_space_before_call(c)) return;
+    if (matched == 0 && is_white_space(c)) return;
     pending_ += c;
     if (c != kClosingTag[matched]) {  // the tag is missing
         place_ = Place::Text;
@@ -135,7 +132,7 @@ void ToolCallReader::read_closing(char c) {
 // Between calls of Mistral models: in older ones the marker is followed by a list, in newer ones by a name.
 void ToolCallReader::read_list(char c) {
     raw_ += c;
-    if (is_space_before_call(c)) return;
+    if (is_white_space(c)) return;
     if (!in_list_ && c == '[') {
         in_list_ = true;
     } else if (!in_list_) {

@@ -4,6 +4,7 @@
 
 #include "llm/grammar/harmony.h"
 #include "llm/grammar/thought_reader.h"
+#include "llm/grammar/white_space.h"
 
 namespace voltpile::llm {
 namespace {
@@ -30,10 +31,6 @@ const NamedFormat& entry_of(ToolFormat format) {
 }
 
 constexpr std::array<std::string_view, 2> kBareOpenings{R"({"name":)", R"({"type":"function")"};
-
-bool is_space(char c) {
-    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
-}
 
 bool within_quotes(std::string_view text) {
     bool within = false;
@@ -135,7 +132,8 @@ bool ToolCallStart::read_channels(char c) {
     }
     if (part_ == Part::Message) return false;
     matched_ = c == marker_[matched_] ? matched_ + 1 : c == marker_.front() ? 1 : 0;
-    if (part_ == Part::Begin && matched_ == 0 && !is_space(c)) part_ = Part::Message;  // without a header
+    if (part_ == Part::Begin && matched_ == 0 && !is_white_space(c))
+        part_ = Part::Message;  // without a header
     if (matched_ < marker_.size()) return false;
     opening_ = part_ == Part::Channel ? kHarmonyCallInChannel : kHarmonyCallBeforeChannel;
     return true;
@@ -155,7 +153,7 @@ bool ToolCallStart::read(char c) {
 }
 
 bool ToolCallStart::read_bare(char c) {
-    const bool space = is_space(c);
+    const bool space = is_white_space(c);
     unsigned alive = 0;
     for (std::size_t i = 0; i < kBareOpenings.size(); ++i) {
         const std::string_view opening = kBareOpenings[i];

@@ -18,7 +18,7 @@ void CpuOps::matmul_heads(HiddenRows x, HeadColumns from, const WeightMatrix& we
                         gathered_.data() + h * of_head + r * from.count);
     });
     const std::int64_t each = weights_of_item(to.count, x.rows, team_.size());
-    const std::int64_t items = (to.count + each - 1) / each;
+    const std::int64_t items = items_of(to.count, x.rows, team_.size());
     team_.for_each(heads * items, [&](std::int64_t item, int thread) {
         const std::int64_t h = item / items;
         Product p = product_of(weight, {gathered_.data() + h * of_head, x.rows, from.count}, 0, thread);

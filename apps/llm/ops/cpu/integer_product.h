@@ -123,9 +123,8 @@ struct GroupSum {
         }
         const __m256i two = _mm256_maddubs_epi16(a, b);
         pairs = step % most == 0 ? two : _mm256_add_epi16(pairs, two);
-        __asm__(""
-                : "+x"(pairs));  // or else the compiler makes a tree of the sums, for which there are too few
-                                 // registers
+        // Or else the compiler makes a tree of the sums, for which there are too few registers.
+        __asm__("" : "+x"(pairs));
         if (step % most == most - 1 || step == group_steps<format> - 1)
             sum = (IntLanes::Numbers)_mm256_add_epi32((__m256i)sum.v,
                                                       _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
@@ -246,8 +245,8 @@ struct RowSink {
     }
 };
 
-// Requests the weights that follow those in work, in the order in which they lie in memory: the processor
-// sees one stream, which it continues, where the unpacking of several rows at once is too many.
+// Prefetches the weights after the current ones in the order of memory. The processor follows that one
+// stream; the streams of the rows that are unpacked side by side are more than it can follow.
 struct Ahead {
     Bytes next;
     VOLTPILE_INLINE void request(int bytes) {
