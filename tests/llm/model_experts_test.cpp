@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "base/error.h"
+#include "llm/model/expert_load.h"
 #include "llm/model/expert_tensors.h"
 #include "llm/model/hf_config.h"
 #include "llm/model/model_family.h"
@@ -241,14 +242,57 @@ TEST(Experts, CountsAllAndActiveWeights) {
 }
 
 TEST(Experts, TensorParallelCutsEachExpertAtBlocks) {
-    const SyntheticModel model("qwen-3-30b-a3b", "q4_k_m");  // experts of three blocks
-    EXPECT_EQ(rank_share(model, 0, 2).expert_ffn, (IndexRange{0, 256}));
-    EXPECT_EQ(rank_share(model, 1, 2).expert_ffn, (IndexRange{256, 768}));
+    const SyntheticModel model("glm-4.5-air", "q4_k_m");  // experts of 1408 elements, down in blocks of 32
+    EXPECT_FALSE(has_whole_experts(model, 4));
+    EXPECT_EQ(rank_share(model, 1, 4).experts, (IndexRange{0, 128}));
+    EXPECT_EQ(rank_share(model, 1, 4).expert_ffn, (IndexRange{352, 704}));
     const TensorSlice up =
-        tensor_shard(model, model.tensor("blk.0.ffn_up.5.weight"), rank_share(model, 1, 2)).stored;
-    EXPECT_EQ(up, (TensorSlice{256, 768, 0, 2048}));
-    EXPECT_EQ(tensor_parallel_obstacle(model, 4),
-              "the feed-forward size 768 of an expert has only 3 blocks of 256");
+        tensor_shard(model, model.layer_tensor(1, "ffn_up.5.weight"), rank_share(model, 1, 4)).stored;
+    EXPECT_EQ(up, (TensorSlice{352, 704, 0, 4096}));
+}
+
+// Experts of 768 elements have three blocks of 256: two ranks would have 1 and 2 of them, so one would
+// read 1.33 times the mean; of the 8 experts of a token, the busier rank has 5.09 of 4 on average, 1.27
+// times.
+TEST(Experts, RanksHaveWholeExpertsWhereBlocksAreUneven) {
+    const SyntheticModel model("qwen-3-30b-a3b", "q4_k_m");
+    EXPECT_NEAR(busiest_rank(128, 2, 8.0 / 128), 5.09 / 4, 0.01);
+    EXPECT_FALSE(has_whole_experts(model, 1));
+    for (const int ranks : {2, 4}) {
+        EXPECT_TRUE(has_whole_experts(model, ranks));
+        EXPECT_EQ(tensor_parallel_obstacle(model, ranks), "");
+    }
+    const RankShare share = rank_share(model, 1, 4);
+    EXPECT_EQ(share.experts, (IndexRange{32, 64}));
+    EXPECT_EQ(share.expert_ffn, (IndexRange{0, 768}));
+    const auto stored = [&](const char* name) {
+        return tensor_shard(model, model.layer_tensor(0, name), share).stored;
+    };
+    EXPECT_EQ(stored("ffn_up.31.weight").rows(), 0);
+    EXPECT_EQ(stored("ffn_up.32.weight"), (TensorSlice{0, 768, 0, 2048}));
+    EXPECT_EQ(stored("ffn_down.63.weight"), (TensorSlice{0, 2048, 0, 768}));
+    EXPECT_EQ(stored("ffn_down.64.weight").bytes(WeightFormat::Q4_K), 0);
+}
+
+// Against the exact expectation: of 2 experts of a token on 4 ranks, both are on one with probability 1/4, if
+// independent.
+TEST(Experts, TheBusiestRankIsAboutAsExpected) {
+    EXPECT_NEAR(busiest_rank(1e6, 4, 2e-6), (1 * 0.75 + 2 * 0.25) / 0.5, 0.06);
+    EXPECT_NEAR(busiest_rank(128, 4, 1), 1, 1e-12);
+    EXPECT_DOUBLE_EQ(busiest_rank(128, 1, 0.1), 1);
+}
+
+TEST(Experts, BiasesFollowTheirExperts) {
+    const SyntheticModel model("gpt-oss-20b", "mxfp4_moe");
+    RankShare share = rank_share(model, 0, 2);
+    share.experts = {8, 24};
+    share.expert_ffn = {0, 2880};
+    const auto stored = [&](const char* name) {
+        return tensor_shard(model, model.layer_tensor(0, name), share).stored;
+    };
+    EXPECT_EQ(stored("ffn_up_exps.bias"), (TensorSlice{8, 24, 0, 2880}));
+    EXPECT_EQ(stored("ffn_down_exps.bias"), (TensorSlice{8, 24, 0, 2880}));
+    EXPECT_EQ(stored("ffn_gate_inp.bias"), (TensorSlice{0, 1, 0, 32}));
 }
 
 }  // namespace

@@ -22,10 +22,12 @@ class OpsExpertsTest : public OpsTest {
         settings.normalized = normalized;
         return settings;
     }
-    static Routing make_routing(Side& side, std::int64_t rows, const RouterSettings& settings) {
-        const std::size_t bytes = routing_bytes(rows, settings.experts, settings.used);
-        return routing_in(side.up(std::vector<float>(bytes / sizeof(float))), rows, settings.experts,
-                          settings.used, settings.shared_gate != nullptr);
+    // held: experts of this side; 0: all.
+    static Routing make_routing(Side& side, std::int64_t rows, const RouterSettings& settings, int held = 0) {
+        const int experts = held > 0 ? held : settings.experts;
+        const std::size_t bytes = routing_bytes(rows, experts, settings.used);
+        return routing_in(side.up(std::vector<float>(bytes / sizeof(float))), rows, experts, settings.used,
+                          settings.shared_gate != nullptr);
     }
     static BatchView batch_of(Side& side, const std::vector<std::int32_t>& sequence) {
         BatchView batch;
@@ -50,7 +52,22 @@ class OpsExpertsTest : public OpsTest {
         bool normalized = true;
         Activation activation = Activation::Silu;
         std::vector<float> router_bias, gate_bias, up_bias, down_bias;  // empty: none
+        int held_begin = 0;  // the matrices and their biases are those of the experts from here on
     };
+    // Returns a rank's share of a mixture: the experts begin to end - 1.
+    static Mixture part(Mixture m, int begin, int end) {
+        const auto keep = [&](auto& values) {
+            const auto each = std::ssize(values) / m.experts;
+            values.assign(values.begin() + begin * each, values.begin() + end * each);
+        };
+        for (auto* of : {&m.gate, &m.up, &m.down}) {
+            auto kept = std::vector(of->begin() + begin, of->begin() + end);
+            of->swap(kept);
+        }
+        for (auto* of : {&m.gate_bias, &m.up_bias, &m.down_bias}) keep(*of);
+        m.held_begin = begin;
+        return m;
+    }
     Mixture mixture(WeightFormat format, int experts, int used, std::int64_t hidden, std::int64_t ffn) {
         Mixture made{};
         made.format = format;
@@ -89,6 +106,7 @@ class OpsExpertsTest : public OpsTest {
         settings.weight = side.up(m.router);
         settings.shared_gate = shared ? side.up(m.shared_gate) : nullptr;
         settings.experts = m.experts;
+        settings.held_begin = m.held_begin;
         settings.used = m.used;
         settings.normalized = m.normalized;
         settings.bias = m.router_bias.empty() ? nullptr : side.up(m.router_bias);
@@ -101,7 +119,8 @@ class OpsExpertsTest : public OpsTest {
                                   const std::vector<float>& x, const std::vector<std::int32_t>& sequence,
                                   std::vector<float> shared) {
         const auto rows = static_cast<std::int64_t>(sequence.size());
-        const Routing routing = make_routing(side, rows, loaded.settings);
+        const Routing routing =
+            make_routing(side, rows, loaded.settings, static_cast<int>(loaded.gate->count()));
         const HiddenRows rows_of_x = side.hidden(x, m.hidden);
         side.ops->route(rows_of_x, loaded.settings, batch_of(side, sequence), routing);
         const HiddenRows gated =
@@ -268,6 +287,32 @@ TEST_P(OpsExpertsTest, AddsBiasesAndClampsGates) {
             if (rows > 2) sequence[1] = sequence.back() = -1;
             expect_same([&](Side& side) { return run(side, m, x, sequence, {}); }, 4 * product_bound(format));
         }
+    }
+}
+
+// Ranks that have some experts each: their outputs add up to those of all experts. The first of few rows may
+// have no expert of a rank.
+TEST_P(OpsExpertsTest, RanksWithWholeExpertsAddUp) {
+    Mixture m = mixture(WeightFormat::MXFP4, 24, 4, 160, 96);
+    m.router_bias = normals(m.experts, 2);
+    m.gate_bias = normals(m.experts * m.ffn, 4, 2);
+    m.up_bias = normals(m.experts * m.ffn, 4);
+    m.down_bias = normals(m.experts * m.hidden, 2);
+    for (const std::int64_t rows : {1, 2, 4, 7, 33, 300}) {
+        SCOPED_TRACE(std::to_string(rows) + " rows");
+        Side tested(GetParam().make()), reference(std::make_unique<ReferenceOps>());
+        const auto x = normals(rows * m.hidden), shared = normals(rows * m.hidden);
+        std::vector<std::int32_t> sequence(static_cast<std::size_t>(rows), 0);
+        if (rows > 2) sequence[1] = sequence.back() = -1;
+        const auto wanted = run(reference, m, x, sequence, shared);
+        std::vector<float> sum(wanted.size());
+        for (const auto& [begin, end] : {std::pair{0, 1}, {1, 11}, {11, 24}}) {
+            const auto of_rank =
+                run(tested, part(m, begin, end), x, sequence, begin == 0 ? shared : std::vector<float>());
+            for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += of_rank[i];
+        }
+        const double fp32_bound = 4 * product_bound(m.format);
+        EXPECT_LT(nmse(sum, wanted), tested.ops->hidden_element() == Element::F32 ? fp32_bound : 1e-6);
     }
 }
 

@@ -55,7 +55,8 @@ class Mixture final : public FeedForwardPart {
           gate_(load(loader, layer, "ffn_gate")),
           up_(load(loader, layer, "ffn_up")),
           down_(load(loader, layer, "ffn_down")),
-          activation_(loader.model().config().blocks.activation) {
+          activation_(loader.model().config().blocks.activation),
+          held_(static_cast<int>(loader.share().experts.size())) {
         const Experts& experts = loader.model().config().experts;
         const auto numbers = [&](std::unique_ptr<OpsMemory>& memory, const char* name) {
             memory = loader.vector_memory(loader.model().layer_tensor(layer, name));
@@ -68,6 +69,7 @@ class Mixture final : public FeedForwardPart {
             settings_.bias = numbers(router_bias_, "ffn_gate_inp.bias");
         settings_.weight = static_cast<const float*>(router_->data());
         settings_.experts = static_cast<int>(experts.count);
+        settings_.held_begin = static_cast<int>(loader.share().experts.begin);
         settings_.used = static_cast<int>(experts.used);
         settings_.normalized = experts.normalized;
         settings_.sigmoid = experts.sigmoid;
@@ -78,8 +80,8 @@ class Mixture final : public FeedForwardPart {
 
     void run(Ops& ops, HiddenRows x, const BatchView& batch, const FeedForwardBuffers& buffers,
              FloatRows out) const override {
-        const Routing routing = routing_in(buffers.routing->data(), buffers.rows, settings_.experts,
-                                           settings_.used, shared_ != nullptr);
+        const Routing routing =
+            routing_in(buffers.routing->data(), buffers.rows, held_, settings_.used, shared_ != nullptr);
         if (shared_) shared_->run(ops, x, batch, buffers, out);
         ops.route(x, settings_, batch, routing);
         const HiddenRows gated{buffers.of_experts->data(), x.rows * settings_.used, gate_->rows()};
@@ -90,23 +92,26 @@ class Mixture final : public FeedForwardPart {
   private:
     static std::unique_ptr<ExpertWeights> load(const WeightLoader& loader, int layer, const char* kind) {
         std::vector<std::unique_ptr<WeightMatrix>> matrices;
-        for (std::int64_t e = 0; e < loader.model().config().experts.count; ++e)
+        for (std::size_t e = loader.share().experts.begin; e < loader.share().experts.end; ++e)
             matrices.push_back(
                 loader.matrix(loader.model().layer_tensor(layer, fmt::format("{}.{}.weight", kind, e))));
         return loader.join(std::move(matrices), load_bias(loader, layer, kind));
     }
 
-    // Only one rank adds the bias of the outputs, which all ranks sum.
+    // Of ranks that have parts of an expert, one adds the bias of its outputs, which all ranks sum.
     static std::unique_ptr<OpsMemory> load_bias(const WeightLoader& loader, int layer,
                                                 std::string_view kind) {
-        const bool of_sum = kind == "ffn_down";
-        if (!loader.model().config().blocks.expert_biases || (of_sum && !loader.first_rank())) return nullptr;
+        const ModelConfig& config = loader.model().config();
+        if (!config.blocks.expert_biases) return nullptr;
+        const bool parts = loader.share().experts.size() == static_cast<std::size_t>(config.experts.count);
+        if (kind == "ffn_down" && parts && !loader.first_rank()) return nullptr;
         return loader.vector_memory(loader.model().layer_tensor(layer, fmt::format("{}_exps.bias", kind)));
     }
 
     std::unique_ptr<OpsMemory> router_, router_bias_, shared_gate_, choice_bias_;
     std::unique_ptr<ExpertWeights> gate_, up_, down_;
     Activation activation_;
+    int held_;  // experts on this rank
     std::unique_ptr<GatedProduct> shared_;
     RouterSettings settings_;
 };
@@ -125,8 +130,8 @@ FeedForwardBuffers::FeedForwardBuffers(Ops& ops, const ModelConfig& config, cons
     if (gates_apart) gate_up = hidden(rows, 2 * dense);
     if (experts.count == 0) return;
     of_experts = hidden(rows * experts.used, share.expert_ffn.size());
-    routing =
-        ops.allocate(routing_bytes(rows, static_cast<int>(experts.count), static_cast<int>(experts.used)));
+    routing = ops.allocate(
+        routing_bytes(rows, static_cast<int>(share.experts.size()), static_cast<int>(experts.used)));
 }
 
 std::unique_ptr<FeedForwardPart> load_feed_forward(const WeightLoader& loader, int layer) {

@@ -102,6 +102,7 @@ class StageWeights {
 WeightBytes weight_bytes(const ModelSource& model) {
     const Experts& experts = model.config().experts;
     WeightBytes bytes;
+    bytes.experts = experts.count;
     if (experts.count > 0)
         bytes.unused_experts = 1 - static_cast<double>(experts.used) / static_cast<double>(experts.count);
     bytes.layers.resize(static_cast<std::size_t>(model.config().layers));
@@ -154,12 +155,17 @@ std::vector<StageNeeds> cut_into_stages(const ModelSource& model, WeightLayout l
     const std::uint64_t kv_per_token_and_layer = kv_bytes_per_token_and_layer(model.config(), cache) *
                                                  weights.kv_heads() /
                                                  static_cast<std::uint64_t>(model.config().kv_heads);
+    const int expert_ranks = has_whole_experts(model, tensor_parallel) ? tensor_parallel : 1;
     std::vector<StageNeeds> needs(stages);
     for (std::size_t s = stages, end = layers; s-- > 0; end = from[s][end]) {
         const std::size_t begin = from[s][end];
-        needs[s] = {static_cast<int>(begin), static_cast<int>(end),
-                    weights(s, begin, end),  kv_per_token_and_layer * (end - begin),
-                    stored(s, begin, end),   weights.experts(begin, end)};
+        needs[s] = {static_cast<int>(begin),
+                    static_cast<int>(end),
+                    weights(s, begin, end),
+                    kv_per_token_and_layer * (end - begin),
+                    stored(s, begin, end),
+                    weights.experts(begin, end),
+                    expert_ranks};
     }
     return needs;
 }
@@ -189,10 +195,12 @@ std::uint64_t working_bytes(const ModelConfig& config, WeightLayout layout, cons
     const std::int64_t floats = (2 + (pass.stages > 1 ? 2 : 0)) * config.hidden;
     const Experts& experts = config.experts;
     const std::int64_t dense_ffn = has_dense_layers(config) ? config.ffn : 0;
-    const std::int64_t ffn = experts.used * experts.ffn + std::max(experts.shared_ffn, dense_ffn);
+    const std::int64_t of_experts = experts.used * experts.ffn;
+    const std::int64_t ffn = of_experts + std::max(experts.shared_ffn, dense_ffn);
     const std::int64_t gates = pass.gates_apart ? 2 * ffn : 0;
     const AttentionFactors attention = attention_factors(config);
-    const std::int64_t factors = config.hidden + attention.whole + (attention.cut + ffn + gates) / tensor;
+    const std::int64_t whole = config.hidden + attention.whole + (pass.whole_experts ? of_experts : 0);
+    const std::int64_t factors = whole + (attention.cut + ffn + gates) / tensor;
     // On cores, each row's copies and products for its experts and its adapter; the router's logits and
     // choices.
     const std::int64_t copies =

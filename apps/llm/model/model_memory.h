@@ -37,6 +37,7 @@ struct WeightBytes {
     std::uint64_t total = 0;
     std::uint64_t weights = 0;  // the number of weights
     std::uint64_t active = 0;   // of these, used by each token
+    std::int64_t experts = 0;   // of a layer
     double unused_experts = 0;  // the share of the experts that a token does not use; 0 without experts
     std::array<std::uint64_t, kWeightFormats.size()> in_matrices{};  // of these, by format
 };
@@ -55,6 +56,7 @@ struct StageNeeds {
     std::uint64_t kv_per_token = 0;
     std::uint64_t stored = 0;   // bytes of the same weights in the file
     std::uint64_t experts = 0;  // bytes in memory of those matrices of which a token uses only some
+    int expert_ranks = 1;       // that share the experts as whole ones; 1: each has a part of every expert
 };
 
 // Cuts the layers into one stage for each capacity, each with at least one layer, so that the largest ratio
@@ -67,9 +69,10 @@ std::vector<StageNeeds> cut_into_stages(const ModelSource& model, WeightLayout l
 struct PassShape {
     int tensor_parallel = 1;
     int stages = 1;
-    int rows = 0;              // tokens
-    int logits = 0;            // rows of logits
-    bool gates_apart = false;  // see lora/adapter_memory.h
+    int rows = 0;                // tokens
+    int logits = 0;              // rows of logits
+    bool gates_apart = false;    // see lora/adapter_memory.h
+    bool whole_experts = false;  // see RankShare
 };
 
 // Returns the bytes that a rank needs beside weights and KV cache: activations of the largest pass, mostly

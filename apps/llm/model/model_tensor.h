@@ -12,7 +12,7 @@ namespace voltpile::llm {
 // The axis along which tensor parallelism cuts a tensor, and the units that stay whole. HeadNumbers: one
 // number for each head.
 enum class CutAxis { None, Rows, Columns };
-enum class CutGroup { None, Heads, HeadNumbers, KvHeads, Ffn, ExpertFfn, SharedFfn, Vocabulary };
+enum class CutGroup { None, Heads, HeadNumbers, KvHeads, Ffn, Experts, SharedFfn, Vocabulary };
 
 class PackedMatrix;
 

@@ -86,7 +86,7 @@ std::string token_text(const ModelConfig& config) {
 }
 
 std::string tensor_parallel_text(const ModelSource& model) {
-    std::vector<int> sizes;
+    std::vector<int> sizes, whole;
     std::vector<std::string> obstacles;
     for (const int ranks : {1, 2, 4, 8, 16}) {
         const std::string obstacle = tensor_parallel_obstacle(model, ranks);
@@ -94,9 +94,12 @@ std::string tensor_parallel_text(const ModelSource& model) {
             sizes.push_back(ranks);
         else if (std::ranges::find(obstacles, obstacle) == obstacles.end())
             obstacles.push_back(obstacle);
+        if (obstacle.empty() && has_whole_experts(model, ranks)) whole.push_back(ranks);
     }
-    return fmt::format("over {} GPUs{}", fmt::join(sizes, ", "),
-                       obstacles.empty() ? "" : fmt::format(" ({})", fmt::join(obstacles, "; ")));
+    return fmt::format(
+        "over {} GPUs{}{}", fmt::join(sizes, ", "),
+        whole.empty() ? "" : fmt::format(", with whole experts over {}", fmt::join(whole, ", ")),
+        obstacles.empty() ? "" : fmt::format(" ({})", fmt::join(obstacles, "; ")));
 }
 
 struct Split {

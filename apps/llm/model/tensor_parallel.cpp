@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "llm/model/expert_load.h"
+
 namespace voltpile::llm {
 namespace {
 
@@ -32,7 +34,7 @@ std::vector<FfnPart> ffn_parts(const ModelConfig& config) {
     std::vector<FfnPart> parts;
     if (has_dense_layers(config)) parts.push_back({CutGroup::Ffn, size(config.ffn), &RankShare::ffn, ""});
     if (experts.count == 0) return parts;
-    parts.push_back({CutGroup::ExpertFfn, size(experts.ffn), &RankShare::expert_ffn, " of an expert"});
+    parts.push_back({CutGroup::Experts, size(experts.ffn), &RankShare::expert_ffn, " of an expert"});
     if (experts.shared_ffn > 0)
         parts.push_back(
             {CutGroup::SharedFfn, size(experts.shared_ffn), &RankShare::shared_ffn, " of the shared expert"});
@@ -62,7 +64,7 @@ IndexRange elements(const ModelSource& model, const RankShare& share, const Mode
             return {share.kv_heads.begin * head_dim, share.kv_heads.end * head_dim};
         case CutGroup::Ffn:
             return share.ffn;
-        case CutGroup::ExpertFfn:
+        case CutGroup::Experts:
             return share.expert_ffn;
         case CutGroup::SharedFfn:
             return share.shared_ffn;
@@ -88,12 +90,24 @@ std::string tensor_parallel_obstacle(const ModelSource& model, int ranks) {
     for (const FfnPart& part : ffn_parts(config)) {
         const std::size_t unit = ffn_unit(model, part.group);
         const std::size_t units = (part.size + unit - 1) / unit;
+        if (part.group == CutGroup::Experts && ranks <= config.experts.count) continue;
         if (units < static_cast<std::size_t>(ranks))
             return fmt::format("the feed-forward size {}{} has only {} blocks of {}", part.size, part.owner,
                                units, unit);
     }
     if (config.vocab < ranks) return fmt::format("the vocabulary has only {} words", config.vocab);
     return {};
+}
+
+bool has_whole_experts(const ModelSource& model, int ranks) {
+    const Experts& experts = model.config().experts;
+    if (ranks == 1 || experts.count < ranks) return false;
+    const std::size_t size = static_cast<std::size_t>(experts.ffn), unit = ffn_unit(model, CutGroup::Experts);
+    const std::size_t units = (size + unit - 1) / unit, all = static_cast<std::size_t>(ranks);
+    if (units < all) return true;
+    const double most = static_cast<double>((units + all - 1) / all * unit * all) / static_cast<double>(size);
+    const auto count = static_cast<double>(experts.count);
+    return busiest_rank(count, ranks, static_cast<double>(experts.used) / count) < most;
 }
 
 RankShare rank_share(const ModelSource& model, int rank, int ranks) {
@@ -106,6 +120,11 @@ RankShare rank_share(const ModelSource& model, int rank, int ranks) {
     share.kv_heads = {share.heads.begin / heads_per_kv, (share.heads.end - 1) / heads_per_kv + 1};
     for (const FfnPart& part : ffn_parts(config))
         share.*part.share = even_part(part.size, ffn_unit(model, part.group), rank, ranks);
+    share.experts = {0, static_cast<std::size_t>(config.experts.count)};
+    if (has_whole_experts(model, ranks)) {
+        share.experts = even_part(share.experts.size(), 1, rank, ranks);
+        share.expert_ffn = {0, static_cast<std::size_t>(config.experts.ffn)};
+    }
     share.words = even_part(static_cast<std::size_t>(config.vocab), 1, rank, ranks);
     return share;
 }
@@ -121,6 +140,13 @@ TensorShard tensor_shard(const ModelSource& model, const ModelTensor& tensor, co
         shard.used_columns = part;
         shard.stored.column_begin = part.begin / block * block;
         shard.stored.column_end = (part.end + block - 1) / block * block;
+    }
+    if (tensor.cut_group != CutGroup::Experts) return shard;
+    if (tensor.expert < 0) {
+        shard.stored.row_begin = share.experts.begin;
+        shard.stored.row_end = share.experts.end;
+    } else if (!share.experts.has(static_cast<std::size_t>(tensor.expert))) {
+        shard.stored.row_end = shard.stored.row_begin;
     }
     return shard;
 }

@@ -20,7 +20,7 @@ void add_experts(const ModelConfig& config, int layer, std::vector<ModelTensor>&
     };
     const auto add_each = [&](const char* name, std::size_t rows, std::size_t columns, CutAxis axis) {
         for (std::size_t e = 0; e < count; ++e)
-            add(fmt::format("{}.{}", name, e), rows, columns, axis, CutGroup::ExpertFfn).expert =
+            add(fmt::format("{}.{}", name, e), rows, columns, axis, CutGroup::Experts).expert =
                 static_cast<int>(e);
     };
     add("ffn_gate_inp", count, hidden, CutAxis::None, CutGroup::None).router = true;
@@ -30,15 +30,15 @@ void add_experts(const ModelConfig& config, int layer, std::vector<ModelTensor>&
     add_each("ffn_up", ffn, hidden, CutAxis::Rows);
     add_each("ffn_down", hidden, ffn, CutAxis::Columns);
     if (config.blocks.expert_biases) {
-        const auto add_bias = [&](const char* name, std::size_t rows, std::size_t columns, CutAxis axis) {
-            table.push_back({fmt::format("blk.{}.{}.bias", layer, name), layer, rows, columns, axis,
-                             axis == CutAxis::None ? CutGroup::None : CutGroup::ExpertFfn});
+        const auto add_bias = [&](const char* name, std::size_t rows, std::size_t columns, CutAxis axis,
+                                  CutGroup group) {
+            table.push_back({fmt::format("blk.{}.{}.bias", layer, name), layer, rows, columns, axis, group});
             table.back().router = true;
         };
-        add_bias("ffn_gate_inp", 1, count, CutAxis::None);
-        add_bias("ffn_gate_exps", count, ffn, CutAxis::Columns);
-        add_bias("ffn_up_exps", count, ffn, CutAxis::Columns);
-        add_bias("ffn_down_exps", count, hidden, CutAxis::None);
+        add_bias("ffn_gate_inp", 1, count, CutAxis::None, CutGroup::None);
+        add_bias("ffn_gate_exps", count, ffn, CutAxis::Columns, CutGroup::Experts);
+        add_bias("ffn_up_exps", count, ffn, CutAxis::Columns, CutGroup::Experts);
+        add_bias("ffn_down_exps", count, hidden, CutAxis::None, CutGroup::Experts);
     }
     if (shared == 0) return;
     if (config.experts.shared_gate) add("ffn_gate_inp_shexp", 1, hidden, CutAxis::None, CutGroup::None);

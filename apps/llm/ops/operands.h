@@ -76,6 +76,7 @@ struct RouterSettings {
     const float* weight = nullptr;       // (experts, columns)
     const float* shared_gate = nullptr;  // (columns): weighs the shared expert; nullptr: its weight is 1
     int experts = 0;
+    int held_begin = 0;       // this rank has the experts from here on, Routing::experts of them
     int used = 0;             // experts of each row
     bool normalized = false;  // the weights of a row's experts are divided by their sum
     bool sigmoid = false;     // scores: the sigmoids of logits instead of their softmax over all experts
@@ -89,9 +90,9 @@ struct RouterSettings {
 // The experts of each row, in device memory that the caller owns (routing.h). The pairs of a row and one of
 // its experts are sorted by expert, then by row.
 struct Routing {
-    int experts = 0;
+    int experts = 0;  // on this rank
     int used = 0;
-    std::int32_t* expert = nullptr;  // (rows, used), the best first; -1 in empty rows
+    std::int32_t* expert = nullptr;  // (rows, used), the best first, from 0; -1: on another rank, or no row
     float* weight = nullptr;         // (rows, used)
     float* shared = nullptr;         // (rows): weight of the shared expert; nullptr: there is none
     std::int32_t* place = nullptr;   // (rows, used): index of the pair in the sorted order

@@ -106,6 +106,10 @@ void choose_experts(const float* logits, const RouterSettings& settings, bool em
     }
     settings.sigmoid ? weigh_sigmoids(scores.data(), settings, expert, weight)
                      : weigh_softmax(logits, settings, expert, weight);
+    for (int k = 0; k < settings.used; ++k) {
+        expert[k] -= settings.held_begin;
+        if (expert[k] < 0 || expert[k] >= to.experts) expert[k] = -1;
+    }
 }
 
 void sort_by_expert(std::int64_t rows, const Routing& routing) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "llm/model/expert_load.h"
 #include "llm/ops/cpu/kernels.h"
 #include "plan/calibration.h"
 #include "plan/cores.h"
@@ -181,7 +182,9 @@ StageRates rates_of(const Plan& plan, std::size_t stage, const FormatShares& for
 }  // namespace
 
 double StagePace::with(double sequences) const {
-    return fixed_s + experts_s * (1 - std::pow(unused_experts, sequences)) + sequences * each_s;
+    const double used = 1 - std::pow(unused_experts, sequences);
+    const double busiest = expert_ranks > 1 && used > 0 ? busiest_rank(experts, expert_ranks, used) : 1;
+    return fixed_s + experts_s * used * busiest + sequences * each_s;
 }
 
 double ReplicaPace::with(int sequences) const {
@@ -226,7 +229,10 @@ ReplicaPace estimate_pace(const ReplicaPlan& replica, const WeightBytes& weights
                                  static_cast<double>(stage.weights - stage.experts) / rates.bytes_per_s +
                                  own * each_layer,
                              products / rates.products_per_s,
-                             static_cast<double>(stage.experts) / rates.bytes_per_s, weights.unused_experts};
+                             static_cast<double>(stage.experts) / rates.bytes_per_s,
+                             weights.unused_experts,
+                             static_cast<double>(weights.experts),
+                             stage.expert_ranks};
         pace.stages.push_back(time);
         if (gpu) pace.start_s = kStartSeconds + kPaceSeconds;
         longest_prompt = std::max(longest_prompt, products / rates.prompt_products_per_s);
@@ -249,6 +255,11 @@ ReplicaPace estimate_pace(const ReplicaPlan& replica, const WeightBytes& weights
                             [](double sum, const StagePace& stage) { return sum + stage.experts_s; }) *
                 1e3,
             weights.unused_experts));
+    if (const int ranks = replica.stages.front().expert_ranks; ranks > 1)
+        pace.formulas.push_back(fmt::format(
+            "ranks have whole experts: the busiest of {} is expected to read {:.3g} times the mean for one "
+            "token",
+            ranks, busiest_rank(static_cast<double>(weights.experts), ranks, 1 - weights.unused_experts)));
     const int sequences = replica.request.sequences;
     pace.prompt = 1 / longest_prompt;
     pace.one_sequence = pace.with(1);

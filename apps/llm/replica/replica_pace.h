@@ -15,8 +15,11 @@ struct StagePace {
     double each_s = 0;
     double experts_s = 0;       // of reading all experts
     double unused_experts = 0;  // the share of them that one token does not use
+    double experts = 0;         // of a layer
+    int expert_ranks = 1;       // see StageNeeds
 
-    // Tokens choose experts as if at random: n of them leave the share unused_experts^n.
+    // Tokens choose experts as if at random: n of them leave the share unused_experts^n. The busiest rank is
+    // that of expert_load.h.
     double with(double sequences) const;
 };
 

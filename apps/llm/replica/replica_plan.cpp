@@ -134,9 +134,9 @@ class ReplicaPlanner {
 
     std::uint64_t working_of(const ReplicaPlan& plan) const {
         const TeamPlan& teams = plan.plan.teams;
-        return working_bytes(
-            model_.config(), layout_of(plan.plan),
-            {teams.tensor, teams.pipeline, plan.request.rows, request_.limits().logits, gates_apart(model_)});
+        return working_bytes(model_.config(), layout_of(plan.plan),
+                             {teams.tensor, teams.pipeline, plan.request.rows, request_.limits().logits,
+                              gates_apart(model_), has_whole_experts(model_, teams.tensor)});
     }
 
     static int ranks_of(const ReplicaPlan& plan) { return plan.plan.teams.tensor * plan.plan.teams.pipeline; }

@@ -68,7 +68,8 @@ __device__ unsigned best_groups(const unsigned (&order)[each], const RouterSetti
     return chosen;
 }
 
-// A warp chooses the experts of a row, of at most 32 * each. Lane k < used returns the k-th; -1: none.
+// A warp chooses the experts of a row, of at most 32 * each. Lane k < used returns the k-th as in
+// Routing::expert.
 template <int each>
 __device__ int choose_of_row(const float* logits, const RouterSettings& s, bool empty, int row,
                              const Routing& to) {
@@ -142,6 +143,11 @@ __device__ int choose_of_row(const float* logits, const RouterSettings& s, bool 
     all = sum_of_warp(all);
     if (s.sigmoid) all = s.normalized ? all + 1e-20f : 1.0f;
     if (lane >= s.used) return -1;
+    mine -= s.held_begin;
+    if (mine < 0 || mine >= to.experts) {
+        mine = -1;
+        to.place[place] = -1;
+    }
     to.expert[place] = mine;
     to.weight[place] = weight / all * s.scale;
     return mine;

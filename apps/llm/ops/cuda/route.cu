@@ -161,7 +161,7 @@ __device__ void choose_and_sort(const float* logits, int outputs, const RouterSe
         if (lane < s.used) expert[row * s.used + lane] = mine;
     }
     __syncthreads();
-    for (int e = static_cast<int>(threadIdx.x); e < s.experts; e += threads) {
+    for (int e = static_cast<int>(threadIdx.x); e < to.experts; e += threads) {
         int lower = 0, same = 0;
         for (int i = 0; i < pairs; ++i) {
             const int of = expert[i];
@@ -169,7 +169,7 @@ __device__ void choose_and_sort(const float* logits, int outputs, const RouterSe
             same += of == e ? 1 : 0;
         }
         to.begin[e] = lower;
-        if (e == s.experts - 1) to.begin[e + 1] = lower + same;
+        if (e == to.experts - 1) to.begin[e + 1] = lower + same;
         for (int i = 0, at = lower; at < lower + same; ++i) {
             if (expert[i] != e) continue;
             to.place[i] = at;
@@ -257,7 +257,7 @@ void route(const __half* x, int rows, int columns, const RouterSettings& s, cons
         launch("choice of experts", choose_experts<each.value>, {(rows + 3) / 4, 128}, stream, logits,
                outputs, s, batch.sequence, rows, to);
     });
-    launch("sorting by expert", sort_pairs, {s.experts, 32 * sort_warps}, stream, to, rows * s.used);
+    launch("sorting by expert", sort_pairs, {to.experts, 32 * sort_warps}, stream, to, rows * s.used);
 }
 
 }  // namespace
