@@ -91,7 +91,16 @@ class ServeTools(ServeCase):
             choice = event["choices"][0]
             streamed[choice["index"]] += choice["delta"].get("content") or ""
         self.assertEqual(streamed, contents)
-        self.assertEqual(self.post("/v1/chat/completions", {**body, "reasoning_effort": "much"}).status, 400)
+        paths = self.get("/openapi.json").json["paths"]
+        for path, field in (("/v1/chat/completions", "reasoning_effort"), ("/v1/responses", "reasoning")):
+            described = paths[path]["post"]["requestBody"]["content"]["application/json"]["schema"]
+            for effort in ("high", "much"):
+                request = {"messages": QUESTION} if "chat" in path else {"input": "Well?", "max_output_tokens": 2}
+                request |= {field: effort if "chat" in path else {"effort": effort}}
+                valid = jsonschema.Draft202012Validator(described).is_valid(request)
+                self.assertEqual(valid, effort == "high", path)
+                answer = self.post(path, {**request, "max_tokens": 2} if "chat" in path else request)
+                self.assertEqual(answer.status, 200 if valid else 400, answer.body)
         # Without a grammar the markers that the model draws are no text.
         plain = {**body, "n": 1, "max_tokens": 4, "logit_bias": {str(ids["<|message|>"]): 100}}
         message = self.post("/v1/chat/completions", plain).json["choices"][0]["message"]

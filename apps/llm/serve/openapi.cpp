@@ -160,8 +160,15 @@ Schema generation_fields(const ServedModel& model) {
     return fields;
 }
 
+Schema efforts() {
+    return {{"enum", {"low", "medium", "high", nullptr}}};
+}
+
 Schema chat_schema(const ServedModel& model) {
     Schema fields = generation_fields(model);
+    Schema template_fields{{"enable_thinking", of_type("boolean")}};
+    if (model.takes_effort) template_fields["reasoning_effort"] = fields["reasoning_effort"] = efforts();
+    fields["chat_template_kwargs"] = object(std::move(template_fields));
     fields["messages"] = messages();
     fields["max_completion_tokens"] = integers(kLeastNewTokens, kMostNewTokens);
     fields["prompt_logprobs"] = integers(0, kMostTop);
@@ -215,6 +222,9 @@ Schema responses_schema(const ServedModel& model) {
                                           {"schema", of_type("object")},
                                           {"strict", of_type("boolean")}},
                                          {"type", "schema"})});
+    if (model.takes_effort)
+        fields["reasoning"] = object(
+            {{"effort", efforts()}, {"summary", of_type("string")}, {"generate_summary", of_type("string")}});
     fields.update({{"model", model_names(model)},
                    {"input", any_of({any_text(), list_of(any_of({message, thought, call, output}), 1)})},
                    {"lora", adapter_names(model)},
