@@ -73,6 +73,10 @@ class BenchLlm(Case):
             measurements = json.loads(file.attrs["measurements"])
             self.assertEqual(list(file["batch"].values), [row["batch"] for row in measurements["rows"]])
 
+    def test_weights_of_mapped_files_are_not_loaded(self):
+        out, _ = self.voltpile("bench", "llm", MODELS / "tiny-q8_0.gguf", *SMALL)
+        self.assertIn("the weights stay in the mapped files", out)
+
     def test_load(self):
         load = ("--requests", "12", "--prompt-lengths", "5:60", "--generate-lengths", "4:9", "--sequences", "6", "--cpu")
         for more, ranks in (((), 1), (("--rate", "100"), 1), (("--cache-tokens", "160"), 1), (("--pipeline", "2"), 2)):

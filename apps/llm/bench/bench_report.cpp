@@ -40,7 +40,11 @@ std::string ranks_text(const LlmBenchResult& result) {
     const LlmBenchRank& fullest = *std::ranges::max_element(result.ranks, {}, &LlmBenchRank::measured_bytes);
     const double rate = worst_rate(result.ranks), file = least(&LlmBenchRank::file_rate);
     std::string text = fmt::format("loading      {} a rank", rate_text(rate));
-    if (file > 0)
+    if (result.in_files)
+        text = fmt::format(
+            "loading      none: the weights stay in the mapped files, which are read at {} a rank",
+            rate_text(file));
+    else if (file > 0)
         text += fmt::format(", {:.0f} % of reading its part of the files ({})", 100 * rate / file,
                             rate_text(file));
     text += fmt::format("\nmemory       {} of the fullest rank, {} planned ({:+.1f} %){}\n",

@@ -46,6 +46,7 @@ struct LlmBenchResult {
     int tensor = 1;
     int pipeline = 1;
     double weight_bytes = 0;  // read in a pass by one tensor rank of each stage
+    bool in_files = false;    // the weights stay where the files are mapped
     std::vector<LlmBenchRow> rows;
     std::vector<LlmBenchOp> operations;  // for the first batch and context
     std::vector<LlmBenchRank> ranks;     // of the team

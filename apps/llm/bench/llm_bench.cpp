@@ -76,6 +76,9 @@ class LlmBench {
         const TeamPlan& teams = replica_.plan().plan.teams;
         result_.model = session_.model().name();
         result_.processor = replica_.describe();
+        result_.in_files =
+            rank_.device < 0 &&
+            std::ranges::all_of(model_.tensors(), [](const ModelTensor& t) { return t.data != nullptr; });
         result_.tensor = teams.tensor;
         result_.pipeline = teams.pipeline;
         result_.weight_bytes = weights_of_pass(model_, replica_.plan());
