@@ -13,6 +13,7 @@ import time
 import unittest
 
 from harness import BAD_INPUT, DONE, ENVIRONMENT, MPIRUN, PATIENCE, VOLTPILE, Case
+from harmony_model import make_harmony_model, thinking_biases
 
 MODELS = pathlib.Path(__file__).resolve().parents[2] / "data" / "tiny_model"
 MODEL = MODELS / "tiny-f16.gguf"
@@ -37,6 +38,17 @@ class Chat(Case):
         self.assertEqual(out, "".join(turn["text"] + "\n" for turn in EXPECTED["turns"]))
         self.assertEqual(len(re.findall(r"^prompt \d+ tokens, \d+ tok/s; generated 20 tokens, [\d.]+ tok/s$", err, re.M)), 2, err)
         self.assertNotIn("\x1b", out + err)
+
+    def test_channels_of_gpt_oss(self):
+        ids = make_harmony_model(self.folder / "harmony")
+        biases = [text for token, bias in thinking_biases(ids).items() for text in ("--logit-bias", f"{token}={bias}")]
+        command = ("chat", self.folder / "harmony", "--cpu", "-n", "24", "--presence-penalty", "100", *biases)
+        out, _ = self.chat(["Well?"], command=command)
+        self.assertRegex(out, r"(?s)^<think>[^<|]+(</think>[^<|]*)?$")
+        out, _ = self.chat(["Well?", "And then?"], "--json", command=command)
+        first, second = (json.loads(line) for line in out.splitlines())
+        self.assertEqual(first["tokens"][:3], [ids["<|channel|>"], ids["analysis"], ids["<|message|>"]])
+        self.assertNotIn("<|", first["text"] + second["text"])
 
     def test_processes_only_new_tokens(self):
         out, _ = self.chat(QUESTIONS, "-n", "20", "--json")

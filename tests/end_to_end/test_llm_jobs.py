@@ -7,6 +7,7 @@ import h5py
 import numpy
 
 from harness import BAD_INPUT, CANNOT_RUN
+from harmony_model import make_harmony_model, thinking_biases
 from llm_case import GREEDY, JOBS, LlmJob
 from tiny_model import MODELS, copy_with_large_weights
 
@@ -80,6 +81,19 @@ class Results(LlmJob):
         self.write_prompts([{"prompt": "abc"}, {"messages": [{"role": "user", "content": "def"}]}])
         self.voltpile("run", self.job, "--output", "a.h5", "--set", "model.synthetic=tiny")
         self.assertEqual([len(row[1]) for row in self.rows()], [24, 24])
+
+    def test_channels_of_gpt_oss(self):
+        ids = make_harmony_model(self.folder / "harmony")
+        question = {"messages": [{"role": "user", "content": "Well?"}]}
+        thinking = {**question, "logit_bias": thinking_biases(ids), "presence_penalty": 100}
+        answers = {**question, "logit_bias": {str(ids["<|end|>"]): 100}, "regex": "[a-c]{3}", "max_tokens": 100}
+        self.write_prompts([thinking, answers, {**question, "logit_bias": {str(ids["<|return|>"]): 100}}])
+        self.voltpile("run", self.job, "--output", "a.h5", "--set", f"model.path={self.folder / 'harmony'}")
+        rows = self.rows()
+        self.assertEqual(rows[0][1][:3], [ids["<|channel|>"], ids["analysis"], ids["<|message|>"]])
+        self.assertRegex(rows[0][0], r"(?s)^<think>[^<|]+(</think>|$)")
+        self.assertRegex(rows[1][0], "^[a-c]{3}$", rows[1])  # the final channel alone
+        self.assertEqual((rows[2][0], rows[2][3]), ("", "end"))
 
     def test_the_most_probable_tokens(self):
         self.write_prompts([{"prompt": GREEDY[0]["prompt"], "temperature": 0.9 * i} for i in range(2)])

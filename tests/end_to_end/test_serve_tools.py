@@ -7,6 +7,7 @@ import unittest
 
 import jsonschema
 from harness import BAD_INPUT
+from harmony_model import make_harmony_model
 from serving import ServeCase, events
 from tiny_model import MODELS
 
@@ -29,11 +30,6 @@ SCHEMA = {
 NOTHING = {"type": "object", "properties": {}}
 FUNCTIONS = [{"name": "weather", "description": "Weather of a city", "parameters": SCHEMA}, {"name": "now", "parameters": NOTHING}]
 TOOLS = [{"type": "function", "function": function} for function in FUNCTIONS]
-# The end of gpt-oss's template, and what its tokenizer has beside its words.
-HARMONY = """{% for message in messages %}<|start|>{{ message.role }}<|message|>{{ message.content }}<|end|>{% endfor -%}
-{% if reasoning_effort %}{{ reasoning_effort }}{% endif %}{% for tool in tools or [] %}{{ tool.function.description + '\\n' }}{% endfor -%}
-{#- <|channel|> -#}<|start|>assistant"""
-HARMONY_TOKENS = ["<|start|>", "<|channel|>", "<|message|>", "<|end|>", "<|constrain|>", "<|call|>", "<|return|>"]
 QUESTION = [{"role": "user", "content": "Shall I go to Bonn?"}]
 
 
@@ -50,22 +46,8 @@ class ServeTools(ServeCase):
         self.serve(*options, model=model)
 
     def serve_harmony(self):
-        """Serves a model whose last words are the special tokens of gpt-oss. Returns these tokens by name."""
-        model = self.folder / "harmony"
-        shutil.copytree(MODELS / "hf", model)
-        (model / "chat_template.jinja").write_text(HARMONY)
-        tokenizer = json.loads((model / "tokenizer.json").read_text())
-        words, merges = tokenizer["model"]["vocab"], tokenizer["model"]["merges"]
-        ids = {name: len(words) - len(HARMONY_TOKENS) + i for i, name in enumerate(HARMONY_TOKENS)}
-        gone = {word for word, i in words.items() if i in ids.values()}
-        tokenizer["model"]["vocab"] = {word: i for word, i in words.items() if word not in gone}
-        tokenizer["model"]["merges"] = [m for m in merges if not gone & {m[0], m[1], m[0] + m[1]}]
-        tokenizer["added_tokens"] += [{**tokenizer["added_tokens"][0], "id": i, "content": name} for name, i in ids.items()]
-        (model / "tokenizer.json").write_text(json.dumps(tokenizer))
-        generation = json.loads((model / "generation_config.json").read_text())
-        generation["eos_token_id"] = [1, ids["<|return|>"], ids["<|call|>"]]
-        (model / "generation_config.json").write_text(json.dumps(generation))
-        self.serve(model=model)
+        ids = make_harmony_model(self.folder / "harmony")
+        self.serve(model=self.folder / "harmony")
         return ids
 
     def test_channels_of_gpt_oss(self):
