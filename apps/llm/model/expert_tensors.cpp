@@ -66,6 +66,10 @@ void unstack_experts(const ModelConfig& config, TensorFiles& files) {
         for (const std::string_view kind : kKinds) unstack(config, layer, kind, files);
 }
 
+std::string stacked_name(const ModelTensor& first) {
+    return stacked_name(first.layer, kind_of(first.name));
+}
+
 std::vector<ModelTensor> stacked_tensors(const ModelSource& model) {
     std::vector<ModelTensor> tensors;
     for (const ModelTensor& tensor : model.tensors()) {
@@ -73,7 +77,7 @@ std::vector<ModelTensor> stacked_tensors(const ModelSource& model) {
         ModelTensor& stack = tensors.emplace_back(tensor);
         stack.name = gguf_name(tensor.name, *model.config().family);
         if (tensor.expert < 0) continue;
-        stack.name = stacked_name(tensor.layer, kind_of(tensor.name));
+        stack.name = stacked_name(tensor);
         stack.matrices = static_cast<std::size_t>(model.config().experts.count);
         stack.rows *= stack.matrices;
     }

@@ -17,6 +17,9 @@ namespace voltpile::llm {
 // agree with the description.
 void unstack_experts(const ModelConfig& config, TensorFiles& files);
 
+// Returns the name of the stack that begins with this matrix of expert 0.
+std::string stacked_name(const ModelTensor& first);
+
 // Returns the tensors of a model as GGUF files have them, with the matrices of each layer's experts stacked.
 std::vector<ModelTensor> stacked_tensors(const ModelSource& model);
 

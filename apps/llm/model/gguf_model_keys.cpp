@@ -9,83 +9,95 @@
 namespace voltpile::llm {
 namespace {
 
+// Returns what longrope multiplies cos and sin by (rope_frequencies.h).
+double longrope_factor(const RopeScaling& scaling) {
+    if (scaling.attention_factor > 0) return scaling.attention_factor;
+    if (scaling.factor <= 1) return 1;
+    return std::sqrt(1 + std::log(scaling.factor) / std::log(static_cast<double>(scaling.original_context)));
+}
+
 class ModelKeys {
   public:
     ModelKeys(const ModelConfig& config, GgufWriter& file)
-        : config_(config), file_(file), prefix_(std::string(config.family->architecture) + ".") {}
+        : config_(config), keys_(config.family->architecture, file) {}
 
     void add_sizes() {
-        integer("block_count", config_.layers);
-        integer("context_length", config_.context);
-        integer("embedding_length", config_.hidden);
-        integer("feed_forward_length", config_.ffn);
-        integer("attention.head_count", config_.heads);
+        keys_.integer("block_count", config_.layers);
+        keys_.integer("context_length", config_.context);
+        keys_.integer("embedding_length", config_.hidden);
+        keys_.integer("feed_forward_length", config_.ffn);
+        keys_.integer("attention.head_count", config_.heads);
         add_heads();
-        integer("vocab_size", config_.vocab);
-        real("attention.layer_norm_rms_epsilon", config_.rms_eps);
-        if (config_.sliding_window > 0) integer("attention.sliding_window", config_.sliding_window);
+        keys_.integer("vocab_size", config_.vocab);
+        keys_.real("attention.layer_norm_rms_epsilon", config_.rms_eps);
+        if (config_.sliding_window > 0) keys_.integer("attention.sliding_window", config_.sliding_window);
     }
 
     void add_heads() {
         const LatentAttention& latent = config_.latent;
         const bool is_latent = latent.kv_rank > 0;
-        integer("attention.head_count_kv", is_latent ? config_.heads : config_.kv_heads);
-        integer("attention.key_length", is_latent ? latent.plain_dim + config_.rope_dims : config_.head_dim);
-        integer("attention.value_length", is_latent ? latent.value_dim : config_.head_dim);
+        keys_.integer("attention.head_count_kv", is_latent ? config_.heads : config_.kv_heads);
+        keys_.integer("attention.key_length",
+                      is_latent ? latent.plain_dim + config_.rope_dims : config_.head_dim);
+        keys_.integer("attention.value_length", is_latent ? latent.value_dim : config_.head_dim);
         if (!is_latent) return;
-        integer("attention.kv_lora_rank", latent.kv_rank);
-        if (latent.q_rank > 0) integer("attention.q_lora_rank", latent.q_rank);
+        keys_.integer("attention.kv_lora_rank", latent.kv_rank);
+        if (latent.q_rank > 0) keys_.integer("attention.q_lora_rank", latent.q_rank);
     }
 
     void add_experts() {
         const Experts& experts = config_.experts;
         if (experts.count == 0) return;
-        integer("expert_count", experts.count);
-        integer("expert_used_count", experts.used);
-        integer("expert_feed_forward_length", experts.ffn);
+        keys_.integer("expert_count", experts.count);
+        keys_.integer("expert_used_count", experts.used);
+        keys_.integer("expert_feed_forward_length", experts.ffn);
         if (experts.shared_gate)
-            integer("expert_shared_feed_forward_length", experts.shared_ffn);
+            keys_.integer("expert_shared_feed_forward_length", experts.shared_ffn);
         else if (experts.shared_ffn > 0)
-            integer("expert_shared_count", experts.shared_ffn / experts.ffn);
+            keys_.integer("expert_shared_count", experts.shared_ffn / experts.ffn);
+        // llama.cpp needs these keys for families with ungated shared experts, or has other defaults.
+        const bool grouped = experts.shared_ffn > 0 && !experts.shared_gate;
         const auto dense = std::ranges::find(config_.layer_dense, false) - config_.layer_dense.begin();
-        if (dense > 0) integer("leading_dense_block_count", dense);
-        if (experts.sigmoid) integer("expert_gating_func", 2);
-        if (experts.scale != 1) real("expert_weights_scale", experts.scale);
+        if (grouped || dense > 0) keys_.integer("leading_dense_block_count", dense);
+        if (experts.sigmoid) keys_.integer("expert_gating_func", 2);
+        if (grouped || experts.scale != 1) keys_.real("expert_weights_scale", experts.scale);
         if (experts.groups > 1) {
-            integer("expert_group_count", experts.groups);
-            integer("expert_group_used_count", experts.used_groups);
+            keys_.integer("expert_group_count", experts.groups);
+            keys_.integer("expert_group_used_count", experts.used_groups);
         }
-        if (experts.normalized != config_.family->normalized_experts)
-            file_.add(prefix_ + "expert_weights_norm", experts.normalized);
+        if (grouped || experts.normalized != config_.family->normalized_experts)
+            keys_.flag("expert_weights_norm", experts.normalized);
     }
 
     void add_rope() {
-        integer("rope.dimension_count", config_.rope_dims);
-        real("rope.freq_base", config_.rope_theta);
+        keys_.integer("rope.dimension_count", config_.rope_dims);
+        keys_.real("rope.freq_base", config_.rope_theta);
         const RopeScaling& scaling = config_.rope_scaling;
+        if (scaling.kind == RopeScalingKind::LongRope) {
+            keys_.integer("rope.scaling.original_context_length", scaling.original_context);
+            keys_.real("rope.scaling.attn_factor", longrope_factor(scaling));
+        }
         if (scaling.kind != RopeScalingKind::Linear && scaling.kind != RopeScalingKind::Yarn) return;
         const bool yarn = scaling.kind == RopeScalingKind::Yarn;
-        file_.add(prefix_ + "rope.scaling.type", yarn ? "yarn" : "linear");
-        real("rope.scaling.factor", scaling.factor);
+        keys_.text("rope.scaling.type", yarn ? "yarn" : "linear");
+        keys_.real("rope.scaling.factor", scaling.factor);
         if (!yarn) return;
-        integer("rope.scaling.original_context_length", scaling.original_context);
+        keys_.integer("rope.scaling.original_context_length", scaling.original_context);
         // Relative to YaRN's own factor of cos and sin.
-        if (scaling.attention_factor > 0)
-            real("rope.scaling.yarn_attn_factor",
-                 scaling.attention_factor / (0.1 * std::log(scaling.factor) + 1));
-        real("rope.scaling.yarn_beta_fast", scaling.beta_fast);
-        real("rope.scaling.yarn_beta_slow", scaling.beta_slow);
+        if (scaling.attention_factor > 0 && config_.latent.kv_rank == 0)
+            keys_.real("rope.scaling.yarn_attn_factor",
+                       scaling.attention_factor / (0.1 * std::log(scaling.factor) + 1));
+        keys_.real("rope.scaling.yarn_beta_fast", scaling.beta_fast);
+        keys_.real("rope.scaling.yarn_beta_slow", scaling.beta_slow);
+    }
+
+    void add_of_family() {
+        if (config_.family->write_gguf != nullptr) config_.family->write_gguf(config_, keys_);
     }
 
   private:
-    void integer(const char* key, std::int64_t value) {
-        file_.add(prefix_ + key, static_cast<std::uint32_t>(value));
-    }
-    void real(const char* key, double value) { file_.add(prefix_ + key, static_cast<float>(value)); }
-
     const ModelConfig& config_;
-    GgufWriter& file_;
-    std::string prefix_;
+    GgufKeyWriter keys_;
 };
 
 }  // namespace
@@ -96,6 +108,7 @@ void add_model_keys(const ModelConfig& config, GgufWriter& file) {
     keys.add_sizes();
     keys.add_experts();
     keys.add_rope();
+    keys.add_of_family();
 }
 
 }  // namespace voltpile::llm

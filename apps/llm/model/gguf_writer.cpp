@@ -181,8 +181,7 @@ void GgufWriter::add(const GgufEntry& entry) {
     ++entries_;
 }
 
-void GgufWriter::write(const std::string& path, std::span<const ModelTensor> tensors,
-                       const RowSource& rows) const {
+std::string GgufWriter::header(std::span<const ModelTensor> tensors) const {
     std::string header = "GGUF";
     append(header, kVersion);
     append(header, std::uint64_t{tensors.size()});
@@ -190,6 +189,12 @@ void GgufWriter::write(const std::string& path, std::span<const ModelTensor> ten
     header += metadata_;
     header += tensor_entries(tensors);
     header.resize(aligned(header.size()));
+    return header;
+}
+
+void GgufWriter::write(const std::string& path, std::span<const ModelTensor> tensors,
+                       const RowSource& rows) const {
+    const std::string header = this->header(tensors);
     TemporaryFile file(path, header.size() + data_bytes(tensors));
     file.write(header.data(), header.size());
     std::vector<char> chunk;

@@ -27,6 +27,9 @@ class GgufWriter {
     // Adds an entry of another file, unchanged.
     void add(const GgufEntry& entry);
 
+    // Returns the file up to the data of the first tensor.
+    std::string header(std::span<const ModelTensor> tensors) const;
+
     // Fills `out` with rows [row_begin, row_end) of a tensor.
     using RowSource = std::function<void(const ModelTensor& tensor, std::size_t row_begin,
                                          std::size_t row_end, std::byte* out)>;

@@ -13,6 +13,8 @@
 
 namespace voltpile::llm {
 
+class GgufKeyWriter;
+
 // A tensor's name in Hugging Face folders and its canonical name, both without the layer. A star stands for
 // the number of an expert.
 struct TensorName {
@@ -47,11 +49,15 @@ struct ModelFamily {
     std::span<const TensorName> names = {};   // tensors of a layer beyond, or instead of, the common ones
     // Tensors of a layer whose name in GGUF files is not the canonical one. `folder`: the name in GGUF.
     std::span<const TensorName> gguf_names = {};
+    // Tensors of a layer that GGUF files have joined (fused_tensors.h), without the layer.
+    std::span<const std::string_view> fused_in_gguf = {};
     std::span<const std::string_view> end_texts = {};  // tokens that end an answer, beside the common ones
 
     // Read what only this family has, after the common keys. nullptr: nothing.
     void (*read_folder)(const JsonKeys& keys, ModelConfig& config) = nullptr;
     void (*read_gguf)(const GgufKeys& keys, ModelConfig& config) = nullptr;
+    // Writes what read_gguf reads.
+    void (*write_gguf)(const ModelConfig& config, GgufKeyWriter& keys) = nullptr;
 };
 
 // Returns all families in the order in which messages list them.

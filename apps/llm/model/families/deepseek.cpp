@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "llm/model/families/grouped_experts.h"
+#include "llm/model/gguf_model_keys.h"
 #include "llm/model/model_family.h"
 
 namespace voltpile::llm {
@@ -96,6 +97,15 @@ void read_deepseek_gguf(const GgufKeys& keys, ModelConfig& config) {
     set_latent_attention(config, rope_dims, keys.find_real("rope.scaling.yarn_log_multiplier").value_or(0));
 }
 
+// The inverse of set_latent_attention().
+void write_deepseek_gguf(const ModelConfig& config, GgufKeyWriter& keys) {
+    const RopeScaling& scaling = config.rope_scaling;
+    if (scaling.kind != RopeScalingKind::Yarn || scaling.factor <= 1) return;
+    const auto head = static_cast<double>(config.latent.plain_dim + config.rope_dims);
+    const double scale = std::sqrt(config.attention_scale * std::sqrt(head));
+    keys.real("rope.scaling.yarn_log_multiplier", (scale - 1) / std::log(scaling.factor));
+}
+
 }  // namespace
 
 extern const ModelFamily kDeepSeek2, kDeepSeek3;
@@ -112,6 +122,7 @@ const ModelFamily kDeepSeek2 = {
     .names = kDeepSeekNames,
     .read_folder = read_deepseek2,
     .read_gguf = read_deepseek_gguf,
+    .write_gguf = write_deepseek_gguf,
 };
 const ModelFamily kDeepSeek3 = {
     .name = "DeepSeek V3",
@@ -129,6 +140,7 @@ const ModelFamily kDeepSeek3 = {
     .names = kDeepSeekNames,
     .read_folder = read_deepseek3,
     .read_gguf = read_deepseek_gguf,
+    .write_gguf = write_deepseek_gguf,
 };
 
 }  // namespace voltpile::llm

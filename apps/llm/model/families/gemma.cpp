@@ -2,6 +2,7 @@
 #include <array>
 #include <cmath>
 
+#include "llm/model/gguf_model_keys.h"
 #include "llm/model/model_family.h"
 
 namespace voltpile::llm {
@@ -79,6 +80,12 @@ void read_gemma3_gguf(const GgufKeys& keys, ModelConfig& config) {
     config.window_rope_theta = keys.find_real("rope.freq_base_swa").value_or(10000);
 }
 
+void write_gemma_gguf(const ModelConfig& config, GgufKeyWriter& keys) {
+    if (config.attention_soft_cap > 0) keys.real("attn_logit_softcapping", config.attention_soft_cap);
+    if (config.logit_soft_cap > 0) keys.real("final_logit_softcapping", config.logit_soft_cap);
+    if (config.window_rope_theta > 0) keys.real("rope.freq_base_swa", config.window_rope_theta);
+}
+
 }  // namespace
 
 extern const ModelFamily kGemma2, kGemma3;
@@ -95,6 +102,7 @@ const ModelFamily kGemma2 = {
     .end_texts = kGemmaEnds,
     .read_folder = read_gemma2,
     .read_gguf = read_gemma2_gguf,
+    .write_gguf = write_gemma_gguf,
 };
 const ModelFamily kGemma3 = {
     .name = "Gemma 3",
@@ -111,6 +119,7 @@ const ModelFamily kGemma3 = {
     .end_texts = kGemmaEnds,
     .read_folder = read_gemma3,
     .read_gguf = read_gemma3_gguf,
+    .write_gguf = write_gemma_gguf,
 };
 
 }  // namespace voltpile::llm

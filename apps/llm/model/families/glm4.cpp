@@ -10,6 +10,7 @@ constexpr std::array kGlm4Names = {
     TensorName{"post_self_attn_layernorm.weight", "post_attention_norm.weight"},
     TensorName{"post_attention_layernorm.weight", "ffn_norm.weight"},
     TensorName{"post_mlp_layernorm.weight", "post_ffw_norm.weight"}};
+constexpr std::array<std::string_view, 1> kGlm4Fused = {"ffn_up.weight"};
 constexpr std::array<std::string_view, 2> kGlm4Ends = {"<|user|>", "<|observation|>"};
 
 void read_glm4(const JsonKeys& keys, ModelConfig& config) {
@@ -30,6 +31,7 @@ const ModelFamily kGlm4 = {
     .folder_defaults = R"({"head_dim": 128, "partial_rotary_factor": 0.5, "rms_norm_eps": 1.5625e-07})",
     .partial_rotary = true,
     .names = kGlm4Names,
+    .fused_in_gguf = kGlm4Fused,
     .end_texts = kGlm4Ends,
     .read_folder = read_glm4,
 };

@@ -1,4 +1,5 @@
 // Granite 3: Llama with multipliers.
+#include "llm/model/gguf_model_keys.h"
 #include "llm/model/model_family.h"
 
 namespace voltpile::llm {
@@ -26,6 +27,13 @@ void read_granite_gguf(const GgufKeys& keys, ModelConfig& config) {
         config.layer_rotates = each_layer(config, false);
 }
 
+void write_granite_gguf(const ModelConfig& config, GgufKeyWriter& keys) {
+    keys.real("embedding_scale", config.embedding_scale);
+    keys.real("residual_scale", config.residual_scale);
+    keys.real("attention.scale", config.attention_scale);
+    keys.real("logit_scale", 1 / config.logit_scale);
+}
+
 }  // namespace
 
 extern const ModelFamily kGranite;
@@ -37,6 +45,7 @@ const ModelFamily kGranite = {
     .rope_in_gguf = RopeStyle::Interleaved,
     .read_folder = read_granite,
     .read_gguf = read_granite_gguf,
+    .write_gguf = write_granite_gguf,
 };
 
 }  // namespace voltpile::llm

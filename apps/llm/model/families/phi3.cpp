@@ -7,6 +7,7 @@ namespace voltpile::llm {
 namespace {
 
 constexpr std::array<std::string_view, 1> kPhi3Ends = {"<|end|>"};
+constexpr std::array<std::string_view, 2> kPhi3Fused = {"attn_qkv.weight", "ffn_up.weight"};
 
 // As in transformers, the window applies to all layers.
 void read_phi3(const JsonKeys& keys, ModelConfig& config) {
@@ -23,6 +24,7 @@ const ModelFamily kPhi3 = {
     .model_type = "phi3",
     .architecture = "phi3",
     .partial_rotary = true,
+    .fused_in_gguf = kPhi3Fused,
     .end_texts = kPhi3Ends,
     .read_folder = read_phi3,
 };
