@@ -106,13 +106,15 @@ class TokenizerMetadata {
             if (id >= 0)
                 file_.add(fmt::format("tokenizer.ggml.{}_token_id", key), static_cast<std::uint32_t>(id));
         };
-        add_id("bos", vocabulary_.bos.value_or(static_cast<TokenId>(config_.bos_id)));
+        const bool prefixed = !vocabulary_.prefix.empty();
+        add_id("bos", prefixed ? vocabulary_.prefix.front()
+                               : vocabulary_.bos.value_or(static_cast<TokenId>(config_.bos_id)));
         std::vector<std::int64_t> ends = config_.eos_ids;
         if (ends.empty() && vocabulary_.eos) ends.push_back(*vocabulary_.eos);
         if (!ends.empty()) add_id("eos", ends.front());
         if (ends.size() > 1) add_id("eot", ends[1]);
         if (vocabulary_.unknown) add_id("unknown", *vocabulary_.unknown);
-        file_.add("tokenizer.ggml.add_bos_token", !vocabulary_.prefix.empty());
+        file_.add("tokenizer.ggml.add_bos_token", prefixed);
         if (!vocabulary_.suffix.empty()) file_.add("tokenizer.ggml.add_eos_token", true);
     }
 

@@ -38,6 +38,8 @@ std::optional<std::uint32_t> token_id(const GgufFile& file, const char* key) {
     return found ? std::optional(static_cast<std::uint32_t>(*found)) : std::nullopt;
 }
 
+}  // namespace
+
 Vocabulary gguf_vocabulary(const GgufFile& file) {
     GgufTokenizerKeys keys;
     keys.model = file.find<std::string_view>("tokenizer.ggml.model").value_or("");
@@ -54,8 +56,6 @@ Vocabulary gguf_vocabulary(const GgufFile& file) {
     keys.add_space_prefix = file.find<bool>("tokenizer.ggml.add_space_prefix");
     return vocabulary_from_gguf(keys, file.path());
 }
-
-}  // namespace
 
 Tokenizer load_tokenizer(const ModelFiles& model) {
     const TokenizerSource& source = model.config().tokenizer;

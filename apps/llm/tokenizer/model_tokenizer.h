@@ -10,6 +10,9 @@ namespace voltpile::llm {
 // unsupported or damaged.
 Tokenizer load_tokenizer(const ModelFiles& model);
 
+// Returns the vocabulary that the metadata of a GGUF file hold.
+Vocabulary gguf_vocabulary(const GgufFile& file);
+
 // Returns the tokenizer of a synthetic model with `vocab` tokens, the same that its GGUF file holds.
 Tokenizer synthetic_tokenizer(std::int64_t vocab);
 
