@@ -2,16 +2,18 @@
 // sources that voltpile_cpu_kernels compiles.
 #pragma once
 
-#include "nbody/adaptive_path.h"
+#include "nbody/companion.h"
 #include "nbody/fixed_step_lanes.h"
 
 namespace voltpile::nbody {
 inline namespace VOLTPILE_TARGET {
 
 // sweep/cpu_lanes.h says what the members are for. Integrator: Nystrom8 or ExtrapolatedStep.
-template <class Integrator, class Real, int bodies>
+template <class Integrator, class Real, int bodies, template <class, int> class CompanionOf = NoCompanion>
 class AdaptiveLanes {
     using Scalar = typename Real::Scalar;
+    using Companion = CompanionOf<Real, bodies>;
+    static constexpr int moving = Companion::moving;
     static constexpr int longest_stretch = 256;                        // steps until idle lanes ask again
     static constexpr bool watches = sizeof(Scalar) == sizeof(double);  // not in double-double
 
@@ -20,12 +22,13 @@ class AdaptiveLanes {
     static constexpr double units_between_reports = count * (1 << 16) / (bodies * bodies);
 
     VOLTPILE_HD explicit AdaptiveLanes(const Problem& problem)
-        : problem_(problem), demands_(path_demands(problem)) {}
+        : problem_(problem), demands_(path_demands(problem)), companion_(problem) {}
 
     VOLTPILE_HD void begin(int i, std::int64_t point) {
         point_[i] = point;
         const double dt = number_at(problem_, kDt, point);
-        begin_lane(problem_, point, i, fresh_, forces_);
+        begin_lane<Real, bodies>(problem_, point, i, fresh_, forces_);
+        companion_.begin(point, i, fresh_);
         if (watches && demands_.escapes) set_escape_terms(problem_, point, escape_, SetLane<Real>{i});
         path_.end.set_lane(i, Scalar(dt) * Scalar(static_cast<double>(step_count(problem_, point))));
         path_.step.set_lane(i, Scalar(dt));
@@ -34,7 +37,9 @@ class AdaptiveLanes {
     }
 
     VOLTPILE_HD void start(unsigned filled) {
-        const unsigned bad = start_lanes(filled, fresh_, forces_, path_.motion, closest_);
+        const unsigned bad = start_lanes<bodies>(filled, fresh_, forces_, path_.motion, closest_);
+        companion_.start(filled, path_.motion);
+        if constexpr (Companion::parts) companion_.decide(path_);
         const unsigned met =
             demands_.collision2 > 0
                 ? filled & lanes_not_above(closest_.squared_distance, real<Real>(demands_.collision2))
@@ -59,11 +64,13 @@ class AdaptiveLanes {
 
     VOLTPILE_HD const Outcome& outcome(int i) {
         PathEnd end;
-        set_end(path_.motion, closest_, i, end);
+        set_end(path_of<bodies>(path_.motion), closest_, i, end);
         end.status = status_of(plain_lane(path_.reason, i));
         end.steps = static_cast<std::int32_t>(plain_lane(path_.attempts, i));
         end.time = plain_lane(path_.time, i);
         end.escaper = plain_lane(path_.escaper, i);
+        companion_.set_end(i, end);
+        if constexpr (Companion::parts) companion_.set_parting(point_[i], i, end);
         outcome_ = outcome_of(problem_, point_[i], end);
         return outcome_;
     }
@@ -73,7 +80,10 @@ class AdaptiveLanes {
     VOLTPILE_HD double advance(unsigned active, const Watch& watch) {
         int k = 0;
         while (k < longest_stretch && decided(active) == 0) {
-            attempt_step<Integrator>(path_, forces_, demands_, watch);
+            const Real before = path_.time;
+            attempt_step<Integrator>(path_, forces_, demands_, watch, companion_);
+            companion_.note(path_.motion, before, path_.time);
+            if constexpr (Companion::parts) companion_.decide(path_);
             ++k;
         }
         return static_cast<double>(k) * __builtin_popcount(active);
@@ -81,9 +91,10 @@ class AdaptiveLanes {
 
     const Problem& problem_;
     const PathDemands demands_;
-    AdaptivePath<Real, bodies> path_;
-    Motion<Real, bodies> fresh_;  // of lanes that have not started
-    Forces<Real, bodies> forces_;
+    Companion companion_;
+    AdaptivePath<Real, moving> path_;
+    Motion<Real, moving> fresh_;  // of lanes that have not started
+    typename Companion::AllForces forces_;
     EscapeTerms<Real, bodies> escape_;
     Encounter<Real> closest_;
     std::int64_t point_[count];

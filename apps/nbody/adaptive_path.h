@@ -98,14 +98,19 @@ struct NoWatch {
     static constexpr bool watches = false;
 };
 
+struct NoLimit {
+    static constexpr bool parts = false;
+};
+
 // Attempts one step, and either takes it or sets a shorter one to attempt next. Watch::watches: whether it
 // has these functions; Real is 1 or 0 for true or false.
 //   void step(from, to, time, h, taken)   notes approaches within a step, if it is taken
 //   Real escaped(motion)                  as escaped_body
 //   Real closest_squared()                the smallest squared distance so far
-template <class Integrator, class Real, int bodies, class Forces, class Watch>
+// Limit::parts: whether limit.restrict_step() restricts the step further (twin.h).
+template <class Integrator, class Real, int bodies, class Forces, class Watch, class Limit>
 VOLTPILE_HD void attempt_step(AdaptivePath<Real, bodies>& path, const Forces& forces,
-                              const PathDemands& demands, const Watch& watch) {
+                              const PathDemands& demands, const Watch& watch, Limit& limit) {
     const Real zero = real<Real>(0), one = real<Real>(1);
     const Real left = path.end - path.time;
     const Real h = smaller(path.step, left);
@@ -118,7 +123,9 @@ VOLTPILE_HD void attempt_step(AdaptivePath<Real, bodies>& path, const Forces& fo
     // 0.8 (error / tolerance)^(-1/8), between a quarter and four; a quarter for NaN.
     const Real factor =
         larger(smaller(real<Real>(0.8) * inverse_root_16(excess), real<Real>(4)), real<Real>(0.25));
-    const Real taken = select_not_above(excess, one, one, zero);
+    Real taken = select_not_above(excess, one, one, zero);
+    Real step = h * factor;
+    if constexpr (Limit::parts) limit.restrict_step(path, to, h, taken, step);
     if constexpr (Watch::watches) {
         if (demands.closest) watch.step(path.motion, to, path.time, h, taken);
     }
@@ -127,9 +134,15 @@ VOLTPILE_HD void attempt_step(AdaptivePath<Real, bodies>& path, const Forces& fo
     take(taken, to.x, path.motion.x);
     take(taken, to.v, path.motion.v);
     take(taken, to.a, path.motion.a);
-    path.step = h * factor;
+    path.step = step;
     path.attempts = path.attempts + one;
     decide(path, demands, watch, taken);
+}
+template <class Integrator, class Real, int bodies, class Forces, class Watch>
+VOLTPILE_HD void attempt_step(AdaptivePath<Real, bodies>& path, const Forces& forces,
+                              const PathDemands& demands, const Watch& watch) {
+    NoLimit none;
+    attempt_step<Integrator>(path, forces, demands, watch, none);
 }
 
 }  // namespace VOLTPILE_TARGET

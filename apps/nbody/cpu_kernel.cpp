@@ -37,6 +37,8 @@ void sweep_from(const Problem& problem, PointStream& stream) {
 
 void sweep(const Problem& problem, PointStream& stream) {
     if (problem.double_double) return compiled_cpu_double_double<simd_level>(problem, stream);
+    if (problem.want_deviation) return compiled_cpu_deviation<simd_level>(problem, stream);
+    if (has_twin(problem)) return compiled_cpu_twin<simd_level>(problem, stream);
     sweep_from<kFewestBodies>(problem, stream);
 }
 

@@ -31,6 +31,28 @@ void compiled_cpu_double_double<CpuLevel::Avx2>(const Problem& problem, PointStr
 template <>
 void compiled_cpu_double_double<CpuLevel::Avx512>(const Problem& problem, PointStream& stream);
 
+// The part of compiled_cpu_sweep for points with a deviation. Defined in cpu_deviation.cpp, which is
+// compiled once for each level.
+template <CpuLevel level>
+void compiled_cpu_deviation(const Problem& problem, PointStream& stream);
+template <>
+void compiled_cpu_deviation<CpuLevel::Baseline>(const Problem& problem, PointStream& stream);
+template <>
+void compiled_cpu_deviation<CpuLevel::Avx2>(const Problem& problem, PointStream& stream);
+template <>
+void compiled_cpu_deviation<CpuLevel::Avx512>(const Problem& problem, PointStream& stream);
+
+// The part of compiled_cpu_sweep for points with a twin. Defined in cpu_twin.cpp, which is
+// compiled once for each level.
+template <CpuLevel level>
+void compiled_cpu_twin(const Problem& problem, PointStream& stream);
+template <>
+void compiled_cpu_twin<CpuLevel::Baseline>(const Problem& problem, PointStream& stream);
+template <>
+void compiled_cpu_twin<CpuLevel::Avx2>(const Problem& problem, PointStream& stream);
+template <>
+void compiled_cpu_twin<CpuLevel::Avx512>(const Problem& problem, PointStream& stream);
+
 // level: one of usable_cpu_levels().
 inline CpuSweep cpu_sweep(CpuLevel level) {
     return at_cpu_level(level, []<CpuLevel compiled>() { return compiled_cpu_sweep<compiled>(); });

@@ -2,6 +2,7 @@
 // voltpile_cpu_kernels compiles.
 #pragma once
 
+#include "nbody/companion.h"
 #include "nbody/fixed_steps.h"
 #include "nbody/outcome.h"
 #include "nbody/path.h"
@@ -29,15 +30,14 @@ VOLTPILE_HD void set_end(const Motion<Real, bodies>& motion, const Encounter<Rea
 
 // Starts the lanes of `fresh`: computes accelerations and the first distances. Returns those whose forces
 // are not finite.
-template <class Real, int bodies>
-VOLTPILE_HD unsigned start_lanes(unsigned filled, Motion<Real, bodies>& fresh,
-                                 const Forces<Real, bodies>& forces, Motion<Real, bodies>& motion,
-                                 Encounter<Real>& closest) {
+template <int bodies, class Real, int moving, class AllForces>
+VOLTPILE_HD unsigned start_lanes(unsigned filled, Motion<Real, moving>& fresh, const AllForces& forces,
+                                 Motion<Real, moving>& motion, Encounter<Real>& closest) {
     accelerations(fresh.x, forces, fresh.a);
     Encounter<Real> first = no_encounter<Real>();
-    note_distances<Real, bodies>(first, fresh.x, real<Real>(0));
+    note_distances<Real, bodies>(first, path_of<bodies>(fresh).x, real<Real>(0));
     Real sum = real<Real>(0);
-    for (int c = 0; c < 3 * bodies; ++c) sum = sum + fresh.a[c];
+    for (int c = 0; c < 3 * moving; ++c) sum = sum + fresh.a[c];
     const unsigned finite = lanes_not_above(sum - sum, real<Real>(0)) & finite_lanes(fresh);
     for (int i = 0; i < Real::lanes; ++i) {
         if ((filled >> i & 1U) == 0) continue;
@@ -50,9 +50,11 @@ VOLTPILE_HD unsigned start_lanes(unsigned filled, Motion<Real, bodies>& fresh,
 }
 
 // sweep/cpu_lanes.h says what the members are for.
-template <class Real, int bodies>
+template <class Real, int bodies, template <class, int> class CompanionOf = NoCompanion>
 class FixedStepLanes {
     using Scalar = typename Real::Scalar;
+    using Companion = CompanionOf<Real, bodies>;
+    static constexpr int moving = Companion::moving;
     static constexpr int longest_stretch = 4096;                          // steps until idle lanes ask again
     static constexpr bool can_escape = sizeof(Scalar) == sizeof(double);  // not in double-double
 
@@ -61,7 +63,7 @@ class FixedStepLanes {
     static constexpr double units_between_reports = count * (1 << 20) / (bodies * bodies);
 
     VOLTPILE_HD explicit FixedStepLanes(const Problem& problem)
-        : problem_(problem), composition_(problem.method) {}
+        : problem_(problem), composition_(problem.method), companion_(problem) {}
 
     VOLTPILE_HD void begin(int i, std::int64_t point) {
         Lane& lane = lane_[i];
@@ -72,7 +74,8 @@ class FixedStepLanes {
         lane.escaper = 0;
         lane.ended = false;
         lane.status = lane.last < lane.time_is_up ? Status::MaxSteps : Status::End;
-        begin_lane(problem_, point, i, fresh_, forces_);
+        begin_lane<Real, bodies>(problem_, point, i, fresh_, forces_);
+        companion_.begin(point, i, fresh_);
         if (can_escape && problem_.escape_distance > 0)
             set_escape_terms(problem_, point, escape_, SetLane<Real>{i});
         h_.set_lane(i, Scalar(number_at(problem_, kDt, point)));
@@ -80,7 +83,10 @@ class FixedStepLanes {
     }
 
     VOLTPILE_HD void start(unsigned filled) {
-        end(start_lanes(filled, fresh_, forces_, motion_, closest_), Status::NotFinite);
+        const unsigned bad = start_lanes<bodies>(filled, fresh_, forces_, motion_, closest_);
+        companion_.start(filled, motion_);
+        if constexpr (Companion::parts) end(filled & companion_.parted(motion_), Status::Parted);
+        end(bad, Status::NotFinite);
         end(filled & collided(), Status::Collision);
     }
 
@@ -93,17 +99,25 @@ class FixedStepLanes {
         int k = 0;
         unsigned ended = 0;
         while (k < stretch && ended == 0) {
-            const Motion<Real, bodies> before = motion_;
+            const Motion<Real, moving> before = motion_;
+            const Real steps_before = steps_;
             fixed_step(problem_.method, composition_, motion_, h_, forces_);
             ++k;
             steps_ = steps_ + real<Real>(1);
             ended = active & ~finite_lanes(motion_);
             if (__builtin_expect(ended != 0, 0)) take_back(ended, before);
-            if (problem_.want_closest) note_distances<Real, bodies>(closest_, motion_.x, steps_);
+            companion_.note(motion_, h_ * steps_before, h_ * steps_);
+            if (problem_.want_closest)
+                note_distances<Real, bodies>(closest_, path_of<bodies>(motion_).x, steps_);
             if (problem_.collision > 0) {
                 const unsigned met = active & ~ended & collided();
                 end(met, Status::Collision);
                 ended |= met;
+            }
+            if constexpr (Companion::parts) {
+                const unsigned parted = active & ~ended & companion_.parted(motion_);
+                end(parted, Status::Parted);
+                ended |= parted;
             }
             if constexpr (can_escape) {
                 if (problem_.escape_distance > 0) ended |= note_escapes(active & ~ended);
@@ -125,12 +139,15 @@ class FixedStepLanes {
         const Lane& lane = lane_[i];
         const double h = plain_lane(h_, i);
         PathEnd end;
-        set_end(motion_, closest_, i, end);
+        set_end(path_of<bodies>(motion_), closest_, i, end);
         end.status = lane.status;
         end.steps = lane.steps;
         end.time = h * lane.steps;
         end.closest_time = h * end.closest_time;
         end.escaper = lane.escaper;
+        end.steps_together = lane.steps;
+        end.time_together = end.time;
+        companion_.set_end(i, end);
         outcome_ = outcome_of(problem_, lane.point, end);
         return outcome_;
     }
@@ -153,7 +170,7 @@ class FixedStepLanes {
     }
 
     // Puts lanes whose last step is not finite to where they were before it.
-    VOLTPILE_HD void take_back(unsigned lanes, const Motion<Real, bodies>& before) {
+    VOLTPILE_HD void take_back(unsigned lanes, const Motion<Real, moving>& before) {
         for (int i = 0; i < count; ++i) {
             if ((lanes >> i & 1U) == 0) continue;
             copy_lane(before, motion_, i);
@@ -170,7 +187,7 @@ class FixedStepLanes {
 
     // Returns the lanes in which a body has escaped.
     VOLTPILE_HD unsigned note_escapes(unsigned active) {
-        const Real body = escaped_body(motion_, forces_, escape_);
+        const Real body = escaped_body(path_of<bodies>(motion_), forces_, escape_);
         const unsigned escaped = active & ~lanes_not_above(body, real<Real>(0));
         if (__builtin_expect(escaped != 0, 0)) {
             end(escaped, Status::Escape);
@@ -182,9 +199,10 @@ class FixedStepLanes {
 
     const Problem& problem_;
     const Composition composition_;
-    Motion<Real, bodies> motion_;
-    Motion<Real, bodies> fresh_;  // of lanes that have not started
-    Forces<Real, bodies> forces_;
+    Companion companion_;
+    Motion<Real, moving> motion_;
+    Motion<Real, moving> fresh_;  // of lanes that have not started
+    typename Companion::AllForces forces_;
     EscapeTerms<Real, bodies> escape_;
     Encounter<Real> closest_;  // its time counts steps
     Real h_, steps_;

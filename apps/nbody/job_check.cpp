@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string_view>
 
 #include "job/job_spec.h"
@@ -121,15 +122,51 @@ void check_precision(const JobSpec& job, const ReportProblem& report) {
         report(key, fmt::format("method \"{}\" does not {} in double-double", method.name, what));
     };
     if (!method.double_double) lacks("integrate.precision", "compute");
+    if (std::isfinite(job.real("stop.separation"))) lacks("stop.separation", "follow a twin");
     if (job.real("stop.escape_distance") > 0) lacks("stop.escape_distance", "notice escapes");
+    const Texts& fields = job.texts("output.fields");
+    for (std::size_t i = 0; i < fields.size(); ++i)
+        if (is_of_deviation(fields[i])) lacks(fmt::format("output.fields[{}]", i), "provide " + fields[i]);
     if (displaced && job.reals("system.displacement").size() != job.reals("system.position").size())
         report("system.displacement", "system.displacement needs a vector for each body");
     if (!method.adaptive) return;
     if (job.real("stop.collision") > 0) lacks("stop.collision", "notice collisions");
-    const Texts& fields = job.texts("output.fields");
     for (std::size_t i = 0; i < fields.size(); ++i)
         if (fields[i].starts_with("closest"))
             lacks(fmt::format("output.fields[{}]", i), "provide " + fields[i]);
+}
+
+// Reports a twin without a use, and fields without a twin or a direction.
+void check_companions(const JobSpec& job, const ReportProblem& report) {
+    const bool twin = std::isfinite(job.real("stop.separation"));
+    const Texts& fields = job.texts("output.fields");
+    std::string needs_shift = twin ? "stop.separation" : "";
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+        const std::string key = fmt::format("output.fields[{}]", i);
+        if (is_of_twin(fields[i]) && !twin)
+            report(key, fmt::format("the field {} needs stop.separation", fields[i]));
+        if (!is_of_deviation(fields[i])) continue;
+        if (needs_shift.empty()) needs_shift = key;
+        if (twin)
+            report(key, fmt::format("the field {} follows a small deviation instead of a twin: leave out "
+                                    "stop.separation or the field",
+                                    fields[i]));
+    }
+    const Reals& shift = job.reals("system.twin_shift");
+    const bool moves = is_swept(job, "system.twin_shift") || has_table(job) ||
+                       std::ranges::any_of(shift, [](double x) { return x != 0; });
+    if (needs_shift.empty()) {
+        if (!shift.empty())
+            report("system.twin_shift",
+                   "system.twin_shift has no effect without stop.separation or one of the fields "
+                   "lyapunov_exponent and megno");
+    } else if (shift.size() != job.reals("system.position").size()) {
+        report(shift.empty() ? needs_shift : "system.twin_shift",
+               fmt::format("{} needs system.twin_shift with a vector for each body",
+                           twin ? "stop.separation" : "the growth of a deviation"));
+    } else if (!moves) {
+        report("system.twin_shift", "system.twin_shift is 0 in all components: shift a body");
+    }
 }
 
 void check_axes(const JobSpec& job, const ReportProblem& report) {
@@ -154,6 +191,7 @@ void check_job(const JobSpec& job, const ReportProblem& report) {
     check_potential(job, report);
     check_method(job, report);
     check_precision(job, report);
+    check_companions(job, report);
     check_axes(job, report);
     refuse_useless_check(job, report);
 }

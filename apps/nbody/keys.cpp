@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <limits>
+
 #include "nbody/job_check.h"
 #include "nbody/methods.h"
 #include "nbody/outcome_fields.h"
@@ -12,6 +14,8 @@
 namespace voltpile {
 namespace nbody {
 namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 constexpr const char* nbody_example = R"toml(app = "nbody"
 
@@ -133,6 +137,15 @@ std::vector<KeySpec> nbody_keys() {
                         "other body, recedes from the center of mass of the others, and is faster than the "
                         "escape velocity of all their mass there. With a potential point or plummer, the "
                         "center is the origin, which must be as far, and its mass counts, too. 0: never."});
+    keys.push_back({.path = "stop.separation",
+                    .unit = "1",
+                    .default_value = Reals{kInfinity},
+                    .range = {.min = 0, .max = kInfinity, .min_open = true},
+                    .identity_default = false,
+                    .help =
+                        "A point ends when a body is further than this (length) from the same body of a twin "
+                        "of the system, which starts system.twin_shift away. Such points are computed on "
+                        "CPU cores. inf: there is no twin."});
     keys.push_back({.path = "table.file",
                     .type = ValueType::Text,
                     .default_value = Texts{""},

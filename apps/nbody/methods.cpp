@@ -49,6 +49,10 @@ Potential potential_named(std::string_view name) {
     throw std::logic_error("nbody has no potential " + std::string(name));
 }
 
+bool needs_cores(const Problem& problem) {
+    return problem.double_double || problem.want_deviation || has_twin(problem);
+}
+
 double instructions_of(const Problem& problem) {
     constexpr double pair = 3 + 3 + 10 + 2 + 6;  // distance, its square, inverse cube, two accelerations
     constexpr double center = 3 + 10 + 3;
@@ -56,6 +60,12 @@ double instructions_of(const Problem& problem) {
     const double forces = pairs * pair + (problem.potential == Potential::None ? 0 : bodies * center);
     const MethodInfo& method = info(problem.method);
     double instructions = method.force_evaluations * forces + method.instructions * 3 * bodies;
+    if (has_twin(problem)) instructions = 2 * instructions + 12 * bodies;
+    if (problem.want_deviation) {
+        constexpr double linearized = 3 + 3 + 6 + 6 + 6;  // differences, product, division, two accelerations
+        const double more = (pairs + (problem.potential == Potential::None ? 0 : bodies)) * linearized;
+        instructions += method.force_evaluations * more + (method.instructions + 15) * 3 * bodies;
+    }
     if (problem.want_closest) instructions += pairs * (method.adaptive ? 110 : 10);
     if (problem.escape_distance > 0) instructions += 36 * bodies + 8 * pairs;
     constexpr double for_one_in_double_double = 20;

@@ -28,6 +28,9 @@ Method method_named(std::string_view name);
 // name: one of the choices of the job key potential.kind. Throws std::logic_error for any other.
 Potential potential_named(std::string_view name);
 
+// Whether only CPU cores compute the problem.
+bool needs_cores(const Problem& problem);
+
 // Returns the FP64 instructions of a step; a fused multiply-add counts as one.
 double instructions_of(const Problem& problem);
 

@@ -13,6 +13,23 @@ struct Motion {
     Real a[3 * bodies];  // at x
 };
 
+// Returns the motion of the first bodies; the others are those of a companion (companion.h).
+template <int bodies, class Real>
+VOLTPILE_HD const Motion<Real, bodies>& path_of(const Motion<Real, bodies>& motion) {
+    return motion;
+}
+template <int bodies, class Real, int moving>
+requires(moving > bodies) VOLTPILE_HD Motion<Real, bodies> path_of(const Motion<Real, moving>& motion) {
+    Motion<Real, bodies> path;
+    VOLTPILE_UNROLL
+    for (int c = 0; c < 3 * bodies; ++c) {
+        path.x[c] = motion.x[c];
+        path.v[c] = motion.v[c];
+        path.a[c] = motion.a[c];
+    }
+    return path;
+}
+
 template <class Real, int bodies>
 VOLTPILE_HD void copy_lane(const Motion<Real, bodies>& from, Motion<Real, bodies>& to, int lane) {
     for (int c = 0; c < 3 * bodies; ++c) {
@@ -74,10 +91,10 @@ VOLTPILE_HD Value position_at(const Problem& problem, int coordinate, std::int64
         return position + Value(number_at(problem, kFirstDisplacement + coordinate, point));
 }
 
-// Sets a lane to the start of a point, without accelerations.
-template <class Real, int bodies>
+// Sets a lane to the start of a point, without accelerations. motion: its first bodies are set.
+template <class Real, int bodies, int moving>
 VOLTPILE_HD void begin_lane(const Problem& problem, std::int64_t point, int lane,
-                            Motion<Real, bodies>& motion, Forces<Real, bodies>& forces) {
+                            Motion<Real, moving>& motion, Forces<Real, bodies>& forces) {
     forces.potential = problem.potential;
     using Value = typename Real::Scalar;
     const SetLane<Real> set{lane};

@@ -1,6 +1,7 @@
 #include "nbody/nbody_app.h"
 
 #include "nbody/cpu_targets.h"
+#include "nbody/methods.h"
 #include "nbody/problem_from_job.h"
 #include "nbody/reference.h"
 #include "nbody/step_estimate.h"
@@ -12,8 +13,8 @@
 namespace voltpile {
 
 NbodyApp::NbodyApp(const JobSpec& job)
-    : SweepApp(job.text("integrate.precision") == "double-double" ? Processors::Cores
-                                                                  : Processors::GpusAndCores),
+    : SweepApp(nbody::needs_cores(nbody::problem_from_job(job)) ? Processors::Cores
+                                                                : Processors::GpusAndCores),
       job_(job),
       problem_(nbody::problem_from_job(job)),
       frames_(nbody::set_frames(job, problem_)),

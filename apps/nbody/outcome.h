@@ -18,7 +18,11 @@ namespace voltpile::nbody {
     USE(closest_time)              \
     USE(closest_pair)              \
     USE(escaper)                   \
-    USE(step_count)
+    USE(step_count)                \
+    USE(steps_together)            \
+    USE(time_together)             \
+    USE(lyapunov_exponent)         \
+    USE(megno)
 
 struct Outcome {
     std::int32_t status = 0;                   // a Status
@@ -31,6 +35,13 @@ struct Outcome {
     std::int32_t closest_pair = 0;  // as path.h numbers them
     std::int32_t escaper = 0;       // 1, 2, ...; 0: none
     std::int32_t step_count = 0;    // rejected ones included
+    // Of a twin: the first state, after so many steps, at which it has parted, and the time when it did; the
+    // last state if it did not.
+    std::int32_t steps_together = 0;
+    double time_together = 0;
+    // Of a deviation (deviation.h); NaN if the point ended at its start.
+    double lyapunov_exponent = 0;
+    double megno = 0;
 };
 
 enum class Status : std::int32_t {
@@ -40,6 +51,7 @@ enum class Status : std::int32_t {
     MaxSteps,      // max_steps were spent before
     StepTooSmall,  // the tolerance cannot be met with steps that change the time
     NotFinite,     // the next state would be infinite or not a number
+    Parted,        // a body and its twin were further apart than stop.separation
 };
 
 enum class Field : int {
@@ -56,6 +68,8 @@ struct PathEnd {
     double x[3 * kMostBodies] = {}, v[3 * kMostBodies] = {};
     double closest_squared = 0, closest_time = 0, closest_pair = 0;
     double escaper = 0;
+    std::int32_t steps_together = 0;
+    double time_together = 0, lyapunov_exponent = 0, megno = 0;
 };
 
 Outcome outcome_of(const Problem& problem, std::int64_t point, const PathEnd& end);

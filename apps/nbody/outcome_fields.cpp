@@ -14,13 +14,16 @@ struct FieldRow {
     FieldType type;
     const char* long_name;
     const char* help;  // a clause for the table of keys
+    bool of_twin = false;
+    bool of_deviation = false;
 };
 
 constexpr FieldRow kRows[] = {
     {Field::status, FieldType::Int32, "why the point ended",
      "why the point ended: end (the time dt * steps was reached), collision, escape, max_steps, "
-     "step_too_small (an adaptive method cannot meet its tolerance, as where bodies meet) or not_finite (a "
-     "coordinate would be infinite or not a number). The other fields describe the last finite state"},
+     "step_too_small (an adaptive method cannot meet its tolerance, as where bodies meet), not_finite (a "
+     "coordinate would be infinite or not a number) or parted (stop.separation). The other fields describe "
+     "the last finite state"},
     {Field::final_time, FieldType::Float64, "time of the last state",
      "the time of that state: of the collision or escape if there was one"},
     {Field::final_state, FieldType::Float64, "positions and velocities in the last state",
@@ -39,6 +42,20 @@ constexpr FieldRow kRows[] = {
      "the body that has escaped, or none; see stop.escape_distance"},
     {Field::step_count, FieldType::Int32, "steps of the integrator, rejected ones included",
      "steps done, of an adaptive method also the rejected ones"},
+    {Field::steps_together, FieldType::Int32, "steps until the twins are further apart than the limit",
+     "the first step at whose start the twins have parted, else the steps until the point ended; needs "
+     "stop.separation",
+     true},
+    {Field::time_together, FieldType::Float64, "time until the twins are further apart than the limit",
+     "the time at which the twins part, else the time at which the point ended; needs stop.separation", true},
+    {Field::lyapunov_exponent, FieldType::Float64, "largest Lyapunov exponent",
+     "the mean rate at which a small deviation grows, per unit of time; needs system.twin_shift, and is "
+     "computed on CPU cores. Not a number where a point ended at its start",
+     false, true},
+    {Field::megno, FieldType::Float64,
+     "mean exponential growth factor of nearby orbits (MEGNO), averaged over time",
+     "near 2 where the motion is regular, and growing with time where it is chaotic; as lyapunov_exponent",
+     false, true},
 };
 
 struct Member {
@@ -77,7 +94,15 @@ std::string fields_help() {
     return help;
 }
 
-OutcomeField outcome_field(std::string_view name, int bodies) {
+bool is_of_twin(std::string_view name) {
+    return row_named(name).of_twin;
+}
+
+bool is_of_deviation(std::string_view name) {
+    return row_named(name).of_deviation;
+}
+
+OutcomeField outcome_field(std::string_view name, int bodies, bool twin) {
     const FieldRow& row = row_named(name);
     OutcomeField field;
     field.number = static_cast<int>(row.field);
@@ -88,6 +113,7 @@ OutcomeField outcome_field(std::string_view name, int bodies) {
     field.spec.long_name = row.long_name;
     if (row.field == Field::status)
         field.spec.labels = {"end", "collision", "escape", "max_steps", "step_too_small", "not_finite"};
+    if (row.field == Field::status && twin) field.spec.labels.emplace_back("parted");
     if (row.field == Field::escaper) field.spec.labels = {"none"};
     FieldDimension body{"body", {}};
     for (int i = 1; i <= bodies; ++i) {

@@ -16,7 +16,14 @@ std::vector<std::string> field_names();
 // Returns the help of the job key output.fields: what each field is.
 std::string fields_help();
 
-// name: one of field_names(). Throws std::logic_error for any other. bodies: their number.
-OutcomeField outcome_field(std::string_view name, int bodies);
+// Whether the field describes when twins part. name: one of field_names().
+bool is_of_twin(std::string_view name);
+
+// Whether the field describes the growth of a small deviation. name: as above.
+bool is_of_deviation(std::string_view name);
+
+// name: one of field_names(). Throws std::logic_error for any other. bodies: their number. twin: whether
+// twins can part.
+OutcomeField outcome_field(std::string_view name, int bodies, bool twin);
 
 }  // namespace voltpile::nbody

@@ -114,6 +114,10 @@ VOLTPILE_HD Outcome compute_outcome(const Problem& problem, std::int64_t point, 
     outcome.closest_time = end.closest_time;
     outcome.closest_pair = static_cast<std::int32_t>(end.closest_pair);
     outcome.escaper = static_cast<std::int32_t>(end.escaper);
+    outcome.steps_together = end.steps_together;
+    outcome.time_together = end.time_together;
+    outcome.lyapunov_exponent = end.lyapunov_exponent;
+    outcome.megno = end.megno;
 
     const double before = energy(problem, p, x, v);
     const double change = std::fabs(energy(problem, p, end.x, end.v) - before);

@@ -48,6 +48,15 @@ std::vector<ParameterKey> make_keys() {
                       "[x, y, z] each. A deep zoom sweeps it around zero and has the center in "
                       "system.position; the sum keeps what FP64 would round away."},
          .first = kFirstDisplacement},
+        {.spec = {.path = "system.twin_shift",
+                  .shape = {any_length, 3},
+                  .spatial = true,
+                  .default_value = Reals{},
+                  .identity_default = false,
+                  .help = "Added to the positions of a twin of the system (length), one [x, y, z] each; see "
+                          "stop.separation. The fields lyapunov_exponent and megno follow a small deviation "
+                          "instead of a twin: it starts in this direction, and the length does not matter."},
+         .first = kFirstTwinShift},
         {.spec = {.path = "system.softening",
                   .default_value = Reals{0},
                   .range = kNotNegative,

@@ -180,7 +180,7 @@ VOLTPILE_HD Real escaped_body(const Motion<Real, bodies>& motion, const AllForce
     return first;
 }
 
-// Watches the paths of lanes that have all bodies of a point (attempt_step).
+// Watches the paths of lanes that have all bodies of a point (attempt_step). Motions may have companions.
 template <class Real, int bodies, class AllForces>
 struct WholeWatch {
     static constexpr bool watches = true;
@@ -191,12 +191,14 @@ struct WholeWatch {
     VOLTPILE_HD void note_distances(const Motion<Real, bodies>& motion, Real time) const {
         nbody::note_distances<Real, bodies>(closest, motion.x, time);
     }
-    VOLTPILE_HD void step(const Motion<Real, bodies>& from, const Motion<Real, bodies>& to, Real time, Real h,
+    template <int moving>
+    VOLTPILE_HD void step(const Motion<Real, moving>& from, const Motion<Real, moving>& to, Real time, Real h,
                           Real taken) const {
-        note_approaches(closest, from, to, time, h, taken);
+        note_approaches(closest, path_of<bodies>(from), path_of<bodies>(to), time, h, taken);
     }
-    VOLTPILE_HD Real escaped(const Motion<Real, bodies>& motion) const {
-        return escaped_body(motion, forces, terms);
+    template <int moving>
+    VOLTPILE_HD Real escaped(const Motion<Real, moving>& motion) const {
+        return escaped_body(path_of<bodies>(motion), forces, terms);
     }
     VOLTPILE_HD Real closest_squared() const { return closest.squared_distance; }
 };

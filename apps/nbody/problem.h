@@ -45,7 +45,8 @@ enum Number : int {
 inline constexpr int kFirstPosition = kFirstMass + kMostBodies;  // x, y, z of each body
 inline constexpr int kFirstVelocity = kFirstPosition + 3 * kMostBodies;
 inline constexpr int kFirstDisplacement = kFirstVelocity + 3 * kMostBodies;
-inline constexpr int kNumbers = kFirstDisplacement + 3 * kMostBodies;
+inline constexpr int kFirstTwinShift = kFirstDisplacement + 3 * kMostBodies;
+inline constexpr int kNumbers = kFirstTwinShift + 3 * kMostBodies;
 
 struct NumberSource {
     ParameterSource swept;  // or fixed
@@ -61,11 +62,13 @@ struct Problem {
     int bodies = 0;
     Method method = {};
     Potential potential = {};
-    double tolerance = 0;         // of adaptive methods: relative error of the velocities in a step
-    std::int32_t most_steps = 0;  // attempted for a point
-    double collision = 0;         // bodies collide at this distance; 0: never
-    double escape_distance = 0;   // a body that is unbound and this far out has escaped; 0: never
+    double tolerance = 0;                 // of adaptive methods: relative error of the velocities in a step
+    std::int32_t most_steps = 0;          // attempted for a point
+    double collision = 0;                 // bodies collide at this distance; 0: never
+    double escape_distance = 0;           // a body that is unbound and this far out has escaped; 0: never
+    double separation = __builtin_inf();  // twins part at this distance; infinite: there are no twins
     bool want_closest = false;
+    bool want_deviation = false;  // follows a small deviation; then there are no twins
 };
 
 inline namespace VOLTPILE_TARGET {
@@ -74,6 +77,10 @@ VOLTPILE_HD double number_at(const Problem& problem, int number, std::int64_t po
     const NumberSource& source = problem.numbers[number];
     if (source.column >= 0) return problem.table[point * problem.table_columns + source.column];
     return value_at(source.swept, point);
+}
+
+VOLTPILE_HD bool has_twin(const Problem& problem) {
+    return problem.separation < __builtin_inf();
 }
 
 VOLTPILE_HD std::int32_t step_count(const Problem& problem, std::int64_t point) {

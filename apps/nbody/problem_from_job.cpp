@@ -1,5 +1,7 @@
 #include "nbody/problem_from_job.h"
 
+#include <cmath>
+
 #include "nbody/methods.h"
 #include "nbody/outcome_fields.h"
 #include "nbody/parameter_table.h"
@@ -47,11 +49,13 @@ Problem problem_from_job(const JobSpec& job) {
                              : 2147483647;
     problem.collision = job.real("stop.collision");
     problem.escape_distance = job.real("stop.escape_distance");
+    problem.separation = job.real("stop.separation");
     problem.want_closest = problem.collision > 0;
     for (const OutcomeField& field : fields_from_job(job)) {
         const auto wanted = static_cast<Field>(field.number);
         problem.want_closest |= wanted == Field::closest_approach || wanted == Field::closest_time ||
                                 wanted == Field::closest_pair;
+        problem.want_deviation |= is_of_deviation(field.spec.name);
     }
     return problem;
 }
@@ -70,7 +74,7 @@ void set_table(const StartTable& table, Problem& problem) {
 std::vector<OutcomeField> fields_from_job(const JobSpec& job) {
     std::vector<OutcomeField> fields;
     for (const std::string& name : job.texts("output.fields"))
-        fields.push_back(outcome_field(name, bodies_of(job)));
+        fields.push_back(outcome_field(name, bodies_of(job), std::isfinite(job.real("stop.separation"))));
     return fields;
 }
 

@@ -31,6 +31,22 @@ count = 7
 """
 INTEGRATE = '[integrate]\nmethod = "{}"\ndt = 0.01\nsteps = 600\n'
 OUTPUT = '[output]\nfields = ["final_state", "closest_approach", "energy_error"]\n'
+# Body 1 is so light that it alone deviates: the norms of both apps then differ by a constant factor.
+LIGHT = """
+[system]
+G = 1.0
+mass = [1e-12, 1.0, 0.5]
+position = [[2.0, 0.0, 0.0], [-0.3333333333333333, 0.0, 0.0], [0.6666666666666667, 0.0, 0.0]]
+velocity = [[0.0, 0.7, 0.1], [0.0, -0.408248290463863, 0.0], [0.0, 0.816496580927726, 0.0]]
+"""
+LIGHT_SWEEP = """
+[[sweep]]
+parameter = "position[0].x"
+name = "x"
+from = 1.4
+to = 3.0
+count = 24
+"""
 PAIR = """app = "nbody"
 [system]
 G = 1.0
@@ -83,6 +99,44 @@ class Nbody(Case):
             got = self.result(self.write("many.toml", many + tail))
             numpy.testing.assert_allclose(got["final_state"], expected["final_state"], atol=tolerance, err_msg=method)
             numpy.testing.assert_allclose(got["closest_approach"], expected["closest_approach"], atol=10 * tolerance, err_msg=method)
+
+    def both(self, shift, tail):
+        three = 'app = "threebody"\n' + LIGHT + f"twin_shift = {shift}\n" + LIGHT_SWEEP + tail
+        zero = [0.0, 0.0, 0.0]
+        many = 'app = "nbody"\n' + LIGHT + f"twin_shift = {[shift, zero, zero]}\n" + LIGHT_SWEEP + tail
+        return self.result(self.write("three.toml", three)), self.result(self.write("many.toml", many))
+
+    def test_deviations_grow_as_in_the_threebody_app(self):
+        tail = ('[integrate]\nmethod = "{}"\ndt = 0.1\nsteps = 600\ntolerance = 1e-13\n[stop]\nseparation = inf\n'
+                '[output]\nfields = ["lyapunov_exponent", "megno"]\n')
+        for method in ("rkn8", "gbs10"):
+            three, many = self.both([1e-3, 2e-3, 0.0], tail.format(method))
+            # The deviation of `threebody` is a twin at a small distance. The most chaotic orbits themselves differ.
+            same = numpy.isclose(many["lyapunov_exponent"], three["lyapunov_exponent"], rtol=1e-4)
+            self.assertGreaterEqual(sum(same), 18, same)
+            numpy.testing.assert_allclose(many["megno"][same], three["megno"][same], rtol=0.01)
+            self.assertGreater(many["megno"].max(), 2 * many["megno"].min())
+
+    def test_twins_part_as_in_the_threebody_app(self):
+        tail = ('[integrate]\nmethod = "{}"\ndt = 0.02\nsteps = 3000\n{}[stop]\nseparation = 0.5\n'
+                '[output]\nfields = ["steps_together", "time_together"]\n')
+        for method, tolerance in (("rkn8", "tolerance = 1e-12\n"), ("gbs10", "tolerance = 1e-12\n"), ("srkn6", "")):
+            three, many = self.both([0.01, 0.02, 0.0], tail.format(method, tolerance))
+            numpy.testing.assert_allclose(many["time_together"], three["time_together"], atol=1e-5, err_msg=method)
+            numpy.testing.assert_allclose(many["steps_together"], three["steps_together"], atol=0 if method == "srkn6" else 1)
+            self.assertGreater(sum(three["time_together"] < 60), 12)
+
+    def test_companions_use_cores_and_need_a_shift(self):
+        megno = 'app = "nbody"\n' + LIGHT + LIGHT_SWEEP + INTEGRATE.format("rkn8") + '[output]\nfields = ["megno"]\n'
+        shift = "system.twin_shift=[[1.0, 0.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]"
+        job = self.write("megno.toml", megno)
+        out, _ = self.voltpile("plan", job, "--cluster", "t181_x3", "--set", shift, "--set", "run.device=gpu")
+        self.assertIn("cores of Xeon", out)
+        self.assertNotIn("V100", out)
+        line = megno.splitlines().index('fields = ["megno"]') + 1
+        says = f"megno.toml:{line}: the growth of a deviation needs system.twin_shift with a vector for each body"
+        _, err = self.voltpile("run", job, expect=BAD_INPUT, ranks=2)
+        self.assertEqual(err.count(says), 1, err)
 
     def starts(self, count=11):
         random = numpy.random.default_rng(3)
