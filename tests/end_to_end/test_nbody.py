@@ -258,6 +258,13 @@ class Nbody(Case):
         for j, i in zip(*numpy.nonzero(inside)):
             self.assertEqual(hits[i, 20 - j], (hits[j, i] + 1) % 4, (x[i], y[j]))
 
+    def test_shipped_stability_map_agrees_with_rebound(self):
+        # MEGNO by REBOUND's variational equations, as in tests/nbody/make_deviation_references.py.
+        for x, vy, megno in ((8.525, 2.075, 2.0196), (9.475, 1.915, 1.0994), (7.425, 1.725, 8.0611)):
+            got = self.result(SOURCE / "jobs/nbody/saturn_megno.toml", "sweep.x.count=1", "sweep.vy.count=1", f"sweep.x.from={x}",
+                              f"sweep.vy.from={vy}", ranks=1)
+            self.assertAlmostEqual(got["megno"][0, 0], megno, delta=0.002)
+
 
 if __name__ == "__main__":
     unittest.main()
