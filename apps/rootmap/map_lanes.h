@@ -50,7 +50,8 @@ class MapLanes {
             const int left = problem_.max_iterations - done_[i];
             if ((active >> i & 1U) != 0 && left < stretch) stretch = left;
         }
-        State<Real> s = state_;
+        State<Real> s;
+        copy_state(state_, s);
         const MapConstants<Real> constants = constants_;
         const Real least(least_), most(most_);
         int k = 0;
@@ -60,7 +61,7 @@ class MapLanes {
             if (__builtin_expect(((active & ~undecided_) != 0) | (k == stretch), 0)) break;
             Map::step(problem_, constants, s);
         }
-        state_ = s;
+        copy_state(s, state_);
         for (int i = 0; i < count; ++i) {
             if ((active >> i & 1U) != 0) done_[i] += k;
         }

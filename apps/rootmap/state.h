@@ -37,6 +37,19 @@ struct State {
 };
 inline constexpr int state_numbers = 7;
 
+// Copies number by number: a compiler that copies a whole State of wide registers keeps it in memory, where
+// each iteration waits for the one before to be stored and loaded again.
+template <class Real>
+VOLTPILE_HD void copy_state(const State<Real>& from, State<Real>& to) {
+    to.z.x = from.z.x;
+    to.z.y = from.z.y;
+    to.other.x = from.other.x;
+    to.other.y = from.other.y;
+    to.aid.x = from.aid.x;
+    to.aid.y = from.aid.y;
+    to.measure = from.measure;
+}
+
 // What a map needs to know of its point besides the state.
 template <class Real>
 struct MapConstants {
