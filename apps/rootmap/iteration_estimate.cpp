@@ -13,8 +13,9 @@ namespace voltpile::rootmap {
 
 namespace {
 
-constexpr std::int64_t most_pilots = 256;
-constexpr double most_pilot_instructions = 3e8;  // of all pilots together
+constexpr std::int64_t kFirstPilots = 256;
+constexpr std::int64_t kMostPilots = 16384;
+constexpr double kMostPilotInstructions = 3e8;  // of all pilots together
 
 // Adds up the iterations of points spread over a sweep.
 class PilotPoints : public PointStream {
@@ -48,6 +49,7 @@ class PilotPoints : public PointStream {
         return (static_cast<double>(iterations_) + static_cast<double>(stopped_) * max_iterations) /
                static_cast<double>(pilots_);
     }
+    std::int64_t pilots() const { return pilots_; }
 
   private:
     std::int64_t begin_, points_, pilots_;
@@ -56,11 +58,21 @@ class PilotPoints : public PointStream {
 
 double mean_iterations(const Problem& problem, std::int64_t points) {
     Problem pilot = problem;
-    const double budget = most_pilot_instructions / (most_pilots * instructions_of(problem));
-    if (budget < pilot.max_iterations) pilot.max_iterations = static_cast<std::int32_t>(budget);
-    PilotPoints pilots(0, points, most_pilots);
+    const double most_iterations = kMostPilotInstructions / instructions_of(problem);
+    if (most_iterations / kFirstPilots < pilot.max_iterations)
+        pilot.max_iterations = static_cast<std::int32_t>(most_iterations / kFirstPilots);
     // The baseline has no fused operations, so its bits do not depend on the processor.
-    cpu_sweep(CpuLevel::Baseline)(pilot, pilots);
+    const auto followed = [&](std::int64_t most) {
+        PilotPoints pilots(0, points, most);
+        cpu_sweep(CpuLevel::Baseline)(pilot, pilots);
+        return pilots;
+    };
+    const PilotPoints first = followed(kFirstPilots);
+    // Of a map where few points take most of the iterations, a few hundred points would miss the mean by a
+    // tenth. As many as the budget allows follow the first ones.
+    const double affordable = most_iterations / std::max(1.0, first.mean_iterations(pilot.max_iterations));
+    const std::int64_t more = std::min(kMostPilots, static_cast<std::int64_t>(affordable));
+    const PilotPoints pilots = more > 2 * first.pilots() ? followed(more) : first;
     return std::max(1.0, pilots.mean_iterations(problem.max_iterations));
 }
 
@@ -77,6 +89,7 @@ Workload workload_of(const Problem& problem, const std::vector<OutcomeField>& fi
     workload.unit = "iterations";
     workload.units_per_point = mean_iterations(problem, points);
     workload.flop_per_unit = instructions_of(problem);
+    workload.core_cycles_per_unit = core_cycles_of(problem);
     workload.core_seconds_per_point = core_seconds_per_point(problem.method);
     workload.fp64 = problem.precision != Precision::Fp32;
     workload.points = points;
@@ -90,7 +103,7 @@ std::optional<bool> any_point_ends(const Problem& problem, std::int64_t begin, s
     constexpr std::int64_t pilots_of_frame = 64;
     const double instructions =
         static_cast<double>(pilots_of_frame) * problem.max_iterations * instructions_of(problem);
-    if (instructions > most_pilot_instructions) return std::nullopt;
+    if (instructions > kMostPilotInstructions) return std::nullopt;
     PilotPoints pilots(begin, points, pilots_of_frame);
     cpu_sweep(CpuLevel::Baseline)(problem, pilots);
     return pilots.any_decided();

@@ -10,7 +10,7 @@
 
 namespace voltpile::rootmap {
 
-// Iterates a few hundred points, spread over the sweep, for a fraction of a second at most.
+// Iterates hundreds to thousands of points, spread over the sweep, for a fraction of a second at most.
 // points: computed, spread like all of the sweep's.
 Workload workload_of(const Problem& problem, const std::vector<OutcomeField>& fields, std::int64_t points);
 

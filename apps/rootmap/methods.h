@@ -19,6 +19,10 @@ struct MethodInfo {
     // the polynomial.
     int instructions;
     int instructions_per_degree;
+    // Clock cycles of an iteration on a core, which waits for the results of its instructions, and for each
+    // degree.
+    double cycles;
+    double cycles_per_degree;
     const char* parameters;  // keys of [map] that it uses, besides start; each followed by a blank
     const char* help;        // a clause for the table of keys
 };
@@ -33,5 +37,9 @@ Method method_named(std::string_view name);
 
 // Returns the instructions of an iteration of the problem, in its precision.
 double instructions_of(const Problem& problem);
+
+// Returns the clock cycles of an iteration in the SIMD lanes of a core, or 0 where the number of instructions
+// decides.
+double core_cycles_of(const Problem& problem);
 
 }  // namespace voltpile::rootmap

@@ -36,9 +36,12 @@ int vector_units(const Host& host) {
     return host.simd_bits >= 512 && one ? 1 : 2;
 }
 
+double core_lane_cycles_per_s(const Host& host, bool fp64) {
+    return host.simd_bits / (fp64 ? 64.0 : 32.0) * host.cpu_ghz * 1e9;
+}
+
 double core_lanes_per_s(const Host& host, bool fp64) {
-    const double lanes = host.simd_bits / (fp64 ? 64.0 : 32.0);
-    return lanes * vector_units(host) * host.cpu_ghz * 1e9 * efficiency;
+    return core_lane_cycles_per_s(host, fp64) * vector_units(host) * efficiency;
 }
 
 int divide_cores(const Topology& topology, const Host& host, const HostRanks& ranks,

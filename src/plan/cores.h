@@ -11,6 +11,9 @@ namespace voltpile {
 // (docs/benchmarks.md has the measurements).
 double core_lanes_per_s(const Host& host, bool fp64);
 
+// Returns the clock cycles of one core a second, times its SIMD lanes of the type.
+double core_lane_cycles_per_s(const Host& host, bool fp64);
+
 // Returns how many vector FMAs of the host's width a core starts per clock. At 512 bits it depends on the
 // model: Intel lists the "number of AVX-512 FMA units"; AMD's Zen 4 splits a vector into two halves.
 int vector_units(const Host& host);

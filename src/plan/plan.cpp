@@ -30,7 +30,9 @@ double gpu_units_per_s(const Host& host, int index, const Workload& work) {
 
 double core_units_per_s(const Host& host, const Workload& work) {
     if (const double rate = measured_units_per_s(host, -1, work); rate > 0) return rate;
-    const double seconds = work.flop_per_unit / core_lanes_per_s(host, work.fp64);
+    const double seconds = work.core_cycles_per_unit > 0
+                               ? work.core_cycles_per_unit / core_lane_cycles_per_s(host, work.fp64)
+                               : work.flop_per_unit / core_lanes_per_s(host, work.fp64);
     return 1 / (seconds + work.core_seconds_per_point / work.units_per_point);
 }
 
@@ -142,14 +144,20 @@ std::string rate_formula(const Plan& plan, const RankPlan& rank) {
     if (const double rate = measured_units_per_s(host, rank.gpu, work); rate > 0)
         return fmt::format("rate of {} = {:.4g} {}/s{} as calibrated on {}", processor_text(plan, rank), rate,
                            work.unit, rank.gpu < 0 ? " a core" : "", host.calibrated);
-    if (rank.gpu < 0)
+    if (rank.gpu < 0) {
+        const std::string of_units =
+            work.core_cycles_per_unit > 0
+                ? fmt::format("{:.4g} cycles/s a core in all {} lanes / {:.4g} cycles",
+                              core_lane_cycles_per_s(host, work.fp64), type, work.core_cycles_per_unit)
+                : fmt::format("{:.4g} {} lanes/s a core / {:.4g} instructions",
+                              core_lanes_per_s(host, work.fp64), type, work.flop_per_unit);
         return fmt::format(
-            "rate of {} = {:.4g} {} lanes/s a core / {:.4g} instructions{} = {:.4g} {}/s",
-            processor_text(plan, rank), core_lanes_per_s(host, work.fp64), type, work.flop_per_unit,
+            "rate of {} = {}{} = {:.4g} {}/s", processor_text(plan, rank), of_units,
             work.core_seconds_per_point > 0
                 ? fmt::format(", with {:.3g} ns beside them for a point", 1e9 * work.core_seconds_per_point)
                 : "",
             rank.units_per_s, work.unit);
+    }
     const Gpu& gpu = host.gpus[static_cast<std::size_t>(rank.gpu)];
     return fmt::format(
         "rate of {} = {} multiprocessors x {:g} {} instructions x {:g} GHz x {:g} / {:.4g} instructions = "

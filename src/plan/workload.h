@@ -11,10 +11,13 @@
 namespace voltpile {
 
 struct Workload {
-    std::string unit;                    // in the plural: "pair-steps"
-    double units_per_point = 1;          // in the mean; an upper bound where points may end early
-    std::string measured_as;             // work of the MeasuredRate that applies; empty: none does
-    double flop_per_unit = 1;            // floating-point INSTRUCTIONS per unit (an FMA counts as one)
+    std::string unit;            // in the plural: "pair-steps"
+    double units_per_point = 1;  // in the mean; an upper bound where points may end early
+    std::string measured_as;     // work of the MeasuredRate that applies; empty: none does
+    double flop_per_unit = 1;    // floating-point INSTRUCTIONS per unit (an FMA counts as one)
+    // Clock cycles of a unit in each SIMD lane of a core whose instructions wait for each other; 0: they do
+    // not, so that their number decides.
+    double core_cycles_per_unit = 0;
     double core_seconds_per_point = 0;   // of a CPU core beside the units: start and outcome of a point
     bool fp64 = true;                    // type of these instructions: FP64, else FP32
     double gpu_efficiency = 0.9;         // share of a GPU's peak that kernels reach; only for estimates

@@ -236,6 +236,18 @@ TEST(Plan, LeavesGpusAloneForCpuDevice) {
     EXPECT_TRUE(plan.warnings.empty());
 }
 
+TEST(Plan, CountsCyclesOfCoresThatWait) {
+    PlanOptions options;
+    options.device = DeviceChoice::Cpu;
+    const Topology topology = make_topology({make_host(1, 0)}, 1);
+    Workload work = map_workload();
+    work.core_cycles_per_unit = 500;
+    work.core_seconds_per_point = 1e-3;
+    const double seconds_per_unit = 500 / (4 * 2.0e9) + 1e-3 / work.units_per_point;
+    EXPECT_NEAR(make_plan(work, options, topology).ranks[0].units_per_s, 1 / seconds_per_unit,
+                1e-9 / seconds_per_unit);
+}
+
 TEST(Plan, MemoryDoesNotGrowWithTheSweep) {
     Workload work = map_workload();
     work.points = 1'000'000'000;
