@@ -13,13 +13,14 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/link_fault.h"
 
 namespace voltpile {
 namespace {
 
 constexpr const char* kVariable = "VOLTPILE_FAULT";
 
-enum class Action { Kill, Stop, Hang, Delay, NoSpace, IoError, ShortWrite, Corrupt, LostGpu };
+enum class Action { Kill, Stop, Hang, Delay, NoSpace, IoError, ShortWrite, Corrupt, LostGpu, Drop, Lossy };
 
 struct ActionWord {
     std::string_view word;
@@ -29,16 +30,31 @@ constexpr std::array kActions{ActionWord{"kill", Action::Kill},        ActionWor
                               ActionWord{"hang", Action::Hang},        ActionWord{"delay", Action::Delay},
                               ActionWord{"enospc", Action::NoSpace},   ActionWord{"eio", Action::IoError},
                               ActionWord{"short", Action::ShortWrite}, ActionWord{"corrupt", Action::Corrupt},
-                              ActionWord{"lost", Action::LostGpu}};
-constexpr std::array<std::string_view, 4> kPlaces{"write", "range", "collective", "gpu"};
+                              ActionWord{"lost", Action::LostGpu},     ActionWord{"drop", Action::Drop},
+                              ActionWord{"lossy", Action::Lossy}};
+constexpr std::array<std::string_view, 5> kPlaces{"write", "range", "collective", "gpu", "message"};
+constexpr std::size_t kMessagePlace = kPlaces.size() - 1;  // behind those of FaultPlace
+constexpr std::int64_t kLossyEvery = 10;                   // messages, of which one is late
 
 struct Fault {
     Action action{};
-    FaultPlace place{};
+    std::size_t place = 0;    // in kPlaces
     std::int64_t number = 0;  // strikes at this one
     std::int64_t ms = 0;
 
-    bool lasts() const { return action == Action::NoSpace || action == Action::LostGpu; }
+    bool is_at(FaultPlace where) const { return place == static_cast<std::size_t>(where); }
+    bool strikes(std::int64_t passed) const {
+        if (action == Action::NoSpace || action == Action::LostGpu || action == Action::Drop)
+            return passed >= number;
+        if (action == Action::Lossy) return passed >= number && (passed - number) % kLossyEvery == 0;
+        return passed == number;
+    }
+};
+
+// What is left to the caller of a place.
+struct Left {
+    std::optional<FaultEffect> effect;
+    bool lost = false;  // the message
 };
 
 // What VOLTPILE_FAULT says for this process, and how often each place was passed.
@@ -84,20 +100,24 @@ Action action_in(std::string_view fault, std::string_view word) {
     for (const ActionWord& each : kActions)
         if (each.word == word) return each.action;
     refuse(fault,
-           fmt::format("unknown action '{}'; there are kill, stop, hang, delay, enospc, eio, short, corrupt "
-                       "and lost",
+           fmt::format("unknown action '{}'; there are kill, stop, hang, delay, enospc, eio, short, corrupt, "
+                       "lost, drop and lossy",
                        word));
 }
 
 void check_place(std::string_view text, const Fault& fault) {
     if (fault.number < 1)
-        refuse(text, "it needs the number of a write, range, collective or gpu call, counted from 1");
+        refuse(text,
+               "it needs the number of a write, range, collective, gpu call or message, counted from 1");
     const bool only_writes = fault.action == Action::NoSpace || fault.action == Action::IoError ||
                              fault.action == Action::ShortWrite || fault.action == Action::Corrupt;
-    if (only_writes && fault.place != FaultPlace::Write) refuse(text, "this action strikes writes only");
-    if (fault.action == Action::LostGpu && fault.place != FaultPlace::Gpu)
+    if (only_writes && !fault.is_at(FaultPlace::Write)) refuse(text, "this action strikes writes only");
+    if (fault.action == Action::LostGpu && !fault.is_at(FaultPlace::Gpu))
         refuse(text, "this action strikes gpu calls only");
-    if (fault.action == Action::Delay && fault.ms == 0) refuse(text, "delay needs ms=N");
+    if ((fault.action == Action::Drop || fault.action == Action::Lossy) && fault.place != kMessagePlace)
+        refuse(text, "this action strikes messages only");
+    if ((fault.action == Action::Delay || fault.action == Action::Lossy) && fault.ms == 0)
+        refuse(text, "delay and lossy need ms=N");
 }
 
 // "kill:rank=1,write=7"; nothing if it is for another rank.
@@ -117,23 +137,24 @@ std::optional<Fault> parse_fault(std::string_view text, int rank) {
         while (place < kPlaces.size() && kPlaces[place] != word) ++place;
         if (place < kPlaces.size()) {
             if (fault.number > 0) refuse(text, "it names two places");
-            fault.place = static_cast<FaultPlace>(place);
+            fault.place = place;
             fault.number = number_in(text, word, digits);
         } else if (word == "rank") {
             here = number_in(text, word, digits) == rank;
         } else if (word == "ms") {
             fault.ms = number_in(text, word, digits);
         } else {
-            refuse(
-                text,
-                fmt::format("unknown word '{}'; there are rank, ms, write, range, collective and gpu", word));
+            refuse(text,
+                   fmt::format(
+                       "unknown word '{}'; there are rank, ms, write, range, collective, gpu and message",
+                       word));
         }
     }
     check_place(text, fault);
     return here ? std::optional(fault) : std::nullopt;
 }
 
-std::optional<FaultEffect> happen(const Fault& fault) {
+void happen(const Fault& fault, Left& left) {
     switch (fault.action) {
         case Action::Kill:
             ::kill(::getpid(), SIGKILL);
@@ -144,20 +165,37 @@ std::optional<FaultEffect> happen(const Fault& fault) {
         case Action::Hang:
             for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
         case Action::Delay:
+        case Action::Lossy:
             std::this_thread::sleep_for(std::chrono::milliseconds(fault.ms));
             break;
         case Action::NoSpace:
-            return FaultEffect::NoSpace;
+            left.effect = FaultEffect::NoSpace;
+            break;
         case Action::IoError:
-            return FaultEffect::IoError;
+            left.effect = FaultEffect::IoError;
+            break;
         case Action::ShortWrite:
-            return FaultEffect::ShortWrite;
+            left.effect = FaultEffect::ShortWrite;
+            break;
         case Action::Corrupt:
-            return FaultEffect::Corrupt;
+            left.effect = FaultEffect::Corrupt;
+            break;
         case Action::LostGpu:
-            return FaultEffect::LostGpu;
+            left.effect = FaultEffect::LostGpu;
+            break;
+        case Action::Drop:
+            left.lost = true;
+            break;
     }
-    return std::nullopt;
+}
+
+Left pass(std::size_t place) {
+    ArmedFaults& armed = armed_faults();
+    const std::int64_t passed = ++armed.passed[place];
+    Left left;
+    for (const Fault& fault : armed.faults)
+        if (fault.place == place && fault.strikes(passed)) happen(fault, left);
+    return left;
 }
 
 }  // namespace
@@ -175,15 +213,11 @@ void load_faults(int rank) {
 }
 
 std::optional<FaultEffect> fault_detail::strike_armed(FaultPlace place) {
-    ArmedFaults& armed = armed_faults();
-    const std::int64_t number = ++armed.passed[static_cast<std::size_t>(place)];
-    std::optional<FaultEffect> effect;
-    for (const Fault& fault : armed.faults) {
-        if (fault.place != place) continue;
-        if (number == fault.number || (fault.lasts() && number > fault.number))
-            if (const auto left = happen(fault)) effect = left;
-    }
-    return effect;
+    return pass(static_cast<std::size_t>(place)).effect;
+}
+
+bool fault_detail::lose_message() {
+    return pass(kMessagePlace).lost;
 }
 
 }  // namespace voltpile

@@ -21,7 +21,7 @@
 // collective  collectives on GPUs or host memory
 // gpu         CUDA calls that are checked
 //
-// Without `rank`, the fault strikes in every rank.
+// Without `rank`, the fault strikes in every rank. Faults of links between ranks: base/link_fault.h.
 #pragma once
 
 #include <atomic>

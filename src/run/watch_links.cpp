@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/link_fault.h"
 #include "base/message_bytes.h"
 #include "comm/mpi/message_tags.h"
 
@@ -52,6 +53,7 @@ bool WatchLinks::all_sent() {
 void WatchLinks::send(int to, const WatchSign& sign) {
     all_sent();
     if (!sign.ends && std::ranges::find(sent_, to, &Sent::to) != sent_.end()) return;
+    if (message_lost()) return;
     auto bytes = std::make_unique<const std::string>(sign.to_bytes());
     MPI_Request request = MPI_REQUEST_NULL;
     if (MPI_Isend(bytes->data(), mpi_length(*bytes), MPI_BYTE, to, kLifeTag, link_.mpi(), &request) ==

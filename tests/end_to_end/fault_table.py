@@ -44,7 +44,7 @@ class Fault:
 
     def options(self):
         """Deadlines of the watchdog, where it is to notice the fault."""
-        return DEADLINES if self.action in ("stop", "hang") else ()
+        return DEADLINES if self.action in ("stop", "hang", "drop") else ()
 
 
 NAMED = r"error \(rank {rank} on \S+\)"
@@ -64,6 +64,12 @@ def faults_at(job, rank, places):
             yield Fault(job, "eio", place, rank, (FAILED,), NAMED + ".*Input/output error")
             yield Fault(job, "short", place, rank, (DONE,))
             yield Fault(job, "corrupt", place, rank, (FAILED,), r"part-\S+: .*; moved aside")  # a disk does not say who wrote
+
+
+def link_faults_of(job, rank):
+    """Faults of the link that connects a rank to the others."""
+    yield Fault(job, "drop", "message=6", rank, (FAILED,), STALLED + "has been silent for")
+    yield Fault(job, "lossy ms=300", "message=1", rank, (DONE,))
 
 
 class FaultyJob:

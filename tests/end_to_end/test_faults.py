@@ -3,7 +3,7 @@
 import json
 import unittest
 
-from fault_table import FaultyJob, faults_at
+from fault_table import FaultyJob, faults_at, link_faults_of
 from harness import BAD_INPUT, DONE, FAILED, MAP, Case
 from kill_storm import same_fields, same_rows
 from llm_case import GREEDY, JOB
@@ -19,8 +19,10 @@ def all_faults():
     for rank in range(SWEEP_RANKS):
         # Rank 0 opens the part folder with its first writes.
         yield from faults_at("sweep", rank, ("range=1", f"write={COMMIT if rank == 0 else 3}"))
+        yield from link_faults_of("sweep", rank)
     for rank in range(LLM_RANKS):
         yield from faults_at("llm", rank, ("range=1", f"write={COMMIT if rank == 0 else 3}"))
+        yield from link_faults_of("llm", rank)
         yield from faults_at("llm, tensor=2", rank, ("collective=40",))
 
 
@@ -45,11 +47,11 @@ def make_jobs(folder):
 
 class RanksThatDieAndDisksThatLie(Case):
     def test_lose_nothing(self):
-        """Each at one rank; fault_table.py tries every fault at every rank, and test_watchdog.py ranks that hang."""
+        """Each at one rank; fault_table.py tries every fault at every rank, and test_watchdog.py ranks that are silent."""
         jobs = make_jobs(self.folder)
         kinds = {}
         for fault in all_faults():
-            if fault.action in ("kill", "corrupt"):
+            if fault.action.split()[0] in ("kill", "corrupt", "lossy"):
                 kinds.setdefault((fault.job, fault.action, fault.place.split("=")[0]), []).append(fault)
         for number, faults in enumerate(kinds.values()):
             fault = faults[number % len(faults)]

@@ -1,5 +1,5 @@
-"""Ranks that are suspended or hang: the others name them, the job ends with exit code 4 and resumes. VOLTPILE_FAULT
-makes them hang at a chosen place."""
+"""Ranks that are suspended, hang or are cut off: the others name them, the job ends with exit code 4 and resumes. VOLTPILE_FAULT
+makes that happen at a chosen place."""
 
 import re
 import signal
@@ -17,7 +17,7 @@ SHORT_COMPUTE = ("--set", f"watchdog.compute_s={SHORT_S}")
 
 class HungRanks(Case):
     def hang(self, fault, ranks, rank, why, *arguments, besides=""):
-        _, err = self.voltpile("run", self.job, "--output", "b.h5", *arguments, *SHORT, ranks=ranks, expect=FAILED,
+        _, err = self.voltpile("run", self.job, "--output", "b.h5", *SHORT, *arguments, ranks=ranks, expect=FAILED,
                                environment={"VOLTPILE_FAULT": f"{fault.replace(':', f':rank={rank},')}{besides}"})
         named = re.search(r"error[^:]*: rank (\d) on [^: ]*:? (.*); run the same command again to go on", err)
         self.assertTrue(named, err)
@@ -35,7 +35,8 @@ class HungSweeps(HungRanks):
         for fault, rank, why in (("stop:range=1", 0, "has been silent for"), ("stop:range=1", 2, "has been silent for"),
                                  ("hang:range=1", 1, "compute has not moved for"),
                                  ("hang:write=3", 0, "commit has not moved for"),
-                                 ("hang:write=3", 2, "commit has not moved for")):
+                                 ("hang:write=3", 2, "commit has not moved for"),
+                                 ("drop:message=6", 0, "has been silent for"), ("drop:message=6", 2, "has been silent for")):
             with self.subTest(fault=fault, rank=rank):
                 self.hang(fault, 3, rank, why, *SWEEP, *SHORT_COMPUTE)
                 self.voltpile("run", self.job, "--output", "b.h5", *SWEEP, ranks=3)
@@ -78,6 +79,7 @@ class HungModels(HungRanks, LlmJob):
         for tensor, pipeline, fault, why in ((2, 1, "stop:collective=40", "has been silent for"),
                                              (2, 1, "hang:collective=40", "waits for it (collective"),
                                              (1, 2, "stop:range=2", "has been silent for"),
+                                             (1, 2, "drop:message=60", "has been silent for"),
                                              (1, 1, "hang:range=1", "compute has not moved for")):
             for rank in (0, 1):
                 if fault == "stop:range=2" and rank > 0:
@@ -87,6 +89,8 @@ class HungModels(HungRanks, LlmJob):
                     if fault == "hang:range=1":  # the other replica leaves enough to this one
                         cut += ("--set", f"watchdog.compute_s={4 * SHORT_S}")
                         self.hang(fault, 2, rank, why, *cut, besides=f"; delay:rank={1 - rank},ms=1000,range=1")
+                    elif fault == "drop:message=60":  # both ranks wait for the other; only the silence tells which is cut off
+                        self.hang(fault, 2, rank, why, *cut, "--set", f"watchdog.transfer_s={4 * SHORT_S}")
                     else:
                         self.hang(fault, 2, rank, why, *cut)
                     self.voltpile("run", self.job, "--output", "b.h5", *cut, ranks=2)

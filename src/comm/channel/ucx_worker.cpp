@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "base/error.h"
+#include "base/link_fault.h"
 #include "comm/channel/path.h"
 
 namespace voltpile {
@@ -152,6 +153,7 @@ bool UcxWorker::arm() {
 
 void UcxWorker::send(const UcxConnection& to, const void* data, std::size_t bytes, std::uint64_t tag,
                      bool gpu, UcxOperation& operation) {
+    if (message_lost()) return finish(operation, UCS_OK, 0);
     ucp_request_param_t param = {};
     param.op_attr_mask =
         UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_MEMORY_TYPE;

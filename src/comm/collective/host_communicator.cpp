@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/format.h"
+#include "base/link_fault.h"
 #include "base/phase.h"
 #include "comm/collective/reduce.h"
 #include "comm/mpi/message_tags.h"
@@ -80,6 +81,7 @@ void HostCommunicator::exchange(std::span<const Part> sends, std::span<const Par
                       "MPI_Irecv");
         }
         for (const Part& part : sends) {
+            if (message_lost()) continue;
             requests.push_back(MPI_REQUEST_NULL);
             mpi_check(MPI_Isend(part.data, static_cast<int>(part.bytes), MPI_BYTE, part.peer, tag, mpi_.mpi(),
                                 &requests.back()),

@@ -5,11 +5,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <string>
 
 #include "base/error.h"
+#include "base/link_fault.h"
 
 namespace voltpile {
 namespace {
@@ -86,6 +88,31 @@ TEST_F(Faults, KillAndStop) {
     }
 }
 
+TEST_F(Faults, LinksLoseNoMessagesByDefault) {
+    EXPECT_FALSE(message_lost());
+    load("drop:rank=1,message=1", 0);
+    EXPECT_FALSE(message_lost());
+}
+
+TEST_F(Faults, CutLinksLoseAllLaterMessages) {
+    load("drop:message=3");
+    EXPECT_FALSE(strike(FaultPlace::Write));  // counts no message
+    EXPECT_FALSE(message_lost());
+    EXPECT_FALSE(message_lost());
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(message_lost());
+}
+
+TEST_F(Faults, LossyLinksDelayEveryTenthMessage) {
+    load("lossy:ms=30,message=2");
+    for (int message = 1; message <= 22; ++message) {
+        const auto begin = std::chrono::steady_clock::now();
+        EXPECT_FALSE(message_lost());
+        // The others may be late, too, because the machine is busy.
+        const auto least = std::chrono::milliseconds(message % 10 == 2 ? 30 : 0);
+        EXPECT_GE(std::chrono::steady_clock::now() - begin, least) << message;
+    }
+}
+
 TEST_F(Faults, RefuseMisspelledFaults) {
     for (const auto& [text, says] :
          {std::pair{"kil:write=1", "unknown action 'kil'"}, std::pair{"kill", "ACTION:PLACE=N"},
@@ -93,7 +120,8 @@ TEST_F(Faults, RefuseMisspelledFaults) {
           std::pair{"kill:write=0", "counted from 1"}, std::pair{"kill:write=two", "whole number, not 'two'"},
           std::pair{"kill:write=1,range=1", "two places"}, std::pair{"enospc:range=1", "writes only"},
           std::pair{"lost:write=1", "gpu calls only"}, std::pair{"delay:write=1", "ms=N"},
-          std::pair{"eio:write=1;", "ACTION:PLACE=N"}}) {
+          std::pair{"drop:write=1", "messages only"}, std::pair{"lossy:message=1", "ms=N"},
+          std::pair{"corrupt:message=1", "writes only"}, std::pair{"eio:write=1;", "ACTION:PLACE=N"}}) {
         const std::string message = refusal(text);
         EXPECT_NE(message.find(says), std::string::npos) << text << ": " << message;
         EXPECT_NE(message.find("VOLTPILE_FAULT"), std::string::npos) << message;
