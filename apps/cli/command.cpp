@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <string>
 
 #include "base/host_name.h"
 #include "base/shipped_files.h"
@@ -11,6 +12,7 @@
 #include "cli/process_rank.h"
 #include "comm/mpi/launch_check.h"
 #include "run/agreement.h"
+#include "run/final_failure.h"
 #include "run/server_status.h"
 
 #include <CLI/CLI.hpp>
@@ -89,8 +91,10 @@ ExitCode with_mpi(const Invocation& invocation, const std::function<ExitCode(con
     try {
         return body(mpi);
     } catch (const AgreedError& error) {  // thrown by all ranks
-        if (mpi.world().rank() == 0) print_error(error.what());
-        return error.exit_code();
+        // As failures of a single rank are printed: `launch` takes such a line for its verdict.
+        const char* const kind = error.exit_code() == kFinalFailure ? "error: " : "";
+        if (mpi.world().rank() == 0) print_error(std::string(kind) + error.what());
+        return process_exit_code(error.exit_code());
     } catch (const std::exception& error) {
         end_all_ranks(mpi, error);
     }

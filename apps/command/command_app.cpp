@@ -15,6 +15,7 @@
 #include "comm/mpi/session.h"
 #include "command/checkpoint.h"
 #include "command/instance_run.h"
+#include "command/judge.h"
 #include "command/placeholders.h"
 #include "command/resources.h"
 #include "command/text_template.h"
@@ -167,17 +168,17 @@ void CommandApp::run_points(RankContext& rank, WorkScheduler& work, ResultWriter
             const auto record = runner.run(order, work);
             if (!record) return;
             if (!record->problem.empty())
-                report_failure(point, record->problem, runner.log_of(order.name).string(), warned);
+                report_failure(point, *record, runner.log_of(order.name).string(), warned);
             results.submit({point, point + 1}, command::to_buffers({*record}, false));
         }
     }
 }
 
-void CommandApp::report_failure(std::int64_t point, const std::string& problem, const std::string& log,
+void CommandApp::report_failure(std::int64_t point, const command::RunRecord& record, const std::string& log,
                                 bool& warned) const {
     const std::string text = fmt::format("point {} ({}): {}; see {} and .err", point,
-                                         command::axes_text(job_, point), problem, log);
-    if (job_.text("command.on_failure") == "stop") throw FileError(text);
+                                         command::axes_text(job_, point), record.problem, log);
+    if (job_.text("command.on_failure") == "stop") command::fail_job(job_, record, text);
     if (warned) return;
     warned = true;
     spdlog::warn("{}. The field `outcome` has all runs that fail; further ones are not printed", text);

@@ -44,7 +44,7 @@ class CommandApp : public App {
     Plan plan_instances(const PlanOptions& options, const Topology& topology) const;
     void run_points(RankContext& rank, WorkScheduler& work, ResultWriter& results,
                     command::ProgramRunner& runner) const;
-    void report_failure(std::int64_t point, const std::string& problem, const std::string& log,
+    void report_failure(std::int64_t point, const command::RunRecord& record, const std::string& log,
                         bool& warned) const;
 
     JobSpec job_;

@@ -113,7 +113,7 @@ void InstanceRun::lead(WorkScheduler& work, ResultWriter& results) {
     drop_log(*records_.front(), keep_logs_);
     if (failed_) {
         const std::string text = failure_text(*failed_);
-        if (job_.text("command.on_failure") != "record") throw FileError(text);
+        if (job_.text("command.on_failure") != "record") fail_job(job_, *records_[*failed_], text);
         spdlog::warn("{}", text);
     }
     // All at once, so that a result never has records of two attempts.

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/error.h"
 #include "base/format.h"
 #include "command/placeholders.h"
 #include "command/run_record.h"
 #include "results/result_reader.h"
 #include "results/rows.h"
+#include "run/final_failure.h"
 
 namespace voltpile {
 
@@ -26,11 +26,17 @@ void judge_command(const JobSpec& job, const std::filesystem::path& path) {
             return;
     }
     const FieldBuffer first = result.read_rows(problem, {0, 1});
-    throw FileError(fmt::format(
+    throw FinalError(fmt::format(
         "{} run{} failed; {}: {}. The result has all of them; --fresh computes them again, and "
         "command.on_failure = \"record\" lets such a result pass",
         points == 1 ? "the only" : "all " + count_text(points), points == 1 ? "" : "s",
         "point 0 (" + command::axes_text(job, 0) + ")", RowsView(first, 1, problem.value_bytes()).text(0)));
+}
+
+void command::fail_job(const JobSpec& job, const RunRecord& record, const std::string& text) {
+    // A run that resumes from a checkpoint may have less to print.
+    if (record.outcome == Outcome::Flooded && job.text("command.checkpoint").empty()) throw FinalError(text);
+    throw FileError(text);
 }
 
 }  // namespace voltpile

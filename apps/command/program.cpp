@@ -20,13 +20,16 @@
 
 #include "base/companion_program.h"
 #include "base/error.h"
+#include "run/watchdog.h"
 
 namespace voltpile::command {
 namespace {
 
-// What MPI's launchers set for this rank alone. A program that starts MPI would take it for its own.
+// What MPI's launchers and `voltpile launch` set for this rank alone. A program that starts MPI, or voltpile,
+// would take it for its own.
 bool is_of_launcher(std::string_view variable) {
     if (variable.starts_with("OMPI_ALLOW_RUN_AS_ROOT")) return false;
+    if (variable.starts_with(std::string(kLogFolderVariable) + "=")) return true;
     for (const std::string_view prefix : {"OMPI_", "PMIX_", "PMI_", "PRTE_", "ORTE_"})
         if (variable.starts_with(prefix)) return true;
     return false;

@@ -2,6 +2,8 @@
 
 #include <spdlog/spdlog.h>
 
+#include "run/final_failure.h"
+
 namespace voltpile {
 
 void throw_agreed(ExitCode exit_code, const std::string& message) {
@@ -15,7 +17,7 @@ ExitCode exit_code_of(const std::exception& error) {
 
 void end_all_ranks(const MpiSession& session, const std::exception& error) {
     spdlog::error("{}", error.what());
-    session.abort(static_cast<int>(exit_code_of(error)));
+    session.abort(static_cast<int>(process_exit_code(exit_code_of(error))));
 }
 
 std::string decide_on_root(const Communicator& world, const std::function<std::string()>& decide) {

@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 import signal
 import time
 import unittest
@@ -71,6 +72,29 @@ class AnyProgram(ProgramCase):
         self.assertEqual(self.values("outcome"), [0, 6, 0, 0])
         self.assertIn("sh was ended because it printed more than output.most_log_bytes = 1e+06", self.texts("problem")[1])
         self.assertLess(time.monotonic() - begin, 30 * PATIENCE)
+
+    def test_launch_does_not_repeat_what_would_fail_again(self):
+        flood, limit = "exec yes", "[output]\nmost_log_bytes = 1e6\n"
+        keys = 'checkpoint = "*.ckpt"\nresume_argv = ["{checkpoint}"]\nfolder = "work"'
+        for text, ranks, attempts, says in (
+                (job_text("echo {x} reason >&2; exit 3"), 1, 1, "all 4 runs failed; point 0 (x = 0): sh ended with exit code 3: 0 reason"),
+                (job_text("exit 3 {x}"), 2, 1, "all 4 runs failed; point 0 (x = 0): sh ended with exit code 3"),
+                (job_text(flood, count=0, rest=limit), 1, 1, "point 0: sh was ended because it printed more than"),
+                (job_text(flood, 'instances = "rank"', 0, limit), 2, 1, "sh was ended because it printed more than"),
+                (job_text("[ {x} -lt 3 ] || exec yes", 'on_failure = "stop"', rest=limit), 2, 1, "point 3 (x = 3): sh was ended because"),
+                # These may succeed at the next attempt: as many as --retries allows.
+                (job_text(flood, keys, 0, limit), 1, 2, "point 0: sh was ended because it printed more than"),
+                (job_text("exit 3", count=0), 1, 2, "point 0: sh ended with exit code 3")):
+            with self.subTest(says=says, ranks=ranks, attempts=attempts):
+                self.write("job.toml", text)
+                out, err = self.voltpile("launch", "job.toml", "--fresh", "--ranks", ranks, "--retries", 2, "--output", "a.h5", expect=FAILED)
+                both = out + err
+                self.assertEqual(both.count("launch: attempt "), 2 * attempts, both)  # the start and the end of each
+                self.assertIn("launch: attempt 1 ended with exit code 4", out)
+                self.assertEqual(out.count("another attempt would fail in the same way"), attempts == 1, out)
+                self.assertRegex(out, "launch: verdict: .*" + re.escape(says))
+                errors = [line for line in both.splitlines() if line.startswith("error") and says in line]
+                self.assertEqual(len(errors), attempts, both)
 
     def test_output_that_is_not_json_is_named(self):
         script = 'case {x} in 0) echo text; echo "{{\\"a\\": 1.5}}";; 1) echo "{{oops";; 2) echo "{{}}";; 3) true;; esac'

@@ -30,6 +30,7 @@ class Supervisor {
             const AttemptEnd end = attempt(roll.usable);
             if (end.stopped) return finish(ExitCode::Stopped, "stopped");
             if (end.exit_code == 0) return finish(ExitCode::Done, "");
+            if (end.is_final) return finish(ExitCode::Failed, "another attempt would fail in the same way");
             if (end.exit_code == static_cast<int>(ExitCode::BadInput))
                 return finish(ExitCode::BadInput, "the job file or the arguments are wrong");
             if (end.exit_code == static_cast<int>(ExitCode::Stopped))

@@ -27,6 +27,7 @@ struct AttemptEnd {
     int exit_code = 0;        // of the launcher; those of `voltpile run` where the ranks ended by themselves
     bool stopped = false;     // a signal to the launch stopped it
     bool progressed = false;  // it committed work, or served
+    bool is_final = false;    // another attempt would fail in the same way
     double seconds = 0;
     std::string what;          // "ended with exit code 137; 1,200 points are committed"
     std::string verdict = {};  // "node2 GPU 1 fell off the bus (Xid 79) ..."; empty: the job did not die
@@ -60,8 +61,9 @@ struct LaunchSummary {
     std::vector<ExcludedNode> excluded;  // at the end
 };
 
-// Repeats until the job is done, stopped or refused, or until `patience` attempts in a row make no progress.
-// A check that leaves no usable node counts as an attempt without progress. say: takes a line of news.
+// Repeats until the job is done, stopped or refused, until it fails finally, or until `patience` attempts in
+// a row make no progress. A check that leaves no usable node counts as an attempt without progress. say:
+// takes a line of news.
 LaunchSummary supervise(AttemptRunner& runner, int patience,
                         const std::function<void(const std::string&)>& say);
 

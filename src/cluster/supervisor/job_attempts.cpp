@@ -15,6 +15,7 @@
 #include "cluster/hosts/mpirun.h"
 #include "cluster/supervisor/rank_output.h"
 #include "cluster/supervisor/verdict.h"
+#include "run/final_failure.h"
 #include "run/watchdog.h"
 
 namespace voltpile {
@@ -85,11 +86,14 @@ AttemptEnd JobAttempts::run(int attempt, const std::vector<std::string>& names) 
     }
     end.seconds = seconds_since(begin);
     const std::string lost = nodes_.end_processes(names);
+    end.is_final = watched.exit_code == static_cast<int>(kFinalFailure);
+    if (end.is_final) watched.exit_code = static_cast<int>(ExitCode::Failed);
     end.exit_code = watched.exit_code;
     end.stopped = signals_.received() > 0 && end.exit_code != 0;
     end.what = how_it_ended(end.exit_code);
     if (!lost.empty()) end.what += "; " + lost;
-    if (end.exit_code != 0) end.progressed = note_progress(end.seconds, watched.checkpoints, end.what);
+    if (end.exit_code != 0 && !end.is_final)
+        end.progressed = note_progress(end.seconds, watched.checkpoints, end.what);
     busy_ = false;
     if (end.exit_code != 0 && !end.stopped) examine(names, begin_s, watched, end);
     return end;

@@ -92,6 +92,17 @@ TEST(AttemptLoop, NeverRepeatsAWrongJob) {
     EXPECT_EQ(supervised(runner).code, ExitCode::BadInput);
 }
 
+TEST(AttemptLoop, NeverRepeatsAFinalFailure) {
+    FakeRunner runner;
+    runner.rolls = {kBoth};
+    AttemptEnd end = ended(4, true);
+    end.is_final = true;
+    runner.ends = {end};
+    const LaunchSummary summary = supervised(runner);
+    EXPECT_EQ(summary.code, ExitCode::Failed);
+    EXPECT_EQ(summary.why, "another attempt would fail in the same way");
+}
+
 TEST(AttemptLoop, RepeatsAJobThatCannotRunOnOtherNodesOnly) {
     FakeRunner runner;
     runner.rolls = {kBoth};
