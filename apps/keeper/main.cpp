@@ -6,8 +6,13 @@
 // stdin comes from the rank. Its end (the rank wants it or is dead) or SIGTERM ends the program: SIGTERM
 // to its process group, and after GRACE_MS SIGKILL to every process that descends from it, also those
 // with a session of their own: they become children of the keeper when their parents end
-// (PR_SET_CHILD_SUBREAPER). What the program leaves behind when it ends by itself is ended the same way. If
-// the keeper is killed, the kernel kills the program (PR_SET_PDEATHSIG).
+// (PR_SET_CHILD_SUBREAPER). What the program leaves behind when it ends by itself is ended the same way.
+//
+// The keeper is two processes, so that one of them may be killed: a guard and its child, which does all of
+// this. If the child is killed, the kernel kills the program (PR_SET_PDEATHSIG), and the guard inherits what
+// is left of the tree, suspended or not, and kills it. If the guard is killed, its child ends the tree. Each
+// has a process group of its own, so that no signal to the group of the rank, or to one of them, reaches
+// both.
 //
 // A byte N on stdin lets the whole tree rest N percent of the time from then on: it is suspended so long of
 // each 0.3 seconds, and its GPUs have nothing to do.
@@ -99,6 +104,10 @@ std::vector<pid_t> descendants() {
             if (each.parent == found[i]) found.push_back(each.pid);
     found.erase(found.begin());
     return found;
+}
+
+void reset_signals() {
+    for (const int number : {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGPIPE}) std::signal(number, SIG_DFL);
 }
 
 class Keeper {
@@ -233,7 +242,7 @@ void keep_to_cores(const char* list) {
     if (getppid() != keeper) _exit(0);
     setpgid(0, 0);
     keep_to_cores(arguments[2]);
-    for (const int number : {SIGINT, SIGUSR1, SIGUSR2, SIGPIPE}) std::signal(number, SIG_DFL);
+    reset_signals();
     sigprocmask(SIG_SETMASK, &nothing, nullptr);
     const int null = open("/dev/null", O_RDONLY);
     if (null >= 0) dup2(null, STDIN_FILENO);
@@ -242,16 +251,25 @@ void keep_to_cores(const char* list) {
     report("start", errno);
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-    if (argc < 5) {
-        std::fputs("voltpile-keeper is started by voltpile\n", stderr);
-        return 2;
+// Waits for the keeper. If it was killed, kills what it leaves. The rank sees the end of the report when both
+// have ended.
+[[noreturn]] void guard(pid_t keeper) {
+    int status = 0;
+    while (waitpid(keeper, &status, 0) < 0 && errno == EINTR) {
     }
-    fcntl(report_fd, F_SETFD, FD_CLOEXEC);
-    prctl(PR_SET_CHILD_SUBREAPER, 1);
-    for (const int number : {SIGINT, SIGUSR1, SIGUSR2}) std::signal(number, SIG_IGN);  // the rank decides
+    const auto until = Clock::now() + kill_patience;
+    while (WIFSIGNALED(status) && Clock::now() < until) {
+        for (const pid_t child : children()) kill(child, SIGKILL);
+        pid_t ended;
+        while ((ended = waitpid(-1, nullptr, WNOHANG)) > 0) {
+        }
+        if (ended < 0) break;  // no child is left
+        poll(nullptr, 0, 5);
+    }
+    _exit(0);
+}
+
+[[noreturn]] void keep(char** argv) {
     sigset_t nothing, watched;
     sigemptyset(&nothing);
     sigemptyset(&watched);
@@ -267,4 +285,28 @@ int main(int argc, char** argv) {
     const int status = Keeper(program, signals, milliseconds(std::atol(argv[1]))).run();
     if (WIFSIGNALED(status)) report("signal", WTERMSIG(status));
     report("exit", WEXITSTATUS(status));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    if (argc < 5) {
+        std::fputs("voltpile-keeper is started by voltpile\n", stderr);
+        return 2;
+    }
+    fcntl(report_fd, F_SETFD, FD_CLOEXEC);
+    setpgid(0, 0);
+    // The rank decides when to stop, and SIGTERM is for the keeper.
+    for (const int number : {SIGINT, SIGTERM, SIGUSR1, SIGUSR2}) std::signal(number, SIG_IGN);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    const pid_t guarding = getpid();
+    const pid_t keeper = fork();
+    if (keeper < 0) report("start", errno);
+    if (keeper > 0) guard(keeper);
+    setpgid(0, 0);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);  // children do not inherit it
+    std::signal(SIGTERM, SIG_DFL);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != guarding) _exit(0);
+    keep(argv);
 }

@@ -90,7 +90,7 @@ class Case(unittest.TestCase):
         limit = ["prlimit", f"--fsize={file_limit}"] if file_limit else []
         return launcher + limit + [VOLTPILE, *map(str, arguments)]
 
-    def start(self, *arguments, ranks=None, file_limit=None, environment={}, stdin=subprocess.DEVNULL):
+    def start(self, *arguments, ranks=None, file_limit=None, environment={}, stdin=subprocess.DEVNULL, process_group=None):
         """Starts the program in the background. file_limit: the largest size of a file in bytes, to imitate a full disk."""
         return subprocess.Popen(
             self.command(*arguments, ranks=ranks, file_limit=file_limit),
@@ -100,6 +100,7 @@ class Case(unittest.TestCase):
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            process_group=process_group,
         )
 
     def finish(self, process, expect=DONE, timeout=120):

@@ -29,11 +29,28 @@ def job_text(script, keys="", count=4, rest=""):
     return HEAD.format(argv=argv, keys=keys) + (AXIS.format(count=count) if count else "") + rest
 
 
-def alive(pid):
+# Starts descendants as a trainer does, one with a session of its own, and writes who is who to *.pid.
+FAMILY = "echo $PPID > keeper.pid; echo $$ > main.pid; sleep 600 & echo $! > child.pid; " \
+         "setsid sh -c 'sleep 600 & echo $! > grandchild.pid; wait' & echo $! > apart.pid; wait"
+FAMILY_SIZE = 5
+
+
+def family_job(keys=""):
+    return HEAD.format(argv=f"""["sh", "-c", "{FAMILY}"]""", keys=keys)
+
+
+def state_of(pid):
+    """Returns the state ("R", "S", "T", "Z", ...) and the parent of a process; None if it has ended."""
     try:
-        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+        state, parent = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[:2]
+        return state, int(parent)
     except OSError:
-        return False
+        return None
+
+
+def alive(pid):
+    state = state_of(pid)
+    return state is not None and state[0] != "Z"
 
 
 class ProgramCase(Case):
@@ -57,6 +74,11 @@ class ProgramCase(Case):
                 return found
             time.sleep(0.02)
         self.fail(f"no {count} files {pattern}")
+
+    def await_family(self):
+        """Returns the processes of FAMILY by name, with the guard of the keeper."""
+        pids = {path.stem: int(path.read_text()) for path in self.await_files("*.pid", FAMILY_SIZE)}
+        return pids | {"guard": state_of(pids["keeper"])[1]}
 
     def await_end_of(self, pids, timeout=30):
         deadline = time.monotonic() + timeout * PATIENCE

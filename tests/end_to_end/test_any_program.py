@@ -10,7 +10,7 @@ import unittest
 import h5py
 
 from harness import BAD_INPUT, CANNOT_RUN, FAILED, PATIENCE, SOURCE, STOPPED
-from program_case import AXIS, HEAD, ProgramCase, alive, job_text
+from program_case import AXIS, HEAD, ProgramCase, alive, family_job, job_text
 
 
 class AnyProgram(ProgramCase):
@@ -132,13 +132,26 @@ class AnyProgram(ProgramCase):
         self.await_end_of(pids)
 
     def test_nothing_survives_a_killed_keeper(self):
-        self.write("job.toml", job_text("echo $PPID > keeper.pid; echo $$ > main.pid; exec sleep 600", 'on_failure = "record"', 0))
-        process = self.start("run", "job.toml", "--output", "a.h5")
-        keeper, main = [int(path.read_text()) for path in self.await_files("*.pid", 2)]
-        os.kill(keeper, signal.SIGKILL)
-        self.finish(process)
-        self.await_end_of([main])
-        self.assertEqual(self.values("outcome"), [2])
+        self.write("job.toml", family_job('on_failure = "record"'))
+        for victim, code in (("keeper", 128 + signal.SIGKILL), ("guard", 128 + signal.SIGTERM)):
+            with self.subTest(victim=victim):
+                process = self.start("run", "job.toml", "--output", "a.h5", "--fresh")
+                pids = self.await_family()
+                os.kill(pids[victim], signal.SIGKILL)
+                self.finish(process)
+                self.assertFalse([name for name, pid in pids.items() if alive(pid)])
+                self.assertEqual(self.values("exit_code"), [code])
+                for path in self.folder.glob("*.pid"):
+                    path.unlink()
+
+    def test_nothing_survives_a_killed_process_group(self):
+        """As mpirun kills its ranks."""
+        self.write("job.toml", family_job())
+        process = self.start("run", "job.toml", "--output", "a.h5", process_group=0)
+        pids = self.await_family()
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        self.await_end_of(pids.values())
 
     def test_a_stopped_sweep_resumes_without_repeating_runs(self):
         script = "echo run {x} >> history; [ {x} -lt 2 ] || [ -e go ] || {{ echo $$ > main.pid; exec sleep 600; }}"

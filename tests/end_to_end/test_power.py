@@ -1,20 +1,22 @@
 """[power] in job files, on nodes that a stand-in NVML plays back (tests/stand_in)."""
 
 import json
+import os
 import signal
 import time
 import unittest
 
 import h5py
 
-from harness import BAD_INPUT, PATIENCE, SOURCE, STOPPED, Case, stand_in
+from harness import BAD_INPUT, FAILED, PATIENCE, SOURCE, STOPPED, stand_in
+from program_case import ProgramCase, family_job, state_of
 
 SHORT = ("--set", "integrate.steps=2000")
 SECONDS = ("--set", "integrate.steps=80000", "--set", "stop.separation=inf")
 ON_ANY = ("--set", "run.device=auto")  # the stand-in has no CUDA: the ranks compute on cores
 
 
-class Power(Case):
+class Power(ProgramCase):
     def setUp(self):
         super().setUp()
         self.node = json.loads((SOURCE / "tests/stand_in/t180.json").read_text())
@@ -139,6 +141,25 @@ argv = ["sh", "-c", "trap 'echo ended >ended; exit 0' TERM; echo began >began; w
         process.send_signal(signal.SIGINT)
         self.finish(process, expect=STOPPED)
         self.assertEqual((self.folder / "ended").read_text(), "ended\n")
+
+    def test_nothing_of_a_program_that_rests_survives_a_kill(self):
+        for gpu in self.node["gpus"]:
+            gpu["power_w"] = 300
+            del gpu["energy_j"]
+        job = self.write("family.toml", family_job())
+        for victim in ("keeper", "guard", "rank"):
+            with self.subTest(victim=victim):
+                process = self.start("run", job, "--output", "f.h5", "--fresh", "--set", "power.supply_w=500",
+                                     environment=self.environment())
+                pids = self.await_family() | {"rank": process.pid}
+                deadline = time.monotonic() + 30 * PATIENCE
+                while not all(state_of(pids[name])[0] == "T" for name in ("main", "child", "apart", "grandchild")):
+                    self.assertLess(time.monotonic(), deadline, "it never rests")
+                os.kill(pids[victim], signal.SIGKILL)
+                self.finish(process, expect=None if victim == "rank" else FAILED)
+                self.await_end_of(pids.values())
+                for path in self.folder.glob("*.pid"):
+                    path.unlink()
 
     def test_interventions_are_in_the_result(self):
         for gpu in self.node["gpus"]:
