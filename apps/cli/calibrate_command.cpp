@@ -13,6 +13,8 @@
 #include "base/cache_folder.h"
 #include "base/text_table.h"
 #include "cli/command.h"
+#include "cli/measure_run.h"
+#include "cli/process_rank.h"
 #include "device/device.h"
 #include "llm/bench/llm_rates.h"
 #include "machine/probe.h"
@@ -101,13 +103,25 @@ void measure_cores(RateList& list, const Host& host) {
     });
 }
 
-ExitCode measure_machine(const MpiSession& mpi) {
+// Of runs on the cores and on the first GPU.
+std::vector<MeasuredRate> measure_runs() {
+    const fs::path place = file_of(identity_of(read_this_host())).parent_path();
+    create_folders(place);
+    std::vector<MeasuredRate> rates = measure_run(place, "cpu", "");
+    if (device_count() > 0)
+        for (MeasuredRate& rate : measure_run(place, "gpu", device_info(0).name))
+            rates.push_back(std::move(rate));
+    return rates;
+}
+
+ExitCode measure_machine(const MpiSession& mpi, const std::vector<MeasuredRate>& of_runs) {
     const Host host = read_this_host();
     const MachineIdentity machine = identity_of(host);
     const fs::path file = file_of(machine);
     create_folders(file.parent_path());
     const NodeGpus node = device_count() > 0 ? probe_gpus() : NodeGpus{};
     RateList list;
+    list.add(of_runs);
     measure_gpus(list);
     measure_cores(list, host);
     list.add(llm::measure_llm_rates(mpi, false));
@@ -147,13 +161,15 @@ ExitCode clear_calibration(const MachineIdentity& machine) {
     return ExitCode::Done;
 }
 
-// The models need MPI, even alone.
+// The models need MPI, even alone. Runs are measured before it starts, and not from within a launcher's.
 ExitCode calibrate(const Invocation& invocation) {
-    return with_mpi(invocation, [](const MpiSession& mpi) {
+    std::vector<MeasuredRate> of_runs;
+    if (!launcher_rank()) of_runs = measure_runs();
+    return with_mpi(invocation, [&](const MpiSession& mpi) {
         if (mpi.world().size() > 1)
             throw_agreed(ExitCode::BadInput,
                          "calibrate measures the machine it runs on: start one process, without mpirun");
-        return measure_machine(mpi);
+        return measure_machine(mpi, of_runs);
     });
 }
 

@@ -1,6 +1,6 @@
 // What `voltpile calibrate` has measured on a machine, kept as a file in the user's cache folder. Plans
 // of jobs on that machine use it. Rates are named by the work they measure: "threebody euler fp64" in
-// pair-steps per second, and for language models the names below.
+// pair-steps per second, and for language models and runs the names below.
 #pragma once
 
 #include <filesystem>
@@ -23,6 +23,11 @@ inline constexpr const char* kLlmProducts = "llm products";
 inline constexpr const char* kLlmPrompt = "llm prompt";
 inline constexpr const char* kLlmFloatProducts = "llm float products";
 inline constexpr const char* kLlmFloatPrompt = "llm float prompt";
+
+// Runs that start and end a second: 1 / seconds from the start of the process to the first range, and from
+// the last range to the end of the process.
+inline constexpr const char* kRunStarts = "run starts";
+inline constexpr const char* kRunEnds = "run ends";
 
 // What distinguishes a machine from others. GPUs are not part of it, because a batch system may show a job
 // only some of them: their rates name the model.

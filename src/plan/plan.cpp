@@ -9,6 +9,7 @@
 #include "base/format.h"
 #include "plan/cores.h"
 #include "plan/device_paths.h"
+#include "plan/start_and_end.h"
 #include "plan/sweep_memory.h"
 
 namespace voltpile {
@@ -232,6 +233,7 @@ void estimate(Plan& plan, const PlanOptions& options, bool shared) {
                             writing_seconds(plan));
     plan.watts = power_of(plan);
     explain(plan, all);
+    estimate_start_and_end(plan);
 }
 
 // Assigns ranks to nodes: consecutive ranks of a host form a node.

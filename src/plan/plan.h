@@ -32,7 +32,9 @@ struct Plan {
     std::vector<RankPlan> ranks;
     std::vector<std::string> nodes;  // names of hosts, or of parts of hosts that count as nodes ("t181-1:0")
     TeamPlan teams;
-    double seconds = 0;                 // estimated run time; an upper bound if points may end early
+    double seconds = 0;                 // of computing, estimated; an upper bound if points may end early
+    double start_s = 0;                 // from the start of the processes to the first range; 0: unknown
+    double end_s = 0;                   // from the last range to the end of the processes; 0: unknown
     double watts = 0;                   // estimated power of all hosts while the job runs; 0: unknown
     std::vector<std::string> formulas;  // how the estimates come about, one line each, for --explain
     std::vector<std::string> notes;     // further decisions of the app, one line each
@@ -42,6 +44,7 @@ struct Plan {
         return topology.hosts[static_cast<std::size_t>(rank.host)];
     }
     double points_per_s(const RankPlan& rank) const { return rank.units_per_s / workload.units_per_point; }
+    double whole_seconds() const { return start_s + seconds + end_s; }
     std::int64_t result_bytes() const { return workload.points * workload.bytes_per_point; }
 };
 

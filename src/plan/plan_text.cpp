@@ -43,7 +43,7 @@ std::string to_text(const Plan& plan) {
         line("work", fmt::format("about {:.4g} {} ({:.4g} {} instructions each)", units, work.unit,
                                  work.flop_per_unit, work.fp64 ? "FP64" : "FP32"));
         line("result", bytes_text(static_cast<double>(plan.result_bytes())));
-        line("time", "about " + duration_text(plan.seconds));
+        line("time", "about " + duration_text(plan.whole_seconds()));
         if (plan.watts > 0)
             line("energy", fmt::format("about {:.3g} Wh ({:.0f} W under load)",
                                        plan.watts * plan.seconds / 3600, plan.watts));
@@ -82,6 +82,9 @@ std::string to_text(const Plan& plan) {
 std::string explain_text(const Plan& plan) {
     std::string text = "\nhow the estimates come about:\n";
     for (const std::string& formula : plan.formulas) text += "  " + formula + "\n";
+    if (plan.start_s > 0)
+        text += fmt::format("  time to start and to end = {} + {}, beside that of computing\n",
+                            duration_text(plan.start_s), duration_text(plan.end_s));
     return text;
 }
 

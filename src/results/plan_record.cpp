@@ -53,6 +53,8 @@ std::string plan_record_text(const PlanRecord& record) {
     const Format watt_hours = [](double joules) { return fmt::format("{:.4g} Wh", joules / 3600); };
     std::vector<TextRow> rows{{"plan", "planned", "measured", "difference"}};
     add_row(rows, "time", record.seconds, duration_text);
+    add_row(rows, "start", record.start_seconds, duration_text);
+    add_row(rows, "end", record.end_seconds, duration_text);
     add_row(rows, record.unit, record.units, number);
     add_row(rows, record.unit + "/s",
             {record.units.planned / record.seconds.planned, record.units.measured / record.seconds.measured},

@@ -26,11 +26,13 @@ struct RankRecord {
 };
 
 struct PlanRecord {
-    std::string unit;         // of work, in the plural: "pair-steps"
-    std::int64_t points = 0;  // that this run computed; earlier runs computed the others
-    PlannedValue seconds;     // from the first to the last range
-    PlannedValue units;       // of work, for these points
-    PlannedValue joules;      // of all hosts
+    std::string unit;            // of work, in the plural: "pair-steps"
+    std::int64_t points = 0;     // that this run computed; earlier runs computed the others
+    PlannedValue seconds;        // from the first to the last range
+    PlannedValue start_seconds;  // from the start of rank 0's process to the first range
+    PlannedValue end_seconds;    // from the last range to the end of the processes; never measured
+    PlannedValue units;          // of work, for these points
+    PlannedValue joules;         // of all hosts
     std::vector<RankRecord> ranks;
 };
 

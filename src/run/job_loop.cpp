@@ -20,6 +20,7 @@
 #include "run/agreement.h"
 #include "run/forced_stop.h"
 #include "run/parent_launcher.h"
+#include "run/process_age.h"
 #include "run/progress.h"
 #include "run/rank_context.h"
 #include "run/record_plan.h"
@@ -213,6 +214,7 @@ class Coordinator {
 void LoopOutcome::add(const LoopOutcome& next) {
     complete = next.complete;
     seconds += next.seconds;
+    if (start_s == 0) start_s = next.start_s;
     ranks.resize(next.ranks.size());
     memory.resize(next.memory.size());
     for (std::size_t r = 0; r < ranks.size(); ++r) {
@@ -230,6 +232,7 @@ LoopOutcome run_job_loop(const MpiSession& mpi, StopSignals& signals, PreparedJo
                          const ResultLayout& layout, const Life& life, const LoopTask& task,
                          const LoopHooks& hooks) {
     const Communicator& world = mpi.world();
+    const double start_s = process_age_s();
     const Clock clock;
     WorkScheduler work(task.level);
     RankContext rank(job.plan, world.rank(), life.result);
@@ -275,6 +278,7 @@ LoopOutcome run_job_loop(const MpiSession& mpi, StopSignals& signals, PreparedJo
 
     LoopOutcome outcome;
     outcome.seconds = clock.seconds();
+    outcome.start_s = start_s;
     if (coordinator) {
         outcome.complete = coordinator->server().complete();
         outcome.ranks = coordinator->server().progress();

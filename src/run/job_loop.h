@@ -29,6 +29,7 @@ struct LoopTask {
 struct LoopOutcome {
     bool complete = false;  // every point of the interval is committed; known on rank 0 only
     double seconds = 0;
+    double start_s = 0;               // from the start of the process to the first range; 0: unknown
     std::vector<RankProgress> ranks;  // rank 0 only
     std::vector<RankMemory> memory;   // rank 0 only, by rank
     GpuPower power;                   // rank 0 only; of all GPUs of the hosts

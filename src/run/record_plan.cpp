@@ -29,8 +29,8 @@ std::int64_t gpu_bytes_of(const RankPlan& rank) {
 }
 
 // Sets a value that is known if it is not 0.
-void set_known(double& to, std::int64_t bytes) {
-    if (bytes > 0) to = static_cast<double>(bytes);
+void set_known(double& to, double value) {
+    if (value > 0) to = value;
 }
 
 }  // namespace
@@ -52,13 +52,16 @@ PlanRecord record_plan(const Plan& plan, const LoopOutcome& outcome) {
         rank.processor = fmt::format("{} of {}", processor_text(plan, planned), plan.host_of(planned).name);
         rank.units_per_s = {planned.units_per_s, did.units / outcome.seconds};
         rank.busy_seconds = did.busy_s;
-        set_known(rank.host_bytes.planned, planned.memory_bytes);
-        set_known(rank.host_bytes.measured, outcome.memory[r].host_bytes);
-        set_known(rank.gpu_bytes.planned, planned.gpu_memory_bytes);
-        set_known(rank.gpu_bytes.measured, outcome.memory[r].gpu_bytes);
+        set_known(rank.host_bytes.planned, static_cast<double>(planned.memory_bytes));
+        set_known(rank.host_bytes.measured, static_cast<double>(outcome.memory[r].host_bytes));
+        set_known(rank.gpu_bytes.planned, static_cast<double>(planned.gpu_memory_bytes));
+        set_known(rank.gpu_bytes.measured, static_cast<double>(outcome.memory[r].gpu_bytes));
     }
     const double share = static_cast<double>(record.points) / static_cast<double>(plan.workload.points);
     record.seconds = {plan.seconds * share, outcome.seconds};
+    set_known(record.start_seconds.planned, plan.start_s);
+    set_known(record.start_seconds.measured, outcome.start_s);
+    set_known(record.end_seconds.planned, plan.end_s);
     record.units.planned = static_cast<double>(record.points) * plan.workload.units_per_point;
     if (plan.watts > 0) record.joules.planned = plan.watts * record.seconds.planned;
     if (outcome.power.gpus > 0) record.joules.measured = outcome.gpu_energy_j();

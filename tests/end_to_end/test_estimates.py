@@ -28,6 +28,9 @@ class Records(Case):
             self.assertLessEqual(attributes[f"{side}Work"], 35 * 100)
         for side in ("planned", "measured"):
             self.assertGreater(attributes[f"{side}Seconds"], 0)
+            self.assertGreater(attributes[f"{side}StartSeconds"], 0)
+        self.assertGreater(attributes["plannedEndSeconds"], 0)
+        self.assertNotIn("measuredEndSeconds", attributes)
         self.assertEqual(data["rank"].tolist(), [0, 1])
         self.assertIn(b" core", data["processor"][0])
         # A program that has started MPI takes more than a megabyte, and the test's map less than a gigabyte.
@@ -39,6 +42,8 @@ class Records(Case):
         shown, _ = self.voltpile("show", "a.h5")
         self.assertRegex(shown, r"(?m)^  plan +planned +measured +difference$")
         self.assertRegex(shown, r"(?m)^  time +\S+ \S+ +\S+ \S+ +[-+]\S+ %$")
+        self.assertRegex(shown, r"(?m)^  start +\S+ \S+ +\S+ \S+ +[-+]\S+ %$")
+        self.assertRegex(shown, r"(?m)^  end +\S+ \S+ +-$")
         self.voltpile("verify", "a.h5")
 
     def test_xarray_opens_the_plan(self):
@@ -71,7 +76,7 @@ class Calibrate(Case):
         plan = ("plan", self.job, "--explain")
         self.assertNotIn("calibrated", self.voltpile(*plan, environment=self.settings)[0])
         out, _ = self.calibrate()
-        for rate in ("threebody euler fp64", "threebody rkn8 fp64", "llm weights", "llm prompt"):
+        for rate in ("run starts", "run ends", "threebody euler fp64", "threebody rkn8 fp64", "llm weights", "llm prompt"):
             self.assertRegex(out, rf"(?m)^{rate} +\S+ /s ")
         files = list((self.folder / "cache/voltpile").glob("calibration-*.toml"))
         self.assertEqual(len(files), 1)
@@ -79,6 +84,8 @@ class Calibrate(Case):
         out, _ = self.voltpile(*plan, environment=self.settings)
         self.assertRegex(out, r"(?m)^calibrated on \d{4}-\d\d-\d\d \d\d:\d\d by voltpile ")
         self.assertRegex(out, r"pair-steps/s a core as calibrated on")
+        self.assertRegex(out, r"(?m)^  time to start and to end = \S+ s \+ \S+ s, beside")
+        self.assertFalse(list((self.folder / "cache/voltpile").glob("calibrate-*")))  # where the runs were measured
         self.voltpile("run", self.job, *SMALL, "--output", "a.h5", environment=self.settings, ranks=2)
 
         text = files[0].read_text()
@@ -168,6 +175,8 @@ class LlmRecords(LlmJob):
         with h5py.File(self.folder / "a.h5") as file:
             attributes = dict(file["plan"].attrs)
         self.assertEqual((attributes["unit"], attributes["points"]), ("tokens", 5))
+        self.assertNotIn("plannedStartSeconds", attributes)  # how long a model loads is not planned
+        self.assertGreater(attributes["measuredStartSeconds"], 0)
         self.assertGreater(attributes["measuredWork"], 0)
 
 

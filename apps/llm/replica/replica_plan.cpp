@@ -308,6 +308,7 @@ class ReplicaPlanner {
         for (const double speed : leader_speeds(out.plan)) points_per_s += speed;
         out.plan.workload.points = points_;
         out.plan.seconds = static_cast<double>(points_) / points_per_s;
+        out.plan.start_s = out.plan.end_s = 0;  // how long the model loads is not known
         for (const StageNeeds& stage : out.stages)
             out.takes.push_back(out.kept_bytes(stage) + connections(out.plan) + out.working);
         for (std::size_t r = 0; r < out.plan.ranks.size(); ++r) {

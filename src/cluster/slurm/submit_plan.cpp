@@ -129,6 +129,11 @@ int array_elements(const SubmitRequest& request, const SlurmMachine& machine, st
     return *request.array;
 }
 
+// Of a job that computes this part of the sweep.
+double seconds_of(const Plan& plan, double part) {
+    return plan.start_s + part * plan.seconds + plan.end_s;
+}
+
 }  // namespace
 
 SubmitPlan plan_submission(const SubmitRequest& request, const JobSpec& job, const JobExtent& extent,
@@ -144,7 +149,7 @@ SubmitPlan plan_submission(const SubmitRequest& request, const JobSpec& job, con
     // Fewer nodes may have too little memory. If no number is enough, the plan of all nodes explains why.
     const auto seconds = [&](const std::vector<SlurmNode>& nodes, const NodeShare& share) {
         try {
-            return part * planner(topology_of(nodes, share, speeds)).seconds;
+            return seconds_of(planner(topology_of(nodes, share, speeds)), part);
         } catch (const MachineError&) {
             return std::numeric_limits<double>::infinity();
         }
@@ -153,7 +158,7 @@ SubmitPlan plan_submission(const SubmitRequest& request, const JobSpec& job, con
         choose_layout(machine, partition, layout_needs(request, job, partition.max_time_s, asked_s), seconds);
 
     const Plan job_plan = planner(topology_of(plan.layout.nodes, plan.layout.share, speeds));
-    plan.estimate_s = part * job_plan.seconds;
+    plan.estimate_s = seconds_of(job_plan, part);
     plan.time = plan_time({plan.estimate_s, extent.stop_s ? 0 : range_seconds(job_plan, job),
                            partition.max_time_s, asked_s, extent.stop_s});
     plan.memory_mb = memory_of_node(

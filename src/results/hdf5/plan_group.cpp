@@ -35,8 +35,12 @@ constexpr std::array<std::pair<const char*, double PlannedValue::*>, 2> kSides{
     {{"planned", &PlannedValue::planned}, {"measured", &PlannedValue::measured}}};
 
 // The attributes that are planned and measured: "plannedSeconds" and "measuredSeconds".
-constexpr std::array<std::pair<const char*, PlannedValue PlanRecord::*>, 3> kQuantities{
-    {{"Seconds", &PlanRecord::seconds}, {"Work", &PlanRecord::units}, {"Energy", &PlanRecord::joules}}};
+constexpr std::array<std::pair<const char*, PlannedValue PlanRecord::*>, 5> kQuantities{
+    {{"Seconds", &PlanRecord::seconds},
+     {"StartSeconds", &PlanRecord::start_seconds},
+     {"EndSeconds", &PlanRecord::end_seconds},
+     {"Work", &PlanRecord::units},
+     {"Energy", &PlanRecord::joules}}};
 
 std::string path_in_plan(const std::string& name) {
     return fmt::format("{}/{}", kPlanGroup, name);

@@ -42,9 +42,11 @@ TEST(SlurmPlan, StartsOneRankPerGpu) {
     EXPECT_EQ(plan.layout.cpus_per_task, 4 * 2);  // hardware threads
     EXPECT_TRUE(plan.notes.empty()) << plan.notes.front();
     // A V100 peaks at 7.8 TFLOP/s, 3.9e12 FMA instructions per second; estimates must not exceed that.
-    const double at_peak_s = 1e6 * 50'000 * 139 / (12 * 3.9e12);
-    EXPECT_GT(plan.estimate_s, at_peak_s);
-    EXPECT_LT(plan.estimate_s, 1.5 * at_peak_s);
+    // The map is 1,000 times as large here, so that start and end do not matter.
+    const double estimate_s = plan_for(request, t181_cluster(), "", 1000).estimate_s;
+    const double at_peak_s = 1e9 * 50'000 * 139 / (12 * 3.9e12);
+    EXPECT_GT(estimate_s, at_peak_s);
+    EXPECT_LT(estimate_s, 1.5 * at_peak_s);
 }
 
 TEST(SlurmPlan, StartsOneRankPerSocketWithoutGpus) {
@@ -118,10 +120,15 @@ TEST(SlurmPlan, ArraySharesTheSweep) {
     SubmitRequest request;
     request.nodes = 1;
     const double whole = plan_for(request, t181_cluster()).estimate_s;
+    request.array = 2;
+    const double half = plan_for(request, t181_cluster()).estimate_s;
     request.array = 4;
     const SubmitPlan plan = plan_for(request, t181_cluster());
     EXPECT_EQ(plan.array, 4);
-    EXPECT_DOUBLE_EQ(plan.estimate_s, whole / 4);
+    // Each element starts and ends once.
+    const double start_and_end = 2 * half - whole;
+    EXPECT_GT(start_and_end, 0);
+    EXPECT_NEAR(plan.estimate_s, start_and_end + (whole - start_and_end) / 4, 1e-9 * whole);
 }
 
 TEST(SlurmPlan, RequestsMemoryWithMarginUpToTheNodes) {

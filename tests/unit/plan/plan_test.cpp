@@ -10,7 +10,9 @@
 #include <string>
 
 #include "base/error.h"
+#include "plan/calibration.h"
 #include "plan/cluster_file.h"
+#include "plan/plan_text.h"
 #include "unit/base/temporary_folder.h"
 
 using namespace voltpile;
@@ -97,6 +99,28 @@ TEST(Plan, GivesEachGpuRankTheNearbyCores) {
     EXPECT_TRUE(plan.warnings.empty());
     // 1e6 x 50,000 x 139 instructions on four times 80 x 32 x 1.53e9 a second, at 90 %: 0.49 s.
     EXPECT_NEAR(plan.seconds, 1e6 * 5e4 * 139 / (4 * 80 * 32 * 1.53e9 * 0.9), 1e-9);
+}
+
+TEST(Plan, CountsStartAndEnd) {
+    const Plan on_cores = make_plan(map_workload(), {}, make_topology({make_host(20, 0)}, 4));
+    EXPECT_GT(on_cores.start_s, 0);
+    EXPECT_GT(on_cores.end_s, 0);
+    EXPECT_EQ(on_cores.whole_seconds(), on_cores.start_s + on_cores.seconds + on_cores.end_s);
+    const Plan on_gpus = make_plan(map_workload(), {}, make_topology({make_host(40, 4)}, 4));
+    EXPECT_GT(on_gpus.start_s, on_cores.start_s);  // CUDA
+
+    // A run starts and ends in half a second on the one host, and in a quarter on the other.
+    std::vector<Host> hosts(2, make_host(20, 0));
+    hosts[0].measured = {
+        {kRunStarts, "", 4}, {kRunEnds, "", 4}, {kRunStarts, "V100", 100}, {kRunEnds, "V100", 100}};
+    hosts[1].measured = {{kRunStarts, "", 2}, {kRunEnds, "", 2}};
+    Plan calibrated = make_plan(map_workload(), {}, make_topology(hosts, 1));
+    EXPECT_EQ(calibrated.start_s, 0.5);
+    EXPECT_EQ(calibrated.end_s, 0.5);
+    calibrated.seconds = 1;
+    EXPECT_NE(to_text(calibrated).find("time       about 2.00 s\n"), std::string::npos)
+        << to_text(calibrated);
+    EXPECT_NE(explain_text(calibrated).find("time to start and to end = 0.50 s + 0.50 s"), std::string::npos);
 }
 
 TEST(Plan, GivesEachGpuRankTheNicNextToIt) {

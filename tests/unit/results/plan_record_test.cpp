@@ -19,6 +19,8 @@ class PlanOfResult : public testing::Test {
         record.unit = "pair-steps";
         record.points = 6;
         record.seconds = {40, 50};
+        record.start_seconds = {10, 12};
+        record.end_seconds.planned = 5;
         record.units = {8e9, 7e9};
         record.ranks.resize(2);
         record.ranks[0] = {"GPU 0 (Tesla V100-SXM2-16GB) of a", {2e8, 1.9e8}, {1e8, 1.5e8}, {5e8, 6e8}, 49};
@@ -46,6 +48,10 @@ TEST_F(PlanOfResult, IsStoredInTheResult) {
     EXPECT_EQ(found->points, 6);
     EXPECT_EQ(found->seconds.planned, 40);
     EXPECT_EQ(found->seconds.measured, 50);
+    EXPECT_EQ(found->start_seconds.planned, 10);
+    EXPECT_EQ(found->start_seconds.measured, 12);
+    EXPECT_EQ(found->end_seconds.planned, 5);
+    EXPECT_TRUE(std::isnan(found->end_seconds.measured));
     EXPECT_EQ(found->units.measured, 7e9);
     EXPECT_TRUE(std::isnan(found->joules.planned));
     ASSERT_EQ(found->ranks.size(), 2U);
@@ -71,6 +77,8 @@ TEST_F(PlanOfResult, IsShownBesideWhatWasMeasured) {
     EXPECT_EQ(plan_record_text(record),
               "  plan                             planned  measured  difference\n"
               "  time                                40 s      50 s     +25.0 %\n"
+              "  start                               10 s      12 s     +20.0 %\n"
+              "  end                               5.00 s         -\n"
               "  pair-steps                         8e+09     7e+09     -12.5 %\n"
               "  pair-steps/s                       2e+08   1.4e+08     -30.0 %\n"
               "  host memory of the fullest rank   300 MB    150 MB     -50.0 %\n"
