@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "base/host_name.h"
 #include "comm/mpi/communicator.h"
 #include "job/power_keys.h"
@@ -24,6 +25,8 @@ constexpr std::chrono::seconds kIncrement{10};
 // A file grows until then, so that long jobs have few files and no file becomes large.
 constexpr std::chrono::seconds kLongestFile{300};
 constexpr std::size_t kLongestRows = 900;
+// Between looks for what other hosts have sent.
+constexpr std::chrono::seconds kLook{1};
 // The end of a very short run waits this long for its first sample.
 constexpr std::chrono::seconds kShortRun{3};
 // A run without GPUs is worth it from here on.
@@ -110,19 +113,28 @@ TelemetryRecorder::TelemetryRecorder(const Communicator& world, const Plan& plan
     if (guard && guard->watches()) guard_ = guard;
     if (!monitor || request.record == "no") return;
     monitor_ = monitor;
-    if (life) shares_folder_ = world.broadcast(life->name, 0) == life->name;
+    if (life) {
+        shares_folder_ = world.broadcast(life->name, 0) == life->name;
+        const std::vector<std::string> all = world.all_gather(shares_folder_ ? "yes" : "no");
+        if (std::ranges::find(all, "no") != all.end()) link_.emplace(world);
+    }
     watch_ = monitor_->watch();
     if (watch_) watch_->take();  // those of before
     only_long_ = request.record == "auto" && !uses_gpus(plan);
     next_write_ = begin_ + (only_long_ ? kLongRun : kIncrement);
-    next_file_ = begin_ + kLongestFile;
 }
 
 void TelemetryRecorder::tick() {
     const auto now = steady_clock::now();
+    if (link_ && world_.rank() == 0 && now >= next_look_) {
+        next_look_ = now + kLook;
+        use_link([this](TelemetryLink& link) {
+            link.receive([this](int rank, const NodeTelemetry& piece) { add(rank, piece); });
+        });
+    }
     if (!watch_ || now < next_write_) return;
     next_write_ = now + kIncrement;
-    store(now >= next_file_ || open_.rows() >= kLongestRows);
+    store();
 }
 
 GpuPower TelemetryRecorder::finish() {
@@ -130,24 +142,32 @@ GpuPower TelemetryRecorder::finish() {
     world_.wait_asleep([this] { tick(); });
     if (watch_ && !too_short()) {
         watch_->await_first(kShortRun);
-        store(true);
+        store();
     }
+    if (link_) link_->finish([this](int rank, const NodeTelemetry& piece) { add(rank, piece); });
+    const std::vector<NodeTelemetry> nodes = gather();
+    return world_.rank() == 0 ? gpu_power(nodes) : GpuPower{};
+}
+
+// Returns, on rank 0, all samples of this life, once every rank has stored its own.
+std::vector<NodeTelemetry> TelemetryRecorder::gather() {
+    if (!life_)
+        for (auto& [rank, file] : files_) close(file);
     const std::vector<std::string> all = world_.all_gather(kept_);
     if (world_.rank() != 0) return {};
+    if (life_) {
+        std::vector<NodeTelemetry> nodes = read_telemetry(life_->parts);
+        std::erase_if(nodes, [this](const NodeTelemetry& node) { return node.life != life_->name; });
+        return nodes;
+    }
     TelemetryPieces pieces;
-    for (std::size_t rank = 0; rank < all.size(); ++rank)
-        for (std::size_t at = 0; at < all[rank].size();) {
-            const std::size_t end = all[rank].find('\0', at);
-            const std::string csv = all[rank].substr(at, end - at);
-            if (life_)
-                commit(static_cast<int>(rank), files_++, csv);
-            else if (auto piece = telemetry_from_csv(csv))
-                pieces.add(std::move(*piece));
+    for (const std::string& texts : all)
+        for (std::size_t at = 0; at < texts.size();) {
+            const std::size_t end = texts.find('\0', at);
+            if (auto piece = telemetry_from_csv(texts.substr(at, end - at))) pieces.add(std::move(*piece));
             at = end + 1;
         }
-    std::vector<NodeTelemetry> nodes = life_ ? read_telemetry(life_->parts) : std::move(pieces).joined();
-    std::erase_if(nodes, [this](const NodeTelemetry& node) { return life_ && node.life != life_->name; });
-    return gpu_power(nodes);
+    return std::move(pieces).joined();
 }
 
 bool TelemetryRecorder::too_short() const {
@@ -208,25 +228,49 @@ std::optional<NodeTelemetry> TelemetryRecorder::take_samples() {
     return node;
 }
 
-// Adds what is new to the open file. last: another one follows.
-void TelemetryRecorder::store(bool last) {
-    if (const auto piece = take_samples()) open_.add(*piece);
-    if (open_.rows() == 0) return;
-    if (shares_folder_) commit(world_.rank(), files_, open_.text());
-    if (!last) return;
-    if (!shares_folder_) kept_ += open_.text() + '\0';
-    open_ = {};
-    said_failure_ = false;
-    ++files_;
-    next_file_ = steady_clock::now() + kLongestFile;
+// Keeps what is new where it is safe: in rank 0's part folder.
+void TelemetryRecorder::store() {
+    const auto piece = take_samples();
+    if (!piece) return;
+    if (link_ && !shares_folder_)
+        use_link([&](TelemetryLink& link) { link.send(*piece); });
+    else
+        add(world_.rank(), *piece);
 }
 
-void TelemetryRecorder::commit(int rank, int number, const std::string& csv) {
+// A server goes on after it has lost ranks.
+void TelemetryRecorder::use_link(const std::function<void(TelemetryLink&)>& use) {
+    if (link_failed_) return;
     try {
-        write_telemetry_file(*life_, rank, number, csv);
+        use(*link_);
+    } catch (const CommError& error) {
+        link_failed_ = true;
+        spdlog::warn("telemetry: {}; that of hosts with disks of their own is lost from now on",
+                     error.what());
+    }
+}
+
+void TelemetryRecorder::add(int rank, const NodeTelemetry& piece) {
+    OpenFile& file = files_[rank];
+    file.csv.add(piece);
+    if (life_) commit(rank, file);
+    if (file.csv.rows() >= kLongestRows || steady_clock::now() - file.begin >= kLongestFile) close(file);
+}
+
+// Another file follows.
+void TelemetryRecorder::close(OpenFile& file) {
+    if (!life_ && file.csv.rows() > 0) kept_ += file.csv.text() + '\0';
+    const int next = file.number + 1;
+    file = {};
+    file.number = next;
+}
+
+void TelemetryRecorder::commit(int rank, OpenFile& file) {
+    try {
+        write_telemetry_file(*life_, rank, file.number, file.csv.text());
     } catch (const FileError& error) {
         if (!outlives_fence_ && dynamic_cast<const TakenOverError*>(&error)) throw;
-        if (!std::exchange(said_failure_, true))
+        if (!std::exchange(file.said_failure, true))
             spdlog::warn("{}; telemetry is lost while that lasts", error.what());
     }
 }

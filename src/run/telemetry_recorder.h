@@ -4,6 +4,8 @@
 #include <chrono>
 #include <deque>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +16,7 @@
 #include "results/telemetry.h"
 #include "run/node_monitor.h"
 #include "run/power_guard.h"
+#include "run/telemetry_link.h"
 
 namespace voltpile {
 
@@ -35,17 +38,18 @@ std::unique_ptr<NodeMonitor> start_monitor(const Communicator& world, const JobS
 
 class TelemetryRecorder {
   public:
-    // Collective: every rank calls. life: where this rank commits. Hosts that see rank 0's part folder commit
-    // their samples to it every ten seconds; others keep theirs until finish(). nullptr, the same on all
-    // ranks: keeps what the GPUs draw, in memory, and nothing else. monitor: outlives this; nullptr: records
-    // nothing. guard: outlives this; its interventions are recorded too; nullptr: there is none.
+    // Collective: every rank calls. life: where this rank commits. The samples of all hosts are committed to
+    // rank 0's part folder every ten seconds; hosts that do not see it send theirs to rank 0. nullptr, the
+    // same on all ranks: keeps what the GPUs draw, in memory, and nothing else. monitor: outlives this;
+    // nullptr: records nothing. guard: outlives this; its interventions are recorded too; nullptr: there is
+    // none.
     TelemetryRecorder(const Communicator& world, const Plan& plan, const TelemetryRequest& request,
                       const Life* life, NodeMonitor* monitor, PowerGuard* guard);
     TelemetryRecorder(const TelemetryRecorder&) = delete;
     TelemetryRecorder& operator=(const TelemetryRecorder&) = delete;
 
-    // On each rank, often, from one thread at a time. A full disk loses telemetry but does not fail the job.
-    // Throws TakenOverError, unless the request says that the run outlives its fence.
+    // On each rank, often, from one thread at a time. A full disk or a rank that is lost costs telemetry but
+    // does not fail the job. Throws TakenOverError, unless the request says that the run outlives its fence.
     void tick();
 
     // Collective: every rank calls, once. Waits for all and commits the rest. Returns, on rank 0, what the
@@ -53,12 +57,23 @@ class TelemetryRecorder {
     GpuPower finish();
 
   private:
-    void store(bool last);
+    // A file of samples that still grows.
+    struct OpenFile {
+        TelemetryCsv csv;
+        int number = 0;
+        std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
+        bool said_failure = false;
+    };
+    void store();
+    void use_link(const std::function<void(TelemetryLink&)>& use);
+    void add(int rank, const NodeTelemetry& piece);
+    void close(OpenFile& file);
+    void commit(int rank, OpenFile& file);
+    std::vector<NodeTelemetry> gather();
     std::optional<NodeTelemetry> take_samples();
     void keep_ascending(std::vector<NodeSample>& samples);
     void note_interventions(std::vector<NodeSample>& samples, std::vector<double>& rests,
                             std::vector<double>& clocks);
-    void commit(int rank, int number, const std::string& csv);
     bool too_short() const;
 
     const Communicator& world_;
@@ -75,11 +90,11 @@ class TelemetryRecorder {
     bool said_hung_ = false;                       // that the driver hangs
     bool only_long_ = false;                       // records nothing of a run that is shorter than a minute
     bool shares_folder_ = false;                   // with rank 0
-    std::chrono::steady_clock::time_point begin_, next_write_, next_file_;
-    TelemetryCsv open_;          // the file that still grows
-    bool said_failure_ = false;  // of the open file
-    std::string kept_;           // CSV texts, each with a NUL at its end
-    int files_ = 0;
+    std::optional<TelemetryLink> link_;            // if a host does not
+    bool link_failed_ = false;
+    std::chrono::steady_clock::time_point begin_, next_write_, next_look_;
+    std::map<int, OpenFile> files_;  // by rank; of others on rank 0 only
+    std::string kept_;               // without a life: CSV texts, each with a NUL at its end
 };
 
 }  // namespace voltpile

@@ -72,6 +72,26 @@ class Identical(VoltpileCase):
         for node in ("node2", "node3"):
             self.assertEqual(list(self.rack.disk(node).glob("local.h5*")), [])
 
+    def test_telemetry_of_a_lost_node_with_its_own_disk_is_kept(self):
+        result = self.rack.local / "lost.h5"
+        settings = [f"--set={each}" for each in ("integrate.steps=4000000", "stop.separation=inf", "telemetry.record=yes",
+                                                 "telemetry.every_s=0.5")]
+        run = self.rack.start("node1", ["mpirun", "--host", "node1,node2", VOLTPILE, "run", self.job, "--output", result,
+                                        *settings], env=SHARED_CORES, timeout=120)
+
+        def samples_of(node):
+            texts = [file.read_text().splitlines() for file in (self.rack.disk("node1") / "lost.h5.parts").glob("telemetry-*.csv")]
+            return [line for text in texts if text[0] == f"# {node}" for line in text[2:]]
+
+        wait_for(lambda: len(samples_of("node2")) >= 10, 60, "samples of node2 on the disk of node1")
+        self.rack.crash("node2")
+        run.end()
+        samples = samples_of("node2")
+        self.assertGreaterEqual(len(samples), 10)
+        times = [float(line.split(",")[0]) for line in samples]
+        self.assertEqual(times, sorted(set(times)))
+        self.assertTrue(samples_of("node1"))
+
     def test_top_asks_the_nodes_that_do_not_share_the_folder(self):
         result = self.rack.local / "long.h5"
         settings = [f"--set={each}" for each in ("integrate.steps=4000000", "stop.separation=inf", "telemetry.record=yes",

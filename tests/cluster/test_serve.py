@@ -95,6 +95,27 @@ class DeadNode(ServeCase):
         self.check_texts()
 
 
+class Telemetry(ServeCase):
+    def test_of_nodes_with_disks_of_their_own_is_kept_on_that_of_rank_0(self):
+        import h5py
+
+        log = "serve.telemetry.h5"
+        server = self.mpirun_server(["--replicas", "3", "--telemetry", self.rack.local / log])
+        disk = self.rack.disk("node1")
+
+        def nodes_with_samples():
+            return {file.read_text().split("\n", 1)[0] for file in (disk / f"{log}.samples").glob("telemetry-*.csv")}
+
+        wait_for(lambda: nodes_with_samples() == {"# node1", "# node2", "# node3"}, 120,
+                 "samples of all nodes on node1")  # on cores nothing is kept in the first minute
+        self.rack.run("node1", ["pkill", "-USR1", "-x", "mpirun"], expect=0)
+        server.wait()
+        with h5py.File(disk / log) as file:
+            self.assertEqual(set(file["telemetry"]), {"node1", "node2", "node3"})
+            for node in file["telemetry"].values():
+                self.assertGreater(len(node["time"]), 10)
+
+
 class Slurm(ServeCase):
     with_slurm = True
 

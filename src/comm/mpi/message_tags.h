@@ -42,6 +42,9 @@ inline constexpr int kInstanceEndTag = 3;     // 0 -> rank, once: end the instan
 // ---- The watchdogs of all ranks (src/run/watch_links) ----
 inline constexpr int kLifeTag = 1;  // 0 <-> rank, each second: WatchSign
 
+// ---- Rank 0 and a rank of each host with a disk of its own (src/run/telemetry_link) ----
+inline constexpr int kTelemetryTag = 1;  // rank -> 0: samples of its host, as CSV
+
 // ---- Rank 0 and a rank of each host with GPUs: their state (apps/llm/serve/gpu_reports) ----
 inline constexpr int kGpuOrderTag = 1;   // 0 -> reader: "read" or "end"
 inline constexpr int kGpuReportTag = 2;  // reader -> 0: a GpuState for each rank's GPU of its host
