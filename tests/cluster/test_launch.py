@@ -31,7 +31,42 @@ threads = 1
 """
 
 
-class Launch(VoltpileCase):
+# Jobs that fail in the same way however often they are repeated: after the last range, and on one rank while others run.
+HOPELESS = {"all 12 runs failed": """
+app = "command"
+[command]
+argv = ["sh", "-c", "exit {x}"]
+[[sweep]]
+parameter = "x"
+from = 1
+to = 13
+count = 12
+""", "printed more than output.most_log_bytes": """
+app = "command"
+[command]
+argv = ["sh", "-c", "[ {rank} = 1 ] && exec yes; exec sleep 60"]
+instances = "rank"
+stop_s = 1
+[output]
+most_log_bytes = 1e6
+"""}
+
+
+class HopelessCase(VoltpileCase):
+    def check_hopeless(self, host, command):
+        """command: of `launch`, without its job."""
+        for number, (says, text) in enumerate(HOPELESS.items()):
+            with self.subTest(says=says):
+                job = self.write(f"hopeless-{number}.toml", text)
+                result = self.rack.shared / f"hopeless-{host}-{number}.h5"
+                done = self.rack.run(host, [*command, job, "--output", result], env=SHARED_CORES, timeout=90)
+                self.assertEqual(done.returncode, 4, done)
+                self.assertEqual(done.stdout.count("launch: attempt "), 2, done.stdout)  # its start and its end
+                self.assertIn("another attempt would fail in the same way", done.stdout)
+                self.assertRegex(done.stdout, f"launch: verdict: .*{says}")
+
+
+class Launch(HopelessCase):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
@@ -140,6 +175,9 @@ class Launch(VoltpileCase):
         self.assertEqual(twin.returncode, 2, twin)
         self.assertIn(f"node2 and {address} are the same host", twin.stderr)
 
+    def test_does_not_repeat_what_would_fail_again(self):
+        self.check_hopeless("node1", [VOLTPILE, "launch", "--host", NODES])
+
     def test_a_model_gets_another_cut(self):
         def texts(path):
             import h5py
@@ -176,8 +214,11 @@ class Launch(VoltpileCase):
         self.assertIn("killed", (address.parent / "server.address.log" / "attempt-1" / "verdict.txt").read_text())
 
 
-class LaunchInSlurm(VoltpileCase):
+class LaunchInSlurm(HopelessCase):
     with_slurm = True
+
+    def test_does_not_repeat_what_would_fail_again(self):
+        self.check_hopeless("head", ["salloc", "-N3", "--ntasks-per-node=1", "--no-kill", VOLTPILE, "launch"])
 
     def test_continues_without_a_lost_node(self):
         job = self.write("map.toml", map_job(x=60, y=40, steps=30000, range_points=40))
