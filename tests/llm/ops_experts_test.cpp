@@ -26,8 +26,10 @@ class OpsExpertsTest : public OpsTest {
     static Routing make_routing(Side& side, std::int64_t rows, const RouterSettings& settings, int held = 0) {
         const int experts = held > 0 ? held : settings.experts;
         const std::size_t bytes = routing_bytes(rows, experts, settings.used);
-        return routing_in(side.up(std::vector<float>(bytes / sizeof(float))), rows, experts, settings.used,
-                          settings.shared_gate != nullptr);
+        Routing routing = routing_in(side.up(std::vector<float>(bytes / sizeof(float))), rows, experts,
+                                     settings.used, settings.shared_gate != nullptr);
+        routing.all_experts = settings.experts;
+        return routing;
     }
     static BatchView batch_of(Side& side, const std::vector<std::int32_t>& sequence) {
         BatchView batch;

@@ -80,8 +80,9 @@ class Mixture final : public FeedForwardPart {
 
     void run(Ops& ops, HiddenRows x, const BatchView& batch, const FeedForwardBuffers& buffers,
              FloatRows out) const override {
-        const Routing routing =
+        Routing routing =
             routing_in(buffers.routing->data(), buffers.rows, held_, settings_.used, shared_ != nullptr);
+        routing.all_experts = settings_.experts;
         if (shared_) shared_->run(ops, x, batch, buffers, out);
         ops.route(x, settings_, batch, routing);
         const HiddenRows gated{buffers.of_experts->data(), x.rows * settings_.used, gate_->rows()};

@@ -53,15 +53,6 @@ double scaled(double frequency, std::int64_t pair, const ModelConfig& config) {
     return frequency;
 }
 
-double usual_magnitude(const RopeScaling& scaling) {
-    if (scaling.factor <= 1) return 1;
-    if (scaling.kind == RopeScalingKind::Yarn) return 0.1 * std::log(scaling.factor) + 1;
-    if (scaling.kind == RopeScalingKind::LongRope)
-        return std::sqrt(1 +
-                         std::log(scaling.factor) / std::log(static_cast<double>(scaling.original_context)));
-    return 1;
-}
-
 }  // namespace
 
 RopeFrequencies rope_frequencies(const ModelConfig& config, std::span<const float> factors,
@@ -78,8 +69,7 @@ RopeFrequencies rope_frequencies(const ModelConfig& config, std::span<const floa
         if (scaling.kind == RopeScalingKind::LongRope) factor *= divisors[at];
         rope.frequencies.push_back(static_cast<float>(scaled(plain, i, config) / factor));
     }
-    rope.magnitude = static_cast<float>(scaling.attention_factor > 0 ? scaling.attention_factor
-                                                                     : usual_magnitude(scaling));
+    rope.magnitude = static_cast<float>(rope_magnitude(scaling));
     return rope;
 }
 

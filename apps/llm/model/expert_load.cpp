@@ -21,7 +21,7 @@ double largest_of_normals(int n) {
 
 double busiest_rank(double experts, int ranks, double used) {
     const double all = experts / ranks, mean = used * all;
-    return std::min(all, mean + largest_of_normals(ranks) * std::sqrt(mean * (1 - used))) / mean;
+    return std::min(std::ceil(all), mean + largest_of_normals(ranks) * std::sqrt(mean * (1 - used))) / mean;
 }
 
 }  // namespace voltpile::llm

@@ -9,13 +9,6 @@
 namespace voltpile::llm {
 namespace {
 
-// Returns what longrope multiplies cos and sin by (rope_frequencies.h).
-double longrope_factor(const RopeScaling& scaling) {
-    if (scaling.attention_factor > 0) return scaling.attention_factor;
-    if (scaling.factor <= 1) return 1;
-    return std::sqrt(1 + std::log(scaling.factor) / std::log(static_cast<double>(scaling.original_context)));
-}
-
 class ModelKeys {
   public:
     ModelKeys(const ModelConfig& config, GgufWriter& file)
@@ -61,7 +54,7 @@ class ModelKeys {
         if (grouped || dense > 0) keys_.integer("leading_dense_block_count", dense);
         if (experts.sigmoid) keys_.integer("expert_gating_func", 2);
         if (grouped || experts.scale != 1) keys_.real("expert_weights_scale", experts.scale);
-        if (experts.groups > 1) {
+        if (experts.used_groups < experts.groups) {
             keys_.integer("expert_group_count", experts.groups);
             keys_.integer("expert_group_used_count", experts.used_groups);
         }
@@ -75,7 +68,7 @@ class ModelKeys {
         const RopeScaling& scaling = config_.rope_scaling;
         if (scaling.kind == RopeScalingKind::LongRope) {
             keys_.integer("rope.scaling.original_context_length", scaling.original_context);
-            keys_.real("rope.scaling.attn_factor", longrope_factor(scaling));
+            keys_.real("rope.scaling.attn_factor", rope_magnitude(scaling));
         }
         if (scaling.kind != RopeScalingKind::Linear && scaling.kind != RopeScalingKind::Yarn) return;
         const bool yarn = scaling.kind == RopeScalingKind::Yarn;

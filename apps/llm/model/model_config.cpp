@@ -113,6 +113,16 @@ void check_rope(const ModelConfig& config, Problems& problems) {
 
 }  // namespace
 
+double rope_magnitude(const RopeScaling& scaling) {
+    if (scaling.attention_factor > 0) return scaling.attention_factor;
+    if (scaling.factor <= 1) return 1;
+    if (scaling.kind == RopeScalingKind::Yarn) return 0.1 * std::log(scaling.factor) + 1;
+    if (scaling.kind == RopeScalingKind::LongRope)
+        return std::sqrt(1 +
+                         std::log(scaling.factor) / std::log(static_cast<double>(scaling.original_context)));
+    return 1;
+}
+
 std::string_view name(RopeScalingKind kind) {
     return kScalings[static_cast<std::size_t>(kind)];
 }

@@ -121,6 +121,10 @@ struct ModelConfig {
 
 std::string_view name(RopeScalingKind kind);
 
+// Returns the factor of cos and sin: attention_factor or, if that is 0, 0.1 ln(factor) + 1 for Yarn, sqrt(1 +
+// ln(factor) / ln(original_context)) for LongRope, and 1 for the others.
+double rope_magnitude(const RopeScaling& scaling);
+
 // Whether the feed-forward part of a layer is a mixture of experts.
 bool has_experts(const ModelConfig& config, std::int64_t layer);
 bool has_dense_layers(const ModelConfig& config);

@@ -200,7 +200,8 @@ std::uint64_t working_bytes(const ModelConfig& config, WeightLayout layout, cons
     const std::int64_t gates = pass.gates_apart ? 2 * ffn : 0;
     const AttentionFactors attention = attention_factors(config);
     const std::int64_t whole = config.hidden + attention.whole + (pass.whole_experts ? of_experts : 0);
-    const std::int64_t factors = whole + (attention.cut + ffn + gates) / tensor;
+    const std::int64_t cut = attention.cut + gates + ffn - (pass.whole_experts ? of_experts : 0);
+    const std::int64_t factors = whole + cut / tensor;
     // On cores, each row's copies and products for its experts and its adapter; the router's logits and
     // choices.
     const std::int64_t copies =

@@ -92,8 +92,11 @@ std::string tensor_parallel_obstacle(const ModelSource& model, int ranks) {
         const std::size_t units = (part.size + unit - 1) / unit;
         if (part.group == CutGroup::Experts && ranks <= config.experts.count) continue;
         if (units < static_cast<std::size_t>(ranks))
-            return fmt::format("the feed-forward size {}{} has only {} blocks of {}", part.size, part.owner,
-                               units, unit);
+            return fmt::format("the feed-forward size {}{} has only {} blocks of {}{}", part.size, part.owner,
+                               units, unit,
+                               part.group == CutGroup::Experts
+                                   ? fmt::format(", and there are only {} experts", config.experts.count)
+                                   : "");
     }
     if (config.vocab < ranks) return fmt::format("the vocabulary has only {} words", config.vocab);
     return {};

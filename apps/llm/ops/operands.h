@@ -90,7 +90,8 @@ struct RouterSettings {
 // The experts of each row, in device memory that the caller owns (routing.h). The pairs of a row and one of
 // its experts are sorted by expert, then by row.
 struct Routing {
-    int experts = 0;  // on this rank
+    int experts = 0;      // on this rank
+    int all_experts = 0;  // of all ranks: each has rows * used / all_experts pairs on average
     int used = 0;
     std::int32_t* expert = nullptr;  // (rows, used), the best first, from 0; -1: on another rank, or no row
     float* weight = nullptr;         // (rows, used)

@@ -17,7 +17,7 @@ std::size_t routing_bytes(std::int64_t rows, int experts, int used) {
 
 Routing routing_in(void* memory, std::int64_t rows, int experts, int used, bool shared) {
     Routing routing;
-    routing.experts = experts;
+    routing.experts = routing.all_experts = experts;
     routing.used = used;
     routing.expert = static_cast<std::int32_t*>(memory);
     routing.place = routing.expert + rows * used;

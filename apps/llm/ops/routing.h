@@ -10,7 +10,8 @@ namespace voltpile::llm {
 
 // Returns the bytes of a Routing's arrays for at most `rows` rows.
 std::size_t routing_bytes(std::int64_t rows, int experts, int used);
-// Lays the arrays out in `memory`, of at least routing_bytes(). shared: whether there is a shared expert.
+// Lays the arrays out in `memory`, of at least routing_bytes(). shared: whether there is a shared expert. A
+// rank that has only some of the experts sets all_experts.
 Routing routing_in(void* memory, std::int64_t rows, int experts, int used, bool shared);
 
 // Sets the experts and weights of row `row` from its logits (settings.experts), see Ops::route(). empty: the

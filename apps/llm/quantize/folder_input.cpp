@@ -26,8 +26,9 @@ void check_family(const ModelFiles& model) {
     const ModelConfig& config = model.config();
     const std::string where = model.paths().front();
     if (config.blocks.expert_biases)
-        throw JobError(fmt::format("{}: folders of {} models cannot be converted; GGUF files of them exist",
-                                   where, config.family->name));
+        throw JobError(
+            fmt::format("{}: folders of {} models cannot be converted: use a GGUF file of the model", where,
+                        config.family->name));
     if (const std::vector<std::string> lost = lost_in_gguf(model); !lost.empty())
         throw JobError(fmt::format("{}: GGUF files of {} models have no keys for this model's {}", where,
                                    config.family->name, fmt::join(lost, ", ")));

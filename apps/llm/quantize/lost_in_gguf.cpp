@@ -1,7 +1,8 @@
 #include "llm/quantize/lost_in_gguf.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <span>
 
@@ -41,11 +42,15 @@ bool same_sizes(const ModelConfig& a, const ModelConfig& b) {
            a.latent.value_dim == b.latent.value_dim && close(a.rms_eps, b.rms_eps);
 }
 
+bool same_groups(const Experts& a, const Experts& b) {
+    const bool all_of_a = a.used_groups >= a.groups, all_of_b = b.used_groups >= b.groups;
+    return (all_of_a && all_of_b) || (a.groups == b.groups && a.used_groups == b.used_groups);
+}
+
 bool same_experts(const Experts& a, const Experts& b) {
     return a.count == b.count && a.used == b.used && a.ffn == b.ffn && a.shared_ffn == b.shared_ffn &&
            a.normalized == b.normalized && a.shared_gate == b.shared_gate && a.sigmoid == b.sigmoid &&
-           a.choice_bias == b.choice_bias && a.groups == b.groups && a.used_groups == b.used_groups &&
-           close(a.scale, b.scale);
+           a.choice_bias == b.choice_bias && same_groups(a, b) && close(a.scale, b.scale);
 }
 
 // Llama 3's scaling is a tensor of factors, and longrope's factors are tensors, too.
@@ -93,13 +98,13 @@ class DescribedTensors {
 }  // namespace
 
 std::string gguf_model_name(const ModelConfig& config) {
-    const std::string_view word = config.family->word_in_gguf_name;
-    std::string lower = config.model_name;
-    std::ranges::transform(lower, lower.begin(), [](char c) {
-        return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    });
-    const bool known = !config.model_name.empty() && lower.find(word) != std::string::npos;
-    return known ? config.model_name : std::string(config.family->name);
+    const ModelFamily& family = *config.family;
+    const std::string& name = config.model_name;
+    for (const std::string& candidate : {name, fmt::format("{} ({})", family.name, name)})
+        if (!name.empty() &&
+            family_of_gguf(family.architecture, candidate, config.experts.count > 0) == &family)
+            return candidate;
+    return std::string(family.name);
 }
 
 std::vector<std::string> lost_in_gguf(const ModelSource& model) {

@@ -1,4 +1,4 @@
-// Finds what a GGUF file cannot say of a model.
+// Finds what of a model has no keys in GGUF files.
 #pragma once
 
 #include <string>

@@ -34,8 +34,9 @@ class QuantizeInput {
 std::unique_ptr<QuantizeInput> open_gguf_input(const ModelFiles& model);
 
 // Returns the tensors of a Hugging Face folder under the names, and with the rows in the order, of its GGUF
-// architecture, with metadata made from its description and tokenizer. Throws JobError for families whose
-// conversion is not supported, with a list of those that are, and for tokenizers without a name in GGUF.
+// architecture, with metadata made from its description and tokenizer. Throws JobError for models
+// that are quantized already or have what GGUF files have no keys for, which it names, and for tokenizers
+// without a name in GGUF.
 std::unique_ptr<QuantizeInput> open_folder_input(const ModelFiles& model);
 
 // Throws JobError for a matrix in a format that has lost too much to be the original.

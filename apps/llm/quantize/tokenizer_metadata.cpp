@@ -1,6 +1,7 @@
 #include "llm/quantize/tokenizer_metadata.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <string>
@@ -43,6 +44,8 @@ class TokenizerMetadata {
             throw JobError(
                 config_.tokenizer.path +
                 ": this way of splitting text has no name in GGUF files; the model cannot be converted");
+        if (pre_tokenizer_named(name, config_.tokenizer.path).nfc != vocabulary_.nfc)
+            spdlog::warn("{}: the file cannot say that text is normalized to NFC", config_.tokenizer.path);
         return name;
     }
 
@@ -114,6 +117,13 @@ class TokenizerMetadata {
         if (!ends.empty()) add_id("eos", ends.front());
         if (ends.size() > 1) add_id("eot", ends[1]);
         if (vocabulary_.unknown) add_id("unknown", *vocabulary_.unknown);
+        const bool same_suffix =
+            vocabulary_.suffix.empty() ||
+            (vocabulary_.suffix.size() == 1 && !ends.empty() && vocabulary_.suffix.front() == ends.front());
+        if (vocabulary_.prefix.size() > 1 || !same_suffix)
+            spdlog::warn(
+                "{}: prompts have {} tokens before and {} behind them; the file can only name one each",
+                config_.tokenizer.path, vocabulary_.prefix.size(), vocabulary_.suffix.size());
         file_.add("tokenizer.ggml.add_bos_token", prefixed);
         if (!vocabulary_.suffix.empty()) file_.add("tokenizer.ggml.add_eos_token", true);
     }

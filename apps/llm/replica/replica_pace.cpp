@@ -179,6 +179,13 @@ StageRates rates_of(const Plan& plan, std::size_t stage, const FormatShares& for
     return slowest;
 }
 
+// Returns the bytes of experts on the mean rank; stage.experts are those of the fullest.
+double mean_expert_bytes(const StageNeeds& stage, const WeightBytes& weights) {
+    const double mean = static_cast<double>(weights.experts) / stage.expert_ranks;
+    return stage.expert_ranks > 1 ? static_cast<double>(stage.experts) * mean / std::ceil(mean)
+                                  : static_cast<double>(stage.experts);
+}
+
 }  // namespace
 
 double StagePace::with(double sequences) const {
@@ -229,7 +236,7 @@ ReplicaPace estimate_pace(const ReplicaPlan& replica, const WeightBytes& weights
                                  static_cast<double>(stage.weights - stage.experts) / rates.bytes_per_s +
                                  own * each_layer,
                              products / rates.products_per_s,
-                             static_cast<double>(stage.experts) / rates.bytes_per_s,
+                             mean_expert_bytes(stage, weights) / rates.bytes_per_s,
                              weights.unused_experts,
                              static_cast<double>(weights.experts),
                              stage.expert_ranks};
@@ -255,12 +262,17 @@ ReplicaPace estimate_pace(const ReplicaPlan& replica, const WeightBytes& weights
                             [](double sum, const StagePace& stage) { return sum + stage.experts_s; }) *
                 1e3,
             weights.unused_experts));
-    if (const int ranks = replica.stages.front().expert_ranks; ranks > 1)
+    const int sequences = replica.request.sequences;
+    const int ranks = replica.stages.front().expert_ranks;
+    const auto busiest = [&](int n) {
+        return busiest_rank(static_cast<double>(weights.experts), ranks,
+                            1 - std::pow(weights.unused_experts, n));
+    };
+    if (ranks > 1)
         pace.formulas.push_back(fmt::format(
             "ranks have whole experts: the busiest of {} is expected to read {:.3g} times the mean for one "
-            "token",
-            ranks, busiest_rank(static_cast<double>(weights.experts), ranks, 1 - weights.unused_experts)));
-    const int sequences = replica.request.sequences;
+            "token, {:.3g} for {}",
+            ranks, busiest(1), busiest(sequences), sequences));
     pace.prompt = 1 / longest_prompt;
     pace.one_sequence = pace.with(1);
     pace.all_sequences = pace.with(sequences);

@@ -222,9 +222,9 @@ Schema responses_schema(const ServedModel& model) {
                                           {"schema", of_type("object")},
                                           {"strict", of_type("boolean")}},
                                          {"type", "schema"})});
-    if (model.takes_effort)
-        fields["reasoning"] = object(
-            {{"effort", efforts()}, {"summary", of_type("string")}, {"generate_summary", of_type("string")}});
+    Schema reasoning{{"summary", of_type("string")}, {"generate_summary", of_type("string")}};
+    if (model.takes_effort) reasoning["effort"] = efforts();
+    fields["reasoning"] = object(std::move(reasoning));
     fields.update({{"model", model_names(model)},
                    {"input", any_of({any_text(), list_of(any_of({message, thought, call, output}), 1)})},
                    {"lora", adapter_names(model)},

@@ -103,11 +103,17 @@ PreTokenizer pre_tokenizer_named(std::string_view name, std::string_view path) {
 
 std::string_view pre_tokenizer_name(const PreTokenizer& pre_tokenizer) {
     std::string_view name;
+    int most = -1;
     for (const Named& entry : supported()) {
         const PreTokenizer& other = entry.pre_tokenizer;
-        if (other.split_patterns != pre_tokenizer.split_patterns || other.nfc != pre_tokenizer.nfc) continue;
-        if (other.ignore_merges == pre_tokenizer.ignore_merges) return entry.names.front();
-        if (name.empty()) name = entry.names.front();
+        if (other.split_patterns != pre_tokenizer.split_patterns) continue;
+        // Files do not say that text is normalized, but a name may imply it.
+        if (other.nfc && !pre_tokenizer.nfc) continue;
+        const int same =
+            2 * (other.nfc == pre_tokenizer.nfc) + (other.ignore_merges == pre_tokenizer.ignore_merges);
+        if (same <= most) continue;
+        most = same;
+        name = entry.names.front();
     }
     return name;
 }

@@ -65,8 +65,10 @@ void read_gemma_gguf(const GgufKeys& keys, ModelConfig& config, std::int64_t per
     if (config.layers == layers_of_27b && config.heads > 0)
         config.attention_scale =
             1 / std::sqrt(static_cast<double>(config.hidden) / static_cast<double>(config.heads));
-    config.attention_soft_cap = keys.find_real("attn_logit_softcapping").value_or(0);
-    config.logit_soft_cap = keys.find_real("final_logit_softcapping").value_or(0);
+    // Without the keys, llama.cpp has the caps of the published models.
+    const bool caps = period == 2;
+    config.attention_soft_cap = keys.find_real("attn_logit_softcapping").value_or(caps ? 50 : 0);
+    config.logit_soft_cap = keys.find_real("final_logit_softcapping").value_or(caps ? 30 : 0);
     slide_by_period(keys.find_integer("attention.sliding_window").value_or(period == 2 ? 4096 : 0), period,
                     config);
 }

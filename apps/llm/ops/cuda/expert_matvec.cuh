@@ -23,7 +23,7 @@ __device__ __forceinline__ DeviceMatrix shifted(DeviceMatrix w, std::int64_t byt
 // What the kernel knows of each pair of (rows, used).
 struct ExpertPairs {
     std::int64_t shift[2][expert_matvec_pairs];  // of the expert's matrices
-    int place[expert_matvec_pairs];              // in the sorted order; -1: of an empty row
+    int place[expert_matvec_pairs];              // in the sorted order; -1: none
     int expert[expert_matvec_pairs];
     float weight[expert_matvec_pairs];
 };

@@ -89,7 +89,7 @@ void CudaExpertProduct::sum(HiddenRows x, const CudaExperts& down, const Routing
 bool CudaExpertProduct::by_vectors(const ExpertArgs& args) const {
     const int pairs = args.rows * args.routing.used;
     return !batch_invariant_ && args.rows <= vector_rows &&
-           pairs <= std::min(args.routing.experts, expert_matvec_pairs);
+           pairs <= std::min(args.routing.all_experts, expert_matvec_pairs);
 }
 
 void CudaExpertProduct::multiply_vectors(ExpertArgs& args, std::size_t used) {

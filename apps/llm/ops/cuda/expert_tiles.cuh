@@ -129,7 +129,7 @@ template <WeightFormat format>
 void launch_expert_tiles_of(const ExpertArgs& args, int multiprocessors, const Stream& stream) {
     const int pairs = args.rows * args.routing.used, experts = args.routing.experts;
     // Twice the mean of an expert's pairs: few experts then have several pieces.
-    with_x_rows(min(2 * pairs / experts, tile_rows), [&](auto most) {
+    with_x_rows(min(2 * pairs / args.routing.all_experts, tile_rows), [&](auto most) {
         const auto x_shared = x_shared_bytes(most.value, device_copies_alone());
         const std::size_t bytes = x_shared + 2 * static_cast<std::size_t>(experts + 1) * sizeof(int);
         const auto kernel =
