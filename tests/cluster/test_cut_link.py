@@ -9,7 +9,9 @@ from harness import wait_for
 from voltpile_case import SHARED_CORES, VOLTPILE, VoltpileCase, fields, map_job
 
 KEEPALIVE = ("--mca", "oob_tcp_keepalive_time", "5", "--mca", "oob_tcp_keepalive_intvl", "1",
-             "--mca", "oob_tcp_keepalive_probes", "3")
+             "--mca", "oob_tcp_keepalive_probes")
+PROBES = "3"
+PROBES_OF_LOSSY_LINK = "12"  # 3 in a row are lost once in a hundred times where a tenth of all packets is, both ways
 # Rank 0 waits 15 s for a sign of life; the guard of a job that is done waits 30 s more. Each gives mpirun some seconds.
 LIMIT_S = 60
 
@@ -17,8 +19,8 @@ LIMIT_S = 60
 class CutLink(VoltpileCase):
     nodes = 2
 
-    def start_job(self, output, job):
-        command = ["mpirun", *KEEPALIVE, "--host", "node1:2,node2:1", VOLTPILE, "run", job, "--output", output]
+    def start_job(self, output, job, probes=PROBES):
+        command = ["mpirun", *KEEPALIVE, probes, "--host", "node1:2,node2:1", VOLTPILE, "run", job, "--output", output]
         return self.rack.start("node1", command, env=SHARED_CORES, timeout=120)
 
     def silence(self, job):
@@ -58,7 +60,7 @@ class CutLink(VoltpileCase):
     def test_that_drops_packets_delays_the_job_only(self):
         job = self.write("lossy.toml", map_job(x=60, y=40, steps=40000, range_points=10))
         output = self.rack.shared / "lossy.h5"
-        run = self.start_job(output, job)
+        run = self.start_job(output, job, PROBES_OF_LOSSY_LINK)
         self.wait_for_parts(output, 3)
         before = self.sent_again()
         self.rack.lossy("node2", 10)
