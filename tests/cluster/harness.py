@@ -272,10 +272,15 @@ class Rack(PlainRack):
         jobs = self.head("squeue", "-h", "-o", "%A").split()
         if jobs:
             self.head("scancel", *jobs)
-        for node, state in slurm.node_states(self).items():
+        wait_for(self._idle_or_resumed, 60, "all nodes are idle", interval=1)
+
+    def _idle_or_resumed(self):
+        """Whether all nodes are idle. Resumes others: a health check that still runs may drain a node once more."""
+        states = slurm.node_states(self)
+        for node, state in states.items():
             if state.startswith(("down", "drain")):
                 self.run("head", ["scontrol", "update", f"NodeName={node}", "State=RESUME"])
-        slurm.await_idle(self, self.layout.nodes, 60)
+        return all(states.get(node) == "idle" for node in self.layout.nodes)
 
     def report(self, lines=15):
         """Returns the last lines of the logs, except those of sshd."""
