@@ -1,4 +1,5 @@
 #include "llm/ops/cuda/attention_tiles.cuh"
+#include "llm/ops/cuda/early_launch.cuh"
 
 namespace voltpile::llm {
 
@@ -48,6 +49,7 @@ __global__ void __launch_bounds__(attention_threads, blocks_for<element>)
     constexpr bool both = copies_both<element>;
     extern __shared__ __align__(32) unsigned char shared[];
     auto& tiles = *reinterpret_cast<SplitTiles<width>*>(shared);
+    begin_after_earlier_kernels();
 
     const int t = static_cast<int>(threadIdx.x), warp = t / 32, lane = t % 32, dim = a.head_dim;
     const int sequence = first_sequence + static_cast<int>(blockIdx.z);
@@ -171,10 +173,10 @@ void start(const AttentionArgs& args, int first_sequence, int sequences, const S
     cuda_check(cudaFuncSetAttribute(decode_split<width, element>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                     static_cast<int>(shared_bytes)),
                "shared memory of the attention");
-    launch("attention of single rows", decode_split<width, element>,
-           {splits_of(args.batch.max_context), attention_threads, shared_bytes, args.kv_heads * tiles,
-            sequences},
-           stream, args, first_sequence, splits_of(args.batch.max_context));
+    launch_early("attention of single rows", decode_split<width, element>,
+                 {splits_of(args.batch.max_context), attention_threads, shared_bytes, args.kv_heads * tiles,
+                  sequences},
+                 stream, args, first_sequence, splits_of(args.batch.max_context));
 }
 
 template <int width>

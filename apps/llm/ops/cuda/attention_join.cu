@@ -1,4 +1,5 @@
 #include "llm/ops/cuda/attention.cuh"
+#include "llm/ops/cuda/early_launch.cuh"
 
 namespace voltpile::llm {
 
@@ -24,6 +25,7 @@ __device__ void store(const AttentionArgs& a, int row, int head, int d, const Jo
 // Grid: (heads, sequences from first_sequence on), one thread per column of a head. Rows with one split
 // already have their result.
 __global__ void join_splits(const AttentionArgs a, int first_sequence, int splits) {
+    begin_after_earlier_kernels();
     const int sequence = first_sequence + static_cast<int>(blockIdx.y);
     const int row = sequence < a.batch.sequences ? single_row(a, sequence) : -1;
     if (row < 0) return;
@@ -51,6 +53,7 @@ __global__ void join_splits(const AttentionArgs a, int first_sequence, int split
 
 // The same for the rows of prompts and their spans. Grid: (heads, rows from first_row on).
 __global__ void join_spans(const AttentionArgs a, int first_row, const Spans spans) {
+    begin_after_earlier_kernels();
     const int row = first_row + static_cast<int>(blockIdx.y), sequence = a.batch.sequence[row];
     if (sequence < 0 || single_row(a, sequence) >= 0) return;
     const int position = a.batch.position[row];
@@ -73,14 +76,14 @@ int threads_of(const AttentionArgs& args) {
 }  // namespace
 
 void launch_join_splits(const AttentionArgs& args, int first, int sequences, const Stream& stream) {
-    launch("joining the splits of attention", join_splits, {args.heads, threads_of(args), 0, sequences},
-           stream, args, first, splits_of(args.batch.max_context));
+    launch_early("joining the splits of attention", join_splits, {args.heads, threads_of(args), 0, sequences},
+                 stream, args, first, splits_of(args.batch.max_context));
 }
 
 void launch_join_spans(const AttentionArgs& args, const Spans& spans, int first, int rows,
                        const Stream& stream) {
-    launch("joining the spans of attention", join_spans, {args.heads, threads_of(args), 0, rows}, stream,
-           args, first, spans);
+    launch_early("joining the spans of attention", join_spans, {args.heads, threads_of(args), 0, rows},
+                 stream, args, first, spans);
 }
 
 }  // namespace voltpile::llm

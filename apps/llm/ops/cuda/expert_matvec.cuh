@@ -63,6 +63,7 @@ __global__ void __launch_bounds__(matvec_threads, matvec_blocks_per_multiprocess
     const int items = groups * count;
     const int sets = (items + slots - 1) / slots;
 
+    begin_after_earlier_kernels();
     find_pairs<gated>(args, pairs);
     __syncthreads();
 
@@ -204,7 +205,8 @@ void launch_expert_matvec_of(const ExpertArgs& args, int blocks, const Stream& s
     const int x_rows = args.gated ? args.rows : args.rows * args.routing.used;
     const auto shared = static_cast<std::size_t>(x_rows * quantized_row_bytes(columns));
     const auto start = [&](auto kernel, std::size_t bytes) {
-        launch("matrix-vector product with experts", kernel, {blocks, matvec_threads, bytes}, stream, args);
+        launch_early("matrix-vector product with experts", kernel, {blocks, matvec_threads, bytes}, stream,
+                     args);
     };
     // Besides the pairs, in the shared memory of a kernel without an attribute.
     if (quantized && shared <= 38 * 1024)

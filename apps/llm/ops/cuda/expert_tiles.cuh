@@ -81,6 +81,7 @@ __global__ void __launch_bounds__(tile_threads,
     constexpr int tile_outputs = gated ? gated_tile_columns : tile_columns;
     auto* const numbers = reinterpret_cast<int*>(shared + x_shared);
     const ExpertBegins begins{numbers, numbers + routing.experts + 1};
+    begin_after_earlier_kernels();
     if (warp == 0) find_begins(routing, x_rows, begins);
     __syncthreads();
     const int items = begins.piece[routing.experts] * args.tiles;
@@ -139,8 +140,8 @@ void launch_expert_tiles_of(const ExpertArgs& args, int multiprocessors, const S
                    "shared memory of a tiled product with experts");
         const int pieces = min(pairs, min(pairs, experts) + pairs / most.value);
         const int blocks = min(expert_tile_blocks(format, most.value) * multiprocessors, pieces * args.tiles);
-        launch("tiled product with experts", kernel, {blocks, tile_threads, bytes}, stream, args,
-               static_cast<int>(x_shared));
+        launch_early("tiled product with experts", kernel, {blocks, tile_threads, bytes}, stream, args,
+                     static_cast<int>(x_shared));
     });
 }
 

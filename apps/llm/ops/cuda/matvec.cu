@@ -17,6 +17,7 @@ namespace {
 
 // Rows beyond `rows` repeat the last row.
 __global__ void quantize_rows(const __half* x, int columns, int rows, int padded_rows, std::uint8_t* out) {
+    begin_after_earlier_kernels();
     const int slices = columns / 16;
     const int index = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
     if (index >= padded_rows * slices) return;
@@ -36,8 +37,9 @@ int most_blocks(int multiprocessors) {
 
 void launch_quantize(const MatmulArgs& args, int padded_rows, const Stream& stream) {
     const int items = padded_rows * (args.matrix[0].columns / 16);
-    launch("activations to fixed point", quantize_rows, {(items + 127) / 128, 128}, stream,
-           static_cast<const __half*>(args.x), args.matrix[0].columns, args.rows, padded_rows, args.scratch);
+    launch_early("activations to fixed point", quantize_rows, {(items + 127) / 128, 128}, stream,
+                 static_cast<const __half*>(args.x), args.matrix[0].columns, args.rows, padded_rows,
+                 args.scratch);
 }
 
 int matvec_split(const MatmulArgs& args, int multiprocessors) {

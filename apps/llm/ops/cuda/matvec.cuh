@@ -6,7 +6,7 @@
 // the L1 cache.
 #pragma once
 
-#include "device/launch.cuh"
+#include "llm/ops/cuda/early_launch.cuh"
 #include "llm/ops/cuda/half.cuh"
 #include "llm/ops/cuda/matmul.h"
 #include "llm/ops/cuda/quantize.cuh"
@@ -165,6 +165,8 @@ __global__ void __launch_bounds__(matvec_threads, MatvecShape<format, R>::blocks
     MatvecStep at = ahead;
 #pragma unroll
     for (int d = 0; d < depth; ++d, next(ahead)) load(ahead, raw[d]);
+    let_next_kernel_begin();
+    wait_for_earlier_kernels();
 
     const std::uint8_t* x = static_cast<const std::uint8_t*>(args.x);
     if (fused) {
@@ -234,8 +236,8 @@ void launch_matvec_rows(const MatmulArgs& args, int blocks, const Stream& stream
     // Fits twice in a multiprocessor with 96 KB, and in the shared memory of a kernel without an attribute.
     const std::int64_t shared = quantized_row_bytes(args.matrix[0].columns);
     const auto start = [&](auto kernel, std::int64_t bytes) {
-        launch("matrix-vector product", kernel, {blocks, matvec_threads, static_cast<std::size_t>(bytes)},
-               stream, args);
+        launch_early("matrix-vector product", kernel,
+                     {blocks, matvec_threads, static_cast<std::size_t>(bytes)}, stream, args);
     };
     if (can_fuse && shared <= 40 * 1024) {
         start(args.gated ? matvec<format, R, true, can_fuse> : matvec<format, R, false, can_fuse>, shared);

@@ -1,6 +1,6 @@
 // The router of a mixture of experts: logits, the choice of experts, and the pairs of rows and experts sorted
 // by expert.
-#include "device/launch.cuh"
+#include "llm/ops/cuda/early_launch.cuh"
 #include "llm/ops/cuda/expert_choice.cuh"
 #include "llm/ops/cuda/experts.h"
 #include "llm/ops/cuda/units.cuh"
@@ -84,6 +84,7 @@ template <int width, int E, int R>
 __global__ void __launch_bounds__(logit_threads)
     router_logits(const __half* x, const float* weight, const float* shared_gate, int experts, int outputs,
                   int columns, int rows, float* logits) {
+    begin_after_earlier_kernels();
     logits_of_block<width, E, R>(x, weight, shared_gate, experts, outputs, columns, rows, logits);
 }
 
@@ -120,6 +121,7 @@ __device__ void place_pairs(const Routing& to, int e, int begin, int end, int at
 template <int each>
 __global__ void __launch_bounds__(128) choose_experts(const float* logits, int outputs, RouterSettings s,
                                                       const std::int32_t* sequence, int rows, Routing to) {
+    begin_after_earlier_kernels();
     const int row = static_cast<int>(blockIdx.x) * 4 + static_cast<int>(threadIdx.x) / 32;
     if (row >= rows) return;
     choose_of_row<each>(logits + static_cast<std::int64_t>(row) * outputs, s, sequence[row] < 0, row, to);
@@ -128,6 +130,7 @@ __global__ void __launch_bounds__(128) choose_experts(const float* logits, int o
 // A block for each expert; each of its warps has a part of the pairs.
 __global__ void __launch_bounds__(32 * sort_warps) sort_pairs(Routing to, int pairs) {
     __shared__ int lower[sort_warps], same[sort_warps];
+    begin_after_earlier_kernels();
     const int e = static_cast<int>(blockIdx.x), warp = static_cast<int>(threadIdx.x) / 32;
     const int each = (pairs + 32 * sort_warps - 1) / (32 * sort_warps) * 32;
     const int begin = min(warp * each, pairs), end = min(begin + each, pairs);
@@ -182,6 +185,7 @@ __device__ void choose_and_sort(const float* logits, int outputs, const RouterSe
 template <int width>
 __global__ void __launch_bounds__(256) sum_pairs(const float* products, const float* bias, int bias_stride,
                                                  Routing routing, int columns, float* out, int out_columns) {
+    begin_after_earlier_kernels();
     const int c = (static_cast<int>(blockIdx.y) * 256 + static_cast<int>(threadIdx.x)) * width;
     const int row = static_cast<int>(blockIdx.x);
     if (c >= columns) return;
@@ -217,6 +221,7 @@ __global__ void __launch_bounds__(logit_threads)
                int rows, Routing to, float* logits, int* counter) {
     __shared__ int expert[few_pairs];
     __shared__ bool comes_last;
+    begin_after_earlier_kernels();
     logits_of_block<width, 1, 1>(x, s.weight, s.shared_gate, s.experts, outputs, columns, rows, logits);
     __threadfence();
     __syncthreads();
@@ -244,20 +249,20 @@ void route(const __half* x, int rows, int columns, const RouterSettings& s, cons
     const int outputs = s.experts + (to.shared != nullptr && s.shared_gate != nullptr ? 1 : 0);
     if (rows <= few_rows)
         return with_experts(s.experts, [&](auto each) {
-            launch("router", route_rows<width, each.value>, {outputs, logit_threads, 0, rows}, stream, x, s,
-                   batch.sequence, outputs, columns, rows, to, logits, counter);
+            launch_early("router", route_rows<width, each.value>, {outputs, logit_threads, 0, rows}, stream,
+                         x, s, batch.sequence, outputs, columns, rows, to, logits, counter);
         });
     const auto logits_by = [&](auto kernel, int experts_each) {
-        launch("router", kernel,
-               {(outputs + experts_each - 1) / experts_each, logit_threads, 0, (rows + 7) / 8}, stream, x,
-               s.weight, s.shared_gate, s.experts, outputs, columns, rows, logits);
+        launch_early("router", kernel,
+                     {(outputs + experts_each - 1) / experts_each, logit_threads, 0, (rows + 7) / 8}, stream,
+                     x, s.weight, s.shared_gate, s.experts, outputs, columns, rows, logits);
     };
     rows <= 64 ? logits_by(router_logits<width, 2, 8>, 2) : logits_by(router_logits<width, 4, 8>, 4);
     with_experts(s.experts, [&](auto each) {
-        launch("choice of experts", choose_experts<each.value>, {(rows + 3) / 4, 128}, stream, logits,
-               outputs, s, batch.sequence, rows, to);
+        launch_early("choice of experts", choose_experts<each.value>, {(rows + 3) / 4, 128}, stream, logits,
+                     outputs, s, batch.sequence, rows, to);
     });
-    launch("sorting by expert", sort_pairs, {to.experts, 32 * sort_warps}, stream, to, rows * s.used);
+    launch_early("sorting by expert", sort_pairs, {to.experts, 32 * sort_warps}, stream, to, rows * s.used);
 }
 
 }  // namespace
@@ -273,9 +278,9 @@ void launch_sum_pairs(const float* products, const float* bias, int bias_stride,
                       int rows, int columns, float* out, int out_columns, const Stream& stream) {
     const bool wide = columns % 4 == 0 && out_columns % 4 == 0;
     const int each = wide ? 1024 : 256;
-    launch("sum over experts", wide ? sum_pairs<4> : sum_pairs<1>,
-           {rows, 256, 0, (columns + each - 1) / each}, stream, products, bias, bias_stride, routing, columns,
-           out, out_columns);
+    launch_early("sum over experts", wide ? sum_pairs<4> : sum_pairs<1>,
+                 {rows, 256, 0, (columns + each - 1) / each}, stream, products, bias, bias_stride, routing,
+                 columns, out, out_columns);
 }
 
 }  // namespace voltpile::llm

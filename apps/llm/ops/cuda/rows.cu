@@ -1,4 +1,4 @@
-#include "device/launch.cuh"
+#include "llm/ops/cuda/early_launch.cuh"
 #include "llm/ops/cuda/half.cuh"
 #include "llm/ops/cuda/rows.h"
 
@@ -36,6 +36,7 @@ __global__ void __launch_bounds__(1024)
                  int columns, float limit, std::uint64_t place, std::uint64_t* sentinel) {
     constexpr int width = sizeof(Vector) / sizeof(float);
     __shared__ float shared[32];
+    begin_after_earlier_kernels();
     const std::int64_t begin = static_cast<std::int64_t>(blockIdx.x) * columns;
     auto* xs = reinterpret_cast<Vector*>(x + begin);
     const auto* ds = reinterpret_cast<const Vector*>(delta + begin);
@@ -84,6 +85,7 @@ __global__ void __launch_bounds__(1024)
 __global__ void __launch_bounds__(1024) rms_norm(float* x, const float* weight, float eps, int columns,
                                                  std::uint64_t place, std::uint64_t* sentinel) {
     __shared__ float shared[32];
+    begin_after_earlier_kernels();
     float* xs = x + static_cast<std::int64_t>(blockIdx.x) * columns;
     float sum = 0;
     for (int c = static_cast<int>(threadIdx.x); c < columns; c += static_cast<int>(blockDim.x))
@@ -99,6 +101,7 @@ __global__ void __launch_bounds__(1024) rms_norm(float* x, const float* weight, 
 __global__ void __launch_bounds__(256)
     sum_squares(const __half* qkv, int columns, int q_columns, int k_columns, float limit, float* sums) {
     __shared__ float shared[32];
+    begin_after_earlier_kernels();
     const int part = static_cast<int>(blockIdx.y), count = part == 0 ? q_columns : k_columns;
     const __half* from = qkv + static_cast<std::int64_t>(blockIdx.x) * columns + (part == 0 ? 0 : q_columns);
     float sum = 0;
@@ -111,6 +114,7 @@ __global__ void __launch_bounds__(256)
 }
 
 __global__ void soft_cap(float* x, std::int64_t count, float cap) {
+    begin_after_earlier_kernels();
     const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (i < count) x[i] = cap * tanhf(x[i] / cap);
 }
@@ -118,6 +122,7 @@ __global__ void soft_cap(float* x, std::int64_t count, float cap) {
 // One block per output row.
 template <class Word>
 __global__ void gather(const Word* x, int words, const std::int32_t* rows_wanted, Word* out) {
+    begin_after_earlier_kernels();
     const Word* from = x + static_cast<std::int64_t>(rows_wanted[blockIdx.x]) * words;
     Word* to = out + static_cast<std::int64_t>(blockIdx.x) * words;
     for (int i = static_cast<int>(threadIdx.x); i < words; i += static_cast<int>(blockDim.x)) to[i] = from[i];
@@ -162,6 +167,7 @@ __global__ void __launch_bounds__(32 * rope_warps)
     rope_and_store(__half* qkv, const QkvSettings s, const BatchView batch, const KvLayer cache,
                    float limit) {
     extern __shared__ float shared[];
+    begin_after_earlier_kernels();
     const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
     const int row = static_cast<int>(blockIdx.x), head = static_cast<int>(blockIdx.y) * rope_warps + warp;
     const int sequence = batch.sequence[row];
@@ -235,39 +241,41 @@ void launch_add_rms_norm(float* x, const float* delta, const float* bias, const 
     const int threads = min(max(((wide ? columns / 4 : columns) + 31) / 32 * 32, 32), 1024);
     const auto normed = wide ? add_rms_norm<float4, true> : add_rms_norm<float, true>;
     const auto plain = wide ? add_rms_norm<float4, false> : add_rms_norm<float, false>;
-    launch("RMS norm", weight != nullptr ? normed : plain, {rows, threads}, stream, x, delta, bias, weight,
-           eps, static_cast<__half*>(out), columns, limit, place, sentinel);
+    launch_early("RMS norm", weight != nullptr ? normed : plain, {rows, threads}, stream, x, delta, bias,
+                 weight, eps, static_cast<__half*>(out), columns, limit, place, sentinel);
 }
 
 void launch_rms_norm(float* x, const float* weight, float eps, int rows, int columns, std::uint64_t place,
                      std::uint64_t* sentinel, const Stream& stream) {
     if (rows == 0) return;
     const int threads = min((columns + 31) / 32 * 32, 1024);
-    launch("RMS norm in place", rms_norm, {rows, threads}, stream, x, weight, eps, columns, place, sentinel);
+    launch_early("RMS norm in place", rms_norm, {rows, threads}, stream, x, weight, eps, columns, place,
+                 sentinel);
 }
 
 void launch_sum_squares(const void* qkv, const QkvSettings& settings, int rows, int columns, float limit,
                         float* sums, const Stream& stream) {
     if (rows == 0) return;
-    launch("sums of squares", sum_squares, {rows, 256, 0, 2}, stream, static_cast<const __half*>(qkv),
-           columns, settings.heads * settings.head_dim, settings.kv_heads * settings.head_dim, limit, sums);
+    launch_early("sums of squares", sum_squares, {rows, 256, 0, 2}, stream, static_cast<const __half*>(qkv),
+                 columns, settings.heads * settings.head_dim, settings.kv_heads * settings.head_dim, limit,
+                 sums);
 }
 
 void launch_soft_cap(float* x, std::int64_t count, float cap, const Stream& stream) {
     if (count == 0) return;
-    launch("soft cap", soft_cap, {static_cast<int>((count + 255) / 256), 256}, stream, x, count, cap);
+    launch_early("soft cap", soft_cap, {static_cast<int>((count + 255) / 256), 256}, stream, x, count, cap);
 }
 
 void launch_gather(const void* x, int row_bytes, const std::int32_t* rows_wanted, int wanted, void* out,
                    const Stream& stream) {
     if (wanted == 0) return;
     if (row_bytes % 16 == 0) {
-        launch("gathering rows", gather<uint4>, {wanted, 256}, stream, static_cast<const uint4*>(x),
-               row_bytes / 16, rows_wanted, static_cast<uint4*>(out));
+        launch_early("gathering rows", gather<uint4>, {wanted, 256}, stream, static_cast<const uint4*>(x),
+                     row_bytes / 16, rows_wanted, static_cast<uint4*>(out));
     } else {
-        launch("gathering rows", gather<std::uint16_t>, {wanted, 256}, stream,
-               static_cast<const std::uint16_t*>(x), row_bytes / 2, rows_wanted,
-               static_cast<std::uint16_t*>(out));
+        launch_early("gathering rows", gather<std::uint16_t>, {wanted, 256}, stream,
+                     static_cast<const std::uint16_t*>(x), row_bytes / 2, rows_wanted,
+                     static_cast<std::uint16_t*>(out));
     }
 }
 
@@ -276,10 +284,11 @@ void launch_rope_and_store(void* qkv, const QkvSettings& settings, const BatchVi
     if (batch.rows == 0) return;
     const int heads = settings.heads + 2 * settings.kv_heads;
     const std::size_t shared = static_cast<std::size_t>(rope_warps * settings.head_dim) * sizeof(float);
-    launch("RoPE",
-           cache.element == KvElement::F16 ? rope_and_store<KvElement::F16> : rope_and_store<KvElement::I8>,
-           {batch.rows, 32 * rope_warps, shared, (heads + rope_warps - 1) / rope_warps}, stream,
-           static_cast<__half*>(qkv), settings, batch, cache, limit);
+    launch_early(
+        "RoPE",
+        cache.element == KvElement::F16 ? rope_and_store<KvElement::F16> : rope_and_store<KvElement::I8>,
+        {batch.rows, 32 * rope_warps, shared, (heads + rope_warps - 1) / rope_warps}, stream,
+        static_cast<__half*>(qkv), settings, batch, cache, limit);
 }
 
 }  // namespace voltpile::llm

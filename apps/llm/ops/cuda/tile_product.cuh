@@ -6,6 +6,7 @@
 
 #include <type_traits>
 
+#include "llm/ops/cuda/early_launch.cuh"
 #include "llm/ops/cuda/tiles.cuh"
 #include "llm/ops/cuda/x_steps.cuh"
 
@@ -47,6 +48,7 @@ __device__ __forceinline__ void multiply_steps(const DeviceMatrix& weights, cons
     }
 #pragma unroll
     for (int i = 0; i < max(1, ahead - 1); ++i) load(min(begin + i, end - 1), raw[i]);
+    wait_for_earlier_kernels();
     __syncthreads();  // of the tile before nobody reads x any more
     x.copy(begin, end);
     x.copy(begin + 1, end);
@@ -82,6 +84,7 @@ __global__ void __launch_bounds__(tile_threads, tile_blocks_each) tile_product(c
     const int last_unit = a.matrix[0].columns / 32 - 1;
     XSteps<x_rows> x(shared, a.x, a.matrix[0].columns, piece * x_rows, a.rows);
 
+    let_next_kernel_begin();
     const std::int64_t first_of_run = first_step(args, worker);
     int tile = static_cast<int>(first_of_run / args.steps);
     int begin = static_cast<int>(first_of_run % args.steps);
@@ -123,7 +126,7 @@ void launch_tiles_of(const TileArgs& args, const Stream& stream) {
         cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                         static_cast<int>(bytes)),
                    "shared memory of a tiled product");
-        launch("tiled product", kernel, {args.pieces * a.workers, tile_threads, bytes}, stream, args);
+        launch_early("tiled product", kernel, {args.pieces * a.workers, tile_threads, bytes}, stream, args);
     });
 }
 
