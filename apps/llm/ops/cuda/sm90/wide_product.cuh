@@ -1,38 +1,39 @@
-// The kernel of tiled products of many rows of x on compute capability 9.0. A block multiplies a tile of
-// weights by up to 256 rows of x: each of its two warpgroups has 64 rows of weights. A warp loads its weights
-// directly from memory into registers and expands them to fp16 there while the tensor cores multiply what it
-// expanded before. x comes through shared memory for both warpgroups, with its columns in the order in which
-// lanes hold whole units of 32 weights (wide_product.h).
+// The kernel of tiled products on compute capability 9.0. A block multiplies a tile of weights by up to 256
+// rows of x: each of its two warpgroups has 64 rows of weights. Weights come through shared memory, several
+// steps ahead of their use and across the borders of tiles (wide_weights.cuh); a warp expands them to fp16 in
+// its registers while the tensor cores multiply what it expanded before. x comes through shared memory for
+// both warpgroups, with its columns in the order in which lanes hold whole units of 32 weights
+// (wide_product.h).
 #pragma once
 
-#include "llm/ops/cuda/row_units.cuh"
-#include "llm/ops/cuda/sm90/warpgroup.cuh"
+#include "llm/ops/cuda/async_copy.cuh"
+#include "llm/ops/cuda/early_launch.cuh"
 #include "llm/ops/cuda/sm90/wide_product.h"
-#include "llm/ops/cuda/tiles.cuh"
+#include "llm/ops/cuda/sm90/wide_weights.cuh"
 
 namespace voltpile::llm {
 
 constexpr int wide_threads = 2 * warpgroup_threads;
 static_assert(tile_weights == 2 * 64);
 
-// Steps of x in shared memory: one is multiplied, one may still be read by the last products, and one
-// arrives.
-constexpr int x_steps_stored = 3;
+// Chunks of x have half of a step's columns.
+constexpr int chunk_columns = step_columns / 2;
 
+// As many chunks and steps as fit.
+template <WeightFormat format, int x_rows>
 struct WideShared {
-    static constexpr int stored = x_steps_stored;
-    __half x[stored][wide_rows * step_columns];  // as wide_product.h makes them
-    PhaseBarrier there[stored], read[stored];
+    static constexpr int chunks = x_rows == 256 ? 4 : 6, steps = x_rows == 256 ? 4 : 6;
+    __half x[chunks][x_rows * chunk_columns];  // as wide_product.h makes them
+    StagedWeights<format> weights[wide_threads / 32][steps];
+    PhaseBarrier there[chunks], read[chunks];  // of x
 };
 
-// The steps of x that a block multiplies, counted from the beginning of its run; they pass through shared
-// memory in turn.
+// The chunks of x that a block multiplies, counted from the beginning of its run; they pass through shared
+// memory in turn. All threads call all functions.
+template <class Shared, int x_rows>
 class XRun {
   public:
-    // from: of the piece of x. first: column step of the run's first step, of `steps`; count: steps of the
-    // run.
-    __device__ XRun(WideShared& shared, const __half* from, int first, int steps, int count)
-        : shared_(shared), from_(from), first_(first), steps_(steps), count_(count) {
+    __device__ explicit XRun(Shared& shared) : shared_(shared) {
         if (threadIdx.x == 0) {
             for (int i = 0; i < stored; ++i) {
                 shared_.there[i].start(1);
@@ -41,136 +42,156 @@ class XRun {
             show_to_products();
         }
         __syncthreads();
+    }
+    // from: of the piece of x, `all` chunks. first: the run's first chunk; count: chunks of the run.
+    __device__ void begin(const __half* from, int first, int all, int count) {
+        from_ = from;
+        next_ = first;
+        all_ = all;
+        count_ = count;
         for (int i = 0; i < min(ahead, count_); ++i) copy(i);
     }
-    // Waits for step `at`, which all threads take in turn, and starts the copy of
-    // a later one.
+    // Waits for chunk `at`, which all threads take in turn, and starts the copy of a later one.
     __device__ __forceinline__ std::uint64_t take(int at) {
         const int later = at + ahead;
         if (later < count_) {
             if (later >= stored) shared_.read[later % stored].wait((later / stored - 1) % 2);
-            copy(later);
+            copy(later % stored);
         }
         shared_.there[at % stored].wait(at / stored % 2);
         return describe(shared_.x[at % stored]);
     }
-    // The warp's products no longer read step `at`.
+    // The warp's products no longer read chunk `at`.
     __device__ __forceinline__ void release(int at) {
         if (threadIdx.x % 32 == 0) shared_.read[at % stored].arrive();
     }
 
   private:
-    static constexpr int stored = x_steps_stored, ahead = stored - 2;
+    static constexpr int stored = Shared::chunks, ahead = stored - 2;
 
-    __device__ void copy(int at) {
-        constexpr int halves = wide_rows * step_columns;
-        shared_.there[at % stored].arrive_and_copy(
-            threadIdx.x == 0, shared_.x[at % stored],
-            from_ + static_cast<std::int64_t>((first_ + at) % steps_) * halves, halves * 2);
+    __device__ __forceinline__ void copy(int to) {
+        constexpr int halves = x_rows * chunk_columns;
+        shared_.there[to].arrive_and_copy(threadIdx.x == 0, shared_.x[to],
+                                          from_ + static_cast<std::int64_t>(next_) * halves, halves * 2);
+        next_ = next_ + 1 == all_ ? 0 : next_ + 1;
     }
 
-    WideShared& shared_;
-    const __half* from_;
-    int first_, steps_, count_;
+    Shared& shared_;
+    const __half* from_ = nullptr;
+    int next_ = 0, all_ = 0, count_ = 0;
 };
 
-// A warp's 16 rows of weights: rows lane / 4 and lane / 4 + 8, the latter of `up` if gated.
-template <WeightFormat format, bool gated>
-struct WarpWeights {
-    using Unit = RowUnit<format>;
-    DeviceMatrix first, second;
-    int row[2], last_unit;
-
-    __device__ WarpWeights(const TilePlace& place, int last) : last_unit(last) {
-        const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
-        first = place.weights;
-        second = gated ? place.up : place.weights;
-        const int begin = place.first_row + warp * (gated ? 8 : 16) + lane / 4;
-        // Rows that are not there: others, whose results nobody wants.
-        row[0] = min(begin, first.rows - 1);
-        row[1] = min(gated ? begin : begin + 8, second.rows - 1);
+// The steps of weights of a block's run: `count` from step `step` of tile `tile` on. A warp copies its rows
+// ahead of their use.
+template <WeightFormat format, bool gated, int stored>
+class WeightRun {
+  public:
+    __device__ WeightRun(const TileArgs& args, StagedWeights<format> (&stages)[stored], int tile, int step,
+                         int count)
+        : args_(args), stages_(stages), tile_(tile), step_(step), count_(count) {
+        weights_.go_to(args, tile);
+        for (int i = 0; i < stored - 1; ++i) copy();
     }
-    __device__ __forceinline__ void load(int step, typename Unit::Raw (&to)[2]) const {
-        const int unit = min(step * (step_columns / 32) + static_cast<int>(threadIdx.x) % 4, last_unit);
-        to[0] = Unit::load(first, row[0], unit);
-        to[1] = Unit::load(second, row[1], unit);
+    // Reads step `at`, which is the next one, and starts the copy of a later one.
+    __device__ __forceinline__ void take(int at, typename RowUnit<format>::Raw (&raw)[2]) {
+        wait_for_earlier_copies<stored - 2>();
+        __syncwarp();
+        read_staged(stages_[at % stored], raw);
+        copy();
     }
-};
 
-// sum = the tile's weights times x over the column steps [begin, end), the first of which is step `run` of x.
-template <WeightFormat format, bool gated>
-__device__ __forceinline__ void multiply_steps(const WarpWeights<format, gated>& weights, XRun& x, int run,
-                                               int begin, int end, float (&sum)[wide_rows / 2]) {
-    using Unit = RowUnit<format>;
-    typename Unit::Raw raw[2][2];  // of this step and of the next
-    // The weights in use: 4 pieces of 32 columns, each with 2 products of 16.
-    std::uint32_t halves[4][2][4];
-#pragma unroll
-    for (int i = 0; i < wide_rows / 2; ++i) sum[i] = 0;
-    keep(sum);
-    weights.load(begin, raw[0]);
-    for (int first = begin; first < end; first += 2) {
-#pragma unroll
-        for (int now = 0; now < 2; ++now) {
-            const int step = first + now;
-            if (step >= end) break;
-            weights.load(min(step + 1, end - 1), raw[1 - now]);
-            const std::uint64_t columns = x.take(run + step - begin);
-#pragma unroll
-            for (int piece = 0; piece < 4; ++piece) {
-                wait_for_products<3>();  // the last ones with these registers
-                keep(halves[piece]);
-                const uint4 a = Unit::halves(raw[now][0], piece), b = Unit::halves(raw[now][1], piece);
-                halves[piece][0][0] = a.x, halves[piece][0][1] = b.x;
-                halves[piece][0][2] = a.y, halves[piece][0][3] = b.y;
-                halves[piece][1][0] = a.z, halves[piece][1][1] = b.z;
-                halves[piece][1][2] = a.w, halves[piece][1][3] = b.w;
-                keep(halves[piece]);
-                begin_products();
-#pragma unroll
-                for (int k = 2 * piece; k < 2 * piece + 2; ++k)
-                    multiply<true>(sum, halves[piece][k % 2],
-                                   advanced(columns, k / 4 * (wide_rows * 128) + k % 4 * 32));
-                end_of_products();
+  private:
+    __device__ __forceinline__ void copy() {
+        if (copied_ < count_) {
+            if (step_ == args_.steps) {
+                step_ = 0;
+                weights_.go_to(args_, ++tile_);
             }
-            if (step > begin) x.release(run + step - begin - 1);
+            weights_.copy(step_++, stages_[copied_++ % stored]);
+        }
+        end_of_copies();
+    }
+
+    const TileArgs& args_;
+    WarpWeights<format, gated> weights_;
+    StagedWeights<format> (&stages_)[stored];
+    int tile_, step_, count_, copied_ = 0;
+};
+
+// sum = the tile's weights times x over the steps [begin, end) of the run.
+template <WeightFormat format, int x_rows, class Weights, class X>
+__device__ __forceinline__ void multiply_steps(Weights& weights, X& x, int begin, int end,
+                                               float (&sum)[x_rows / 2]) {
+    using Unit = RowUnit<format>;
+    typename Unit::Raw raw[2];
+    std::uint32_t halves[2][2][4];  // of a piece of 32 columns in use and of the one before: 2 products of 16
+#pragma unroll
+    for (int i = 0; i < x_rows / 2; ++i) sum[i] = 0;
+    keep(sum);
+    for (int step = begin; step < end; ++step) {
+        weights.take(step, raw);
+        std::uint64_t columns = 0;
+#pragma unroll
+        for (int piece = 0; piece < 4; ++piece) {
+            const int chunk = 2 * step + piece / 2;
+            if (piece % 2 == 0) columns = x.take(chunk);
+            auto& now = halves[piece % 2];
+            wait_for_products<1>();  // the last ones with these registers
+            keep(now);
+            if (piece % 2 == 1 && chunk > 2 * begin) x.release(chunk - 1);
+            const uint4 a = Unit::halves(raw[0], piece), b = Unit::halves(raw[1], piece);
+            now[0][0] = a.x, now[0][1] = b.x;
+            now[0][2] = a.y, now[0][3] = b.y;
+            now[1][0] = a.z, now[1][1] = b.z;
+            now[1][2] = a.w, now[1][3] = b.w;
+            keep(now);
+            begin_products();
+#pragma unroll
+            for (int k = 0; k < 2; ++k)
+                multiply<true>(sum, now[k], advanced(columns, (piece % 2 * 2 + k) * 32));
+            end_of_products();
         }
     }
     wait_for_products<0>();
     keep(sum);
-    x.release(run + end - begin - 1);
+    x.release(2 * end - 1);
 }
 
-// A worker has one block for each piece of wide_rows rows of x, see tile_product().
-template <WeightFormat format, bool gated>
+// A worker has one block for each piece of x_rows rows of x, see tile_product().
+template <WeightFormat format, bool gated, int x_rows>
 __global__ void __launch_bounds__(wide_threads, 1) wide_product(const __grid_constant__ TileArgs args) {
     extern __shared__ __align__(1024) unsigned char memory[];
+    using Shared = WideShared<format, x_rows>;
+    auto& shared = *reinterpret_cast<Shared*>(memory);
     const MatmulArgs& a = args.matmul;
     const int worker = static_cast<int>(blockIdx.x) / args.pieces;
-    const int piece = static_cast<int>(blockIdx.x) % args.pieces;
-    const int first_x = piece * wide_rows, last_unit = a.matrix[0].columns / 32 - 1;
+    const int piece = static_cast<int>(blockIdx.x) % args.pieces, first_x = piece * x_rows;
     const std::int64_t first_of_run = first_step(args, worker);
     const int count = static_cast<int>(first_step(args, worker + 1) - first_of_run);
     int tile = static_cast<int>(first_of_run / args.steps);
     int begin = static_cast<int>(first_of_run % args.steps);
-    const auto* arranged = static_cast<const __half*>(a.x) +
-                           static_cast<std::int64_t>(piece) * args.steps * (wide_rows * step_columns);
-    XRun x(*reinterpret_cast<WideShared*>(memory), arranged, begin, args.steps, count);
+    let_next_kernel_begin();
+    WeightRun<format, gated, Shared::steps> weights(args, shared.weights[threadIdx.x / 32], tile, begin,
+                                                    count);
+    XRun<Shared, x_rows> x(shared);
+    wait_for_earlier_kernels();
+    x.begin(static_cast<const __half*>(a.x) + static_cast<std::int64_t>(first_x) * args.steps * step_columns,
+            2 * begin, 2 * args.steps, 2 * count);
 
     for (int run = 0; run < count; ++tile, begin = 0) {
         const int end = min(args.steps, begin + count - run);
-        const TilePlace place = place_of<gated>(args, tile);
-        float sum[wide_rows / 2];
-        multiply_steps<format, gated>(WarpWeights<format, gated>(place, last_unit), x, run, begin, end, sum);
+        float sum[x_rows / 2];
+        multiply_steps<format, x_rows>(weights, x, run, run + end - begin, sum);
         run += end - begin;
         if (end - begin < args.steps &&
             !add_parts<wide_threads>(args, tile, worker, piece, begin == 0,
-                                     reinterpret_cast<float(&)[wide_rows / 16][8]>(sum)))
+                                     reinterpret_cast<float(&)[x_rows / 16][8]>(sum)))
             continue;
+        const TilePlace place = place_of<gated>(args, tile);
         const int t = static_cast<int>(threadIdx.x);
         const int row = t / 32 * (gated ? 8 : 16) + t % 32 / 4, x_row = first_x + t % 4 * 2;
 #pragma unroll
-        for (int i = 0; i < wide_rows / 2; ++i) {
+        for (int i = 0; i < x_rows / 2; ++i) {
             if (gated && sum_row(i) > 0) continue;
             put<gated>(a, place, place.first_row + row + sum_row(i), x_row + sum_column(i), sum[i],
                        gated ? sum[i + 2] : 0.0f);
@@ -178,13 +199,21 @@ __global__ void __launch_bounds__(wide_threads, 1) wide_product(const __grid_con
     }
 }
 
-template <WeightFormat format>
+template <WeightFormat format, int x_rows>
 void launch_wide_tiles_of(const TileArgs& args, const Stream& stream) {
-    const auto kernel = args.matmul.gated ? wide_product<format, true> : wide_product<format, false>;
-    cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(WideShared)),
+    using Shared = WideShared<format, x_rows>;
+    const auto kernel =
+        args.matmul.gated ? wide_product<format, true, x_rows> : wide_product<format, false, x_rows>;
+    cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Shared)),
                "shared memory of a tiled product");
-    launch("tiled product", kernel, {args.pieces * args.matmul.workers, wide_threads, sizeof(WideShared)},
-           stream, args);
+    launch_early("tiled product", kernel, {args.pieces * args.matmul.workers, wide_threads, sizeof(Shared)},
+                 stream, args);
+}
+
+template <WeightFormat format>
+void launch_wide_tiles_of(const TileArgs& args, int x_rows, const Stream& stream) {
+    if (x_rows == 128) return launch_wide_tiles_of<format, 128>(args, stream);
+    launch_wide_tiles_of<format, 256>(args, stream);
 }
 
 }  // namespace voltpile::llm

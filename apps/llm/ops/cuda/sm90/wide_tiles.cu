@@ -1,5 +1,5 @@
 #include "base/error.h"
-#include "device/launch.cuh"
+#include "llm/ops/cuda/early_launch.cuh"
 #include "llm/ops/cuda/sm90/warpgroup.cuh"
 #include "llm/ops/cuda/sm90/wide_product.h"
 #include "llm/ops/cuda/with_format.h"
@@ -16,7 +16,8 @@ constexpr int arrange_threads = 256, rows_each = arrange_threads / 8;
 // block to 4 block + 3. Lane 4 g + t of a warp multiplies by the products' columns 2 t, 2 t + 1, 2 t + 8 and
 // 2 t + 9, and holds weights of unit t.
 __global__ void __launch_bounds__(arrange_threads)
-    arrange_x(const __half* x, int rows, int columns, __half* out) {
+    arrange_x(const __half* x, int rows, int columns, int piece_rows, __half* out) {
+    begin_after_earlier_kernels();
     const int block = static_cast<int>(threadIdx.x) % 8, step = static_cast<int>(blockIdx.x);
     const int row = static_cast<int>(blockIdx.y) * rows_each + static_cast<int>(threadIdx.x) / 8;
     if (row >= rows) return;
@@ -28,33 +29,38 @@ __global__ void __launch_bounds__(arrange_threads)
         unit[t] = make_uint2(0, 0);
         if (column < columns) unit[t] = *reinterpret_cast<const uint2*>(from + column);
     }
-    const int r = row % wide_rows, piece = block % 4 * 2, steps = static_cast<int>(gridDim.x);
-    const std::int64_t stage = static_cast<std::int64_t>(row / wide_rows) * steps + step;
-    __half* to = out + stage * (wide_rows * step_columns) + block / 4 * (wide_rows * 64) + r * 64;
+    const int r = row % piece_rows, piece = block % 4 * 2, steps = static_cast<int>(gridDim.x);
+    const std::int64_t stage = static_cast<std::int64_t>(row / piece_rows) * steps + step;
+    __half* to = out + stage * (piece_rows * step_columns) + block / 4 * (piece_rows * 64) + r * 64;
     *reinterpret_cast<uint4*>(to + swizzled(r, piece) * 8) =
         make_uint4(unit[0].x, unit[1].x, unit[2].x, unit[3].x);
     *reinterpret_cast<uint4*>(to + swizzled(r, piece + 1) * 8) =
         make_uint4(unit[0].y, unit[1].y, unit[2].y, unit[3].y);
 }
 
-void arrange(const void* x, int rows, int columns, void* out, const Stream& stream) {
-    launch(
+void arrange(const void* x, int rows, int columns, int piece_rows, void* out, const Stream& stream) {
+    launch_early(
         "arranging activations", arrange_x,
         {(columns + step_columns - 1) / step_columns, arrange_threads, 0, (rows + rows_each - 1) / rows_each},
-        stream, static_cast<const __half*>(x), rows, columns, static_cast<__half*>(out));
+        stream, static_cast<const __half*>(x), rows, columns, piece_rows, static_cast<__half*>(out));
 }
 
-int pieces(int rows) {
-    return (rows + wide_rows - 1) / wide_rows;
+// Returns the rows of x of a block: as few as take all, which leaves most of the weights to each block.
+int piece_rows_for(int rows) {
+    return rows <= 128 ? 128 : wide_rows;
 }
-std::size_t x_bytes(const MatmulArgs& args, int rows) {
+int pieces(int rows, int piece_rows) {
+    return (rows + piece_rows - 1) / piece_rows;
+}
+std::size_t x_bytes(const MatmulArgs& args, int rows, int piece_rows) {
     const int steps = (args.matrix[0].columns + step_columns - 1) / step_columns;
-    return sizeof(std::uint16_t) * wide_rows * step_columns * static_cast<std::size_t>(pieces(rows) * steps);
+    return sizeof(std::uint16_t) * piece_rows * step_columns *
+           static_cast<std::size_t>(pieces(rows, piece_rows) * steps);
 }
 
-std::size_t wide_scratch_bytes(const MatmulArgs& args, int rows, int multiprocessors) {
-    return x_bytes(args, rows) +
-           2 * sizeof(float) * tile_weights * wide_rows * static_cast<std::size_t>(multiprocessors);
+std::size_t wide_scratch_bytes(const MatmulArgs& args, int rows, int piece_rows, int multiprocessors) {
+    return x_bytes(args, rows, piece_rows) +
+           2 * sizeof(float) * tile_weights * piece_rows * static_cast<std::size_t>(multiprocessors);
 }
 
 }  // namespace
@@ -62,30 +68,32 @@ std::size_t wide_scratch_bytes(const MatmulArgs& args, int rows, int multiproces
 // Multiplies as many rows at a time as fit in the scratch memory, the counters and the multiprocessors.
 void launch_wide_tiles(const MatmulArgs& args, std::size_t scratch_bytes, int multiprocessors,
                        const Stream& stream) {
+    const int piece_rows = piece_rows_for(args.rows);
     const auto fits = [&](int rows) {
-        return wide_scratch_bytes(args, rows, multiprocessors) <= scratch_bytes &&
-               pieces(rows) <= multiprocessors && tiles_of(args) * pieces(rows) <= most_tiles;
+        return wide_scratch_bytes(args, rows, piece_rows, multiprocessors) <= scratch_bytes &&
+               pieces(rows, piece_rows) <= multiprocessors &&
+               tiles_of(args) * pieces(rows, piece_rows) <= most_tiles;
     };
-    int each = pieces(args.rows) * wide_rows;
-    while (each > 0 && !fits(each)) each -= wide_rows;
+    int each = pieces(args.rows, piece_rows) * piece_rows;
+    while (each > 0 && !fits(each)) each -= piece_rows;
     if (each == 0) throw DeviceError("a matrix product needs more scratch memory");
     for (int row = 0; row < args.rows; row += each) {
         MatmulArgs some = args;
         some.rows = min(each, args.rows - row);
-        some.workers = tile_workers(args, multiprocessors / pieces(some.rows));
+        some.workers = tile_workers(args, multiprocessors / pieces(some.rows, piece_rows));
         some.x = args.scratch;
-        some.scratch = args.scratch + x_bytes(args, some.rows);
+        some.scratch = args.scratch + x_bytes(args, some.rows, piece_rows);
         some.out = static_cast<std::uint8_t*>(args.out) +
                    static_cast<std::int64_t>(row) * args.out_columns * (args.out_float ? 4 : 2);
         const auto* x = static_cast<const std::uint8_t*>(args.x) +
                         static_cast<std::int64_t>(row) * args.matrix[0].columns * 2;
-        arrange(x, some.rows, args.matrix[0].columns, args.scratch, stream);
-        const TileArgs tiles = tile_args(some, wide_rows);
+        arrange(x, some.rows, args.matrix[0].columns, piece_rows, args.scratch, stream);
+        const TileArgs tiles = tile_args(some, piece_rows);
         with_format(args.matrix[0].format, [&](auto format) {
             if constexpr (format.value == WeightFormat::F16)
                 throw DeviceError("wide tiles take quantized weights only");
             else
-                launch_wide_tiles_of<format.value>(tiles, stream);
+                launch_wide_tiles_of<format.value>(tiles, piece_rows, stream);
         });
     }
 }
