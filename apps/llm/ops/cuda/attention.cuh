@@ -4,7 +4,7 @@
 #include "device/launch.cuh"
 #include "llm/ops/cuda/attention.h"
 #include "llm/ops/cuda/half.cuh"
-#include "llm/ops/cuda/units.cuh"
+#include "llm/ops/cuda/unit_words.cuh"
 
 namespace voltpile::llm {
 

@@ -3,7 +3,7 @@
 #include "llm/ops/cuda/early_launch.cuh"
 #include "llm/ops/cuda/expert_choice.cuh"
 #include "llm/ops/cuda/experts.h"
-#include "llm/ops/cuda/units.cuh"
+#include "llm/ops/cuda/unit_words.cuh"
 #include "llm/ops/cuda/warp_sum.cuh"
 
 namespace voltpile::llm {

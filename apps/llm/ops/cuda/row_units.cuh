@@ -34,42 +34,6 @@ __device__ inline uint4 rounded_eight(const Raw& raw, int q) {
     return halves_of(value);
 }
 
-// Returns byte - zero for the four unsigned bytes of a word as pairs of fp16 numbers, exactly: each byte
-// becomes the low bits of the fp16 number 1024 + byte.
-template <int zero>
-__device__ inline void bytes_minus(std::uint32_t bytes, __half2 (&out)[2]) {
-    static_assert(zero < 256);
-    constexpr std::uint32_t thousands = 0x64646464u, zeros = (0x6400u + zero) * 0x10001u;
-    const std::uint32_t words[2] = {__byte_perm(bytes, thousands, 0x4140),
-                                    __byte_perm(bytes, thousands, 0x4342)};
-#pragma unroll
-    for (int i = 0; i < 2; ++i)
-        out[i] =
-            __hsub2(*reinterpret_cast<const __half2*>(&words[i]), *reinterpret_cast<const __half2*>(&zeros));
-}
-
-// Returns scale * (byte - zero) as fp16: only the product is rounded.
-template <int zero>
-__device__ inline uint2 scaled_bytes(std::uint32_t bytes, __half scale) {
-    __half2 whole[2];
-    bytes_minus<zero>(bytes, whole);
-    uint2 out;
-#pragma unroll
-    for (int i = 0; i < 2; ++i) reinterpret_cast<__half2*>(&out)[i] = __hmul2(whole[i], __half2half2(scale));
-    return out;
-}
-// Returns scale * (byte - zero) + offset as fp16, rounded once.
-template <int zero>
-__device__ inline uint2 scaled_bytes(std::uint32_t bytes, __half scale, __half offset) {
-    __half2 whole[2];
-    bytes_minus<zero>(bytes, whole);
-    uint2 out;
-#pragma unroll
-    for (int i = 0; i < 2; ++i)
-        reinterpret_cast<__half2*>(&out)[i] = __hfma2(whole[i], __half2half2(scale), __half2half2(offset));
-    return out;
-}
-
 template <>
 struct RowUnit<WeightFormat::F16> {
     struct Raw {
