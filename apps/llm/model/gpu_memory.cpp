@@ -18,9 +18,12 @@ PlaneBytes plane_bytes(WeightFormat format, std::int64_t rows, std::int64_t colu
         case WeightFormat::Q8_0:
             return {rounded(weights), 0, rounded(weights / 16), 0};
         case WeightFormat::Q4_0:
+        case WeightFormat::IQ4_NL:
             return {rounded(weights / 2), 0, rounded(weights / 16), 0};
         case WeightFormat::MXFP4:
             return {rounded(weights / 2), 0, rounded(weights / 32), 0};
+        case WeightFormat::IQ4_XS:
+            return {rounded(weights / 2), 0, rounded(weights / 32), rounded(weights / 128)};
         case WeightFormat::Q4_K:
             return {rounded(weights / 2), 0, rounded(weights / 16), rounded(weights / 64)};
         case WeightFormat::Q5_K:

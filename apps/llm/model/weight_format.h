@@ -76,7 +76,6 @@ constexpr WeightFormat gpu_format(WeightFormat format) {
         case WeightFormat::Q4_1:
         case WeightFormat::Q5_1:
         case WeightFormat::Q2_K:
-        case WeightFormat::IQ4_XS:
         case WeightFormat::IQ1_S:
         case WeightFormat::IQ1_M:
         case WeightFormat::IQ2_XXS:
@@ -85,7 +84,6 @@ constexpr WeightFormat gpu_format(WeightFormat format) {
         case WeightFormat::IQ3_XXS:
             return WeightFormat::F16;
         case WeightFormat::Q5_0:
-        case WeightFormat::IQ4_NL:
             return WeightFormat::Q8_0;
         case WeightFormat::Q3_K:
         case WeightFormat::IQ3_S:

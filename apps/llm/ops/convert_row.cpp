@@ -25,14 +25,6 @@ void q5_0_to_q8_0(const std::uint8_t* from, std::uint8_t* to) {
     }
 }
 
-void iq4_nl_to_q8_0(const std::uint8_t* from, std::uint8_t* to) {
-    std::memcpy(to, from, 2);  // d
-    for (int i = 0; i < 16; ++i) {
-        to[2 + i] = static_cast<std::uint8_t>(iq4_value(from[2 + i] & 15));
-        to[18 + i] = static_cast<std::uint8_t>(iq4_value(from[2 + i] >> 4));
-    }
-}
-
 // Writes the weights of a Q6_K block, -32 to 31.
 void pack_q6(const std::int8_t* weights, std::uint8_t* to) {
     std::memset(to, 0, 192);
@@ -66,9 +58,8 @@ struct Conversion {
     WeightFormat from, to;
     ConvertBlock convert;
 };
-constexpr std::array<Conversion, 4> conversions = {{
+constexpr std::array<Conversion, 3> conversions = {{
     {WeightFormat::Q5_0, WeightFormat::Q8_0, q5_0_to_q8_0},
-    {WeightFormat::IQ4_NL, WeightFormat::Q8_0, iq4_nl_to_q8_0},
     {WeightFormat::Q3_K, WeightFormat::Q6_K, q3_k_to_q6_k},
     {WeightFormat::IQ3_S, WeightFormat::Q6_K, iq3_s_to_q6_k},
 }};

@@ -27,6 +27,8 @@ constexpr int most_kernel_rows(WeightFormat format) {
         case WeightFormat::Q5_K:
         case WeightFormat::Q6_K:
         case WeightFormat::MXFP4:
+        case WeightFormat::IQ4_NL:
+        case WeightFormat::IQ4_XS:
             return 192;
         default:
             break;

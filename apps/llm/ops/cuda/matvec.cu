@@ -9,6 +9,8 @@ extern template void launch_matvec_of<WeightFormat::F16>(const MatmulArgs&, int,
 extern template void launch_matvec_of<WeightFormat::Q8_0>(const MatmulArgs&, int, const Stream&);
 extern template void launch_matvec_of<WeightFormat::Q4_0>(const MatmulArgs&, int, const Stream&);
 extern template void launch_matvec_of<WeightFormat::MXFP4>(const MatmulArgs&, int, const Stream&);
+extern template void launch_matvec_of<WeightFormat::IQ4_NL>(const MatmulArgs&, int, const Stream&);
+extern template void launch_matvec_of<WeightFormat::IQ4_XS>(const MatmulArgs&, int, const Stream&);
 extern template void launch_matvec_of<WeightFormat::Q4_K>(const MatmulArgs&, int, const Stream&);
 extern template void launch_matvec_of<WeightFormat::Q5_K>(const MatmulArgs&, int, const Stream&);
 extern template void launch_matvec_of<WeightFormat::Q6_K>(const MatmulArgs&, int, const Stream&);

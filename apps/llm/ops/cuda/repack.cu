@@ -50,6 +50,16 @@ __global__ void repack_q4_0(const std::uint8_t* blocks, Planes to) {
     reinterpret_cast<std::uint16_t*>(to.scales)[place.unit] = half_bits(block);
 }
 
+// Writes the 16 bytes of nibbles of a unit of codes, as files have them, in the order of look_up().
+__device__ void put_codes(const std::uint8_t* nibbles, std::uint8_t* quants) {
+    for (int i = 0; i < 16; i += 2) {
+        const int first = nibbles[i], second = nibbles[i + 1];
+        std::uint8_t* word = quants + i / 4 * 4 + i % 4 / 2;
+        word[0] = static_cast<std::uint8_t>((first & 15) | (second & 15) << 4);
+        word[2] = static_cast<std::uint8_t>(first >> 4 | (second >> 4) << 4);
+    }
+}
+
 // MXFP4 blocks: exponent, 16 bytes of nibbles.
 __global__ void repack_mxfp4(const std::uint8_t* blocks, Planes to) {
     const int units = to.columns / 32;
@@ -58,13 +68,36 @@ __global__ void repack_mxfp4(const std::uint8_t* blocks, Planes to) {
     const int row = to.first_row + static_cast<int>(index / units), unit = static_cast<int>(index % units);
     const std::uint8_t* block = blocks + index * 17;
     const Place place = place_of(to, row, unit);
-    for (int i = 0; i < 16; i += 2) {
-        const int first = block[1 + i], second = block[2 + i];
-        std::uint8_t* word = place.quants + i / 4 * 4 + i % 4 / 2;
-        word[0] = static_cast<std::uint8_t>((first & 15) | (second & 15) << 4);
-        word[2] = static_cast<std::uint8_t>(first >> 4 | (second >> 4) << 4);
-    }
+    put_codes(block + 1, place.quants);
     to.scales[place.unit] = block[0];
+}
+
+// IQ4_NL blocks: d, 16 bytes of nibbles.
+__global__ void repack_iq4_nl(const std::uint8_t* blocks, Planes to) {
+    const int units = to.columns / 32;
+    const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (index >= static_cast<std::int64_t>(to.rows) * units) return;
+    const int row = to.first_row + static_cast<int>(index / units), unit = static_cast<int>(index % units);
+    const std::uint8_t* block = blocks + index * 18;
+    const Place place = place_of(to, row, unit);
+    put_codes(block + 2, place.quants);
+    reinterpret_cast<std::uint16_t*>(to.scales)[place.unit] = half_bits(block);
+}
+
+// IQ4_XS blocks: d, 8 pairs of high bits of scales, 8 nibbles with their low bits, 8 times 16 bytes of
+// nibbles.
+__global__ void repack_iq4_xs(const std::uint8_t* blocks, Planes to) {
+    const int units = to.columns / 32;
+    const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (index >= static_cast<std::int64_t>(to.rows) * units) return;
+    const int row = to.first_row + static_cast<int>(index / units), unit = static_cast<int>(index % units);
+    const int part = unit % 8;
+    const std::uint8_t* block = blocks + index / 8 * 136;
+    const Place place = place_of(to, row, unit);
+    put_codes(block + 8 + 16 * part, place.quants);
+    const int low = block[4 + part / 2] >> (part % 2 * 4) & 15, high = half_bits(block + 2) >> (2 * part) & 3;
+    to.scales[place.unit] = static_cast<std::uint8_t>((low | high << 4) - 32);
+    if (part == 0) reinterpret_cast<std::uint16_t*>(to.super)[place.super] = half_bits(block);
 }
 
 // Q4_K blocks: d, dmin, 12 bytes of 6-bit scales, 128 bytes of nibbles. Q5_K: 32 bytes of fifth bits before
@@ -186,6 +219,10 @@ void repack_rows(const DeviceMatrix& matrix, WeightFormat format, const std::uin
             return start(repack_q4_0);
         case WeightFormat::MXFP4:
             return start(repack_mxfp4);
+        case WeightFormat::IQ4_NL:
+            return start(repack_iq4_nl);
+        case WeightFormat::IQ4_XS:
+            return start(repack_iq4_xs);
         case WeightFormat::Q4_K:
             return start(repack_q4_k<false>);
         case WeightFormat::Q5_K:

@@ -34,6 +34,20 @@ __device__ inline uint4 rounded_eight(const Raw& raw, int q) {
     return halves_of(value);
 }
 
+// Expand 8 weights scale * (byte - zero) of piece q. bytes(n, i): word i in half n of the unit.
+template <int zero, class Bytes>
+__device__ __forceinline__ void eight_of_bytes(float scale, int q, const Bytes& bytes, float (&out)[8]) {
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+        out[i] = scale * (unsigned_byte(bytes(q / 2, q % 2 * 2 + i / 4), i % 4) - zero);
+}
+template <int zero, class Bytes>
+__device__ __forceinline__ uint4 halves_of_bytes(__half scale, int q, const Bytes& bytes) {
+    const uint2 low = scaled_bytes<zero>(bytes(q / 2, q % 2 * 2), scale);
+    const uint2 high = scaled_bytes<zero>(bytes(q / 2, q % 2 * 2 + 1), scale);
+    return make_uint4(low.x, low.y, high.x, high.y);
+}
+
 template <>
 struct RowUnit<WeightFormat::F16> {
     struct Raw {
@@ -75,23 +89,19 @@ struct RowUnit<WeightFormat::Q8_0> {
         raw.d = reinterpret_cast<const __half*>(w.scales)[RowIndex(w, row, unit).unit];
         return raw;
     }
+    __device__ __forceinline__ static auto bytes(const Raw& raw) {
+        return [&](int n, int i) { return word(raw.quants[n], i) ^ 0x80808080u; };
+    }
     __device__ __forceinline__ static void eight(const Raw& raw, int q, float (&out)[8]) {
-        const float d = __half2float(raw.d);
-#pragma unroll
-        for (int i = 0; i < 8; ++i) {
-            out[i] = d * signed_byte(word(raw.quants[q / 2], q % 2 * 2 + i / 4), i % 4);
-        }
+        eight_of_bytes<128>(__half2float(raw.d), q, bytes(raw), out);
     }
     __device__ __forceinline__ static uint4 halves(const Raw& raw, int q) {
-        const uint4& from = raw.quants[q / 2];
-        const uint2 low = scaled_bytes<128>(word(from, q % 2 * 2) ^ 0x80808080u, raw.d);
-        const uint2 high = scaled_bytes<128>(word(from, q % 2 * 2 + 1) ^ 0x80808080u, raw.d);
-        return make_uint4(low.x, low.y, high.x, high.y);
+        return halves_of_bytes<128>(raw.d, q, bytes(raw));
     }
 };
 
-template <>
-struct RowUnit<WeightFormat::Q4_0> {
+// The common part of the formats with 4 bits and an fp16 scale of 32 weights.
+struct HalfScaleRow {
     struct Raw {
         uint4 quants;
         __half d;
@@ -100,17 +110,56 @@ struct RowUnit<WeightFormat::Q4_0> {
         return {quants_at(w, row, unit),
                 reinterpret_cast<const __half*>(w.scales)[RowIndex(w, row, unit).unit]};
     }
+};
+
+template <>
+struct RowUnit<WeightFormat::Q4_0> : HalfScaleRow {
+    __device__ __forceinline__ static auto bytes(const Raw& raw) {
+        return [&](int n, int i) { return low_bits(raw.quants, n, i); };
+    }
     __device__ __forceinline__ static void eight(const Raw& raw, int q, float (&out)[8]) {
-        const float d = __half2float(raw.d);
-#pragma unroll
-        for (int i = 0; i < 8; ++i) {
-            out[i] = d * (unsigned_byte(low_bits(raw.quants, q / 2, q % 2 * 2 + i / 4), i % 4) - 8);
-        }
+        eight_of_bytes<8>(__half2float(raw.d), q, bytes(raw), out);
     }
     __device__ __forceinline__ static uint4 halves(const Raw& raw, int q) {
-        const uint2 low = scaled_bytes<8>(low_bits(raw.quants, q / 2, q % 2 * 2), raw.d);
-        const uint2 high = scaled_bytes<8>(low_bits(raw.quants, q / 2, q % 2 * 2 + 1), raw.d);
-        return make_uint4(low.x, low.y, high.x, high.y);
+        return halves_of_bytes<8>(raw.d, q, bytes(raw));
+    }
+};
+
+// Returns the weights of codes plus 128, for eight_of_bytes<128>().
+__device__ __forceinline__ auto iq4_bytes(const uint4& quants) {
+    return [&](int n, int i) { return iq4_values(codes_of(quants, n, i), 0x80808080u); };
+}
+
+template <>
+struct RowUnit<WeightFormat::IQ4_NL> : HalfScaleRow {
+    __device__ __forceinline__ static void eight(const Raw& raw, int q, float (&out)[8]) {
+        eight_of_bytes<128>(__half2float(raw.d), q, iq4_bytes(raw.quants), out);
+    }
+    __device__ __forceinline__ static uint4 halves(const Raw& raw, int q) {
+        return halves_of_bytes<128>(raw.d, q, iq4_bytes(raw.quants));
+    }
+};
+
+template <>
+struct RowUnit<WeightFormat::IQ4_XS> {
+    struct Raw {
+        uint4 quants;
+        __half d;
+        signed char scale;
+    };
+    __device__ __forceinline__ static Raw load(const DeviceMatrix& w, int row, int unit) {
+        const RowIndex index(w, row, unit);
+        return {quants_at(w, row, unit), reinterpret_cast<const __half*>(w.super)[index.super],
+                reinterpret_cast<const signed char*>(w.scales)[index.unit]};
+    }
+    __device__ __forceinline__ static float scale(const Raw& raw) {
+        return __half2float(raw.d) * static_cast<float>(raw.scale);
+    }
+    __device__ __forceinline__ static void eight(const Raw& raw, int q, float (&out)[8]) {
+        eight_of_bytes<128>(scale(raw), q, iq4_bytes(raw.quants), out);
+    }
+    __device__ __forceinline__ static uint4 halves(const Raw& raw, int q) {
+        return halves_of_bytes<128>(__float2half_rn(scale(raw)), q, iq4_bytes(raw.quants));
     }
 };
 
@@ -128,9 +177,7 @@ struct RowUnit<WeightFormat::MXFP4> {
         const float d = half_of_exponent(raw.exponent);
 #pragma unroll
         for (int i = 0; i < 8; ++i) {
-            const std::uint32_t four = word(raw.quants, q % 2 * 2 + i / 4) >> (16 * (q / 2));
-            out[i] =
-                d * signed_byte(look_up(four, 0x03020100u, 0x0c080604u, 0xfdfeff00u, 0xf4f8fafcu), i % 4);
+            out[i] = d * signed_byte(mxfp4_values(codes_of(raw.quants, q / 2, q % 2 * 2 + i / 4)), i % 4);
         }
     }
     // The tables have the upper bytes of the codes as fp16 numbers; their lower bytes are 0.
@@ -139,8 +186,8 @@ struct RowUnit<WeightFormat::MXFP4> {
         uint4 out;
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
-            const std::uint32_t four = word(raw.quants, q % 2 * 2 + i) >> (16 * (q / 2));
-            const std::uint32_t upper = look_up(four, 0x3e3c3800u, 0x46444240u, 0xbebcb880u, 0xc6c4c2c0u);
+            const std::uint32_t upper = look_up(codes_of(raw.quants, q / 2, q % 2 * 2 + i), 0x3e3c3800u,
+                                                0x46444240u, 0xbebcb880u, 0xc6c4c2c0u);
 #pragma unroll
             for (int p = 0; p < 2; ++p) {
                 const std::uint32_t two = __byte_perm(upper, 0, p == 0 ? 0x1404u : 0x3424u);
@@ -244,26 +291,19 @@ struct RowUnit<WeightFormat::Q6_K> {
                 reinterpret_cast<const char2*>(w.scales)[index.unit],
                 reinterpret_cast<const __half*>(w.super)[index.super]};
     }
+    __device__ __forceinline__ static float scale(const Raw& raw, int q) {
+        return __half2float(raw.d) * static_cast<float>(q < 2 ? raw.scales.x : raw.scales.y);
+    }
+    __device__ __forceinline__ static auto bytes(const Raw& raw) {
+        return [&](int n, int i) {
+            return low_bits(raw.quants, n, i) | sixth_bits(word(raw.high, i / 2), n, i);
+        };
+    }
     __device__ __forceinline__ static void eight(const Raw& raw, int q, float (&out)[8]) {
-        const int n = q / 2;
-        const float scale = __half2float(raw.d) * static_cast<float>(n == 0 ? raw.scales.x : raw.scales.y);
-#pragma unroll
-        for (int i = 0; i < 8; ++i) {
-            const int w = q % 2 * 2 + i / 4;
-            const std::uint32_t quants = low_bits(raw.quants, n, w) | sixth_bits(word(raw.high, w / 2), n, w);
-            out[i] = scale * (unsigned_byte(quants, i % 4) - 32);
-        }
+        eight_of_bytes<32>(scale(raw, q), q, bytes(raw), out);
     }
     __device__ __forceinline__ static uint4 halves(const Raw& raw, int q) {
-        const int n = q / 2;
-        const __half factor =
-            __float2half_rn(__half2float(raw.d) * static_cast<float>(n == 0 ? raw.scales.x : raw.scales.y));
-        const auto quants = [&](int w) {
-            return low_bits(raw.quants, n, w) | sixth_bits(word(raw.high, w / 2), n, w);
-        };
-        const uint2 low = scaled_bytes<32>(quants(q % 2 * 2), factor);
-        const uint2 high = scaled_bytes<32>(quants(q % 2 * 2 + 1), factor);
-        return make_uint4(low.x, low.y, high.x, high.y);
+        return halves_of_bytes<32>(__float2half_rn(scale(raw, q)), q, bytes(raw));
     }
 };
 

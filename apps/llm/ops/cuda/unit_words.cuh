@@ -75,14 +75,27 @@ __device__ inline std::uint32_t sixth_bits(std::uint32_t high, int n, int i) {
     return (shift <= 4 ? high << (4 - shift) : high >> (shift - 4)) & 0x30303030u;
 }
 
-// Looks up four codes of MXFP4, the low 16 bits of v, in a table of the bytes of codes 0 to 7 (low, high) and
-// one of those of 8 to 15. Returns the bytes as a word.
-__device__ inline std::uint32_t look_up(std::uint32_t v, std::uint32_t low, std::uint32_t high,
-                                        std::uint32_t negative_low, std::uint32_t negative_high) {
-    const std::uint32_t magnitudes = v & 0x77777777u;
-    const std::uint32_t positive = __byte_perm(low, high, magnitudes);
-    const std::uint32_t negative = __byte_perm(negative_low, negative_high, magnitudes);
-    return __byte_perm(positive, negative, 0x3210u | (v & 0x8888u) >> 1);
+// Looks up four codes of 4 bits, the low 16 bits of v, in a table of 16 bytes: those of codes 0 to 3, 4 to 7,
+// 8 to 11 and 12 to 15. Returns the bytes as a word.
+__device__ inline std::uint32_t look_up(std::uint32_t v, std::uint32_t first, std::uint32_t second,
+                                        std::uint32_t third, std::uint32_t fourth) {
+    const std::uint32_t low_bits = v & 0x77777777u;
+    const std::uint32_t low = __byte_perm(first, second, low_bits);
+    const std::uint32_t high = __byte_perm(third, fourth, low_bits);
+    return __byte_perm(low, high, 0x3210u | (v & 0x8888u) >> 1);
+}
+// Returns four codes for look_up(), from word i in half n of a unit.
+__device__ inline std::uint32_t codes_of(const uint4& quants, int n, int i) {
+    return word(quants, i) >> (16 * n);
+}
+// Returns twice the weights of four codes of MXFP4 in units of its scale, as int8.
+__device__ inline std::uint32_t mxfp4_values(std::uint32_t codes) {
+    return look_up(codes, 0x03020100u, 0x0c080604u, 0xfdfeff00u, 0xf4f8fafcu);
+}
+// Returns the weights of four codes of IQ4_NL and IQ4_XS in units of their scale, as int8 (iq4_value() in
+// ops/dequantize.h). Each byte is exclusive-ored with one of `flip`: 0x80 adds 128 and makes it unsigned.
+__device__ inline std::uint32_t iq4_values(std::uint32_t codes, std::uint32_t flip = 0) {
+    return look_up(codes, 0xbfad9881u ^ flip, 0xf6eaddcfu ^ flip, 0x26190d01u ^ flip, 0x71594535u ^ flip);
 }
 // Returns 2^(e - 128), half of what the exponent e of MXFP4 means: quants are twice the weights.
 __device__ inline float half_of_exponent(std::uint32_t e) {

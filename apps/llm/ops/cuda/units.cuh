@@ -76,9 +76,17 @@ struct Units<WeightFormat::Q4_0> : NibbleUnits {
     __device__ static float offset(const Raw& raw, int j, int) { return 8 * half_in(raw.scales, j); }
 };
 
-template <>
-struct Units<WeightFormat::MXFP4> : NibbleUnits {
+// The common part of the formats whose nibbles are codes for a table.
+struct CodeUnits : NibbleUnits {
     static constexpr bool has_offset = false;
+    template <class R>
+    __device__ static float offset(const R&, int, int) {
+        return 0;
+    }
+};
+
+template <>
+struct Units<WeightFormat::MXFP4> : CodeUnits {
     struct Raw {
         uint4 quants[4];
         std::uint32_t exponents;
@@ -90,13 +98,52 @@ struct Units<WeightFormat::MXFP4> : NibbleUnits {
         return raw;
     }
     __device__ static int quants(const Raw& raw, int j, int n, int i) {
-        return static_cast<int>(
-            look_up(word(raw.quants[j], i) >> (16 * n), 0x03020100u, 0x0c080604u, 0xfdfeff00u, 0xf4f8fafcu));
+        return static_cast<int>(mxfp4_values(codes_of(raw.quants[j], n, i)));
     }
     __device__ static float scale(const Raw& raw, int j, int) {
         return half_of_exponent(byte_of(raw.exponents, j));
     }
-    __device__ static float offset(const Raw&, int, int) { return 0; }
+};
+
+struct Iq4Units : CodeUnits {
+    template <class R>
+    __device__ static int quants(const R& raw, int j, int n, int i) {
+        return static_cast<int>(iq4_values(codes_of(raw.quants[j], n, i)));
+    }
+};
+
+template <>
+struct Units<WeightFormat::IQ4_NL> : Iq4Units {
+    struct Raw {
+        uint4 quants[4];
+        uint2 scales;
+    };
+    __device__ static Raw load(const DeviceMatrix& w, int group, int unit) {
+        Raw raw;
+        load_quants(raw.quants, w, group, unit);
+        raw.scales = stream8(w.scales + unit_index(w, group, unit) * 8);
+        return raw;
+    }
+    __device__ static float scale(const Raw& raw, int j, int) { return half_in(raw.scales, j); }
+};
+
+template <>
+struct Units<WeightFormat::IQ4_XS> : Iq4Units {
+    struct Raw {
+        uint4 quants[4];
+        uint2 super;
+        std::uint32_t scales;
+    };
+    __device__ static Raw load(const DeviceMatrix& w, int group, int unit) {
+        Raw raw;
+        load_quants(raw.quants, w, group, unit);
+        raw.super = stream8(w.super + super_index(w, group, unit) * 8);
+        raw.scales = stream4(w.scales + unit_index(w, group, unit) * 4);
+        return raw;
+    }
+    __device__ static float scale(const Raw& raw, int j, int) {
+        return half_in(raw.super, j) * signed_byte(raw.scales, j);
+    }
 };
 
 template <>

@@ -24,6 +24,10 @@ void with_format(WeightFormat format, const Call& call) {
             return call(std::integral_constant<WeightFormat, WeightFormat::Q6_K>());
         case WeightFormat::MXFP4:
             return call(std::integral_constant<WeightFormat, WeightFormat::MXFP4>());
+        case WeightFormat::IQ4_NL:
+            return call(std::integral_constant<WeightFormat, WeightFormat::IQ4_NL>());
+        case WeightFormat::IQ4_XS:
+            return call(std::integral_constant<WeightFormat, WeightFormat::IQ4_XS>());
         default:
             return call(std::integral_constant<WeightFormat, WeightFormat::F16>());
     }
