@@ -31,6 +31,9 @@ PlaneBytes plane_bytes(WeightFormat format, std::int64_t rows, std::int64_t colu
         case WeightFormat::Q6_K:
             return {rounded(weights / 2), rounded(weights / 4), rounded(weights / 16),
                     rounded(weights / 128)};
+        case WeightFormat::Q3_K:
+            return {rounded(weights / 4), rounded(weights / 8), rounded(weights / 16),
+                    rounded(weights / 128)};
         default:
             break;
     }

@@ -85,7 +85,6 @@ constexpr WeightFormat gpu_format(WeightFormat format) {
             return WeightFormat::F16;
         case WeightFormat::Q5_0:
             return WeightFormat::Q8_0;
-        case WeightFormat::Q3_K:
         case WeightFormat::IQ3_S:
             return WeightFormat::Q6_K;
         default:

@@ -38,13 +38,6 @@ void pack_q6(const std::int8_t* weights, std::uint8_t* to) {
     }
 }
 
-void q3_k_to_q6_k(const std::uint8_t* from, std::uint8_t* to) {
-    const Q3Integers integers = unpack_q3_k(from);
-    pack_q6(integers.weight.data(), to);
-    std::memcpy(to + 192, integers.scale.data(), 16);
-    std::memcpy(to + 208, from + 108, 2);  // d
-}
-
 void iq3_s_to_q6_k(const std::uint8_t* from, std::uint8_t* to) {
     CodebookBlock unpacked;
     unpack_codebook(WeightFormat::IQ3_S, from, unpacked);
@@ -58,9 +51,8 @@ struct Conversion {
     WeightFormat from, to;
     ConvertBlock convert;
 };
-constexpr std::array<Conversion, 3> conversions = {{
+constexpr std::array<Conversion, 2> conversions = {{
     {WeightFormat::Q5_0, WeightFormat::Q8_0, q5_0_to_q8_0},
-    {WeightFormat::Q3_K, WeightFormat::Q6_K, q3_k_to_q6_k},
     {WeightFormat::IQ3_S, WeightFormat::Q6_K, iq3_s_to_q6_k},
 }};
 

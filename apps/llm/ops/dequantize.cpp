@@ -126,6 +126,27 @@ void q2_k(const std::uint8_t* block, float* out) {
     }
 }
 
+// The scales of 16 weights each (-32 to 31) and the weights (-4 to 3) of a Q3_K block.
+struct Q3Integers {
+    std::array<std::int8_t, 16> scale;
+    std::array<std::int8_t, 256> weight;
+};
+Q3Integers unpack_q3_k(const std::uint8_t* block) {
+    Q3Integers out{};
+    const std::uint8_t* packed = block + 96;
+    for (int k = 0; k < 16; ++k) {
+        const int low = k < 8 ? packed[k] & 15 : packed[k - 8] >> 4;
+        const int high = packed[8 + k % 4] >> k / 4 * 2 & 3;
+        out.scale[static_cast<std::size_t>(k)] = static_cast<std::int8_t>((low | high << 4) - 32);
+    }
+    for (int i = 0; i < 256; ++i) {
+        const int third = block[i % 32] >> i / 32 & 1;
+        out.weight[static_cast<std::size_t>(i)] =
+            static_cast<std::int8_t>((bit_pair(block + 32, i) | third << 2) - 4);
+    }
+    return out;
+}
+
 void q3_k(const std::uint8_t* block, float* out) {
     const float d = half_at(block + 108);
     const Q3Integers integers = unpack_q3_k(block);
@@ -216,22 +237,6 @@ SixBitScales unpack_six_bit_scales(const std::uint8_t* packed) {
         six.min[4 + j] = static_cast<std::uint8_t>(c >> 4 | (b >> 6) << 4);
     }
     return six;
-}
-
-Q3Integers unpack_q3_k(const std::uint8_t* block) {
-    Q3Integers out{};
-    const std::uint8_t* packed = block + 96;
-    for (int k = 0; k < 16; ++k) {
-        const int low = k < 8 ? packed[k] & 15 : packed[k - 8] >> 4;
-        const int high = packed[8 + k % 4] >> k / 4 * 2 & 3;
-        out.scale[static_cast<std::size_t>(k)] = static_cast<std::int8_t>((low | high << 4) - 32);
-    }
-    for (int i = 0; i < 256; ++i) {
-        const int third = block[i % 32] >> i / 32 & 1;
-        out.weight[static_cast<std::size_t>(i)] =
-            static_cast<std::int8_t>((bit_pair(block + 32, i) | third << 2) - 4);
-    }
-    return out;
 }
 
 std::int8_t iq4_value(int q) {

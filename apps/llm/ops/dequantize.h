@@ -43,13 +43,6 @@ struct SixBitScales {
 // Unpacks the 12 bytes at `packed`.
 SixBitScales unpack_six_bit_scales(const std::uint8_t* packed);
 
-// The scales of 16 weights each (-32 to 31) and the weights (-4 to 3) of a Q3_K block.
-struct Q3Integers {
-    std::array<std::int8_t, 16> scale;
-    std::array<std::int8_t, 256> weight;
-};
-Q3Integers unpack_q3_k(const std::uint8_t* block);
-
 // The weight of a nibble of IQ4_NL and IQ4_XS in units of its scale.
 std::int8_t iq4_value(int q);
 

@@ -29,6 +29,7 @@ constexpr int most_kernel_rows(WeightFormat format) {
         case WeightFormat::MXFP4:
         case WeightFormat::IQ4_NL:
         case WeightFormat::IQ4_XS:
+        case WeightFormat::Q3_K:
             return 192;
         default:
             break;

@@ -14,6 +14,7 @@ extern template void launch_matvec_of<WeightFormat::IQ4_XS>(const MatmulArgs&, i
 extern template void launch_matvec_of<WeightFormat::Q4_K>(const MatmulArgs&, int, const Stream&);
 extern template void launch_matvec_of<WeightFormat::Q5_K>(const MatmulArgs&, int, const Stream&);
 extern template void launch_matvec_of<WeightFormat::Q6_K>(const MatmulArgs&, int, const Stream&);
+extern template void launch_matvec_of<WeightFormat::Q3_K>(const MatmulArgs&, int, const Stream&);
 
 namespace {
 

@@ -100,6 +100,27 @@ __global__ void repack_iq4_xs(const std::uint8_t* blocks, Planes to) {
     if (part == 0) reinterpret_cast<std::uint16_t*>(to.super)[place.super] = half_bits(block);
 }
 
+// Returns a word of a unit's bits for planes of one bit of each weight (matrix.h). bits: bit `part` of byte t
+// is that of weight t.
+__device__ std::uint32_t plane_of_bits(const std::uint8_t* bits, int part) {
+    std::uint32_t word = 0;
+    for (int t = 0; t < 32; ++t)
+        word |= static_cast<std::uint32_t>(bits[t] >> part & 1) << (8 * (t % 4) + 2 * (t % 16 / 4) + t / 16);
+    return word;
+}
+// Writes two words of a unit's bits for planes of two bits of each weight. pairs: bits 2 quarter and 2
+// quarter + 1 of byte t are those of weight t.
+__device__ void put_pairs(const std::uint8_t* pairs, int quarter, std::uint8_t* to) {
+    std::uint32_t word[2] = {0, 0};
+    for (int t = 0; t < 32; ++t) {
+        const int n = t / 16, i = t % 16 / 4;
+        word[i / 2] |= static_cast<std::uint32_t>(pairs[t] >> (2 * quarter) & 3)
+                       << (8 * (t % 4) + 4 * (i % 2) + 2 * n);
+    }
+    reinterpret_cast<std::uint32_t*>(to)[0] = word[0];
+    reinterpret_cast<std::uint32_t*>(to)[1] = word[1];
+}
+
 // Q4_K blocks: d, dmin, 12 bytes of 6-bit scales, 128 bytes of nibbles. Q5_K: 32 bytes of fifth bits before
 // the nibbles.
 template <bool five_bits>
@@ -120,14 +141,7 @@ __global__ void repack_q4_k(const std::uint8_t* blocks, Planes to) {
         const int low = nibbles[i] >> shift & 15, high = nibbles[16 + i] >> shift & 15;
         place.quants[i] = static_cast<std::uint8_t>(low | high << 4);
     }
-    if (five_bits) {
-        std::uint32_t bits = 0;
-        for (int t = 0; t < 32; ++t) {
-            bits |= static_cast<std::uint32_t>(fifth[t] >> part & 1)
-                    << (8 * (t % 4) + 2 * (t % 16 / 4) + t / 16);
-        }
-        reinterpret_cast<std::uint32_t*>(to.high)[place.unit] = bits;
-    }
+    if (five_bits) reinterpret_cast<std::uint32_t*>(to.high)[place.unit] = plane_of_bits(fifth, part);
     int scale = 0, min = 0;
     if (part < 4) {
         scale = packed[part] & 63;
@@ -163,17 +177,33 @@ __global__ void repack_q6_k(const std::uint8_t* blocks, Planes to) {
         const int first = low[i] >> shift & 15, second = low[16 + i] >> shift & 15;
         place.quants[i] = static_cast<std::uint8_t>(first | second << 4);
     }
-    std::uint32_t bits[2] = {0, 0};
-    for (int t = 0; t < 32; ++t) {
-        const int n = t / 16, i = t % 16 / 4;
-        bits[i / 2] |= static_cast<std::uint32_t>(pairs[t] >> (2 * quarter) & 3)
-                       << (8 * (t % 4) + 4 * (i % 2) + 2 * n);
-    }
-    reinterpret_cast<std::uint32_t*>(to.high)[place.unit * 2] = bits[0];
-    reinterpret_cast<std::uint32_t*>(to.high)[place.unit * 2 + 1] = bits[1];
+    put_pairs(pairs, quarter, to.high + place.unit * 8);
     to.scales[place.unit * 2] = block[192 + 2 * part];
     to.scales[place.unit * 2 + 1] = block[192 + 2 * part + 1];
     if (part == 0) reinterpret_cast<std::uint16_t*>(to.super)[place.super] = half_bits(block + 208);
+}
+
+// Q3_K blocks: 32 bytes of third bits, 64 bytes of low bit pairs, 12 bytes with low nibbles and high pairs of
+// scales, d; two halves of 128 weights.
+__global__ void repack_q3_k(const std::uint8_t* blocks, Planes to) {
+    const int units = to.columns / 32;
+    const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (index >= static_cast<std::int64_t>(to.rows) * units) return;
+    const int row = to.first_row + static_cast<int>(index / units), unit = static_cast<int>(index % units);
+    const int part = unit % 8;
+    const std::uint8_t* block = blocks + index / 8 * 110;
+    const std::uint8_t* packed = block + 96;
+    const Place place = place_of(to, row, unit);
+
+    put_pairs(block + 32 + 32 * (part / 4), part % 4, to.quants + place.unit * 8);
+    reinterpret_cast<std::uint32_t*>(to.high)[place.unit] = plane_of_bits(block, part);
+    for (int n = 0; n < 2; ++n) {
+        const int k = 2 * part + n;
+        const int low = k < 8 ? packed[k] & 15 : packed[k - 8] >> 4,
+                  high = packed[8 + k % 4] >> (k / 4 * 2) & 3;
+        to.scales[place.unit * 2 + n] = static_cast<std::uint8_t>((low | high << 4) - 32);
+    }
+    if (part == 0) reinterpret_cast<std::uint16_t*>(to.super)[place.super] = half_bits(block + 108);
 }
 
 __device__ __half to_half(float v) {
@@ -229,6 +259,8 @@ void repack_rows(const DeviceMatrix& matrix, WeightFormat format, const std::uin
             return start(repack_q4_k<true>);
         case WeightFormat::Q6_K:
             return start(repack_q6_k);
+        case WeightFormat::Q3_K:
+            return start(repack_q3_k);
         case WeightFormat::F32:
             return launch("repacking weights", repack_float<float>, shape, stream,
                           reinterpret_cast<const float*>(blocks), to, columns);

@@ -27,6 +27,10 @@ __device__ inline uint4 quants_at(const DeviceMatrix& w, int row, int unit) {
                                            unit * 16);
 }
 
+__device__ inline uint2 pairs_at(const DeviceMatrix& w, const RowIndex& index) {
+    return reinterpret_cast<const uint2*>(w.quants)[index.unit];
+}
+
 template <WeightFormat format, class Raw>
 __device__ inline uint4 rounded_eight(const Raw& raw, int q) {
     float value[8];
@@ -277,6 +281,12 @@ struct RowUnit<WeightFormat::Q5_K> {
     }
 };
 
+// Returns d times the int8 scale of the half that piece q is in.
+template <class Raw>
+__device__ __forceinline__ float row_scale_of_half(const Raw& raw, int q) {
+    return __half2float(raw.d) * static_cast<float>(q < 2 ? raw.scales.x : raw.scales.y);
+}
+
 template <>
 struct RowUnit<WeightFormat::Q6_K> {
     struct Raw {
@@ -291,19 +301,43 @@ struct RowUnit<WeightFormat::Q6_K> {
                 reinterpret_cast<const char2*>(w.scales)[index.unit],
                 reinterpret_cast<const __half*>(w.super)[index.super]};
     }
-    __device__ __forceinline__ static float scale(const Raw& raw, int q) {
-        return __half2float(raw.d) * static_cast<float>(q < 2 ? raw.scales.x : raw.scales.y);
-    }
     __device__ __forceinline__ static auto bytes(const Raw& raw) {
         return [&](int n, int i) {
             return low_bits(raw.quants, n, i) | sixth_bits(word(raw.high, i / 2), n, i);
         };
     }
     __device__ __forceinline__ static void eight(const Raw& raw, int q, float (&out)[8]) {
-        eight_of_bytes<32>(scale(raw, q), q, bytes(raw), out);
+        eight_of_bytes<32>(row_scale_of_half(raw, q), q, bytes(raw), out);
     }
     __device__ __forceinline__ static uint4 halves(const Raw& raw, int q) {
-        return halves_of_bytes<32>(__float2half_rn(scale(raw, q)), q, bytes(raw));
+        return halves_of_bytes<32>(__float2half_rn(row_scale_of_half(raw, q)), q, bytes(raw));
+    }
+};
+
+template <>
+struct RowUnit<WeightFormat::Q3_K> {
+    struct Raw {
+        uint2 quants;
+        std::uint32_t high;
+        char2 scales;
+        __half d;
+    };
+    __device__ __forceinline__ static Raw load(const DeviceMatrix& w, int row, int unit) {
+        const RowIndex index(w, row, unit);
+        return {pairs_at(w, index), reinterpret_cast<const std::uint32_t*>(w.high)[index.unit],
+                reinterpret_cast<const char2*>(w.scales)[index.unit],
+                reinterpret_cast<const __half*>(w.super)[index.super]};
+    }
+    __device__ __forceinline__ static auto bytes(const Raw& raw) {
+        return [&](int n, int i) {
+            return two_low_bits(word(raw.quants, i / 2), n, i) | third_bits(raw.high, n, i);
+        };
+    }
+    __device__ __forceinline__ static void eight(const Raw& raw, int q, float (&out)[8]) {
+        eight_of_bytes<4>(row_scale_of_half(raw, q), q, bytes(raw), out);
+    }
+    __device__ __forceinline__ static uint4 halves(const Raw& raw, int q) {
+        return halves_of_bytes<4>(__float2half_rn(row_scale_of_half(raw, q)), q, bytes(raw));
     }
 };
 

@@ -62,17 +62,27 @@ __device__ inline uint4 halves_of(const float* value) {
     return halves;
 }
 
-// Return 4 quants as the bytes of a word, from the low and high bits of word i in half n of the unit.
+// Moves bit `from` of each byte, and those above it, to bit `to`.
+template <int to>
+__device__ inline std::uint32_t moved_bits(std::uint32_t v, int from) {
+    return from <= to ? v << (to - from) : v >> (from - to);
+}
+// Return bits of 4 quants as the bytes of a word, in their places: those of word i in half n of the unit.
+// two, high: one bit or two of each weight (matrix.h).
 __device__ inline std::uint32_t low_bits(const uint4& quants, int n, int i) {
     return (word(quants, i) >> (4 * n)) & 0x0f0f0f0fu;
 }
+__device__ inline std::uint32_t two_low_bits(std::uint32_t two, int n, int i) {
+    return moved_bits<0>(two, 4 * (i % 2) + 2 * n) & 0x03030303u;
+}
+__device__ inline std::uint32_t third_bits(std::uint32_t high, int n, int i) {
+    return moved_bits<2>(high, 2 * i + n) & 0x04040404u;
+}
 __device__ inline std::uint32_t fifth_bits(std::uint32_t high, int n, int i) {
-    const int shift = 2 * i + n;
-    return (shift <= 4 ? high << (4 - shift) : high >> (shift - 4)) & 0x10101010u;
+    return moved_bits<4>(high, 2 * i + n) & 0x10101010u;
 }
 __device__ inline std::uint32_t sixth_bits(std::uint32_t high, int n, int i) {
-    const int shift = 4 * (i % 2) + 2 * n;
-    return (shift <= 4 ? high << (4 - shift) : high >> (shift - 4)) & 0x30303030u;
+    return moved_bits<4>(high, 4 * (i % 2) + 2 * n) & 0x30303030u;
 }
 
 // Looks up four codes of 4 bits, the low 16 bits of v, in a table of 16 bytes: those of codes 0 to 3, 4 to 7,

@@ -39,9 +39,18 @@ struct Units<WeightFormat::Q8_0> {
     }
 };
 
-// The common part of the formats that store their low 4 bits as nibbles.
-struct NibbleUnits {
+struct UnitIndex {
     static constexpr int slices = 2;
+    __device__ static std::int64_t unit_index(const DeviceMatrix& w, int group, int unit) {
+        return static_cast<std::int64_t>(group) * (w.columns / 32) + unit;
+    }
+    __device__ static std::int64_t super_index(const DeviceMatrix& w, int group, int unit) {
+        return static_cast<std::int64_t>(group) * (w.columns / 256) + unit / 8;
+    }
+};
+
+// The common part of the formats that store their low 4 bits as nibbles.
+struct NibbleUnits : UnitIndex {
     static constexpr bool has_offset = true;
     __device__ static void load_quants(uint4 (&quants)[4], const DeviceMatrix& w, int group, int unit) {
         const int row_bytes = w.columns / 2;
@@ -49,11 +58,19 @@ struct NibbleUnits {
 #pragma unroll
         for (int j = 0; j < 4; ++j) quants[j] = stream16(from + static_cast<std::int64_t>(j) * row_bytes);
     }
-    __device__ static std::int64_t unit_index(const DeviceMatrix& w, int group, int unit) {
-        return static_cast<std::int64_t>(group) * (w.columns / 32) + unit;
+};
+
+// The common part of the formats that store their low 2 bits in pairs of words.
+struct PairUnits : UnitIndex {
+    static constexpr bool has_offset = true;
+    __device__ static void load_quants(uint4 (&quants)[2], const DeviceMatrix& w, int group, int unit) {
+        const std::uint8_t* from = w.quants + unit_index(w, group, unit) * 32;
+        quants[0] = stream16(from);
+        quants[1] = stream16(from + 16);
     }
-    __device__ static std::int64_t super_index(const DeviceMatrix& w, int group, int unit) {
-        return static_cast<std::int64_t>(group) * (w.columns / 256) + unit / 8;
+    template <class R>
+    __device__ static std::uint32_t pairs(const R& raw, int j, int n, int i) {
+        return two_low_bits(word(raw.quants[j / 2], j % 2 * 2 + i / 2), n, i);
     }
 };
 
@@ -198,6 +215,12 @@ struct Units<WeightFormat::Q5_K> : Units<WeightFormat::Q4_K> {
     }
 };
 
+// Returns d times the int8 scale of half n.
+template <class R>
+__device__ inline float scale_of_half(const R& raw, int j, int n) {
+    return half_in(raw.super, j) * signed_byte(word(raw.scales, j / 2), j % 2 * 2 + n);
+}
+
 template <>
 struct Units<WeightFormat::Q6_K> : NibbleUnits {
     struct Raw {
@@ -220,11 +243,32 @@ struct Units<WeightFormat::Q6_K> : NibbleUnits {
         return static_cast<int>(low_bits(raw.quants[j], n, i) |
                                 sixth_bits(word(raw.high[j / 2], j % 2 * 2 + i / 2), n, i));
     }
-    __device__ static float scale(const Raw& raw, int j, int n) {
-        const std::uint32_t byte = byte_of(word(raw.scales, j / 2), j % 2 * 2 + n);
-        return half_in(raw.super, j) * static_cast<float>(static_cast<signed char>(byte));
-    }
+    __device__ static float scale(const Raw& raw, int j, int n) { return scale_of_half(raw, j, n); }
     __device__ static float offset(const Raw& raw, int j, int n) { return 32 * scale(raw, j, n); }
+};
+
+template <>
+struct Units<WeightFormat::Q3_K> : PairUnits {
+    struct Raw {
+        uint4 quants[2];
+        uint4 high;
+        uint2 scales;
+        uint2 super;
+    };
+    __device__ static Raw load(const DeviceMatrix& w, int group, int unit) {
+        Raw raw;
+        load_quants(raw.quants, w, group, unit);
+        const std::int64_t index = unit_index(w, group, unit);
+        raw.high = stream16(w.high + index * 16);
+        raw.scales = stream8(w.scales + index * 8);
+        raw.super = stream8(w.super + super_index(w, group, unit) * 8);
+        return raw;
+    }
+    __device__ static int quants(const Raw& raw, int j, int n, int i) {
+        return static_cast<int>(pairs(raw, j, n, i) | third_bits(word(raw.high, j), n, i));
+    }
+    __device__ static float scale(const Raw& raw, int j, int n) { return scale_of_half(raw, j, n); }
+    __device__ static float offset(const Raw& raw, int j, int n) { return 4 * scale(raw, j, n); }
 };
 
 }  // namespace voltpile::llm
