@@ -28,12 +28,13 @@ TEST(GpuMemory, CountsBitsPerWeight) {
     EXPECT_EQ(bits(WeightFormat::Q4_K), 4 + 16.0 / 32 + 32.0 / 256);
     EXPECT_EQ(bits(WeightFormat::Q5_K), 5 + 16.0 / 32 + 32.0 / 256);
     EXPECT_EQ(bits(WeightFormat::Q6_K), 6 + 8.0 / 16 + 16.0 / 256);    // as in files
+    EXPECT_EQ(bits(WeightFormat::Q2_K), 2 + 8.0 / 16 + 32.0 / 256);    // as in files
     EXPECT_EQ(bits(WeightFormat::Q3_K), 3 + 8.0 / 16 + 16.0 / 256);    // scales of 6 bits in files
     EXPECT_EQ(bits(WeightFormat::MXFP4), 4 + 8.0 / 32);                // as in files
     EXPECT_EQ(bits(WeightFormat::IQ4_NL), 4 + 16.0 / 32);              // as in files
     EXPECT_EQ(bits(WeightFormat::IQ4_XS), 4 + 8.0 / 32 + 16.0 / 256);  // scales of 6 bits in files
-    for (const WeightFormat format : {WeightFormat::F32, WeightFormat::F16, WeightFormat::BF16,
-                                      WeightFormat::Q4_1, WeightFormat::Q5_1, WeightFormat::Q2_K})
+    for (const WeightFormat format :
+         {WeightFormat::F32, WeightFormat::F16, WeightFormat::BF16, WeightFormat::Q4_1, WeightFormat::Q5_1})
         EXPECT_EQ(bits(format), 16);
     EXPECT_EQ(bits(WeightFormat::Q5_0), bits(WeightFormat::Q8_0));
     EXPECT_EQ(bits(WeightFormat::IQ3_S), bits(WeightFormat::Q6_K));

@@ -83,6 +83,7 @@ TEST_P(OpsMatrixTest, SumsOfTheLargestIntegersDoNotOverflow) {
                                 Largest{WeightFormat::Q5_K, 16, 176, std::byte{0xff}},
                                 Largest{WeightFormat::Q6_K, 0, 192, std::byte{0xff}},
                                 Largest{WeightFormat::MXFP4, 1, 17, std::byte{0x77}},
+                                Largest{WeightFormat::Q2_K, 16, 80, std::byte{0xff}},
                                 Largest{WeightFormat::Q3_K, 0, 96, std::byte{0x00}},
                                 Largest{WeightFormat::IQ4_NL, 2, 18, std::byte{0x00}},
                                 Largest{WeightFormat::IQ4_XS, 8, 136, std::byte{0x00}}}) {
@@ -224,7 +225,8 @@ TEST_P(OpsMatrixTest, MultipliesManyTiles) {
     constexpr std::int64_t columns = 768, outputs = 488;
     for (const WeightFormat format :
          {WeightFormat::Q8_0, WeightFormat::Q4_0, WeightFormat::Q4_K, WeightFormat::Q5_K, WeightFormat::Q6_K,
-          WeightFormat::MXFP4, WeightFormat::IQ4_NL, WeightFormat::IQ4_XS, WeightFormat::Q3_K}) {
+          WeightFormat::MXFP4, WeightFormat::IQ4_NL, WeightFormat::IQ4_XS, WeightFormat::Q3_K,
+          WeightFormat::Q2_K}) {
         const auto first = weights(format, outputs, columns), second = weights(format, outputs, columns);
         for (const std::int64_t rows : {24, 64, 130, 300}) {
             SCOPED_TRACE(std::to_string(rows) + " rows");

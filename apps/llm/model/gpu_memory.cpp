@@ -34,6 +34,8 @@ PlaneBytes plane_bytes(WeightFormat format, std::int64_t rows, std::int64_t colu
         case WeightFormat::Q3_K:
             return {rounded(weights / 4), rounded(weights / 8), rounded(weights / 16),
                     rounded(weights / 128)};
+        case WeightFormat::Q2_K:
+            return {rounded(weights / 4), 0, rounded(weights / 16), rounded(weights / 64)};
         default:
             break;
     }

@@ -75,7 +75,6 @@ constexpr WeightFormat gpu_format(WeightFormat format) {
         case WeightFormat::BF16:
         case WeightFormat::Q4_1:
         case WeightFormat::Q5_1:
-        case WeightFormat::Q2_K:
         case WeightFormat::IQ1_S:
         case WeightFormat::IQ1_M:
         case WeightFormat::IQ2_XXS:

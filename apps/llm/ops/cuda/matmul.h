@@ -30,6 +30,7 @@ constexpr int most_kernel_rows(WeightFormat format) {
         case WeightFormat::IQ4_NL:
         case WeightFormat::IQ4_XS:
         case WeightFormat::Q3_K:
+        case WeightFormat::Q2_K:
             return 192;
         default:
             break;

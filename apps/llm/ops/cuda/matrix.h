@@ -19,7 +19,7 @@ namespace voltpile::llm {
 //           MXFP4, IQ4_NL, IQ4_XS
 //                         16 bytes per unit: nibbles 0 to 3 of word i have the codes of weights 4 i to
 //                         4 i + 3, nibbles 4 to 7 those of weights 16 + 4 i to 16 + 4 i + 3
-//           Q3_K          2 uint32 at (gu * 4 + j) * 2, the two low bits of each weight as in Q6_K's `high`
+//           Q3_K, Q2_K    2 uint32 at (gu * 4 + j) * 2, the two low bits of each weight as in Q6_K's `high`
 //   high    Q5_K, Q3_K    uint32 at gu * 4 + j; the highest bit of weight 16 n + 4 i + b is bit 8 b + 2 i + n
 //           Q6_K          2 uint32 at (gu * 4 + j) * 2; the two high bits of weight 16 n + 4 i + b begin at
 //                         bit 8 b + 4 (i % 2) + 2 n of word i / 2
@@ -27,9 +27,11 @@ namespace voltpile::llm {
 //                         fp16 at gu * 4 + j
 //           Q4_K, Q5_K    uint8 scale and minimum at (gu * 4 + j) * 2
 //           Q6_K, Q3_K    int8 scales of the unit's halves at (gu * 4 + j) * 2
+//           Q2_K          the same, with a scale in the low nibble and a minimum in the high nibble
 //           MXFP4         uint8 exponent at gu * 4 + j
 //           IQ4_XS        int8 scale at gu * 4 + j
-//   super   Q4_K, Q5_K    fp16 d and dmin at (gs * 4 + j) * 2
+//   super   Q4_K, Q5_K, Q2_K
+//                         fp16 d and dmin at (gs * 4 + j) * 2
 //           Q6_K, Q3_K, IQ4_XS
 //                         fp16 d at gs * 4 + j
 // Matrices in other formats are converted to one of these (gpu_format()). Zeros pad rows to a multiple of 4

@@ -15,6 +15,7 @@ extern template void launch_matvec_of<WeightFormat::Q4_K>(const MatmulArgs&, int
 extern template void launch_matvec_of<WeightFormat::Q5_K>(const MatmulArgs&, int, const Stream&);
 extern template void launch_matvec_of<WeightFormat::Q6_K>(const MatmulArgs&, int, const Stream&);
 extern template void launch_matvec_of<WeightFormat::Q3_K>(const MatmulArgs&, int, const Stream&);
+extern template void launch_matvec_of<WeightFormat::Q2_K>(const MatmulArgs&, int, const Stream&);
 
 namespace {
 

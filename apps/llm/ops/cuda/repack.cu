@@ -206,6 +206,26 @@ __global__ void repack_q3_k(const std::uint8_t* blocks, Planes to) {
     if (part == 0) reinterpret_cast<std::uint16_t*>(to.super)[place.super] = half_bits(block + 108);
 }
 
+// Q2_K blocks: 16 bytes with a scale and a minimum of 4 bits, 64 bytes of bit pairs, d, dmin; two halves of
+// 128 weights.
+__global__ void repack_q2_k(const std::uint8_t* blocks, Planes to) {
+    const int units = to.columns / 32;
+    const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (index >= static_cast<std::int64_t>(to.rows) * units) return;
+    const int row = to.first_row + static_cast<int>(index / units), unit = static_cast<int>(index % units);
+    const int part = unit % 8;
+    const std::uint8_t* block = blocks + index / 8 * 84;
+    const Place place = place_of(to, row, unit);
+
+    put_pairs(block + 16 + 32 * (part / 4), part % 4, to.quants + place.unit * 8);
+    to.scales[place.unit * 2] = block[2 * part];
+    to.scales[place.unit * 2 + 1] = block[2 * part + 1];
+    if (part == 0) {
+        reinterpret_cast<std::uint16_t*>(to.super)[place.super * 2] = half_bits(block + 80);
+        reinterpret_cast<std::uint16_t*>(to.super)[place.super * 2 + 1] = half_bits(block + 82);
+    }
+}
+
 __device__ __half to_half(float v) {
     return __float2half_rn(v);
 }
@@ -261,6 +281,8 @@ void repack_rows(const DeviceMatrix& matrix, WeightFormat format, const std::uin
             return start(repack_q6_k);
         case WeightFormat::Q3_K:
             return start(repack_q3_k);
+        case WeightFormat::Q2_K:
+            return start(repack_q2_k);
         case WeightFormat::F32:
             return launch("repacking weights", repack_float<float>, shape, stream,
                           reinterpret_cast<const float*>(blocks), to, columns);

@@ -1,7 +1,7 @@
 // Reads units of 32 weights of one row as fp16 or fp32, for kernels that expand whole tiles. To fp16, formats
 // with an fp16 scale of 32 weights are rounded once. Those with blocks of 256 have products of two numbers as
-// scales: these are rounded to fp16 first, and so is the offset of Q4_K and Q5_K. Each rounding changes a
-// weight by 2^-12 of itself on average, a hundredth of what quantization did.
+// scales: these are rounded to fp16 first, and so is the offset of Q2_K, Q4_K and Q5_K. Each rounding changes
+// a weight by 2^-12 of itself on average, a hundredth of what quantization did.
 #pragma once
 
 #include "llm/ops/cuda/units.cuh"
@@ -49,6 +49,26 @@ template <int zero, class Bytes>
 __device__ __forceinline__ uint4 halves_of_bytes(__half scale, int q, const Bytes& bytes) {
     const uint2 low = scaled_bytes<zero>(bytes(q / 2, q % 2 * 2), scale);
     const uint2 high = scaled_bytes<zero>(bytes(q / 2, q % 2 * 2 + 1), scale);
+    return make_uint4(low.x, low.y, high.x, high.y);
+}
+
+// The same for scale * byte - min. zero: the middle of the bytes; with scale * zero - min as the offset,
+// weights are small differences of small numbers.
+struct ScaleAndMin {
+    float scale, min;
+};
+template <class Bytes>
+__device__ __forceinline__ void eight_above_min(ScaleAndMin of, int q, const Bytes& bytes, float (&out)[8]) {
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+        out[i] = fmaf(of.scale, unsigned_byte(bytes(q / 2, q % 2 * 2 + i / 4), i % 4), -of.min);
+}
+template <int zero, class Bytes>
+__device__ __forceinline__ uint4 halves_above_min(ScaleAndMin of, int q, const Bytes& bytes) {
+    const __half scale = __float2half_rn(of.scale);
+    const __half offset = __float2half_rn(fmaf(of.scale, zero, -of.min));
+    const uint2 low = scaled_bytes<zero>(bytes(q / 2, q % 2 * 2), scale, offset);
+    const uint2 high = scaled_bytes<zero>(bytes(q / 2, q % 2 * 2 + 1), scale, offset);
     return make_uint4(low.x, low.y, high.x, high.y);
 }
 
@@ -222,33 +242,19 @@ struct RowUnit<WeightFormat::Q4_K> {
         load_common(raw, w, row, unit);
         return raw;
     }
-    template <class R, class Quants>
-    __device__ static void scaled(const R& raw, int q, Quants quants, float (&out)[8]) {
+    template <class R>
+    __device__ __forceinline__ static ScaleAndMin scale_and_min(const R& raw) {
         const float2 d = __half22float2(raw.d);
-        const float scale = d.x * static_cast<float>(raw.scales.x);
-        const float min = d.y * static_cast<float>(raw.scales.y);
-#pragma unroll
-        for (int i = 0; i < 8; ++i) {
-            out[i] = fmaf(scale, unsigned_byte(quants(q / 2, q % 2 * 2 + i / 4), i % 4), -min);
-        }
+        return {d.x * static_cast<float>(raw.scales.x), d.y * static_cast<float>(raw.scales.y)};
     }
-    // With the offset of `zero`, the middle of the quants, weights are small differences of small numbers.
-    template <int zero, class R, class Quants>
-    __device__ __forceinline__ static uint4 scaled_halves(const R& raw, int q, Quants quants) {
-        const float2 d = __half22float2(raw.d);
-        const float scale = d.x * static_cast<float>(raw.scales.x);
-        const __half factor = __float2half_rn(scale);
-        const __half offset = __float2half_rn(fmaf(scale, zero, -d.y * static_cast<float>(raw.scales.y)));
-        const uint2 low = scaled_bytes<zero>(quants(q / 2, q % 2 * 2), factor, offset);
-        const uint2 high = scaled_bytes<zero>(quants(q / 2, q % 2 * 2 + 1), factor, offset);
-        return make_uint4(low.x, low.y, high.x, high.y);
+    __device__ __forceinline__ static auto bytes(const Raw& raw) {
+        return [&](int n, int i) { return low_bits(raw.quants, n, i); };
     }
     __device__ __forceinline__ static void eight(const Raw& raw, int q, float (&out)[8]) {
-        scaled(
-            raw, q, [&](int n, int i) { return low_bits(raw.quants, n, i); }, out);
+        eight_above_min(scale_and_min(raw), q, bytes(raw), out);
     }
     __device__ __forceinline__ static uint4 halves(const Raw& raw, int q) {
-        return scaled_halves<8>(raw, q, [&](int n, int i) { return low_bits(raw.quants, n, i); });
+        return halves_above_min<8>(scale_and_min(raw), q, bytes(raw));
     }
 };
 
@@ -266,17 +272,17 @@ struct RowUnit<WeightFormat::Q5_K> {
         raw.high = reinterpret_cast<const std::uint32_t*>(w.high)[RowIndex(w, row, unit).unit];
         return raw;
     }
+    __device__ __forceinline__ static auto bytes(const Raw& raw) {
+        return [&](int n, int i) { return low_bits(raw.quants, n, i) | fifth_bits(raw.high, n, i); };
+    }
     __device__ __forceinline__ static void eight(const Raw& raw, int q, float (&out)[8]) {
-        RowUnit<WeightFormat::Q4_K>::scaled(
-            raw, q, [&](int n, int i) { return low_bits(raw.quants, n, i) | fifth_bits(raw.high, n, i); },
-            out);
+        eight_above_min(RowUnit<WeightFormat::Q4_K>::scale_and_min(raw), q, bytes(raw), out);
     }
     __device__ __forceinline__ static uint4 halves(const Raw& raw, int q) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
         return rounded_eight<WeightFormat::Q5_K>(raw, q);  // the other way needs more registers
 #else
-        return RowUnit<WeightFormat::Q4_K>::scaled_halves<16>(
-            raw, q, [&](int n, int i) { return low_bits(raw.quants, n, i) | fifth_bits(raw.high, n, i); });
+        return halves_above_min<16>(RowUnit<WeightFormat::Q4_K>::scale_and_min(raw), q, bytes(raw));
 #endif
     }
 };
@@ -338,6 +344,34 @@ struct RowUnit<WeightFormat::Q3_K> {
     }
     __device__ __forceinline__ static uint4 halves(const Raw& raw, int q) {
         return halves_of_bytes<4>(__float2half_rn(row_scale_of_half(raw, q)), q, bytes(raw));
+    }
+};
+
+template <>
+struct RowUnit<WeightFormat::Q2_K> {
+    struct Raw {
+        uint2 quants;
+        __half2 d;
+        uchar2 scales;
+    };
+    __device__ __forceinline__ static Raw load(const DeviceMatrix& w, int row, int unit) {
+        const RowIndex index(w, row, unit);
+        return {pairs_at(w, index), reinterpret_cast<const __half2*>(w.super)[index.super],
+                reinterpret_cast<const uchar2*>(w.scales)[index.unit]};
+    }
+    __device__ __forceinline__ static ScaleAndMin scale_and_min(const Raw& raw, int q) {
+        const float2 d = __half22float2(raw.d);
+        const int both = q < 2 ? raw.scales.x : raw.scales.y;
+        return {d.x * static_cast<float>(both & 15), d.y * static_cast<float>(both >> 4)};
+    }
+    __device__ __forceinline__ static auto bytes(const Raw& raw) {
+        return [&](int n, int i) { return two_low_bits(word(raw.quants, i / 2), n, i); };
+    }
+    __device__ __forceinline__ static void eight(const Raw& raw, int q, float (&out)[8]) {
+        eight_above_min(scale_and_min(raw, q), q, bytes(raw), out);
+    }
+    __device__ __forceinline__ static uint4 halves(const Raw& raw, int q) {
+        return halves_above_min<2>(scale_and_min(raw, q), q, bytes(raw));
     }
 };
 

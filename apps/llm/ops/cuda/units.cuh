@@ -271,4 +271,31 @@ struct Units<WeightFormat::Q3_K> : PairUnits {
     __device__ static float offset(const Raw& raw, int j, int n) { return 4 * scale(raw, j, n); }
 };
 
+template <>
+struct Units<WeightFormat::Q2_K> : PairUnits {
+    struct Raw {
+        uint4 quants[2];
+        uint4 super;
+        uint2 scales;
+    };
+    __device__ static Raw load(const DeviceMatrix& w, int group, int unit) {
+        Raw raw;
+        load_quants(raw.quants, w, group, unit);
+        raw.super = stream16(w.super + super_index(w, group, unit) * 16);
+        raw.scales = stream8(w.scales + unit_index(w, group, unit) * 8);
+        return raw;
+    }
+    __device__ static int quants(const Raw& raw, int j, int n, int i) {
+        return static_cast<int>(pairs(raw, j, n, i));
+    }
+    __device__ static float scale(const Raw& raw, int j, int n) {
+        return floats_of(word(raw.super, j)).x *
+               unsigned_byte(word(raw.scales, j / 2) & 0x0f0f0f0fu, j % 2 * 2 + n);
+    }
+    __device__ static float offset(const Raw& raw, int j, int n) {
+        return floats_of(word(raw.super, j)).y *
+               unsigned_byte(word(raw.scales, j / 2) >> 4 & 0x0f0f0f0fu, j % 2 * 2 + n);
+    }
+};
+
 }  // namespace voltpile::llm

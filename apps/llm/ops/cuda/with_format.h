@@ -30,6 +30,8 @@ void with_format(WeightFormat format, const Call& call) {
             return call(std::integral_constant<WeightFormat, WeightFormat::IQ4_XS>());
         case WeightFormat::Q3_K:
             return call(std::integral_constant<WeightFormat, WeightFormat::Q3_K>());
+        case WeightFormat::Q2_K:
+            return call(std::integral_constant<WeightFormat, WeightFormat::Q2_K>());
         default:
             return call(std::integral_constant<WeightFormat, WeightFormat::F16>());
     }
