@@ -107,7 +107,7 @@ class Model(Case):
         self.refuse("info", self.folder / "map.toml", says="this is not a GGUF file")
         self.refuse("inf", path, says="voltpile model has no command inf; did you mean info?")
         self.refuse("synth", "--shape", "llama-3-8", "--quant", "q8_0", says="did you mean llama-3-8b?")
-        self.refuse("synth", "--shape", "tiny", "--quant", "q3_k_m", says="there is no synthetic quantization q3_k_m")
+        self.refuse("synth", "--shape", "tiny", "--quant", "q3_k_l", says="there is no synthetic quantization q3_k_l")
         self.refuse("synth", "--shape", "tiny", "--quant", "f16", "-o", self.folder / "no/x.gguf",
                     says="--output: there is no folder")
         os.mkfifo(self.folder / "pipe")  # stays where it is, as a device would, and nobody waits for a writer

@@ -90,11 +90,13 @@ TEST(SyntheticBlocks, Q8HasTheGivenDeviation) {
 }
 
 // As above, with the error of 128,000 samples and of fp16 scales.
-TEST(SyntheticBlocks, FiveBitsHaveTheGivenDeviation) {
+TEST(SyntheticBlocks, OtherFormatsHaveTheGivenDeviation) {
     constexpr std::size_t count = 128000;
-    for (const WeightFormat format : {WeightFormat::Q5_0, WeightFormat::Q5_1}) {
-        std::vector<std::byte> blocks(count / 32 * block_bytes(format));
-        make_blocks(format, tensor_key(1, "t"), 0, count / 32, 0.015, blocks.data());
+    for (const WeightFormat format : {WeightFormat::Q5_0, WeightFormat::Q5_1, WeightFormat::IQ4_NL,
+                                      WeightFormat::IQ4_XS, WeightFormat::Q3_K, WeightFormat::Q2_K}) {
+        const std::size_t block_count = count / block_size(format);
+        std::vector<std::byte> blocks(block_count * block_bytes(format));
+        make_blocks(format, tensor_key(1, "t"), 0, block_count, 0.015, blocks.data());
         std::vector<float> weights(count);
         dequantize_row(format, blocks.data(), count, weights.data());
         double sum = 0, squares = 0;
@@ -115,7 +117,7 @@ TEST(SyntheticModel, UsesSmallerBlocksForRowsThatAreNotWholeOnes) {
 
 TEST(SyntheticModel, RejectsUnknownNames) {
     EXPECT_THROW(SyntheticModel("llama-4", "q8_0"), JobError);
-    EXPECT_THROW(SyntheticModel("tiny", "q3_k_m"), JobError);
+    EXPECT_THROW(SyntheticModel("tiny", "q3_k_l"), JobError);
 }
 
 }  // namespace

@@ -65,15 +65,17 @@ inline constexpr std::array<QuantMixtureInfo, 20> kQuantMixtures = {{
     {QuantMixture::MXFP4_MOE, "mxfp4_moe", WeightFormat::Q8_0, 38},
 }};
 
-// Those to which models can be quantized, and those that synthetic models have.
-inline constexpr std::span<const QuantMixtureInfo> kWrittenMixtures = std::span(kQuantMixtures).first(19);
-inline constexpr std::array<QuantMixtureInfo, 6> kSyntheticMixtures = {kQuantMixtures[0], kQuantMixtures[1],
-                                                                       kQuantMixtures[2], kQuantMixtures[3],
-                                                                       kQuantMixtures[4], kQuantMixtures[19]};
-
 constexpr const QuantMixtureInfo& info(QuantMixture mixture) {
     return kQuantMixtures[static_cast<std::size_t>(mixture)];
 }
+
+// Those to which models can be quantized, and those that synthetic models have.
+inline constexpr std::span<const QuantMixtureInfo> kWrittenMixtures = std::span(kQuantMixtures).first(19);
+inline constexpr std::array kSyntheticMixtures = {info(QuantMixture::F16),    info(QuantMixture::Q8_0),
+                                                  info(QuantMixture::Q4_0),   info(QuantMixture::Q4_K_M),
+                                                  info(QuantMixture::Q5_K_M), info(QuantMixture::Q3_K_M),
+                                                  info(QuantMixture::Q2_K),   info(QuantMixture::IQ4_NL),
+                                                  info(QuantMixture::IQ4_XS), info(QuantMixture::MXFP4_MOE)};
 
 // Returns the format of a tensor. Vectors and routers stay in F32. The head is in Q6_K in all mixtures below
 // 8 bits. The others have tensors in more bits than their base: attn_v, ffn_down and, below 4 bits,

@@ -161,6 +161,76 @@ void make_q6_k(const Generator& generator, double deviation) {
     });
 }
 
+// Root mean squares of the values of IQ4's 16 codes, of the integers -4 to 3, and of the scales 16 to 31 of
+// IQ4_XS and Q3_K. Random signs of scales cancel the means.
+constexpr double kSquareIq4 = 67.44;
+constexpr double kSquare3 = 2.345;
+constexpr double kScale5 = 23.95;
+
+// Returns a scale as it is stored, 32 more, from 5 random bits.
+unsigned signed_scale(std::uint64_t bits) {
+    const auto magnitude = static_cast<unsigned>(bits & 15) | 16;
+    return (bits & 16) != 0 ? 32 - magnitude : 32 + magnitude;
+}
+
+// d, 32 codes
+void make_iq4_nl(const Generator& generator, double deviation) {
+    const std::uint16_t d = half_bits(deviation / kSquareIq4);
+    generator.each(block_bytes(WeightFormat::IQ4_NL), [d](const auto& random, std::byte* out) {
+        put(out, static_cast<std::uint16_t>(d | (random(2) & 1) << 15));
+        fill(random, 0, out + 2, 16);
+    });
+}
+
+// d, 8 scales of 6 bits: the high bits, then the low ones; 256 codes
+void make_iq4_xs(const Generator& generator, double deviation) {
+    const std::uint16_t d = half_bits(deviation / (kSquareIq4 * kScale5));
+    generator.each(block_bytes(WeightFormat::IQ4_XS), [d](const auto& random, std::byte* out) {
+        put(out, d);
+        unsigned high = 0;
+        std::memset(out + 4, 0, 4);
+        for (int part = 0; part < 8; ++part) {
+            const unsigned scale = signed_scale(random(0) >> (5 * part));
+            high |= (scale >> 4) << (2 * part);
+            out[4 + part / 2] |= static_cast<std::byte>((scale & 15) << (part % 2 * 4));
+        }
+        put(out + 2, static_cast<std::uint16_t>(high));
+        fill(random, 1, out + 8, 128);
+    });
+}
+
+// Third bits and bit pairs of the quants, 16 scales of 6 bits: the low bits, then the high ones; d
+void make_q3_k(const Generator& generator, double deviation) {
+    const std::uint16_t d = half_bits(deviation / (kSquare3 * kScale5));
+    generator.each(block_bytes(WeightFormat::Q3_K), [d](const auto& random, std::byte* out) {
+        fill(random, 2, out, 96);
+        std::byte* packed = out + 96;
+        std::memset(packed, 0, 12);
+        for (int k = 0; k < 16; ++k) {
+            const unsigned scale = signed_scale(random(static_cast<std::uint64_t>(k) / 8) >> (5 * (k % 8)));
+            packed[k % 8] |= static_cast<std::byte>((scale & 15) << (k / 8 * 4));
+            packed[8 + k % 4] |= static_cast<std::byte>((scale >> 4) << (k / 4 * 2));
+        }
+        put(out + 108, d);
+    });
+}
+
+// 16 scales (8 to 15, of root mean square 11.73) with equal minima, 256 quants (0 to 3, of deviation 1.118),
+// d, dmin, which is the mean of the quants times d.
+void make_q2_k(const Generator& generator, double deviation) {
+    const double step = deviation / (1.118 * 11.73);
+    const std::uint16_t d = half_bits(step), dmin = half_bits(1.5 * step);
+    generator.each(block_bytes(WeightFormat::Q2_K), [d, dmin](const auto& random, std::byte* out) {
+        for (int k = 0; k < 16; ++k) {
+            const auto scale = static_cast<unsigned>(random(0) >> (3 * k) & 7) | 8;
+            out[k] = static_cast<std::byte>(scale | scale << 4);
+        }
+        fill(random, 1, out + 16, 64);
+        put(out + 80, d);
+        put(out + 82, dmin);
+    });
+}
+
 // Exponent, 32 codes of E2M1, whose root mean square is 2.93.
 void make_mxfp4(const Generator& generator, double deviation) {
     const auto exponent = static_cast<std::byte>(127 + std::lround(std::log2(deviation / 2.93)));
@@ -200,6 +270,14 @@ void make_blocks(WeightFormat format, std::uint64_t key, std::uint64_t first_blo
             return make_q4_or_q5_k(generator, format, deviation);
         case WeightFormat::Q6_K:
             return make_q6_k(generator, deviation);
+        case WeightFormat::IQ4_NL:
+            return make_iq4_nl(generator, deviation);
+        case WeightFormat::IQ4_XS:
+            return make_iq4_xs(generator, deviation);
+        case WeightFormat::Q3_K:
+            return make_q3_k(generator, deviation);
+        case WeightFormat::Q2_K:
+            return make_q2_k(generator, deviation);
         case WeightFormat::MXFP4:
             return make_mxfp4(generator, deviation);
         default:
