@@ -252,6 +252,25 @@ TEST_P(OpsMatrixTest, MultipliesManyTiles) {
     }
 }
 
+// GPUs dequantize weights to fp16 for so many rows and multiply by cuBLAS.
+TEST_P(OpsMatrixTest, MultipliesAThousandRowsInEveryFormat) {
+    constexpr std::int64_t rows = 1030, outputs = 9, columns = 256;
+    for (const WeightFormatInfo& entry : kWeightFormats) {
+        SCOPED_TRACE(entry.name);
+        const auto w = weights(entry.format, outputs, columns);
+        const auto x = normals(rows * columns);
+        expect_same(
+            [&](Side& side) {
+                const auto matrix = side.ops->load_matrix(source(entry.format, outputs, columns, w));
+                const FloatRows out =
+                    side.rows(std::vector<float>(static_cast<std::size_t>(rows * outputs)), outputs);
+                side.ops->matmul(side.hidden(x, columns), *matrix, out);
+                return side.down(out);
+            },
+            product_bound(entry.format));
+    }
+}
+
 // A piece with some of the columns is a matrix with a larger row stride.
 TEST_P(OpsMatrixTest, PiecesOfTheColumnsAddUp) {
     const std::int64_t rows = 6, weights_count = 10, columns = 768;
