@@ -2,6 +2,6 @@
 
 namespace voltpile::llm {
 
-template void launch_wide_tiles_of<WeightFormat::IQ4_XS>(const TileArgs&, const Stream&);
+template void launch_wide_tiles_of<WeightFormat::IQ4_XS>(const TileArgs&, int, const Stream&);
 
 }  // namespace voltpile::llm
