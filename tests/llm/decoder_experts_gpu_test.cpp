@@ -31,6 +31,20 @@ TEST_P(DecoderExpertsGpuTest, HasTheLogitsOfTransformers) {
     }
 }
 
+// The experts of all layers, or of the last one, in host memory.
+TEST_P(DecoderExpertsGpuTest, HasTheLogitsOfTransformersWithExpertsInHostMemory) {
+    const ModelFiles files(golden_folder(GetParam()));
+    const Golden golden = load_golden(GetParam());
+    // Cores round activations to 8 bits for quantized weights (decoder_golden_test.cpp).
+    const double bound = std::string_view(GetParam()) == "gpt_oss_mxfp4" ? 1e-2 : 1e-4;
+    for (const int on_host : {layers_with_experts(files.config()), 1}) {
+        TestModel model(
+            files, 1, {0}, [&] { return gpu_ops_maker(false).make(); }, KvElement::F16, on_host);
+        for (const std::vector<int>& sizes : {std::vector<int>{300}, {1}, {7, 16, 30, 2}})
+            EXPECT_LT(nmse(model.run_in_pieces(golden.tokens, sizes), golden.logits), bound) << sizes[0];
+    }
+}
+
 TEST_P(DecoderExpertsGpuTest, PiecesAreBitIdenticalIfBatchInvariant) {
     const ModelFiles files(golden_folder(GetParam()));
     const Golden golden = load_golden(GetParam());

@@ -145,6 +145,7 @@ std::string Decoder::clamp_advice(const SentinelPlace& place) const {
 
 void Decoder::check(const Batch& batch) {
     const SentinelReport report = ops_.take_sentinel();
+    check_host();
     if (!report.tripped) return;
     auto row = static_cast<std::size_t>(report.row);
     if (report.place.operation == LastFeedForward && row < batch.logit_row.size())

@@ -31,6 +31,9 @@ struct DecoderSettings {
     // Computes all rows as if they had adapters, so that the result of one does not depend on the others.
     bool batch_invariant = false;
     bool clamp = false;  // the operations clamp already (see ops.h), so messages do not suggest it
+    // The experts of the model's last so many layers that have experts stay in host memory, see
+    // first_layer_on_host().
+    int experts_on_host = 0;
     BatchLimits limits;
     std::function<void(std::uint64_t)> loaded;  // callback with the bytes of each matrix loaded; may be empty
 };
@@ -65,6 +68,11 @@ class Decoder {
     // Enqueues copies between the KV cache and host memory. Only with host_pages.
     void move_pages(std::span<const PageMove> moves) { page_store_->move(moves); }
 
+    // Throws DeviceError if a pass that has completed failed on the host.
+    void check_host() const {
+        if (host_experts_) host_experts_->check();
+    }
+
     std::size_t cache_bytes() const { return cache_shape_.bytes(); }
     // Whether BatchView::adapter must be set in every pass.
     bool always_adapted() const { return has_adapters_ && settings_.batch_invariant; }
@@ -95,7 +103,8 @@ class Decoder {
             logits_parts, logits;
     };
 
-    Layer load_layer(const WeightLoader& loader, int index);
+    // experts_on_host: whether experts of the layer, if it has any, stay in host memory.
+    Layer load_layer(const WeightLoader& loader, int index, bool experts_on_host);
     void set_attention(int index, Layer& layer) const;
     // Uploads the weights of a norm, with the model's offset and times `scale`. tensor: in the layer.
     std::unique_ptr<OpsMemory> norm(const WeightLoader& loader, const ModelTensor& tensor,
@@ -138,6 +147,7 @@ class Decoder {
     std::unique_ptr<OpsMemory> rope_memory_, window_rope_memory_;
     std::unique_ptr<WeightMatrix> embedding_, head_;  // head_: null if it is embedding_
     std::unique_ptr<OpsMemory> output_norm_;
+    std::unique_ptr<HostExperts> host_experts_;  // null if all experts of this stage are on the device
     std::vector<Layer> layers_;
     Buffers buffers_;
     std::unique_ptr<LatentBuffers> latent_buffers_;

@@ -52,12 +52,16 @@ Decoder::Decoder(const ModelSource& model, Ops& ops, DecoderLinks& links, const 
     }
     load_ends(loader);
     allocate_buffers(gates_apart(model));
+    const int on_host = first_layer_on_host(config_, settings_.experts_on_host);
+    if (on_host < settings_.layer_end)
+        host_experts_ = ops_.make_host_experts(
+            {settings_.limits.rows, config_.hidden, static_cast<int>(config_.experts.used)});
     for (int i = settings_.layer_begin; i < settings_.layer_end; ++i)
-        layers_.push_back(load_layer(loader, i));
+        layers_.push_back(load_layer(loader, i, i >= on_host));
     ops_.synchronize();
 }
 
-Decoder::Layer Decoder::load_layer(const WeightLoader& loader, int index) {
+Decoder::Layer Decoder::load_layer(const WeightLoader& loader, int index, bool experts_on_host) {
     const ModelSource& model = loader.model();
     const auto matrix = [&](const char* name) { return loader.matrix(model.layer_tensor(index, name)); };
     const auto vector = [&](const char* name) {
@@ -95,7 +99,7 @@ Decoder::Layer Decoder::load_layer(const WeightLoader& loader, int index) {
     layer.o_adapters = load_adapters(loader, index, {"attn_output.weight"});
     if (config_.blocks.output_bias) layer.o_bias = vector("attn_output.bias");
     if (config_.blocks.sinks) layer.sinks = vector("attn_sinks.weight");
-    layer.feed_forward = load_feed_forward(loader, index);
+    layer.feed_forward = load_feed_forward(loader, index, experts_on_host ? host_experts_.get() : nullptr);
     set_attention(index, layer);
     place_attended(tensor_shard(model, model.layer_tensor(index, "attn_output.weight"), share_), layer);
     return layer;

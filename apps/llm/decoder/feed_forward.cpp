@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -50,8 +51,9 @@ class GatedProduct final : public FeedForwardPart {
 // The weighted sum over the experts that the router chooses, and over a shared one.
 class Mixture final : public FeedForwardPart {
   public:
-    Mixture(const WeightLoader& loader, int layer)
+    Mixture(const WeightLoader& loader, int layer, HostExperts* host)
         : router_(loader.vector_memory(loader.model().layer_tensor(layer, "ffn_gate_inp.weight"))),
+          host_(host),
           gate_(load(loader, layer, "ffn_gate")),
           up_(load(loader, layer, "ffn_up")),
           down_(load(loader, layer, "ffn_down")),
@@ -83,15 +85,24 @@ class Mixture final : public FeedForwardPart {
         Routing routing =
             routing_in(buffers.routing->data(), buffers.rows, held_, settings_.used, shared_ != nullptr);
         routing.all_experts = settings_.experts;
+        const HiddenRows gated{buffers.of_experts->data(), x.rows * settings_.used, gate_->rows()};
+        if (host_ != nullptr) {
+            ops.route(x, settings_, batch, routing);
+            // The shared expert runs on the device while the cores compute the others.
+            std::function<void()> meanwhile;
+            if (shared_) meanwhile = [&] { shared_->run(ops, x, batch, buffers, out); };
+            host_->sum(x, {gate_.get(), up_.get(), down_.get(), activation_}, routing, gated, out, meanwhile);
+            return;
+        }
         if (shared_) shared_->run(ops, x, batch, buffers, out);
         ops.route(x, settings_, batch, routing);
-        const HiddenRows gated{buffers.of_experts->data(), x.rows * settings_.used, gate_->rows()};
         ops.gated_experts(x, *gate_, *up_, activation_, routing, gated);
         ops.sum_experts(gated, *down_, routing, out);
     }
 
   private:
-    static std::unique_ptr<ExpertWeights> load(const WeightLoader& loader, int layer, const char* kind) {
+    std::unique_ptr<ExpertWeights> load(const WeightLoader& device, int layer, const char* kind) const {
+        const WeightLoader loader = device.into(host_ != nullptr ? host_->cores() : device.ops());
         std::vector<std::unique_ptr<WeightMatrix>> matrices;
         for (std::size_t e = loader.share().experts.begin; e < loader.share().experts.end; ++e)
             matrices.push_back(
@@ -110,6 +121,7 @@ class Mixture final : public FeedForwardPart {
     }
 
     std::unique_ptr<OpsMemory> router_, router_bias_, shared_gate_, choice_bias_;
+    HostExperts* host_;  // null: the experts are on the device
     std::unique_ptr<ExpertWeights> gate_, up_, down_;
     Activation activation_;
     int held_;  // experts on this rank
@@ -135,8 +147,8 @@ FeedForwardBuffers::FeedForwardBuffers(Ops& ops, const ModelConfig& config, cons
         routing_bytes(rows, static_cast<int>(share.experts.size()), static_cast<int>(experts.used)));
 }
 
-std::unique_ptr<FeedForwardPart> load_feed_forward(const WeightLoader& loader, int layer) {
-    if (has_experts(loader.model().config(), layer)) return std::make_unique<Mixture>(loader, layer);
+std::unique_ptr<FeedForwardPart> load_feed_forward(const WeightLoader& loader, int layer, HostExperts* host) {
+    if (has_experts(loader.model().config(), layer)) return std::make_unique<Mixture>(loader, layer, host);
     return std::make_unique<GatedProduct>(loader, layer, ".weight");
 }
 

@@ -29,7 +29,9 @@ class FeedForwardPart {
                      FloatRows out) const = 0;
 };
 
-// Loads a layer's part as the model's description says.
-std::unique_ptr<FeedForwardPart> load_feed_forward(const WeightLoader& loader, int layer);
+// Loads a layer's part as the model's description says. host: computes the layer's experts, which stay in
+// host memory, and outlives the part; nullptr: they are on the device.
+std::unique_ptr<FeedForwardPart> load_feed_forward(const WeightLoader& loader, int layer,
+                                                   HostExperts* host = nullptr);
 
 }  // namespace voltpile::llm

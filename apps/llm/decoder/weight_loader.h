@@ -21,6 +21,9 @@ class WeightLoader {
                  std::function<void(std::uint64_t)> loaded)
         : model_(model), ops_(ops), share_(share), loaded_(std::move(loaded)) {}
 
+    // Returns a loader of the same share into the memory of other Ops.
+    WeightLoader into(Ops& ops) const { return {model_, ops, share_, loaded_}; }
+
     const ModelSource& model() const { return model_; }
     const RankShare& share() const { return share_; }
     Ops& ops() const { return ops_; }

@@ -137,6 +137,18 @@ bool has_dense_layers(const ModelConfig& config) {
            std::ranges::find(config.layer_dense, true) != config.layer_dense.end();
 }
 
+int layers_with_experts(const ModelConfig& config) {
+    int count = 0;
+    for (std::int64_t layer = 0; layer < config.layers; ++layer) count += has_experts(config, layer);
+    return count;
+}
+
+int first_layer_on_host(const ModelConfig& config, int on_host) {
+    auto layer = static_cast<int>(config.layers);
+    while (layer > 0 && on_host > 0) on_host -= has_experts(config, --layer);
+    return layer;
+}
+
 void check_config(const ModelConfig& config, std::string_view path) {
     Problems problems;
     problems.check_range("the number of layers", config.layers, 1, kMaxLayers);

@@ -128,6 +128,10 @@ double rope_magnitude(const RopeScaling& scaling);
 // Whether the feed-forward part of a layer is a mixture of experts.
 bool has_experts(const ModelConfig& config, std::int64_t layer);
 bool has_dense_layers(const ModelConfig& config);
+int layers_with_experts(const ModelConfig& config);
+// Returns the first layer whose experts stay in host memory if those of the last `on_host` layers with
+// experts do; the number of layers if on_host is 0. on_host: at most layers_with_experts().
+int first_layer_on_host(const ModelConfig& config, int on_host);
 
 // Throws one FileError "path: ..." that lists everything out of range.
 void check_config(const ModelConfig& config, std::string_view path);

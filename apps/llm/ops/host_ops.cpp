@@ -50,6 +50,22 @@ class CopiedAtOnce : public HostCopy {
     std::size_t bytes_ = 0;
 };
 
+class ExpertsOfHost final : public HostExperts {
+  public:
+    explicit ExpertsOfHost(HostOps& ops) : ops_(ops) {}
+    Ops& cores() override { return ops_; }
+    void sum(HiddenRows x, const HostExpertLayer& layer, const Routing& routing, HiddenRows gated,
+             FloatRows out, const std::function<void()>& meanwhile) override {
+        if (meanwhile) meanwhile();
+        ops_.gated_experts(x, *layer.gate, *layer.up, layer.activation, routing, gated);
+        ops_.sum_experts(gated, *layer.down, routing, out);
+    }
+    void check() const override {}
+
+  private:
+    HostOps& ops_;
+};
+
 std::int32_t token_of(const BatchView& batch, int row) {
     const std::int32_t token = batch.token[row];
     return token < 0 ? batch.drawn[-1 - token] : token;
@@ -126,6 +142,10 @@ std::unique_ptr<WeightMatrix> HostOps::load_matrix(const MatrixSource& source) {
 
 std::unique_ptr<AdapterWeights> HostOps::load_adapters(const AdapterSource& source) {
     return std::make_unique<HostAdapters>(source);
+}
+
+std::unique_ptr<HostExperts> HostOps::make_host_experts(const HostExpertShape&) {
+    return std::make_unique<ExpertsOfHost>(*this);
 }
 
 std::unique_ptr<ExpertWeights> HostOps::join_experts(std::vector<std::unique_ptr<WeightMatrix>> experts,

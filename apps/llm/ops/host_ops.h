@@ -52,6 +52,8 @@ class HostOps : public Ops {
     std::unique_ptr<WeightMatrix> load_matrix(const MatrixSource& source) override;
     std::unique_ptr<ExpertWeights> join_experts(std::vector<std::unique_ptr<WeightMatrix>> experts,
                                                 std::unique_ptr<OpsMemory> bias) override;
+    // All memory is host memory here: experts are computed as those of the device.
+    std::unique_ptr<HostExperts> make_host_experts(const HostExpertShape& shape) override;
     std::unique_ptr<AdapterWeights> load_adapters(const AdapterSource& source) override;
     std::unique_ptr<Recording> record(std::function<void()> enqueue) override;
 

@@ -34,6 +34,7 @@
 #include "llm/model/model_config.h"
 #include "llm/ops/adapters.h"
 #include "llm/ops/batch.h"
+#include "llm/ops/host_experts.h"
 #include "llm/ops/operands.h"
 #include "llm/ops/ops_memory.h"
 #include "llm/ops/sampling.h"
@@ -132,6 +133,10 @@ class Ops {
     // ExpertWeights.
     virtual std::unique_ptr<ExpertWeights> join_experts(std::vector<std::unique_ptr<WeightMatrix>> experts,
                                                         std::unique_ptr<OpsMemory> bias = nullptr) = 0;
+
+    // Prepares experts in host memory, for passes of at most this shape. Throws DeviceError if there is too
+    // little memory.
+    virtual std::unique_ptr<HostExperts> make_host_experts(const HostExpertShape& shape) = 0;
 
     // Loads the factors of adapters, as hidden_element(). Ranks are at most most_adapter_rank.
     virtual std::unique_ptr<AdapterWeights> load_adapters(const AdapterSource& source) = 0;

@@ -3,6 +3,30 @@
 #include <fmt/format.h>
 
 namespace voltpile::llm {
+namespace {
+
+class TimedHostExperts final : public HostExperts {
+  public:
+    TimedHostExperts(std::unique_ptr<HostExperts> experts, const TimedOps& ops)
+        : experts_(std::move(experts)), ops_(ops) {}
+    Ops& cores() override { return experts_->cores(); }
+    void sum(HiddenRows x, const HostExpertLayer& layer, const Routing& routing, HiddenRows gated,
+             FloatRows out, const std::function<void()>& meanwhile) override {
+        experts_->sum(x, layer, routing, gated, out, meanwhile);
+        ops_.mark("experts in host memory");
+    }
+    void check() const override { experts_->check(); }
+
+  private:
+    std::unique_ptr<HostExperts> experts_;
+    const TimedOps& ops_;
+};
+
+}  // namespace
+
+std::unique_ptr<HostExperts> TimedOps::make_host_experts(const HostExpertShape& shape) {
+    return std::make_unique<TimedHostExperts>(ops_.make_host_experts(shape), *this);
+}
 
 void TimedOps::embed(const WeightMatrix& table, const BatchView& batch, float scale, FloatRows x) {
     ops_.embed(table, batch, scale, x);

@@ -48,6 +48,7 @@ class TimedOps final : public Ops {
                                                 std::unique_ptr<OpsMemory> bias) override {
         return ops_.join_experts(std::move(experts), std::move(bias));
     }
+    std::unique_ptr<HostExperts> make_host_experts(const HostExpertShape& shape) override;
     std::unique_ptr<AdapterWeights> load_adapters(const AdapterSource& source) override {
         return ops_.load_adapters(source);
     }

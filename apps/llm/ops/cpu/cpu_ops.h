@@ -22,6 +22,7 @@ class CpuOps : public HostOps {
                     bool clamp = false);
 
     std::string describe() const override;
+    CpuTeam& team() { return team_; }
 
     void add_rms_norm(FloatRows x, AddedRows delta, const float* weight, float eps, HiddenRows out,
                       SentinelPlace place) override;

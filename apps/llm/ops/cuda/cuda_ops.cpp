@@ -18,6 +18,7 @@
 #include "llm/ops/cuda/copies.h"
 #include "llm/ops/cuda/expert_product.h"
 #include "llm/ops/cuda/heads.h"
+#include "llm/ops/cuda/host_experts.h"
 #include "llm/ops/cuda/loader.h"
 #include "llm/ops/cuda/product.h"
 #include "llm/ops/cuda/rows.h"
@@ -67,6 +68,7 @@ class CudaOps final : public GpuOps {
         : info_((use_device(device), device_info(device))),
           batch_invariant_(settings.batch_invariant),
           limit_(half_limit(settings.clamp)),
+          cores_(settings.cores),
           scratch_(settings.scratch_bytes),
           sentinel_(1),
           sentinel_seen_(1),
@@ -109,6 +111,9 @@ class CudaOps final : public GpuOps {
     std::unique_ptr<ExpertWeights> join_experts(std::vector<std::unique_ptr<WeightMatrix>> experts,
                                                 std::unique_ptr<OpsMemory> bias) override {
         return std::make_unique<CudaExperts>(std::move(experts), std::move(bias), buffers_, copies_, stream_);
+    }
+    std::unique_ptr<HostExperts> make_host_experts(const HostExpertShape& shape) override {
+        return std::make_unique<CudaHostExperts>(shape, cores_, stream_);
     }
     std::unique_ptr<AdapterWeights> load_adapters(const AdapterSource& source) override {
         return std::make_unique<CudaAdapters>(source, buffers_, copies_, stream_);
@@ -218,6 +223,7 @@ class CudaOps final : public GpuOps {
     DeviceInfo info_;
     bool batch_invariant_;
     float limit_;
+    std::vector<int> cores_;
     Stream stream_;
     SlabMemory matrices_;
     SlabMemory buffers_;  // separate from matrices_: network libraries may register whole allocations

@@ -1,8 +1,10 @@
-// The operations on one GPU, all on one stream. Only allocate, load_matrix, download, synchronize and
-// take_sentinel wait or allocate memory, so passes can be captured into CUDA graphs.
+// The operations on one GPU, all on one stream, but for experts in host memory (host_experts.h). Only
+// allocate, load_matrix, download, synchronize and take_sentinel wait or allocate memory, so passes can be
+// captured into CUDA graphs.
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "device/stream.h"
 #include "llm/model/gpu_memory.h"
@@ -18,6 +20,9 @@ struct CudaOpsSettings {
     // Makes matrix products, too, bit-identical for any other rows of the batch.
     bool batch_invariant = false;
     bool clamp = false;  // see ops.h
+    // The logical processors of the threads that compute experts in host memory (CudaHostExperts); -1:
+    // unbound.
+    std::vector<int> cores{-1};
 };
 
 // Ops with access to the stream, for collectives and events.

@@ -1,0 +1,54 @@
+#include "llm/ops/cuda/hand_over.h"
+
+#include <algorithm>
+
+#include "device/launch.cuh"
+
+namespace voltpile::llm {
+
+namespace {
+
+constexpr int threads_of_block = 256;
+constexpr std::int64_t most_blocks = 256;  // enough to keep the bus to the host busy
+
+int blocks_for(std::int64_t items) {
+    return static_cast<int>(
+        std::clamp<std::int64_t>((items + threads_of_block - 1) / threads_of_block, 1, most_blocks));
+}
+
+__global__ void hand_over(const std::uint32_t* x, std::int64_t words, const std::int32_t* expert,
+                          const float* weight, std::int64_t pairs, std::uint32_t* to_x,
+                          std::int32_t* to_expert, float* to_weight) {
+    const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+    const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    for (std::int64_t i = first; i < words; i += step) to_x[i] = x[i];
+    for (std::int64_t i = first; i < pairs; i += step) {
+        to_expert[i] = expert[i];
+        to_weight[i] = weight[i];
+    }
+}
+
+__global__ void take_sum(const float* sum, const float* shared, std::int64_t rows, std::int64_t columns,
+                         float* out) {
+    const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+    std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    for (; i < rows * columns; i += step)
+        out[i] = shared != nullptr ? fmaf(shared[i / columns], out[i], sum[i]) : sum[i];
+}
+
+}  // namespace
+
+void launch_hand_over(const void* x, std::int64_t words, const Routing& routing, std::int64_t pairs,
+                      void* to_x, std::int32_t* to_expert, float* to_weight, const Stream& stream) {
+    launch("handing rows to the host", hand_over, {blocks_for(words), threads_of_block}, stream,
+           static_cast<const std::uint32_t*>(x), words, routing.expert, routing.weight, pairs,
+           static_cast<std::uint32_t*>(to_x), to_expert, to_weight);
+}
+
+void launch_take_sum(const float* sum, const float* shared, std::int64_t rows, std::int64_t columns,
+                     float* out, const Stream& stream) {
+    launch("taking sums from the host", take_sum, {blocks_for(rows * columns), threads_of_block}, stream, sum,
+           shared, rows, columns, out);
+}
+
+}  // namespace voltpile::llm

@@ -1,0 +1,102 @@
+#include "llm/ops/cuda/host_experts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+
+#include "base/bind_thread.h"
+#include "base/error.h"
+#include "device/check.h"
+#include "llm/ops/cuda/hand_over.h"
+
+namespace voltpile::llm {
+namespace {
+
+std::size_t count(std::int64_t rows, std::int64_t columns) {
+    return static_cast<std::size_t>(rows * columns);
+}
+
+}  // namespace
+
+CudaHostExperts::CudaHostExperts(const HostExpertShape& shape, const std::vector<int>& cores,
+                                 const Stream& stream)
+    : shape_(shape),
+      stream_(stream),
+      first_core_(cores.front()),
+      experts_(cores),
+      x_(count(shape.rows, shape.columns)),
+      expert_(count(shape.rows, shape.used)),
+      weight_(count(shape.rows, shape.used)),
+      sum_(count(shape.rows, shape.columns)) {
+    if (shape.columns % 2 != 0) throw DeviceError("experts in host memory need an even hidden size");
+}
+
+CudaHostExperts::~CudaHostExperts() {
+    try {
+        beside_.synchronize();  // the driver's thread uses this object
+    } catch (const Error&) {
+        // The GPU has failed, so that it calls nothing more.
+    }
+}
+
+void CudaHostExperts::sum(HiddenRows x, const HostExpertLayer& layer, const Routing& routing, HiddenRows,
+                          FloatRows out, const std::function<void()>& meanwhile) {
+    if (x.rows > shape_.rows || x.columns != shape_.columns || routing.used != shape_.used)
+        throw std::logic_error("a pass exceeds the shape of the experts in host memory");
+    if (x.rows > 0) {
+        fork_.put(stream_, beside_);
+        launch_hand_over(x.data, x.rows * x.columns / 2, routing, x.rows * routing.used, x_.data(),
+                         expert_.data(), weight_.data(), beside_);
+        enqueue_call(layer, x.rows);
+    }
+    if (meanwhile) meanwhile();
+    if (x.rows == 0) return;
+    join_.put(beside_, stream_);
+    launch_take_sum(sum_.data(), routing.shared, out.rows, out.columns, out.data, stream_);
+}
+
+void CudaHostExperts::enqueue_call(const HostExpertLayer& layer, std::int64_t rows) {
+    cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
+    cuda_check(cudaStreamIsCapturing(beside_.get(), &capturing), "asking whether a stream captures");
+    auto call = std::make_unique<Call>(Call{this, layer, rows, capturing != cudaStreamCaptureStatusNone});
+    cuda_check(cudaLaunchHostFunc(beside_.get(), run, call.get()), "enqueueing experts in host memory");
+    if (call->again)
+        of_graphs_.push_back(std::move(call));
+    else
+        static_cast<void>(call.release());  // run() deletes it
+}
+
+void CudaHostExperts::run(void* data) noexcept {
+    auto* const call = static_cast<Call*>(data);
+    call->owner->compute(*call);
+    if (!call->again) delete call;
+}
+
+void CudaHostExperts::compute(const Call& call) noexcept {
+    thread_local int bound_to = -1;
+    if (bound_to != first_core_) bind_this_thread(bound_to = first_core_);
+    if (!failed_.load(std::memory_order_acquire)) {
+        try {
+            experts_.sum({x_.data(), expert_.data(), weight_.data(), call.rows, shape_.columns, shape_.used},
+                         call.layer, sum_.data());
+            return;
+        } catch (const std::exception& error) {
+            try {
+                failure_ = error.what();
+            } catch (const std::bad_alloc&) {
+                // check() says that it failed, without a reason.
+            }
+        }
+        failed_.store(true, std::memory_order_release);
+    }
+    std::fill_n(sum_.data(), count(call.rows, shape_.columns), std::numeric_limits<float>::quiet_NaN());
+}
+
+void CudaHostExperts::check() const {
+    if (failed_.load(std::memory_order_acquire))
+        throw DeviceError(fmt::format("cannot compute experts in host memory: {}", failure_));
+}
+
+}  // namespace voltpile::llm

@@ -1,0 +1,197 @@
+// Experts in host memory beside those of the device and ReferenceOps.
+#include <numeric>
+
+#include "llm/ops/cpu/core_experts.h"
+#include "llm/ops_experts_fixture.h"
+
+namespace voltpile::llm {
+namespace {
+
+class OpsHostExpertsTest : public ExpertsFixture {
+  protected:
+    static HostExpertLayer layer_of(const Loaded& loaded, const Mixture& m) {
+        return {loaded.gate.get(), loaded.up.get(), loaded.down.get(), m.activation};
+    }
+    // As ExpertsFixture::run(), with experts in host memory. The shared expert writes its output meanwhile.
+    static std::vector<float> run_on_host(Side& side, const Mixture& m, const std::vector<float>& x,
+                                          const std::vector<std::int32_t>& sequence,
+                                          const std::vector<float>& shared) {
+        const auto rows = static_cast<std::int64_t>(sequence.size());
+        const auto host = side.ops->make_host_experts({rows, m.hidden, m.used});
+        const Loaded loaded = load(side, m, !shared.empty(), host.get());
+        const Routing routing =
+            make_routing(side, rows, loaded.settings, static_cast<int>(loaded.gate->count()));
+        const HiddenRows rows_of_x = side.hidden(x, m.hidden);
+        side.ops->route(rows_of_x, loaded.settings, batch_of(side, sequence), routing);
+        const FloatRows out =
+            side.rows(std::vector<float>(static_cast<std::size_t>(rows * m.hidden), 7), m.hidden);
+        std::function<void()> meanwhile;
+        if (!shared.empty())
+            meanwhile = [&] { side.ops->upload(out.data, shared.data(), shared.size() * sizeof(float)); };
+        const HiddenRows gated =
+            side.hidden(std::vector<float>(static_cast<std::size_t>(rows * m.used * m.ffn)), m.ffn);
+        host->sum(rows_of_x, layer_of(loaded, m), routing, gated, out, meanwhile);
+        auto sums = side.down(out);
+        host->check();
+        return sums;
+    }
+    // Cores round activations to 8 bits for quantized weights, beside a GPU, too.
+    static double bound(WeightFormat format) { return 4 * product_bound(format) + 1e-10; }
+};
+VOLTPILE_FOR_ALL_OPS(OpsHostExpertsTest);
+
+TEST_P(OpsHostExpertsTest, MultipliesFormatsAndManyRows) {
+    for (const WeightFormat format : {WeightFormat::F16, WeightFormat::Q8_0, WeightFormat::Q4_K,
+                                      WeightFormat::Q6_K, WeightFormat::MXFP4, WeightFormat::IQ4_XS}) {
+        const Mixture m = mixture(format, 5, 2, 256, 256);
+        for (const std::int64_t rows : {1, 2, 5, 40}) {
+            for (const bool shared : {false, true}) {
+                SCOPED_TRACE(std::string(name(format)) + ", " + std::to_string(rows) + " rows");
+                const auto x = normals(rows * m.hidden);
+                const std::vector<float> before = shared ? normals(rows * m.hidden) : std::vector<float>();
+                std::vector<std::int32_t> sequence(static_cast<std::size_t>(rows), 0);
+                if (rows == 5) sequence[3] = sequence[4] = -1;
+                Side tested(GetParam().make()), reference(std::make_unique<ReferenceOps>());
+                EXPECT_LT(
+                    nmse(run_on_host(tested, m, x, sequence, before), run(reference, m, x, sequence, before)),
+                    bound(format));
+            }
+        }
+    }
+}
+
+// Biases, a clamped gate, and ranks with some experts each, whose outputs add up.
+TEST_P(OpsHostExpertsTest, RanksWithWholeExpertsAddUp) {
+    Mixture m = mixture(WeightFormat::MXFP4, 24, 4, 160, 96);
+    m.activation = Activation::ClampedSwiglu;
+    m.router_bias = normals(m.experts, 2);
+    m.gate_bias = normals(m.experts * m.ffn, 4);
+    m.up_bias = normals(m.experts * m.ffn, 4);
+    m.down_bias = normals(m.experts * m.hidden, 2);
+    for (const std::int64_t rows : {1, 4, 33}) {
+        SCOPED_TRACE(std::to_string(rows) + " rows");
+        Side tested(GetParam().make()), reference(std::make_unique<ReferenceOps>());
+        const auto x = normals(rows * m.hidden), shared = normals(rows * m.hidden);
+        std::vector<std::int32_t> sequence(static_cast<std::size_t>(rows), 0);
+        if (rows > 2) sequence[1] = -1;
+        const auto wanted = run(reference, m, x, sequence, shared);
+        std::vector<float> sum(wanted.size());
+        for (const auto& [begin, end] : {std::pair{0, 1}, {1, 11}, {11, 24}}) {
+            const auto of_rank = run_on_host(tested, part(m, begin, end), x, sequence,
+                                             begin == 0 ? shared : std::vector<float>());
+            for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += of_rank[i];
+        }
+        EXPECT_LT(nmse(sum, wanted), bound(m.format));
+    }
+}
+
+TEST_P(OpsHostExpertsTest, AgreeWithExpertsOnTheDevice) {
+    const Mixture m = mixture(WeightFormat::Q4_K, 32, 4, 256, 512);
+    for (const std::int64_t rows : {1, 7, 9, 150}) {
+        SCOPED_TRACE(std::to_string(rows) + " rows");
+        Side side(GetParam().make());
+        const auto x = normals(rows * m.hidden), shared = normals(rows * m.hidden);
+        const std::vector<std::int32_t> sequence(static_cast<std::size_t>(rows), 0);
+        const auto host = run_on_host(side, m, x, sequence, shared);
+        const auto device = run(side, m, x, sequence, shared);
+        if (side.ops->hidden_element() == Element::F32)
+            EXPECT_EQ(host, device);  // the same products in the same order
+        else
+            EXPECT_LT(nmse(host, device), bound(m.format) + 1e-6);
+    }
+}
+
+// Nothing that a recording holds depends on the rows or their experts, nor does the shared expert that it
+// runs beside them.
+TEST_P(OpsHostExpertsTest, ReplaysWithOtherExperts) {
+    const Mixture m = mixture(WeightFormat::Q4_K, 16, 2, 256, 256);
+    for (const std::int64_t rows : {2, 40}) {
+        Side side(GetParam().make());
+        const auto host = side.ops->make_host_experts({rows, m.hidden, m.used});
+        const Loaded loaded = load(side, m, true, host.get());
+        const auto dense = side.ops->load_matrix(
+            source(WeightFormat::F16, m.hidden, m.hidden, weights(WeightFormat::F16, m.hidden, m.hidden)));
+        const Routing routing = make_routing(side, rows, loaded.settings);
+        const BatchView batch = batch_of(side, std::vector<std::int32_t>(static_cast<std::size_t>(rows), 0));
+        const HiddenRows x = side.hidden(normals(rows * m.hidden), m.hidden);
+        const FloatRows out =
+            side.rows(std::vector<float>(static_cast<std::size_t>(rows * m.hidden)), m.hidden);
+        const HiddenRows gated =
+            side.hidden(std::vector<float>(static_cast<std::size_t>(rows * m.used * m.ffn)), m.ffn);
+        const auto enqueue = [&] {
+            side.ops->route(x, loaded.settings, batch, routing);
+            // Two layers after each other share all memory.
+            for (int layer = 0; layer < 2; ++layer)
+                host->sum(x, layer_of(loaded, m), routing, gated, out,
+                          [&] { side.ops->matmul(x, *dense, out); });
+        };
+        enqueue();
+        const auto recording = side.ops->record(enqueue);
+        for (int i = 0; i < 3; ++i) {
+            const auto numbers = normals(rows * m.hidden);
+            const HiddenRows other = side.hidden(numbers, m.hidden);
+            std::vector<std::byte> bytes(numbers.size() * bytes_of(side.ops->hidden_element()));
+            side.ops->download(bytes.data(), other.data, bytes.size());
+            side.ops->upload(x.data, bytes.data(), bytes.size());
+            recording->replay();
+            const auto replayed = side.down(out);
+            enqueue();
+            EXPECT_EQ(side.down(out), replayed) << rows << ' ' << i;
+        }
+        host->check();
+    }
+}
+
+// What cores compute for a GPU: fp16 rows, and experts that the GPU has chosen.
+TEST_P(OpsHostExpertsTest, CoresComputeRoutedRows) {
+    if (GetParam().name.starts_with("gpu")) GTEST_SKIP() << "cores alone";
+    constexpr std::int64_t hidden = 128, ffn = 96;
+    constexpr int experts = 6, used = 3;
+    for (const WeightFormat format : {WeightFormat::MXFP4, WeightFormat::F16}) {
+        Mixture m = mixture(format, experts, used, hidden, ffn);
+        m.up_bias = normals(experts * ffn);
+        m.gate_bias = normals(experts * ffn);
+        m.down_bias = normals(experts * hidden);
+        CoreExperts cores(std::vector<int>(3, -1));
+        const auto loaded_on = [&](Ops& ops) {
+            return Loaded{{},
+                          load(ops, m, ffn, hidden, m.gate, m.gate_bias),
+                          load(ops, m, ffn, hidden, m.up, m.up_bias),
+                          load(ops, m, hidden, ffn, m.down, m.down_bias)};
+        };
+        const Loaded loaded = loaded_on(cores.ops());
+        Side reference(std::make_unique<ReferenceOps>());
+        const Loaded of_reference = loaded_on(*reference.ops);
+        for (const std::int64_t rows : {1, 12}) {
+            const auto x = normals(rows * hidden);
+            std::vector<std::uint16_t> halves(x.size());
+            std::ranges::transform(x, halves.begin(), half_from_float);
+            std::vector<std::int32_t> expert;
+            std::vector<float> weight;
+            for (std::int32_t i = 0; i < rows * used; ++i) {
+                expert.push_back(i % 7 == 3 ? -1 : i % experts);
+                weight.push_back(0.1F * static_cast<float>(1 + i % 5));
+            }
+            std::vector<float> out(static_cast<std::size_t>(rows * hidden), 7);
+            cores.sum({halves.data(), expert.data(), weight.data(), rows, hidden, used}, layer_of(loaded, m),
+                      out.data());
+
+            const std::size_t bytes = routing_bytes(rows, experts, used);
+            const Routing routing = routing_in(reference.up(std::vector<float>(bytes / sizeof(float))), rows,
+                                               experts, used, false);
+            std::ranges::copy(expert, routing.expert);
+            std::ranges::copy(weight, routing.weight);
+            sort_by_expert(rows, routing);
+            const HiddenRows gated =
+                reference.hidden(std::vector<float>(static_cast<std::size_t>(rows * used * ffn)), ffn);
+            const FloatRows wanted = reference.rows(std::vector<float>(out.size()), hidden);
+            reference.ops->gated_experts(reference.hidden(x, hidden), *of_reference.gate, *of_reference.up,
+                                         m.activation, routing, gated);
+            reference.ops->sum_experts(gated, *of_reference.down, routing, wanted);
+            EXPECT_LT(nmse(out, reference.down(wanted)), bound(format)) << rows;
+        }
+    }
+}
+
+}  // namespace
+}  // namespace voltpile::llm
