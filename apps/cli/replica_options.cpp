@@ -55,7 +55,7 @@ void add_team_options(CLI::App& command, llm::ReplicaRequest& request) {
             "element type of the KV cache: int8 takes about half the memory and rounds more [fp16]")
         ->check(CLI::IsMember({"fp16", "int8"}))
         ->type_name("ELEMENT");
-    add_replica_fields(command, request, {"batch_invariant", "clamp"});
+    add_replica_fields(command, request, {"experts_on_host", "batch_invariant", "clamp"});
 }
 
 void add_replica_options(CLI::App& command, llm::ReplicaRequest& request) {

@@ -17,8 +17,8 @@ namespace voltpile::cli {
 // Adds MODEL, a path.
 CLI::Option* add_model_option(CLI::App& command, std::string& path);
 
-// Adds --tensor, --pipeline, --cpu, --ranks-per-node, --cache, --batch-invariant and --clamp. `request` must
-// outlive the parser.
+// Adds --tensor, --pipeline, --cpu, --ranks-per-node, --cache, --experts-on-host, --batch-invariant and
+// --clamp. `request` must outlive the parser.
 void add_team_options(CLI::App& command, llm::ReplicaRequest& request);
 
 // Adds these and --context; request.context stays 0 if the option is not given.

@@ -49,7 +49,8 @@ double weights_of_pass(const ModelSource& model, const ReplicaPlan& plan) {
 // Returns the bytes of the experts that a pass does not read if its tokens choose experts at random.
 double unused_in_pass(const ModelSource& model, const ReplicaPlan& plan, int tokens) {
     double experts = 0;
-    for (const StageNeeds& stage : plan.stages) experts += static_cast<double>(stage.experts);
+    for (const StageNeeds& stage : plan.stages)
+        experts += static_cast<double>(stage.experts + stage.host_experts);
     return experts * std::pow(weight_bytes(model).unused_experts, tokens);
 }
 

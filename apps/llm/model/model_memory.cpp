@@ -15,6 +15,8 @@ namespace {
 struct RankBytes {
     std::vector<std::uint64_t> layers;
     std::vector<std::uint64_t> experts;  // of each layer
+    // The experts of each layer in host memory, which `layers` and `experts` leave out: bytes and weights.
+    std::vector<std::uint64_t> host_experts, host_weights;
     std::uint64_t embedding = 0;
     std::uint64_t head = 0;
     std::uint64_t kv_heads = 0;
@@ -28,12 +30,20 @@ std::uint64_t bytes_of(WeightLayout layout, const ModelTensor& tensor, const Ten
                      static_cast<std::int64_t>(slice.columns()));
 }
 
-RankBytes bytes_of_rank(const ModelSource& model, WeightLayout layout, const RankShare& share) {
+// on_host: the first layer with experts in host memory.
+RankBytes bytes_of_rank(const ModelSource& model, WeightLayout layout, const RankShare& share, int on_host) {
     RankBytes bytes;
     bytes.layers.resize(static_cast<std::size_t>(model.config().layers));
-    bytes.experts.resize(bytes.layers.size());
+    bytes.experts = bytes.host_experts = bytes.host_weights = bytes.layers;
     for (const ModelTensor& tensor : model.tensors()) {
-        const std::uint64_t size = bytes_of(layout, tensor, tensor_shard(model, tensor, share).stored);
+        const TensorSlice slice = tensor_shard(model, tensor, share).stored;
+        if (tensor.expert >= 0 && tensor.layer >= on_host) {
+            const auto layer = static_cast<std::size_t>(tensor.layer);
+            bytes.host_experts[layer] += slice.bytes(tensor.format);
+            bytes.host_weights[layer] += slice.rows() * slice.columns();
+            continue;
+        }
+        const std::uint64_t size = bytes_of(layout, tensor, slice);
         if (tensor.layer >= 0)
             bytes.layers[static_cast<std::size_t>(tensor.layer)] += size;
         else if (tensor.name.starts_with("output"))
@@ -48,13 +58,17 @@ RankBytes bytes_of_rank(const ModelSource& model, WeightLayout layout, const Ran
     return bytes;
 }
 
-RankBytes fullest_rank(const ModelSource& model, WeightLayout layout, int ranks) {
-    RankBytes fullest = bytes_of_rank(model, layout, rank_share(model, 0, ranks));
+RankBytes fullest_rank(const ModelSource& model, WeightLayout layout, int ranks, int on_host) {
+    RankBytes fullest = bytes_of_rank(model, layout, rank_share(model, 0, ranks), on_host);
     const auto raise = [](std::uint64_t& value, std::uint64_t other) { value = std::max(value, other); };
     for (int rank = 1; rank < ranks; ++rank) {
-        const RankBytes bytes = bytes_of_rank(model, layout, rank_share(model, rank, ranks));
-        for (std::size_t i = 0; i < bytes.layers.size(); ++i) raise(fullest.layers[i], bytes.layers[i]);
-        for (std::size_t i = 0; i < bytes.experts.size(); ++i) raise(fullest.experts[i], bytes.experts[i]);
+        const RankBytes bytes = bytes_of_rank(model, layout, rank_share(model, rank, ranks), on_host);
+        for (std::size_t i = 0; i < bytes.layers.size(); ++i) {
+            raise(fullest.layers[i], bytes.layers[i]);
+            raise(fullest.experts[i], bytes.experts[i]);
+            raise(fullest.host_experts[i], bytes.host_experts[i]);
+            raise(fullest.host_weights[i], bytes.host_weights[i]);
+        }
         raise(fullest.embedding, bytes.embedding);
         raise(fullest.head, bytes.head);
         raise(fullest.kv_heads, bytes.kv_heads);
@@ -75,8 +89,12 @@ std::uint64_t tied_head_bytes(const ModelSource& model, WeightLayout layout, int
 // Computes the bytes on the fullest rank of a stage, for any range of layers.
 class StageWeights {
   public:
-    StageWeights(const ModelSource& model, WeightLayout layout, int ranks, std::size_t stages)
-        : rank_(fullest_rank(model, layout, ranks)), stages_(stages), before_(rank_.layers.size() + 1, 0) {
+    StageWeights(const ModelSource& model, WeightLayout layout, int ranks, std::size_t stages,
+                 int experts_on_host = 0)
+        : on_host_(first_layer_on_host(model.config(), experts_on_host)),
+          rank_(fullest_rank(model, layout, ranks, on_host_)),
+          stages_(stages),
+          before_(rank_.layers.size() + 1, 0) {
         rank_.head += tied_head_bytes(model, layout, ranks, stages);
         std::partial_sum(rank_.layers.begin(), rank_.layers.end(), before_.begin() + 1);
     }
@@ -84,14 +102,28 @@ class StageWeights {
         return before_[end] - before_[begin] + (stage == 0 ? rank_.embedding : 0) +
                (stage + 1 == stages_ ? rank_.head : 0);
     }
-    std::uint64_t experts(std::size_t begin, std::size_t end) const {
-        return std::accumulate(rank_.experts.begin() + static_cast<std::ptrdiff_t>(begin),
-                               rank_.experts.begin() + static_cast<std::ptrdiff_t>(end), std::uint64_t{0});
+    std::uint64_t experts(std::size_t begin, std::size_t end) const { return sum(rank_.experts, begin, end); }
+    std::uint64_t host_experts(std::size_t begin, std::size_t end) const {
+        return sum(rank_.host_experts, begin, end);
+    }
+    std::uint64_t host_weights(std::size_t begin, std::size_t end) const {
+        return sum(rank_.host_weights, begin, end);
+    }
+    int host_layers(std::size_t begin, std::size_t end) const {
+        int count = 0;
+        for (std::size_t layer = begin; layer < end; ++layer) count += rank_.host_experts[layer] > 0;
+        return count;
     }
     std::size_t layers() const { return rank_.layers.size(); }
     std::uint64_t kv_heads() const { return rank_.kv_heads; }
 
   private:
+    static std::uint64_t sum(const std::vector<std::uint64_t>& bytes, std::size_t begin, std::size_t end) {
+        return std::accumulate(bytes.begin() + static_cast<std::ptrdiff_t>(begin),
+                               bytes.begin() + static_cast<std::ptrdiff_t>(end), std::uint64_t{0});
+    }
+
+    int on_host_;  // the first layer with experts in host memory
     RankBytes rank_;
     std::size_t stages_;
     std::vector<std::uint64_t> before_;  // for each layer, the bytes of all layers before it
@@ -131,9 +163,10 @@ std::uint64_t kv_bytes_per_token_and_layer(const ModelConfig& config, KvElement 
 }
 
 std::vector<StageNeeds> cut_into_stages(const ModelSource& model, WeightLayout layout, int tensor_parallel,
-                                        std::span<const double> capacities, KvElement cache) {
+                                        std::span<const double> capacities, KvElement cache,
+                                        int experts_on_host) {
     const std::size_t stages = capacities.size();
-    const StageWeights weights(model, layout, tensor_parallel, stages);
+    const StageWeights weights(model, layout, tensor_parallel, stages, experts_on_host);
     const std::size_t layers = weights.layers();
     if (stages < 1 || stages > layers) throw std::invalid_argument("more pipeline stages than layers");
     const StageWeights stored(model, WeightLayout::File, tensor_parallel, stages);
@@ -165,7 +198,10 @@ std::vector<StageNeeds> cut_into_stages(const ModelSource& model, WeightLayout l
                     kv_per_token_and_layer * (end - begin),
                     stored(s, begin, end),
                     weights.experts(begin, end),
-                    expert_ranks};
+                    expert_ranks,
+                    weights.host_layers(begin, end),
+                    weights.host_experts(begin, end),
+                    weights.host_weights(begin, end)};
     }
     return needs;
 }
@@ -212,6 +248,17 @@ std::uint64_t working_bytes(const ModelConfig& config, WeightLayout layout, cons
         4 * (2 * config.hidden + config.vocab + (tensor > 1 ? (tensor + 1) * words : 0));
     return static_cast<std::uint64_t>(pass.rows * row + pass.logits * logit_row) +
            (gpu ? gpu_scratch_bytes + cublas_bytes : 0);
+}
+
+std::uint64_t host_working_bytes(const ModelConfig& config, const PassShape& pass) {
+    const Experts& experts = config.experts;
+    const std::int64_t ffn = pass.whole_experts ? experts.ffn : experts.ffn / pass.tensor_parallel;
+    // Pinned: fp16 inputs, fp32 outputs, the choices. On cores: fp32 inputs, and for each row and expert a
+    // copy of the input, its gated products and its output.
+    const std::int64_t pinned = 6 * config.hidden + 8 * experts.used;
+    const std::int64_t of_cores =
+        4 * (config.hidden + experts.used * (2 * config.hidden + ffn) + 4 * experts.used);
+    return static_cast<std::uint64_t>(pass.rows * (pinned + of_cores));
 }
 
 std::uint64_t tokens_in(std::span<const StageNeeds> stages, std::uint64_t bytes_per_gpu) {

@@ -57,13 +57,19 @@ struct StageNeeds {
     std::uint64_t stored = 0;   // bytes of the same weights in the file
     std::uint64_t experts = 0;  // bytes in memory of those matrices of which a token uses only some
     int expert_ranks = 1;       // that share the experts as whole ones; 1: each has a part of every expert
+    // Experts in host memory, which `weights` and `experts` leave out.
+    int host_layers = 0;             // that have them
+    std::uint64_t host_experts = 0;  // bytes on the fullest rank, as in the file
+    std::uint64_t host_weights = 0;  // their number there
 };
 
 // Cuts the layers into one stage for each capacity, each with at least one layer, so that the largest ratio
 // of weights to capacity is minimal. capacities: of one GPU of each stage, in any unit, positive.
-// tensor_parallel: without obstacle. Throws std::invalid_argument for more stages than layers.
+// tensor_parallel: without obstacle. experts_on_host: the experts of this many layers are not on the GPUs,
+// see first_layer_on_host(). Throws std::invalid_argument for more stages than layers.
 std::vector<StageNeeds> cut_into_stages(const ModelSource& model, WeightLayout layout, int tensor_parallel,
-                                        std::span<const double> capacities, KvElement cache = KvElement::F16);
+                                        std::span<const double> capacities, KvElement cache = KvElement::F16,
+                                        int experts_on_host = 0);
 
 // The largest pass of a team.
 struct PassShape {
@@ -78,6 +84,10 @@ struct PassShape {
 // Returns the bytes that a rank needs beside weights and KV cache: activations of the largest pass, mostly
 // fp16 on GPUs, hidden states on their way to the next stage, and the operations' own memory.
 std::uint64_t working_bytes(const ModelConfig& config, WeightLayout layout, const PassShape& pass);
+
+// Returns the bytes of host memory that a rank with a GPU needs in passes with experts in host memory: rows
+// on their way to the cores and back, and the activations of the cores.
+std::uint64_t host_working_bytes(const ModelConfig& config, const PassShape& pass);
 
 // Returns how many tokens fit into the KV cache beside the weights on the GPUs of every stage; 0 if the
 // weights do not fit.

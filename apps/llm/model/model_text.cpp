@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/format.h"
@@ -118,15 +120,53 @@ Split widest_split(const ModelSource& model, int gpus) {
 // The memory of the operations; activations are small beside it.
 constexpr double working_of_one = gpu_scratch_bytes + cublas_bytes;
 
-std::string room_text(std::uint64_t tokens) {
-    return tokens == 0 ? "does not fit" : count_text(static_cast<std::int64_t>(tokens));
+int room_columns(const ModelSource& model) {
+    return model.config().experts.count > 0 ? 22 : 16;
+}
+
+// The tokens that must have room beside the weights before experts leave the GPUs.
+constexpr std::int64_t kTokensBesideExperts = 8192;
+
+std::vector<StageNeeds> cut_equally(const ModelSource& model, const Split& split, int experts_on_host) {
+    const std::vector<double> equal(static_cast<std::size_t>(split.pipeline_stages), 1.0);
+    return cut_into_stages(model, WeightLayout::Gpu, split.tensor_parallel, equal, KvElement::F16,
+                           experts_on_host);
+}
+
+// Returns the fewest layers whose experts must be in host memory, with their bytes on the fullest rank;
+// nothing if that does not help.
+std::optional<std::pair<int, std::uint64_t>> least_on_host(const ModelSource& model, const Split& split,
+                                                           std::uint64_t bytes_per_gpu) {
+    const auto wanted =
+        static_cast<std::uint64_t>(std::min<std::int64_t>(kTokensBesideExperts, model.config().context));
+    const auto fits = [&](int on_host) {
+        return tokens_in(cut_equally(model, split, on_host), bytes_per_gpu) >= wanted;
+    };
+    int too_few = 0, enough = layers_with_experts(model.config());
+    if (enough == 0 || !fits(enough)) return std::nullopt;
+    while (enough - too_few > 1) {
+        const int middle = (enough + too_few) / 2;
+        (fits(middle) ? enough : too_few) = middle;
+    }
+    std::uint64_t bytes = 0;
+    for (const StageNeeds& stage : cut_equally(model, split, enough))
+        bytes = std::max(bytes, stage.host_experts);
+    return std::pair{enough, bytes};
+}
+
+std::string room_text(const ModelSource& model, const Split& split, const std::vector<StageNeeds>& stages,
+                      std::uint64_t bytes_per_gpu) {
+    if (const std::uint64_t tokens = tokens_in(stages, bytes_per_gpu); tokens > 0)
+        return count_text(static_cast<std::int64_t>(tokens));
+    const auto host = least_on_host(model, split, bytes_per_gpu);
+    return host ? fmt::format("{} on host, {}", host->first, bytes_text(static_cast<double>(host->second)))
+                : "does not fit";
 }
 
 std::string needs_row(const ModelSource& model, int gpus) {
     const Split split = widest_split(model, gpus);
     if (split.pipeline_stages > model.config().layers) return {};
-    const std::vector<double> equal(static_cast<std::size_t>(split.pipeline_stages), 1.0);
-    const auto stages = cut_into_stages(model, WeightLayout::Gpu, split.tensor_parallel, equal);
+    const auto stages = cut_equally(model, split, 0);
     std::uint64_t weights = 0, kv = 0;
     for (const StageNeeds& stage : stages) {
         weights = std::max(weights, stage.weights);
@@ -134,12 +174,12 @@ std::string needs_row(const ModelSource& model, int gpus) {
     }
     const auto room = [&](double gib) {
         const double reserved = reserved_bytes_of_gpu(split.tensor_parallel) + working_of_one;
-        return tokens_in(stages, static_cast<std::uint64_t>(gib * kGiB - reserved));
+        return room_text(model, split, stages, static_cast<std::uint64_t>(gib * kGiB - reserved));
     };
-    return fmt::format("{:>4}  {:<10}{:>13}{:>15}{:>16}{:>16}\n", gpus,
+    return fmt::format("{:>4}  {:<10}{:>13}{:>15}{:>{}}{:>{}}\n", gpus,
                        fmt::format("TP{} x PP{}", split.tensor_parallel, split.pipeline_stages),
                        bytes_text(static_cast<double>(weights)), bytes_text(static_cast<double>(kv) * 1000),
-                       room_text(room(16)), room_text(room(32)));
+                       room(16), room_columns(model), room(32), room_columns(model));
 }
 
 }  // namespace
@@ -183,9 +223,16 @@ std::string config_text(const ModelSource& model) {
 }
 
 std::string needs_text(const ModelSource& model) {
-    std::string text = fmt::format("{:>4}  {:<10}{:>13}{:>15}{:>16}{:>16}\n", "GPUs", "split", "weights/GPU",
-                                   "KV/1000 tok.", "tokens, 16 GB", "tokens, 32 GB");
+    const int columns = room_columns(model);
+    std::string text = fmt::format("{:>4}  {:<10}{:>13}{:>15}{:>{}}{:>{}}\n", "GPUs", "split", "weights/GPU",
+                                   "KV/1000 tok.", "tokens, 16 GB", columns, "tokens, 32 GB", columns);
     for (const int gpus : {1, 2, 4, 8}) text += needs_row(model, gpus);
+    if (text.find(" on host") != std::string::npos)
+        text += fmt::format(
+            "N on host: fits with {} tokens if the experts of N layers stay in host memory "
+            "(--experts-on-host), "
+            "so many bytes for each GPU.\n",
+            count_text(std::min<std::int64_t>(kTokensBesideExperts, model.config().context)));
     return text + fmt::format(
                       "The fullest GPU of each split; tokens: of all sequences together, after {} for CUDA "
                       "and working "

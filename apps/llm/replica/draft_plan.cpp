@@ -84,6 +84,7 @@ class DraftPlanner {
         draft.logits = request_.sequences;
         draft.batch_invariant = false;
         draft.host_cache_tokens = 0;
+        draft.experts_on_host = 0;
         draft.shrinks = true;
         draft.prompt_tokens = 0;
         return draft;

@@ -4,18 +4,26 @@
 
 #include "base/bind_thread.h"
 #include "llm/ops/cpu/cpu_ops.h"
+#include "llm/replica/experts_on_host.h"
 #if VOLTPILE_CUDA
 #include "llm/ops/cuda/cuda_ops.h"
 #endif
 
 namespace voltpile::llm {
 
-std::vector<int> pus_of(const Plan& plan, int world_rank) {
-    const RankPlan& rank = plan.ranks[static_cast<std::size_t>(world_rank)];
+namespace {
+
+std::vector<int> pus_of(const Plan& plan, int world_rank, const std::vector<int>& cores) {
+    const Host& host = plan.host_of(plan.ranks[static_cast<std::size_t>(world_rank)]);
     std::vector<int> pus;
-    for (const int core : rank.cores)
-        pus.push_back(plan.host_of(rank).cores[static_cast<std::size_t>(core)].pu);
+    for (const int core : cores) pus.push_back(host.cores[static_cast<std::size_t>(core)].pu);
     return pus;
+}
+
+}  // namespace
+
+std::vector<int> pus_of(const Plan& plan, int world_rank) {
+    return pus_of(plan, world_rank, plan.ranks[static_cast<std::size_t>(world_rank)].cores);
 }
 
 void bind_to_cores(const Plan& plan, int world_rank) {
@@ -30,6 +38,7 @@ RankOps make_rank_ops(const Plan& plan, int world_rank, [[maybe_unused]] std::ui
         settings.matrix_bytes = weight_bytes;
         settings.batch_invariant = request.batch_invariant;
         settings.clamp = request.clamp;
+        settings.cores = pus_of(plan, world_rank, expert_cores(plan, world_rank));
         auto ops = make_cuda_ops(device, settings);
         const Stream* const stream = &ops->stream();
         return {std::move(ops), stream};

@@ -128,6 +128,7 @@ void Replica::load(const ModelSource& model) {
     settings.cache = plan_.request.cache;
     settings.clamp = plan_.request.clamp;
     settings.batch_invariant = plan_.request.batch_invariant;
+    settings.experts_on_host = plan_.experts_on_host;
     settings.limits = plan_.request.limits();
     settings.loaded = [&](std::uint64_t bytes) {
         count_step(Phase::Load);
@@ -151,6 +152,8 @@ std::string Replica::describe() const {
     const TeamPlan& teams = plan_.plan.teams;
     std::string text = ops_->describe();
     if (!teams.single()) text += fmt::format("; TP{} x PP{}", teams.tensor, teams.pipeline);
+    if (plan_.experts_on_host > 0)
+        text += fmt::format("; experts of {} layers in host memory", plan_.experts_on_host);
     if (plan_.request.cache == KvElement::I8) text += "; int8 cache";
     if (plan_.request.clamp) text += "; clamped to fp16";
     if (draft_) text += "; with a draft model";
@@ -182,6 +185,7 @@ std::span<const float> Replica::host_logits(const Batch& batch) {
 }
 
 void Replica::enqueue(const Batch& batch, std::span<const SamplingRow> sampling) {
+    decoder_->check_host();
     if (rests_) rests_->before_pass();
     runner_->enqueue(batch, sampling);
     if (rests_) rests_->after_pass();
@@ -201,6 +205,7 @@ void Replica::enqueue(const Batch& batch, std::span<const SamplingRow> sampling)
 }
 
 void Replica::enqueue_logits(const Batch& batch) {
+    decoder_->check_host();
     if (rests_) rests_->before_pass();
     runner_->enqueue_logits(batch);
     if (rests_) rests_->after_pass();
@@ -223,6 +228,7 @@ Draws Replica::collect() {
         draws = Draws::from_message(oldest.message, oldest.draws, oldest.top_n);
         awaited_.pop_front();
     }
+    decoder_->check_host();
     links_->check();
     return draws;
 }

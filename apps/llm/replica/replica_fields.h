@@ -45,6 +45,10 @@ inline constexpr std::array kReplicaFields{
                  "stages that divide the layers (pipeline parallelism); 0: as few as hold the model"},
     ReplicaField{"replicas", &ReplicaRequest::replicas, 0, 65536, 0, false,
                  "copies of the model, which share the work; 0: as many as fit"},
+    ReplicaField{
+        "experts_on_host", &ReplicaRequest::experts_on_host, -1, 65536, -1, false,
+        "layers, the last ones that have any, whose experts stay in host memory, where cores compute "
+        "them, on ranks with GPUs; -1: as few as let the model fit"},
     ReplicaField{"batch_invariant", &ReplicaRequest::batch_invariant, 0, 0, 0, false,
                  "on GPUs: compute each sequence to the same bits whatever else is in the batch, as CPUs "
                  "always do. Prompts then take a tenth longer, on H100 and "

@@ -8,6 +8,7 @@
 
 #include "llm/model/expert_load.h"
 #include "llm/ops/cpu/kernels.h"
+#include "llm/replica/experts_on_host.h"
 #include "plan/calibration.h"
 #include "plan/cores.h"
 
@@ -25,6 +26,9 @@ constexpr TensorShares kShareOfTensorRateIn16Bits{0.5, 0.42};
 // Of a layer with experts on a GPU: its many small kernels wait for each other, however few weights they
 // read. From the measurements on H100 there.
 constexpr double kGpuMixtureLayerSeconds = 40e-6;
+// Of a layer with experts in host memory: handing rows to the cores, calling them, and taking the sums.
+// Assumed: not measured.
+constexpr double kHostExpertLayerSeconds = 50e-6;
 // The same for cores, of core_lanes_per_s() and at most, from the processor in docs/benchmarks.md. Products
 // with 8-bit activations take fewer instructions than FP32 has lanes, most of all with 512-bit registers,
 // where VNNI is assumed.
@@ -179,11 +183,48 @@ StageRates rates_of(const Plan& plan, std::size_t stage, const FormatShares& for
     return slowest;
 }
 
-// Returns the bytes of experts on the mean rank; stage.experts are those of the fullest.
-double mean_expert_bytes(const StageNeeds& stage, const WeightBytes& weights) {
+// Returns the rates of the slowest cores that compute a stage's experts in host memory.
+StageRates rates_of_expert_cores(const Plan& plan, std::size_t stage, const FormatShares& formats) {
+    StageRates slowest;
+    for (const Team& team : plan.teams.teams)
+        for (const int rank : team.stages[stage]) {
+            const RankPlan& at = plan.ranks[static_cast<std::size_t>(rank)];
+            const StageRates rates =
+                rates_of_cores(plan.host_of(at), expert_cores(plan, rank).size(), formats.integers);
+            if (slowest.bytes_per_s <= 0 || rates.bytes_per_s < slowest.bytes_per_s) slowest = rates;
+        }
+    return slowest;
+}
+
+// Returns the bytes of experts on the mean rank, from those of the fullest.
+double mean_expert_bytes(const StageNeeds& stage, std::uint64_t of_fullest, const WeightBytes& weights) {
     const double mean = static_cast<double>(weights.experts) / stage.expert_ranks;
-    return stage.expert_ranks > 1 ? static_cast<double>(stage.experts) * mean / std::ceil(mean)
-                                  : static_cast<double>(stage.experts);
+    return static_cast<double>(of_fullest) * (stage.expert_ranks > 1 ? mean / std::ceil(mean) : 1);
+}
+
+// The time of a stage's experts in host memory.
+struct HostExpertPace {
+    double layers_s = 0;  // of all their layers in a step
+    double read_s = 0;    // of reading all experts
+    double products = 0;  // of a token, which the GPU does not have
+    double each_s = 0;    // of a token in a step
+    double prompt_s = 0;  // of a token of a prompt
+    double bytes_per_s = 0;
+};
+
+HostExpertPace pace_of_host_experts(const ReplicaPlan& replica, std::size_t s, const WeightBytes& weights,
+                                    const FormatShares& formats) {
+    const StageNeeds& stage = replica.stages[s];
+    HostExpertPace pace;
+    if (stage.host_layers == 0) return pace;
+    const StageRates cores = rates_of_expert_cores(replica.plan, s, formats);
+    pace.bytes_per_s = cores.bytes_per_s;
+    pace.layers_s = stage.host_layers * (kHostExpertLayerSeconds + cores.layer_s);
+    pace.read_s = mean_expert_bytes(stage, stage.host_experts, weights) / cores.bytes_per_s;
+    pace.products = mean_expert_bytes(stage, stage.host_weights, weights) * (1 - weights.unused_experts);
+    pace.each_s = pace.products / cores.products_per_s;
+    pace.prompt_s = pace.products / cores.prompt_products_per_s;
+    return pace;
 }
 
 }  // namespace
@@ -191,7 +232,7 @@ double mean_expert_bytes(const StageNeeds& stage, const WeightBytes& weights) {
 double StagePace::with(double sequences) const {
     const double used = 1 - std::pow(unused_experts, sequences);
     const double busiest = expert_ranks > 1 && used > 0 ? busiest_rank(experts, expert_ranks, used) : 1;
-    return fixed_s + experts_s * used * busiest + sequences * each_s;
+    return fixed_s + (experts_s + host_experts_s) * used * busiest + sequences * each_s;
 }
 
 double ReplicaPace::with(int sequences) const {
@@ -227,39 +268,52 @@ ReplicaPace estimate_pace(const ReplicaPlan& replica, const WeightBytes& weights
         const StageRates rates = rates_of(replica.plan, s, formats);
         if (rates.bytes_per_s <= 0) return {};
         const int own = stage.layer_end - stage.layer_begin;
+        const HostExpertPace host = pace_of_host_experts(replica, s, weights, formats);
         const double products =
-            static_cast<double>(weights.active) * own / layers / replica.plan.teams.tensor;
+            std::max(0.0, static_cast<double>(weights.active) * own / layers / replica.plan.teams.tensor -
+                              host.products);
         const bool gpu = on_gpu(replica.plan, rates.slowest_rank);
         const double mixture_s = gpu && weights.unused_experts > 0 ? kGpuMixtureLayerSeconds : 0;
         const double each_layer = rates.layer_s + mixture_s + 2 * rates.sum_s;
         const StagePace time{rates.step_s +
                                  static_cast<double>(stage.weights - stage.experts) / rates.bytes_per_s +
-                                 own * each_layer,
-                             products / rates.products_per_s,
-                             mean_expert_bytes(stage, weights) / rates.bytes_per_s,
+                                 own * each_layer + host.layers_s,
+                             products / rates.products_per_s + host.each_s,
+                             mean_expert_bytes(stage, stage.experts, weights) / rates.bytes_per_s,
                              weights.unused_experts,
                              static_cast<double>(weights.experts),
-                             stage.expert_ranks};
+                             stage.expert_ranks,
+                             host.read_s};
         pace.stages.push_back(time);
         if (gpu) pace.start_s = kStartSeconds + kPaceSeconds;
-        longest_prompt = std::max(longest_prompt, products / rates.prompt_products_per_s);
+        longest_prompt = std::max(longest_prompt, products / rates.prompt_products_per_s + host.prompt_s);
         if (const double whole = time.with(replica.request.sequences); whole > longest) {
             longest = whole;
             pace.slowest_rank = rates.slowest_rank;
         }
-        pace.formulas.push_back(
-            fmt::format("step of stage {} with n sequences = {:.3g} us + {:.4g} B / {:.4g} B/s + {} layers x "
-                        "{:.3g} us + n x {:.4g} "
-                        "products / {:.4g}/s = {:.3g} ms + n x {:.3g} ms{}",
-                        s, rates.step_s * 1e6, static_cast<double>(stage.weights - stage.experts),
-                        rates.bytes_per_s, own, each_layer * 1e6, products, rates.products_per_s,
-                        time.fixed_s * 1e3, time.each_s * 1e3, rates.measured ? ", as calibrated" : ""));
+        pace.formulas.push_back(fmt::format(
+            "step of stage {} with n sequences = {:.3g} us + {:.4g} B / {:.4g} B/s + {} layers x "
+            "{:.3g} us + n x {:.4g} "
+            "products / {:.4g}/s{} = {:.3g} ms + n x {:.3g} ms{}",
+            s, rates.step_s * 1e6, static_cast<double>(stage.weights - stage.experts), rates.bytes_per_s, own,
+            each_layer * 1e6, products, rates.products_per_s,
+            stage.host_layers > 0 ? fmt::format(" + {:.3g} ms + n x {:.3g} ms for experts in host "
+                                                "memory",
+                                                host.layers_s * 1e3, host.each_s * 1e3)
+                                  : "",
+            time.fixed_s * 1e3, time.each_s * 1e3, rates.measured ? ", as calibrated" : ""));
+        if (stage.host_layers > 0)
+            pace.formulas.push_back(fmt::format(
+                "reading all experts in host memory of stage {} = {:.4g} B / {:.4g} B/s = {:.3g} ms", s,
+                mean_expert_bytes(stage, stage.host_experts, weights), host.bytes_per_s, host.read_s * 1e3));
     }
     if (weights.unused_experts > 0)
         pace.formulas.push_back(fmt::format(
             "reading experts in a step = {:.3g} ms x (1 - {:.4g}^n): n tokens choose them at random",
             std::accumulate(pace.stages.begin(), pace.stages.end(), 0.0,
-                            [](double sum, const StagePace& stage) { return sum + stage.experts_s; }) *
+                            [](double sum, const StagePace& stage) {
+                                return sum + stage.experts_s + stage.host_experts_s;
+                            }) *
                 1e3,
             weights.unused_experts));
     const int sequences = replica.request.sequences;

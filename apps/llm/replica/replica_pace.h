@@ -17,6 +17,7 @@ struct StagePace {
     double unused_experts = 0;  // the share of them that one token does not use
     double experts = 0;         // of a layer
     int expert_ranks = 1;       // see StageNeeds
+    double host_experts_s = 0;  // of reading all experts in host memory
 
     // Tokens choose experts as if at random: n of them leave the share unused_experts^n. The busiest rank is
     // that of expert_load.h.

@@ -13,6 +13,7 @@
 #include "llm/model/lora/adapter_memory.h"
 #include "llm/model/tensor_parallel.h"
 #include "llm/replica/draft_plan.h"
+#include "llm/replica/experts_on_host.h"
 #include "llm/replica/host_pages.h"
 #include "llm/replica/replica_pace.h"
 
@@ -48,7 +49,8 @@ class ReplicaPlanner {
         std::optional<ReplicaPlan> largest;  // with the most ranks of those with too little room
         for (const int tensor : tensors())
             for (const int pipeline : pipelines(tensor)) {
-                std::optional<ReplicaPlan> each = with(tensor, pipeline);
+                std::optional<ReplicaPlan> each =
+                    with(tensor, pipeline, std::max(request_.experts_on_host, 0));
                 if (!each) continue;
                 if (fits(*each)) {
                     if (request_.replicas > 0) return finished(std::move(*each));
@@ -57,6 +59,7 @@ class ReplicaPlanner {
                 }
                 if (!largest || ranks_of(*each) > ranks_of(*largest)) largest = std::move(each);
             }
+        if (!best) best = with_experts_on_host();
         if (best) return finished(std::move(*best));
         if (!largest)
             plan_teams(shape(request_.tensor, request_.pipeline), candidates_);  // throws the reason
@@ -76,6 +79,48 @@ class ReplicaPlanner {
         if (request_.pipeline > config.layers)
             throw JobError(fmt::format("{} pipeline stages: the model has {} layers, so at most {} stages",
                                        request_.pipeline, config.layers, config.layers));
+        check_experts_on_host(config, request_);
+    }
+
+    // Returns the plan with the experts of some layers in host memory, if the request leaves their number
+    // open: of each cut the one with the fewest, and of these the fastest. Nothing if none fits.
+    std::optional<ReplicaPlan> with_experts_on_host() const {
+        const int layers = layers_with_experts(model_.config());
+        if (request_.experts_on_host >= 0 || layers == 0) return std::nullopt;
+        const WeightBytes weights = weight_bytes(model_);
+        std::optional<ReplicaPlan> best;
+        double fastest = -1;
+        for (const int tensor : tensors()) {
+            std::vector<int> longest_first = pipelines(tensor);  // more GPUs hold more experts
+            std::ranges::reverse(longest_first);
+            for (const int pipeline : longest_first) {
+                std::optional<ReplicaPlan> each = with_fewest_on_host(tensor, pipeline, layers);
+                if (!each) continue;
+                const double rate = fits(*each) ? estimate_pace(*each, weights).one_sequence : -1;
+                if (rate > fastest) {
+                    fastest = rate;
+                    best = std::move(each);
+                }
+                break;
+            }
+        }
+        return best;
+    }
+
+    // Returns the plan of one cut with the experts of as few layers in host memory as let the rest fit into
+    // the GPUs, or with those of all layers if that is not enough; nothing if there are too few ranks.
+    std::optional<ReplicaPlan> with_fewest_on_host(int tensor, int pipeline, int layers) const {
+        std::optional<ReplicaPlan> enough = with(tensor, pipeline, layers);
+        if (!enough || !fits_gpus(*enough)) return enough;
+        for (int too_few = 0; enough->experts_on_host - too_few > 1;) {
+            const int middle = (enough->experts_on_host + too_few) / 2;
+            std::optional<ReplicaPlan> less = with(tensor, pipeline, middle);
+            if (fits_gpus(*less))
+                enough = std::move(less);
+            else
+                too_few = middle;
+        }
+        return enough;
     }
 
     std::vector<int> possible_tensors() const {
@@ -108,8 +153,9 @@ class ReplicaPlanner {
         return shape;
     }
 
-    // Returns the plan of one cut; nothing if there are too few ranks.
-    std::optional<ReplicaPlan> with(int tensor, int pipeline) const {
+    // Returns the plan of one cut with the experts of so many layers in host memory, on ranks with GPUs;
+    // nothing if there are too few ranks.
+    std::optional<ReplicaPlan> with(int tensor, int pipeline, int experts_on_host) const {
         ReplicaPlan out;
         out.request = request_;
         out.request.rows = std::max(request_.rows > 0 ? request_.rows : usual_rows(),
@@ -127,16 +173,20 @@ class ReplicaPlanner {
                                                     count_text(request_.context)));
         out.plan.warnings.insert(out.plan.warnings.end(), out.plan.teams.notes.begin(),
                                  out.plan.teams.notes.end());
-        out.working = working_of(out);
-        out.stages = cut_into_stages(model_, layout_of(out.plan), tensor, capacities(out), request_.cache);
+        if (layout_of(out.plan) == WeightLayout::Gpu) out.experts_on_host = experts_on_host;
+        set_working(out);
+        out.stages = cut_into_stages(model_, layout_of(out.plan), tensor, capacities(out), request_.cache,
+                                     out.experts_on_host);
         return out;
     }
 
-    std::uint64_t working_of(const ReplicaPlan& plan) const {
+    void set_working(ReplicaPlan& plan) const {
         const TeamPlan& teams = plan.plan.teams;
-        return working_bytes(model_.config(), layout_of(plan.plan),
-                             {teams.tensor, teams.pipeline, plan.request.rows, request_.limits().logits,
-                              gates_apart(model_), has_whole_experts(model_, teams.tensor)});
+        const PassShape pass{teams.tensor,        teams.pipeline,
+                             plan.request.rows,   request_.limits().logits,
+                             gates_apart(model_), has_whole_experts(model_, teams.tensor)};
+        plan.working = working_bytes(model_.config(), layout_of(plan.plan), pass);
+        plan.host_working = plan.experts_on_host > 0 ? host_working_bytes(model_.config(), pass) : 0;
     }
 
     static int ranks_of(const ReplicaPlan& plan) { return plan.plan.teams.tensor * plan.plan.teams.pipeline; }
@@ -195,7 +245,8 @@ class ReplicaPlanner {
             if (need(stages[s]) > room[s]) return false;
         return true;
     }
-    bool fits(const ReplicaPlan& plan) const { return fits(plan.stages, capacities(plan)); }
+    bool fits_gpus(const ReplicaPlan& plan) const { return fits(plan.stages, capacities(plan)); }
+    bool fits(const ReplicaPlan& plan) const { return fits_gpus(plan) && host_memory_obstacle(plan).empty(); }
 
     ReplicaPlan with_cache(ReplicaPlan plan) const {
         const auto wanted = static_cast<std::uint64_t>(request_.pages()) * kv_page_tokens;
@@ -218,7 +269,7 @@ class ReplicaPlanner {
             if (rows > plan.pages * kv_page_tokens) continue;  // more than the cache holds
             ReplicaPlan more = plan;
             more.request.rows = rows;
-            more.working = working_of(more);
+            set_working(more);
             if (!fits(more)) continue;
             more = with_cache(std::move(more));
             if (more.pages < (1 - kShareOfCacheForRows) * plan.pages) continue;
@@ -245,7 +296,9 @@ class ReplicaPlanner {
         const int tensor = like.teams.tensor;
         for (int p = 1; p <= model_.config().layers; ++p) {
             const std::vector<double> equal(static_cast<std::size_t>(p), room);
-            if (fits(cut_into_stages(model_, layout_of(like), tensor, equal, request_.cache), equal))
+            if (fits(cut_into_stages(model_, layout_of(like), tensor, equal, request_.cache,
+                                     std::max(request_.experts_on_host, 0)),
+                     equal))
                 return tensor * p;
         }
         return 0;
@@ -262,7 +315,20 @@ class ReplicaPlanner {
         return share > 0 ? share * static_cast<double>(weight_bytes(model_).weights) / 1e9 : 0;
     }
 
+    // Says why experts in host memory, as many as the plan might have chosen, do not help; empty where there
+    // are none.
+    std::string no_help_from_host(const ReplicaPlan& plan) const {
+        const int layers = layers_with_experts(model_.config());
+        if (request_.experts_on_host >= 0 || layers == 0 || layout_of(plan.plan) != WeightLayout::Gpu)
+            return "";
+        const auto all = with(plan.plan.teams.tensor, plan.plan.teams.pipeline, layers);
+        if (!fits_gpus(*all)) return ", nor would it fit with all experts in host memory";
+        return fmt::format("; with experts in host memory it would, but {}", host_memory_obstacle(*all));
+    }
+
     [[noreturn]] void refuse(const ReplicaPlan& plan) const {
+        if (fits_gpus(plan))
+            throw MachineError(fmt::format("the model does not fit: {}", host_memory_obstacle(plan)));
         const std::vector<double> room = capacities(plan);
         std::size_t worst = 0;
         for (std::size_t s = 0; s < room.size(); ++s)
@@ -291,7 +357,7 @@ class ReplicaPlanner {
                 fmt::format("with a model of at most {:.3g} billion parameters in this precision", most));
         throw MachineError(fmt::format(
             "the model does not fit: over {} rank{} (TP{} x PP{}) rank {} on {} needs {} for weights and {} "
-            "for the keys and values of {} tokens, and {} has {}{}{}{}",
+            "for the keys and values of {} tokens, and {} has {}{}{}{}{}",
             ranks_of(plan), ranks_of(plan) == 1 ? "" : "s", plan.plan.teams.tensor, plan.plan.teams.pipeline,
             rank, plan.plan.host_of(where).name, bytes(stage.weights), bytes(stage.kv_per_token * tokens()),
             count_text(static_cast<std::int64_t>(tokens())),
@@ -299,7 +365,7 @@ class ReplicaPlanner {
             room[worst] > no_room ? "room for " + bytes(room[worst])
                                   : "none beside the working memory of a pass",
             taken(worst) > 0 ? fmt::format(" beside the {} of the other model", bytes(taken(worst))) : "",
-            ways.empty() ? "" : "; it would fit ", fmt::join(ways, ", or ")));
+            no_help_from_host(plan), ways.empty() ? "" : "; it would fit ", fmt::join(ways, ", or ")));
     }
 
     // Adds speed, time and memory. Ranks without a GPU hold weights, cache and activations in host memory.
@@ -318,7 +384,9 @@ class ReplicaPlanner {
             const auto bytes = static_cast<std::int64_t>(out.takes[static_cast<std::size_t>(place.stage)]);
             if (rank.gpu >= 0) {
                 rank.gpu_memory_bytes = bytes + static_cast<std::int64_t>(cuda_bytes_of_gpu);
-                rank.memory_bytes += static_cast<std::int64_t>(cuda_bytes_of_host);
+                rank.memory_bytes +=
+                    static_cast<std::int64_t>(cuda_bytes_of_host) +
+                    static_cast<std::int64_t>(host_expert_bytes(out, static_cast<std::size_t>(place.stage)));
             } else {
                 rank.memory_bytes += bytes;
             }
@@ -340,7 +408,13 @@ class ReplicaPlanner {
                 s, bytes(stage.weights), stage.layer_begin, stage.layer_end - 1, stage.kv_per_token,
                 count_text(std::int64_t{out.pages} * kv_page_tokens), bytes(out.working),
                 bytes(connections(out.plan)), bytes(out.takes[s])));
+            if (stage.host_layers > 0)
+                out.plan.formulas.push_back(
+                    fmt::format("host memory of stage {} = {} of experts of {} layers + {} for their passes",
+                                s, bytes(stage.host_experts), stage.host_layers, bytes(out.host_working)));
         }
+        if (const std::string text = experts_on_host_text(out, model_.config()); !text.empty())
+            out.plan.notes.push_back(text);
         int fullest = -1;
         double most = 0;
         for (std::size_t r = 0; r < out.plan.ranks.size(); ++r) {

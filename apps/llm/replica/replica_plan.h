@@ -28,10 +28,13 @@ struct ReplicaRequest {
     int sequences = 1;              // the most at once
     double prompt_tokens = 0;       // of a prompt, in the mean; for the estimate of time
     std::int64_t cache_tokens = 0;  // tokens of all sequences together; 0: no limit
-    int host_cache_tokens = 0;      // of idle conversations, in host memory of each replica; 0: none
-    bool shrinks = false;  // if memory is short, make the cache smaller, down to one sequence's context
-    int rows = 0;          // the most tokens in a pass, at least `sequences`; 0: the plan chooses
-    int logits = 1;        // the most rows of a pass that need logits
+    // Layers whose experts stay in host memory on ranks with GPUs, see first_layer_on_host(); -1: as few as
+    // let the model fit.
+    int experts_on_host = -1;
+    int host_cache_tokens = 0;  // of idle conversations, in host memory of each replica; 0: none
+    bool shrinks = false;       // if memory is short, make the cache smaller, down to one sequence's context
+    int rows = 0;               // the most tokens in a pass, at least `sequences`; 0: the plan chooses
+    int logits = 1;             // the most rows of a pass that need logits
     KvElement cache = KvElement::F16;
     bool batch_invariant = false;  // on GPUs: a sequence does not depend on what else is in the batch
     bool clamp = false;            // clamp activations to the range of fp16, see ops.h
@@ -68,13 +71,15 @@ struct ReplicaPlan {
     ReplicaRequest request;          // with the rows that were chosen
     int pages = 0;                   // of the KV cache
     int host_pages = 0;              // in host memory
+    int experts_on_host = 0;         // layers whose experts stay in host memory; 0 on cores
     Plan plan;                       // with teams; its warnings name the idle ranks in no team
     std::vector<StageNeeds> stages;  // the layers of each stage, the same in all teams
     // Bytes of memory that a rank of each stage needs: weights, cache, activations and connections, without
     // the program itself.
     std::vector<std::uint64_t> takes;
-    std::uint64_t working = 0;      // bytes that passes need on each rank: activations and scratch space
-    const GpuDuty* duty = nullptr;  // how much the GPUs may work; nullptr: all the time
+    std::uint64_t host_working = 0;  // bytes of host memory that passes of experts there need on each rank
+    std::uint64_t working = 0;       // bytes that passes need on each rank: activations and scratch space
+    const GpuDuty* duty = nullptr;   // how much the GPUs may work; nullptr: all the time
     std::shared_ptr<const ReplicaPlan> draft;  // of request.draft, with the same teams; nullptr without one
 
     // Returns the bytes that the fullest rank of a stage keeps: weights, and the cache with all pages.

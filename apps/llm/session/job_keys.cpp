@@ -106,6 +106,7 @@ std::vector<KeySpec> engine_keys(int usual_context) {
         replica_key("tensor"),
         replica_key("pipeline"),
         replica_key("replicas"),
+        replica_key("experts_on_host"),
         replica_key("batch_invariant"),
         replica_key("clamp"),
         {.path = "engine.speculate",

@@ -125,6 +125,7 @@ ReplicaPlan plan_job_replica(const JobSpec& job, const ModelSource& model, Repli
     const auto in_words_of_a_job = [&](std::string text) {
         for (const std::string key : {"tensor", "pipeline"})
             text = replaced(text, "--" + key + " ", "engine." + key + " = ");
+        text = replaced(text, "--experts-on-host ", "engine.experts_on_host = ");
         return fmt::format("{}: {}", job.path(), text);
     };
     try {

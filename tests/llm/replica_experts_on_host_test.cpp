@@ -1,0 +1,186 @@
+// Which layers keep their experts in host memory, what that takes, and how fast it is.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "llm/model/model_files.h"
+#include "llm/model/model_text.h"
+#include "llm/model/synthetic_model.h"
+#include "llm/replica/replica_pace.h"
+#include "plan/cluster_file.h"
+
+namespace voltpile::llm::experts_on_host_test {
+namespace {
+
+Topology cluster(const char* name, int ranks_per_host = 0) {
+    return load_cluster(std::string(VOLTPILE_SOURCE_DIR "/data/clusters/") + name, ranks_per_host);
+}
+
+bool contains(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
+ReplicaRequest request(int experts_on_host = -1) {
+    ReplicaRequest out;
+    out.context = 4096;
+    out.experts_on_host = experts_on_host;
+    return out;
+}
+
+template <class Refusal>
+std::string refusal(const ModelSource& model, const ReplicaRequest& what, const Topology& topology) {
+    try {
+        plan_replica(model, what, topology);
+    } catch (const Refusal& error) {
+        return error.what();
+    }
+    return "";
+}
+
+TEST(ExpertsOnHost, AreThoseOfTheLastLayers) {
+    const ModelConfig glm = SyntheticModel("glm-4.5-air", "q4_k_m").config();  // the first layer is dense
+    const auto layers = static_cast<int>(glm.layers);
+    EXPECT_EQ(layers_with_experts(glm), layers - 1);
+    EXPECT_EQ(first_layer_on_host(glm, 0), layers);
+    EXPECT_EQ(first_layer_on_host(glm, 1), layers - 1);
+    EXPECT_EQ(first_layer_on_host(glm, layers - 1), 1);
+    // Dense layers in between do not count.
+    const ModelConfig qwen = ModelFiles(VOLTPILE_SOURCE_DIR "/data/llm/goldens/qwen3_moe_dense").config();
+    ASSERT_EQ(layers_with_experts(qwen), std::ranges::count(qwen.layer_dense, false));
+    const int all = first_layer_on_host(qwen, layers_with_experts(qwen));
+    EXPECT_TRUE(has_experts(qwen, all));
+    for (int layer = 0; layer < all; ++layer) EXPECT_FALSE(has_experts(qwen, layer));
+    const ModelConfig dense = SyntheticModel("tiny", "q8_0").config();
+    EXPECT_EQ(layers_with_experts(dense), 0);
+    EXPECT_EQ(first_layer_on_host(dense, 0), dense.layers);
+}
+
+// 36 layers of 128 experts of 3 x 2880 x 2880 weights, 17 bytes for each 32.
+TEST(ExpertsOnHost, LeaveTheMemoryOfGpus) {
+    const SyntheticModel model("gpt-oss-120b", "mxfp4_moe");
+    constexpr std::uint64_t layer = 128ULL * 3 * 2880 * 2880 / 32 * 17;
+    const double one[] = {1};
+    const auto all = cut_into_stages(model, WeightLayout::Gpu, 1, one);
+    const auto cut = cut_into_stages(model, WeightLayout::Gpu, 1, one, KvElement::F16, 10);
+    EXPECT_EQ(all[0].host_layers, 0);
+    EXPECT_EQ(all[0].host_experts, 0U);
+    EXPECT_EQ(cut[0].host_layers, 10);
+    EXPECT_EQ(cut[0].host_experts, 10 * layer);
+    EXPECT_EQ(cut[0].host_weights, 10 * layer / 17 * 32);
+    EXPECT_EQ(all[0].experts - cut[0].experts, all[0].experts / 36 * 10);
+    EXPECT_EQ(all[0].weights - cut[0].weights, all[0].experts - cut[0].experts);
+    EXPECT_EQ(all[0].stored, cut[0].stored);
+    // Stages are cut by what is left on the GPUs: the last one gets more layers.
+    const double two[] = {1, 1};
+    const auto stages = cut_into_stages(model, WeightLayout::Gpu, 1, two, KvElement::F16, 10);
+    EXPECT_EQ(stages[0].host_layers, 0);
+    EXPECT_EQ(stages[1].host_layers, 10);
+    EXPECT_GT(stages[1].layer_end - stages[1].layer_begin, 20);
+    // A rank of four has a quarter of each expert, but for the rounding to blocks of 32.
+    const auto quarter = cut_into_stages(model, WeightLayout::Gpu, 4, one, KvElement::F16, 10);
+    EXPECT_NEAR(static_cast<double>(quarter[0].host_experts), 10 * layer / 4.0, 0.03 * 10 * layer / 4.0);
+}
+
+TEST(ExpertsOnHost, PlansTakeAsFewLayersAsFit) {
+    const SyntheticModel model("gpt-oss-120b", "mxfp4_moe");
+    const Topology t180 = cluster("t180.toml");
+    const ReplicaPlan plan = plan_replica(model, request(), t180);
+    EXPECT_EQ(plan.plan.teams.tensor, 4);
+    EXPECT_EQ(plan.plan.teams.pipeline, 1);
+    ASSERT_GT(plan.experts_on_host, 0);
+    EXPECT_LT(plan.experts_on_host, 36);
+    EXPECT_EQ(plan.stages[0].host_layers, plan.experts_on_host);
+    for (const RankPlan& rank : plan.plan.ranks) {
+        EXPECT_LE(rank.gpu_memory_bytes, 16'000'000'000);
+        EXPECT_GT(rank.memory_bytes, static_cast<std::int64_t>(plan.stages[0].host_experts));
+    }
+    ReplicaRequest less = request(plan.experts_on_host - 1);
+    less.tensor = 4;
+    less.pipeline = 1;
+    EXPECT_NE(refusal<MachineError>(model, less, t180), "");
+    EXPECT_EQ(plan_replica(model, request(plan.experts_on_host), t180).experts_on_host, plan.experts_on_host);
+    EXPECT_EQ(plan_replica(model, request(30), t180).experts_on_host, 30);
+    // Nothing of the kind where the model fits.
+    EXPECT_EQ(plan_replica(model, request(), cluster("h200_x8.toml")).experts_on_host, 0);
+    EXPECT_EQ(plan_replica(model, request(), cluster("t180_x3.toml")).experts_on_host, 0);
+    // A larger cache needs more room.
+    ReplicaRequest large = request();
+    large.context = 100'000;
+    EXPECT_GT(plan_replica(model, large, t180).experts_on_host, plan.experts_on_host);
+    large.cache = KvElement::I8;
+    EXPECT_LT(plan_replica(model, large, t180).experts_on_host, 36);
+}
+
+TEST(ExpertsOnHost, DescribesThem) {
+    const SyntheticModel model("gpt-oss-120b", "mxfp4_moe");
+    const ReplicaPlan plan = plan_replica(model, request(12), cluster("t180.toml"));
+    const auto has = [](const std::vector<std::string>& lines, const std::string& text) {
+        return std::ranges::any_of(lines, [&](const std::string& line) { return contains(line, text); });
+    };
+    EXPECT_TRUE(
+        has(plan.plan.notes, "the experts of the last 12 of 36 layers with experts stay in host memory"));
+    EXPECT_TRUE(has(plan.plan.formulas, "host memory of stage 0 = "));
+    EXPECT_TRUE(has(plan.plan.formulas, "reading all experts in host memory of stage 0 = "));
+    const std::string table = needs_text(model);
+    EXPECT_TRUE(contains(table, " on host, ")) << table;
+    EXPECT_TRUE(contains(table, "--experts-on-host")) << table;
+    const std::string dense = needs_text(SyntheticModel("llama-3-70b", "q5_k_m"));
+    EXPECT_FALSE(contains(dense, "on host")) << dense;
+}
+
+TEST(ExpertsOnHost, RefusesWhatCannotBe) {
+    const SyntheticModel model("gpt-oss-120b", "mxfp4_moe"), dense("llama-3-8b", "q8_0");
+    Topology t180 = cluster("t180.toml");
+    EXPECT_EQ(refusal<JobError>(model, request(37), t180),
+              "--experts-on-host 37: the model has experts in 36 layers, so at most 36");
+    EXPECT_EQ(refusal<JobError>(dense, request(1), t180), "--experts-on-host 1: the model has no experts");
+    EXPECT_EQ(plan_replica(dense, request(0), t180).experts_on_host, 0);
+    EXPECT_EQ(plan_replica(dense, request(), t180).experts_on_host, 0);
+    t180.hosts.front().memory_bytes = 8'000'000'000;
+    const std::string explicitly = refusal<MachineError>(model, request(20), t180);
+    EXPECT_TRUE(contains(explicitly, "the experts of 20 layers in host memory take ")) << explicitly;
+    const std::string automatic = refusal<MachineError>(model, request(), t180);
+    EXPECT_TRUE(contains(automatic, "; with experts in host memory it would, but the experts of "))
+        << automatic;
+    for (Gpu& gpu : t180.hosts.front().gpus) gpu.memory_bytes = 3'000'000'000;
+    const std::string never = refusal<MachineError>(model, request(), t180);
+    EXPECT_TRUE(contains(never, "nor would it fit with all experts in host memory")) << never;
+}
+
+TEST(ExpertsOnHost, ChangesNothingOnCores) {
+    ReplicaRequest what = request(20);
+    what.device = DeviceChoice::Cpu;
+    const ReplicaPlan plan =
+        plan_replica(SyntheticModel("gpt-oss-120b", "mxfp4_moe"), what, cluster("t180.toml"));
+    EXPECT_EQ(plan.experts_on_host, 0);
+    EXPECT_EQ(plan.stages[0].host_layers, 0);
+}
+
+// A step reads the share of the experts that its tokens use from host memory, at the bandwidth of the cores.
+TEST(ExpertsOnHost, StepsReadTheExpertsThatTheirTokensUse) {
+    const SyntheticModel model("gpt-oss-120b", "mxfp4_moe");
+    const WeightBytes weights = weight_bytes(model);
+    const Topology t180 = cluster("t180.toml");
+    const auto pace_with = [&](int on_host) {
+        return estimate_pace(plan_replica(model, request(on_host), t180), weights);
+    };
+    const ReplicaPlan plan = plan_replica(model, request(16), t180);
+    const StagePace few = pace_with(16).stages.front(), many = pace_with(32).stages.front();
+    const double bytes = static_cast<double>(plan.stages[0].host_experts);
+    // Six of seven cores a rank: a quarter of 153.6 GB/s, of which 66 % are reached.
+    EXPECT_NEAR(few.host_experts_s, bytes / (153.6e9 * 0.66 * 6 / 28), 1e-6 * few.host_experts_s);
+    EXPECT_NEAR(many.host_experts_s, 2 * few.host_experts_s, 1e-9);
+    EXPECT_LT(many.experts_s, few.experts_s);
+    EXPECT_GT(many.fixed_s, few.fixed_s);
+    EXPECT_GT(many.each_s, few.each_s);
+    const double used = 4.0 / 128;
+    EXPECT_NEAR(few.with(1), few.fixed_s + (few.experts_s + few.host_experts_s) * used + few.each_s, 1e-12);
+    EXPECT_LT(pace_with(32).one_sequence, pace_with(16).one_sequence);
+    EXPECT_LT(pace_with(32).prompt, pace_with(16).prompt);
+    // Passes stay below a second's work of the cores.
+    EXPECT_LE(plan.request.rows, std::max(512.0, pace_with(16).prompt));
+}
+
+}  // namespace
+}  // namespace voltpile::llm::experts_on_host_test
