@@ -45,6 +45,17 @@ TEST_P(DecoderExpertsGpuTest, HasTheLogitsOfTransformersWithExpertsInHostMemory)
     }
 }
 
+// Passes of many rows copy the experts to the GPU.
+TEST_P(DecoderExpertsGpuTest, HasTheSameLogitsWithStreamedExperts) {
+    const ModelFiles files(golden_folder(GetParam()));
+    const Golden golden = load_golden(GetParam());
+    const auto make = [] { return gpu_ops_maker(false).make(); };
+    TestModel on_gpu(files, 1, {0}, make);
+    TestModel streamed(files, 1, {0}, make, KvElement::F16, layers_with_experts(files.config()), 1);
+    for (const std::vector<int>& sizes : {std::vector<int>{300}, {7, 16, 30, 2}})
+        EXPECT_EQ(streamed.run_in_pieces(golden.tokens, sizes), on_gpu.run_in_pieces(golden.tokens, sizes));
+}
+
 TEST_P(DecoderExpertsGpuTest, PiecesAreBitIdenticalIfBatchInvariant) {
     const ModelFiles files(golden_folder(GetParam()));
     const Golden golden = load_golden(GetParam());

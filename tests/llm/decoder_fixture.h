@@ -121,7 +121,7 @@ inline std::unique_ptr<Ops> make_reference_ops() {
 class TestModel {
   public:
     TestModel(const ModelSource& model, int ranks, std::vector<int> stage_begin, const MakeOps& make_ops,
-              KvElement cache = KvElement::F16, int experts_on_host = 0)
+              KvElement cache = KvElement::F16, int experts_on_host = 0, int streamed_rows = 0)
         : ranks_(ranks) {
         stage_begin.push_back(static_cast<int>(model.config().layers));
         for (std::size_t s = 0; s + 1 < stage_begin.size(); ++s) {
@@ -143,6 +143,7 @@ class TestModel {
                 settings.pages = pool.pages();
                 settings.cache = cache;
                 settings.experts_on_host = experts_on_host;
+                settings.streamed_rows = streamed_rows;
                 settings.limits = {300, 8, 16, 300};
                 part.decoder = std::make_unique<Decoder>(model, *part.ops, *part.links, settings);
                 part.batch = std::make_unique<BatchBuffer>(*part.ops, settings.limits);

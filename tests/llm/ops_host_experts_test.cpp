@@ -15,9 +15,9 @@ class OpsHostExpertsTest : public ExpertsFixture {
     // As ExpertsFixture::run(), with experts in host memory. The shared expert writes its output meanwhile.
     static std::vector<float> run_on_host(Side& side, const Mixture& m, const std::vector<float>& x,
                                           const std::vector<std::int32_t>& sequence,
-                                          const std::vector<float>& shared) {
+                                          const std::vector<float>& shared, std::int64_t streamed_rows = 0) {
         const auto rows = static_cast<std::int64_t>(sequence.size());
-        const auto host = side.ops->make_host_experts({rows, m.hidden, m.used});
+        const auto host = side.ops->make_host_experts({rows, m.hidden, m.used, streamed_rows});
         const Loaded loaded = load(side, m, !shared.empty(), host.get());
         const Routing routing =
             make_routing(side, rows, loaded.settings, static_cast<int>(loaded.gate->count()));
@@ -98,6 +98,48 @@ TEST_P(OpsHostExpertsTest, AgreeWithExpertsOnTheDevice) {
             EXPECT_EQ(host, device);  // the same products in the same order
         else
             EXPECT_LT(nmse(host, device), bound(m.format) + 1e-6);
+    }
+}
+
+// Passes of many rows compute on the device, with the bits of experts that stay there.
+TEST_P(OpsHostExpertsTest, StreamedExpertsAreThoseOfTheDevice) {
+    for (const WeightFormat format : {WeightFormat::MXFP4, WeightFormat::Q4_K, WeightFormat::Q6_K,
+                                      WeightFormat::Q5_0, WeightFormat::F16, WeightFormat::BF16}) {
+        SCOPED_TRACE(std::string(name(format)));
+        Mixture m = mixture(format, 24, 3, 256, 512);
+        m.down_bias = normals(m.experts * m.hidden);
+        const std::int64_t rows = 40;
+        Side side(GetParam().make());
+        const auto x = normals(rows * m.hidden), shared = normals(rows * m.hidden);
+        const std::vector<std::int32_t> sequence(static_cast<std::size_t>(rows), 0);
+        const auto device = run(side, m, x, sequence, shared);
+        const auto streamed = run_on_host(side, m, x, sequence, shared, rows);
+        if (GetParam().name == "gpu_batch_invariant")  // cores compute all of its passes
+            EXPECT_LT(nmse(streamed, device), bound(format) + 1e-6);
+        else
+            EXPECT_EQ(streamed, device);
+    }
+}
+
+// Layers of other shapes and formats use the same memory after each other.
+TEST_P(OpsHostExpertsTest, StreamsLayersOneAfterTheOther) {
+    Side side(GetParam().make());
+    constexpr std::int64_t rows = 20, hidden = 256;
+    const auto host = side.ops->make_host_experts({rows, hidden, 2, 1});
+    const auto x = normals(rows * hidden);
+    const std::vector<std::int32_t> sequence(static_cast<std::size_t>(rows), 0);
+    for (const WeightFormat format : {WeightFormat::Q8_0, WeightFormat::MXFP4, WeightFormat::Q8_0}) {
+        const Mixture m = mixture(format, 6, 2, hidden, format == WeightFormat::MXFP4 ? 96 : 160);
+        const Loaded loaded = load(side, m, false, host.get());
+        const Routing routing = make_routing(side, rows, loaded.settings);
+        const HiddenRows rows_of_x = side.hidden(x, hidden);
+        side.ops->route(rows_of_x, loaded.settings, batch_of(side, sequence), routing);
+        const HiddenRows gated =
+            side.hidden(std::vector<float>(static_cast<std::size_t>(rows * m.used * m.ffn)), m.ffn);
+        const FloatRows out = side.rows(std::vector<float>(static_cast<std::size_t>(rows * hidden)), hidden);
+        host->sum(rows_of_x, layer_of(loaded, m), routing, gated, out, {});
+        Side reference(std::make_unique<ReferenceOps>());
+        EXPECT_LT(nmse(side.down(out), run(reference, m, x, sequence, {})), bound(format) + 1e-6);
     }
 }
 

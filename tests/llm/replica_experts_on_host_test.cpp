@@ -95,10 +95,14 @@ TEST(ExpertsOnHost, PlansTakeAsFewLayersAsFit) {
         EXPECT_LE(rank.gpu_memory_bytes, 16'000'000'000);
         EXPECT_GT(rank.memory_bytes, static_cast<std::int64_t>(plan.stages[0].host_experts));
     }
-    ReplicaRequest less = request(plan.experts_on_host - 1);
-    less.tensor = 4;
-    less.pipeline = 1;
-    EXPECT_NE(refusal<MachineError>(model, less, t180), "");
+    ReplicaRequest short_passes = request();  // too short to stream experts
+    short_passes.rows = 512;
+    short_passes.tensor = 4;
+    short_passes.pipeline = 1;
+    const int fewest = plan_replica(model, short_passes, t180).experts_on_host;
+    EXPECT_LE(fewest, plan.experts_on_host);
+    short_passes.experts_on_host = fewest - 1;
+    EXPECT_NE(refusal<MachineError>(model, short_passes, t180), "");
     EXPECT_EQ(plan_replica(model, request(plan.experts_on_host), t180).experts_on_host, plan.experts_on_host);
     EXPECT_EQ(plan_replica(model, request(30), t180).experts_on_host, 30);
     // Nothing of the kind where the model fits.
@@ -178,8 +182,35 @@ TEST(ExpertsOnHost, StepsReadTheExpertsThatTheirTokensUse) {
     EXPECT_NEAR(few.with(1), few.fixed_s + (few.experts_s + few.host_experts_s) * used + few.each_s, 1e-12);
     EXPECT_LT(pace_with(32).one_sequence, pace_with(16).one_sequence);
     EXPECT_LT(pace_with(32).prompt, pace_with(16).prompt);
-    // Passes stay below a second's work of the cores.
-    EXPECT_LE(plan.request.rows, std::max(512.0, pace_with(16).prompt));
+}
+
+// Four GPUs share a PCIe 3.0 x16 link to the processors: a layer's experts take longer to copy than hundreds
+// of rows to compute, but not thousands.
+TEST(ExpertsOnHost, LongPassesCopyThemToTheGpus) {
+    const SyntheticModel model("gpt-oss-120b", "mxfp4_moe");
+    const WeightBytes weights = weight_bytes(model);
+    const Topology t180 = cluster("t180.toml");
+    const ReplicaPlan plan = plan_replica(model, request(12), t180);
+    EXPECT_GT(plan.streamed_rows, 256);
+    EXPECT_LT(plan.streamed_rows, 4096);
+    EXPECT_GE(plan.request.rows, plan.streamed_rows);
+    EXPECT_EQ(plan.streamed_rows, rows_to_stream(plan, weights));
+    // The room for a layer's experts, and the time of a pass.
+    const StageNeeds& stage = plan.stages.front();
+    EXPECT_GT(stage.largest_host_layer, stage.host_experts / 12);
+    EXPECT_EQ(plan.kept_bytes(stage) - stage.weights -
+                  stage.kv_per_token * static_cast<std::uint64_t>(plan.pages) * kv_page_tokens,
+              stage.largest_host_layer);
+    ReplicaRequest by_cores = request(12);
+    by_cores.rows = plan.streamed_rows - 1;
+    const ReplicaPlan short_passes = plan_replica(model, by_cores, t180);
+    EXPECT_EQ(short_passes.streamed_rows, 0);
+    EXPECT_GT(estimate_pace(plan, weights).prompt, estimate_pace(short_passes, weights).prompt);
+    // Not where a row must not depend on others, nor where all experts take too long for one pass.
+    by_cores.rows = 4096;
+    by_cores.batch_invariant = true;
+    EXPECT_EQ(plan_replica(model, by_cores, t180).streamed_rows, 0);
+    EXPECT_EQ(rows_to_stream(plan_replica(model, request(36), t180), weights), 0);
 }
 
 }  // namespace

@@ -34,6 +34,7 @@ struct DecoderSettings {
     // The experts of the model's last so many layers that have experts stay in host memory, see
     // first_layer_on_host().
     int experts_on_host = 0;
+    int streamed_rows = 0;  // see HostExpertShape
     BatchLimits limits;
     std::function<void(std::uint64_t)> loaded;  // callback with the bytes of each matrix loaded; may be empty
 };

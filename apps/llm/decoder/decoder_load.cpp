@@ -54,8 +54,9 @@ Decoder::Decoder(const ModelSource& model, Ops& ops, DecoderLinks& links, const 
     allocate_buffers(gates_apart(model));
     const int on_host = first_layer_on_host(config_, settings_.experts_on_host);
     if (on_host < settings_.layer_end)
-        host_experts_ = ops_.make_host_experts(
-            {settings_.limits.rows, config_.hidden, static_cast<int>(config_.experts.used)});
+        host_experts_ =
+            ops_.make_host_experts({settings_.limits.rows, config_.hidden,
+                                    static_cast<int>(config_.experts.used), settings_.streamed_rows});
     for (int i = settings_.layer_begin; i < settings_.layer_end; ++i)
         layers_.push_back(load_layer(loader, i, i >= on_host));
     ops_.synchronize();

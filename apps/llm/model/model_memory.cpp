@@ -17,6 +17,7 @@ struct RankBytes {
     std::vector<std::uint64_t> experts;  // of each layer
     // The experts of each layer in host memory, which `layers` and `experts` leave out: bytes and weights.
     std::vector<std::uint64_t> host_experts, host_weights;
+    std::vector<std::uint64_t> host_in_layout;  // their bytes if they were not in host memory
     std::uint64_t embedding = 0;
     std::uint64_t head = 0;
     std::uint64_t kv_heads = 0;
@@ -34,13 +35,14 @@ std::uint64_t bytes_of(WeightLayout layout, const ModelTensor& tensor, const Ten
 RankBytes bytes_of_rank(const ModelSource& model, WeightLayout layout, const RankShare& share, int on_host) {
     RankBytes bytes;
     bytes.layers.resize(static_cast<std::size_t>(model.config().layers));
-    bytes.experts = bytes.host_experts = bytes.host_weights = bytes.layers;
+    bytes.experts = bytes.host_experts = bytes.host_weights = bytes.host_in_layout = bytes.layers;
     for (const ModelTensor& tensor : model.tensors()) {
         const TensorSlice slice = tensor_shard(model, tensor, share).stored;
         if (tensor.expert >= 0 && tensor.layer >= on_host) {
             const auto layer = static_cast<std::size_t>(tensor.layer);
             bytes.host_experts[layer] += slice.bytes(tensor.format);
             bytes.host_weights[layer] += slice.rows() * slice.columns();
+            bytes.host_in_layout[layer] += bytes_of(layout, tensor, slice);
             continue;
         }
         const std::uint64_t size = bytes_of(layout, tensor, slice);
@@ -68,6 +70,7 @@ RankBytes fullest_rank(const ModelSource& model, WeightLayout layout, int ranks,
             raise(fullest.experts[i], bytes.experts[i]);
             raise(fullest.host_experts[i], bytes.host_experts[i]);
             raise(fullest.host_weights[i], bytes.host_weights[i]);
+            raise(fullest.host_in_layout[i], bytes.host_in_layout[i]);
         }
         raise(fullest.embedding, bytes.embedding);
         raise(fullest.head, bytes.head);
@@ -108,6 +111,10 @@ class StageWeights {
     }
     std::uint64_t host_weights(std::size_t begin, std::size_t end) const {
         return sum(rank_.host_weights, begin, end);
+    }
+    std::uint64_t largest_host_layer(std::size_t begin, std::size_t end) const {
+        return *std::max_element(rank_.host_in_layout.begin() + static_cast<std::ptrdiff_t>(begin),
+                                 rank_.host_in_layout.begin() + static_cast<std::ptrdiff_t>(end));
     }
     int host_layers(std::size_t begin, std::size_t end) const {
         int count = 0;
@@ -201,7 +208,8 @@ std::vector<StageNeeds> cut_into_stages(const ModelSource& model, WeightLayout l
                     expert_ranks,
                     weights.host_layers(begin, end),
                     weights.host_experts(begin, end),
-                    weights.host_weights(begin, end)};
+                    weights.host_weights(begin, end),
+                    weights.largest_host_layer(begin, end)};
     }
     return needs;
 }

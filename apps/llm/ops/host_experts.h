@@ -20,6 +20,9 @@ struct HostExpertShape {
     std::int64_t rows = 0;     // tokens
     std::int64_t columns = 0;  // of the hidden state; even
     int used = 0;              // experts of each row
+    // For passes of at least so many rows, the weights of a layer are copied to the device, which computes
+    // them; 0: never. Not for passes that are recorded.
+    std::int64_t streamed_rows = 0;
 };
 
 // The experts of one layer. Not owned; loaded by HostExperts::cores().

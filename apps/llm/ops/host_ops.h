@@ -15,6 +15,10 @@ class HostMatrix : public WeightMatrix {
   public:
     explicit HostMatrix(const MatrixSource& source);
     const std::byte* row(std::int64_t index) const { return data_ + row_bytes_ * index; }
+    // Returns a view of it.
+    MatrixSource source() const {
+        return {format(), rows(), columns(), static_cast<std::size_t>(row_bytes_), data_, true};
+    }
 
   private:
     std::vector<std::byte> copy_;

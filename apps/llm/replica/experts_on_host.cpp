@@ -91,9 +91,12 @@ std::string experts_on_host_text(const ReplicaPlan& plan, const ModelConfig& con
     return fmt::format(
         "the experts of the last {} of {} layers with experts stay in host memory: {} of weights a rank, {} "
         "for "
-        "its passes, computed by {} core{}",
+        "its passes, computed by {} core{}{}",
         plan.experts_on_host, layers_with_experts(config), size_text(most), size_text(plan.host_working),
-        cores, cores == 1 ? "" : "s");
+        cores, cores == 1 ? "" : "s",
+        plan.streamed_rows > 0
+            ? fmt::format("; passes of {} tokens and more copy them to the GPUs", plan.streamed_rows)
+            : "");
 }
 
 }  // namespace voltpile::llm

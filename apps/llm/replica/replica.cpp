@@ -129,6 +129,7 @@ void Replica::load(const ModelSource& model) {
     settings.clamp = plan_.request.clamp;
     settings.batch_invariant = plan_.request.batch_invariant;
     settings.experts_on_host = plan_.experts_on_host;
+    settings.streamed_rows = plan_.streamed_rows;
     settings.limits = plan_.request.limits();
     settings.loaded = [&](std::uint64_t bytes) {
         count_step(Phase::Load);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "llm/model/expert_load.h"
@@ -29,6 +30,10 @@ constexpr double kGpuMixtureLayerSeconds = 40e-6;
 // Of a layer with experts in host memory: handing rows to the cores, calling them, and taking the sums.
 // Assumed: not measured.
 constexpr double kHostExpertLayerSeconds = 50e-6;
+// The share of a PCIe link's rate at which weights are copied to a GPU, and the rate of an unknown link.
+// Assumed: not measured.
+constexpr double kShareOfLink = 0.7;
+constexpr double kLinkBytesPerS = 12e9;
 // The same for cores, of core_lanes_per_s() and at most, from the processor in docs/benchmarks.md. Products
 // with 8-bit activations take fewer instructions than FP32 has lanes, most of all with 512-bit registers,
 // where VNNI is assumed.
@@ -196,6 +201,39 @@ StageRates rates_of_expert_cores(const Plan& plan, std::size_t stage, const Form
     return slowest;
 }
 
+// Returns the bytes per second from host memory to a rank's GPU while all ranks of the host copy.
+double link_rate(const Plan& plan, int rank) {
+    const RankPlan& mine = plan.ranks[static_cast<std::size_t>(rank)];
+    const Host& host = plan.host_of(mine);
+    const auto gpu_of = [&](const RankPlan& at) -> const Gpu& {
+        return host.gpus[static_cast<std::size_t>(at.gpu)];
+    };
+    const auto above = [&](const Gpu& gpu, int node) {
+        int at = gpu.place.node;
+        while (at >= 0 && at != node) at = host.pcie[static_cast<std::size_t>(at)].parent;
+        return at == node;
+    };
+    double rate = gpu_of(mine).pcie_gb_per_s > 0 ? gpu_of(mine).pcie_gb_per_s * 1e9 : kLinkBytesPerS;
+    for (int node = gpu_of(mine).place.node; node >= 0;
+         node = host.pcie[static_cast<std::size_t>(node)].parent) {
+        const double uplink = gb_per_s(host.pcie[static_cast<std::size_t>(node)].uplink) * 1e9;
+        if (uplink <= 0) continue;
+        const auto sharing = std::ranges::count_if(plan.ranks, [&](const RankPlan& other) {
+            return other.host == mine.host && other.gpu >= 0 && above(gpu_of(other), node);
+        });
+        rate = std::min(rate, uplink / static_cast<double>(sharing));
+    }
+    return kShareOfLink * rate;
+}
+
+// Returns the bytes per second at which the slowest rank of a stage receives weights.
+double slowest_link(const Plan& plan, std::size_t stage) {
+    double slowest = std::numeric_limits<double>::infinity();
+    for (const Team& team : plan.teams.teams)
+        for (const int rank : team.stages[stage]) slowest = std::min(slowest, link_rate(plan, rank));
+    return slowest;
+}
+
 // Returns the bytes of experts on the mean rank, from those of the fullest.
 double mean_expert_bytes(const StageNeeds& stage, std::uint64_t of_fullest, const WeightBytes& weights) {
     const double mean = static_cast<double>(weights.experts) / stage.expert_ranks;
@@ -208,7 +246,9 @@ struct HostExpertPace {
     double read_s = 0;    // of reading all experts
     double products = 0;  // of a token, which the GPU does not have
     double each_s = 0;    // of a token in a step
-    double prompt_s = 0;  // of a token of a prompt
+    double prompt_s = 0;  // of a token of a prompt, on cores
+    double copy_s = 0;    // of copying all experts to the GPU
+    double link_bytes_per_s = 0;
     double bytes_per_s = 0;
 };
 
@@ -224,6 +264,8 @@ HostExpertPace pace_of_host_experts(const ReplicaPlan& replica, std::size_t s, c
     pace.products = mean_expert_bytes(stage, stage.host_weights, weights) * (1 - weights.unused_experts);
     pace.each_s = pace.products / cores.products_per_s;
     pace.prompt_s = pace.products / cores.prompt_products_per_s;
+    pace.link_bytes_per_s = slowest_link(replica.plan, s);
+    pace.copy_s = static_cast<double>(stage.host_experts) / pace.link_bytes_per_s;
     return pace;
 }
 
@@ -257,6 +299,17 @@ double ReplicaPace::seconds(double sequences, int at_once, double prompt_tokens,
            sequences * prompt_tokens / prompt + generated_tokens * steps;
 }
 
+int rows_to_stream(const ReplicaPlan& replica, const WeightBytes& weights) {
+    constexpr double least = 64;
+    double rows = 0;
+    for (std::size_t s = 0; s < replica.stages.size(); ++s) {
+        const HostExpertPace host = pace_of_host_experts(replica, s, weights, format_shares(weights));
+        if (host.copy_s > longest_streamed_pass_s) return 0;
+        if (host.prompt_s > 0) rows = std::max({rows, least, std::ceil(host.copy_s / host.prompt_s)});
+    }
+    return static_cast<int>(std::min<double>(rows, std::numeric_limits<int>::max()));
+}
+
 ReplicaPace estimate_pace(const ReplicaPlan& replica, const WeightBytes& weights) {
     ReplicaPace pace;
     pace.start_s = kStartSeconds;
@@ -273,6 +326,10 @@ ReplicaPace estimate_pace(const ReplicaPlan& replica, const WeightBytes& weights
             std::max(0.0, static_cast<double>(weights.active) * own / layers / replica.plan.teams.tensor -
                               host.products);
         const bool gpu = on_gpu(replica.plan, rates.slowest_rank);
+        const bool streams = replica.streamed_rows > 0 && replica.request.rows >= replica.streamed_rows;
+        const double host_prompt_s =
+            streams ? host.copy_s / replica.request.rows + host.products / rates.prompt_products_per_s
+                    : host.prompt_s;
         const double mixture_s = gpu && weights.unused_experts > 0 ? kGpuMixtureLayerSeconds : 0;
         const double each_layer = rates.layer_s + mixture_s + 2 * rates.sum_s;
         const StagePace time{rates.step_s +
@@ -286,7 +343,7 @@ ReplicaPace estimate_pace(const ReplicaPlan& replica, const WeightBytes& weights
                              host.read_s};
         pace.stages.push_back(time);
         if (gpu) pace.start_s = kStartSeconds + kPaceSeconds;
-        longest_prompt = std::max(longest_prompt, products / rates.prompt_products_per_s + host.prompt_s);
+        longest_prompt = std::max(longest_prompt, products / rates.prompt_products_per_s + host_prompt_s);
         if (const double whole = time.with(replica.request.sequences); whole > longest) {
             longest = whole;
             pace.slowest_rank = rates.slowest_rank;
@@ -302,6 +359,13 @@ ReplicaPace estimate_pace(const ReplicaPlan& replica, const WeightBytes& weights
                                                 host.layers_s * 1e3, host.each_s * 1e3)
                                   : "",
             time.fixed_s * 1e3, time.each_s * 1e3, rates.measured ? ", as calibrated" : ""));
+        if (stage.host_layers > 0 && streams)
+            pace.formulas.push_back(
+                fmt::format("passes of {} tokens and more copy the experts in host memory of stage {} to the "
+                            "GPU: {:.4g} B / "
+                            "{:.4g} B/s = {:.3g} ms",
+                            replica.streamed_rows, s, static_cast<double>(stage.host_experts),
+                            host.link_bytes_per_s, host.copy_s * 1e3));
         if (stage.host_layers > 0)
             pace.formulas.push_back(fmt::format(
                 "reading all experts in host memory of stage {} = {:.4g} B / {:.4g} B/s = {:.3g} ms", s,

@@ -41,6 +41,15 @@ struct ReplicaPace {
     double seconds(double sequences, int at_once, double prompt_tokens, double generated_tokens) const;
 };
 
+// A pass that copies experts to the GPUs takes about as long for few rows as for many, so it may take longer
+// than others.
+constexpr double longest_streamed_pass_s = 4;
+
+// Returns from how many rows of a pass on it takes less time to copy the experts in host memory to the GPUs
+// than to compute them on cores; 0 without experts in host memory, and where the copies take longer than
+// longest_streamed_pass_s.
+int rows_to_stream(const ReplicaPlan& replica, const WeightBytes& weights);
+
 ReplicaPace estimate_pace(const ReplicaPlan& replica, const WeightBytes& weights);
 
 }  // namespace voltpile::llm

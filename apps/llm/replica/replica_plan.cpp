@@ -32,7 +32,7 @@ class ReplicaPlanner {
   public:
     ReplicaPlanner(const ModelSource& model, const ReplicaRequest& request, const Topology& topology,
                    Workload work)
-        : model_(model), request_(request), points_(work.points) {
+        : model_(model), request_(request), points_(work.points), weights_(weight_bytes(model)) {
         // At least a point for each rank, because the ranks that lead are not known yet.
         work.points = std::max(work.points, std::ssize(topology.ranks));
         PlanOptions options;
@@ -52,6 +52,8 @@ class ReplicaPlanner {
                 std::optional<ReplicaPlan> each =
                     with(tensor, pipeline, std::max(request_.experts_on_host, 0));
                 if (!each) continue;
+                if (each->streamed_rows > 0 && !fits(*each))
+                    each = with(tensor, pipeline, request_.experts_on_host, false);
                 if (fits(*each)) {
                     if (request_.replicas > 0) return finished(std::move(*each));
                     if (!best || busy_ranks(*each) > busy_ranks(*best)) best = std::move(each);
@@ -87,7 +89,6 @@ class ReplicaPlanner {
     std::optional<ReplicaPlan> with_experts_on_host() const {
         const int layers = layers_with_experts(model_.config());
         if (request_.experts_on_host >= 0 || layers == 0) return std::nullopt;
-        const WeightBytes weights = weight_bytes(model_);
         std::optional<ReplicaPlan> best;
         double fastest = -1;
         for (const int tensor : tensors()) {
@@ -96,7 +97,7 @@ class ReplicaPlanner {
             for (const int pipeline : longest_first) {
                 std::optional<ReplicaPlan> each = with_fewest_on_host(tensor, pipeline, layers);
                 if (!each) continue;
-                const double rate = fits(*each) ? estimate_pace(*each, weights).one_sequence : -1;
+                const double rate = fits(*each) ? estimate_pace(*each, weights_).one_sequence : -1;
                 if (rate > fastest) {
                     fastest = rate;
                     best = std::move(each);
@@ -111,10 +112,13 @@ class ReplicaPlanner {
     // the GPUs, or with those of all layers if that is not enough; nothing if there are too few ranks.
     std::optional<ReplicaPlan> with_fewest_on_host(int tensor, int pipeline, int layers) const {
         std::optional<ReplicaPlan> enough = with(tensor, pipeline, layers);
-        if (!enough || !fits_gpus(*enough)) return enough;
+        if (!enough) return enough;
+        const bool streams = fits_gpus(*enough);
+        if (!streams) enough = with(tensor, pipeline, layers, false);
+        if (!fits_gpus(*enough)) return enough;
         for (int too_few = 0; enough->experts_on_host - too_few > 1;) {
             const int middle = (enough->experts_on_host + too_few) / 2;
-            std::optional<ReplicaPlan> less = with(tensor, pipeline, middle);
+            std::optional<ReplicaPlan> less = with(tensor, pipeline, middle, streams);
             if (fits_gpus(*less))
                 enough = std::move(less);
             else
@@ -154,8 +158,9 @@ class ReplicaPlanner {
     }
 
     // Returns the plan of one cut with the experts of so many layers in host memory, on ranks with GPUs;
-    // nothing if there are too few ranks.
-    std::optional<ReplicaPlan> with(int tensor, int pipeline, int experts_on_host) const {
+    // nothing if there are too few ranks. streams: passes may copy these experts to the GPUs.
+    std::optional<ReplicaPlan> with(int tensor, int pipeline, int experts_on_host,
+                                    bool streams = true) const {
         ReplicaPlan out;
         out.request = request_;
         out.request.rows = std::max(request_.rows > 0 ? request_.rows : usual_rows(),
@@ -174,10 +179,29 @@ class ReplicaPlanner {
         out.plan.warnings.insert(out.plan.warnings.end(), out.plan.teams.notes.begin(),
                                  out.plan.teams.notes.end());
         if (layout_of(out.plan) == WeightLayout::Gpu) out.experts_on_host = experts_on_host;
-        set_working(out);
-        out.stages = cut_into_stages(model_, layout_of(out.plan), tensor, capacities(out), request_.cache,
-                                     out.experts_on_host);
+        cut(out);
+        if (streams && out.experts_on_host > 0 && !request_.batch_invariant) {
+            const int least = rows_to_stream(out, weights_);
+            if (least == 0 || least > most_rows()) return out;
+            out.streamed_rows = least;
+            if (request_.rows > 0) return out;
+            out.request.rows = std::max(out.request.rows, std::min(most_rows(), 2 * least));
+            cut(out);
+        }
         return out;
+    }
+
+    void cut(ReplicaPlan& plan) const {
+        set_working(plan);
+        plan.stages = cut_into_stages(model_, layout_of(plan.plan), plan.plan.teams.tensor, capacities(plan),
+                                      request_.cache, plan.experts_on_host);
+    }
+
+    // The most rows that a pass may get.
+    int most_rows() const {
+        const auto cached = std::int64_t{request_.least_pages()} * kv_page_tokens;
+        return request_.rows > 0 ? request_.rows
+                                 : static_cast<int>(std::min<std::int64_t>(kMostRows, cached));
     }
 
     void set_working(ReplicaPlan& plan) const {
@@ -245,7 +269,12 @@ class ReplicaPlanner {
             if (need(stages[s]) > room[s]) return false;
         return true;
     }
-    bool fits_gpus(const ReplicaPlan& plan) const { return fits(plan.stages, capacities(plan)); }
+    bool fits_gpus(const ReplicaPlan& plan) const {
+        std::vector<double> room = capacities(plan);
+        for (std::size_t s = 0; s < room.size(); ++s)
+            room[s] -= static_cast<double>(plan.streamed_bytes(plan.stages[s]));
+        return fits(plan.stages, room);
+    }
     bool fits(const ReplicaPlan& plan) const { return fits_gpus(plan) && host_memory_obstacle(plan).empty(); }
 
     ReplicaPlan with_cache(ReplicaPlan plan) const {
@@ -273,8 +302,9 @@ class ReplicaPlanner {
             if (!fits(more)) continue;
             more = with_cache(std::move(more));
             if (more.pages < (1 - kShareOfCacheForRows) * plan.pages) continue;
-            const double rate = estimate_pace(more, weight_bytes(model_)).prompt;
-            if (rate > 0 && rows > rate * kLongestPass_s) continue;
+            const double rate = estimate_pace(more, weights_).prompt;
+            const bool streamed = more.streamed_rows > 0 && rows >= more.streamed_rows;
+            if (rate > 0 && rows > rate * (streamed ? longest_streamed_pass_s : kLongestPass_s)) continue;
             return more;
         }
         return plan;
@@ -282,12 +312,17 @@ class ReplicaPlanner {
 
     ReplicaPlan finished(ReplicaPlan plan) const { return estimated(with_rows(with_cache(std::move(plan)))); }
 
+    static std::uint64_t room_for_cache(const ReplicaPlan& plan, std::size_t stage, double room) {
+        return static_cast<std::uint64_t>(
+            std::max(room - static_cast<double>(plan.streamed_bytes(plan.stages[stage])), 0.0));
+    }
+
     // Returns how many tokens have room in all stages, at most `wanted`.
     std::uint64_t most_tokens(const ReplicaPlan& plan, std::uint64_t wanted) const {
         const std::vector<double> room = capacities(plan);
         std::uint64_t least = wanted;
         for (std::size_t s = 0; s < room.size(); ++s)
-            least = std::min(least, tokens_in({&plan.stages[s], 1}, static_cast<std::uint64_t>(room[s])));
+            least = std::min(least, tokens_in({&plan.stages[s], 1}, room_for_cache(plan, s, room[s])));
         return least / kv_page_tokens * kv_page_tokens;
     }
 
@@ -312,7 +347,7 @@ class ReplicaPlanner {
             const auto cache = static_cast<double>(plan.stages[s].kv_per_token * tokens());
             share = std::min(share, (room[s] - cache) / static_cast<double>(plan.stages[s].weights));
         }
-        return share > 0 ? share * static_cast<double>(weight_bytes(model_).weights) / 1e9 : 0;
+        return share > 0 ? share * static_cast<double>(weights_.weights) / 1e9 : 0;
     }
 
     // Says why experts in host memory, as many as the plan might have chosen, do not help; empty where there
@@ -321,7 +356,7 @@ class ReplicaPlanner {
         const int layers = layers_with_experts(model_.config());
         if (request_.experts_on_host >= 0 || layers == 0 || layout_of(plan.plan) != WeightLayout::Gpu)
             return "";
-        const auto all = with(plan.plan.teams.tensor, plan.plan.teams.pipeline, layers);
+        const auto all = with(plan.plan.teams.tensor, plan.plan.teams.pipeline, layers, false);
         if (!fits_gpus(*all)) return ", nor would it fit with all experts in host memory";
         return fmt::format("; with experts in host memory it would, but {}", host_memory_obstacle(*all));
     }
@@ -404,10 +439,15 @@ class ReplicaPlanner {
             const StageNeeds& stage = out.stages[s];
             out.plan.formulas.push_back(fmt::format(
                 "memory of stage {} = {} of weights (layers {} to {}) + {} B a token x {} tokens + {} for "
-                "activations and scratch space + {} for connections = {}",
+                "activations and scratch space + {} for connections{} = {}",
                 s, bytes(stage.weights), stage.layer_begin, stage.layer_end - 1, stage.kv_per_token,
                 count_text(std::int64_t{out.pages} * kv_page_tokens), bytes(out.working),
-                bytes(connections(out.plan)), bytes(out.takes[s])));
+                bytes(connections(out.plan)),
+                out.streamed_rows > 0 && stage.host_layers > 0
+                    ? fmt::format(" + {} for a layer's experts from host memory",
+                                  bytes(out.streamed_bytes(stage)))
+                    : "",
+                bytes(out.takes[s])));
             if (stage.host_layers > 0)
                 out.plan.formulas.push_back(
                     fmt::format("host memory of stage {} = {} of experts of {} layers + {} for their passes",
@@ -435,7 +475,7 @@ class ReplicaPlanner {
     }
 
     void estimate_speed(ReplicaPlan& out) const {
-        const ReplicaPace pace = estimate_pace(out, weight_bytes(model_));
+        const ReplicaPace pace = estimate_pace(out, weights_);
         if (pace.one_sequence <= 0) return;
         const auto replicas = static_cast<double>(out.plan.teams.teams.size());
         double rate = pace.all_sequences;  // of a replica
@@ -458,6 +498,7 @@ class ReplicaPlanner {
     const ModelSource& model_;
     const ReplicaRequest& request_;
     std::int64_t points_;
+    WeightBytes weights_;
     Plan machine_;
     std::vector<TeamCandidate> candidates_;
 };

@@ -77,14 +77,22 @@ struct ReplicaPlan {
     // Bytes of memory that a rank of each stage needs: weights, cache, activations and connections, without
     // the program itself.
     std::vector<std::uint64_t> takes;
+    // For passes of at least so many rows, the experts in host memory are copied to the GPUs, layer by layer;
+    // 0: never.
+    int streamed_rows = 0;
     std::uint64_t host_working = 0;  // bytes of host memory that passes of experts there need on each rank
     std::uint64_t working = 0;       // bytes that passes need on each rank: activations and scratch space
     const GpuDuty* duty = nullptr;   // how much the GPUs may work; nullptr: all the time
     std::shared_ptr<const ReplicaPlan> draft;  // of request.draft, with the same teams; nullptr without one
 
-    // Returns the bytes that the fullest rank of a stage keeps: weights, and the cache with all pages.
+    // Returns the bytes that the fullest rank of a stage keeps: weights, the cache with all pages, and the
+    // room for experts that are copied to the GPU.
     std::uint64_t kept_bytes(const StageNeeds& stage) const {
-        return stage.weights + stage.kv_per_token * static_cast<std::uint64_t>(pages) * kv_page_tokens;
+        return stage.weights + stage.kv_per_token * static_cast<std::uint64_t>(pages) * kv_page_tokens +
+               streamed_bytes(stage);
+    }
+    std::uint64_t streamed_bytes(const StageNeeds& stage) const {
+        return streamed_rows > 0 ? stage.largest_host_layer : 0;
     }
 };
 

@@ -48,11 +48,14 @@ std::vector<std::string> memory_notes(const ReplicaPlan& plan) {
         const StageNeeds& stage = plan.stages[s];
         const auto bytes = [](auto count) { return bytes_text(static_cast<double>(count)); };
         notes.push_back(fmt::format(
-            "{}layers {} to {}: {} of weights a rank, {} for the keys and values of {} tokens, {} "
+            "{}layers {} to {}: {} of weights a rank, {} for the keys and values of {} tokens, {}{} "
             "for activations and connections",
             plan.stages.size() > 1 ? fmt::format("stage {}, ", s) : "", stage.layer_begin,
             stage.layer_end - 1, bytes(stage.weights),
             bytes(stage.kv_per_token * static_cast<std::uint64_t>(tokens)), count_text(tokens),
+            plan.streamed_bytes(stage) > 0
+                ? bytes(plan.streamed_bytes(stage)) + " for a layer's experts from host memory, "
+                : "",
             bytes(plan.takes[s] - plan.kept_bytes(stage))));
     }
     return notes;

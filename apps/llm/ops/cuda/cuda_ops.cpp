@@ -113,7 +113,14 @@ class CudaOps final : public GpuOps {
         return std::make_unique<CudaExperts>(std::move(experts), std::move(bias), buffers_, copies_, stream_);
     }
     std::unique_ptr<HostExperts> make_host_experts(const HostExpertShape& shape) override {
-        return std::make_unique<CudaHostExperts>(shape, cores_, stream_);
+        std::unique_ptr<StreamedExperts> streamed;
+        // Passes of other sizes run on cores.
+        if (shape.streamed_rows > 0 && !batch_invariant_)
+            streamed = std::make_unique<StreamedExperts>(buffers_, staging_, copies_,
+                                                         std::span(scratch_.data(), scratch_.size()),
+                                                         cores_.size(), stream_);
+        return std::make_unique<CudaHostExperts>(shape, cores_, expert_product_, std::move(streamed),
+                                                 stream_);
     }
     std::unique_ptr<AdapterWeights> load_adapters(const AdapterSource& source) override {
         return std::make_unique<CudaAdapters>(source, buffers_, copies_, stream_);
@@ -182,11 +189,11 @@ class CudaOps final : public GpuOps {
     }
     void gated_experts(HiddenRows x, const ExpertWeights& gate, const ExpertWeights& up,
                        Activation activation, const Routing& routing, HiddenRows out) override {
-        expert_product_.run_gated(x, cuda(gate), cuda(up), activation, routing, out);
+        expert_product_.run_gated(x, cuda(gate).matrices(), cuda(up).matrices(), activation, routing, out);
     }
     void sum_experts(HiddenRows x, const ExpertWeights& down, const Routing& routing,
                      FloatRows out) override {
-        expert_product_.sum(x, cuda(down), routing, out);
+        expert_product_.sum(x, cuda(down).matrices(), routing, out);
     }
     void rope_and_store(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
                         const KvLayer& cache) override {

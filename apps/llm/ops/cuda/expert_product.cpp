@@ -49,12 +49,12 @@ void CudaExpertProduct::route(HiddenRows x, const RouterSettings& settings, cons
                  reinterpret_cast<float*>(scratch_.data()), counter_.data(), stream_);
 }
 
-void CudaExpertProduct::run_gated(HiddenRows x, const CudaExperts& gate, const CudaExperts& up,
+void CudaExpertProduct::run_gated(HiddenRows x, const ExpertMatrices& gate, const ExpertMatrices& up,
                                   Activation activation, const Routing& routing, HiddenRows out) {
     if (x.rows == 0) return;
     ExpertArgs args;
-    args.matrix[0] = gate.matrices();
-    args.matrix[1] = up.matrices();
+    args.matrix[0] = gate;
+    args.matrix[1] = up;
     if (args.matrix[0].first.format != args.matrix[1].first.format)
         throw DeviceError("GPUs have no products with experts whose gate and up differ in format");
     args.gated = true;
@@ -71,10 +71,10 @@ void CudaExpertProduct::run_gated(HiddenRows x, const CudaExperts& gate, const C
     launch_expert_tiles(args, multiprocessors_, stream_);
 }
 
-void CudaExpertProduct::sum(HiddenRows x, const CudaExperts& down, const Routing& routing, FloatRows out) {
+void CudaExpertProduct::sum(HiddenRows x, const ExpertMatrices& down, const Routing& routing, FloatRows out) {
     if (out.rows == 0) return;
     ExpertArgs args;
-    args.matrix[0] = down.matrices();
+    args.matrix[0] = down;
     args.routing = routing;
     args.rows = static_cast<int>(out.rows);
     std::size_t used = 0;

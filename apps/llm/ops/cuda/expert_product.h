@@ -49,9 +49,9 @@ class CudaExpertProduct {
     // Ops::route, Ops::gated_experts and Ops::sum_experts. gate and up have the same format. Throws
     // DeviceError if the scratch memory is too small.
     void route(HiddenRows x, const RouterSettings& settings, const BatchView& batch, const Routing& to);
-    void run_gated(HiddenRows x, const CudaExperts& gate, const CudaExperts& up, Activation activation,
+    void run_gated(HiddenRows x, const ExpertMatrices& gate, const ExpertMatrices& up, Activation activation,
                    const Routing& routing, HiddenRows out);
-    void sum(HiddenRows x, const CudaExperts& down, const Routing& routing, FloatRows out);
+    void sum(HiddenRows x, const ExpertMatrices& down, const Routing& routing, FloatRows out);
 
   private:
     bool by_vectors(const ExpertArgs& args) const;

@@ -14,6 +14,12 @@
 namespace voltpile::llm {
 namespace {
 
+bool captures(const Stream& stream) {
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    cuda_check(cudaStreamIsCapturing(stream.get(), &status), "asking whether a stream captures");
+    return status != cudaStreamCaptureStatusNone;
+}
+
 std::size_t count(std::int64_t rows, std::int64_t columns) {
     return static_cast<std::size_t>(rows * columns);
 }
@@ -21,9 +27,12 @@ std::size_t count(std::int64_t rows, std::int64_t columns) {
 }  // namespace
 
 CudaHostExperts::CudaHostExperts(const HostExpertShape& shape, const std::vector<int>& cores,
+                                 CudaExpertProduct& product, std::unique_ptr<StreamedExperts> streamed,
                                  const Stream& stream)
     : shape_(shape),
       stream_(stream),
+      product_(product),
+      streamed_(std::move(streamed)),
       first_core_(cores.front()),
       experts_(cores),
       x_(count(shape.rows, shape.columns)),
@@ -41,10 +50,17 @@ CudaHostExperts::~CudaHostExperts() {
     }
 }
 
-void CudaHostExperts::sum(HiddenRows x, const HostExpertLayer& layer, const Routing& routing, HiddenRows,
-                          FloatRows out, const std::function<void()>& meanwhile) {
+void CudaHostExperts::sum(HiddenRows x, const HostExpertLayer& layer, const Routing& routing,
+                          HiddenRows gated, FloatRows out, const std::function<void()>& meanwhile) {
     if (x.rows > shape_.rows || x.columns != shape_.columns || routing.used != shape_.used)
         throw std::logic_error("a pass exceeds the shape of the experts in host memory");
+    if (streams(x.rows, layer)) {
+        if (meanwhile) meanwhile();
+        streamed_->load(layer);
+        product_.run_gated(x, streamed_->gate(), streamed_->up(), layer.activation, routing, gated);
+        product_.sum(gated, streamed_->down(), routing, out);
+        return;
+    }
     if (x.rows > 0) {
         fork_.put(stream_, beside_);
         launch_hand_over(x.data, x.rows * x.columns / 2, routing, x.rows * routing.used, x_.data(),
@@ -57,10 +73,12 @@ void CudaHostExperts::sum(HiddenRows x, const HostExpertLayer& layer, const Rout
     launch_take_sum(sum_.data(), routing.shared, out.rows, out.columns, out.data, stream_);
 }
 
+bool CudaHostExperts::streams(std::int64_t rows, const HostExpertLayer& layer) const {
+    return streamed_ && rows >= shape_.streamed_rows && !captures(stream_) && StreamedExperts::takes(layer);
+}
+
 void CudaHostExperts::enqueue_call(const HostExpertLayer& layer, std::int64_t rows) {
-    cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
-    cuda_check(cudaStreamIsCapturing(beside_.get(), &capturing), "asking whether a stream captures");
-    auto call = std::make_unique<Call>(Call{this, layer, rows, capturing != cudaStreamCaptureStatusNone});
+    auto call = std::make_unique<Call>(Call{this, layer, rows, captures(beside_)});
     cuda_check(cudaLaunchHostFunc(beside_.get(), run, call.get()), "enqueueing experts in host memory");
     if (call->again)
         of_graphs_.push_back(std::move(call));

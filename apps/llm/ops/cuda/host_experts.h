@@ -1,5 +1,6 @@
 // Experts in host memory beside a GPU. A second stream hands rows and routing over to pinned host memory,
-// calls the cores (cudaLaunchHostFunc) and is joined again, all of which CUDA graphs capture.
+// calls the cores (cudaLaunchHostFunc) and is joined again, all of which CUDA graphs capture. For passes with
+// many rows, the weights come to the GPU instead (streamed_experts.h).
 #pragma once
 
 #include <atomic>
@@ -12,6 +13,8 @@
 #include "device/stream.h"
 #include "device/stream_order.h"
 #include "llm/ops/cpu/core_experts.h"
+#include "llm/ops/cuda/expert_product.h"
+#include "llm/ops/cuda/streamed_experts.h"
 #include "llm/ops/host_experts.h"
 #include "llm/ops/ops.h"
 
@@ -21,7 +24,10 @@ class CudaHostExperts final : public HostExperts {
   public:
     // cores: the logical processor of each thread (CpuOps); the driver's thread that calls the cores is the
     // first. stream: of the other operations; must outlive this object.
-    CudaHostExperts(const HostExpertShape& shape, const std::vector<int>& cores, const Stream& stream);
+    // product: of the same stream, must outlive this object. streamed: for shape.streamed_rows; nullptr:
+    // cores compute all passes.
+    CudaHostExperts(const HostExpertShape& shape, const std::vector<int>& cores, CudaExpertProduct& product,
+                    std::unique_ptr<StreamedExperts> streamed, const Stream& stream);
     ~CudaHostExperts() override;
 
     Ops& cores() override { return experts_.ops(); }
@@ -37,12 +43,15 @@ class CudaHostExperts final : public HostExperts {
         std::int64_t rows;
         bool again;  // a graph calls it again
     };
+    bool streams(std::int64_t rows, const HostExpertLayer& layer) const;
     void enqueue_call(const HostExpertLayer& layer, std::int64_t rows);
     static void run(void* call) noexcept;  // on a thread of the driver
     void compute(const Call& call) noexcept;
 
     HostExpertShape shape_;
     const Stream& stream_;
+    CudaExpertProduct& product_;
+    std::unique_ptr<StreamedExperts> streamed_;  // null: never
     int first_core_;
     CoreExperts experts_;
     PinnedBuffer<std::uint16_t> x_;      // fp16 (rows, columns)

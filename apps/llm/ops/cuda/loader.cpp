@@ -16,13 +16,13 @@ namespace voltpile::llm {
 namespace {
 constexpr std::size_t piece_bytes = std::size_t{32} << 20;
 constexpr std::size_t copying_threads = 4;
+}  // namespace
 
-// The format in which rows travel to the GPU, which converts unquantized ones itself.
 WeightFormat sent_format(WeightFormat format) {
+    // The GPU converts unquantized rows itself.
     return block_size(format) > 1 ? gpu_format(format) : format;
 }
 
-// Writes rows [begin, end) of the source to `host` in that format, contiguously.
 void read_rows(const MatrixSource& source, std::int64_t begin, std::int64_t end, std::byte* host) {
     const WeightFormat format = sent_format(source.format);
     const std::size_t packed = row_bytes(format, static_cast<std::size_t>(source.columns));
@@ -38,7 +38,20 @@ void read_rows(const MatrixSource& source, std::int64_t begin, std::int64_t end,
             convert_row(source.format, from, source.columns, format, host);
     }
 }
-}  // namespace
+
+DeviceMatrix planes_in(const std::byte* memory, WeightFormat format, std::int64_t rows,
+                       std::int64_t columns) {
+    const PlaneBytes bytes = plane_bytes(format, rows, columns);
+    DeviceMatrix planes;
+    planes.format = gpu_format(format);
+    planes.rows = static_cast<int>(rows);
+    planes.columns = static_cast<int>((columns + 31) / 32 * 32);
+    planes.quants = reinterpret_cast<const std::uint8_t*>(memory);
+    planes.high = planes.quants + bytes.quants;
+    planes.scales = planes.high + bytes.high;
+    planes.super = planes.scales + bytes.scales;
+    return planes;
+}
 
 std::byte* LoadStaging::next(std::size_t bytes) {
     piece_ ^= 1;
@@ -64,19 +77,11 @@ std::unique_ptr<WeightMatrix> load_cuda_matrix(const MatrixSource& source, SlabM
         throw DeviceError(fmt::format("a matrix of {} x {} weights is too large for this GPU's operations",
                                       source.rows, source.columns));
     }
-    const PlaneBytes bytes = plane_bytes(source.format, source.rows, source.columns);
-    SlabMemory::Piece memory = slabs.allocate(bytes.total());
+    SlabMemory::Piece memory =
+        slabs.allocate(plane_bytes(source.format, source.rows, source.columns).total());
     set_to_zero(memory.data(), memory.bytes(), stream);  // the padding
 
-    DeviceMatrix planes;
-    planes.format = gpu_format(source.format);
-    planes.rows = static_cast<int>(source.rows);
-    planes.columns = static_cast<int>((source.columns + 31) / 32 * 32);
-    planes.quants = reinterpret_cast<const std::uint8_t*>(memory.data());
-    planes.high = planes.quants + bytes.quants;
-    planes.scales = planes.high + bytes.high;
-    planes.super = planes.scales + bytes.scales;
-
+    const DeviceMatrix planes = planes_in(memory.data(), source.format, source.rows, source.columns);
     const auto rows_each = static_cast<std::int64_t>(std::max<std::size_t>(1, piece_bytes / packed));
     for (std::int64_t row = 0; row < source.rows; row += rows_each) {
         const std::int64_t rows = std::min(rows_each, source.rows - row);

@@ -46,6 +46,16 @@ class LoadStaging {
     int piece_ = 1;
 };
 
+// Returns the planes of a matrix that files hold in `format`, which begin at `memory`, of
+// plane_bytes().total() bytes.
+DeviceMatrix planes_in(const std::byte* memory, WeightFormat format, std::int64_t rows, std::int64_t columns);
+
+// Returns the format in which rows travel to the GPU: the file's, or the GPU's if cores must convert them.
+WeightFormat sent_format(WeightFormat format);
+
+// Writes rows [begin, end) of the source to `host` in that format, contiguously.
+void read_rows(const MatrixSource& source, std::int64_t begin, std::int64_t end, std::byte* host);
+
 // Copies the blocks to the GPU and repacks them, see matrix.h. The source has been read on return. scratch:
 // GPU memory. Throws DeviceError if the matrix is too large for the kernels or the GPU's memory.
 std::unique_ptr<WeightMatrix> load_cuda_matrix(const MatrixSource& source, SlabMemory& slabs,

@@ -1,0 +1,103 @@
+#include "llm/ops/cuda/streamed_experts.h"
+
+#include <algorithm>
+
+#include "base/parallel.h"
+#include "llm/ops/cuda/repack.h"
+#include "llm/ops/host_ops.h"
+
+namespace voltpile::llm {
+namespace {
+
+constexpr std::size_t streamed_piece_bytes = std::size_t{32} << 20;  // of a copy
+constexpr std::size_t part_bytes = std::size_t{1} << 20;             // that one thread reads at once
+constexpr std::size_t alignment = SlabMemory::alignment;
+
+std::size_t rounded(std::size_t bytes) {
+    return (bytes + alignment - 1) / alignment * alignment;
+}
+
+std::size_t bias_bytes(const ExpertWeights& experts) {
+    if (experts.bias() == nullptr) return 0;
+    return static_cast<std::size_t>(experts.count() * experts.rows()) * sizeof(float);
+}
+
+std::size_t stride_of(const ExpertWeights& experts) {
+    return plane_bytes(experts.of(0).format(), experts.rows(), experts.columns()).total();
+}
+
+std::size_t bytes_of(const ExpertWeights& experts) {
+    return static_cast<std::size_t>(experts.count()) * stride_of(experts) + rounded(bias_bytes(experts));
+}
+
+}  // namespace
+
+bool StreamedExperts::takes(const HostExpertLayer& layer) {
+    return gpu_format(layer.gate->of(0).format()) == gpu_format(layer.up->of(0).format());
+}
+
+void StreamedExperts::load(const HostExpertLayer& layer) {
+    const std::size_t bytes = bytes_of(*layer.gate) + bytes_of(*layer.up) + bytes_of(*layer.down);
+    if (memory_.bytes() < bytes) {
+        stream_.synchronize();  // earlier work may still read the memory
+        memory_ = {};
+        memory_ = slabs_.allocate(bytes);
+    }
+    set_to_zero(memory_.data(), bytes, stream_);  // the padding
+    std::byte* at = memory_.data();
+    gate_ = place(*layer.gate, at);
+    up_ = place(*layer.up, at);
+    down_ = place(*layer.down, at);
+    send();
+}
+
+ExpertMatrices StreamedExperts::place(const ExpertWeights& experts, std::byte*& at) {
+    ExpertMatrices matrices;
+    const std::size_t stride = stride_of(experts);
+    for (int e = 0; e < experts.count(); ++e)
+        add(experts.of(e), planes_in(at + static_cast<std::size_t>(e) * stride, experts.of(e).format(),
+                                     experts.rows(), experts.columns()));
+    matrices.first = planes_in(at, experts.of(0).format(), experts.rows(), experts.columns());
+    matrices.stride = static_cast<std::int64_t>(stride);
+    at += static_cast<std::size_t>(experts.count()) * stride;
+    if (const std::size_t bytes = bias_bytes(experts); bytes > 0) {
+        copies_.upload(at, experts.bias(), bytes, stream_);
+        matrices.bias = reinterpret_cast<const float*>(at);
+        at += rounded(bytes);
+    }
+    return matrices;
+}
+
+void StreamedExperts::add(const WeightMatrix& from, const DeviceMatrix& to) {
+    const std::size_t packed =
+        row_bytes(sent_format(from.format()), static_cast<std::size_t>(from.columns()));
+    const auto each = static_cast<std::int64_t>(std::max<std::size_t>(1, part_bytes / packed));
+    for (std::int64_t begin = 0; begin < from.rows(); begin += each) {
+        const std::int64_t end = std::min(from.rows(), begin + each);
+        const std::size_t bytes = rounded(static_cast<std::size_t>(end - begin) * packed);
+        if (filled_ + bytes > std::min(streamed_piece_bytes, scratch_.size() / 2)) send();
+        parts_.push_back({&host(from), to, begin, end, filled_});
+        filled_ += bytes;
+    }
+}
+
+void StreamedExperts::send() {
+    if (parts_.empty()) return;
+    std::byte* const pinned = staging_.next(filled_);
+    in_parallel(parts_.size(), threads_, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i)
+            read_rows(parts_[i].from->source(), parts_[i].begin, parts_[i].end, pinned + parts_[i].place);
+    });
+    std::uint8_t* const blocks =
+        scratch_.data() + static_cast<std::size_t>(staging_.piece()) * (scratch_.size() / 2);
+    copy_to_device(blocks, pinned, filled_, stream_);
+    staging_.sent(stream_);
+    for (const Part& part : parts_)
+        repack_rows(part.to, sent_format(part.from->format()), blocks + part.place,
+                    static_cast<int>(part.begin), static_cast<int>(part.end - part.begin),
+                    static_cast<int>(part.from->columns()), stream_);
+    parts_.clear();
+    filled_ = 0;
+}
+
+}  // namespace voltpile::llm
