@@ -148,8 +148,10 @@ class Decoder {
     std::unique_ptr<OpsMemory> rope_memory_, window_rope_memory_;
     std::unique_ptr<WeightMatrix> embedding_, head_;  // head_: null if it is embedding_
     std::unique_ptr<OpsMemory> output_norm_;
-    std::unique_ptr<HostExperts> host_experts_;  // null if all experts of this stage are on the device
     std::vector<Layer> layers_;
+    // Null if all experts of this stage are on the device. Ends before the layers, because its threads may
+    // still read their weights.
+    std::unique_ptr<HostExperts> host_experts_;
     Buffers buffers_;
     std::unique_ptr<LatentBuffers> latent_buffers_;
     std::unique_ptr<FeedForwardBuffers> feed_forward_buffers_;

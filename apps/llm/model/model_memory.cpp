@@ -17,7 +17,7 @@ struct RankBytes {
     std::vector<std::uint64_t> experts;  // of each layer
     // The experts of each layer in host memory, which `layers` and `experts` leave out: bytes and weights.
     std::vector<std::uint64_t> host_experts, host_weights;
-    std::vector<std::uint64_t> host_in_layout;  // their bytes if they were not in host memory
+    std::vector<std::uint64_t> host_in_layout;  // their bytes on the device
     std::uint64_t embedding = 0;
     std::uint64_t head = 0;
     std::uint64_t kv_heads = 0;

@@ -113,12 +113,13 @@ class CudaOps final : public GpuOps {
         return std::make_unique<CudaExperts>(std::move(experts), std::move(bias), buffers_, copies_, stream_);
     }
     std::unique_ptr<HostExperts> make_host_experts(const HostExpertShape& shape) override {
+        constexpr std::size_t most_threads = 8;  // that read weights as fast as a link takes them
         std::unique_ptr<StreamedExperts> streamed;
-        // Passes of other sizes run on cores.
+        // Without batch invariance only: passes of other sizes run on cores.
         if (shape.streamed_rows > 0 && !batch_invariant_)
             streamed = std::make_unique<StreamedExperts>(buffers_, staging_, copies_,
                                                          std::span(scratch_.data(), scratch_.size()),
-                                                         cores_.size(), stream_);
+                                                         std::min(cores_.size(), most_threads), stream_);
         return std::make_unique<CudaHostExperts>(shape, cores_, expert_product_, std::move(streamed),
                                                  stream_);
     }
