@@ -2,17 +2,15 @@
 // multiplies, a step of 128 columns at a time, and reads them as if they were a matrix of these rows.
 #pragma once
 
-#include <algorithm>
-
 #include "llm/ops/cuda/row_units.cuh"
 #include "llm/ops/cuda/sm90/warpgroup.cuh"
 #include "llm/ops/cuda/tiles.cuh"
 
 namespace voltpile::llm {
 
-// Bytes of the planes (matrix.h): quants of a row and step, or of the four rows of a group and unit where these
-// are adjacent; scales and high of a group and unit; super of a group. row_stride: between rows of quants in
-// shared memory; with it lanes that read at the same time hit different banks.
+// Bytes of the planes (matrix.h): quants of a row and step, or of the four rows of a group and unit where
+// these are adjacent; scales and high of a group and unit; super of a group. row_stride: between rows of
+// quants in shared memory; with it lanes that read at the same time hit different banks.
 template <WeightFormat format>
 struct StagedBytes {
     template <WeightFormat... formats>
@@ -79,12 +77,12 @@ __device__ __forceinline__ void copy_alone(std::uint32_t shared, const std::uint
     }
 }
 
-// A warp's rows of the weights of a tile: 16 of one matrix, or 8 of the gate and as many of `up`. Each lane has
-// its pieces of at most 16 bytes of the planes.
+// A warp's rows of the weights of a tile: 16 of one matrix, or 8 of the gate and as many of `up`. Each lane
+// has its pieces of at most 16 bytes of the planes.
 template <WeightFormat format, bool gated>
 class WarpWeights {
     using Bytes = StagedBytes<format>;
-    static constexpr int pieces = std::max(Bytes::row / 16, 1), rows_at_once = 32 / pieces;
+    static constexpr int pieces = Bytes::row > 0 ? Bytes::row / 16 : 1, rows_at_once = 32 / pieces;
     static constexpr int row_copies = Bytes::row > 0 ? warp_rows / rows_at_once : 0;
 
   public:
@@ -129,9 +127,12 @@ class WarpWeights {
     }
 
   private:
-    __device__ __forceinline__ static int lane() { return static_cast<int>(threadIdx.x) % 32; }
+    __device__ __forceinline__ static int lane() {
+        return static_cast<int>(threadIdx.x) % 32;
+    }
     // Lanes that share the bytes of a pair.
-    static constexpr int lanes_of_pair(int bytes) { return std::max(bytes / 16, 1); }
+    template <int bytes>
+    static constexpr int lanes_of_pair = bytes > 16 ? bytes / 16 : 1;
 
     // Groups that are not there: the last one again, whose results nobody wants.
     __device__ __forceinline__ std::int64_t group_of(int group) const {
@@ -142,22 +143,22 @@ class WarpWeights {
     __device__ __forceinline__ const std::uint8_t* pairs_of(const std::uint8_t* first,
                                                             const std::uint8_t* second) const {
         if constexpr (bytes == 0) return nullptr;
-        constexpr int lanes = lanes_of_pair(bytes);
+        constexpr int lanes = lanes_of_pair<bytes>;
         const int group = lane() / lanes % warp_pairs / step_units;
-        return (group < warp_groups / 2 ? first : second) +
-               group_of(group) * (last_unit_ + 1) * bytes + lane() % lanes * 16;
+        return (group < warp_groups / 2 ? first : second) + group_of(group) * (last_unit_ + 1) * bytes +
+               lane() % lanes * 16;
     }
     template <int bytes>
     __device__ __forceinline__ void copy_pairs(int step, std::uint8_t* to, const std::uint8_t* from) const {
         if constexpr (bytes > 0) {
-            constexpr int lanes = lanes_of_pair(bytes), each = std::min(bytes, 16);
+            constexpr int lanes = lanes_of_pair<bytes>, each = bytes < 16 ? bytes : 16;
             if (lane() >= warp_pairs * lanes) return;
             const int unit = min(step * step_units + lane() / lanes % step_units, last_unit_);
             copy_alone<each>(shared_address(to) + lane() * each, from + unit * bytes);
         }
     }
 
-    const std::uint8_t* rows_[std::max(row_copies, 1)];
+    const std::uint8_t* rows_[row_copies > 0 ? row_copies : 1];
     const std::uint8_t *pairs_ = nullptr, *scales_ = nullptr, *high_ = nullptr, *super_ = nullptr;
     int first_group_ = 0, last_group_ = 0, last_unit_ = 0, row_bytes_ = 0;
 };
