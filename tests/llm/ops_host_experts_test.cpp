@@ -19,6 +19,7 @@ class OpsHostExpertsTest : public ExpertsFixture {
         const auto rows = static_cast<std::int64_t>(sequence.size());
         const auto host = side.ops->make_host_experts({rows, m.hidden, m.used, streamed_rows});
         const Loaded loaded = load(side, m, !shared.empty(), host.get());
+        host->prepare(layer_of(loaded, m));
         const Routing routing =
             make_routing(side, rows, loaded.settings, static_cast<int>(loaded.gate->count()));
         const HiddenRows rows_of_x = side.hidden(x, m.hidden);
@@ -131,6 +132,7 @@ TEST_P(OpsHostExpertsTest, StreamsLayersOneAfterTheOther) {
     for (const WeightFormat format : {WeightFormat::Q8_0, WeightFormat::MXFP4, WeightFormat::Q8_0}) {
         const Mixture m = mixture(format, 6, 2, hidden, format == WeightFormat::MXFP4 ? 96 : 160);
         const Loaded loaded = load(side, m, false, host.get());
+        host->prepare(layer_of(loaded, m));
         const Routing routing = make_routing(side, rows, loaded.settings);
         const HiddenRows rows_of_x = side.hidden(x, hidden);
         side.ops->route(rows_of_x, loaded.settings, batch_of(side, sequence), routing);
@@ -151,6 +153,7 @@ TEST_P(OpsHostExpertsTest, ReplaysWithOtherExperts) {
         Side side(GetParam().make());
         const auto host = side.ops->make_host_experts({rows, m.hidden, m.used});
         const Loaded loaded = load(side, m, true, host.get());
+        host->prepare(layer_of(loaded, m));
         const auto dense = side.ops->load_matrix(
             source(WeightFormat::F16, m.hidden, m.hidden, weights(WeightFormat::F16, m.hidden, m.hidden)));
         const Routing routing = make_routing(side, rows, loaded.settings);

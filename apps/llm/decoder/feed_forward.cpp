@@ -78,6 +78,7 @@ class Mixture final : public FeedForwardPart {
         settings_.groups = static_cast<int>(experts.groups);
         settings_.used_groups = static_cast<int>(experts.used_groups);
         settings_.scale = static_cast<float>(experts.scale);
+        if (host_ != nullptr) host_->prepare(layer_on_host());
     }
 
     void run(Ops& ops, HiddenRows x, const BatchView& batch, const FeedForwardBuffers& buffers,
@@ -91,7 +92,7 @@ class Mixture final : public FeedForwardPart {
             // The shared expert runs on the device while the cores compute the others.
             std::function<void()> meanwhile;
             if (shared_) meanwhile = [&] { shared_->run(ops, x, batch, buffers, out); };
-            host_->sum(x, {gate_.get(), up_.get(), down_.get(), activation_}, routing, gated, out, meanwhile);
+            host_->sum(x, layer_on_host(), routing, gated, out, meanwhile);
             return;
         }
         if (shared_) shared_->run(ops, x, batch, buffers, out);
@@ -101,6 +102,8 @@ class Mixture final : public FeedForwardPart {
     }
 
   private:
+    HostExpertLayer layer_on_host() const { return {gate_.get(), up_.get(), down_.get(), activation_}; }
+
     std::unique_ptr<ExpertWeights> load(const WeightLoader& device, int layer, const char* kind) const {
         const WeightLoader loader = device.into(host_ != nullptr ? host_->cores() : device.ops());
         std::vector<std::unique_ptr<WeightMatrix>> matrices;

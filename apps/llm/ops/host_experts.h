@@ -20,7 +20,7 @@ struct HostExpertShape {
     std::int64_t rows = 0;     // tokens
     std::int64_t columns = 0;  // of the hidden state; even
     int used = 0;              // experts of each row
-    // For passes of at least so many rows, the weights of a layer are copied to the device, which computes
+    // For passes of at least that many rows, the weights of a layer are copied to the device, which computes
     // them; 0: never. Not for passes that are recorded.
     std::int64_t streamed_rows = 0;
 };
@@ -40,6 +40,9 @@ class HostExperts {
 
     // The operations that load and join the experts' weights, in host memory.
     virtual Ops& cores() = 0;
+
+    // Allocates what passes over the layer need. Called once for each layer, before sum().
+    virtual void prepare(const HostExpertLayer& layer) = 0;
 
     // Ops::gated_experts and Ops::sum_experts in one. x, routing, gated and out are in device memory, as
     // there; gated may keep its values. `meanwhile` enqueues operations that run while the cores compute: a

@@ -54,6 +54,7 @@ class ExpertsOfHost final : public HostExperts {
   public:
     explicit ExpertsOfHost(HostOps& ops) : ops_(ops) {}
     Ops& cores() override { return ops_; }
+    void prepare(const HostExpertLayer&) override {}
     void sum(HiddenRows x, const HostExpertLayer& layer, const Routing& routing, HiddenRows gated,
              FloatRows out, const std::function<void()>& meanwhile) override {
         if (meanwhile) meanwhile();

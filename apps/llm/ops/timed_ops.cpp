@@ -10,6 +10,7 @@ class TimedHostExperts final : public HostExperts {
     TimedHostExperts(std::unique_ptr<HostExperts> experts, const TimedOps& ops)
         : experts_(std::move(experts)), ops_(ops) {}
     Ops& cores() override { return experts_->cores(); }
+    void prepare(const HostExpertLayer& layer) override { experts_->prepare(layer); }
     void sum(HiddenRows x, const HostExpertLayer& layer, const Routing& routing, HiddenRows gated,
              FloatRows out, const std::function<void()>& meanwhile) override {
         experts_->sum(x, layer, routing, gated, out, meanwhile);

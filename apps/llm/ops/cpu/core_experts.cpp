@@ -15,21 +15,28 @@ void grow(std::vector<T>& memory, std::int64_t size) {
 
 }  // namespace
 
+void CoreExperts::grow_for(std::int64_t rows, std::int64_t columns, int used, const HostExpertLayer& layer) {
+    grow(x_, rows * columns);
+    grow(gated_, rows * used * layer.gate->rows());
+    grow(routing_,
+         static_cast<std::int64_t>(routing_bytes(rows, layer.gate->count(), used) / sizeof(routing_[0])));
+}
+
+void CoreExperts::prepare(const HostExpertShape& shape, const HostExpertLayer& layer) {
+    grow_for(shape.rows, shape.columns, shape.used, layer);
+}
+
 void CoreExperts::sum(const RoutedRows& rows, const HostExpertLayer& layer, float* out) {
     const std::int64_t pairs = rows.rows * rows.used, columns = rows.columns;
-    grow(x_, rows.rows * columns);
+    grow_for(rows.rows, columns, rows.used, layer);
     ops_.team().for_each(rows.rows, [&](std::int64_t r, int) {
         std::transform(rows.x + r * columns, rows.x + (r + 1) * columns, x_.data() + r * columns,
                        float_from_half);
     });
-    const int experts = layer.gate->count();
-    grow(routing_,
-         static_cast<std::int64_t>(routing_bytes(rows.rows, experts, rows.used) / sizeof(routing_[0])));
-    const Routing routing = routing_in(routing_.data(), rows.rows, experts, rows.used, false);
+    const Routing routing = routing_in(routing_.data(), rows.rows, layer.gate->count(), rows.used, false);
     std::copy_n(rows.expert, pairs, routing.expert);
     std::copy_n(rows.weight, pairs, routing.weight);
     sort_by_expert(rows.rows, routing);
-    grow(gated_, pairs * layer.gate->rows());
     const HiddenRows gated{gated_.data(), pairs, layer.gate->rows()};
     ops_.gated_experts({x_.data(), rows.rows, columns}, *layer.gate, *layer.up, layer.activation, routing,
                        gated);

@@ -28,12 +28,18 @@ class CoreExperts {
     // Loads and joins the experts' weights.
     CpuOps& ops() { return ops_; }
 
+    // Allocates memory for passes of shape.rows over the layer. Without it, sum() does. Throws
+    // std::bad_alloc.
+    void prepare(const HostExpertShape& shape, const HostExpertLayer& layer);
+
     // out[r, :] = the weighted sum over the experts of row r that this rank has, as Ops::gated_experts and
     // Ops::sum_experts define it, without a shared expert; 0 for rows without experts. out: fp32 (rows, rows
     // of down). Throws std::bad_alloc.
     void sum(const RoutedRows& rows, const HostExpertLayer& layer, float* out);
 
   private:
+    void grow_for(std::int64_t rows, std::int64_t columns, int used, const HostExpertLayer& layer);
+
     CpuOps ops_;
     std::vector<float> x_;
     std::vector<float> gated_;

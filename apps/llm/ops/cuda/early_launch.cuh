@@ -8,7 +8,8 @@
 namespace voltpile::llm {
 
 // All threads of a kernel that launch_early() starts call these two, in this order, before any thread returns
-// and before it reads or writes memory that earlier kernels use. Constant weights may be read before.
+// and before it reads or writes memory that earlier kernels use. Weights may be read before; loading them has
+// ended with a synchronization.
 __device__ __forceinline__ void let_next_kernel_begin() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");

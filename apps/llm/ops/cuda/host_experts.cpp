@@ -44,10 +44,17 @@ CudaHostExperts::CudaHostExperts(const HostExpertShape& shape, const std::vector
 
 CudaHostExperts::~CudaHostExperts() {
     try {
-        beside_.synchronize();  // the driver's thread uses this object
+        // The driver's thread uses this object, in graphs on behalf of the other stream.
+        stream_.synchronize();
+        beside_.synchronize();
     } catch (const Error&) {
         // The GPU has failed, so that it calls nothing more.
     }
+}
+
+void CudaHostExperts::prepare(const HostExpertLayer& layer) {
+    experts_.prepare(shape_, layer);
+    if (streamed_ && StreamedExperts::takes(layer)) streamed_->prepare(layer);
 }
 
 void CudaHostExperts::sum(HiddenRows x, const HostExpertLayer& layer, const Routing& routing,
@@ -104,7 +111,7 @@ void CudaHostExperts::compute(const Call& call) noexcept {
             try {
                 failure_ = error.what();
             } catch (const std::bad_alloc&) {
-                // check() says that it failed, without a reason.
+                // check() then says so.
             }
         }
         failed_.store(true, std::memory_order_release);
@@ -114,7 +121,8 @@ void CudaHostExperts::compute(const Call& call) noexcept {
 
 void CudaHostExperts::check() const {
     if (failed_.load(std::memory_order_acquire))
-        throw DeviceError(fmt::format("cannot compute experts in host memory: {}", failure_));
+        throw DeviceError(fmt::format("cannot compute experts in host memory: {}",
+                                      failure_.empty() ? "out of memory" : failure_));
 }
 
 }  // namespace voltpile::llm

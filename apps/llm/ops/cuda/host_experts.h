@@ -23,14 +23,14 @@ namespace voltpile::llm {
 class CudaHostExperts final : public HostExperts {
   public:
     // cores: the logical processor of each thread (CpuOps); the driver's thread that calls the cores is the
-    // first. stream: of the other operations; must outlive this object.
-    // product: of the same stream, must outlive this object. streamed: for shape.streamed_rows; nullptr:
-    // cores compute all passes.
+    // first. stream: of the other operations; product: of the same stream; both must outlive this object.
+    // streamed: for shape.streamed_rows; nullptr: cores compute all passes.
     CudaHostExperts(const HostExpertShape& shape, const std::vector<int>& cores, CudaExpertProduct& product,
                     std::unique_ptr<StreamedExperts> streamed, const Stream& stream);
     ~CudaHostExperts() override;
 
     Ops& cores() override { return experts_.ops(); }
+    void prepare(const HostExpertLayer& layer) override;
     void sum(HiddenRows x, const HostExpertLayer& layer, const Routing& routing, HiddenRows gated,
              FloatRows out, const std::function<void()>& meanwhile) override;
     void check() const override;
@@ -60,7 +60,8 @@ class CudaHostExperts final : public HostExperts {
     PinnedBuffer<float> sum_;            // (rows, columns)
     Stream beside_;
     StreamOrder fork_, join_;
-    std::vector<std::unique_ptr<Call>> of_graphs_;
+    std::vector<std::unique_ptr<Call>>
+        of_graphs_;        // as long as this object, since graphs do not tell their end
     std::string failure_;  // written before failed_
     std::atomic<bool> failed_{false};
 };

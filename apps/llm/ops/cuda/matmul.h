@@ -87,7 +87,7 @@ constexpr int tile_blocks_each = 2;  // blocks of tiles on a multiprocessor
 // `multiprocessors`, if VOLTPILE_SM90 is 1. Faster than tiles from least_wide_rows rows on, and than cuBLAS
 // up to most_wide_rows (measured). Does not use args.workers. scratch_bytes: of args.scratch. Throws
 // DeviceError if wide_rows rows do not fit in it.
-constexpr int wide_rows = 256, least_wide_rows = 97, most_wide_rows = 1024;
+constexpr int wide_rows = 256, least_wide_rows = 65, most_wide_rows = 1024;
 void launch_wide_tiles(const MatmulArgs& args, std::size_t scratch_bytes, int multiprocessors,
                        const Stream& stream);
 

@@ -29,6 +29,9 @@ std::size_t stride_of(const ExpertWeights& experts) {
 std::size_t bytes_of(const ExpertWeights& experts) {
     return static_cast<std::size_t>(experts.count()) * stride_of(experts) + rounded(bias_bytes(experts));
 }
+std::size_t bytes_of(const HostExpertLayer& layer) {
+    return bytes_of(*layer.gate) + bytes_of(*layer.up) + bytes_of(*layer.down);
+}
 
 }  // namespace
 
@@ -36,14 +39,16 @@ bool StreamedExperts::takes(const HostExpertLayer& layer) {
     return gpu_format(layer.gate->of(0).format()) == gpu_format(layer.up->of(0).format());
 }
 
+void StreamedExperts::prepare(const HostExpertLayer& layer) {
+    const std::size_t bytes = bytes_of(layer);
+    if (memory_.bytes() >= bytes) return;
+    stream_.synchronize();  // earlier work may still read the memory
+    memory_ = {};
+    memory_ = slabs_.allocate(bytes);
+}
+
 void StreamedExperts::load(const HostExpertLayer& layer) {
-    const std::size_t bytes = bytes_of(*layer.gate) + bytes_of(*layer.up) + bytes_of(*layer.down);
-    if (memory_.bytes() < bytes) {
-        stream_.synchronize();  // earlier work may still read the memory
-        memory_ = {};
-        memory_ = slabs_.allocate(bytes);
-    }
-    set_to_zero(memory_.data(), bytes, stream_);  // the padding
+    set_to_zero(memory_.data(), bytes_of(layer), stream_);  // the padding
     std::byte* at = memory_.data();
     gate_ = place(*layer.gate, at);
     up_ = place(*layer.up, at);

@@ -34,8 +34,11 @@ class StreamedExperts {
     // Whether the GPU has kernels for these experts.
     static bool takes(const HostExpertLayer& layer);
 
-    // Enqueues the copies of a layer's experts, which have been read on return. Not within a recording. The
-    // matrices are valid until the next load(). Throws DeviceError if there is too little memory.
+    // Allocates memory for a layer. Throws DeviceError if there is too little.
+    void prepare(const HostExpertLayer& layer);
+
+    // Enqueues the copies of a layer's experts, which have been read on return. prepare() has seen the layer.
+    // Not within a recording. The matrices are valid until the next load().
     void load(const HostExpertLayer& layer);
     const ExpertMatrices& gate() const { return gate_; }
     const ExpertMatrices& up() const { return up_; }
