@@ -7,6 +7,7 @@
 #include "llm/model/model_files.h"
 #include "llm/model/model_text.h"
 #include "llm/model/synthetic_model.h"
+#include "llm/replica/experts_on_host.h"
 #include "llm/replica/replica_pace.h"
 #include "plan/cluster_file.h"
 
@@ -211,6 +212,54 @@ TEST(ExpertsOnHost, LongPassesCopyThemToTheGpus) {
     by_cores.batch_invariant = true;
     EXPECT_EQ(plan_replica(model, by_cores, t180).streamed_rows, 0);
     EXPECT_EQ(rows_to_stream(plan_replica(model, request(36), t180), weights), 0);
+}
+
+TEST(ExpertsOnHost, RanksShareTheFreeCoresThatTheyMayUse) {
+    const SyntheticModel model("gpt-oss-120b", "mxfp4_moe");
+    Plan plan = plan_replica(model, request(12), cluster("t180.toml")).plan;
+    ASSERT_EQ(plan.ranks.size(), 4U);
+    ASSERT_EQ(plan.topology.hosts.front().cores.size(), 28U);
+    const auto block = [](int begin, int end) {
+        std::vector<int> cores;
+        for (int core = begin; core < end; ++core) cores.push_back(core);
+        return cores;
+    };
+    // Ranks are bound to separate cores, in the opposite order.
+    for (int r = 0; r < 4; ++r) {
+        const int first = 7 * (3 - r);
+        plan.topology.ranks[static_cast<std::size_t>(r)].allowed_cores = block(first, first + 7);
+        plan.ranks[static_cast<std::size_t>(r)].cores = {first};
+    }
+    for (int r = 0; r < 4; ++r)
+        EXPECT_EQ(expert_cores(plan, r), block(7 * (3 - r) + 1, 7 * (3 - r) + 7)) << r;
+    // Two ranks share half of the host, the others the other half.
+    for (int r = 0; r < 4; ++r)
+        plan.topology.ranks[static_cast<std::size_t>(r)].allowed_cores = r < 2 ? block(14, 28) : block(0, 14);
+    std::vector<int> all;
+    for (int r = 0; r < 4; ++r) {
+        const std::vector<int> cores = expert_cores(plan, r);
+        EXPECT_EQ(cores.size(), 6U) << r;
+        for (const int core : cores) EXPECT_EQ(core >= 14, r < 2) << r;
+        all.insert(all.end(), cores.begin(), cores.end());
+    }
+    std::ranges::sort(all);
+    EXPECT_TRUE(std::ranges::adjacent_find(all) == all.end());
+}
+
+TEST(ExpertsOnHost, NeedsAnEvenHiddenSize) {
+    ModelConfig config = SyntheticModel("gpt-oss-120b", "mxfp4_moe").config();
+    EXPECT_EQ(most_experts_on_host(config), 36);
+    config.hidden = 2881;
+    EXPECT_EQ(most_experts_on_host(config), 0);
+    EXPECT_NO_THROW(check_experts_on_host(config, request()));
+    EXPECT_NO_THROW(check_experts_on_host(config, request(0)));
+    try {
+        check_experts_on_host(config, request(3));
+        FAIL();
+    } catch (const JobError& error) {
+        EXPECT_TRUE(contains(error.what(), "--experts-on-host 3: the hidden size 2881 is odd"))
+            << error.what();
+    }
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <vector>
 
 #include "base/error.h"
@@ -17,9 +18,18 @@ std::string size_text(std::uint64_t bytes) {
 
 }  // namespace
 
+int most_experts_on_host(const ModelConfig& config) {
+    return config.hidden % 2 == 0 ? layers_with_experts(config) : 0;
+}
+
 void check_experts_on_host(const ModelConfig& config, const ReplicaRequest& request) {
     const int layers = layers_with_experts(config);
-    if (request.experts_on_host <= layers) return;
+    if (request.experts_on_host <= most_experts_on_host(config)) return;
+    if (layers > 0 && config.hidden % 2 != 0)
+        throw JobError(fmt::format(
+            "--experts-on-host {}: the hidden size {} is odd, and experts in host memory need an even one; "
+            "use --experts-on-host 0",
+            request.experts_on_host, config.hidden));
     throw JobError(fmt::format(
         "--experts-on-host {}: {}", request.experts_on_host,
         layers == 0 ? "the model has no experts"
@@ -29,25 +39,27 @@ void check_experts_on_host(const ModelConfig& config, const ReplicaRequest& requ
 std::vector<int> expert_cores(const Plan& plan, int rank) {
     const RankPlan& mine = plan.ranks[static_cast<std::size_t>(rank)];
     std::vector<bool> taken(plan.host_of(mine).cores.size(), false);
-    std::vector<int> sharers;
+    std::vector<std::vector<int>> may_use(taken.size());  // ranks with GPUs, for each core
     for (int r = 0; r < std::ssize(plan.ranks); ++r) {
         const RankPlan& other = plan.ranks[static_cast<std::size_t>(r)];
         if (other.host != mine.host) continue;
         for (const int core : other.cores) taken[static_cast<std::size_t>(core)] = true;
-        if (other.gpu >= 0) sharers.push_back(r);
+        if (other.gpu < 0) continue;
+        for (const int core : plan.topology.ranks[static_cast<std::size_t>(r)].allowed_cores)
+            may_use[static_cast<std::size_t>(core)].push_back(r);
     }
-    std::vector<int> free;
-    for (int core = 0; core < std::ssize(taken); ++core)
-        if (!taken[static_cast<std::size_t>(core)]) free.push_back(core);
+    std::map<std::vector<int>, std::vector<int>> shared_by;  // the free cores of each set of ranks
+    for (std::size_t core = 0; core < taken.size(); ++core)
+        if (!taken[core]) shared_by[may_use[core]].push_back(static_cast<int>(core));
     std::vector<int> cores(mine.cores.begin() + std::min<std::ptrdiff_t>(1, std::ssize(mine.cores)),
                            mine.cores.end());
-    const auto me = std::ranges::find(sharers, rank) - sharers.begin();
-    const std::vector<int>& allowed = plan.topology.ranks[static_cast<std::size_t>(rank)].allowed_cores;
-    for (auto i = me * std::ssize(free) / std::ssize(sharers);
-         i < (me + 1) * std::ssize(free) / std::ssize(sharers); ++i)
-        if (const int core = free[static_cast<std::size_t>(i)];
-            std::ranges::find(allowed, core) != allowed.end())
-            cores.push_back(core);
+    // In equal blocks. Of a remainder, later ranks get more: divide_cores() gives more to earlier ones.
+    for (const auto& [sharers, free] : shared_by) {
+        const auto me = std::ranges::find(sharers, rank) - sharers.begin();
+        if (me == std::ssize(sharers)) continue;
+        cores.insert(cores.end(), free.begin() + me * std::ssize(free) / std::ssize(sharers),
+                     free.begin() + (me + 1) * std::ssize(free) / std::ssize(sharers));
+    }
     return cores.empty() ? mine.cores : cores;
 }
 
@@ -90,8 +102,7 @@ std::string experts_on_host_text(const ReplicaPlan& plan, const ModelConfig& con
             cores = std::max(cores, expert_cores(plan.plan, r).size());
     return fmt::format(
         "the experts of the last {} of {} layers with experts stay in host memory: {} of weights a rank, {} "
-        "for "
-        "its passes, computed by {} core{}{}",
+        "for its passes, computed by {} core{}{}",
         plan.experts_on_host, layers_with_experts(config), size_text(most), size_text(plan.host_working),
         cores, cores == 1 ? "" : "s",
         plan.streamed_rows > 0

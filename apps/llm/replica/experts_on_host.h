@@ -8,12 +8,16 @@
 
 namespace voltpile::llm {
 
-// Throws JobError if the request keeps the experts of more layers in host memory than have experts.
+// Returns the most layers that may keep their experts in host memory: those with experts, or 0 for an odd
+// hidden size.
+int most_experts_on_host(const ModelConfig& config);
+
+// Throws JobError if the request keeps the experts of more layers in host memory than may be there.
 void check_experts_on_host(const ModelConfig& config, const ReplicaRequest& request);
 
 // Returns the cores, as indices into Host::cores, that compute experts in host memory for a rank with a GPU:
-// the rank's own but for the first, which the thread that waits for the GPU keeps busy, and its share of the
-// cores of the host that no rank has.
+// the rank's own but for the first, which the thread that waits for the GPU keeps busy, and an equal share of
+// the cores of the host that no rank has and that it may use.
 std::vector<int> expert_cores(const Plan& plan, int rank);
 
 // Returns the bytes of host memory that the experts take on a rank with a GPU in this stage: their weights
