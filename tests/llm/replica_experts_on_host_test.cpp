@@ -214,6 +214,47 @@ TEST(ExpertsOnHost, LongPassesCopyThemToTheGpus) {
     EXPECT_EQ(rows_to_stream(plan_replica(model, request(36), t180), weights), 0);
 }
 
+// Longer passes, which copies of experts pay for, take more host memory.
+TEST(ExpertsOnHost, PlansLeaveOutCopiesThatHostMemoryHasNoRoomFor) {
+    const SyntheticModel model("gpt-oss-120b", "mxfp4_moe");
+    Topology t180 = cluster("t180.toml");
+    ReplicaPlan plan = plan_replica(model, request(), t180);
+    ASSERT_GT(plan.streamed_rows, 0);
+    for (int less = 0; less < 8 && plan.streamed_rows > 0; ++less) {
+        std::int64_t used = 0;
+        for (const RankPlan& rank : plan.plan.ranks) used += rank.memory_bytes;
+        t180.hosts.front().memory_bytes = used - 1;
+        ASSERT_NO_THROW(plan = plan_replica(model, request(), t180)) << less;
+    }
+    EXPECT_EQ(plan.streamed_rows, 0);
+    EXPECT_GT(plan.experts_on_host, 0);
+}
+
+// With little memory on the GPUs, the copies of the layers on the host take too long for a pass, and with
+// fewer layers there, GPUs have no room for copies.
+TEST(ExpertsOnHost, PlansWithoutCopiesTakeAsFewLayersAsFit) {
+    const SyntheticModel model("gpt-oss-120b", "mxfp4_moe");
+    Topology t180 = cluster("t180.toml");
+    ReplicaRequest what = request();
+    what.tensor = 4;
+    what.pipeline = 1;
+    int with_copies = 0, without = 0;
+    for (std::int64_t megabytes = 12'000; megabytes >= 5'000; megabytes -= 250) {
+        for (Gpu& gpu : t180.hosts.front().gpus) gpu.memory_bytes = megabytes * 1'000'000;
+        what.batch_invariant = false;
+        const ReplicaPlan plan = plan_replica(model, what, t180);
+        ++(plan.streamed_rows > 0 ? with_copies : without);
+        what.batch_invariant = true;  // without copies
+        const int fewest = plan_replica(model, what, t180).experts_on_host;
+        if (plan.streamed_rows == 0)
+            EXPECT_EQ(plan.experts_on_host, fewest) << megabytes;
+        else
+            EXPECT_GE(plan.experts_on_host, fewest) << megabytes;
+    }
+    EXPECT_GT(with_copies, 0);
+    EXPECT_GT(without, 0);
+}
+
 TEST(ExpertsOnHost, RanksShareTheFreeCoresThatTheyMayUse) {
     const SyntheticModel model("gpt-oss-120b", "mxfp4_moe");
     Plan plan = plan_replica(model, request(12), cluster("t180.toml")).plan;

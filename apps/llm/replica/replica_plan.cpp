@@ -87,7 +87,7 @@ class ReplicaPlanner {
     // Returns the plan with the experts of some layers in host memory, if the request leaves their number
     // open: of each cut the one with the fewest, and of these the fastest. Nothing if none fits.
     std::optional<ReplicaPlan> with_experts_on_host() const {
-        const int layers = layers_with_experts(model_.config());
+        const int layers = most_experts_on_host(model_.config());
         if (request_.experts_on_host >= 0 || layers == 0) return std::nullopt;
         std::optional<ReplicaPlan> best;
         double fastest = -1;
@@ -109,14 +109,24 @@ class ReplicaPlanner {
     }
 
     // Returns the plan of one cut with the experts of as few layers in host memory as let the rest fit into
-    // the GPUs, or with those of all layers if that is not enough; nothing if there are too few ranks.
+    // the GPUs, or with those of all layers if that is not enough; nothing if there are too few ranks. Takes
+    // more layers if passes can then copy experts to the GPUs.
     std::optional<ReplicaPlan> with_fewest_on_host(int tensor, int pipeline, int layers) const {
-        std::optional<ReplicaPlan> enough = with(tensor, pipeline, layers);
-        if (!enough) return enough;
-        const bool streams = fits_gpus(*enough);
-        if (!streams) enough = with(tensor, pipeline, layers, false);
-        if (!fits_gpus(*enough)) return enough;
-        for (int too_few = 0; enough->experts_on_host - too_few > 1;) {
+        std::optional<ReplicaPlan> fewest = search_on_host(tensor, pipeline, 0, layers, false);
+        if (!fewest || !fits(*fewest)) return fewest;  // copies take more of both memories
+        const int enough = fewest->experts_on_host;
+        std::optional<ReplicaPlan> streamed = search_on_host(tensor, pipeline, enough - 1, layers, true);
+        return streamed->streamed_rows > 0 && fits(*streamed) ? streamed : fewest;
+    }
+
+    // Returns the plan with the experts of the fewest layers above `too_few` in host memory that fits the
+    // GPUs, or with those of `most` if none fits. With `streams`, too_few + 1 layers must suffice without:
+    // then more layers fit if they leave enough room for copies, or if their copies would take too long.
+    std::optional<ReplicaPlan> search_on_host(int tensor, int pipeline, int too_few, int most,
+                                              bool streams) const {
+        std::optional<ReplicaPlan> enough = with(tensor, pipeline, most, streams);
+        if (!enough || !fits_gpus(*enough)) return enough;
+        while (enough->experts_on_host - too_few > 1) {
             const int middle = (enough->experts_on_host + too_few) / 2;
             std::optional<ReplicaPlan> less = with(tensor, pipeline, middle, streams);
             if (fits_gpus(*less))
@@ -157,8 +167,9 @@ class ReplicaPlanner {
         return shape;
     }
 
-    // Returns the plan of one cut with the experts of so many layers in host memory, on ranks with GPUs;
-    // nothing if there are too few ranks. streams: passes may copy these experts to the GPUs.
+    // Returns the plan of one cut with the experts of the last N layers that have them in host memory, on
+    // ranks with GPUs; nothing if there are too few ranks. streams: passes may copy these experts to the
+    // GPUs.
     std::optional<ReplicaPlan> with(int tensor, int pipeline, int experts_on_host,
                                     bool streams = true) const {
         ReplicaPlan out;
@@ -353,7 +364,7 @@ class ReplicaPlanner {
     // Says why experts in host memory, as many as the plan might have chosen, do not help; empty where there
     // are none.
     std::string no_help_from_host(const ReplicaPlan& plan) const {
-        const int layers = layers_with_experts(model_.config());
+        const int layers = most_experts_on_host(model_.config());
         if (request_.experts_on_host >= 0 || layers == 0 || layout_of(plan.plan) != WeightLayout::Gpu)
             return "";
         const auto all = with(plan.plan.teams.tensor, plan.plan.teams.pipeline, layers, false);
