@@ -31,7 +31,7 @@ struct DecoderSettings {
     // Computes all rows as if they had adapters, so that the result of one does not depend on the others.
     bool batch_invariant = false;
     bool clamp = false;  // the operations clamp already (see ops.h), so messages do not suggest it
-    // The experts of the model's last so many layers that have experts stay in host memory, see
+    // How many of the model's layers with experts, the last ones, keep these in host memory, see
     // first_layer_on_host().
     int experts_on_host = 0;
     int streamed_rows = 0;  // see HostExpertShape

@@ -230,13 +230,11 @@ std::string needs_text(const ModelSource& model) {
     if (text.find(" on host") != std::string::npos)
         text += fmt::format(
             "N on host: fits with {} tokens if the experts of N layers stay in host memory "
-            "(--experts-on-host), "
-            "so many bytes for each GPU.\n",
+            "(--experts-on-host); the bytes are for each GPU.\n",
             count_text(std::min<std::int64_t>(kTokensBesideExperts, model.config().context)));
     return text + fmt::format(
                       "The fullest GPU of each split; tokens: of all sequences together, after {} for CUDA "
-                      "and working "
-                      "space, with TP {} more to connect the GPUs.\n",
+                      "and working space, with TP {} more to connect the GPUs.\n",
                       bytes_text(reserved_bytes_of_gpu(1) + working_of_one),
                       bytes_text(connection_bytes_of_gpu));
 }

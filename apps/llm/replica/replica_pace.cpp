@@ -350,20 +350,17 @@ ReplicaPace estimate_pace(const ReplicaPlan& replica, const WeightBytes& weights
         }
         pace.formulas.push_back(fmt::format(
             "step of stage {} with n sequences = {:.3g} us + {:.4g} B / {:.4g} B/s + {} layers x "
-            "{:.3g} us + n x {:.4g} "
-            "products / {:.4g}/s{} = {:.3g} ms + n x {:.3g} ms{}",
+            "{:.3g} us + n x {:.4g} products / {:.4g}/s{} = {:.3g} ms + n x {:.3g} ms{}",
             s, rates.step_s * 1e6, static_cast<double>(stage.weights - stage.experts), rates.bytes_per_s, own,
             each_layer * 1e6, products, rates.products_per_s,
-            stage.host_layers > 0 ? fmt::format(" + {:.3g} ms + n x {:.3g} ms for experts in host "
-                                                "memory",
+            stage.host_layers > 0 ? fmt::format(" + {:.3g} ms + n x {:.3g} ms for experts in host memory",
                                                 host.layers_s * 1e3, host.each_s * 1e3)
                                   : "",
             time.fixed_s * 1e3, time.each_s * 1e3, rates.measured ? ", as calibrated" : ""));
         if (stage.host_layers > 0 && streams)
             pace.formulas.push_back(
                 fmt::format("passes of {} tokens and more copy the experts in host memory of stage {} to the "
-                            "GPU: {:.4g} B / "
-                            "{:.4g} B/s = {:.3g} ms",
+                            "GPU: {:.4g} B / {:.4g} B/s = {:.3g} ms",
                             replica.streamed_rows, s, static_cast<double>(stage.host_experts),
                             host.link_bytes_per_s, host.copy_s * 1e3));
         if (stage.host_layers > 0)

@@ -77,8 +77,8 @@ struct ReplicaPlan {
     // Bytes of memory that a rank of each stage needs: weights, cache, activations and connections, without
     // the program itself.
     std::vector<std::uint64_t> takes;
-    // For passes of at least so many rows, the experts in host memory are copied to the GPUs, layer by layer;
-    // 0: never.
+    // For passes of at least this many rows, the experts in host memory are copied to the GPUs, layer by
+    // layer; 0: never.
     int streamed_rows = 0;
     std::uint64_t host_working = 0;  // bytes of host memory that passes of experts there need on each rank
     std::uint64_t working = 0;       // bytes that passes need on each rank: activations and scratch space
