@@ -14,7 +14,6 @@
 namespace voltpile::llm {
 
 namespace {
-constexpr std::size_t piece_bytes = std::size_t{32} << 20;
 constexpr std::size_t copying_threads = 4;
 }  // namespace
 
@@ -57,7 +56,7 @@ std::byte* LoadStaging::next(std::size_t bytes) {
     piece_ ^= 1;
     if (used_[piece_]) free_[piece_].synchronize();
     if (pieces_[piece_].size() < bytes)
-        pieces_[piece_] = PinnedBuffer<std::byte>(std::max(bytes, piece_bytes));
+        pieces_[piece_] = PinnedBuffer<std::byte>(std::max(bytes, load_piece_bytes));
     return pieces_[piece_].data();
 }
 
@@ -82,7 +81,7 @@ std::unique_ptr<WeightMatrix> load_cuda_matrix(const MatrixSource& source, SlabM
     set_to_zero(memory.data(), memory.bytes(), stream);  // the padding
 
     const DeviceMatrix planes = planes_in(memory.data(), source.format, source.rows, source.columns);
-    const auto rows_each = static_cast<std::int64_t>(std::max<std::size_t>(1, piece_bytes / packed));
+    const auto rows_each = static_cast<std::int64_t>(std::max<std::size_t>(1, load_piece_bytes / packed));
     for (std::int64_t row = 0; row < source.rows; row += rows_each) {
         const std::int64_t rows = std::min(rows_each, source.rows - row);
         const std::size_t size = static_cast<std::size_t>(rows) * packed;

@@ -29,6 +29,8 @@ inline const CudaMatrix& cuda(const WeightMatrix& matrix) {
     return static_cast<const CudaMatrix&>(matrix);
 }
 
+constexpr std::size_t load_piece_bytes = std::size_t{32} << 20;  // of a copy to the GPU
+
 // Two pinned buffers: the host fills one while the other is being copied. Allocated with the first matrix.
 class LoadStaging {
   public:

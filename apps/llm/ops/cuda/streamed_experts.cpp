@@ -9,8 +9,7 @@
 namespace voltpile::llm {
 namespace {
 
-constexpr std::size_t streamed_piece_bytes = std::size_t{32} << 20;  // of a copy
-constexpr std::size_t part_bytes = std::size_t{1} << 20;             // that one thread reads at once
+constexpr std::size_t part_bytes = std::size_t{1} << 20;  // that one thread reads at once
 constexpr std::size_t alignment = SlabMemory::alignment;
 
 std::size_t rounded(std::size_t bytes) {
@@ -80,7 +79,7 @@ void StreamedExperts::add(const WeightMatrix& from, const DeviceMatrix& to) {
     for (std::int64_t begin = 0; begin < from.rows(); begin += each) {
         const std::int64_t end = std::min(from.rows(), begin + each);
         const std::size_t bytes = rounded(static_cast<std::size_t>(end - begin) * packed);
-        if (filled_ + bytes > std::min(streamed_piece_bytes, scratch_.size() / 2)) send();
+        if (filled_ + bytes > std::min(load_piece_bytes, scratch_.size() / 2)) send();
         parts_.push_back({&host(from), to, begin, end, filled_});
         filled_ += bytes;
     }
