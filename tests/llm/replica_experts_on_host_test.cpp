@@ -1,4 +1,5 @@
 // Which layers keep their experts in host memory, what that takes, and how fast it is.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -39,6 +40,22 @@ std::string refusal(const ModelSource& model, const ReplicaRequest& what, const 
     return "";
 }
 
+// A model with another format of its experts, for plans.
+class ChangedModel final : public ModelSource {
+  public:
+    ChangedModel(const ModelSource& like, WeightFormat of_experts)
+        : ModelSource(like.config(), changed(like.tensors(), of_experts)) {}
+    void read(const ModelTensor&, const TensorSlice&, std::byte*) const override {}
+    std::string fingerprint() const override { return ""; }
+
+  private:
+    static std::vector<ModelTensor> changed(std::vector<ModelTensor> tensors, WeightFormat of_experts) {
+        for (ModelTensor& tensor : tensors)
+            if (tensor.expert >= 0 && tensor.rows > 1) tensor.format = of_experts;
+        return tensors;
+    }
+};
+
 TEST(ExpertsOnHost, AreThoseOfTheLastLayers) {
     const ModelConfig glm = SyntheticModel("glm-4.5-air", "q4_k_m").config();  // the first layer is dense
     const auto layers = static_cast<int>(glm.layers);
@@ -69,6 +86,7 @@ TEST(ExpertsOnHost, LeaveTheMemoryOfGpus) {
     EXPECT_EQ(cut[0].host_layers, 10);
     EXPECT_EQ(cut[0].host_experts, 10 * layer);
     EXPECT_EQ(cut[0].host_weights, 10 * layer / 17 * 32);
+    EXPECT_EQ(cut[0].host_experts_sent, 10 * layer);
     EXPECT_EQ(all[0].experts - cut[0].experts, all[0].experts / 36 * 10);
     EXPECT_EQ(all[0].weights - cut[0].weights, all[0].experts - cut[0].experts);
     EXPECT_EQ(all[0].stored, cut[0].stored);
@@ -212,6 +230,36 @@ TEST(ExpertsOnHost, LongPassesCopyThemToTheGpus) {
     by_cores.batch_invariant = true;
     EXPECT_EQ(plan_replica(model, by_cores, t180).streamed_rows, 0);
     EXPECT_EQ(rows_to_stream(plan_replica(model, request(36), t180), weights), 0);
+}
+
+// Cores convert Q4_1 to F16 and Q5_0 to Q8_0 before the copy; the GPU converts BF16 itself.
+TEST(ExpertsOnHost, CopiesTakeTheBytesThatAreSent) {
+    const SyntheticModel model("gpt-oss-120b", "mxfp4_moe");
+    const double one[] = {1};
+    const auto sent_of_stored = [&](WeightFormat format) {
+        const StageNeeds needs =
+            cut_into_stages(ChangedModel(model, format), WeightLayout::Gpu, 1, one, KvElement::F16, 10)[0];
+        return static_cast<double>(needs.host_experts_sent) / static_cast<double>(needs.host_experts);
+    };
+    EXPECT_NEAR(sent_of_stored(WeightFormat::Q4_1), 64.0 / 20, 1e-9);
+    EXPECT_NEAR(sent_of_stored(WeightFormat::Q5_0), 34.0 / 22, 1e-9);
+    EXPECT_NEAR(sent_of_stored(WeightFormat::Q8_0), 1, 1e-9);
+    EXPECT_NEAR(sent_of_stored(WeightFormat::BF16), 1, 1e-9);
+    // The bound of a pass's copies holds for these bytes.
+    const ChangedModel q4_1(model, WeightFormat::Q4_1);
+    const WeightBytes weights = weight_bytes(q4_1);
+    Topology t180 = cluster("t180.toml");
+    for (Gpu& gpu : t180.hosts.front().gpus) gpu.memory_bytes = 80'000'000'000;
+    ReplicaRequest what = request(6);
+    const ReplicaPlan few = plan_replica(q4_1, what, t180);
+    EXPECT_GT(rows_to_stream(few, weights), 0);
+    EXPECT_TRUE(std::ranges::any_of(estimate_pace(few, weights).formulas, [&](const std::string& line) {
+        return contains(line,
+                        " copy the experts in host memory of stage 0 to the GPU: " +
+                            fmt::format("{:.4g} B / ", static_cast<double>(few.stages[0].host_experts_sent)));
+    }));
+    what.experts_on_host = 36;  // within the bound, if they traveled as they are in the file
+    EXPECT_EQ(rows_to_stream(plan_replica(q4_1, what, t180), weights), 0);
 }
 
 // Longer passes, which copies of experts pay for, take more host memory.

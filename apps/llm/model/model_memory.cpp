@@ -17,6 +17,7 @@ struct RankBytes {
     std::vector<std::uint64_t> experts;  // of each layer
     // The experts of each layer in host memory, which `layers` and `experts` leave out: bytes and weights.
     std::vector<std::uint64_t> host_experts, host_weights;
+    std::vector<std::uint64_t> host_sent;       // their bytes on the way to the device
     std::vector<std::uint64_t> host_in_layout;  // their bytes on the device
     std::uint64_t embedding = 0;
     std::uint64_t head = 0;
@@ -31,17 +32,24 @@ std::uint64_t bytes_of(WeightLayout layout, const ModelTensor& tensor, const Ten
                      static_cast<std::int64_t>(slice.columns()));
 }
 
+// Returns the bytes of a matrix that is copied to the GPU in a pass, see sent_format() in ops/cuda/loader.h.
+std::uint64_t sent_bytes(const ModelTensor& tensor, const TensorSlice& slice) {
+    return slice.bytes(block_size(tensor.format) > 1 ? gpu_format(tensor.format) : tensor.format);
+}
+
 // on_host: the first layer with experts in host memory.
 RankBytes bytes_of_rank(const ModelSource& model, WeightLayout layout, const RankShare& share, int on_host) {
     RankBytes bytes;
     bytes.layers.resize(static_cast<std::size_t>(model.config().layers));
-    bytes.experts = bytes.host_experts = bytes.host_weights = bytes.host_in_layout = bytes.layers;
+    bytes.experts = bytes.host_experts = bytes.host_weights = bytes.layers;
+    bytes.host_sent = bytes.host_in_layout = bytes.layers;
     for (const ModelTensor& tensor : model.tensors()) {
         const TensorSlice slice = tensor_shard(model, tensor, share).stored;
         if (tensor.expert >= 0 && tensor.layer >= on_host) {
             const auto layer = static_cast<std::size_t>(tensor.layer);
             bytes.host_experts[layer] += slice.bytes(tensor.format);
             bytes.host_weights[layer] += slice.rows() * slice.columns();
+            bytes.host_sent[layer] += sent_bytes(tensor, slice);
             bytes.host_in_layout[layer] += bytes_of(layout, tensor, slice);
             continue;
         }
@@ -70,6 +78,7 @@ RankBytes fullest_rank(const ModelSource& model, WeightLayout layout, int ranks,
             raise(fullest.experts[i], bytes.experts[i]);
             raise(fullest.host_experts[i], bytes.host_experts[i]);
             raise(fullest.host_weights[i], bytes.host_weights[i]);
+            raise(fullest.host_sent[i], bytes.host_sent[i]);
             raise(fullest.host_in_layout[i], bytes.host_in_layout[i]);
         }
         raise(fullest.embedding, bytes.embedding);
@@ -111,6 +120,9 @@ class StageWeights {
     }
     std::uint64_t host_weights(std::size_t begin, std::size_t end) const {
         return sum(rank_.host_weights, begin, end);
+    }
+    std::uint64_t host_experts_sent(std::size_t begin, std::size_t end) const {
+        return sum(rank_.host_sent, begin, end);
     }
     std::uint64_t largest_host_layer(std::size_t begin, std::size_t end) const {
         return *std::max_element(rank_.host_in_layout.begin() + static_cast<std::ptrdiff_t>(begin),
@@ -209,6 +221,7 @@ std::vector<StageNeeds> cut_into_stages(const ModelSource& model, WeightLayout l
                     weights.host_layers(begin, end),
                     weights.host_experts(begin, end),
                     weights.host_weights(begin, end),
+                    weights.host_experts_sent(begin, end),
                     weights.largest_host_layer(begin, end)};
     }
     return needs;

@@ -265,7 +265,7 @@ HostExpertPace pace_of_host_experts(const ReplicaPlan& replica, std::size_t s, c
     pace.each_s = pace.products / cores.products_per_s;
     pace.prompt_s = pace.products / cores.prompt_products_per_s;
     pace.link_bytes_per_s = slowest_link(replica.plan, s);
-    pace.copy_s = static_cast<double>(stage.host_experts) / pace.link_bytes_per_s;
+    pace.copy_s = static_cast<double>(stage.host_experts_sent) / pace.link_bytes_per_s;
     return pace;
 }
 
@@ -361,7 +361,7 @@ ReplicaPace estimate_pace(const ReplicaPlan& replica, const WeightBytes& weights
             pace.formulas.push_back(
                 fmt::format("passes of {} tokens and more copy the experts in host memory of stage {} to the "
                             "GPU: {:.4g} B / {:.4g} B/s = {:.3g} ms",
-                            replica.streamed_rows, s, static_cast<double>(stage.host_experts),
+                            replica.streamed_rows, s, static_cast<double>(stage.host_experts_sent),
                             host.link_bytes_per_s, host.copy_s * 1e3));
         if (stage.host_layers > 0)
             pace.formulas.push_back(fmt::format(
