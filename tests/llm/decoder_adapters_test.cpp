@@ -1,6 +1,8 @@
 // Compares golden models with LoRA adapters with transformers and PEFT (data/llm/goldens/make_lora.py).
+#include "device/device.h"
 #include "llm/decoder_fixture.h"
 #include "llm/model/lora/lora_adapter.h"
+#include "llm/ops_fixture.h"
 
 namespace voltpile::llm::decoder_adapters_test {
 namespace {
@@ -64,6 +66,13 @@ TEST_P(DecoderAdapterTest, HasTheLogitsOfPeft) {
     expect_logits(model, adapted, GetParam().adapter);
     TestModel reference(adapted.files, 1, {0}, make_reference_ops);
     expect_logits(reference, adapted, GetParam().adapter);
+}
+
+TEST_P(DecoderAdapterTest, HasTheLogitsOfPeftOnAGpu) {
+    if (device_count() == 0) GTEST_SKIP() << "no GPU";
+    const Adapted adapted(GetParam().model, {GetParam().adapter});
+    TestModel model(adapted.files, 1, {0}, [] { return gpu_ops_maker(false).make(); });
+    expect_logits(model, adapted, GetParam().adapter);
 }
 
 TEST_P(DecoderAdapterTest, AgreesWithTensorAndPipelineParallel) {
