@@ -17,35 +17,46 @@ struct Place {
     std::int64_t unit, super;
     std::uint8_t* quants;  // 16 bytes
 };
-__device__ Place place_of(const Planes& to, int row, int unit) {
-    const std::int64_t group = row / 4;
-    return {(group * (to.columns / 32) + unit) * 4 + row % 4,
-            (group * (to.columns / 256) + unit / 8) * 4 + row % 4,
-            to.quants + static_cast<std::int64_t>(row) * (to.columns / 2) + unit * 16};
-}
+
+// The unit that a thread repacks. index: among all units, in the order of the blocks; part: in its block of
+// 256 weights.
+struct ThreadUnit {
+    std::int64_t index;
+    int row, unit, part;
+    Place place;
+    bool there;  // false for threads beyond the last unit
+
+    __device__ explicit ThreadUnit(const Planes& to)
+        : index(static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) {
+        const int units = to.columns / 32;
+        there = index < static_cast<std::int64_t>(to.rows) * units;
+        row = to.first_row + static_cast<int>(index / units);
+        unit = static_cast<int>(index % units);
+        part = unit % 8;
+        const std::int64_t group = row / 4;
+        place = {(group * units + unit) * 4 + row % 4, (group * (to.columns / 256) + unit / 8) * 4 + row % 4,
+                 to.quants + static_cast<std::int64_t>(row) * (to.columns / 2) + unit * 16};
+    }
+};
 
 __device__ std::uint16_t half_bits(const std::uint8_t* from) {
     return static_cast<std::uint16_t>(from[0] | from[1] << 8);
 }
 
 __global__ void repack_q8_0(const std::uint8_t* blocks, Planes to) {
-    const int units = to.columns / 32;
-    const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (index >= static_cast<std::int64_t>(to.rows) * units) return;
-    const int row = to.first_row + static_cast<int>(index / units), unit = static_cast<int>(index % units);
-    const std::uint8_t* block = blocks + index * 34;
-    std::uint8_t* quants = to.quants + static_cast<std::int64_t>(row) * to.columns + unit * 32;
+    const ThreadUnit mine(to);
+    if (!mine.there) return;
+    const std::uint8_t* block = blocks + mine.index * 34;
+    std::uint8_t* quants = to.quants + static_cast<std::int64_t>(mine.row) * to.columns + mine.unit * 32;
     for (int i = 0; i < 32; ++i) quants[i] = block[2 + i];
-    reinterpret_cast<std::uint16_t*>(to.scales)[place_of(to, row, unit).unit] = half_bits(block);
+    reinterpret_cast<std::uint16_t*>(to.scales)[mine.place.unit] = half_bits(block);
 }
 
 __global__ void repack_q4_0(const std::uint8_t* blocks, Planes to) {
-    const int units = to.columns / 32;
-    const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (index >= static_cast<std::int64_t>(to.rows) * units) return;
-    const int row = to.first_row + static_cast<int>(index / units), unit = static_cast<int>(index % units);
-    const std::uint8_t* block = blocks + index * 18;
-    const Place place = place_of(to, row, unit);
+    const ThreadUnit mine(to);
+    if (!mine.there) return;
+    const std::uint8_t* block = blocks + mine.index * 18;
+    const Place& place = mine.place;
     for (int i = 0; i < 16; ++i) place.quants[i] = block[2 + i];
     reinterpret_cast<std::uint16_t*>(to.scales)[place.unit] = half_bits(block);
 }
@@ -62,24 +73,20 @@ __device__ void put_codes(const std::uint8_t* nibbles, std::uint8_t* quants) {
 
 // MXFP4 blocks: exponent, 16 bytes of nibbles.
 __global__ void repack_mxfp4(const std::uint8_t* blocks, Planes to) {
-    const int units = to.columns / 32;
-    const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (index >= static_cast<std::int64_t>(to.rows) * units) return;
-    const int row = to.first_row + static_cast<int>(index / units), unit = static_cast<int>(index % units);
-    const std::uint8_t* block = blocks + index * 17;
-    const Place place = place_of(to, row, unit);
+    const ThreadUnit mine(to);
+    if (!mine.there) return;
+    const std::uint8_t* block = blocks + mine.index * 17;
+    const Place& place = mine.place;
     put_codes(block + 1, place.quants);
     to.scales[place.unit] = block[0];
 }
 
 // IQ4_NL blocks: d, 16 bytes of nibbles.
 __global__ void repack_iq4_nl(const std::uint8_t* blocks, Planes to) {
-    const int units = to.columns / 32;
-    const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (index >= static_cast<std::int64_t>(to.rows) * units) return;
-    const int row = to.first_row + static_cast<int>(index / units), unit = static_cast<int>(index % units);
-    const std::uint8_t* block = blocks + index * 18;
-    const Place place = place_of(to, row, unit);
+    const ThreadUnit mine(to);
+    if (!mine.there) return;
+    const std::uint8_t* block = blocks + mine.index * 18;
+    const Place& place = mine.place;
     put_codes(block + 2, place.quants);
     reinterpret_cast<std::uint16_t*>(to.scales)[place.unit] = half_bits(block);
 }
@@ -87,13 +94,11 @@ __global__ void repack_iq4_nl(const std::uint8_t* blocks, Planes to) {
 // IQ4_XS blocks: d, 8 pairs of high bits of scales, 8 nibbles with their low bits, 8 times 16 bytes of
 // nibbles.
 __global__ void repack_iq4_xs(const std::uint8_t* blocks, Planes to) {
-    const int units = to.columns / 32;
-    const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (index >= static_cast<std::int64_t>(to.rows) * units) return;
-    const int row = to.first_row + static_cast<int>(index / units), unit = static_cast<int>(index % units);
-    const int part = unit % 8;
-    const std::uint8_t* block = blocks + index / 8 * 136;
-    const Place place = place_of(to, row, unit);
+    const ThreadUnit mine(to);
+    if (!mine.there) return;
+    const int part = mine.part;
+    const std::uint8_t* block = blocks + mine.index / 8 * 136;
+    const Place& place = mine.place;
     put_codes(block + 8 + 16 * part, place.quants);
     const int low = block[4 + part / 2] >> (part % 2 * 4) & 15, high = half_bits(block + 2) >> (2 * part) & 3;
     to.scales[place.unit] = static_cast<std::uint8_t>((low | high << 4) - 32);
@@ -125,17 +130,15 @@ __device__ void put_pairs(const std::uint8_t* pairs, int quarter, std::uint8_t* 
 // the nibbles.
 template <bool five_bits>
 __global__ void repack_q4_k(const std::uint8_t* blocks, Planes to) {
-    const int units = to.columns / 32;
-    const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (index >= static_cast<std::int64_t>(to.rows) * units) return;
-    const int row = to.first_row + static_cast<int>(index / units), unit = static_cast<int>(index % units);
-    const int part = unit % 8;
-    const std::uint8_t* block = blocks + index / 8 * (five_bits ? 176 : 144);
+    const ThreadUnit mine(to);
+    if (!mine.there) return;
+    const int part = mine.part;
+    const std::uint8_t* block = blocks + mine.index / 8 * (five_bits ? 176 : 144);
     const std::uint8_t* packed = block + 4;
     const std::uint8_t* fifth = block + 16;
     const std::uint8_t* nibbles = block + (five_bits ? 48 : 16) + part / 2 * 32;
     const int shift = part % 2 * 4;
-    const Place place = place_of(to, row, unit);
+    const Place& place = mine.place;
 
     for (int i = 0; i < 16; ++i) {
         const int low = nibbles[i] >> shift & 15, high = nibbles[16 + i] >> shift & 15;
@@ -162,16 +165,14 @@ __global__ void repack_q4_k(const std::uint8_t* blocks, Planes to) {
 // Q6_K blocks: 128 bytes of low nibbles, 64 bytes of high bit pairs, 16 int8 scales, d; two halves of 128
 // weights.
 __global__ void repack_q6_k(const std::uint8_t* blocks, Planes to) {
-    const int units = to.columns / 32;
-    const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (index >= static_cast<std::int64_t>(to.rows) * units) return;
-    const int row = to.first_row + static_cast<int>(index / units), unit = static_cast<int>(index % units);
-    const int part = unit % 8, half = part / 4, quarter = part % 4;
-    const std::uint8_t* block = blocks + index / 8 * 210;
+    const ThreadUnit mine(to);
+    if (!mine.there) return;
+    const int part = mine.part, half = part / 4, quarter = part % 4;
+    const std::uint8_t* block = blocks + mine.index / 8 * 210;
     const std::uint8_t* low = block + 64 * half + 32 * (quarter % 2);
     const std::uint8_t* pairs = block + 128 + 32 * half;
     const int shift = quarter / 2 * 4;
-    const Place place = place_of(to, row, unit);
+    const Place& place = mine.place;
 
     for (int i = 0; i < 16; ++i) {
         const int first = low[i] >> shift & 15, second = low[16 + i] >> shift & 15;
@@ -186,14 +187,12 @@ __global__ void repack_q6_k(const std::uint8_t* blocks, Planes to) {
 // Q3_K blocks: 32 bytes of third bits, 64 bytes of low bit pairs, 12 bytes with low nibbles and high pairs of
 // scales, d; two halves of 128 weights.
 __global__ void repack_q3_k(const std::uint8_t* blocks, Planes to) {
-    const int units = to.columns / 32;
-    const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (index >= static_cast<std::int64_t>(to.rows) * units) return;
-    const int row = to.first_row + static_cast<int>(index / units), unit = static_cast<int>(index % units);
-    const int part = unit % 8;
-    const std::uint8_t* block = blocks + index / 8 * 110;
+    const ThreadUnit mine(to);
+    if (!mine.there) return;
+    const int part = mine.part;
+    const std::uint8_t* block = blocks + mine.index / 8 * 110;
     const std::uint8_t* packed = block + 96;
-    const Place place = place_of(to, row, unit);
+    const Place& place = mine.place;
 
     put_pairs(block + 32 + 32 * (part / 4), part % 4, to.quants + place.unit * 8);
     reinterpret_cast<std::uint32_t*>(to.high)[place.unit] = plane_of_bits(block, part);
@@ -209,13 +208,11 @@ __global__ void repack_q3_k(const std::uint8_t* blocks, Planes to) {
 // Q2_K blocks: 16 bytes with a scale and a minimum of 4 bits, 64 bytes of bit pairs, d, dmin; two halves of
 // 128 weights.
 __global__ void repack_q2_k(const std::uint8_t* blocks, Planes to) {
-    const int units = to.columns / 32;
-    const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (index >= static_cast<std::int64_t>(to.rows) * units) return;
-    const int row = to.first_row + static_cast<int>(index / units), unit = static_cast<int>(index % units);
-    const int part = unit % 8;
-    const std::uint8_t* block = blocks + index / 8 * 84;
-    const Place place = place_of(to, row, unit);
+    const ThreadUnit mine(to);
+    if (!mine.there) return;
+    const int part = mine.part;
+    const std::uint8_t* block = blocks + mine.index / 8 * 84;
+    const Place& place = mine.place;
 
     put_pairs(block + 16 + 32 * (part / 4), part % 4, to.quants + place.unit * 8);
     to.scales[place.unit * 2] = block[2 * part];

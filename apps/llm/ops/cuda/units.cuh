@@ -74,8 +74,8 @@ struct PairUnits : UnitIndex {
     }
 };
 
-template <>
-struct Units<WeightFormat::Q4_0> : NibbleUnits {
+// The common part of the formats with nibbles and an fp16 scale of 32 weights.
+struct HalfScaleUnits : NibbleUnits {
     struct Raw {
         uint4 quants[4];
         uint2 scales;
@@ -86,15 +86,20 @@ struct Units<WeightFormat::Q4_0> : NibbleUnits {
         raw.scales = stream8(w.scales + unit_index(w, group, unit) * 8);
         return raw;
     }
+    __device__ static float scale(const Raw& raw, int j, int) { return half_in(raw.scales, j); }
+};
+
+template <>
+struct Units<WeightFormat::Q4_0> : HalfScaleUnits {
     __device__ static int quants(const Raw& raw, int j, int n, int i) {
         return static_cast<int>(low_bits(raw.quants[j], n, i));
     }
-    __device__ static float scale(const Raw& raw, int j, int) { return half_in(raw.scales, j); }
     __device__ static float offset(const Raw& raw, int j, int) { return 8 * half_in(raw.scales, j); }
 };
 
-// The common part of the formats whose nibbles are codes for a table.
-struct CodeUnits : NibbleUnits {
+// The common part of the formats whose nibbles are codes for a table. Nibbles: NibbleUnits or derived from it.
+template <class Nibbles>
+struct CodeUnits : Nibbles {
     static constexpr bool has_offset = false;
     template <class R>
     __device__ static float offset(const R&, int, int) {
@@ -103,7 +108,7 @@ struct CodeUnits : NibbleUnits {
 };
 
 template <>
-struct Units<WeightFormat::MXFP4> : CodeUnits {
+struct Units<WeightFormat::MXFP4> : CodeUnits<NibbleUnits> {
     struct Raw {
         uint4 quants[4];
         std::uint32_t exponents;
@@ -122,7 +127,8 @@ struct Units<WeightFormat::MXFP4> : CodeUnits {
     }
 };
 
-struct Iq4Units : CodeUnits {
+template <class Nibbles>
+struct Iq4Units : CodeUnits<Nibbles> {
     template <class R>
     __device__ static int quants(const R& raw, int j, int n, int i) {
         return static_cast<int>(iq4_values(codes_of(raw.quants[j], n, i)));
@@ -130,22 +136,10 @@ struct Iq4Units : CodeUnits {
 };
 
 template <>
-struct Units<WeightFormat::IQ4_NL> : Iq4Units {
-    struct Raw {
-        uint4 quants[4];
-        uint2 scales;
-    };
-    __device__ static Raw load(const DeviceMatrix& w, int group, int unit) {
-        Raw raw;
-        load_quants(raw.quants, w, group, unit);
-        raw.scales = stream8(w.scales + unit_index(w, group, unit) * 8);
-        return raw;
-    }
-    __device__ static float scale(const Raw& raw, int j, int) { return half_in(raw.scales, j); }
-};
+struct Units<WeightFormat::IQ4_NL> : Iq4Units<HalfScaleUnits> {};
 
 template <>
-struct Units<WeightFormat::IQ4_XS> : Iq4Units {
+struct Units<WeightFormat::IQ4_XS> : Iq4Units<NibbleUnits> {
     struct Raw {
         uint4 quants[4];
         uint2 super;
