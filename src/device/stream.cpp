@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "device/device.h"
 #if VOLTPILE_CUDA
+#include "device/capture.h"
 #include "device/check.h"
 #endif
 
@@ -43,11 +44,8 @@ void Event::record(const Stream& stream) {
 }
 
 void Event::record_time(const Stream& stream) {
-    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-    cuda_check(cudaStreamIsCapturing(stream.get(), &status), "asking for a stream's state");
-    const bool captured = status == cudaStreamCaptureStatusActive;
     cuda_check(cudaEventRecordWithFlags(event_, stream.get(),
-                                        captured ? cudaEventRecordExternal : cudaEventRecordDefault),
+                                        captures(stream) ? cudaEventRecordExternal : cudaEventRecordDefault),
                "recording an event");
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "device/capture.h"
 #include "device/check.h"
 #include "device/memory.h"
 #include "device/stream.h"
@@ -191,9 +192,7 @@ class CudaChannelGpu : public ChannelGpu {
         return std::make_unique<CudaMark>(*this, copies_);
     }
     void check_not_captured(const Stream& stream) const {
-        cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-        cuda_check(cudaStreamIsCapturing(stream.get(), &status), "asking for a stream's state");
-        if (status != cudaStreamCaptureStatusNone)
+        if (captures(stream))
             throw CommError(
                 "a transfer cannot be captured in a CUDA graph: send and receive between graph launches");
     }

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "comm/collective/staged_wait.h"
+#include "device/capture.h"
 #include "device/check.h"
 
 namespace voltpile {
@@ -107,9 +108,7 @@ void StagedCommunicator::post(void* job) {
 }
 
 void StagedCommunicator::enqueue(std::function<void()> work, const Stream& stream) {
-    cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
-    cuda_check(cudaStreamIsCapturing(stream.get(), &capturing), "asking whether a stream captures");
-    auto job = std::make_unique<Job>(Job{this, std::move(work), capturing != cudaStreamCaptureStatusNone});
+    auto job = std::make_unique<Job>(Job{this, std::move(work), captures(stream)});
     cuda_check(cudaLaunchHostFunc(stream.get(), post, job.get()), "enqueueing work of the host");
     if (job->again)
         of_graphs_.push_back(std::move(job));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #if VOLTPILE_CUDA
+#include "device/capture.h"
 #include "device/check.h"
 #endif
 
@@ -31,9 +32,7 @@ CollectiveWatch::~CollectiveWatch() {
 }
 
 void CollectiveWatch::watch(const Stream& stream) {
-    cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
-    cuda_check(cudaStreamIsCapturing(stream.get(), &capturing), "asking whether a stream captures");
-    if (capturing != cudaStreamCaptureStatusNone) return;
+    if (captures(stream)) return;
     const std::lock_guard lock(mutex_);
     CUevent_st* event = nullptr;
     cuda_check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "creating an event");

@@ -8,17 +8,12 @@
 
 #include "base/bind_thread.h"
 #include "base/error.h"
+#include "device/capture.h"
 #include "device/check.h"
 #include "llm/ops/cuda/hand_over.h"
 
 namespace voltpile::llm {
 namespace {
-
-bool captures(const Stream& stream) {
-    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-    cuda_check(cudaStreamIsCapturing(stream.get(), &status), "asking whether a stream captures");
-    return status != cudaStreamCaptureStatusNone;
-}
 
 std::size_t count(std::int64_t rows, std::int64_t columns) {
     return static_cast<std::size_t>(rows * columns);
