@@ -4,7 +4,7 @@
 
 #include <cuda_fp16.h>
 
-#include "device/check.h"
+#include "device/capability.h"
 
 namespace voltpile::llm {
 
@@ -16,11 +16,7 @@ constexpr bool copies_run_alone = false;
 // Returns whether the current GPU has asynchronous copies. Code that was compiled for an older architecture
 // does not use them even there; it then needs at most the shared memory of code that does.
 inline bool device_copies_alone() {
-    int device = 0, major = 0;
-    cuda_check(cudaGetDevice(&device), "asking for the GPU");
-    cuda_check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
-               "asking for the GPU");
-    return major >= 8;
+    return current_compute_capability() >= 80;
 }
 
 // Starts a copy of 16 bytes; writes zeros if not `wanted`. Only if copies_run_alone.

@@ -3,6 +3,7 @@
 // starts passes once, not twice. Compute capability 9.0; elsewhere kernels begin when the ones before end.
 #pragma once
 
+#include "device/capability.h"
 #include "device/launch.cuh"
 
 namespace voltpile::llm {
@@ -28,11 +29,7 @@ __device__ __forceinline__ void begin_after_earlier_kernels() {
 
 // Returns true if the current GPU runs kernels compiled with the instructions above.
 inline bool device_launches_early() {
-    int device = 0, major = 0, minor = 0;
-    cuda_check(cudaGetDevice(&device), "the current GPU");
-    cuda_check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "its capability");
-    cuda_check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device), "its capability");
-    return VOLTPILE_SM90 != 0 && major == 9 && minor == 0;
+    return VOLTPILE_SM90 != 0 && current_compute_capability() == 90;
 }
 
 // As launch(), for kernels that call the functions above.
