@@ -42,6 +42,11 @@ PlaneBytes plane_bytes(WeightFormat format, std::int64_t rows, std::int64_t colu
     return {rounded(weights * 2), 0, 0, 0};
 }
 
+WeightFormat sent_format(WeightFormat format) {
+    // The GPU converts unquantized rows itself.
+    return block_size(format) > 1 ? gpu_format(format) : format;
+}
+
 std::size_t gpu_bytes(WeightFormat format, std::int64_t rows, std::int64_t columns) {
     if (rows == 1) return rounded(static_cast<std::size_t>(columns) * sizeof(float));
     return plane_bytes(format, rows, columns).total();

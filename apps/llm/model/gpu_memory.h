@@ -18,6 +18,9 @@ struct PlaneBytes {
 };
 PlaneBytes plane_bytes(WeightFormat format, std::int64_t rows, std::int64_t columns);
 
+// Returns the format in which rows travel to the GPU: the file's, or the GPU's if cores must convert them.
+WeightFormat sent_format(WeightFormat format);
+
 // Returns the bytes of a loaded tensor: a matrix, or a vector with one row (a norm, a bias), which becomes
 // fp32.
 std::size_t gpu_bytes(WeightFormat format, std::int64_t rows, std::int64_t columns);

@@ -32,11 +32,6 @@ std::uint64_t bytes_of(WeightLayout layout, const ModelTensor& tensor, const Ten
                      static_cast<std::int64_t>(slice.columns()));
 }
 
-// Returns the bytes of a matrix that is copied to the GPU in a pass, see sent_format() in ops/cuda/loader.h.
-std::uint64_t sent_bytes(const ModelTensor& tensor, const TensorSlice& slice) {
-    return slice.bytes(block_size(tensor.format) > 1 ? gpu_format(tensor.format) : tensor.format);
-}
-
 // on_host: the first layer with experts in host memory.
 RankBytes bytes_of_rank(const ModelSource& model, WeightLayout layout, const RankShare& share, int on_host) {
     RankBytes bytes;
@@ -49,7 +44,7 @@ RankBytes bytes_of_rank(const ModelSource& model, WeightLayout layout, const Ran
             const auto layer = static_cast<std::size_t>(tensor.layer);
             bytes.host_experts[layer] += slice.bytes(tensor.format);
             bytes.host_weights[layer] += slice.rows() * slice.columns();
-            bytes.host_sent[layer] += sent_bytes(tensor, slice);
+            bytes.host_sent[layer] += slice.bytes(sent_format(tensor.format));
             bytes.host_in_layout[layer] += bytes_of(layout, tensor, slice);
             continue;
         }

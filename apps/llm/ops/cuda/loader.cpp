@@ -17,11 +17,6 @@ namespace {
 constexpr std::size_t copying_threads = 4;
 }  // namespace
 
-WeightFormat sent_format(WeightFormat format) {
-    // The GPU converts unquantized rows itself.
-    return block_size(format) > 1 ? gpu_format(format) : format;
-}
-
 void read_rows(const MatrixSource& source, std::int64_t begin, std::int64_t end, std::byte* host) {
     const WeightFormat format = sent_format(source.format);
     const std::size_t packed = row_bytes(format, static_cast<std::size_t>(source.columns));

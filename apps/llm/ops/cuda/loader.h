@@ -52,10 +52,7 @@ class LoadStaging {
 // plane_bytes().total() bytes.
 DeviceMatrix planes_in(const std::byte* memory, WeightFormat format, std::int64_t rows, std::int64_t columns);
 
-// Returns the format in which rows travel to the GPU: the file's, or the GPU's if cores must convert them.
-WeightFormat sent_format(WeightFormat format);
-
-// Writes rows [begin, end) of the source to `host` in that format, contiguously.
+// Writes rows [begin, end) of the source to `host` in sent_format(), contiguously.
 void read_rows(const MatrixSource& source, std::int64_t begin, std::int64_t end, std::byte* host);
 
 // Copies the blocks to the GPU and repacks them, see matrix.h. The source has been read on return. scratch:
