@@ -115,7 +115,7 @@ class ExpertsFixture : public OpsTest {
                 load(ops, m, m.ffn, m.hidden, m.up, m.up_bias),
                 load(ops, m, m.hidden, m.ffn, m.down, m.down_bias)};
     }
-    // Returns the output of a mixture. shared: the output of its shared expert; empty: there is none.
+    // Returns the output of a mixture. shared: that of its shared expert, empty if it has none.
     static std::vector<float> run(Side& side, const Mixture& m, const Loaded& loaded,
                                   const std::vector<float>& x, const std::vector<std::int32_t>& sequence,
                                   std::vector<float> shared) {

@@ -124,7 +124,7 @@ TEST(ExpertsOnHost, PlansTakeAsFewLayersAsFit) {
     EXPECT_NE(refusal<MachineError>(model, short_passes, t180), "");
     EXPECT_EQ(plan_replica(model, request(plan.experts_on_host), t180).experts_on_host, plan.experts_on_host);
     EXPECT_EQ(plan_replica(model, request(30), t180).experts_on_host, 30);
-    // Nothing of the kind where the model fits.
+    // A model that fits keeps all its experts on the GPU.
     EXPECT_EQ(plan_replica(model, request(), cluster("h200_x8.toml")).experts_on_host, 0);
     EXPECT_EQ(plan_replica(model, request(), cluster("t180_x3.toml")).experts_on_host, 0);
     // A larger cache needs more room.

@@ -361,8 +361,8 @@ class ReplicaPlanner {
         return share > 0 ? share * static_cast<double>(weights_.weights) / 1e9 : 0;
     }
 
-    // Says why experts in host memory, as many as the plan might have chosen, do not help; empty where there
-    // are none.
+    // Says why experts in host memory, as many as the plan might have chosen, do not help; empty if it
+    // had no such choice.
     std::string no_help_from_host(const ReplicaPlan& plan) const {
         const int layers = most_experts_on_host(model_.config());
         if (request_.experts_on_host >= 0 || layers == 0 || layout_of(plan.plan) != WeightLayout::Gpu)
