@@ -31,7 +31,7 @@ class OpsHostExpertsTest : public ExpertsFixture {
             meanwhile = [&] { side.ops->upload(out.data, shared.data(), shared.size() * sizeof(float)); };
         const HiddenRows gated =
             side.hidden(std::vector<float>(static_cast<std::size_t>(rows * m.used * m.ffn)), m.ffn);
-        host->sum(rows_of_x, layer_of(loaded, m), routing, gated, out, meanwhile);
+        host->sum(rows_of_x, layer_of(loaded, m), routing, gated, out, meanwhile, false);
         auto sums = side.down(out);
         host->check();
         return sums;
@@ -139,7 +139,7 @@ TEST_P(OpsHostExpertsTest, StreamsLayersOneAfterTheOther) {
         const HiddenRows gated =
             side.hidden(std::vector<float>(static_cast<std::size_t>(rows * m.used * m.ffn)), m.ffn);
         const FloatRows out = side.rows(std::vector<float>(static_cast<std::size_t>(rows * hidden)), hidden);
-        host->sum(rows_of_x, layer_of(loaded, m), routing, gated, out, {});
+        host->sum(rows_of_x, layer_of(loaded, m), routing, gated, out, {}, false);
         Side reference(std::make_unique<ReferenceOps>());
         EXPECT_LT(nmse(side.down(out), run(reference, m, x, sequence, {})), bound(format) + 1e-6);
     }
@@ -167,8 +167,9 @@ TEST_P(OpsHostExpertsTest, ReplaysWithOtherExperts) {
             side.ops->route(x, loaded.settings, batch, routing);
             // Two layers after each other share all memory.
             for (int layer = 0; layer < 2; ++layer)
-                host->sum(x, layer_of(loaded, m), routing, gated, out,
-                          [&] { side.ops->matmul(x, *dense, out); });
+                host->sum(
+                    x, layer_of(loaded, m), routing, gated, out, [&] { side.ops->matmul(x, *dense, out); },
+                    false);
         };
         enqueue();
         const auto recording = side.ops->record(enqueue);

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
@@ -54,15 +53,10 @@ Decoder::Decoder(const ModelSource& model, Ops& ops, DecoderLinks& links, const 
     load_ends(loader);
     allocate_buffers(gates_apart(model));
     const int on_host = first_layer_on_host(config_, settings_.experts_on_host);
-    if (on_host < settings_.layer_end) {
-        // Decode steps, of at most a row for each sequence, do the same whether they are recorded or not.
-        const std::int64_t streamed_rows =
-            settings_.streamed_rows == 0
-                ? 0
-                : std::max<std::int64_t>(settings_.streamed_rows, settings_.limits.sequences + 1);
-        host_experts_ = ops_.make_host_experts(
-            {settings_.limits.rows, config_.hidden, static_cast<int>(config_.experts.used), streamed_rows});
-    }
+    if (on_host < settings_.layer_end)
+        host_experts_ =
+            ops_.make_host_experts({settings_.limits.rows, config_.hidden,
+                                    static_cast<int>(config_.experts.used), settings_.streamed_rows});
     for (int i = settings_.layer_begin; i < settings_.layer_end; ++i)
         layers_.push_back(load_layer(loader, i, i >= on_host));
     ops_.synchronize();

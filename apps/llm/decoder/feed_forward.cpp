@@ -92,7 +92,7 @@ class Mixture final : public FeedForwardPart {
             // The shared expert runs on the device while the cores compute the others.
             std::function<void()> meanwhile;
             if (shared_) meanwhile = [&] { shared_->run(ops, x, batch, buffers, out); };
-            host_->sum(x, layer_on_host(), routing, gated, out, meanwhile);
+            host_->sum(x, layer_on_host(), routing, gated, out, meanwhile, batch.replayed);
             return;
         }
         if (shared_) shared_->run(ops, x, batch, buffers, out);

@@ -162,6 +162,7 @@ void PassRunner::enqueue_pass(const Batch& batch, const Rows& sampling) {
     decoder_.receive(view);
     if (replays) {
         view.max_context = shape.context;
+        view.replayed = true;
         replay(shape, view, draws);
     } else {
         logits_ = compute(view, draws);

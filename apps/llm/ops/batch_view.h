@@ -18,10 +18,11 @@ constexpr Integer pages_for(Integer tokens) {
 struct BatchView {
     int rows = 0;  // tokens of all sequences together
     int sequences = 0;
-    int logits = 0;       // rows whose logits are computed
-    int max_pages = 0;    // columns of page_table
-    int max_context = 0;  // every position is below this
-    int max_new = 0;      // no sequence has more rows in this batch
+    int logits = 0;         // rows whose logits are computed
+    int max_pages = 0;      // columns of page_table
+    int max_context = 0;    // every position is below this
+    int max_new = 0;        // no sequence has more rows in this batch
+    bool replayed = false;  // passes with these counts are recorded: this one must do the same
 
     // (rows): the row's token; a negative value -1 - k stands for drawn[k].
     const std::int32_t* token = nullptr;

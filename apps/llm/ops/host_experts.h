@@ -21,7 +21,7 @@ struct HostExpertShape {
     std::int64_t columns = 0;  // of the hidden state; even
     int used = 0;              // experts of each row
     // For passes of at least that many rows, the weights of a layer are copied to the device, which computes
-    // them; 0: never. Not for passes that are recorded.
+    // them; 0: never.
     std::int64_t streamed_rows = 0;
 };
 
@@ -47,9 +47,10 @@ class HostExperts {
     // Ops::gated_experts and Ops::sum_experts in one. x, routing, gated and out are in device memory, as
     // there; gated may keep its values. `meanwhile` enqueues operations that run while the cores compute: a
     // shared expert, which leaves its output in `out`; empty: none. It must not change x or routing. May be
-    // recorded (Ops::record); the layer must outlive the recording.
+    // recorded (Ops::record); the layer must outlive the recording. replayed: BatchView::replayed; cores then
+    // compute passes of any number of rows, as in a recording.
     virtual void sum(HiddenRows x, const HostExpertLayer& layer, const Routing& routing, HiddenRows gated,
-                     FloatRows out, const std::function<void()>& meanwhile) = 0;
+                     FloatRows out, const std::function<void()>& meanwhile, bool replayed) = 0;
 
     // Throws DeviceError if the cores have failed in a pass that has completed. The outputs of such a pass
     // are NaN.

@@ -56,7 +56,7 @@ class ExpertsOfHost final : public HostExperts {
     Ops& cores() override { return ops_; }
     void prepare(const HostExpertLayer&) override {}
     void sum(HiddenRows x, const HostExpertLayer& layer, const Routing& routing, HiddenRows gated,
-             FloatRows out, const std::function<void()>& meanwhile) override {
+             FloatRows out, const std::function<void()>& meanwhile, bool) override {
         if (meanwhile) meanwhile();
         ops_.gated_experts(x, *layer.gate, *layer.up, layer.activation, routing, gated);
         ops_.sum_experts(gated, *layer.down, routing, out);

@@ -12,8 +12,8 @@ class TimedHostExperts final : public HostExperts {
     Ops& cores() override { return experts_->cores(); }
     void prepare(const HostExpertLayer& layer) override { experts_->prepare(layer); }
     void sum(HiddenRows x, const HostExpertLayer& layer, const Routing& routing, HiddenRows gated,
-             FloatRows out, const std::function<void()>& meanwhile) override {
-        experts_->sum(x, layer, routing, gated, out, meanwhile);
+             FloatRows out, const std::function<void()>& meanwhile, bool replayed) override {
+        experts_->sum(x, layer, routing, gated, out, meanwhile, replayed);
         ops_.mark("experts in host memory");
     }
     void check() const override { experts_->check(); }

@@ -53,10 +53,11 @@ void CudaHostExperts::prepare(const HostExpertLayer& layer) {
 }
 
 void CudaHostExperts::sum(HiddenRows x, const HostExpertLayer& layer, const Routing& routing,
-                          HiddenRows gated, FloatRows out, const std::function<void()>& meanwhile) {
+                          HiddenRows gated, FloatRows out, const std::function<void()>& meanwhile,
+                          bool replayed) {
     if (x.rows > shape_.rows || x.columns != shape_.columns || routing.used != shape_.used)
         throw std::logic_error("a pass exceeds the shape of the experts in host memory");
-    if (streams(x.rows, layer)) {
+    if (!replayed && streams(x.rows, layer)) {
         if (meanwhile) meanwhile();
         streamed_->load(layer);
         product_.run_gated(x, streamed_->gate(), streamed_->up(), layer.activation, routing, gated);

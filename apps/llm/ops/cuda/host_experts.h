@@ -32,7 +32,7 @@ class CudaHostExperts final : public HostExperts {
     Ops& cores() override { return experts_.ops(); }
     void prepare(const HostExpertLayer& layer) override;
     void sum(HiddenRows x, const HostExpertLayer& layer, const Routing& routing, HiddenRows gated,
-             FloatRows out, const std::function<void()>& meanwhile) override;
+             FloatRows out, const std::function<void()>& meanwhile, bool replayed) override;
     void check() const override;
 
   private:
