@@ -89,13 +89,18 @@ void make_q8_0(const Generator& generator, double deviation) {
     });
 }
 
-// d, 32 nibbles minus 8. Their mean is -0.5, which the random sign of d cancels.
-void make_q4_0(const Generator& generator, double deviation) {
-    const std::uint16_t d = half_bits(deviation / kDeviation4);
-    generator.each(block_bytes(WeightFormat::Q4_0), [d](const auto& random, std::byte* out) {
+// d with a random sign, 32 nibbles
+void make_nibbles(const Generator& generator, WeightFormat format, double d_of_block) {
+    const std::uint16_t d = half_bits(d_of_block);
+    generator.each(block_bytes(format), [d](const auto& random, std::byte* out) {
         put(out, static_cast<std::uint16_t>(d | (random(2) & 1) << 15));
         fill(random, 0, out + 2, 16);
     });
+}
+
+// Nibbles minus 8: their mean is -0.5, which the sign of d cancels.
+void make_q4_0(const Generator& generator, double deviation) {
+    make_nibbles(generator, WeightFormat::Q4_0, deviation / kDeviation4);
 }
 
 // d, 32 fifth bits, 32 nibbles: d times the quant minus 16, whose mean is -0.5, which the random sign of d
@@ -173,13 +178,8 @@ unsigned signed_scale(std::uint64_t bits) {
     return (bits & 16) != 0 ? 32 - magnitude : 32 + magnitude;
 }
 
-// d, 32 codes
 void make_iq4_nl(const Generator& generator, double deviation) {
-    const std::uint16_t d = half_bits(deviation / kSquareIq4);
-    generator.each(block_bytes(WeightFormat::IQ4_NL), [d](const auto& random, std::byte* out) {
-        put(out, static_cast<std::uint16_t>(d | (random(2) & 1) << 15));
-        fill(random, 0, out + 2, 16);
-    });
+    make_nibbles(generator, WeightFormat::IQ4_NL, deviation / kSquareIq4);
 }
 
 // d, 8 scales of 6 bits: the high bits, then the low ones; 256 codes
