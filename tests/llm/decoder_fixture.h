@@ -67,6 +67,7 @@ class LocalTeam {
         barrier_.arrive_and_wait();
     }
     const std::vector<FloatRows>& places() const { return place_; }
+    int size() const { return static_cast<int>(place_.size()); }
 
   private:
     std::barrier<> barrier_;
@@ -75,9 +76,11 @@ class LocalTeam {
 
 class LocalLinks final : public DecoderLinks {
   public:
-    // from_previous, to_next: the hidden states that the previous stage and this stage write.
-    LocalLinks(LocalTeam& team, int rank, std::vector<float>* from_previous, std::vector<float>* to_next)
-        : team_(team), rank_(rank), from_previous_(from_previous), to_next_(to_next) {}
+    // from_previous, to_next: the hidden states that the previous stage and this stage write. joint: join
+    // sums with norms, by reference operations.
+    LocalLinks(LocalTeam& team, int rank, std::vector<float>* from_previous, std::vector<float>* to_next,
+               bool joint = false)
+        : team_(team), rank_(rank), from_previous_(from_previous), to_next_(to_next), joint_(joint) {}
 
     // With several ranks, x must be in host memory.
     void all_reduce(FloatRows x) override {
@@ -89,6 +92,38 @@ class LocalLinks final : public DecoderLinks {
             }
         });
         std::copy(sum.begin(), sum.end(), x.data);
+    }
+    void* join_sums(std::int64_t rows, std::int64_t columns) override {
+        if (!joint_) return nullptr;
+        normed_.resize(static_cast<std::size_t>(rows * columns));
+        return normed_.data();
+    }
+    // Rows of x that other ranks own become NaN: nothing may use them.
+    void add_rms_norm(FloatRows x, AddedRows delta, const float* weight, float eps,
+                      SentinelPlace place) override {
+        all_reduce(delta);
+        const auto part = [&](FloatRows rows, int rank) {
+            if (!splits(x)) return rows;
+            const std::int64_t begin = std::min(rank * share(x), x.rows);
+            return FloatRows{rows.data + begin * x.columns, std::min(share(x), x.rows - begin), x.columns};
+        };
+        const FloatRows normed{normed_.data(), x.rows, x.columns}, mine = part(x, rank_);
+        reference_.add_rms_norm(mine, {part(delta, rank_), delta.bias}, weight, eps,
+                                {part(normed, rank_).data, mine.rows, x.columns}, place);
+        EXPECT_FALSE(reference_.take_sentinel().tripped);
+        if (!splits(x)) return;
+        team_.exchange(rank_, normed, [&] {
+            for (int rank = 0; rank < team_.size(); ++rank) {
+                if (rank == rank_) continue;
+                const FloatRows theirs = part(team_.places()[static_cast<std::size_t>(rank)], rank);
+                std::copy_n(theirs.data, theirs.rows * x.columns, part(normed, rank).data);
+                const FloatRows lost = part(x, rank);
+                std::fill_n(lost.data, lost.rows * x.columns, NAN);
+            }
+        });
+    }
+    void complete(FloatRows x) override {
+        if (splits(x)) all_gather({x.data + rank_ * share(x) * x.columns, share(x), x.columns}, x);
     }
     void all_gather(FloatRows part, FloatRows parts) override {
         const std::int64_t count = part.rows * part.columns;
@@ -103,10 +138,16 @@ class LocalLinks final : public DecoderLinks {
     }
 
   private:
+    std::int64_t share(FloatRows x) const { return (x.rows + team_.size() - 1) / team_.size(); }
+    bool splits(FloatRows x) const { return x.rows > 2; }
+
     LocalTeam& team_;
     int rank_;
     std::vector<float>* from_previous_;
     std::vector<float>* to_next_;
+    bool joint_;
+    std::vector<float> normed_;
+    ReferenceOps reference_;
 };
 
 using MakeOps = std::function<std::unique_ptr<Ops>()>;
@@ -121,7 +162,8 @@ inline std::unique_ptr<Ops> make_reference_ops() {
 class TestModel {
   public:
     TestModel(const ModelSource& model, int ranks, std::vector<int> stage_begin, const MakeOps& make_ops,
-              KvElement cache = KvElement::F16, int experts_on_host = 0, int streamed_rows = 0)
+              KvElement cache = KvElement::F16, int experts_on_host = 0, int streamed_rows = 0,
+              bool joint_sums = false)
         : ranks_(ranks) {
         stage_begin.push_back(static_cast<int>(model.config().layers));
         for (std::size_t s = 0; s + 1 < stage_begin.size(); ++s) {
@@ -134,7 +176,7 @@ class TestModel {
                 part.links = std::make_unique<LocalLinks>(
                     *teams_.back(), rank,
                     s == 0 ? nullptr : handed_[here - static_cast<std::size_t>(ranks)].get(),
-                    handed_[here].get());
+                    handed_[here].get(), joint_sums);
                 DecoderSettings settings;
                 settings.rank = rank;
                 settings.ranks = ranks;

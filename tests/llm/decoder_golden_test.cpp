@@ -90,6 +90,8 @@ TEST_P(DecoderGoldenTest, AgreesWithTensorParallel) {
         if (!tensor_parallel_obstacle(files_, ranks).empty()) continue;  // 6 heads on 4 ranks
         TestModel model(files_, ranks, {0}, exact_cpu_ops(files_));
         expect_golden(model);
+        TestModel joint(files_, ranks, {0}, exact_cpu_ops(files_), KvElement::F16, 0, 0, true);
+        expect_golden(joint);
     }
 }
 
@@ -98,6 +100,8 @@ TEST_P(DecoderGoldenTest, AgreesWithPipelineAndTensorParallel) {
     expect_golden(two);
     TestModel crossed(files_, 2, {0, 1}, exact_cpu_ops(files_));
     expect_golden(crossed);
+    TestModel joint(files_, 2, {0, 1}, exact_cpu_ops(files_), KvElement::F16, 0, 0, true);
+    expect_golden(joint);
     if (files_.config().layers < 3) return;
     TestModel three(files_, 1, {0, 1, 2}, exact_cpu_ops(files_));
     expect_golden(three);

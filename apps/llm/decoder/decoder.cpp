@@ -32,43 +32,52 @@ FloatRows Decoder::compute(const BatchView& batch) {
         run_layer(layers_[i], static_cast<int>(i), x, delta, batch, cache_->layer(static_cast<int>(i)));
         delta = floats(buffers_.partial, batch.rows, config_.hidden);
     }
+    const SentinelPlace last{settings_.layer_end - 1, FeedForward};
+    if (joint_ != nullptr) {
+        add_rms_norm(x, delta, nullptr, last);
+        links_.complete(x);
+        return last_stage() ? run_head(x, {}, batch) : FloatRows{};
+    }
     if (last_stage()) return run_head(x, delta, batch);
-    // Adds, and checks that all sums are finite.
-    ops_.add_rms_norm(x, delta, nullptr, stream_eps(), hidden(buffers_.hidden, batch.rows, config_.hidden),
-                      {settings_.layer_end - 1, FeedForward});
+    add_rms_norm(x, delta, nullptr, last);  // adds, and checks that all sums are finite
     return {};
 }
 
+void Decoder::add_rms_norm(FloatRows x, AddedRows delta, const float* weight, SentinelPlace place) {
+    if (joint_ != nullptr && delta.data != nullptr)
+        links_.add_rms_norm(x, delta, weight, stream_eps(), place);
+    else
+        ops_.add_rms_norm(x, delta, weight, stream_eps(), normed_rows(x.rows), place);
+}
+
 // Runs one layer. delta: the previous layer's output, not yet added to x; empty at the beginning of a stage.
-// Leaves this layer's output in buffers_.partial.
+// Leaves this layer's output in buffers_.partial. With joint sums, an output is this rank's part of it.
 void Decoder::run_layer(const Layer& layer, int index, FloatRows x, FloatRows delta, const BatchView& batch,
                         const KvLayer& cache) {
     const int number = settings_.layer_begin + index;
     const auto numbers = [](const std::unique_ptr<OpsMemory>& vector) {
         return vector ? static_cast<const float*>(vector->data()) : nullptr;
     };
-    const auto output_norm = [&](FloatRows output, const std::unique_ptr<OpsMemory>& weight,
-                                 Operation operation) {
+    const auto finish = [&](FloatRows output, const std::unique_ptr<OpsMemory>& weight, Operation operation) {
+        if (joint_ != nullptr) return;
+        links_.all_reduce(output);
         if (weight)
             ops_.rms_norm(output, numbers(weight), static_cast<float>(config_.rms_eps), {number, operation});
     };
-    const HiddenRows normed = hidden(buffers_.hidden, x.rows, config_.hidden);
+    const HiddenRows normed = normed_rows(x.rows);
     const FloatRows partial = floats(buffers_.partial, x.rows, config_.hidden);
     const SentinelPlace before =
         index == 0 ? SentinelPlace{number, Input} : SentinelPlace{number - 1, FeedForward};
 
-    ops_.add_rms_norm(x, delta, numbers(layer.attention_norm), stream_eps(), normed, before);
+    add_rms_norm(x, delta, numbers(layer.attention_norm), before);
     const HiddenRows attended = run_attention(layer, number, normed, batch, cache);
     ops_.matmul(attended, *layer.o, partial);
     if (layer.o_adapters) ops_.add_adapters(attended, *layer.o_adapters, batch, partial);
-    links_.all_reduce(partial);
-    output_norm(partial, layer.attention_output_norm, Attention);
+    finish(partial, layer.attention_output_norm, Attention);
 
-    ops_.add_rms_norm(x, {partial, numbers(layer.o_bias)}, numbers(layer.feed_forward_norm), stream_eps(),
-                      normed, {number, Attention});
+    add_rms_norm(x, {partial, numbers(layer.o_bias)}, numbers(layer.feed_forward_norm), {number, Attention});
     layer.feed_forward->run(ops_, normed, batch, *feed_forward_buffers_, partial);
-    links_.all_reduce(partial);
-    output_norm(partial, layer.feed_forward_output_norm, FeedForward);
+    finish(partial, layer.feed_forward_output_norm, FeedForward);
 }
 
 HiddenRows Decoder::run_attention(const Layer& layer, int number, HiddenRows normed, const BatchView& batch,
@@ -106,12 +115,13 @@ HiddenRows Decoder::run_attention(const Layer& layer, int number, HiddenRows nor
 FloatRows Decoder::run_head(FloatRows x, FloatRows delta, const BatchView& batch) {
     const FloatRows last = floats(buffers_.last, batch.logits, config_.hidden);
     const FloatRows last_delta = floats(buffers_.last_partial, batch.logits, config_.hidden);
-    const HiddenRows normed = hidden(buffers_.hidden, batch.logits, config_.hidden);
+    const HiddenRows normed = normed_rows(batch.logits);
     const FloatRows logits = floats(buffers_.logits, batch.logits, config_.vocab);
     if (batch.logits == 0) return logits;
     ops_.gather_float_rows(x, batch, last);
-    ops_.gather_float_rows(delta, batch, last_delta);
-    ops_.add_rms_norm(last, last_delta, static_cast<const float*>(output_norm_->data()), stream_eps(), normed,
+    if (delta.data != nullptr) ops_.gather_float_rows(delta, batch, last_delta);
+    ops_.add_rms_norm(last, delta.data != nullptr ? last_delta : FloatRows{},
+                      static_cast<const float*>(output_norm_->data()), stream_eps(), normed,
                       {static_cast<int>(config_.layers) - 1, LastFeedForward});
     const auto cap = static_cast<float>(config_.logit_soft_cap);
     if (settings_.ranks == 1) {

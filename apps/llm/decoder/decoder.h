@@ -118,11 +118,16 @@ class Decoder {
     void place_attended(const TensorShard& shard, Layer& layer);
     void load_ends(const WeightLoader& loader);
     void allocate_buffers(bool gates_apart);
+    HiddenRows normed_rows(std::int64_t rows) const {
+        return {joint_ != nullptr ? joint_ : buffers_.hidden->data(), rows, config_.hidden};
+    }
     void run_layer(const Layer& layer, int index, FloatRows x, FloatRows delta, const BatchView& batch,
                    const KvLayer& cache);
     // Computes attention's rows before matrix o, and returns them. normed: its input.
     HiddenRows run_attention(const Layer& layer, int number, HiddenRows normed, const BatchView& batch,
                              const KvLayer& cache);
+    // Ops::add_rms_norm(), with the sum of delta over the ranks if the links join sums and norms.
+    void add_rms_norm(FloatRows x, AddedRows delta, const float* weight, SentinelPlace place);
     FloatRows run_head(FloatRows x, FloatRows delta, const BatchView& batch);
     std::string clamp_advice(const SentinelPlace& place) const;
     static HiddenRows hidden(const std::unique_ptr<OpsMemory>& memory, std::int64_t rows,
@@ -153,6 +158,9 @@ class Decoder {
     // still read their weights.
     std::unique_ptr<HostExperts> host_experts_;
     Buffers buffers_;
+    // What DecoderLinks::join_sums() returned: the place of all normed rows, instead of buffers_.hidden.
+    // nullptr: sums and norms are apart.
+    void* joint_ = nullptr;
     std::unique_ptr<LatentBuffers> latent_buffers_;
     std::unique_ptr<FeedForwardBuffers> feed_forward_buffers_;
     std::map<std::pair<std::int64_t, std::int64_t>, std::unique_ptr<OpsMemory>>

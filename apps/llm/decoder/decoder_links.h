@@ -13,6 +13,15 @@ class DecoderLinks {
 
     // Replaces x by its sum over the ranks of the group, bitwise equal on all.
     virtual void all_reduce(FloatRows x) = 0;
+    // Prepares add_rms_norm() for passes of at most these rows. Returns its output, device memory for all
+    // rows, or nullptr if the links cannot join sums with norms; then the two calls below must not be made.
+    virtual void* join_sums([[maybe_unused]] std::int64_t rows, [[maybe_unused]] std::int64_t columns) {
+        return nullptr;
+    }
+    // See JointSums::add_rms_norm().
+    virtual void add_rms_norm(FloatRows, AddedRows, const float* /*weight*/, float /*eps*/, SentinelPlace) {}
+    // Completes the rows of x on all ranks after add_rms_norm(). x has room for a multiple of the ranks.
+    virtual void complete(FloatRows) {}
     // Gathers every rank's `part` into `parts` on all ranks, in the order of ranks. `parts` has room for one
     // part of this shape for each rank.
     virtual void all_gather(FloatRows part, FloatRows parts) = 0;

@@ -181,9 +181,12 @@ void Decoder::allocate_buffers(bool gates_apart) {
     };
     const std::int64_t rows = settings_.limits.rows;
     const std::int64_t heads = static_cast<std::int64_t>(share_.heads.size() + 2 * share_.kv_heads.size());
-    buffers_.x = floats(rows, config_.hidden);
+    // The norms of outputs come between the sums and their addition.
+    if (!config_.blocks.output_norms) joint_ = links_.join_sums(rows, config_.hidden);
+    const std::int64_t ranks = settings_.ranks;
+    buffers_.x = floats((rows + ranks - 1) / ranks * ranks, config_.hidden);
     buffers_.partial = floats(rows, config_.hidden);
-    buffers_.hidden = hidden(rows, config_.hidden);
+    if (joint_ == nullptr) buffers_.hidden = hidden(rows, config_.hidden);
     buffers_.qkv = hidden(rows, heads * config_.head_dim);
     if (config_.blocks.qk_norm == QkNorm::Row) buffers_.squares = floats(rows, 2);
     if (config_.latent.kv_rank > 0)

@@ -7,6 +7,7 @@
 namespace voltpile::llm {
 
 inline constexpr const char* all_reduce_name = "all-reduce";
+inline constexpr const char* joint_sum_name = "all-reduce and RMS norm";
 inline constexpr const char* all_gather_name = "all-gather";
 
 class TimedLinks final : public DecoderLinks {
@@ -16,6 +17,18 @@ class TimedLinks final : public DecoderLinks {
     void all_reduce(FloatRows x) override {
         links_.all_reduce(x);
         ops_.mark(all_reduce_name);
+    }
+    void* join_sums(std::int64_t rows, std::int64_t columns) override {
+        return links_.join_sums(rows, columns);
+    }
+    void add_rms_norm(FloatRows x, AddedRows delta, const float* weight, float eps,
+                      SentinelPlace place) override {
+        links_.add_rms_norm(x, delta, weight, eps, place);
+        ops_.mark(joint_sum_name);
+    }
+    void complete(FloatRows x) override {
+        links_.complete(x);
+        ops_.mark(all_gather_name);
     }
     void all_gather(FloatRows part, FloatRows parts) override {
         links_.all_gather(part, parts);

@@ -251,7 +251,10 @@ std::uint64_t working_bytes(const ModelConfig& config, WeightLayout layout, cons
     const std::int64_t ffn = of_experts + std::max(experts.shared_ffn, dense_ffn);
     const std::int64_t gates = pass.gates_apart ? 2 * ffn : 0;
     const AttentionFactors attention = attention_factors(config);
-    const std::int64_t whole = config.hidden + attention.whole + (pass.whole_experts ? of_experts : 0);
+    // The normed rows, and on GPUs the rows that others send for sums joined with norms.
+    const bool joint = gpu && tensor > 1 && !config.blocks.output_norms;
+    const std::int64_t whole =
+        (joint ? 2 : 1) * config.hidden + attention.whole + (pass.whole_experts ? of_experts : 0);
     const std::int64_t cut = attention.cut + gates + ffn - (pass.whole_experts ? of_experts : 0);
     const std::int64_t factors = whole + cut / tensor;
     // On cores, each row's copies and products for its experts and its adapter; the router's logits and

@@ -35,10 +35,15 @@
 #include "llm/ops/adapters.h"
 #include "llm/ops/batch.h"
 #include "llm/ops/host_experts.h"
+#include "llm/ops/joint_sums.h"
 #include "llm/ops/operands.h"
 #include "llm/ops/ops_memory.h"
 #include "llm/ops/sampling.h"
 #include "llm/ops/weight_matrix.h"
+
+namespace voltpile {
+class StreamCommunicator;
+}
 
 namespace voltpile::llm {
 
@@ -137,6 +142,12 @@ class Ops {
     // Prepares experts in host memory, for passes of at most this shape. Throws DeviceError if there is too
     // little memory.
     virtual std::unique_ptr<HostExperts> make_host_experts(const HostExpertShape& shape) = 0;
+
+    // Prepares sums over `group` joined with norms, for passes of at most `rows` rows of `columns` numbers.
+    // Returns null on all ranks where the devices do not reach each other's memory. Collective: every rank
+    // of the group calls. The group must outlive the result.
+    virtual std::unique_ptr<JointSums> make_joint_sums(StreamCommunicator& group, std::int64_t rows,
+                                                       std::int64_t columns) = 0;
 
     // Loads the factors of adapters, as hidden_element(). Ranks are at most most_adapter_rank.
     virtual std::unique_ptr<AdapterWeights> load_adapters(const AdapterSource& source) = 0;

@@ -26,7 +26,9 @@ void do_first_collectives(const TeamContext& teams, const ModelConfig& config,
     const std::int64_t ranks = tensor.size();
     const std::int64_t sums = request.rows * config.hidden;
     const std::int64_t words = (config.vocab + ranks - 1) / ranks;
-    const std::int64_t gathered = teams.last_stage() ? request.limits().logits * words : 0;
+    const std::int64_t completed = (request.rows + ranks - 1) / ranks * config.hidden;
+    const std::int64_t gathered =
+        std::max(completed, teams.last_stage() ? request.limits().logits * words : 0);
     const Stream stream;
     DeviceBuffer<float> in(static_cast<std::size_t>(std::max(sums, gathered)));
     DeviceBuffer<float> out(static_cast<std::size_t>(gathered * ranks));
@@ -34,10 +36,9 @@ void do_first_collectives(const TeamContext& teams, const ModelConfig& config,
     at_growing_sizes(config.hidden, sums, [&](std::int64_t count) {
         tensor.all_reduce(in.data(), in.data(), count, ElementType::Float32, Reduction::Sum, stream);
     });
-    if (gathered > 0)
-        at_growing_sizes(words, gathered, [&](std::int64_t count) {
-            tensor.all_gather(in.data(), out.data(), count, ElementType::Float32, stream);
-        });
+    at_growing_sizes(std::min(words, config.hidden), gathered, [&](std::int64_t count) {
+        tensor.all_gather(in.data(), out.data(), count, ElementType::Float32, stream);
+    });
     tensor.watch(stream);
     while (!stream.idle()) {
         teams.check();

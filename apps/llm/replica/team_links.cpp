@@ -14,7 +14,7 @@ constexpr std::int64_t watched_rows = 512;
 }  // namespace
 
 TeamLinks::TeamLinks(const TeamContext& teams, Ops& ops, const Stream* stream, std::size_t most_bytes)
-    : teams_(teams), stream_(stream) {
+    : teams_(teams), ops_(ops), stream_(stream) {
     if (teams.last_stage()) return;
     for (Slot& slot : slots_) slot.memory = ops.allocate(most_bytes);
 }
@@ -38,6 +38,24 @@ void TeamLinks::all_reduce(FloatRows x) {
     teams_.tensor().all_reduce(x.data, x.data, x.rows * x.columns, ElementType::Float32, Reduction::Sum,
                                where());
     if (x.rows >= watched_rows) watch();
+}
+
+void* TeamLinks::join_sums(std::int64_t rows, std::int64_t columns) {
+    if (teams_.tensor().size() == 1) return nullptr;
+    sums_ = ops_.make_joint_sums(teams_.tensor(), rows, columns);
+    return sums_ ? sums_->normed() : nullptr;
+}
+
+void TeamLinks::add_rms_norm(FloatRows x, AddedRows delta, const float* weight, float eps,
+                             SentinelPlace place) {
+    sums_->add_rms_norm(x, delta, weight, eps, place);
+    if (x.rows >= watched_rows) watch();
+}
+
+void TeamLinks::complete(FloatRows x) {
+    if (!sums_->splits(x.rows)) return;
+    const std::int64_t ranks = teams_.tensor().size(), share = (x.rows + ranks - 1) / ranks;
+    all_gather({x.data + teams_.tensor().rank() * share * x.columns, share, x.columns}, x);
 }
 
 void TeamLinks::all_gather(FloatRows part, FloatRows parts) {

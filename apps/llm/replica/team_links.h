@@ -29,6 +29,10 @@ class TeamLinks final : public DecoderLinks {
     ~TeamLinks() override;
 
     void all_reduce(FloatRows x) override;
+    void* join_sums(std::int64_t rows, std::int64_t columns) override;
+    void add_rms_norm(FloatRows x, AddedRows delta, const float* weight, float eps,
+                      SentinelPlace place) override;
+    void complete(FloatRows x) override;
     void all_gather(FloatRows part, FloatRows parts) override;
     void send_to_next(FloatRows x) override;
     void receive_from_previous(FloatRows x) override;
@@ -48,7 +52,9 @@ class TeamLinks final : public DecoderLinks {
     StreamRef where() const { return stream_ != nullptr ? StreamRef(*stream_) : StreamRef::host(); }
 
     const TeamContext& teams_;
+    Ops& ops_;
     const Stream* stream_;
+    std::unique_ptr<JointSums> sums_;  // null before join_sums(), or without
     std::array<Slot, 2> slots_;
     std::size_t next_slot_ = 0;
 };

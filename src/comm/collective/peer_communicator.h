@@ -46,6 +46,7 @@ class PeerCommunicator final : public StreamCommunicator {
     void check() override;
     void abort() noexcept override;
     std::string describe() const override;
+    std::unique_ptr<PeerArea> share(std::size_t bytes) override { return memory_->share(bytes); }
 
     // Sets how the next calls of this kind run, whatever their size; null: default_plan(). The same on all
     // ranks.

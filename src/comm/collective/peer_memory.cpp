@@ -15,13 +15,6 @@
 namespace voltpile {
 namespace {
 
-// Returns the first rank's problem on all ranks, empty if there is none.
-std::string agreed_problem(const Communicator& group, const std::string& mine) {
-    for (const std::string& each : group.all_gather(mine))
-        if (!each.empty()) return each;
-    return "";
-}
-
 // Returns what keeps this rank's GPU from reaching its peers; sets over_nvlink.
 std::string access_problem(int device, const std::vector<std::string>& pci_bus_ids, int rank,
                            bool& over_nvlink) {
@@ -45,6 +38,25 @@ std::string access_problem(int device, const std::vector<std::string>& pci_bus_i
     return "";
 }
 
+class MappedArea final : public PeerArea {
+  public:
+    MappedArea(std::unique_ptr<PeerMapping> mapping, const PeerMemory& memory)
+        : mapping_(std::move(mapping)), memory_(memory) {
+        view = memory.view();
+        own = mapping_->own();
+        for (int p = 1; p < view.size; ++p) peer[p - 1] = mapping_->peer(p);
+    }
+    ~MappedArea() override {
+        if (memory_.aborted()) mapping_->lose_peers();
+    }
+    MappedArea(const MappedArea&) = delete;
+    MappedArea& operator=(const MappedArea&) = delete;
+
+  private:
+    std::unique_ptr<PeerMapping> mapping_;
+    const PeerMemory& memory_;
+};
+
 }  // namespace
 
 std::unique_ptr<PeerMemory> PeerMemory::map(const Communicator& group, int device, std::string& why_not,
@@ -63,65 +75,40 @@ std::unique_ptr<PeerMemory> PeerMemory::map(const Communicator& group, int devic
     if (!why_not.empty()) return nullptr;
     over_nvlink = agreed_problem(group, over_nvlink ? "" : "PCIe").empty();
 
-    std::unique_ptr<PeerMemory> memory(new PeerMemory(group, first_call));
+    auto mailboxes = PeerMapping::map(group, mailbox_bytes(group.size()), why_not);
+    if (!mailboxes) return nullptr;
+    std::unique_ptr<PeerMemory> memory(new PeerMemory(group, std::move(mailboxes), first_call));
     memory->over_nvlink_ = over_nvlink;
-    if (!memory->open(group, why_not)) return nullptr;
     return memory;
 }
 
-PeerMemory::PeerMemory(const Communicator& group, std::uint64_t first_call)
-    : group_(group), own_(mailbox_bytes(group.size())), host_(2) {
+PeerMemory::PeerMemory(const Communicator& group, std::unique_ptr<PeerMapping> mailboxes,
+                       std::uint64_t first_call)
+    : group_(group), mailboxes_(std::move(mailboxes)), host_(2) {
     std::memset(host_.data(), 0, host_.bytes());
-    cuda_check(cudaMemset(own_.data(), 0, own_.bytes()), "clearing the mailbox");
-    std::uint64_t epochs[max_peer_blocks];
-    for (std::uint64_t& epoch : epochs) epoch = first_call;
-    cuda_check(
-        cudaMemcpy(own_.data() + offsetof(MailboxHeader, epoch), epochs, sizeof epochs, cudaMemcpyDefault),
-        "setting up the mailbox");
-    cuda_check(cudaDeviceSynchronize(), "setting up the mailbox");  // peers may write from now on
-    view_.own = own_.data();
+    view_.own = mailboxes_->own();
+    for (int p = 1; p < group.size(); ++p) view_.peer[p - 1] = mailboxes_->peer(p);
     view_.stall = host_.data();
     view_.abort = reinterpret_cast<const int*>(host_.data() + 1);
     view_.rank = group.rank();
     view_.size = group.size();
-}
-
-bool PeerMemory::open(const Communicator& group, std::string& why_not) {
-    cudaIpcMemHandle_t handle{};
-    const cudaError_t exported = cudaIpcGetMemHandle(&handle, own_.data());
-    cudaGetLastError();
-    std::string mine;
-    if (exported == cudaSuccess) mine.assign(reinterpret_cast<const char*>(&handle), sizeof handle);
-    const auto handles = group.all_gather(mine);
-    std::string problem;
-    for (int p = 1; p < view_.size && problem.empty(); ++p) {
-        const std::string& theirs = handles[static_cast<std::size_t>((view_.rank + p) % view_.size)];
-        void* mapped = nullptr;
-        cudaError_t error = cudaErrorNotSupported;
-        if (theirs.size() == sizeof handle) {
-            std::memcpy(&handle, theirs.data(), sizeof handle);
-            error = cudaIpcOpenMemHandle(&mapped, handle, cudaIpcMemLazyEnablePeerAccess);
-            cudaGetLastError();
-        }
-        if (error == cudaSuccess)
-            view_.peer[p - 1] = static_cast<char*>(mapped);
-        else
-            problem = fmt::format("rank {} cannot map the memory of rank {}: {}", view_.rank,
-                                  (view_.rank + p) % view_.size, cudaGetErrorString(error));
-    }
-    why_not = agreed_problem(group, problem);
-    return why_not.empty();
+    // Only this rank writes its epochs. A peer may have begun to write flags and slots.
+    std::uint64_t epochs[max_peer_blocks];
+    for (std::uint64_t& epoch : epochs) epoch = first_call;
+    cuda_check(
+        cudaMemcpy(view_.own + offsetof(MailboxHeader, epoch), epochs, sizeof epochs, cudaMemcpyDefault),
+        "setting up the mailbox");
+    cuda_check(cudaDeviceSynchronize(), "setting up the mailbox");
 }
 
 PeerMemory::~PeerMemory() {
-    for (char* mapped : view_.peer)
-        if (mapped) cudaIpcCloseMemHandle(mapped);
-    // Memory must not be freed while a peer has it mapped. A peer that is gone has not.
-    constexpr double patience_s = 5;
-    try {
-        if (*abort_flag() == 0) group_.barrier(patience_s);
-    } catch (const Error&) {
-    }
+    if (aborted()) mailboxes_->lose_peers();
+}
+
+std::unique_ptr<PeerArea> PeerMemory::share(std::size_t bytes) const {
+    std::string why_not;
+    auto mapping = PeerMapping::map(group_, bytes, why_not);
+    return mapping ? std::make_unique<MappedArea>(std::move(mapping), *this) : nullptr;
 }
 
 }  // namespace voltpile

@@ -1,13 +1,11 @@
 // The mailboxes of a group whose GPUs reach each other's memory, mapped into this process by CUDA IPC.
 #pragma once
 
-#include <array>
 #include <memory>
 #include <string>
 
-#include "comm/collective/peer_layout.h"
-#include "comm/mpi/communicator.h"
-#include "device/buffer.h"
+#include "comm/collective/peer_area.h"
+#include "comm/collective/peer_mapping.h"
 
 namespace voltpile {
 
@@ -27,20 +25,23 @@ class PeerMemory {
     const PeerView& view() const { return view_; }
     bool over_nvlink() const { return over_nvlink_; }  // true for all pairs of the group
 
+    // Collective: every rank calls. Returns null on all ranks if the memory cannot be mapped.
+    std::unique_ptr<PeerArea> share(std::size_t bytes) const;
+
     // Makes waiting kernels end, for good.
     void abort() noexcept { *abort_flag() = 1; }
+    bool aborted() const { return *reinterpret_cast<const volatile int*>(host_.data() + 1) != 0; }
     // The report as in peer_wait.cuh; 0 if none was made.
     unsigned long long stall() const {
         return *static_cast<const volatile unsigned long long*>(host_.data());
     }
 
   private:
-    PeerMemory(const Communicator& group, std::uint64_t first_call);
-    bool open(const Communicator& group, std::string& why_not);
+    PeerMemory(const Communicator& group, std::unique_ptr<PeerMapping> mailboxes, std::uint64_t first_call);
     volatile int* abort_flag() { return reinterpret_cast<volatile int*>(host_.data() + 1); }
 
     Communicator group_;
-    DeviceBuffer<char> own_;
+    std::unique_ptr<PeerMapping> mailboxes_;
     PinnedBuffer<unsigned long long> host_;  // stall report, abort flag
     PeerView view_{};
     bool over_nvlink_ = false;

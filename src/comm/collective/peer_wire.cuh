@@ -125,8 +125,38 @@ class LowLatencyWire : public WireBase {
             for (int r = 0; r < N; ++r) {
                 got[r].word[0] = mine.word[0];
                 if (r < size() && r != rank()) {
-                    if (line[r].y != flag() || line[r].w != flag()) missing = r;
+                    if (!arrived(line[r])) missing = r;
                     got[r].word[0] = static_cast<Word>(line[r].z) << 32 | line[r].x;
+                }
+            }
+        } while (missing >= 0 && patience_.lasts(missing));
+    }
+    // The same for two steps at once: step, which is even, and step + 1.
+    __device__ void push_two(int p, int phase, unsigned step, uint4 data) const {
+        push(p, phase, step, {{static_cast<Word>(data.y) << 32 | data.x}});
+        push(p, phase, step + 1, {{static_cast<Word>(data.w) << 32 | data.z}});
+    }
+    template <int N>
+    __device__ void collect_two(int phase, unsigned step, uint4 mine, uint4 (&got)[N]) {
+        const char* lines = view_.own + slot(PeerWire::LowLatency, phase, 0) + 16ull * step;
+        int missing;
+        do {
+            uint4 low[N], high[N];
+#pragma unroll
+            for (int r = 0; r < N; ++r)
+                if (r < size() && r != rank()) {
+                    const auto* line =
+                        reinterpret_cast<const uint4*>(lines + r * slot_bytes(PeerWire::LowLatency));
+                    low[r] = load_volatile(line);
+                    high[r] = load_volatile(line + 1);
+                }
+            missing = -1;
+#pragma unroll
+            for (int r = 0; r < N; ++r) {
+                got[r] = mine;
+                if (r < size() && r != rank()) {
+                    if (!arrived(low[r]) || !arrived(high[r])) missing = r;
+                    got[r] = make_uint4(low[r].x, low[r].z, high[r].x, high[r].z);
                 }
             }
         } while (missing >= 0 && patience_.lasts(missing));
@@ -137,7 +167,7 @@ class LowLatencyWire : public WireBase {
         uint4 line;
         do {
             line = load_volatile(reinterpret_cast<const uint4*>(at));
-        } while ((line.y != flag() || line.w != flag()) && patience_.lasts(source));
+        } while (!arrived(line) && patience_.lasts(source));
         return {{static_cast<Word>(line.z) << 32 | line.x}};
     }
     __device__ void signal(int) const {}
@@ -145,6 +175,11 @@ class LowLatencyWire : public WireBase {
     __device__ void finish(unsigned steps0, unsigned steps1) const {
         const unsigned used[2] = {16 * steps0, 16 * steps1};
         count_call(PeerWire::LowLatency, used);
+    }
+
+  private:
+    __device__ bool arrived(uint4 line) const {
+        return line.y == flag() && line.w == flag();
     }
 };
 

@@ -45,6 +45,9 @@ class CollectiveSelector final : public StreamCommunicator {
     void check() override;
     void abort() noexcept override;
     std::string describe() const override;
+    std::unique_ptr<PeerArea> share(std::size_t bytes) override {
+        return peer_ ? peer_->share(bytes) : nullptr;
+    }
 
   private:
     StreamCommunicator& any() const;

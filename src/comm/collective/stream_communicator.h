@@ -29,6 +29,7 @@
 #include <string>
 #include <vector>
 
+#include "comm/collective/peer_area.h"
 #include "comm/collective/types.h"
 #include "comm/mpi/communicator.h"
 #include "device/stream.h"
@@ -102,6 +103,10 @@ class StreamCommunicator {
 
     // Cancels what this rank has enqueued. The other ranks find out by their own check(). Not an error.
     virtual void abort() noexcept = 0;
+
+    // Allocates memory on each rank's GPU that the kernels of all ranks reach. Returns null on all ranks
+    // where GPUs do not reach each other, or none of our kernels may run. Collective: every rank calls.
+    virtual std::unique_ptr<PeerArea> share([[maybe_unused]] std::size_t bytes) { return nullptr; }
 
     // Describes the algorithms: "all_reduce: to 64 KB one-shot (low latency), to 1 MB two-shot ..., above
     // NCCL".

@@ -19,6 +19,7 @@
 #include "llm/ops/cuda/expert_product.h"
 #include "llm/ops/cuda/heads.h"
 #include "llm/ops/cuda/host_experts.h"
+#include "llm/ops/cuda/joint_sums.h"
 #include "llm/ops/cuda/loader.h"
 #include "llm/ops/cuda/product.h"
 #include "llm/ops/cuda/rows.h"
@@ -122,6 +123,14 @@ class CudaOps final : public GpuOps {
                                                          std::min(cores_.size(), most_threads), stream_);
         return std::make_unique<CudaHostExperts>(shape, cores_, expert_product_, std::move(streamed),
                                                  stream_);
+    }
+    std::unique_ptr<JointSums> make_joint_sums(StreamCommunicator& group, std::int64_t rows,
+                                               std::int64_t columns) override {
+        if (!joint_sums_fit(columns)) return nullptr;
+        auto area = group.share(CudaJointSums::area_bytes(group.size(), rows, columns));
+        if (!area) return nullptr;
+        return std::make_unique<CudaJointSums>(std::move(area), rows, columns, limit_, sentinel_.data(),
+                                               stream_);
     }
     std::unique_ptr<AdapterWeights> load_adapters(const AdapterSource& source) override {
         return std::make_unique<CudaAdapters>(source, buffers_, copies_, stream_);

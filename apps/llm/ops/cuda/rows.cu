@@ -1,32 +1,10 @@
 #include "llm/ops/cuda/early_launch.cuh"
 #include "llm/ops/cuda/half.cuh"
-#include "llm/ops/cuda/rows.h"
+#include "llm/ops/cuda/row_parts.cuh"
 
 namespace voltpile::llm {
 
 namespace {
-
-__device__ float sum_over_block(float value, float* shared) {
-    const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
-    for (int offset = 16; offset > 0; offset /= 2) value += __shfl_xor_sync(0xffffffffu, value, offset);
-    if (lane == 0) shared[warp] = value;
-    __syncthreads();
-    value = lane < static_cast<int>(blockDim.x) / 32 ? shared[lane] : 0.0f;
-    for (int offset = 16; offset > 0; offset /= 2) value += __shfl_xor_sync(0xffffffffu, value, offset);
-    return value;
-}
-
-// Keeps the first place that trips and its lowest row.
-__device__ void trip(std::uint64_t* sentinel, std::uint64_t place, unsigned row) {
-    auto* word = reinterpret_cast<unsigned long long*>(sentinel);
-    const unsigned long long mine = place | row;
-    unsigned long long seen = atomicCAS(word, static_cast<unsigned long long>(sentinel_clear), mine);
-    while (seen != sentinel_clear && seen >> 32 == mine >> 32 && mine < seen) {
-        const unsigned long long before = atomicCAS(word, seen, mine);
-        if (before == seen) return;
-        seen = before;
-    }
-}
 
 // One block per row. A thread takes 4 columns at a time if the columns are a multiple of 4. normed: false to
 // leave out the norm.

@@ -1,0 +1,54 @@
+#include "llm/ops/cuda/joint_sums.h"
+
+#include "llm/ops/cuda/rows.h"
+#include "llm/ops/ops.h"
+
+namespace voltpile::llm {
+namespace {
+
+constexpr std::int64_t share_of(std::int64_t rows, std::int64_t ranks) {
+    return (rows + ranks - 1) / ranks;
+}
+
+constexpr std::int64_t half_bytes = 2;
+
+}  // namespace
+
+CudaJointSums::CudaJointSums(std::unique_ptr<PeerArea> area, std::int64_t rows, std::int64_t columns,
+                             float limit, std::uint64_t* sentinel, const Stream& stream)
+    : area_(std::move(area)), columns_(columns), limit_(limit), sentinel_(sentinel), stream_(stream) {
+    kernel_area_.own = area_->own;
+    for (int p = 1; p < area_->view.size; ++p) kernel_area_.peer[p - 1] = area_->peer[p - 1];
+    kernel_area_.received = rows * columns * half_bytes;
+    kernel_area_.share = share_of(rows, area_->view.size);
+    load_joint_sums(area_->view.size, static_cast<int>(columns));
+}
+
+JointWay CudaJointSums::way(std::int64_t rows) const {
+    if (rows * columns_ <= joint_low_latency_numbers) return JointWay::OneShot;
+    return share_of(rows, area_->view.size) * columns_ <= joint_low_latency_numbers
+               ? JointWay::ByOwnerLowLatency
+               : JointWay::ByOwner;
+}
+
+std::size_t CudaJointSums::area_bytes(std::int64_t ranks, std::int64_t rows, std::int64_t columns) {
+    return static_cast<std::size_t>((rows + ranks * share_of(rows, ranks)) * columns * half_bytes);
+}
+
+void CudaJointSums::add_rms_norm(FloatRows x, AddedRows delta, const float* weight, float eps,
+                                 SentinelPlace place) {
+    if (x.rows == 0) return;
+    const JointRows rows{x.data,
+                         delta.data,
+                         delta.bias,
+                         weight,
+                         eps,
+                         limit_,
+                         static_cast<int>(x.rows),
+                         static_cast<int>(columns_),
+                         sentinel_place(place),
+                         sentinel_};
+    launch_joint_sums(way(x.rows), area_->view, kernel_area_, rows, stream_);
+}
+
+}  // namespace voltpile::llm

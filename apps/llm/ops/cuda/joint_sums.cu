@@ -1,0 +1,349 @@
+#include "comm/collective/peer_wire.cuh"
+#include "llm/ops/cuda/early_launch.cuh"
+#include "llm/ops/cuda/half.cuh"
+#include "llm/ops/cuda/joint_kernels.h"
+#include "llm/ops/cuda/row_parts.cuh"
+
+namespace voltpile::llm {
+
+namespace {
+
+constexpr int joint_threads = 512;
+constexpr int most_groups = 4;  // of 8 columns, in the registers of a thread
+constexpr float sent_part = 1.0f / 16;
+
+// The first of the eight columns of this thread's g-th group.
+__device__ __forceinline__ int column_of(int g) {
+    return 8 * static_cast<int>(threadIdx.x + g * blockDim.x);
+}
+
+// Eight consecutive numbers of a row.
+struct Eight {
+    float v[8];
+};
+
+__device__ __forceinline__ Eight load_eight(const float* from) {
+    const float4 a = *reinterpret_cast<const float4*>(from), b = *reinterpret_cast<const float4*>(from + 4);
+    return {{a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w}};
+}
+
+__device__ __forceinline__ void store_eight(float* to, const Eight& e) {
+    *reinterpret_cast<float4*>(to) = make_float4(e.v[0], e.v[1], e.v[2], e.v[3]);
+    *reinterpret_cast<float4*>(to + 4) = make_float4(e.v[4], e.v[5], e.v[6], e.v[7]);
+}
+
+__device__ __forceinline__ unsigned two_halves(float a, float b, float limit) {
+    const unsigned low = __half_as_ushort(limited_half(a, limit));
+    return low | static_cast<unsigned>(__half_as_ushort(limited_half(b, limit))) << 16;
+}
+
+__device__ __forceinline__ uint4 eight_halves(const Eight& e, float factor, float limit) {
+    return make_uint4(two_halves(e.v[0] * factor, e.v[1] * factor, limit),
+                      two_halves(e.v[2] * factor, e.v[3] * factor, limit),
+                      two_halves(e.v[4] * factor, e.v[5] * factor, limit),
+                      two_halves(e.v[6] * factor, e.v[7] * factor, limit));
+}
+
+__device__ __forceinline__ void add_halves(Eight& sum, uint4 halves) {
+    const unsigned words[4] = {halves.x, halves.y, halves.z, halves.w};
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+        sum.v[i] += __half2float(__ushort_as_half(static_cast<unsigned short>(words[i / 2] >> (i % 2 * 16))));
+}
+
+// What a thread adds to eight columns of a row, loaded before the sums arrive.
+struct Ahead {
+    Eight x, bias, weight;
+};
+
+__device__ __forceinline__ Ahead load_ahead(const JointRows& m, std::int64_t at, int column) {
+    Ahead ahead{load_eight(m.x + at), {}, {}};
+    if (m.bias != nullptr) ahead.bias = load_eight(m.bias + column);
+    if (m.weight != nullptr) ahead.weight = load_eight(m.weight + column);
+    return ahead;
+}
+
+// Adds the sum of what the ranks sent, and the bias, to eight numbers of x, and to `squares` their squares.
+template <int N>
+__device__ __forceinline__ void join(const JointRows& m, std::int64_t at, const uint4 (&sent)[N], int ranks,
+                                     Ahead& ahead, float& squares) {
+    Eight sum{};
+#pragma unroll
+    for (int r = 0; r < N; ++r)
+        if (r < ranks) add_halves(sum, sent[r]);
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+        ahead.x.v[i] = fmaf(sum.v[i], 1 / sent_part, ahead.x.v[i]) + ahead.bias.v[i];
+        squares = fmaf(ahead.x.v[i], ahead.x.v[i], squares);
+    }
+    store_eight(m.x + at, ahead.x);
+}
+
+// Normalizes a row, of which each thread has G groups of columns, and passes each group's fp16 numbers to
+// put(column, halves). A row that is not finite becomes NaN, by which other ranks recognize it.
+template <int G, class Put>
+__device__ __forceinline__ void norm_row(const JointRows& m, int row, const Ahead (&ahead)[G], float squares,
+                                         float* shared, const Put& put) {
+    __syncthreads();  // the sum of the previous row has been read
+    const float mean = sum_over_block(squares, shared) / static_cast<float>(m.columns);
+    const bool finite = isfinite(mean);
+    if (threadIdx.x == 0 && !finite) trip(m.sentinel, m.place, static_cast<unsigned>(row));
+    float scale = __int_as_float(0x7fffffff);  // NaN
+    if (finite) scale = m.weight != nullptr ? 1.0f / sqrtf(mean + m.eps) : 1.0f;
+#pragma unroll
+    for (int g = 0; g < G; ++g) {
+        const int column = column_of(g);
+        if (column >= m.columns) continue;
+        Eight out = ahead[g].x;
+        if (m.weight != nullptr) {
+#pragma unroll
+            for (int i = 0; i < 8; ++i) out.v[i] = out.v[i] * scale * ahead[g].weight.v[i];
+            put(column, eight_halves(out, 1, m.limit));
+        } else {
+            put(column, eight_halves(out, scale, m.limit));
+        }
+    }
+}
+
+// Passes each group of columns of a row of delta, as fp16, to use(column, halves).
+template <int G, class Use>
+__device__ __forceinline__ void halves_of_row(const JointRows& m, int row, const Use& use) {
+    const float* from = m.delta + static_cast<std::int64_t>(row) * m.columns;
+#pragma unroll
+    for (int g = 0; g < G; ++g)
+        if (column_of(g) < m.columns)
+            use(column_of(g), eight_halves(load_eight(from + column_of(g)), sent_part, m.limit));
+}
+
+// Joins and normalizes a row. collect(column, mine, got) gets what the ranks sent, put: as norm_row().
+template <int N, int G, class Collect, class Put>
+__device__ __forceinline__ void finish_row(const JointRows& m, int row, int ranks, float* shared,
+                                           const Collect& collect, const Put& put) {
+    Ahead ahead[G];
+    uint4 mine[G];
+    const std::int64_t begin = static_cast<std::int64_t>(row) * m.columns;
+#pragma unroll
+    for (int g = 0; g < G; ++g) {
+        if (column_of(g) >= m.columns) continue;
+        ahead[g] = load_ahead(m, begin + column_of(g), column_of(g));
+        mine[g] = eight_halves(load_eight(m.delta + begin + column_of(g)), sent_part, m.limit);
+    }
+    float squares = 0;
+#pragma unroll
+    for (int g = 0; g < G; ++g) {
+        if (column_of(g) >= m.columns) continue;
+        uint4 sent[N];
+        collect(column_of(g), mine[g], sent);
+        join(m, begin + column_of(g), sent, ranks, ahead[g], squares);
+    }
+    norm_row(m, row, ahead, squares, shared, put);
+}
+
+__device__ __forceinline__ void put_halves(char* rows, const JointRows& m, int row, int column,
+                                           uint4 halves) {
+    *reinterpret_cast<uint4*>(rows + (static_cast<std::int64_t>(row) * m.columns + column) * 2) = halves;
+}
+
+// The step of the low-latency wire for a column of the i-th row.
+__device__ __forceinline__ unsigned step_of(const JointRows& m, int i, int column) {
+    return static_cast<unsigned>((i * m.columns + column) / 4);
+}
+
+// One block per row, or several rows one after the other.
+template <int N, int G>
+__global__ void __launch_bounds__(joint_threads, 1)
+    joint_one_shot(const PeerView view, const JointArea area, const JointRows m) {
+    __shared__ float shared[32];
+    begin_after_earlier_kernels();
+    LowLatencyWire wire(view);
+    const int first = static_cast<int>(blockIdx.x), step = static_cast<int>(gridDim.x);
+    for (int row = first; row < m.rows; row += step)
+        halves_of_row<G>(m, row, [&](int column, uint4 halves) {
+#pragma unroll
+            for (int p = 1; p < N; ++p)
+                if (p < wire.size()) wire.push_two(p, 0, step_of(m, row, column), halves);
+        });
+    for (int row = first; row < m.rows; row += step)
+        finish_row<N, G>(
+            m, row, wire.size(), shared,
+            [&](int column, uint4 mine, uint4(&sent)[N]) {
+                wire.collect_two(0, step_of(m, row, column), mine, sent);
+            },
+            [&](int column, uint4 halves) { put_halves(area.own, m, row, column, halves); });
+    wire.finish(step_of(m, m.rows, 0), 0);
+}
+
+// Block b of each rank works on rows b, b + blocks, ... of every rank's share.
+template <int N, int G>
+__global__ void __launch_bounds__(joint_threads, 1)
+    joint_by_owner_low_latency(const PeerView view, const JointArea area, const JointRows m) {
+    __shared__ float shared[32];
+    begin_after_earlier_kernels();
+    LowLatencyWire wire(view);
+    const int ranks = wire.size(), share = (m.rows + ranks - 1) / ranks;
+    const int first = static_cast<int>(blockIdx.x), step = static_cast<int>(gridDim.x);
+    for (int i = first; i < share; i += step)
+#pragma unroll
+        for (int p = 1; p < N; ++p) {
+            const int row = wire.rank_behind(p) * share + i;
+            if (p < ranks && row < m.rows)
+                halves_of_row<G>(m, row, [&](int column, uint4 halves) {
+                    wire.push_two(p, 0, step_of(m, i, column), halves);
+                });
+        }
+    for (int i = first; i < share; i += step) {
+        const int row = wire.rank() * share + i;
+        const auto send = [&](int column, uint4 halves) {
+#pragma unroll
+            for (int p = 1; p < N; ++p)
+                if (p < ranks) wire.push_two(p, 1, step_of(m, i, column), halves);
+        };
+        if (row >= m.rows) {  // no row, but peers wait for one of every rank
+#pragma unroll
+            for (int g = 0; g < G; ++g)
+                if (column_of(g) < m.columns) send(column_of(g), {});
+            continue;
+        }
+        finish_row<N, G>(
+            m, row, ranks, shared,
+            [&](int column, uint4 mine, uint4(&sent)[N]) {
+                wire.collect_two(0, step_of(m, i, column), mine, sent);
+            },
+            [&](int column, uint4 halves) {
+                send(column, halves);
+                put_halves(area.own, m, row, column, halves);
+            });
+    }
+    for (int i = first; i < share; i += step)
+#pragma unroll
+        for (int g = 0; g < G; ++g) {
+            const int column = column_of(g);
+            if (column >= m.columns) continue;
+            uint4 got[N];
+            wire.collect_two(1, step_of(m, i, column), {}, got);
+#pragma unroll
+            for (int r = 0; r < N; ++r) {
+                const int row = r * share + i;
+                if (r >= ranks || r == wire.rank() || row >= m.rows) continue;
+                put_halves(area.own, m, row, column, got[r]);
+                if (column == 0 && __hisnan(__ushort_as_half(static_cast<unsigned short>(got[r].x))))
+                    trip(m.sentinel, m.place, static_cast<unsigned>(row));
+            }
+        }
+    wire.finish(step_of(m, share, 0), step_of(m, share, 0));
+}
+
+// The same with fewer bytes and more latency. Block b waits only for the same block of its peers. A peer
+// overwrites what it sent earlier, and outputs, only after this rank has begun the same call, and so after
+// the kernels here that read them.
+template <int N, int G>
+__global__ void __launch_bounds__(joint_threads, 1)
+    joint_by_owner(const PeerView view, const JointArea area, const JointRows m) {
+    __shared__ float shared[32];
+    begin_after_earlier_kernels();
+    FlaggedWire wire(view);
+    const int ranks = wire.size(), share = (m.rows + ranks - 1) / ranks;
+    const int first = static_cast<int>(blockIdx.x), step = static_cast<int>(gridDim.x);
+    const std::int64_t row_bytes = 2ll * m.columns;
+    for (int i = first; i < share; i += step)
+#pragma unroll
+        for (int p = 1; p < N; ++p) {
+            const int row = wire.rank_behind(p) * share + i;
+            char* to = area.peer[p - 1] + area.received + (wire.rank() * area.share + i) * row_bytes;
+            if (p < ranks && row < m.rows)
+                halves_of_row<G>(m, row, [&](int column, uint4 halves) {
+                    *reinterpret_cast<uint4*>(to + 2 * column) = halves;
+                });
+        }
+    wire.signal(0);
+    wire.wait(0);
+    for (int i = first; i < share; i += step) {
+        const int row = wire.rank() * share + i;
+        if (row >= m.rows) break;
+        finish_row<N, G>(
+            m, row, ranks, shared,
+            [&](int column, uint4 mine, uint4(&sent)[N]) {
+#pragma unroll
+                for (int r = 0; r < N; ++r) {
+                    const char* from = area.own + area.received + (r * area.share + i) * row_bytes;
+                    sent[r] = mine;
+                    if (r < ranks && r != wire.rank())
+                        sent[r] = load_volatile(reinterpret_cast<const uint4*>(from + 2 * column));
+                }
+            },
+            [&](int column, uint4 halves) {
+                put_halves(area.own, m, row, column, halves);
+#pragma unroll
+                for (int p = 1; p < N; ++p)
+                    if (p < ranks) put_halves(area.peer[p - 1], m, row, column, halves);
+            });
+    }
+    wire.signal(1);
+    wire.wait(1);
+    const int p = static_cast<int>(threadIdx.x) + 1;
+    if (p < ranks)
+        for (int i = first; i < share; i += step) {
+            const int row = wire.rank_behind(p) * share + i;
+            if (row >= m.rows) break;
+            const auto* number = reinterpret_cast<const volatile unsigned short*>(area.own + row * row_bytes);
+            if (__hisnan(__ushort_as_half(*number))) trip(m.sentinel, m.place, static_cast<unsigned>(row));
+        }
+    wire.finish(0, 0);
+}
+
+// Calls use(kernel) with the kernel for this shape.
+template <int N, class Use>
+void with_groups(JointWay way, int columns, const Use& use) {
+    const auto chosen = [&]<int G>() {
+        switch (way) {
+            case JointWay::OneShot:
+                return use(joint_one_shot<N, G>);
+            case JointWay::ByOwnerLowLatency:
+                return use(joint_by_owner_low_latency<N, G>);
+            case JointWay::ByOwner:
+                return use(joint_by_owner<N, G>);
+        }
+    };
+    const int groups = (columns / 8 + joint_threads - 1) / joint_threads;
+    if (groups == 1)
+        chosen.template operator()<1>();
+    else if (groups == 2)
+        chosen.template operator()<2>();
+    else
+        chosen.template operator()<most_groups>();
+}
+
+template <class Use>
+void with_kernel(JointWay way, int ranks, int columns, const Use& use) {
+    if (ranks <= 2)
+        with_groups<2>(way, columns, use);
+    else if (ranks <= 4)
+        with_groups<4>(way, columns, use);
+    else
+        with_groups<8>(way, columns, use);
+}
+
+}  // namespace
+
+bool joint_sums_fit(std::int64_t columns) {
+    return columns % 8 == 0 && columns <= 8ll * most_groups * joint_threads;
+}
+
+void load_joint_sums(int ranks, int columns) {
+    for (const JointWay way : {JointWay::OneShot, JointWay::ByOwnerLowLatency, JointWay::ByOwner})
+        with_kernel(way, ranks, columns, [](auto kernel) {
+            cudaFuncAttributes attributes;
+            cuda_check(cudaFuncGetAttributes(&attributes, kernel), "loading the kernels of joint sums");
+        });
+}
+
+void launch_joint_sums(JointWay way, const PeerView& view, const JointArea& area, const JointRows& rows,
+                       const Stream& stream) {
+    const int each = way == JointWay::OneShot ? rows.rows : (rows.rows + view.size - 1) / view.size;
+    const LaunchShape shape{min(each, max_peer_blocks), min((rows.columns / 8 + 31) / 32 * 32, joint_threads),
+                            0};
+    with_kernel(way, view.size, rows.columns,
+                [&](auto kernel) { launch_early("sum and norm", kernel, shape, stream, view, area, rows); });
+}
+
+}  // namespace voltpile::llm

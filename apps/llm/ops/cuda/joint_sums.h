@@ -1,0 +1,37 @@
+// JointSums over GPUs that reach each other's memory.
+#pragma once
+
+#include <memory>
+
+#include "comm/collective/stream_communicator.h"
+#include "llm/ops/cuda/joint_kernels.h"
+#include "llm/ops/joint_sums.h"
+
+namespace voltpile::llm {
+
+class CudaJointSums final : public JointSums {
+  public:
+    // sentinel: a word of GPU memory, see rows.h. All arguments must outlive this object.
+    CudaJointSums(std::unique_ptr<PeerArea> area, std::int64_t rows, std::int64_t columns, float limit,
+                  std::uint64_t* sentinel, const Stream& stream);
+
+    // Returns the bytes of the area for passes of at most these rows.
+    static std::size_t area_bytes(std::int64_t ranks, std::int64_t rows, std::int64_t columns);
+
+    void* normed() const override { return area_->own; }
+    void add_rms_norm(FloatRows x, AddedRows delta, const float* weight, float eps,
+                      SentinelPlace place) override;
+    bool splits(std::int64_t rows) const override { return way(rows) != JointWay::OneShot; }
+
+  private:
+    JointWay way(std::int64_t rows) const;
+
+    std::unique_ptr<PeerArea> area_;
+    JointArea kernel_area_{};
+    std::int64_t columns_;
+    float limit_;
+    std::uint64_t* sentinel_;
+    const Stream& stream_;
+};
+
+}  // namespace voltpile::llm
