@@ -1,6 +1,6 @@
 """Writes expected.json: what transformers computes for each file of the tiny model, in fp32 on the CPU.
 
-usage: make_expected.py KJV.txt FOLDER            (needs torch, transformers, accelerate, gguf; FOLDER holds hf/ and tiny-*.gguf)
+usage: make_expected.py KJV.txt FOLDER            (needs torch, transformers, accelerate, gguf; FOLDER holds hf/ and, if any, tiny-*.gguf)
 
 Also writes held_out.txt, the chapters that training never saw. transformers itself dequantizes the GGUF files.
   perplexity     exp of the mean negative log likelihood of every token of held_out.txt: tokenized whole without the begin token,
@@ -87,7 +87,8 @@ def main(text, folder):
     kept = sorted(whole, key=lambda run: run["least_margin"])[-PROMPTS_KEPT:]
     perplexity, _ = held_out_scores(reference, reference, pieces)
     expected = {"held_out_tokens": len(ids), "hf": {"perplexity": perplexity, "greedy": kept}}
-    for label, file in FILES.items():
+    files = {label: file for label, file in FILES.items() if os.path.exists(os.path.join(folder, file))}
+    for label, file in files.items():
         model = AutoModelForCausalLM.from_pretrained(folder, gguf_file=file, dtype=torch.float32).eval()
         if AutoTokenizer.from_pretrained(folder, gguf_file=file)(unseen).input_ids[1:] != ids:
             raise RuntimeError(f"{file}: its tokenizer is not that of {hf}")
@@ -100,7 +101,7 @@ def main(text, folder):
     with open(os.path.join(folder, "expected.json"), "w", encoding="utf-8") as file:
         json.dump(expected, file, indent=1)
         file.write("\n")
-    for label in ("hf", *FILES):
+    for label in ("hf", *files):
         print(label, {k: v for k, v in expected[label].items() if k != "greedy"})
         for run in expected[label]["greedy"]:
             print(f"  {run['least_margin']:.3f} {run['prompt']!r} {run['text']!r}")

@@ -1,6 +1,8 @@
 """Trains the tiny Llama-shaped model on the King James text and writes it as a Hugging Face folder (fp16).
 
-usage: train.py --text KJV.txt --tokenizer TOKENIZER.json --out FOLDER [--steps N --batch N --dropout P --seed N]
+usage: train.py --text KJV.txt --tokenizer TOKENIZER.json --out FOLDER [--experts N --steps N --batch N --dropout P --seed N]
+
+With --experts it is a mixture of N experts of 256 (Mixtral's layers), of which each token uses two.
 
 Needs torch >= 2.5, safetensors, tokenizers; no network. Takes minutes on one data-center GPU; use a CPU only to try a few steps.
 """
@@ -46,6 +48,15 @@ CONFIG = {
     "torch_dtype": "float16",
     "use_cache": True,
     "vocab_size": 2048,
+}
+MIXTURE = {
+    "architectures": ["MixtralForCausalLM"],
+    "model_type": "mixtral",
+    "intermediate_size": 256,
+    "num_experts_per_tok": 2,
+    "output_router_logits": False,
+    "router_aux_loss_coef": 0.02,
+    "sliding_window": None,
 }
 HIDDEN, HEADS, KV_HEADS, HEAD = (
     CONFIG[k] for k in ("hidden_size", "num_attention_heads", "num_key_value_heads", "head_dim")
@@ -94,6 +105,37 @@ class Attention(nn.Module):
         return self.o_proj(y.transpose(1, 2).reshape(batch, length, -1))
 
 
+class Expert(nn.Module):
+    def __init__(self):
+        super().__init__()
+        ffn = MIXTURE["intermediate_size"]
+        self.w1 = nn.Linear(HIDDEN, ffn, bias=False)
+        self.w3 = nn.Linear(HIDDEN, ffn, bias=False)
+        self.w2 = nn.Linear(ffn, HIDDEN, bias=False)
+
+    def forward(self, x):
+        return self.w2(F.silu(self.w1(x)) * self.w3(x))
+
+
+class Mixture(nn.Module):
+    """Every expert computes all tokens: simple, and fast enough for few experts."""
+
+    def __init__(self, experts):
+        super().__init__()
+        self.gate = nn.Linear(HIDDEN, experts, bias=False)
+        self.experts = nn.ModuleList(Expert() for _ in range(experts))
+        self.imbalance = 0.0
+
+    def forward(self, x):
+        logits = self.gate(x).float()
+        best = logits.topk(MIXTURE["num_experts_per_tok"], dim=-1)
+        weights = torch.zeros_like(logits).scatter(-1, best.indices, best.values.softmax(dim=-1))
+        # As Mixtral's auxiliary loss: the shares of the tokens times the mean probabilities.
+        share = (weights > 0).float().mean(dim=(0, 1))
+        self.imbalance = len(self.experts) * (share * logits.softmax(dim=-1).mean(dim=(0, 1))).sum()
+        return sum(weights[..., e, None].to(x.dtype) * expert(x) for e, expert in enumerate(self.experts))
+
+
 class Mlp(nn.Module):
     def __init__(self):
         super().__init__()
@@ -107,30 +149,40 @@ class Mlp(nn.Module):
 
 
 class Layer(nn.Module):
-    def __init__(self, dropout):
+    def __init__(self, dropout, experts):
         super().__init__()
         self.input_layernorm, self.post_attention_layernorm = RmsNorm(), RmsNorm()
-        self.self_attn, self.mlp = Attention(), Mlp()
+        self.self_attn = Attention()
+        if experts:
+            self.block_sparse_moe = Mixture(experts)
+        else:
+            self.mlp = Mlp()
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x, table):
         x = x + self.dropout(self.self_attn(self.input_layernorm(x), table))
-        return x + self.dropout(self.mlp(self.post_attention_layernorm(x)))
+        feed_forward = self.block_sparse_moe if hasattr(self, "block_sparse_moe") else self.mlp
+        return x + self.dropout(feed_forward(self.post_attention_layernorm(x)))
 
 
 class Llama(nn.Module):
     """Parameters are named as in Hugging Face's LlamaModel; the output head is the embedding."""
 
-    def __init__(self, dropout):
+    def __init__(self, dropout, experts):
         super().__init__()
         self.embed_tokens = nn.Embedding(CONFIG["vocab_size"], HIDDEN)
-        self.layers = nn.ModuleList(Layer(dropout) for _ in range(CONFIG["num_hidden_layers"]))
+        self.layers = nn.ModuleList(Layer(dropout, experts) for _ in range(CONFIG["num_hidden_layers"]))
         self.norm = RmsNorm()
         self.dropout = nn.Dropout(dropout)
         for name, p in self.named_parameters():
             if p.dim() == 2:
-                residual = name.endswith(("o_proj.weight", "down_proj.weight"))
+                residual = name.endswith(("o_proj.weight", "down_proj.weight", "w2.weight"))
                 nn.init.normal_(p, std=0.02 / (math.sqrt(2 * len(self.layers)) if residual else 1))
+
+    def imbalance(self):
+        """Returns the mean imbalance of the layers' experts, 0 without experts."""
+        mixtures = [layer.block_sparse_moe for layer in self.layers if hasattr(layer, "block_sparse_moe")]
+        return sum(mixture.imbalance for mixture in mixtures) / max(1, len(mixtures))
 
     def forward(self, ids, table):
         x = self.dropout(self.embed_tokens(ids))
@@ -186,7 +238,7 @@ def continuation(model, tokenizer, prompt, table, tokens=60):
     return tokenizer.decode(ids)
 
 
-def write_folder(out, weights, tokenizer_file):
+def write_folder(out, weights, tokenizer_file, experts):
     os.makedirs(out, exist_ok=True)
     tensors = {"model." + name: w.half().contiguous() for name, w in weights.items()}
     save_file(tensors, os.path.join(out, "model.safetensors"), metadata={"format": "pt"})
@@ -201,7 +253,7 @@ def write_folder(out, weights, tokenizer_file):
     }
     generation_config = {"bos_token_id": BEGIN_ID, "eos_token_id": END_ID, "do_sample": True, "temperature": 0.8, "top_p": 0.95}
     for name, content in (
-        ("config", CONFIG),
+        ("config", CONFIG | MIXTURE | {"num_local_experts": experts} if experts else CONFIG),
         ("generation_config", generation_config),
         ("tokenizer_config", tokenizer_config),
     ):
@@ -215,6 +267,7 @@ def arguments():
     parser.add_argument("--text", required=True)
     parser.add_argument("--tokenizer", required=True)
     parser.add_argument("--out", required=True)
+    parser.add_argument("--experts", type=int, default=0)
     parser.add_argument("--steps", type=int, default=4000)
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--rate", type=float, default=2e-3)
@@ -237,7 +290,7 @@ def main():
     tokenizer = Tokenizer.from_file(args.tokenizer)
     training, held_out = (Windows(part, tokenizer, device) for part in corpus.split(corpus.read_chapters(args.text)))
     table = rope_table(device)
-    model = Llama(args.dropout).to(device)
+    model = Llama(args.dropout, args.experts).to(device)
     matrices = [p for p in model.parameters() if p.dim() == 2]
     vectors = [p for p in model.parameters() if p.dim() == 1]
     groups = [{"params": matrices, "weight_decay": 0.1}, {"params": vectors, "weight_decay": 0.0}]
@@ -264,7 +317,7 @@ def main():
                 logits = model(piece[:, :-1], table)
             loss = F.cross_entropy(logits.float().flatten(0, 1), piece[:, 1:].flatten())
             optimizer.zero_grad(set_to_none=True)
-            loss.backward()
+            (loss + MIXTURE["router_aux_loss_coef"] * model.imbalance()).backward()
             nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
             step += 1
@@ -281,7 +334,7 @@ def main():
         say(f"best, weights in fp16, computed in fp32: held out {final:.4f} (perplexity {math.exp(final):.2f})")
         for prompt in ("In the beginning", "And it came to pass", "The LORD is my shepherd"):
             say(continuation(model, tokenizer, prompt, table))
-        write_folder(args.out, weights, args.tokenizer)
+        write_folder(args.out, weights, args.tokenizer, args.experts)
 
 
 if __name__ == "__main__":

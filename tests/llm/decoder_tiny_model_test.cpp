@@ -1,6 +1,7 @@
-// The trained tiny model in all its file formats, on one rank and on several. The expected texts come from
-// transformers (data/tiny_model). At every step the best logit leads by at least 0.09: far more than fp32
-// and fp16 round, and four times as much as activations of 8 bits change the difference of two logits.
+// The trained tiny model in all its file formats, and the mixture, on one rank and on several. The expected
+// texts come from transformers (data/tiny_model, data/tiny_mixture). At every step the best logit leads by at
+// least 0.09: far more than fp32 and fp16 round, and four times as much as activations of 8 bits change the
+// difference of two logits.
 #include <algorithm>
 
 #include "llm/decoder_fixture.h"
@@ -12,11 +13,13 @@
 namespace voltpile::llm::decoder_tiny_model_test {
 namespace {
 
-const std::string folder = VOLTPILE_SOURCE_DIR "/data/tiny_model/";
-
 struct File {
-    const char* name;  // in expected.json
-    const char* path;
+    const char* name;    // in expected.json
+    const char* folder;  // with expected.json
+    const char* path;    // in the folder
+    std::string in_folder(const std::string& file) const {
+        return std::string(VOLTPILE_SOURCE_DIR "/data/") + folder + "/" + file;
+    }
 };
 
 void PrintTo(const File& file, std::ostream* out) {
@@ -25,15 +28,17 @@ void PrintTo(const File& file, std::ostream* out) {
 
 class DecoderTinyModelTest : public testing::TestWithParam<File> {
   protected:
-    ModelFiles files_{folder + GetParam().path};
-    nlohmann::json expected_ =
-        nlohmann::json::parse(std::ifstream(folder + "expected.json"))[GetParam().name]["greedy"];
+    ModelFiles files_{GetParam().in_folder(GetParam().path)};
+    nlohmann::json expected_ = nlohmann::json::parse(
+        std::ifstream(GetParam().in_folder("expected.json")))[GetParam().name]["greedy"];
 };
 
-INSTANTIATE_TEST_SUITE_P(Files, DecoderTinyModelTest,
-                         testing::Values(File{"hf", "hf"}, File{"f16", "tiny-f16.gguf"},
-                                         File{"q8_0", "tiny-q8_0.gguf"}, File{"q5_k_m", "tiny-q5_k_m.gguf"}),
-                         [](const auto& file) { return file.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Files, DecoderTinyModelTest,
+    testing::Values(File{"hf", "tiny_model", "hf"}, File{"f16", "tiny_model", "tiny-f16.gguf"},
+                    File{"q8_0", "tiny_model", "tiny-q8_0.gguf"},
+                    File{"q5_k_m", "tiny_model", "tiny-q5_k_m.gguf"}, File{"hf", "tiny_mixture", "hf"}),
+    [](const auto& file) { return std::string(file.param.folder) + "_" + file.param.name; });
 
 TEST_P(DecoderTinyModelTest, ContinuesLikeTransformers) {
     const Tokenizer tokenizer = load_tokenizer(files_);
