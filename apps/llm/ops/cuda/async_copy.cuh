@@ -4,6 +4,8 @@
 
 #include <cuda_fp16.h>
 
+#include <cstdint>
+
 #include "device/capability.h"
 
 namespace voltpile::llm {
@@ -17,6 +19,10 @@ constexpr bool copies_run_alone = false;
 // does not use them even there; it then needs at most the shared memory of code that does.
 inline bool device_copies_alone() {
     return current_compute_capability() >= 80;
+}
+
+__device__ __forceinline__ std::uint32_t shared_address(const void* shared) {
+    return static_cast<std::uint32_t>(__cvta_generic_to_shared(shared));
 }
 
 // Starts a copy of 16 bytes; writes zeros if not `wanted`. Only if copies_run_alone.

@@ -54,23 +54,23 @@ __device__ inline int expert_of(const int* first_piece, int experts, int piece) 
 
 // Returns the blocks on a multiprocessor. With few rows, a block computes little and waits much, and its sums
 // leave registers for another block, which load a step less ahead.
-__host__ __device__ constexpr int expert_tile_blocks(WeightFormat format, int x_rows) {
-    return x_rows <= 16 && format != WeightFormat::F16 ? 3 : tile_blocks_each;
+constexpr int expert_tile_blocks(WeightFormat format, int x_rows, bool alone) {
+    if (stages_weights(format)) return tile_blocks(format, x_rows, alone);
+    return alone && x_rows <= 16 && format != WeightFormat::F16 ? 3 : tile_blocks_each;
 }
-__host__ __device__ constexpr int expert_raw_steps(WeightFormat format, int x_rows) {
-    return copies_run_alone && expert_tile_blocks(format, x_rows) > tile_blocks_each
-               ? 2
-               : raw_steps(format, x_rows);
-}
+template <WeightFormat format, int x_rows>
+struct ExpertTileShape {
+    static constexpr int blocks = expert_tile_blocks(format, x_rows, copies_run_alone);
+    static constexpr int ahead = blocks > tile_blocks_each ? 2 : raw_steps(format, x_rows);
+};
 
 struct PairRange {
     int begin, end, expert;
 };
 
 template <WeightFormat format, int x_rows, bool gated>
-__global__ void __launch_bounds__(tile_threads,
-                                  copies_run_alone ? expert_tile_blocks(format, x_rows) : tile_blocks_each)
-    expert_tiles(const ExpertArgs args, int x_shared) {
+__global__ void __launch_bounds__(tile_threads, ExpertTileShape<format, x_rows>::blocks)
+    expert_tiles(const ExpertArgs args, int numbers_at) {
     extern __shared__ __align__(32) std::uint8_t shared[];
     // Of the item in progress and of the one before it, which some warps may not have finished.
     __shared__ int row_of[2][x_rows];
@@ -79,7 +79,8 @@ __global__ void __launch_bounds__(tile_threads,
     const int warp = static_cast<int>(threadIdx.x) / 32;
     const int columns = args.matrix[0].first.columns, outputs = args.matrix[0].first.rows;
     constexpr int tile_outputs = gated ? gated_tile_columns : tile_columns;
-    auto* const numbers = reinterpret_cast<int*>(shared + x_shared);
+    auto* const numbers = reinterpret_cast<int*>(shared + numbers_at);
+    auto& staged = *reinterpret_cast<TileWeights<format>*>(shared + TileWeightsPlace<x_rows>::offset);
     const ExpertBegins begins{numbers, numbers + routing.experts + 1};
     begin_after_earlier_kernels();
     if (warp == 0) find_begins(routing, x_rows, begins);
@@ -102,8 +103,9 @@ __global__ void __launch_bounds__(tile_threads,
             gated ? shifted(args.matrix[1].first, shift_of(args.matrix[1], expert)) : weights;
         const int first_row = (args.first_tile + tile) * tile_outputs + warp * (tile_outputs / tile_warps);
         float sum[x_rows / x_group][8];
-        multiply_steps<format, x_rows, gated, expert_raw_steps(format, x_rows)>(
-            weights, up, columns / 32 - 1, first_row, 0, (columns + step_columns - 1) / step_columns, x, sum);
+        multiply_steps<format, x_rows, gated, ExpertTileShape<format, x_rows>::ahead>(
+            weights, up, columns / 32 - 1, first_row, 0, (columns + step_columns - 1) / step_columns, x,
+            staged, sum);
         const int out_begin = args.first_tile * tile_outputs;
         const PairRange pairs = pairs_of_piece[parity];  // read again: the product needs all registers
 #pragma unroll
@@ -131,17 +133,19 @@ void launch_expert_tiles_of(const ExpertArgs& args, int multiprocessors, const S
     const int pairs = args.rows * args.routing.used, experts = args.routing.experts;
     // Twice the mean of an expert's pairs: few experts then have several pieces.
     with_x_rows(min(2 * pairs / args.routing.all_experts, tile_rows), [&](auto most) {
-        const auto x_shared = x_shared_bytes(most.value, device_copies_alone());
-        const std::size_t bytes = x_shared + 2 * static_cast<std::size_t>(experts + 1) * sizeof(int);
+        const bool alone = device_copies_alone();
+        const auto numbers_at = x_shared_bytes(most.value, alone) + weights_shared_bytes<format>(alone);
+        const std::size_t bytes = numbers_at + 2 * static_cast<std::size_t>(experts + 1) * sizeof(int);
         const auto kernel =
             args.gated ? expert_tiles<format, most.value, true> : expert_tiles<format, most.value, false>;
         cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                         static_cast<int>(bytes)),
                    "shared memory of a tiled product with experts");
         const int pieces = min(pairs, min(pairs, experts) + pairs / most.value);
-        const int blocks = min(expert_tile_blocks(format, most.value) * multiprocessors, pieces * args.tiles);
+        const int blocks =
+            min(expert_tile_blocks(format, most.value, alone) * multiprocessors, pieces * args.tiles);
         launch_early("tiled product with experts", kernel, {blocks, tile_threads, bytes}, stream, args,
-                     static_cast<int>(x_shared));
+                     static_cast<int>(numbers_at));
     });
 }
 

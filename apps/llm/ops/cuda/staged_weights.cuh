@@ -1,9 +1,9 @@
-// Weights on their way through shared memory, for wide_product.cuh. Each warp copies the 16 rows that it
+// Weights on their way through shared memory by asynchronous copies. Each warp copies the rows that it
 // multiplies, a step of 128 columns at a time, and reads them as if they were a matrix of these rows.
 #pragma once
 
+#include "llm/ops/cuda/async_copy.cuh"
 #include "llm/ops/cuda/row_units.cuh"
-#include "llm/ops/cuda/sm90/warpgroup.cuh"
 #include "llm/ops/cuda/tiles.cuh"
 
 namespace voltpile::llm {
@@ -26,32 +26,29 @@ struct StagedBytes {
     static constexpr int columns = is<Q8_0> ? row_stride : step_columns;
 };
 
-constexpr int warp_rows = 16;  // of weights
 constexpr int step_units = step_columns / 32;
-constexpr int warp_groups = warp_rows / rows_in_group;
 
-constexpr int warp_pairs = warp_groups * step_units;  // of groups and units
-
-// A step of a warp's weights. Planes that the format does not have take 16 bytes.
-template <WeightFormat format>
+// A step of a warp's `rows` rows of weights. Planes that the format does not have take 16 bytes.
+template <WeightFormat format, int rows>
 struct alignas(16) StagedWeights {
     using Bytes = StagedBytes<format>;
+    static constexpr int groups = rows / rows_in_group, pairs = groups * step_units;  // of groups and units
     static constexpr int or_16(int bytes) { return bytes == 0 ? 16 : bytes; }
-    std::uint8_t quants[warp_rows * Bytes::row_stride + warp_pairs * Bytes::pair_quants];
-    std::uint8_t high[or_16(warp_pairs * Bytes::high)];
-    std::uint8_t super[or_16(warp_groups * Bytes::super)];
-    std::uint8_t scales[warp_pairs * Bytes::scales];
+    std::uint8_t quants[rows * Bytes::row_stride + pairs * Bytes::pair_quants];
+    std::uint8_t high[or_16(pairs * Bytes::high)];
+    std::uint8_t super[or_16(groups * Bytes::super)];
+    std::uint8_t scales[pairs * Bytes::scales];
 };
 
-// Reads unit lane % 4 of the rows lane / 4 and lane / 4 + 8.
-template <WeightFormat format>
-__device__ __forceinline__ void read_staged(const StagedWeights<format>& from,
-                                            typename RowUnit<format>::Raw (&to)[2]) {
+// Reads unit lane % 4 of the rows lane / 4, lane / 4 + 8, and so on.
+template <WeightFormat format, int rows>
+__device__ __forceinline__ void read_staged(const StagedWeights<format, rows>& from,
+                                            typename RowUnit<format>::Raw (&to)[rows / 8]) {
     using Bytes = StagedBytes<format>;
     const int lane = static_cast<int>(threadIdx.x) % 32;
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-        const int group = half * (warp_groups / 2) + lane / 16;
+    for (int i = 0; i < rows / 8; ++i) {
+        const int group = 2 * i + lane / 16;
         DeviceMatrix four;  // rows
         four.columns = Bytes::columns;
         static_assert(Bytes::columns / 32 == step_units);
@@ -60,7 +57,7 @@ __device__ __forceinline__ void read_staged(const StagedWeights<format>& from,
         four.scales = from.scales + group * (step_units * Bytes::scales);
         four.high = from.high + group * (step_units * Bytes::high);
         four.super = from.super + group * Bytes::super;
-        to[half] = RowUnit<format>::load(four, lane / 4 % rows_in_group, lane % 4);
+        to[i] = RowUnit<format>::load(four, lane / 4 % rows_in_group, lane % 4);
     }
 }
 
@@ -77,21 +74,21 @@ __device__ __forceinline__ void copy_alone(std::uint32_t shared, const std::uint
     }
 }
 
-// A warp's rows of the weights of a tile: 16 of one matrix, or 8 of the gate and as many of `up`. Each lane
-// has its pieces of at most 16 bytes of the planes.
-template <WeightFormat format, bool gated>
+// A warp's rows of weights: of one matrix, or half of them of the gate and as many of `up`. Each lane has its
+// pieces of at most 16 bytes of the planes.
+template <WeightFormat format, bool gated, int warp_rows>
 class WarpWeights {
     using Bytes = StagedBytes<format>;
+    using Staged = StagedWeights<format, warp_rows>;
+    static constexpr int warp_groups = Staged::groups, warp_pairs = Staged::pairs;
     static constexpr int pieces = Bytes::row > 0 ? Bytes::row / 16 : 1, rows_at_once = 32 / pieces;
     static constexpr int row_copies = Bytes::row > 0 ? warp_rows / rows_at_once : 0;
 
   public:
-    __device__ void go_to(const TileArgs& args, int tile) {
-        const TilePlace place = place_of<gated>(args, tile);
-        const DeviceMatrix& first = place.weights;
-        const DeviceMatrix& second = gated ? place.up : place.weights;
-        const int warp = static_cast<int>(threadIdx.x) / 32;
-        first_group_ = (place.first_row + warp * (gated ? warp_rows / 2 : warp_rows)) / rows_in_group;
+    // first_row: of the warp, a multiple of 4. second: `up`, or first again.
+    __device__ __forceinline__ void go_to(const DeviceMatrix& first, const DeviceMatrix& second,
+                                          int first_row) {
+        first_group_ = first_row / rows_in_group;
         last_group_ = (first.rows - 1) / rows_in_group;
         last_unit_ = first.columns / 32 - 1;
         row_bytes_ = (last_unit_ + 1) * (Bytes::row / step_units);
@@ -101,24 +98,24 @@ class WarpWeights {
             rows_[i] = (row < warp_rows / 2 ? first : second).quants +
                        (group_of(row / rows_in_group) * rows_in_group + row % rows_in_group) * row_bytes_;
         }
-        pairs_ = pairs_of<Bytes::pair_quants>(first.quants, second.quants);
-        scales_ = pairs_of<Bytes::scales>(first.scales, second.scales);
-        high_ = pairs_of<Bytes::high>(first.high, second.high);
+        place(first.quants, second.quants, pair_quants_);
+        place(first.scales, second.scales, scales_);
+        place(first.high, second.high, high_);
         const int group = lane() % warp_groups;
         super_ = (group < warp_groups / 2 ? first : second).super +
                  group_of(group) * (first.columns / 256) * Bytes::super;
     }
     // Starts copies of step `step` of the tile. Columns that are not there: others.
-    __device__ __forceinline__ void copy(int step, StagedWeights<format>& to) const {
+    __device__ __forceinline__ void copy(int step, Staged& to) const {
         const int offset = min(step * Bytes::row + lane() % pieces * 16, row_bytes_ - 16);
         const std::uint32_t quants =
             shared_address(to.quants) + lane() / pieces * Bytes::row_stride + lane() % pieces * 16;
 #pragma unroll
         for (int i = 0; i < row_copies; ++i)
             copy_alone<16>(quants + i * (rows_at_once * Bytes::row_stride), rows_[i] + offset);
-        copy_pairs<Bytes::pair_quants>(step, to.quants, pairs_);
-        copy_pairs<Bytes::scales>(step, to.scales, scales_);
-        copy_pairs<Bytes::high>(step, to.high, high_);
+        copy_pairs(step, to.quants, pair_quants_);
+        copy_pairs(step, to.scales, scales_);
+        copy_pairs(step, to.high, high_);
         if constexpr (Bytes::super > 0) {
             if (lane() < warp_groups)
                 copy_alone<Bytes::super>(shared_address(to.super) + lane() * Bytes::super,
@@ -130,36 +127,48 @@ class WarpWeights {
     __device__ __forceinline__ static int lane() {
         return static_cast<int>(threadIdx.x) % 32;
     }
-    // Lanes that share the bytes of a pair.
-    template <int bytes>
-    static constexpr int lanes_of_pair = bytes > 16 ? bytes / 16 : 1;
-
     // Groups that are not there: the last one again, whose results nobody wants.
     __device__ __forceinline__ std::int64_t group_of(int group) const {
         return min(first_group_ + (gated ? group % (warp_groups / 2) : group), last_group_);
     }
-    // The lane's place in a plane with `bytes` for each group and unit, at unit 0.
-    template <int bytes>
-    __device__ __forceinline__ const std::uint8_t* pairs_of(const std::uint8_t* first,
-                                                            const std::uint8_t* second) const {
-        if constexpr (bytes == 0) return nullptr;
-        constexpr int lanes = lanes_of_pair<bytes>;
-        const int group = lane() / lanes % warp_pairs / step_units;
-        return (group < warp_groups / 2 ? first : second) + group_of(group) * (last_unit_ + 1) * bytes +
-               lane() % lanes * 16;
+    // The lane's pieces of a plane with `bytes` for each group and unit: where they are at unit 0.
+    template <int bytes_of_pair>
+    struct Pairs {
+        static constexpr int bytes = bytes_of_pair, lanes = bytes > 16 ? bytes / 16 : 1;  // of a pair
+        static constexpr int all = warp_pairs * lanes, rounds = all > 32 ? all / 32 : 1;
+        const std::uint8_t* from[rounds];
+    };
+    template <class P>
+    __device__ __forceinline__ void place(const std::uint8_t* first, const std::uint8_t* second,
+                                          P& to) const {
+        if constexpr (P::bytes > 0) {
+#pragma unroll
+            for (int i = 0; i < P::rounds; ++i) {
+                const int piece = (lane() + 32 * i) % P::all, group = piece / P::lanes / step_units;
+                to.from[i] = (group < warp_groups / 2 ? first : second) +
+                             group_of(group) * (last_unit_ + 1) * P::bytes + piece % P::lanes * 16;
+            }
+        }
     }
-    template <int bytes>
-    __device__ __forceinline__ void copy_pairs(int step, std::uint8_t* to, const std::uint8_t* from) const {
-        if constexpr (bytes > 0) {
-            constexpr int lanes = lanes_of_pair<bytes>, each = bytes < 16 ? bytes : 16;
-            if (lane() >= warp_pairs * lanes) return;
-            const int unit = min(step * step_units + lane() / lanes % step_units, last_unit_);
-            copy_alone<each>(shared_address(to) + lane() * each, from + unit * bytes);
+    template <class P>
+    __device__ __forceinline__ void copy_pairs(int step, std::uint8_t* to, const P& pairs) const {
+        if constexpr (P::bytes > 0) {
+            constexpr int each = P::bytes < 16 ? P::bytes : 16;
+#pragma unroll
+            for (int i = 0; i < P::rounds; ++i) {
+                const int piece = lane() + 32 * i;
+                const int unit = min(step * step_units + piece / P::lanes % step_units, last_unit_);
+                if (piece < P::all)
+                    copy_alone<each>(shared_address(to) + piece * each, pairs.from[i] + unit * P::bytes);
+            }
         }
     }
 
     const std::uint8_t* rows_[row_copies > 0 ? row_copies : 1];
-    const std::uint8_t *pairs_ = nullptr, *scales_ = nullptr, *high_ = nullptr, *super_ = nullptr;
+    Pairs<Bytes::pair_quants> pair_quants_;
+    Pairs<Bytes::scales> scales_;
+    Pairs<Bytes::high> high_;
+    const std::uint8_t* super_ = nullptr;
     int first_group_ = 0, last_group_ = 0, last_unit_ = 0, row_bytes_ = 0;
 };
 

@@ -7,13 +7,11 @@
 
 #include <cstdint>
 
+#include "llm/ops/cuda/async_copy.cuh"
+
 namespace voltpile::llm {
 
 constexpr int warpgroup_threads = 128;
-
-__device__ __forceinline__ std::uint32_t shared_address(const void* shared) {
-    return static_cast<std::uint32_t>(__cvta_generic_to_shared(shared));
-}
 
 // A barrier in shared memory. A phase ends after `arrivals` arrivals; phases have the parities 0, 1, 0, ...
 class PhaseBarrier {

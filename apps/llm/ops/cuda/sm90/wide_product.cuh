@@ -1,15 +1,15 @@
 // The kernel of tiled products on compute capability 9.0. A block multiplies a tile of weights by up to 256
 // rows of x: each of its two warpgroups has 64 rows of weights. Weights come through shared memory, several
-// steps ahead of their use and across the borders of tiles (wide_weights.cuh); a warp expands them to fp16 in
-// its registers while the tensor cores multiply what it expanded before. x comes through shared memory for
+// steps ahead of their use and across the borders of tiles (staged_weights.cuh); a warp expands them to fp16
+// in its registers while the tensor cores multiply what it expanded before. x comes through shared memory for
 // both warpgroups, with its columns in the order in which lanes hold whole units of 32 weights
 // (wide_product.h).
 #pragma once
 
-#include "llm/ops/cuda/async_copy.cuh"
 #include "llm/ops/cuda/early_launch.cuh"
+#include "llm/ops/cuda/sm90/warpgroup.cuh"
 #include "llm/ops/cuda/sm90/wide_product.h"
-#include "llm/ops/cuda/sm90/wide_weights.cuh"
+#include "llm/ops/cuda/staged_weights.cuh"
 
 namespace voltpile::llm {
 
@@ -18,13 +18,14 @@ static_assert(tile_weights == 2 * 64);
 
 // Chunks of x have half of a step's columns.
 constexpr int chunk_columns = step_columns / 2;
+constexpr int wide_warp_rows = 16;  // of weights
 
 // As many chunks and steps as fit.
 template <WeightFormat format, int x_rows>
 struct WideShared {
     static constexpr int chunks = x_rows == 256 ? 4 : 6, steps = x_rows == 256 ? 4 : 6;
     __half x[chunks][x_rows * chunk_columns];  // as wide_product.h makes them
-    StagedWeights<format> weights[wide_threads / 32][steps];
+    StagedWeights<format, wide_warp_rows> weights[wide_threads / 32][steps];
     PhaseBarrier there[chunks], read[chunks];  // of x
 };
 
@@ -86,10 +87,10 @@ class XRun {
 template <WeightFormat format, bool gated, int stored>
 class WeightRun {
   public:
-    __device__ WeightRun(const TileArgs& args, StagedWeights<format> (&stages)[stored], int tile, int step,
-                         int count)
+    __device__ WeightRun(const TileArgs& args, StagedWeights<format, wide_warp_rows> (&stages)[stored],
+                         int tile, int step, int count)
         : args_(args), stages_(stages), tile_(tile), step_(step), count_(count) {
-        weights_.go_to(args, tile);
+        go_to(tile);
         for (int i = 0; i < stored - 1; ++i) copy();
     }
     // Reads step `at`, which is the next one, and starts the copy of a later one.
@@ -101,11 +102,17 @@ class WeightRun {
     }
 
   private:
+    __device__ __forceinline__ void go_to(int tile) {
+        const TilePlace place = place_of<gated>(args_, tile);
+        const int warp = static_cast<int>(threadIdx.x) / 32;
+        weights_.go_to(place.weights, gated ? place.up : place.weights,
+                       place.first_row + warp * (gated ? wide_warp_rows / 2 : wide_warp_rows));
+    }
     __device__ __forceinline__ void copy() {
         if (copied_ < count_) {
             if (step_ == args_.steps) {
                 step_ = 0;
-                weights_.go_to(args_, ++tile_);
+                go_to(++tile_);
             }
             weights_.copy(step_++, stages_[copied_++ % stored]);
         }
@@ -113,8 +120,8 @@ class WeightRun {
     }
 
     const TileArgs& args_;
-    WarpWeights<format, gated> weights_;
-    StagedWeights<format> (&stages_)[stored];
+    WarpWeights<format, gated, wide_warp_rows> weights_;
+    StagedWeights<format, wide_warp_rows> (&stages_)[stored];
     int tile_, step_, count_, copied_ = 0;
 };
 
