@@ -6,6 +6,7 @@
 
 #include "cli/command.h"
 #include "cli/field_options.h"
+#include "llm/model/kv_element_names.h"
 #include "llm/replica/replica_fields.h"
 
 namespace voltpile::cli {
@@ -49,11 +50,11 @@ void add_team_options(CLI::App& command, llm::ReplicaRequest& request) {
     command
         .add_option_function<std::string>(
             "--cache",
-            [&request](const std::string& element) {
-                request.cache = element == "int8" ? llm::KvElement::I8 : llm::KvElement::F16;
-            },
-            "element type of the KV cache: int8 takes about half the memory and rounds more [fp16]")
-        ->check(CLI::IsMember({"fp16", "int8"}))
+            [&request](const std::string& element) { request.cache = llm::kv_element_of(element); },
+            "element type of the KV cache: int8 takes about half the memory and int4 a third, and they round "
+            "more [fp16]")
+        ->check(
+            CLI::IsMember(std::vector<std::string>(llm::kKvElementNames.begin(), llm::kKvElementNames.end())))
         ->type_name("ELEMENT");
     add_replica_fields(command, request, {"experts_on_host", "batch_invariant", "clamp"});
 }

@@ -101,6 +101,15 @@ class Eval(Case):
         exact = self.evaluate(model, self.opening(), "--cpu")
         self.assertAlmostEqual(found["mean_loss"], exact["mean_loss"], delta=2e-3)
 
+    def test_int4_cache_diverges_by_the_square_of_its_steps(self):
+        # A step of int8 is 1/127 of the largest number of a head. One of int4 is 1/15 of the range of a group, at most twice the largest
+        # number, so at most 17 times as large. The errors of logits grow like the steps, and the divergence like their squares.
+        model = MODELS / "tiny-f16.gguf"
+        int8, int4 = (self.evaluate(model, self.opening(), "--against", model, "--cache", cache, "--cpu")["divergence"]["mean"]
+                      for cache in ("int8", "int4"))
+        self.assertGreater(int4, int8)
+        self.assertLess(int4, 17**2 * int8)
+
     def test_same_figures_on_several_ranks(self):
         files = (MODELS / "tiny-q5_k_m.gguf", self.opening(), "--against", MODELS / "hf", "--cpu")
         alone = self.evaluate(*files, environment=EXACT)
@@ -128,6 +137,7 @@ class Eval(Case):
             ((model, invalid), "invalid.txt: byte 7 is not UTF-8"),
             ((model, self.write("empty.txt", "")), "the text is too short: of its 0 tokens"),
             ((model, text, "--second-halves"), "the text is too short"),
+            ((model, text, "--cache", "int2"), "--cache: int2 not in {fp16,int8,int4}"),
             ((model, text, "--context", "100", "--stride", "100"), "a stride of 100 would leave tokens out"),
             ((model, text, "--second-halves", "--stride", "9"), "have no stride"),
             ((self.folder / "missing.gguf", text), "missing.gguf"),

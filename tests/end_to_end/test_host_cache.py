@@ -26,7 +26,7 @@ class HostCache(ServeCase):
         return texts, cached
 
     def test_second_turn_comes_from_host_memory(self):
-        for ranks, cut in ((None, ()), (2, ("--tensor", 2)), (2, ("--pipeline", 2)), (None, ("--cache", "int8"))):
+        for ranks, cut in ((None, ()), (2, ("--tensor", 2)), (2, ("--pipeline", 2)), (None, ("--cache", "int8")), (None, ("--cache", "int4"))):
             with self.subTest(cut=cut):
                 plain, cached = self.conversation(*cut, ranks=ranks)
                 self.assertEqual(self.brought_back, 0)

@@ -154,12 +154,17 @@ class Splits(LlmJob):
         for other in ("b.h5", "c.h5"):
             self.assertEqual([row[:2] for row in self.rows()], [row[:2] for row in self.rows(other)])
 
-    def test_int8_cache(self):
+    def test_quantized_caches(self):
         self.write_mixed(6)
-        self.voltpile("run", self.job, "--output", "a.h5", "--set", "engine.cache=int8")
-        self.voltpile("run", self.job, "--output", "b.h5", "--set", "engine.cache=int8", "--set", "engine.sequences=1")
-        self.assertEqual(self.rows(), self.rows("b.h5"))
-        self.voltpile("run", self.job, "--output", "a.h5", expect=BAD_INPUT)  # another job
+        for cache in ("int8", "int4"):
+            one, other = f"{cache}.h5", f"{cache}-one-at-a-time.h5"
+            self.voltpile("run", self.job, "--output", one, "--set", f"engine.cache={cache}")
+            self.voltpile("run", self.job, "--output", other, "--set", f"engine.cache={cache}", "--set", "engine.sequences=1")
+            self.assertEqual(self.rows(one), self.rows(other))
+            self.voltpile("run", self.job, "--output", one, expect=BAD_INPUT)  # another job
+        _, err = self.voltpile("run", self.job, "--output", "bad.h5", "--set", "engine.cache=int2", expect=BAD_INPUT)
+        self.assertIn("int2", err)
+        self.assertIn("fp16, int8, int4", err)
 
     def test_clamp(self):
         self.write_mixed(3)

@@ -39,7 +39,7 @@ class Model(Case):
         out, _ = self.voltpile("model", "info", path)
         for part in ("DeepSeek V2", "latent, 4 heads, 128 + 32 numbers of a token in the cache", "layers without experts: 1, feed-forward 768"):
             self.assertIn(part, out)
-        for cache in ("fp16", "int8"):
+        for cache in ("fp16", "int8", "int4"):
             self.voltpile("generate", path, "hello", "--max-tokens", "8", "--cpu", "--cache", cache)
 
     def test_one_process_writes_a_file_and_leaves_nothing_when_stopped(self):

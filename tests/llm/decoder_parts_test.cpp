@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/half.h"
 #include "llm/decoder_fixture.h"
+#include "llm/model/kv_element_names.h"
 #include "llm/model/synthetic_model.h"
 
 namespace voltpile::llm {
@@ -164,7 +165,7 @@ TEST(DecoderSentinel, NamesLayerOperationAndSequence) {
     EXPECT_NE(message.find("sequence 0 at position 0"), std::string::npos) << message;
 }
 
-// On CPUs only the keys and values of an fp16 cache can overflow.
+// On CPUs only the keys and values of an fp16 or int4 cache can overflow.
 TEST(DecoderSentinel, SuggestsClampOnlyWhereFp16CanOverflow) {
     const SyntheticModel sound("tiny", "f16");
     const auto suggests = [](const std::string& message) {
@@ -173,12 +174,33 @@ TEST(DecoderSentinel, SuggestsClampOnlyWhereFp16CanOverflow) {
     const ChangedModel attention(sound, "blk.1.attn_output.weight", make_first_infinite);
     EXPECT_TRUE(suggests(message_of_pass(attention)));
     EXPECT_FALSE(suggests(message_of_pass(attention, KvElement::I8)));
+    EXPECT_TRUE(suggests(message_of_pass(attention, KvElement::I4)));
     const ChangedModel feed_forward(sound, "blk.1.ffn_down.weight", make_first_infinite);
     EXPECT_FALSE(suggests(message_of_pass(feed_forward)));
     const ChangedModel embedding(sound, "token_embd.weight", [](std::span<std::uint16_t> halves) {
         std::ranges::fill(halves, std::uint16_t{0x7c00});
     });
     EXPECT_FALSE(suggests(message_of_pass(embedding)));
+}
+
+// The cores round like the reference, except for numbers so close to a tie that the last bit of fp32 decides.
+TEST(DecoderCache, QuantizedCachesGiveTheSameLogitsAsInTheReference) {
+    for (const char* shape : {"tiny", "tiny-mla"}) {
+        const SyntheticModel model(shape, "f16");
+        std::vector<std::int32_t> tokens;
+        for (int i = 0; i < 40; ++i) tokens.push_back(1 + 7 * i % 250);
+        const auto exact = TestModel(model, 1, {0}, make_cpu_ops).run_in_pieces(tokens, {300});
+        for (const KvElement cache : {KvElement::I8, KvElement::I4}) {
+            SCOPED_TRACE(std::string(shape) + ", " + std::string(name(cache)));
+            const auto wanted =
+                TestModel(model, 1, {0}, make_reference_ops, cache).run_in_pieces(tokens, {300});
+            const auto got = TestModel(model, 1, {0}, make_cpu_ops, cache).run_in_pieces(tokens, {17, 1, 5});
+            EXPECT_LT(nmse(got, wanted), 1e-5);
+            EXPECT_GT(nmse(got, exact), 1e-7);  // the cache is quantized
+            const auto cut = TestModel(model, 2, {0, 2}, make_cpu_ops, cache).run_in_pieces(tokens, {300});
+            EXPECT_LT(nmse(cut, wanted), 1e-5);
+        }
+    }
 }
 
 TEST(DecoderClamp, ContinuesWhereTheSentinelWouldStop) {

@@ -54,6 +54,19 @@ TEST(ModelMemory, ComputesTheCacheOfLlama3) {
     // In int8: 32 layers of 8 heads, keys and values, 128 numbers and a scale of 4 bytes each.
     EXPECT_EQ(kv_bytes_per_token_and_layer(synthetic_shape("llama-3-8b"), KvElement::I8) * 32,
               32u * 8 * 2 * (128 + 4));
+    // In int4: four groups of 16 bytes of codes and two fp16 numbers in each head.
+    EXPECT_EQ(kv_bytes_per_token_and_layer(synthetic_shape("llama-3-8b"), KvElement::I4) * 32,
+              32u * 8 * 2 * 4 * (16 + 4));
+}
+
+// The bytes of a key with heads of any size: a group that is not full takes as much as others.
+TEST(ModelMemory, ComputesInt4Heads) {
+    struct Head {
+        std::size_t dim, groups;
+    };
+    for (const Head& head :
+         {Head{2, 1}, {32, 1}, {64, 2}, {80, 3}, {96, 3}, {112, 4}, {128, 4}, {192, 6}, {256, 8}, {576, 18}})
+        EXPECT_EQ(kv_head_bytes(KvElement::I4, head.dim), head.groups * 20) << head.dim;
 }
 
 // Every weight is on exactly one rank, or on all.

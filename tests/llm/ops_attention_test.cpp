@@ -169,7 +169,8 @@ TEST_P(OpsAttentionTest, CapsScores) {
         for (const float cap : {0.25F, 2.0F, 50.0F})
             check_attention({{{20, 1}, {0, 18}, {300, 1}, {1500, 9}}, 1}, {8, 2, dim}, 0, 0, KvElement::F16,
                             cap);
-    check_attention({{{70, 1}, {0, 50}, {20, 9}}}, {4, 2, 128}, 33, 32, KvElement::I8, 2.0F);
+    for (const KvElement element : {KvElement::I8, KvElement::I4})
+        check_attention({{{70, 1}, {0, 50}, {20, 9}}}, {4, 2, 128}, 33, 32, element, 2.0F);
 }
 
 // Sinks below, among and far above the scores: the largest takes nearly all of the softmax.
@@ -178,9 +179,9 @@ TEST_P(OpsAttentionTest, GivesPartOfTheSoftmaxToSinks) {
     for (const int dim : {16, 64, 128, 256})
         check_attention({{{20, 1}, {0, 18}, {300, 1}, {1500, 9}, {2047, 1}, {0, 1}}, 1}, {8, 2, dim}, 0, 0,
                         KvElement::F16, 0, sinks);
-    for (const int window : {1, 33, 1100})
-        check_attention({{{1500, 1}, {1000, 70}, {0, 50}}, 2}, {8, 1, 64}, window, 0, KvElement::I8, 0,
-                        sinks);
+    for (const KvElement element : {KvElement::I8, KvElement::I4})
+        for (const int window : {1, 33, 1100})
+            check_attention({{{1500, 1}, {1000, 70}, {0, 50}}, 2}, {8, 1, 64}, window, 0, element, 0, sinks);
     check_attention({{{70, 1}, {0, 50}}}, {8, 4, 64}, 33, 32, KvElement::F16, 2, sinks);
 }
 
@@ -209,10 +210,48 @@ TEST_P(OpsAttentionTest, KeepsColumnsBeyondTheHeads) {
     check_attention({{{20, 1}, {0, 18}}, 2}, {4, 2, 64}, 0, 32);
 }
 
-TEST_P(OpsAttentionTest, ReadsAnInt8Cache) {
-    for (const int dim : {16, 24, 64, 80, 128, 256})
-        check_attention({{{20, 1}, {0, 18}, {300, 1}, {90, 200}}, 1}, {8, 2, dim}, 0, 0, KvElement::I8);
-    check_attention({{{270, 1}, {0, 50}, {20, 9}}}, {4, 2, 64}, 33, 0, KvElement::I8);
+TEST_P(OpsAttentionTest, ReadsQuantizedCaches) {
+    for (const KvElement element : {KvElement::I8, KvElement::I4}) {
+        for (const int dim : {16, 24, 32, 64, 80, 96, 112, 128, 192, 256})
+            check_attention({{{20, 1}, {0, 18}, {300, 1}, {90, 200}}, 1}, {8, 2, dim}, 0, 0, element);
+        check_attention({{{270, 1}, {0, 50}, {20, 9}}}, {4, 2, 64}, 33, 0, element);
+        for (const int dim : {64, 128})
+            check_attention({{{1500, 1}, {1000, 70}, {2047, 1}, {0, 30}, {2100, 9}}, 1}, {4, 2, dim}, 1100, 0,
+                            element);
+        check_attention({{{0, 1}}}, {2, 1, 576}, 0, 0, element);
+    }
+}
+
+// A sequence's only token has all of the softmax, so the result is its value: codes 0 to 15, in other orders
+// for each group, times 0.5, 2 and 0.25, plus -3, 100 and 0.
+TEST_P(OpsAttentionTest, Int4NumbersAreCodesTimesTheScalePlusTheLeast) {
+    const std::size_t dim = 80;
+    const std::vector<float> scales = {0.5F, 2, 0.25F}, least = {-3, 100, 0};
+    const std::vector<std::size_t> steps = {1, 3, 7};
+    CacheData data;
+    data.element = KvElement::I4;
+    data.key_codes.resize(kv_page_tokens * 48);
+    data.key_group_scales.resize(kv_page_tokens * 6);
+    data.value_codes = data.key_codes;
+    data.value_group_scales = data.key_group_scales;
+    std::vector<float> wanted;
+    for (std::size_t i = 0; i < dim; ++i) {
+        const std::size_t group = i / 32, code = i * steps[group] % 16;
+        data.value_codes[16 * group + i % 16] |= static_cast<std::uint8_t>(code << (i % 32 < 16 ? 0 : 4));
+        wanted.push_back(static_cast<float>(code) * scales[group] + least[group]);
+    }
+    for (std::size_t group = 0; group < 3; ++group) {
+        data.value_group_scales[2 * group] = half_from_float(scales[group]);
+        data.value_group_scales[2 * group + 1] = half_from_float(least[group]);
+    }
+    QkvSettings settings;
+    settings.heads = settings.kv_heads = 1;
+    settings.head_dim = dim;
+    Side side(GetParam().make());
+    const HiddenRows out = side.hidden(std::vector<float>(dim), dim);
+    side.ops->attention(side.hidden(std::vector<float>(3 * dim, 1), 3 * dim), settings,
+                        view(side, make_batch({{{0, 1}}}, random_)), data.up(side), {1}, out);
+    EXPECT_EQ(side.down(out), wanted);
 }
 
 struct RopeCase {
@@ -255,8 +294,7 @@ TEST_P(OpsAttentionTest, RotatesAndStores) {
         const auto rows = static_cast<std::int64_t>(batch.token.size());
         const std::int64_t columns = static_cast<std::int64_t>(heads + 2 * kv_heads) * c.dim;
         auto qkv = normals(rows * columns);
-        const std::int64_t cache_size =
-            static_cast<std::int64_t>(batch.page_table.size()) * kv_heads * kv_page_tokens * c.dim;
+        const std::size_t tokens = batch.page_table.size() * kv_heads * kv_page_tokens;
         const auto q_bias = normals(heads * c.dim), k_bias = normals(kv_heads * c.dim),
                    v_bias = normals(kv_heads * c.dim),
                    q_norm = normals(c.row_norm ? heads * c.dim : c.dim, 0.1F, 1),
@@ -284,22 +322,16 @@ TEST_P(OpsAttentionTest, RotatesAndStores) {
             s.rope_dims = c.rope_dims;
             s.rope_frequencies = side.up(frequencies);
             s.rope_magnitude = c.magnitude;
-            const std::vector<std::uint16_t> nothing(static_cast<std::size_t>(cache_size));
-            const KvLayer cache{
-                side.up(nothing), side.up(nothing), element,
-                side.up(std::vector<float>(nothing.size() / static_cast<std::size_t>(c.dim))),
-                side.up(std::vector<float>(nothing.size() / static_cast<std::size_t>(c.dim)))};
+            const auto dim = static_cast<std::size_t>(c.dim);
+            const KvLayer cache = side.empty_cache(element, tokens, dim);
             const HiddenRows x = side.hidden(qkv, columns);
             side.ops->rope_and_store(x, s, view(side, batch), cache);
             std::vector<float> result;
             if (want_cache) {
                 for (const bool keys : {true, false}) {
-                    const void* from = keys ? cache.keys : cache.values;
                     const auto stored =
-                        element == KvElement::F16
-                            ? side.down_halves(from, nothing.size())
-                            : side.down_quants(from, keys ? cache.key_scales : cache.value_scales,
-                                               nothing.size(), static_cast<std::size_t>(c.dim));
+                        side.down_cached(element, keys ? cache.keys : cache.values,
+                                         keys ? cache.key_scales : cache.value_scales, tokens, dim);
                     result.insert(result.end(), stored.begin(), stored.end());
                 }
                 return result;
@@ -318,6 +350,9 @@ TEST_P(OpsAttentionTest, RotatesAndStores) {
         // A step of int8 is 1 / 127 of a head's largest number. Of some 10,000 numbers, one or two are so
         // close to a tie that the last bit of fp32 decides; each contributes 6e-8.
         expect_same([&](Side& side) { return run(side, true, KvElement::I8); }, 1e-6);
+        // A step of int4 is 1 / 15 of a group's range of about 4, and the last bit of fp32 decides about no
+        // more than a few of at least 1,500 numbers; each contributes up to 0.075 / 1,500 = 5e-5.
+        expect_same([&](Side& side) { return run(side, true, KvElement::I4); }, 2e-4, 2e-4);
     }
 }
 
@@ -357,6 +392,88 @@ TEST_P(OpsAttentionTest, RoundsInt8ToTheNearestOf255Steps) {
             EXPECT_EQ(scale[token], scales[head]);
         for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(q[token * 16 + i], quants[head * 4 + i]) << head << i;
         EXPECT_EQ(scale[token + 1], -1);  // the next token's scale keeps its value
+    }
+}
+
+// Computed by hand. `from`: fp16 numbers, to which the bias `added` is added. Their scale, least number and
+// codes in the cache; a NaN scale comes with a NaN.
+struct I4Group {
+    float added;
+    std::vector<float> from;  // the last one is repeated
+    float scale, least;
+    std::vector<unsigned> codes;
+};
+
+TEST_P(OpsAttentionTest, RoundsInt4ToTheNearestOf16Steps) {
+    constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+    constexpr std::size_t dim = 48, kv_heads = 3, groups = 2;
+    const std::vector<I4Group> all = {
+        // Keys. 3.5 and 4.5 steps are ties.
+        {0, {0}, 0, 0, {0}},
+        {0, {7.25F}, 0, 7.25F, {0}},
+        {0,
+         {-3, 12, 0.5F, 1.5F, -2.6F, 11.4F, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 12, 0, -3},
+         1,
+         -3,
+         {0, 15, 4, 4, 0, 14, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 15, 3, 0}},
+        // 11 / 15 is between 1501 / 2048 and 1502 / 2048. It is closer to the latter, with which 5.5 would be
+        // 7.499 steps; with the former it is 7.504.
+        {0, {5.5F, 11, 0}, 1501.0F / 2048, 0, {8, 15, 0}},
+        // 131008 / 15 = 8733.9 is between 8728 and 8736; 15 steps of 8736 would end at 65536.
+        {0, {65504, 0, -65504}, 8728, -65504, {15, 8, 0}},
+        {0, {1, INFINITY, 0}, nan, nan, {0}},
+        // Values, with a bias. 2049 is rounded to 2048; (2081 - 2048) / 15 = 2.2 to 2.19921875.
+        {1, {2048, 2080, 2064, 2048}, 2.19921875F, 2048, {0, 15, 8, 0}},
+        {-1, {0}, 0, -1, {0}},
+        {1, {65504, 0}, nan, nan, {0}},
+        {0, {0.25F, nan, 0}, nan, nan, {0}},
+        // 2051 is rounded up to 2052: nothing is above it.
+        {1, {2050}, 0, 2052, {0}},
+        {0, {-0.0625F, -1, -0.5F}, 0.0625F, -1, {15, 0, 8}},
+    };
+    std::vector<float> qkv(dim, 1.0F), bias;
+    for (std::size_t g = 0; g < all.size(); ++g) {
+        for (std::size_t i = 0; i < (g % groups == 0 ? 32U : 16U); ++i) {
+            qkv.push_back(all[g].from[std::min(i, all[g].from.size() - 1)]);
+            bias.push_back(all[g].added);
+        }
+    }
+    Side side(GetParam().make());
+    QkvSettings s;
+    s.heads = 1;
+    s.kv_heads = kv_heads;
+    s.head_dim = dim;
+    s.k_bias = side.up(bias);
+    s.v_bias = s.k_bias + kv_heads * dim;
+    constexpr std::size_t tokens = kv_heads * kv_page_tokens;
+    const std::vector<std::uint8_t> codes(tokens * groups * 16, 0xaa);
+    const std::vector<std::uint16_t> scales(tokens * groups * 2, half_from_float(-5));
+    const KvLayer cache{side.up(codes), side.up(codes), KvElement::I4, side.up(scales), side.up(scales)};
+    const auto columns = static_cast<std::int64_t>(qkv.size());
+    side.ops->rope_and_store(side.hidden(qkv, columns), s, view(side, make_batch({{{0, 1}}}, random_)),
+                             cache);
+    for (std::size_t g = 0; g < all.size(); ++g) {
+        SCOPED_TRACE(g);
+        const I4Group& wanted = all[g];
+        const bool is_key = g < kv_heads * groups;
+        const auto got_codes = side.down_as<std::uint8_t>(is_key ? cache.keys : cache.values, codes.size());
+        const auto got_scales =
+            side.down_halves(is_key ? cache.key_scales : cache.value_scales, scales.size());
+        const std::size_t head = g / groups % kv_heads, at = head * kv_page_tokens * groups + g % groups;
+        if (std::isnan(wanted.scale)) {
+            EXPECT_TRUE(std::isnan(got_scales[2 * at]));
+        } else {
+            EXPECT_EQ(got_scales[2 * at], wanted.scale);
+            EXPECT_EQ(got_scales[2 * at + 1], wanted.least);
+        }
+        for (std::size_t i = 0; i < 32; ++i) {
+            const unsigned code = got_codes[at * 16 + i % 16] >> (i < 16 ? 0 : 4) & 15U;
+            const bool behind = g % groups == 1 && i >= 16;  // the end of the head
+            EXPECT_EQ(code, behind ? 0 : wanted.codes[std::min(i, wanted.codes.size() - 1)]) << i;
+        }
+        // The next token keeps its codes and scales.
+        EXPECT_EQ(got_codes[(at + groups) * 16], 0xaa);
+        EXPECT_EQ(got_scales[2 * (at + groups)], -5);
     }
 }
 

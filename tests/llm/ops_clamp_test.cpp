@@ -107,7 +107,7 @@ TEST_P(OpsClampTest, ClampsQueriesKeysAndValues) {
     const int dim = 16;
     const std::size_t head = dim, columns = 4 * head;
     const std::vector<float> come{4e4F, -1e5F, not_a_number};
-    for (const KvElement element : {KvElement::F16, KvElement::I8}) {
+    for (const KvElement element : {KvElement::F16, KvElement::I8, KvElement::I4}) {
         for (const bool clamp : {false, true}) {
             for (std::size_t row = 0; row < come.size(); ++row) {
                 SCOPED_TRACE(std::to_string(row) + ", clamp " + std::to_string(clamp));
@@ -131,15 +131,15 @@ TEST_P(OpsClampTest, ClampsQueriesKeysAndValues) {
                 expect_number(query, as_hidden(side, sum, clamp), 0);
                 for (const auto& [from, scales] :
                      {std::pair{cache.keys, cache.key_scales}, std::pair{cache.values, cache.value_scales}}) {
-                    const float stored = element == KvElement::F16
-                                             ? side.down_halves(from, head).front()
-                                             : side.down_quants(from, scales, head, head).front();
+                    const float stored = side.down_cached(element, from, scales, 1, head).front();
                     if (clamp) {
                         // int8: the rounding error of the scale.
                         expect_number(
                             stored, std::isnan(sum) ? not_a_number : std::copysign(largest_half, sum), 1e-6F);
                     } else if (element == KvElement::F16) {
                         expect_number(stored, sum * std::numeric_limits<float>::infinity(), 0);
+                    } else if (element == KvElement::I4) {
+                        expect_number(stored, not_a_number, 0);
                     }
                 }
             }

@@ -115,15 +115,42 @@ class Side {
         return values;
     }
 
-    // Downloads int8 heads of `dim` numbers and multiplies them by their scales.
-    std::vector<float> down_quants(const void* from, const float* scales, std::size_t count,
+    // Downloads `heads` keys or values of `dim` numbers from a cache.
+    std::vector<float> down_cached(KvElement element, const void* from, const void* scales, std::size_t heads,
                                    std::size_t dim) {
-        std::vector<std::int8_t> quants(count);
-        std::vector<float> values(count), scale(count / dim);
-        ops->download(quants.data(), from, count);
-        ops->download(scale.data(), scales, scale.size() * sizeof(float));
-        for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<float>(quants[i]) * scale[i / dim];
+        if (element == KvElement::F16) return down_halves(from, heads * dim);
+        std::vector<float> values;
+        if (element == KvElement::I8) {
+            const auto quants = down_as<std::int8_t>(from, heads * dim);
+            const auto scale = down_as<float>(scales, heads);
+            for (std::size_t i = 0; i < quants.size(); ++i)
+                values.push_back(static_cast<float>(quants[i]) * scale[i / dim]);
+            return values;
+        }
+        const std::size_t groups = (dim + 31) / 32;
+        const auto bytes = down_as<std::uint8_t>(from, heads * groups * 16);
+        const auto scale = down_halves(scales, heads * groups * 2);
+        for (std::size_t head = 0; head < heads; ++head)
+            for (std::size_t i = 0; i < dim; ++i) {
+                const std::size_t group = head * groups + i / 32;
+                const int byte = bytes[group * 16 + i % 16];
+                const auto code = static_cast<float>(i % 32 < 16 ? byte % 16 : byte / 16);
+                values.push_back(code * scale[2 * group] + scale[2 * group + 1]);
+            }
         return values;
+    }
+    template <class T>
+    std::vector<T> down_as(const void* from, std::size_t count) {
+        std::vector<T> values(count);
+        ops->download(values.data(), from, count * sizeof(T));
+        return values;
+    }
+    // Allocates a layer's cache of zeros. tokens: counts each KV head separately.
+    KvLayer empty_cache(KvElement element, std::size_t tokens, std::size_t head_dim) {
+        const std::vector<std::uint8_t> numbers(tokens * kv_number_bytes(element, head_dim));
+        if (element == KvElement::F16) return {up(numbers), up(numbers)};
+        const std::vector<std::uint8_t> scales(tokens * kv_scale_bytes(element, head_dim));
+        return {up(numbers), up(numbers), element, up(scales), up(scales)};
     }
 
     std::unique_ptr<Ops> ops;
@@ -154,10 +181,15 @@ struct CacheData {
     KvElement element = KvElement::F16;
     std::vector<std::uint16_t> keys, values;  // F16
     std::vector<std::int8_t> key_quants, value_quants;
-    std::vector<float> key_scales, value_scales;
+    std::vector<float> key_scales, value_scales;  // I8
+    std::vector<std::uint8_t> key_codes, value_codes;
+    std::vector<std::uint16_t> key_group_scales, value_group_scales;  // I4
 
     KvLayer up(Side& side) const {
         if (element == KvElement::F16) return {side.up(keys), side.up(values)};
+        if (element == KvElement::I4)
+            return {side.up(key_codes), side.up(value_codes), element, side.up(key_group_scales),
+                    side.up(value_group_scales)};
         return {side.up(key_quants), side.up(value_quants), element, side.up(key_scales),
                 side.up(value_scales)};
     }
@@ -197,8 +229,27 @@ class OpsTest : public testing::TestWithParam<OpsMaker> {
             for (float& scale : to) scale = (1 + std::abs(scale)) / 127;
             return to;
         };
+        const std::int64_t groups = tokens * static_cast<std::int64_t>((head_dim + 31) / 32);
+        const auto codes = [&] {
+            std::uniform_int_distribution<int> each(0, 255);
+            std::vector<std::uint8_t> to(static_cast<std::size_t>(groups * 16));
+            for (auto& byte : to) byte = static_cast<std::uint8_t>(each(random_));
+            return to;
+        };
+        // Groups reach from about -1 to 1 or more.
+        const auto group_scales = [&] {
+            std::vector<std::uint16_t> to;
+            for (const float number : normals(groups)) {
+                to.push_back(half_from_float((2 + std::abs(number)) / 15));
+                to.push_back(half_from_float(number / 4 - 1));
+            }
+            return to;
+        };
         if (element == KvElement::F16)
             data.keys = halves(), data.values = halves();
+        else if (element == KvElement::I4)
+            data.key_codes = codes(), data.value_codes = codes(), data.key_group_scales = group_scales(),
+            data.value_group_scales = group_scales();
         else
             data.key_quants = quants(), data.value_quants = quants(), data.key_scales = scales(),
             data.value_scales = scales();
@@ -229,10 +280,10 @@ class OpsTest : public testing::TestWithParam<OpsMaker> {
     // cancellation. fp16: results, and at most inputs and weights as well, are rounded by 2^-12 on average,
     // squared 6e-8, a few times.
     template <class Body>
-    void expect_same(const Body& body, double fp32_bound = 1e-11) {
+    void expect_same(const Body& body, double fp32_bound = 1e-11, double fp16_bound = 1e-6) {
         Side tested(GetParam().make());
         Side reference(std::make_unique<ReferenceOps>());
-        const double bound = tested.ops->hidden_element() == Element::F32 ? fp32_bound : 1e-6;
+        const double bound = tested.ops->hidden_element() == Element::F32 ? fp32_bound : fp16_bound;
         EXPECT_LT(nmse(body(tested), body(reference)), bound);
     }
 

@@ -68,7 +68,7 @@ TEST_P(OpsHeadsTest, CopiesColumnsOfHeads) {
 
 // Latent attention: one KV head whose values are its keys, with more query heads than a CPU thread takes.
 TEST_P(OpsHeadsTest, AttendsToKeysAsValues) {
-    for (const KvElement element : {KvElement::F16, KvElement::I8}) {
+    for (const KvElement element : {KvElement::F16, KvElement::I8, KvElement::I4}) {
         constexpr int heads = 20, rope_dims = 8, dim = 40, rows = 19, pages = 2;
         const auto qkv = normals(rows * (heads + 2) * dim);
         std::vector<float> frequencies;

@@ -134,7 +134,11 @@ TEST_P(OpsInvarianceTest, AttentionOfPieces) {
                                    {4, 2, 64, 150, KvElement::I8},
                                    {8, 2, 128, 0, KvElement::I8},
                                    {1, 1, 128, 0, KvElement::F16, 950},
-                                   {1, 1, 32, 1100, KvElement::I8, 1900}}) {
+                                   {1, 1, 32, 1100, KvElement::I8, 1900},
+                                   {8, 2, 128, 0, KvElement::I4},
+                                   {6, 3, 80, 37, KvElement::I4},
+                                   {4, 2, 24, 0, KvElement::I4},
+                                   {1, 1, 64, 1100, KvElement::I4, 1900}}) {
         SCOPED_TRACE(std::to_string(c.dim) + ", window " + std::to_string(c.window));
         const int pages = pages_for(c.cached + tokens);
         const std::int64_t columns = static_cast<std::int64_t>(c.heads + 2 * c.kv_heads) * c.dim;

@@ -22,12 +22,14 @@ std::string page_of(Ops& ops, const KvCache& cache, int page) {
     std::string text;
     for (int l = 0; l < shape.layers; ++l) {
         const KvLayer layer = cache.layer(l);
-        const std::size_t bytes = tokens * static_cast<std::size_t>(shape.head_dim) * bytes_of(shape.element);
+        const auto dim = static_cast<std::size_t>(shape.head_dim);
+        const std::size_t bytes = tokens * kv_number_bytes(shape.element, dim);
+        const std::size_t scales = tokens * kv_scale_bytes(shape.element, dim);
         text += read(layer.keys, bytes);
         if (layer.values != layer.keys) text += read(layer.values, bytes);
         if (layer.key_scales == nullptr) continue;
-        text += read(layer.key_scales, 4 * tokens);
-        if (layer.value_scales != layer.key_scales) text += read(layer.value_scales, 4 * tokens);
+        text += read(layer.key_scales, scales);
+        if (layer.value_scales != layer.key_scales) text += read(layer.value_scales, scales);
     }
     return text;
 }
@@ -35,8 +37,10 @@ std::string page_of(Ops& ops, const KvCache& cache, int page) {
 TEST_P(PageStoreTest, KeepsPages) {
     for (const auto& [element, keys_are_values] : {std::pair(KvElement::F16, false),
                                                    {KvElement::I8, false},
+                                                   {KvElement::I4, false},
                                                    {KvElement::F16, true},
-                                                   {KvElement::I8, true}}) {
+                                                   {KvElement::I8, true},
+                                                   {KvElement::I4, true}}) {
         const auto ops = GetParam().make();
         const KvCacheShape shape{3, 2, 24, 5, element, keys_are_values};
         const KvCache cache(*ops, shape);

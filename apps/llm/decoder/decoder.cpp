@@ -141,10 +141,10 @@ FloatRows Decoder::run_head(FloatRows x, FloatRows delta, const BatchView& batch
 }
 
 // Suggests --clamp for a sum that is not finite; empty if no fp16 number went into the sum. On GPUs all
-// inputs of matrix products are fp16, on processors only the keys and values of an fp16 cache.
+// inputs of matrix products are fp16, on processors only the keys and values of an fp16 or int4 cache.
 std::string Decoder::clamp_advice(const SentinelPlace& place) const {
     const bool half_inputs = ops_.hidden_element() == Element::F16;
-    const bool half_cache = settings_.cache == KvElement::F16 && place.operation == Attention;
+    const bool half_cache = settings_.cache != KvElement::I8 && place.operation == Attention;
     if (settings_.clamp || place.operation == Input || !(half_inputs || half_cache)) return "";
     return fmt::format(
         "; if {} exceeded 65504, the largest number of fp16, --clamp on (engine.clamp = true in a job) "

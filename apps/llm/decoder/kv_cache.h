@@ -22,13 +22,14 @@ struct KvCacheShape {
                static_cast<std::size_t>(kv_page_tokens);
     }
     // Bytes of one layer's keys, or values, without scales.
-    std::size_t element_bytes() const {
-        return tokens() * static_cast<std::size_t>(head_dim) * bytes_of(element);
+    std::size_t number_bytes() const {
+        return tokens() * kv_number_bytes(element, static_cast<std::size_t>(head_dim));
     }
-    std::size_t layer_bytes() const {
-        return (keys_are_values ? 1 : 2) * tokens() *
-               kv_head_bytes(element, static_cast<std::size_t>(head_dim));
+    // Bytes of the scales of one layer's keys, or values.
+    std::size_t scale_bytes() const {
+        return tokens() * kv_scale_bytes(element, static_cast<std::size_t>(head_dim));
     }
+    std::size_t layer_bytes() const { return (keys_are_values ? 1 : 2) * (number_bytes() + scale_bytes()); }
     // Bytes of a page in all layers, with scales.
     std::size_t page_bytes() const { return bytes() / static_cast<std::size_t>(pages); }
     std::size_t bytes() const { return layer_bytes() * static_cast<std::size_t>(layers); }
@@ -42,11 +43,11 @@ class KvCache {
     KvLayer layer(int layer) const {
         auto* const begin =
             static_cast<std::byte*>(memory_->data()) + shape_.layer_bytes() * static_cast<std::size_t>(layer);
-        auto* const values = shape_.keys_are_values ? begin : begin + shape_.element_bytes();
+        auto* const values = shape_.keys_are_values ? begin : begin + shape_.number_bytes();
         if (shape_.element == KvElement::F16) return {begin, values};
-        // An int8 page has a multiple of 16 bytes, so the fp32 scales after it are aligned.
-        auto* const scales = reinterpret_cast<float*>(values + shape_.element_bytes());
-        auto* const value_scales = shape_.keys_are_values ? scales : scales + shape_.tokens();
+        // The numbers of a page have a multiple of 16 bytes, so the scales after them are aligned.
+        auto* const scales = values + shape_.number_bytes();
+        auto* const value_scales = shape_.keys_are_values ? scales : scales + shape_.scale_bytes();
         return {begin, values, shape_.element, scales, value_scales};
     }
 
@@ -55,7 +56,7 @@ class KvCache {
         std::byte* begin = nullptr;  // in the first layer
         std::size_t bytes = 0;
     };
-    // Returns keys, values unless these are the keys, and, of an int8 cache, their scales.
+    // Returns keys, values unless these are the keys, and their scales unless they are fp16.
     std::vector<PagePart> parts(int page) const {
         const KvLayer first = layer(0);
         const auto part = [&](void* of, std::size_t bytes_of_all) {
@@ -65,11 +66,10 @@ class KvCache {
         std::vector<PagePart> parts;
         for (void* const elements : {first.keys, first.values})
             if (parts.empty() || !shape_.keys_are_values)
-                parts.push_back(part(elements, shape_.element_bytes()));
+                parts.push_back(part(elements, shape_.number_bytes()));
         if (first.key_scales == nullptr) return parts;
-        const std::size_t scales = shape_.tokens() * sizeof(float);
-        parts.push_back(part(first.key_scales, scales));
-        if (!shape_.keys_are_values) parts.push_back(part(first.value_scales, scales));
+        parts.push_back(part(first.key_scales, shape_.scale_bytes()));
+        if (!shape_.keys_are_values) parts.push_back(part(first.value_scales, shape_.scale_bytes()));
         return parts;
     }
     const KvCacheShape& shape() const { return shape_; }

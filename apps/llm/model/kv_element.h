@@ -1,4 +1,4 @@
-// The element type of keys and values in the KV cache.
+// The element type of keys and values in the KV cache, and how each is stored.
 #pragma once
 
 #include <cstddef>
@@ -6,18 +6,63 @@
 
 namespace voltpile::llm {
 
-// I8 stores, for each token and KV head, scale = max |x| / 127 in fp32 and q = x / scale rounded to the
-// nearest integer; x is read as q * scale. If max |x| is 0, q is 0; if a number is not finite, the scale is
-// NaN.
-enum class KvElement { F16, I8 };
+// A head below is the keys, or the values, of one token and KV head: head_dim numbers x.
+//
+// F16 stores x rounded to fp16.
+//
+// I8 stores, for each head, scale = max |x| / 127 in fp32 and q = x / scale rounded to the nearest integer; x
+// is read as q * scale. If max |x| is 0, q is 0; if a number is not finite, the scale is NaN.
+//
+// I4 divides a head into groups of kKvGroup numbers; the last group may have fewer, but takes as much memory.
+// For each group it stores two fp16 numbers, scale and least, and codes q of 4 bits; x is read as
+// q * scale + least.
+//   least = min x, rounded to the nearest fp16 number
+//   scale = (max x - least) / 15 in fp32, or 0 if that is negative, then rounded down to fp16
+//   q = (x - least) / scale in fp32, limited to 0 to 15, rounded to the nearest integer, ties to even; 0 if
+//       scale is 0
+// Rounding the scale down keeps what is read at most max x, so that it cannot overflow fp16. If a number of
+// the group is NaN or its magnitude exceeds 65504, the scale is NaN and all q are 0. Byte i of a group has
+// the code of number i in its low bits and that of number i + 16 in its high bits. Codes behind the end of a
+// head are 0.
+enum class KvElement { F16, I8, I4 };
 
-constexpr std::size_t bytes_of(KvElement element) {
-    return element == KvElement::F16 ? 2 : 1;
+constexpr std::size_t kKvGroup = 32;
+constexpr std::size_t kKvGroupBytes = kKvGroup / 2;
+
+// Returns the number of groups of an I4 head.
+constexpr std::size_t kv_groups(std::size_t head_dim) {
+    return (head_dim + kKvGroup - 1) / kKvGroup;
 }
 
-// Returns the bytes of the keys, or the values, of one token and KV head, including the scale.
+// Returns the bytes of a head without scales: of the numbers, or of the codes.
+constexpr std::size_t kv_number_bytes(KvElement element, std::size_t head_dim) {
+    switch (element) {
+        case KvElement::F16:
+            return 2 * head_dim;
+        case KvElement::I8:
+            return head_dim;
+        case KvElement::I4:
+            break;
+    }
+    return kv_groups(head_dim) * kKvGroupBytes;
+}
+
+// Returns the bytes of a head's scales: an fp32 number, or `scale` and `least` of each group.
+constexpr std::size_t kv_scale_bytes(KvElement element, std::size_t head_dim) {
+    switch (element) {
+        case KvElement::F16:
+            return 0;
+        case KvElement::I8:
+            return sizeof(float);
+        case KvElement::I4:
+            break;
+    }
+    return kv_groups(head_dim) * 2 * sizeof(std::uint16_t);
+}
+
+// Returns the bytes of a head.
 constexpr std::size_t kv_head_bytes(KvElement element, std::size_t head_dim) {
-    return bytes_of(element) * head_dim + (element == KvElement::I8 ? sizeof(float) : 0);
+    return kv_number_bytes(element, head_dim) + kv_scale_bytes(element, head_dim);
 }
 
 }  // namespace voltpile::llm

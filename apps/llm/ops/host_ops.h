@@ -94,8 +94,8 @@ inline FloatRows host(HiddenRows x) {
     return {static_cast<float*>(x.data), x.rows, x.columns};
 }
 
-// Returns the index of a token and KV head in the cache. The key or value begins at element index * head_dim;
-// an I8 cache has its scale at the index.
+// Returns the index of a token and KV head in the cache: its key or value begins at byte index *
+// kv_number_bytes(), its scales at byte index * kv_scale_bytes().
 inline std::int64_t cached_token(const BatchView& batch, const QkvSettings& settings, int sequence,
                                  int position, int kv_head) {
     const std::int64_t page =

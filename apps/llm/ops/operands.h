@@ -60,15 +60,16 @@ struct AttentionSettings {
 };
 
 // The keys and values of one layer, in pages of kv_page_tokens tokens. keys, values: (pages, kv_heads,
-// kv_page_tokens, head_dim). If keys == values, the values are the keys (latent attention), which are stored
-// once. Scales of an I8 cache: fp32 (pages, kv_heads, kv_page_tokens). The token at
-// position p of a sequence is in page page_table[p / kv_page_tokens], at index p % kv_page_tokens.
+// kv_page_tokens), each with kv_number_bytes(). If keys == values, the values are the keys (latent
+// attention), which are stored once. key_scales, value_scales, unless the element is F16: of the same shape,
+// each with kv_scale_bytes(). The token at position p of a sequence is in page page_table[p /
+// kv_page_tokens], at index p % kv_page_tokens.
 struct KvLayer {
     void* keys = nullptr;
     void* values = nullptr;
     KvElement element = KvElement::F16;
-    float* key_scales = nullptr;
-    float* value_scales = nullptr;
+    void* key_scales = nullptr;
+    void* value_scales = nullptr;
 };
 
 // How a layer's router chooses the experts of a row. The arrays are fp32 in device memory.

@@ -4,7 +4,7 @@
 //
 // Numbers. The residual stream, sums, partial results of split matrices and logits are fp32. The inputs of
 // matrix products are of type hidden_element(): fp32 on CPUs, fp16 on GPUs (V100 has no bf16). Keys and
-// values are fp16, or int8 with a scale (KvElement).
+// values are stored as KvElement says.
 //
 // Overflow. An activation beyond fp16's range becomes infinite, which trips the sentinel. Ops created with a
 // clamp replace it by +-65504, fp16's largest number, wherever they convert activations to fp16, and in all

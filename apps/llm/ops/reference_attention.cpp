@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "base/half.h"
+#include "llm/ops/half_limit.h"
 #include "llm/ops/reference_ops.h"
 
 namespace voltpile::llm {
@@ -49,8 +51,8 @@ void add_bias(float* head, const float* bias, int head_index, int head_dim) {
     for (int i = 0; i < head_dim; ++i) head[i] += bias[head_index * head_dim + i];
 }
 
-// Quantizes as KvElement::I8 and returns the scale.
-float quantize(const float* head, int head_dim, std::int8_t* to) {
+// Quantizes a head as KvElement::I8 and returns the scale.
+float quantize_to_i8(const float* head, int head_dim, std::int8_t* to) {
     float largest = 0;
     for (int i = 0; i < head_dim; ++i) {
         if (!std::isfinite(head[i])) {
@@ -67,18 +69,68 @@ float quantize(const float* head, int head_dim, std::int8_t* to) {
     return scale;
 }
 
+// The memory of a head in an I4 cache.
+struct I4Head {
+    std::uint8_t* codes;
+    std::uint16_t* scales;  // `scale` and `least` of each group
+
+    I4Head(void* all_codes, void* all_scales, std::int64_t at, int head_dim) {
+        const std::size_t group =
+            static_cast<std::size_t>(at) * kv_groups(static_cast<std::size_t>(head_dim));
+        codes = static_cast<std::uint8_t*>(all_codes) + group * kKvGroupBytes;
+        scales = static_cast<std::uint16_t*>(all_scales) + 2 * group;
+    }
+    double number(std::size_t i) const {
+        const std::size_t group = i / kKvGroup, j = i % kKvGroup;
+        const int byte = codes[group * kKvGroupBytes + j % kKvGroupBytes];
+        const double code = j < kKvGroupBytes ? byte % 16 : byte / 16;
+        const auto scale = static_cast<double>(float_from_half(scales[2 * group]));
+        return code * scale + static_cast<double>(float_from_half(scales[2 * group + 1]));
+    }
+};
+
+// Quantizes a head as KvElement::I4.
+void quantize_to_i4(std::span<const float> head, const I4Head& to) {
+    constexpr auto largest_half = static_cast<double>(half_limit(true));
+    for (std::size_t group = 0; group < kv_groups(head.size()); ++group) {
+        const auto from = head.subspan(group * kKvGroup, std::min(kKvGroup, head.size() - group * kKvGroup));
+        std::uint16_t* const scales = to.scales + 2 * group;
+        std::uint8_t* const codes = to.codes + group * kKvGroupBytes;
+        std::fill_n(codes, kKvGroupBytes, std::uint8_t{0});
+        if (!std::ranges::all_of(from,
+                                 [](float x) { return std::abs(static_cast<double>(x)) <= largest_half; })) {
+            scales[0] = scales[1] = half_from_float(std::numeric_limits<float>::quiet_NaN());
+            continue;
+        }
+        scales[1] = half_from_float(*std::ranges::min_element(from));
+        const float least = float_from_half(scales[1]);
+        const float wanted = std::max(0.0F, (*std::ranges::max_element(from) - least) / 15);
+        scales[0] = half_from_float(wanted);
+        if (float_from_half(scales[0]) > wanted) --scales[0];
+        const float scale = float_from_half(scales[0]);
+        for (std::size_t i = 0; i < from.size() && scale > 0; ++i) {
+            const float q = std::nearbyint(std::clamp((from[i] - least) / scale, 0.0F, 15.0F));
+            const auto code = static_cast<unsigned>(q);
+            codes[i % kKvGroupBytes] |= static_cast<std::uint8_t>(i < kKvGroupBytes ? code : 16 * code);
+        }
+    }
+}
+
 }  // namespace
 
 void ReferenceOps::rope_and_store(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
                                   const KvLayer& cache) {
     const int dim = settings.head_dim;
-    const auto store = [&](void* to, float* scales, float* head, int r, int kv_head) {
+    const auto store = [&](void* to, void* scales, float* head, int r, int kv_head) {
         limit(head, dim);
         const std::int64_t at = cached_token(batch, settings, batch.sequence[r], batch.position[r], kv_head);
         if (cache.element == KvElement::F16)
             std::transform(head, head + dim, static_cast<std::uint16_t*>(to) + at * dim, half_from_float);
+        else if (cache.element == KvElement::I8)
+            static_cast<float*>(scales)[at] =
+                quantize_to_i8(head, dim, static_cast<std::int8_t*>(to) + at * dim);
         else
-            scales[at] = quantize(head, dim, static_cast<std::int8_t*>(to) + at * dim);
+            quantize_to_i4({head, static_cast<std::size_t>(dim)}, {to, scales, at, dim});
     };
     for (int r = 0; r < batch.rows; ++r) {
         if (batch.sequence[r] < 0) continue;
@@ -117,11 +169,13 @@ void ReferenceOps::attention(HiddenRows qkv, const QkvSettings& settings, const 
             const float* q = host(qkv).data + r * qkv.columns + h * dim;
             const int last = batch.position[r];
             const int first = window > 0 ? std::max(0, last - window + 1) : 0;
-            const auto element = [&](const void* of, const float* scales, int position, int i) {
+            const auto element = [&](void* of, void* scales, int position, int i) {
                 const std::int64_t at = cached_token(batch, settings, batch.sequence[r], position, h / group);
                 if (cache.element == KvElement::I8)
                     return static_cast<double>(static_cast<const std::int8_t*>(of)[at * dim + i]) *
-                           static_cast<double>(scales[at]);
+                           static_cast<double>(static_cast<const float*>(scales)[at]);
+                if (cache.element == KvElement::I4)
+                    return I4Head(of, scales, at, dim).number(static_cast<std::size_t>(i));
                 return static_cast<double>(
                     float_from_half(static_cast<const std::uint16_t*>(of)[at * dim + i]));
             };

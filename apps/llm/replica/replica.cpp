@@ -14,6 +14,7 @@
 #include "base/seconds_since.h"
 #include "device/device.h"
 #include "device/memory.h"
+#include "llm/model/kv_element_names.h"
 #include "llm/replica/first_collectives.h"
 #include "llm/replica/load_progress.h"
 #include "llm/replica/rank_ops.h"
@@ -155,7 +156,7 @@ std::string Replica::describe() const {
     if (!teams.single()) text += fmt::format("; TP{} x PP{}", teams.tensor, teams.pipeline);
     if (plan_.experts_on_host > 0)
         text += fmt::format("; experts of {} layers in host memory", plan_.experts_on_host);
-    if (plan_.request.cache == KvElement::I8) text += "; int8 cache";
+    if (plan_.request.cache != KvElement::F16) text += fmt::format("; {} cache", name(plan_.request.cache));
     if (plan_.request.clamp) text += "; clamped to fp16";
     if (draft_) text += "; with a draft model";
     return text;

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "job/nearest.h"
+#include "llm/model/kv_element_names.h"
 #include "llm/model/lora/lora_adapter.h"
 #include "llm/model/quant_mixture.h"
 #include "llm/model/synthetic_shapes.h"
@@ -90,9 +91,9 @@ std::vector<KeySpec> engine_keys(int usual_context) {
         replica_key("rows"),
         {.path = "engine.cache",
          .type = ValueType::Text,
-         .default_value = Texts{"fp16"},
-         .choices = {"fp16", "int8"},
-         .help = "Type of the KV cache. int8 holds twice the tokens."},
+         .default_value = Texts{std::string(kKvElementNames.front())},
+         .choices = {kKvElementNames.begin(), kKvElementNames.end()},
+         .help = "Type of the KV cache. int8 holds about twice the tokens, int4 three times."},
         {.path = "engine.cache_tokens",
          .type = ValueType::Integer,
          .unit = "1",

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/shipped_files.h"
+#include "llm/model/kv_element_names.h"
 #include "llm/model/synthetic_shapes.h"
 #include "llm/replica/replica_fields.h"
 #include "llm/replica/same_model.h"
@@ -115,7 +116,7 @@ ReplicaRequest replica_request_of(const JobSpec& job) {
     request.cache_tokens = job.integer("engine.cache_tokens");
     request.shrinks = request.cache_tokens == 0;
     request.logits = request.sequences;
-    if (job.text("engine.cache") == "int8") request.cache = KvElement::I8;
+    request.cache = kv_element_of(job.text("engine.cache"));
     request.speculate = speculate_of(job.text("engine.speculate"));
     return request;
 }

@@ -173,14 +173,15 @@ void CpuOps::attention(HiddenRows qkv, const QkvSettings& settings, const BatchV
         row.group = group;
         row.head_dim = settings.head_dim;
         row.element = cache.element;
-        const std::int64_t first_token = kv_head * kv_page_tokens;
-        const auto first_byte =
-            first_token * static_cast<std::int64_t>(bytes_of(cache.element)) * settings.head_dim;
+        const auto first_token = static_cast<std::size_t>(kv_head) * kv_page_tokens;
+        const auto dim = static_cast<std::size_t>(settings.head_dim);
+        const std::size_t first_byte = first_token * kv_number_bytes(cache.element, dim);
         row.keys = static_cast<const std::byte*>(cache.keys) + first_byte;
         row.values = static_cast<const std::byte*>(cache.values) + first_byte;
-        if (cache.element == KvElement::I8) {
-            row.key_scales = cache.key_scales + first_token;
-            row.value_scales = cache.value_scales + first_token;
+        if (cache.element != KvElement::F16) {
+            const std::size_t first_scale = first_token * kv_scale_bytes(cache.element, dim);
+            row.key_scales = static_cast<const std::byte*>(cache.key_scales) + first_scale;
+            row.value_scales = static_cast<const std::byte*>(cache.value_scales) + first_scale;
         }
         row.page_stride = static_cast<std::int64_t>(settings.kv_heads) * kv_page_tokens;
         row.pages = batch.page_table + static_cast<std::int64_t>(batch.sequence[r]) * batch.max_pages;

@@ -39,13 +39,6 @@ VOLTPILE_INLINE IntLanes load_nibble_values(const NibbleTable& table, Bytes from
 #endif
 }
 
-// Nibbles `from` to `from` + lane_count - 1 of a block of 32: the low nibbles of 16 bytes, then the high
-// ones.
-VOLTPILE_INLINE IntLanes load_nibbles(Bytes packed, int from) {
-    const IntLanes bytes = load_bytes(packed + from % 16);
-    return from < 16 ? bytes & 15 : bytes >> 4;
-}
-
 // Bits `from` to `from` + lane_count - 1 of a word, each as 16 or 0.
 VOLTPILE_INLINE IntLanes fifth_bits(std::uint32_t word, int from) {
     IntLanes lane(0);

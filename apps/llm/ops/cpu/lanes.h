@@ -84,6 +84,13 @@ VOLTPILE_INLINE void store_halves(std::uint16_t* to, Lanes lanes) {
 }
 #endif
 
+// Nibbles `from` to `from` + lane_count - 1 of a block of 32: the low nibbles of 16 bytes, then the high
+// ones.
+VOLTPILE_INLINE IntLanes load_nibbles(const std::uint8_t* packed, int from) {
+    const IntLanes bytes = load_bytes(packed + from % 16);
+    return from < 16 ? bytes & 15 : bytes >> 4;
+}
+
 VOLTPILE_INLINE float half_at(const std::uint8_t* from) {
     std::uint16_t half;
     __builtin_memcpy(&half, from, sizeof half);

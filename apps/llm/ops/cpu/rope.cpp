@@ -2,7 +2,9 @@
 #include <cmath>
 #include <limits>
 
+#include "base/half.h"
 #include "llm/ops/cpu/cpu_ops.h"
+#include "llm/ops/half_limit.h"
 
 namespace voltpile::llm {
 namespace {
@@ -56,8 +58,8 @@ void prepare_heads(float* heads, int count, const float* bias, const float* norm
     }
 }
 
-// Quantizes as KvElement::I8 and returns the scale.
-float quantize(const float* from, std::int8_t* to, int count) {
+// Quantizes a head as KvElement::I8 and returns the scale.
+float quantize_to_i8(const float* from, std::int8_t* to, int count) {
     float largest = 0, sum = 0;  // sum: 0 if all values are finite, otherwise NaN
     for (int i = 0; i < count; ++i) {
         largest = std::max(largest, std::abs(from[i]));
@@ -73,6 +75,46 @@ float quantize(const float* from, std::int8_t* to, int count) {
         to[i] = static_cast<std::int8_t>(std::nearbyint(q));
     }
     return scale;
+}
+
+// Returns x rounded down to fp16. x: 0 to 65504.
+std::uint16_t half_below(float x) {
+    const std::uint16_t nearest = half_from_float(x);
+    return float_from_half(nearest) > x ? static_cast<std::uint16_t>(nearest - 1) : nearest;
+}
+
+// Quantizes a group of at most kKvGroup numbers as KvElement::I4. scales: gets `scale` and `least`.
+void quantize_group(const float* from, std::size_t count, std::uint8_t* codes, std::uint16_t* scales) {
+    float least = from[0], largest = from[0];
+    bool fits = true;
+    for (std::size_t i = 0; i < count; ++i) {
+        least = std::min(least, from[i]);
+        largest = std::max(largest, from[i]);
+        fits = fits && std::abs(from[i]) <= half_limit(true);
+    }
+    std::fill_n(codes, kKvGroupBytes, std::uint8_t{0});
+    if (!fits) {
+        scales[0] = scales[1] = half_from_float(std::numeric_limits<float>::quiet_NaN());
+        return;
+    }
+    scales[1] = half_from_float(least);
+    least = float_from_half(scales[1]);
+    scales[0] = half_below(std::max(0.0F, (largest - least) / 15));
+    const float scale = float_from_half(scales[0]);
+    for (std::size_t i = 0; i < count && scale > 0; ++i) {
+        const float q = std::clamp((from[i] - least) / scale, 0.0F, 15.0F);
+        const auto code = static_cast<unsigned>(std::nearbyint(q));
+        codes[i % kKvGroupBytes] |= static_cast<std::uint8_t>(i < kKvGroupBytes ? code : code << 4);
+    }
+}
+
+// Quantizes a head as KvElement::I4.
+void quantize_to_i4(const float* from, std::uint8_t* codes, std::uint16_t* scales, std::size_t count) {
+    for (std::size_t begin = 0; begin < count; begin += kKvGroup) {
+        quantize_group(from + begin, std::min(kKvGroup, count - begin), codes, scales);
+        codes += kKvGroupBytes;
+        scales += 2;
+    }
 }
 
 }  // namespace
@@ -117,19 +159,28 @@ void CpuOps::rope_and_store(HiddenRows qkv, const QkvSettings& settings, const B
             v[i] += settings.v_bias[i];
         const bool store_values = cache.values != cache.keys;
         limit(k, (store_values ? 2 : 1) * settings.kv_heads * dim);  // the values follow the keys
+        const auto store = [&](const float* head, void* to, void* scales, std::int64_t at) {
+            const auto count = static_cast<std::size_t>(dim);
+            switch (cache.element) {
+                case KvElement::F16:
+                    kernels_.to_half(head, static_cast<std::uint16_t*>(to) + at * dim, dim);
+                    return;
+                case KvElement::I8:
+                    static_cast<float*>(scales)[at] =
+                        quantize_to_i8(head, static_cast<std::int8_t*>(to) + at * dim, dim);
+                    return;
+                case KvElement::I4: {
+                    const std::size_t group = static_cast<std::size_t>(at) * kv_groups(count);
+                    quantize_to_i4(head, static_cast<std::uint8_t*>(to) + group * kKvGroupBytes,
+                                   static_cast<std::uint16_t*>(scales) + 2 * group, count);
+                    return;
+                }
+            }
+        };
         for (int h = 0; h < settings.kv_heads; ++h) {
             const std::int64_t at = cached_token(batch, settings, batch.sequence[r], batch.position[r], h);
-            if (cache.element == KvElement::F16) {
-                kernels_.to_half(k + h * dim, static_cast<std::uint16_t*>(cache.keys) + at * dim, dim);
-                if (store_values)
-                    kernels_.to_half(v + h * dim, static_cast<std::uint16_t*>(cache.values) + at * dim, dim);
-            } else {
-                cache.key_scales[at] =
-                    quantize(k + h * dim, static_cast<std::int8_t*>(cache.keys) + at * dim, dim);
-                if (store_values)
-                    cache.value_scales[at] =
-                        quantize(v + h * dim, static_cast<std::int8_t*>(cache.values) + at * dim, dim);
-            }
+            store(k + h * dim, cache.keys, cache.key_scales, at);
+            if (store_values) store(v + h * dim, cache.values, cache.value_scales, at);
         }
     });
 }

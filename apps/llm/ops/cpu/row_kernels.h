@@ -104,31 +104,66 @@ void to_half(const float* from, std::uint16_t* to, std::int64_t count) {
     }
 }
 
-VOLTPILE_INLINE float half_number(const std::uint16_t* from) {
-    return half_at(reinterpret_cast<const std::uint8_t*>(from));
-}
+// The keys or values of a token and KV head, at an index of the cache: load() and number() times `factor`.
+// data, scales: at index 0.
+template <KvElement element>
+struct CachedHead;
+template <>
+struct CachedHead<KvElement::F16> {
+    const std::uint16_t* halves;
+    static constexpr float factor = 1;
+    VOLTPILE_INLINE CachedHead(const void* data, const void*, std::int64_t at, int head_dim)
+        : halves(static_cast<const std::uint16_t*>(data) + at * head_dim) {}
+    // Numbers i to i + lane_count - 1; i is a multiple of lane_count.
+    VOLTPILE_INLINE Lanes load(int i) const { return load_halves(halves + i); }
+    VOLTPILE_INLINE float number(int i) const {
+        return half_at(reinterpret_cast<const std::uint8_t*>(halves + i));
+    }
+};
+template <>
+struct CachedHead<KvElement::I8> {
+    const std::int8_t* quants;
+    float factor;
+    VOLTPILE_INLINE CachedHead(const void* data, const void* scales, std::int64_t at, int head_dim)
+        : quants(static_cast<const std::int8_t*>(data) + at * head_dim),
+          factor(static_cast<const float*>(scales)[at]) {}
+    VOLTPILE_INLINE Lanes load(int i) const {
+        return to_float(load_signed_bytes(reinterpret_cast<const std::uint8_t*>(quants + i)));
+    }
+    VOLTPILE_INLINE float number(int i) const { return quants[i]; }
+};
+template <>
+struct CachedHead<KvElement::I4> {
+    static constexpr int group = kKvGroup;
+    const std::uint8_t* codes;
+    const std::uint8_t* scales;
+    static constexpr float factor = 1;
+    VOLTPILE_INLINE CachedHead(const void* data, const void* all_scales, std::int64_t at, int head_dim) {
+        const std::int64_t first =
+            at * static_cast<std::int64_t>(kv_groups(static_cast<std::size_t>(head_dim)));
+        codes = static_cast<const std::uint8_t*>(data) + first * group / 2;
+        scales = static_cast<const std::uint8_t*>(all_scales) + first * 4;
+    }
+    VOLTPILE_INLINE Lanes load(int i) const {
+        const std::uint8_t* scale = scales + i / group * 4;
+        return fma(to_float(load_nibbles(codes + i / group * group / 2, i % group)), Lanes(half_at(scale)),
+                   Lanes(half_at(scale + 2)));
+    }
+    VOLTPILE_INLINE float number(int i) const {
+        const std::uint8_t* scale = scales + i / group * 4;
+        const int in_group = i % group, byte = codes[i / group * group / 2 + in_group % (group / 2)];
+        const int code = in_group < group / 2 ? byte & 15 : byte >> 4;
+        return static_cast<float>(code) * half_at(scale) + half_at(scale + 2);
+    }
+};
 
-VOLTPILE_INLINE Lanes load_cached(const std::uint16_t* from) {
-    return load_halves(from);
-}
-VOLTPILE_INLINE Lanes load_cached(const std::int8_t* from) {
-    return to_float(load_signed_bytes(reinterpret_cast<const std::uint8_t*>(from)));
-}
-VOLTPILE_INLINE float cached_number(const std::uint16_t* from) {
-    return half_number(from);
-}
-VOLTPILE_INLINE float cached_number(const std::int8_t* from) {
-    return *from;
-}
-
-template <class Cached>
-VOLTPILE_INLINE float dot(const float* q, const Cached* k, int count) {
+template <class Head>
+VOLTPILE_INLINE float dot(const float* q, const Head& k, int count) {
     Lanes partial = {};
     int i = 0;
-    for (; i + lane_count <= count; i += lane_count)
-        partial = fma(Lanes::load(q + i), load_cached(k + i), partial);
+    for (; i + lane_count <= count; i += lane_count) partial = fma(Lanes::load(q + i), k.load(i), partial);
     float total = sum(partial);
-    for (; i < count; ++i) total += q[i] * cached_number(k + i);
+    for (; i < count; ++i) total += q[i] * k.number(i);
     return total;
 }
 
@@ -156,21 +191,16 @@ VOLTPILE_INLINE float soften(float* scores, int count, const float* sink) {
     return sum(total) + (sink != nullptr ? exponential(Lanes(*sink - top)).lane(0) : 0);
 }
 
-// Cached: std::uint16_t for fp16, or std::int8_t with scales.
-template <class Cached>
+template <KvElement element>
 void attention_over(const AttentionRow& row) {
     const int count = row.last - row.first + 1;
     const int stride = (count + lane_count - 1) / lane_count * lane_count;
     const auto token = [&](int position) {
         return row.pages[position / kv_page_tokens] * row.page_stride + position % kv_page_tokens;
     };
-    const auto scale_of = [](const float* scales, std::int64_t at) {
-        return scales == nullptr ? 1 : scales[at];
-    };
     for (int p = 0; p < count; ++p) {
-        const std::int64_t at = token(row.first + p);
-        const Cached* k = static_cast<const Cached*>(row.keys) + at * row.head_dim;
-        const float scale = row.scale * scale_of(row.key_scales, at);
+        const CachedHead<element> k(row.keys, row.key_scales, token(row.first + p), row.head_dim);
+        const float scale = row.scale * k.factor;
         for (int g = 0; g < row.group; ++g)
             row.scores[g * stride + p] = dot(row.q + g * row.head_dim, k, row.head_dim) * scale;
     }
@@ -182,12 +212,10 @@ void attention_over(const AttentionRow& row) {
         for (int p = 0; p < count; ++p) weights[p] *= scale;
     }
     for (int p = 0; p < count; ++p) {
-        const std::int64_t at = token(row.first + p);
-        const Cached* values = static_cast<const Cached*>(row.values) + at * row.head_dim;
-        const float scale = scale_of(row.value_scales, at);
+        const CachedHead<element> values(row.values, row.value_scales, token(row.first + p), row.head_dim);
         int i = 0;
         for (; i + lane_count <= row.head_dim; i += lane_count) {
-            const Lanes v = load_cached(values + i) * scale;
+            const Lanes v = values.load(i) * values.factor;
             for (int g = 0; g < row.group; ++g) {
                 float* out = row.out + g * row.head_dim + i;
                 fma(v, Lanes(row.scores[g * stride + p]), Lanes::load(out)).store(out);
@@ -196,14 +224,20 @@ void attention_over(const AttentionRow& row) {
         for (; i < row.head_dim; ++i) {
             for (int g = 0; g < row.group; ++g)
                 row.out[g * row.head_dim + i] +=
-                    cached_number(values + i) * scale * row.scores[g * stride + p];
+                    values.number(i) * values.factor * row.scores[g * stride + p];
         }
     }
 }
 
 void attention(const AttentionRow& row) {
-    if (row.element == KvElement::F16) return attention_over<std::uint16_t>(row);
-    attention_over<std::int8_t>(row);
+    switch (row.element) {
+        case KvElement::F16:
+            return attention_over<KvElement::F16>(row);
+        case KvElement::I8:
+            return attention_over<KvElement::I8>(row);
+        case KvElement::I4:
+            return attention_over<KvElement::I4>(row);
+    }
 }
 
 }  // namespace

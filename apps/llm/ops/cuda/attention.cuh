@@ -4,6 +4,7 @@
 #include "device/launch.cuh"
 #include "llm/ops/cuda/attention.h"
 #include "llm/ops/cuda/half.cuh"
+#include "llm/ops/cuda/kv_element.cuh"
 #include "llm/ops/cuda/unit_words.cuh"
 
 namespace voltpile::llm {
@@ -164,14 +165,16 @@ struct CachedPage;
 template <>
 struct CachedPage<KvElement::F16> {
     const __half* data;
-    __device__ CachedPage(const void* all, const float*, std::int64_t page, int head_dim)
+    __device__ CachedPage(const void* all, const void*, std::int64_t page, int head_dim)
         : data(static_cast<const __half*>(all) + page * (kv_page_tokens * head_dim)) {}
-    // Elements 8 * piece to 8 * piece + 7 of a token.
+    // A thread loads numbers piece_numbers * piece to piece_numbers * (piece + 1) - 1 of a token; halves()
+    // returns 8 of them from 8 * eight on.
+    static constexpr int piece_numbers = 8;
     using Raw = uint4;
     __device__ Raw load(int token, int piece, int head_dim) const {
         return *reinterpret_cast<const uint4*>(data + token * head_dim + piece * 8);
     }
-    __device__ static uint4 halves(const Raw& raw) { return raw; }
+    __device__ static uint4 halves(const Raw& raw, int) { return raw; }
     __device__ float number(int token, int d, int head_dim) const {
         return __half2float(data[token * head_dim + d]);
     }
@@ -180,9 +183,10 @@ template <>
 struct CachedPage<KvElement::I8> {
     const std::int8_t* data;
     const float* scales;
-    __device__ CachedPage(const void* all, const float* all_scales, std::int64_t page, int head_dim)
+    __device__ CachedPage(const void* all, const void* all_scales, std::int64_t page, int head_dim)
         : data(static_cast<const std::int8_t*>(all) + page * (kv_page_tokens * head_dim)),
-          scales(all_scales + page * kv_page_tokens) {}
+          scales(static_cast<const float*>(all_scales) + page * kv_page_tokens) {}
+    static constexpr int piece_numbers = 8;
     struct Raw {
         uint2 quants;
         float scale;
@@ -190,7 +194,7 @@ struct CachedPage<KvElement::I8> {
     __device__ Raw load(int token, int piece, int head_dim) const {
         return {*reinterpret_cast<const uint2*>(data + token * head_dim + piece * 8), scales[token]};
     }
-    __device__ static uint4 halves(const Raw& raw) {
+    __device__ static uint4 halves(const Raw& raw, int) {
         float value[8];
 #pragma unroll
         for (int i = 0; i < 8; ++i) value[i] = signed_byte(word(raw.quants, i / 4), i % 4) * raw.scale;
@@ -198,6 +202,41 @@ struct CachedPage<KvElement::I8> {
     }
     __device__ float number(int token, int d, int head_dim) const {
         return static_cast<float>(data[token * head_dim + d]) * scales[token];
+    }
+};
+template <>
+struct CachedPage<KvElement::I4> {
+    const uint4* codes;     // of each group
+    const __half2* scales;  // `scale` and `least` of each group
+    __device__ CachedPage(const void* all, const void* all_scales, std::int64_t page, int head_dim)
+        : codes(static_cast<const uint4*>(all) + page * (kv_page_tokens * groups_of_head(head_dim))),
+          scales(static_cast<const __half2*>(all_scales) +
+                 page * (kv_page_tokens * groups_of_head(head_dim))) {
+        static_assert(sizeof(*codes) == kKvGroupBytes);
+    }
+    static constexpr int piece_numbers = kKvGroup;
+    struct Raw {
+        uint4 codes;
+        __half2 scale;
+    };
+    __device__ Raw load(int token, int piece, int head_dim) const {
+        const int group = token * groups_of_head(head_dim) + piece;
+        return {codes[group], scales[group]};
+    }
+    __device__ static uint4 halves(const Raw& raw, int eight) {
+        uint4 value;
+        auto* words = reinterpret_cast<uint2*>(&value);
+#pragma unroll
+        for (int i = 0; i < 2; ++i)
+            words[i] =
+                scaled_bytes<0>(low_bits(raw.codes, eight / 2, eight % 2 * 2 + i), raw.scale.x, raw.scale.y);
+        return value;
+    }
+    __device__ float number(int token, int d, int head_dim) const {
+        const int group = token * groups_of_head(head_dim) + d / piece_numbers, i = d % piece_numbers;
+        const int byte = reinterpret_cast<const std::uint8_t*>(codes + group)[i % 16];
+        const float2 scale = __half22float2(scales[group]);
+        return fmaf(static_cast<float>(i < 16 ? byte & 15 : byte >> 4), scale.x, scale.y);
     }
 };
 

@@ -23,15 +23,15 @@ struct SplitTiles {
 };
 template <KvElement element>
 constexpr bool copies_both = copies_run_alone&& element == KvElement::F16;
-// Values are loaded before the keys have arrived, by asynchronous copies or, as int8, to registers; for fp16
-// there are not enough registers.
+// Values are loaded before the keys have arrived, by asynchronous copies or, if quantized, to registers; for
+// fp16 there are not enough registers.
 template <KvElement element>
-constexpr bool values_early = copies_both<element> || element == KvElement::I8;
+constexpr bool values_early = copies_both<element> || element != KvElement::F16;
 
 // Blocks per multiprocessor; two fit in 96 KB of shared memory. Loads to registers need more blocks to hide
 // their latency.
 template <KvElement element>
-constexpr int blocks_for = element == KvElement::I8 ? 3 : 2;
+constexpr int blocks_for = element == KvElement::F16 ? 2 : 3;
 
 // Clears the output of an empty row. The blocks of one split share the work.
 __device__ void clear_row(const AttentionArgs& a, int row) {
@@ -181,10 +181,8 @@ void start(const AttentionArgs& args, int first_sequence, int sequences, const S
 
 template <int width>
 void start(const AttentionArgs& args, int first_sequence, int sequences, const Stream& stream) {
-    if (args.cache.element == KvElement::F16)
-        start<width, KvElement::F16>(args, first_sequence, sequences, stream);
-    else
-        start<width, KvElement::I8>(args, first_sequence, sequences, stream);
+    with_element(args.cache.element,
+                 [&](auto element) { start<width, element>(args, first_sequence, sequences, stream); });
 }
 
 }  // namespace

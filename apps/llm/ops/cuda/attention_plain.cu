@@ -70,8 +70,8 @@ __global__ void __launch_bounds__(32 * plain_warps) plain_attention(const Attent
 }  // namespace
 
 void launch_plain_attention(const AttentionArgs& args, const Stream& stream) {
-    const auto kernel = args.cache.element == KvElement::F16 ? plain_attention<KvElement::F16>
-                                                             : plain_attention<KvElement::I8>;
+    const auto kernel =
+        with_element(args.cache.element, [](auto element) { return plain_attention<element>; });
     launch("attention", kernel,
            {args.batch.rows, 32 * plain_warps,
             static_cast<std::size_t>(plain_warps * (args.head_dim + 2)) * sizeof(float), args.heads},

@@ -228,8 +228,8 @@ __global__ void __launch_bounds__(attention_threads, prompt_blocks)
 template <int width>
 void start(const AttentionArgs& args, std::size_t scratch_bytes, const Stream& stream) {
     static_assert(sizeof(Tiles<width>) <= 96 * 1024);
-    const auto kernel = args.cache.element == KvElement::F16 ? prompt_attention<width, KvElement::F16>
-                                                             : prompt_attention<width, KvElement::I8>;
+    const auto kernel =
+        with_element(args.cache.element, [](auto element) { return prompt_attention<width, element>; });
     cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                     static_cast<int>(sizeof(Tiles<width>))),
                "shared memory of the attention");

@@ -60,12 +60,21 @@ struct Tiles {
     int segment_end[tile_rows_of_queries];
 };
 
-// The 16-byte pieces that a thread loads of rows with `width` fp16 numbers: `piece` of rows row, row + step,
-// and so on.
-template <int width>
+// The pieces of `numbers` numbers that a thread loads of rows with `width` of them: `piece` of rows row,
+// row + step, and so on.
+template <int width, int numbers = 8>
 struct PiecePlace {
-    static constexpr int pieces = width / 8, step = attention_threads / pieces;
+    static constexpr int pieces = width / numbers, step = attention_threads / pieces;
     int piece = static_cast<int>(threadIdx.x) % pieces, row = static_cast<int>(threadIdx.x) / pieces;
+};
+// The pieces of I4. Eight adjacent threads, which access memory at once, load pairs of pieces (whole sectors
+// of memory) of four rows, so that they store to different banks of shared memory.
+template <int width>
+struct PiecePlace<width, 32> {
+    static constexpr int pieces = width / 32, step = attention_threads / pieces;
+    static_assert(pieces % 2 == 0);
+    int piece = static_cast<int>(threadIdx.x) % 2 + static_cast<int>(threadIdx.x) / 8 % (pieces / 2) * 2;
+    int row = static_cast<int>(threadIdx.x) / 2 % 4 + static_cast<int>(threadIdx.x) / (4 * pieces) * 4;
 };
 
 // Copies rows of head_dim numbers to `to`, padded with zeros to `width`, so that the products need no bounds.
@@ -95,9 +104,9 @@ class TokenFetch {
     static constexpr bool copies = copies_run_alone && element == KvElement::F16;
     using Rows = __half[split_tokens][width + 8];
 
-    __device__ void start(Rows& to, const void* cache, const float* scales, const std::int64_t* page,
+    __device__ void start(Rows& to, const void* cache, const void* scales, const std::int64_t* page,
                           int head_dim, int tile, int first, int last) {
-        const bool inside = at_.piece * 8 < head_dim;
+        const bool inside = at_.piece * numbers < head_dim;
 #pragma unroll
         for (int n = 0; n < each; ++n) {
             const int token = at_.row + n * at_.step, from = min(max(token, first - tile), last - tile);
@@ -116,16 +125,21 @@ class TokenFetch {
     __device__ void store(Rows& to) const {
         if constexpr (!copies) {
 #pragma unroll
-            for (int n = 0; n < each; ++n)
-                *reinterpret_cast<uint4*>(&to[at_.row + n * at_.step][at_.piece * 8]) =
-                    CachedPage<element>::halves(raw_[n]);
+            for (int n = 0; n < each; ++n) {
+#pragma unroll
+                for (int i = 0; i < numbers / 8; ++i)
+                    *reinterpret_cast<uint4*>(&to[at_.row + n * at_.step][at_.piece * numbers + i * 8]) =
+                        CachedPage<element>::halves(raw_[n], i);
+            }
         }
     }
 
   private:
-    static constexpr int each = split_tokens / PiecePlace<width>::step;
+    static constexpr int numbers = CachedPage<element>::piece_numbers;
+    using Place = PiecePlace<width, numbers>;
+    static constexpr int each = split_tokens / Place::step;
 
-    PiecePlace<width> at_;
+    Place at_;
     typename CachedPage<element>::Raw raw_[copies ? 1 : each];
 };
 }  // namespace voltpile::llm

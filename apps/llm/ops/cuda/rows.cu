@@ -1,6 +1,8 @@
 #include "llm/ops/cuda/early_launch.cuh"
 #include "llm/ops/cuda/half.cuh"
+#include "llm/ops/cuda/kv_element.cuh"
 #include "llm/ops/cuda/row_parts.cuh"
+#include "llm/ops/half_limit.h"
 
 namespace voltpile::llm {
 
@@ -109,7 +111,7 @@ __global__ void gather(const Word* x, int words, const std::int32_t* rows_wanted
 constexpr int rope_warps = 4;
 
 // Quantizes a head as KvElement::I8. All lanes of the warp call it.
-__device__ void quantize_head(float* v, int dim, float limit, std::int8_t* to, float* scale) {
+__device__ void quantize_to_i8(float* v, int dim, float limit, std::int8_t* to, float* scale) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     float largest = 0;
     bool finite = true;
@@ -128,6 +130,36 @@ __device__ void quantize_head(float* v, int dim, float limit, std::int8_t* to, f
         to[i] = static_cast<std::int8_t>(__float2int_rn(q));
     }
     if (lane == 0) *scale = finite ? step : NAN;
+}
+
+constexpr float largest_half = half_limit(true);
+
+// Quantizes a head as KvElement::I4. All lanes of the warp call it, one for each number of a group.
+__device__ void quantize_to_i4(const float* v, int dim, float limit, std::uint8_t* codes, __half2* scales) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    static_assert(kKvGroup == 32);
+    for (int begin = 0; begin < dim; begin += 32, codes += kKvGroupBytes, ++scales) {
+        const bool inside = begin + lane < dim;
+        const float x = inside ? limited(v[begin + lane], limit) : 0.0f;
+        float smallest = inside ? x : INFINITY, largest = inside ? x : -INFINITY;
+        for (int offset = 16; offset > 0; offset /= 2) {
+            smallest = fminf(smallest, __shfl_xor_sync(0xffffffffu, smallest, offset));
+            largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, offset));
+        }
+        const bool fits = __all_sync(0xffffffffu, fabsf(x) <= largest_half);
+        const __half least = __float2half_rn(smallest);
+        const float above = __fsub_rn(largest, __half2float(least));
+        const __half step = __float2half_rd(fmaxf(__fdiv_rn(above, 15.0f), 0.0f));
+        const float scale = __half2float(step);
+        unsigned code = 0;
+        if (inside && fits && scale > 0) {
+            const float q = __fdiv_rn(__fsub_rn(x, __half2float(least)), scale);
+            code = static_cast<unsigned>(__float2int_rn(fminf(fmaxf(q, 0.0f), 15.0f)));
+        }
+        const unsigned upper = __shfl_down_sync(0xffffffffu, code, 16);
+        if (lane < 16) codes[lane] = static_cast<std::uint8_t>(code | upper << 4);
+        if (lane == 0) *scales = fits ? __halves2half2(step, least) : __float2half2_rn(NAN);
+    }
 }
 
 // Computes sine and cosine within 3e-7 for angles up to 2^24 radians. Unlike sincosf it needs no local memory
@@ -199,13 +231,20 @@ __global__ void __launch_bounds__(32 * rope_warps)
         token = (static_cast<std::int64_t>(page) * s.kv_heads + kv_head) * kv_page_tokens +
                 position % kv_page_tokens;
     }
-    if (element == KvElement::I8 && !is_query) {
-        float* scales = is_key ? cache.key_scales : cache.value_scales;
-        auto* to = static_cast<std::int8_t*>(is_key ? cache.keys : cache.values) + token * dim;
-        quantize_head(v, dim, limit, to, scales + token);
+    void* const all = is_key ? cache.keys : cache.values;
+    if (element != KvElement::F16 && !is_query) {
+        void* const scales = is_key ? cache.key_scales : cache.value_scales;
+        if constexpr (element == KvElement::I8) {
+            quantize_to_i8(v, dim, limit, static_cast<std::int8_t*>(all) + token * dim,
+                           static_cast<float*>(scales) + token);
+        } else {
+            const std::int64_t group = token * groups_of_head(dim);
+            quantize_to_i4(v, dim, limit, static_cast<std::uint8_t*>(all) + group * kKvGroupBytes,
+                           static_cast<__half2*>(scales) + group);
+        }
         return;
     }
-    __half* to = is_query ? mine : static_cast<__half*>(is_key ? cache.keys : cache.values) + token * dim;
+    __half* to = is_query ? mine : static_cast<__half*>(all) + token * dim;
     for (int i = lane; i < dim; i += 32) to[i] = limited_half(v[i], limit);
 }
 
@@ -262,11 +301,9 @@ void launch_rope_and_store(void* qkv, const QkvSettings& settings, const BatchVi
     if (batch.rows == 0) return;
     const int heads = settings.heads + 2 * settings.kv_heads;
     const std::size_t shared = static_cast<std::size_t>(rope_warps * settings.head_dim) * sizeof(float);
-    launch_early(
-        "RoPE",
-        cache.element == KvElement::F16 ? rope_and_store<KvElement::F16> : rope_and_store<KvElement::I8>,
-        {batch.rows, 32 * rope_warps, shared, (heads + rope_warps - 1) / rope_warps}, stream,
-        static_cast<__half*>(qkv), settings, batch, cache, limit);
+    launch_early("RoPE", with_element(cache.element, [](auto element) { return rope_and_store<element>; }),
+                 {batch.rows, 32 * rope_warps, shared, (heads + rope_warps - 1) / rope_warps}, stream,
+                 static_cast<__half*>(qkv), settings, batch, cache, limit);
 }
 
 }  // namespace voltpile::llm
