@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "llm/model/kv_element_names.h"
 #include "measure/gpu_rates.h"
 
 using namespace voltpile;
@@ -83,7 +84,7 @@ void bench_products(Bench& bench, double read_gbs) {
 }
 
 void bench_attention(Bench& bench, double read_gbs) {
-    fmt::print("\nattention  sequences new context       us   % of read rate, TFLOP/s\n");
+    fmt::print("\nattention  cache sequences new context       us   % of read rate, TFLOP/s\n");
     struct Case {
         int count, fresh, context;
     };
@@ -102,21 +103,25 @@ void bench_attention(Bench& bench, double read_gbs) {
                          {1, 128, 32768},
                          {1, 2048, 2048},
                          {8, 64, 512}}) {
-        const Sequences s = sequences(bench, c.count, c.fresh, c.context);
-        const QkvSettings qkv_settings = settings(bench);
-        const HiddenRows qkv = bench.halves(c.count * c.fresh, qkv_width),
-                         out = bench.halves(c.count * c.fresh, hidden);
-        const int times = 8;
-        const double us = bench.us([&] {
-            for (int i = 0; i < times; ++i) {
-                bench.ops->attention(qkv, qkv_settings, s.view, s.cache, {0.088f}, out);
-            }
-        }) / times;
-        const double bytes = 4.0 * c.count * c.context * kv_heads * head_dim;
-        const double operations = 4.0 * c.count * c.fresh * (c.context - c.fresh / 2.0) * hidden;
-        fmt::print("           {:>9} {:>3} {:>7} {:>8.1f}   {:>3.0f}%  {:.0f}T\n", c.count, c.fresh,
-                   c.context, us, bytes / us / 1e3 / read_gbs * 100, operations / us / 1e6);
-        bench.forget();
+        for (const KvElement element : {KvElement::F16, KvElement::I8, KvElement::I4}) {
+            const Sequences s = sequences(bench, c.count, c.fresh, c.context, element);
+            const QkvSettings qkv_settings = settings(bench);
+            const HiddenRows qkv = bench.halves(c.count * c.fresh, qkv_width),
+                             out = bench.halves(c.count * c.fresh, hidden);
+            const int times = 8;
+            const double us = bench.us([&] {
+                for (int i = 0; i < times; ++i) {
+                    bench.ops->attention(qkv, qkv_settings, s.view, s.cache, {0.088f}, out);
+                }
+            }) / times;
+            const double bytes =
+                2.0 * c.count * c.context * kv_heads * static_cast<double>(kv_head_bytes(element, head_dim));
+            const double operations = 4.0 * c.count * c.fresh * (c.context - c.fresh / 2.0) * hidden;
+            fmt::print("           {:>5} {:>9} {:>3} {:>7} {:>8.1f}   {:>3.0f}%  {:.0f}T\n", name(element),
+                       c.count, c.fresh, c.context, us, bytes / us / 1e3 / read_gbs * 100,
+                       operations / us / 1e6);
+            bench.forget();
+        }
     }
 }
 

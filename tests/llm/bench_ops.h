@@ -108,7 +108,8 @@ struct Sequences {
 };
 
 // Returns a batch of `count` sequences with `fresh` new rows each, the last of `context` tokens.
-inline Sequences sequences(Bench& bench, int count, int fresh, int context) {
+inline Sequences sequences(Bench& bench, int count, int fresh, int context,
+                           KvElement element = KvElement::F16) {
     const int pages = (context + kv_page_tokens - 1) / kv_page_tokens;
     std::vector<std::int32_t> token, position, sequence, begin, table, logit;
     for (int s = 0; s < count; ++s) {
@@ -135,8 +136,17 @@ inline Sequences sequences(Bench& bench, int count, int fresh, int context) {
     v.row_begin = bench.up(begin);
     v.page_table = bench.up(table);
     v.logit_row = bench.up(logit);
-    result.cache = {bench.halves(count * pages * kv_page_tokens, kv_heads * head_dim).data,
-                    bench.halves(count * pages * kv_page_tokens, kv_heads * head_dim).data};
+    // Any bytes are quants or codes.
+    const int cached = count * pages * kv_page_tokens * kv_heads;
+    const auto numbers = [&] {
+        return bench.halves(cached, static_cast<int>(kv_number_bytes(element, head_dim) / 2)).data;
+    };
+    const auto scales = [&]() -> void* {
+        if (element == KvElement::F16) return nullptr;
+        if (element == KvElement::I8) return bench.floats(1, cached).data;
+        return bench.halves(cached, static_cast<int>(kv_scale_bytes(element, head_dim) / 2)).data;
+    };
+    result.cache = {numbers(), numbers(), element, scales(), scales()};
     return result;
 }
 

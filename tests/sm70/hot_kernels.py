@@ -60,13 +60,13 @@ def tiles():
 
 def attention():
     """Each half of a 16 x 16 matrix that a warp loads for its tensor cores goes to two threads (wmma on sm_70)."""
-    for element, name in ((0, "fp16"), (1, "int8")):
+    for element, name, head in ((0, "fp16", 256), (1, "int8", 128 + 4), (2, "int4", 64 + 16)):  # bytes of a head of 128
         # Softmax: 8 rows a warp, 4 a turn. Weights times values: 128 tokens, 16 a turn.
         yield HotKernel(f"prompt_attention<128, {element}>", f"prefill attention, {name} cache", ("HMMA", "MUFU"), "HMMA", 512e-3,
                         "TFLOP/s", turns={"HMMA": 8, "MUFU": 2}, distinct=0.5)
         # A block of 8 warps reads keys and values of 128 tokens of one KV head.
         yield HotKernel(f"decode_split<128, {element}>", f"decode attention, {name} cache", ("HMMA", "LDG", "MUFU"), "turn",
-                        2 * 128 * 128 * (2 - element) / 8, "GB/s of cache", MEMORY, turns={"HMMA": 2}, distinct=0.5, whole=True)
+                        2 * 128 * head / 8, "GB/s of cache", MEMORY, turns={"HMMA": 2}, distinct=0.5, whole=True)
 
 
 def collectives():
