@@ -2,6 +2,7 @@
 // pieces.
 #include "device/device.h"
 #include "llm/decoder_fixture.h"
+#include "llm/model/kv_element_names.h"
 #include "llm/ops_fixture.h"
 
 namespace voltpile::llm {
@@ -18,12 +19,15 @@ INSTANTIATE_TEST_SUITE_P(Gpu, DecoderInvarianceTest, testing::Values("tiny-f16",
 TEST_P(DecoderInvarianceTest, LogitsOfPieces) {
     if (device_count() == 0) GTEST_SKIP() << "no GPU";
     const ModelFiles files(std::string(VOLTPILE_SOURCE_DIR "/data/tiny_model/") + GetParam() + ".gguf");
-    TestModel model(files, 1, {0}, [] { return gpu_ops_maker(true).make(); });
     std::vector<std::int32_t> tokens;
     for (int i = 0; i < 200; ++i) tokens.push_back(1 + i * 37 % 300);
-    const auto whole = model.run_in_pieces(tokens, {200});
-    for (const std::vector<int>& sizes : {std::vector<int>{1}, {8, 9, 1, 64, 65}, {130, 7}})
-        EXPECT_EQ(model.run_in_pieces(tokens, sizes), whole) << sizes[0];
+    for (const KvElement cache : {KvElement::F16, KvElement::I8, KvElement::I4}) {
+        TestModel model(
+            files, 1, {0}, [] { return gpu_ops_maker(true).make(); }, cache);
+        const auto whole = model.run_in_pieces(tokens, {200});
+        for (const std::vector<int>& sizes : {std::vector<int>{1}, {8, 9, 1, 64, 65}, {130, 7}})
+            EXPECT_EQ(model.run_in_pieces(tokens, sizes), whole) << sizes[0] << ", " << name(cache);
+    }
 }
 
 }  // namespace
