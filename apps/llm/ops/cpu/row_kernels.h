@@ -104,18 +104,19 @@ void to_half(const float* from, std::uint16_t* to, std::int64_t count) {
     }
 }
 
-// The keys or values of a token and KV head, at an index of the cache: load() and number() times `factor`.
-// data, scales: at index 0.
+// The key or value of a token and KV head, at an index of the cache: load() and number() times `factor`.
+// data, scales: at index 0. load(i, v) returns numbers i + v to i + v + lane_count - 1; i is a multiple of
+// `step`, and v one of lane_count below it.
 template <KvElement element>
 struct CachedHead;
 template <>
 struct CachedHead<KvElement::F16> {
     const std::uint16_t* halves;
     static constexpr float factor = 1;
+    static constexpr int step = lane_count;
     VOLTPILE_INLINE CachedHead(const void* data, const void*, std::int64_t at, int head_dim)
         : halves(static_cast<const std::uint16_t*>(data) + at * head_dim) {}
-    // Numbers i to i + lane_count - 1; i is a multiple of lane_count.
-    VOLTPILE_INLINE Lanes load(int i) const { return load_halves(halves + i); }
+    VOLTPILE_INLINE Lanes load(int i, int) const { return load_halves(halves + i); }
     VOLTPILE_INLINE float number(int i) const {
         return half_at(reinterpret_cast<const std::uint8_t*>(halves + i));
     }
@@ -124,44 +125,63 @@ template <>
 struct CachedHead<KvElement::I8> {
     const std::int8_t* quants;
     float factor;
+    static constexpr int step = lane_count;
     VOLTPILE_INLINE CachedHead(const void* data, const void* scales, std::int64_t at, int head_dim)
         : quants(static_cast<const std::int8_t*>(data) + at * head_dim),
           factor(static_cast<const float*>(scales)[at]) {}
-    VOLTPILE_INLINE Lanes load(int i) const {
+    VOLTPILE_INLINE Lanes load(int i, int) const {
         return to_float(load_signed_bytes(reinterpret_cast<const std::uint8_t*>(quants + i)));
     }
     VOLTPILE_INLINE float number(int i) const { return quants[i]; }
 };
 template <>
 struct CachedHead<KvElement::I4> {
-    static constexpr int group = kKvGroup;
     const std::uint8_t* codes;
     const std::uint8_t* scales;
     static constexpr float factor = 1;
+    static constexpr int step = kKvGroup;
     VOLTPILE_INLINE CachedHead(const void* data, const void* all_scales, std::int64_t at, int head_dim) {
         const std::int64_t first =
             at * static_cast<std::int64_t>(kv_groups(static_cast<std::size_t>(head_dim)));
-        codes = static_cast<const std::uint8_t*>(data) + first * group / 2;
+        codes = static_cast<const std::uint8_t*>(data) + first * step / 2;
         scales = static_cast<const std::uint8_t*>(all_scales) + first * 4;
     }
-    VOLTPILE_INLINE Lanes load(int i) const {
-        const std::uint8_t* scale = scales + i / group * 4;
-        return fma(to_float(load_nibbles(codes + i / group * group / 2, i % group)), Lanes(half_at(scale)),
+    VOLTPILE_INLINE Lanes load(int i, int v) const {
+        const std::uint8_t* scale = scales + i / step * 4;
+        return fma(to_float(load_nibbles(codes + i / 2, v)), Lanes(half_at(scale)),
                    Lanes(half_at(scale + 2)));
     }
     VOLTPILE_INLINE float number(int i) const {
-        const std::uint8_t* scale = scales + i / group * 4;
-        const int in_group = i % group, byte = codes[i / group * group / 2 + in_group % (group / 2)];
-        const int code = in_group < group / 2 ? byte & 15 : byte >> 4;
+        const std::uint8_t* scale = scales + i / step * 4;
+        const int in_group = i % step, byte = codes[i / step * step / 2 + in_group % (step / 2)];
+        const int code = in_group < step / 2 ? byte & 15 : byte >> 4;
         return static_cast<float>(code) * half_at(scale) + half_at(scale + 2);
     }
 };
 
+// Calls body(i, lanes) for numbers i to i + lane_count - 1 of a head with `count` numbers, in order. Returns
+// the index of the first of the fewer than lane_count numbers that are left.
+template <class Head, class Body>
+VOLTPILE_INLINE int for_lanes(const Head& head, int count, const Body& body) {
+    int i = 0;
+    for (; i + Head::step <= count; i += Head::step) {
+#pragma GCC unroll 8
+        for (int v = 0; v < Head::step; v += lane_count) body(i + v, head.load(i, v));
+    }
+    if constexpr (Head::step > lane_count) {
+        const int begin = i;
+        for (; i + lane_count <= count; i += lane_count) body(i, head.load(begin, i - begin));
+    }
+    return i;
+}
+
 template <class Head>
 VOLTPILE_INLINE float dot(const float* q, const Head& k, int count) {
     Lanes partial = {};
-    int i = 0;
-    for (; i + lane_count <= count; i += lane_count) partial = fma(Lanes::load(q + i), k.load(i), partial);
+    int i = for_lanes(
+        k, count, [&](int at, Lanes lanes) __attribute__((always_inline)) {
+            partial = fma(Lanes::load(q + at), lanes, partial);
+        });
     float total = sum(partial);
     for (; i < count; ++i) total += q[i] * k.number(i);
     return total;
@@ -213,15 +233,14 @@ void attention_over(const AttentionRow& row) {
     }
     for (int p = 0; p < count; ++p) {
         const CachedHead<element> values(row.values, row.value_scales, token(row.first + p), row.head_dim);
-        int i = 0;
-        for (; i + lane_count <= row.head_dim; i += lane_count) {
-            const Lanes v = values.load(i) * values.factor;
+        const auto add = [&](int at, Lanes lanes) __attribute__((always_inline)) {
+            const Lanes v = lanes * values.factor;
             for (int g = 0; g < row.group; ++g) {
-                float* out = row.out + g * row.head_dim + i;
+                float* out = row.out + g * row.head_dim + at;
                 fma(v, Lanes(row.scores[g * stride + p]), Lanes::load(out)).store(out);
             }
-        }
-        for (; i < row.head_dim; ++i) {
+        };
+        for (int i = for_lanes(values, row.head_dim, add); i < row.head_dim; ++i) {
             for (int g = 0; g < row.group; ++g)
                 row.out[g * row.head_dim + i] +=
                     values.number(i) * values.factor * row.scores[g * stride + p];
